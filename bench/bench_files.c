@@ -80,7 +80,7 @@ static bool is_in(uint64_t number) {
 
 typedef struct answered {
     double seconds;
-    uint64_t seen;
+    uint64_t present;
 } answered;
 
 static answered ask(const tamis_filter *filter, uint64_t count) {
@@ -92,7 +92,7 @@ static answered ask(const tamis_filter *filter, uint64_t count) {
         make_batch(&asked, from, count);
         succeed(tamis_filter_contains_many(filter, asked.keys, asked.count, answers, NULL, &err), &err);
         for (size_t i = 0; i < asked.count; i++)
-            all.seen += answers[i] == TAMIS_SEEN;
+            all.present += answers[i] == TAMIS_PRESENT;
     }
     all.seconds = now() - all.seconds;
     return all;
@@ -108,9 +108,9 @@ static uint64_t check_answers(const tamis_filter *filter, uint64_t count) {
         make_batch(&asked, from, count);
         succeed(tamis_filter_contains_many(filter, asked.keys, asked.count, answers, NULL, &err), &err);
         for (size_t i = 0; i < asked.count; i++) {
-            bool seen = answers[i] == TAMIS_SEEN;
-            need(seen || !is_in(asked.numbers[i]), "a key that was added is not found: a false negative");
-            wrong += seen && !is_in(asked.numbers[i]);
+            bool present = answers[i] == TAMIS_PRESENT;
+            need(present || !is_in(asked.numbers[i]), "a key that was added is not found: a false negative");
+            wrong += present && !is_in(asked.numbers[i]);
         }
     }
     return wrong;
@@ -137,7 +137,7 @@ static answered read_lines(const uint64_t *words, uint64_t all_lines, uint64_t c
                     *place = line;
                     line = due;
                 }
-                all.seen += words[line * WORDS] ^ words[line * WORDS + WORDS - 1];
+                all.present += words[line * WORDS] ^ words[line * WORDS + WORDS - 1];
             }
         }
     }
@@ -148,14 +148,14 @@ static answered read_lines(const uint64_t *words, uint64_t all_lines, uint64_t c
 /* A filter of half of `count` keys in `path`, of the size that `bytes` of memory give at that rate. */
 static uint32_t make_file(const char *path, tamis_kind kind, double rate, uint64_t bytes, uint64_t count) {
     tamis_error err = TAMIS_ERROR_INIT;
-    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_filter *filter;
     batch made;
-    want.kind = kind;
-    want.fpr = rate;
-    want.memory = bytes;
-    succeed(tamis_plan_fit(&plan, &want, &err), &err);
+    plan_options.kind = kind;
+    plan_options.fpr = rate;
+    plan_options.memory = bytes;
+    succeed(tamis_plan_fit(&plan, &plan_options, &err), &err);
     succeed(tamis_filter_create(&filter, &plan, NULL, &err), &err);
     for (uint64_t from = 0; from < count; from += BATCH) {
         make_batch(&made, from, count);
@@ -204,13 +204,13 @@ static void ask_kind(const char *folder, tamis_kind kind, double rate, uint64_t 
     double warm[RUNS], reads[RUNS], fetched[RUNS];
     for (int run = 0; run < RUNS; run++) {
         answered all = ask(filter, count);
-        need(all.seen == first.seen, "the same keys were answered otherwise");
+        need(all.present == first.present, "the same keys were answered otherwise");
         warm[run] = all.seconds;
         all = read_lines(words, size / LINE, count, lines_a_key, false);
-        sum += all.seen;
+        sum += all.present;
         reads[run] = all.seconds;
         all = read_lines(words, size / LINE, count, lines_a_key, true);
-        sum += all.seen;
+        sum += all.present;
         fetched[run] = all.seconds;
     }
     volatile uint64_t used = sum; /* so that no read can be left out */

@@ -28,13 +28,13 @@ static uint64_t added; /* every key of this program is another number */
 
 static tamis_filter *make(tamis_kind kind, double p, uint64_t expect) {
     tamis_error err = TAMIS_ERROR_INIT;
-    tamis_want want = TAMIS_WANT_INIT;
-    want.kind = kind;
-    want.fpr = p;
-    want.expect = expect;
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
+    plan_options.kind = kind;
+    plan_options.fpr = p;
+    plan_options.expect = expect;
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_filter *filter;
-    if (tamis_plan_make(&plan, &want, &err) != TAMIS_OK ||
+    if (tamis_plan_make(&plan, &plan_options, &err) != TAMIS_OK ||
         tamis_filter_create(&filter, &plan, NULL, &err) != TAMIS_OK) {
         fprintf(stderr, "bench_growth: %s\n", err.text);
         exit(2);
@@ -127,14 +127,14 @@ static void give(void *context, void *block, size_t size) {
 
 /* The least of several, in microseconds. */
 static double plan_time(double p, uint64_t expect) {
-    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
-    want.fpr = p;
-    want.expect = expect;
+    plan_options.fpr = p;
+    plan_options.expect = expect;
     double least = 1e9;
     for (int i = 0; i < 20; i++) {
         const double begun = microseconds();
-        tamis_plan_make(&plan, &want, NULL);
+        tamis_plan_make(&plan, &plan_options, NULL);
         const double took = microseconds() - begun;
         least = took < least ? took : least;
     }
@@ -150,13 +150,13 @@ static void print_empty(void) {
     for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)
         printf("a plan for 10^7 keys at %g: %.1f us\n", rates[i], plan_time(rates[i], 10000000));
     for (int i = 0; i < 20; i++) {
-        tamis_want want = TAMIS_WANT_INIT;
+        tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
         tamis_plan plan = TAMIS_PLAN_INIT;
         tamis_filter *filter = NULL;
         sum = (taken){0, 0};
         options.allocator = i ? NULL : &counting;
         const double begun = microseconds();
-        tamis_plan_make(&plan, &want, NULL);
+        tamis_plan_make(&plan, &plan_options, NULL);
         tamis_filter_create(&filter, &plan, &options, NULL);
         const double took = microseconds() - begun;
         least = took < least ? took : least;

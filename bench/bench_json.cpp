@@ -70,7 +70,7 @@ size_t by_tamis(const input &in) {
         die(err.text);
     for (size_t i = 0; i < in.records.size(); i += 1024) {
         const size_t count = std::min<size_t>(1024, in.records.size() - i);
-        if (tamis_extractor_take(extractor, &in.records[i], count, found, &err) != TAMIS_OK)
+        if (tamis_extractor_extract(extractor, &in.records[i], count, found, &err) != TAMIS_OK)
             die(err.text);
         for (size_t j = 0; j < count; j++)
             size += found[j].key.size;

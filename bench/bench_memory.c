@@ -83,7 +83,7 @@ typedef struct share {
     const tamis_key *keys;
     size_t count, batch;
     bool asks; /* or adds */
-    uint64_t seen;
+    uint64_t present;
 } share;
 
 static void *do_share(void *context) {
@@ -98,7 +98,7 @@ static void *do_share(void *context) {
         }
         succeed(tamis_filter_contains_many(s->filter, s->keys + i, some, answers, NULL, &err), &err);
         for (size_t j = 0; j < some; j++)
-            s->seen += answers[j] == TAMIS_SEEN;
+            s->present += answers[j] == TAMIS_PRESENT;
     }
     return NULL;
 }
@@ -117,26 +117,26 @@ static uint64_t do_shares(tamis_filter *filter, const tamis_key *keys, bool asks
     }
     for (size_t i = 0; i < threads; i++) {
         pthread_join(ids[i], NULL);
-        all.seen += shares[i].seen;
+        all.present += shares[i].present;
     }
     *ns = ns_a_key(start);
-    return all.seen;
+    return all.present;
 }
 
 /* Threads 0: an ordinary filter, else a concurrent one. Returns the bytes that it took. */
 static uint64_t measure(tamis_kind kind, tamis_scheme scheme, double p, bool grows, size_t threads,
                         const tamis_key *in, const tamis_key *out) {
     tamis_error err = TAMIS_ERROR_INIT;
-    tamis_want want = TAMIS_WANT_INIT;
-    want.kind = kind;
-    want.scheme = scheme;
-    want.fpr = p;
-    want.expect = grows ? 0 : KEYS;
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
+    plan_options.kind = kind;
+    plan_options.scheme = scheme;
+    plan_options.fpr = p;
+    plan_options.expect = grows ? 0 : KEYS;
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
     options.concurrent = threads > 0;
     tamis_filter *filter;
-    succeed(tamis_plan_make(&plan, &want, &err), &err);
+    succeed(tamis_plan_make(&plan, &plan_options, &err), &err);
     succeed(tamis_filter_create(&filter, &plan, &options, &err), &err);
     double ns[PARTS];
     do_shares(filter, in, false, threads, &ns[ADD]);
@@ -215,12 +215,12 @@ static double add_each(struct bloom *bloom, const tamis_key *keys) {
 }
 
 static uint64_t ask_each(struct bloom *bloom, const tamis_key *keys, double *ns) {
-    uint64_t seen = 0;
+    uint64_t present = 0;
     double start = now();
     for (size_t i = 0; i < KEYS; i++)
-        seen += bloom_check(bloom, keys[i].data, (int)keys[i].size) == 1;
+        present += bloom_check(bloom, keys[i].data, (int)keys[i].size) == 1;
     *ns = ns_a_key(start);
-    return seen;
+    return present;
 }
 
 static void measure_libbloom(double p, const tamis_key *in, const tamis_key *out) {

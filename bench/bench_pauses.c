@@ -91,19 +91,19 @@ static longest take_longest(adding *a) {
 }
 
 static void measure(tamis_kind kind, uint64_t keys, bool grows, const char *path) {
-    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
     tamis_filter *copy = NULL;
     adding a = {.filter = NULL};
     pthread_t thread;
-    want.kind = kind;
-    want.expect = grows ? 0 : 2 * keys;
-    want.fpr = kind == TAMIS_KIND_FINGERPRINT ? 1e-6 : 1e-3;
+    plan_options.kind = kind;
+    plan_options.expect = grows ? 0 : 2 * keys;
+    plan_options.fpr = kind == TAMIS_KIND_FINGERPRINT ? 1e-6 : 1e-3;
     options.concurrent = true;
-    options.overfill = kind != TAMIS_KIND_FINGERPRINT;
-    require(tamis_plan_make(&plan, &want, &err));
+    options.allow_over_capacity = kind != TAMIS_KIND_FINGERPRINT;
+    require(tamis_plan_make(&plan, &plan_options, &err));
     require(tamis_filter_create(&a.filter, &plan, &options, &err));
     while (a.next < keys)
         add_batch(&a);

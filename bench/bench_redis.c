@@ -290,8 +290,9 @@ static int run_filter(char **args) {
                          : tamis_filter_contains_many(filter, keys, count, answers + from, &done, &err),
                 &err);
         for (size_t i = from; i < from + count; i++) {
-            need(answers[i] == TAMIS_SEEN || !was_added(&all, i), "an element that was added is not found");
-            found += answers[i] == TAMIS_SEEN;
+            need(answers[i] == TAMIS_PRESENT || !was_added(&all, i),
+                 "an element that was added is not found");
+            found += answers[i] == TAMIS_PRESENT;
         }
     }
     print_since(start, found);
@@ -305,13 +306,13 @@ static int run_filter(char **args) {
 
 static int run_push(char **args) {
     tamis_error err = TAMIS_ERROR_INIT;
-    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_filter *filter;
-    want.kind = TAMIS_KIND_BLOCKED;
-    want.fpr = 1e-3;
-    want.memory = strtoull(args[1], NULL, 10);
-    succeed(tamis_plan_fit(&plan, &want, &err), &err);
+    plan_options.kind = TAMIS_KIND_BLOCKED;
+    plan_options.fpr = 1e-3;
+    plan_options.memory = strtoull(args[1], NULL, 10);
+    succeed(tamis_plan_fit(&plan, &plan_options, &err), &err);
     succeed(tamis_filter_create(&filter, &plan, NULL, &err), &err);
     /* Some in every page, so that none is the system's page of zeros. */
     const size_t keys = (size_t)(plan.memory / 256), step = PUSHED_KEYS_ASKED;
@@ -332,7 +333,7 @@ static int run_push(char **args) {
     filter = open_filter(args[0], false);
     tamis_answer *answers = take(step); /* the last of them */
     succeed(tamis_filter_contains_many(filter, all.keys, step, answers, &done, &err), &err);
-    need(!memchr(answers, TAMIS_FRESH, step), "a key of the filter that was pushed is not found");
+    need(!memchr(answers, TAMIS_ABSENT, step), "a key of the filter that was pushed is not found");
     tamis_filter_free(filter);
     free(answers);
     free(numbers);

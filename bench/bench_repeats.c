@@ -29,7 +29,7 @@ static uint64_t run(tamis_filter *filter, uint64_t count, bool add) {
     static tamis_key keys[BATCH];
     static tamis_answer answers[BATCH];
     tamis_error err = TAMIS_ERROR_INIT;
-    uint64_t seen = 0;
+    uint64_t present = 0;
     for (uint64_t done = 0, some; done < count; done += some) {
         some = count - done < BATCH ? count - done : BATCH;
         for (size_t i = 0; i < some; i++) {
@@ -41,33 +41,33 @@ static uint64_t run(tamis_filter *filter, uint64_t count, bool add) {
         if (status != TAMIS_OK)
             die(&err);
         for (size_t i = 0; i < some; i++)
-            seen += answers[i] == TAMIS_SEEN;
+            present += answers[i] == TAMIS_PRESENT;
     }
-    return seen;
+    return present;
 }
 
 static void measure(tamis_scheme scheme, uint64_t n, double p) {
     tamis_error err = TAMIS_ERROR_INIT;
-    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
     tamis_filter *filter;
-    want.kind = TAMIS_KIND_CLASSIC;
-    want.scheme = scheme;
-    want.expect = n;
-    want.fpr = p;
-    options.overfill = true; /* keys that are taken for seen are of no interest here */
-    if (tamis_plan_make(&plan, &want, &err) != TAMIS_OK ||
+    plan_options.kind = TAMIS_KIND_CLASSIC;
+    plan_options.scheme = scheme;
+    plan_options.expect = n;
+    plan_options.fpr = p;
+    options.allow_over_capacity = true; /* keys that are taken for seen are of no interest here */
+    if (tamis_plan_make(&plan, &plan_options, &err) != TAMIS_OK ||
         tamis_filter_create(&filter, &plan, &options, &err) != TAMIS_OK)
         die(&err);
     uint64_t filters = n < ADDED / 1000 ? 1000 : ADDED / n, each = (uint64_t)(ASKED / (double)filters),
-             seen = 0;
+             present = 0;
     for (uint64_t i = 0; i < filters; i++) {
         tamis_filter_clear(filter, NULL);
         run(filter, n, true);
-        seen += run(filter, each, false);
+        present += run(filter, each, false);
     }
-    double m = (double)plan.bits, k = plan.probes, rate = (double)seen / ((double)filters * (double)each);
+    double m = (double)plan.bits, k = plan.probes, rate = (double)present / ((double)filters * (double)each);
     double extra = (rate - tamis_bloom_fpr((double)n, m, k)) * k * m;
     printf("%-10s%6" PRIu64 "%8.0e%8.0f%5.0f%10.2e%11.2e%8.2f%8.1f\n", tamis_scheme_name(scheme), n, p, m, k,
            rate, plan.fpr_predicted, plan.fpr_predicted / rate, extra);

@@ -144,14 +144,14 @@ static void need(tamis_status status, const tamis_error *err) {
 
 static tamis_state *make_state(const char *folder) {
     tamis_error err = TAMIS_ERROR_INIT;
-    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_state_options options = TAMIS_STATE_OPTIONS_INIT;
     tamis_state *state;
-    want.kind = TAMIS_KIND_FINGERPRINT;
-    want.fpr = 1e-9;
+    plan_options.kind = TAMIS_KIND_FINGERPRINT;
+    plan_options.fpr = 1e-9;
     options.plan = &plan;
-    need(tamis_plan_make(&plan, &want, &err), &err);
+    need(tamis_plan_make(&plan, &plan_options, &err), &err);
     need(tamis_state_open(&state, folder, &options, &err), &err);
     return state;
 }
@@ -172,7 +172,7 @@ static void log_some(tamis_state *state, uint64_t from, size_t count) {
     need(tamis_hash_many(tamis_filter_hasher(filter), keys, count, hashes, &err), &err);
     need(tamis_filter_add_hashes(filter, hashes, count, answers, NULL, &err), &err);
     for (size_t i = 0; i < count; i++)
-        if (answers[i] == TAMIS_FRESH)
+        if (answers[i] == TAMIS_ABSENT)
             hashes[fresh++] = hashes[i];
     need(tamis_state_log(state, hashes, fresh, &err), &err);
 }

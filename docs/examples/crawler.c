@@ -37,7 +37,7 @@ static void need(tamis_status status, const tamis_error *err) {
 static tamis_filter *open_or_make(const char *path) {
     tamis_error err = TAMIS_ERROR_INIT;
     tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
-    tamis_want want = TAMIS_WANT_INIT; /* no want.expect: the filter grows */
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT; /* no want.expect: the filter grows */
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_filter *fetched = NULL;
 
@@ -46,8 +46,8 @@ static tamis_filter *open_or_make(const char *path) {
         return fetched;
     if (err.sys_errno != ENOENT)
         die(err.text);
-    want.fpr = 1e-9;
-    need(tamis_plan_make(&plan, &want, &err), &err);
+    plan_options.fpr = 1e-9;
+    need(tamis_plan_make(&plan, &plan_options, &err), &err);
     need(tamis_filter_create(&fetched, &plan, NULL, &err), &err);
     return fetched;
 }
@@ -64,13 +64,13 @@ int main(int argc, char **argv) {
     atexit(unlock); /* not to leave the lock's file behind; the lock itself ends with the process anyway */
     fetched = open_or_make(argv[1]);
     while (fgets(url, LINE, stdin) != NULL) {
-        tamis_answer answer = TAMIS_SEEN;
+        tamis_answer answer = TAMIS_PRESENT;
         size_t size = strcspn(url, "#\r\n"); /* what follows # names a place within the page */
         if (strlen(url) == LINE - 1)
             die("a URL of more than 65,534 bytes");
         if (size > 0)
             need(tamis_filter_add(fetched, url, size, &answer, &err), &err);
-        if (answer == TAMIS_FRESH)
+        if (answer == TAMIS_ABSENT)
             printf("%.*s\n", (int)size, url);
     }
     if (ferror(stdin) || fflush(stdout) != 0 || ferror(stdout))

@@ -21,21 +21,21 @@ static void answer(tamis_filter *seen, const tamis_key *lines, size_t count) {
     if (tamis_filter_add_many(seen, lines, count, answers, NULL, &err) != TAMIS_OK)
         die(err.text);
     for (size_t i = 0; i < count; i++)
-        if (answers[i] == TAMIS_FRESH)
+        if (answers[i] == TAMIS_ABSENT)
             fwrite(lines[i].data, 1, lines[i].size + 1, stdout); /* and the newline behind it */
 }
 
 int main(void) {
     tamis_error err = TAMIS_ERROR_INIT;
-    tamis_want want = TAMIS_WANT_INIT; /* no want.expect: the filter grows */
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT; /* no want.expect: the filter grows */
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_filter *seen = NULL;
     tamis_key lines[BATCH]; /* views into room: nothing is copied */
     static char room[ROOM];
     size_t held = 0, got, count;
 
-    want.fpr = 1e-9; /* one new line in 10^9 is taken for an old one */
-    if (tamis_plan_make(&plan, &want, &err) != TAMIS_OK ||
+    plan_options.fpr = 1e-9; /* one new line in 10^9 is taken for an old one */
+    if (tamis_plan_make(&plan, &plan_options, &err) != TAMIS_OK ||
         tamis_filter_create(&seen, &plan, NULL, &err) != TAMIS_OK)
         die(err.text);
     do {

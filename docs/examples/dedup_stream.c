@@ -10,7 +10,7 @@
 
 int main(int argc, char **argv) {
     tamis_error err = TAMIS_ERROR_INIT;
-    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
     tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
@@ -21,7 +21,7 @@ int main(int argc, char **argv) {
     options.inputs = (const char *const *)(argv + 1); /* none: standard input */
     options.input_count = argc > 1 ? (size_t)argc - 1 : 0;
     options.output = "-";
-    status = tamis_plan_make(&plan, &want, &err);
+    status = tamis_plan_make(&plan, &plan_options, &err);
     if (status == TAMIS_OK)
         status = tamis_filter_create(&filter, &plan, NULL, &err);
     if (status == TAMIS_OK)

@@ -16,9 +16,9 @@
 
 enum { COMMIT_EVERY = 10000 }; /* lines */
 
-typedef struct account {
+typedef struct checkpoint {
     int64_t read, written; /* bytes of the input and of the output */
-} account;
+} checkpoint;
 
 static tamis_error err = TAMIS_ERROR_INIT;
 
@@ -45,8 +45,8 @@ static void sync_folder(const char *path) {
 }
 
 /* Where the last commit was; nothing that was written behind it may come back among what is written now. */
-static account begin(const tamis_state *state, FILE *input, FILE *output) {
-    account at = {0, 0};
+static checkpoint begin(const tamis_state *state, FILE *input, FILE *output) {
+    checkpoint at = {0, 0};
     const void *bytes;
     size_t size;
 
@@ -62,7 +62,7 @@ static account begin(const tamis_state *state, FILE *input, FILE *output) {
 }
 
 /* The output first: what the commit tells of has to be there. */
-static void commit(tamis_dedup *session, account *at, FILE *input, FILE *output) {
+static void commit(tamis_dedup *session, checkpoint *at, FILE *input, FILE *output) {
     if (fflush(output) != 0 || fsync(fileno(output)) != 0)
         die("the output cannot be written");
     at->read = ftello(input);
@@ -71,7 +71,7 @@ static void commit(tamis_dedup *session, account *at, FILE *input, FILE *output)
 }
 
 int main(int argc, char **argv) {
-    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_state_options state_options = TAMIS_STATE_OPTIONS_INIT;
     tamis_dedup_options options = TAMIS_DEDUP_OPTIONS_INIT;
@@ -87,20 +87,20 @@ int main(int argc, char **argv) {
         die("usage: once FOLDER INPUT OUTPUT");
     if (input == NULL || output == NULL || (output = freopen(argv[3], "r+b", output)) == NULL)
         die("cannot open the input or the output");
-    want.fpr = 1e-9;
-    check(tamis_plan_make(&plan, &want, &err));
+    plan_options.fpr = 1e-9;
+    check(tamis_plan_make(&plan, &plan_options, &err));
     state_options.plan = &plan;
     check(tamis_state_open(&state, argv[1], &state_options, &err));
     options.state = state;
     check(tamis_dedup_open(&session, NULL, &options, &err));
 
-    account at = begin(state, input, output);
+    checkpoint at = begin(state, input, output);
     sync_folder(argv[3]);
     for (uint64_t lines = 1; (size = getline(&line, &room, input)) > 0; lines++) {
         const tamis_key key = {line, (size_t)size - (line[size - 1] == '\n')};
         tamis_answer answer;
-        check(tamis_dedup_ask(session, &key, 1, &answer, NULL, &err));
-        if (answer == TAMIS_FRESH)
+        check(tamis_dedup_add_many(session, &key, 1, &answer, NULL, &err));
+        if (answer == TAMIS_ABSENT)
             fwrite(line, 1, (size_t)size, output);
         if (lines % COMMIT_EVERY == 0)
             commit(session, &at, input, output);

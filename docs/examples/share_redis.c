@@ -62,7 +62,7 @@ int main(int argc, char **argv) {
     while (status == TAMIS_OK && (count = next_batch(lines, keys)) > 0) {
         status = tamis_filter_add_many(seen, keys, count, answers, NULL, &err);
         for (size_t i = 0; status == TAMIS_OK && i < count; i++)
-            if (answers[i] != TAMIS_SEEN) /* TAMIS_FRESH, or TAMIS_UNKNOWN */
+            if (answers[i] != TAMIS_PRESENT) /* TAMIS_ABSENT, or TAMIS_UNKNOWN */
                 printf("%.*s\n", (int)keys[i].size, lines[i].text);
     }
     for (size_t i = 0; i < BATCH; i++)

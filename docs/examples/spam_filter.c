@@ -95,7 +95,7 @@ static exceptions read_exceptions(const char *name, const tamis_filter *filter, 
 
     while ((count = read_batch(batch, file, name)) > 0) {
         tamis_answer answers[BATCH];
-        memset(answers, TAMIS_SEEN, sizeof answers);
+        memset(answers, TAMIS_PRESENT, sizeof answers);
         if (filter != NULL)
             need(tamis_filter_contains_many(filter, batch->keys, count, answers, NULL, &err), &err);
         if (some.room < some.count + count) {
@@ -105,7 +105,7 @@ static exceptions read_exceptions(const char *name, const tamis_filter *filter, 
                 die(name, "out of memory");
         }
         for (size_t i = 0; i < count; i++) {
-            if (answers[i] != TAMIS_SEEN)
+            if (answers[i] != TAMIS_PRESENT)
                 continue;
             strcpy(some.at[some.count].address, batch->lines[i]);
             some.at[some.count++].listed = false;
@@ -124,18 +124,18 @@ static exceptions read_exceptions(const char *name, const tamis_filter *filter, 
 /* A filter of just the size for the addresses of a file. */
 static tamis_filter *make_filter(const char *name, addresses *batch) {
     tamis_error err = TAMIS_ERROR_INIT;
-    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_filter *filter = NULL;
     FILE *file = open_file(name, "r");
     size_t count;
 
     while ((count = read_batch(batch, file, name)) > 0)
-        want.expect += count;
-    if (want.expect == 0)
+        plan_options.expect += count;
+    if (plan_options.expect == 0)
         die(name, "holds no address");
-    want.fpr = RATE;
-    need(tamis_plan_make(&plan, &want, &err), &err);
+    plan_options.fpr = RATE;
+    need(tamis_plan_make(&plan, &plan_options, &err), &err);
     need(tamis_filter_create(&filter, &plan, NULL, &err), &err);
     rewind(file);
     while ((count = read_batch(batch, file, name)) > 0)
@@ -183,7 +183,7 @@ static void check(const char *path, const char *allow, addresses *batch) {
         need(tamis_filter_contains_many(filter, batch->keys, count, answers, NULL, &err), &err);
         for (size_t i = 0; i < count; i++) {
             const char *verdict = "pass";
-            if (answers[i] == TAMIS_SEEN)
+            if (answers[i] == TAMIS_PRESENT)
                 verdict = find(&allowed, batch->lines[i]) != NULL ? "rescued" : "blocked";
             printf("%s\t%s\n", verdict, batch->lines[i]);
         }

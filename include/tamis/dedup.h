@@ -19,16 +19,16 @@ extern "C" {
  * records. The caller decides what a record is and where it goes (tamis/stream.h does so for files).
  *
  * Threads: one at a time, unless the filter is concurrent. With a concurrent filter, many threads may call
- * tamis_dedup_ask, _ask_hashes, _count, _expect and _commit of one session at once, with or without a state.
+ * tamis_dedup_add_many, _ask_hashes, _count, _expect and _commit of one session at once, with or without a state.
  * All other calls need the session and its state to themselves.
  *
- * - If several threads pass equal keys at once, exactly one gets TAMIS_FRESH.
+ * - If several threads pass equal keys at once, exactly one gets TAMIS_ABSENT.
  * - A commit has every absent key of the calls that returned before it began, and none of the calls that
  *   began after it returned. It may have some of the absent keys of calls that overlap it.
  * - A caller that must not lose a record avoids such overlaps. Each thread holds a shared lock from its
  *   lookup until its answers are written out. The committing thread holds the lock exclusively while it syncs
  *   the output, builds the checkpoint and commits. Without the lock, a key whose record was never written may
- *   be TAMIS_SEEN after a crash.
+ *   be TAMIS_PRESENT after a crash.
  * - The log stores absent keys in an order in which one thread could have added them. So every start rebuilds
  *   the same filter. If a thread adds an absent key to the state's filter outside the session, that key is
  *   logged too.
@@ -70,7 +70,7 @@ TAMIS_API tamis_status tamis_dedup_open(tamis_dedup **session, tamis_filter *fil
 TAMIS_API void tamis_dedup_close(tamis_dedup *session);
 
 /*
- * Adds `count` keys in order and answers each: TAMIS_FRESH the first time, TAMIS_SEEN after that.
+ * Adds `count` keys in order and answers each: TAMIS_ABSENT the first time, TAMIS_PRESENT after that.
  * TAMIS_UNKNOWN: see tamis_when_full.
  *
  * On failure the first *done keys are answered and the others unchanged. With a concurrent filter, each of
@@ -80,12 +80,12 @@ TAMIS_API void tamis_dedup_close(tamis_dedup *session);
  * With a state, only keys that can be committed are answered. A failed state returns its error. After keys
  * were added to its filter outside the session, calls return TAMIS_E_INVALID until tamis_dedup_abort.
  */
-TAMIS_API tamis_status tamis_dedup_ask(tamis_dedup *session, const tamis_key *keys, size_t count,
-                                       tamis_answer *answers, size_t *done, tamis_error *err);
+TAMIS_API tamis_status tamis_dedup_add_many(tamis_dedup *session, const tamis_key *keys, size_t count,
+                                            tamis_answer *answers, size_t *done, tamis_error *err);
 
-/* Like tamis_dedup_ask, for keys hashed by the hasher of the filter. TAMIS_E_MISMATCH for other hashes; no
+/* Like tamis_dedup_add_many, for keys hashed by the hasher of the filter. TAMIS_E_MISMATCH for other hashes; no
  * key is answered then. */
-TAMIS_API tamis_status tamis_dedup_ask_hashes(tamis_dedup *session, const tamis_hash *hashes, size_t count,
+TAMIS_API tamis_status tamis_dedup_add_hashes(tamis_dedup *session, const tamis_hash *hashes, size_t count,
                                               tamis_answer *answers, size_t *done, tamis_error *err);
 
 /*
@@ -102,7 +102,7 @@ TAMIS_API tamis_status tamis_dedup_ask_hashes(tamis_dedup *session, const tamis_
  * - TAMIS_E_INVALID: the filter has keys that were added outside the session. Nothing is committed;
  *   tamis_dedup_abort removes those keys.
  */
-TAMIS_API tamis_status tamis_dedup_commit(tamis_dedup *session, const void *account, size_t size,
+TAMIS_API tamis_status tamis_dedup_commit(tamis_dedup *session, const void *checkpoint, size_t size,
                                           tamis_error *err);
 /*
  * Undoes all answers since the last commit, as if the calls had not been made. The counts stay. Takes as long
@@ -121,8 +121,8 @@ TAMIS_API void tamis_dedup_expect(tamis_dedup *session, uint64_t more);
 /* Answers of a session so far. */
 typedef struct tamis_dedup_counts {
     uint32_t struct_size;
-    uint64_t fresh;
-    uint64_t seen;
+    uint64_t absent;
+    uint64_t present;
     uint64_t unknown;
 } tamis_dedup_counts;
 

@@ -103,7 +103,7 @@ typedef struct tamis_extraction {
     tamis_key key;
     uint8_t outcome; /* tamis_extracted */
     const char *why; /* for MALFORMED: the reason, such as "a string is not closed" (static) */
-    size_t at;       /* for MALFORMED: the byte in the record, from 0; its size for the end */
+    size_t pos;      /* for MALFORMED: the byte in the record, from 0; its size for the end */
 } tamis_extraction;
 
 /*
@@ -112,8 +112,8 @@ typedef struct tamis_extraction {
  *
  * TAMIS_E_NOMEM; TAMIS_E_INVALID: a header is required but was not given.
  */
-TAMIS_API tamis_status tamis_extractor_take(tamis_extractor *extractor, const tamis_key *records,
-                                            size_t count, tamis_extraction *found, tamis_error *err);
+TAMIS_API tamis_status tamis_extractor_extract(tamis_extractor *extractor, const tamis_key *records,
+                                               size_t count, tamis_extraction *found, tamis_error *err);
 
 #ifdef __cplusplus
 }

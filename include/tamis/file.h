@@ -34,12 +34,12 @@ TAMIS_API tamis_status tamis_format_parse(const char *name, tamis_format *format
 
 /* Key types: how the keys of a filter were made. The filter itself only has their bytes. */
 typedef enum tamis_key_type {
-    TAMIS_KEYS_UNTOLD = 0, /* not stored */
-    TAMIS_KEYS_BYTES = 1,  /* any bytes */
-    TAMIS_KEYS_UTF8 = 2,   /* text as UTF-8 */
-    TAMIS_KEYS_UTF16 = 3,  /* text as UTF-16, low byte first */
-    TAMIS_KEYS_INT32 = 4,  /* 32 bits, two's complement, low byte first */
-    TAMIS_KEYS_INT64 = 5   /* 64 bits, likewise */
+    TAMIS_KEYS_UNSPECIFIED = 0, /* not stored */
+    TAMIS_KEYS_BYTES = 1,       /* any bytes */
+    TAMIS_KEYS_UTF8 = 2,        /* text as UTF-8 */
+    TAMIS_KEYS_UTF16 = 3,       /* text as UTF-16, low byte first */
+    TAMIS_KEYS_INT32 = 4,       /* 32 bits, two's complement, low byte first */
+    TAMIS_KEYS_INT64 = 5        /* 64 bits, likewise */
 } tamis_key_type;
 
 /* Flags added to a key type: how each key was normalised before it was added. A lookup must normalise in
@@ -56,7 +56,7 @@ typedef struct tamis_label {
 } tamis_label;
 
 /* Metadata of a filter. */
-typedef struct tamis_about {
+typedef struct tamis_metadata {
     uint32_t struct_size;
     tamis_format format; /* format of the file that was read; TAMIS for a new filter */
     uint64_t version;    /* version number from the maker of the filter; 0: none */
@@ -69,23 +69,23 @@ typedef struct tamis_about {
     size_t data_size;
     /* tamis: a tamis_key_type with its flags, or a number of a later version. Only a union reads it. */
     uint32_t key_type;
-} tamis_about;
+} tamis_metadata;
 
 /* clang-format off */
-#define TAMIS_ABOUT_INIT {sizeof(tamis_about), TAMIS_FORMAT_AUTO, 0, 0, NULL, 0, NULL, 0, TAMIS_KEYS_UNTOLD}
+#define TAMIS_METADATA_INIT {sizeof(tamis_metadata), TAMIS_FORMAT_AUTO, 0, 0, NULL, 0, NULL, 0, TAMIS_KEYS_UNSPECIFIED}
 /* clang-format on */
 
 /* Returns the metadata. The filter owns what *about points to. It is valid until the next
- * tamis_filter_about_set, reload, or the end of the filter. */
-TAMIS_API tamis_status tamis_filter_about_get(const tamis_filter *filter, tamis_about *about,
-                                              tamis_error *err);
+ * tamis_filter_metadata_set, reload, or the end of the filter. */
+TAMIS_API tamis_status tamis_filter_metadata_get(const tamis_filter *filter, tamis_metadata *about,
+                                                 tamis_error *err);
 /*
  * Replaces all metadata except `format`. Strings and data are copied. This also works for a filter that was
  * opened read-only, since no file changes before a save. TAMIS_E_INVALID: a label breaks the rules above; the
  * message names it. Nothing is changed on failure.
  */
-TAMIS_API tamis_status tamis_filter_about_set(tamis_filter *filter, const tamis_about *about,
-                                              tamis_error *err);
+TAMIS_API tamis_status tamis_filter_metadata_set(tamis_filter *filter, const tamis_metadata *about,
+                                                 tamis_error *err);
 
 /* ---- bytes in memory ---- */
 
@@ -105,7 +105,7 @@ typedef struct tamis_open_options {
      * It holds for this handle and its copies, and no file stores it. Without it, an absent key above the
      * capacity is TAMIS_E_FULL, whatever program made the file. Two exceptions accept such keys: a .tamis
      * file made with this option, and a Guava file that stores no capacity. */
-    bool overfill;
+    bool allow_over_capacity;
     /* Allow many threads to add and look up at once, as in tamis_filter_options, for writable filters and
      * tamis_filter_decode. A file does not store it: set it at each opening. Lookups in a read-only filter
      * may always run in many threads. TAMIS_E_UNSUPPORTED with bkdr31 and bkdr63. */
@@ -183,11 +183,11 @@ TAMIS_API void tamis_file_unlock(tamis_lock *lock);
  * - TAMIS_E_IO: writing failed; the old file is unchanged.
  * - TAMIS_E_BUSY: another process holds the lock (tamis_file_lock) or is saving to the file now; the message
  *   names it.
- * - TAMIS_E_STALE: the file has changed since this filter was opened from it; nothing is saved (see below).
+ * - TAMIS_E_CHANGED: the file has changed since this filter was opened from it; nothing is saved (see below).
  *
  * Lost updates: a filter that was opened from a file, or copied from such a filter, has the contents of that
  * moment. Meanwhile the name may refer to another file, or the file may have been written to. Saving under
- * the same name would lose those changes. Hence TAMIS_E_STALE. Programs that all lock the file before they
+ * the same name would lose those changes. Hence TAMIS_E_CHANGED. Programs that all lock the file before they
  * open it do not get this error from each other. A program that ignores the lock may replace the file between
  * the last check and the rename; that change is lost unnoticed. A file that was deleted is created again.
  * After a save the filter counts as opened from the new file. Saves under other names are not checked.
@@ -201,7 +201,7 @@ TAMIS_API tamis_status tamis_filter_save_as(tamis_filter *filter, const char *pa
                                             tamis_error *err);
 
 /*
- * Like tamis_filter_save_as, for a new file: TAMIS_E_STALE if the file exists, even if it appears while this
+ * Like tamis_filter_save_as, for a new file: TAMIS_E_CHANGED if the file exists, even if it appears while this
  * one is written. Nothing is replaced. Exception: if the file system has no rename without replacement, a
  * file that appears between the last check and the rename is replaced.
  */

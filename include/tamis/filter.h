@@ -25,7 +25,7 @@ extern "C" {
  * and return TAMIS_E_INVALID to it. Other builds do not check.
  *
  * With options.concurrent all calls may run at the same time, except tamis_filter_free and
- * tamis_filter_about_set:
+ * tamis_filter_metadata_set:
  *
  * - Batches of keys run side by side. A lookup finds every key that any thread added before the lookup began.
  * - Other calls wait for running batches. They see each key either added or not, never half added.
@@ -49,9 +49,9 @@ typedef struct tamis_filter_options {
     /* Allow over capacity (classic, blocked): accept keys above the capacity too instead of returning
      * TAMIS_E_FULL. The rate then rises, and info.saturated is true. No key is lost in either mode. A
      * .tamis file stores this option; for other files see tamis_open_options. */
-    bool overfill;
+    bool allow_over_capacity;
     /* Allow many threads to add and look up at once, see above. If several threads add equal keys, exactly
-     * one gets TAMIS_FRESH. A single thread is somewhat slower. Copies are concurrent too. A file does not
+     * one gets TAMIS_ABSENT. A single thread is somewhat slower. Copies are concurrent too. A file does not
      * store this option (see tamis_open_options). The allocator is called by several threads at once.
      * TAMIS_E_UNSUPPORTED with bkdr31 and bkdr63, which have no digest. */
     bool concurrent;
@@ -76,8 +76,8 @@ TAMIS_API tamis_status tamis_filter_create(tamis_filter **filter, const tamis_pl
 TAMIS_API void tamis_filter_free(tamis_filter *filter);
 
 /*
- * Adds `count` keys in order. answers[i] tells whether key i was there before: TAMIS_FRESH if it was
- * certainly absent, TAMIS_SEEN if it was present or is a false positive. Equal keys in a batch are answered
+ * Adds `count` keys in order. answers[i] tells whether key i was there before: TAMIS_ABSENT if it was
+ * certainly absent, TAMIS_PRESENT if it was present or is a false positive. Equal keys in a batch are answered
  * as if they were added one after the other. `answers` and `done` may be NULL.
  *
  * On failure the first *done keys are added and answered, and the others are unchanged. No key is lost: call
@@ -104,7 +104,7 @@ TAMIS_API void tamis_filter_free(tamis_filter *filter);
 TAMIS_API tamis_status tamis_filter_add_many(tamis_filter *filter, const tamis_key *keys, size_t count,
                                              tamis_answer *answers, size_t *done, tamis_error *err);
 /*
- * Looks up `count` keys. answers[i] is TAMIS_FRESH (certainly absent) or TAMIS_SEEN (present or a false
+ * Looks up `count` keys. answers[i] is TAMIS_ABSENT (certainly absent) or TAMIS_PRESENT (present or a false
  * positive). On failure the first *done keys are answered and the others unchanged. A filter in memory does
  * not fail. `done` may be NULL.
  */
@@ -147,7 +147,7 @@ TAMIS_API tamis_status tamis_filter_clear(tamis_filter *filter, tamis_error *err
  * Adds all keys of `from` to `into`. Scheme, seed and secret must be equal. For classic and blocked, kind,
  * bits and probes must be equal too.
  *
- * Key types: TAMIS_E_MISMATCH if both filters store a key type (tamis_about.key_type) and these differ. A
+ * Key types: TAMIS_E_MISMATCH if both filters store a key type (tamis_metadata.key_type) and these differ. A
  * lookup by one rule would miss keys made by the other. Bytes and utf8 count as equal. If only one filter has
  * a key type, `into` gets it. Other metadata is not merged.
  *
@@ -173,12 +173,12 @@ TAMIS_API tamis_status tamis_filter_union(tamis_filter *into, const tamis_filter
 TAMIS_API tamis_status tamis_filter_copy(tamis_filter **copy, const tamis_filter *filter, tamis_error *err);
 
 /* True if tamis_filter_union(one, other) is possible: scheme, seed and secret are equal; for classic and
- * blocked also kind, bits and probes; the key types do not differ; and `one` is not frozen. */
-TAMIS_API bool tamis_filter_is_compatible(const tamis_filter *one, const tamis_filter *other);
+ * blocked also kind, bits and probes; the key types do not differ; and `a` is not frozen. */
+TAMIS_API bool tamis_filter_is_compatible(const tamis_filter *a, const tamis_filter *b);
 
 /* True if two filters are compatible, frozen or not, and have the same bits. Both then give the same
  * answer for every key. */
-TAMIS_API bool tamis_filter_is_equal(const tamis_filter *one, const tamis_filter *other);
+TAMIS_API bool tamis_filter_is_equal(const tamis_filter *a, const tamis_filter *b);
 
 /* The result of comparing two filters. */
 typedef struct tamis_difference {
@@ -187,13 +187,13 @@ typedef struct tamis_difference {
     bool same_hash;
     bool same_shape; /* kind, bits and probes, or slots and lines, are equal */
     /* Both of the above, and all bytes are equal. The filters then give the same answer for every key,
-     * taken as bytes. How keys were made (tamis_about.key_type) is not compared. */
+     * taken as bytes. How keys were made (tamis_metadata.key_type) is not compared. */
     bool same_body;
-    /* Bits set in `one` only. The three counts are for classic and blocked with the same hash and shape,
+    /* Bits set in `a` only. The three counts are for classic and blocked with the same hash and shape,
      * else 0. */
-    uint64_t one;
-    uint64_t other; /* bits set in `other` only */
-    uint64_t both;  /* bits set in both */
+    uint64_t only_a;
+    uint64_t only_b;  /* bits set in `b` only */
+    uint64_t in_both; /* bits set in both */
 } tamis_difference;
 
 /* clang-format off */
@@ -202,7 +202,7 @@ typedef struct tamis_difference {
 
 /* Compares two filters of any kinds. Start *difference from TAMIS_DIFFERENCE_INIT. TAMIS_E_DAMAGED: one
  * filter is an opened file, and one of its blocks is damaged. O(memory). */
-TAMIS_API tamis_status tamis_filter_compare(const tamis_filter *one, const tamis_filter *other,
+TAMIS_API tamis_status tamis_filter_compare(const tamis_filter *a, const tamis_filter *b,
                                             tamis_difference *difference, tamis_error *err);
 
 /* Abilities that depend on the kind. */
@@ -229,7 +229,7 @@ typedef enum tamis_full {
  *
  * - (1) The estimates assume even positions. Those of guava32 and bkdr31 are uneven in filters of more than
  *   about 2^28 bits. Near 2^31 bits the real rate is up to a few times fpr_live.
- * - (2) Positions of guava64, guava32, redisbloom and redisson repeat. fpr_live includes that. false_fresh
+ * - (2) Positions of guava64, guava32, redisbloom and redisson repeat. fpr_live includes that. false_present
  *   and the number of keys at which the filter is full do not.
  *
  * Classic and blocked under any scheme:
@@ -248,15 +248,15 @@ typedef struct tamis_filter_info {
     uint32_t struct_size;
     tamis_kind kind;
     tamis_scheme scheme;
-    /* adds answered TAMIS_FRESH; after a union an estimate for both filters */
+    /* adds answered TAMIS_ABSENT; after a union an estimate for both filters */
     uint64_t added;
     double cardinality; /* estimate of the distinct keys added; (1) */
     /* False-positive rate of a lookup now, computed from the contents: about plan.fpr_predicted when full;
      * (1) */
     double fpr_live;
-    /* Expected number of adds since creation that were answered TAMIS_SEEN although the key was absent;
+    /* Expected number of adds since creation that were answered TAMIS_PRESENT although the key was absent;
      * (1), (2), (3) */
-    double false_fresh;
+    double false_present;
     uint64_t memory;      /* bytes in use; (4) */
     uint64_t memory_peak; /* largest number of bytes ever in use, growth included */
     uint64_t capacity;    /* keys at which the filter grows or is full; 0: no such number */

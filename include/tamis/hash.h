@@ -52,7 +52,7 @@ TAMIS_API bool tamis_scheme_is_uniform(tamis_scheme scheme);
 typedef struct tamis_hash {
     /* the digest as two little-endian words, in digest byte order; word[1] is 0 if it has 64 bits */
     uint64_t word[2];
-    uint64_t origin; /* fingerprint of scheme, seed and secret */
+    uint64_t hasher_id; /* fingerprint of scheme, seed and secret */
 } tamis_hash;
 
 /* A hasher turns keys into hashes. It is opaque and immutable. Any number of threads may use it at once. */

@@ -20,9 +20,9 @@ typedef struct tamis_key {
  * answers. */
 typedef uint8_t tamis_answer;
 enum {
-    TAMIS_FRESH = 0,  /* the key was certainly absent */
-    TAMIS_SEEN = 1,   /* the key was present, or is a false positive */
-    TAMIS_UNKNOWN = 2 /* no answer: the filter was full, or a server's reply was lost */
+    TAMIS_ABSENT = 0,  /* the key was certainly absent */
+    TAMIS_PRESENT = 1, /* the key was present, or is a false positive */
+    TAMIS_UNKNOWN = 2  /* no answer: the filter was full, or a server's reply was lost */
 };
 
 #ifdef __cplusplus

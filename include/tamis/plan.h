@@ -39,8 +39,8 @@ TAMIS_API bool tamis_kind_is_bloom(tamis_kind kind);
 #define TAMIS_EXPECT_MAX ((uint64_t)1000000000000) /* largest number of expected keys, 1e12 */
 
 /* Plan options. A field of 0 means: not given. */
-typedef struct tamis_want {
-    uint32_t struct_size; /* sizeof(tamis_want), set by TAMIS_WANT_INIT */
+typedef struct tamis_plan_options {
+    uint32_t struct_size; /* sizeof(tamis_plan_options), set by TAMIS_PLAN_OPTIONS_INIT */
     tamis_kind kind;      /* AUTO: chosen by tamis_plan_make */
     tamis_scheme scheme;  /* AUTO: xxh3; determines the sizes of classic and the possible kinds */
     uint64_t expect;      /* distinct keys; 0: unknown, the filter must grow */
@@ -49,10 +49,10 @@ typedef struct tamis_want {
     /* classic, blocked: probes per key, up to TAMIS_PROBES_MAX; default: the number that takes the least
      * memory */
     uint32_t probes;
-} tamis_want;
+} tamis_plan_options;
 
 /* clang-format off */
-#define TAMIS_WANT_INIT {sizeof(tamis_want), TAMIS_KIND_AUTO, TAMIS_SCHEME_AUTO, 0, 0.0, 0, 0}
+#define TAMIS_PLAN_OPTIONS_INIT {sizeof(tamis_plan_options), TAMIS_KIND_AUTO, TAMIS_SCHEME_AUTO, 0, 0.0, 0, 0}
 /* clang-format on */
 
 /* The plan of a filter: its sizes. tamis_plan_make and tamis_plan_fit fill it; callers only read it. */
@@ -93,23 +93,23 @@ typedef struct tamis_plan {
  * Sizes a filter.
  *
  * The choice for kind AUTO: if the number of keys is unknown, fingerprint, because it grows. Else the kind
- * that touches the fewest lines with the least memory, among those that keep want->memory. If probes are
+ * that touches the fewest lines with the least memory, among those that keep options->memory. If probes are
  * given, a Bloom filter. If the scheme has a digest below 128 bits, classic.
  *
  * - TAMIS_E_RANGE: expect, fpr or probes are out of bounds; or fpr is below n / 2^b for n keys and the b bits
  *   of the scheme's hash; or the filter needs more bits or probes than the kind or the scheme supports.
  * - TAMIS_E_INVALID: classic or blocked without expect, since they cannot grow; or probes for a kind that has
- *   none; or *plan or *want has no struct_size (start both from their _INIT macros).
- * - TAMIS_E_NO_ROOM: the filter exceeds want->memory; the message names the memory that it needs.
+ *   none; or *plan or *options has no struct_size (start both from their _INIT macros).
+ * - TAMIS_E_MEMORY_LIMIT: the filter exceeds options->memory; the message names the memory that it needs.
  * - TAMIS_E_UNSUPPORTED: the kind needs a digest of 128 bits, and the scheme has less.
  *
  * *plan is unchanged on failure. Any thread may call it. Cost: arithmetic only, 0.2 to 50 microseconds (./dev
  * bench growth).
  */
-TAMIS_API tamis_status tamis_plan_make(tamis_plan *plan, const tamis_want *want, tamis_error *err);
+TAMIS_API tamis_status tamis_plan_make(tamis_plan *plan, const tamis_plan_options *options, tamis_error *err);
 
 /*
- * Sizes the best filter that fits want->memory, which is required, as is exactly one of these:
+ * Sizes the best filter that fits options->memory, which is required, as is exactly one of these:
  *
  * - expect: the filter for this number of keys with the lowest rate. Leave fpr 0.
  * - fpr: the filter that holds the most keys at this rate. It does not grow. Leave expect 0.
@@ -118,14 +118,14 @@ TAMIS_API tamis_status tamis_plan_make(tamis_plan *plan, const tamis_want *want,
  * is worse by at most a factor of 1.25, in rate or in number of keys.
  *
  * - TAMIS_E_INVALID: both or neither of expect and fpr are given, or memory is not.
- * - TAMIS_E_NO_ROOM: nothing useful fits: not even a rate of TAMIS_FPR_MAX, or one key.
+ * - TAMIS_E_MEMORY_LIMIT: nothing useful fits: not even a rate of TAMIS_FPR_MAX, or one key.
  * - Other errors and threads as for tamis_plan_make. Cost: O(log) plans.
  */
-TAMIS_API tamis_status tamis_plan_fit(tamis_plan *plan, const tamis_want *want, tamis_error *err);
+TAMIS_API tamis_status tamis_plan_fit(tamis_plan *plan, const tamis_plan_options *options, tamis_error *err);
 
-/* Makes kind AUTO fingerprint, which grows. False: the kind stays AUTO, because such a table does not fit want->memory. The
+/* Makes kind AUTO fingerprint, which grows. False: the kind stays AUTO, because such a table does not fit options->memory. The
  * kind also stays where probes are given, or where no plan can be made. Cost: a plan. */
-TAMIS_API bool tamis_want_prefer_growth(tamis_want *want);
+TAMIS_API bool tamis_plan_options_prefer_growth(tamis_plan_options *options);
 
 /*
  * Keeps a want->expect that is far too large from taking memory. `most` is the highest number of keys that can come: 0, not
@@ -135,7 +135,7 @@ TAMIS_API bool tamis_want_prefer_growth(tamis_want *want);
  * that was guessed may be too small. Kinds classic and blocked keep expect if they were asked for. Nothing else changes, and
  * nothing at all where no plan can be made. Cost: two plans.
  */
-TAMIS_API void tamis_want_limit(tamis_want *want, uint64_t most);
+TAMIS_API void tamis_plan_options_limit(tamis_plan_options *options, uint64_t most);
 
 /*
  * The mathematics of a classic Bloom filter with n keys, m bits, k probes and rate p; docs/MATH.md derives
@@ -164,7 +164,7 @@ TAMIS_API double tamis_bloom_half_full_keys(double m, double k);
 TAMIS_API double tamis_bloom_half_full_bits(double n, double k);
 /* Returns the rate of an overfilled filter, f = (1 - 0.5^t)^k, for real k: half of its bits are set at p =
  * 2^-k, and it holds t times its keys. tamis_bloom_fpr(t n, m, k) is exact. */
-TAMIS_API double tamis_bloom_overfill(double t, double k);
+TAMIS_API double tamis_bloom_over_capacity_fpr(double t, double k);
 /* Returns the keys in a filter with `ones` of m bits set: -m/k ln(1 - ones/m); infinity if all are set. */
 TAMIS_API double tamis_bloom_cardinality(double ones, double m, double k);
 /* Returns p of a blocked filter: n keys in m/512 blocks, k probes in one block, Poisson distributed loads. */

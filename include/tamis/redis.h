@@ -101,7 +101,7 @@ typedef struct tamis_redis tamis_redis;
  * A Codis: threads of ZooKeeper's client watch the proxies (it seeds the program's random(3) and drand48(3)).
  * Each exchange uses the next proxy that is online. While ZooKeeper is unreachable the last list is used.
  * Without any proxy online a call fails after `patience`: "Proxy list empty". A Codis has no BITOP, so
- * tamis_redis_unite returns TAMIS_E_UNSUPPORTED. If it reads from replicas, answers are as old as those.
+ * tamis_redis_union returns TAMIS_E_UNSUPPORTED. If it reads from replicas, answers are as old as those.
  */
 
 /*
@@ -129,7 +129,7 @@ TAMIS_API void tamis_redis_close(tamis_redis *redis);
 typedef struct tamis_redis_filter_options {
     uint32_t struct_size;
     /* Layouts tamis and redisson: create the filter if it does not exist and its parameters are given;
-     * else TAMIS_E_ABSENT */
+     * else TAMIS_E_NOT_FOUND */
     bool create;
     /* For scheme sip: the secret of the filter, TAMIS_E_MISMATCH if it is another. Without a secret, a
      * keyed filter can be described, fetched and merged, but key lookups return TAMIS_E_MISMATCH. */
@@ -137,7 +137,7 @@ typedef struct tamis_redis_filter_options {
     size_t secret_size;
     const tamis_allocator *allocator; /* NULL: that of the server, or the default */
     /* Layout tamis, new filter: how its keys are made, a tamis_key_type (tamis/file.h). The plan stores
-     * it, and tamis_filter_about_get returns it for every handle. Nothing in the library reads it. */
+     * it, and tamis_filter_metadata_get returns it for every handle. Nothing in the library reads it. */
     uint32_t key_type;
 } tamis_redis_filter_options;
 
@@ -174,14 +174,14 @@ typedef struct tamis_redis_filter_options {
  *
  * - A command whose reply was lost is sent again. If an add then finds all its bits set, it cannot know
  *   whether it set them itself, and answers TAMIS_UNKNOWN.
- * - Of all answers for a key, to all clients, at most one is TAMIS_FRESH. Exactly one is, apart from false
+ * - Of all answers for a key, to all clients, at most one is TAMIS_ABSENT. Exactly one is, apart from false
  *   positives, if none was TAMIS_UNKNOWN and no call with the key failed. Of equal keys in a disturbed batch
  *   any may be the one.
  * - If a call fails, keys from *done on may be in the filter or not, and no later call answers that they were
- *   absent. If the same handle adds them again, those in the filter are TAMIS_UNKNOWN once, not TAMIS_SEEN.
+ *   absent. If the same handle adds them again, those in the filter are TAMIS_UNKNOWN once, not TAMIS_PRESENT.
  *   So a caller that repeats the call drops nothing.
  * - With layout php3 an element may have bits in several Redis keys, which are not set at one instant. It is
- *   TAMIS_FRESH if bits were missing in the Redis key that holds most of them, and TAMIS_UNKNOWN if bits were
+ *   TAMIS_ABSENT if bits were missing in the Redis key that holds most of them, and TAMIS_UNKNOWN if bits were
  *   missing only in others.
  *
  * Durability is that of the server's memory. What it loses is absent once more: by a restart without
@@ -189,7 +189,7 @@ typedef struct tamis_redis_filter_options {
  *
  * - Layout tamis detects lost parts (evicted, deleted, cut): TAMIS_E_DAMAGED, and no key is answered absent.
  *   Other layouts cannot detect them: protect their Redis keys from eviction.
- * - TAMIS_E_ABSENT, TAMIS_E_MISMATCH: the filter was dropped, or replaced by another, while it was open
+ * - TAMIS_E_NOT_FOUND, TAMIS_E_MISMATCH: the filter was dropped, or replaced by another, while it was open
  *   (layouts tamis and redisson).
  * - TAMIS_E_MISMATCH: a Redis key is longer than the parameters allow, so these are not the parameters that
  *   it was made with (other layouts; at the first batch).
@@ -220,7 +220,8 @@ TAMIS_API tamis_status tamis_redis_filter_open(tamis_filter **filter, tamis_redi
  * of bits: a server spends its time on parsing commands, and an add has arguments for each probe.
  * plan->reason gives the costs and savings.
  */
-TAMIS_API tamis_status tamis_redis_plan_make(tamis_plan *plan, const tamis_want *want, tamis_error *err);
+TAMIS_API tamis_status tamis_redis_plan_make(tamis_plan *plan, const tamis_plan_options *plan_options,
+                                             tamis_error *err);
 /* Estimates the microseconds of server time of an add with this number of probes, sent as one command. */
 TAMIS_API double tamis_redis_add_cost(uint32_t probes);
 
@@ -229,8 +230,8 @@ TAMIS_API double tamis_redis_add_cost(uint32_t probes);
  * as tamis_redis_plan_make. Other layouts with one Redis key: kind classic with the sizes of the existing
  * filter or of the parameters; `want` is ignored. Creates nothing.
  */
-TAMIS_API tamis_status tamis_redis_plan_for(tamis_plan *plan, const tamis_want *want, tamis_redis *redis,
-                                            const char *name, tamis_error *err);
+TAMIS_API tamis_status tamis_redis_plan_for(tamis_plan *plan, const tamis_plan_options *plan_options,
+                                            tamis_redis *redis, const char *name, tamis_error *err);
 
 /* Writes the URI without user and passwords, on one line, cut to `room` bytes with its NUL. Returns the
  * full length. */
@@ -300,7 +301,7 @@ TAMIS_API tamis_status tamis_redis_filter_trace(tamis_filter *filter, tamis_redi
  * layouts with one Redis key give kind classic with their scheme and exactly as many bits. The result has
  * every key whose add was answered before, and may have keys added meanwhile.
  *
- * - TAMIS_E_ABSENT, TAMIS_E_DAMAGED: as for lookups.
+ * - TAMIS_E_NOT_FOUND, TAMIS_E_DAMAGED: as for lookups.
  * - TAMIS_E_MISMATCH: the bitmap of another layout is longer than its parameters allow.
  * - TAMIS_E_UNSUPPORTED: php2 and php3 with several keys or servers.
  *
@@ -348,7 +349,7 @@ typedef struct tamis_redis_push_options {
  *
  * The filter is written beside the existing one, checked, and switched to atomically. The existing filter is
  * replaced, with every key that was added to it until the switch. To keep those, pull, merge and push while
- * nobody adds, or use tamis_redis_unite. An add answered after the switch is in the new filter.
+ * nobody adds, or use tamis_redis_union. An add answered after the switch is in the new filter.
  *
  * Parameters: partition= and ttl default to those of the old filter (ttl: what is left of it). Parameters of
  * the plan must agree with the filter if they are given. The name may be an alias of the filter.
@@ -380,9 +381,9 @@ TAMIS_API tamis_status tamis_redis_push(const tamis_filter *filter, tamis_redis 
  * - TAMIS_E_MISMATCH: bits, probes, scheme, seed or secret differ.
  * - TAMIS_E_BUSY: `there` is being resized.
  * - TAMIS_E_UNSUPPORTED: another layout, or a Codis.
- * - TAMIS_E_ABSENT, TAMIS_E_DAMAGED: as for lookups.
+ * - TAMIS_E_NOT_FOUND, TAMIS_E_DAMAGED: as for lookups.
  */
-TAMIS_API tamis_status tamis_redis_unite(tamis_filter *there, const tamis_filter *from, tamis_error *err);
+TAMIS_API tamis_status tamis_redis_union(tamis_filter *there, const tamis_filter *from, tamis_error *err);
 
 /*
  * Resizes a filter of layout tamis while it is used, without losing an add. Bits do not reveal their keys, so
@@ -398,7 +399,7 @@ TAMIS_API tamis_status tamis_redis_unite(tamis_filter *there, const tamis_filter
  * Another push, drop or resize before the end ends this resize: TAMIS_E_MISMATCH. A resize that was stopped
  * costs these round trips until the next one.
  *
- * - TAMIS_E_ABSENT: there is no filter.
+ * - TAMIS_E_NOT_FOUND: there is no filter.
  * - TAMIS_E_UNSUPPORTED: another layout, kind or scheme.
  * - Other errors as for tamis_redis_push.
  *
@@ -415,7 +416,7 @@ TAMIS_API tamis_status tamis_redis_resize_end(tamis_redis_resize *resize, const 
 
 /*
  * Makes `name` an alias of the filter `target`, both of layout tamis, also for open handles. With target NULL
- * it removes the alias. A few round trips. TAMIS_E_ABSENT: there is no such target. TAMIS_E_MISMATCH: the
+ * it removes the alias. A few round trips. TAMIS_E_NOT_FOUND: there is no such target. TAMIS_E_MISMATCH: the
  * name is a filter itself, or the target is an alias.
  */
 TAMIS_API tamis_status tamis_redis_alias(tamis_redis *redis, const char *name, const char *target,
@@ -423,13 +424,13 @@ TAMIS_API tamis_status tamis_redis_alias(tamis_redis *redis, const char *name, c
 
 /*
  * Removes a filter with all its keys; or an alias, whose target stays. Open handles fail from then on
- * (TAMIS_E_ABSENT). Layouts that store no parameters require those of opening; the others accept them. With a
+ * (TAMIS_E_NOT_FOUND). Layouts that store no parameters require those of opening; the others accept them. With a
  * family (tamis/redis_family.h, layout tamis) its members are removed too.
  *
  * After a failure the filter may exist or not; drop it again. A filter that another program makes meanwhile
  * is never dropped.
  *
- * - TAMIS_E_ABSENT: no filter, and no remains of one.
+ * - TAMIS_E_NOT_FOUND: no filter, and no remains of one.
  * - TAMIS_E_BUSY: as for tamis_redis_push.
  * - TAMIS_E_REFUSED: also if a family was dropped but its members cannot be found, because SCAN is not
  *   allowed (a Codis has none). Their strings stay.
@@ -444,7 +445,7 @@ TAMIS_API tamis_status tamis_redis_drop(tamis_redis *redis, const char *name, ta
  * its target, and for a family to its members, found as by tamis_redis_drop. A few round trips, and a command
  * for each Redis key.
  *
- * - TAMIS_E_ABSENT: layout tamis, and there is no filter.
+ * - TAMIS_E_NOT_FOUND: layout tamis, and there is no filter.
  * - TAMIS_E_REFUSED: also if members cannot be found.
  * - TAMIS_E_RANGE: more milliseconds than a server can store.
  */

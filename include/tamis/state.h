@@ -29,7 +29,7 @@ extern "C" {
  *
  *     tamis_state_open, tamis_state_committed             where to continue
  *     tamis_filter_add_hashes(tamis_state_filter(state), ...)
- *     tamis_state_log                                     those answered TAMIS_FRESH
+ *     tamis_state_log                                     those answered TAMIS_ABSENT
  *     (sync the output); tamis_state_commit               with a checkpoint
  *
  * The filter depends only on the order of the logged hashes and on the hints from tamis_state_expect between
@@ -55,8 +55,8 @@ typedef struct tamis_state_options {
     const void *secret;
     size_t secret_size;
     /* New state: a text that describes its keys, for people and for comparison. At most
-     * TAMIS_STATE_ABOUT_MAX bytes, copied; NULL: "". */
-    const char *about;
+     * TAMIS_STATE_METADATA_MAX bytes, copied; NULL: "". */
+    const char *metadata;
     /* Read-only: nothing in the directory is created, changed or locked. Log, commit and other changes
      * return TAMIS_E_UNSUPPORTED. Another process may have the state open; you then see one of its
      * commits. */
@@ -64,8 +64,8 @@ typedef struct tamis_state_options {
     const tamis_allocator *allocator; /* NULL: the default */
 } tamis_state_options;
 
-#define TAMIS_STATE_ABOUT_MAX   65536   /* bytes */
-#define TAMIS_STATE_ACCOUNT_MAX 1048576 /* largest checkpoint, and largest note, in bytes */
+#define TAMIS_STATE_METADATA_MAX   65536   /* bytes */
+#define TAMIS_STATE_CHECKPOINT_MAX 1048576 /* largest checkpoint, and largest note, in bytes */
 
 /* clang-format off */
 #define TAMIS_STATE_OPTIONS_INIT {sizeof(tamis_state_options), NULL, NULL, NULL, 0, NULL, false, NULL}
@@ -87,7 +87,7 @@ typedef struct tamis_state_options {
  *
  * Cost: reading the snapshot and adding the keys logged since; docs/PERFORMANCE.md has figures.
  */
-TAMIS_API tamis_status tamis_state_open(tamis_state **state, const char *folder,
+TAMIS_API tamis_status tamis_state_open(tamis_state **state, const char *directory,
                                         const tamis_state_options *options, tamis_error *err);
 /* Closes the state without a commit: keys logged since the last commit are lost. A snapshot in progress is
  * abandoned; one that is already being saved is awaited. */
@@ -96,20 +96,20 @@ TAMIS_API void tamis_state_close(tamis_state *state);
 /* Returns the filter, to add keys to. The state owns it. It is valid until close or abort. */
 TAMIS_API tamis_filter *tamis_state_filter(tamis_state *state);
 /* Returns the text that describes the keys, as given at creation. */
-TAMIS_API const char *tamis_state_about(const tamis_state *state);
+TAMIS_API const char *tamis_state_metadata(const tamis_state *state);
 /*
  * Replaces that text, for a state without keys whose first run was described wrongly. Lasts when it returns: after a crash
  * the state has the old text or the new one. NULL: "".
  *
  * - TAMIS_E_INVALID: the state has keys, or something was logged since the last commit.
- * - TAMIS_E_RANGE: longer than TAMIS_STATE_ABOUT_MAX.
+ * - TAMIS_E_RANGE: longer than TAMIS_STATE_METADATA_MAX.
  * - TAMIS_E_UNSUPPORTED: opened with read_only.
  * - TAMIS_E_IO, TAMIS_E_NOMEM: the old text stays, unless the state has failed (see above).
  */
-TAMIS_API tamis_status tamis_state_set_about(tamis_state *state, const char *about, tamis_error *err);
+TAMIS_API tamis_status tamis_state_set_metadata(tamis_state *state, const char *about, tamis_error *err);
 /* Returns the checkpoint of the last commit; size 0: there was none. Valid until the next commit, abort or
  * close. */
-TAMIS_API void tamis_state_committed(const tamis_state *state, const void **account, size_t *size);
+TAMIS_API void tamis_state_committed(const tamis_state *state, const void **checkpoint, size_t *size);
 
 /*
  * Gives the filter a size hint (tamis_filter_expect) and logs it, because growth, and so the filter, depends
@@ -119,12 +119,12 @@ TAMIS_API void tamis_state_committed(const tamis_state *state, const void **acco
  * directly; the next commit is then TAMIS_E_INVALID.
  */
 TAMIS_API tamis_status tamis_state_expect(tamis_state *state, uint64_t more, tamis_error *err);
-/* Logs hashes that the filter answered TAMIS_FRESH, in that order. 16 bytes each, buffered. Hashes of keys
+/* Logs hashes that the filter answered TAMIS_ABSENT, in that order. 16 bytes each, buffered. Hashes of keys
  * after the position of the next checkpoint are logged only after that commit. */
 TAMIS_API tamis_status tamis_state_log(tamis_state *state, const tamis_hash *hashes, size_t count,
                                        tamis_error *err);
 /*
- * Stores a note with the next commit, for ever: 1 to TAMIS_STATE_ACCOUNT_MAX bytes. Notes record what must be
+ * Stores a note with the next commit, for ever: 1 to TAMIS_STATE_CHECKPOINT_MAX bytes. Notes record what must be
  * known of finished runs. All notes together may have 256 MiB, where each counts its size plus 8 bytes
  * (TAMIS_E_RANGE).
  */
@@ -144,7 +144,7 @@ TAMIS_API const void *tamis_state_note_at(const tamis_state *state, size_t numbe
  * Log and snapshot then have at most three times the filter plus 64 MiB when it is done. The peak is somewhat
  * higher, see docs/DURABILITY.md.
  */
-TAMIS_API tamis_status tamis_state_commit(tamis_state *state, const void *account, size_t size,
+TAMIS_API tamis_status tamis_state_commit(tamis_state *state, const void *checkpoint, size_t size,
                                           tamis_error *err);
 /* Restores the filter to the last commit and drops everything logged since. It is read from the disk, so
  * it takes as long as opening. The pointer from tamis_state_filter becomes invalid. */
@@ -157,7 +157,7 @@ TAMIS_API tamis_status tamis_state_abort(tamis_state *state, tamis_error *err);
  * error here, once. That error does not harm the state: it continues with a longer log and tries again when
  * the log is twice as long.
  */
-TAMIS_API tamis_status tamis_state_settle(tamis_state *state, uint64_t bytes, tamis_error *err);
+TAMIS_API tamis_status tamis_state_snapshot(tamis_state *state, uint64_t bytes, tamis_error *err);
 
 /* Numbers of a state. */
 typedef struct tamis_state_info {
@@ -179,7 +179,7 @@ TAMIS_API void tamis_state_info_get(const tamis_state *state, tamis_state_info *
 
 /* Verifies a state that no process has open (TAMIS_E_BUSY): the snapshot, the log, and that the snapshot
  * agrees with the log. TAMIS_E_DAMAGED: the message names the file and the position. Changes nothing. */
-TAMIS_API tamis_status tamis_state_verify(const char *folder, const tamis_state_options *options,
+TAMIS_API tamis_status tamis_state_verify(const char *directory, const tamis_state_options *options,
                                           tamis_error *err);
 
 #ifdef __cplusplus

@@ -28,13 +28,13 @@ extern "C" {
     X(TAMIS_E_FORMAT, -12, "the bytes are no filter of a known format")                                      \
     X(TAMIS_E_DAMAGED, -13, "bytes are incomplete or changed")                                               \
     X(TAMIS_E_BUSY, -14, "another process holds the file")                                                   \
-    X(TAMIS_E_NO_ROOM, -15, "the filter does not fit the memory allowed")                                    \
-    X(TAMIS_E_STALE, -16, "the name stands for another file than it did")                                    \
+    X(TAMIS_E_MEMORY_LIMIT, -15, "the filter does not fit the memory allowed")                               \
+    X(TAMIS_E_CHANGED, -16, "the name stands for another file than it did")                                  \
     X(TAMIS_E_TIMEOUT, -17, "no answer in time")                                                             \
     X(TAMIS_E_REFUSED, -18, "the server refused")                                                            \
-    X(TAMIS_E_ABSENT, -19, "there is no such filter")                                                        \
+    X(TAMIS_E_NOT_FOUND, -19, "there is no such filter")                                                     \
     X(TAMIS_E_RECORD, -20, "a record is malformed")                                                          \
-    X(TAMIS_E_KEYLESS, -21, "a record has no key")
+    X(TAMIS_E_NO_KEY, -21, "a record has no key")
 
 typedef enum tamis_status {
 #define TAMIS_STATUS_ENUM(name, value, text) name = value,

@@ -10,10 +10,10 @@
 #include <stdint.h>
 
 #include <tamis/alloc.h>
+#include <tamis/compression.h>
 #include <tamis/dedup.h>
 #include <tamis/extract.h>
 #include <tamis/key.h>
-#include <tamis/packing.h>
 #include <tamis/status.h>
 
 #ifdef __cplusplus
@@ -25,33 +25,33 @@ extern "C" {
 #define TAMIS_MAX_RECORD_DEFAULT ((uint64_t)1 << 30) /* 1 GiB */
 
 /* The source of the keys of a batch. */
-typedef struct tamis_stream_origin {
+typedef struct tamis_stream_source {
     uint32_t struct_size;
-    const char *input;        /* name of the input, or "standard input" */
-    uint64_t first;           /* number of records[0] in the input, from 1 */
-    const tamis_key *records; /* records without their terminators */
-    const uint32_t *of;       /* key i belongs to records[of[i]]; NULL: to records[i] */
-} tamis_stream_origin;
+    const char *input;            /* name of the input, or "standard input" */
+    uint64_t first;               /* number of records[0] in the input, from 1 */
+    const tamis_key *records;     /* records without their terminators */
+    const uint32_t *record_index; /* key i belongs to records[of[i]]; NULL: to records[i] */
+} tamis_stream_source;
 
 /*
- * A service answers batches of keys for a run. Its functions are called one at a time, except ask_part, and
+ * A service answers batches of keys for a run. Its functions are called one at a time, except query_part, and
  * each sees the effects of the earlier calls. With several threads (options.threads) any thread of the run
  * may call them. If there is `mark`, it and the functions called besides it run in the caller's thread only.
  *
- * The run owns keys, hashes and what a source points to. They are valid until the `ask` for which they are
- * made returns, or until `settle` if the batch is split. With `mark` they are valid until the last mark of
- * the batch. The source struct itself is valid until `place` returns, and the name of its input until the run
+ * The run owns keys, hashes and what a source points to. They are valid until the `query` for which they are
+ * made returns, or until `finish_parts` if the batch is split. With `mark` they are valid until the last mark of
+ * the batch. The source struct itself is valid until `set_source` returns, and the name of its input until the run
  * ends.
  */
 typedef struct tamis_stream_service {
     uint32_t struct_size;
     void *context; /* first argument of each function */
-    /* Answers `count` keys (at least one) in order, like tamis_dedup_ask. On failure the first *done are
+    /* Answers `count` keys (at least one) in order, like tamis_dedup_add_many. On failure the first *done are
      * answered and *err gives the reason. No answered key is passed again. The run ends with
      * TAMIS_E_INVALID at an answer that is no tamis_answer, or at TAMIS_OK with *done other than `count`.
      * The answers before that are still used; if *done exceeds `count`, none are. */
-    tamis_status (*ask)(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
-                        size_t *done, tamis_error *err);
+    tamis_status (*query)(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
+                          size_t *done, tamis_error *err);
     /* NULL, or returns bytes to write before the record of key `i` of the last batch. The service owns
      * them until its next call. Records without a key have no such bytes. */
     tamis_key (*mark)(void *context, size_t i);
@@ -59,32 +59,32 @@ typedef struct tamis_stream_service {
      * its state */
     bool (*enough)(void *context);
     /* NULL, or called before each batch with the source of its keys */
-    void (*place)(void *context, const tamis_stream_origin *origin);
+    void (*set_source)(void *context, const tamis_stream_source *source);
     /* NULL, or a hasher, borrowed. The run then hashes keys, in several threads at once, and calls
-     * ask_hashes instead of ask: hashes[i] belongs to keys[i]. The scheme must have a digest
+     * query_hashes instead of ask: hashes[i] belongs to keys[i]. The scheme must have a digest
      * (tamis_scheme_digest_bits). */
     const tamis_hasher *hasher;
-    tamis_status (*ask_hashes)(void *context, const tamis_key *keys, const tamis_hash *hashes, size_t count,
-                               tamis_answer *answers, size_t *done, tamis_error *err);
+    tamis_status (*query_hashes)(void *context, const tamis_key *keys, const tamis_hash *hashes, size_t count,
+                                 tamis_answer *answers, size_t *done, tamis_error *err);
     /* NULL, or called before each batch with an estimate of the records after it. Only if the sizes of all
      * inputs are known and there is no `mark`. */
     void (*expect)(void *context, uint64_t more);
     /*
-     * Splitting a batch: all three NULL, or all three and ask_hashes set. Without `mark`, several threads may
+     * Splitting a batch: all three NULL, or all three and query_hashes set. Without `mark`, several threads may
      * then answer one batch in parts at once.
      *
-     * - parts() returns the number of parts, 1 to `most` (else TAMIS_E_INVALID). 1 means that ask_hashes
+     * - parts() returns the number of parts, 1 to `max` (else TAMIS_E_INVALID). 1 means that query_hashes
      *   answers the batch.
-     * - ask_part() answers the keys of one part in order and leaves the other answers unchanged. On failure
+     * - query_part() answers the keys of one part in order and leaves the other answers unchanged. On failure
      *   *done is the index of the first key of the part without an answer, else `count`.
      * - settle() is called once, after all parts have returned. The first `done` answers count: the smallest
      *   *done of all parts. `status` and *err are those of that part; settle may improve *err.
      */
-    uint32_t (*parts)(void *context, size_t count, uint32_t most);
-    tamis_status (*ask_part)(void *context, const tamis_hash *hashes, size_t count, uint32_t part,
-                             uint32_t parts, tamis_answer *answers, size_t *done, tamis_error *err);
-    void (*settle)(void *context, const tamis_answer *answers, size_t done, tamis_status status,
-                   tamis_error *err);
+    uint32_t (*parts)(void *context, size_t count, uint32_t max);
+    tamis_status (*query_part)(void *context, const tamis_hash *hashes, size_t count, uint32_t part,
+                               uint32_t parts, tamis_answer *answers, size_t *done, tamis_error *err);
+    void (*finish_parts)(void *context, const tamis_answer *answers, size_t done, tamis_status status,
+                         tamis_error *err);
 } tamis_stream_service;
 
 /* clang-format off */
@@ -112,7 +112,7 @@ typedef struct tamis_stream_stats {
     uint64_t bytes_read;
     /* expected total of bytes_read: the size of all inputs; 0 if one is not a regular file */
     uint64_t bytes_total;
-    bool settled; /* after the run: every answered record is where it belongs, see tamis_stream_run */
+    bool complete; /* after the run: every answered record is where it belongs, see tamis_stream_run */
     /* Threads used, set when the run ends. Lower than options.threads if there was too little work or the
      * system refused to start one. */
     uint32_t threads;
@@ -134,7 +134,7 @@ typedef struct tamis_stream_profile {
     uint64_t split;   /* finding records in them */
     uint64_t extract; /* finding keys in records */
     uint64_t hash;    /* hashing keys, if the service takes hashes */
-    uint64_t ask;     /* calls of the service */
+    uint64_t query;   /* calls of the service */
     uint64_t route;   /* counting records and copying them to output buffers */
     uint64_t write;   /* compressing and writing outputs, and syncing a durable file */
     uint64_t input;   /* waiting for input */
@@ -151,7 +151,7 @@ typedef struct tamis_stream_profile {
 typedef enum tamis_stream_policy {
     TAMIS_STREAM_PASS = 0, /* written to the output, like one with an absent key */
     TAMIS_STREAM_DROP = 1, /* dropped */
-    /* Ends the run when the records before it are answered: TAMIS_E_KEYLESS for a record without a key,
+    /* Ends the run when the records before it are answered: TAMIS_E_NO_KEY for a record without a key,
      * TAMIS_E_RECORD for a malformed one */
     TAMIS_STREAM_FAIL = 2
 } tamis_stream_policy;
@@ -192,8 +192,9 @@ typedef struct tamis_stream_commits {
      * another program may be writing it */
     bool leave_partial;
     /* NULL, or called before any record is read, when it is known how the run begins */
-    void (*told)(void *context, const struct tamis_stream_commits *commits, const tamis_stream_stats *before);
-    void *told_context; /* context of `told` and `remark` */
+    void (*on_start)(void *context, const struct tamis_stream_commits *commits,
+                     const tamis_stream_stats *before);
+    void *callback_context; /* context of `on_start` and `remark` */
     /* ---- results ---- */
     tamis_stream_begun begun;
     /* NULL, or the first input or output for which a record may come twice after a crash, because it
@@ -209,8 +210,8 @@ typedef struct tamis_stream_commits {
      * was read and has become longer since. The name belongs to the caller or is static. */
     const char *partial;
     uint64_t partial_count;
-    /* NULL, or the unfinished run because of which this one failed; free it with tamis_stream_account_free */
-    struct tamis_stream_account *unfinished;
+    /* NULL, or the unfinished run because of which this one failed; free it with tamis_stream_checkpoint_free */
+    struct tamis_stream_checkpoint *unfinished;
     /* ---- further options ---- */
     /* true: give up an unfinished run that this run would make impossible to finish; false: refuse this
      * run */
@@ -231,17 +232,17 @@ typedef struct tamis_stream_commits {
 /* clang-format on */
 
 /* The compression level that xz calls 0. */
-enum { TAMIS_PACKING_LEVEL_0 = -1 };
+enum { TAMIS_COMPRESSION_LEVEL_0 = -1 };
 
 typedef struct tamis_stream_options {
     uint32_t struct_size;
     uint8_t terminator;        /* ends a record: '\n', or 0 for `-z`; for CSV not the delimiter */
     const char *const *inputs; /* paths; "-" is standard input */
     size_t input_count;        /* 0: standard input only */
-    /* path for records answered TAMIS_FRESH or TAMIS_UNKNOWN (dedup: the first occurrences); "-": standard
+    /* path for records answered TAMIS_ABSENT or TAMIS_UNKNOWN (dedup: the first occurrences); "-": standard
      * output; NULL: none */
     const char *output;
-    /* path for records answered TAMIS_SEEN; "-": standard output; NULL: none */
+    /* path for records answered TAMIS_PRESENT; "-": standard output; NULL: none */
     const char *duplicates;
     uint64_t max_record; /* largest record in bytes, without terminator; 0: the default */
     /* a file descriptor that becomes readable to stop the run early (a pipe that a signal handler writes
@@ -263,14 +264,14 @@ typedef struct tamis_stream_options {
     tamis_stream_marking marking;
     /* column name in the header of marked records, also those marked by the service; NULL: "fresh" */
     const char *mark_name;
-    /* compression of output and duplicates, a tamis_packing; -1: by the suffix of each name */
-    int packing;
-    /* compression level: 1 to 9 (gzip, xz, bzip2), 12 (lz4) or 22 (zstd), or TAMIS_PACKING_LEVEL_0 (xz);
+    /* compression of output and duplicates, a tamis_compression; -1: by the suffix of each name */
+    int compression;
+    /* compression level: 1 to 9 (gzip, xz, bzip2), 12 (lz4) or 22 (zstd), or TAMIS_COMPRESSION_LEVEL_0 (xz);
      * 0: the default of its own command */
-    int packing_level;
+    int compression_level;
     /* NULL, or called when an input or the run ends, in the order of inputs, with the statistics of input
      * `index` alone */
-    void (*input_end)(void *context, size_t index, const tamis_stream_stats *of_it);
+    void (*input_end)(void *context, size_t index, const tamis_stream_stats *input_stats);
     void *input_end_context;
     /* NULL, or an error that receives TAMIS_E_RECORD with position and reason: of the first malformed
      * record that is dropped or passed on, or of the first CSV record with an open quote, to which the
@@ -326,7 +327,7 @@ typedef struct tamis_stream_options {
  *   no record. The mark of the first input that has a record or a header goes to each output once, as its
  *   first bytes. Marks of later inputs are dropped. In other cases it is like other bytes.
  * - A JSON record of blanks only is valid and has no key.
- * - require_keys: a run that met records, but none with a key, fails at its end with TAMIS_E_KEYLESS. The
+ * - require_keys: a run that met records, but none with a key, fails at its end with TAMIS_E_NO_KEY. The
  *   extractor probably looks for the wrong thing. Temporary files are removed, as on any failure. Bytes
  *   written to other outputs stay. A resumable run commits nothing before the first record with a key, and
  *   cuts output files back to its start. If an input or output is not a regular file, everything is kept
@@ -345,7 +346,7 @@ typedef struct tamis_stream_options {
  * - Compression: by options.packing, or by the suffix of the name ("-" and other names have none). Each
  *   output is compressed by itself, with a checksum and without time or name. Without any record it is an
  *   empty compressed file. Before anything is created: TAMIS_E_UNSUPPORTED if the format is not built in
- *   (tamis_packing_is_built), TAMIS_E_RANGE for an unknown level, TAMIS_E_INVALID for a terminal.
+ *   (tamis_compression_is_built), TAMIS_E_RANGE for an unknown level, TAMIS_E_INVALID for a terminal.
  * - Compressed and written directly: data is flushed when input would block, so that the reader can
  *   decompress every record so far. While input does not block, it is flushed once a second, since each flush
  *   adds bytes. However the run ends, the compressed stream is completed, if it can be written.
@@ -369,7 +370,7 @@ typedef struct tamis_stream_options {
  * - Inputs and outputs that are not regular files: no record is lost, but records may come twice after a
  *   crash. A commit waits until the reader of a pipe has read what the commit covers.
  * - A stop (stop_fd) commits first.
- * - TAMIS_E_STALE: an input has changed or become shorter where it was already read; an output is not as it
+ * - TAMIS_E_CHANGED: an input has changed or become shorter where it was already read; an output is not as it
  *   was left; an output exists that this state never wrote; or an input or output was replaced or changed
  *   during the run. The last commit remains valid.
  * - TAMIS_E_INVALID: another run has read an input (see `again`).
@@ -412,7 +413,7 @@ typedef struct tamis_stream_options {
  *
  * Messages count records and lines from 1, and bytes of an input from 0.
  *
- * stats.settled tells a caller that saves the filter whether it may. It is true after TAMIS_OK. After
+ * stats.complete tells a caller that saves the filter whether it may. It is true after TAMIS_OK. After
  * TAMIS_E_INTERRUPTED it is true if the system has accepted every answered record that had to be written, and
  * none went to a temporary file. With durable there are two more conditions: regular files are synced, and
  * the readers of pipes and sockets, which a stop often ends too, have read everything and still exist; they
@@ -432,33 +433,34 @@ TAMIS_API tamis_status tamis_stream_dedup(tamis_dedup *session, const tamis_stre
 
 /* The checkpoint of a resumable run. tamis_state_committed returns that of the last run, and the notes of
  * the state (tamis_state_note_at) those of earlier runs. */
-typedef struct tamis_stream_account tamis_stream_account;
+typedef struct tamis_stream_checkpoint tamis_stream_checkpoint;
 
-/* Reads a checkpoint. The caller owns *account until tamis_stream_account_free. TAMIS_E_FORMAT: the bytes
+/* Reads a checkpoint. The caller owns *account until tamis_stream_checkpoint_free. TAMIS_E_FORMAT: the bytes
  * are no checkpoint of this version of the library. TAMIS_E_NOMEM. */
-TAMIS_API tamis_status tamis_stream_account_open(tamis_stream_account **account, const void *bytes,
-                                                 size_t size, tamis_error *err);
-TAMIS_API void tamis_stream_account_free(tamis_stream_account *account);
+TAMIS_API tamis_status tamis_stream_checkpoint_open(tamis_stream_checkpoint **checkpoint, const void *bytes,
+                                                    size_t size, tamis_error *err);
+TAMIS_API void tamis_stream_checkpoint_free(tamis_stream_checkpoint *checkpoint);
 
 /* Stores the statistics of the run in *stats, which starts from TAMIS_STREAM_STATS_INIT. Returns true if
  * all its inputs were at their end. */
-TAMIS_API bool tamis_stream_account_get(const tamis_stream_account *account, tamis_stream_stats *stats);
+TAMIS_API bool tamis_stream_checkpoint_get(const tamis_stream_checkpoint *checkpoint,
+                                           tamis_stream_stats *stats);
 /* True if the run is unfinished and was not given up, and an input can be read again and may have unread
  * bytes. */
-TAMIS_API bool tamis_stream_account_is_open(const tamis_stream_account *account);
+TAMIS_API bool tamis_stream_checkpoint_is_open(const tamis_stream_checkpoint *checkpoint);
 /* True if both are of one run, which has the same names of inputs and the same outputs: the later account counts. */
-TAMIS_API bool tamis_stream_account_is_same_run(const tamis_stream_account *one,
-                                                const tamis_stream_account *other);
+TAMIS_API bool tamis_stream_checkpoint_is_same_run(const tamis_stream_checkpoint *one,
+                                                   const tamis_stream_checkpoint *other);
 /* Returns `commits.command` of the run, or NULL. The checkpoint owns the text. */
-TAMIS_API const char *tamis_stream_account_command(const tamis_stream_account *account);
+TAMIS_API const char *tamis_stream_checkpoint_command(const tamis_stream_checkpoint *checkpoint);
 /* Returns the name of input `i`, from 0, as it was given; NULL after the last one. *read (may be NULL)
  * receives the number of bytes read, after decompression. The checkpoint owns the name. */
-TAMIS_API const char *tamis_stream_account_input(const tamis_stream_account *account, size_t i,
-                                                 uint64_t *read);
+TAMIS_API const char *tamis_stream_checkpoint_input(const tamis_stream_checkpoint *checkpoint, size_t i,
+                                                    uint64_t *read);
 /* Returns the absolute name of `output` (0) or `duplicates` (1); NULL: it was not a regular file. *written
  * receives its size in bytes. */
-TAMIS_API const char *tamis_stream_account_output(const tamis_stream_account *account, size_t i,
-                                                  uint64_t *written);
+TAMIS_API const char *tamis_stream_checkpoint_output(const tamis_stream_checkpoint *checkpoint, size_t i,
+                                                     uint64_t *written);
 
 #ifdef __cplusplus
 }

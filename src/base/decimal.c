@@ -5,13 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-bool tamis__read_number(const char *text, uint64_t most, uint64_t *out) {
+bool tamis__read_number(const char *text, uint64_t max, uint64_t *out) {
     uint64_t value = 0;
     if (!*text)
         return false;
     for (; *text; text++) {
-        if (*text < '0' || *text > '9' || (uint64_t)(*text - '0') > most ||
-            value > (most - (uint64_t)(*text - '0')) / 10)
+        if (*text < '0' || *text > '9' || (uint64_t)(*text - '0') > max ||
+            value > (max - (uint64_t)(*text - '0')) / 10)
             return false;
         value = value * 10 + (uint64_t)(*text - '0');
     }
@@ -39,13 +39,13 @@ double tamis__read_decimal(const char *text, char **end) {
     return value;
 }
 
-int tamis__write_digits(char *to, size_t room, int digits, double value) {
+int tamis__write_digits(char *to, size_t to_size, int digits, double value) {
     locale_t c, before = enter_c(&c);
-    int size = snprintf(to, room, "%.*g", digits, value);
+    int size = snprintf(to, to_size, "%.*g", digits, value);
     leave_c(c, before);
     return size;
 }
 
-void tamis__write_decimal(char *to, size_t room, double value) {
-    (void)tamis__write_digits(to, room, 17, value);
+void tamis__write_decimal(char *to, size_t to_size, double value) {
+    (void)tamis__write_digits(to, to_size, 17, value);
 }

@@ -8,15 +8,15 @@
 
 #include "base/failure.h"
 
-/* Parses a number up to `most` that consists of decimal digits only. Returns false for any other text and
+/* Parses a number up to `max` that consists of decimal digits only. Returns false for any other text and
  * leaves *out unchanged. */
-TAMIS_PRIVATE_API bool tamis__read_number(const char *text, uint64_t most, uint64_t *out);
+TAMIS_PRIVATE_API bool tamis__read_number(const char *text, uint64_t max, uint64_t *out);
 
 /* Reading and writing of fractions that other programs share. The decimal separator is always a point,
  * whatever locale the program has set. */
 TAMIS_PRIVATE_API double tamis__read_decimal(const char *text, char **end); /* like strtod() */
-TAMIS_PRIVATE_API void tamis__write_decimal(char *to, size_t room, double value);
+TAMIS_PRIVATE_API void tamis__write_decimal(char *to, size_t size, double value);
 /* Like snprintf(to, room, "%.*g", digits, value). */
-TAMIS_PRIVATE_API int tamis__write_digits(char *to, size_t room, int digits, double value);
+TAMIS_PRIVATE_API int tamis__write_digits(char *to, size_t size, int digits, double value);
 
 #endif

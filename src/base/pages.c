@@ -6,7 +6,7 @@
 
 #include "base/system.h"
 
-#define STRETCH (16 * TAMIS__PAGE)
+#define SPAN_SIZE (16 * TAMIS__PAGE)
 
 static size_t round_up(size_t size, size_t unit) {
     return (size + unit - 1) / unit * unit;
@@ -19,7 +19,7 @@ void tamis__pages_init(tamis__pages *pages) {
 
 /* Linux keeps a huge page in memory while any part of it is mapped, until memory gets short. If a part is
  * marked as free first (MADV_FREE), Linux splits the page at once and can reclaim that part. */
-void tamis__pages_give(void *block, size_t size) {
+void tamis__pages_unmap(void *block, size_t size) {
 #ifdef MADV_FREE
     (void)tamis__sys.advise(block, size, MADV_FREE);
 #endif
@@ -27,9 +27,9 @@ void tamis__pages_give(void *block, size_t size) {
 }
 
 static void drop_rest(tamis__pages *pages) {
-    if (pages->at < pages->end)
-        tamis__pages_give(pages->at, (size_t)(pages->end - pages->at));
-    pages->at = pages->end = NULL;
+    if (pages->next < pages->end)
+        tamis__pages_unmap(pages->next, (size_t)(pages->end - pages->next));
+    pages->next = pages->end = NULL;
 }
 
 void tamis__pages_release(tamis__pages *pages) {
@@ -37,10 +37,10 @@ void tamis__pages_release(tamis__pages *pages) {
     pthread_mutex_destroy(&pages->mutex);
 }
 
-/* Maps a new region of at least `least` bytes that begins at a multiple of TAMIS__PAGE. Unmaps what is
+/* Maps a new region of at least `min_size` bytes that begins at a multiple of TAMIS__PAGE. Unmaps what is
  * left of the region before. */
-static bool map_stretch(tamis__pages *pages, size_t least) {
-    const size_t size = least > STRETCH ? round_up(least, TAMIS__PAGE) : STRETCH;
+static bool map_span(tamis__pages *pages, size_t min_size) {
+    const size_t size = min_size > SPAN_SIZE ? round_up(min_size, TAMIS__PAGE) : SPAN_SIZE;
     uint8_t *mapped = tamis__sys.map(size + TAMIS__PAGE);
     if (!mapped)
         return false;
@@ -49,9 +49,9 @@ static bool map_stretch(tamis__pages *pages, size_t least) {
         tamis__sys.unmap(mapped, before);
     tamis__sys.unmap(mapped + before + size, TAMIS__PAGE - before);
     drop_rest(pages);
-    pages->at = mapped + before;
-    pages->end = pages->at + size;
-    tamis__advise_large(pages->at, size);
+    pages->next = mapped + before;
+    pages->end = pages->next + size;
+    tamis__advise_large(pages->next, size);
     return true;
 }
 
@@ -60,9 +60,9 @@ void *tamis__pages_cut(tamis__pages *pages, size_t size, size_t *held) {
     void *block = NULL;
     *held = 0;
     pthread_mutex_lock(&pages->mutex);
-    if (!pages->closed && ((size_t)(pages->end - pages->at) >= whole || map_stretch(pages, whole))) {
-        block = pages->at;
-        pages->at += whole;
+    if (!pages->closed && ((size_t)(pages->end - pages->next) >= whole || map_span(pages, whole))) {
+        block = pages->next;
+        pages->next += whole;
         *held = TAMIS__PAGE - pages->held;
         pages->held = TAMIS__PAGE;
     }

@@ -20,16 +20,16 @@
  * Each block is unmapped on its own. Linux then splits the huge page around it into small pages. That does no
  * harm, because partitions are replaced in turn and their neighbours soon go too.
  *
- * Memory accounting: a part of the huge page at `at` belongs to no block yet. It is less than TAMIS__PAGE and
+ * Memory accounting: a part of the huge page at `next` belongs to no block yet. It is less than TAMIS__PAGE and
  * is counted as one TAMIS__PAGE.
  */
 #define TAMIS__PAGE ((size_t)2 << 20)
 /* Smallest block for which sharing huge pages pays. */
-#define TAMIS__PAGES_LEAST ((size_t)128 << 10)
+#define TAMIS__PAGES_BLOCK_MIN ((size_t)128 << 10)
 
 typedef struct tamis__pages {
     pthread_mutex_t mutex; /* for all fields below */
-    uint8_t *at, *end;     /* the part of the region that is mapped and not cut yet */
+    uint8_t *next, *end;   /* the part of the region that is mapped and not cut yet */
     size_t held;           /* bytes counted in addition to the blocks: 0 or TAMIS__PAGE */
     bool closed;           /* true: tamis__pages_cut fails */
 } tamis__pages;
@@ -38,14 +38,14 @@ void tamis__pages_init(tamis__pages *pages);
 void tamis__pages_release(tamis__pages *pages); /* blocks stay mapped */
 
 /*
- * Returns a zeroed block of `size` bytes, at least TAMIS__PAGES_LEAST. Returns NULL if there is no memory or
+ * Returns a zeroed block of `size` bytes, at least TAMIS__PAGES_BLOCK_MIN. Returns NULL if there is no memory or
  * after tamis__pages_close(). *held is the number of bytes that now count in addition: TAMIS__PAGE for the
  * first block, else 0. Any thread may call it.
  */
 void *tamis__pages_cut(tamis__pages *pages, size_t size, size_t *held);
 
 /* Unmaps a block that was cut, or a block of that size from the default allocator. Any thread may call it. */
-void tamis__pages_give(void *block, size_t size);
+void tamis__pages_unmap(void *block, size_t size);
 
 /* Unmaps the rest of the region; no more blocks can be cut. Returns the bytes that no longer count in
  * addition to the blocks. Any thread may call it. */

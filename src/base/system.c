@@ -37,31 +37,31 @@ static int system_rename_new(const char *from, const char *to) {
 #endif
 }
 
-static int system_exchange(const char *one, const char *other) {
+static int system_swap_names(const char *a, const char *b) {
 #ifdef RENAME_EXCHANGE
-    return renameat2(AT_FDCWD, one, AT_FDCWD, other, RENAME_EXCHANGE);
+    return renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE);
 #else
-    (void)one;
-    (void)other;
+    (void)a;
+    (void)b;
     errno = ENOSYS;
     return -1;
 #endif
 }
 
-static int system_list(const char *path, bool (*take)(void *context, const char *name), void *context) {
-    DIR *folder = opendir(path);
-    if (!folder)
+static int system_list(const char *path, bool (*visit)(void *context, const char *name), void *context) {
+    DIR *directory = opendir(path);
+    if (!directory)
         return -1;
     const struct dirent *entry;
     bool more = true;
     errno = 0;
-    while (more && (entry = readdir(folder))) {
+    while (more && (entry = readdir(directory))) {
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            more = take(context, entry->d_name);
+            more = visit(context, entry->d_name);
         errno = 0;
     }
     int failed = more ? errno : 0;
-    closedir(folder);
+    closedir(directory);
     errno = failed;
     return failed ? -1 : 0;
 }
@@ -154,7 +154,7 @@ struct tamis__system tamis__sys = {
     .fchown = fchown,
     .rename = rename,
     .rename_new = system_rename_new,
-    .exchange = system_exchange,
+    .swap_names = system_swap_names,
     .unlink = unlink,
     .mkdir = mkdir,
     .list = system_list,
@@ -182,7 +182,7 @@ int tamis__sync(int fd) {
     return result;
 }
 
-int tamis__sync_folder(int fd) {
+int tamis__sync_directory(int fd) {
     return tamis__sync(fd) < 0 && errno != EINVAL ? -1 : 0;
 }
 

@@ -26,9 +26,9 @@ struct tamis__system {
     int (*close)(int fd);
     ssize_t (*read)(int fd, void *buffer, size_t size);
     ssize_t (*write)(int fd, const void *buffer, size_t size);
-    ssize_t (*pread)(int fd, void *buffer, size_t size, off_t at);
-    ssize_t (*pwrite)(int fd, const void *buffer, size_t size, off_t at);
-    off_t (*seek)(int fd, off_t at, int from); /* lseek */
+    ssize_t (*pread)(int fd, void *buffer, size_t size, off_t offset);
+    ssize_t (*pwrite)(int fd, const void *buffer, size_t size, off_t offset);
+    off_t (*seek)(int fd, off_t offset, int from); /* lseek */
     int (*fstat)(int fd, struct stat *out);
     int (*stat)(const char *path, struct stat *out);
     ssize_t (*readlink)(const char *path, char *buffer, size_t size);
@@ -46,12 +46,12 @@ struct tamis__system {
     /* fails with EEXIST if `to` exists; ENOSYS or EINVAL if the system or file system cannot check that */
     int (*rename_new)(const char *from, const char *to);
     /* swaps two names atomically; ENOSYS or EINVAL if the system or file system cannot */
-    int (*exchange)(const char *one, const char *other);
+    int (*swap_names)(const char *a, const char *b);
     int (*unlink)(const char *path);
     int (*mkdir)(const char *path, mode_t mode);
-    /* calls `take` for each name in a directory except . and .. until it returns false; -1 and errno if
+    /* calls `visit` for each name in a directory except . and .. until it returns false; -1 and errno if
      * reading the directory fails */
-    int (*list)(const char *path, bool (*take)(void *context, const char *name), void *context);
+    int (*list)(const char *path, bool (*visit)(void *context, const char *name), void *context);
     int (*poll)(struct pollfd *fds, nfds_t count, int timeout_ms);
     /* bytes written to a pipe or socket that its reader has not read yet */
     int (*unread)(int fd, int *bytes);
@@ -81,7 +81,7 @@ extern TAMIS_PRIVATE_API struct tamis__system tamis__sys;
 TAMIS_PRIVATE_API int tamis__sync(int fd);
 /* Syncs a directory, so that the names in it survive a crash. EINVAL counts as success: some file systems
  * cannot sync a directory and take care of its names on their own. */
-TAMIS_PRIVATE_API int tamis__sync_folder(int fd);
+TAMIS_PRIVATE_API int tamis__sync_directory(int fd);
 
 /* Asks the system to start writing a file to disk, so that a later sync waits for less. Covers the bytes
  * from *sent to `to`, and only acts once they are some MiB; it then sets *sent to `to`. A hint without any

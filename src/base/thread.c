@@ -12,7 +12,7 @@
 #ifdef __GLIBC__
 /* Blocks all signals except those that a thread raises itself, for instance SIGBUS for a read past the end
  * of a mapped file. If a thread raises such a signal while it is blocked, the system kills the process. */
-static void fill_with_sent(sigset_t *signals) {
+static void fill_async_signals(sigset_t *signals) {
     static const int own[] = {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
     sigfillset(signals);
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
@@ -20,7 +20,7 @@ static void fill_with_sent(sigset_t *signals) {
 }
 #endif
 
-static int make(pthread_t *thread, bool detached, void *(*run)(void *), void *context) {
+static int create_thread(pthread_t *thread, bool detached, void *(*run)(void *), void *context) {
     pthread_attr_t how;
     int failed = pthread_attr_init(&how);
     if (failed)
@@ -29,7 +29,7 @@ static int make(pthread_t *thread, bool detached, void *(*run)(void *), void *co
         pthread_attr_setdetachstate(&how, PTHREAD_CREATE_DETACHED);
 #ifdef __GLIBC__
     sigset_t held;
-    fill_with_sent(&held);
+    fill_async_signals(&held);
     pthread_attr_setsigmask_np(&how, &held);
 #endif
     failed = tamis__sys.thread(thread, &how, run, context);
@@ -39,11 +39,11 @@ static int make(pthread_t *thread, bool detached, void *(*run)(void *), void *co
 
 int tamis__thread_start(void *(*run)(void *), void *context) {
     pthread_t thread;
-    return make(&thread, true, run, context);
+    return create_thread(&thread, true, run, context);
 }
 
-int tamis__thread_make(pthread_t *thread, void *(*run)(void *), void *context) {
-    return make(thread, false, run, context);
+int tamis__thread_create(pthread_t *thread, void *(*run)(void *), void *context) {
+    return create_thread(thread, false, run, context);
 }
 
 uint32_t tamis__thread_processors(void) {

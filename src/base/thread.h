@@ -20,7 +20,7 @@
 TAMIS_PRIVATE_API int tamis__thread_start(void *(*run)(void *), void *context);
 
 /* Starts a thread that the caller ends with pthread_join. Returns 0 or an errno. */
-TAMIS_PRIVATE_API int tamis__thread_make(pthread_t *thread, void *(*run)(void *), void *context);
+TAMIS_PRIVATE_API int tamis__thread_create(pthread_t *thread, void *(*run)(void *), void *context);
 
 /* Returns the number of processors that the calling thread may use, at least 1. */
 TAMIS_PRIVATE_API uint32_t tamis__thread_processors(void);

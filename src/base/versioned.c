@@ -14,7 +14,7 @@ static uint32_t size_of(const void *any) {
 }
 
 enum {
-    SIZE_MOST = 4096
+    SIZE_MAX_KNOWN = 4096
 }; /* largest struct_size of any version; a larger value means an uninitialised struct */
 
 /* True if the caller was built against a newer header and has set a field that this library does not know. */
@@ -35,12 +35,12 @@ enum { NAME = 32 }; /* bytes of an argument's name */
 
 /* Derives the name of an argument from its macro: "info" from TAMIS_FILTER_INFO_INIT. */
 static const char *argument(char name[NAME], const char *init) {
-    const char *end = strrchr(init, '_'), *begin = end ? end : init;
+    const char *last_underscore = strrchr(init, '_'), *word_start = last_underscore ? last_underscore : init;
     size_t size = 0;
-    while (begin > init && begin[-1] != '_')
-        begin--;
-    for (; end && begin < end && size + 1 < NAME; begin++)
-        name[size++] = (char)tolower((unsigned char)*begin);
+    while (word_start > init && word_start[-1] != '_')
+        word_start--;
+    for (; last_underscore && word_start < last_underscore && size + 1 < NAME; word_start++)
+        name[size++] = (char)tolower((unsigned char)*word_start);
     name[size] = '\0';
     return name;
 }
@@ -53,14 +53,14 @@ tamis_status tamis__check_struct(const void *given, const char *init, tamis_erro
     return TAMIS_OK;
 }
 
-tamis_status tamis__take_struct(void *to, size_t size, const void *given, const char *init,
+tamis_status tamis__read_struct(void *to, size_t size, const void *given, const char *init,
                                 tamis_error *err) {
     char name[NAME];
     tamis_status status = tamis__check_struct(given, init, err);
     if (status != TAMIS_OK)
         return status;
     uint32_t known = size_of(given);
-    if (known > SIZE_MOST)
+    if (known > SIZE_MAX_KNOWN)
         return tamis__fail(err, TAMIS_E_INVALID, 0, "%s: struct_size %u is that of no version; start from %s",
                            argument(name, init), (unsigned)known, init);
     if (has_unknown(given, known, size))
@@ -72,12 +72,12 @@ tamis_status tamis__take_struct(void *to, size_t size, const void *given, const 
     return TAMIS_OK;
 }
 
-tamis_status tamis__take_options(void *to, size_t size, const void *given, const char *init,
+tamis_status tamis__read_options(void *to, size_t size, const void *given, const char *init,
                                  tamis_error *err) {
-    return given ? tamis__take_struct(to, size, given, init, err) : TAMIS_OK;
+    return given ? tamis__read_struct(to, size, given, init, err) : TAMIS_OK;
 }
 
-void tamis__give_struct(void *to, const void *from, size_t size) {
+void tamis__write_struct(void *to, const void *from, size_t size) {
     uint32_t known = size_of(to);
     if (known)
         copy_known(to, from, known < size ? known : size, known);

@@ -24,15 +24,15 @@ TAMIS_PRIVATE_API tamis_status tamis__check_struct(const void *given, const char
 
 /* Copies the caller's struct into *to, which has `size` bytes and is preset with the defaults. Errors:
  * those of tamis__check_struct, and TAMIS_E_INVALID if a field after the first `size` bytes is not zero. */
-TAMIS_PRIVATE_API tamis_status tamis__take_struct(void *to, size_t size, const void *given, const char *init,
+TAMIS_PRIVATE_API tamis_status tamis__read_struct(void *to, size_t size, const void *given, const char *init,
                                                   tamis_error *err);
 
-/* Like tamis__take_struct, for options: NULL leaves the defaults. */
-TAMIS_PRIVATE_API tamis_status tamis__take_options(void *to, size_t size, const void *given, const char *init,
+/* Like tamis__read_struct, for options: NULL leaves the defaults. */
+TAMIS_PRIVATE_API tamis_status tamis__read_options(void *to, size_t size, const void *given, const char *init,
                                                    tamis_error *err);
 
 /* Copies *from, of `size` bytes, to the caller's *to and keeps its struct_size. Does nothing if `to` is
  * NULL or has no struct_size. */
-TAMIS_PRIVATE_API void tamis__give_struct(void *to, const void *from, size_t size);
+TAMIS_PRIVATE_API void tamis__write_struct(void *to, const void *from, size_t size);
 
 #endif

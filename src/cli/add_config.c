@@ -99,7 +99,8 @@ const cli_example add_examples[] = {
      "Numbers as the type that the filter was made with."},
     {NULL, NULL}};
 
-const char *const add_notes[] = {CLI_NOTES_EXTRACT, CLI_NOTE_PACKED, CLI_NOTE_DCSO, CLI_NOTE_FAMILY, NULL};
+const char *const add_notes[] = {CLI_NOTES_EXTRACT, CLI_NOTE_COMPRESSED, CLI_NOTE_DCSO, CLI_NOTE_FAMILY,
+                                 NULL};
 
 /* In the order in which they are printed. */
 const cli_entry add_json[] = {
@@ -142,7 +143,7 @@ int add_configure(add_config *config, const cli_args *args, tamis_error *err) {
     config->filter = args->operands[0];
     config->secret_file = values[ADD_SECRET].text;
     config->print = (add_print)values[ADD_PRINT].number;
-    config->overfill = values[ADD_OVERFILL].given;
+    config->over_capacity = values[ADD_OVERFILL].given;
     config->lock_wait = cli_lock_wait_of(&values[ADD_LOCK_WAIT]);
     config->is_family = cli_server_is_family(config->filter);
     given.inputs = args->operands + 1;

@@ -42,7 +42,7 @@ typedef struct add_config {
     const char *filter;
     const char *secret_file; /* NULL: none */
     add_print print;
-    bool overfill;
+    bool over_capacity;
     cli_lock_wait lock_wait;
     bool trace;
     bool is_family; /* `filter` is one of many: cli_family.h */

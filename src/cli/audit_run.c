@@ -22,37 +22,37 @@
 
 enum { BATCH = 256 };
 
-typedef struct room {
+typedef struct audit_memory {
     audit_shape shape;
     cli_key_maker *maker;
     tamis_filter *known;
-    double told;           /* when progress was last shown */
+    double last_shown;     /* when progress was last shown */
     tamis_key keys[BATCH]; /* random ones */
     unsigned char made[BATCH][AUDIT_KEY_MAX];
-} room;
+} audit_memory;
 
 /* Written over in place, ten times a second; "" clears it. */
-static void show(const audit *run, room *r, const char *text) {
+static void show_progress(const audit *run, audit_memory *r, const char *text) {
     char line[80];
     double now = cli_progress_now();
     int size = snprintf(line, sizeof line, "\r%-32s\r%s", "", text);
 
-    if (!run->progress || (*text != '\0' && now - r->told < 0.1))
+    if (!run->progress || (*text != '\0' && now - r->last_shown < 0.1))
         return;
-    r->told = now;
+    r->last_shown = now;
     if (write(STDERR_FILENO, line, (size_t)size) < 0)
         return; /* what cannot be shown is no reason to stop */
 }
 
-static tamis_status make_known(const audit *run, room *r, tamis_error *err) {
-    tamis_want want = TAMIS_WANT_INIT;
+static tamis_status make_known(const audit *run, audit_memory *r, tamis_error *err) {
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
     tamis_status status;
 
     options.seed = UINT64_C(0x6b6e6f776e) ^ ~tamis_hasher_seed(tamis_filter_hasher(run->filter));
-    want.kind = TAMIS_KIND_FINGERPRINT;
-    status = tamis_plan_make(&plan, &want, err);
+    plan_options.kind = TAMIS_KIND_FINGERPRINT;
+    status = tamis_plan_make(&plan, &plan_options, err);
     if (status == TAMIS_OK)
         status = tamis_filter_create(&r->known, &plan, &options, err);
     return status;
@@ -60,45 +60,46 @@ static tamis_status make_known(const audit *run, room *r, tamis_error *err) {
 
 /* ---- the user's keys ---- */
 
-typedef struct reading {
+typedef struct key_reader {
     audit *run;
-    room *r;
-    cli_key_place next; /* of the text that comes next */
-} reading;
+    audit_memory *r;
+    cli_key_position next; /* of the text that comes next */
+} key_reader;
 
-static void note_missing(audit *run, const tamis_key *key, cli_key_place place) {
+static void note_missing(audit *run, const tamis_key *key, cli_key_position position) {
     size_t size = key->size < AUDIT_SHOWN ? key->size : AUDIT_SHOWN;
 
     if (run->missing++ > 0)
         return;
-    run->first_missing = place.number;
-    snprintf(run->missing_in, sizeof run->missing_in, "%s", place.input);
+    run->first_missing = position.number;
+    snprintf(run->missing_in, sizeof run->missing_in, "%s", position.input);
     memcpy(run->shown, key->data, size);
     run->shown[size] = '\0';
 }
 
-static void take_place(void *context, const tamis_stream_origin *origin) {
-    ((reading *)context)->next = (cli_key_place){origin->input, "record", origin->first, origin->of};
+static void note_source(void *context, const tamis_stream_source *source) {
+    ((key_reader *)context)->next =
+        (cli_key_position){source->input, "record", source->first, source->record_index};
 }
 
 /* As a service of a run: keys are made here, since shapes are learnt from texts. */
-static tamis_status take_keys(void *context, const tamis_key *texts, size_t count, tamis_answer *answers,
-                              size_t *done, tamis_error *err) {
-    reading *of = context;
-    audit *run = of->run;
-    room *r = of->r;
+static tamis_status check_keys(void *context, const tamis_key *texts, size_t count, tamis_answer *answers,
+                               size_t *done, tamis_error *err) {
+    key_reader *reader = context;
+    audit *run = reader->run;
+    audit_memory *r = reader->r;
     char text[64], number[CLI_TEXT_NUMBER];
     const tamis_key *keys;
 
     *done = 0;
-    if (cli_key_make(r->maker, texts, count, of->next, &keys, &count, err) != CLI_DONE ||
+    if (cli_key_make(r->maker, texts, count, reader->next, &keys, &count, err) != CLI_DONE ||
         tamis_filter_contains_many(run->filter, keys, count, answers, NULL, err) != TAMIS_OK ||
         tamis_filter_add_many(r->known, keys, count, NULL, NULL, err) != TAMIS_OK)
         return err->status;
     for (size_t i = 0; i < count; i++) {
         run->keys++;
-        if (answers[i] == TAMIS_FRESH)
-            note_missing(run, &texts[i], cli_key_place_one(of->next, i));
+        if (answers[i] == TAMIS_ABSENT)
+            note_missing(run, &texts[i], cli_key_position_of(reader->next, i));
         if (!audit_shape_learn(&r->shape, run->form.type == CLI_KEY_UTF16 ? &texts[i] : &keys[i])) {
             cli_fail_nomem("audit", err);
             return err->status;
@@ -106,12 +107,12 @@ static tamis_status take_keys(void *context, const tamis_key *texts, size_t coun
     }
     *done = count;
     snprintf(text, sizeof text, "%s keys read", cli_text_count(number, sizeof number, run->keys));
-    show(run, r, text);
+    show_progress(run, r, text);
     return TAMIS_OK;
 }
 
-static int read_keys(audit *run, room *r, tamis_error *err) {
-    reading of = {.run = run, .r = r};
+static int read_keys(audit *run, audit_memory *r, tamis_error *err) {
+    key_reader reader = {.run = run, .r = r};
     cli_stream records;
     cli_summary summary = CLI_SUMMARY_INIT;
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
@@ -122,21 +123,21 @@ static int read_keys(audit *run, room *r, tamis_error *err) {
         return CLI_DONE;
     records = *run->records;
     records.form = (cli_key_form){.type = CLI_KEY_BYTES};
-    service.context = &of;
-    service.ask = take_keys;
-    service.place = take_place;
+    service.context = &reader;
+    service.query = check_keys;
+    service.set_source = note_source;
     options.first_malformed = &summary.first_malformed;
     status = cli_stream_run(&records, &service, &options, &summary.stats, err);
-    show(run, r, "");
+    show_progress(run, r, "");
     cli_stream_advise(status, err);
     if (status != TAMIS_OK)
         return CLI_FAILED;
-    cli_summary_tell(&summary, &records);
+    cli_summary_report_skipped(&summary, &records);
     return CLI_DONE;
 }
 
 /* How many different ones were read, while nothing else is known. */
-static int count_distinct(audit *run, const room *r, tamis_error *err) {
+static int count_distinct(audit *run, const audit_memory *r, tamis_error *err) {
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
 
     if (tamis_filter_info_get(r->known, &info, err) != TAMIS_OK)
@@ -148,71 +149,71 @@ static int count_distinct(audit *run, const room *r, tamis_error *err) {
 /* ---- random keys ---- */
 
 /* The random keys are kept, so that none is asked twice. */
-static int fail_asked(tamis_error *err) {
+static int fail_query(tamis_error *err) {
     if (err->status == TAMIS_E_NOMEM)
         cli_remedy(err, "give fewer --questions, or free memory");
     return CLI_FAILED;
 }
 
 /* New random keys, at most `wanted`. Where most are known, because the shape has few keys, they are made longer. */
-static int make_keys(room *r, size_t wanted, size_t *count, tamis_error *err) {
+static int make_keys(audit_memory *r, size_t wanted, size_t *count, tamis_error *err) {
     tamis_answer answers[BATCH];
 
     for (size_t i = 0; i < wanted; i++)
         r->keys[i] = (tamis_key){r->made[i], audit_shape_make(&r->shape, r->made[i])};
     if (r->shape.form.type == CLI_KEY_UTF16) {
-        cli_key_place first = {NULL, "random key", 1, NULL}; /* never to be seen: they are UTF-8 */
+        cli_key_position first = {NULL, "random key", 1, NULL}; /* never to be seen: they are UTF-8 */
         const tamis_key *keys;
         if (cli_key_make(r->maker, r->keys, wanted, first, &keys, count, err) != CLI_DONE)
             return CLI_FAILED;
         memcpy(r->keys, keys, wanted * sizeof *keys);
     }
     if (tamis_filter_add_many(r->known, r->keys, wanted, answers, NULL, err) != TAMIS_OK)
-        return fail_asked(err);
+        return fail_query(err);
     *count = 0;
     for (size_t i = 0; i < wanted; i++)
-        if (answers[i] == TAMIS_FRESH)
+        if (answers[i] == TAMIS_ABSENT)
             r->keys[(*count)++] = r->keys[i];
     if (*count < wanted / 2 + 1 && r->shape.more < AUDIT_MORE)
         r->shape.more++;
     return CLI_DONE;
 }
 
-static int ask(audit *run, room *r, tamis_error *err) {
+static int query_random_keys(audit *run, audit_memory *r, tamis_error *err) {
     tamis_answer answers[BATCH];
     char text[64];
     size_t count;
 
-    r->told = 0; /* what begins now is shown at once */
-    for (uint64_t done = 0; done < run->asked; done += count) {
-        uint64_t left = run->asked - done;
+    r->last_shown = 0; /* what begins now is shown at once */
+    for (uint64_t done = 0; done < run->queries; done += count) {
+        uint64_t left = run->queries - done;
         if (make_keys(r, left < BATCH ? (size_t)left : BATCH, &count, err) != CLI_DONE)
             return CLI_FAILED;
         if (tamis_filter_contains_many(run->filter, r->keys, count, answers, NULL, err) != TAMIS_OK)
             return CLI_FAILED;
         for (size_t i = 0; i < count; i++)
-            run->hits += answers[i] == TAMIS_SEEN;
-        snprintf(text, sizeof text, "%.0f %% asked", 100 * (double)done / (double)run->asked);
-        show(run, r, text);
+            run->hits += answers[i] == TAMIS_PRESENT;
+        snprintf(text, sizeof text, "%.0f %% asked", 100 * (double)done / (double)run->queries);
+        show_progress(run, r, text);
     }
     return CLI_DONE;
 }
 
 /* Half of the numbers are left for chance to find new ones quickly. */
 static int check_supply(const audit *run, tamis_error *err) {
-    uint64_t most = UINT64_C(1) << 31;
+    uint64_t limit = UINT64_C(1) << 31;
     char number[CLI_TEXT_NUMBER];
 
-    if (run->form.type != CLI_KEY_INT32 || (run->keys <= most && run->asked <= most - run->keys))
+    if (run->form.type != CLI_KEY_INT32 || (run->keys <= limit && run->queries <= limit - run->keys))
         return CLI_DONE;
     return cli_fail(err,
                     "--questions: with the keys, %s would be more than half of all numbers of type int32; "
                     "give fewer",
-                    cli_text_count(number, sizeof number, run->asked + run->keys));
+                    cli_text_count(number, sizeof number, run->queries + run->keys));
 }
 
 int audit_run(audit *run, tamis_error *err) {
-    room *r = calloc(1, sizeof *r);
+    audit_memory *r = calloc(1, sizeof *r);
     int code;
 
     if (r == NULL)
@@ -228,8 +229,8 @@ int audit_run(audit *run, tamis_error *err) {
     if (code == CLI_DONE)
         code = check_supply(run, err);
     if (code == CLI_DONE)
-        code = ask(run, r, err);
-    show(run, r, "");
+        code = query_random_keys(run, r, err);
+    show_progress(run, r, "");
     audit_shape_release(&r->shape);
     tamis_filter_free(r->known);
     cli_key_maker_free(r->maker);

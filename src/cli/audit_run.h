@@ -10,7 +10,7 @@
 
 enum { AUDIT_SHOWN = 60 }; /* bytes of a missing key that are shown */
 
-/* An audit. Up to `asked` given, what follows is found. */
+/* An audit. Up to `queries` given, what follows is found. */
 typedef struct audit {
     const tamis_filter *filter;
     bool has_keys;               /* else none are known */
@@ -18,7 +18,7 @@ typedef struct audit {
     cli_key_form form;           /* of the keys there; the random ones are of that type */
     uint64_t seed;               /* of the random keys */
     bool progress;               /* shown on standard error */
-    uint64_t asked;              /* random keys to ask */
+    uint64_t queries;            /* random keys to ask */
     uint64_t keys;               /* read from there */
     uint64_t distinct;           /* of these, keys that are different */
     uint64_t missing;            /* of these, answered "new": each a false negative */

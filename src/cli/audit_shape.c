@@ -44,15 +44,15 @@ static size_t size_to_learn(const tamis_key *key) {
 }
 
 bool audit_shape_learn(audit_shape *shape, const tamis_key *key) {
-    uint64_t place = shape->seen < AUDIT_SAMPLES ? shape->seen : below(shape, shape->seen + 1);
+    uint64_t index = shape->learnt < AUDIT_SAMPLES ? shape->learnt : below(shape, shape->learnt + 1);
     size_t size = size_to_learn(key);
     audit_sample *sample;
     unsigned char *bytes;
 
-    shape->seen++;
-    if (place >= AUDIT_SAMPLES)
+    shape->learnt++;
+    if (index >= AUDIT_SAMPLES)
         return true;
-    sample = &shape->samples[place];
+    sample = &shape->samples[index];
     bytes = realloc(sample->bytes, size > 0 ? size : 1);
     if (bytes == NULL)
         return false;
@@ -134,8 +134,8 @@ size_t audit_shape_make(audit_shape *shape, unsigned char *to) {
     size_t number = number_size(shape);
     audit_sample sample = {word, number > 0 ? 0 : shape->form.hex ? 16 : sizeof word - 1};
 
-    if (shape->seen > 0)
-        sample = shape->samples[below(shape, shape->seen < AUDIT_SAMPLES ? shape->seen : AUDIT_SAMPLES)];
+    if (shape->learnt > 0)
+        sample = shape->samples[below(shape, shape->learnt < AUDIT_SAMPLES ? shape->learnt : AUDIT_SAMPLES)];
     if (number > 0)
         return make_number(shape, sample, number, to);
     return shape->form.hex ? make_bytes(shape, sample, to) : make_text(shape, sample, to);

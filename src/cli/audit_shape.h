@@ -36,7 +36,7 @@ typedef struct audit_sample {
 typedef struct audit_shape {
     cli_key_form form; /* of the keys */
     uint64_t state;    /* of the random numbers */
-    uint64_t seen;     /* keys learnt from */
+    uint64_t learnt;   /* keys learnt from */
     size_t more;       /* bytes appended to each random key: where a shape has too few keys, it is widened by
                           these; of a number two bits for each */
     audit_sample samples[AUDIT_SAMPLES];

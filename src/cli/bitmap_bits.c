@@ -25,30 +25,30 @@ typedef struct bits_run {
 
 /* ---- what is asked for ---- */
 
-/* `place` names it: "line 7", or "" for an operand. */
-static int read_bit(const bits_run *run, const char *place, tamis_key text, uint64_t *offset, uint8_t *value,
+/* `where` names it: "line 7", or "" for an operand. */
+static int read_bit(const bits_run *run, const char *where, tamis_key text, uint64_t *offset, uint8_t *value,
                     tamis_error *err) {
-    const char *at = text.data, *end = at + text.size;
+    const char *pos = text.data, *end = pos + text.size;
     char shown[64];
 
-    snprintf(shown, sizeof shown, "%.*s", (int)(text.size < 40 ? text.size : 40), at);
+    snprintf(shown, sizeof shown, "%.*s", (int)(text.size < 40 ? text.size : 40), pos);
     *value = 1;
     if (run->sets && text.size > 2 && end[-2] == '=' && (end[-1] == '0' || end[-1] == '1')) {
         *value = end[-1] == '1';
         end -= 2;
     }
     *offset = 0;
-    for (; at < end && *at >= '0' && *at <= '9'; at++)
+    for (; pos < end && *pos >= '0' && *pos <= '9'; pos++)
         if (*offset < TAMIS_REDIS_BITMAP_BITS_MAX)
-            *offset = *offset * 10 + (uint64_t)(*at - '0');
-    if (at < end || text.size == 0)
-        return cli_fail(err, "bitmap: %s'%s' is no offset; give a whole number from 0 to 4294967295%s", place,
+            *offset = *offset * 10 + (uint64_t)(*pos - '0');
+    if (pos < end || text.size == 0)
+        return cli_fail(err, "bitmap: %s'%s' is no offset; give a whole number from 0 to 4294967295%s", where,
                         shown, run->sets ? ", with =0 or =1 behind it if need be" : "");
     if (*offset >= TAMIS_REDIS_BITMAP_BITS_MAX)
         return cli_fail(err,
                         "bitmap: %soffset '%s' is past 4294967295, the last bit (of 2^32) that a Redis keeps "
                         "under a key; split the bitmap over several keys",
-                        place, shown);
+                        where, shown);
     return CLI_DONE;
 }
 
@@ -93,8 +93,8 @@ static int answer(bits_run *run, tamis_error *err) {
     return status == TAMIS_OK || code != CLI_DONE ? code : CLI_FAILED;
 }
 
-static int gather(bits_run *run, const char *place, tamis_key text, tamis_error *err) {
-    int code = read_bit(run, place, text, &run->offsets[run->count], &run->values[run->count], err);
+static int buffer_bit(bits_run *run, const char *where, tamis_key text, tamis_error *err) {
+    int code = read_bit(run, where, text, &run->offsets[run->count], &run->values[run->count], err);
 
     if (code == CLI_DONE && ++run->count == BATCH)
         code = answer(run, err);
@@ -111,9 +111,9 @@ static int answer_lines(bits_run *run, tamis_error *err) {
         if (code != CLI_DONE)
             cli_remedy(err, "give offsets as operands, or another input");
         for (size_t i = 0; i < count && code == CLI_DONE; i++) {
-            char place[40];
-            snprintf(place, sizeof place, "line %" PRIu64 ": ", run->lines + i + 1);
-            code = gather(run, place, lines[i], err);
+            char where[40];
+            snprintf(where, sizeof where, "line %" PRIu64 ": ", run->lines + i + 1);
+            code = buffer_bit(run, where, lines[i], err);
         }
         run->lines += count;
         if (run->count > 0) {
@@ -134,7 +134,7 @@ static int answer_all(bits_run *run, char *const *operands, size_t count, tamis_
         return answer_lines(run, err);
     for (size_t i = 0; i < count && code == CLI_DONE; i++)
         if (strcmp(operands[i], "-") != 0)
-            code = gather(run, "", (tamis_key){operands[i], strlen(operands[i])}, err);
+            code = buffer_bit(run, "", (tamis_key){operands[i], strlen(operands[i])}, err);
         else if ((code = answer(run, err)) == CLI_DONE)
             code = answer_lines(run, err);
     return code == CLI_DONE ? answer(run, err) : code;

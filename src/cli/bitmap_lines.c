@@ -7,11 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ROOM_MIN = 1 << 16 };
+enum { CAPACITY_MIN = 1 << 16 };
 
 /* Moves what is left to the front, or doubles the buffer where that is all of it. */
-static int make_room(bitmap_lines *lines, tamis_error *err) {
-    size_t room = lines->room > 0 ? 2 * lines->room : ROOM_MIN;
+static int reserve_space(bitmap_lines *lines, tamis_error *err) {
+    size_t allocated = lines->allocated > 0 ? 2 * lines->allocated : CAPACITY_MIN;
     char *grown;
 
     if (lines->start > 0) {
@@ -21,16 +21,16 @@ static int make_room(bitmap_lines *lines, tamis_error *err) {
         lines->start = 0;
         return CLI_DONE;
     }
-    if (lines->end < lines->room)
+    if (lines->end < lines->allocated)
         return CLI_DONE;
-    grown = realloc(lines->buffer, room);
+    grown = realloc(lines->buffer, allocated);
     if (grown == NULL)
         return cli_fail(err,
                         "standard input: no memory for a line of more than %zu bytes; free some, or check "
                         "what ends the lines",
-                        lines->room);
+                        lines->allocated);
     lines->buffer = grown;
-    lines->room = room;
+    lines->allocated = allocated;
     return CLI_DONE;
 }
 
@@ -38,7 +38,7 @@ static int read_more(bitmap_lines *lines, tamis_error *err) {
     char why[80];
 
     for (;;) {
-        ssize_t got = read(STDIN_FILENO, lines->buffer + lines->end, lines->room - lines->end);
+        ssize_t got = read(STDIN_FILENO, lines->buffer + lines->end, lines->allocated - lines->end);
         if (got >= 0) {
             lines->end += (size_t)got;
             lines->ended = got == 0;
@@ -78,7 +78,7 @@ static size_t cut(bitmap_lines *lines, tamis_key *keys, size_t capacity) {
 int bitmap_lines_next(bitmap_lines *lines, tamis_key *keys, size_t capacity, size_t *count,
                       tamis_error *err) {
     while ((*count = cut(lines, keys, capacity)) == 0 && !lines->ended)
-        if (make_room(lines, err) != CLI_DONE || read_more(lines, err) != CLI_DONE)
+        if (reserve_space(lines, err) != CLI_DONE || read_more(lines, err) != CLI_DONE)
             return CLI_FAILED;
     return CLI_DONE;
 }

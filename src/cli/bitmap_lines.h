@@ -11,7 +11,7 @@
 /* Lines of standard input, any bytes, of any length: one buffer that grows to the longest. Zero-initialise. */
 typedef struct bitmap_lines {
     char *buffer;
-    size_t room;
+    size_t allocated;
     size_t start; /* of the first line not handed out */
     size_t scan;  /* no newline stands in start..scan */
     size_t end;   /* of what was read */

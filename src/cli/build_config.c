@@ -91,7 +91,7 @@ const cli_conflict build_conflicts[BUILD_CONFLICTS] = {
 
 /* Before the input is read, which may take hours. */
 static int check_output(const build_config *config, tamis_error *err) {
-    struct stat about;
+    struct stat st;
 
     if (config->output == NULL)
         return cli_fail(err, "--output: missing; give --output FILTER, the file to make");
@@ -100,39 +100,39 @@ static int check_output(const build_config *config, tamis_error *err) {
                              "./- for one of that name");
     if (cli_server_is_uri(config->output))
         return CLI_DONE;
-    if (stat(config->output, &about) == 0 && !S_ISREG(about.st_mode))
+    if (stat(config->output, &st) == 0 && !S_ISREG(st.st_mode))
         return cli_fail(err, "%.300s: is %s; name another file", config->output,
-                        S_ISDIR(about.st_mode) ? "a directory" : "no regular file");
+                        S_ISDIR(st.st_mode) ? "a directory" : "no regular file");
     return cli_stream_keep_apart(&config->stream, config->output, "the filter to make", err);
 }
 
 /* The formats of other programs keep one kind, with hashes of their own. */
 static int check_format(build_config *config, tamis_error *err) {
-    tamis_want *want = &config->filter.want;
+    tamis_plan_options *plan_options = &config->filter.plan_options;
     bool guava = config->format == TAMIS_FORMAT_GUAVA;
 
     if (!guava && config->format != TAMIS_FORMAT_DCSO)
         return CLI_DONE;
-    if (cli_about_check(&config->about, config->format, err) != CLI_DONE)
+    if (cli_metadata_check(&config->metadata, config->format, err) != CLI_DONE)
         return CLI_FAILED;
-    if (want->kind == TAMIS_KIND_AUTO)
-        want->kind = TAMIS_KIND_CLASSIC;
-    if (want->scheme == TAMIS_SCHEME_AUTO)
-        want->scheme = guava ? TAMIS_SCHEME_GUAVA64 : TAMIS_SCHEME_FNV_DCSO;
-    if (want->kind == TAMIS_KIND_CLASSIC &&
-        (guava ? want->scheme == TAMIS_SCHEME_GUAVA64 || want->scheme == TAMIS_SCHEME_GUAVA32
-               : want->scheme == TAMIS_SCHEME_FNV_DCSO))
+    if (plan_options->kind == TAMIS_KIND_AUTO)
+        plan_options->kind = TAMIS_KIND_CLASSIC;
+    if (plan_options->scheme == TAMIS_SCHEME_AUTO)
+        plan_options->scheme = guava ? TAMIS_SCHEME_GUAVA64 : TAMIS_SCHEME_FNV_DCSO;
+    if (plan_options->kind == TAMIS_KIND_CLASSIC &&
+        (guava ? plan_options->scheme == TAMIS_SCHEME_GUAVA64 || plan_options->scheme == TAMIS_SCHEME_GUAVA32
+               : plan_options->scheme == TAMIS_SCHEME_FNV_DCSO))
         return CLI_DONE;
     return cli_fail(err,
                     "--format %s: keeps kind classic with scheme %s, and this is %s with %s; leave --kind "
                     "and --scheme out, or --format",
                     tamis_format_name(config->format), guava ? "guava64 or guava32" : "fnv-dcso",
-                    tamis_kind_name(want->kind), tamis_scheme_name(want->scheme));
+                    tamis_kind_name(plan_options->kind), tamis_scheme_name(plan_options->scheme));
 }
 
 /* Of a layout of another program all is said by the URI. */
-static int take_layout(build_config *config, const tamis_plan *plan, const cli_value *given,
-                       tamis_error *err) {
+static int apply_layout(build_config *config, const tamis_plan *plan, const cli_value *given,
+                        tamis_error *err) {
     for (int i = BUILD_EXPECT; i <= BUILD_SECRET; i++)
         if (given[i].given)
             return cli_fail(
@@ -142,8 +142,8 @@ static int take_layout(build_config *config, const tamis_plan *plan, const cli_v
                 build_options[i].name);
     config->filter.server = config->output;
     config->filter.layout = *plan;
-    config->filter.want.expect = plan->capacity;
-    config->filter.want.kind = plan->kind;
+    config->filter.plan_options.expect = plan->capacity;
+    config->filter.plan_options.kind = plan->kind;
     return CLI_DONE;
 }
 
@@ -161,15 +161,15 @@ static int check_resize(const build_config *config, const cli_value *given, tami
 
 /* Layout tamis is blocked, and a server has no place for the rest. */
 static int check_server(build_config *config, const cli_value *given, tamis_error *err) {
-    tamis_want *want = &config->filter.want, any = TAMIS_WANT_INIT;
+    tamis_plan_options *plan_options = &config->filter.plan_options, any = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
 
     if (!cli_server_is_uri(config->output))
         return CLI_DONE;
     if (cli_server_refuse_family(config->output, err) != CLI_DONE)
         return CLI_FAILED;
-    if (config->format != TAMIS_FORMAT_AUTO || config->packing != TAMIS_PACKING_NONE ||
-        config->about.label_count > 0 || config->about.has_version)
+    if (config->format != TAMIS_FORMAT_AUTO || config->compression != TAMIS_COMPRESSION_NONE ||
+        config->metadata.label_count > 0 || config->metadata.has_version)
         return cli_fail(err, "--output: is on a server, which has no place for --format, --gzip, --label or "
                              "--filter-version; leave them out");
     /* Which layout it is the plan tells: another program's does not ask what is wanted, and ours not the server. */
@@ -179,12 +179,12 @@ static int check_server(build_config *config, const cli_value *given, tamis_erro
     if (cli_server_plan(&plan, &any, config->output, err) != TAMIS_OK)
         return CLI_FAILED;
     if (plan.kind == TAMIS_KIND_CLASSIC)
-        return take_layout(config, &plan, given, err);
-    if (want->kind == TAMIS_KIND_AUTO)
-        want->kind = TAMIS_KIND_BLOCKED;
-    if (want->kind != TAMIS_KIND_BLOCKED)
+        return apply_layout(config, &plan, given, err);
+    if (plan_options->kind == TAMIS_KIND_AUTO)
+        plan_options->kind = TAMIS_KIND_BLOCKED;
+    if (plan_options->kind != TAMIS_KIND_BLOCKED)
         return cli_fail(err, "--kind %s: is not kept on a server; leave it out, or give --kind blocked",
-                        tamis_kind_name(want->kind));
+                        tamis_kind_name(plan_options->kind));
     config->filter.server = config->output;
     return CLI_DONE;
 }
@@ -202,16 +202,16 @@ int build_configure(build_config *config, const cli_args *args, tamis_error *err
     memcpy(config->values, args->values, sizeof config->values);
     config->output = values[BUILD_OUTPUT].text;
     config->format = (tamis_format)values[BUILD_FORMAT].number;
-    config->packing = cli_file_packing(values[BUILD_GZIP].given);
+    config->compression = cli_file_compression(values[BUILD_GZIP].given);
     config->resizes = values[BUILD_RESIZE].given;
     if (cli_stream_configure(&config->stream, &given, err) != CLI_DONE ||
         check_output(config, err) != CLI_DONE ||
-        cli_about_read(&config->about, values + BUILD_LABEL, err) != CLI_DONE)
+        cli_metadata_read(&config->metadata, values + BUILD_LABEL, err) != CLI_DONE)
         return CLI_FAILED;
-    if (build_uri_take(config, err) != CLI_DONE ||
+    if (build_uri_apply(config, err) != CLI_DONE ||
         cli_filter_configure(&config->filter, values + BUILD_EXPECT, 1e-6, err) != CLI_DONE)
         return CLI_FAILED;
-    config->filter.want.probes = (uint32_t)config->probes.number;
+    config->filter.plan_options.probes = (uint32_t)config->probes.number;
     config->filter.frozen = values[BUILD_FROZEN].given;
     if (config->filter.frozen && cli_server_is_uri(config->output))
         return cli_fail(err, "--frozen: is for files, and --output is on a server; leave it out");
@@ -221,11 +221,12 @@ int build_configure(build_config *config, const cli_args *args, tamis_error *err
         return CLI_FAILED;
     if (check_format(config, err) != CLI_DONE)
         return CLI_FAILED;
-    cli_key_fit(&config->stream.form, config->filter.want.scheme, cli_stream_line_end(&config->stream));
+    cli_key_fit(&config->stream.form, config->filter.plan_options.scheme,
+                cli_stream_line_end(&config->stream));
     return CLI_DONE;
 }
 
 void build_config_release(build_config *config) {
-    cli_about_release(&config->about);
+    cli_metadata_release(&config->metadata);
     cli_stream_release(&config->stream);
 }

@@ -2,8 +2,8 @@
 #ifndef TAMIS_CLI_BUILD_CONFIG_H
 #define TAMIS_CLI_BUILD_CONFIG_H
 
-#include "cli/cli_about.h"
 #include "cli/cli_filter.h"
+#include "cli/cli_metadata.h"
 #include "cli/cli_rows.h"
 #include "cli/cli_stream.h"
 
@@ -55,12 +55,12 @@ typedef struct build_parameter {
 /* What a run needs to know: checked, defaults filled in. Strings belong to argv. */
 typedef struct build_config {
     cli_stream stream;
-    cli_filter_want filter;
+    cli_filter_spec filter;
     const char *output;
     tamis_format format;
-    tamis_packing packing;
+    tamis_compression compression;
     bool resizes; /* a filter on a server, while others add to it */
-    cli_about about;
+    cli_metadata metadata;
     cli_value values[BUILD_OPTIONS]; /* as typed, or as the URI of --output says: build_uri.h */
     cli_value probes;
     build_parameter parameters[BUILD_PARAMETERS];

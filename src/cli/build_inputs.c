@@ -13,24 +13,24 @@ static const char *name_of(const cli_stream *stream, size_t i) {
     return stream->input_count > 0 ? stream->inputs[i] : "-";
 }
 
-static bool stat_input(const char *input, struct stat *about) {
-    return (strcmp(input, "-") == 0 ? fstat(STDIN_FILENO, about) : stat(input, about)) == 0;
+static bool stat_input(const char *input, struct stat *st) {
+    return (strcmp(input, "-") == 0 ? fstat(STDIN_FILENO, st) : stat(input, st)) == 0;
 }
 
 /* False for names of open descriptors: a second reading would go on where the first one ended. */
 static bool is_file(const char *input) {
-    struct stat about;
+    struct stat st;
 
-    return stat_input(input, &about) && S_ISREG(about.st_mode) && strncmp(input, "/dev/", 5) != 0 &&
+    return stat_input(input, &st) && S_ISREG(st.st_mode) && strncmp(input, "/dev/", 5) != 0 &&
            strncmp(input, "/proc/", 6) != 0;
 }
 
 bool build_inputs_are_files(const cli_stream *stream) {
-    bool all = true;
+    bool all_files = true;
 
     for (size_t i = 0; i < cli_stream_inputs(stream); i++)
-        all = all && is_file(name_of(stream, i));
-    return all;
+        all_files = all_files && is_file(name_of(stream, i));
+    return all_files;
 }
 
 int build_inputs_note(struct stat **before, const cli_stream *stream, tamis_error *err) {

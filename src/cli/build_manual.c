@@ -83,7 +83,7 @@ const char *const build_notes[] = {
     "With --type or --hex the keys are what the records stand for, and a record that is none ends the run: "
     "nothing is saved. Records with equal keys are one, as 7 and 007 of int64 are.",
     CLI_NOTES_EXTRACT,
-    CLI_NOTE_PACKED,
+    CLI_NOTE_COMPRESSED,
     CLI_NOTE_DCSO,
     "Without a secret the hash is known to everybody: a hostile sender can find records that the filter "
     "takes for its own. --secret-file is the answer to that; check needs the same secret then.",

@@ -64,14 +64,14 @@ tamis_status build_sketch_add(void *context, const tamis_key *keys, size_t count
     tamis_hash hashes[BATCH];
 
     for (*done = 0; *done < count;) {
-        size_t some = count - *done < BATCH ? count - *done : BATCH;
-        tamis_status status = tamis_hash_many(sketch->hasher, keys + *done, some, hashes, err);
+        size_t batch_size = count - *done < BATCH ? count - *done : BATCH;
+        tamis_status status = tamis_hash_many(sketch->hasher, keys + *done, batch_size, hashes, err);
         if (status != TAMIS_OK)
             return status;
-        for (size_t i = 0; i < some; i++)
+        for (size_t i = 0; i < batch_size; i++)
             count_hash(sketch, hashes[i].word[0]);
-        memset(answers + *done, TAMIS_FRESH, some);
-        *done += some;
+        memset(answers + *done, TAMIS_ABSENT, batch_size);
+        *done += batch_size;
     }
     return TAMIS_OK;
 }

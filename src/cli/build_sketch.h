@@ -13,7 +13,7 @@ typedef struct build_sketch build_sketch;
 int build_sketch_create(build_sketch **sketch, const cli_secret *secret, tamis_error *err);
 void build_sketch_free(build_sketch *sketch);
 
-/* As ask of a tamis_stream_service, with the sketch as context: counts the keys, answers all of them TAMIS_FRESH. */
+/* As ask of a tamis_stream_service, with the sketch as context: counts the keys, answers all of them TAMIS_ABSENT. */
 tamis_status build_sketch_add(void *sketch, const tamis_key *keys, size_t count, tamis_answer *answers,
                               size_t *done, tamis_error *err);
 

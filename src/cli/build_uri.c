@@ -10,28 +10,29 @@
 
 static const cli_option probes_row = {.name = "probes", .type = CLI_COUNT, .min = 1, .max = TAMIS_PROBES_MAX};
 
-static int take_parameter(const char *uri, const cli_option *row, cli_value *value, build_parameter *text,
+static int read_parameter(const char *uri, const cli_option *row, cli_value *value, build_parameter *text,
                           tamis_error *err) {
     size_t size;
     const char *coded = cli_server_parameter(uri, row->name, &size);
-    cli_value said = {0};
+    cli_value parsed = {0};
 
     if (coded == NULL)
         return CLI_DONE;
     /* Longer than any that is valid: enough of it to be refused and shown. */
     size = size < sizeof text->text ? size : sizeof text->text - 1;
     text->text[cli_server_decode(text->text, coded, size)] = '\0';
-    if (cli_option_read(row, row->name, text->text, &said, err) != CLI_DONE)
+    if (cli_option_read(row, row->name, text->text, &parsed, err) != CLI_DONE)
         return CLI_FAILED;
-    if (value->given && (value->number != said.number || value->rate < said.rate || value->rate > said.rate))
+    if (value->given &&
+        (value->number != parsed.number || value->rate < parsed.rate || value->rate > parsed.rate))
         return cli_fail(err, "--%s %.60s: contradicts %s=%.60s in the URI of --output; leave one of them out",
                         row->name, value->text, row->name, text->text);
-    *value = said;
+    *value = parsed;
     return CLI_DONE;
 }
 
 /* The URI without what is said of a plan. */
-static char *name_alone(const char *uri) {
+static char *uri_without_plan(const char *uri) {
     static const char *const plan[] = {"expect", "fpr", "scheme", "seed", "probes", "partition"};
     char *made = strdup(uri);
     size_t size;
@@ -40,11 +41,11 @@ static char *name_alone(const char *uri) {
         char *value = (char *)cli_server_parameter(made, plan[i], &size);
         if (value == NULL)
             continue;
-        char *begin = value - strlen(plan[i]) - 1, *rest = value + size;
+        char *parameter_start = value - strlen(plan[i]) - 1, *rest = value + size;
         rest += *rest == '&' ? 1 : 0;
-        memmove(begin, rest, strlen(rest) + 1);
-        if (*begin == '\0') /* it was the last: nor what stood before it */
-            begin[-1] = '\0';
+        memmove(parameter_start, rest, strlen(rest) + 1);
+        if (*parameter_start == '\0') /* it was the last: nor what stood before it */
+            parameter_start[-1] = '\0';
     }
     return made;
 }
@@ -53,7 +54,7 @@ static char *name_alone(const char *uri) {
 static int keep_plan(build_config *config, tamis_error *err) {
     cli_value *values = config->values;
     const char *uri = config->output;
-    char shown[CLI_SERVER_SHOWN], *name = name_alone(uri);
+    char shown[CLI_SERVER_SHOWN], *name = uri_without_plan(uri);
     tamis_filter *there = NULL;
     int code;
 
@@ -72,12 +73,12 @@ static int keep_plan(build_config *config, tamis_error *err) {
                                            .text = tamis_scheme_name(tamis_hasher_scheme(hasher))};
     if (!values[BUILD_SEED].given && tamis_hasher_scheme(hasher) == TAMIS_SCHEME_XXH3)
         values[BUILD_SEED] = (cli_value){.given = true, .number = tamis_hasher_seed(hasher)};
-    code = cli_stream_settle(&config->stream, there, cli_server_show(uri, shown), true, err);
+    code = cli_stream_apply_filter(&config->stream, there, cli_server_show(uri, shown), true, err);
     tamis_filter_free(there);
     return code;
 }
 
-int build_uri_take(build_config *config, tamis_error *err) {
+int build_uri_apply(build_config *config, tamis_error *err) {
     static const int rows[BUILD_PARAMETERS - 1] = {BUILD_EXPECT, BUILD_FPR, BUILD_SCHEME, BUILD_SEED};
     const char *uri = config->output;
 
@@ -90,10 +91,10 @@ int build_uri_take(build_config *config, tamis_error *err) {
         return CLI_DONE;
     }
     for (size_t i = 0; i < BUILD_PARAMETERS - 1; i++)
-        if (take_parameter(uri, &build_options[rows[i]], &config->values[rows[i]], &config->parameters[i],
+        if (read_parameter(uri, &build_options[rows[i]], &config->values[rows[i]], &config->parameters[i],
                            err) != CLI_DONE)
             return CLI_FAILED;
-    if (take_parameter(uri, &probes_row, &config->probes, &config->parameters[BUILD_PARAMETERS - 1], err) !=
+    if (read_parameter(uri, &probes_row, &config->probes, &config->parameters[BUILD_PARAMETERS - 1], err) !=
         CLI_DONE)
         return CLI_FAILED;
     return config->resizes ? keep_plan(config, err) : CLI_DONE;

@@ -6,6 +6,6 @@
 
 /* What the URI of --output says of a filter of layout tamis (expect, fpr, scheme, seed, probes) is taken as if the options
  * of those names had; with --resize the filter there says the rest, but for --expect. Contradictions are CLI_FAILED. */
-int build_uri_take(build_config *config, tamis_error *err);
+int build_uri_apply(build_config *config, tamis_error *err);
 
 #endif

@@ -141,7 +141,7 @@ int check_configure(check_config *config, const cli_args *args, tamis_error *err
     config->trace = values[CHECK_TRACE].given;
     config->secret_files = (const char *const *)values[CHECK_SECRET].list;
     config->secret_count = values[CHECK_SECRET].count;
-    config->marks = config->filter_count > 1 && !config->invert;
+    config->prints_names = config->filter_count > 1 && !config->invert;
     if (config->key_count > 0 && input_count > 0)
         return cli_fail(err, "--ask (-k): contradicts '%.300s', which would be read; leave one of them out",
                         inputs[0]);

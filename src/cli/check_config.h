@@ -49,8 +49,8 @@ typedef struct check_config {
     bool count;
     bool follow;
     bool trace;
-    bool is_family; /* the one filter is one of many: cli_family.h */
-    bool marks;     /* records are printed with the names of the filters that have them */
+    bool is_family;    /* the one filter is one of many: cli_family.h */
+    bool prints_names; /* records are printed with the names of the filters that have them */
 } check_config;
 
 /* From parsed arguments to a run: CLI_DONE, or CLI_FAILED with the contradiction in *err. Its stream is to be released

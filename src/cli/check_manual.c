@@ -76,7 +76,7 @@ const char *const check_notes[] = {
     "they came. One that is no key ends the run, after those before it are answered; leave such out with "
     "grep, as by grep -E '^[+-]?[0-9]+$' for numbers.",
     CLI_NOTES_EXTRACT,
-    CLI_NOTE_PACKED,
+    CLI_NOTE_COMPRESSED,
     CLI_NOTE_DCSO,
     CLI_NOTE_FAMILY,
     "The names before a record are those of the command line, with ? for a comma, a tab, a newline or "

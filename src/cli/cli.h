@@ -62,7 +62,7 @@ typedef struct cli_value {
 
 /* Two options that may not meet, by their numbers in the table. */
 typedef struct cli_conflict {
-    int one, other;
+    int first, second;
     const char *why; /* completes "--one: contradicts --other: ..." */
 } cli_conflict;
 
@@ -159,7 +159,7 @@ int cli_output_check(tamis_error *err);
 /* Writes all of it on standard output, past stdio: CLI_DONE, CLI_FAILED or CLI_PIPE_GONE. */
 int cli_output_write(const char *data, size_t size, tamis_error *err);
 /* Writes "tamis: <sentence>\n" on standard error, control bytes shown as '?': always one line. */
-void cli_report(const char *sentence);
+void cli_report(const char *message);
 /* strerror in the form of our sentences, which begin in lower case; 80 bytes are enough. */
 const char *cli_errno_text(char *text, size_t size, int number);
 

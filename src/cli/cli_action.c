@@ -31,7 +31,7 @@ static int check(const cli_actions *actions, const cli_action *action, const cli
     const char *command = actions->command, *name = action->name;
     size_t count = args->operand_count;
 
-    if (count < 2 || count - 2 < action->least || count - 2 > action->most)
+    if (count < 2 || count - 2 < action->min_operands || count - 2 > action->max_operands)
         return cli_fail(err, "%s %s: takes %s; see tamis help %s", command, name, action->takes, command);
     if (!cli_server_is_uri(args->operands[1]))
         return cli_fail(err, "%s %s: '%.200s' is no URI; write %s", command, name, args->operands[1],

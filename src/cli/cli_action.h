@@ -8,9 +8,9 @@
 
 typedef struct cli_action {
     const char *name;
-    size_t least, most; /* operands behind the URI */
-    const char *takes;  /* all its operands, for who gives others */
-    uint64_t options;   /* 1 << number of each that goes with it */
+    size_t min_operands, max_operands; /* operands behind the URI */
+    const char *takes;                 /* all its operands, for who gives others */
+    uint64_t options;                  /* 1 << number of each that goes with it */
 } cli_action;
 
 typedef struct cli_actions {

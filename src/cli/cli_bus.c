@@ -38,14 +38,14 @@ static bool next_line(int fd, line *into) {
     return false;
 }
 
-static const char *read_hex(const char *at, uintptr_t *number) {
-    for (*number = 0;; at++) {
-        if (*at >= '0' && *at <= '9')
-            *number = *number * 16 + (uintptr_t)(*at - '0');
-        else if (*at >= 'a' && *at <= 'f')
-            *number = *number * 16 + (uintptr_t)(*at - 'a' + 10);
+static const char *read_hex(const char *pos, uintptr_t *number) {
+    for (*number = 0;; pos++) {
+        if (*pos >= '0' && *pos <= '9')
+            *number = *number * 16 + (uintptr_t)(*pos - '0');
+        else if (*pos >= 'a' && *pos <= 'f')
+            *number = *number * 16 + (uintptr_t)(*pos - 'a' + 10);
         else
-            return at;
+            return pos;
     }
 }
 
@@ -53,21 +53,21 @@ static const char *read_hex(const char *at, uintptr_t *number) {
 static const char *find_mapped(int fd, uintptr_t address, line *buffer) {
     while (next_line(fd, buffer)) {
         uintptr_t from, to;
-        const char *at = read_hex(buffer->text, &from);
-        at = read_hex(at + (*at == '-'), &to);
+        const char *pos = read_hex(buffer->text, &from);
+        pos = read_hex(pos + (*pos == '-'), &to);
         if (from <= address && address < to)
-            return strchr(at, '/');
+            return strchr(pos, '/');
     }
     return NULL;
 }
 
-static char folder[PATH_MAX]; /* the working folder; "": not known */
+static char directory[PATH_MAX]; /* the working folder; "": not known */
 
 /* As who is in the folder names it. */
 static const char *name_of(const char *path) {
-    size_t size = strlen(folder);
+    size_t size = strlen(directory);
 
-    return size > 0 && strncmp(path, folder, size) == 0 && path[size] == '/' ? path + size + 1 : path;
+    return size > 0 && strncmp(path, directory, size) == 0 && path[size] == '/' ? path + size + 1 : path;
 }
 
 static void on_bus(int number, siginfo_t *info, void *context) {
@@ -102,8 +102,8 @@ static void on_bus(int number, siginfo_t *info, void *context) {
 void cli_bus_begin(void) {
     struct sigaction action;
 
-    if (getcwd(folder, sizeof folder) == NULL)
-        folder[0] = '\0';
+    if (getcwd(directory, sizeof directory) == NULL)
+        directory[0] = '\0';
     memset(&action, 0, sizeof action);
     sigemptyset(&action.sa_mask);
     action.sa_sigaction = on_bus;

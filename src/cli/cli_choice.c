@@ -9,6 +9,6 @@ const char *const cli_schemes[] = {"auto",   "xxh3",       "sip",      "guava64"
 const char *const cli_when_full[] = {"fail", "pass", NULL};
 const char *const cli_formats[] = {"auto", "tamis", "guava", "dcso", NULL};
 const char *const cli_copy_formats[] = {"auto", "tamis", "guava", "dcso", "bitmap", NULL};
-const char *const cli_packings[] = {"none", "gzip", "zstd", "lz4", "xz", "bzip2", NULL};
+const char *const cli_compressions[] = {"none", "gzip", "zstd", "lz4", "xz", "bzip2", NULL};
 const char *const cli_missing[] = {"pass", "drop", "fail", NULL};
 const char *const cli_on_error[] = {"fail", "skip", "pass", NULL};

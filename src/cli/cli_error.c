@@ -28,10 +28,10 @@ int cli_fail_nomem(const char *what, tamis_error *err) {
 }
 
 /* What follows "what: "; all of it where no subject is named. */
-static const char *after_subject(const char *sentence) {
-    const char *colon = strstr(sentence, ": ");
+static const char *after_subject(const char *message) {
+    const char *colon = strstr(message, ": ");
 
-    return colon == NULL ? sentence : colon + 2;
+    return colon == NULL ? message : colon + 2;
 }
 
 const char *cli_why(const tamis_error *err, int *length) {
@@ -50,8 +50,8 @@ void cli_subject(tamis_error *err, const char *format, ...) {
     used = vsnprintf(err->text, sizeof err->text, format, arguments);
     va_end(arguments);
     if (used >= 0 && used < (int)sizeof err->text) {
-        int room = (int)sizeof err->text - used;
-        snprintf(err->text + used, (size_t)room, ": %.*s", room, after_subject(given.text));
+        int remaining = (int)sizeof err->text - used;
+        snprintf(err->text + used, (size_t)remaining, ": %.*s", remaining, after_subject(given.text));
     }
 }
 
@@ -111,9 +111,9 @@ static void hide_passwords(char *line) {
     }
 }
 
-void cli_report(const char *sentence) {
+void cli_report(const char *message) {
     char line[sizeof(((tamis_error *)NULL)->text) + 16];
-    size_t length = (size_t)snprintf(line, sizeof line - 1, "tamis: %s", sentence);
+    size_t length = (size_t)snprintf(line, sizeof line - 1, "tamis: %s", message);
 
     if (length > sizeof line - 2)
         length = sizeof line - 2;

@@ -66,8 +66,8 @@ int cli_extract_configure(cli_extract *extract, const cli_value *values, int ter
     if (tamis_extractor_create(&extract->extractor, options, err) == TAMIS_OK)
         return CLI_DONE;
     if (begins(err->text, "key '") || begins(err->text, "delimiter:")) { /* which are called so here */
-        tamis_error told = *err;
-        snprintf(err->text, sizeof err->text, "--%.*s", (int)sizeof err->text - 3, told.text);
+        tamis_error original = *err;
+        snprintf(err->text, sizeof err->text, "--%.*s", (int)sizeof err->text - 3, original.text);
     }
     return CLI_FAILED;
 }
@@ -82,7 +82,7 @@ uint32_t cli_extract_made(const cli_extract *extract) {
            (extract->options.trim ? TAMIS_KEYS_TRIMMED : 0U);
 }
 
-int cli_extract_settle(cli_extract *extract, uint32_t made, tamis_error *err) {
+int cli_extract_apply_made(cli_extract *extract, uint32_t made, tamis_error *err) {
     if (made == cli_extract_made(extract))
         return CLI_DONE;
     extract->options.ignore_case = (made & TAMIS_KEYS_FOLDED) != 0;

@@ -24,7 +24,7 @@ void cli_extract_release(cli_extract *extract);
 uint32_t cli_extract_made(const cli_extract *extract);
 
 /* Makes it anew where more is done to keys than the options say: `made` of cli_key_form, once a filter has told it. */
-int cli_extract_settle(cli_extract *extract, uint32_t made, tamis_error *err);
+int cli_extract_apply_made(cli_extract *extract, uint32_t made, tamis_error *err);
 
 /* The same of keys that stand alone: without parts, with blanks and letters as they are to be. *extractor is the caller's;
  * NULL: there is nothing to do. */

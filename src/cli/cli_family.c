@@ -45,15 +45,15 @@ struct cli_family {
     size_t part_count, last_field;
     char *template; /* the name of the URI, decoded piece by piece */
     cli_typed typed;
-    cli_key_place next;       /* of the key that is asked next, */
+    cli_key_position next;    /* of the key that is asked next, */
     const tamis_key *records; /* and its record, or those that next.of numbers */
     tamis_redis_pair *pairs;
     tamis_key *texts; /* of the keys */
     tamis_key *rows;  /* records */
     tamis_extraction *found;
-    size_t room; /* of each */
-    char *bytes; /* that names and texts are made of */
-    size_t bytes_room;
+    size_t capacity; /* of each */
+    char *bytes;     /* that names and texts are made of */
+    size_t bytes_capacity;
 };
 
 /* ---- the name ---- */
@@ -77,25 +77,25 @@ static int read_template(cli_family *family, const char *uri, char *plain, tamis
 
     memcpy(plain, uri, (size_t)(name - uri));
     plain += name - uri;
-    for (const char *at = name; at < end;) {
+    for (const char *pos = name; pos < end;) {
         uint64_t field;
-        size_t length = cli_server_field(at, end, &field);
+        size_t length = cli_server_field(pos, end, &field);
         if (length == 0) {
-            *plain++ = *at++;
+            *plain++ = *pos++;
             continue;
         }
         if (field == 0 || field > FIELD_MAX)
             return cli_fail(err,
                             "%.200s: its name takes field %.*s; fields are numbered from 1 to %d, and a "
                             "brace that is meant is written %%7B",
-                            cli_server_show(uri, shown), (int)(length < 20 ? length : 20), at, FIELD_MAX);
-        used = cli_server_decode(to, own, (size_t)(at - own));
+                            cli_server_show(uri, shown), (int)(length < 20 ? length : 20), pos, FIELD_MAX);
+        used = cli_server_decode(to, own, (size_t)(pos - own));
         if (add_part(family, (part){0, to, used}, err) != CLI_DONE ||
             add_part(family, (part){(size_t)field, NULL, 0}, err) != CLI_DONE)
             return CLI_FAILED;
         to += used;
         *plain++ = '*';
-        own = at += length;
+        own = pos += length;
     }
     memcpy(plain, end, strlen(end) + 1);
     used = cli_server_decode(to, own, (size_t)(end - own));
@@ -104,8 +104,8 @@ static int read_template(cli_family *family, const char *uri, char *plain, tamis
 
 /* ---- opening ---- */
 
-static tamis_status ask_pairs(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
-                              size_t *done, tamis_error *err) {
+static tamis_status query_pairs(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
+                                size_t *done, tamis_error *err) {
     cli_family *family = context;
     tamis_status status;
 
@@ -118,19 +118,19 @@ static tamis_status ask_pairs(void *context, const tamis_key *keys, size_t count
     return status;
 }
 
-void cli_family_tell_overfull(const cli_family *family, const char *uri) {
-    cli_members_tell(family->members, family->family, uri);
+void cli_family_report_overfull(const cli_family *family, const char *uri) {
+    cli_members_report(family->members, family->family, uri);
 }
 
-static int check_secret(const cli_family *family, const cli_family_want *want, tamis_error *err) {
+static int check_secret(const cli_family *family, const cli_family_setup *setup, tamis_error *err) {
     bool keyed = tamis_redis_family_plan(family->family)->scheme == TAMIS_SCHEME_SIP;
     char shown[CLI_SERVER_SHOWN];
 
-    if (keyed && want->secret == NULL)
+    if (keyed && setup->secret == NULL)
         return cli_fail(err, "%.300s: was made with a secret; give it by --secret-file",
-                        cli_server_show(want->uri, shown));
-    if (!keyed && want->secret != NULL)
-        return cli_filter_unkeyed(cli_server_show(want->uri, shown), err);
+                        cli_server_show(setup->uri, shown));
+    if (!keyed && setup->secret != NULL)
+        return cli_filter_unkeyed(cli_server_show(setup->uri, shown), err);
     return CLI_DONE;
 }
 
@@ -179,18 +179,18 @@ static int open_extractors(cli_family *family, const cli_extract *extract, tamis
 
 /* Where the family says otherwise than the options what its keys are made of: anew. Keys of --key come from the run, which
  * has its extractor by now. */
-static int settle_extractors(cli_family *made, const cli_family_want *want, uint32_t is_made,
+static int remake_extractors(cli_family *made, const cli_family_setup *setup, uint32_t is_made,
                              tamis_error *err) {
-    cli_extract extract = *want->extract;
+    cli_extract extract = *setup->extract;
     char shown[CLI_SERVER_SHOWN];
 
-    if (is_made == want->form.made)
+    if (is_made == setup->form.made)
         return CLI_DONE;
     extract.options.ignore_case = (is_made & TAMIS_KEYS_FOLDED) != 0;
     extract.options.trim = (is_made & TAMIS_KEYS_TRIMMED) != 0;
     if (made->keyed)
         return cli_fail(err, "%.300s: its keys were made with%s%s; give the same beside --key",
-                        cli_server_show(want->uri, shown),
+                        cli_server_show(setup->uri, shown),
                         extract.options.ignore_case ? " --ignore-case" : "",
                         extract.options.trim ? " --trim" : "");
     tamis_extractor_free(made->whole);
@@ -198,40 +198,40 @@ static int settle_extractors(cli_family *made, const cli_family_want *want, uint
     return open_extractors(made, &extract, err);
 }
 
-static int open_family(cli_family *made, const cli_family_want *want, char *plain, tamis_error *err) {
+static int open_family(cli_family *made, const cli_family_setup *setup, char *plain, tamis_error *err) {
     tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
-    cli_key_form form = want->form;
+    cli_key_form form = setup->form;
     char shown[CLI_SERVER_SHOWN];
 
-    if (read_template(made, want->uri, plain, err) != CLI_DONE ||
-        open_extractors(made, want->extract, err) != CLI_DONE)
+    if (read_template(made, setup->uri, plain, err) != CLI_DONE ||
+        open_extractors(made, setup->extract, err) != CLI_DONE)
         return CLI_FAILED;
-    options.create = want->adds;
-    options.key_type = cli_key_type_of(want->form);
-    if (want->secret != NULL) {
-        options.secret = want->secret->bytes;
-        options.secret_size = want->secret->size;
+    options.create = setup->adds;
+    options.key_type = cli_key_type_of(setup->form);
+    if (setup->secret != NULL) {
+        options.secret = setup->secret->bytes;
+        options.secret_size = setup->secret->size;
     }
     if (tamis_redis_family_open(&made->family, NULL, plain, &options, err) != TAMIS_OK) {
-        if (err->status == TAMIS_E_MISMATCH && want->secret != NULL && strstr(err->text, "secret") != NULL)
+        if (err->status == TAMIS_E_MISMATCH && setup->secret != NULL && strstr(err->text, "secret") != NULL)
             cli_remedy(err, "give that one by --secret-file");
         return CLI_FAILED;
     }
-    if (check_secret(made, want, err) != CLI_DONE ||
-        cli_key_settle_type(&form, tamis_redis_family_key_type(made->family),
-                            cli_server_show(want->uri, shown), want->adds, err) != CLI_DONE ||
-        settle_extractors(made, want, form.made, err) != CLI_DONE)
+    if (check_secret(made, setup, err) != CLI_DONE ||
+        cli_key_apply_type(&form, tamis_redis_family_key_type(made->family),
+                           cli_server_show(setup->uri, shown), setup->adds, err) != CLI_DONE ||
+        remake_extractors(made, setup, form.made, err) != CLI_DONE)
         return CLI_FAILED;
-    if (want->trace)
+    if (setup->trace)
         cli_trace_family(made->family);
     service.context = made;
-    service.ask = ask_pairs;
+    service.query = query_pairs;
     return cli_typed_begin(&made->typed, form, &service, err);
 }
 
-int cli_family_open(cli_family **family, const cli_family_want *want, tamis_error *err) {
-    size_t size = strlen(want->uri) + 1;
+int cli_family_open(cli_family **family, const cli_family_setup *setup, tamis_error *err) {
+    size_t size = strlen(setup->uri) + 1;
     cli_family *made = calloc(1, sizeof *made);
     char *plain = malloc(size);
     int code = CLI_FAILED;
@@ -241,10 +241,10 @@ int cli_family_open(cli_family **family, const cli_family_want *want, tamis_erro
     if (made == NULL || plain == NULL || made->template == NULL) {
         cli_fail_nomem("records", err);
     } else {
-        made->adds = want->adds;
-        made->members = want->adds ? cli_members_create() : NULL;
-        made->next = (cli_key_place){NULL, "record", 1, NULL};
-        code = open_family(made, want, plain, err);
+        made->adds = setup->adds;
+        made->members = setup->adds ? cli_members_create() : NULL;
+        made->next = (cli_key_position){NULL, "record", 1, NULL};
+        code = open_family(made, setup, plain, err);
     }
     free(plain);
     if (code == CLI_DONE)
@@ -273,10 +273,10 @@ void cli_family_free(cli_family *family) {
 
 /* ---- records ---- */
 
-static int make_room(cli_family *family, size_t count, tamis_error *err) {
-    if (count <= family->room)
+static int reserve_rows(cli_family *family, size_t count, tamis_error *err) {
+    if (count <= family->capacity)
         return CLI_DONE;
-    family->room = 0;
+    family->capacity = 0;
     free(family->pairs);
     free(family->texts);
     free(family->rows);
@@ -287,76 +287,76 @@ static int make_room(cli_family *family, size_t count, tamis_error *err) {
     family->found = calloc(count, sizeof *family->found);
     if (family->pairs == NULL || family->texts == NULL || family->rows == NULL || family->found == NULL)
         return cli_fail_nomem("records", err);
-    family->room = count;
+    family->capacity = count;
     return CLI_DONE;
 }
 
-static int make_bytes(cli_family *family, size_t size, tamis_error *err) {
+static int reserve_bytes(cli_family *family, size_t size, tamis_error *err) {
     char *bytes;
 
-    if (size <= family->bytes_room)
+    if (size <= family->bytes_capacity)
         return CLI_DONE;
     bytes = realloc(family->bytes, 2 * size);
     if (bytes == NULL)
         return cli_fail_nomem("records", err);
     family->bytes = bytes;
-    family->bytes_room = 2 * size;
+    family->bytes_capacity = 2 * size;
     return CLI_DONE;
 }
 
 static int fail_record(const cli_family *family, size_t i, const char *why, tamis_error *err) {
-    return cli_key_fail(cli_key_place_one(family->next, i), &family->rows[i], why, err);
+    return cli_key_fail(cli_key_position_of(family->next, i), &family->rows[i], why, err);
 }
 
 typedef struct fields {
-    tamis_key of[PARTS_MAX]; /* that parts of the name take */
-    size_t count;            /* of all: what is behind the last that is taken counts as one */
-    size_t left;             /* that no part takes */
-    size_t size;             /* of these with delimiters between, */
+    tamis_key values[PARTS_MAX]; /* that parts of the name take */
+    size_t count;                /* of all: what is behind the last that is taken counts as one */
+    size_t left;                 /* that no part takes */
+    size_t size;                 /* of these with delimiters between, */
 } fields;
 
 /* which are written to `to`: the text of the key. */
 static void find_fields(const cli_family *family, const tamis_key *record, fields *found, char *to) {
-    const char *at = record->data, *end = at + record->size, *stop;
+    const char *pos = record->data, *end = pos + record->size, *stop;
 
     do {
         size_t length;
-        bool taken = false;
+        bool is_used = false;
         found->count++;
-        stop = found->count > family->last_field || at == end
+        stop = found->count > family->last_field || pos == end
                    ? NULL
-                   : memchr(at, family->delimiter, (size_t)(end - at));
-        length = (size_t)((stop != NULL ? stop : end) - at);
+                   : memchr(pos, family->delimiter, (size_t)(end - pos));
+        length = (size_t)((stop != NULL ? stop : end) - pos);
         for (size_t i = 0; i < family->part_count; i++)
             if (family->parts[i].field == found->count) {
-                found->of[i] = (tamis_key){at, length};
-                taken = true;
+                found->values[i] = (tamis_key){pos, length};
+                is_used = true;
             }
-        if (!taken && found->left++ > 0)
+        if (!is_used && found->left++ > 0)
             to[found->size++] = family->delimiter;
-        if (!taken)
-            memcpy(to + found->size, at, length);
-        found->size += taken ? 0 : length;
-        at = stop != NULL ? stop + 1 : NULL;
+        if (!is_used)
+            memcpy(to + found->size, pos, length);
+        found->size += is_used ? 0 : length;
+        pos = stop != NULL ? stop + 1 : NULL;
     } while (stop != NULL);
 }
 
 /* The columns that the name takes, of several each behind its size in 8 bytes: tamis/extract.h. */
 static void find_columns(const cli_family *family, tamis_key joined, fields *found) {
-    const unsigned char *at = joined.data;
+    const unsigned char *pos = joined.data;
     bool several = false;
 
-    for (size_t i = 0, taken = 0; i < family->part_count; i++)
-        several = several || (family->parts[i].field > 0 && taken++ > 0);
+    for (size_t i = 0, is_used = 0; i < family->part_count; i++)
+        several = several || (family->parts[i].field > 0 && is_used++ > 0);
     for (size_t i = 0; i < family->part_count; i++) {
         uint64_t size = 0;
         if (family->parts[i].field == 0)
             continue;
         for (int byte = 7; several && byte >= 0; byte--)
-            size = size << 8 | at[byte];
-        at += several ? 8 : 0;
-        found->of[i] = (tamis_key){at, several ? (size_t)size : joined.size};
-        at += found->of[i].size;
+            size = size << 8 | pos[byte];
+        pos += several ? 8 : 0;
+        found->values[i] = (tamis_key){pos, several ? (size_t)size : joined.size};
+        pos += found->values[i].size;
     }
 }
 
@@ -387,13 +387,13 @@ static bool has_fields(const cli_family *family, size_t i, const fields *found) 
 }
 
 /* The name and the key's text of a record, behind what stands in `bytes`; data of both are offsets still. */
-static int split_one(cli_family *family, size_t i, size_t *used, tamis_error *err) {
+static int split_record(cli_family *family, size_t i, size_t *used, tamis_error *err) {
     const tamis_key *record = &family->rows[i];
     fields found = {.count = 0};
     size_t size = 0;
     char *to;
 
-    if (make_bytes(family, *used + record->size + 1 + NAME_MAX_BYTES, err) != CLI_DONE)
+    if (reserve_bytes(family, *used + record->size + 1 + NAME_MAX_BYTES, err) != CLI_DONE)
         return CLI_FAILED;
     to = family->bytes + *used;
     if (family->columns == NULL)
@@ -404,7 +404,7 @@ static int split_one(cli_family *family, size_t i, size_t *used, tamis_error *er
         find_columns(family, family->found[i].key, &found);
     for (size_t j = 0; j < family->part_count; j++) {
         const part *own = &family->parts[j];
-        tamis_key text = own->field > 0 ? found.of[j] : (tamis_key){own->own, own->size};
+        tamis_key text = own->field > 0 ? found.values[j] : (tamis_key){own->own, own->size};
         if (text.size > NAME_MAX_BYTES - size)
             return fail_record(family, i, "makes a filter's name of more than 512 bytes; take shorter fields",
                                err);
@@ -425,13 +425,13 @@ static int split_one(cli_family *family, size_t i, size_t *used, tamis_error *er
 
 /* The records of the keys, and their columns. */
 static int find_rows(cli_family *family, size_t count, tamis_error *err) {
-    const uint32_t *of = family->next.of;
+    const uint32_t *record_index = family->next.record_index;
 
     for (size_t i = 0; i < count; i++)
-        family->rows[i] = family->records[of != NULL ? of[i] : i];
+        family->rows[i] = family->records[record_index != NULL ? record_index[i] : i];
     if (family->columns == NULL)
         return CLI_DONE;
-    return tamis_extractor_take(family->columns, family->rows, count, family->found, err) == TAMIS_OK
+    return tamis_extractor_extract(family->columns, family->rows, count, family->found, err) == TAMIS_OK
                ? CLI_DONE
                : CLI_FAILED;
 }
@@ -440,7 +440,7 @@ static int find_rows(cli_family *family, size_t count, tamis_error *err) {
 static int finish_texts(cli_family *family, size_t count, tamis_error *err) {
     if (family->whole == NULL || count == 0)
         return CLI_DONE;
-    if (tamis_extractor_take(family->whole, family->texts, count, family->found, err) != TAMIS_OK)
+    if (tamis_extractor_extract(family->whole, family->texts, count, family->found, err) != TAMIS_OK)
         return CLI_FAILED;
     for (size_t i = 0; i < count; i++)
         family->texts[i] = family->found[i].key;
@@ -448,59 +448,59 @@ static int finish_texts(cli_family *family, size_t count, tamis_error *err) {
 }
 
 /* Splits records up to one that cannot be, of which *err tells; how many. */
-static size_t split(cli_family *family, const tamis_key *keys, size_t count, tamis_error *err) {
+static size_t split_records(cli_family *family, const tamis_key *keys, size_t count, tamis_error *err) {
     size_t used = 0, good = 0;
-    const char *at;
+    const char *pos;
 
-    if (make_room(family, count, err) != CLI_DONE || find_rows(family, count, err) != CLI_DONE)
+    if (reserve_rows(family, count, err) != CLI_DONE || find_rows(family, count, err) != CLI_DONE)
         return 0;
-    while (good < count && split_one(family, good, &used, err) == CLI_DONE)
+    while (good < count && split_record(family, good, &used, err) == CLI_DONE)
         good++;
-    at = family->bytes;
+    pos = family->bytes;
     for (size_t i = 0; i < good; i++) {
-        family->pairs[i].name.data = at;
-        at += family->pairs[i].name.size;
+        family->pairs[i].name.data = pos;
+        pos += family->pairs[i].name.size;
         if (family->keyed) {
             family->texts[i] = keys[i];
             continue;
         }
-        family->texts[i].data = at;
-        at += family->texts[i].size;
+        family->texts[i].data = pos;
+        pos += family->texts[i].size;
     }
     return finish_texts(family, good, err) == CLI_DONE ? good : 0;
 }
 
-void cli_family_take_records(cli_stream *records) {
+void cli_family_prepare_stream(cli_stream *records) {
     records->form = (cli_key_form){.type = CLI_KEY_BYTES};
     if (!records->extract.has_parts)
         records->extract.extractor = NULL;
 }
 
-tamis_status cli_family_ask(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
-                            size_t *done, tamis_error *err) {
+tamis_status cli_family_query(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
+                              size_t *done, tamis_error *err) {
     cli_family *family = context;
     const tamis_stream_service *typed = &family->typed.service;
     tamis_error wrong = TAMIS_ERROR_INIT;
     tamis_status status = TAMIS_OK;
-    size_t good = split(family, keys, count, &wrong);
+    size_t good = split_records(family, keys, count, &wrong);
 
     *done = 0;
     if (good > 0)
-        status = typed->ask(typed->context, family->texts, good, answers, done, err);
-    family->records += family->next.of == NULL ? *done : 0;
-    family->next = cli_key_place_behind(family->next, *done);
+        status = typed->query(typed->context, family->texts, good, answers, done, err);
+    family->records += family->next.record_index == NULL ? *done : 0;
+    family->next = cli_key_position_after(family->next, *done);
     if (status != TAMIS_OK || good == count)
         return status;
     *err = wrong;
     return wrong.status;
 }
 
-void cli_family_place(void *context, const tamis_stream_origin *origin) {
+void cli_family_set_source(void *context, const tamis_stream_source *source) {
     cli_family *family = context;
     const tamis_stream_service *typed = &family->typed.service;
 
-    family->next = (cli_key_place){origin->input, "record", origin->first, origin->of};
-    family->records = origin->records;
-    if (typed->place != NULL)
-        typed->place(typed->context, origin);
+    family->next = (cli_key_position){source->input, "record", source->first, source->record_index};
+    family->records = source->records;
+    if (typed->set_source != NULL)
+        typed->set_source(typed->context, source);
 }

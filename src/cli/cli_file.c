@@ -33,24 +33,25 @@ static int check_name(const char *path, tamis_error *err) {
 }
 
 int cli_file_open(tamis_filter **filter, const char *path, cli_access access, const cli_secret *secret,
-                  tamis_packing *packing, tamis_error *err) {
+                  tamis_compression *compression, tamis_error *err) {
     tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
 
     if (cli_server_is_uri(path)) {
-        if (packing != NULL)
-            *packing = TAMIS_PACKING_NONE;
+        if (compression != NULL)
+            *compression = TAMIS_COMPRESSION_NONE;
         return cli_server_open(filter, path, NULL, secret, err);
     }
     if (check_name(path, err) != CLI_DONE)
         return CLI_FAILED;
     cli_bus_begin();
-    options.writable = access != CLI_ASK;
-    options.overfill = access == CLI_OVERFILL;
+    options.writable = access != CLI_QUERY;
+    options.allow_over_capacity = access == CLI_OVER_CAPACITY;
     if (secret != NULL) {
         options.secret = secret->bytes;
         options.secret_size = secret->size;
     }
-    return tamis_packed_open(filter, path, &options, packing, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+    return tamis_compressed_open(filter, path, &options, compression, err) == TAMIS_OK ? CLI_DONE
+                                                                                       : CLI_FAILED;
 }
 
 int cli_file_fetch(tamis_filter **filter, const char *path, tamis_error *err) {
@@ -59,8 +60,8 @@ int cli_file_fetch(tamis_filter **filter, const char *path, tamis_error *err) {
     return code == CLI_DONE ? cli_server_pull(filter, err) : code;
 }
 
-tamis_packing cli_file_packing(bool gzip) {
-    return gzip ? TAMIS_PACKING_GZIP : TAMIS_PACKING_NONE;
+tamis_compression cli_file_compression(bool gzip) {
+    return gzip ? TAMIS_COMPRESSION_GZIP : TAMIS_COMPRESSION_NONE;
 }
 
 cli_lock_wait cli_lock_wait_of(const cli_value *value) {
@@ -69,11 +70,11 @@ cli_lock_wait cli_lock_wait_of(const cli_value *value) {
 
 static void tell_waiting(const cli_lock_wait *wait, const tamis_error *err) {
     const char *advice = strrchr(err->text, ';');
-    char sentence[600];
+    char message[600];
 
-    snprintf(sentence, sizeof sentence, "%.*s; waiting for at most %" PRIu64 " seconds (--lock-wait)",
+    snprintf(message, sizeof message, "%.*s; waiting for at most %" PRIu64 " seconds (--lock-wait)",
              advice != NULL ? (int)(advice - err->text) : (int)strlen(err->text), err->text, wait->seconds);
-    cli_report(sentence);
+    cli_report(message);
 }
 
 int cli_lock_again(cli_lock_wait *wait, tamis_error *err) {
@@ -89,9 +90,9 @@ int cli_lock_again(cli_lock_wait *wait, tamis_error *err) {
         cli_remedy(err, "wait for that to end, or give a larger --lock-wait");
         return CLI_FAILED;
     }
-    if (!wait->told && now - wait->begun >= 1) {
+    if (!wait->reported && now - wait->begun >= 1) {
         tell_waiting(wait, err);
-        wait->told = true;
+        wait->reported = true;
     }
     (void)poll(&stop, 1, PAUSE);
     return cli_signals_look(err) == CLI_DONE ? CLI_DONE : cli_signals_code();
@@ -118,11 +119,11 @@ int cli_file_lock(tamis_lock **lock, const char *path, cli_lock_wait wait, tamis
 }
 
 /* What has taken the place of a file may be no filter: running again does not help then. */
-static int fail_stale(const char *path, tamis_error *err) {
+static int fail_changed(const char *path, tamis_error *err) {
     tamis_filter *now = NULL;
     tamis_error why = TAMIS_ERROR_INIT;
 
-    if (cli_file_open(&now, path, CLI_ASK, NULL, NULL, &why) == CLI_DONE)
+    if (cli_file_open(&now, path, CLI_QUERY, NULL, NULL, &why) == CLI_DONE)
         cli_remedy(err, "run again");
     else
         cli_remedy(err, "that is no filter: put a whole one there, and run again");
@@ -130,33 +131,33 @@ static int fail_stale(const char *path, tamis_error *err) {
     return CLI_FAILED;
 }
 
-static int save(tamis_filter *filter, const char *path, tamis_format format, tamis_packing packing,
+static int save(tamis_filter *filter, const char *path, tamis_format format, tamis_compression compression,
                 cli_lock_wait wait, int stop_fd, tamis_error *err) {
-    tamis_about about = TAMIS_ABOUT_INIT;
+    tamis_metadata metadata = TAMIS_METADATA_INIT;
     tamis_status status;
 
     if (cli_server_is_uri(path)) /* what was added or cleared there is there */
         return cli_server_format(filter) != NULL ? CLI_DONE : cli_server_push(filter, path, wait, err);
-    status = tamis_filter_about_get(filter, &about, err);
+    status = tamis_filter_metadata_get(filter, &metadata, err);
     signal(SIGXFSZ, SIG_IGN); /* past the limit of file sizes is an error to report, not an end */
     if (status == TAMIS_OK)
-        status = tamis_packed_save_until(filter, path, format == TAMIS_FORMAT_AUTO ? about.format : format,
-                                         packing, stop_fd, err);
-    if (status == TAMIS_E_STALE)
-        return fail_stale(path, err);
+        status = tamis_compressed_save_until(
+            filter, path, format == TAMIS_FORMAT_AUTO ? metadata.format : format, compression, stop_fd, err);
+    if (status == TAMIS_E_CHANGED)
+        return fail_changed(path, err);
     return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
 }
 
-int cli_file_save(tamis_filter *filter, const char *path, tamis_format format, tamis_packing packing,
+int cli_file_save(tamis_filter *filter, const char *path, tamis_format format, tamis_compression compression,
                   tamis_error *err) {
-    return save(filter, path, format, packing, (cli_lock_wait){0}, -1, err);
+    return save(filter, path, format, compression, (cli_lock_wait){0}, -1, err);
 }
 
-int cli_file_write(tamis_filter *filter, const char *path, tamis_format format, tamis_packing packing,
+int cli_file_write(tamis_filter *filter, const char *path, tamis_format format, tamis_compression compression,
                    cli_lock_wait wait, tamis_error *err) {
     int code = cli_signals_look(err);
 
-    return code == CLI_DONE ? save(filter, path, format, packing, wait, cli_signals_fd(), err) : code;
+    return code == CLI_DONE ? save(filter, path, format, compression, wait, cli_signals_fd(), err) : code;
 }
 
 int cli_file_save_new(tamis_filter *filter, const char *path, tamis_error *err) {
@@ -164,7 +165,7 @@ int cli_file_save_new(tamis_filter *filter, const char *path, tamis_error *err) 
 
     signal(SIGXFSZ, SIG_IGN); /* as above */
     status = tamis_filter_save_new(filter, path, TAMIS_FORMAT_TAMIS, err);
-    if (status == TAMIS_E_STALE)
+    if (status == TAMIS_E_CHANGED)
         cli_remedy(err, "run again");
     return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
 }
@@ -201,9 +202,9 @@ void cli_file_json_text(json_t *object, const char *name, const char *text) {
     json_t *value = json_string(text);
     char *plain = value == NULL ? strdup(text) : NULL;
 
-    for (char *at = plain; at != NULL && *at != '\0'; at++)
-        if ((unsigned char)*at >= 0x80)
-            *at = '?';
+    for (char *pos = plain; pos != NULL && *pos != '\0'; pos++)
+        if ((unsigned char)*pos >= 0x80)
+            *pos = '?';
     json_object_set_new(object, name, plain != NULL ? json_string(plain) : value);
     free(plain);
 }

@@ -4,8 +4,8 @@
 
 #include <stdio.h>
 
+#include <tamis/compressed.h>
 #include <tamis/file.h>
-#include <tamis/packed.h>
 
 #include "cli/cli.h"
 #include "cli/cli_json.h"
@@ -14,24 +14,24 @@
 /* What the commands that take filters in files have in common. */
 
 /* What an opened filter is for: to be asked, to be changed, or that with keys past its capacity too. */
-typedef enum cli_access { CLI_ASK, CLI_CHANGE, CLI_OVERFILL } cli_access;
+typedef enum cli_access { CLI_QUERY, CLI_CHANGE, CLI_OVER_CAPACITY } cli_access;
 
 /* Opens the file, mapped, or whole where it is to be changed or packed; *packing (may be NULL) says in what. secret may
  * be NULL. CLI_DONE or CLI_FAILED. */
 int cli_file_open(tamis_filter **filter, const char *path, cli_access access, const cli_secret *secret,
-                  tamis_packing *packing, tamis_error *err);
+                  tamis_compression *compression, tamis_error *err);
 
 /* The same, to be looked at whole: one on a server is fetched. */
 int cli_file_fetch(tamis_filter **filter, const char *path, tamis_error *err);
 
 /* What --gzip, given or not, asks for. */
-tamis_packing cli_file_packing(bool gzip);
+tamis_compression cli_file_compression(bool gzip);
 
 /* A wait for a file, or a filter on a server, that another process holds. */
 typedef struct cli_lock_wait {
     uint64_t seconds; /* max. waiting time */
     double begun;     /* start of the wait; 0: not yet */
-    bool told;        /* the message was printed */
+    bool reported;    /* the message was printed */
 } cli_lock_wait;
 /* The wait that --lock-wait asks for. */
 cli_lock_wait cli_lock_wait_of(const cli_value *value);
@@ -43,11 +43,11 @@ int cli_lock_again(cli_lock_wait *wait, tamis_error *err);
  * process that holds it. CLI_DONE, CLI_FAILED or the exit status of a run that a signal ended. */
 int cli_file_lock(tamis_lock **lock, const char *path, cli_lock_wait wait, tamis_error *err);
 /* Saves it as `format`; AUTO: the one that it was read in. */
-int cli_file_save(tamis_filter *filter, const char *path, tamis_format format, tamis_packing packing,
+int cli_file_save(tamis_filter *filter, const char *path, tamis_format format, tamis_compression compression,
                   tamis_error *err);
 /* The same, but a signal (cli_signal.h) that came or comes ends it: TAMIS_E_INTERRUPTED, and the file is as it was. `wait` is
  * for a filter on a server that another process changes. */
-int cli_file_write(tamis_filter *filter, const char *path, tamis_format format, tamis_packing packing,
+int cli_file_write(tamis_filter *filter, const char *path, tamis_format format, tamis_compression compression,
                    cli_lock_wait wait, tamis_error *err);
 /* Saves it where no file may be. */
 int cli_file_save_new(tamis_filter *filter, const char *path, tamis_error *err);

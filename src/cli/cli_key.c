@@ -11,17 +11,17 @@
 const char *const cli_key_types[] = {"bytes", "utf8", "utf16", "int32", "int64", NULL};
 
 enum {
-    SHOWN = 60, /* bytes of a text that an error quotes */
-    ROOM_MIN = 4096
+    QUOTED_SIZE = 60, /* bytes of a text that an error quotes */
+    CAPACITY_MIN = 4096
 };
 
 struct cli_key_maker {
     cli_key_form form;
     tamis_sink *sink;
     unsigned char *bytes; /* of the digits of one key */
-    size_t room;
+    size_t capacity;
     tamis_key *lines; /* texts without what ends them */
-    size_t line_room;
+    size_t line_capacity;
 };
 
 int cli_key_configure(cli_key_form *form, const cli_value *type, const cli_value *hex, tamis_error *err) {
@@ -35,11 +35,11 @@ int cli_key_configure(cli_key_form *form, const cli_value *type, const cli_value
 }
 
 bool cli_key_is_plain(cli_key_form form) {
-    return form.type == CLI_KEY_BYTES && !form.hex && !form.bare;
+    return form.type == CLI_KEY_BYTES && !form.hex && !form.strip_cr;
 }
 
 void cli_key_fit(cli_key_form *form, tamis_scheme scheme, int terminator) {
-    form->bare = scheme == TAMIS_SCHEME_FNV_DCSO && terminator == '\n';
+    form->strip_cr = scheme == TAMIS_SCHEME_FNV_DCSO && terminator == '\n';
 }
 
 static const char *option_of(uint32_t made) {
@@ -47,37 +47,37 @@ static const char *option_of(uint32_t made) {
 }
 
 /* To ask with folded keys is well of any filter that may have such; one that grows has to have all its keys alike. */
-static int settle_made(cli_key_form *form, uint32_t its, const char *path, bool grows, tamis_error *err) {
+static int apply_made(cli_key_form *form, uint32_t its, const char *path, bool grows, tamis_error *err) {
     uint32_t less = form->made & ~its, more = its & ~form->made;
 
     if (less && grows)
         return cli_fail(err, "%.300s: its keys were made without %s; leave it out, or build another filter",
                         path, option_of(less));
-    if ((less & ~form->made_given) || (more && form->made_told))
+    if ((less & ~form->made_given) || (more && form->made_known))
         return cli_fail(err, "%.300s: its keys were made with%s %s, unlike those before; ask it alone", path,
                         more ? "" : "out", option_of(more ? more : less & ~form->made_given));
     form->made |= its;
-    form->made_told = true;
+    form->made_known = true;
     return CLI_DONE;
 }
 
 /* The types of the library are numbered as ours, from 1. */
-int cli_key_settle(cli_key_form *form, const tamis_filter *filter, const char *path, bool grows,
-                   tamis_error *err) {
+int cli_key_apply_filter(cli_key_form *form, const tamis_filter *filter, const char *path, bool grows,
+                         tamis_error *err) {
     uint32_t key_type;
 
-    if (cli_key_type_told(filter, &key_type, err) != CLI_DONE)
+    if (cli_key_type_stored(filter, &key_type, err) != CLI_DONE)
         return CLI_FAILED;
-    return cli_key_settle_type(form, key_type, path, grows, err);
+    return cli_key_apply_type(form, key_type, path, grows, err);
 }
 
-int cli_key_settle_type(cli_key_form *form, uint32_t key_type, const char *path, bool grows,
-                        tamis_error *err) {
+int cli_key_apply_type(cli_key_form *form, uint32_t key_type, const char *path, bool grows,
+                       tamis_error *err) {
     static const tamis_key_type last = TAMIS_KEYS_INT64;
     uint32_t type;
     cli_key_type its;
 
-    if (key_type == TAMIS_KEYS_UNTOLD || form->hex)
+    if (key_type == TAMIS_KEYS_UNSPECIFIED || form->hex)
         return CLI_DONE;
     if (key_type == UINT32_MAX) /* the plan of a filter on a server names it */
         return form->given ? CLI_DONE
@@ -92,9 +92,9 @@ int cli_key_settle_type(cli_key_form *form, uint32_t key_type, const char *path,
                                       "%.300s: its keys are of type %" PRIu32 ", which this tamis does not "
                                       "know; use a newer one, or give --hex",
                                       path, key_type);
-    if (settle_made(form, key_type & TAMIS_KEYS_MADE, path, grows, err) != CLI_DONE)
+    if (apply_made(form, key_type & TAMIS_KEYS_MADE, path, grows, err) != CLI_DONE)
         return CLI_FAILED;
-    if (type == TAMIS_KEYS_UNTOLD)
+    if (type == TAMIS_KEYS_UNSPECIFIED)
         return CLI_DONE;
     its = (cli_key_type)(type - 1);
     if (!form->given) {
@@ -108,116 +108,116 @@ int cli_key_settle_type(cli_key_form *form, uint32_t key_type, const char *path,
                     cli_key_types[its], cli_key_types[form->type], cli_key_types[its]);
 }
 
-int cli_key_type_told(const tamis_filter *filter, uint32_t *key_type, tamis_error *err) {
-    tamis_about about = TAMIS_ABOUT_INIT;
+int cli_key_type_stored(const tamis_filter *filter, uint32_t *key_type, tamis_error *err) {
+    tamis_metadata metadata = TAMIS_METADATA_INIT;
 
-    if (tamis_filter_about_get(filter, &about, err) != TAMIS_OK)
+    if (tamis_filter_metadata_get(filter, &metadata, err) != TAMIS_OK)
         return CLI_FAILED;
-    *key_type = about.key_type;
+    *key_type = metadata.key_type;
     return CLI_DONE;
 }
 
 uint32_t cli_key_type_of(cli_key_form form) {
-    return (form.hex ? TAMIS_KEYS_UNTOLD : (uint32_t)form.type + 1) | form.made;
+    return (form.hex ? TAMIS_KEYS_UNSPECIFIED : (uint32_t)form.type + 1) | form.made;
 }
 
 const char *cli_key_rule(char *text, uint32_t key_type) {
     uint32_t type = key_type & ~(uint32_t)TAMIS_KEYS_MADE;
-    bool told = type != TAMIS_KEYS_UNTOLD;
+    bool typed = type != TAMIS_KEYS_UNSPECIFIED;
 
     if (type > TAMIS_KEYS_INT64)
         return "a type of a later version";
-    if (key_type == TAMIS_KEYS_UNTOLD)
+    if (key_type == TAMIS_KEYS_UNSPECIFIED)
         return "untold";
-    snprintf(text, CLI_KEY_RULE, "%s%s%s%s", told ? " --type " : "", told ? cli_key_types[type - 1] : "",
+    snprintf(text, CLI_KEY_RULE, "%s%s%s%s", typed ? " --type " : "", typed ? cli_key_types[type - 1] : "",
              key_type & TAMIS_KEYS_FOLDED ? " --ignore-case" : "",
              key_type & TAMIS_KEYS_TRIMMED ? " --trim" : "");
     return text + 1;
 }
 
-bool cli_key_alike(uint32_t one, uint32_t other) {
-    uint32_t type = one & ~(uint32_t)TAMIS_KEYS_MADE, its = other & ~(uint32_t)TAMIS_KEYS_MADE;
+bool cli_key_types_equal(uint32_t a, uint32_t b) {
+    uint32_t type = a & ~(uint32_t)TAMIS_KEYS_MADE, its = b & ~(uint32_t)TAMIS_KEYS_MADE;
 
-    return ((one ^ other) & TAMIS_KEYS_MADE) == 0 &&
+    return ((a ^ b) & TAMIS_KEYS_MADE) == 0 &&
            (type == its || (type <= TAMIS_KEYS_UTF8 && its <= TAMIS_KEYS_UTF8));
 }
 
-int cli_key_note(cli_key_form form, tamis_filter *filter, tamis_error *err) {
-    tamis_about about = TAMIS_ABOUT_INIT;
-    tamis_status status = tamis_filter_about_get(filter, &about, err);
+int cli_key_store_form(cli_key_form form, tamis_filter *filter, tamis_error *err) {
+    tamis_metadata metadata = TAMIS_METADATA_INIT;
+    tamis_status status = tamis_filter_metadata_get(filter, &metadata, err);
 
-    about.key_type = cli_key_type_of(form);
+    metadata.key_type = cli_key_type_of(form);
     if (status == TAMIS_OK)
-        status = tamis_filter_about_set(filter, &about, err);
+        status = tamis_filter_metadata_set(filter, &metadata, err);
     return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
 }
 
 /* ---- errors ---- */
 
-cli_key_place cli_key_place_one(cli_key_place first, size_t i) {
-    first.number += first.of != NULL ? first.of[i] : i;
-    first.of = NULL;
+cli_key_position cli_key_position_of(cli_key_position first, size_t i) {
+    first.number += first.record_index != NULL ? first.record_index[i] : i;
+    first.record_index = NULL;
     return first;
 }
 
-cli_key_place cli_key_place_behind(cli_key_place first, size_t i) {
-    if (first.of != NULL)
-        first.of += i;
+cli_key_position cli_key_position_after(cli_key_position first, size_t i) {
+    if (first.record_index != NULL)
+        first.record_index += i;
     else
         first.number += i;
     return first;
 }
 
 /* "input: record 7 'text': reason; remedy" */
-int cli_key_fail(cli_key_place place, const tamis_key *text, const char *why, tamis_error *err) {
+int cli_key_fail(cli_key_position position, const tamis_key *text, const char *why, tamis_error *err) {
     const unsigned char *bytes = text->data;
-    char shown[SHOWN + 1];
+    char shown[QUOTED_SIZE + 1];
     size_t size = 0;
 
     /* Printable ASCII alone: what is quoted may be no UTF-8, or cut within a character. */
-    for (; size < SHOWN && size < text->size; size++)
+    for (; size < QUOTED_SIZE && size < text->size; size++)
         shown[size] = (char)(bytes[size] >= ' ' && bytes[size] <= '~' ? bytes[size] : '?');
     shown[size] = '\0';
-    return cli_fail(err, "%.200s%s%s %" PRIu64 " '%s%s': %s", place.input != NULL ? place.input : "",
-                    place.input != NULL ? ": " : "", place.word, place.number, shown,
+    return cli_fail(err, "%.200s%s%s %" PRIu64 " '%s%s': %s", position.input != NULL ? position.input : "",
+                    position.input != NULL ? ": " : "", position.word, position.number, shown,
                     size < text->size ? "..." : "", why);
 }
 
 /* The library says "key 0: why; what to do", and knows no options. */
-static int fail_text(cli_key_place place, const tamis_key *text, tamis_error *err) {
+static int fail_text(cli_key_position position, const tamis_key *text, tamis_error *err) {
     char why[sizeof err->text];
     int length;
-    const char *told = cli_why(err, &length);
+    const char *reason = cli_why(err, &length);
 
-    snprintf(why, sizeof why, "%.*s", length, told);
-    cli_key_fail(place, text, why, err);
+    snprintf(why, sizeof why, "%.*s", length, reason);
+    cli_key_fail(position, text, why, err);
     cli_remedy(err, "give UTF-8, or --type bytes");
     return CLI_FAILED;
 }
 
 /* ---- one key ---- */
 
-static int make_room(cli_key_maker *maker, size_t size, tamis_error *err) {
-    size_t room = 2 * size > ROOM_MIN ? 2 * size : ROOM_MIN;
+static int reserve_bytes(cli_key_maker *maker, size_t size, tamis_error *err) {
+    size_t capacity = 2 * size > CAPACITY_MIN ? 2 * size : CAPACITY_MIN;
     unsigned char *bytes;
 
-    if (size <= maker->room)
+    if (size <= maker->capacity)
         return CLI_DONE;
-    bytes = realloc(maker->bytes, room);
+    bytes = realloc(maker->bytes, capacity);
     if (bytes == NULL)
         return cli_fail_nomem("keys", err);
     maker->bytes = bytes;
-    maker->room = room;
+    maker->capacity = capacity;
     return CLI_DONE;
 }
 
 /* What the digits stand for, in the maker's memory. */
-static int unhex(cli_key_maker *maker, const tamis_key *text, tamis_key *key, cli_key_place place,
+static int unhex(cli_key_maker *maker, const tamis_key *text, tamis_key *key, cli_key_position position,
                  tamis_error *err) {
     const unsigned char *digits = text->data;
     char why[160];
 
-    if (make_room(maker, text->size / 2, err) != CLI_DONE)
+    if (reserve_bytes(maker, text->size / 2, err) != CLI_DONE)
         return CLI_FAILED;
     *key = (tamis_key){maker->bytes, text->size / 2};
     for (size_t i = 0; i < text->size; i++) {
@@ -227,7 +227,7 @@ static int unhex(cli_key_maker *maker, const tamis_key *text, tamis_key *key, cl
                      "byte 0x%02X at offset %zu is no hexadecimal digit; give two digits for each byte, or "
                      "leave --hex out",
                      digits[i], i);
-            return cli_key_fail(place, text, why, err);
+            return cli_key_fail(position, text, why, err);
         }
         if (i % 2 == 0 && i + 1 < text->size)
             maker->bytes[i / 2] = (unsigned char)(value << 4);
@@ -237,12 +237,12 @@ static int unhex(cli_key_maker *maker, const tamis_key *text, tamis_key *key, cl
     if (text->size % 2 == 0)
         return CLI_DONE;
     snprintf(why, sizeof why, "an odd number of hexadecimal digits, %zu; give two for each byte", text->size);
-    return cli_key_fail(place, text, why, err);
+    return cli_key_fail(position, text, why, err);
 }
 
 /* Decimal with an optional sign, the whole of it. */
-static int read_integer(const tamis_key *text, int64_t min, int64_t max, int64_t *value, cli_key_place place,
-                        tamis_error *err) {
+static int read_integer(const tamis_key *text, int64_t min, int64_t max, int64_t *value,
+                        cli_key_position position, tamis_error *err) {
     const unsigned char *bytes = text->data;
     bool negative = text->size > 0 && bytes[0] == '-';
     uint64_t limit = negative ? (uint64_t)max + 1 : (uint64_t)max, number = 0;
@@ -265,24 +265,24 @@ static int read_integer(const tamis_key *text, int64_t min, int64_t max, int64_t
              : i == first   ? "not a whole number"
                             : "out of range",
              min, max);
-    return cli_key_fail(place, text, why, err);
+    return cli_key_fail(position, text, why, err);
 }
 
 /* Of digits what is no digit is told, not left out. */
 static tamis_key line_of(const cli_key_maker *maker, tamis_key text) {
-    if (maker->form.bare && !maker->form.hex && text.size > 0 &&
+    if (maker->form.strip_cr && !maker->form.hex && text.size > 0 &&
         ((const char *)text.data)[text.size - 1] == '\r')
         text.size--;
     return text;
 }
 
 /* Puts one key and ends it. Text that is no UTF-8 the sink tells later. */
-static int put(cli_key_maker *maker, const tamis_key *text, cli_key_place place, tamis_error *err) {
+static int put_key(cli_key_maker *maker, const tamis_key *text, cli_key_position position, tamis_error *err) {
     tamis_sink *sink = maker->sink;
     tamis_key key = line_of(maker, *text);
     int64_t value = 0;
 
-    if (maker->form.hex && unhex(maker, text, &key, place, err) != CLI_DONE)
+    if (maker->form.hex && unhex(maker, text, &key, position, err) != CLI_DONE)
         return CLI_FAILED;
     switch (maker->form.type) {
     case CLI_KEY_BYTES:
@@ -295,12 +295,12 @@ static int put(cli_key_maker *maker, const tamis_key *text, cli_key_place place,
         tamis_sink_put_text(sink, key.data, key.size);
         break;
     case CLI_KEY_INT32:
-        if (read_integer(&key, INT32_MIN, INT32_MAX, &value, place, err) != CLI_DONE)
+        if (read_integer(&key, INT32_MIN, INT32_MAX, &value, position, err) != CLI_DONE)
             return CLI_FAILED;
         tamis_sink_put_int32(sink, (int32_t)value);
         break;
     case CLI_KEY_INT64:
-        if (read_integer(&key, INT64_MIN, INT64_MAX, &value, place, err) != CLI_DONE)
+        if (read_integer(&key, INT64_MIN, INT64_MAX, &value, position, err) != CLI_DONE)
             return CLI_FAILED;
         tamis_sink_put_int64(sink, value);
         break;
@@ -335,17 +335,17 @@ void cli_key_maker_free(cli_key_maker *maker) {
 }
 
 /* Puts the first `count` again that are known to be good. */
-static int make_good(cli_key_maker *maker, const tamis_key *texts, size_t count, cli_key_place first,
-                     const tamis_key **keys, size_t *made, tamis_error *err) {
+static int remake_keys(cli_key_maker *maker, const tamis_key *texts, size_t count, cli_key_position first,
+                       const tamis_key **keys, size_t *made, tamis_error *err) {
     tamis_sink_clear(maker->sink);
     for (size_t i = 0; i < count; i++)
-        if (put(maker, &texts[i], cli_key_place_one(first, i), err) != CLI_DONE)
+        if (put_key(maker, &texts[i], cli_key_position_of(first, i), err) != CLI_DONE)
             return CLI_FAILED;
     return tamis_sink_keys(maker->sink, keys, made, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
 }
 
 /* A sink that met a text that is no UTF-8 has no keys at all: finds the text, and makes the keys before it. */
-static int make_before(cli_key_maker *maker, const tamis_key *texts, size_t count, cli_key_place first,
+static int make_before(cli_key_maker *maker, const tamis_key *texts, size_t count, cli_key_position first,
                        const tamis_key **keys, size_t *made, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
     tamis_status status = TAMIS_OK;
@@ -353,25 +353,25 @@ static int make_before(cli_key_maker *maker, const tamis_key *texts, size_t coun
 
     for (; i < count; i++) {
         tamis_sink_clear(maker->sink);
-        put(maker, &texts[i], cli_key_place_one(first, i), err);
+        put_key(maker, &texts[i], cli_key_position_of(first, i), err);
         status = tamis_sink_keys(maker->sink, keys, made, &why);
         if (status != TAMIS_OK)
             break;
     }
     *made = 0;
-    if (status == TAMIS_E_INVALID && make_good(maker, texts, i, first, keys, made, err) != CLI_DONE)
+    if (status == TAMIS_E_INVALID && remake_keys(maker, texts, i, first, keys, made, err) != CLI_DONE)
         return CLI_FAILED;
     *err = why;
-    return status == TAMIS_E_INVALID ? fail_text(cli_key_place_one(first, i), &texts[i], err) : CLI_FAILED;
+    return status == TAMIS_E_INVALID ? fail_text(cli_key_position_of(first, i), &texts[i], err) : CLI_FAILED;
 }
 
 /* Keys that are their texts but for the end: nothing is copied. */
 static int make_lines(cli_key_maker *maker, const tamis_key *texts, size_t count, const tamis_key **keys,
                       size_t *made, tamis_error *err) {
-    if (count > maker->line_room) {
+    if (count > maker->line_capacity) {
         free(maker->lines);
         maker->lines = calloc(count, sizeof *maker->lines);
-        maker->line_room = maker->lines != NULL ? count : 0;
+        maker->line_capacity = maker->lines != NULL ? count : 0;
         if (maker->lines == NULL)
             return cli_fail_nomem("records", err);
     }
@@ -382,9 +382,9 @@ static int make_lines(cli_key_maker *maker, const tamis_key *texts, size_t count
     return CLI_DONE;
 }
 
-int cli_key_make(cli_key_maker *maker, const tamis_key *texts, size_t count, cli_key_place first,
+int cli_key_make(cli_key_maker *maker, const tamis_key *texts, size_t count, cli_key_position first,
                  const tamis_key **keys, size_t *made, tamis_error *err) {
-    tamis_error trouble = TAMIS_ERROR_INIT;
+    tamis_error sink_err = TAMIS_ERROR_INIT;
     tamis_status status;
     size_t good = 0;
     int code = CLI_DONE;
@@ -399,18 +399,18 @@ int cli_key_make(cli_key_maker *maker, const tamis_key *texts, size_t count, cli
         return make_lines(maker, texts, count, keys, made, err);
     tamis_sink_clear(maker->sink);
     while (good < count && code == CLI_DONE) {
-        code = put(maker, &texts[good], cli_key_place_one(first, good), err);
+        code = put_key(maker, &texts[good], cli_key_position_of(first, good), err);
         good += code == CLI_DONE;
     }
     if (code != CLI_DONE && err->status == TAMIS_E_NOMEM)
         return CLI_FAILED;
-    status = tamis_sink_keys(maker->sink, keys, made, &trouble);
+    status = tamis_sink_keys(maker->sink, keys, made, &sink_err);
     if (status == TAMIS_E_INVALID)
         return make_before(maker, texts, good, first, keys, made, err);
     if (status == TAMIS_OK)
         return code;
     if (status == TAMIS_E_NOMEM) /* the sink names a key by its number in the batch */
         return cli_fail_nomem("keys", err);
-    *err = trouble;
+    *err = sink_err;
     return CLI_FAILED;
 }

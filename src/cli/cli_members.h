@@ -15,6 +15,6 @@ void cli_members_note(cli_members *members, const tamis_redis_pair *pairs, const
                       size_t count);
 /* A remark on those that hold more than the family was made for; of layouts that do not say for how many, on those that have
  * most of their bits set. */
-void cli_members_tell(cli_members *members, const tamis_redis_family *family, const char *uri);
+void cli_members_report(cli_members *members, const tamis_redis_family *family, const char *uri);
 
 #endif

@@ -11,26 +11,26 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ROOM_MIN = 1 << 16 };
+enum { CAPACITY_MIN = 1 << 16 };
 
 /* The whole of the file, with a zero byte behind it. */
 static int read_file(cli_names_list *names, FILE *file, const char *list, size_t *size, tamis_error *err) {
-    size_t room = 0, got;
+    size_t capacity = 0, got;
     char why[80];
 
     *size = 0;
     do {
-        if (room - *size < 2) {
-            char *grown = realloc(names->bytes, room = room > 0 ? 2 * room : ROOM_MIN);
+        if (capacity - *size < 2) {
+            char *grown = realloc(names->bytes, capacity = capacity > 0 ? 2 * capacity : CAPACITY_MIN);
             if (grown == NULL)
                 return cli_fail_nomem("--files-from", err);
             names->bytes = grown;
         }
-        got = fread(names->bytes + *size, 1, room - *size - 1, file);
+        got = fread(names->bytes + *size, 1, capacity - *size - 1, file);
         *size += got;
     } while (got > 0);
     names->bytes[*size] = '\0';
-    if (ferror(file) || fstat(fileno(file), &names->about) != 0)
+    if (ferror(file) || fstat(fileno(file), &names->st) != 0)
         return cli_fail(err, "--files-from '%.300s': %s; give a file with names of files", list,
                         cli_errno_text(why, sizeof why, errno));
     return CLI_DONE;
@@ -58,18 +58,19 @@ static int check_plain(const cli_names_list *names, size_t size, const char *lis
         const char *head;
         size_t size;
         const char *name;
-    } packings[] = {{"\x1F\x8B", 2, "gzip"},
-                    {"\x28\xB5\x2F\xFD", 4, "zstd"},
-                    {"\x04\x22\x4D\x18", 4, "lz4"},
-                    {"\xFD\x37zXZ\0", 6, "xz"},
-                    {"BZh91AY&SY", 10, "bzip2"}};
+    } compressions[] = {{"\x1F\x8B", 2, "gzip"},
+                        {"\x28\xB5\x2F\xFD", 4, "zstd"},
+                        {"\x04\x22\x4D\x18", 4, "lz4"},
+                        {"\xFD\x37zXZ\0", 6, "xz"},
+                        {"BZh91AY&SY", 10, "bzip2"}};
 
-    for (size_t i = 0; i < sizeof packings / sizeof *packings; i++)
-        if (size >= packings[i].size && memcmp(names->bytes, packings[i].head, packings[i].size) == 0)
+    for (size_t i = 0; i < sizeof compressions / sizeof *compressions; i++)
+        if (size >= compressions[i].size &&
+            memcmp(names->bytes, compressions[i].head, compressions[i].size) == 0)
             return cli_fail(err,
                             "--files-from '%.300s': is compressed with %s, and names are read as they are; "
                             "unpack it into --files-from -",
-                            list, packings[i].name);
+                            list, compressions[i].name);
     return CLI_DONE;
 }
 
@@ -82,17 +83,17 @@ static int check_name(const char *name, const char *list, tamis_error *err) {
 }
 
 static int add_name(cli_names *names, const char *name, const char *list, tamis_error *err) {
-    const char **grown = names->all;
+    const char **grown = names->paths;
 
     if (check_name(name, list, err) != CLI_DONE)
         return CLI_FAILED;
     /* Capacity doubles at powers of two. */
     if ((names->count & (names->count - 1)) == 0)
-        grown = realloc(names->all, (names->count > 0 ? 2 * names->count : 1) * sizeof *grown);
+        grown = realloc(names->paths, (names->count > 0 ? 2 * names->count : 1) * sizeof *grown);
     if (grown == NULL)
         return cli_fail_nomem("--files-from", err);
-    names->all = grown;
-    names->all[names->count++] = name;
+    names->paths = grown;
+    names->paths[names->count++] = name;
     return CLI_DONE;
 }
 
@@ -141,8 +142,8 @@ void cli_names_release(cli_names *names) {
     for (size_t i = 0; i < names->list_count && names->lists != NULL; i++)
         free(names->lists[i].bytes);
     free(names->lists);
-    free(names->all);
-    *names = (cli_names){.all = NULL};
+    free(names->paths);
+    *names = (cli_names){.paths = NULL};
 }
 
 bool cli_names_are_in(const cli_names *names, const char *path) {
@@ -152,8 +153,8 @@ bool cli_names_are_in(const cli_names *names, const char *path) {
         (strcmp(path, "-") == 0 ? fstat(STDOUT_FILENO, &file) : stat(path, &file)) != 0)
         return false; /* not there yet */
     for (size_t i = 0; i < names->list_count; i++) {
-        const struct stat *about = &names->lists[i].about;
-        if (S_ISREG(about->st_mode) && file.st_dev == about->st_dev && file.st_ino == about->st_ino)
+        const struct stat *st = &names->lists[i].st;
+        if (S_ISREG(st->st_mode) && file.st_dev == st->st_dev && file.st_ino == st->st_ino)
             return true;
     }
     return false;

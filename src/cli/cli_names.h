@@ -9,13 +9,13 @@
 
 /* One file with names of inputs. */
 typedef struct cli_names_list {
-    char *bytes;       /* content, malloc */
-    struct stat about; /* stat of the file; st_mode 0: unknown */
+    char *bytes;    /* content, malloc */
+    struct stat st; /* stat of the file; st_mode 0: unknown */
 } cli_names_list;
 
 /* Names of inputs: operands, and those that files list. */
 typedef struct cli_names {
-    const char **all; /* malloc; NULL: there is no list, and the operands are all */
+    const char **paths; /* malloc; NULL: there is no list, and the operands are all */
     size_t count;
     cli_names_list *lists; /* malloc */
     size_t list_count;

@@ -30,7 +30,7 @@ static bool is_digit(char c) {
 }
 
 /* Takes one digit of the mantissa; zeros wait in *zeros until a digit follows that makes them count. */
-static bool take_digit(decimal *number, unsigned digit, int *zeros) {
+static bool add_digit(decimal *number, unsigned digit, int *zeros) {
     if (digit == 0) {
         *zeros += number->mantissa != 0 && *zeros < EXPONENT_CAP ? 1 : 0;
         return true;
@@ -49,7 +49,7 @@ static bool take_digit(decimal *number, unsigned digit, int *zeros) {
 
 /* digits[.digits]; answers the first byte after it, or NULL and the reason. */
 static const char *read_mantissa(const char *text, decimal *number, cli_number *why) {
-    int zeros = 0, seen = 0, after_point = 0;
+    int zeros = 0, digit_seen = 0, after_point = 0;
     bool point = false;
 
     for (;; text++) {
@@ -59,36 +59,36 @@ static const char *read_mantissa(const char *text, decimal *number, cli_number *
         }
         if (!is_digit(*text))
             break;
-        seen = 1;
+        digit_seen = 1;
         if (point && after_point < EXPONENT_CAP)
             after_point++;
-        if (!take_digit(number, (unsigned)(*text - '0'), &zeros)) {
+        if (!add_digit(number, (unsigned)(*text - '0'), &zeros)) {
             *why = point ? CLI_NUMBER_NOT_WHOLE : CLI_NUMBER_TOO_LARGE;
             return NULL;
         }
     }
     number->exponent = number->mantissa == 0 ? 0 : zeros - after_point;
     *why = CLI_NUMBER_MALFORMED;
-    return seen ? text : NULL;
+    return digit_seen ? text : NULL;
 }
 
 /* [e[+-]digits]: 'e' without digits is left for the unit, where E means exa. */
 static const char *read_exponent(const char *text, decimal *number) {
-    const char *at = text;
+    const char *pos = text;
     int sign = 1, value = 0;
 
-    if (*at != 'e' && *at != 'E')
+    if (*pos != 'e' && *pos != 'E')
         return text;
-    at++;
-    if (*at == '+' || *at == '-')
-        sign = *at++ == '-' ? -1 : 1;
-    if (!is_digit(*at))
+    pos++;
+    if (*pos == '+' || *pos == '-')
+        sign = *pos++ == '-' ? -1 : 1;
+    if (!is_digit(*pos))
         return text;
-    for (; is_digit(*at); at++)
+    for (; is_digit(*pos); pos++)
         if (value < EXPONENT_CAP)
-            value = value * 10 + (*at - '0');
+            value = value * 10 + (*pos - '0');
     number->exponent += sign * value;
-    return at;
+    return pos;
 }
 
 /* mantissa * unit * 10^exponent; *whole says whether nothing was cut off. */
@@ -138,7 +138,7 @@ cli_number cli_number_count(const char *text, uint64_t *value) {
         const char *found = strchr(units, *rest == 'K' ? 'k' : *rest);
         if (found == NULL || rest[1] != '\0')
             return CLI_NUMBER_MALFORMED;
-        for (const char *at = units; at <= found; at++)
+        for (const char *pos = units; pos <= found; pos++)
             unit *= 1000;
     }
     why = multiply_out(&number, unit, &result, &whole);
@@ -165,7 +165,7 @@ static uint64_t size_unit(const char *text) {
         step = 1000;
     else if (text[1] != '\0' && strcmp(text + 1, "iB") != 0)
         return 0;
-    for (const char *at = letters; at <= found; at++)
+    for (const char *pos = letters; pos <= found; pos++)
         unit *= step;
     return unit;
 }
@@ -307,16 +307,16 @@ static cli_number read_within(const cli_option *option, const char *text, cli_va
 
 /* The error for m instead of M: 1m is one minute, 1M a million or a mebibyte. NULL: the mistake is another one. */
 static const char *minutes_for(const cli_option *option, const char *text) {
-    char other[64];
+    char suggestion[64];
     cli_value value;
     size_t size = strlen(text);
 
-    if ((option->type != CLI_COUNT && option->type != CLI_SIZE) || size < 2 || size >= sizeof other ||
+    if ((option->type != CLI_COUNT && option->type != CLI_SIZE) || size < 2 || size >= sizeof suggestion ||
         text[size - 1] != 'm')
         return NULL;
-    memcpy(other, text, size + 1);
-    other[size - 1] = 'M';
-    if (read_within(option, other, &value) != CLI_NUMBER_OK)
+    memcpy(suggestion, text, size + 1);
+    suggestion[size - 1] = 'M';
+    if (read_within(option, suggestion, &value) != CLI_NUMBER_OK)
         return NULL;
     return option->type == CLI_SIZE ? "not a size, m is for minutes and M for 1,048,576 bytes"
                                     : "not a number, m is for minutes and M for 1,000,000";

@@ -16,9 +16,9 @@ const cli_option cli_option_help = {
 enum { LONG_BASE = 256, LONG_HELP = LONG_BASE + CLI_OPTIONS_MAX };
 
 static void build_getopt(const cli_command *command, struct option *longs, char *shorts) {
-    char *at = shorts;
+    char *pos = shorts;
 
-    *at++ = ':'; /* tells a missing value from an unknown option */
+    *pos++ = ':'; /* tells a missing value from an unknown option */
     for (size_t i = 0; i < command->option_count; i++) {
         const cli_option *option = &command->options[i];
         int value = option->type == CLI_FLAG ? no_argument
@@ -27,12 +27,12 @@ static void build_getopt(const cli_command *command, struct option *longs, char 
         longs[i] = (struct option){option->name, value, NULL, LONG_BASE + (int)i};
         if (option->letter == 0)
             continue;
-        *at++ = option->letter;
+        *pos++ = option->letter;
         if (value == required_argument)
-            *at++ = ':';
+            *pos++ = ':';
     }
-    *at++ = cli_option_help.letter;
-    *at = '\0';
+    *pos++ = cli_option_help.letter;
+    *pos = '\0';
     longs[command->option_count] = (struct option){cli_option_help.name, no_argument, NULL, LONG_HELP};
     longs[command->option_count + 1] = (struct option){NULL, 0, NULL, 0};
 }
@@ -96,7 +96,7 @@ int cli_option_read(const cli_option *option, const char *what, const char *text
     }
 }
 
-static int take_option(const cli_option *option, const char *text, cli_value *value, tamis_error *err) {
+static int store_option(const cli_option *option, const char *text, cli_value *value, tamis_error *err) {
     char what[40];
 
     snprintf(what, sizeof what, "--%s", option->name);
@@ -179,10 +179,10 @@ static int refuse(const cli_command *command, int answer, char **argv, tamis_err
 static int check_conflicts(const cli_command *command, const cli_args *args, tamis_error *err) {
     for (size_t i = 0; i < command->conflict_count; i++) {
         const cli_conflict *conflict = &command->conflicts[i];
-        if (!args->values[conflict->one].given || !args->values[conflict->other].given)
+        if (!args->values[conflict->first].given || !args->values[conflict->second].given)
             continue;
         return cli_fail(err, "--%s: contradicts --%s: %s; leave one of them out",
-                        command->options[conflict->one].name, command->options[conflict->other].name,
+                        command->options[conflict->first].name, command->options[conflict->second].name,
                         conflict->why);
     }
     return CLI_DONE;
@@ -213,7 +213,7 @@ int cli_parse(const cli_command *command, int argc, char **argv, cli_args *args,
         if (answer == '?' || answer == ':')
             return refuse(command, answer, argv, err);
         number = option_number(command, answer);
-        if (take_option(&command->options[number], optarg, &args->values[number], err) != CLI_DONE)
+        if (store_option(&command->options[number], optarg, &args->values[number], err) != CLI_DONE)
             return CLI_FAILED;
     }
     args->operands = argv + optind;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* The kibibytes of a line "NAME:   123 kB" as bytes. */
-static bool take(const char *line, const char *name, uint64_t *bytes) {
+static bool read_field(const char *line, const char *name, uint64_t *bytes) {
     const size_t size = strlen(name);
     uint64_t kib;
 
@@ -24,7 +24,7 @@ bool cli_pages_read(cli_pages *pages) {
     if (file == NULL)
         return false;
     while (fgets(line, sizeof line, file) != NULL)
-        found += take(line, "Rss", &pages->resident) || take(line, "AnonHugePages", &pages->huge);
+        found += read_field(line, "Rss", &pages->resident) || read_field(line, "AnonHugePages", &pages->huge);
     fclose(file);
     return found == 2;
 }

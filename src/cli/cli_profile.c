@@ -8,35 +8,35 @@
 enum { STAGES = 7, ROWS = STAGES + 4 };
 
 typedef struct row {
-    const char *name, *about; /* of JSON, and of the table */
+    const char *name, *label; /* of JSON, and of the table */
     uint64_t time;
 } row;
 
 static void list(row rows[ROWS], const tamis_stream_profile *p) {
-    const row all[ROWS] = {{"read", "reading", p->read},
-                           {"split", "splitting", p->split},
-                           {"extract", "finding keys", p->extract},
-                           {"hash", "hashing", p->hash},
-                           {"ask", "asking the filter", p->ask},
-                           {"route", "copying out", p->route},
-                           {"write", "writing", p->write},
-                           {"wait_input", "waiting for input", p->input},
-                           {"wait_caller", "waiting, first thread", p->caller},
-                           {"wait_others", "waiting, others", p->others},
-                           {"wall", "on the clock", p->wall}};
+    const row values[ROWS] = {{"read", "reading", p->read},
+                              {"split", "splitting", p->split},
+                              {"extract", "finding keys", p->extract},
+                              {"hash", "hashing", p->hash},
+                              {"ask", "asking the filter", p->query},
+                              {"route", "copying out", p->route},
+                              {"write", "writing", p->write},
+                              {"wait_input", "waiting for input", p->input},
+                              {"wait_caller", "waiting, first thread", p->caller},
+                              {"wait_others", "waiting, others", p->others},
+                              {"wall", "on the clock", p->wall}};
 
     for (int i = 0; i < ROWS; i++)
-        rows[i] = all[i];
+        rows[i] = values[i];
 }
 
 static void print_pages(FILE *out) {
-    char huge[CLI_TEXT_NUMBER], all[CLI_TEXT_NUMBER];
+    char huge[CLI_TEXT_NUMBER], values[CLI_TEXT_NUMBER];
     cli_pages pages;
 
     if (cli_pages_read(&pages))
         fprintf(out, "%-22s %15s  of %s resident\n", "in huge pages",
                 cli_text_bytes(huge, sizeof huge, pages.huge),
-                cli_text_bytes(all, sizeof all, pages.resident));
+                cli_text_bytes(values, sizeof values, pages.resident));
 }
 
 void cli_profile_print(FILE *out, const tamis_stream_profile *profile, uint64_t records) {
@@ -49,7 +49,7 @@ void cli_profile_print(FILE *out, const tamis_stream_profile *profile, uint64_t 
         busy += rows[i].time;
     fprintf(out, "%-22s %15s %9s\n", "stage", records > 0 ? "ns a record" : "ns in all", "share");
     for (int i = 0; i < ROWS; i++) {
-        fprintf(out, "%-22s %15.1f", rows[i].about, (double)rows[i].time / count);
+        fprintf(out, "%-22s %15.1f", rows[i].label, (double)rows[i].time / count);
         if (i < STAGES && busy > 0)
             fprintf(out, " %7.2f %%", 100.0 * (double)rows[i].time / (double)busy);
         fputc('\n', out);

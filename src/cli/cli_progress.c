@@ -64,8 +64,8 @@ static void collect(char facts[FACTS][FACT_SIZE], const tamis_stream_stats *now,
 }
 
 /* " 42%", and a bar where there is room for one beside the facts. True with a bar. */
-static bool put_share(char *text, size_t size, double share, size_t room) {
-    size_t cells = room < BAR_MAX ? room : BAR_MAX, filled = (size_t)(share * (double)cells);
+static bool put_share(char *text, size_t size, double share, size_t capacity) {
+    size_t cells = capacity < BAR_MAX ? capacity : BAR_MAX, filled = (size_t)(share * (double)cells);
     unsigned percent = (unsigned)(100 * share);
 
     if (cells < BAR_MIN) {
@@ -109,21 +109,21 @@ static void write_quietly(int fd, const char *text, size_t size) {
 
 void cli_progress_step(void *context, const tamis_stream_stats *now) {
     cli_progress *progress = context;
-    double at = cli_progress_now(), since = at - progress->last;
+    double pos = cli_progress_now(), since = pos - progress->last;
     char line[LINE_MAX_SIZE], text[LINE_MAX_SIZE * 2 + 8];
     double speed, weight;
     int length;
 
-    if (at - progress->begun < first_after || since < (progress->bar ? bar_every : line_every))
+    if (pos - progress->begun < first_after || since < (progress->bar ? bar_every : line_every))
         return;
     speed = (double)(bytes_of(now) - progress->last_bytes) / since;
     weight = progress->last <= progress->begun ? 1.0 : 1.0 - exp(-since / smoothing);
     progress->rate += weight * (speed - progress->rate);
-    progress->last = at;
+    progress->last = pos;
     progress->last_bytes = bytes_of(now);
     /* The last column stays free: some terminals go to the next line when it is written. */
     cli_progress_line(line, sizeof line, progress->bar ? terminal_columns(progress->fd) - 1 : sizeof line - 1,
-                      now, progress->rate, at - progress->begun);
+                      now, progress->rate, pos - progress->begun);
     if (progress->bar)
         length = snprintf(text, sizeof text, "\r%-*s", (int)progress->shown, line);
     else

@@ -5,7 +5,7 @@
 /*
  * Options that several commands take, as rows of their tables, in blocks. A table that has a block has its rows
  * side by side and in this order, so that one function reads the block wherever it stands: cli_stream.h, cli_extract.h,
- * cli_filter.h, cli_about.h.
+ * cli_filter.h, cli_metadata.h.
  */
 #include <tamis/plan.h>
 #include <tamis/stream.h>
@@ -186,7 +186,7 @@ enum {
     }
 #define CLI_ROW_COMPRESS                                                                                     \
     {                                                                                                        \
-        .name = "compress", .type = CLI_TEXT, .value = "HOW", .choices = cli_packings,                       \
+        .name = "compress", .type = CLI_TEXT, .value = "HOW", .choices = cli_compressions,                   \
         .help = "Compress what is written: gzip, zstd, lz4, xz, bzip2 or none, or with a level, as "         \
                 "zstd:19; by default as the name of the file says.",                                         \
         .more = "Names that end in .gz, .zst, .lz4, .xz or .bz2 do; standard output has none. Where it "     \
@@ -194,7 +194,7 @@ enum {
                 "name: of gzip and bzip2 1 to 9, of zstd 1 to 22, of lz4 1 to 12, of xz 0 to 9; without "    \
                 "it, its usual one."                                                                         \
     }
-#define CLI_NOTE_PACKED                                                                                      \
+#define CLI_NOTE_COMPRESSED                                                                                  \
     "A FILE that is compressed with gzip, zstd, lz4, xz or bzip2 is unpacked as it is read: its first "      \
     "bytes tell, whatever its name, on standard input too. Of several members one behind the other all "     \
     "are read. One that is damaged or cut short is an error, which says how many records were read until "   \
@@ -297,7 +297,7 @@ enum { CLI_LOCK_WAIT = 60 };
 
 /* ---- what a filter that is written says of itself ---- */
 
-enum { CLI_ABOUT_LABEL, CLI_ABOUT_VERSION, CLI_ABOUT };
+enum { CLI_METADATA_LABEL, CLI_METADATA_VERSION, CLI_METADATA };
 
 #define CLI_ROW_LABEL                                                                                        \
     {                                                                                                        \

@@ -12,23 +12,23 @@ static int contradicts(const char *path, const char *has, const char *option, ta
                     option);
 }
 
-static int check_kind(const tamis_filter *filter, const char *path, const cli_filter_want *want,
+static int check_kind(const tamis_filter *filter, const char *path, const cli_filter_spec *spec,
                       tamis_error *err) {
     const tamis_plan *plan = tamis_filter_plan(filter);
     char has[60], option[60] = "--exact";
 
-    if (want->want.kind == TAMIS_KIND_AUTO || want->want.kind == plan->kind)
+    if (spec->plan_options.kind == TAMIS_KIND_AUTO || spec->plan_options.kind == plan->kind)
         return CLI_DONE;
     snprintf(has, sizeof has, "is of kind %s", tamis_kind_name(plan->kind));
-    if (!want->given[CLI_PLAN_EXACT].given)
-        snprintf(option, sizeof option, "--kind %s", tamis_kind_name(want->want.kind));
+    if (!spec->given[CLI_PLAN_EXACT].given)
+        snprintf(option, sizeof option, "--kind %s", tamis_kind_name(spec->plan_options.kind));
     return contradicts(path, has, option, err);
 }
 
-static int check_hash(const tamis_filter *filter, const char *path, const cli_filter_want *want,
+static int check_hash(const tamis_filter *filter, const char *path, const cli_filter_spec *spec,
                       tamis_error *err) {
     const tamis_hasher *hasher = tamis_filter_hasher(filter);
-    const cli_value *scheme = &want->given[CLI_PLAN_SCHEME], *seed = &want->given[CLI_PLAN_SEED];
+    const cli_value *scheme = &spec->given[CLI_PLAN_SCHEME], *seed = &spec->given[CLI_PLAN_SEED];
     tamis_scheme its = tamis_hasher_scheme(hasher);
     char has[80], option[120];
 
@@ -45,10 +45,10 @@ static int check_hash(const tamis_filter *filter, const char *path, const cli_fi
     return contradicts(path, has, option, err);
 }
 
-static int check_rate(const tamis_filter *filter, const char *path, const cli_filter_want *want,
+static int check_rate(const tamis_filter *filter, const char *path, const cli_filter_spec *spec,
                       tamis_error *err) {
     const tamis_plan *plan = tamis_filter_plan(filter);
-    const cli_value *fpr = &want->given[CLI_PLAN_FPR];
+    const cli_value *fpr = &spec->given[CLI_PLAN_FPR];
     char has[80] = "is exact, and accepts no rate", option[120], rate[CLI_TEXT_NUMBER];
 
     if (!fpr->given || fpr->rate == plan->fpr)
@@ -59,9 +59,10 @@ static int check_rate(const tamis_filter *filter, const char *path, const cli_fi
     return contradicts(path, has, option, err);
 }
 
-static void tell(const tamis_filter *filter, const char *path, const cli_filter_want *want, bool inferred) {
+static void report_unused(const tamis_filter *filter, const char *path, const cli_filter_spec *spec,
+                          bool inferred) {
     const tamis_plan *plan = tamis_filter_plan(filter);
-    const cli_value *given = want->given;
+    const cli_value *given = spec->given;
     const struct {
         const char *name;
         bool idle;
@@ -71,7 +72,7 @@ static void tell(const tamis_filter *filter, const char *path, const cli_filter_
         {"--fpr", given[CLI_PLAN_FPR].given && inferred},
         {"--memory", given[CLI_PLAN_MEMORY].given && given[CLI_PLAN_MEMORY].number != plan->memory_limit},
     };
-    char names[60] = "", sentence[400];
+    char names[60] = "", message[400];
     size_t used = 0;
 
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
@@ -80,23 +81,23 @@ static void tell(const tamis_filter *filter, const char *path, const cli_filter_
                                      options[i].name);
     if (used == 0)
         return;
-    snprintf(sentence, sizeof sentence, "%.200s: is there already, and was made otherwise; ignored: %s", path,
+    snprintf(message, sizeof message, "%.200s: is there already, and was made otherwise; ignored: %s", path,
              names);
-    cli_report(sentence);
+    cli_report(message);
 }
 
-int cli_same_check(const tamis_filter *filter, const char *path, const cli_filter_want *want, bool remarks,
+int cli_same_check(const tamis_filter *filter, const char *path, const cli_filter_spec *spec, bool remarks,
                    tamis_error *err) {
-    tamis_about about = TAMIS_ABOUT_INIT;
+    tamis_metadata metadata = TAMIS_METADATA_INIT;
     bool inferred; /* a file of Guava holds no rate: what stands in its plan is not what anybody asked for */
 
-    if (tamis_filter_about_get(filter, &about, err) != TAMIS_OK)
+    if (tamis_filter_metadata_get(filter, &metadata, err) != TAMIS_OK)
         return CLI_FAILED;
-    inferred = about.format == TAMIS_FORMAT_GUAVA;
-    if (check_kind(filter, path, want, err) != CLI_DONE || check_hash(filter, path, want, err) != CLI_DONE ||
-        (!inferred && check_rate(filter, path, want, err) != CLI_DONE))
+    inferred = metadata.format == TAMIS_FORMAT_GUAVA;
+    if (check_kind(filter, path, spec, err) != CLI_DONE || check_hash(filter, path, spec, err) != CLI_DONE ||
+        (!inferred && check_rate(filter, path, spec, err) != CLI_DONE))
         return CLI_FAILED;
     if (remarks)
-        tell(filter, path, want, inferred);
+        report_unused(filter, path, spec, inferred);
     return CLI_DONE;
 }

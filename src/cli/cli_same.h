@@ -10,7 +10,7 @@
  * nothing, which with `remarks` is said where they are others than it was made with. So the same command may be given
  * every day.
  */
-int cli_same_check(const tamis_filter *filter, const char *path, const cli_filter_want *want, bool remarks,
+int cli_same_check(const tamis_filter *filter, const char *path, const cli_filter_spec *spec, bool remarks,
                    tamis_error *err);
 
 #endif

@@ -139,7 +139,7 @@ static bool write_directly(const char *name, const char *data, size_t size) {
 
 int cli_save(const char *name, const char *data, size_t size, tamis_error *err) {
     char target[PATH_MAX];
-    struct stat about;
+    struct stat st;
     bool done;
 
     if (strcmp(name, "-") == 0) {
@@ -147,16 +147,16 @@ int cli_save(const char *name, const char *data, size_t size, tamis_error *err) 
         return CLI_DONE;
     }
     signal(SIGXFSZ, SIG_IGN); /* past the limit of file sizes is an error to report, not an end */
-    if (stat(name, &about) == 0) {
-        if (S_ISDIR(about.st_mode))
+    if (stat(name, &st) == 0) {
+        if (S_ISDIR(st.st_mode))
             return refuse(name, EISDIR, err);
-        if (!S_ISREG(about.st_mode))
+        if (!S_ISREG(st.st_mode))
             done = write_directly(name, data, size);
         else /* through symbolic links: they stay, and the file that they lead to is replaced */
-            done = realpath(name, target) != NULL && replace(target, &about, data, size);
+            done = realpath(name, target) != NULL && replace(target, &st, data, size);
     } else if (errno != ENOENT) {
         done = false;
-    } else if (lstat(name, &about) == 0) {
+    } else if (lstat(name, &st) == 0) {
         return cli_fail(err, "%.180s: a symbolic link that leads nowhere; remove it, or write elsewhere",
                         name);
     } else {

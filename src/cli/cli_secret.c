@@ -37,7 +37,7 @@ static int read_whole(cli_secret *secret, int fd, int stop_fd) {
             break;
         secret->size += (size_t)got;
     }
-    return fstat(fd, &secret->about) == 0 ? CLI_DONE : CLI_FAILED;
+    return fstat(fd, &secret->st) == 0 ? CLI_DONE : CLI_FAILED;
 }
 
 static int check_size(const cli_secret *secret, const char *path, tamis_error *err) {
@@ -77,8 +77,8 @@ bool cli_secret_is_in(const cli_secret *secret, const char *path) {
         return false; /* not there yet */
     mode = output.st_mode;
     /* A terminal or /dev/null keeps nothing: it may be both. */
-    return (S_ISREG(mode) || S_ISFIFO(mode) || S_ISBLK(mode)) && output.st_dev == secret->about.st_dev &&
-           output.st_ino == secret->about.st_ino;
+    return (S_ISREG(mode) || S_ISFIFO(mode) || S_ISBLK(mode)) && output.st_dev == secret->st.st_dev &&
+           output.st_ino == secret->st.st_ino;
 }
 
 void cli_secret_forget(cli_secret *secret) {

@@ -13,7 +13,7 @@
 typedef struct cli_secret {
     unsigned char bytes[TAMIS_SECRET_MAX + 1];
     size_t size;
-    struct stat about; /* of the file they are from */
+    struct stat st; /* of the file they are from */
 } cli_secret;
 
 /* CLI_DONE, or CLI_FAILED with the reason: unreadable, too short, too long; or, if stop_fd became readable

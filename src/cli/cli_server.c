@@ -13,50 +13,50 @@ bool cli_server_is_uri(const char *name) {
 }
 
 const char *cli_server_name(const char *uri, size_t *size) {
-    const char *host = strstr(uri, "://"), *at = host != NULL ? host + 3 : uri, *end = at + strcspn(at, "?"),
-               *name = end;
+    const char *host = strstr(uri, "://"), *pos = host != NULL ? host + 3 : uri,
+               *end = pos + strcspn(pos, "?"), *name = end;
 
-    at += strcspn(at, "/?");
-    for (; at < end; at++)
-        if (*at == '/')
-            name = at + 1;
+    pos += strcspn(pos, "/?");
+    for (; pos < end; pos++)
+        if (*pos == '/')
+            name = pos + 1;
     *size = (size_t)(end - name);
     return name;
 }
 
-size_t cli_server_field(const char *at, const char *end, uint64_t *field) {
-    const char *digit = at + 1;
+size_t cli_server_field(const char *pos, const char *end, uint64_t *field) {
+    const char *digit = pos + 1;
 
-    if (at == end || *at != '{')
+    if (pos == end || *pos != '{')
         return 0;
     for (*field = 0; digit < end && *digit >= '0' && *digit <= '9'; digit++)
         *field = *field > UINT64_MAX / 100 ? UINT64_MAX : 10 * *field + (uint64_t)(*digit - '0');
-    return digit > at + 1 && digit < end && *digit == '}' ? (size_t)(digit + 1 - at) : 0;
+    return digit > pos + 1 && digit < end && *digit == '}' ? (size_t)(digit + 1 - pos) : 0;
 }
 
 bool cli_server_is_family(const char *uri) {
     uint64_t field;
     size_t size;
-    const char *at;
+    const char *pos;
 
     if (!cli_server_is_uri(uri))
         return false;
-    at = cli_server_name(uri, &size);
-    for (const char *end = at + size; at < end; at++)
-        if (cli_server_field(at, end, &field) > 0)
+    pos = cli_server_name(uri, &size);
+    for (const char *end = pos + size; pos < end; pos++)
+        if (cli_server_field(pos, end, &field) > 0)
             return true;
     return false;
 }
 
 /* The name in the URI with a * for each field. */
-static void star_name(const char *uri, char *to, size_t room) {
+static void star_name(const char *uri, char *to, size_t capacity) {
     size_t size, used = 0, field_size;
-    const char *at = cli_server_name(uri, &size), *end = at + size;
+    const char *pos = cli_server_name(uri, &size), *end = pos + size;
     uint64_t field;
 
-    for (; at < end && used + 1 < room; at += field_size > 0 ? field_size : 1) {
-        field_size = cli_server_field(at, end, &field);
-        to[used++] = field_size > 0 ? '*' : *at;
+    for (; pos < end && used + 1 < capacity; pos += field_size > 0 ? field_size : 1) {
+        field_size = cli_server_field(pos, end, &field);
+        to[used++] = field_size > 0 ? '*' : *pos;
     }
     to[used] = '\0';
 }
@@ -105,14 +105,14 @@ size_t cli_server_decode(char *to, const char *from, size_t size) {
 }
 
 const char *cli_server_parameter(const char *uri, const char *name, size_t *size) {
-    const char *at = strchr(uri, '?');
+    const char *pos = strchr(uri, '?');
     size_t length = strlen(name);
 
-    for (; at != NULL; at = strchr(at, '&')) {
-        at++;
-        if (strncmp(at, name, length) == 0 && at[length] == '=') {
-            *size = strcspn(at + length + 1, "&");
-            return at + length + 1;
+    for (; pos != NULL; pos = strchr(pos, '&')) {
+        pos++;
+        if (strncmp(pos, name, length) == 0 && pos[length] == '=') {
+            *size = strcspn(pos + length + 1, "&");
+            return pos + length + 1;
         }
     }
     return NULL;
@@ -132,7 +132,7 @@ int cli_server_open(tamis_filter **filter, const char *uri, const cli_key_form *
     if (cli_server_refuse_family(uri, err) != CLI_DONE)
         return CLI_FAILED;
     options.create = made != NULL;
-    options.key_type = made != NULL ? cli_key_type_of(*made) : TAMIS_KEYS_UNTOLD;
+    options.key_type = made != NULL ? cli_key_type_of(*made) : TAMIS_KEYS_UNSPECIFIED;
     if (secret != NULL) {
         options.secret = secret->bytes;
         options.secret_size = secret->size;
@@ -181,8 +181,9 @@ int cli_server_resize_end(tamis_redis_resize *resize, const tamis_filter *filter
     return tamis_redis_resize_end(resize, filter, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
 }
 
-tamis_status cli_server_plan(tamis_plan *plan, const tamis_want *want, const char *uri, tamis_error *err) {
-    return tamis_redis_plan_for(plan, want, NULL, uri, err);
+tamis_status cli_server_plan(tamis_plan *plan, const tamis_plan_options *plan_options, const char *uri,
+                             tamis_error *err) {
+    return tamis_redis_plan_for(plan, plan_options, NULL, uri, err);
 }
 
 const char *cli_server_format(const tamis_filter *filter) {

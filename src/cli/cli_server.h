@@ -19,9 +19,9 @@ bool cli_server_is_uri(const char *name);
 
 /* What stands in a URI where a filter is named, not decoded; of no filter *size is 0. */
 const char *cli_server_name(const char *uri, size_t *size);
-/* The size of a {N} that stands at `at`, of field N, 0 where none does before `end`: other braces are bytes of the
+/* The size of a {N} that stands at `pos`, of field N, 0 where none does before `end`: other braces are bytes of the
  * name. */
-size_t cli_server_field(const char *at, const char *end, uint64_t *field);
+size_t cli_server_field(const char *pos, const char *end, uint64_t *field);
 /* Whether a name is a URI whose name of a filter has such fields: see cli_family.h. */
 bool cli_server_is_family(const char *uri);
 /* CLI_FAILED where it is, for who wants one filter. */
@@ -55,7 +55,8 @@ int cli_server_resize_begin(tamis_redis_resize **resize, const tamis_filter *lik
 int cli_server_resize_end(tamis_redis_resize *resize, const tamis_filter *filter, tamis_error *err);
 /* The plan of one to be pushed there: what is wanted, but of a layout that is another program's what the URI says, which
  * is of kind classic. */
-tamis_status cli_server_plan(tamis_plan *plan, const tamis_want *want, const char *uri, tamis_error *err);
+tamis_status cli_server_plan(tamis_plan *plan, const tamis_plan_options *plan_options, const char *uri,
+                             tamis_error *err);
 
 /* "redis-java": what the filter is kept as; NULL for one in a file. */
 const char *cli_server_format(const tamis_filter *filter);

@@ -28,13 +28,13 @@ int cli_signals_begin(int *stop_fd, tamis_error *err) {
     static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
     struct sigaction action, before;
     char why[80];
-    int ends[2];
+    int pipe_fds[2];
 
-    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
+    if (pipe2(pipe_fds, O_CLOEXEC | O_NONBLOCK) != 0)
         return cli_fail(err, "pipe for signals: %s; close files, or raise the limit of open files",
                         cli_errno_text(why, sizeof why, errno));
-    wake_fd = ends[1];
-    *stop_fd = stopping_fd = ends[0];
+    wake_fd = pipe_fds[1];
+    *stop_fd = stopping_fd = pipe_fds[0];
     memset(&action, 0, sizeof action);
     sigemptyset(&action.sa_mask);
     action.sa_handler = SIG_IGN;

@@ -13,7 +13,7 @@
 #include "cli/cli_text.h"
 #include "cli/cli_typed.h"
 
-enum { LEVEL_MOST = 22 }; /* zstd's; what others do not know the library says */
+enum { LEVEL_MAX = 22 }; /* zstd's; what others do not know the library says */
 
 static int check_names(char **inputs, size_t count, tamis_error *err) {
     for (size_t i = 0; i < count; i++)
@@ -33,7 +33,7 @@ static int configure_inputs(cli_stream *stream, const cli_stream_given *given, t
         if (cli_names_read(&stream->names, (const char *const *)list->list, list->count, given->inputs,
                            given->input_count, err) != CLI_DONE)
             return CLI_FAILED;
-        stream->inputs = stream->names.all;
+        stream->inputs = stream->names.paths;
         stream->input_count = stream->names.count;
         if (given->prints && cli_stream_keep_list(stream, "-", err) != CLI_DONE)
             return CLI_FAILED;
@@ -45,13 +45,13 @@ static int configure_inputs(cli_stream *stream, const cli_stream_given *given, t
 }
 
 /* The packing that begins `text`, with *level what stands behind a colon, or NULL; -1: none. */
-static int find_packing(const char *text, const char **level) {
+static int find_compression(const char *text, const char **level) {
     const char *colon = strchr(text, ':');
     size_t size = colon != NULL ? (size_t)(colon - text) : strlen(text);
 
     *level = colon != NULL ? colon + 1 : NULL;
-    for (int i = 0; cli_packings[i] != NULL; i++)
-        if (strlen(cli_packings[i]) == size && memcmp(text, cli_packings[i], size) == 0)
+    for (int i = 0; cli_compressions[i] != NULL; i++)
+        if (strlen(cli_compressions[i]) == size && memcmp(text, cli_compressions[i], size) == 0)
             return i;
     return -1;
 }
@@ -67,37 +67,37 @@ static int check_policies(const cli_value *records, tamis_error *err) {
     return cli_fail(err, "--%s: every line has a key; give --key PART, or leave it out", needless);
 }
 
-static int configure_packing(cli_stream *stream, const cli_stream_given *given, tamis_error *err) {
+static int configure_compression(cli_stream *stream, const cli_stream_given *given, tamis_error *err) {
     const cli_value *compress = given->compress;
     const char *level;
     uint64_t number = 0;
 
-    stream->packing = -1;
+    stream->compression = -1;
     if (compress == NULL || !compress->given)
         return CLI_DONE;
-    stream->packing = find_packing(compress->text, &level);
-    if (stream->packing < 0)
+    stream->compression = find_compression(compress->text, &level);
+    if (stream->compression < 0)
         return cli_fail(err,
                         "--compress '%.60s': not one of its values; give gzip, zstd, lz4, xz, bzip2 or none",
                         compress->text);
-    if (!tamis_packing_is_built((tamis_packing)stream->packing))
+    if (!tamis_compression_is_built((tamis_compression)stream->compression))
         return cli_fail(err, "--compress '%.60s': this tamis was built without it; give another",
                         compress->text);
-    if (given->prints && stream->packing != TAMIS_PACKING_NONE && isatty(STDOUT_FILENO) == 1)
+    if (given->prints && stream->compression != TAMIS_COMPRESSION_NONE && isatty(STDOUT_FILENO) == 1)
         return cli_fail(err,
                         "--compress '%.60s': standard output is a terminal, which shows no compressed bytes; "
                         "redirect it, or leave --compress out",
                         compress->text);
     if (level == NULL)
         return CLI_DONE;
-    if (stream->packing == TAMIS_PACKING_NONE || cli_number_count(level, &number) != CLI_NUMBER_OK ||
-        number > LEVEL_MOST)
+    if (stream->compression == TAMIS_COMPRESSION_NONE || cli_number_count(level, &number) != CLI_NUMBER_OK ||
+        number > LEVEL_MAX)
         return cli_fail(
             err,
             "--compress '%.60s': has no such level; give one, as zstd:19, of gzip and bzip2 1 to 9, "
             "of zstd 1 to 22, of lz4 1 to 12, of xz 0 to 9, or leave it out",
             compress->text);
-    stream->packing_level = number == 0 ? TAMIS_PACKING_LEVEL_0 : (int)number;
+    stream->compression_level = number == 0 ? TAMIS_COMPRESSION_LEVEL_0 : (int)number;
     return CLI_DONE;
 }
 
@@ -152,7 +152,7 @@ int cli_stream_check_form(const cli_stream *stream, tamis_error *err) {
 }
 
 /* The type that a filter has told may not fit either. */
-static tamis_status check_told_type(const cli_stream *stream, tamis_error *err) {
+static tamis_status check_key_type(const cli_stream *stream, tamis_error *err) {
     if (is_bytes(stream->form) || !joins(stream))
         return TAMIS_OK;
     cli_fail(err,
@@ -179,7 +179,7 @@ int cli_stream_configure(cli_stream *stream, const cli_stream_given *given, tami
     if (given->report != NULL)
         configure_report(stream, given->report, given->prints);
     if (check_policies(records, err) != CLI_DONE || configure_inputs(stream, given, err) != CLI_DONE ||
-        configure_packing(stream, given, err) != CLI_DONE ||
+        configure_compression(stream, given, err) != CLI_DONE ||
         cli_extract_configure(&stream->extract, records + CLI_RECORDS_EXTRACT, stream->terminator,
                               given->fields, err) != CLI_DONE)
         return CLI_FAILED;
@@ -190,11 +190,11 @@ int cli_stream_configure(cli_stream *stream, const cli_stream_given *given, tami
     return cli_stream_check_form(stream, err);
 }
 
-int cli_stream_settle(cli_stream *stream, const tamis_filter *filter, const char *path, bool grows,
-                      tamis_error *err) {
-    if (cli_key_settle(&stream->form, filter, path, grows, err) != CLI_DONE)
+int cli_stream_apply_filter(cli_stream *stream, const tamis_filter *filter, const char *path, bool grows,
+                            tamis_error *err) {
+    if (cli_key_apply_filter(&stream->form, filter, path, grows, err) != CLI_DONE)
         return CLI_FAILED;
-    return cli_extract_settle(&stream->extract, stream->form.made, err);
+    return cli_extract_apply_made(&stream->extract, stream->form.made, err);
 }
 
 void cli_stream_release(cli_stream *stream) {
@@ -208,7 +208,7 @@ int cli_stream_line_end(const cli_stream *stream) {
     return stream->extract.has_parts ? -1 : stream->terminator;
 }
 
-static void take_input_end(void *context, size_t index, const tamis_stream_stats *of_it) {
+static void store_input_stats(void *context, size_t index, const tamis_stream_stats *of_it) {
     ((tamis_stream_stats *)context)[index] = *of_it;
 }
 
@@ -219,7 +219,7 @@ static bool is_direct(const char *output) {
     return strcmp(output, "-") == 0 || (stat(output, &file) == 0 && !S_ISREG(file.st_mode));
 }
 
-static tamis_status fail_keyless(const cli_stream *stream, const tamis_stream_options *options,
+static tamis_status fail_no_keys(const cli_stream *stream, const tamis_stream_options *options,
                                  const tamis_stream_stats *stats, tamis_error *err) {
     const tamis_extractor_options *key = &stream->extract.options;
     bool passed = options->output != NULL && is_direct(options->output);
@@ -249,15 +249,15 @@ tamis_status cli_stream_run(const cli_stream *stream, const tamis_stream_service
     options->header = stream->header;
     options->missing = stream->missing;
     options->malformed = stream->malformed;
-    options->packing = stream->packing;
-    options->packing_level = stream->packing_level;
+    options->compression = stream->compression;
+    options->compression_level = stream->compression_level;
     options->threads = stream->threads;
     if (stream->each != NULL) {
         memset(stream->each, 0, cli_stream_inputs(stream) * sizeof *stream->each);
-        options->input_end = take_input_end;
+        options->input_end = store_input_stats;
         options->input_end_context = stream->each;
     }
-    status = check_told_type(stream, err);
+    status = check_key_type(stream, err);
     if (status != TAMIS_OK)
         return status;
     if (cli_typed_begin(&typed, stream->form, service, err) != CLI_DONE)
@@ -272,8 +272,8 @@ tamis_status cli_stream_run(const cli_stream *stream, const tamis_stream_service
     status = tamis_stream_run(&typed.service, options, stats, err);
     cli_progress_end(&progress);
     cli_typed_end(&typed);
-    return status == TAMIS_E_KEYLESS && options->require_keys ? fail_keyless(stream, options, stats, err)
-                                                              : status;
+    return status == TAMIS_E_NO_KEY && options->require_keys ? fail_no_keys(stream, options, stats, err)
+                                                             : status;
 }
 
 /* The sentences about records have no remedy of their own. */
@@ -282,9 +282,9 @@ void cli_stream_advise(tamis_status status, tamis_error *err) {
 
     if (status == TAMIS_E_TOO_LONG)
         cli_remedy(err, "give a larger --max-record, or check what ends the records");
-    if (status == TAMIS_E_KEYLESS || status == TAMIS_E_RECORD)
+    if (status == TAMIS_E_NO_KEY || status == TAMIS_E_RECORD)
         snprintf(err->text + used, sizeof err->text - used, "; mend it, or give %s",
-                 status == TAMIS_E_KEYLESS ? "--missing pass or drop" : "--on-error skip or pass");
+                 status == TAMIS_E_NO_KEY ? "--missing pass or drop" : "--on-error skip or pass");
 }
 
 uint64_t cli_stream_passed(const cli_stream *stream, const tamis_stream_stats *stats) {
@@ -292,13 +292,13 @@ uint64_t cli_stream_passed(const cli_stream *stream, const tamis_stream_stats *s
            (stream->malformed == TAMIS_STREAM_PASS ? stats->malformed : 0);
 }
 
-/* Whether `input` ("-": standard input) is the file of `about`. */
-static bool is_file(const char *input, const struct stat *about) {
+/* Whether `input` ("-": standard input) is the file of `st`. */
+static bool is_file(const char *input, const struct stat *st) {
     struct stat file;
 
     if ((strcmp(input, "-") == 0 ? fstat(STDIN_FILENO, &file) : stat(input, &file)) != 0)
         return false; /* whoever opens it will say so */
-    return S_ISREG(file.st_mode) && file.st_dev == about->st_dev && file.st_ino == about->st_ino;
+    return S_ISREG(file.st_mode) && file.st_dev == st->st_dev && file.st_ino == st->st_ino;
 }
 
 int cli_stream_keep_list(const cli_stream *stream, const char *path, tamis_error *err) {
@@ -311,16 +311,16 @@ int cli_stream_keep_list(const cli_stream *stream, const char *path, tamis_error
 }
 
 int cli_stream_keep_apart(const cli_stream *stream, const char *path, const char *what, tamis_error *err) {
-    struct stat about;
+    struct stat st;
     bool same;
 
-    if (stat(path, &about) != 0)
+    if (stat(path, &st) != 0)
         return CLI_DONE; /* not there yet */
     if (cli_names_are_in(&stream->names, path))
         return cli_fail(err, "%.300s: is %s and the list of --files-from; name another file", path, what);
-    same = stream->input_count == 0 && is_file("-", &about);
+    same = stream->input_count == 0 && is_file("-", &st);
     for (size_t i = 0; i < stream->input_count; i++)
-        same = same || is_file(stream->inputs[i], &about);
+        same = same || is_file(stream->inputs[i], &st);
     if (!same)
         return CLI_DONE;
     return cli_fail(err, "%.300s: is %s and an input; name another file", path, what);

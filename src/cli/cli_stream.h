@@ -19,10 +19,10 @@ typedef struct cli_stream {
     cli_extract extract;
     bool header;
     tamis_stream_policy missing, malformed;
-    bool missing_given; /* by --missing: then it is no accident */
-    int packing;        /* of what is written; -1: as names say */
-    int packing_level;  /* 0: the usual one */
-    uint32_t threads;   /* 0: as many as there are processors */
+    bool missing_given;    /* by --missing: then it is no accident */
+    int compression;       /* of what is written; -1: as names say */
+    int compression_level; /* 0: the usual one */
+    uint32_t threads;      /* 0: as many as there are processors */
     bool stats;
     bool json;
     bool quiet;
@@ -55,9 +55,9 @@ static inline size_t cli_stream_inputs(const cli_stream *stream) {
     return stream->input_count > 0 ? stream->input_count : 1;
 }
 
-/* Takes from the filter what it says of its keys: cli_key_settle. */
-int cli_stream_settle(cli_stream *stream, const tamis_filter *filter, const char *path, bool grows,
-                      tamis_error *err);
+/* Takes from the filter what it says of its keys: cli_key_apply_filter. */
+int cli_stream_apply_filter(cli_stream *stream, const tamis_filter *filter, const char *path, bool grows,
+                            tamis_error *err);
 
 /* Refuses what --type and --hex cannot be said of; cli_stream_configure does that too. */
 int cli_stream_check_form(const cli_stream *stream, tamis_error *err);

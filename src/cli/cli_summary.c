@@ -83,7 +83,7 @@ static void print_filter(FILE *out, const cli_summary *summary) {
             tamis_scheme_name(summary->scheme), cli_text_real(text, sizeof text, summary->info.fpr_live));
     if (summary->drops)
         fprintf(out, "%-22s %15s  records taken for duplicates wrongly\n", "estimated false drops",
-                cli_text_expected(text, sizeof text, summary->info.false_fresh));
+                cli_text_expected(text, sizeof text, summary->info.false_present));
 }
 
 static void print_cell(FILE *out, int width, uint64_t count) {
@@ -98,25 +98,25 @@ static void print_each(FILE *out, const cli_summary *summary, const cli_stream *
 
     if (stream->each == NULL || stream->input_count < 2)
         return;
-    fprintf(out, "%-22s %15s %12s %12s", "file", "records", summary->fresh, summary->seen);
+    fprintf(out, "%-22s %15s %12s %12s", "file", "records", summary->absent_name, summary->present_name);
     if (unknown)
         fprintf(out, " %9s", summary->on_server ? "unknown" : "unasked");
     fprintf(out, " %9s %9s %15s\n", "missing", "malformed", "bytes");
     for (size_t i = 0; i < stream->input_count; i++) {
-        const tamis_stream_stats *of = &stream->each[i];
+        const tamis_stream_stats *file_stats = &stream->each[i];
         size_t size = strlen(stream->inputs[i]);
-        if (of->struct_size == 0)
+        if (file_stats->struct_size == 0)
             continue;
         cli_file_print(out, stream->inputs[i]);
         fprintf(out, "%*s", size < 22 ? (int)(22 - size) : 0, "");
-        print_cell(out, 15, of->records);
-        print_cell(out, 12, of->unique);
-        print_cell(out, 12, of->duplicates);
+        print_cell(out, 15, file_stats->records);
+        print_cell(out, 12, file_stats->unique);
+        print_cell(out, 12, file_stats->duplicates);
         if (unknown)
-            print_cell(out, 9, of->unknown);
-        print_cell(out, 9, of->missing);
-        print_cell(out, 9, of->malformed);
-        print_cell(out, 15, of->bytes_in);
+            print_cell(out, 9, file_stats->unknown);
+        print_cell(out, 9, file_stats->missing);
+        print_cell(out, 9, file_stats->malformed);
+        print_cell(out, 15, file_stats->bytes_in);
         fputc('\n', out);
     }
 }
@@ -125,8 +125,8 @@ static void print_text(FILE *out, const cli_summary *summary, const cli_stream *
     const tamis_stream_stats *stats = &summary->stats;
 
     print_share(out, "records", stats->records, 0);
-    print_share(out, summary->fresh, stats->unique, stats->records);
-    print_share(out, summary->seen, stats->duplicates, stats->records);
+    print_share(out, summary->absent_name, stats->unique, stats->records);
+    print_share(out, summary->present_name, stats->duplicates, stats->records);
     if (stats->unknown > 0)
         print_share(out, summary->on_server ? "unknown" : "passed on unasked", stats->unknown,
                     stats->records);
@@ -167,7 +167,7 @@ static size_t put_filter(json_t *object, const cli_summary *summary) {
     cli_json_real(object, "fpr", summary->plan->fpr);
     cli_json_real(object, "fpr_live", info->fpr_live);
     if (summary->drops)
-        cli_json_real(object, "false_drops", info->false_fresh);
+        cli_json_real(object, "false_drops", info->false_present);
     cli_json_bool(object, "saturated", info->saturated);
     return summary->drops ? 10 : 9;
 }
@@ -181,19 +181,19 @@ static void put_each(json_t *object, const cli_summary *summary, const cli_strea
     json_t *files = json_array();
 
     for (size_t i = 0; i < cli_stream_inputs(stream); i++) {
-        const tamis_stream_stats *of = &stream->each[i];
-        json_t *file = of->struct_size > 0 ? json_object() : NULL;
+        const tamis_stream_stats *file_stats = &stream->each[i];
+        json_t *file = file_stats->struct_size > 0 ? json_object() : NULL;
         if (file == NULL)
             continue;
         cli_file_json_text(file, "file", stream->input_count > 0 ? stream->inputs[i] : "-");
-        cli_json_count(file, "records", of->records);
-        cli_json_count(file, summary->fresh, of->unique);
-        cli_json_count(file, summary->seen, of->duplicates);
+        cli_json_count(file, "records", file_stats->records);
+        cli_json_count(file, summary->absent_name, file_stats->unique);
+        cli_json_count(file, summary->present_name, file_stats->duplicates);
         if (has_unknown(summary))
-            cli_json_count(file, "unknown", of->unknown);
-        cli_json_count(file, "missing", of->missing);
-        cli_json_count(file, "malformed", of->malformed);
-        cli_json_count(file, "bytes_in", of->bytes_in);
+            cli_json_count(file, "unknown", file_stats->unknown);
+        cli_json_count(file, "missing", file_stats->missing);
+        cli_json_count(file, "malformed", file_stats->malformed);
+        cli_json_count(file, "bytes_in", file_stats->bytes_in);
         json_array_append_new(files, file);
     }
     json_object_set_new(object, "files", files);
@@ -205,8 +205,8 @@ static void print_json(FILE *out, const cli_summary *summary, const cli_stream *
     size_t members = 13;
 
     cli_json_count(object, "records", stats->records);
-    cli_json_count(object, summary->fresh, stats->unique);
-    cli_json_count(object, summary->seen, stats->duplicates);
+    cli_json_count(object, summary->absent_name, stats->unique);
+    cli_json_count(object, summary->present_name, stats->duplicates);
     if (has_unknown(summary))
         cli_json_count(object, "unknown", stats->unknown);
     else
@@ -243,7 +243,7 @@ static void print_json(FILE *out, const cli_summary *summary, const cli_stream *
         fputs("{}\n", out);
 }
 
-int cli_summary_take(cli_summary *summary, const tamis_filter *filter, tamis_error *err) {
+int cli_summary_set_filter(cli_summary *summary, const tamis_filter *filter, tamis_error *err) {
     if (tamis_filter_info_get(filter, &summary->info, err) != TAMIS_OK)
         return CLI_FAILED;
     summary->plan = tamis_filter_plan(filter);
@@ -270,13 +270,13 @@ int cli_summary_print(const cli_summary *summary, const cli_stream *stream, tami
 }
 
 /* Malformed ones aside. */
-static bool are_all_keyless(const tamis_stream_stats *stats) {
+static bool has_no_keys(const tamis_stream_stats *stats) {
     return stats->missing > 0 && stats->missing + stats->malformed == stats->records;
 }
 
 static void tell_malformed(const cli_summary *summary, const cli_stream *stream) {
     uint64_t malformed = summary->stats.malformed;
-    char count[CLI_TEXT_NUMBER], sentence[100];
+    char count[CLI_TEXT_NUMBER], message[100];
 
     if (malformed == 0)
         return;
@@ -285,34 +285,34 @@ static void tell_malformed(const cli_summary *summary, const cli_stream *stream)
         cli_report(summary->first_malformed.text);
     if (stream->stats)
         return;
-    snprintf(sentence, sizeof sentence, "%s malformed record%s %s",
+    snprintf(message, sizeof message, "%s malformed record%s %s",
              cli_text_count(count, sizeof count, malformed), malformed == 1 ? "" : "s",
              stream->malformed == TAMIS_STREAM_PASS && summary->passes ? "passed on" : "skipped");
-    cli_report(sentence);
+    cli_report(message);
 }
 
 /* Records without a key are counted in a warning, unless --missing was given and some record has a key. */
 static void tell_missing(const cli_summary *summary, const cli_stream *stream) {
     const tamis_stream_stats *stats = &summary->stats;
     bool passed = stream->missing == TAMIS_STREAM_PASS;
-    bool one = stats->missing == 1;
-    char count[CLI_TEXT_NUMBER], records[CLI_TEXT_NUMBER], fate[300], sentence[400];
+    bool is_single = stats->missing == 1;
+    char count[CLI_TEXT_NUMBER], records[CLI_TEXT_NUMBER], outcome[300], message[400];
 
-    if (stats->missing == 0 || (stream->missing_given && !are_all_keyless(stats)))
+    if (stats->missing == 0 || (stream->missing_given && !has_no_keys(stats)))
         return;
     if (passed && summary->passes)
-        snprintf(fate, sizeof fate, "%s passed on", one ? "was" : "were");
+        snprintf(outcome, sizeof outcome, "%s passed on", is_single ? "was" : "were");
     else if (summary->into != NULL)
-        snprintf(fate, sizeof fate, "%s not in %.200s", one ? "is" : "are", summary->into);
+        snprintf(outcome, sizeof outcome, "%s not in %.200s", is_single ? "is" : "are", summary->into);
     else
-        snprintf(fate, sizeof fate, "%s left out", one ? "was" : "were");
-    snprintf(sentence, sizeof sentence, "%s of %s had no key and %s; see --missing, --key",
+        snprintf(outcome, sizeof outcome, "%s left out", is_single ? "was" : "were");
+    snprintf(message, sizeof message, "%s of %s had no key and %s; see --missing, --key",
              cli_text_count(count, sizeof count, stats->missing),
-             cli_text_records(records, sizeof records, stats->records), fate);
-    cli_report(sentence);
+             cli_text_records(records, sizeof records, stats->records), outcome);
+    cli_report(message);
 }
 
-void cli_summary_tell(const cli_summary *summary, const cli_stream *stream) {
+void cli_summary_report_skipped(const cli_summary *summary, const cli_stream *stream) {
     if (stream->json || stream->quiet)
         return;
     tell_malformed(summary, stream);
@@ -331,10 +331,10 @@ int cli_summary_conclude(cli_summary *summary, const cli_stream *stream, const t
     cli_stream_advise(status, err);
     if (summary->failed && summary->stats.records == 0)
         return CLI_FAILED; /* it has not begun */
-    cli_summary_tell(summary, stream);
+    cli_summary_report_skipped(summary, stream);
     if (stream->stats) {
         tamis_error *first = summary->failed ? NULL : err;
-        if (filter != NULL && cli_summary_take(summary, filter, first) != CLI_DONE)
+        if (filter != NULL && cli_summary_set_filter(summary, filter, first) != CLI_DONE)
             code = CLI_FAILED;
         else
             code = cli_summary_print(summary, stream, err);

@@ -162,8 +162,8 @@ int cli_text_hex_digit(char c) {
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-unsigned cli_text_distance(const char *one, const char *other) {
-    size_t rows = strnlen(one, DISTANCE_MAX), columns = strnlen(other, DISTANCE_MAX);
+unsigned cli_text_distance(const char *a, const char *b) {
+    size_t rows = strnlen(a, DISTANCE_MAX), columns = strnlen(b, DISTANCE_MAX);
     unsigned row[DISTANCE_MAX + 1];
 
     for (size_t j = 0; j <= columns; j++)
@@ -172,7 +172,7 @@ unsigned cli_text_distance(const char *one, const char *other) {
         unsigned diagonal = row[0];
         row[0] = (unsigned)i;
         for (size_t j = 1; j <= columns; j++) {
-            bool same = tolower((unsigned char)one[i - 1]) == tolower((unsigned char)other[j - 1]);
+            bool same = tolower((unsigned char)a[i - 1]) == tolower((unsigned char)b[j - 1]);
             unsigned change = diagonal + (same ? 0 : 1),
                      skip = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
             diagonal = row[j];

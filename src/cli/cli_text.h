@@ -41,6 +41,6 @@ void cli_text_wrap(FILE *out, const char *text, size_t column, size_t indent, si
 int cli_text_hex_digit(char c);
 
 /* How many letters must change, come or go to make one name of the other, case not counting. */
-unsigned cli_text_distance(const char *one, const char *other);
+unsigned cli_text_distance(const char *a, const char *b);
 
 #endif

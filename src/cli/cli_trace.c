@@ -37,10 +37,10 @@ static void print_part(FILE *line, const tamis_redis_traced_part *part, bool add
 }
 
 /* In one piece, so that it does not mix with what others write. Where there is no memory for it, it is left out. */
-static void print_line(void *context, const tamis_redis_traced *one) {
-    const char *answer = one->answer == TAMIS_SEEN    ? "seen"
-                         : one->answer == TAMIS_FRESH ? one->adds ? "fresh" : "absent"
-                                                      : "unknown";
+static void print_line(void *context, const tamis_redis_traced *traced) {
+    const char *answer = traced->answer == TAMIS_PRESENT  ? "seen"
+                         : traced->answer == TAMIS_ABSENT ? traced->adds ? "fresh" : "absent"
+                                                          : "unknown";
     char *text = NULL;
     size_t size = 0;
     FILE *line = open_memstream(&text, &size);
@@ -48,10 +48,10 @@ static void print_line(void *context, const tamis_redis_traced *one) {
     (void)context;
     if (line == NULL)
         return;
-    if (one->element != NULL)
-        print_record(line, one->element);
-    for (size_t i = 0; i < one->part_count; i++)
-        print_part(line, &one->parts[i], one->adds);
+    if (traced->element != NULL)
+        print_record(line, traced->element);
+    for (size_t i = 0; i < traced->part_count; i++)
+        print_part(line, &traced->parts[i], traced->adds);
     fprintf(line, "answer=%s\n", answer);
     if (fclose(line) == 0 && write(STDERR_FILENO, text, size) < 0)
         clearerr(stderr); /* nobody is left to tell */

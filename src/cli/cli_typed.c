@@ -4,8 +4,8 @@
 #include <string.h>
 
 /* Those before a text that is no key are answered; where that fails it is what is told. */
-static tamis_status ask(void *context, const tamis_key *texts, size_t count, tamis_answer *answers,
-                        size_t *done, tamis_error *err) {
+static tamis_status query_keys(void *context, const tamis_key *texts, size_t count, tamis_answer *answers,
+                               size_t *done, tamis_error *err) {
     cli_typed *typed = context;
     tamis_error wrong = TAMIS_ERROR_INIT;
     const tamis_key *keys;
@@ -15,35 +15,35 @@ static tamis_status ask(void *context, const tamis_key *texts, size_t count, tam
 
     *done = 0;
     if (made > 0)
-        status = typed->inner.ask(typed->inner.context, keys, made, answers, done, err);
-    typed->next = cli_key_place_behind(typed->next, *done);
+        status = typed->inner.query(typed->inner.context, keys, made, answers, done, err);
+    typed->next = cli_key_position_after(typed->next, *done);
     if (status != TAMIS_OK || code == CLI_DONE)
         return status;
     *err = wrong;
     return wrong.status;
 }
 
-static tamis_key mark(void *context, size_t i) {
+static tamis_key get_mark(void *context, size_t i) {
     const cli_typed *typed = context;
 
     return typed->inner.mark(typed->inner.context, i);
 }
 
-static bool enough(void *context) {
+static bool has_enough(void *context) {
     const cli_typed *typed = context;
 
     return typed->inner.enough(typed->inner.context);
 }
 
-static void place(void *context, const tamis_stream_origin *origin) {
+static void set_typed_source(void *context, const tamis_stream_source *source) {
     cli_typed *typed = context;
 
-    typed->next = (cli_key_place){origin->input, "record", origin->first, origin->of};
-    if (typed->inner.place != NULL)
-        typed->inner.place(typed->inner.context, origin);
+    typed->next = (cli_key_position){source->input, "record", source->first, source->record_index};
+    if (typed->inner.set_source != NULL)
+        typed->inner.set_source(typed->inner.context, source);
 }
 
-static void expect(void *context, uint64_t more) {
+static void set_size_hint(void *context, uint64_t more) {
     cli_typed *typed = context;
 
     typed->inner.expect(typed->inner.context, more);
@@ -53,20 +53,20 @@ int cli_typed_begin(cli_typed *typed, cli_key_form form, const tamis_stream_serv
                     tamis_error *err) {
     memset(typed, 0, sizeof *typed);
     typed->inner = typed->service = *inner;
-    typed->next = (cli_key_place){NULL, "record", 1, NULL};
+    typed->next = (cli_key_position){NULL, "record", 1, NULL};
     if (cli_key_is_plain(form))
         return CLI_DONE;
     typed->service.context = typed;
-    typed->service.ask = ask;
+    typed->service.query = query_keys;
     typed->service.hasher = NULL; /* of texts, which are not keys yet */
-    typed->service.ask_hashes = NULL;
+    typed->service.query_hashes = NULL;
     typed->service.parts = NULL;
-    typed->service.ask_part = NULL;
-    typed->service.settle = NULL;
-    typed->service.expect = inner->expect != NULL ? expect : NULL;
-    typed->service.mark = inner->mark != NULL ? mark : NULL;
-    typed->service.enough = inner->enough != NULL ? enough : NULL;
-    typed->service.place = place;
+    typed->service.query_part = NULL;
+    typed->service.finish_parts = NULL;
+    typed->service.expect = inner->expect != NULL ? set_size_hint : NULL;
+    typed->service.mark = inner->mark != NULL ? get_mark : NULL;
+    typed->service.enough = inner->enough != NULL ? has_enough : NULL;
+    typed->service.set_source = set_typed_source;
     return cli_key_maker_create(&typed->maker, form, err);
 }
 

@@ -16,8 +16,8 @@
 typedef struct cli_typed {
     tamis_stream_service service; /* to be run: this one, or `inner` itself */
     tamis_stream_service inner;
-    cli_key_maker *maker; /* NULL: keys are plain */
-    cli_key_place next;   /* of the key that is asked next; before a run "record" 1 */
+    cli_key_maker *maker;  /* NULL: keys are plain */
+    cli_key_position next; /* of the key that is asked next; before a run "record" 1 */
 } cli_typed;
 
 /* `inner` is copied, its context borrowed; the typed must stay where it is until cli_typed_end, which is fine after a

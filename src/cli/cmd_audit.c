@@ -70,7 +70,7 @@ static int open_filter(tamis_filter **filter, const char *path, const char *secr
     int code;
 
     if (secret_file == NULL) {
-        code = cli_file_open(filter, path, CLI_ASK, NULL, NULL, err);
+        code = cli_file_open(filter, path, CLI_QUERY, NULL, NULL, err);
         if (code != CLI_DONE || tamis_hasher_scheme(tamis_filter_hasher(*filter)) != TAMIS_SCHEME_SIP)
             return code;
         return cli_fail(err, "%.300s: is keyed, and its secret is needed to ask it; give --secret-file FILE",
@@ -82,16 +82,16 @@ static int open_filter(tamis_filter **filter, const char *path, const char *secr
     code = cli_secret_read(&secret, secret_file, -1, err);
     if (code != CLI_DONE)
         return code;
-    code = cli_file_open(filter, path, CLI_ASK, &secret, NULL, err);
+    code = cli_file_open(filter, path, CLI_QUERY, &secret, NULL, err);
     cli_secret_forget(&secret);
     return code;
 }
 
 /* Whether it clearly holds more keys than KEYS has: by more than five times what an estimate of so many errs by. */
-static bool holds_others(const report *of) {
-    double holds = of->info.cardinality;
+static bool holds_others(const report *result) {
+    double holds = result->info.cardinality;
 
-    return of->run.has_keys && isfinite(holds) && holds > (double)of->run.distinct + 5 * sqrt(holds);
+    return result->run.has_keys && isfinite(holds) && holds > (double)result->run.distinct + 5 * sqrt(holds);
 }
 
 /* A filter of another program's size may have a computed rate above the one that was asked for by rounding, a few per
@@ -104,167 +104,171 @@ static double rate_kept(const tamis_plan *plan) {
 
 /* To call a promise broken takes more than to doubt it: chance is to do it once in 1e9 times, not once in 200, and one
  * filter of a plan has a higher rate than another. What lies between is neither broken nor kept. */
-static void judge(report *of, const tamis_plan *plan) {
-    const audit *run = &of->run;
+static void judge(report *result, const tamis_plan *plan) {
+    const audit *run = &result->run;
     double rate = rate_kept(plan);
     double allowed =
-        plan_trial_allowed(plan, rate, isfinite(of->info.cardinality) ? of->info.cardinality : 1);
+        plan_trial_allowed(plan, rate, isfinite(result->info.cardinality) ? result->info.cardinality : 1);
 
-    plan_chance_interval(run->hits, run->asked, CONFIDENCE, &of->low, &of->high);
-    of->verdict = "none";
-    if (!of->promises)
+    plan_chance_interval(run->hits, run->queries, CONFIDENCE, &result->low, &result->high);
+    result->verdict = "none";
+    if (!result->promises)
         return;
-    of->broken = plan_chance_exceeds(run->hits, run->asked, allowed);
-    of->partial = of->broken && holds_others(of) &&
-                  plan_chance_exceeds(run->hits, run->asked, fmax(allowed, 1.1 * of->info.fpr_live));
-    of->broken = of->broken && !of->partial;
-    of->verdict = of->partial                                    ? "untold"
-                  : of->broken                                   ? "broken"
-                  : of->low > rate                               ? "doubtful"
-                  : plan->fpr * (double)run->asked < HITS_TO_SEE ? "too rare"
-                                                                 : "kept";
+    result->broken = plan_chance_exceeds(run->hits, run->queries, allowed);
+    result->partial =
+        result->broken && holds_others(result) &&
+        plan_chance_exceeds(run->hits, run->queries, fmax(allowed, 1.1 * result->info.fpr_live));
+    result->broken = result->broken && !result->partial;
+    result->verdict = result->partial                                  ? "untold"
+                      : result->broken                                 ? "broken"
+                      : result->low > rate                             ? "doubtful"
+                      : plan->fpr * (double)run->queries < HITS_TO_SEE ? "too rare"
+                                                                       : "kept";
 }
 
-static const char *explain(const report *of) {
-    if (of->partial)
+static const char *explain(const report *result) {
+    if (result->partial)
         return "untold: the random keys may be keys that are in it and not in KEYS";
-    if (of->broken)
+    if (result->broken)
         return "broken: above the promise beyond chance";
-    if (strcmp(of->verdict, "doubtful") == 0)
+    if (strcmp(result->verdict, "doubtful") == 0)
         return "doubtful: above the promise, by no more than chance and the spread of such filters may do";
-    if (strcmp(of->verdict, "kept") != 0)
+    if (strcmp(result->verdict, "kept") != 0)
         return "too rare: not above the promise, as far as so many questions can tell";
-    return of->low > of->promised ? "kept: above the promise by no more than rounding to its size gives"
-                                  : "kept: not above the promise, or not beyond chance";
+    return result->low > result->promised
+               ? "kept: above the promise by no more than rounding to its size gives"
+               : "kept: not above the promise, or not beyond chance";
 }
 
-static void print_text(const report *of) {
-    const audit *run = &of->run;
-    const char *overfull = of->info.saturated ? "; more keys came than it was made for" : "";
+static void print_text(const report *result) {
+    const audit *run = &result->run;
+    const char *overfull = result->info.saturated ? "; more keys came than it was made for" : "";
     char a[CLI_TEXT_NUMBER], b[CLI_TEXT_NUMBER], c[CLI_TEXT_NUMBER];
 
-    cli_file_print(stdout, of->path);
+    cli_file_print(stdout, result->path);
     printf("\n  promised      %s\n",
-           of->promises ? cli_text_rate(a, sizeof a, of->promised) : "none is recorded");
-    printf("  computed      %s\n", cli_text_rate(a, sizeof a, of->info.fpr_live));
-    cli_text_rate(a, sizeof a, (double)run->hits / (double)run->asked);
-    cli_text_rate(b, sizeof b, of->low);
-    cli_text_rate(c, sizeof c, of->high);
+           result->promises ? cli_text_rate(a, sizeof a, result->promised) : "none is recorded");
+    printf("  computed      %s\n", cli_text_rate(a, sizeof a, result->info.fpr_live));
+    cli_text_rate(a, sizeof a, (double)run->hits / (double)run->queries);
+    cli_text_rate(b, sizeof b, result->low);
+    cli_text_rate(c, sizeof c, result->high);
     if (run->hits > 0)
         printf("  measured      %s, with 99 %% confidence from %s to %s\n", a, b, c);
     else
         printf("  measured      0, with 99 %% confidence below %s\n", c);
-    printf("  random keys   %s asked, %s of them answered wrongly\n", cli_text_count(a, sizeof a, run->asked),
-           cli_text_count(b, sizeof b, run->hits));
+    printf("  random keys   %s asked, %s of them answered wrongly\n",
+           cli_text_count(a, sizeof a, run->queries), cli_text_count(b, sizeof b, run->hits));
     if (run->has_keys)
         printf("  keys          %s asked, %s of them missing\n", cli_text_count(a, sizeof a, run->keys),
                cli_text_count(b, sizeof b, run->missing));
-    if (of->promises)
-        printf("  rate          %s%s\n", explain(of), overfull);
+    if (result->promises)
+        printf("  rate          %s%s\n", explain(result), overfull);
     else
         printf("  rate          no promise is recorded; measured %s%s\n",
-               cli_text_rate(a, sizeof a, (double)run->hits / (double)run->asked), overfull);
+               cli_text_rate(a, sizeof a, (double)run->hits / (double)run->queries), overfull);
 }
 
-static int print_json(const report *of, tamis_error *err) {
-    const audit *run = &of->run;
+static int print_json(const report *result, tamis_error *err) {
+    const audit *run = &result->run;
     json_t *object = json_object();
 
-    cli_file_json_text(object, "file", of->path);
-    if (of->promises)
-        cli_json_real(object, "fpr", of->promised);
+    cli_file_json_text(object, "file", result->path);
+    if (result->promises)
+        cli_json_real(object, "fpr", result->promised);
     else
         cli_json_null(object, "fpr");
-    cli_json_real(object, "fpr_live", of->info.fpr_live);
-    cli_json_real(object, "fpr_measured", (double)run->hits / (double)run->asked);
-    cli_json_real(object, "fpr_low", of->low);
-    cli_json_real(object, "fpr_high", of->high);
-    cli_json_count(object, "asked", run->asked);
+    cli_json_real(object, "fpr_live", result->info.fpr_live);
+    cli_json_real(object, "fpr_measured", (double)run->hits / (double)run->queries);
+    cli_json_real(object, "fpr_low", result->low);
+    cli_json_real(object, "fpr_high", result->high);
+    cli_json_count(object, "asked", run->queries);
     cli_json_count(object, "hits", run->hits);
     cli_json_count(object, "keys", run->keys);
     cli_json_count(object, "missing", run->missing);
-    cli_json_bool(object, "saturated", of->info.saturated);
-    cli_json_text(object, "verdict", of->verdict);
+    cli_json_bool(object, "saturated", result->info.saturated);
+    cli_json_text(object, "verdict", result->verdict);
     if (cli_json_write(object, 12, stdout, 0))
         return CLI_DONE;
     return cli_fail_nomem("audit", err);
 }
 
 /* A filter never forgets a key: one that is missing was never added, or the file or the program is at fault. */
-static void tell_missing(const report *of) {
-    const audit *run = &of->run;
-    char sentence[500], count[CLI_TEXT_NUMBER];
+static void tell_missing(const report *result) {
+    const audit *run = &result->run;
+    char message[500], count[CLI_TEXT_NUMBER];
 
     if (run->missing == 0)
         return;
-    snprintf(sentence, sizeof sentence,
+    snprintf(message, sizeof message,
              "%.120s: %s of the keys %s missing, key %" PRIu64
              " of %s ('%s') the first; if they were added, and by this --key, --type and --hex, it is a "
              "false negative, which must never be",
-             of->path, cli_text_count(count, sizeof count, run->missing), run->missing == 1 ? "is" : "are",
-             run->first_missing, run->missing_in, run->shown);
-    cli_report(sentence);
+             result->path, cli_text_count(count, sizeof count, run->missing),
+             run->missing == 1 ? "is" : "are", run->first_missing, run->missing_in, run->shown);
+    cli_report(message);
 }
 
 /* Random keys are like those of KEYS, and so like the others in the filter: where there are few such, they are those. */
-static void tell_partial(const report *of) {
-    char sentence[400], holds[CLI_TEXT_NUMBER], given[CLI_TEXT_NUMBER];
+static void tell_partial(const report *result) {
+    char message[400], holds[CLI_TEXT_NUMBER], given[CLI_TEXT_NUMBER];
 
-    if (!of->partial)
+    if (!result->partial)
         return;
     snprintf(
-        sentence, sizeof sentence,
+        message, sizeof message,
         "%.120s: holds about %s keys, and KEYS has %s: random keys that look like these may be in it; give "
         "all its keys",
-        of->path, cli_text_expected(holds, sizeof holds, of->info.cardinality),
-        cli_text_count(given, sizeof given, of->run.distinct));
-    cli_report(sentence);
+        result->path, cli_text_expected(holds, sizeof holds, result->info.cardinality),
+        cli_text_count(given, sizeof given, result->run.distinct));
+    cli_report(message);
 }
 
-static int audit_filter(report *of, const cli_args *args, tamis_error *err) {
-    const tamis_plan *plan = tamis_filter_plan(of->run.filter);
+static int audit_filter(report *result, const cli_args *args, tamis_error *err) {
+    const tamis_plan *plan = tamis_filter_plan(result->run.filter);
     const cli_value *questions = &args->values[OPT_QUESTIONS];
     int code;
 
     /* Whole, or what its bits tell is told of damage. */
-    if ((cli_server_format(of->run.filter) == NULL && tamis_filter_verify(of->run.filter, err) != TAMIS_OK) ||
-        tamis_filter_info_get(of->run.filter, &of->info, err) != TAMIS_OK)
+    if ((cli_server_format(result->run.filter) == NULL &&
+         tamis_filter_verify(result->run.filter, err) != TAMIS_OK) ||
+        tamis_filter_info_get(result->run.filter, &result->info, err) != TAMIS_OK)
         return CLI_FAILED;
-    of->promises = cli_filter_promises(plan);
-    of->promised = of->promises ? plan->fpr : 0;
-    of->run.asked = questions->given ? questions->number
-                                     : plan_trial_questions(plan, fmax(of->promised, of->info.fpr_live));
-    code = audit_run(&of->run, err);
+    result->promises = cli_filter_promises(plan);
+    result->promised = result->promises ? plan->fpr : 0;
+    result->run.queries = questions->given
+                              ? questions->number
+                              : plan_trial_questions(plan, fmax(result->promised, result->info.fpr_live));
+    code = audit_run(&result->run, err);
     if (code != CLI_DONE)
         return code;
-    judge(of, plan);
-    tell_missing(of);
-    tell_partial(of);
+    judge(result, plan);
+    tell_missing(result);
+    tell_partial(result);
     if (!args->values[OPT_JSON].given)
-        print_text(of);
-    else if (print_json(of, err) != CLI_DONE)
+        print_text(result);
+    else if (print_json(result, err) != CLI_DONE)
         return CLI_FAILED;
-    return of->broken || of->run.missing > 0 ? CLI_NEGATIVE : CLI_DONE;
+    return result->broken || result->run.missing > 0 ? CLI_NEGATIVE : CLI_DONE;
 }
 
-static int configure(report *of, const cli_args *args, tamis_error *err) {
+static int configure(report *result, const cli_args *args, tamis_error *err) {
     const cli_value *records = args->values + OPT_RECORDS;
     cli_stream_given given = {.records = records};
 
     if (args->operand_count < 1)
         return cli_fail(err, "audit: takes a filter, and files of keys; name the filter");
-    of->run.has_keys = args->operand_count > 1 || args->values[OPT_FILES_FROM].given;
-    of->run.records = &of->keys;
-    of->run.seed = args->values[OPT_SEED].number;
-    of->run.progress = isatty(STDERR_FILENO);
+    result->run.has_keys = args->operand_count > 1 || args->values[OPT_FILES_FROM].given;
+    result->run.records = &result->keys;
+    result->run.seed = args->values[OPT_SEED].number;
+    result->run.progress = isatty(STDERR_FILENO);
     given.files_from = &args->values[OPT_FILES_FROM];
     given.inputs = args->operands + 1;
     given.input_count = args->operand_count - 1;
-    if (cli_stream_configure(&of->keys, &given, err) != CLI_DONE)
+    if (cli_stream_configure(&result->keys, &given, err) != CLI_DONE)
         return CLI_FAILED;
-    of->run.form = of->keys.form;
+    result->run.form = result->keys.form;
     /* The type is that of the random keys too. */
-    for (size_t i = 0; !of->run.has_keys && i < CLI_RECORDS; i++)
+    for (size_t i = 0; !result->run.has_keys && i < CLI_RECORDS; i++)
         if (records[i].given && i != CLI_RECORDS_TYPE)
             return cli_fail(err, "--%s: there are no KEYS; name their files, or leave it out",
                             options[OPT_RECORDS + i].name);
@@ -273,25 +277,25 @@ static int configure(report *of, const cli_args *args, tamis_error *err) {
 
 static int run_audit(const cli_args *args, tamis_error *err) {
     char shown[CLI_SERVER_SHOWN];
-    report of = {.info = TAMIS_FILTER_INFO_INIT};
+    report result = {.info = TAMIS_FILTER_INFO_INIT};
     tamis_filter *filter = NULL;
-    int code = configure(&of, args, err);
+    int code = configure(&result, args, err);
 
     if (code == CLI_DONE) {
-        of.path = cli_server_show(args->operands[0], shown);
+        result.path = cli_server_show(args->operands[0], shown);
         code = open_filter(&filter, args->operands[0], args->values[OPT_SECRET].text, err);
     }
-    of.run.filter = filter;
+    result.run.filter = filter;
     if (code == CLI_DONE)
-        code = cli_stream_settle(&of.keys, filter, of.path, false, err);
-    of.run.form = of.keys.form;
+        code = cli_stream_apply_filter(&result.keys, filter, result.path, false, err);
+    result.run.form = result.keys.form;
     if (code == CLI_DONE)
-        cli_key_fit(&of.run.form, tamis_hasher_scheme(tamis_filter_hasher(filter)),
-                    cli_stream_line_end(&of.keys));
+        cli_key_fit(&result.run.form, tamis_hasher_scheme(tamis_filter_hasher(filter)),
+                    cli_stream_line_end(&result.keys));
     if (code == CLI_DONE)
-        code = audit_filter(&of, args, err);
+        code = audit_filter(&result, args, err);
     tamis_filter_free(filter);
-    cli_stream_release(&of.keys);
+    cli_stream_release(&result.keys);
     return code;
 }
 
@@ -322,7 +326,7 @@ static const char *const description[] = {
     "return at the end of a line is no part of the key where the scheme is fnv-dcso, as in tamis-check(1).",
     NULL};
 
-static const char *const notes[] = {CLI_NOTES_EXTRACT, CLI_NOTE_PACKED, NULL};
+static const char *const notes[] = {CLI_NOTES_EXTRACT, CLI_NOTE_COMPRESSED, NULL};
 
 static const char *const exits[] = {
     "0",

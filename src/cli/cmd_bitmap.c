@@ -44,7 +44,7 @@ typedef struct bitmap_run {
 
 /* ---- ranges ---- */
 
-static bool read_place(const char *text, const char *end, int64_t *place) {
+static bool read_position(const char *text, const char *end, int64_t *position) {
     uint64_t number = 0;
     bool is_below = *text == '-';
 
@@ -56,7 +56,7 @@ static bool read_place(const char *text, const char *end, int64_t *place) {
             return false;
         number = number * 10 + (uint64_t)(*text - '0');
     }
-    *place = is_below ? -(int64_t)number : (int64_t)number;
+    *position = is_below ? -(int64_t)number : (int64_t)number;
     return true;
 }
 
@@ -69,9 +69,9 @@ static int read_range(bitmap_run *run, tamis_error *err) {
         return CLI_DONE;
     run->range.unit = bits->given ? TAMIS_REDIS_BITMAP_BITS : TAMIS_REDIS_BITMAP_BYTES;
     colon = strchr(text, ':');
-    if (colon != NULL && read_place(text, colon, &run->range.from)) {
+    if (colon != NULL && read_position(text, colon, &run->range.from)) {
         run->range.is_open = colon[1] == '\0';
-        if (run->range.is_open || read_place(colon + 1, colon + strlen(colon), &run->range.to))
+        if (run->range.is_open || read_position(colon + 1, colon + strlen(colon), &run->range.to))
             return CLI_DONE;
     }
     return cli_fail(err, "--%s '%.60s': is no range; give FROM:TO, as 0:99, 100: or -10:-1",

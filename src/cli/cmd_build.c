@@ -8,7 +8,7 @@
  *                      sketch's chance, or a file that has grown), the filter says it is full, and the second reading
  *                      begins again with twice the room: never is a key left out or the rate passed. A file that
  *                      was replaced, cut short or edited between the readings is an error (build_inputs.h).
- *     pipes, devices   cannot be read twice. The hashes of the first keys are kept (build_gather.h): if that is all
+ *     pipes, devices   cannot be read twice. The hashes of the first keys are kept (build_buffer.h): if that is all
  *                      there are, the filter has the right size, and every kind can be had. Else they go into one that
  *                      grows and so keeps the rate whatever comes; it is somewhat larger than one of the right size.
  *                      Spooling the records would ask for room on a disk that the user did not offer, so kinds that
@@ -19,8 +19,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/build_buffer.h"
 #include "cli/build_config.h"
-#include "cli/build_gather.h"
 #include "cli/build_inputs.h"
 #include "cli/build_sketch.h"
 #include "cli/cli_file.h"
@@ -38,7 +38,7 @@ typedef struct build_run {
     int stop_fd;
     uint64_t expected;    /* number given with --expect; 0: none */
     off_t start;          /* of standard input, where that is a file */
-    build_gather *gather; /* NULL: the filter is filled from the input */
+    build_buffer *buffer; /* NULL: the filter is filled from the input */
     tamis_filter *filter;
     tamis_redis_resize *resize; /* NULL: none is under way */
     cli_summary summary;
@@ -67,10 +67,10 @@ static tamis_status count_keys(build_run *run, tamis_error *err) {
     if (build_sketch_create(&sketch, run->keyed ? &run->secret : NULL, err) != CLI_DONE)
         return err->status;
     service.context = sketch;
-    service.ask = build_sketch_add;
+    service.query = build_sketch_add;
     status = read_all(run, &service, err);
     if (status == TAMIS_OK)
-        run->config.filter.want.expect = build_sketch_bound(sketch);
+        run->config.filter.plan_options.expect = build_sketch_bound(sketch);
     build_sketch_free(sketch);
     return status;
 }
@@ -95,7 +95,7 @@ static tamis_status create(build_run *run, tamis_error *err) {
     run->filter = NULL;
     if (cli_filter_create(&run->filter, &run->config.filter, secret, err) != CLI_DONE)
         return err->status;
-    if (run->config.filter.want.expect == 0) /* a table that grows, for as many as --expect says */
+    if (run->config.filter.plan_options.expect == 0) /* a table that grows, for as many as --expect says */
         tamis_filter_expect(run->filter, run->expected);
     return TAMIS_OK;
 }
@@ -103,32 +103,31 @@ static tamis_status create(build_run *run, tamis_error *err) {
 static tamis_status begin_resize(build_run *run, tamis_error *err) {
     const char *output = run->config.output;
     const cli_lock_wait wait = cli_lock_wait_of(&run->config.values[BUILD_LOCK_WAIT]);
-    char shown[CLI_SERVER_SHOWN], sentence[CLI_SERVER_SHOWN + 100];
+    char shown[CLI_SERVER_SHOWN], message[CLI_SERVER_SHOWN + 100];
 
     if (!run->config.resizes)
         return TAMIS_OK;
-    if (cli_key_note(run->config.stream.form, run->filter, err) != CLI_DONE ||
+    if (cli_key_store_form(run->config.stream.form, run->filter, err) != CLI_DONE ||
         cli_server_resize_begin(&run->resize, run->filter, output, wait, err) != CLI_DONE)
         return err->status;
     if (run->config.stream.quiet)
         return TAMIS_OK;
-    snprintf(sentence, sizeof sentence,
-             "%s: what is added from now on is kept; the input has to hold the rest",
+    snprintf(message, sizeof message, "%s: what is added from now on is kept; the input has to hold the rest",
              cli_server_show(output, shown));
-    cli_report(sentence);
+    cli_report(message);
     return TAMIS_OK;
 }
 
-static tamis_status fill(build_run *run, tamis_error *err) {
+static tamis_status fill_filter(build_run *run, tamis_error *err) {
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
 
-    if (run->gather != NULL)
-        return build_gather_pour(run->gather, run->filter, err);
+    if (run->buffer != NULL)
+        return build_buffer_flush(run->buffer, run->filter, err);
     service.context = run->filter;
-    service.ask = add_keys;
+    service.query = add_keys;
     if (cli_filter_takes_hashes(run->filter)) {
         service.hasher = tamis_filter_hasher(run->filter);
-        service.ask_hashes = add_hashes;
+        service.query_hashes = add_hashes;
     }
     return read_all(run, &service, err);
 }
@@ -136,7 +135,7 @@ static tamis_status fill(build_run *run, tamis_error *err) {
 /* Replaces a filter that is too small. If its keys were counted (`counted`), makes a larger one. Otherwise, if the kind was
  * chosen here and cannot grow, makes one that grows. */
 static tamis_status create_and_fill(build_run *run, bool counted, tamis_error *err) {
-    tamis_want *want = &run->config.filter.want;
+    tamis_plan_options *plan_options = &run->config.filter.plan_options;
 
     for (;;) {
         tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
@@ -144,15 +143,15 @@ static tamis_status create_and_fill(build_run *run, bool counted, tamis_error *e
         if (status == TAMIS_OK)
             status = begin_resize(run, err);
         if (status == TAMIS_OK)
-            status = fill(run, err);
-        if (status != TAMIS_E_FULL || want->expect > TAMIS_EXPECT_MAX / 2 ||
+            status = fill_filter(run, err);
+        if (status != TAMIS_E_FULL || plan_options->expect > TAMIS_EXPECT_MAX / 2 ||
             tamis_filter_info_get(run->filter, &info, NULL) != TAMIS_OK || info.full != TAMIS_FULL_CAPACITY)
             return status;
         if (counted)
-            want->expect *= 2;
-        else if (want->kind == TAMIS_KIND_AUTO && build_inputs_are_files(&run->config.stream))
+            plan_options->expect *= 2;
+        else if (plan_options->kind == TAMIS_KIND_AUTO && build_inputs_are_files(&run->config.stream))
             (void)cli_filter_prefer_growth(&run->config.filter);
-        if (!counted && (want->kind != TAMIS_KIND_FINGERPRINT || info.kind == TAMIS_KIND_FINGERPRINT))
+        if (!counted && (plan_options->kind != TAMIS_KIND_FINGERPRINT || info.kind == TAMIS_KIND_FINGERPRINT))
             return status;
         run->is_read_twice = true;
     }
@@ -160,28 +159,28 @@ static tamis_status create_and_fill(build_run *run, bool counted, tamis_error *e
 
 /* ---- reading once ---- */
 
-static tamis_status gather_and_fill(build_run *run, tamis_error *err) {
+static tamis_status buffer_and_fill(build_run *run, tamis_error *err) {
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
-    cli_filter_want *want = &run->config.filter;
+    cli_filter_spec *spec = &run->config.filter;
     tamis_status status;
 
-    if (build_gather_create(&run->gather, want, run->keyed ? &run->secret : NULL, err) != CLI_DONE)
+    if (build_buffer_create(&run->buffer, spec, run->keyed ? &run->secret : NULL, err) != CLI_DONE)
         return err->status;
-    service.context = run->gather;
-    service.ask = build_gather_ask;
+    service.context = run->buffer;
+    service.query = build_buffer_add;
     status = read_all(run, &service, err);
-    run->filter = build_gather_take(run->gather);
+    run->filter = build_buffer_take_filter(run->buffer);
     if (status != TAMIS_OK || run->filter != NULL)
         return status;
-    want->want.expect = build_gather_count(run->gather) + 1; /* room for one, at least */
-    run->is_fixed = !cli_filter_prefer_growth(want);
+    spec->plan_options.expect = build_buffer_count(run->buffer) + 1; /* room for one, at least */
+    run->is_fixed = !cli_filter_prefer_growth(spec);
     return create_and_fill(run, true, err);
 }
 
 static tamis_status count_and_fill(build_run *run, tamis_error *err) {
     const cli_stream *stream = &run->config.stream;
-    cli_filter_want *filter = &run->config.filter;
-    const bool counted = filter->want.expect == 0, are_files = build_inputs_are_files(stream);
+    cli_filter_spec *filter = &run->config.filter;
+    const bool counted = filter->plan_options.expect == 0, are_files = build_inputs_are_files(stream);
     struct stat *before = NULL;
     tamis_status status = TAMIS_OK;
 
@@ -189,7 +188,7 @@ static tamis_status count_and_fill(build_run *run, tamis_error *err) {
     if (!are_files)
         (void)cli_filter_prefer_growth(filter);
     if (counted && !are_files)
-        return gather_and_fill(run, err);
+        return buffer_and_fill(run, err);
     if (are_files && build_inputs_note(&before, stream, err) != CLI_DONE)
         return err->status;
     run->is_read_twice = counted;
@@ -199,7 +198,7 @@ static tamis_status count_and_fill(build_run *run, tamis_error *err) {
         run->is_fixed = !cli_filter_prefer_growth(filter);
     if (status == TAMIS_OK)
         status = create_and_fill(run, counted, err);
-    if (status == TAMIS_E_NO_ROOM && counted)
+    if (status == TAMIS_E_MEMORY_LIMIT && counted)
         cli_remedy(err, "allow that much, or give a larger --fpr: the records were counted");
     if (status == TAMIS_OK && run->is_read_twice && build_inputs_check(before, stream, err) != CLI_DONE)
         status = err->status;
@@ -211,14 +210,14 @@ static tamis_status count_and_fill(build_run *run, tamis_error *err) {
 
 /* What the library has against the labels it says now, and not after hours: of a filter of one key. */
 static int try_labels(const build_config *config, tamis_error *err) {
-    cli_filter_want one = {.want = TAMIS_WANT_INIT};
+    cli_filter_spec single = {.plan_options = TAMIS_PLAN_OPTIONS_INIT};
     tamis_filter *filter = NULL;
     int code;
 
-    one.want.expect = 1;
-    if (cli_filter_create(&filter, &one, NULL, err) != CLI_DONE)
+    single.plan_options.expect = 1;
+    if (cli_filter_create(&filter, &single, NULL, err) != CLI_DONE)
         return CLI_FAILED;
-    code = cli_about_give(&config->about, filter, err);
+    code = cli_metadata_apply(&config->metadata, filter, err);
     tamis_filter_free(filter);
     return code;
 }
@@ -234,30 +233,30 @@ static tamis_status save(build_run *run, tamis_error *err) {
     const build_config *config = &run->config;
     int code;
 
-    if (cli_about_give(&config->about, run->filter, err) != CLI_DONE ||
-        cli_key_note(config->stream.form, run->filter, err) != CLI_DONE)
+    if (cli_metadata_apply(&config->metadata, run->filter, err) != CLI_DONE ||
+        cli_key_store_form(config->stream.form, run->filter, err) != CLI_DONE)
         return err->status;
     if (run->resize != NULL)
         return end_resize(run, run->filter, err) == CLI_DONE ? TAMIS_OK : err->status;
     code = cli_server_is_uri(config->output)
                ? cli_server_push(run->filter, config->output,
                                  cli_lock_wait_of(&config->values[BUILD_LOCK_WAIT]), err)
-               : cli_file_save(run->filter, config->output, config->format, config->packing, err);
+               : cli_file_save(run->filter, config->output, config->format, config->compression, err);
     return code == CLI_DONE ? TAMIS_OK : err->status;
 }
 
 static void tell_fixed(const build_run *run) {
     const tamis_kind kind = tamis_filter_plan(run->filter)->kind;
-    char sentence[400];
+    char message[400];
 
     if (!run->is_fixed || !tamis_kind_is_bloom(kind))
         return;
     snprintf(
-        sentence, sizeof sentence,
+        message, sizeof message,
         "%.200s: kind %s, which takes no more records: --memory is too little for kind fingerprint, which "
         "grows; allow more, or give a larger --fpr",
         run->config.output, tamis_kind_name(kind));
-    cli_report(sentence);
+    cli_report(message);
 }
 
 static int build(build_run *run, tamis_error *err) {
@@ -274,14 +273,14 @@ static int build(build_run *run, tamis_error *err) {
                         "give a larger --expect, or more --memory", err);
     run->summary.seconds = cli_progress_now() - begun;
     if (status == TAMIS_OK && !run->config.stream.quiet && !run->config.stream.json)
-        cli_filter_tell_rate(run->filter);
+        cli_filter_report_rate(run->filter);
     if (status == TAMIS_OK && !run->config.stream.quiet && !run->config.stream.json)
         tell_fixed(run);
     if (status == TAMIS_OK && !run->config.stream.quiet && !run->config.stream.json)
-        cli_about_tell_lost(run->filter, run->config.output, run->config.format);
+        cli_metadata_report_lost(run->filter, run->config.output, run->config.format);
     if (status == TAMIS_OK && !run->config.stream.quiet && run->config.filter.server != NULL)
-        cli_filter_tell_overfull(run->filter, cli_server_show(run->config.output, shown),
-                                 "give a larger expect in the URI");
+        cli_filter_report_overfull(run->filter, cli_server_show(run->config.output, shown),
+                                   "give a larger expect in the URI");
     return cli_summary_conclude(&run->summary, &run->config.stream, run->filter, status, err);
 }
 
@@ -334,7 +333,7 @@ static int run_build(const cli_args *args, tamis_error *err) {
     if (code == CLI_DONE)
         code = run_held(run, err);
     (void)end_resize(run, NULL, NULL);
-    build_gather_free(run->gather);
+    build_buffer_free(run->buffer);
     tamis_filter_free(run->filter);
     cli_secret_forget(&run->secret);
     build_config_release(&run->config);

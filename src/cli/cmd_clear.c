@@ -36,13 +36,13 @@ static int empty(tamis_filter *filter, cli_lock_wait *wait, tamis_error *err) {
 
 static int clear(const char *path, cli_lock_wait wait, tamis_error *err) {
     tamis_filter *filter = NULL;
-    tamis_packing packing = TAMIS_PACKING_NONE;
-    int code = cli_file_open(&filter, path, CLI_CHANGE, NULL, &packing, err);
+    tamis_compression compression = TAMIS_COMPRESSION_NONE;
+    int code = cli_file_open(&filter, path, CLI_CHANGE, NULL, &compression, err);
 
     if (code == CLI_DONE)
         code = empty(filter, &wait, err);
     if (code == CLI_DONE)
-        code = cli_file_write(filter, path, TAMIS_FORMAT_AUTO, packing, wait, err);
+        code = cli_file_write(filter, path, TAMIS_FORMAT_AUTO, compression, wait, err);
     tamis_filter_free(filter);
     return code;
 }

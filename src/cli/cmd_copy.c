@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/cli.h"
-#include "cli/cli_about.h"
 #include "cli/cli_file.h"
+#include "cli/cli_metadata.h"
 #include "cli/cli_rows.h"
 #include "cli/cli_signal.h"
 #include "cli/copy_bitmap.h"
@@ -29,15 +29,15 @@ static const cli_option options[OPT_COUNT] = {
 
 /* What is said of it anew; with nothing, not even the time is touched. */
 static int describe(const cli_args *args, tamis_filter *filter, tamis_error *err) {
-    tamis_format format = cli_about_format(filter, (tamis_format)args->values[OPT_FORMAT].number);
-    cli_about about;
-    int code = cli_about_read(&about, args->values + OPT_LABEL, err);
+    tamis_format format = cli_metadata_format(filter, (tamis_format)args->values[OPT_FORMAT].number);
+    cli_metadata metadata;
+    int code = cli_metadata_read(&metadata, args->values + OPT_LABEL, err);
 
     if (code == CLI_DONE)
-        code = cli_about_check(&about, format, err);
+        code = cli_metadata_check(&metadata, format, err);
     if (code == CLI_DONE)
-        code = cli_about_give(&about, filter, err);
-    cli_about_release(&about);
+        code = cli_metadata_apply(&metadata, filter, err);
+    cli_metadata_release(&metadata);
     return code;
 }
 
@@ -49,10 +49,10 @@ static int copy(const cli_args *args, const char *output, tamis_error *err) {
     if (code == CLI_DONE)
         code = describe(args, filter, err);
     if (code == CLI_DONE)
-        code = cli_file_write(filter, output, format, cli_file_packing(args->values[OPT_GZIP].given),
+        code = cli_file_write(filter, output, format, cli_file_compression(args->values[OPT_GZIP].given),
                               cli_lock_wait_of(&args->values[OPT_LOCK_WAIT]), err);
     if (code == CLI_DONE && !args->values[OPT_QUIET].given)
-        cli_about_tell_lost(filter, output, format);
+        cli_metadata_report_lost(filter, output, format);
     tamis_filter_free(filter);
     return code;
 }

@@ -22,9 +22,9 @@ typedef struct dedup_run {
     tamis_lock *lock; /* of --filter */
     tamis_state *state;
     tamis_stream_commits commits;
-    tamis_filter *filter;  /* of `state` too */
-    tamis_packing packing; /* of its file */
-    bool opened;           /* it was there before */
+    tamis_filter *filter;          /* of `state` too */
+    tamis_compression compression; /* of its file */
+    bool opened;                   /* it was there before */
     bool saved;
     tamis_dedup *session;
     cli_summary report;
@@ -56,7 +56,7 @@ static int find_filter(dedup_run *run, const dedup_config *config, const cli_sec
                        tamis_error *err) {
     const char *path = config->filter_file;
     bool remarks = !config->stream.quiet && !config->stream.json;
-    cli_filter_want want = config->filter;
+    cli_filter_spec spec = config->filter;
     int code = CLI_DONE;
 
     if (config->state != NULL) {
@@ -74,16 +74,16 @@ static int find_filter(dedup_run *run, const dedup_config *config, const cli_sec
     run->opened = path != NULL && access(path, F_OK) == 0;
     if (run->opened) {
         const cli_filter_file file = {.path = path, .secret = secret, .access = CLI_CHANGE};
-        if (cli_filter_held(&run->filter, &file, &run->packing, err) != CLI_DONE)
+        if (cli_filter_held(&run->filter, &file, &run->compression, err) != CLI_DONE)
             return CLI_FAILED;
         return cli_same_check(run->filter, path, &config->filter, remarks, err);
     }
-    cli_filter_prefer_growth(&want);
-    (void)cli_filter_fit_inputs(&want, &config->stream, path != NULL);
-    if (cli_filter_create(&run->filter, &want, secret, err) != CLI_DONE)
+    cli_filter_prefer_growth(&spec);
+    (void)cli_filter_fit_inputs(&spec, &config->stream, path != NULL);
+    if (cli_filter_create(&run->filter, &spec, secret, err) != CLI_DONE)
         return CLI_FAILED;
     if (remarks)
-        cli_filter_tell_rate(run->filter);
+        cli_filter_report_rate(run->filter);
     return CLI_DONE;
 }
 
@@ -149,8 +149,8 @@ static tamis_status stream(dedup_run *run, const dedup_config *config, int stop_
         run->commits.abandon = config->abandon;
         run->commits.command = dedup_command_keep(command, config->values) ? command : NULL;
         run->commits.remark = dedup_state_remark;
-        run->commits.told = dedup_state_told;
-        run->commits.told_context = &begun;
+        run->commits.on_start = dedup_state_on_start;
+        run->commits.callback_context = &begun;
         run->report.commits = &run->commits;
         stream_options.commits = &run->commits;
     }
@@ -183,7 +183,7 @@ static int fail_full(const dedup_run *run, const dedup_config *config, tamis_err
             err,
             "filter: full, record %s would make it grow beyond --memory %s; give more --memory, a larger "
             "--fpr, or --when-full pass to print what finds no room",
-            record, cli_text_bytes(size, sizeof size, config->filter.want.memory));
+            record, cli_text_bytes(size, sizeof size, config->filter.plan_options.memory));
     /* Any other reason is rare and the library's sentence the best there is: it needs the option only. */
     case TAMIS_FULL_CROWDED:
         cli_remedy(err, "give --secret-file, so that nobody can choose hashes, or --when-full pass");
@@ -197,23 +197,23 @@ static int fail_full(const dedup_run *run, const dedup_config *config, tamis_err
 /* What was passed on is no secret, but --json promises nothing but an object. */
 static void tell_unknown(const dedup_run *run, const dedup_config *config) {
     uint64_t unknown = run->report.stats.unknown;
-    char count[CLI_TEXT_NUMBER], sentence[500];
+    char count[CLI_TEXT_NUMBER], message[500];
 
     if (unknown == 0 || config->stream.quiet || config->stream.json)
         return;
-    snprintf(sentence, sizeof sentence, "%.200s: full, so %s %s passed on without being remembered%s; %s",
+    snprintf(message, sizeof message, "%.200s: full, so %s %s passed on without being remembered%s; %s",
              config->filter_file != NULL ? config->filter_file : "filter",
              cli_text_records(count, sizeof count, unknown), unknown == 1 ? "was" : "were",
              config->count ? ", and counted each time" : "",
              run->opened ? CLI_FILTER_LARGER : "give a larger --expect or more --memory");
-    cli_report(sentence);
+    cli_report(message);
 }
 
 /* The summary, if one was asked for. A first error in *err is kept. */
 static int summarize(dedup_run *run, const dedup_config *config, tamis_error *err) {
     if (!config->stream.stats && run->report.profile == NULL)
         return CLI_DONE;
-    if (cli_summary_take(&run->report, run->filter, run->report.failed ? NULL : err) != CLI_DONE)
+    if (cli_summary_set_filter(&run->report, run->filter, run->report.failed ? NULL : err) != CLI_DONE)
         return CLI_FAILED;
     return cli_summary_print(&run->report, &config->stream, err);
 }
@@ -221,14 +221,14 @@ static int summarize(dedup_run *run, const dedup_config *config, tamis_error *er
 /* The stream has removed what it wrote beside a regular file: that deserves a word. */
 static void tell_removed(const char *path) {
     struct stat file;
-    char sentence[400];
+    char message[400];
 
     if (path == NULL || strcmp(path, "-") == 0)
         return;
     if (stat(path, &file) == 0 && !S_ISREG(file.st_mode))
         return;
-    snprintf(sentence, sizeof sentence, "%.300s: interrupted, so nothing was written there; run again", path);
-    cli_report(sentence);
+    snprintf(message, sizeof message, "%.300s: interrupted, so nothing was written there; run again", path);
+    cli_report(message);
 }
 
 /* Says in *err what the library knows, with what helps here. */
@@ -250,7 +250,7 @@ static int fail(const dedup_run *run, const dedup_config *config, tamis_status s
 
 /* One that came since this run has looked is no less somebody's keys than one that was there. */
 static int save_filter(const dedup_run *run, const char *path, tamis_error *err) {
-    return run->opened ? cli_file_save(run->filter, path, TAMIS_FORMAT_AUTO, run->packing, err)
+    return run->opened ? cli_file_save(run->filter, path, TAMIS_FORMAT_AUTO, run->compression, err)
                        : cli_file_save_new(run->filter, path, err);
 }
 
@@ -259,7 +259,7 @@ static int save_filter(const dedup_run *run, const char *path, tamis_error *err)
 static tamis_status save(dedup_run *run, const dedup_config *config, tamis_status status, tamis_error *err) {
     bool good = status == TAMIS_OK || (status == TAMIS_E_INTERRUPTED && run->report.stats.records > 0);
 
-    if (config->filter_file == NULL || !good || !run->report.stats.settled)
+    if (config->filter_file == NULL || !good || !run->report.stats.complete)
         return status;
     run->saved = save_filter(run, config->filter_file, err) == CLI_DONE;
     return run->saved ? status : err->status;
@@ -267,18 +267,18 @@ static tamis_status save(dedup_run *run, const dedup_config *config, tamis_statu
 
 /* What has become of the file of --filter when a run did not go well. */
 static void tell_saved(const dedup_run *run, const dedup_config *config) {
-    char sentence[400];
+    char message[400];
 
     if (config->filter_file == NULL || run->report.stats.records == 0 || config->stream.quiet ||
         config->stream.json)
         return;
     if (!run->saved) {
-        cli_filter_tell_kept(config->filter_file);
+        cli_filter_report_kept(config->filter_file);
         return;
     }
-    snprintf(sentence, sizeof sentence, "%.300s: saved, with the records that were answered until then",
+    snprintf(message, sizeof message, "%.300s: saved, with the records that were answered until then",
              config->filter_file);
-    cli_report(sentence);
+    cli_report(message);
 }
 
 static int conclude(dedup_run *run, const dedup_config *config, tamis_status status, tamis_error *err) {
@@ -302,10 +302,10 @@ static int conclude(dedup_run *run, const dedup_config *config, tamis_status sta
         tell_unknown(run, config);
         dedup_state_ended(config, &run->commits);
         if (run->state == NULL || run->commits.begun != TAMIS_STREAM_FINISHED)
-            cli_summary_tell(report, &config->stream);
+            cli_summary_report_skipped(report, &config->stream);
         if (status == TAMIS_OK && run->opened && report->stats.unknown == 0 && !config->stream.quiet &&
             !config->stream.json)
-            cli_filter_tell_overfull(run->filter, config->filter_file, CLI_FILTER_LARGER);
+            cli_filter_report_overfull(run->filter, config->filter_file, CLI_FILTER_LARGER);
     }
     if (summarize(run, config, err) != CLI_DONE)
         code = CLI_FAILED;
@@ -322,9 +322,9 @@ static int conclude(dedup_run *run, const dedup_config *config, tamis_status sta
 
 /* A snapshot that is under way is a part of the run. Where the reader of a pipe did not take all, the last commit was left
  * undone, so that it comes again: no snapshot is waited for then. */
-static tamis_status settle_state(const dedup_run *run, tamis_error *err) {
+static tamis_status finish_state(const dedup_run *run, tamis_error *err) {
     tamis_error refused = TAMIS_ERROR_INIT;
-    tamis_status status = tamis_state_settle(run->state, UINT64_MAX, &refused);
+    tamis_status status = tamis_state_snapshot(run->state, UINT64_MAX, &refused);
 
     if (status == TAMIS_OK || (status == TAMIS_E_INVALID && run->commits.inexact != NULL))
         return TAMIS_OK;
@@ -348,17 +348,17 @@ static int run_dedup(const cli_args *args, tamis_error *err) {
     if (code == CLI_DONE)
         code = open_run(&run, &config, stop_fd, err);
     if (code == CLI_DONE && config.filter_file != NULL)
-        code = run.opened ? cli_stream_settle(&config.stream, run.filter, config.filter_file, true, err)
-                          : cli_key_note(config.stream.form, run.filter, err);
+        code = run.opened ? cli_stream_apply_filter(&config.stream, run.filter, config.filter_file, true, err)
+                          : cli_key_store_form(config.stream.form, run.filter, err);
     if (code == CLI_DONE) {
         tamis_status status = stream(&run, &config, stop_fd, err);
         status = save(&run, &config, status, err);
         if (status == TAMIS_OK && run.state != NULL)
-            status = settle_state(&run, err);
+            status = finish_state(&run, err);
         run.report.seconds = cli_progress_now() - begun;
         code = conclude(&run, &config, status, err);
     }
-    tamis_stream_account_free(run.commits.unfinished);
+    tamis_stream_checkpoint_free(run.commits.unfinished);
     tamis_dedup_close(run.session);
     if (run.state == NULL)
         tamis_filter_free(run.filter);

@@ -29,17 +29,17 @@ typedef struct side {
     char shown[CLI_SERVER_SHOWN];
     tamis_filter *filter;
     tamis_filter_info info;
-    uint32_t key_type; /* how keys were made: of tamis_about */
+    uint32_t key_type; /* how keys were made: of tamis_metadata */
 } side;
 
-static void name_side(side *of, const char *name) {
-    of->name = name;
-    of->path = cli_server_is_uri(name) ? cli_server_show(name, of->shown) : name;
+static void name_side(side *input, const char *name) {
+    input->name = name;
+    input->path = cli_server_is_uri(name) ? cli_server_show(name, input->shown) : name;
 }
 
 typedef struct comparison {
     side a, b;
-    tamis_difference is;
+    tamis_difference difference;
 } comparison;
 
 /* A parameter of both, as text. */
@@ -48,9 +48,9 @@ typedef struct parameter {
     char a[64], b[64];
 } parameter;
 
-static void write_parameters(const side *of, parameter *list, bool first) {
-    const tamis_plan *plan = tamis_filter_plan(of->filter);
-    const tamis_hasher *hasher = tamis_filter_hasher(of->filter);
+static void write_parameters(const side *input, parameter *list, bool first) {
+    const tamis_plan *plan = tamis_filter_plan(input->filter);
+    const tamis_hasher *hasher = tamis_filter_hasher(input->filter);
     const uint64_t numbers[] = {tamis_hasher_seed(hasher), plan->bits,      plan->probes,
                                 plan->slot_bits,           plan->home_bits, plan->lines,
                                 plan->partitions,          plan->capacity,  plan->memory_limit};
@@ -73,33 +73,33 @@ static void write_parameters(const side *of, parameter *list, bool first) {
 }
 
 /* Those that differ, to the front; their number. */
-static int find_different(const comparison *of, parameter list[PARAMETERS]) {
+static int find_different(const comparison *diff, parameter list[PARAMETERS]) {
     int count = 0;
 
-    write_parameters(&of->a, list, true);
-    write_parameters(&of->b, list, false);
+    write_parameters(&diff->a, list, true);
+    write_parameters(&diff->b, list, false);
     for (int i = 0; i < PARAMETERS; i++)
         if (strcmp(list[i].a, list[i].b) != 0)
             list[count++] = list[i];
     return count;
 }
 
-static bool secrets_differ(const comparison *of) {
-    return !of->is.same_hash && of->a.info.scheme == TAMIS_SCHEME_SIP &&
-           of->b.info.scheme == TAMIS_SCHEME_SIP;
+static bool secrets_differ(const comparison *diff) {
+    return !diff->difference.same_hash && diff->a.info.scheme == TAMIS_SCHEME_SIP &&
+           diff->b.info.scheme == TAMIS_SCHEME_SIP;
 }
 
 /* The same text then makes another key: what was added to both is seen by one of them. */
-static bool keys_differ(const comparison *of) {
-    return !cli_key_alike(of->a.key_type, of->b.key_type);
+static bool keys_differ(const comparison *diff) {
+    return !cli_key_types_equal(diff->a.key_type, diff->b.key_type);
 }
 
-static bool is_equal(const comparison *of) {
-    return of->is.same_body && !keys_differ(of);
+static bool is_equal(const comparison *diff) {
+    return diff->difference.same_body && !keys_differ(diff);
 }
 
-static bool is_comparable(const comparison *of) {
-    return of->is.same_hash && of->is.same_shape;
+static bool is_comparable(const comparison *diff) {
+    return diff->difference.same_hash && diff->difference.same_shape;
 }
 
 static void print_count(const char *name, uint64_t count) {
@@ -109,111 +109,113 @@ static void print_count(const char *name, uint64_t count) {
 }
 
 /* All bits set tell no number. */
-static const char *keys_text(char *text, size_t size, const side *of) {
-    return isfinite(of->info.cardinality) ? cli_text_expected(text, size, of->info.cardinality)
-                                          : "any number";
+static const char *keys_text(char *text, size_t size, const side *diff) {
+    return isfinite(diff->info.cardinality) ? cli_text_expected(text, size, diff->info.cardinality)
+                                            : "any number";
 }
 
-static void print_text(const comparison *of) {
+static void print_text(const comparison *diff) {
     parameter list[PARAMETERS];
-    int count = find_different(of, list);
+    int count = find_different(diff, list);
     char a[CLI_TEXT_NUMBER], b[CLI_TEXT_NUMBER], rule_a[CLI_KEY_RULE], rule_b[CLI_KEY_RULE];
 
     fputs("A: ", stdout);
-    cli_file_print(stdout, of->a.path);
+    cli_file_print(stdout, diff->a.path);
     fputs("\nB: ", stdout);
-    cli_file_print(stdout, of->b.path);
-    printf("\n%s\n", is_equal(of)       ? "equal: they answer alike for every key"
-                     : of->is.same_body ? "different: the same content, but keys made otherwise"
-                     : is_comparable(of) && keys_differ(of)
+    cli_file_print(stdout, diff->b.path);
+    printf("\n%s\n", is_equal(diff)               ? "equal: they answer alike for every key"
+                     : diff->difference.same_body ? "different: the same content, but keys made otherwise"
+                     : is_comparable(diff) && keys_differ(diff)
                          ? "different: other content, and keys made otherwise"
-                     : is_comparable(of) ? "different: the same parameters, other content"
-                                         : "different: not comparable, since parameters differ");
+                     : is_comparable(diff) ? "different: the same parameters, other content"
+                                           : "different: not comparable, since parameters differ");
     for (int i = 0; i < count; i++)
         printf("  %-16s%s, %s\n", list[i].name, list[i].a, list[i].b);
-    if (secrets_differ(of))
+    if (secrets_differ(diff))
         puts("  secret          not the same");
-    if (keys_differ(of))
-        printf("  %-16s%s, %s\n", "keys made with", cli_key_rule(rule_a, of->a.key_type),
-               cli_key_rule(rule_b, of->b.key_type));
-    printf("  %-16sabout %s, %s\n", "keys", keys_text(a, sizeof a, &of->a), keys_text(b, sizeof b, &of->b));
-    if (!is_comparable(of) || !tamis_kind_is_bloom(tamis_filter_plan(of->a.filter)->kind))
+    if (keys_differ(diff))
+        printf("  %-16s%s, %s\n", "keys made with", cli_key_rule(rule_a, diff->a.key_type),
+               cli_key_rule(rule_b, diff->b.key_type));
+    printf("  %-16sabout %s, %s\n", "keys", keys_text(a, sizeof a, &diff->a),
+           keys_text(b, sizeof b, &diff->b));
+    if (!is_comparable(diff) || !tamis_kind_is_bloom(tamis_filter_plan(diff->a.filter)->kind))
         return;
-    print_count("bits in A only", of->is.one);
-    print_count("bits in B only", of->is.other);
-    print_count("bits in both", of->is.both);
+    print_count("bits in A only", diff->difference.only_a);
+    print_count("bits in B only", diff->difference.only_b);
+    print_count("bits in both", diff->difference.in_both);
 }
 
-static void put_bits(json_t *object, const comparison *of, const char *name, uint64_t count) {
-    if (is_comparable(of) && tamis_kind_is_bloom(tamis_filter_plan(of->a.filter)->kind))
+static void put_bits(json_t *object, const comparison *diff, const char *name, uint64_t count) {
+    if (is_comparable(diff) && tamis_kind_is_bloom(tamis_filter_plan(diff->a.filter)->kind))
         cli_json_count(object, name, count);
     else
         cli_json_null(object, name);
 }
 
-static int print_json(const comparison *of, tamis_error *err) {
+static int print_json(const comparison *diff, tamis_error *err) {
     parameter list[PARAMETERS];
-    int count = find_different(of, list);
+    int count = find_different(diff, list);
     json_t *object = json_object(), *names = json_array();
 
     for (int i = 0; i < count; i++)
         json_array_append_new(names, json_string(list[i].name));
-    if (secrets_differ(of))
+    if (secrets_differ(diff))
         json_array_append_new(names, json_string("secret"));
-    if (keys_differ(of))
+    if (keys_differ(diff))
         json_array_append_new(names, json_string("keys"));
-    cli_file_json_text(object, "a", of->a.path);
-    cli_file_json_text(object, "b", of->b.path);
-    cli_json_bool(object, "equal", is_equal(of));
-    cli_json_bool(object, "comparable", is_comparable(of));
+    cli_file_json_text(object, "a", diff->a.path);
+    cli_file_json_text(object, "b", diff->b.path);
+    cli_json_bool(object, "equal", is_equal(diff));
+    cli_json_bool(object, "comparable", is_comparable(diff));
     json_object_set_new(object, "differ", names);
-    cli_json_real(object, "keys_a", of->a.info.cardinality);
-    cli_json_real(object, "keys_b", of->b.info.cardinality);
-    put_bits(object, of, "bits_a", of->is.one);
-    put_bits(object, of, "bits_b", of->is.other);
-    put_bits(object, of, "bits_both", of->is.both);
+    cli_json_real(object, "keys_a", diff->a.info.cardinality);
+    cli_json_real(object, "keys_b", diff->b.info.cardinality);
+    put_bits(object, diff, "bits_a", diff->difference.only_a);
+    put_bits(object, diff, "bits_b", diff->difference.only_b);
+    put_bits(object, diff, "bits_both", diff->difference.in_both);
     if (cli_json_write(object, 10, stdout, 0))
         return CLI_DONE;
     return cli_fail_nomem("diff", err);
 }
 
-static int load(side *of, tamis_error *err) {
-    int code = cli_file_fetch(&of->filter, of->name, err);
+static int load(side *diff, tamis_error *err) {
+    int code = cli_file_fetch(&diff->filter, diff->name, err);
 
-    return code == CLI_DONE ? cli_key_type_told(of->filter, &of->key_type, err) : code;
+    return code == CLI_DONE ? cli_key_type_stored(diff->filter, &diff->key_type, err) : code;
 }
 
 /* Compares first: that verifies both, and what is counted then is what was written. */
-static int compare(comparison *of, tamis_error *err) {
-    if (tamis_filter_compare(of->a.filter, of->b.filter, &of->is, err) != TAMIS_OK ||
-        tamis_filter_info_get(of->a.filter, &of->a.info, err) != TAMIS_OK ||
-        tamis_filter_info_get(of->b.filter, &of->b.info, err) != TAMIS_OK)
+static int compare(comparison *diff, tamis_error *err) {
+    if (tamis_filter_compare(diff->a.filter, diff->b.filter, &diff->difference, err) != TAMIS_OK ||
+        tamis_filter_info_get(diff->a.filter, &diff->a.info, err) != TAMIS_OK ||
+        tamis_filter_info_get(diff->b.filter, &diff->b.info, err) != TAMIS_OK)
         return CLI_FAILED;
     return CLI_DONE;
 }
 
 static int run_diff(const cli_args *args, tamis_error *err) {
-    comparison of = {
-        .a.info = TAMIS_FILTER_INFO_INIT, .b.info = TAMIS_FILTER_INFO_INIT, .is = TAMIS_DIFFERENCE_INIT};
+    comparison diff = {.a.info = TAMIS_FILTER_INFO_INIT,
+                       .b.info = TAMIS_FILTER_INFO_INIT,
+                       .difference = TAMIS_DIFFERENCE_INIT};
     int code;
 
     if (args->operand_count != 2)
         return cli_fail(err, "diff: takes two filters, and %zu %s named; give their files",
                         args->operand_count, args->operand_count == 1 ? "is" : "are");
-    name_side(&of.a, args->operands[0]);
-    name_side(&of.b, args->operands[1]);
-    code = load(&of.a, err);
+    name_side(&diff.a, args->operands[0]);
+    name_side(&diff.b, args->operands[1]);
+    code = load(&diff.a, err);
     if (code == CLI_DONE)
-        code = load(&of.b, err);
+        code = load(&diff.b, err);
     if (code == CLI_DONE)
-        code = compare(&of, err);
+        code = compare(&diff, err);
     if (code == CLI_DONE && args->values[OPT_JSON].given)
-        code = print_json(&of, err);
+        code = print_json(&diff, err);
     else if (code == CLI_DONE && !args->values[OPT_QUIET].given)
-        print_text(&of);
-    tamis_filter_free(of.a.filter);
-    tamis_filter_free(of.b.filter);
-    return code == CLI_DONE && !is_equal(&of) ? CLI_NEGATIVE : code;
+        print_text(&diff);
+    tamis_filter_free(diff.a.filter);
+    tamis_filter_free(diff.b.filter);
+    return code == CLI_DONE && !is_equal(&diff) ? CLI_NEGATIVE : code;
 }
 
 static const char *const description[] = {

@@ -33,7 +33,7 @@ static const cli_option options[OPT_COUNT] = {
 static const cli_option count_operand = {.name = "N", .type = CLI_COUNT, .min = 0, .max = 1000000000000};
 
 typedef struct gen_config {
-    gen_maker *make;
+    gen_maker *make_record;
     uint64_t count;
     uint64_t seed;
     double share;
@@ -55,7 +55,7 @@ static int configure(gen_config *config, const cli_args *args, tamis_error *err)
         return cli_fail(err, "gen '%.60s': not known; give words, urls or clicks", args->operands[0]);
     if (cli_number_read(&count_operand, "gen", args->operands[1], &count, err) != CLI_DONE)
         return CLI_FAILED;
-    config->make = makers[shape];
+    config->make_record = makers[shape];
     config->count = count.number;
     config->seed = args->values[OPT_SEED].number;
     config->share = args->values[OPT_DUPLICATES].rate;
@@ -63,18 +63,18 @@ static int configure(gen_config *config, const cli_args *args, tamis_error *err)
 }
 
 static int generate(const gen_config *config, const gen_source *source, char *buffer, tamis_error *err) {
-    char *at = buffer, *const full = buffer + BUFFER_SIZE - GEN_RECORD_MAX;
+    char *pos = buffer, *const full = buffer + BUFFER_SIZE - GEN_RECORD_MAX;
 
     for (uint64_t i = 0; i < config->count; i++) {
-        at = config->make(source, i, at);
-        if (at <= full)
+        pos = config->make_record(source, i, pos);
+        if (pos <= full)
             continue;
-        int code = cli_output_write(buffer, (size_t)(at - buffer), err);
+        int code = cli_output_write(buffer, (size_t)(pos - buffer), err);
         if (code != CLI_DONE)
             return code;
-        at = buffer;
+        pos = buffer;
     }
-    return cli_output_write(buffer, (size_t)(at - buffer), err);
+    return cli_output_write(buffer, (size_t)(pos - buffer), err);
 }
 
 static int run_gen(const cli_args *args, tamis_error *err) {

@@ -37,18 +37,18 @@ static int write_rows(hash_run *run, tamis_error *err) {
 }
 
 /* The words' bytes in little-endian order, as the digest has them. */
-static char *print_digest(char *at, const tamis_hash *hash, uint32_t bits) {
+static char *print_digest(char *pos, const tamis_hash *hash, uint32_t bits) {
     static const char digits[] = "0123456789abcdef";
 
     for (uint32_t bit = 0; bit < bits; bit += 8) {
         unsigned byte = (unsigned)(hash->word[bit / 64] >> bit % 64) & 0xff;
-        *at++ = digits[byte >> 4];
-        *at++ = digits[byte & 15];
+        *pos++ = digits[byte >> 4];
+        *pos++ = digits[byte & 15];
     }
-    return at;
+    return pos;
 }
 
-static char *print_number(char *at, uint64_t number) {
+static char *print_number(char *pos, uint64_t number) {
     char digits[NUMBER_MAX], *first = digits + sizeof digits;
     size_t size;
 
@@ -56,17 +56,17 @@ static char *print_number(char *at, uint64_t number) {
         *--first = (char)('0' + number % 10);
     while ((number /= 10) > 0);
     size = (size_t)(digits + sizeof digits - first);
-    memcpy(at, first, size);
-    return at + size;
+    memcpy(pos, first, size);
+    return pos + size;
 }
 
-static char *print_numbers(char *at, const uint64_t *numbers, uint32_t count) {
+static char *print_numbers(char *pos, const uint64_t *numbers, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
         if (i > 0)
-            *at++ = '\t';
-        at = print_number(at, numbers[i]);
+            *pos++ = '\t';
+        pos = print_number(pos, numbers[i]);
     }
-    return at;
+    return pos;
 }
 
 static tamis_status hash_keys(hash_run *run, const tamis_key *keys, size_t count, tamis_error *err) {
@@ -89,16 +89,16 @@ static int print_keys(hash_run *run, const tamis_key *keys, size_t count, tamis_
     if (hash_keys(run, keys, count, err) != TAMIS_OK)
         return CLI_FAILED;
     for (size_t i = 0; i < count; i++) {
-        char *at = run->end;
-        at = bits > 0 ? print_digest(at, &run->hashes[i], bits)
-                      : print_numbers(at, run->series + i * probes, probes);
+        char *pos = run->end;
+        pos = bits > 0 ? print_digest(pos, &run->hashes[i], bits)
+                       : print_numbers(pos, run->series + i * probes, probes);
         if (config->bits > 0) {
-            *at++ = '\t';
-            at = print_numbers(at, run->positions + i * probes, probes);
+            *pos++ = '\t';
+            pos = print_numbers(pos, run->positions + i * probes, probes);
         }
-        *at++ = '\n';
-        run->end = at;
-        if (at + ROW_MAX > run->rows + ROWS_SIZE) {
+        *pos++ = '\n';
+        run->end = pos;
+        if (pos + ROW_MAX > run->rows + ROWS_SIZE) {
             int code = write_rows(run, err);
             if (code != CLI_DONE)
                 return code;
@@ -108,16 +108,16 @@ static int print_keys(hash_run *run, const tamis_key *keys, size_t count, tamis_
 }
 
 /* As ask of a service. What was answered is written when it returns, whatever came after. */
-static tamis_status ask(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
-                        size_t *done, tamis_error *err) {
+static tamis_status hash_texts(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
+                               size_t *done, tamis_error *err) {
     hash_run *run = context;
     int code = CLI_DONE, written;
 
     for (*done = 0; *done < count && code == CLI_DONE;) {
-        size_t some = count - *done < BATCH ? count - *done : BATCH;
-        code = print_keys(run, keys + *done, some, err);
-        memset(answers + *done, TAMIS_FRESH, some);
-        *done += code == CLI_DONE ? some : 0;
+        size_t batch_size = count - *done < BATCH ? count - *done : BATCH;
+        code = print_keys(run, keys + *done, batch_size, err);
+        memset(answers + *done, TAMIS_ABSENT, batch_size);
+        *done += code == CLI_DONE ? batch_size : 0;
     }
     written = write_rows(run, err);
     if (written == CLI_DONE)
@@ -134,16 +134,16 @@ static int code_of(tamis_status status) {
 static int answer_records(hash_run *run, const tamis_stream_service *service, tamis_error *err) {
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
     tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
-    tamis_stream_stats *all = &run->summary.stats;
+    tamis_stream_stats *total = &run->summary.stats;
     tamis_status status;
 
-    options.first_malformed = all->malformed == 0 ? &run->summary.first_malformed : NULL;
+    options.first_malformed = total->malformed == 0 ? &run->summary.first_malformed : NULL;
     status = cli_stream_run(&run->config.stream, service, &options, &stats, err);
-    all->records += stats.records;
-    all->missing += stats.missing;
-    all->malformed += stats.malformed;
+    total->records += stats.records;
+    total->missing += stats.missing;
+    total->malformed += stats.malformed;
     cli_stream_advise(status, err);
-    if (status == TAMIS_E_KEYLESS) /* nothing is passed on here */
+    if (status == TAMIS_E_NO_KEY) /* nothing is passed on here */
         cli_remedy(err, "mend it, or give --missing drop");
     if (status == TAMIS_E_RECORD)
         cli_remedy(err, "mend it, or give --on-error skip");
@@ -152,23 +152,23 @@ static int answer_records(hash_run *run, const tamis_stream_service *service, ta
 
 /* Of a KEY of the command line. */
 static int leave_malformed(hash_run *run, const tamis_key *key, const tamis_extraction *found,
-                           cli_key_place place, tamis_error *err) {
+                           cli_key_position position, tamis_error *err) {
     bool fails = run->config.stream.malformed == TAMIS_STREAM_FAIL;
     tamis_error *first = &run->summary.first_malformed;
     char why[200];
 
-    snprintf(why, sizeof why, "at byte %zu: %.100s%s", found->at, found->why,
+    snprintf(why, sizeof why, "at byte %zu: %.100s%s", found->pos, found->why,
              fails ? "; mend it, check --key, or give --on-error skip" : "");
     if (fails)
-        return cli_key_fail(place, key, why, err);
+        return cli_key_fail(position, key, why, err);
     if (run->summary.stats.malformed++ == 0)
-        cli_key_fail(place, key, why, first);
+        cli_key_fail(position, key, why, first);
     return CLI_DONE;
 }
 
-static int leave_missing(hash_run *run, const tamis_key *key, cli_key_place place, tamis_error *err) {
+static int leave_missing(hash_run *run, const tamis_key *key, cli_key_position position, tamis_error *err) {
     if (run->config.stream.missing == TAMIS_STREAM_FAIL)
-        return cli_key_fail(place, key, "has no key; check --key, or give --missing drop", err);
+        return cli_key_fail(position, key, "has no key; check --key, or give --missing drop", err);
     run->summary.stats.missing++;
     return CLI_DONE;
 }
@@ -181,10 +181,10 @@ static int answer_operand(hash_run *run, cli_typed *typed, const char *operand, 
     tamis_answer answer;
     size_t done;
 
-    typed->next = (cli_key_place){NULL, "key", number, NULL};
+    typed->next = (cli_key_position){NULL, "key", number, NULL};
     run->summary.stats.records++;
     if (extractor != NULL) {
-        if (tamis_extractor_take(extractor, &key, 1, &found, err) != TAMIS_OK)
+        if (tamis_extractor_extract(extractor, &key, 1, &found, err) != TAMIS_OK)
             return CLI_FAILED;
         if (found.outcome == TAMIS_KEY_MISSING)
             return leave_missing(run, &key, typed->next, err);
@@ -192,7 +192,7 @@ static int answer_operand(hash_run *run, cli_typed *typed, const char *operand, 
             return leave_malformed(run, &key, &found, typed->next, err);
         key = found.key;
     }
-    return code_of(typed->service.ask(typed->service.context, &key, 1, &answer, &done, err));
+    return code_of(typed->service.query(typed->service.context, &key, 1, &answer, &done, err));
 }
 
 static int answer_all(hash_run *run, const cli_args *args, tamis_error *err) {
@@ -201,7 +201,7 @@ static int answer_all(hash_run *run, const cli_args *args, tamis_error *err) {
     int code;
 
     service.context = run;
-    service.ask = ask;
+    service.query = hash_texts;
     if (args->operand_count == 0)
         return answer_records(run, &service, err);
     code = cli_typed_begin(&typed, run->config.stream.form, &service, err);
@@ -281,7 +281,7 @@ static int run_hash(const cli_args *args, tamis_error *err) {
         code = answer_all(run, args, err);
         run->summary.failed = code != CLI_DONE;
         if (code != CLI_PIPE_GONE)
-            cli_summary_tell(&run->summary, &config.stream);
+            cli_summary_report_skipped(&run->summary, &config.stream);
     }
     release(run);
     return code;

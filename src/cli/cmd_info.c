@@ -19,7 +19,7 @@ static int describe(const cli_args *args, info_report *report, tamis_error *err)
     if (reads && tamis_filter_verify(report->filter, err) != TAMIS_OK)
         code = CLI_FAILED;
     report->whole = code == CLI_DONE;
-    if (tamis_filter_about_get(report->filter, &report->about, err) != TAMIS_OK ||
+    if (tamis_filter_metadata_get(report->filter, &report->metadata, err) != TAMIS_OK ||
         tamis_filter_info_get(report->filter, &report->info, err) != TAMIS_OK)
         return CLI_FAILED;
     if (!args->values[OPT_JSON].given)
@@ -31,10 +31,11 @@ static int describe(const cli_args *args, info_report *report, tamis_error *err)
 
 static int each(const cli_args *args, const char *path, tamis_error *err) {
     char shown[CLI_SERVER_SHOWN];
-    info_report report = {
-        .path = cli_server_show(path, shown), .about = TAMIS_ABOUT_INIT, .info = TAMIS_FILTER_INFO_INIT};
+    info_report report = {.path = cli_server_show(path, shown),
+                          .metadata = TAMIS_METADATA_INIT,
+                          .info = TAMIS_FILTER_INFO_INIT};
     tamis_filter *filter = NULL;
-    int code = cli_file_open(&filter, path, CLI_ASK, NULL, &report.packing, err);
+    int code = cli_file_open(&filter, path, CLI_QUERY, NULL, &report.compression, err);
 
     report.filter = filter;
     if (code == CLI_DONE)

@@ -2,10 +2,10 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
-#include "cli/cli_about.h"
 #include "cli/cli_file.h"
 #include "cli/cli_filter.h"
 #include "cli/cli_key.h"
+#include "cli/cli_metadata.h"
 #include "cli/cli_rows.h"
 #include "cli/cli_server.h"
 #include "cli/cli_signal.h"
@@ -28,28 +28,29 @@ typedef struct merge_run {
     const char *teller; /* which filter says how keys are made, as far as any has */
     uint32_t key_type;  /* that */
     tamis_format format;
-    tamis_packing packing;
+    tamis_compression compression;
     bool remarks;
     cli_lock_wait lock_wait;
-    cli_about about;
-    cli_clash clash;
-    tamis_filter *all;
+    cli_metadata metadata;
+    cli_metadata_conflict conflict;
+    tamis_filter *merged;
     double fpr; /* promised rate of the first filter */
 } merge_run;
 
 /* Keys are looked at last: where nothing else differs it is they that do. */
 static bool keys_differ(const merge_run *run, const tamis_filter *from, const tamis_error *err) {
-    tamis_difference is = TAMIS_DIFFERENCE_INIT;
+    tamis_difference difference = TAMIS_DIFFERENCE_INIT;
 
-    return err->status == TAMIS_E_MISMATCH && tamis_filter_compare(run->all, from, &is, NULL) == TAMIS_OK &&
-           is.same_hash && is.same_shape;
+    return err->status == TAMIS_E_MISMATCH &&
+           tamis_filter_compare(run->merged, from, &difference, NULL) == TAMIS_OK && difference.same_hash &&
+           difference.same_shape;
 }
 
 static int refuse_keys(const merge_run *run, const tamis_filter *from, const char *path, tamis_error *err) {
     char its[CLI_KEY_RULE], before[CLI_KEY_RULE], shown[CLI_SERVER_SHOWN], teller[CLI_SERVER_SHOWN];
-    uint32_t key_type = TAMIS_KEYS_UNTOLD;
+    uint32_t key_type = TAMIS_KEYS_UNSPECIFIED;
 
-    if (cli_key_type_told(from, &key_type, err) != CLI_DONE)
+    if (cli_key_type_stored(from, &key_type, err) != CLI_DONE)
         return CLI_FAILED;
     return cli_fail(err,
                     "%.100s: not united with %.100s: its keys were made with %s, and those before it with "
@@ -78,7 +79,7 @@ static int refuse(const merge_run *run, const tamis_filter *from, const char *pa
 
 /* `path` is mapped, and let go of before the next: any number of filters takes the memory of one. (A file of Guava or
  * DCSO, or a compressed one, is decoded, and so of two.) */
-static int unite(merge_run *run, const char *path, tamis_error *err) {
+static int merge_filter(merge_run *run, const char *path, tamis_error *err) {
     tamis_filter *from = NULL;
     uint32_t key_type = run->key_type;
     int code = cli_signals_look(err);
@@ -86,13 +87,13 @@ static int unite(merge_run *run, const char *path, tamis_error *err) {
     if (code == CLI_DONE)
         code = cli_file_fetch(&from, path, err);
 
-    if (code == CLI_DONE && tamis_filter_union(run->all, from, err) != TAMIS_OK)
+    if (code == CLI_DONE && tamis_filter_union(run->merged, from, err) != TAMIS_OK)
         code = refuse(run, from, path, err);
     if (code == CLI_DONE)
-        code = cli_about_unite(run->all, from, path, &run->about, &run->clash, err);
+        code = cli_metadata_merge(run->merged, from, path, &run->metadata, &run->conflict, err);
     tamis_filter_free(from);
     if (code == CLI_DONE)
-        code = cli_key_type_told(run->all, &run->key_type, err);
+        code = cli_key_type_stored(run->merged, &run->key_type, err);
     if (run->key_type != key_type)
         run->teller = path;
     return code;
@@ -100,66 +101,66 @@ static int unite(merge_run *run, const char *path, tamis_error *err) {
 
 /* It is made now, not when the first was. */
 static int forget_time(tamis_filter *filter, tamis_error *err) {
-    tamis_about about = TAMIS_ABOUT_INIT;
-    tamis_status status = tamis_filter_about_get(filter, &about, err);
+    tamis_metadata metadata = TAMIS_METADATA_INIT;
+    tamis_status status = tamis_filter_metadata_get(filter, &metadata, err);
 
-    about.created = 0;
+    metadata.created = 0;
     if (status == TAMIS_OK)
-        status = tamis_filter_about_set(filter, &about, err);
+        status = tamis_filter_metadata_set(filter, &metadata, err);
     return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
 }
 
 /* Read into memory of its own, or pulled from its server. */
-static int load_first(tamis_filter **all, const char *path, tamis_error *err) {
-    int code = cli_file_open(all, path, CLI_CHANGE, NULL, NULL, err);
+static int load_first(tamis_filter **merged, const char *path, tamis_error *err) {
+    int code = cli_file_open(merged, path, CLI_CHANGE, NULL, NULL, err);
 
-    return code == CLI_DONE ? cli_server_pull(all, err) : code;
+    return code == CLI_DONE ? cli_server_pull(merged, err) : code;
 }
 
 /* The first, with what is said of it anew: what is wrong with that is told before the others are read. */
-static int begin(merge_run *run, tamis_error *err) {
-    int code = load_first(&run->all, run->first, err);
+static int prepare_merge(merge_run *run, tamis_error *err) {
+    int code = load_first(&run->merged, run->first, err);
 
     if (code == CLI_DONE)
-        run->fpr = tamis_filter_plan(run->all)->fpr;
+        run->fpr = tamis_filter_plan(run->merged)->fpr;
     if (code == CLI_DONE)
-        code = cli_about_check(&run->about, cli_about_format(run->all, run->format), err);
+        code = cli_metadata_check(&run->metadata, cli_metadata_format(run->merged, run->format), err);
     if (code == CLI_DONE)
-        code = cli_key_type_told(run->all, &run->key_type, err);
-    return code == CLI_DONE ? cli_about_give(&run->about, run->all, err) : code;
+        code = cli_key_type_stored(run->merged, &run->key_type, err);
+    return code == CLI_DONE ? cli_metadata_apply(&run->metadata, run->merged, err) : code;
 }
 
 /* Remarks that a union of tables promises a higher rate than its first filter did. */
 static void report_rate(const merge_run *run) {
-    const double now = tamis_filter_plan(run->all)->fpr;
-    char sentence[400], rate[CLI_TEXT_NUMBER], was[CLI_TEXT_NUMBER], shown[CLI_SERVER_SHOWN];
+    const double now = tamis_filter_plan(run->merged)->fpr;
+    char message[400], rate[CLI_TEXT_NUMBER], was[CLI_TEXT_NUMBER], shown[CLI_SERVER_SHOWN];
 
-    if (tamis_kind_is_bloom(tamis_filter_plan(run->all)->kind) || now <= run->fpr)
+    if (tamis_kind_is_bloom(tamis_filter_plan(run->merged)->kind) || now <= run->fpr)
         return;
-    snprintf(sentence, sizeof sentence,
+    snprintf(message, sizeof message,
              "%.200s: promises a rate of %s, which is at most the sum of its filters' rates, and not %s; "
              "build them with a smaller --fpr",
              cli_server_show(run->output, shown), cli_text_real(rate, sizeof rate, now),
              cli_text_real(was, sizeof was, run->fpr));
-    cli_report(sentence);
+    cli_report(message);
 }
 
 static int merge(merge_run *run, const cli_args *args, tamis_error *err) {
-    int code = begin(run, err);
+    int code = prepare_merge(run, err);
 
     for (size_t i = 1; i < args->operand_count && code == CLI_DONE; i++)
-        code = unite(run, args->operands[i], err);
+        code = merge_filter(run, args->operands[i], err);
     if (code == CLI_DONE)
-        code = forget_time(run->all, err);
+        code = forget_time(run->merged, err);
     if (code == CLI_DONE)
-        code = cli_file_write(run->all, run->output, run->format, run->packing, run->lock_wait, err);
+        code = cli_file_write(run->merged, run->output, run->format, run->compression, run->lock_wait, err);
     if (code != CLI_DONE || !run->remarks)
         return code;
     report_rate(run);
-    cli_about_tell_clash(&run->clash);
-    cli_about_tell_lost(run->all, run->output, run->format);
-    cli_filter_tell_overfull(run->all, run->output,
-                             "build filters to be united with the --expect of all of them");
+    cli_metadata_report_conflict(&run->conflict);
+    cli_metadata_report_lost(run->merged, run->output, run->format);
+    cli_filter_report_overfull(run->merged, run->output,
+                               "build filters to be united with the --expect of all of them");
     return code;
 }
 
@@ -169,7 +170,7 @@ static int merge_held(merge_run *run, const cli_args *args, tamis_error *err) {
 
     if (code == CLI_DONE)
         code = merge(run, args, err);
-    tamis_filter_free(run->all);
+    tamis_filter_free(run->merged);
     tamis_file_unlock(lock);
     return code;
 }
@@ -178,7 +179,7 @@ static int run_merge(const cli_args *args, tamis_error *err) {
     const cli_value *values = args->values;
     merge_run run = {.output = values[OPT_OUTPUT].text,
                      .format = (tamis_format)values[OPT_FORMAT].number,
-                     .packing = cli_file_packing(values[OPT_GZIP].given),
+                     .compression = cli_file_compression(values[OPT_GZIP].given),
                      .lock_wait = cli_lock_wait_of(&values[OPT_LOCK_WAIT]),
                      .remarks = !values[OPT_QUIET].given};
     int code, stop_fd;
@@ -188,12 +189,12 @@ static int run_merge(const cli_args *args, tamis_error *err) {
     if (args->operand_count == 0)
         return cli_fail(err, "merge: no filter is named; give the files of those to unite");
     run.first = run.teller = args->operands[0];
-    code = cli_about_read(&run.about, values + OPT_LABEL, err);
+    code = cli_metadata_read(&run.metadata, values + OPT_LABEL, err);
     if (code == CLI_DONE)
         code = cli_signals_begin(&stop_fd, err);
     if (code == CLI_DONE)
         code = merge_held(&run, args, err);
-    cli_about_release(&run.about);
+    cli_metadata_release(&run.metadata);
     return cli_signals_end(code, err);
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/cli.h"
 #include "cli/cli_choice.h"
-#include "cli/cli_want.h"
-#include "cli/plan_ask.h"
+#include "cli/cli_plan.h"
 #include "cli/plan_measure.h"
 #include "cli/plan_plot.h"
 #include "cli/plan_published.h"
 #include "cli/plan_record.h"
+#include "cli/plan_request.h"
 #include "cli/plan_store.h"
 #include "cli/plan_table.h"
 
@@ -116,7 +116,7 @@ static const cli_option options[OPT_COUNT] = {
 /* The options that make a plan, in the order of plan_number. */
 static const int number_options[PLAN_NUMBERS] = {OPT_EXPECT, OPT_FPR, OPT_MEMORY, OPT_BITS, OPT_PROBES};
 
-static const char only_figures[] = "what was published depends on no option";
+static const char only_numbers[] = "what was published depends on no option";
 static const char only_curves[] = "the curves depend on no option";
 static const char one_display[] = "each is a display of its own";
 
@@ -124,10 +124,10 @@ static const char only_blocked[] = "a filter in a Redis is of kind blocked, of t
 
 static const cli_conflict conflicts[] = {
     {OPT_TABLE, OPT_PLOT, one_display},    {OPT_TABLE, OPT_MEASURE, one_display},
-    {OPT_PLOT, OPT_MEASURE, one_display},  {OPT_TABLE, OPT_EXPECT, only_figures},
-    {OPT_TABLE, OPT_FPR, only_figures},    {OPT_TABLE, OPT_MEMORY, only_figures},
-    {OPT_TABLE, OPT_BITS, only_figures},   {OPT_TABLE, OPT_PROBES, only_figures},
-    {OPT_TABLE, OPT_KIND, only_figures},   {OPT_TABLE, OPT_SCHEME, only_figures},
+    {OPT_PLOT, OPT_MEASURE, one_display},  {OPT_TABLE, OPT_EXPECT, only_numbers},
+    {OPT_TABLE, OPT_FPR, only_numbers},    {OPT_TABLE, OPT_MEMORY, only_numbers},
+    {OPT_TABLE, OPT_BITS, only_numbers},   {OPT_TABLE, OPT_PROBES, only_numbers},
+    {OPT_TABLE, OPT_KIND, only_numbers},   {OPT_TABLE, OPT_SCHEME, only_numbers},
     {OPT_PLOT, OPT_EXPECT, only_curves},   {OPT_PLOT, OPT_FPR, only_curves},
     {OPT_PLOT, OPT_MEMORY, only_curves},   {OPT_PLOT, OPT_BITS, only_curves},
     {OPT_PLOT, OPT_PROBES, only_curves},   {OPT_PLOT, OPT_KIND, only_curves},
@@ -150,7 +150,7 @@ static int run_table(bool json, tamis_error *err) {
 }
 
 /* Whether an option says what is to be planned. */
-static bool is_asked(const cli_args *args) {
+static bool is_requested(const cli_args *args) {
     for (int i = OPT_EXPECT; i <= OPT_SCHEME; i++)
         if (args->values[i].given)
             return true;
@@ -175,7 +175,7 @@ static int run_record(const cli_args *args, const cli_value *const values[PLAN_N
 
 /* What a filter in a Redis costs. */
 static int run_store(const cli_args *args, tamis_error *err) {
-    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     plan_store store;
 
     for (int i = OPT_MEMORY; i <= OPT_KIND; i++)
@@ -185,11 +185,11 @@ static int run_store(const cli_args *args, tamis_error *err) {
     if (!args->values[OPT_EXPECT].given)
         return cli_fail(err, "--store redis: the number of records is missing, and such a filter does not "
                              "grow; give --expect N");
-    want.expect = args->values[OPT_EXPECT].number;
-    want.fpr = args->values[OPT_FPR].rate;
-    want.probes = (uint32_t)args->values[OPT_PROBES].number;
-    want.scheme = (tamis_scheme)args->values[OPT_SCHEME].number;
-    if (plan_store_make(&store, &want, err) != TAMIS_OK)
+    plan_options.expect = args->values[OPT_EXPECT].number;
+    plan_options.fpr = args->values[OPT_FPR].rate;
+    plan_options.probes = (uint32_t)args->values[OPT_PROBES].number;
+    plan_options.scheme = (tamis_scheme)args->values[OPT_SCHEME].number;
+    if (plan_store_make(&store, &plan_options, err) != TAMIS_OK)
         return CLI_FAILED;
     if (args->values[OPT_JSON].given)
         return finish_json(plan_store_json(stdout, &store), err);
@@ -199,7 +199,7 @@ static int run_store(const cli_args *args, tamis_error *err) {
 
 static int run_plan(const cli_args *args, tamis_error *err) {
     const cli_value *values[PLAN_NUMBERS];
-    plan_ask ask = {.want = TAMIS_WANT_INIT};
+    plan_request request = {.plan_options = TAMIS_PLAN_OPTIONS_INIT};
     plan_table table;
     tamis_status status;
 
@@ -215,20 +215,20 @@ static int run_plan(const cli_args *args, tamis_error *err) {
         return plan_plot(&args->values[OPT_OUTPUT], err);
     if (args->values[OPT_STORE].number == STORE_REDIS)
         return run_store(args, err);
-    if (args->values[OPT_MEASURE].given && !is_asked(args))
+    if (args->values[OPT_MEASURE].given && !is_requested(args))
         return plan_measure(NULL, args->values[OPT_JSON].given, err);
-    if (cli_want_check_rate(&args->values[OPT_KIND], &args->values[OPT_FPR], err) != CLI_DONE)
+    if (cli_plan_check_rate(&args->values[OPT_KIND], &args->values[OPT_FPR], err) != CLI_DONE)
         return CLI_FAILED;
     for (int i = 0; i < PLAN_NUMBERS; i++)
         values[i] = &args->values[number_options[i]];
-    ask.want.kind = (tamis_kind)args->values[OPT_KIND].number;
-    ask.want.scheme = (tamis_scheme)args->values[OPT_SCHEME].number;
-    if (plan_record_is_asked(values))
+    request.plan_options.kind = (tamis_kind)args->values[OPT_KIND].number;
+    request.plan_options.scheme = (tamis_scheme)args->values[OPT_SCHEME].number;
+    if (plan_record_is_requested(values))
         return run_record(args, values, err);
-    if (plan_ask_solve(&ask, values, err) != CLI_DONE)
+    if (plan_request_solve(&request, values, err) != CLI_DONE)
         return CLI_FAILED;
-    status = plan_table_make(&table, &ask, err);
-    plan_ask_name_limit(&ask, values, err);
+    status = plan_table_make(&table, &request, err);
+    plan_request_name_limit(&request, values, err);
     if (args->values[OPT_MEASURE].given)
         return status == TAMIS_OK ? plan_measure(&table.chosen, args->values[OPT_JSON].given, err)
                                   : CLI_FAILED;

@@ -53,10 +53,10 @@ static int unalias(const cli_args *args, tamis_error *err) {
 
 /* Milliseconds; 0 for "never". */
 static int read_time(const char *text, uint64_t *ms, tamis_error *err) {
-    const uint64_t most = 1000000000000; /* 31 years */
+    const uint64_t max = 1000000000000; /* 31 years */
 
     *ms = 0;
-    if (strcmp(text, "never") == 0 || (cli_number_time(text, ms) == CLI_NUMBER_OK && *ms > 0 && *ms <= most))
+    if (strcmp(text, "never") == 0 || (cli_number_time(text, ms) == CLI_NUMBER_OK && *ms > 0 && *ms <= max))
         return CLI_DONE;
     return cli_fail(
         err,

@@ -27,13 +27,13 @@ static const cli_option options[OPT_COUNT] = {
 };
 
 /* A state that is looked at. */
-typedef struct look {
-    const char *folder;
+typedef struct state_view {
+    const char *directory;
     cli_secret secret;
     tamis_state_options options;
     tamis_state *state;
     tamis_state_info info;
-} look;
+} state_view;
 
 /* ---- show ---- */
 
@@ -44,11 +44,11 @@ static void print_number(const char *name, uint64_t number, const char *more) {
 }
 
 /* Prints the command that finishes an unfinished run. */
-static void print_command(const look *at, const tamis_stream_account *run) {
+static void print_command(const state_view *view, const tamis_stream_checkpoint *run) {
     char *command = malloc(COMMAND_MAX), doubt[400];
     dedup_finish finish;
 
-    if (command != NULL && dedup_command_of(command, COMMAND_MAX, run, at->folder, &finish)) {
+    if (command != NULL && dedup_command_of(command, COMMAND_MAX, run, view->directory, &finish)) {
         printf("%-12s ", "finish it by");
         cli_file_print(stdout, command);
         dedup_command_doubt(doubt, sizeof doubt, &finish);
@@ -59,59 +59,60 @@ static void print_command(const look *at, const tamis_stream_account *run) {
 }
 
 /* True if the run was repeated: an account after number `i` has its result. */
-static bool is_superseded(const tamis_state *state, size_t i, const tamis_stream_account *run) {
+static bool is_superseded(const tamis_state *state, size_t i, const tamis_stream_checkpoint *run) {
     const void *bytes;
     size_t size;
     bool found = false, last;
 
     do {
-        tamis_stream_account *later = NULL;
+        tamis_stream_checkpoint *later = NULL;
         bytes = tamis_state_note_at(state, ++i, &size);
         last = bytes == NULL;
         if (last)
             tamis_state_committed(state, &bytes, &size);
-        if (size > 0 && tamis_stream_account_open(&later, bytes, size, NULL) == TAMIS_OK)
-            found = tamis_stream_account_is_same_run(run, later);
-        tamis_stream_account_free(later);
+        if (size > 0 && tamis_stream_checkpoint_open(&later, bytes, size, NULL) == TAMIS_OK)
+            found = tamis_stream_checkpoint_is_same_run(run, later);
+        tamis_stream_checkpoint_free(later);
     } while (!last && !found);
     return found;
 }
 
-static void print_run(const look *at, const tamis_stream_account *run, size_t number) {
+static void print_run(const state_view *view, const tamis_stream_checkpoint *run, size_t number) {
     tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
-    bool finished = tamis_stream_account_get(run, &stats);
+    bool finished = tamis_stream_checkpoint_get(run, &stats);
     char records[CLI_TEXT_NUMBER], unique[CLI_TEXT_NUMBER];
     const char *name;
 
     printf("%-12s %15s records, %s unique:", finished ? "run ended" : "run begun",
            cli_text_count(records, sizeof records, stats.records),
            cli_text_count(unique, sizeof unique, stats.unique));
-    for (size_t i = 0; (name = tamis_stream_account_input(run, i, NULL)) != NULL; i++) {
+    for (size_t i = 0; (name = tamis_stream_checkpoint_input(run, i, NULL)) != NULL; i++) {
         putchar(' ');
         cli_file_print(stdout, name);
     }
     for (size_t i = 0; i < 2; i++)
-        if ((name = tamis_stream_account_output(run, i, NULL)) != NULL) {
+        if ((name = tamis_stream_checkpoint_output(run, i, NULL)) != NULL) {
             fputs(i == 0 ? " to " : ", duplicates to ", stdout);
             cli_file_print(stdout, name);
         }
     putchar('\n');
-    if (tamis_stream_account_is_open(run) && (number == SIZE_MAX || !is_superseded(at->state, number, run)))
-        print_command(at, run);
+    if (tamis_stream_checkpoint_is_open(run) &&
+        (number == SIZE_MAX || !is_superseded(view->state, number, run)))
+        print_command(view, run);
 }
 
-static void add_run(json_t *runs, const tamis_stream_account *run) {
+static void add_run(json_t *runs, const tamis_stream_checkpoint *run) {
     tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
     json_t *object = json_object(), *inputs = json_array();
     static const char *const names[] = {"output", "duplicates_to"};
     const char *name;
     uint64_t bytes;
 
-    cli_json_bool(object, "ended", tamis_stream_account_get(run, &stats));
+    cli_json_bool(object, "ended", tamis_stream_checkpoint_get(run, &stats));
     cli_json_count(object, "records", stats.records);
     cli_json_count(object, "unique", stats.unique);
     cli_json_count(object, "duplicates", stats.duplicates);
-    for (size_t i = 0; (name = tamis_stream_account_input(run, i, &bytes)) != NULL; i++) {
+    for (size_t i = 0; (name = tamis_stream_checkpoint_input(run, i, &bytes)) != NULL; i++) {
         json_t *input = json_object();
         cli_file_json_text(input, "file", name);
         cli_json_count(input, "bytes_read", bytes);
@@ -119,7 +120,7 @@ static void add_run(json_t *runs, const tamis_stream_account *run) {
     }
     json_object_set_new(object, "inputs", inputs);
     for (size_t i = 0; i < 2; i++)
-        if ((name = tamis_stream_account_output(run, i, NULL)) != NULL)
+        if ((name = tamis_stream_checkpoint_output(run, i, NULL)) != NULL)
             cli_file_json_text(object, names[i], name);
         else
             cli_json_null(object, names[i]);
@@ -128,69 +129,69 @@ static void add_run(json_t *runs, const tamis_stream_account *run) {
 
 /* Every run that the state knows, the last one last: to `runs`, or printed where that is NULL. What is none of the command's
  * own is another program's, and passed over. */
-static int each_run(const look *at, json_t *runs, tamis_error *err) {
+static int each_run(const state_view *view, json_t *runs, tamis_error *err) {
     for (size_t i = 0;; i++) {
-        tamis_stream_account *run = NULL;
+        tamis_stream_checkpoint *run = NULL;
         size_t size;
-        const void *bytes = tamis_state_note_at(at->state, i, &size);
+        const void *bytes = tamis_state_note_at(view->state, i, &size);
         bool last = bytes == NULL;
         tamis_status status;
 
         if (last)
-            tamis_state_committed(at->state, &bytes, &size);
-        status = size > 0 ? tamis_stream_account_open(&run, bytes, size, err) : TAMIS_E_FORMAT;
+            tamis_state_committed(view->state, &bytes, &size);
+        status = size > 0 ? tamis_stream_checkpoint_open(&run, bytes, size, err) : TAMIS_E_FORMAT;
         if (status != TAMIS_OK && status != TAMIS_E_FORMAT)
             return CLI_FAILED;
         if (status == TAMIS_OK && runs != NULL)
             add_run(runs, run);
         else if (status == TAMIS_OK)
-            print_run(at, run, last ? SIZE_MAX : i);
-        tamis_stream_account_free(run);
+            print_run(view, run, last ? SIZE_MAX : i);
+        tamis_stream_checkpoint_free(run);
         if (last)
             return CLI_DONE;
     }
 }
 
-static int show_text(const look *at, tamis_error *err) {
-    const tamis_filter *filter = tamis_state_filter(at->state);
+static int show_text(const state_view *view, tamis_error *err) {
+    const tamis_filter *filter = tamis_state_filter(view->state);
     const tamis_plan *plan = tamis_filter_plan(filter);
     char rate[CLI_TEXT_NUMBER], more[100], volume[CLI_TEXT_NUMBER];
 
     snprintf(more, sizeof more, "  kind %s, scheme %s, rate %s", tamis_kind_name(plan->kind),
              tamis_scheme_name(tamis_hasher_scheme(tamis_filter_hasher(filter))),
              cli_text_real(rate, sizeof rate, plan->fpr));
-    print_number("keys", at->info.keys, more);
-    snprintf(more, sizeof more, "  in %s starts", cli_text_count(rate, sizeof rate, at->info.epoch));
-    print_number("commits", at->info.commits, more);
-    snprintf(more, sizeof more, "  %s", cli_text_volume(volume, sizeof volume, (double)at->info.log_bytes));
-    print_number("log", at->info.log_bytes, more);
+    print_number("keys", view->info.keys, more);
+    snprintf(more, sizeof more, "  in %s starts", cli_text_count(rate, sizeof rate, view->info.epoch));
+    print_number("commits", view->info.commits, more);
+    snprintf(more, sizeof more, "  %s", cli_text_volume(volume, sizeof volume, (double)view->info.log_bytes));
+    print_number("log", view->info.log_bytes, more);
     snprintf(more, sizeof more, "  %s",
-             cli_text_volume(volume, sizeof volume, (double)at->info.snapshot_bytes));
-    print_number("snapshot", at->info.snapshot_bytes, more);
-    if (tamis_state_about(at->state)[0] != '\0') {
+             cli_text_volume(volume, sizeof volume, (double)view->info.snapshot_bytes));
+    print_number("snapshot", view->info.snapshot_bytes, more);
+    if (tamis_state_metadata(view->state)[0] != '\0') {
         printf("%-12s ", "made with");
-        cli_file_print(stdout, tamis_state_about(at->state));
+        cli_file_print(stdout, tamis_state_metadata(view->state));
         putchar('\n');
     }
-    return each_run(at, NULL, err);
+    return each_run(view, NULL, err);
 }
 
-static int show_json(const look *at, tamis_error *err) {
-    const tamis_filter *filter = tamis_state_filter(at->state);
+static int show_json(const state_view *view, tamis_error *err) {
+    const tamis_filter *filter = tamis_state_filter(view->state);
     const tamis_plan *plan = tamis_filter_plan(filter);
     json_t *object = json_object(), *runs = json_array();
 
-    cli_file_json_text(object, "state", at->folder);
-    cli_json_count(object, "keys", at->info.keys);
+    cli_file_json_text(object, "state", view->directory);
+    cli_json_count(object, "keys", view->info.keys);
     cli_json_text(object, "kind", tamis_kind_name(plan->kind));
     cli_json_text(object, "scheme", tamis_scheme_name(tamis_hasher_scheme(tamis_filter_hasher(filter))));
     cli_json_real(object, "fpr", plan->fpr);
-    cli_json_count(object, "commits", at->info.commits);
-    cli_json_count(object, "starts", at->info.epoch);
-    cli_json_count(object, "log_bytes", at->info.log_bytes);
-    cli_json_count(object, "snapshot_bytes", at->info.snapshot_bytes);
-    cli_file_json_text(object, "made_with", tamis_state_about(at->state));
-    if (each_run(at, runs, err) != CLI_DONE) {
+    cli_json_count(object, "commits", view->info.commits);
+    cli_json_count(object, "starts", view->info.epoch);
+    cli_json_count(object, "log_bytes", view->info.log_bytes);
+    cli_json_count(object, "snapshot_bytes", view->info.snapshot_bytes);
+    cli_file_json_text(object, "made_with", tamis_state_metadata(view->state));
+    if (each_run(view, runs, err) != CLI_DONE) {
         json_decref(runs);
         json_decref(object);
         return CLI_FAILED;
@@ -199,29 +200,29 @@ static int show_json(const look *at, tamis_error *err) {
     return cli_json_write(object, 11, stdout, 0) ? CLI_DONE : cli_fail_nomem("state", err);
 }
 
-static int show(look *at, const cli_args *args, tamis_error *err) {
-    at->options.read_only = true;
-    if (tamis_state_open(&at->state, at->folder, &at->options, err) != TAMIS_OK)
+static int show(state_view *view, const cli_args *args, tamis_error *err) {
+    view->options.read_only = true;
+    if (tamis_state_open(&view->state, view->directory, &view->options, err) != TAMIS_OK)
         return CLI_FAILED;
-    tamis_state_info_get(at->state, &at->info);
-    return args->values[OPT_JSON].given ? show_json(at, err) : show_text(at, err);
+    tamis_state_info_get(view->state, &view->info);
+    return args->values[OPT_JSON].given ? show_json(view, err) : show_text(view, err);
 }
 
 /* ---- verify ---- */
 
-static int verify(look *at, const cli_args *args, tamis_error *err) {
-    tamis_status status = tamis_state_verify(at->folder, &at->options, err);
+static int verify(state_view *view, const cli_args *args, tamis_error *err) {
+    tamis_status status = tamis_state_verify(view->directory, &view->options, err);
     json_t *object;
 
     if (status != TAMIS_OK && status != TAMIS_E_DAMAGED)
         return CLI_FAILED;
     if (!args->values[OPT_JSON].given) {
-        cli_file_print(stdout, status == TAMIS_OK ? at->folder : err->text);
+        cli_file_print(stdout, status == TAMIS_OK ? view->directory : err->text);
         puts(status == TAMIS_OK ? ": whole" : "");
         return status == TAMIS_OK ? CLI_DONE : CLI_NEGATIVE;
     }
     object = json_object();
-    cli_file_json_text(object, "state", at->folder);
+    cli_file_json_text(object, "state", view->directory);
     cli_json_bool(object, "whole", status == TAMIS_OK);
     if (status == TAMIS_OK)
         cli_json_null(object, "damage");
@@ -235,7 +236,7 @@ static int verify(look *at, const cli_args *args, tamis_error *err) {
 static const char *const action_names[] = {"show", "verify", NULL};
 
 static int run_state(const cli_args *args, tamis_error *err) {
-    look at = {.options = TAMIS_STATE_OPTIONS_INIT, .info = TAMIS_STATE_INFO_INIT};
+    state_view view = {.options = TAMIS_STATE_OPTIONS_INIT, .info = TAMIS_STATE_INFO_INIT};
     const char *action = args->operand_count > 0 ? args->operands[0] : NULL;
     bool shows = action != NULL && strcmp(action, "show") == 0;
     int code = CLI_DONE, stop_fd;
@@ -246,21 +247,21 @@ static int run_state(const cli_args *args, tamis_error *err) {
         return cli_fail(err, "state: '%.60s' is not known; give show or verify", action);
     if (args->operand_count != 2)
         return cli_fail(err, "state %s: takes DIR, the folder of --state; see tamis help state", action);
-    at.folder = args->operands[1];
+    view.directory = args->operands[1];
     if (args->values[OPT_SECRET].given) {
         code = cli_signals_begin(&stop_fd, err);
         if (code == CLI_DONE)
-            code = cli_secret_read(&at.secret, args->values[OPT_SECRET].text, stop_fd, err);
-        at.options.secret = at.secret.bytes;
-        at.options.secret_size = at.secret.size;
+            code = cli_secret_read(&view.secret, args->values[OPT_SECRET].text, stop_fd, err);
+        view.options.secret = view.secret.bytes;
+        view.options.secret_size = view.secret.size;
     }
     if (code == CLI_DONE)
-        code = shows ? show(&at, args, err) : verify(&at, args, err);
+        code = shows ? show(&view, args, err) : verify(&view, args, err);
     if (code == CLI_FAILED && err->status == TAMIS_E_MISMATCH)
         cli_remedy(err, strstr(err->text, "without a secret") != NULL ? "leave --secret-file out"
                                                                       : "give that one by --secret-file");
-    cli_secret_forget(&at.secret);
-    tamis_state_close(at.state);
+    cli_secret_forget(&view.secret);
+    tamis_state_close(view.state);
     return code;
 }
 

@@ -19,13 +19,13 @@ static const cli_conflict conflicts[] = {{OPT_QUIET, OPT_JSON, "one prints and t
 /* What the file is, as far as it could be opened. */
 typedef struct found {
     tamis_format format; /* AUTO: it could not */
-    tamis_packing packing;
+    tamis_compression compression;
 } found;
 
 /* Of all that is in it. Of zstd and lz4 it may be left out, which who made the file knows. */
 static bool has_checksums(const found *file) {
-    return file->format == TAMIS_FORMAT_TAMIS || file->packing == TAMIS_PACKING_GZIP ||
-           file->packing == TAMIS_PACKING_XZ || file->packing == TAMIS_PACKING_BZIP2;
+    return file->format == TAMIS_FORMAT_TAMIS || file->compression == TAMIS_COMPRESSION_GZIP ||
+           file->compression == TAMIS_COMPRESSION_XZ || file->compression == TAMIS_COMPRESSION_BZIP2;
 }
 
 /* The sentence names the file itself. */
@@ -87,16 +87,16 @@ static int answer(const cli_args *args, const char *path, const found *file, con
 }
 
 static int each(const cli_args *args, const char *path, tamis_error *err) {
-    tamis_about about = TAMIS_ABOUT_INIT;
-    found file = {TAMIS_FORMAT_AUTO, TAMIS_PACKING_NONE};
+    tamis_metadata metadata = TAMIS_METADATA_INIT;
+    found file = {TAMIS_FORMAT_AUTO, TAMIS_COMPRESSION_NONE};
     tamis_filter *filter = NULL;
     int code = cli_server_refuse(path, "filter", "copy it to a file first: tamis copy -o FILE URI", err);
 
     if (code == CLI_DONE)
-        code = cli_file_open(&filter, path, CLI_ASK, NULL, &file.packing, err);
-    if (code == CLI_DONE && tamis_filter_about_get(filter, &about, err) != TAMIS_OK)
+        code = cli_file_open(&filter, path, CLI_QUERY, NULL, &file.compression, err);
+    if (code == CLI_DONE && tamis_filter_metadata_get(filter, &metadata, err) != TAMIS_OK)
         code = CLI_FAILED;
-    file.format = about.format;
+    file.format = metadata.format;
     if (code == CLI_DONE && tamis_filter_verify(filter, err) != TAMIS_OK)
         code = CLI_FAILED;
     tamis_filter_free(filter);

@@ -17,45 +17,45 @@ enum { PIECE = 1 << 20 };
 
 typedef struct bitmap {
     char *bytes; /* malloc */
-    size_t size, room;
+    size_t size, capacity;
 } bitmap;
 
 /* A large block the system moves without copying it. */
-static int make_room(bitmap *all, size_t size, tamis_error *err) {
+static int reserve_space(bitmap *content, size_t size, tamis_error *err) {
     char *more;
 
-    if (all->room - all->size >= size)
+    if (content->capacity - content->size >= size)
         return CLI_DONE;
-    more = realloc(all->bytes, all->size + size);
+    more = realloc(content->bytes, content->size + size);
     if (more == NULL)
         return cli_fail_nomem("copy", err);
-    all->bytes = more;
-    all->room = all->size + size;
+    content->bytes = more;
+    content->capacity = content->size + size;
     return CLI_DONE;
 }
 
 /* ---- from a server ---- */
 
-static tamis_status take(void *context, const void *bytes, size_t size, tamis_error *err) {
-    bitmap *all = context;
+static tamis_status append_bytes(void *context, const void *bytes, size_t size, tamis_error *err) {
+    bitmap *content = context;
 
-    if (make_room(all, size, err) != CLI_DONE)
+    if (reserve_space(content, size, err) != CLI_DONE)
         return err->status;
-    memcpy(all->bytes + all->size, bytes, size);
-    all->size += size;
+    memcpy(content->bytes + content->size, bytes, size);
+    content->size += size;
     return TAMIS_OK;
 }
 
 static int fetch(const char *from, const char *to, tamis_error *err) {
     tamis_filter *there = NULL;
-    bitmap all = {NULL, 0, 0};
+    bitmap content = {NULL, 0, 0};
     int code = cli_server_open(&there, from, NULL, NULL, err);
 
-    if (code == CLI_DONE && tamis_redis_pull_bitmap(there, take, &all, err) != TAMIS_OK)
+    if (code == CLI_DONE && tamis_redis_pull_bitmap(there, append_bytes, &content, err) != TAMIS_OK)
         code = CLI_FAILED;
     if (code == CLI_DONE)
-        code = cli_save(to, all.bytes, all.size, err);
-    free(all.bytes);
+        code = cli_save(to, content.bytes, content.size, err);
+    free(content.bytes);
     tamis_filter_free(there);
     return code;
 }
@@ -69,48 +69,49 @@ static int refuse(const char *name, int number, tamis_error *err) {
                     cli_errno_text(why, sizeof why, number));
 }
 
-static int read_all(bitmap *all, int fd, const char *name, tamis_error *err) {
+static int read_all(bitmap *content, int fd, const char *name, tamis_error *err) {
     for (;;) {
-        ssize_t some;
-        if (all->size == all->room && make_room(all, PIECE, err) != CLI_DONE)
+        ssize_t got;
+        if (content->size == content->capacity && reserve_space(content, PIECE, err) != CLI_DONE)
             return CLI_FAILED;
-        some = read(fd, all->bytes + all->size, all->room - all->size);
-        if (some < 0 && errno != EINTR)
+        got = read(fd, content->bytes + content->size, content->capacity - content->size);
+        if (got < 0 && errno != EINTR)
             return refuse(name, errno, err);
-        if (some == 0)
+        if (got == 0)
             return CLI_DONE;
-        all->size += some > 0 ? (size_t)some : 0;
+        content->size += got > 0 ? (size_t)got : 0;
     }
 }
 
 /* A file has its size and a byte more at once, in which its end is seen. */
-static int load(bitmap *all, const char *name, tamis_error *err) {
+static int load(bitmap *content, const char *name, tamis_error *err) {
     int fd = open(name, O_RDONLY | O_CLOEXEC), code = CLI_DONE;
-    struct stat about;
+    struct stat st;
 
     if (fd < 0)
         return refuse(name, errno, err);
-    if (fstat(fd, &about) == 0 && S_ISREG(about.st_mode))
-        code = make_room(all, (size_t)about.st_size + 1, err);
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+        code = reserve_space(content, (size_t)st.st_size + 1, err);
     if (code == CLI_DONE)
-        code = read_all(all, fd, name, err);
+        code = read_all(content, fd, name, err);
     close(fd);
     return code;
 }
 
 static int send(const char *from, const char *to, cli_lock_wait wait, tamis_error *err) {
     tamis_filter *there = NULL, *made = NULL;
-    bitmap all = {NULL, 0, 0};
+    bitmap content = {NULL, 0, 0};
     int code = cli_server_open(&there, to, NULL, NULL, err);
 
     if (code == CLI_DONE)
-        code = load(&all, from, err);
-    if (code == CLI_DONE && tamis_redis_from_bitmap(there, all.bytes, all.size, &made, err) != TAMIS_OK) {
+        code = load(&content, from, err);
+    if (code == CLI_DONE &&
+        tamis_redis_from_bitmap(there, content.bytes, content.size, &made, err) != TAMIS_OK) {
         if (err->status == TAMIS_E_MISMATCH)
             cli_subject(err, "%.150s", from);
         code = CLI_FAILED;
     }
-    free(all.bytes);
+    free(content.bytes);
     if (code == CLI_DONE)
         code = cli_server_push(made, to, wait, err);
     tamis_filter_free(made);

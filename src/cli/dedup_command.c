@@ -13,12 +13,12 @@
 /* A command line in a buffer of fixed size. */
 typedef struct line {
     char *to;
-    size_t room, used;
+    size_t capacity, used;
     bool fits;
 } line;
 
 static void append(line *l, const char *text, size_t size) {
-    l->fits = l->fits && size < l->room - l->used;
+    l->fits = l->fits && size < l->capacity - l->used;
     if (!l->fits)
         return;
     memcpy(l->to + l->used, text, size);
@@ -88,11 +88,11 @@ static bool is_left_out(int option) {
 
 bool dedup_command_keep(char *to, const cli_value *values) {
     line l = {to, DEDUP_COMMAND, 0, true};
-    char folder[PATH_MAX];
+    char directory[PATH_MAX];
 
-    if (getcwd(folder, sizeof folder) == NULL)
+    if (getcwd(directory, sizeof directory) == NULL)
         return false;
-    append_quoted(&l, folder);
+    append_quoted(&l, directory);
     append_text(&l, "\ntamis dedup");
     for (int i = 0; i < DEDUP_OPTIONS; i++) {
         if (!values[i].given || is_left_out(i))
@@ -110,7 +110,7 @@ bool dedup_command_keep(char *to, const cli_value *values) {
 /* ---- the command that finishes a run ---- */
 
 /* Reads one word that append_quoted wrote. Returns what is behind it, NULL: it does not fit. */
-static const char *read_word(char *to, size_t room, const char *text) {
+static const char *read_word(char *to, size_t capacity, const char *text) {
     const bool escapes = text[0] == '$';
     size_t used = 0;
     bool quoted = false;
@@ -127,7 +127,7 @@ static const char *read_word(char *to, size_t room, const char *text) {
             c = (char)((text[0] - '0') << 6 | (text[1] - '0') << 3 | (text[2] - '0'));
             text += 3;
         }
-        if (used + 1 >= room)
+        if (used + 1 >= capacity)
             return NULL;
         to[used++] = c;
     }
@@ -178,37 +178,37 @@ static bool is_same_file(const char *one, const char *other) {
     return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-static void resolve(char to[PATH_MAX], const char *folder, const char *name) {
+static void resolve(char to[PATH_MAX], const char *directory, const char *name) {
     if (name[0] == '/')
         snprintf(to, PATH_MAX, "%s", name);
     else
-        snprintf(to, PATH_MAX, "%s%s%s", folder, strcmp(folder, "/") == 0 ? "" : "/", name);
+        snprintf(to, PATH_MAX, "%s%s%s", directory, strcmp(directory, "/") == 0 ? "" : "/", name);
 }
 
 /* Where the command is to be given, and the state that it is about. */
 typedef struct site {
-    char folder[PATH_MAX]; /* of the names in the command */
-    char state[PATH_MAX];  /* absolute */
-    bool moved;            /* the state is not where it was */
-    bool together;         /* and the names beside it moved with it */
+    char directory[PATH_MAX]; /* of the names in the command */
+    char state[PATH_MAX];     /* absolute */
+    bool moved;               /* the state is not where it was */
+    bool together;            /* and the names beside it moved with it */
 } site;
 
 /* Name of the path as it is seen from the folder. */
 static const char *seen_from(const site *at, const char *path) {
-    size_t size = strlen(at->folder);
+    size_t size = strlen(at->directory);
 
-    return strncmp(path, at->folder, size) == 0 && path[size] == '/' && path[size + 1] != '\0'
+    return strncmp(path, at->directory, size) == 0 && path[size] == '/' && path[size + 1] != '\0'
                ? path + size + 1
                : path;
 }
 
-/* The state was `name` in `folder`. */
-static void find_site(site *at, const char *folder, const char *name, const char *state) {
+/* The state was `name` in `directory`. */
+static void find_site(site *at, const char *directory, const char *name, const char *state) {
     char before[PATH_MAX];
     size_t size, all;
 
-    resolve(before, folder, name);
-    snprintf(at->folder, sizeof at->folder, "%s", folder);
+    resolve(before, directory, name);
+    snprintf(at->directory, sizeof at->directory, "%s", directory);
     if (realpath(state, at->state) == NULL)
         snprintf(at->state, sizeof at->state, "%s", before);
     at->moved = !is_same_file(before, at->state);
@@ -221,21 +221,21 @@ static void find_site(site *at, const char *folder, const char *name, const char
     at->together = at->moved && size > 0 && name[0] != '/' && all > size + 1 &&
                    strncmp(at->state + all - size, name, size) == 0 && at->state[all - size - 1] == '/';
     if (at->together)
-        snprintf(at->folder, sizeof at->folder, "%.*s", (int)(all - size - 1), at->state);
-    else if (at->moved && !is_there(folder) && getcwd(at->folder, sizeof at->folder) == NULL)
-        snprintf(at->folder, sizeof at->folder, "%s", folder);
+        snprintf(at->directory, sizeof at->directory, "%.*s", (int)(all - size - 1), at->state);
+    else if (at->moved && !is_there(directory) && getcwd(at->directory, sizeof at->directory) == NULL)
+        snprintf(at->directory, sizeof at->directory, "%s", directory);
 }
 
 static void note_absent(dedup_finish *finish, const site *at, const char *name) {
     char path[PATH_MAX];
 
-    resolve(path, at->folder, name);
+    resolve(path, at->directory, name);
     if (finish->absent[0] == '\0' && strcmp(name, "-") != 0 && !is_there(path))
         snprintf(finish->absent, sizeof finish->absent, "%s", name);
 }
 
 /* The value of an option: the state and outputs have other names by now if they were copied or moved. */
-static const char *present_name(const site *at, const kept_option *o, const tamis_stream_account *run,
+static const char *present_name(const site *at, const kept_option *o, const tamis_stream_checkpoint *run,
                                 dedup_finish *finish) {
     const bool is_output = is_named(o, "--output"), is_second = is_named(o, "--duplicates");
     const char *known;
@@ -243,10 +243,10 @@ static const char *present_name(const site *at, const kept_option *o, const tami
 
     if (is_named(o, "--state"))
         return at->moved && !at->together ? seen_from(at, at->state) : o->value;
-    known = is_output || is_second ? tamis_stream_account_output(run, is_second, NULL) : NULL;
+    known = is_output || is_second ? tamis_stream_checkpoint_output(run, is_second, NULL) : NULL;
     if (known == NULL)
         return o->value;
-    resolve(path, at->folder, o->value);
+    resolve(path, at->directory, o->value);
     if (is_there(known) && !is_same_file(known, path) &&
         !(at->together && o->value[0] != '/' && is_there(path)))
         return seen_from(at, known);
@@ -255,7 +255,7 @@ static const char *present_name(const site *at, const kept_option *o, const tami
     return o->value;
 }
 
-static bool append_options(line *l, const char *text, const site *at, const tamis_stream_account *run,
+static bool append_options(line *l, const char *text, const site *at, const tamis_stream_checkpoint *run,
                            dedup_finish *finish) {
     kept_option o;
 
@@ -278,7 +278,7 @@ static bool append_options(line *l, const char *text, const site *at, const tami
 }
 
 /* What --state has in the command. */
-static bool find_state(char *to, size_t room, const char *text) {
+static bool find_state(char *to, size_t capacity, const char *text) {
     kept_option o;
 
     while (*text == ' ') {
@@ -286,36 +286,36 @@ static bool find_state(char *to, size_t room, const char *text) {
         if (text == NULL)
             return false;
         if (is_named(&o, "--state"))
-            return snprintf(to, room, "%s", o.value) < (int)room;
+            return snprintf(to, capacity, "%s", o.value) < (int)capacity;
     }
     return false;
 }
 
-bool dedup_command_of(char *to, size_t room, const tamis_stream_account *run, const char *state,
+bool dedup_command_of(char *to, size_t capacity, const tamis_stream_checkpoint *run, const char *state,
                       dedup_finish *finish) {
     static const char command[] = "\ntamis dedup";
-    const char *kept = tamis_stream_account_command(run), *options, *name;
-    line l = {to, room, 0, true};
-    char folder[PATH_MAX], before[PATH_MAX];
+    const char *kept = tamis_stream_checkpoint_command(run), *options, *name;
+    line l = {to, capacity, 0, true};
+    char directory[PATH_MAX], before[PATH_MAX];
     site at;
 
     *finish = (dedup_finish){.unsure = false};
-    options = kept != NULL ? read_word(folder, sizeof folder, kept) : NULL;
+    options = kept != NULL ? read_word(directory, sizeof directory, kept) : NULL;
     if (options == NULL || strncmp(options, command, strlen(command)) != 0)
         return false;
     options += strlen(command);
     if (!find_state(before, sizeof before, options))
         return false;
-    find_site(&at, folder, before, state);
-    if (getcwd(folder, sizeof folder) == NULL || strcmp(folder, at.folder) != 0) {
+    find_site(&at, directory, before, state);
+    if (getcwd(directory, sizeof directory) == NULL || strcmp(directory, at.directory) != 0) {
         append_text(&l, "cd ");
-        append_quoted(&l, at.folder);
+        append_quoted(&l, at.directory);
         append_text(&l, " && ");
     }
     append_text(&l, command + 1);
     if (!append_options(&l, options, &at, run, finish))
         return false;
-    for (size_t i = 0; (name = tamis_stream_account_input(run, i, NULL)) != NULL; i++) {
+    for (size_t i = 0; (name = tamis_stream_checkpoint_input(run, i, NULL)) != NULL; i++) {
         name = seen_from(&at, name);
         if (i == 0 && name[0] == '-' && name[1] != '\0')
             append_text(&l, " --");
@@ -326,10 +326,10 @@ bool dedup_command_of(char *to, size_t room, const tamis_stream_account *run, co
     return l.fits;
 }
 
-void dedup_command_doubt(char *to, size_t room, const dedup_finish *finish) {
+void dedup_command_doubt(char *to, size_t capacity, const dedup_finish *finish) {
     to[0] = '\0';
     if (finish->absent[0] != '\0')
-        snprintf(to, room, " (%s is not there: give its present name)", finish->absent);
+        snprintf(to, capacity, " (%s is not there: give its present name)", finish->absent);
     else if (finish->unsure)
-        snprintf(to, room, " (the state was copied or moved: give the outputs by their present names)");
+        snprintf(to, capacity, " (the state was copied or moved: give the outputs by their present names)");
 }

@@ -22,14 +22,14 @@ typedef struct dedup_finish {
 } dedup_finish;
 
 /*
- * Writes the command that finishes the run to `to`, a buffer of `room` bytes. `state` is the folder of the state as it is named
+ * Writes the command that finishes the run to `to`, a buffer of `capacity` bytes. `state` is the folder of the state as it is named
  * now. If that folder was copied or moved, the command has its present name, and those of files beside it that moved with it.
  * False: the command does not fit, or tamis dedup did not begin the run.
  */
-bool dedup_command_of(char *to, size_t room, const tamis_stream_account *run, const char *state,
+bool dedup_command_of(char *to, size_t capacity, const tamis_stream_checkpoint *run, const char *state,
                       dedup_finish *finish);
 
 /* " (...)": which names of the command are old; "" if none is. */
-void dedup_command_doubt(char *to, size_t room, const dedup_finish *finish);
+void dedup_command_doubt(char *to, size_t capacity, const dedup_finish *finish);
 
 #endif

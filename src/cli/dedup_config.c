@@ -42,16 +42,17 @@ static int check_outputs(const dedup_config *config, tamis_error *err) {
 }
 
 static int check_kind(const dedup_config *config, const cli_args *args, tamis_error *err) {
-    const tamis_want *want = &config->filter.want;
+    const tamis_plan_options *plan_options = &config->filter.plan_options;
     const char *kept = config->state != NULL ? config->state : config->filter_file;
 
     /* Of one that is there it is asked only whether it is that kind. */
-    if ((kept == NULL || access(kept, F_OK) != 0) && tamis_kind_is_bloom(want->kind) && want->expect == 0)
+    if ((kept == NULL || access(kept, F_OK) != 0) && tamis_kind_is_bloom(plan_options->kind) &&
+        plan_options->expect == 0)
         return cli_fail(err,
                         "--kind '%s': cannot grow, so the number of records must be known; give --expect N, "
                         "or --kind fingerprint",
                         args->values[DEDUP_KIND].text);
-    if (tamis_scheme_digest_bits(want->scheme) == 0)
+    if (tamis_scheme_digest_bits(plan_options->scheme) == 0)
         return cli_fail(err,
                         "--scheme '%s': has no digest to know a record by, only a poor hash for each probe; "
                         "give another, such as xxh3",
@@ -118,8 +119,8 @@ static int check_mark(dedup_config *config, const cli_value *mark, tamis_error *
     text = json_string(mark->text);
     is_text = text != NULL;
     json_decref(text);
-    for (const char *at = mark->text; *at != '\0'; at++)
-        is_text = is_text && !iscntrl((unsigned char)*at);
+    for (const char *pos = mark->text; *pos != '\0'; pos++)
+        is_text = is_text && !iscntrl((unsigned char)*pos);
     return is_text ? CLI_DONE
                    : cli_fail(err, "--mark '%.60s': is no name; give one in UTF-8, without tabs and the like",
                               mark->text);

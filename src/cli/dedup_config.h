@@ -58,7 +58,7 @@ extern const cli_entry dedup_json[], dedup_files[];
 /* What a run needs to know: checked, defaults filled in. Strings belong to argv. */
 typedef struct dedup_config {
     cli_stream stream;
-    cli_filter_want filter;
+    cli_filter_spec filter;
     const char *output;      /* NULL: nowhere */
     const char *duplicates;  /* NULL: nowhere */
     cli_lock_wait lock_wait; /* for the file of --filter, or the state */

@@ -194,7 +194,7 @@ const char *const dedup_notes[] = {
     "refused, since the shell "
     "empties that before a restart: give --output.",
     CLI_NOTES_EXTRACT,
-    CLI_NOTE_PACKED,
+    CLI_NOTE_COMPRESSED,
     CLI_NOTE_DCSO,
     "Without a secret the hash is known to everybody: a hostile sender can aim records at the filter, to "
     "make "

@@ -23,18 +23,18 @@ static const int key_options[] = {
     DEDUP_RECORDS + CLI_RECORDS_HEX,
 };
 
-static bool append(char *to, size_t room, size_t *used, const char *name, const char *text) {
-    int size = snprintf(to + *used, room - *used, "%s--%s%s%s", *used > 0 ? " " : "", name,
+static bool append(char *to, size_t capacity, size_t *used, const char *name, const char *text) {
+    int size = snprintf(to + *used, capacity - *used, "%s--%s%s%s", *used > 0 ? " " : "", name,
                         text != NULL ? " " : "", text != NULL ? text : "");
 
-    if (size < 0 || (size_t)size >= room - *used)
+    if (size < 0 || (size_t)size >= capacity - *used)
         return false;
     *used += (size_t)size;
     return true;
 }
 
-/* "--key json:/id --trim": `room` bytes. */
-static int describe_keys(char *to, size_t room, const cli_value *values, tamis_error *err) {
+/* "--key json:/id --trim": `capacity` bytes. */
+static int describe_keys(char *to, size_t capacity, const cli_value *values, tamis_error *err) {
     size_t used = 0;
     bool fits = true;
 
@@ -45,9 +45,9 @@ static int describe_keys(char *to, size_t room, const cli_value *values, tamis_e
         if (!value->given)
             continue;
         for (size_t n = 0; n < value->count && fits; n++)
-            fits = append(to, room, &used, name, value->list[n]);
+            fits = append(to, capacity, &used, name, value->list[n]);
         if (value->count == 0)
-            fits = append(to, room, &used, name, value->text);
+            fits = append(to, capacity, &used, name, value->text);
     }
     return fits ? CLI_DONE : cli_fail(err, "--key: too long for a state to keep; give a shorter one");
 }
@@ -65,17 +65,17 @@ static uint64_t count_records(const tamis_state *state) {
     bool last;
 
     do {
-        tamis_stream_account *run = NULL;
+        tamis_stream_checkpoint *run = NULL;
         tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
         bytes = tamis_state_note_at(state, i++, &size);
         last = bytes == NULL;
         if (last)
             tamis_state_committed(state, &bytes, &size);
-        if (size > 0 && tamis_stream_account_open(&run, bytes, size, NULL) != TAMIS_OK)
+        if (size > 0 && tamis_stream_checkpoint_open(&run, bytes, size, NULL) != TAMIS_OK)
             return UINT64_MAX;
         if (size > 0)
-            (void)tamis_stream_account_get(run, &stats);
-        tamis_stream_account_free(run);
+            (void)tamis_stream_checkpoint_get(run, &stats);
+        tamis_stream_checkpoint_free(run);
         records += stats.records;
     } while (!last);
     return records;
@@ -85,7 +85,7 @@ static uint64_t count_records(const tamis_state *state) {
 static int correct_keys(tamis_state *state, const dedup_config *config, const char *has, const char *keys,
                         tamis_error *err) {
     const uint64_t records = count_records(state);
-    char sentence[600], count[CLI_TEXT_NUMBER];
+    char message[600], count[CLI_TEXT_NUMBER];
 
     if (records > 0)
         return cli_fail(err,
@@ -94,18 +94,18 @@ static int correct_keys(tamis_state *state, const dedup_config *config, const ch
                         config->state,
                         records == UINT64_MAX ? "records" : cli_text_records(count, sizeof count, records),
                         show_keys(has), show_keys(keys));
-    snprintf(sentence, sizeof sentence,
+    snprintf(message, sizeof message,
              "%.200s: has no keys yet; they are made with %.150s now, not with %.150s", config->state,
              show_keys(keys), show_keys(has));
-    if (tamis_state_set_about(state, keys, err) != TAMIS_OK)
+    if (tamis_state_set_metadata(state, keys, err) != TAMIS_OK)
         return CLI_FAILED;
     if (!config->stream.quiet && !config->stream.json)
-        cli_report(sentence);
+        cli_report(message);
     return CLI_DONE;
 }
 
 static int check_keys(tamis_state *state, const dedup_config *config, const char *keys, tamis_error *err) {
-    const char *has = tamis_state_about(state);
+    const char *has = tamis_state_metadata(state);
     tamis_state_info info = TAMIS_STATE_INFO_INIT;
 
     if (strcmp(has, keys) == 0)
@@ -121,7 +121,7 @@ static int check_keys(tamis_state *state, const dedup_config *config, const char
 /* What is written there would be taken for a piece of the state, or be in its way. */
 static int check_outside(const dedup_config *config, tamis_error *err) {
     const char *const outputs[] = {config->output, config->duplicates};
-    struct stat state, folder;
+    struct stat state, directory;
 
     if (stat(config->state, &state) != 0)
         return CLI_DONE; /* it is not there yet */
@@ -132,7 +132,8 @@ static int check_outside(const dedup_config *config, tamis_error *err) {
             continue;
         if (slash != NULL)
             snprintf(name, sizeof name, "%.*s/", (int)(slash - outputs[i]), outputs[i]);
-        if (stat(name, &folder) == 0 && folder.st_dev == state.st_dev && folder.st_ino == state.st_ino)
+        if (stat(name, &directory) == 0 && directory.st_dev == state.st_dev &&
+            directory.st_ino == state.st_ino)
             return cli_fail(
                 err,
                 "%.300s: is in the folder of --state, which has no place for other files; write elsewhere",
@@ -142,8 +143,8 @@ static int check_outside(const dedup_config *config, tamis_error *err) {
 }
 
 /* Whether it is not there yet, or a folder without files. */
-static bool is_empty(const char *folder) {
-    DIR *opened = opendir(folder);
+static bool is_empty(const char *directory) {
+    DIR *opened = opendir(directory);
     const struct dirent *entry;
     bool empty = true;
 
@@ -166,7 +167,7 @@ int dedup_state_open(tamis_state **state, const dedup_config *config, const cli_
     tamis_filter_options filter = TAMIS_FILTER_OPTIONS_INIT;
     tamis_state_options options = TAMIS_STATE_OPTIONS_INIT;
     tamis_error unplanned = TAMIS_ERROR_INIT;
-    cli_filter_want want = config->filter;
+    cli_filter_spec spec = config->filter;
     cli_lock_wait wait = config->lock_wait;
     tamis_status status;
     char keys[4096];
@@ -175,11 +176,11 @@ int dedup_state_open(tamis_state **state, const dedup_config *config, const cli_
     if (check_outside(config, err) != CLI_DONE ||
         describe_keys(keys, sizeof keys, config->values, err) != CLI_DONE)
         return CLI_FAILED;
-    cli_filter_prefer_growth(&want);
-    planned = cli_filter_plan(&plan, &filter, &want, secret, &unplanned) == CLI_DONE;
+    cli_filter_prefer_growth(&spec);
+    planned = cli_filter_plan(&plan, &filter, &spec, secret, &unplanned) == CLI_DONE;
     options.plan = planned ? &plan : NULL; /* too little is said to make a state: one may be there */
     options.filter = &filter;
-    options.about = keys;
+    options.metadata = keys;
     if (secret != NULL) {
         options.secret = secret->bytes;
         options.secret_size = secret->size;
@@ -207,7 +208,7 @@ int dedup_state_open(tamis_state **state, const dedup_config *config, const cli_
 }
 
 /* One of the two that a number with this unit is. */
-static bool take_part(const char *text, uint64_t *bytes, uint64_t *milliseconds) {
+static bool read_commit_limit(const char *text, uint64_t *bytes, uint64_t *milliseconds) {
     uint64_t value;
     size_t size = strlen(text);
     bool is_time = size > 0 && strchr("smhd", text[size - 1]) != NULL;
@@ -225,20 +226,20 @@ static bool take_part(const char *text, uint64_t *bytes, uint64_t *milliseconds)
 
 int dedup_state_commits(const char *text, uint64_t *bytes, uint64_t *milliseconds, tamis_error *err) {
     char part[64];
-    const char *at = text;
+    const char *pos = text;
 
     *bytes = *milliseconds = 0;
     for (;;) {
-        size_t size = strcspn(at, ",|");
+        size_t size = strcspn(pos, ",|");
         if (size == 0 || size >= sizeof part)
             break;
-        memcpy(part, at, size);
+        memcpy(part, pos, size);
         part[size] = '\0';
-        if (!take_part(part, bytes, milliseconds))
+        if (!read_commit_limit(part, bytes, milliseconds))
             break;
-        if (at[size] == '\0')
+        if (pos[size] == '\0')
             return CLI_DONE;
-        at += size + 1;
+        pos += size + 1;
     }
     return cli_fail(err,
                     "--commit-every '%.60s': is no size, no time and not one of each; give them as 64MiB, "
@@ -246,40 +247,41 @@ int dedup_state_commits(const char *text, uint64_t *bytes, uint64_t *millisecond
                     text);
 }
 
-void dedup_state_told(void *context, const tamis_stream_commits *commits, const tamis_stream_stats *before) {
+void dedup_state_on_start(void *context, const tamis_stream_commits *commits,
+                          const tamis_stream_stats *before) {
     const dedup_state_begun *begun = context;
     const dedup_config *config = begun->config;
-    char sentence[600], count[CLI_TEXT_NUMBER];
+    char message[600], count[CLI_TEXT_NUMBER];
 
     *begun->before = *before;
     if (config->stream.quiet || config->stream.json)
         return;
     if (commits->begun == TAMIS_STREAM_RESUMED || commits->begun == TAMIS_STREAM_GROWN) {
-        snprintf(sentence, sizeof sentence, "%.200s: %s, behind %s", config->state,
+        snprintf(message, sizeof message, "%.200s: %s, behind %s", config->state,
                  commits->begun == TAMIS_STREAM_RESUMED ? "goes on where it was"
                                                         : "goes on with what has come since",
                  cli_text_records(count, sizeof count, before->records));
-        cli_report(sentence);
+        cli_report(message);
     } else if (commits->begun == TAMIS_STREAM_FINISHED) {
         if (before->records > 0)
-            snprintf(sentence, sizeof sentence, "%.200s: already finished: %s; nothing to do", config->state,
+            snprintf(message, sizeof message, "%.200s: already finished: %s; nothing to do", config->state,
                      cli_text_records(count, sizeof count, before->records));
         else
-            snprintf(sentence, sizeof sentence, "%.200s: nothing new in these files; nothing to do",
+            snprintf(message, sizeof message, "%.200s: nothing new in these files; nothing to do",
                      config->state);
-        cli_report(sentence);
+        cli_report(message);
     }
     if (commits->inexact != NULL && commits->begun != TAMIS_STREAM_FINISHED) {
-        snprintf(sentence, sizeof sentence,
+        snprintf(message, sizeof message,
                  "%.200s: is no regular file, so after a crash a record may come twice; none is lost",
                  commits->inexact);
-        cli_report(sentence);
+        cli_report(message);
     }
     if (commits->unlocked != NULL) {
-        snprintf(sentence, sizeof sentence,
+        snprintf(message, sizeof message,
                  "%.200s: its file system has no locks; see to it that nothing else writes to it",
                  commits->unlocked);
-        cli_report(sentence);
+        cli_report(message);
     }
 }
 
@@ -291,17 +293,16 @@ void dedup_state_remark(void *context, const char *text, bool loss) {
 }
 
 void dedup_state_ended(const dedup_config *config, const tamis_stream_commits *commits) {
-    char sentence[400], others[60] = "";
+    char message[400], others[60] = "";
 
     if (commits->partial == NULL || config->stream.quiet || config->stream.json)
         return;
     if (commits->partial_count > 1)
         snprintf(others, sizeof others, ", as %" PRIu64 " more of other files are",
                  commits->partial_count - 1);
-    snprintf(sentence, sizeof sentence,
-             "%.200s: its last record has no end yet; it is left for the next run%s", commits->partial,
-             others);
-    cli_report(sentence);
+    snprintf(message, sizeof message, "%.200s: its last record has no end yet; it is left for the next run%s",
+             commits->partial, others);
+    cli_report(message);
 }
 
 /* Never truncates the command: part of it would be a different command. */

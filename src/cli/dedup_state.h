@@ -21,12 +21,12 @@ typedef struct dedup_state_begun {
     tamis_stream_stats *before; /* filled: what was answered by then */
 } dedup_state_begun;
 
-/* Says how the run begins, for tamis_stream_commits.told; the context is a dedup_state_begun. */
-void dedup_state_told(void *begun, const tamis_stream_commits *commits, const tamis_stream_stats *before);
+/* Says how the run begins, for tamis_stream_commits.on_start; the context is a dedup_state_begun. */
+void dedup_state_on_start(void *begun, const tamis_stream_commits *commits, const tamis_stream_stats *before);
 
 /* Prints a message about a run, for tamis_stream_commits.remark; the context is a dedup_state_begun. A `loss` is printed with
  * --quiet and --json too. */
-void dedup_state_remark(void *begun, const char *sentence, bool loss);
+void dedup_state_remark(void *begun, const char *message, bool loss);
 
 /* Says what is left for the next run. */
 void dedup_state_ended(const dedup_config *config, const tamis_stream_commits *commits);

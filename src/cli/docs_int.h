@@ -16,10 +16,10 @@ void docs_completion_zsh(FILE *out, const cli_command *none);
 /* What the i-th conflict of its command keeps from standing beside the option; NULL: nothing. */
 static inline const cli_option *docs_contradicting(const cli_command *command, const cli_option *option,
                                                    size_t i) {
-    const cli_option *one = &command->options[command->conflicts[i].one];
-    const cli_option *other = &command->options[command->conflicts[i].other];
+    const cli_option *first = &command->options[command->conflicts[i].first];
+    const cli_option *second = &command->options[command->conflicts[i].second];
 
-    return option == one ? other : option == other ? one : NULL;
+    return option == first ? second : option == second ? first : NULL;
 }
 
 #endif

@@ -75,8 +75,8 @@ static void put_option(FILE *out, const cli_option *option) {
     if (option->fallback == NULL)
         return;
     fputs("The default is\n.Cm ", out);
-    for (const char *at = option->fallback; *at != '\0'; at++)
-        put_char(out, *at, true);
+    for (const char *pos = option->fallback; *pos != '\0'; pos++)
+        put_char(out, *pos, true);
     fputs(" .\n", out);
 }
 
@@ -103,12 +103,12 @@ static void put_exits(FILE *out, const char *const *exits) {
 }
 
 /* A list of names and what they are, under a title. */
-static void put_entries(FILE *out, const char *title, const char *about, const cli_entry *entries) {
+static void put_entries(FILE *out, const char *title, const char *intro, const cli_entry *entries) {
     if (entries == NULL)
         return;
     fprintf(out, ".Sh %s\n", title);
-    if (about != NULL)
-        put_text(out, about);
+    if (intro != NULL)
+        put_text(out, intro);
     fputs(".Bl -tag -width Ds\n", out);
     for (; entries->name != NULL; entries++) {
         fputs(".It Li ", out);

@@ -63,9 +63,9 @@ static uint64_t draw(uint64_t state, uint64_t number) {
 static uint64_t multiply_high(uint64_t a, uint64_t b) {
     uint64_t a_low = a & 0xffffffff, a_high = a >> 32, b_low = b & 0xffffffff, b_high = b >> 32;
     uint64_t middle = a_high * b_low + (a_low * b_low >> 32);
-    uint64_t other = a_low * b_high + (middle & 0xffffffff);
+    uint64_t low_bits = a_low * b_high + (middle & 0xffffffff);
 
-    return a_high * b_high + (middle >> 32) + (other >> 32);
+    return a_high * b_high + (middle >> 32) + (low_bits >> 32);
 }
 
 /* A number below `limit` from 32 bits of a draw. */
@@ -83,21 +83,21 @@ static uint64_t root_of(const gen_source *source, uint64_t index) {
     return index;
 }
 
-static char *put(char *at, const char *text, size_t size) {
-    memcpy(at, text, size);
-    return at + size;
+static char *put_bytes(char *pos, const char *text, size_t size) {
+    memcpy(pos, text, size);
+    return pos + size;
 }
 
 /* A literal, without its NUL. */
-#define PUT(at, literal) put(at, literal, sizeof(literal) - 1)
+#define PUT(pos, literal) put_bytes(pos, literal, sizeof(literal) - 1)
 
-static char *put_hex(const gen_source *source, char *at, uint64_t number, int bytes) {
+static char *put_hex(const gen_source *source, char *pos, uint64_t number, int bytes) {
     for (int i = bytes - 1; i >= 0; i--)
-        at = put(at, source->pairs[number >> (8 * i) & 0xff], 2);
-    return at;
+        pos = put_bytes(pos, source->pairs[number >> (8 * i) & 0xff], 2);
+    return pos;
 }
 
-static char *put_decimal(char *at, uint64_t number) {
+static char *put_decimal(char *pos, uint64_t number) {
     char digits[20];
     size_t used = sizeof digits;
 
@@ -105,23 +105,23 @@ static char *put_decimal(char *at, uint64_t number) {
         digits[--used] = (char)('0' + number % 10);
         number /= 10;
     } while (number != 0);
-    return put(at, digits + used, sizeof digits - used);
+    return put_bytes(pos, digits + used, sizeof digits - used);
 }
 
 /* "shop.talimo.org": of the words and of syllables, 9 to 18 bytes; the same for every seed. */
 static void make_host(gen_host *host, uint64_t number) {
     static const char syllables[] = "bacadefogehijakolumenapiqurasetivowexiyozu";
     static const char names[][6] = {"www.", "www.", "shop.", "blog.", "m.", "news.", "", ""};
-    static const char ends[][6] = {".com", ".com", ".com", ".org", ".net", ".de", ".fr", ".co"};
+    static const char suffixes[][6] = {".com", ".com", ".com", ".org", ".net", ".de", ".fr", ".co"};
     uint64_t bits = mix(~number * GOLDEN);
     uint32_t count = 3 + (uint32_t)(bits >> 60) % 2;
-    char *at = host->text;
+    char *pos = host->text;
 
-    at = put(at, names[bits & 7], strlen(names[bits & 7]));
+    pos = put_bytes(pos, names[bits & 7], strlen(names[bits & 7]));
     for (uint32_t i = 0; i < count; i++)
-        at = put(at, syllables + 2 * ((bits >> (8 + 8 * i) & 0xff) % 21), 2);
-    at = put(at, ends[bits >> 3 & 7], strlen(ends[bits >> 3 & 7]));
-    host->size = (uint8_t)(at - host->text);
+        pos = put_bytes(pos, syllables + 2 * ((bits >> (8 + 8 * i) & 0xff) % 21), 2);
+    pos = put_bytes(pos, suffixes[bits >> 3 & 7], strlen(suffixes[bits >> 3 & 7]));
+    host->size = (uint8_t)(pos - host->text);
 }
 
 void gen_source_init(gen_source *source, uint64_t seed, double share) {
@@ -142,87 +142,87 @@ void gen_source_init(gen_source *source, uint64_t seed, double share) {
  * the rest the next x. Six letters and the length use 32 of the 58 bits, so none is more likely than
  * another by more than 2^-26. Two such chains run side by side; what is over is cut off.
  */
-char *gen_word(const gen_source *source, uint64_t index, char *at) {
+char *gen_word(const gen_source *source, uint64_t index, char *pos) {
     const uint64_t mask = (UINT64_C(1) << 58) - 1;
     uint64_t state = state_of(source, root_of(source, index));
-    uint64_t one = draw(state, DRAW_FIRST) >> 6, other = draw(state, DRAW_SECOND) >> 6;
+    uint64_t high_bits = draw(state, DRAW_FIRST) >> 6, low_bits = draw(state, DRAW_SECOND) >> 6;
     size_t size;
 
-    one *= 9;
-    size = 4 + (size_t)(one >> 58);
-    one &= mask;
+    high_bits *= 9;
+    size = 4 + (size_t)(high_bits >> 58);
+    high_bits &= mask;
     for (int i = 0; i < 6; i++) {
-        one *= 26;
-        other *= 26;
-        at[i] = (char)('a' + (int)(one >> 58));
-        at[6 + i] = (char)('a' + (int)(other >> 58));
-        one &= mask;
-        other &= mask;
+        high_bits *= 26;
+        low_bits *= 26;
+        pos[i] = (char)('a' + (int)(high_bits >> 58));
+        pos[6 + i] = (char)('a' + (int)(low_bits >> 58));
+        high_bits &= mask;
+        low_bits &= mask;
     }
-    at[size] = '\n';
-    return at + size + 1;
+    pos[size] = '\n';
+    return pos + size + 1;
 }
 
 /* A host, the first ones more often than the last. */
-static char *put_host(const gen_source *source, char *at, uint64_t bits) {
+static char *put_host(const gen_source *source, char *pos, uint64_t bits) {
     const gen_host *host = &source->hosts[below(bits, below(bits >> 32, GEN_HOSTS) + 1)];
 
-    memcpy(at, host->text, sizeof host->text); /* a fixed size is fast; what is over is written over */
-    return at + host->size;
+    memcpy(pos, host->text, sizeof host->text); /* a fixed size is fast; what is over is written over */
+    return pos + host->size;
 }
 
-/* "/news/best-garden-photo": from `at` to `end` exactly, of words cut where it ends. */
-static void put_path(uint64_t state, char *at, const char *end) {
+/* "/news/best-garden-photo": from `pos` to `end` exactly, of words cut where it ends. */
+static void put_path(uint64_t state, char *pos, const char *end) {
     uint64_t bits = 0, number = DRAW_PATH;
     char mark = '/';
 
-    for (int left = 0; at < end; left--) {
+    for (int left = 0; pos < end; left--) {
         const char *word;
         if (left == 0) {
             bits = draw(state, number++);
             left = 6;
         }
         word = words[bits & (GEN_WORDS - 1)];
-        *at++ = mark;
-        memcpy(at, word, sizeof words[0]);
-        at += strnlen(word, sizeof words[0]);
+        *pos++ = mark;
+        memcpy(pos, word, sizeof words[0]);
+        pos += strnlen(word, sizeof words[0]);
         mark = (bits >> 7 & 7) < 3 ? '/' : '-';
         bits >>= 10;
     }
 }
 
-char *gen_url(const gen_source *source, uint64_t index, char *at) {
+char *gen_url(const gen_source *source, uint64_t index, char *pos) {
     uint64_t state = state_of(source, root_of(source, index)), bits = draw(state, DRAW_FIRST);
-    char *begin = at, *query;
+    char *begin = pos, *query;
 
-    at = (bits & 7) == 0 ? PUT(at, "http://") : PUT(at, "https://");
-    at = put_host(source, at, draw(state, DRAW_SECOND));
+    pos = (bits & 7) == 0 ? PUT(pos, "http://") : PUT(pos, "https://");
+    pos = put_host(source, pos, draw(state, DRAW_SECOND));
     query = begin + 60 + below(bits >> 32, 41) - (sizeof "?id=" - 1 + 16);
-    put_path(state, at, query);
+    put_path(state, pos, query);
     if (query[-1] == '-' || query[-1] == '/')
         query[-1] = 's';
-    at = PUT(query, "?id=");
-    at = put_hex(source, at, state, 8);
-    *at++ = '\n';
-    return at;
+    pos = PUT(query, "?id=");
+    pos = put_hex(source, pos, state, 8);
+    *pos++ = '\n';
+    return pos;
 }
 
 /* RFC 9562, version 4: 122 bits of two draws. */
-static char *put_uuid(const gen_source *source, char *at, uint64_t high, uint64_t low) {
+static char *put_uuid(const gen_source *source, char *pos, uint64_t high, uint64_t low) {
     high = (high & ~UINT64_C(0xf000)) | 0x4000;
     low = (low >> 2) | UINT64_C(1) << 63;
-    at = put_hex(source, at, high >> 32, 4);
-    *at++ = '-';
-    at = put_hex(source, at, high >> 16, 2);
-    *at++ = '-';
-    at = put_hex(source, at, high, 2);
-    *at++ = '-';
-    at = put_hex(source, at, low >> 48, 2);
-    *at++ = '-';
-    return put_hex(source, at, low, 6);
+    pos = put_hex(source, pos, high >> 32, 4);
+    *pos++ = '-';
+    pos = put_hex(source, pos, high >> 16, 2);
+    *pos++ = '-';
+    pos = put_hex(source, pos, high, 2);
+    *pos++ = '-';
+    pos = put_hex(source, pos, low >> 48, 2);
+    *pos++ = '-';
+    return put_hex(source, pos, low, 6);
 }
 
-char *gen_click(const gen_source *source, uint64_t index, char *at) {
+char *gen_click(const gen_source *source, uint64_t index, char *pos) {
     static const char agents[][28] = {"Firefox/128.0 (Linux)",     "Firefox/128.0 (Windows)",
                                       "Chrome/126.0 (Android 14)", "Chrome/126.0 (Windows)",
                                       "Chrome/126.0 (Macintosh)",  "Safari/17.5 (iPhone)",
@@ -232,24 +232,24 @@ char *gen_click(const gen_source *source, uint64_t index, char *at) {
     uint64_t more = draw(state, DRAW_FOURTH), node = draw(state_of(source, index), DRAW_FOURTH) >> 40;
     char *path;
 
-    at = PUT(at, "{\"event_id\":\"");
-    at = put_uuid(source, at, draw(state, DRAW_SECOND), draw(state, DRAW_THIRD));
-    at = PUT(at, "\",\"user_id\":");
-    at = put_decimal(at, 1 + below(bits, below(more, 10000000) + 1));
+    pos = PUT(pos, "{\"event_id\":\"");
+    pos = put_uuid(source, pos, draw(state, DRAW_SECOND), draw(state, DRAW_THIRD));
+    pos = PUT(pos, "\",\"user_id\":");
+    pos = put_decimal(pos, 1 + below(bits, below(more, 10000000) + 1));
     /* A thousand events a second from the first of January 2024: no two at the same time. */
-    at = PUT(at, ",\"ts\":");
-    at = put_decimal(at, UINT64_C(1704067200000) + index);
-    at = PUT(at, ",\"url\":\"https://");
-    path = put_host(source, at, draw(state, DRAW_HOST));
-    at = path + 6 + (bits >> 40 & 31);
-    put_path(state, path, at);
-    if (at[-1] == '-' || at[-1] == '/')
-        at[-1] = 's';
-    at = PUT(at, "\",\"from\":\"");
-    at = put(at, origins[more >> 32 & 3], strlen(origins[more >> 32 & 3]));
-    at = PUT(at, "\",\"agent\":\"");
-    at = put(at, agents[more >> 34 & 7], strlen(agents[more >> 34 & 7]));
-    at = PUT(at, "\",\"node\":\"edge-");
-    at = put_hex(source, at, node, 1);
-    return PUT(at, "\"}\n");
+    pos = PUT(pos, ",\"ts\":");
+    pos = put_decimal(pos, UINT64_C(1704067200000) + index);
+    pos = PUT(pos, ",\"url\":\"https://");
+    path = put_host(source, pos, draw(state, DRAW_HOST));
+    pos = path + 6 + (bits >> 40 & 31);
+    put_path(state, path, pos);
+    if (pos[-1] == '-' || pos[-1] == '/')
+        pos[-1] = 's';
+    pos = PUT(pos, "\",\"from\":\"");
+    pos = put_bytes(pos, origins[more >> 32 & 3], strlen(origins[more >> 32 & 3]));
+    pos = PUT(pos, "\",\"agent\":\"");
+    pos = put_bytes(pos, agents[more >> 34 & 7], strlen(agents[more >> 34 & 7]));
+    pos = PUT(pos, "\",\"node\":\"edge-");
+    pos = put_hex(source, pos, node, 1);
+    return PUT(pos, "\"}\n");
 }

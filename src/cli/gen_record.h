@@ -31,8 +31,8 @@ typedef struct gen_source {
 /* share: expected part of the records that repeat an earlier one, 0 to 1. */
 void gen_source_init(gen_source *source, uint64_t seed, double share);
 
-/* Writes record `index` at `at`, newline included, and answers its end. GEN_RECORD_MAX bytes of room. */
-typedef char *gen_maker(const gen_source *source, uint64_t index, char *at);
+/* Writes record `index` at `pos`, newline included, and answers its end. GEN_RECORD_MAX bytes of room. */
+typedef char *gen_maker(const gen_source *source, uint64_t index, char *pos);
 
 /* 4 to 12 letters, lengths and letters uniform; not all distinct, as words are not. */
 gen_maker gen_word;

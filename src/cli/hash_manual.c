@@ -59,7 +59,7 @@ const char *const hash_notes[] = {
     "key, or that is malformed, is an error, unless --missing or --on-error say "
     "that it has no line of output. csv:NAME takes standard input alone: an "
     "operand has no header.",
-    CLI_NOTES_EXTRACT, CLI_NOTE_PACKED, NULL};
+    CLI_NOTES_EXTRACT, CLI_NOTE_COMPRESSED, NULL};
 
 const cli_example hash_examples[] = {
     {"tamis hash --scheme guava64 --bits 21895 --probes 5 76930242",

@@ -28,7 +28,7 @@ static double load(const info_report *report) {
     return has_capacity(report) ? report->info.cardinality / (double)report->info.capacity : 0;
 }
 
-static double fill(const info_report *report) {
+static double fill_ratio(const info_report *report) {
     return (double)report->info.ones / (double)tamis_filter_plan(report->filter)->bits;
 }
 
@@ -43,64 +43,65 @@ __attribute__((format(printf, 3, 4))) static void row(FILE *out, const char *nam
 }
 
 /* NULL where it is not told. */
-static const char *key_type(const tamis_about *about) {
-    uint32_t type = about->key_type & ~(uint32_t)TAMIS_KEYS_MADE;
+static const char *key_type(const tamis_metadata *metadata) {
+    uint32_t type = metadata->key_type & ~(uint32_t)TAMIS_KEYS_MADE;
 
     if (type > TAMIS_KEYS_INT64)
         return "unknown";
-    return type == TAMIS_KEYS_UNTOLD ? NULL : cli_key_types[type - 1];
+    return type == TAMIS_KEYS_UNSPECIFIED ? NULL : cli_key_types[type - 1];
 }
 
 static void print_maker(FILE *out, const info_report *report) {
-    const tamis_about *about = &report->about;
-    const bool packed = report->packing != TAMIS_PACKING_NONE;
-    const char *sums = about->format == TAMIS_FORMAT_TAMIS ? "" : ", which has no checksums";
+    const tamis_metadata *metadata = &report->metadata;
+    const bool compressed = report->compression != TAMIS_COMPRESSION_NONE;
+    const char *checksums = metadata->format == TAMIS_FORMAT_TAMIS ? "" : ", which has no checksums";
     const tamis_hasher *hasher = tamis_filter_hasher(report->filter);
     tamis_scheme scheme = tamis_hasher_scheme(hasher);
-    time_t created = (time_t)about->created;
+    time_t created = (time_t)metadata->created;
     struct tm parts;
     char text[64];
 
     if (cli_server_format(report->filter) != NULL)
         row(out, "format", "%s", cli_server_format(report->filter));
     else
-        row(out, "format", "%s%s%s", tamis_format_name(about->format), packed ? ", compressed with " : sums,
-            packed ? tamis_packing_name(report->packing) : "");
+        row(out, "format", "%s%s%s", tamis_format_name(metadata->format),
+            compressed ? ", compressed with " : checksums,
+            compressed ? tamis_compression_name(report->compression) : "");
     if (scheme == TAMIS_SCHEME_XXH3)
         row(out, "scheme", "xxh3, seed %" PRIu64, tamis_hasher_seed(hasher));
     else
         row(out, "scheme", "%s%s", tamis_scheme_name(scheme),
             scheme == TAMIS_SCHEME_SIP ? ", keyed: to ask it takes its secret" : "");
-    if (about->version != 0)
-        row(out, "version", "%" PRIu64, about->version);
-    if (about->created != 0 && gmtime_r(&created, &parts) != NULL &&
+    if (metadata->version != 0)
+        row(out, "version", "%" PRIu64, metadata->version);
+    if (metadata->created != 0 && gmtime_r(&created, &parts) != NULL &&
         strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &parts) > 0)
         row(out, "created", "%s", text);
-    for (size_t i = 0; i < about->label_count; i++)
-        row(out, i == 0 ? "labels" : "", "%s=%s", about->labels[i].name, about->labels[i].value);
-    if ((about->key_type & ~(uint32_t)TAMIS_KEYS_MADE) > TAMIS_KEYS_BYTES)
-        row(out, "key type", "%s", key_type(about));
-    if ((about->key_type & TAMIS_KEYS_MADE) != 0)
+    for (size_t i = 0; i < metadata->label_count; i++)
+        row(out, i == 0 ? "labels" : "", "%s=%s", metadata->labels[i].name, metadata->labels[i].value);
+    if ((metadata->key_type & ~(uint32_t)TAMIS_KEYS_MADE) > TAMIS_KEYS_BYTES)
+        row(out, "key type", "%s", key_type(metadata));
+    if ((metadata->key_type & TAMIS_KEYS_MADE) != 0)
         row(out, "key text", "%s",
-            (about->key_type & TAMIS_KEYS_MADE) == TAMIS_KEYS_MADE ? "without case, trimmed"
-            : about->key_type & TAMIS_KEYS_FOLDED                  ? "without case"
-                                                                   : "trimmed");
-    if (about->data_size > 0)
-        row(out, "user data", "%zu bytes", about->data_size);
+            (metadata->key_type & TAMIS_KEYS_MADE) == TAMIS_KEYS_MADE ? "without case, trimmed"
+            : metadata->key_type & TAMIS_KEYS_FOLDED                  ? "without case"
+                                                                      : "trimmed");
+    if (metadata->data_size > 0)
+        row(out, "user data", "%zu bytes", metadata->data_size);
 }
 
 /* The promise, and where the file does not hold it, what it is drawn from. */
 static void print_promise(FILE *out, const info_report *report) {
     const tamis_plan *plan = tamis_filter_plan(report->filter);
-    bool guava = report->about.format == TAMIS_FORMAT_GUAVA;
+    bool guava = report->metadata.format == TAMIS_FORMAT_GUAVA;
     char count[CLI_TEXT_NUMBER], rate[CLI_TEXT_NUMBER];
 
     cli_text_real(rate, sizeof rate, plan->fpr);
     if (!cli_filter_promises(plan)) {
-        double least = floor(tamis_bloom_half_full_keys((double)plan->bits, plan->probes + 0.5));
+        double min_keys = floor(tamis_bloom_half_full_keys((double)plan->bits, plan->probes + 0.5));
         row(out, "capacity",
             "not known: so many bits with one probe a key may be meant for %s keys or any more",
-            cli_text_count(count, sizeof count, (uint64_t)fmax(1, least)));
+            cli_text_count(count, sizeof count, (uint64_t)fmax(1, min_keys)));
         row(out, "promised rate", "none: the file has none, and none follows from one probe a key");
         return;
     }
@@ -141,7 +142,7 @@ static void print_content(FILE *out, const info_report *report) {
     char text[CLI_TEXT_NUMBER], count[CLI_TEXT_NUMBER], added[80] = "";
 
     if (is_bloom(report))
-        row(out, "fill", "%.1f %% of its bits are set", 100 * fill(report));
+        row(out, "fill", "%.1f %% of its bits are set", 100 * fill_ratio(report));
     if (info->added > 0)
         snprintf(added, sizeof added, "; %s %s new when added",
                  cli_text_count(count, sizeof count, info->added), info->added == 1 ? "was" : "were");
@@ -166,12 +167,12 @@ void info_report_text(FILE *out, const info_report *report) {
         print_content(out, report);
 }
 
-static json_t *labels_object(const tamis_about *about) {
+static json_t *labels_object(const tamis_metadata *metadata) {
     json_t *labels = json_object();
 
-    for (size_t i = 0; i < about->label_count; i++)
-        cli_json_text(labels, about->labels[i].name, about->labels[i].value);
-    if (json_object_size(labels) == about->label_count)
+    for (size_t i = 0; i < metadata->label_count; i++)
+        cli_json_text(labels, metadata->labels[i].name, metadata->labels[i].value);
+    if (json_object_size(labels) == metadata->label_count)
         return labels;
     json_decref(labels);
     return NULL;
@@ -192,7 +193,7 @@ static void put_plan(json_t *object, const info_report *report) {
     else
         cli_json_null(object, "capacity");
     put_number(object, "fpr", cli_filter_promises(plan), plan->fpr);
-    cli_json_bool(object, "estimated", report->about.format == TAMIS_FORMAT_GUAVA);
+    cli_json_bool(object, "estimated", report->metadata.format == TAMIS_FORMAT_GUAVA);
     cli_json_count(object, "bits", plan->bits);
     cli_json_count(object, "probes", plan->probes);
     cli_json_count(object, "slot_bits", plan->slot_bits);
@@ -208,52 +209,53 @@ static void put_content(json_t *object, const info_report *report) {
         cli_json_null(object, "added");
     else
         cli_json_count(object, "added", info->added);
-    put_number(object, "fill", report->whole && is_bloom(report), is_bloom(report) ? fill(report) : 0);
+    put_number(object, "fill", report->whole && is_bloom(report), is_bloom(report) ? fill_ratio(report) : 0);
     put_number(object, "keys", report->whole, info->cardinality);
     put_number(object, "load", report->whole && has_capacity(report), load(report));
     put_number(object, "fpr_live", report->whole, info->fpr_live);
-    put_number(object, "false_fresh", report->whole, info->false_fresh);
+    put_number(object, "false_fresh", report->whole, info->false_present);
     cli_json_bool(object, "saturated", info->saturated);
 }
 
-static void put_made(json_t *object, const char *name, const tamis_about *about, uint32_t how) {
-    if (about->key_type == TAMIS_KEYS_UNTOLD)
+static void put_made(json_t *object, const char *name, const tamis_metadata *metadata, uint32_t how) {
+    if (metadata->key_type == TAMIS_KEYS_UNSPECIFIED)
         cli_json_null(object, name);
     else
-        cli_json_bool(object, name, (about->key_type & how) != 0);
+        cli_json_bool(object, name, (metadata->key_type & how) != 0);
 }
 
 bool info_report_json(FILE *out, const info_report *report) {
-    enum { ABOUT = 13, PLAN = 8, CONTENT = 8 };
-    const tamis_about *about = &report->about;
+    enum { METADATA = 13, PLAN = 8, CONTENT = 8 };
+    const tamis_metadata *metadata = &report->metadata;
     const tamis_hasher *hasher = tamis_filter_hasher(report->filter);
     json_t *object = json_object();
     char seed[32], version[32]; /* any 64 bits, which most readers of JSON numbers do not take */
 
     snprintf(seed, sizeof seed, "%" PRIu64, tamis_hasher_seed(hasher));
-    snprintf(version, sizeof version, "%" PRIu64, about->version);
+    snprintf(version, sizeof version, "%" PRIu64, metadata->version);
     cli_file_json_text(object, "file", report->path);
     cli_json_text(object, "format",
                   cli_server_format(report->filter) != NULL ? cli_server_format(report->filter)
-                                                            : tamis_format_name(about->format));
-    if (report->packing == TAMIS_PACKING_NONE)
+                                                            : tamis_format_name(metadata->format));
+    if (report->compression == TAMIS_COMPRESSION_NONE)
         cli_json_null(object, "compression");
     else
-        cli_json_text(object, "compression", tamis_packing_name(report->packing));
+        cli_json_text(object, "compression", tamis_compression_name(report->compression));
     cli_json_text(object, "kind", tamis_kind_name(report->info.kind));
     cli_json_text(object, "scheme", tamis_scheme_name(tamis_hasher_scheme(hasher)));
     cli_json_text(object, "seed", seed);
     cli_json_text(object, "version", version);
-    json_object_set_new(object, "created", about->created != 0 ? json_integer(about->created) : json_null());
-    json_object_set_new(object, "labels", labels_object(about));
-    cli_json_count(object, "user_data", about->data_size);
-    if (key_type(about) == NULL)
+    json_object_set_new(object, "created",
+                        metadata->created != 0 ? json_integer(metadata->created) : json_null());
+    json_object_set_new(object, "labels", labels_object(metadata));
+    cli_json_count(object, "user_data", metadata->data_size);
+    if (key_type(metadata) == NULL)
         cli_json_null(object, "key_type");
     else
-        cli_json_text(object, "key_type", key_type(about));
-    put_made(object, "ignore_case", about, TAMIS_KEYS_FOLDED);
-    put_made(object, "trim", about, TAMIS_KEYS_TRIMMED);
+        cli_json_text(object, "key_type", key_type(metadata));
+    put_made(object, "ignore_case", metadata, TAMIS_KEYS_FOLDED);
+    put_made(object, "trim", metadata, TAMIS_KEYS_TRIMMED);
     put_plan(object, report);
     put_content(object, report);
-    return cli_json_write(object, ABOUT + PLAN + CONTENT, out, 0);
+    return cli_json_write(object, METADATA + PLAN + CONTENT, out, 0);
 }

@@ -5,15 +5,15 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include <tamis/compressed.h>
 #include <tamis/file.h>
-#include <tamis/packed.h>
 
 /* What `tamis info` says of a filter. */
 typedef struct info_report {
     const char *path;
     const tamis_filter *filter;
-    tamis_packing packing; /* of its file */
-    tamis_about about;
+    tamis_compression compression; /* of its file */
+    tamis_metadata metadata;
     tamis_filter_info info;
     bool whole; /* else what `info` tells from the bits is left out */
 } info_report;

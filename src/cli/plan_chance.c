@@ -35,8 +35,8 @@ static double solve(double x, double n, double bound, bool fewer, double chance)
     return near;
 }
 
-void plan_chance_interval(uint64_t hits, uint64_t asked, double confidence, double *low, double *high) {
-    double x = (double)hits, n = (double)asked, chance = (1 - confidence) / 2;
+void plan_chance_interval(uint64_t hits, uint64_t trials, double confidence, double *low, double *high) {
+    double x = (double)hits, n = (double)trials, chance = (1 - confidence) / 2;
 
     if (hits == 0) {
         *low = 0;
@@ -44,16 +44,16 @@ void plan_chance_interval(uint64_t hits, uint64_t asked, double confidence, doub
         return;
     }
     *low = solve(x, n, 0, false, chance);
-    *high = hits == asked ? 1 : solve(x, n, 1, true, chance);
+    *high = hits == trials ? 1 : solve(x, n, 1, true, chance);
 }
 
-bool plan_chance_exceeds(uint64_t hits, uint64_t asked, double rate) {
-    double x = (double)hits, n = (double)asked, distance;
+bool plan_chance_exceeds(uint64_t hits, uint64_t trials, double rate) {
+    double x = (double)hits, n = (double)trials, distance;
 
     if (!(x > n * rate))
         return false;
     distance = x * log(x / (n * rate));
-    if (hits < asked)
+    if (hits < trials)
         distance += (n - x) * log((n - x) / (n - n * rate));
     return distance > LOG_CHANCE;
 }

@@ -58,7 +58,7 @@ static const standard_case standard[] = {
 enum { STANDARD = sizeof standard / sizeof *standard };
 
 static tamis_status plan_standard(plan_trial *trial, const standard_case *from, tamis_error *err) {
-    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan *plan = &trial->plan;
 
     uint64_t keys = from->keys == TRIAL_URLS ? KEYS / 10 : KEYS; /* long keys take BKDR long */
@@ -67,12 +67,12 @@ static tamis_status plan_standard(plan_trial *trial, const standard_case *from, 
     *plan = (tamis_plan)TAMIS_PLAN_INIT;
     trial->added = keys * from->fold;
     trial->keys = from->keys;
-    want.kind = plan->kind = from->kind;
-    want.scheme = plan->scheme = from->scheme;
-    want.expect = plan->capacity = keys;
-    want.fpr = plan->fpr = from->fpr;
+    plan_options.kind = plan->kind = from->kind;
+    plan_options.scheme = plan->scheme = from->scheme;
+    plan_options.expect = plan->capacity = keys;
+    plan_options.fpr = plan->fpr = from->fpr;
     if (from->bits_per_key == 0)
-        return tamis_plan_make(plan, &want, err);
+        return tamis_plan_make(plan, &plan_options, err);
     plan->bits = keys * from->bits_per_key;
     plan->probes = from->probes;
     plan->memory = plan->bits / 8;
@@ -82,7 +82,7 @@ static tamis_status plan_standard(plan_trial *trial, const standard_case *from, 
 
 /* The plan of a million keys, with the same bits a key, probes and rate as one of more. */
 static tamis_status plan_scaled(plan_trial *trial, const tamis_plan *given, tamis_error *err) {
-    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan *plan = &trial->plan;
     uint64_t unit = given->kind == TAMIS_KIND_BLOCKED ? 512 : 64;
 
@@ -101,11 +101,11 @@ static tamis_status plan_scaled(plan_trial *trial, const tamis_plan *given, tami
         plan->fpr_predicted = 0; /* was for the larger one */
         return TAMIS_OK;
     }
-    want.kind = given->kind;
-    want.scheme = given->scheme;
-    want.expect = KEYS;
-    want.fpr = given->kind == TAMIS_KIND_EXACT ? 0 : given->fpr;
-    return tamis_plan_make(plan, &want, err);
+    plan_options.kind = given->kind;
+    plan_options.scheme = given->scheme;
+    plan_options.expect = KEYS;
+    plan_options.fpr = given->kind == TAMIS_KIND_EXACT ? 0 : given->fpr;
+    return tamis_plan_make(plan, &plan_options, err);
 }
 
 /* "9.67e-3..0.0103"; "below 3e-7" where nothing was hit */
@@ -133,16 +133,16 @@ static void print_head(void) {
 static void print_row(const plan_trial *trial) {
     const tamis_plan *plan = &trial->plan;
     char promised[CLI_TEXT_NUMBER], computed[CLI_TEXT_NUMBER], measured[CLI_TEXT_NUMBER];
-    char interval[2 * CLI_TEXT_NUMBER + 8], asked[CLI_TEXT_NUMBER];
+    char interval[2 * CLI_TEXT_NUMBER + 8], queries[CLI_TEXT_NUMBER];
 
     cli_text_rate(promised, sizeof promised, plan->fpr);
     cli_text_rate(computed, sizeof computed, trial->computed);
-    cli_text_rate(measured, sizeof measured, (double)trial->hits / (double)trial->asked);
+    cli_text_rate(measured, sizeof measured, (double)trial->hits / (double)trial->queries);
     printf("%-11s  %-10s  %5.1f  %8s  %8s  %8s  %-17s  %6s  %s\n", tamis_kind_name(plan->kind),
            tamis_scheme_name(scheme_of(trial)), plan->bits_per_key,
            plan_trial_overfills(trial) ? "-" : promised, computed, measured,
            interval_text(interval, sizeof interval, trial),
-           cli_text_metric(asked, sizeof asked, (double)trial->asked), trial->verdict);
+           cli_text_metric(queries, sizeof queries, (double)trial->queries), trial->verdict);
 }
 
 static void print_note(const char *text) {
@@ -195,9 +195,9 @@ static json_t *row_object(const plan_trial *trial) {
     else
         cli_json_real(object, "fpr", trial->plan.fpr);
     cli_json_real(object, "fpr_predicted", trial->computed);
-    cli_json_count(object, "asked", trial->asked);
+    cli_json_count(object, "asked", trial->queries);
     cli_json_count(object, "hits", trial->hits);
-    cli_json_real(object, "fpr_measured", (double)trial->hits / (double)trial->asked);
+    cli_json_real(object, "fpr_measured", (double)trial->hits / (double)trial->queries);
     cli_json_real(object, "fpr_low", trial->low);
     cli_json_real(object, "fpr_high", trial->high);
     cli_json_text(object, "verdict", trial->verdict);

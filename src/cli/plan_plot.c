@@ -14,9 +14,9 @@
 
 enum {
     COLUMNS_DEFAULT = 80,
-    COLUMNS_LEAST = 46, /* narrower, a terminal breaks the lines: no drawing is readable there */
-    COLUMNS_MOST = 120, /* wider, the curves only get flatter */
-    MARGIN = 9,         /* columns of the rates and the axis */
+    COLUMNS_MIN = 46,  /* narrower, a terminal breaks the lines: no drawing is readable there */
+    COLUMNS_MAX = 120, /* wider, the curves only get flatter */
+    MARGIN = 9,        /* columns of the rates and the axis */
     DECADE_ROWS = 5,
     ROWS = PLAN_DECADES * DECADE_ROWS + 1
 };
@@ -28,7 +28,7 @@ static const char marks[PLAN_CURVES] = {'#', 'o', '+'};
 static const char *const colours[PLAN_CURVES] = {"\033[34m", "\033[31m", "\033[32m"};
 
 double plan_curve_rate(const plan_curve *curve, double t) {
-    return tamis_bloom_overfill(t, -log2(curve->rate));
+    return tamis_bloom_over_capacity_fpr(t, -log2(curve->rate));
 }
 
 double plan_curve_time(const plan_curve *curve, double rate) {
@@ -44,7 +44,7 @@ const char *plan_percent(char *text, size_t size, double rate) {
 
 typedef struct canvas {
     size_t columns; /* of the drawing, without the margin */
-    char cells[ROWS][COLUMNS_MOST + 1];
+    char cells[ROWS][COLUMNS_MAX + 1];
 } canvas;
 
 static size_t column_of(const canvas *drawing, double t) {
@@ -80,10 +80,10 @@ static void draw_curve(canvas *drawing, const plan_curve *curve, char mark) {
 }
 
 static void print_mark(FILE *out, char mark, bool colour) {
-    const char *at = memchr(marks, mark, PLAN_CURVES);
+    const char *pos = memchr(marks, mark, PLAN_CURVES);
 
-    if (colour && at != NULL)
-        fprintf(out, "%s%c\033[0m", colours[at - marks], mark);
+    if (colour && pos != NULL)
+        fprintf(out, "%s%c\033[0m", colours[pos - marks], mark);
     else
         fputc(mark, out);
 }
@@ -102,7 +102,7 @@ static void print_row(FILE *out, const canvas *drawing, int row, bool colour) {
 }
 
 static void print_times(FILE *out, const canvas *drawing) {
-    char line[COLUMNS_MOST + 2], digits[24];
+    char line[COLUMNS_MAX + 2], digits[24];
     static const char *const names[] = {"keys in it / keys planned", "keys / planned"};
     const char *name = names[drawing->columns < 60];
 
@@ -141,10 +141,10 @@ static void print_legend(FILE *out, bool colour) {
 void plan_plot_text(FILE *out, size_t columns, bool colour) {
     canvas drawing;
 
-    if (columns < COLUMNS_LEAST)
-        columns = COLUMNS_LEAST;
-    if (columns > COLUMNS_MOST)
-        columns = COLUMNS_MOST;
+    if (columns < COLUMNS_MIN)
+        columns = COLUMNS_MIN;
+    if (columns > COLUMNS_MAX)
+        columns = COLUMNS_MAX;
     drawing.columns = columns - MARGIN;
     draw_grid(&drawing);
     for (int i = 0; i < PLAN_CURVES; i++)

@@ -42,7 +42,7 @@ static const published_size sizes[] = {
 typedef enum rule_of { BITS_AT_RATE, RATE_AT_BITS, TWOFOLD } rule_of;
 
 typedef struct published_rule {
-    rule_of of;
+    rule_of rule;
     double given; /* a rate; RATE_AT_BITS: bits a key */
     const char *what, *figure, *unit;
 } published_rule;
@@ -73,7 +73,7 @@ static double exact_memory(const published_size *row) {
 
 /* In the unit of the figure. */
 static double exact_rule(const published_rule *row) {
-    switch (row->of) {
+    switch (row->rule) {
     case BITS_AT_RATE:
         return tamis_bloom_bits(1, row->given);
     case RATE_AT_BITS:
@@ -81,7 +81,7 @@ static double exact_rule(const published_rule *row) {
     case TWOFOLD:
         break;
     }
-    return 100 * tamis_bloom_overfill(2, -log2(row->given));
+    return 100 * tamis_bloom_over_capacity_fpr(2, -log2(row->given));
 }
 
 /* 0.00700 -> "0.007", 9.01e-6 -> "9.01e-6": so many digits, the exponent as people write it. */
@@ -221,7 +221,7 @@ static json_t *size_object(const published_size *row) {
 
 static json_t *rule_object(const published_rule *row) {
     json_t *object = json_object();
-    double scale = row->of == BITS_AT_RATE ? 1 : 100; /* rates are 0 to 1 here */
+    double scale = row->rule == BITS_AT_RATE ? 1 : 100; /* rates are 0 to 1 here */
 
     cli_json_text(object, "rule", row->what);
     cli_json_real(object, "published", strtod(row->figure, NULL) / scale);

@@ -21,25 +21,25 @@ static uint32_t best_probes(double bits) {
     return rate_of(bits, low + 1) < rate_of(bits, low) ? low + 1 : low;
 }
 
-bool plan_record_is_asked(const cli_value *const values[PLAN_NUMBERS]) {
+bool plan_record_is_requested(const cli_value *const values[PLAN_NUMBERS]) {
     if (values[PLAN_EXPECT]->given || values[PLAN_MEMORY]->given)
         return false;
     return values[PLAN_BITS]->given || (values[PLAN_FPR]->given && values[PLAN_PROBES]->given);
 }
 
 /* The fewest bits that keep the rate: with these probes, or with the best of whole numbers. */
-static double least_bits(double fpr, uint32_t probes) {
+static double min_bits(double fpr, uint32_t probes) {
     uint32_t low = probes ? probes : (uint32_t)fmax(tamis_bloom_probes_for_fpr(fpr) - 1.0, 1);
-    double least = INFINITY;
+    double min = INFINITY;
 
     for (uint32_t k = low; k <= (probes ? low : low + 2); k++)
-        least = fmin(least, tamis_bloom_bits_for_probes(MANY, fpr, k) / MANY);
-    return least;
+        min = fmin(min, tamis_bloom_bits_for_probes(MANY, fpr, k) / MANY);
+    return min;
 }
 
 static int refuse_bits(const plan_record *record, const cli_value *const values[PLAN_NUMBERS], double fpr,
                        tamis_error *err) {
-    double needs = least_bits(fpr, record->given[PLAN_PROBES] ? record->probes : 0);
+    double needs = min_bits(fpr, record->given[PLAN_PROBES] ? record->probes : 0);
 
     return cli_fail(
         err,
@@ -64,7 +64,7 @@ int plan_record_solve(plan_record *record, const cli_value *const values[PLAN_NU
     record->bits = values[PLAN_BITS]->rate;
     record->probes = (uint32_t)values[PLAN_PROBES]->number;
     if (!record->given[PLAN_BITS])
-        record->bits = least_bits(fpr, record->probes);
+        record->bits = min_bits(fpr, record->probes);
     else if (!record->given[PLAN_PROBES])
         record->probes = record->given[PLAN_FPR] ? tamis_bloom_fewest_probes(MANY, MANY * record->bits, fpr)
                                                  : best_probes(record->bits);

@@ -8,7 +8,7 @@
 #include <tamis/plan.h>
 
 #include "cli/cli.h"
-#include "cli/plan_ask.h"
+#include "cli/plan_request.h"
 
 /*
  * What follows for one record of a classic filter, however many there are: of rate, bits a record and probes two decide
@@ -21,7 +21,7 @@ typedef struct plan_record {
 } plan_record;
 
 /* Whether that is what was asked: neither records nor memory, and more than the rate or the probes alone. */
-bool plan_record_is_asked(const cli_value *const values[PLAN_NUMBERS]);
+bool plan_record_is_requested(const cli_value *const values[PLAN_NUMBERS]);
 /* Refuses what contradicts itself. */
 int plan_record_solve(plan_record *record, const cli_value *const values[PLAN_NUMBERS], tamis_kind kind,
                       tamis_error *err);

@@ -10,17 +10,17 @@
 
 enum { MEMBERS = 5, PLAN_MEMBERS = 6 };
 
-tamis_status plan_store_make(plan_store *store, const tamis_want *want, tamis_error *err) {
-    tamis_want blocked = *want;
+tamis_status plan_store_make(plan_store *store, const tamis_plan_options *plan_options, tamis_error *err) {
+    tamis_plan_options blocked = *plan_options;
     tamis_status status;
 
     blocked.kind = TAMIS_KIND_BLOCKED;
     if (blocked.scheme == TAMIS_SCHEME_AUTO)
         blocked.scheme = TAMIS_SCHEME_XXH3;
-    store->least = store->chosen = (tamis_plan)TAMIS_PLAN_INIT;
+    store->smallest = store->chosen = (tamis_plan)TAMIS_PLAN_INIT;
     status = tamis_redis_plan_make(&store->chosen, &blocked, err);
     blocked.probes = 0;
-    return status == TAMIS_OK ? tamis_plan_make(&store->least, &blocked, err) : status;
+    return status == TAMIS_OK ? tamis_plan_make(&store->smallest, &blocked, err) : status;
 }
 
 static void print_plan(FILE *out, const char *name, const tamis_plan *plan) {
@@ -39,7 +39,7 @@ void plan_store_text(FILE *out, const plan_store *store) {
             cli_text_rate(rate, sizeof rate, store->chosen.fpr));
     fprintf(out, "  %-12s %12s %10s %8s %16s   %s\n", "", "bits a record", "memory", "probes",
             "server, us/add", "rate when full");
-    print_plan(out, "least bits", &store->least);
+    print_plan(out, "least bits", &store->smallest);
     print_plan(out, "chosen", &store->chosen);
     fprintf(out, "\nchosen: %s\n", store->chosen.reason);
 }
@@ -65,7 +65,7 @@ bool plan_store_json(FILE *out, const plan_store *store) {
     cli_json_count(object, "expect", store->chosen.capacity);
     cli_json_real(object, "fpr", store->chosen.fpr);
     cli_json_text(object, "reason", store->chosen.reason);
-    json_object_set_new(object, "least_bits", object_of(&store->least));
+    json_object_set_new(object, "least_bits", object_of(&store->smallest));
     json_object_set_new(object, "in_redis", object_of(&store->chosen));
     return cli_json_write(object, MEMBERS, out, 0);
 }

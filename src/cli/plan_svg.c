@@ -128,7 +128,7 @@ static void put_curves(FILE *out) {
 }
 
 /* Where the rate of a point at twice the keys stands: right under it, between two curves. */
-static void place_value(int number, double *x, double *y) {
+static void value_position(int number, double *x, double *y) {
     *x = x_of(2) + 8;
     *y = y_of(plan_curve_rate(&plan_curves[number], 2)) + 15;
 }
@@ -139,7 +139,7 @@ static void put_value_grounds(FILE *out) {
 
     fputs("<g fill=\"#ffffff\">\n", out);
     for (int i = 0; i < PLAN_CURVES; i++) {
-        place_value(i, &x, &y);
+        value_position(i, &x, &y);
         fprintf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"40\" height=\"16\"/>\n", x - 3, y - 12);
     }
     fputs("</g>\n", out);
@@ -151,7 +151,7 @@ static void put_values(FILE *out) {
 
     fputs("<g font-size=\"13\" font-weight=\"bold\">\n", out);
     for (int i = 0; i < PLAN_CURVES; i++) {
-        place_value(i, &x, &y);
+        value_position(i, &x, &y);
         fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" fill=\"%s\">%s</text>\n", x, y, strokes[i],
                 plan_percent(percent, sizeof percent, plan_curve_rate(&plan_curves[i], 2)));
     }

@@ -12,77 +12,80 @@
 #define HASH_SET_RECORDS 1e6
 #define HASH_SET_BYTES   80.0
 
-static bool grows(const plan_ask *ask) {
-    return ask->want.expect == 0 && !ask->fit;
+static bool grows(const plan_request *request) {
+    return request->plan_options.expect == 0 && !request->fit;
 }
 
 /* The library's sentence is for one kind alone; in a table the first reason is enough. */
-static void explain(plan_row *row, const plan_ask *ask, const tamis_error *err) {
+static void explain(plan_row *row, const plan_request *request, const tamis_error *err) {
     int length;
     const char *why = cli_why(err, &length);
 
-    if (tamis_kind_is_bloom(row->kind) && grows(ask)) {
+    if (tamis_kind_is_bloom(row->kind) && grows(request)) {
         snprintf(row->note, sizeof row->note, "cannot grow: needs --expect");
         return;
     }
-    if (ask->fit && err->status == TAMIS_E_NO_ROOM) {
+    if (request->fit && err->status == TAMIS_E_MEMORY_LIMIT) {
         snprintf(row->note, sizeof row->note, "too little memory, at any rate");
         return;
     }
     snprintf(row->note, sizeof row->note, "%.*s", length, why);
 }
 
-static void make_row(plan_row *row, tamis_kind kind, const plan_ask *ask) {
-    plan_ask mine = *ask;
+static void make_row(plan_row *row, tamis_kind kind, const plan_request *request) {
+    plan_request own = *request;
     tamis_error err = TAMIS_ERROR_INIT;
 
     row->kind = kind;
     row->plan = (tamis_plan)TAMIS_PLAN_INIT;
     row->note[0] = '\0';
-    if (!ask->fit)
-        mine.want.memory = 0; /* what it would take is worth knowing even if it is too much */
-    row->possible = plan_ask_plan(&row->plan, &mine, kind, &err) == TAMIS_OK;
+    if (!request->fit)
+        own.plan_options.memory = 0; /* what it would take is worth knowing even if it is too much */
+    row->possible = plan_request_plan(&row->plan, &own, kind, &err) == TAMIS_OK;
     if (!row->possible)
-        explain(row, ask, &err);
-    row->fits = row->possible && (ask->want.memory == 0 || row->plan.memory <= ask->want.memory);
+        explain(row, request, &err);
+    row->fits = row->possible &&
+                (request->plan_options.memory == 0 || row->plan.memory <= request->plan_options.memory);
     if (row->possible && !row->fits)
         snprintf(row->note, sizeof row->note, "more than --%s",
-                 plan_number_names[ask->bits_decide ? PLAN_BITS : PLAN_MEMORY]);
+                 plan_number_names[request->bits_decide ? PLAN_BITS : PLAN_MEMORY]);
 }
 
 /* About how many records a filter that grows holds in the memory in which the most were asked for. */
-static double growth_within(const plan_ask *ask) {
-    tamis_want want = ask->want;
+static double growth_within(const plan_request *request) {
+    tamis_plan_options plan_options = request->plan_options;
     tamis_plan plan = TAMIS_PLAN_INIT;
 
-    if (!ask->fit || want.expect > 0 || want.probes > 0 || tamis_kind_is_bloom(want.kind))
+    if (!request->fit || plan_options.expect > 0 || plan_options.probes > 0 ||
+        tamis_kind_is_bloom(plan_options.kind))
         return 0;
-    if (tamis_plan_make(&plan, &want, NULL) != TAMIS_OK || plan.capacity != 0)
+    if (tamis_plan_make(&plan, &plan_options, NULL) != TAMIS_OK || plan.capacity != 0)
         return 0;
-    return 8 * (double)want.memory / plan.bits_per_key;
+    return 8 * (double)plan_options.memory / plan.bits_per_key;
 }
 
 /* A plain hash set instead: where it would fit, and no other program has to read the filter. */
 static double hash_set_bytes(const plan_table *table) {
     double records = table->decided ? (double)table->chosen.capacity : 0, bytes = HASH_SET_BYTES * records;
-    tamis_scheme scheme = table->ask.want.scheme;
+    tamis_scheme scheme = table->request.plan_options.scheme;
     bool ours = scheme == TAMIS_SCHEME_AUTO || scheme == TAMIS_SCHEME_XXH3 || scheme == TAMIS_SCHEME_SIP;
-    bool fits = table->ask.want.memory == 0 || bytes <= (double)table->ask.want.memory;
+    bool fits =
+        table->request.plan_options.memory == 0 || bytes <= (double)table->request.plan_options.memory;
 
     return ours && fits && records > 0 && records < HASH_SET_RECORDS ? bytes : 0;
 }
 
-tamis_status plan_table_make(plan_table *table, const plan_ask *ask, tamis_error *err) {
+tamis_status plan_table_make(plan_table *table, const plan_request *request, tamis_error *err) {
     tamis_status status;
 
     memset(table, 0, sizeof *table);
-    table->ask = *ask;
+    table->request = *request;
     table->chosen = (tamis_plan)TAMIS_PLAN_INIT;
     for (int i = 0; i < PLAN_ROWS; i++)
-        make_row(&table->rows[i], (tamis_kind)(TAMIS_KIND_CLASSIC + i), ask);
-    status = plan_ask_plan(&table->chosen, ask, ask->want.kind, err);
+        make_row(&table->rows[i], (tamis_kind)(TAMIS_KIND_CLASSIC + i), request);
+    status = plan_request_plan(&table->chosen, request, request->plan_options.kind, err);
     table->decided = status == TAMIS_OK;
-    table->grows_to = growth_within(ask);
+    table->grows_to = growth_within(request);
     table->hash_set = hash_set_bytes(table);
     return status;
 }
@@ -93,35 +96,37 @@ static bool is_chosen(const plan_table *table, const plan_row *row) {
 
 /* The rate that was asked for or, where it follows from the memory, found; 0 where none was. */
 static double rate_of(const plan_table *table) {
-    bool asked = table->ask.want.fpr > 0 && table->ask.want.kind != TAMIS_KIND_EXACT;
+    bool requested =
+        table->request.plan_options.fpr > 0 && table->request.plan_options.kind != TAMIS_KIND_EXACT;
 
-    return asked ? table->ask.want.fpr : table->decided ? table->chosen.fpr : 0;
+    return requested ? table->request.plan_options.fpr : table->decided ? table->chosen.fpr : 0;
 }
 
 /* Whether another kind makes a little more of the memory than the one that was chosen for its fewer lines. */
 static bool is_nearly(const plan_table *table) {
-    if (table->ask.want.kind != TAMIS_KIND_AUTO || !table->decided || !table->ask.fit)
+    if (table->request.plan_options.kind != TAMIS_KIND_AUTO || !table->decided || !table->request.fit)
         return false;
     for (int i = 0; i < PLAN_ROWS; i++) {
         const tamis_plan *plan = &table->rows[i].plan;
         if (!table->rows[i].possible || plan->kind == TAMIS_KIND_EXACT)
             continue;
-        if (table->ask.want.expect > 0 ? plan->fpr_predicted < table->chosen.fpr_predicted
-                                       : plan->capacity > table->chosen.capacity)
+        if (table->request.plan_options.expect > 0 ? plan->fpr_predicted < table->chosen.fpr_predicted
+                                                   : plan->capacity > table->chosen.capacity)
             return true;
     }
     return false;
 }
 
 static void print_records(FILE *out, const plan_table *table) {
-    const plan_ask *ask = &table->ask;
+    const plan_request *request = &table->request;
     char count[CLI_TEXT_NUMBER];
 
-    if (grows(ask))
+    if (grows(request))
         fputs("records   number not given: the filter must grow\n", out);
-    else if (ask->want.expect > 0)
-        fprintf(out, "records   %s distinct%s\n", cli_text_count(count, sizeof count, ask->want.expect),
-                ask->sources[PLAN_EXPECT] == PLAN_DERIVED ? ", from --memory and --bits-per-key" : "");
+    else if (request->plan_options.expect > 0)
+        fprintf(out, "records   %s distinct%s\n",
+                cli_text_count(count, sizeof count, request->plan_options.expect),
+                request->sources[PLAN_EXPECT] == PLAN_DERIVED ? ", from --memory and --bits-per-key" : "");
     else if (table->decided)
         fprintf(out, "records   %s distinct, %sthe most that fit\n",
                 cli_text_count(count, sizeof count, table->chosen.capacity),
@@ -131,14 +136,14 @@ static void print_records(FILE *out, const plan_table *table) {
 }
 
 static void print_rate(FILE *out, const plan_table *table) {
-    const plan_ask *ask = &table->ask;
+    const plan_request *request = &table->request;
     char count[CLI_TEXT_NUMBER], rate[CLI_TEXT_NUMBER];
     double fpr = rate_of(table);
-    const char *from = ask->want.kind == TAMIS_KIND_EXACT       ? ", that of 128-bit hashes"
-                       : ask->sources[PLAN_FPR] != PLAN_DERIVED ? ""
-                       : ask->want.fpr > 0 ? ", of these probes with half of the bits set"
-                       : is_nearly(table)  ? ", nearly the least that fits"
-                                           : ", the least that fits";
+    const char *from = request->plan_options.kind == TAMIS_KIND_EXACT ? ", that of 128-bit hashes"
+                       : request->sources[PLAN_FPR] != PLAN_DERIVED   ? ""
+                       : request->plan_options.fpr > 0 ? ", of these probes with half of the bits set"
+                       : is_nearly(table)              ? ", nearly the least that fits"
+                                                       : ", the least that fits";
 
     if (fpr == 0) {
         fputs("rate      none fits\n", out);
@@ -155,17 +160,18 @@ static void print_rate(FILE *out, const plan_table *table) {
 }
 
 static void print_head(FILE *out, const plan_table *table) {
-    const plan_ask *ask = &table->ask;
+    const plan_request *request = &table->request;
     char memory[CLI_TEXT_NUMBER];
 
     print_records(out, table);
     print_rate(out, table);
-    if (ask->want.memory > 0)
+    if (request->plan_options.memory > 0)
         fprintf(out, "memory    at most %s for the filter%s\n",
-                cli_text_bytes(memory, sizeof memory, ask->want.memory),
-                ask->bits_decide && ask->sources[PLAN_EXPECT] == PLAN_GIVEN ? ", from --bits-per-key" : "");
-    if (ask->want.probes > 0)
-        fprintf(out, "probes    %" PRIu32 "\n", ask->want.probes);
+                cli_text_bytes(memory, sizeof memory, request->plan_options.memory),
+                request->bits_decide && request->sources[PLAN_EXPECT] == PLAN_GIVEN ? ", from --bits-per-key"
+                                                                                    : "");
+    if (request->plan_options.probes > 0)
+        fprintf(out, "probes    %" PRIu32 "\n", request->plan_options.probes);
     if (table->decided)
         fprintf(out, "choice    %s: %s\n", tamis_kind_name(table->chosen.kind), table->chosen.reason);
     else
@@ -174,7 +180,7 @@ static void print_head(FILE *out, const plan_table *table) {
 
 /* Whether the kinds differ in how many records they hold, and not in memory. */
 static bool lists_records(const plan_table *table) {
-    return table->ask.fit && table->ask.want.expect == 0;
+    return table->request.fit && table->request.plan_options.expect == 0;
 }
 
 static void print_row(FILE *out, const plan_table *table, const plan_row *row) {
@@ -203,7 +209,7 @@ static void print_row(FILE *out, const plan_table *table, const plan_row *row) {
 static void print_notes(FILE *out, const plan_table *table) {
     char number[CLI_TEXT_NUMBER];
 
-    if (grows(&table->ask))
+    if (grows(&table->request))
         fputs("\nbits/key is the average while it grows; at first: memory of the filter from some thousand "
               "records on;\nrate is predicted for 2^40 records.\n"
               "lines: cache lines of 64 bytes that a lookup reads.\n",
@@ -222,15 +228,15 @@ static void print_notes(FILE *out, const plan_table *table) {
                 "Below about a million records a plain hash set does as well, without wrong answers: some %s "
                 "here.\n",
                 cli_text_bytes(number, sizeof number, (uint64_t)table->hash_set));
-    if (!tamis_scheme_is_uniform(table->ask.want.scheme))
+    if (!tamis_scheme_is_uniform(table->request.plan_options.scheme))
         fprintf(out,
                 "The hashes of scheme %s are poor: the promised rate does not hold; --measure shows what "
                 "does.\n",
-                tamis_scheme_name(table->ask.want.scheme));
+                tamis_scheme_name(table->request.plan_options.scheme));
 }
 
 void plan_table_text(FILE *out, const plan_table *table) {
-    const char *size = grows(&table->ask) ? "at first" : lists_records(table) ? "records" : "memory";
+    const char *size = grows(&table->request) ? "at first" : lists_records(table) ? "records" : "memory";
 
     print_head(out, table);
     fprintf(out, "\n  %-12s %8s  %10s  %-13s %6s  %9s\n", "kind", "bits/key", size, "  per key", "lines",
@@ -272,22 +278,23 @@ static json_t *numbers_from(const plan_table *table, plan_source source) {
     json_t *names = json_array();
 
     for (int i = 0; i < PLAN_NUMBERS; i++)
-        if (table->ask.sources[i] == source)
+        if (table->request.sources[i] == source)
             json_array_append_new(names, json_string(plan_number_names[i]));
     return names;
 }
 
 static void add_numbers(json_t *object, const plan_table *table) {
-    const plan_ask *ask = &table->ask;
+    const plan_request *request = &table->request;
     uint64_t capacity = table->decided ? table->chosen.capacity : 0;
 
     json_object_set_new(object, "given", numbers_from(table, PLAN_GIVEN));
     json_object_set_new(object, "derived", numbers_from(table, PLAN_DERIVED));
-    cli_json_count(object, "expect", ask->want.expect > 0 ? ask->want.expect : capacity);
-    cli_json_real(object, "fpr", table->decided || ask->want.fpr > 0 ? rate_of(table) : NAN);
-    cli_json_count(object, "memory_limit", ask->want.memory);
-    cli_json_real(object, "bits_per_key_limit", ask->bits);
-    cli_json_count(object, "probes", ask->want.probes);
+    cli_json_count(object, "expect",
+                   request->plan_options.expect > 0 ? request->plan_options.expect : capacity);
+    cli_json_real(object, "fpr", table->decided || request->plan_options.fpr > 0 ? rate_of(table) : NAN);
+    cli_json_count(object, "memory_limit", request->plan_options.memory);
+    cli_json_real(object, "bits_per_key_limit", request->bits);
+    cli_json_count(object, "probes", request->plan_options.probes);
 }
 
 bool plan_table_json(FILE *out, const plan_table *table) {

@@ -7,7 +7,7 @@
 
 #include <tamis/plan.h>
 
-#include "cli/plan_ask.h"
+#include "cli/plan_request.h"
 
 enum { PLAN_ROWS = 4 }; /* every kind but auto */
 
@@ -21,7 +21,7 @@ typedef struct plan_row {
 } plan_row;
 
 typedef struct plan_table {
-    plan_ask ask;
+    plan_request request;
     bool decided; /* chosen is filled */
     tamis_plan chosen;
     double grows_to; /* records that a growing filter holds in the memory given; 0: not asked for, or none */
@@ -30,7 +30,7 @@ typedef struct plan_table {
 } plan_table;
 
 /* Fills the table. The status of the choice: not TAMIS_OK leaves `decided` false and *err filled. */
-tamis_status plan_table_make(plan_table *table, const plan_ask *ask, tamis_error *err);
+tamis_status plan_table_make(plan_table *table, const plan_request *request, tamis_error *err);
 void plan_table_text(FILE *out, const plan_table *table);
 /* As one JSON object; false if there was no memory for it. */
 bool plan_table_json(FILE *out, const plan_table *table);

@@ -16,10 +16,10 @@ enum {
     BATCH = 256,
     KEY_MAX = 112,      /* an address and its newline */
     HITS_WANTED = 2500, /* 2 % of chance in the rate measured */
-    ASKED_LEAST = 100000,
-    ASKED_MOST = 10000000,
-    PROBES_MOST = 200000000, /* of all keys asked */
-    HASHES_MOST = 6400000    /* the same where each probe is a hash of its own */
+    QUERIES_MIN = 100000,
+    QUERIES_MAX = 10000000,
+    PROBES_MAX = 200000000, /* of all keys asked */
+    HASHES_MAX = 6400000    /* the same where each probe is a hash of its own */
 };
 
 /* For scheme sip; no secret, and so every run gives the same. */
@@ -40,7 +40,7 @@ const char *trial_keys_name(trial_keys keys) {
     return names[keys];
 }
 
-static size_t put_number(uint64_t number, char *at) {
+static size_t put_number(uint64_t number, char *pos) {
     char digits[20];
     size_t used = sizeof digits, size;
 
@@ -49,20 +49,20 @@ static size_t put_number(uint64_t number, char *at) {
         number /= 10;
     } while (number != 0);
     size = sizeof digits - used;
-    memcpy(at, digits + used, size);
+    memcpy(pos, digits + used, size);
     return size;
 }
 
-static size_t make_key(const key_stream *stream, uint64_t index, char *at) {
+static size_t make_key(const key_stream *stream, uint64_t index, char *pos) {
     switch (stream->form) {
     case TRIAL_WORDS:
-        return (size_t)(gen_word(&stream->source, index, at) - at) - 1;
+        return (size_t)(gen_word(&stream->source, index, pos) - pos) - 1;
     case TRIAL_URLS:
-        return (size_t)(gen_url(&stream->source, index, at) - at) - 1;
+        return (size_t)(gen_url(&stream->source, index, pos) - pos) - 1;
     case TRIAL_NUMBERS:
         break;
     }
-    return put_number(index + 1, at);
+    return put_number(index + 1, pos);
 }
 
 /* Keeps of the first *count keys those that are not known; with `learn` they are from now on. */
@@ -76,7 +76,7 @@ static tamis_status keep_unknown(key_stream *stream, size_t *count, bool learn, 
     if (status != TAMIS_OK)
         return status;
     for (size_t i = 0; i < *count; i++)
-        if (answers[i] == TAMIS_FRESH)
+        if (answers[i] == TAMIS_ABSENT)
             stream->keys[kept++] = stream->keys[i];
     *count = kept;
     return TAMIS_OK;
@@ -100,7 +100,7 @@ static tamis_status next_keys(key_stream *stream, uint64_t wanted, bool learn, s
     return status;
 }
 
-static tamis_status fill(tamis_filter *filter, key_stream *stream, uint64_t added, tamis_error *err) {
+static tamis_status fill_filter(tamis_filter *filter, key_stream *stream, uint64_t added, tamis_error *err) {
     tamis_status status = TAMIS_OK;
     size_t count;
 
@@ -112,24 +112,24 @@ static tamis_status fill(tamis_filter *filter, key_stream *stream, uint64_t adde
     return status;
 }
 
-static tamis_status ask(const tamis_filter *filter, key_stream *stream, uint64_t asked, uint64_t *hits,
-                        tamis_error *err) {
+static tamis_status query_keys(const tamis_filter *filter, key_stream *stream, uint64_t queries,
+                               uint64_t *hits, tamis_error *err) {
     tamis_answer answers[BATCH];
     tamis_status status = TAMIS_OK;
     size_t count;
 
-    for (uint64_t done = 0; done < asked && status == TAMIS_OK; done += count) {
-        status = next_keys(stream, asked - done, false, &count, err);
+    for (uint64_t done = 0; done < queries && status == TAMIS_OK; done += count) {
+        status = next_keys(stream, queries - done, false, &count, err);
         if (status == TAMIS_OK)
             status = tamis_filter_contains_many(filter, stream->keys, count, answers, NULL, err);
         for (size_t i = 0; i < count && status == TAMIS_OK; i++)
-            *hits += answers[i] == TAMIS_SEEN;
+            *hits += answers[i] == TAMIS_PRESENT;
     }
     return status;
 }
 
 static tamis_status open_stream(key_stream *stream, const plan_trial *trial, tamis_error *err) {
-    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan exact = TAMIS_PLAN_INIT;
     tamis_status status;
 
@@ -139,9 +139,9 @@ static tamis_status open_stream(key_stream *stream, const plan_trial *trial, tam
     gen_source_init(&stream->source, 0, 0);
     if (trial->keys != TRIAL_WORDS)
         return TAMIS_OK;
-    want.kind = TAMIS_KIND_EXACT;
-    want.expect = trial->added;
-    status = tamis_plan_make(&exact, &want, err);
+    plan_options.kind = TAMIS_KIND_EXACT;
+    plan_options.expect = trial->added;
+    status = tamis_plan_make(&exact, &plan_options, err);
     if (status == TAMIS_OK)
         status = tamis_filter_create(&stream->known, &exact, NULL, err);
     return status;
@@ -169,10 +169,10 @@ static double compute(const plan_trial *trial) {
 
 uint64_t plan_trial_questions(const tamis_plan *plan, double rate) {
     bool series = tamis_scheme_digest_bits(plan->scheme) == 0;
-    double work = series ? HASHES_MOST : PROBES_MOST;
-    double most = fmin(ASKED_MOST, floor(work / fmax(1, plan->probes)));
+    double work = series ? HASHES_MAX : PROBES_MAX;
+    double max = fmin(QUERIES_MAX, floor(work / fmax(1, plan->probes)));
 
-    return (uint64_t)fmin(most, fmax(ASKED_LEAST, ceil(HITS_WANTED / rate)));
+    return (uint64_t)fmin(max, fmax(QUERIES_MIN, ceil(HITS_WANTED / rate)));
 }
 
 /* docs/MATH.md, "Measured rates". In blocked the few crowded blocks decide. */
@@ -192,15 +192,15 @@ static double allowed(const plan_trial *trial) {
 }
 
 void plan_trial_judge(plan_trial *trial) {
-    bool exceeded = plan_chance_exceeds(trial->hits, trial->asked, allowed(trial));
+    bool exceeded = plan_chance_exceeds(trial->hits, trial->queries, allowed(trial));
     bool overfills = plan_trial_overfills(trial);
     double rate = overfills ? trial->computed : trial->plan.fpr;
 
-    plan_chance_interval(trial->hits, trial->asked, 0.95, &trial->low, &trial->high);
+    plan_chance_interval(trial->hits, trial->queries, 0.95, &trial->low, &trial->high);
     trial->broken = exceeded && !plan_trial_is_claim(trial);
     if (exceeded)
         trial->verdict = plan_trial_is_claim(trial) ? "missed" : "broken";
-    else if (rate * (double)trial->asked < 3)
+    else if (rate * (double)trial->queries < 3)
         trial->verdict = "too rare";
     else
         trial->verdict = overfills || (trial->computed > rate && trial->low > rate) ? "as computed" : "kept";
@@ -218,8 +218,8 @@ tamis_status plan_trial_run(plan_trial *trial, tamis_error *err) {
         return err->status;
     }
     trial->computed = compute(trial);
-    trial->asked = plan_trial_questions(&trial->plan, trial->computed);
-    options.overfill = plan_trial_overfills(trial);
+    trial->queries = plan_trial_questions(&trial->plan, trial->computed);
+    options.allow_over_capacity = plan_trial_overfills(trial);
     if (trial->plan.scheme == TAMIS_SCHEME_SIP) {
         options.secret = fixed_secret;
         options.secret_size = sizeof fixed_secret - 1;
@@ -228,9 +228,9 @@ tamis_status plan_trial_run(plan_trial *trial, tamis_error *err) {
     if (status == TAMIS_OK)
         status = tamis_filter_create(&filter, &trial->plan, &options, err);
     if (status == TAMIS_OK)
-        status = fill(filter, stream, trial->added, err);
+        status = fill_filter(filter, stream, trial->added, err);
     if (status == TAMIS_OK)
-        status = ask(filter, stream, trial->asked, &hits, err);
+        status = query_keys(filter, stream, trial->queries, &hits, err);
     if (status == TAMIS_OK) {
         trial->hits = hits;
         plan_trial_judge(trial);

@@ -23,7 +23,7 @@ typedef struct plan_trial {
     uint64_t added; /* keys to add; past plan.capacity they overfill it */
     trial_keys keys;
     double computed;  /* the rate that the formulas give for the keys added */
-    uint64_t asked;   /* keys asked: as many as the rate needs, up to what is quick */
+    uint64_t queries; /* keys asked: as many as the rate needs, up to what is quick */
     uint64_t hits;    /* of these, answered "seen" */
     double low, high; /* the interval of 95 % of the rate, as plan_chance_interval has it */
     /* static: "kept", "as computed" (overfilled, or above the promise as the plan says), "too rare", "missed" (a

@@ -38,8 +38,8 @@
  * 3. filter->added counts the keys answered absent. A key that a false positive answered present is not
  *    counted.
  *
- * Capacity. A filter refuses new keys beyond most_fresh (TAMIS_E_FULL), unless it allows more than its
- * capacity (`overfill`). Keys that are present are still answered when it is full.
+ * Capacity. A filter refuses new keys beyond max_absent (TAMIS_E_FULL), unless it allows more than its
+ * capacity (`allow_over_capacity`). Keys that are present are still answered when it is full.
  *
  * Parts (filter/parts.h): a blocked filter is divided into ranges of blocks, which share no cache line. A
  * classic filter cannot be divided; concurrent threads set its bits with atomic operations instead
@@ -49,8 +49,8 @@
 #include <string.h>
 
 #include "base/system.h"
+#include "filter/block_verifier.h"
 #include "filter/bloom_int.h"
-#include "filter/guard.h"
 #include "hash/positions.h"
 #include "plan/plan_int.h"
 
@@ -80,7 +80,7 @@ static tamis_status create_empty(tamis_filter *filter, bloom **made, tamis_error
     b->span = tamis__span_of(plan->bits);
     b->probes = plan->probes;
     b->rate = plan->kind == TAMIS_KIND_CLASSIC ? tamis_bloom_fpr : tamis_blocked_fpr;
-    b->most_fresh = tamis__bloom_most_fresh(b, plan->capacity);
+    b->max_absent = tamis__bloom_max_absent(b, plan->capacity);
     b->bytes = (size_t)((plan->bits + 63) / 64 * 8);
     *made = b;
     return TAMIS_OK;
@@ -111,8 +111,8 @@ static void destroy(tamis_filter *filter) {
 static void clear(tamis_filter *filter) {
     bloom *b = filter->body;
     memset(b->words, 0, b->bytes);
-    b->united_added = 0;
-    b->united_false = 0;
+    b->union_added = 0;
+    b->union_false_present = 0;
 }
 
 static tamis_status copy(tamis_filter *to, const tamis_filter *from, tamis_error *err) {
@@ -120,37 +120,37 @@ static tamis_status copy(tamis_filter *to, const tamis_filter *from, tamis_error
     bloom *mine = to->body;
     const bloom *other = from->body;
     memcpy(mine->words, other->words, mine->bytes);
-    mine->united_added = other->united_added;
-    mine->united_false = other->united_false;
+    mine->union_added = other->union_added;
+    mine->union_false_present = other->union_false_present;
     return TAMIS_OK;
 }
 
 /* Ends a copy made in pieces. Bits are never cleared, so all pieces have the keys added before the copy,
  * though they were copied at different times. */
-static void end_pieces(tamis_filter *to, const tamis_filter *from) {
+static void finish_pieces(tamis_filter *to, const tamis_filter *from) {
     bloom *mine = to->body;
     const bloom *other = from->body;
-    mine->united_added = other->united_added;
-    mine->united_false = other->united_false;
+    mine->union_added = other->union_added;
+    mine->union_false_present = other->union_false_present;
 }
 
 /* Copies the next piece of the words `first` to `end` - 1. Reads each word atomically: in a classic filter
  * other threads may change it. */
 static void copy_words(tamis_filter *to, const tamis_filter *from, uint64_t first, uint64_t end,
-                       uint64_t *at) {
+                       uint64_t *pos) {
     uint64_t *mine = ((bloom *)to->body)->words;
     const uint64_t *others = ((const bloom *)from->body)->words;
-    const uint64_t begun = first + *at, most = begun + TAMIS__PIECE / 8, last = most < end ? most : end;
+    const uint64_t begun = first + *pos, max = begun + TAMIS__PIECE / 8, last = max < end ? max : end;
     for (uint64_t i = begun; i < last; i++)
         mine[i] = __atomic_load_n(&others[i], __ATOMIC_RELAXED);
-    *at = last == end ? TAMIS__COPIED : last - first;
+    *pos = last == end ? TAMIS__COPIED : last - first;
 }
 
 static tamis_status classic_piece(tamis_filter *to, const tamis_filter *from, uint32_t part, uint32_t parts,
-                                  uint64_t *at, tamis_error *err) {
+                                  uint64_t *pos, tamis_error *err) {
     const uint64_t words = ((const bloom *)from->body)->bytes / 8;
     (void)err;
-    copy_words(to, from, words / parts * part, part + 1 == parts ? words : words / parts * (part + 1), at);
+    copy_words(to, from, words / parts * part, part + 1 == parts ? words : words / parts * (part + 1), pos);
     return TAMIS_OK;
 }
 
@@ -160,7 +160,7 @@ static void populate(tamis_filter *to) {
 }
 
 static const tamis__piece_ops classic_pieces = {
-    .populate = populate, .end = end_pieces, .copy = classic_piece};
+    .populate = populate, .end = finish_pieces, .copy = classic_piece};
 
 const uint64_t *tamis__bloom_words(const tamis_filter *filter, size_t *count) {
     const bloom *b = filter->body;
@@ -190,8 +190,8 @@ static tamis_status restore(tamis_filter *filter, const tamis__image *image, tam
                            image->name, image->body_size, needed, b->bits);
     b->borrowed = true;
     b->words = (uint64_t *)(uintptr_t)image->body; /* written to only after tamis__filter_own */
-    b->united_added = image->united_added;
-    b->united_false = image->united_false;
+    b->union_added = image->union_added;
+    b->union_false_present = image->union_false_present;
     return TAMIS_OK;
 }
 
@@ -205,16 +205,16 @@ bool tamis__bloom_valid(const void *context, const uint8_t *bytes, uint64_t size
     uint64_t last = b->words[b->bytes / 8 - 1], used = b->bits % 64;
     if (used && last >> used)
         return false;
-    for (const uint8_t *at = end; at < bytes + size; at++)
-        if (*at)
+    for (const uint8_t *pos = end; pos < bytes + size; pos++)
+        if (*pos)
             return false;
     return true;
 }
 
-double tamis__bloom_united(const tamis_filter *filter, uint64_t *added) {
+double tamis__bloom_union_counts(const tamis_filter *filter, uint64_t *added) {
     const bloom *b = filter->body;
-    *added = b->united_added;
-    return b->united_false;
+    *added = b->union_added;
+    return b->union_false_present;
 }
 
 uint64_t *tamis__bloom_words_mut(tamis_filter *filter, size_t *count) {
@@ -223,17 +223,17 @@ uint64_t *tamis__bloom_words_mut(tamis_filter *filter, size_t *count) {
     return b->words;
 }
 
-uint64_t tamis__bloom_room(const tamis_filter *filter) {
+uint64_t tamis__bloom_remaining(const tamis_filter *filter) {
     const bloom *b = filter->body;
-    if (filter->overfill || filter->overfill_here)
+    if (filter->allow_over_capacity || filter->allow_over_capacity_here)
         return UINT64_MAX;
-    return b->most_fresh > filter->added ? b->most_fresh - filter->added : 0;
+    return b->max_absent > filter->added ? b->max_absent - filter->added : 0;
 }
 
-void tamis__bloom_count_fresh(tamis_filter *filter, uint64_t fresh) {
+void tamis__bloom_count_absent(tamis_filter *filter, uint64_t absent) {
     const bloom *b = filter->body;
-    filter->added += fresh;
-    filter->saturated = filter->saturated || filter->added > b->most_fresh;
+    filter->added += absent;
+    filter->saturated = filter->saturated || filter->added > b->max_absent;
 }
 
 /* ---- blocked ---- */
@@ -245,9 +245,9 @@ static tamis__blocks blocks_of(const bloom *b) {
 static tamis_status blocked_add(tamis_filter *filter, const tamis_hash *hashes, size_t count,
                                 tamis_answer *answers, size_t *done, tamis_error *err) {
     tamis__blocks blocks = blocks_of(filter->body);
-    uint64_t before = tamis__bloom_room(filter), room = before;
-    *done = filter->kernels->blocked_add(&blocks, hashes, count, &room, answers);
-    tamis__bloom_count_fresh(filter, before - room);
+    uint64_t before = tamis__bloom_remaining(filter), remaining = before;
+    *done = filter->kernels->blocked_add(&blocks, hashes, count, &remaining, answers);
+    tamis__bloom_count_absent(filter, before - remaining);
     return *done == count ? TAMIS_OK : tamis__filter_full(filter, TAMIS_FULL_CAPACITY, err);
 }
 
@@ -262,21 +262,21 @@ static tamis_status blocked_touch(const tamis_filter *filter, const tamis_hash *
     tamis__blocks blocks = blocks_of(filter->body);
     tamis_status status = TAMIS_OK;
     for (size_t i = 0; i < count && status == TAMIS_OK; i++)
-        status = tamis__guard_touch(filter->guard, tamis__block_of(&blocks, &hashes[i]), err);
+        status = tamis__block_verifier_check(filter->verifier, tamis__block_of(&blocks, &hashes[i]), err);
     return status;
 }
 
 /* ---- parts of a blocked filter: ranges of blocks ---- */
 
-static uint32_t parts_most(const tamis_filter *filter, uint32_t most) {
+static uint32_t max_parts(const tamis_filter *filter, uint32_t max) {
     const tamis__blocks blocks = blocks_of(filter->body);
-    while (most > blocks.blocks)
-        most /= 2;
-    return most;
+    while (max > blocks.blocks)
+        max /= 2;
+    return max;
 }
 
 static bool parts_fit(const tamis_filter *filter, size_t count) {
-    return tamis__bloom_room(filter) >= count;
+    return tamis__bloom_remaining(filter) >= count;
 }
 
 /* The first block of a part. A key's block is floor(word[1] * blocks / 2^64), so the least word[1] of
@@ -296,24 +296,24 @@ static tamis_status part_add(tamis_filter *filter, const tamis_hash *hashes, siz
                              tamis_answer *answers, size_t *done, tamis_error *err) {
     (void)err;
     tamis__blocks blocks = blocks_of(filter->body);
-    uint64_t room = UINT64_MAX;
-    *done = filter->kernels->blocked_add(&blocks, hashes, count, &room, answers);
+    uint64_t remaining = UINT64_MAX;
+    *done = filter->kernels->blocked_add(&blocks, hashes, count, &remaining, answers);
     return TAMIS_OK;
 }
 
-static const tamis__parts_ops parts_ops = {parts_most, parts_fit, part_from, part_add,
-                                           tamis__bloom_count_fresh};
+static const tamis__parts_ops parts_ops = {max_parts, parts_fit, part_from, part_add,
+                                           tamis__bloom_count_absent};
 
 static tamis_status blocked_piece(tamis_filter *to, const tamis_filter *from, uint32_t part, uint32_t parts,
-                                  uint64_t *at, tamis_error *err) {
+                                  uint64_t *pos, tamis_error *err) {
     (void)err;
     copy_words(to, from, first_block(from, part, parts) * BLOCK_WORDS,
-               first_block(from, part + 1, parts) * BLOCK_WORDS, at);
+               first_block(from, part + 1, parts) * BLOCK_WORDS, pos);
     return TAMIS_OK;
 }
 
 static const tamis__piece_ops blocked_pieces = {
-    .populate = populate, .end = end_pieces, .copy = blocked_piece};
+    .populate = populate, .end = finish_pieces, .copy = blocked_piece};
 
 const struct tamis__filter_ops tamis__classic_ops = {
     .create = create,
@@ -329,7 +329,7 @@ const struct tamis__filter_ops tamis__classic_ops = {
     .copy = copy,
     .part = part,
     .restore = restore,
-    .unite = tamis__bloom_unite,
+    .union_into = tamis__bloom_union,
     .pieces = &classic_pieces,
     .concurrent = &tamis__classic_concurrent,
 };
@@ -345,7 +345,7 @@ const struct tamis__filter_ops tamis__blocked_ops = {
     .copy = copy,
     .part = part,
     .restore = restore,
-    .unite = tamis__bloom_unite,
+    .union_into = tamis__bloom_union,
     .parts = &parts_ops,
     .pieces = &blocked_pieces,
 };

@@ -35,9 +35,9 @@
  * 2. Equal keys are in one part. So of two threads that add the same key, at most one gets the answer absent.
  * 3. A lookup that starts after an add has returned finds the key: the bits are never cleared.
  */
+#include "filter/block_verifier.h"
 #include "filter/bloom_int.h"
 #include "filter/concurrent.h"
-#include "filter/guard.h"
 
 enum {
     AHEAD = 8,       /* keys whose lines are fetched ahead; 4 take a tenth longer, 16 and 24 are equal */
@@ -47,146 +47,147 @@ enum {
 _Static_assert(POSITIONS / TAMIS_PROBES_MAX > 1, "two keys at the least stand in a row");
 
 /* The keys of a batch: hashes, or the keys themselves if the scheme has no digest. */
-typedef struct asked {
+typedef struct key_source {
     const tamis_hash *hashes; /* NULL: use keys */
     const tamis_key *keys;
-} asked;
+} key_source;
 
-/* Number of keys, at most `most`, whose positions fit in the buffer. */
-static size_t keys_at_once(const bloom *b, size_t most) {
-    size_t room = POSITIONS / b->probes;
-    return room < most ? room : most;
+/* Number of keys, at most `max`, whose positions fit in the buffer. */
+static size_t batch_rows(const bloom *b, size_t max) {
+    size_t rows = POSITIONS / b->probes;
+    return rows < max ? rows : max;
 }
 
-/* Computes the first `until` positions of key i. Fetches the lines of those from number `seen` on. */
-static void locate(const tamis_filter *filter, asked what, size_t i, uint32_t seen, uint32_t until,
+/* Computes the first `until` positions of key i. Fetches the lines of those from number `present` on. */
+static void locate(const tamis_filter *filter, key_source source, size_t i, uint32_t first, uint32_t until,
                    uint64_t *positions) {
     const bloom *b = filter->body;
-    if (what.hashes)
-        tamis__positions_in(filter->hasher->scheme, what.hashes[i].word, b->span, until, positions);
+    if (source.hashes)
+        tamis__positions_in(filter->hasher->scheme, source.hashes[i].word, b->span, until, positions);
     else
-        tamis__hasher_positions(filter->hasher, &what.keys[i], b->bits, until, positions);
-    for (uint32_t k = seen; k < until; k++)
+        tamis__hasher_positions(filter->hasher, &source.keys[i], b->bits, until, positions);
+    for (uint32_t k = first; k < until; k++)
         tamis__prefetch(&b->words[positions[k] >> 6]);
 }
 
 /* True if all bits at these positions are set. No branch for each bit: half of such branches would be
  * mispredicted. */
 static bool are_set(const uint64_t *words, const uint64_t *positions, uint32_t count) {
-    uint64_t all = 1;
+    uint64_t set = 1;
     for (uint32_t k = 0; k < count; k++)
-        all &= __atomic_load_n(&words[positions[k] >> 6], __ATOMIC_RELAXED) >> (positions[k] & 63);
-    return all & 1;
+        set &= __atomic_load_n(&words[positions[k] >> 6], __ATOMIC_RELAXED) >> (positions[k] & 63);
+    return set & 1;
 }
 
 /* Sets the bits. True if all were set before. */
 static bool set_all(uint64_t *words, const uint64_t *positions, uint32_t count) {
-    uint64_t all = 1;
+    uint64_t set = 1;
     for (uint32_t k = 0; k < count; k++) {
         uint64_t *word = &words[positions[k] >> 6], old = *word;
-        all &= old >> (positions[k] & 63);
+        set &= old >> (positions[k] & 63);
         *word = old | UINT64_C(1) << (positions[k] & 63);
     }
-    return all & 1;
+    return set & 1;
 }
 
 /* As set_all, while other threads add other keys. A key that is present writes nothing, so its lines stay
  * in the caches of all CPUs. */
 static bool set_all_shared(uint64_t *words, const uint64_t *positions, uint32_t count) {
-    bool seen = are_set(words, positions, count);
-    for (uint32_t k = 0; k < count && !seen; k++)
+    bool present = are_set(words, positions, count);
+    for (uint32_t k = 0; k < count && !present; k++)
         __atomic_fetch_or(&words[positions[k] >> 6], UINT64_C(1) << (positions[k] & 63), __ATOMIC_RELAXED);
-    return seen;
+    return present;
 }
 
 /* ---- adding ---- */
 
 /* Adds keys in order and decrements *room for each new key. Stops before a new key if *room is 0. Returns
  * the number of keys answered. */
-static inline size_t add_each(tamis_filter *filter, asked what, size_t count, bool shared,
-                              tamis_answer *answers, uint64_t *room) {
+static inline size_t add_each(tamis_filter *filter, key_source source, size_t count, bool shared,
+                              tamis_answer *answers, uint64_t *remaining) {
     const bloom *b = filter->body;
-    const size_t rows = keys_at_once(b, AHEAD + 1), ahead = rows - 1;
+    const size_t rows = batch_rows(b, AHEAD + 1), ahead = rows - 1;
     uint64_t positions[POSITIONS];
     size_t i = 0, row = 0;
     for (size_t j = 0; j < ahead && j < count; j++)
-        locate(filter, what, j, 0, b->probes, positions + j * b->probes);
+        locate(filter, source, j, 0, b->probes, positions + j * b->probes);
     for (; i < count; i++, row = row < ahead ? row + 1 : 0) {
         if (i + ahead < count) /* its positions replace those of the key just added */
-            locate(filter, what, i + ahead, 0, b->probes, positions + (row ? row - 1 : ahead) * b->probes);
+            locate(filter, source, i + ahead, 0, b->probes, positions + (row ? row - 1 : ahead) * b->probes);
         const uint64_t *mine = positions + row * b->probes;
-        if (*room == 0 && !are_set(b->words, mine, b->probes))
+        if (*remaining == 0 && !are_set(b->words, mine, b->probes))
             break;
-        bool seen = shared ? set_all_shared(b->words, mine, b->probes) : set_all(b->words, mine, b->probes);
-        answers[i] = seen ? TAMIS_SEEN : TAMIS_FRESH;
-        *room -= !seen;
+        bool present =
+            shared ? set_all_shared(b->words, mine, b->probes) : set_all(b->words, mine, b->probes);
+        answers[i] = present ? TAMIS_PRESENT : TAMIS_ABSENT;
+        *remaining -= !present;
     }
     return i;
 }
 
-static tamis_status add_asked(tamis_filter *filter, asked what, size_t count, tamis_answer *answers,
-                              size_t *done, tamis_error *err) {
-    uint64_t room = tamis__bloom_room(filter), left = room;
-    *done = add_each(filter, what, count, false, answers, &left);
-    tamis__bloom_count_fresh(filter, room - left);
+static tamis_status add_keys(tamis_filter *filter, key_source source, size_t count, tamis_answer *answers,
+                             size_t *done, tamis_error *err) {
+    uint64_t remaining = tamis__bloom_remaining(filter), remaining_after = remaining;
+    *done = add_each(filter, source, count, false, answers, &remaining_after);
+    tamis__bloom_count_absent(filter, remaining - remaining_after);
     return *done < count ? tamis__filter_full(filter, TAMIS_FULL_CAPACITY, err) : TAMIS_OK;
 }
 
 tamis_status tamis__classic_add(tamis_filter *filter, const tamis_hash *hashes, size_t count,
                                 tamis_answer *answers, size_t *done, tamis_error *err) {
-    return add_asked(filter, (asked){hashes, NULL}, count, answers, done, err);
+    return add_keys(filter, (key_source){hashes, NULL}, count, answers, done, err);
 }
 
 tamis_status tamis__classic_add_keys(tamis_filter *filter, const tamis_key *keys, size_t count,
                                      tamis_answer *answers, size_t *done, tamis_error *err) {
-    return add_asked(filter, (asked){NULL, keys}, count, answers, done, err);
+    return add_keys(filter, (key_source){NULL, keys}, count, answers, done, err);
 }
 
 /* ---- looking up ---- */
 
-/* One stage of the sieve: tests positions `seen` to `until` - 1 of the candidates `left`. Moves the
- * candidates that remain to the front of `left` and returns their number. Answers for the others are
+/* One stage of the sieve: tests positions `present` to `until` - 1 of the candidates `candidates`. Moves the
+ * candidates that remain to the front of `candidates` and returns their number. Answers for the others are
  * final. */
-static size_t sieve(const tamis_filter *filter, asked what, size_t *left, size_t count, uint32_t seen,
-                    uint32_t until, tamis_answer *answers) {
+static size_t sieve(const tamis_filter *filter, key_source source, size_t *candidates, size_t count,
+                    uint32_t first, uint32_t until, tamis_answer *answers) {
     const bloom *b = filter->body;
     uint64_t positions[POSITIONS];
     size_t found = 0;
     for (size_t i = 0; i < count; i++)
-        locate(filter, what, left[i], seen, until, positions + i * until);
+        locate(filter, source, candidates[i], first, until, positions + i * until);
     for (size_t i = 0; i < count; i++) {
-        size_t key = left[i];
-        bool is_left = are_set(b->words, positions + i * until + seen, until - seen);
-        answers[key] = is_left ? TAMIS_SEEN : TAMIS_FRESH;
-        left[found] = key;
-        found += is_left;
+        size_t key = candidates[i];
+        bool is_candidate = are_set(b->words, positions + i * until + first, until - first);
+        answers[key] = is_candidate ? TAMIS_PRESENT : TAMIS_ABSENT;
+        candidates[found] = key;
+        found += is_candidate;
     }
     return found;
 }
 
-static void contains_asked(const tamis_filter *filter, asked what, size_t count, tamis_answer *answers) {
+static void query_keys(const tamis_filter *filter, key_source source, size_t count, tamis_answer *answers) {
     const bloom *b = filter->body;
     const uint32_t stages[] = {2, b->probes <= 8 ? b->probes : 6, b->probes};
-    size_t batch = keys_at_once(b, BATCH), left[BATCH];
+    size_t batch = batch_rows(b, BATCH), candidates[BATCH];
     for (size_t from = 0; from < count; from += batch) {
         size_t found = count - from < batch ? count - from : batch;
         for (size_t i = 0; i < found; i++)
-            left[i] = from + i;
-        for (uint32_t stage = 0, seen = 0, until; seen < b->probes && found > 0; stage++, seen = until) {
+            candidates[i] = from + i;
+        for (uint32_t stage = 0, first = 0, until; first < b->probes && found > 0; stage++, first = until) {
             until = b->probes < stages[stage] ? b->probes : stages[stage];
-            found = sieve(filter, what, left, found, seen, until, answers);
+            found = sieve(filter, source, candidates, found, first, until, answers);
         }
     }
 }
 
 void tamis__classic_contains(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
                              tamis_answer *answers) {
-    contains_asked(filter, (asked){hashes, NULL}, count, answers);
+    query_keys(filter, (key_source){hashes, NULL}, count, answers);
 }
 
 void tamis__classic_contains_keys(const tamis_filter *filter, const tamis_key *keys, size_t count,
                                   tamis_answer *answers) {
-    contains_asked(filter, (asked){NULL, keys}, count, answers);
+    query_keys(filter, (key_source){NULL, keys}, count, answers);
 }
 
 /* ---- from many threads ---- */
@@ -194,42 +195,44 @@ void tamis__classic_contains_keys(const tamis_filter *filter, const tamis_key *k
 /* Any key may change any word, so keys are divided by hash; see above. */
 static uint32_t parts(const tamis_filter *filter) {
     (void)filter;
-    return TAMIS__PARTS_MOST;
+    return TAMIS__PARTS_MAX;
 }
 
 static void part_of(const tamis_filter *filter, const tamis_hash *hashes, size_t count, uint8_t *part) {
     (void)filter;
-    _Static_assert(TAMIS__PARTS_MOST == 1 << 6, "the first 6 bits");
+    _Static_assert(TAMIS__PARTS_MAX == 1 << 6, "the first 6 bits");
     for (size_t i = 0; i < count; i++) /* mixes both words: some digests have only one, or few bits in one */
         part[i] = (uint8_t)((hashes[i].word[0] ^ hashes[i].word[1]) * TAMIS__GOLDEN >> (64 - 6));
 }
 
 static bool add_part(tamis_filter *filter, const tamis_hash *hashes, size_t count, tamis_answer *answers,
                      uint64_t *added) {
-    uint64_t left = UINT64_MAX;
-    size_t done = add_each(filter, (asked){hashes, NULL}, count, true, answers, &left);
-    *added += UINT64_MAX - left;
+    uint64_t remaining_after = UINT64_MAX;
+    size_t done = add_each(filter, (key_source){hashes, NULL}, count, true, answers, &remaining_after);
+    *added += UINT64_MAX - remaining_after;
     return done == count;
 }
 
 const struct tamis__concurrent_ops tamis__classic_concurrent = {
     .parts = parts,
     .part_of = part_of,
-    .room = tamis__bloom_room,
+    .remaining = tamis__bloom_remaining,
     .add = add_part,
-    .settle = tamis__bloom_count_fresh,
-    .asks_freely = true,
+    .count_added = tamis__bloom_count_absent,
+    .contains_is_lock_free = true,
 };
 
 /* ---- filters in an image ---- */
 
-static tamis_status touch_asked(const tamis_filter *filter, asked what, size_t count, tamis_error *err) {
+static tamis_status verify_keys(const tamis_filter *filter, key_source source, size_t count,
+                                tamis_error *err) {
     const bloom *b = filter->body;
     uint64_t positions[TAMIS_PROBES_MAX];
     for (size_t i = 0; i < count; i++) {
-        locate(filter, what, i, 0, b->probes, positions);
+        locate(filter, source, i, 0, b->probes, positions);
         for (uint32_t k = 0; k < b->probes; k++) {
-            tamis_status status = tamis__guard_touch(filter->guard, &b->words[positions[k] >> 6], err);
+            tamis_status status =
+                tamis__block_verifier_check(filter->verifier, &b->words[positions[k] >> 6], err);
             if (status != TAMIS_OK)
                 return status;
         }
@@ -239,10 +242,10 @@ static tamis_status touch_asked(const tamis_filter *filter, asked what, size_t c
 
 tamis_status tamis__classic_touch(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
                                   tamis_error *err) {
-    return touch_asked(filter, (asked){hashes, NULL}, count, err);
+    return verify_keys(filter, (key_source){hashes, NULL}, count, err);
 }
 
 tamis_status tamis__classic_touch_keys(const tamis_filter *filter, const tamis_key *keys, size_t count,
                                        tamis_error *err) {
-    return touch_asked(filter, (asked){NULL, keys}, count, err);
+    return verify_keys(filter, (key_source){NULL, keys}, count, err);
 }

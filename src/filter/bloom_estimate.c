@@ -19,7 +19,7 @@
  * suffices to count how many blocks have how many ones (line_count.h).
  *
  * Unions. After a union the count is unknown: keys in both filters were counted twice. It is estimated from
- * the bits, and the expected errors until then are stored (united_added, united_false) as a start for the
+ * the bits, and the expected errors until then are stored (union_added, union_false_present) as a start for the
  * count.
  *
  * Invariants:
@@ -49,7 +49,7 @@ static double rate_area(const bloom *b, double offered) {
  * answered absent. The bits of these keys are set too, so the rate follows the number of keys offered:
  * added + this result. Found by repetition: the error of each step is smaller than that of the step before
  * by the factor of the rate. */
-static double false_fresh_at(const bloom *b, uint64_t added) {
+static double false_present_at(const bloom *b, uint64_t added) {
     double mistaken = 0, before = -1;
     for (int step = 0; step < 20 && mistaken - before > 1e-3; step++) {
         before = mistaken;
@@ -58,15 +58,15 @@ static double false_fresh_at(const bloom *b, uint64_t added) {
     return mistaken;
 }
 
-double tamis__bloom_false_fresh(const tamis_filter *filter) {
+double tamis__bloom_false_present(const tamis_filter *filter) {
     const bloom *b = filter->body;
-    return b->united_false + false_fresh_at(b, filter->added) - false_fresh_at(b, b->united_added);
+    return b->union_false_present + false_present_at(b, filter->added) - false_present_at(b, b->union_added);
 }
 
-uint64_t tamis__bloom_most_fresh(const bloom *b, uint64_t capacity) {
+uint64_t tamis__bloom_max_absent(const bloom *b, uint64_t capacity) {
     double mistaken = rate_area(b, (double)capacity);
-    double most = ceil((double)capacity - mistaken + 5 * sqrt(mistaken));
-    return most < (double)capacity ? (uint64_t)most : capacity;
+    double max = ceil((double)capacity - mistaken + 5 * sqrt(mistaken));
+    return max < (double)capacity ? (uint64_t)max : capacity;
 }
 
 /* ---- by the bits ---- */
@@ -87,9 +87,9 @@ static void blocked_estimate(const tamis_filter *filter, const tamis__line_count
     const double m = 64 * BLOCK_WORDS, k = b->probes;
     double blocks = (double)(b->bits / (64 * BLOCK_WORDS));
     for (int ones = 1; ones <= 64 * BLOCK_WORDS; ones++) {
-        double some = (double)counts->lines[ones];
-        info->fpr_live += some * pow(ones / m, k) / blocks;
-        info->cardinality += some * tamis_bloom_cardinality(fmin(ones, m - 1), m, k);
+        double line_count = (double)counts->lines[ones];
+        info->fpr_live += line_count * pow(ones / m, k) / blocks;
+        info->cardinality += line_count * tamis_bloom_cardinality(fmin(ones, m - 1), m, k);
     }
 }
 
@@ -101,7 +101,7 @@ static void estimate_counted(const tamis_filter *filter, const tamis__line_count
         classic_estimate(filter, info);
     else
         blocked_estimate(filter, counts, info);
-    info->false_fresh = tamis__bloom_false_fresh(filter);
+    info->false_present = tamis__bloom_false_present(filter);
 }
 
 void tamis__bloom_estimate(const tamis_filter *filter, tamis_filter_info *info) {
@@ -115,12 +115,12 @@ void tamis__bloom_estimate(const tamis_filter *filter, tamis_filter_info *info) 
 
 /* Estimates from the bits how many keys were answered absent: the keys offered, less those answered
  * present by mistake. If all bits are set, counts as if one were left. */
-static uint64_t fresh_by_bits(const tamis_filter *filter) {
+static uint64_t absent_by_bits(const tamis_filter *filter) {
     const bloom *b = filter->body;
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
     tamis__bloom_estimate(filter, &info);
-    double most = tamis_bloom_cardinality((double)(b->bits - 1), (double)b->bits, b->probes);
-    double offered = fmin(info.cardinality, most);
+    double max = tamis_bloom_cardinality((double)(b->bits - 1), (double)b->bits, b->probes);
+    double offered = fmin(info.cardinality, max);
     return (uint64_t)fmax(round(offered - rate_area(b, offered)), info.ones > 0);
 }
 
@@ -140,50 +140,52 @@ static double estimate_deviation(const tamis_filter *filter, double n) {
     if (filter->plan.kind == TAMIS_KIND_CLASSIC)
         return sqrt(m * (expm1(n * k / m) - n * k / m)) / k;
     const double load = n * s / m, u = 1 - pow(1 - 1 / s, k), v = 1 - pow(1 - 2 / s, k);
-    const double one = exp(-load * u), two = exp(-load * v);
-    return sqrt(fmax(m * (one + (s - 1) * two - s * one * one * (1 + load * u * u)), 0)) / (s * u * one);
+    const double unset_one = exp(-load * u), unset_two = exp(-load * v);
+    return sqrt(fmax(m * (unset_one + (s - 1) * unset_two - s * unset_one * unset_one * (1 + load * u * u)),
+                     0)) /
+           (s * u * unset_one);
 }
 
 void tamis__bloom_filled(tamis_filter *filter, uint64_t added) {
     const bloom *b = filter->body;
-    filter->added = added == TAMIS__ADDED_BY_BITS ? fresh_by_bits(filter) : added;
-    filter->saturated = filter->added > b->most_fresh;
+    filter->added = added == TAMIS__ADDED_BY_BITS ? absent_by_bits(filter) : added;
+    filter->saturated = filter->added > b->max_absent;
 }
 
 /* True if the estimate exceeds the capacity beyond doubt: by five standard deviations. */
-static bool is_past_doubt(const tamis_filter *filter) {
+static bool is_over_capacity(const tamis_filter *filter) {
     const bloom *b = filter->body;
     const double off = estimate_deviation(filter, (double)filter->plan.capacity);
-    return (double)filter->added > (double)b->most_fresh + 5 * off;
+    return (double)filter->added > (double)b->max_absent + 5 * off;
 }
 
-void tamis__bloom_filled_about(tamis_filter *filter) {
+void tamis__bloom_filled_estimate(tamis_filter *filter) {
     tamis__bloom_filled(filter, TAMIS__ADDED_BY_BITS);
-    filter->saturated = is_past_doubt(filter);
+    filter->saturated = is_over_capacity(filter);
 }
 
-tamis_status tamis__bloom_unite(tamis_filter *into, const tamis_filter *from, tamis_error *err) {
+tamis_status tamis__bloom_union(tamis_filter *into, const tamis_filter *from, tamis_error *err) {
     (void)err;
     bloom *to = into->body;
     const bloom *other = from->body;
-    double mistaken = tamis__bloom_false_fresh(into) + tamis__bloom_false_fresh(from);
+    double mistaken = tamis__bloom_false_present(into) + tamis__bloom_false_present(from);
     tamis__line_counts counts = {{0}};
-    into->kernels->unite(to->words, other->words, to->bytes / 8, &counts);
+    into->kernels->or_words(to->words, other->words, to->bytes / 8, &counts);
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
     estimate_counted(into, &counts, &info);
     /* A key in both filters counts once. The bits say how many keys were offered, at most the sum.
      * Subtract the keys that one filter would have answered present by mistake. The result is at least the
      * larger of both counts. */
-    uint64_t most = into->added > from->added ? into->added : from->added;
+    uint64_t max = into->added > from->added ? into->added : from->added;
     double sum = (double)into->added + (double)from->added;
     double offered = fmin(info.cardinality, sum + mistaken);
-    into->added = (uint64_t)fmin(fmax(offered - rate_area(to, offered), (double)most), sum);
-    into->saturated = into->saturated || from->saturated || is_past_doubt(into);
+    into->added = (uint64_t)fmin(fmax(offered - rate_area(to, offered), (double)max), sum);
+    into->saturated = into->saturated || from->saturated || is_over_capacity(into);
     if (!into->saturated &&
         into->added >
-            to->most_fresh) /* above the limit only by the error of the estimate: full, not saturated */
-        into->added = to->most_fresh;
-    to->united_added = into->added;
-    to->united_false = mistaken;
+            to->max_absent) /* above the limit only by the error of the estimate: full, not saturated */
+        into->added = to->max_absent;
+    to->union_added = into->added;
+    to->union_false_present = mistaken;
     return TAMIS_OK;
 }

@@ -13,23 +13,23 @@ typedef struct bloom {
     size_t bytes;  /* size of `words` */
     uint64_t bits; /* m; any number in a classic filter. Bits of the last word past m stay zero */
     uint32_t probes;
-    tamis__span span;      /* reduction of hashes to positions below m */
-    bool borrowed;         /* the words belong to a file image */
-    uint64_t most_fresh;   /* number of keys answered absent at which the filter is full */
-    uint64_t united_added; /* filter->added after the last union */
-    double united_false;   /* expected number of new keys answered present until then, in both filters */
+    tamis__span span;           /* reduction of hashes to positions below m */
+    bool borrowed;              /* the words belong to a file image */
+    uint64_t max_absent;        /* number of keys answered absent at which the filter is full */
+    uint64_t union_added;       /* filter->added after the last union */
+    double union_false_present; /* expected number of new keys answered present until then, in both filters */
     double (*rate)(double n, double m, double k);
 } bloom;
 
 /* The expected number of `absent` answers when `capacity` different keys are added: some are answered
  * present by mistake. Plus five standard deviations, so that these keys are never refused. At most
  * `capacity`. */
-uint64_t tamis__bloom_most_fresh(const bloom *b, uint64_t capacity);
+uint64_t tamis__bloom_max_absent(const bloom *b, uint64_t capacity);
 
 /* Number of new keys that may still be added. UINT64_MAX if the filter allows more than its capacity. */
-uint64_t tamis__bloom_room(const tamis_filter *filter);
-/* Adds `fresh` new keys to the filter's counts. */
-void tamis__bloom_count_fresh(tamis_filter *filter, uint64_t fresh);
+uint64_t tamis__bloom_remaining(const tamis_filter *filter);
+/* Adds `absent` new keys to the filter's counts. */
+void tamis__bloom_count_absent(tamis_filter *filter, uint64_t absent);
 
 /* Operations of kind classic. */
 extern const struct tamis__concurrent_ops tamis__classic_concurrent;
@@ -48,6 +48,6 @@ tamis_status tamis__classic_touch_keys(const tamis_filter *filter, const tamis_k
 
 /* Operations of both kinds. */
 void tamis__bloom_estimate(const tamis_filter *filter, tamis_filter_info *info);
-tamis_status tamis__bloom_unite(tamis_filter *into, const tamis_filter *from, tamis_error *err);
+tamis_status tamis__bloom_union(tamis_filter *into, const tamis_filter *from, tamis_error *err);
 
 #endif

@@ -28,91 +28,89 @@
 #include <string.h>
 
 #include "base/versioned.h"
-#include "filter/about.h"
 #include "filter/filter_int.h"
+#include "filter/metadata.h"
 
 /* Locks both filters, the one with the lower address first; once if both are the same. */
-static void keep_both(const tamis_filter *one, const tamis_filter *other) {
-    bool in_order = (uintptr_t)one < (uintptr_t)other;
-    tamis__filter_keep(in_order ? one : other);
-    if (one != other)
-        tamis__filter_keep(in_order ? other : one);
+static void lock_both(const tamis_filter *a, const tamis_filter *b) {
+    bool in_order = (uintptr_t)a < (uintptr_t)b;
+    tamis__filter_keep(in_order ? a : b);
+    if (a != b)
+        tamis__filter_keep(in_order ? b : a);
 }
 
-static void let_both_go(const tamis_filter *one, const tamis_filter *other) {
-    tamis__filter_let_go(one);
-    if (one != other)
-        tamis__filter_let_go(other);
+static void unlock_both(const tamis_filter *a, const tamis_filter *b) {
+    tamis__filter_let_go(a);
+    if (a != b)
+        tamis__filter_let_go(b);
 }
 
-static bool same_hash(const tamis_hasher *one, const tamis_hasher *other) {
-    return one->scheme == other->scheme && one->seed == other->seed && one->origin == other->origin;
+static bool same_hash(const tamis_hasher *a, const tamis_hasher *b) {
+    return a->scheme == b->scheme && a->seed == b->seed && a->hasher_id == b->hasher_id;
 }
 
 /* True if both plans have the same sizes. The lines of a growing table are not compared: they follow from
  * its keys. */
-static bool same_shape(const tamis_plan *one, const tamis_plan *other) {
-    bool grows = one->capacity == 0;
-    return one->kind == other->kind && one->bits == other->bits && one->probes == other->probes &&
-           one->slot_bits == other->slot_bits && one->home_bits == other->home_bits &&
-           one->partitions == other->partitions &&
-           (one->bits || (grows == (other->capacity == 0) && (grows || one->lines == other->lines)));
+static bool same_shape(const tamis_plan *a, const tamis_plan *b) {
+    bool grows = a->capacity == 0;
+    return a->kind == b->kind && a->bits == b->bits && a->probes == b->probes &&
+           a->slot_bits == b->slot_bits && a->home_bits == b->home_bits && a->partitions == b->partitions &&
+           (a->bits || (grows == (b->capacity == 0) && (grows || a->lines == b->lines)));
 }
 
-static void count_bits(const tamis_filter *one, const tamis_filter *other, tamis_difference *made) {
+static void count_bits(const tamis_filter *a, const tamis_filter *b, tamis_difference *made) {
     size_t count;
-    const uint64_t *ours = tamis__bloom_words(one, &count), *theirs = tamis__bloom_words(other, &count);
+    const uint64_t *ours = tamis__bloom_words(a, &count), *theirs = tamis__bloom_words(b, &count);
     for (size_t i = 0; i < count; i++) {
-        made->one += (uint64_t)__builtin_popcountll(ours[i] & ~theirs[i]);
-        made->other += (uint64_t)__builtin_popcountll(theirs[i] & ~ours[i]);
-        made->both += (uint64_t)__builtin_popcountll(ours[i] & theirs[i]);
+        made->only_a += (uint64_t)__builtin_popcountll(ours[i] & ~theirs[i]);
+        made->only_b += (uint64_t)__builtin_popcountll(theirs[i] & ~ours[i]);
+        made->in_both += (uint64_t)__builtin_popcountll(ours[i] & theirs[i]);
     }
-    made->same_body = made->one == 0 && made->other == 0;
+    made->same_body = made->only_a == 0 && made->only_b == 0;
 }
 
-static bool same_parts(const tamis_filter *one, const tamis_filter *other) {
+static bool same_parts(const tamis_filter *a, const tamis_filter *b) {
     tamis__part ours, theirs;
     size_t i = 0;
-    for (; one->ops->part(one, i, &ours); i++)
-        if (!other->ops->part(other, i, &theirs) || ours.size != theirs.size ||
+    for (; a->ops->part(a, i, &ours); i++)
+        if (!b->ops->part(b, i, &theirs) || ours.size != theirs.size ||
             memcmp(ours.bytes, theirs.bytes, (size_t)ours.size) != 0)
             return false;
-    return !other->ops->part(other, i, &theirs);
+    return !b->ops->part(b, i, &theirs);
 }
 
-static void compare(const tamis_filter *one, const tamis_filter *other, tamis_difference *made) {
-    made->same_hash = same_hash(one->hasher, other->hasher);
-    made->same_shape = same_shape(&one->plan, &other->plan);
+static void compare(const tamis_filter *a, const tamis_filter *b, tamis_difference *made) {
+    made->same_hash = same_hash(a->hasher, b->hasher);
+    made->same_shape = same_shape(&a->plan, &b->plan);
     if (!made->same_hash || !made->same_shape)
         return;
-    if (tamis_kind_is_bloom(one->plan.kind))
-        count_bits(one, other, made);
+    if (tamis_kind_is_bloom(a->plan.kind))
+        count_bits(a, b, made);
     else
-        made->same_body = same_parts(one, other);
+        made->same_body = same_parts(a, b);
 }
 
-tamis_status tamis_filter_compare(const tamis_filter *one, const tamis_filter *other,
-                                  tamis_difference *difference, tamis_error *err) {
-    TAMIS__NEED(one, err);
-    TAMIS__NEED(other, err);
+tamis_status tamis_filter_compare(const tamis_filter *a, const tamis_filter *b, tamis_difference *difference,
+                                  tamis_error *err) {
+    TAMIS__NEED(a, err);
+    TAMIS__NEED(b, err);
     tamis_difference made = TAMIS_DIFFERENCE_INIT;
     tamis_status status = tamis__check_struct(difference, "TAMIS_DIFFERENCE_INIT", err);
     if (status != TAMIS_OK)
         return status;
-    keep_both(one, other);
-    status = tamis__filter_check_local(one, "compare", err);
+    lock_both(a, b);
+    status = tamis__filter_check_local(a, "compare", err);
     if (status == TAMIS_OK)
-        status = tamis__filter_check_local(other, "compare", err);
+        status = tamis__filter_check_local(b, "compare", err);
     if (status == TAMIS_OK)
-        status =
-            tamis_filter_verify(one, err); /* verify shares the lock `kept` once more, which is allowed */
+        status = tamis_filter_verify(a, err); /* verify shares the lock `kept` once more, which is allowed */
     if (status == TAMIS_OK)
-        status = tamis_filter_verify(other, err);
+        status = tamis_filter_verify(b, err);
     if (status == TAMIS_OK)
-        compare(one, other, &made);
-    let_both_go(one, other);
+        compare(a, b, &made);
+    unlock_both(a, b);
     if (status == TAMIS_OK)
-        tamis__give_struct(difference, &made, sizeof made);
+        tamis__write_struct(difference, &made, sizeof made);
     return status;
 }
 
@@ -128,7 +126,7 @@ static tamis_status mismatch(tamis_error *err, const char *what, uint64_t into, 
  * union. *keys is the common key type. */
 static tamis_status check_keys(const tamis_filter *into, const tamis_filter *from, uint32_t *keys,
                                tamis_error *err) {
-    uint32_t ours = into->about.told.key_type, theirs = from->about.told.key_type;
+    uint32_t ours = into->metadata.fields.key_type, theirs = from->metadata.fields.key_type;
     if (tamis__key_types_join(ours, theirs, keys))
         return TAMIS_OK;
     return tamis__fail(err, TAMIS_E_MISMATCH, 0,
@@ -139,8 +137,8 @@ static tamis_status check_keys(const tamis_filter *into, const tamis_filter *fro
 
 /* Checks that both filters have the same hashes and compatible sizes, so that a key means the same to
  * both. */
-static tamis_status check_alike(const tamis_filter *into, const tamis_filter *from, uint32_t *keys,
-                                tamis_error *err) {
+static tamis_status check_compatible(const tamis_filter *into, const tamis_filter *from, uint32_t *keys,
+                                     tamis_error *err) {
     tamis_status status = tamis__filter_check_local(into, "union", err);
     if (status == TAMIS_OK)
         status = tamis__filter_check_local(from, "union", err);
@@ -161,7 +159,7 @@ static tamis_status check_alike(const tamis_filter *into, const tamis_filter *fr
                            tamis_scheme_name(into->hasher->scheme), tamis_scheme_name(from->hasher->scheme));
     if (into->hasher->seed != from->hasher->seed)
         return mismatch(err, "seeds", into->hasher->seed, from->hasher->seed);
-    if (into->hasher->origin != from->hasher->origin)
+    if (into->hasher->hasher_id != from->hasher->hasher_id)
         return tamis__fail(err, TAMIS_E_MISMATCH, 0, "union: secrets differ; unite filters of one secret");
     return check_keys(into, from, keys, err);
 }
@@ -171,7 +169,7 @@ static tamis_status check_union(const tamis_filter *into, const tamis_filter *fr
     if (into->frozen)
         return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
                            "union: the filter is frozen and takes no more keys; unite into one that is not");
-    return check_alike(into, from, keys, err);
+    return check_compatible(into, from, keys, err);
 }
 
 /* Claims both filters, see tamis__filter_claim. On failure neither is claimed. */
@@ -200,36 +198,36 @@ tamis_status tamis_filter_union(tamis_filter *into, const tamis_filter *from, ta
         return status;
     if (into->concurrent) /* a copy in progress has all keys of `from`, or none */
         tamis__concurrent_hold(into);
-    keep_both(into, from);
+    lock_both(into, from);
     status = check_union(into, from, &keys, err);
     if (status == TAMIS_OK)
         status = tamis__filter_check_writable(into, "union", err);
     if (status == TAMIS_OK)
         status = tamis_filter_verify(from, err);
     if (status == TAMIS_OK)
-        status = into->ops->unite(into, from, err);
+        status = into->ops->union_into(into, from, err);
     if (status == TAMIS_OK)
-        into->about.told.key_type = keys;
-    let_both_go(into, from);
+        into->metadata.fields.key_type = keys;
+    unlock_both(into, from);
     if (into->concurrent)
         tamis__concurrent_release(into);
     unclaim_both(into, from);
     return status;
 }
 
-bool tamis_filter_is_compatible(const tamis_filter *one, const tamis_filter *other) {
+bool tamis_filter_is_compatible(const tamis_filter *a, const tamis_filter *b) {
     uint32_t keys;
-    keep_both(one, other);
-    bool compatible = check_union(one, other, &keys, NULL) == TAMIS_OK;
-    let_both_go(one, other);
+    lock_both(a, b);
+    bool compatible = check_union(a, b, &keys, NULL) == TAMIS_OK;
+    unlock_both(a, b);
     return compatible;
 }
 
-bool tamis_filter_is_equal(const tamis_filter *one, const tamis_filter *other) {
+bool tamis_filter_is_equal(const tamis_filter *a, const tamis_filter *b) {
     uint32_t keys;
-    keep_both(one, other);
-    bool equal = check_alike(one, other, &keys, NULL) == TAMIS_OK && same_shape(&one->plan, &other->plan) &&
-                 same_parts(one, other);
-    let_both_go(one, other);
+    lock_both(a, b);
+    bool equal =
+        check_compatible(a, b, &keys, NULL) == TAMIS_OK && same_shape(&a->plan, &b->plan) && same_parts(a, b);
+    unlock_both(a, b);
     return equal;
 }

@@ -23,7 +23,7 @@
  *   exclusively.
  *
  * Near a limit. A batch that cannot reserve enough holds the turn exclusively and adds as to an ordinary
- * filter. Keys that find no slot in their part are added again in that way (add_left). So the answers of a
+ * filter. Keys that find no slot in their part are added again in that way (add_unplaced). So the answers of a
  * full filter are exact: which key was the last, and why the next was refused.
  *
  * Invariants:
@@ -35,7 +35,7 @@
  * 4. A thread that holds the turn exclusively sees complete counts: settle() has run.
  *
  * Why sort: a part's lock is taken once for a batch and not once for a key. Why several parts at once
- * (go_on): a kernel begins by waiting for its first cache lines, so it should get at least VISITED keys.
+ * (extend_held): a kernel begins by waiting for its first cache lines, so it should get at least VISITED keys.
  *
  * Copies (tamis_filter_copy, saving) lock one part at a time and copy about 1 MiB, so that other threads wait
  * only briefly. The pieces are from different moments, but every key added before the copy is in it
@@ -48,10 +48,10 @@
 
 #include "base/thread.h"
 
-/* AT_ONCE: keys sorted together (27 KiB of stack with their hashes). VISITED: if free parts suffice, a
+/* BATCH_MAX: keys sorted together (27 KiB of stack with their hashes). VISITED: if free parts suffice, a
  * kernel gets at least so many keys, since it waits for the first lines. HELD: max. parts that one thread
  * locks together. */
-enum { AT_ONCE = 512, VISITED = 64, HELD = 16, PARTS = TAMIS__PARTS_MOST };
+enum { BATCH_MAX = 512, VISITED = 64, HELD = 16, PARTS = TAMIS__PARTS_MAX };
 _Static_assert(PARTS <= 64, "a bit each in a word");
 
 typedef struct part_lock {
@@ -60,12 +60,12 @@ typedef struct part_lock {
 
 struct tamis__concurrent {
     pthread_rwlock_t turn;
-    pthread_mutex_t whole; /* held during copies, see tamis__concurrent_hold */
+    pthread_mutex_t whole_lock; /* held during copies, see tamis__concurrent_hold */
     const struct tamis__concurrent_ops *ops;
-    uint32_t count;                             /* number of parts */
-    uint64_t from[PARTS];                       /* by_parts: the least word[1] of each part */
-    _Alignas(TAMIS__LINE) _Atomic int64_t room; /* may be below 0 for a moment */
-    _Atomic uint64_t added;                     /* new keys since the turn was last held exclusively */
+    uint32_t count;                                  /* number of parts */
+    uint64_t from[PARTS];                            /* by_parts: the least word[1] of each part */
+    _Alignas(TAMIS__LINE) _Atomic int64_t remaining; /* may be below 0 for a moment */
+    _Atomic uint64_t added;                          /* new keys since the turn was last held exclusively */
     tamis__listener listener; /* changed only while the turn is held exclusively; `added` is NULL: none */
     part_lock parts[PARTS];
 };
@@ -73,7 +73,7 @@ struct tamis__concurrent {
 /* ---- kinds with parts of their own (parts.h) ---- */
 
 static uint32_t count_parts(const tamis_filter *filter) {
-    return filter->ops->parts->most(filter, PARTS);
+    return filter->ops->parts->max_parts(filter, PARTS);
 }
 
 /* Parts have about equal shares of the hashes. So compute the part as if they were equal, then correct it
@@ -93,7 +93,7 @@ static void part_of_by_parts(const tamis_filter *filter, const tamis_hash *hashe
 }
 
 /* The largest power of two of keys that fit. */
-static uint64_t room_by_parts(const tamis_filter *filter) {
+static uint64_t remaining_by_parts(const tamis_filter *filter) {
     uint64_t keys = UINT64_C(1) << 48;
     while (keys && !filter->ops->parts->fit(filter, keys))
         keys /= 2;
@@ -103,31 +103,31 @@ static uint64_t room_by_parts(const tamis_filter *filter) {
 static bool add_by_parts(tamis_filter *filter, const tamis_hash *hashes, size_t count, tamis_answer *answers,
                          uint64_t *added) {
     size_t done = 0;
-    bool all = filter->ops->parts->add(filter, hashes, count, answers, &done, NULL) == TAMIS_OK;
+    bool all_added = filter->ops->parts->add(filter, hashes, count, answers, &done, NULL) == TAMIS_OK;
     for (size_t i = 0; i < done; i++)
-        *added += answers[i] == TAMIS_FRESH;
-    return all;
+        *added += answers[i] == TAMIS_ABSENT;
+    return all_added;
 }
 
-static void settle_by_parts(tamis_filter *filter, uint64_t added) {
+static void count_by_parts(tamis_filter *filter, uint64_t added) {
     filter->ops->parts->added(filter, added);
 }
 
 static const struct tamis__concurrent_ops by_parts = {
     .parts = count_parts,
     .part_of = part_of_by_parts,
-    .room = room_by_parts,
+    .remaining = remaining_by_parts,
     .add = add_by_parts,
-    .settle = settle_by_parts,
+    .count_added = count_by_parts,
 };
 
 /* ---- the turn ---- */
 
-static void measure_room(const tamis_filter *filter) {
-    uint64_t room = filter->concurrent->ops->room(filter);
-    int64_t most = INT64_MAX / 2; /* so large that reservations of any number of threads cannot overflow */
-    atomic_store_explicit(&filter->concurrent->room, room < (uint64_t)most ? (int64_t)room : most,
-                          memory_order_relaxed);
+static void update_remaining(const tamis_filter *filter) {
+    uint64_t remaining = filter->concurrent->ops->remaining(filter);
+    int64_t max = INT64_MAX / 2; /* so large that reservations of any number of threads cannot overflow */
+    atomic_store_explicit(&filter->concurrent->remaining,
+                          remaining < (uint64_t)max ? (int64_t)remaining : max, memory_order_relaxed);
 }
 
 void tamis__concurrent_stop(const tamis_filter *filter) {
@@ -135,23 +135,23 @@ void tamis__concurrent_stop(const tamis_filter *filter) {
     tamis_filter *own =
         (tamis_filter *)(uintptr_t)filter; /* only the place where counts are kept changes, not their sum */
     pthread_rwlock_wrlock(&c->turn);
-    c->ops->settle(own, c->added);
+    c->ops->count_added(own, c->added);
     c->added = 0;
 }
 
-void tamis__concurrent_go_on(const tamis_filter *filter) {
-    measure_room(filter);
+void tamis__concurrent_resume(const tamis_filter *filter) {
+    update_remaining(filter);
     pthread_rwlock_unlock(&filter->concurrent->turn);
 }
 
 void tamis__concurrent_listen(tamis_filter *filter, const tamis__listener *listener) {
     tamis__concurrent_stop(filter);
     filter->concurrent->listener = listener ? *listener : (tamis__listener){NULL, NULL};
-    tamis__concurrent_go_on(filter);
+    tamis__concurrent_resume(filter);
 }
 
-static void tell_listener(const struct tamis__concurrent *c, const tamis_hash *hashes,
-                          const tamis_answer *answers, size_t count) {
+static void notify_listener(const struct tamis__concurrent *c, const tamis_hash *hashes,
+                            const tamis_answer *answers, size_t count) {
     if (c->listener.added && count > 0)
         c->listener.added(c->listener.context, hashes, answers, count);
 }
@@ -169,9 +169,9 @@ static bool enter(const tamis_filter *filter, size_t count) {
     int64_t keys = (int64_t)count;
     pthread_rwlock_rdlock(&c->turn);
     if (!needs_order(c)) {
-        if (atomic_fetch_sub_explicit(&c->room, keys, memory_order_relaxed) >= keys)
+        if (atomic_fetch_sub_explicit(&c->remaining, keys, memory_order_relaxed) >= keys)
             return true;
-        atomic_fetch_add_explicit(&c->room, keys, memory_order_relaxed);
+        atomic_fetch_add_explicit(&c->remaining, keys, memory_order_relaxed);
     }
     pthread_rwlock_unlock(&c->turn);
     tamis__concurrent_stop(filter);
@@ -180,7 +180,7 @@ static bool enter(const tamis_filter *filter, size_t count) {
 
 static void leave(const tamis_filter *filter, size_t count, uint64_t added) {
     struct tamis__concurrent *c = filter->concurrent;
-    atomic_fetch_add_explicit(&c->room, (int64_t)(count - added), memory_order_relaxed);
+    atomic_fetch_add_explicit(&c->remaining, (int64_t)(count - added), memory_order_relaxed);
     if (added)
         atomic_fetch_add_explicit(&c->added, added, memory_order_relaxed);
     pthread_rwlock_unlock(&c->turn);
@@ -188,7 +188,7 @@ static void leave(const tamis_filter *filter, size_t count, uint64_t added) {
 
 /* ---- making ---- */
 
-tamis_status tamis__concurrent_make(tamis_filter *filter, tamis_error *err) {
+tamis_status tamis__concurrent_enable(tamis_filter *filter, tamis_error *err) {
     if (tamis_scheme_digest_bits(filter->hasher->scheme) == 0)
         return tamis__fail(
             err, TAMIS_E_UNSUPPORTED, 0,
@@ -202,7 +202,7 @@ tamis_status tamis__concurrent_make(tamis_filter *filter, tamis_error *err) {
         tamis__filter_release(filter, c, sizeof *c);
         return tamis__fail(err, TAMIS_E_SYSTEM, 0, "filter: the system has no lock left; free memory");
     }
-    pthread_mutex_init(&c->whole, NULL);
+    pthread_mutex_init(&c->whole_lock, NULL);
     for (uint32_t i = 0; i < PARTS; i++)
         pthread_mutex_init(&c->parts[i].mutex, NULL);
     c->ops = filter->ops->concurrent ? filter->ops->concurrent : &by_parts;
@@ -210,7 +210,7 @@ tamis_status tamis__concurrent_make(tamis_filter *filter, tamis_error *err) {
     for (uint32_t i = 1; c->ops == &by_parts && i < c->count; i++)
         c->from[i] = filter->ops->parts->from(filter, i, c->count);
     filter->concurrent = c;
-    measure_room(filter);
+    update_remaining(filter);
     return TAMIS_OK;
 }
 
@@ -219,7 +219,7 @@ void tamis__concurrent_free(tamis_filter *filter) {
     if (!c)
         return;
     pthread_rwlock_destroy(&c->turn);
-    pthread_mutex_destroy(&c->whole);
+    pthread_mutex_destroy(&c->whole_lock);
     for (uint32_t i = 0; i < PARTS; i++)
         pthread_mutex_destroy(&c->parts[i].mutex);
     tamis__filter_release(filter, c, sizeof *c);
@@ -230,28 +230,28 @@ void tamis__concurrent_free(tamis_filter *filter) {
 
 /* The keys of a batch, sorted by part. Keys of one part keep their order. */
 typedef struct sorted {
-    tamis_hash hashes[AT_ONCE];
-    tamis_answer answers[AT_ONCE];
-    uint16_t at[AT_ONCE];      /* index of each key in the batch */
+    tamis_hash hashes[BATCH_MAX];
+    tamis_answer answers[BATCH_MAX];
+    uint16_t index[BATCH_MAX]; /* index of each key in the batch */
     uint16_t first[PARTS + 1]; /* index of the first key of each part */
     uint64_t parts;            /* a bit for each part that has keys */
 } sorted;
 
 /* Sorts a batch of one key. */
-static void sort_one(const tamis_hash *hash, uint32_t part, sorted *s) {
+static void sort_single(const tamis_hash *hash, uint32_t part, sorted *s) {
     s->hashes[0] = *hash;
-    s->at[0] = 0;
+    s->index[0] = 0;
     s->first[part] = 0;
     s->first[part + 1] = 1;
     s->parts = UINT64_C(1) << part;
 }
 
 static void sort(const tamis_filter *filter, const tamis_hash *hashes, size_t count, sorted *s) {
-    uint8_t parts[AT_ONCE];
+    uint8_t parts[BATCH_MAX];
     uint16_t next[PARTS + 1] = {0};
     filter->concurrent->ops->part_of(filter, hashes, count, parts);
     if (count == 1) {
-        sort_one(hashes, parts[0], s);
+        sort_single(hashes, parts[0], s);
         return;
     }
     for (size_t i = 0; i < count; i++)
@@ -266,14 +266,14 @@ static void sort(const tamis_filter *filter, const tamis_hash *hashes, size_t co
     for (size_t i = 0; i < count; i++) {
         uint16_t to = next[parts[i]]++;
         s->hashes[to] = hashes[i];
-        s->at[to] = (uint16_t)i;
+        s->index[to] = (uint16_t)i;
     }
 }
 
 /* Copies the answers to the batch, in its order. */
-static void give_back(const sorted *s, size_t count, tamis_answer *answers) {
+static void restore_order(const sorted *s, size_t count, tamis_answer *answers) {
     for (size_t i = 0; i < count; i++)
-        answers[s->at[i]] = s->answers[i];
+        answers[s->index[i]] = s->answers[i];
 }
 
 /* Parts that this thread has locked: `count` parts from `first` on. */
@@ -281,13 +281,13 @@ typedef struct held {
     uint32_t first, count;
 } held;
 
-static void let_go(struct tamis__concurrent *c, const held *which) {
+static void unlock_parts(struct tamis__concurrent *c, const held *which) {
     for (uint32_t n = 0; n < which->count; n++)
         pthread_mutex_unlock(&c->parts[which->first + n].mutex);
 }
 
 /* Locks the next part after those held. False if there is none or another thread holds it. */
-static bool try_next(struct tamis__concurrent *c, held *which) {
+static bool lock_next(struct tamis__concurrent *c, held *which) {
     const uint32_t next = which->first + which->count;
     if (which->count == HELD || next == c->count || pthread_mutex_trylock(&c->parts[next].mutex) != 0)
         return false;
@@ -305,9 +305,9 @@ typedef struct visit {
 static bool visit_keys(visit *v, const tamis_hash *hashes, size_t count, tamis_answer *answers) {
     tamis_filter *filter = v->filter;
     if (v->adds) {
-        const bool all = filter->concurrent->ops->add(filter, hashes, count, answers, &v->added);
-        tell_listener(filter->concurrent, hashes, answers, count);
-        return all;
+        const bool all_added = filter->concurrent->ops->add(filter, hashes, count, answers, &v->added);
+        notify_listener(filter->concurrent, hashes, answers, count);
+        return all_added;
     }
     filter->ops->contains(filter, hashes, count, answers);
     return true;
@@ -315,12 +315,12 @@ static bool visit_keys(visit *v, const tamis_hash *hashes, size_t count, tamis_a
 
 /* Locks more parts after a held one, while they are free and until VISITED keys are reached. Stops at a
  * part whose keys were visited already. Returns the last part held. */
-static uint32_t go_on(struct tamis__concurrent *c, held *which, const sorted *s, uint32_t part,
-                      uint64_t left) {
+static uint32_t extend_held(struct tamis__concurrent *c, held *which, const sorted *s, uint32_t part,
+                            uint64_t left) {
     const uint32_t first = part;
     const uint64_t may = left | ~s->parts;
     while (part + 1 < c->count && s->first[part + 1] - s->first[first] < VISITED && (left >> part) > 1 &&
-           may >> (part + 1) & 1 && try_next(c, which))
+           may >> (part + 1) & 1 && lock_next(c, which))
         part++;
     return part;
 }
@@ -329,7 +329,7 @@ static uint32_t go_on(struct tamis__concurrent *c, held *which, const sorted *s,
  * parts are held. True if all visits succeeded. */
 static bool each_part(visit *v, sorted *s) {
     struct tamis__concurrent *c = v->filter->concurrent;
-    bool well = true, wait = false;
+    bool all_done = true, wait = false;
     for (uint64_t left = s->parts; left;) {
         uint64_t before = left;
         for (uint64_t rest = left; rest;) {
@@ -337,11 +337,11 @@ static bool each_part(visit *v, sorted *s) {
             held which = {part, wait};
             if (wait)
                 pthread_mutex_lock(&c->parts[part].mutex); /* this thread holds no other part */
-            if (wait || try_next(c, &which)) {
-                last = go_on(c, &which, s, part, left);
+            if (wait || lock_next(c, &which)) {
+                last = extend_held(c, &which, s, part, left);
                 size_t from = s->first[part], count = s->first[last + 1] - from;
-                well = visit_keys(v, s->hashes + from, count, s->answers + from) && well;
-                let_go(c, &which);
+                all_done = visit_keys(v, s->hashes + from, count, s->answers + from) && all_done;
+                unlock_parts(c, &which);
                 left &= ~(UINT64_MAX >> (63 - last + part) << part);
                 wait = false;
             }
@@ -349,30 +349,30 @@ static bool each_part(visit *v, sorted *s) {
         }
         wait = left == before;
     }
-    return well;
+    return all_done;
 }
 
 /* ---- copying ---- */
 
 void tamis__concurrent_hold(const tamis_filter *filter) {
-    pthread_mutex_lock(&filter->concurrent->whole);
+    pthread_mutex_lock(&filter->concurrent->whole_lock);
 }
 
 void tamis__concurrent_release(const tamis_filter *filter) {
-    pthread_mutex_unlock(&filter->concurrent->whole);
+    pthread_mutex_unlock(&filter->concurrent->whole_lock);
 }
 
-static tamis_status copy_piece(tamis_filter *to, const tamis_filter *from, uint32_t part, uint64_t *at,
+static tamis_status copy_piece(tamis_filter *to, const tamis_filter *from, uint32_t part, uint64_t *pos,
                                tamis_error *err) {
     struct tamis__concurrent *c = from->concurrent;
     pthread_rwlock_rdlock(&c->turn);
     if (to->remade != from->remade) {
-        *at = TAMIS__COPIED;
+        *pos = TAMIS__COPIED;
         pthread_rwlock_unlock(&c->turn);
         return TAMIS_OK;
     }
     pthread_mutex_lock(&c->parts[part].mutex);
-    tamis_status status = from->ops->pieces->copy(to, from, part, c->count, at, err);
+    tamis_status status = from->ops->pieces->copy(to, from, part, c->count, pos, err);
     pthread_mutex_unlock(&c->parts[part].mutex);
     pthread_rwlock_unlock(&c->turn);
     return status;
@@ -382,13 +382,13 @@ static tamis_status copy_piece(tamis_filter *to, const tamis_filter *from, uint3
  * of that part. Stops early if the body of `from` is replaced meanwhile; the caller then starts again. */
 tamis_status tamis__concurrent_copy_body(tamis_filter *to, const tamis_filter *from, tamis_error *err) {
     const uint32_t count = from->concurrent->count;
-    uint64_t at[PARTS] = {0};
+    uint64_t pos[PARTS] = {0};
     tamis_status status = TAMIS_OK;
     for (uint32_t left = count; left > 0 && status == TAMIS_OK;)
         for (uint32_t part = 0; part < count && status == TAMIS_OK; part++)
-            if (at[part] != TAMIS__COPIED) {
-                status = copy_piece(to, from, part, &at[part], err);
-                left -= at[part] == TAMIS__COPIED;
+            if (pos[part] != TAMIS__COPIED) {
+                status = copy_piece(to, from, part, &pos[part], err);
+                left -= pos[part] == TAMIS__COPIED;
             }
     return status;
 }
@@ -397,59 +397,59 @@ tamis_status tamis__concurrent_copy_body(tamis_filter *to, const tamis_filter *f
 
 /* Adds the keys of a batch that found no slot in their part, in order, with the turn held exclusively. The
  * whole filter decides what becomes of them: growth, or an error. */
-static tamis_status add_left(tamis_filter *filter, const tamis_hash *hashes, size_t count,
-                             tamis_answer *answers, size_t *done, tamis_error *err) {
+static tamis_status add_unplaced(tamis_filter *filter, const tamis_hash *hashes, size_t count,
+                                 tamis_answer *answers, size_t *done, tamis_error *err) {
     tamis_status status = TAMIS_OK;
     tamis__concurrent_stop(filter);
     for (*done = 0; *done < count; ++*done) {
         size_t in = 0;
         if (answers[*done] == TAMIS_UNKNOWN) {
             status = filter->ops->add(filter, hashes + *done, 1, answers + *done, &in, err);
-            tell_listener(filter->concurrent, hashes + *done, answers + *done, in);
+            notify_listener(filter->concurrent, hashes + *done, answers + *done, in);
         }
         if (status != TAMIS_OK)
             break;
     }
-    tamis__concurrent_go_on(filter);
+    tamis__concurrent_resume(filter);
     return status;
 }
 
-/* Adds at most AT_ONCE keys, whose answers are TAMIS_UNKNOWN before. */
+/* Adds at most BATCH_MAX keys, whose answers are TAMIS_UNKNOWN before. */
 static tamis_status add_batch(tamis_filter *filter, const tamis_hash *hashes, size_t count,
                               tamis_answer *answers, size_t *done, tamis_error *err) {
     visit v = {.filter = filter, .adds = true};
     if (!enter(filter, count)) {
         tamis_status status = filter->ops->add(filter, hashes, count, answers, done, err);
-        tell_listener(filter->concurrent, hashes, answers, *done);
-        tamis__concurrent_go_on(filter);
+        notify_listener(filter->concurrent, hashes, answers, *done);
+        tamis__concurrent_resume(filter);
         return status;
     }
     sorted s;
     sort(filter, hashes, count, &s);
     memset(s.answers, TAMIS_UNKNOWN, count * sizeof *s.answers);
-    bool all = each_part(&v, &s);
-    give_back(&s, count, answers);
+    bool all_added = each_part(&v, &s);
+    restore_order(&s, count, answers);
     leave(filter, count, v.added);
     *done = count;
-    return all ? TAMIS_OK : add_left(filter, hashes, count, answers, done, err);
+    return all_added ? TAMIS_OK : add_unplaced(filter, hashes, count, answers, done, err);
 }
 
-tamis_status tamis__concurrent_add(tamis_filter *filter, const tamis__asked *asked, tamis_answer *answers,
+tamis_status tamis__concurrent_add(tamis_filter *filter, const tamis__key_batch *batch, tamis_answer *answers,
                                    size_t *done, tamis_error *err) {
-    tamis_hash made[AT_ONCE];
-    tamis_answer unwanted[AT_ONCE];
+    tamis_hash made[BATCH_MAX];
+    tamis_answer unwanted[BATCH_MAX];
     tamis_status status = TAMIS_OK;
     size_t from = 0;
     if (answers)
-        memset(answers, TAMIS_UNKNOWN, asked->count * sizeof *answers);
-    while (from < asked->count && status == TAMIS_OK) {
-        size_t some = asked->count - from < AT_ONCE ? asked->count - from : AT_ONCE, in = 0;
-        const tamis_hash *hashes = asked->hashes ? asked->hashes + from : made;
+        memset(answers, TAMIS_UNKNOWN, batch->count * sizeof *answers);
+    while (from < batch->count && status == TAMIS_OK) {
+        size_t chunk = batch->count - from < BATCH_MAX ? batch->count - from : BATCH_MAX, in = 0;
+        const tamis_hash *hashes = batch->hashes ? batch->hashes + from : made;
         tamis_answer *to = answers ? answers + from : memset(unwanted, TAMIS_UNKNOWN, sizeof unwanted);
-        if (!asked->hashes)
-            status = tamis_hash_many(filter->hasher, asked->keys + from, some, made, err);
+        if (!batch->hashes)
+            status = tamis_hash_many(filter->hasher, batch->keys + from, chunk, made, err);
         if (status == TAMIS_OK)
-            status = add_batch(filter, hashes, some, to, &in, err);
+            status = add_batch(filter, hashes, chunk, to, &in, err);
         from += in;
     }
     *done = from;
@@ -458,37 +458,37 @@ tamis_status tamis__concurrent_add(tamis_filter *filter, const tamis__asked *ask
 
 /* ---- looking up ---- */
 
-/* Looks up at most AT_ONCE keys. */
-static void ask_batch(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
-                      tamis_answer *answers) {
+/* Looks up at most BATCH_MAX keys. */
+static void query_batch(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
+                        tamis_answer *answers) {
     pthread_rwlock_t *turn = &filter->concurrent->turn;
     pthread_rwlock_rdlock(turn);
-    if (filter->concurrent->ops->asks_freely) {
+    if (filter->concurrent->ops->contains_is_lock_free) {
         filter->ops->contains(filter, hashes, count, answers);
     } else {
         visit v = {.filter = (tamis_filter *)(uintptr_t)filter}; /* not changed by lookups */
         sorted s;
         sort(filter, hashes, count, &s);
         each_part(&v, &s);
-        give_back(&s, count, answers);
+        restore_order(&s, count, answers);
     }
     pthread_rwlock_unlock(turn);
 }
 
-tamis_status tamis__concurrent_contains(const tamis_filter *filter, const tamis__asked *asked,
+tamis_status tamis__concurrent_contains(const tamis_filter *filter, const tamis__key_batch *batch,
                                         tamis_answer *answers, size_t *done, tamis_error *err) {
-    tamis_hash made[AT_ONCE];
+    tamis_hash made[BATCH_MAX];
     tamis_status status = TAMIS_OK;
     size_t from = 0;
-    while (from < asked->count && status == TAMIS_OK) {
-        size_t some = asked->count - from < AT_ONCE ? asked->count - from : AT_ONCE;
-        const tamis_hash *hashes = asked->hashes ? asked->hashes + from : made;
-        if (!asked->hashes)
-            status = tamis_hash_many(filter->hasher, asked->keys + from, some, made, err);
+    while (from < batch->count && status == TAMIS_OK) {
+        size_t chunk = batch->count - from < BATCH_MAX ? batch->count - from : BATCH_MAX;
+        const tamis_hash *hashes = batch->hashes ? batch->hashes + from : made;
+        if (!batch->hashes)
+            status = tamis_hash_many(filter->hasher, batch->keys + from, chunk, made, err);
         if (status != TAMIS_OK)
             break;
-        ask_batch(filter, hashes, some, answers + from);
-        from += some;
+        query_batch(filter, hashes, chunk, answers + from);
+        from += chunk;
     }
     *done = from;
     return status;

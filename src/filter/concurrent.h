@@ -10,19 +10,20 @@
 /* What a kind supplies for concurrent use. The division into parts must not change from the first call of
  * parts() until the filter is freed. */
 struct tamis__concurrent_ops {
-    uint32_t (*parts)(const tamis_filter *filter); /* number of parts, at most TAMIS__PARTS_MOST */
+    uint32_t (*parts)(const tamis_filter *filter); /* number of parts, at most TAMIS__PARTS_MAX */
     void (*part_of)(const tamis_filter *filter, const tamis_hash *hashes, size_t count, uint8_t *parts);
     /* Number of new keys, whichever they are, that pass no limit of the whole filter. UINT64_MAX: no
      * limit. */
-    uint64_t (*room)(const tamis_filter *filter);
+    uint64_t (*remaining)(const tamis_filter *filter);
     /* Adds keys of locked parts, within the reserved capacity. Answers the keys that found a slot and
      * leaves the answers of the others unchanged. True if all found one. Adds the number of new keys to
      * *added. */
     bool (*add)(tamis_filter *filter, const tamis_hash *hashes, size_t count, tamis_answer *answers,
                 uint64_t *added);
     /* Adds `added` new keys to the filter's own counts. */
-    void (*settle)(tamis_filter *filter, uint64_t added);
-    bool asks_freely; /* true if contains() may run while other threads add, without a lock on the part */
+    void (*count_added)(tamis_filter *filter, uint64_t added);
+    bool
+        contains_is_lock_free; /* true if contains() may run while other threads add, without a lock on the part */
 };
 
 /* A callback that gets every new key, in an order in which one thread could have added them all: keys of a
@@ -39,7 +40,7 @@ TAMIS_PRIVATE_API void tamis__concurrent_listen(tamis_filter *filter, const tami
 
 /* Makes a filter concurrent. No other thread may use it yet. TAMIS_E_UNSUPPORTED: the scheme has no
  * digest. TAMIS_E_NOMEM, TAMIS_E_SYSTEM. */
-tamis_status tamis__concurrent_make(tamis_filter *filter, tamis_error *err);
+tamis_status tamis__concurrent_enable(tamis_filter *filter, tamis_error *err);
 /* Frees the locks. Does nothing if the filter is not concurrent. */
 void tamis__concurrent_free(tamis_filter *filter);
 
@@ -47,9 +48,9 @@ void tamis__concurrent_free(tamis_filter *filter);
 tamis_status tamis__concurrent_copy_body(tamis_filter *to, const tamis_filter *from, tamis_error *err);
 
 /* tamis_filter_add_many and tamis_filter_contains_many of a concurrent filter. */
-tamis_status tamis__concurrent_add(tamis_filter *filter, const tamis__asked *asked, tamis_answer *answers,
+tamis_status tamis__concurrent_add(tamis_filter *filter, const tamis__key_batch *batch, tamis_answer *answers,
                                    size_t *done, tamis_error *err);
-tamis_status tamis__concurrent_contains(const tamis_filter *filter, const tamis__asked *asked,
+tamis_status tamis__concurrent_contains(const tamis_filter *filter, const tamis__key_batch *batch,
                                         tamis_answer *answers, size_t *done, tamis_error *err);
 
 #endif

@@ -17,9 +17,9 @@
  *
  *     whole filter   copy the handle (plan, hasher, metadata)
  *     none           allocate the body
- *     whole filter   begin_copy
+ *     whole filter   start_copy
  *     part by part   copy the body in pieces (concurrent.c)
- *     whole filter   end_copy: counts
+ *     whole filter   finish_copy: counts
  *
  * If the body is replaced meanwhile (`remade` changes, because the table grew as a whole), the copy starts
  * again. Growth at least doubles a table, so there are few repetitions.
@@ -35,10 +35,10 @@
 
 #include "base/isa.h"
 #include "base/versioned.h"
-#include "filter/about.h"
+#include "filter/block_verifier.h"
 #include "filter/concurrent.h"
 #include "filter/filter_int.h"
-#include "filter/guard.h"
+#include "filter/metadata.h"
 #include "filter/parts.h"
 #include "plan/plan_int.h"
 
@@ -82,7 +82,7 @@ void tamis__filter_release(tamis_filter *filter, void *block, size_t size) {
     tamis__filter_gave(filter, size);
 }
 
-tamis_status tamis__filter_tell_full(const tamis_filter *filter, tamis_error *err) {
+tamis_status tamis__filter_fail_full(const tamis_filter *filter, tamis_error *err) {
     const tamis_plan *plan = &filter->plan;
     switch (__atomic_load_n(&filter->full, __ATOMIC_RELAXED)) {
     case TAMIS_FULL_MEMORY:
@@ -119,7 +119,7 @@ tamis_status tamis__filter_tell_full(const tamis_filter *filter, tamis_error *er
 tamis_status tamis__filter_full(tamis_filter *filter, tamis_full why, tamis_error *err) {
     __atomic_store_n(&filter->saturated, true, __ATOMIC_RELAXED);
     __atomic_store_n(&filter->full, why, __ATOMIC_RELAXED);
-    return tamis__filter_tell_full(filter, err);
+    return tamis__filter_fail_full(filter, err);
 }
 
 tamis_status tamis_filter_create(tamis_filter **filter, const tamis_plan *planned,
@@ -128,9 +128,9 @@ tamis_status tamis_filter_create(tamis_filter **filter, const tamis_plan *planne
     tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis__isa isa;
-    tamis_status status = tamis__take_struct(&plan, sizeof plan, planned, "TAMIS_PLAN_INIT", err);
+    tamis_status status = tamis__read_struct(&plan, sizeof plan, planned, "TAMIS_PLAN_INIT", err);
     if (status == TAMIS_OK)
-        status = tamis__take_options(&options, sizeof options, given, "TAMIS_FILTER_OPTIONS_INIT", err);
+        status = tamis__read_options(&options, sizeof options, given, "TAMIS_FILTER_OPTIONS_INIT", err);
     if (status == TAMIS_OK)
         status = tamis__isa_get(&isa, err);
     if (status != TAMIS_OK)
@@ -144,11 +144,11 @@ tamis_status tamis_filter_create(tamis_filter **filter, const tamis_plan *planne
         return tamis__fail(
             err, TAMIS_E_INVALID, 0,
             "frozen: is for kinds fingerprint and exact with a number of keys; leave it out, or "
-            "plan one with want.expect");
-    if (options.overfill && !tamis_kind_is_bloom(plan.kind))
+            "plan one with options.expect");
+    if (options.allow_over_capacity && !tamis_kind_is_bloom(plan.kind))
         return tamis__fail(
             err, TAMIS_E_UNSUPPORTED, 0,
-            "overfill: kind %s keeps its rate and cannot; leave it out, or use classic or blocked",
+            "allow_over_capacity: kind %s keeps its rate and cannot; leave it out, or use classic or blocked",
             tamis_kind_name(plan.kind));
     tamis_allocator allocator = tamis__allocator_resolve(options.allocator);
     tamis_filter *made = tamis__alloc(&allocator, sizeof *made, TAMIS__LINE);
@@ -158,7 +158,7 @@ tamis_status tamis_filter_create(tamis_filter **filter, const tamis_plan *planne
     made->kernels = tamis__filter_kernels_of(isa);
     made->allocator = allocator;
     made->plan = plan;
-    made->overfill = options.overfill;
+    made->allow_over_capacity = options.allow_over_capacity;
     made->frozen = options.frozen;
     tamis_hasher_options hashing = {sizeof hashing, plan.scheme,         options.seed,
                                     options.secret, options.secret_size, &allocator};
@@ -170,7 +170,7 @@ tamis_status tamis_filter_create(tamis_filter **filter, const tamis_plan *planne
     if (status == TAMIS_OK)
         status = ops->create(made, err);
     if (status == TAMIS_OK && options.concurrent)
-        status = tamis__concurrent_make(made, err);
+        status = tamis__concurrent_enable(made, err);
     if (status != TAMIS_OK) {
         tamis_filter_free(made);
         return status;
@@ -209,7 +209,7 @@ tamis_status tamis__filter_restore(tamis_filter **filter, const tamis__image *im
     made->hasher = hasher;
     made->added = image->added;
     made->saturated = image->saturated;
-    made->overfill = image->overfill;
+    made->allow_over_capacity = image->allow_over_capacity;
     made->frozen = image->frozen;
     tamis_status status = tamis__isa_get(&isa, err);
     if (status == TAMIS_OK)
@@ -220,13 +220,13 @@ tamis_status tamis__filter_restore(tamis_filter **filter, const tamis__image *im
     }
     if (status == TAMIS_OK) {
         bool table = ops == &tamis__fingerprint_ops;
-        tamis__guarded body = {image->body,     image->body_size,
-                               image->sums,     image->body_at,
-                               image->zeros_at, image->name,
-                               image->mapped,   table ? tamis__fingerprint_valid : tamis__bloom_valid,
-                               made->body};
-        made->guard = tamis__guard_create(&body, &memory);
-        if (!made->guard)
+        tamis__verified_body body = {image->body,      image->body_size,
+                                     image->checksums, image->body_at,
+                                     image->zeros_at,  image->name,
+                                     image->mapped,    table ? tamis__fingerprint_valid : tamis__bloom_valid,
+                                     made->body};
+        made->verifier = tamis__block_verifier_create(&body, &memory);
+        if (!made->verifier)
             status = tamis__fail_nomem(err, "filter", tamis__block_count(image->body_size) / 8);
     }
     if (status != TAMIS_OK) {
@@ -243,21 +243,21 @@ tamis_status tamis__filter_own(tamis_filter *filter, void *block, size_t size, t
     tamis_status status = tamis_filter_verify(filter, err);
     if (status != TAMIS_OK)
         return status;
-    tamis__guard_free(filter->guard);
-    filter->guard = NULL;
+    tamis__block_verifier_free(filter->verifier);
+    filter->verifier = NULL;
     filter->block = block;
     filter->block_size = size;
     return TAMIS_OK;
 }
 
-static tamis_status copy_origin(tamis_filter *to, const tamis_filter *from, tamis_error *err) {
-    if (!from->origin)
+static tamis_status copy_source_file(tamis_filter *to, const tamis_filter *from, tamis_error *err) {
+    if (!from->source_file)
         return TAMIS_OK;
-    size_t size = from->origin->block_size;
-    to->origin = tamis__alloc(&to->allocator, size, _Alignof(tamis__origin));
-    if (!to->origin)
+    size_t size = from->source_file->block_size;
+    to->source_file = tamis__alloc(&to->allocator, size, _Alignof(tamis__source_file));
+    if (!to->source_file)
         return tamis__fail_nomem(err, "filter", size);
-    memcpy(to->origin, from->origin, size);
+    memcpy(to->source_file, from->source_file, size);
     return TAMIS_OK;
 }
 
@@ -270,19 +270,19 @@ static tamis_status copy_handle(tamis_filter **copied, const tamis_filter *filte
     made->hasher = NULL;
     made->body = NULL;
     made->block = NULL;
-    made->guard = NULL;
+    made->verifier = NULL;
     made->backing = (tamis__backing){0};
-    made->origin = NULL;
+    made->source_file = NULL;
     made->concurrent = NULL;
     made->opened = NULL;
     made->inside = 0;
-    made->about = (tamis__about){0};
+    made->metadata = (tamis__metadata){0};
     made->tally = (tamis__tally){0, 0};
     tamis_status status = tamis__hasher_copy(&made->hasher, filter->hasher, err);
     if (status == TAMIS_OK)
-        status = tamis__about_copy(made, filter, err);
+        status = tamis__metadata_copy(made, filter, err);
     if (status == TAMIS_OK)
-        status = copy_origin(made, filter, err);
+        status = copy_source_file(made, filter, err);
     if (status == TAMIS_OK)
         *copied = made;
     else
@@ -311,18 +311,18 @@ static tamis_status copy(tamis_filter **copied, const tamis_filter *filter, tami
 
 /* Begins a copy in pieces. False if the body of `from` was replaced since the handle was copied: `to` then
  * has other sizes. */
-static bool begin_copy(tamis_filter *to, const tamis_filter *from) {
+static bool start_copy(tamis_filter *to, const tamis_filter *from) {
     tamis__concurrent_stop(from);
     const bool same = to->remade == from->remade;
     if (same && from->ops->pieces->begin)
         from->ops->pieces->begin(to, from);
-    tamis__concurrent_go_on(from);
+    tamis__concurrent_resume(from);
     return same;
 }
 
 /* Ends a copy in pieces: sets the count of keys. It may be too high, never too low: keys added after their
- * piece was copied are counted too. Returns false if the body of `from` was replaced since begin_copy. */
-static bool end_copy(tamis_filter *to, const tamis_filter *from) {
+ * piece was copied are counted too. Returns false if the body of `from` was replaced since start_copy. */
+static bool finish_copy(tamis_filter *to, const tamis_filter *from) {
     tamis__concurrent_stop(from);
     const bool same = to->remade == from->remade;
     if (same && from->ops->pieces->end)
@@ -330,24 +330,24 @@ static bool end_copy(tamis_filter *to, const tamis_filter *from) {
     to->added = from->added;
     to->saturated = from->saturated;
     to->full = from->full;
-    tamis__concurrent_go_on(from);
+    tamis__concurrent_resume(from);
     return same;
 }
 
 /* Makes one attempt at a copy. *copied stays NULL, with TAMIS_OK, if the body was replaced meanwhile. */
-static tamis_status try_copy_aside(tamis_filter **copied, const tamis_filter *filter, tamis_error *err) {
+static tamis_status try_copy_snapshot(tamis_filter **copied, const tamis_filter *filter, tamis_error *err) {
     tamis_filter *made = NULL;
     bool same = false;
     tamis__concurrent_stop(filter);
     tamis_status status = copy_handle(&made, filter, err);
-    tamis__concurrent_go_on(filter);
+    tamis__concurrent_resume(filter);
     if (status == TAMIS_OK) /* without a lock: slow if the allocator clears memory */
         status = made->ops->create(made, err);
     if (status == TAMIS_OK && made->ops->pieces->populate)
         made->ops->pieces->populate(made);
-    if (status == TAMIS_OK && begin_copy(made, filter)) {
+    if (status == TAMIS_OK && start_copy(made, filter)) {
         status = tamis__concurrent_copy_body(made, filter, err);
-        same = end_copy(made, filter);
+        same = finish_copy(made, filter);
     }
     if (status == TAMIS_OK && same)
         *copied = made;
@@ -357,11 +357,12 @@ static tamis_status try_copy_aside(tamis_filter **copied, const tamis_filter *fi
 }
 
 /* Repeats the attempt each time the whole table has grown. */
-tamis_status tamis__filter_copy_aside(tamis_filter **copied, const tamis_filter *filter, tamis_error *err) {
+tamis_status tamis__filter_copy_snapshot(tamis_filter **copied, const tamis_filter *filter,
+                                         tamis_error *err) {
     tamis_filter *made = NULL;
     tamis_status status = TAMIS_OK;
     while (status == TAMIS_OK && !made)
-        status = try_copy_aside(&made, filter, err);
+        status = try_copy_snapshot(&made, filter, err);
     if (status == TAMIS_OK)
         *copied = made;
     return status;
@@ -370,10 +371,10 @@ tamis_status tamis__filter_copy_aside(tamis_filter **copied, const tamis_filter 
 static tamis_status copy_concurrent(tamis_filter **copied, const tamis_filter *filter, tamis_error *err) {
     tamis_filter *made = NULL;
     tamis__concurrent_hold(filter);
-    tamis_status status = tamis__filter_copy_aside(&made, filter, err);
+    tamis_status status = tamis__filter_copy_snapshot(&made, filter, err);
     tamis__concurrent_release(filter);
     if (status == TAMIS_OK)
-        status = tamis__concurrent_make(made, err);
+        status = tamis__concurrent_enable(made, err);
     if (status == TAMIS_OK)
         *copied = made;
     else
@@ -406,13 +407,13 @@ void tamis_filter_free(tamis_filter *filter) {
     else
         filter->ops->destroy(filter);
     tamis__concurrent_free(filter);
-    tamis__guard_free(filter->guard);
+    tamis__block_verifier_free(filter->verifier);
     tamis__free(&filter->allocator, filter->block, filter->block_size);
-    tamis__about_clear(filter);
+    tamis__metadata_clear(filter);
     tamis_hasher_free(filter->hasher);
     tamis_allocator allocator = filter->allocator;
-    if (filter->origin)
-        tamis__free(&allocator, filter->origin, filter->origin->block_size);
+    if (filter->source_file)
+        tamis__free(&allocator, filter->source_file, filter->source_file->block_size);
     tamis__free(&allocator, filter, sizeof *filter);
     if (backing.release)
         backing.release(&backing);
@@ -445,7 +446,7 @@ const tamis_plan *tamis_filter_plan(const tamis_filter *filter) {
 
 void tamis_filter_expect(tamis_filter *filter, uint64_t more) {
     tamis__filter_keep(filter);
-    filter->foreseen = more < UINT64_MAX - filter->added ? filter->added + more : UINT64_MAX;
+    filter->size_hint = more < UINT64_MAX - filter->added ? filter->added + more : UINT64_MAX;
     tamis__filter_let_go(filter);
 }
 
@@ -457,7 +458,7 @@ static tamis_status clear(tamis_filter *filter, tamis_error *err) {
         return status;
     if (!filter->remote)
         filter->ops->clear(filter);
-    filter->added = filter->foreseen = 0;
+    filter->added = filter->size_hint = 0;
     filter->saturated = false;
     filter->full = TAMIS_FULL_NOT;
     return TAMIS_OK;
@@ -482,7 +483,7 @@ tamis_status tamis_filter_clear(tamis_filter *filter, tamis_error *err) {
 static bool can(const tamis_filter *filter, tamis_ability ability) {
     switch (ability) {
     case TAMIS_CAN_UNION:
-        return filter->ops && filter->ops->unite != NULL;
+        return filter->ops && filter->ops->union_into != NULL;
     case TAMIS_CAN_GROW:
         return filter->ops && !tamis_kind_is_bloom(filter->plan.kind) && !filter->frozen;
     }
@@ -518,6 +519,6 @@ tamis_status tamis_filter_info_get(const tamis_filter *filter, tamis_filter_info
         filter->ops->estimate(filter, &made);
     tamis__filter_let_go(filter);
     if (status == TAMIS_OK)
-        tamis__give_struct(info, &made, sizeof made);
+        tamis__write_struct(info, &made, sizeof made);
     return status;
 }

@@ -13,7 +13,7 @@
  *
  * A filter's bits are in one of three places:
  * - In memory of its own: it can be changed.
- * - In a file image (`guard` is set): read-only, and each block is verified when it is first used.
+ * - In a file image (`verifier` is set): read-only, and each block is verified when it is first used.
  * - On a server (`remote` is set): ops is NULL, and whole batches are sent.
  *
  * Threads. A plain filter is for one thread at a time. A concurrent filter (`concurrent`) has locks of its
@@ -57,16 +57,16 @@ typedef struct tamis__image {
     tamis_plan plan;
     const uint8_t *body;
     uint64_t body_size;
-    bool mapped;         /* see tamis__guarded */
-    const uint8_t *sums; /* checksums of the body's blocks */
-    uint64_t body_at;    /* offset of the body in the file */
-    uint64_t zeros_at;   /* file offset of the zeros that precede the body in memory */
+    bool mapped;              /* see tamis__verified_body */
+    const uint8_t *checksums; /* checksums of the body's blocks */
+    uint64_t body_at;         /* offset of the body in the file */
+    uint64_t zeros_at;        /* file offset of the zeros that precede the body in memory */
     uint64_t added;
-    double false_fresh;
+    double false_present;
     double covered; /* tables: share of all hashes that entries cover */
-    uint64_t united_added;
-    double united_false;
-    bool saturated, overfill, frozen;
+    uint64_t union_added;
+    double union_false_present;
+    bool saturated, allow_over_capacity, frozen;
     const tamis__part *parts; /* tables: the partitions, without `bytes` */
     size_t part_count;
 } tamis__image;
@@ -100,29 +100,29 @@ typedef struct tamis__opened {
     void (*release)(struct tamis__opened *opened); /* called by tamis_filter_free, last */
 } tamis__opened;
 
-/* The source file of a filter and its state when it was read (store/origin.h). One block of the filter's
+/* The source file of a filter and its state when it was read (store/source_file.h). One block of the filter's
  * allocator. */
-typedef struct tamis__origin {
+typedef struct tamis__source_file {
     dev_t device;
     ino_t inode;
     off_t size;
     struct timespec modified;
     size_t block_size;
     char path[]; /* path that the caller opened */
-} tamis__origin;
+} tamis__source_file;
 
-/* The metadata of a filter (tamis_about): labels, version, time. */
-typedef struct tamis__about {
-    tamis_about told; /* the metadata; its pointers are NULL or point into the block */
-    void *block;      /* one block for labels, strings and data */
+/* The metadata of a filter (tamis_metadata): labels, version, time. */
+typedef struct tamis__metadata {
+    tamis_metadata fields; /* the metadata; its pointers are NULL or point into the block */
+    void *block;           /* one block for labels, strings and data */
     size_t block_size;
-} tamis__about;
+} tamis__metadata;
 
 /* Operations of a kind whose body can be divided into parts, each for one thread (filter/parts.h). A part
  * has the hashes with word[1] from its `from` up to, but not including, that of the next part. */
 typedef struct tamis__parts_ops {
-    /* Number of parts to use: a power of two, at most `most`, which is a power of two itself. */
-    uint32_t (*most)(const tamis_filter *filter, uint32_t most);
+    /* Number of parts to use: a power of two, at most `max_parts`, which is a power of two itself. */
+    uint32_t (*max_parts)(const tamis_filter *filter, uint32_t max_parts);
     /* True if any `count` keys stay within the limits that all parts share. */
     bool (*fit)(const tamis_filter *filter, size_t count);
     uint64_t (*from)(const tamis_filter *filter, uint32_t part, uint32_t parts);
@@ -130,8 +130,8 @@ typedef struct tamis__parts_ops {
      * alone. */
     tamis_status (*add)(tamis_filter *filter, const tamis_hash *hashes, size_t count, tamis_answer *answers,
                         size_t *done, tamis_error *err);
-    /* Adds `fresh` new keys to the filter's counts. Called when all parts have returned. */
-    void (*added)(tamis_filter *filter, uint64_t fresh);
+    /* Adds `absent` new keys to the filter's counts. Called when all parts have returned. */
+    void (*added)(tamis_filter *filter, uint64_t absent);
 } tamis__parts_ops;
 
 /* Copies the body of a concurrent filter to one just created from its plan, while other threads add. The
@@ -148,7 +148,7 @@ typedef struct tamis__piece_ops {
     /* Copies about TAMIS__PIECE bytes of a locked part, from *at on. *at begins at 0 and is TAMIS__COPIED
      * at the end. */
     tamis_status (*copy)(tamis_filter *to, const tamis_filter *from, uint32_t part, uint32_t parts,
-                         uint64_t *at, tamis_error *err);
+                         uint64_t *pos, tamis_error *err);
 } tamis__piece_ops;
 
 #define TAMIS__PIECE  (UINT64_C(1) << 17)
@@ -172,7 +172,7 @@ struct tamis__filter_ops {
                              size_t *done, tamis_error *err);
     void (*contains_keys)(const tamis_filter *filter, const tamis_key *keys, size_t count,
                           tamis_answer *answers);
-    /* Sets cardinality, fpr_live, false_fresh and ones. filter.c sets the rest. */
+    /* Sets cardinality, fpr_live, false_present and ones. filter.c sets the rest. */
     void (*estimate)(const tamis_filter *filter, tamis_filter_info *info);
     void (*clear)(tamis_filter *filter);
     /* Copies the body to a filter just created from the same plan. The caller destroys it on failure. */
@@ -189,7 +189,7 @@ struct tamis__filter_ops {
                                tamis_error *err);
     /* Merges `from` into `into`. compare.c has checked that the hashers are equal and, for classic and
      * blocked, the plans. Classic and blocked never fail. */
-    tamis_status (*unite)(tamis_filter *into, const tamis_filter *from, tamis_error *err);
+    tamis_status (*union_into)(tamis_filter *into, const tamis_filter *from, tamis_error *err);
     const tamis__parts_ops *parts;  /* NULL: the body cannot be divided */
     const tamis__piece_ops *pieces; /* copies of concurrent filters */
     /* How many threads use the filter at once (filter/concurrent.h). NULL: by the parts above. */
@@ -197,19 +197,19 @@ struct tamis__filter_ops {
 };
 
 /* A batch of keys, or of hashes made by this filter's hasher. The other pointer is NULL. */
-typedef struct tamis__asked {
+typedef struct tamis__key_batch {
     const tamis_key *keys;
     const tamis_hash *hashes;
     size_t count;
-} tamis__asked;
+} tamis__key_batch;
 
 /* Operations of a filter whose bits are on a server. Each call sends a whole batch and may fail. Such a
  * filter can do nothing else. */
 typedef struct tamis__remote {
     /* On failure the first *done keys are added and answered. answers may be NULL. */
-    tamis_status (*add)(tamis_filter *filter, const tamis__asked *asked, tamis_answer *answers, size_t *done,
-                        tamis_error *err);
-    tamis_status (*contains)(const tamis_filter *filter, const tamis__asked *asked, tamis_answer *answers,
+    tamis_status (*add)(tamis_filter *filter, const tamis__key_batch *batch, tamis_answer *answers,
+                        size_t *done, tamis_error *err);
+    tamis_status (*contains)(const tamis_filter *filter, const tamis__key_batch *batch, tamis_answer *answers,
                              size_t *done, tamis_error *err);
     /* Sets cardinality, fpr_live, ones and memory. */
     tamis_status (*estimate)(const tamis_filter *filter, tamis_filter_info *info, tamis_error *err);
@@ -225,24 +225,26 @@ struct tamis_filter {
     tamis_allocator allocator;
     tamis_plan plan;
     tamis_hasher *hasher;
-    uint64_t remade;         /* number of times that the body was replaced by one of another plan */
-    uint64_t added;          /* keys answered absent when they were added */
-    uint64_t fresh_in_parts; /* such keys of a batch in parts that is not finished */
-    uint64_t foreseen;       /* size hint: expected total of keys; 0: none */
-    bool taken_before; /* keys added now were accepted before (replay): the memory limit does not apply */
+    uint64_t remade;          /* number of times that the body was replaced by one of another plan */
+    uint64_t added;           /* keys answered absent when they were added */
+    uint64_t absent_in_parts; /* such keys of a batch in parts that is not finished */
+    uint64_t size_hint;       /* size hint: expected total of keys; 0: none */
+    bool
+        ignore_memory_limit; /* keys added now were accepted before (replay): the memory limit does not apply */
     bool saturated;
-    tamis_full full;    /* why the last new key was refused */
-    bool overfill;      /* allow over capacity, from tamis_filter_options; kept in the file */
-    bool overfill_here; /* the same from tamis_open_options, for this handle and its copies */
-    bool frozen;        /* from tamis_filter_options; kept in the file */
+    tamis_full full;               /* why the last new key was refused */
+    bool allow_over_capacity;      /* allow over capacity, from tamis_filter_options; kept in the file */
+    bool allow_over_capacity_here; /* the same from tamis_open_options, for this handle and its copies */
+    bool frozen;                   /* from tamis_filter_options; kept in the file */
     tamis__tally tally;
-    struct tamis__guard *guard; /* block verifier of a filter in an image; NULL: the filter's own memory */
-    tamis__about about;
+    struct tamis__block_verifier
+        *verifier; /* block verifier of a filter in an image; NULL: the filter's own memory */
+    tamis__metadata metadata;
     void *body;  /* the kind's structure */
     void *block; /* image that the filter owns and may change; see tamis__filter_own */
     size_t block_size;
     tamis__backing backing;
-    tamis__origin *origin;                /* source file; NULL: not read from a file */
+    tamis__source_file *source_file;      /* source file; NULL: not read from a file */
     struct tamis__concurrent *concurrent; /* NULL: not concurrent */
     tamis__opened *opened;                /* locks for swapping all members above; NULL: never swapped */
     uint32_t inside; /* checked builds: threads using the filter, see tamis__filter_claim */
@@ -307,7 +309,7 @@ static inline void tamis__filter_leave(const tamis_filter *filter) {
 
 /* Makes an ordinary copy of a concurrent filter. Other threads wait about a millisecond at a time. Call it
  * between tamis__concurrent_hold and tamis__concurrent_release. */
-tamis_status tamis__filter_copy_aside(tamis_filter **copied, const tamis_filter *filter, tamis_error *err);
+tamis_status tamis__filter_copy_snapshot(tamis_filter **copied, const tamis_filter *filter, tamis_error *err);
 
 /* Prevents other threads from copying, clearing or merging into a concurrent filter. Batches of keys
  * continue. */
@@ -316,7 +318,7 @@ void tamis__concurrent_release(const tamis_filter *filter);
 
 /* Waits until no batch uses a concurrent filter, and keeps new batches waiting. They do not nest. */
 TAMIS_PRIVATE_API void tamis__concurrent_stop(const tamis_filter *filter);
-TAMIS_PRIVATE_API void tamis__concurrent_go_on(const tamis_filter *filter);
+TAMIS_PRIVATE_API void tamis__concurrent_resume(const tamis_filter *filter);
 
 /* Begins and ends any other use of what is swapped, or of what batches change in a concurrent filter. */
 static inline void tamis__filter_keep(const tamis_filter *filter) {
@@ -328,7 +330,7 @@ static inline void tamis__filter_keep(const tamis_filter *filter) {
 
 static inline void tamis__filter_let_go(const tamis_filter *filter) {
     if (filter->concurrent)
-        tamis__concurrent_go_on(filter);
+        tamis__concurrent_resume(filter);
     if (filter->opened)
         pthread_rwlock_unlock(&filter->opened->kept);
 }
@@ -350,29 +352,29 @@ TAMIS_PRIVATE_API uint64_t *tamis__bloom_words_mut(tamis_filter *filter, size_t 
 TAMIS_PRIVATE_API void tamis__bloom_filled(tamis_filter *filter, uint64_t added);
 /* As tamis__bloom_filled, with an estimate from the bits. The filter is saturated only if the bits leave
  * no doubt. */
-TAMIS_PRIVATE_API void tamis__bloom_filled_about(tamis_filter *filter);
+TAMIS_PRIVATE_API void tamis__bloom_filled_estimate(tamis_filter *filter);
 
 /*
  * Floating-point sums of a table, which depend on the order of addition. A file has their total only. To
  * continue exactly as if the filter had never been saved, copy the sums too.
  *
- * tamis__filter_sums returns their number, and stores them if `sums` is not NULL. tamis__filter_sums_set
+ * tamis__filter_false_present_get returns their number, and stores them if `checksums` is not NULL. tamis__filter_false_present_set
  * returns false, and changes nothing, if the number differs or a value is negative or NaN.
  */
-size_t tamis__filter_sums(const tamis_filter *filter, double *sums);
-bool tamis__filter_sums_set(tamis_filter *filter, const double *sums, size_t count);
+size_t tamis__filter_false_present_get(const tamis_filter *filter, double *checksums);
+bool tamis__filter_false_present_set(tamis_filter *filter, const double *checksums, size_t count);
 
-/* True if the lines of a block are consistent with the table `context`: see tamis__guarded. */
+/* True if the lines of a block are consistent with the table `context`: see tamis__verified_body. */
 bool tamis__fingerprint_valid(const void *context, const uint8_t *bytes, uint64_t size);
 /* The same for classic and blocked filters: bits past m are zero. */
 bool tamis__bloom_valid(const void *context, const uint8_t *bytes, uint64_t size);
 
 /* Expected number of new keys that a classic or blocked filter answered present. O(1): no bits are read. */
-double tamis__bloom_false_fresh(const tamis_filter *filter);
+double tamis__bloom_false_present(const tamis_filter *filter);
 
 /* Of a classic or blocked filter: filter->added after the last union. Returns the value of
- * tamis__bloom_false_fresh then. */
-double tamis__bloom_united(const tamis_filter *filter, uint64_t *added);
+ * tamis__bloom_false_present then. */
+double tamis__bloom_union_counts(const tamis_filter *filter, uint64_t *added);
 
 /* Allocates zeroed memory that counts as the filter's, aligned to 64 bytes. The plan counts all such
  * memory: everything but handles of at most 2 KiB. NULL: out of memory. Callable from any part. */
@@ -386,6 +388,6 @@ void tamis__filter_gave(tamis_filter *filter, size_t size);
  * from any part. */
 tamis_status tamis__filter_full(tamis_filter *filter, tamis_full why, tamis_error *err);
 /* Makes the same message again, for the present number of keys. */
-tamis_status tamis__filter_tell_full(const tamis_filter *filter, tamis_error *err);
+tamis_status tamis__filter_fail_full(const tamis_filter *filter, tamis_error *err);
 
 #endif

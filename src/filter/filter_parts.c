@@ -22,54 +22,54 @@
 
 /* Keys of a part that are added together: 17 KiB of stack. More keys mean fewer waits for the first cache
  * lines of a kernel. */
-enum { GATHERED = 512 };
+enum { COLLECTED_MAX = 512 };
 
 static const tamis__parts_ops *parts_of(const tamis_filter *filter) {
-    return filter->remote || filter->guard || filter->opened || filter->concurrent ? NULL
-                                                                                   : filter->ops->parts;
+    return filter->remote || filter->verifier || filter->opened || filter->concurrent ? NULL
+                                                                                      : filter->ops->parts;
 }
 
-uint32_t tamis__filter_parts(const tamis_filter *filter, size_t count, uint32_t most) {
+uint32_t tamis__filter_parts(const tamis_filter *filter, size_t count, uint32_t max) {
     const tamis__parts_ops *ops = parts_of(filter);
     uint32_t parts = 1;
-    while (parts <= most / 2 && parts < TAMIS__PARTS_MOST)
+    while (parts <= max / 2 && parts < TAMIS__PARTS_MAX)
         parts *= 2;
-    parts = ops ? ops->most(filter, parts) : 1;
+    parts = ops ? ops->max_parts(filter, parts) : 1;
     return parts > 1 && ops->fit(filter, count) ? parts : 1;
 }
 
 /* A range of hashes, by word[1]. */
-typedef struct stretch {
-    uint64_t least, width; /* the range is `least` to least + width */
-} stretch;
+typedef struct hash_span {
+    uint64_t first, width; /* the range is `first` to least + width */
+} hash_span;
 
-static stretch stretch_of(const tamis_filter *filter, uint32_t part, uint32_t parts) {
+static hash_span part_span(const tamis_filter *filter, uint32_t part, uint32_t parts) {
     const tamis__parts_ops *ops = filter->ops->parts;
-    uint64_t least = part == 0 ? 0 : ops->from(filter, part, parts);
+    uint64_t first = part == 0 ? 0 : ops->from(filter, part, parts);
     uint64_t end = part + 1 == parts ? 0 : ops->from(filter, part + 1, parts); /* 0 stands for 2^64 */
-    return (stretch){least, end - least - 1};
+    return (hash_span){first, end - first - 1};
 }
 
 /* A group of keys of a part, and their indexes in the batch. */
-typedef struct gathered {
+typedef struct collected {
     size_t count;
-    tamis_hash hashes[GATHERED];
-    size_t from[GATHERED];
-    tamis_answer answers[GATHERED];
-} gathered;
+    tamis_hash hashes[COLLECTED_MAX];
+    size_t from[COLLECTED_MAX];
+    tamis_answer answers[COLLECTED_MAX];
+} collected;
 
 /* Gathers keys of a part until the group is full or the hashes end. Returns the number of hashes looked
  * at. No branch for each hash: it would be mispredicted. */
-static size_t gather(gathered *g, stretch of, const tamis_hash *hashes, size_t count) {
-    size_t looked = 0, some = 0;
-    for (; looked < count && some < GATHERED; looked++) {
-        g->from[some] = looked;
-        some += hashes[looked].word[1] - of.least <= of.width;
+static size_t collect(collected *g, hash_span span, const tamis_hash *hashes, size_t count) {
+    size_t scanned = 0, found = 0;
+    for (; scanned < count && found < COLLECTED_MAX; scanned++) {
+        g->from[found] = scanned;
+        found += hashes[scanned].word[1] - span.first <= span.width;
     }
-    for (size_t i = 0; i < some; i++)
+    for (size_t i = 0; i < found; i++)
         g->hashes[i] = hashes[g->from[i]];
-    g->count = some;
-    return looked;
+    g->count = found;
+    return scanned;
 }
 
 tamis_status tamis__filter_add_part(tamis_filter *filter, const tamis_hash *hashes, size_t count,
@@ -77,30 +77,30 @@ tamis_status tamis__filter_add_part(tamis_filter *filter, const tamis_hash *hash
                                     tamis_error *err) {
     if (parts == 1)
         return tamis_filter_add_hashes(filter, hashes, count, answers, done, err);
-    const stretch of = stretch_of(filter, part, parts);
+    const hash_span span = part_span(filter, part, parts);
     tamis_status status = TAMIS_OK;
-    uint64_t fresh = 0;
-    gathered g; /* not initialized: too large */
+    uint64_t absent = 0;
+    collected g; /* not initialized: too large */
     for (*done = 0; *done < count && status == TAMIS_OK;) {
-        const size_t at = *done;
+        const size_t base = *done;
         size_t in = 0;
-        size_t looked = gather(&g, of, hashes + at, count - at);
+        size_t scanned = collect(&g, span, hashes + base, count - base);
         status = filter->ops->parts->add(filter, g.hashes, g.count, g.answers, &in, err);
         for (size_t i = 0; i < in; i++) {
-            answers[at + g.from[i]] = g.answers[i];
-            fresh += g.answers[i] == TAMIS_FRESH;
+            answers[base + g.from[i]] = g.answers[i];
+            absent += g.answers[i] == TAMIS_ABSENT;
         }
-        *done = at + (status == TAMIS_OK ? looked : g.from[in]);
+        *done = base + (status == TAMIS_OK ? scanned : g.from[in]);
     }
-    __atomic_add_fetch(&filter->fresh_in_parts, fresh, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&filter->absent_in_parts, absent, __ATOMIC_RELAXED);
     return status;
 }
 
-void tamis__filter_added_parts(tamis_filter *filter, uint64_t fresh, tamis_status status, tamis_error *err) {
+void tamis__filter_added_parts(tamis_filter *filter, uint64_t absent, tamis_status status, tamis_error *err) {
     const tamis__parts_ops *ops = filter->ops->parts;
-    ops->added(filter, fresh);
+    ops->added(filter, absent);
     if (status == TAMIS_E_FULL)
-        (void)tamis__filter_tell_full(filter, err);
-    ops->added(filter, filter->fresh_in_parts - fresh);
-    filter->fresh_in_parts = 0;
+        (void)tamis__filter_fail_full(filter, err);
+    ops->added(filter, filter->absent_in_parts - absent);
+    filter->absent_in_parts = 0;
 }

@@ -66,7 +66,7 @@ static double rate_of(const table *t) {
 }
 
 /*
- * Number of keys that can certainly be added before the rate exceeds `most`.
+ * Number of keys that can certainly be added before the rate exceeds `max`.
  *
  * An entry covers at most the larger of two shares: what it covers now, and what a new spilled entry covers.
  * This holds wherever the entry is moved and however the table grows. The first bound assumes that all
@@ -75,60 +75,60 @@ static double rate_of(const table *t) {
  * moves. At the end keys are allowed one by one. A planned growing table reaches that point only beyond 2^38
  * keys.
  */
-static uint64_t keys_within_rate(const table *t, double most) {
+static uint64_t keys_within_rate(const table *t, double max) {
     const uint32_t known = known_after(&t->geometry, HASH_BITS, 0);
     double sum = 0, widest = 0, rate = rate_of(t);
     for (partition_walk w = {.t = t}; next_partition(&w);) {
-        double guest = share(t, w.in, known) * t->weight[w.in->hash_bits];
-        sum += guest * (double)w.in->used;
-        widest = guest > widest ? guest : widest;
+        double spill_share = share(t, w.in, known) * t->weight[w.in->hash_bits];
+        sum += spill_share * (double)w.in->used;
+        widest = spill_share > widest ? spill_share : widest;
     }
-    double keys = fmax((most - rate - sum) / widest, (most - rate) / (widest * (PATH_MOST + 1)));
+    double keys = fmax((max - rate - sum) / widest, (max - rate) / (widest * (PATH_LENGTH_MAX + 1)));
     if (keys >= 1)
         return keys < 0x1p62 ? (uint64_t)keys : UINT64_C(1) << 62;
     return t->grows &&
            rate <=
-               most; /* a table with a capacity instead grows to wider slots while some of the rate is left */
+               max; /* a table with a capacity instead grows to wider slots while some of the rate is left */
 }
 
 /* Number of new keys that certainly pass no limit of the plan. Cheap, but may be too low: `sure` is an
  * older result. */
-static uint64_t room_of(const table *t, const tamis_filter *filter) {
-    uint64_t most = t->grows || t->watched ? t->sure : filter->plan.capacity;
-    if (t->watched && most > filter->plan.capacity)
-        most = filter->plan.capacity;
-    return filter->added < most ? most - filter->added : 0;
+static uint64_t remaining_of(const table *t, const tamis_filter *filter) {
+    uint64_t max = t->grows || t->watched ? t->sure : filter->plan.capacity;
+    if (t->watched && max > filter->plan.capacity)
+        max = filter->plan.capacity;
+    return filter->added < max ? max - filter->added : 0;
 }
 
-/* As room_of, but computes the limit of the rate again. */
-static uint64_t room_anew(table *t, const tamis_filter *filter) {
+/* As remaining_of, but computes the limit of the rate again. */
+static uint64_t update_remaining(table *t, const tamis_filter *filter) {
     if (t->grows || t->watched)
         t->sure =
             filter->added + keys_within_rate(t, t->watched ? filter->plan.fpr_predicted : filter->plan.fpr);
-    return room_of(t, filter);
+    return remaining_of(t, filter);
 }
 
 /* Called when the table is full. A table made for a known number of keys grows as a whole. A growing table
  * has reached its rate and fails. */
-static tamis_status make_room(tamis_filter *filter, tamis_error *err) {
+static tamis_status grow_or_fail(tamis_filter *filter, tamis_error *err) {
     const table *t = filter->body;
     return t->grows ? tamis__filter_full(filter, TAMIS_FULL_RATE, err)
                     : tamis__fingerprint_regrow(filter, err);
 }
 
 /* Adds a new key that the kernel found no slot for: frees a slot or grows the partition. */
-static tamis_status add_fresh(table *t, tamis_filter *filter, const tamis_hash *hash, tamis_error *err) {
-    place at = place_of(t, hash);
-    double rate = at.in->covered;
-    while (at.in->used >= at.in->most ||
-           !tamis__fingerprint_put(t, at.in, at.line, (entry){at.rest, HASH_BITS})) {
-        tamis_status status = t->grows ? tamis__fingerprint_grow(t, filter, at.in, err)
+static tamis_status add_absent(table *t, tamis_filter *filter, const tamis_hash *hash, tamis_error *err) {
+    location loc = locate_hash(t, hash);
+    double rate = loc.in->covered;
+    while (loc.in->used >= loc.in->grow_at ||
+           !tamis__fingerprint_put(t, loc.in, loc.line, (entry){loc.rest, HASH_BITS})) {
+        tamis_status status = t->grows ? tamis__fingerprint_grow(t, filter, loc.in, err)
                                        : tamis__filter_full(filter, TAMIS_FULL_CROWDED, err);
         if (status != TAMIS_OK)
             return status;
-        at = place_of(t, hash);
+        loc = locate_hash(t, hash);
     }
-    at.in->false_fresh += rate;
+    loc.in->false_present += rate;
     return TAMIS_OK;
 }
 
@@ -136,32 +136,32 @@ static tamis_status add(tamis_filter *filter, const tamis_hash *hashes, size_t c
                         size_t *done, tamis_error *err) {
     table *t = filter->body;
     for (*done = 0;; ++*done) {
-        uint64_t room = room_of(t, filter), left = room;
+        uint64_t remaining = remaining_of(t, filter), left = remaining;
         tamis_status status = TAMIS_OK;
         *done += filter->kernels->tables->add(t, hashes + *done, count - *done, &left, answers + *done);
-        filter->added += room - left;
+        filter->added += remaining - left;
         if (*done == count)
             return TAMIS_OK;
-        while (left == 0 && room_anew(t, filter) == 0) {
-            status = make_room(filter, err);
+        while (left == 0 && update_remaining(t, filter) == 0) {
+            status = grow_or_fail(filter, err);
             if (status != TAMIS_OK)
                 return status;
             t = filter->body;
         }
-        status = add_fresh(t, filter, &hashes[*done], err);
+        status = add_absent(t, filter, &hashes[*done], err);
         if (status != TAMIS_OK)
             return status;
-        answers[*done] = TAMIS_FRESH;
+        answers[*done] = TAMIS_ABSENT;
         filter->added++;
     }
 }
 
 /* ---- parts: ranges of partitions ---- */
 
-static uint32_t parts_most(const tamis_filter *filter, uint32_t most) {
+static uint32_t max_parts(const tamis_filter *filter, uint32_t max) {
     const table *t = filter->body;
     const uint32_t count = first_count(t);
-    return most < count ? most : count;
+    return max < count ? max : count;
 }
 
 /*
@@ -182,7 +182,7 @@ static bool parts_fit(const tamis_filter *filter, size_t count) {
     table *t = filter->body;
     if (t->grows && !growth_fits(t, filter, count))
         return false;
-    return room_of(t, filter) >= count || room_anew(t, filter) >= count;
+    return remaining_of(t, filter) >= count || update_remaining(t, filter) >= count;
 }
 
 static uint64_t part_from(const tamis_filter *filter, uint32_t part, uint32_t parts) {
@@ -193,23 +193,23 @@ static uint64_t part_from(const tamis_filter *filter, uint32_t part, uint32_t pa
 static tamis_status part_add(tamis_filter *filter, const tamis_hash *hashes, size_t count,
                              tamis_answer *answers, size_t *done, tamis_error *err) {
     table *t = filter->body;
-    uint64_t room = UINT64_MAX;
+    uint64_t remaining = UINT64_MAX;
     for (*done = 0;; ++*done) {
-        *done += filter->kernels->tables->add(t, hashes + *done, count - *done, &room, answers + *done);
+        *done += filter->kernels->tables->add(t, hashes + *done, count - *done, &remaining, answers + *done);
         if (*done == count)
             return TAMIS_OK;
-        tamis_status status = add_fresh(t, filter, &hashes[*done], err);
+        tamis_status status = add_absent(t, filter, &hashes[*done], err);
         if (status != TAMIS_OK)
             return status;
-        answers[*done] = TAMIS_FRESH;
+        answers[*done] = TAMIS_ABSENT;
     }
 }
 
-static void parts_added(tamis_filter *filter, uint64_t fresh) {
-    filter->added += fresh;
+static void parts_added(tamis_filter *filter, uint64_t absent) {
+    filter->added += absent;
 }
 
-static const tamis__parts_ops parts_ops = {parts_most, parts_fit, part_from, part_add, parts_added};
+static const tamis__parts_ops parts_ops = {max_parts, parts_fit, part_from, part_add, parts_added};
 
 static void contains(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
                      tamis_answer *answers) {
@@ -220,10 +220,10 @@ static void contains(const tamis_filter *filter, const tamis_hash *hashes, size_
 static void estimate(const tamis_filter *filter, tamis_filter_info *info) {
     const table *t = filter->body;
     info->fpr_live = rate_of(t);
-    info->false_fresh = t->false_fresh;
+    info->false_present = t->false_present;
     for (partition_walk w = {.t = t}; next_partition(&w);)
-        info->false_fresh += w.in->false_fresh;
-    info->cardinality = (double)filter->added + info->false_fresh;
+        info->false_present += w.in->false_present;
+    info->cardinality = (double)filter->added + info->false_present;
 }
 
 /* All lines of a table with a capacity as one partition. They are one block of memory, divided equally
@@ -244,15 +244,15 @@ static void release_lines(tamis_filter *filter, table *t) {
 
 static void release_partitions(tamis_filter *filter, table *t) {
     const size_t size = SPLIT * sizeof(partition);
-    for (uint32_t i = 0; i < stretch_count(t); i++)
-        if (t->grows && t->stretches[i].bits)
-            tamis__filter_release(filter, t->stretches[i].first, size);
+    for (uint32_t i = 0; i < group_count(t); i++)
+        if (t->grows && t->groups[i].bits)
+            tamis__filter_release(filter, t->groups[i].first, size);
     tamis__filter_release(filter, t->partitions, first_count(t) * sizeof(partition));
 }
 
 /* The lines of all partitions that have no key yet. In a small filter most partitions never get one, so
  * they allocate lines only with their first key. */
-_Alignas(LINE_BYTES) const uint8_t tamis__empty_lines[TAMIS__FINGERPRINT_FIRST_MOST * LINE_BYTES] = {0};
+_Alignas(LINE_BYTES) const uint8_t tamis__empty_lines[TAMIS__FINGERPRINT_FIRST_MAX * LINE_BYTES] = {0};
 
 static void growing_partitions(table *t) {
     uint8_t *empty = (uint8_t *)(uintptr_t)tamis__empty_lines; /* never written to, see has_own_lines */
@@ -261,7 +261,7 @@ static void growing_partitions(table *t) {
     for (uint32_t i = 0; i < first_count(t); i++) {
         uint64_t count = tamis__fingerprint_first_lines(i);
         t->partitions[i] = partition_of(t, t->partition_bits, empty, count);
-        t->partitions[i].most = 0;
+        t->partitions[i].grow_at = 0;
         t->lines_due += count * LINE_BYTES;
     }
 }
@@ -269,7 +269,7 @@ static void growing_partitions(table *t) {
 static tamis_status fixed_partitions(tamis_filter *filter, table *t, tamis_error *err) {
     const uint64_t count = filter->plan.lines / first_count(t), lines = count * first_count(t);
     partition whole;
-    if (!tamis__fingerprint_make(t, filter, 0, &whole, lines))
+    if (!tamis__fingerprint_create_partition(t, filter, 0, &whole, lines))
         return tamis__fail_nomem(err, "filter", lines * LINE_BYTES);
     tamis__advise_large(whole.lines, (size_t)lines * LINE_BYTES);
     t->unit = unit_of(t, count);
@@ -287,8 +287,8 @@ static void destroy(tamis_filter *filter) {
             release_lines(filter, t);
         release_partitions(filter, t);
     }
-    if (t->grows && t->stretches)
-        tamis__filter_release(filter, t->stretches, stretch_count(t) * sizeof(stretch));
+    if (t->grows && t->groups)
+        tamis__filter_release(filter, t->groups, group_count(t) * sizeof(partition_group));
     if (t->pages) {
         tamis__pages_release(t->pages);
         tamis__free(&filter->allocator, t->pages, sizeof *t->pages);
@@ -302,17 +302,17 @@ static uint32_t log2_of(uint32_t partitions) {
     return 31 - (uint32_t)__builtin_clz(partitions | 1);
 }
 
-static tamis_status take_rows(tamis_filter *filter, table *t, tamis_error *err) {
-    const size_t size = first_count(t) * sizeof(partition), stretches = stretch_count(t) * sizeof(stretch);
-    t->stretches = t->grows ? tamis__filter_alloc(filter, stretches) : &t->only;
-    if (!t->stretches)
-        return tamis__fail_nomem(err, "filter", stretches);
+static tamis_status alloc_rows(tamis_filter *filter, table *t, tamis_error *err) {
+    const size_t size = first_count(t) * sizeof(partition), groups = group_count(t) * sizeof(partition_group);
+    t->groups = t->grows ? tamis__filter_alloc(filter, groups) : &t->only;
+    if (!t->groups)
+        return tamis__fail_nomem(err, "filter", groups);
     t->partitions = tamis__filter_alloc(filter, size);
     if (!t->partitions)
         return tamis__fail_nomem(err, "filter", size);
-    t->only = (stretch){t->partitions, t->partition_bits};
-    for (uint32_t i = 0; t->grows && i < stretch_count(t); i++)
-        t->stretches[i] = (stretch){&t->partitions[i], 0};
+    t->only = (partition_group){t->partitions, t->partition_bits};
+    for (uint32_t i = 0; t->grows && i < group_count(t); i++)
+        t->groups[i] = (partition_group){&t->partitions[i], 0};
     return TAMIS_OK;
 }
 
@@ -337,20 +337,20 @@ tamis_status tamis__fingerprint_table(tamis_filter *filter, table **made, tamis_
     t->load = tamis__line_shape_of(plan->slot_bits, t->grows)->load;
     t->partition_bits = t->grows ? TAMIS__FINGERPRINT_PARTITION_BITS : log2_of(plan->partitions);
     filter->plan.partitions = first_count(t);
-    for (uint64_t search = t->geometry.slots; search <= ROOM_SEARCH; search *= t->geometry.slots)
-        t->room_depth++;
+    for (uint64_t search = t->geometry.slots; search <= SEARCH_MAX; search *= t->geometry.slots)
+        t->search_depth++;
     t->weight[0] = 1;
     for (int i = 1; i <= 128; i++)
         t->weight[i] = t->weight[i - 1] / 2;
     *made = t;
-    return take_rows(filter, t, err);
+    return alloc_rows(filter, t, err);
 }
 
-tamis_status tamis__fingerprint_split(tamis_filter *filter, stretch *s, tamis_error *err) {
+tamis_status tamis__fingerprint_split(tamis_filter *filter, partition_group *s, tamis_error *err) {
     partition *parts = tamis__filter_alloc(filter, SPLIT * sizeof *parts);
     if (!parts)
         return tamis__fail_nomem(err, "filter", SPLIT * sizeof *parts);
-    *s = (stretch){parts, TAMIS__FINGERPRINT_SPLIT_BITS};
+    *s = (partition_group){parts, TAMIS__FINGERPRINT_SPLIT_BITS};
     return TAMIS_OK;
 }
 
@@ -387,15 +387,16 @@ static void clear(tamis_filter *filter) {
             memset(in->lines, 0, (size_t)in->count * LINE_BYTES);
         in->used = 0;
         in->covered = 0;
-        in->false_fresh = 0;
+        in->false_present = 0;
     }
     t->sure = 0;
     t->covered = 0;
-    t->false_fresh = 0;
+    t->false_present = 0;
 }
 
 /* Gives an empty span as many partitions as another span has. */
-static tamis_status split_as(tamis_filter *to, stretch *mine, const stretch *theirs, tamis_error *err) {
+static tamis_status split_as(tamis_filter *to, partition_group *mine, const partition_group *theirs,
+                             tamis_error *err) {
     if (mine->bits == theirs->bits)
         return TAMIS_OK;
     tamis__fingerprint_release(to, mine->first);
@@ -410,7 +411,7 @@ static tamis_status copy_partition(tamis_filter *to, partition *in, const partit
     }
     if (in->count != from->count || !has_own_lines(in)) {
         tamis__fingerprint_release(to, in);
-        if (!tamis__fingerprint_make(t, to, from->hash_bits, in, from->count))
+        if (!tamis__fingerprint_create_partition(t, to, from->hash_bits, in, from->count))
             return tamis__fail_nomem(err, "filter", from->count * LINE_BYTES);
     }
     uint8_t *lines = in->lines;
@@ -426,18 +427,18 @@ static tamis_status copy(tamis_filter *to, const tamis_filter *from, tamis_error
     table *mine = to->body;
     const table *other = from->body;
     tamis_status status = TAMIS_OK;
-    for (uint32_t i = 0; status == TAMIS_OK && i < stretch_count(mine); i++) {
-        const stretch *theirs = &other->stretches[i];
-        status = split_as(to, &mine->stretches[i], theirs, err);
+    for (uint32_t i = 0; status == TAMIS_OK && i < group_count(mine); i++) {
+        const partition_group *theirs = &other->groups[i];
+        status = split_as(to, &mine->groups[i], theirs, err);
         for (uint32_t n = 0; status == TAMIS_OK && n < partition_count(theirs); n++)
-            status = copy_partition(to, &mine->stretches[i].first[n], &theirs->first[n], err);
+            status = copy_partition(to, &mine->groups[i].first[n], &theirs->first[n], err);
     }
     mine->growths = other->growths;
     mine->unit = other->unit;
     mine->lines_due = other->lines_due;
     mine->watched = other->watched;
     mine->covered = other->covered;
-    mine->false_fresh = other->false_fresh;
+    mine->false_present = other->false_present;
     return status;
 }
 
@@ -459,13 +460,13 @@ static void populate(tamis_filter *to) {
         tamis__advise_written(mine->partitions->lines, (size_t)to->plan.lines * LINE_BYTES);
 }
 
-static void begin_pieces(tamis_filter *to, const tamis_filter *from) {
+static void start_pieces(tamis_filter *to, const tamis_filter *from) {
     table *mine = to->body, *other = from->body;
     other->copy_to = mine->grows ? NULL : mine;
 }
 
 /* Copies what belongs to the whole table, at the end of a copy. */
-static void end_pieces(tamis_filter *to, const tamis_filter *from) {
+static void finish_pieces(tamis_filter *to, const tamis_filter *from) {
     table *mine = to->body, *other = from->body;
     other->copy_to = NULL;
     for (uint32_t i = 0; !mine->grows && i < first_count(mine); i++) {
@@ -478,22 +479,22 @@ static void end_pieces(tamis_filter *to, const tamis_filter *from) {
     mine->unit = other->unit;
     mine->watched = other->watched;
     mine->covered = other->covered;
-    mine->false_fresh = other->false_fresh;
+    mine->false_present = other->false_present;
 }
 
 /* Copies a piece of a table with a capacity. A part is a range of partitions with equal numbers of lines.
  * *at counts the lines of the part that are copied. */
-static void copy_lines(table *mine, const table *other, uint32_t part, uint32_t parts, uint64_t *at) {
+static void copy_lines(table *mine, const table *other, uint32_t part, uint32_t parts, uint64_t *pos) {
     const uint32_t partitions = first_count(other) / parts;
-    const uint64_t lines = other->partitions->count, line = *at % lines;
-    const uint64_t most = line + TAMIS__PIECE / LINE_BYTES, end = most < lines ? most : lines;
-    const uint64_t number = part * partitions + *at / lines;
+    const uint64_t lines = other->partitions->count, line = *pos % lines;
+    const uint64_t max = line + TAMIS__PIECE / LINE_BYTES, end = max < lines ? max : lines;
+    const uint64_t number = part * partitions + *pos / lines;
     partition *in = &mine->partitions[number];
     memcpy(line_at(in, line), line_at(&other->partitions[number], line), (size_t)(end - line) * LINE_BYTES);
     in->used = end;
-    *at += end - line;
-    if (*at == partitions * lines)
-        *at = TAMIS__COPIED;
+    *pos += end - line;
+    if (*pos == partitions * lines)
+        *pos = TAMIS__COPIED;
 }
 
 /*
@@ -505,34 +506,34 @@ static void copy_lines(table *mine, const table *other, uint32_t part, uint32_t 
  * is copied; after the copy of an unsplit span, *at is beyond all of its numbers.
  */
 static tamis_status copy_next(tamis_filter *to, const tamis_filter *from, uint32_t part, uint32_t parts,
-                              uint64_t *at, tamis_error *err) {
+                              uint64_t *pos, tamis_error *err) {
     table *mine = to->body;
     const table *other = from->body;
-    const uint32_t stretches = stretch_count(other) / parts;
-    stretch *in = &mine->stretches[part * stretches + *at / SPLIT];
-    const stretch *theirs = &other->stretches[in - mine->stretches];
-    const uint32_t n = *at % SPLIT;
+    const uint32_t groups = group_count(other) / parts;
+    partition_group *in = &mine->groups[part * groups + *pos / SPLIT];
+    const partition_group *theirs = &other->groups[in - mine->groups];
+    const uint32_t n = *pos % SPLIT;
     tamis_status status = split_as(to, in, theirs, err);
     if (status == TAMIS_OK)
         status = copy_partition(to, &in->first[n], &theirs->first[n], err);
-    *at = n + 1 < partition_count(theirs) ? *at + 1 : (*at / SPLIT + 1) * SPLIT;
-    if (*at == (uint64_t)stretches * SPLIT)
-        *at = TAMIS__COPIED;
+    *pos = n + 1 < partition_count(theirs) ? *pos + 1 : (*pos / SPLIT + 1) * SPLIT;
+    if (*pos == (uint64_t)groups * SPLIT)
+        *pos = TAMIS__COPIED;
     return status;
 }
 
-static tamis_status copy_some(tamis_filter *to, const tamis_filter *from, uint32_t part, uint32_t parts,
-                              uint64_t *at, tamis_error *err) {
+static tamis_status copy_piece(tamis_filter *to, const tamis_filter *from, uint32_t part, uint32_t parts,
+                               uint64_t *pos, tamis_error *err) {
     table *mine = to->body;
     const table *other = from->body;
     if (mine->grows)
-        return copy_next(to, from, part, parts, at, err);
-    copy_lines(mine, other, part, parts, at);
+        return copy_next(to, from, part, parts, pos, err);
+    copy_lines(mine, other, part, parts, pos);
     return TAMIS_OK;
 }
 
 static const tamis__piece_ops piece_ops = {
-    .populate = populate, .begin = begin_pieces, .end = end_pieces, .copy = copy_some};
+    .populate = populate, .begin = start_pieces, .end = finish_pieces, .copy = copy_piece};
 
 const struct tamis__filter_ops tamis__fingerprint_ops = {
     .create = create,
@@ -545,7 +546,7 @@ const struct tamis__filter_ops tamis__fingerprint_ops = {
     .part = tamis__fingerprint_part,
     .restore = tamis__fingerprint_restore,
     .touch = tamis__fingerprint_touch,
-    .unite = tamis__fingerprint_unite,
+    .union_into = tamis__fingerprint_union,
     .parts = &parts_ops,
     .pieces = &piece_ops,
 };

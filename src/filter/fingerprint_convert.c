@@ -68,8 +68,8 @@ typedef struct conversion {
     const table *from;
     uint64_t from_lines, to_lines; /* lines of each table; 0: it grows by partitions */
     int doublings;                 /* to_lines = from_lines * 2^doublings; -1: no power of two */
-    uint64_t room;                 /* new entries still allowed */
-    uint64_t fresh;                /* entries of `from` that were new to the table */
+    uint64_t remaining;            /* new entries still allowed */
+    uint64_t new_entries;          /* entries of `from` that were new to the table */
 } conversion;
 
 /* ---- from an entry to its range of hashes ---- */
@@ -89,12 +89,12 @@ static tamis__u128 low_mask(uint32_t bits) {
     return bits == 0 ? 0 : ~(tamis__u128)0 >> (128 - bits);
 }
 
-static hash_range range_of_fixed(uint64_t lines, position at, uint32_t known) {
-    hash_range range = {0, divide_position((position){at.line, at.rest | low_mask(128 - known)}, lines)};
-    if (at.rest != 0)
-        range.first = divide_position((position){at.line, at.rest - 1}, lines) + 1;
-    else if (at.line != 0)
-        range.first = divide_position((position){at.line - 1, ~(tamis__u128)0}, lines) + 1;
+static hash_range range_of_fixed(uint64_t lines, position pos, uint32_t known) {
+    hash_range range = {0, divide_position((position){pos.line, pos.rest | low_mask(128 - known)}, lines)};
+    if (pos.rest != 0)
+        range.first = divide_position((position){pos.line, pos.rest - 1}, lines) + 1;
+    else if (pos.line != 0)
+        range.first = divide_position((position){pos.line - 1, ~(tamis__u128)0}, lines) + 1;
     return range;
 }
 
@@ -103,7 +103,7 @@ static hash_range range_of_fixed(uint64_t lines, position at, uint32_t known) {
 static hash_range range_of_growing(const partition *in, uint64_t prefix, uint64_t line, entry e) {
     const uint32_t distance_bits = in->position_bits - in->log2, bits = in->hash_bits + in->position_bits;
     const uint64_t last = (UINT64_C(1) << in->position_bits) - 1;
-    uint64_t x = least_of(in, width_of(in), line) + (uint64_t)(e.rest >> (128 - distance_bits));
+    uint64_t x = min_x_of(in, width_of(in), line) + (uint64_t)(e.rest >> (128 - distance_bits));
     x = x < last ? x : last; /* only in a forged file is x larger, where an entry has too few known bits */
     uint32_t known = bits + (e.known > distance_bits ? e.known - distance_bits : 0);
     tamis__u128 first = (tamis__u128)prefix << (128 - in->hash_bits) | (tamis__u128)x << (128 - bits) |
@@ -132,75 +132,76 @@ static tamis__u128 shifted(position p, uint32_t shift) {
 }
 
 /* Returns the shift for cells of size 2^shift that cover `first` to `last`: one cell, or two if these are
- * smaller together. The result is not below `least`, the size of a new entry's cell, since a slot holds no
+ * smaller together. The result is not below `min`, the size of a new entry's cell, since a slot holds no
  * more bits. */
-static uint32_t cell_shift(position first, position last, uint32_t least, uint32_t most) {
+static uint32_t cell_shift(position first, position last, uint32_t min, uint32_t max) {
     const uint32_t width = bit_length(last.rest - first.rest);
     uint32_t two = width;
     if (width > 0 && shifted(last, width - 1) - shifted(first, width - 1) <= 1)
         two = width - 1;
     uint32_t shift = two;
     if (first.line == last.line) {
-        const uint32_t one = bit_length(first.rest ^ last.rest);
-        shift = one <= two + 1 ? one : two;
+        const uint32_t single = bit_length(first.rest ^ last.rest);
+        shift = single <= two + 1 ? single : two;
     }
-    shift = shift > least ? shift : least;
-    return shift < most ? shift : most;
+    shift = shift > min ? shift : min;
+    return shift < max ? shift : max;
 }
 
 /* ---- putting entries into the table ---- */
 
-static bool covers(entry there, entry e) {
-    return there.known > 0 && there.known <= e.known && (there.rest ^ e.rest) >> (128 - there.known) == 0;
+static bool covers(entry found_entry, entry e) {
+    return found_entry.known > 0 && found_entry.known <= e.known &&
+           (found_entry.rest ^ e.rest) >> (128 - found_entry.known) == 0;
 }
 
 /* Tells if one of an entry's two lines has an entry that covers it, or that it covers. That is probably
  * the same key. */
 typedef enum meeting { MEETS_NONE, MEETS_WIDER, MEETS_NARROWER } meeting;
 
-/* Searches one bucket. With `takes`, a narrower entry is removed. The caller's next entry takes its slot,
+/* Searches one bucket. With `removes`, a narrower entry is removed. The caller's next entry takes its slot,
  * so a full line stays full. */
 static meeting meet_in(const table *t, partition *in, uint8_t *line, slot_range range, uint32_t bucket,
-                       entry e, bool takes) {
+                       entry e, bool removes) {
     const line_geometry *g = &t->geometry;
     for (uint32_t slot = range.first; slot < range.last; slot++) {
-        const entry there = slot_entry(g, line, slot, bucket);
-        if (covers(there, e))
+        const entry found_entry = slot_entry(g, line, slot, bucket);
+        if (covers(found_entry, e))
             return MEETS_WIDER;
-        if (covers(e, there) && takes) {
+        if (covers(e, found_entry) && removes) {
             line_remove(g, line, bucket, slot);
-            in->covered -= share(t, in, there.known);
+            in->covered -= share(t, in, found_entry.known);
             in->used--;
         }
-        if (covers(e, there))
+        if (covers(e, found_entry))
             return MEETS_NARROWER;
     }
     return MEETS_NONE;
 }
 
-static meeting meet(const table *t, partition *in, uint64_t line, entry e, bool takes) {
+static meeting meet(const table *t, partition *in, uint64_t line, entry e, bool removes) {
     const line_geometry *g = &t->geometry;
     uint8_t *bytes = line_at(in, line);
     const uint64_t ends = line_ends(g, bytes);
     const uint32_t bucket = home_bucket(g, e.rest);
-    const meeting at_home = meet_in(t, in, bytes, ends_bucket(ends, bucket), bucket, e, takes);
+    const meeting at_home = meet_in(t, in, bytes, ends_bucket(ends, bucket), bucket, e, removes);
     if (at_home != MEETS_NONE || !ends_full(g, ends))
         return at_home;
-    bytes = line_at(in, guest_line(g, in, line, e.rest));
-    return meet_in(t, in, bytes, ends_guests(g, line_ends(g, bytes)), g->guest_bucket, e, takes);
+    bytes = line_at(in, spill_line(g, in, line, e.rest));
+    return meet_in(t, in, bytes, ends_spilled(g, line_ends(g, bytes)), g->spill_bucket, e, removes);
 }
 
 /* The entry for a cell, with its partition and home line in the table being filled. */
-static entry cell_entry(const conversion *c, position at, uint32_t known, partition **in, uint64_t *line) {
+static entry cell_entry(const conversion *c, position pos, uint32_t known, partition **in, uint64_t *line) {
     const table *t = c->filter->body;
     if (c->to_lines) {
         const uint64_t lines = t->partitions->count;
-        *in = &t->partitions[at.line / lines];
-        *line = at.line % lines;
-        return (entry){at.rest, known};
+        *in = &t->partitions[pos.line / lines];
+        *line = pos.line % lines;
+        return (entry){pos.rest, known};
     }
-    const tamis_hash words = {.word = {(uint64_t)at.rest, (uint64_t)(at.rest >> 64)}};
-    const place found = place_of(t, &words);
+    const tamis_hash words = {.word = {(uint64_t)pos.rest, (uint64_t)(pos.rest >> 64)}};
+    const location found = locate_hash(t, &words);
     *in = found.in;
     *line = found.line;
     return (entry){found.rest, known - found.in->hash_bits - found.in->log2};
@@ -208,19 +209,19 @@ static entry cell_entry(const conversion *c, position at, uint32_t known, partit
 
 /* Stores one cell in the table. Sets *met if the table had an entry of that key. TAMIS_E_FULL with *err
  * untouched: there is no free slot in a table that does not grow by partitions. */
-static tamis_status put_cell(conversion *c, position at, uint32_t known, bool *met, tamis_error *err) {
+static tamis_status put_cell(conversion *c, position pos, uint32_t known, bool *met, tamis_error *err) {
     table *t = c->filter->body;
     for (;;) {
         partition *in;
         uint64_t line;
-        const entry e = cell_entry(c, at, known, &in, &line);
-        const meeting is = meet(t, in, line, e, true);
-        *met = *met || is != MEETS_NONE;
-        if (is == MEETS_WIDER)
+        const entry e = cell_entry(c, pos, known, &in, &line);
+        const meeting result = meet(t, in, line, e, true);
+        *met = *met || result != MEETS_NONE;
+        if (result == MEETS_WIDER)
             return TAMIS_OK;
-        if (is == MEETS_NONE && c->room == 0)
+        if (result == MEETS_NONE && c->remaining == 0)
             return TAMIS_E_FULL;
-        if (in->used < in->most && tamis__fingerprint_put(t, in, line, e))
+        if (in->used < in->grow_at && tamis__fingerprint_put(t, in, line, e))
             return TAMIS_OK;
         if (!t->grows)
             return TAMIS_E_FULL;
@@ -230,17 +231,17 @@ static tamis_status put_cell(conversion *c, position at, uint32_t known, bool *m
     }
 }
 
-static bool is_met(const conversion *c, position at, uint32_t known) {
+static bool is_met(const conversion *c, position pos, uint32_t known) {
     partition *in;
     uint64_t line;
-    const entry e = cell_entry(c, at, known, &in, &line);
+    const entry e = cell_entry(c, pos, known, &in, &line);
     return meet(c->filter->body, in, line, e, false) != MEETS_NONE;
 }
 
-static position next_cell(position at, uint32_t shift) {
-    at.rest += (tamis__u128)1 << shift;
-    at.line += at.rest < (tamis__u128)1 << shift; /* carry into the line */
-    return at;
+static position next_cell(position pos, uint32_t shift) {
+    pos.rest += (tamis__u128)1 << shift;
+    pos.line += pos.rest < (tamis__u128)1 << shift; /* carry into the line */
+    return pos;
 }
 
 /* Stores `count` cells. First searches for entries of the key: the first cell may be spilled and then
@@ -248,16 +249,16 @@ static position next_cell(position at, uint32_t shift) {
 static tamis_status put_cells(conversion *c, position first, uint32_t shift, uint64_t count, bool *met,
                               tamis_error *err) {
     const uint32_t known = HASH_BITS - shift;
-    bool other = false;
+    bool ignored = false;
     tamis_status status = TAMIS_OK;
     if (count == 1)
         return put_cell(c, first, known, met, err);
-    position at = first;
-    for (uint64_t i = 0; i < count; i++, at = next_cell(at, shift))
-        *met = *met || is_met(c, at, known);
-    at = first;
-    for (uint64_t i = 0; i < count && status == TAMIS_OK; i++, at = next_cell(at, shift))
-        status = put_cell(c, at, known, &other, err);
+    position pos = first;
+    for (uint64_t i = 0; i < count; i++, pos = next_cell(pos, shift))
+        *met = *met || is_met(c, pos, known);
+    pos = first;
+    for (uint64_t i = 0; i < count && status == TAMIS_OK; i++, pos = next_cell(pos, shift))
+        status = put_cell(c, pos, known, &ignored, err);
     return status;
 }
 
@@ -273,9 +274,9 @@ static tamis_status put_range(conversion *c, hash_range range, bool *met, tamis_
     const table *t = c->filter->body;
     const bool grows = c->to_lines == 0;
     const uint32_t slot = t->geometry.slot_bits - 1u + t->geometry.home_bits;
-    const uint32_t least =
+    const uint32_t min =
         grows ? TAMIS__FINGERPRINT_PARTITION_BITS + position_bits_of(t, TAMIS__FINGERPRINT_PARTITION_BITS)
-              : t->geometry.home_bits + (uint32_t)GUEST_BITS;
+              : t->geometry.home_bits + (uint32_t)SPILL_BITS;
     const uint32_t finest = !grows && slot < HASH_BITS ? HASH_BITS - slot : 0;
     const position first = grows ? (position){0, range.first} : position_of(c->to_lines, range.first);
     const position last = grows ? (position){0, range.last} : position_of(c->to_lines, range.last);
@@ -284,7 +285,7 @@ static tamis_status put_range(conversion *c, hash_range range, bool *met, tamis_
         return TAMIS_OK;
     if (lines > 1 || (lines == 1 && last.rest >= first.rest))
         return fail_too_broad(err); /* the range spans 2^128 or more */
-    const uint32_t shift = cell_shift(first, last, finest, HASH_BITS - least);
+    const uint32_t shift = cell_shift(first, last, finest, HASH_BITS - min);
     const tamis__u128 count = shifted(last, shift) - shifted(first, shift) + 1;
     if (count > MAX_CELLS)
         return fail_too_broad(err);
@@ -294,31 +295,31 @@ static tamis_status put_range(conversion *c, hash_range range, bool *met, tamis_
 
 /* Stores an entry after the lines doubled c->doublings times: so many bits of the remainder become bits of
  * the line. */
-static tamis_status put_doubled(conversion *c, position at, uint32_t known, bool *met, tamis_error *err) {
+static tamis_status put_doubled(conversion *c, position pos, uint32_t known, bool *met, tamis_error *err) {
     const uint32_t bits = (uint32_t)c->doublings;
     const line_geometry *g = &((const table *)c->filter->body)->geometry;
-    if (known < bits + g->home_bits + GUEST_BITS)
-        return put_range(c, range_of_fixed(c->from_lines, at, known), met, err);
+    if (known < bits + g->home_bits + SPILL_BITS)
+        return put_range(c, range_of_fixed(c->from_lines, pos, known), met, err);
     if (bits > 0)
-        at = (position){at.line << bits | (uint64_t)(at.rest >> (128 - bits)), at.rest << bits};
-    return put_cell(c, at, known - bits, met, err);
+        pos = (position){pos.line << bits | (uint64_t)(pos.rest >> (128 - bits)), pos.rest << bits};
+    return put_cell(c, pos, known - bits, met, err);
 }
 
 /* Stores an entry of partition number `index` of its table. */
-static tamis_status put_one(conversion *c, const partition *in, uint64_t index, uint64_t line, entry e,
-                            tamis_error *err) {
+static tamis_status put_entry(conversion *c, const partition *in, uint64_t index, uint64_t line, entry e,
+                              tamis_error *err) {
     bool met = false;
     tamis_status status;
     if (c->from->grows) {
         status = put_range(c, range_of_growing(in, index, line, e), &met, err);
     } else {
-        const position at = {index * in->count + line, e.rest};
-        status = c->doublings >= 0 ? put_doubled(c, at, e.known, &met, err)
-                                   : put_range(c, range_of_fixed(c->from_lines, at, e.known), &met, err);
+        const position pos = {index * in->count + line, e.rest};
+        status = c->doublings >= 0 ? put_doubled(c, pos, e.known, &met, err)
+                                   : put_range(c, range_of_fixed(c->from_lines, pos, e.known), &met, err);
     }
     if (status == TAMIS_OK && !met) {
-        c->fresh++;
-        c->room -= c->room > 0;
+        c->new_entries++;
+        c->remaining -= c->remaining > 0;
     }
     return status;
 }
@@ -329,10 +330,10 @@ static tamis_status put_partition(conversion *c, const partition *in, uint64_t i
     for (uint64_t line = 0; line < in->count; line++) {
         const uint8_t *bytes = line_at(in, line);
         for (line_walk w = walk_start(g, bytes); walk_next(&w) && status == TAMIS_OK;) {
-            const bool is_guest = w.bucket == g->guest_bucket;
+            const bool is_spilled = w.bucket == g->spill_bucket;
             const uint64_t home =
-                is_guest ? other_line(g, in, line, line_head(g, bytes, w.slot), true) : line;
-            status = put_one(c, in, index, home, slot_entry(g, bytes, w.slot, w.bucket), err);
+                is_spilled ? other_line(g, in, line, line_head(g, bytes, w.slot), true) : line;
+            status = put_entry(c, in, index, home, slot_entry(g, bytes, w.slot, w.bucket), err);
         }
     }
     return status;
@@ -348,17 +349,17 @@ static int doublings_of(uint64_t from, uint64_t to) {
 
 /* Stores all entries of `from` in the filter's table. TAMIS_E_FULL with *err untouched: too few slots in a
  * table with a capacity. Other errors are those of tamis__fingerprint_grow. */
-static tamis_status put_all(tamis_filter *filter, const table *from, uint64_t room, uint64_t *fresh,
-                            tamis_error *err) {
-    conversion c = {filter, from, lines_of(from), lines_of(filter->body), -1, room, 0};
+static tamis_status put_table(tamis_filter *filter, const table *from, uint64_t remaining,
+                              uint64_t *new_entries, tamis_error *err) {
+    conversion c = {filter, from, lines_of(from), lines_of(filter->body), -1, remaining, 0};
     tamis_status status = TAMIS_OK;
     c.doublings = c.to_lines ? doublings_of(c.from_lines, c.to_lines) : -1;
-    for (uint32_t i = 0; i < stretch_count(from) && status == TAMIS_OK; i++) {
-        const stretch *s = &from->stretches[i];
+    for (uint32_t i = 0; i < group_count(from) && status == TAMIS_OK; i++) {
+        const partition_group *s = &from->groups[i];
         for (uint32_t n = 0; n < partition_count(s) && status == TAMIS_OK; n++)
             status = put_partition(&c, &s->first[n], from->grows ? i << s->bits | n : n, err);
     }
-    *fresh = c.fresh;
+    *new_entries = c.new_entries;
     return status;
 }
 
@@ -378,11 +379,11 @@ static void destroy_body(tamis_filter *filter, void *body) {
 }
 
 /* Gives the filter an empty table of `plan`. On failure it keeps its table and its plan. */
-static tamis_status replace_begin(tamis_filter *filter, const tamis_plan *plan, old_table *old,
+static tamis_status start_replace(tamis_filter *filter, const tamis_plan *plan, old_table *old,
                                   tamis_error *err) {
     const uint64_t limit = plan->memory_limit;
     *old = (old_table){filter->plan, filter->body};
-    if (limit && !filter->taken_before && filter->tally.memory + plan->memory > limit)
+    if (limit && !filter->ignore_memory_limit && filter->tally.memory + plan->memory > limit)
         return tamis__filter_full(filter, TAMIS_FULL_MEMORY, err);
     filter->plan = *plan;
     filter->body = NULL;
@@ -394,18 +395,18 @@ static tamis_status replace_begin(tamis_filter *filter, const tamis_plan *plan, 
     return status;
 }
 
-static void replace_undo(tamis_filter *filter, const old_table *old) {
+static void undo_replace(tamis_filter *filter, const old_table *old) {
     filter->ops->destroy(filter);
     filter->plan = old->plan;
     filter->body = old->body;
 }
 
-static void replace_end(tamis_filter *filter, const old_table *old) {
+static void finish_replace(tamis_filter *filter, const old_table *old) {
     table *t = filter->body;
     const table *before = old->body;
-    t->false_fresh = before->false_fresh;
+    t->false_present = before->false_present;
     for (partition_walk w = {.t = before}; next_partition(&w);)
-        t->false_fresh += w.in->false_fresh;
+        t->false_present += w.in->false_present;
     t->growths = before->growths + 1;
     filter->remade++; /* a copy of the old table in progress starts again */
     destroy_body(filter, old->body);
@@ -432,14 +433,14 @@ static bool double_lines(tamis_plan *plan, const tamis__line_shape *shape, uint6
  * Plans the next size: at least twice the lines, and the narrowest slots that keep the rate until the table
  * is full again. False: no line shape keeps the rate.
  *
- * Slots have at least 20 bits. A cell knows at least home_bits + GUEST_BITS bits. So in a much larger table,
+ * Slots have at least 20 bits. A cell knows at least home_bits + SPILL_BITS bits. So in a much larger table,
  * old entries that cover a share c of all hashes take c * 2^14 slots of each line. With slots of 16 bits each
  * table has c = 1e-4, and such entries would fill the lines.
  */
 static bool plan_next(const tamis_filter *filter, double rate, uint64_t keys, tamis_plan *next) {
     const tamis_plan *now = &filter->plan;
-    const uint32_t least = now->slot_bits > MIN_GROWN_SLOT_BITS ? now->slot_bits : MIN_GROWN_SLOT_BITS;
-    const tamis__line_shape *shape = tamis__line_shape_from(least);
+    const uint32_t min = now->slot_bits > MIN_GROWN_SLOT_BITS ? now->slot_bits : MIN_GROWN_SLOT_BITS;
+    const tamis__line_shape *shape = tamis__line_shape_from(min);
     for (; shape; shape = tamis__line_shape_wider(shape)) {
         *next = *now;
         if (!double_lines(next, shape, now->lines * 2, keys))
@@ -468,18 +469,18 @@ static void update_capacity(tamis_filter *filter) {
 /* Replaces the table by one of `plan`. If the entries do not fit, *fits is false and nothing has changed. */
 static tamis_status regrow_as(tamis_filter *filter, const tamis_plan *plan, bool *fits, tamis_error *err) {
     old_table old;
-    uint64_t fresh;
-    tamis_status status = replace_begin(filter, plan, &old, err);
+    uint64_t new_entries;
+    tamis_status status = start_replace(filter, plan, &old, err);
     *fits = true;
     if (status != TAMIS_OK)
         return status;
-    status = put_all(filter, old.body, UINT64_MAX, &fresh, err);
+    status = put_table(filter, old.body, UINT64_MAX, &new_entries, err);
     if (status == TAMIS_OK) {
-        replace_end(filter, &old);
+        finish_replace(filter, &old);
         update_capacity(filter);
         return TAMIS_OK;
     }
-    replace_undo(filter, &old);
+    undo_replace(filter, &old);
     *fits = status != TAMIS_E_FULL;
     return *fits ? status : TAMIS_OK;
 }
@@ -515,13 +516,13 @@ static bool is_same_shape(const tamis_filter *into, const tamis_filter *from) {
  * keys. Entries of growing tables stay exact if the lines are a power of two. */
 static uint64_t class_of(const tamis_filter *into, const tamis_filter *from) {
     const uint64_t mine = lines_of(into->body), other = lines_of(from->body);
-    const uint64_t least = TAMIS__EXACT_LEAST_LINES;
+    const uint64_t min = TAMIS__EXACT_MIN_LINES;
     const bool more = into->added >= from->added;
     if (doublings_of(mine, other) >= 0)
         return other;
     if (doublings_of(other, mine) >= 0)
         return mine;
-    return (more ? mine : other) ? (more ? mine : other) : least;
+    return (more ? mine : other) ? (more ? mine : other) : min;
 }
 
 /* Raises the promised rate of `into` if the union exceeds it: first to the sum of both promises, and
@@ -541,35 +542,35 @@ static void update_rate(tamis_filter *into, const tamis_plan *mine, const tamis_
     ((table *)into->body)->watched = plan->capacity > 0 && plan->kind != TAMIS_KIND_EXACT;
 }
 
-static void add_counts(tamis_filter *into, const tamis_filter *from, uint64_t fresh) {
+static void add_counts(tamis_filter *into, const tamis_filter *from, uint64_t new_entries) {
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
     table *t = into->body;
     from->ops->estimate(from, &info);
-    t->false_fresh += info.false_fresh;
+    t->false_present += info.false_present;
     t->sure = 0;
-    into->added += fresh;
+    into->added += new_entries;
 }
 
 /* Replaces the table by one of `plan` with the entries of both. If it needs more lines, *fits is false and
  * nothing has changed. */
-static tamis_status unite_as(tamis_filter *into, const tamis_filter *from, const tamis_plan *plan, bool *fits,
+static tamis_status union_as(tamis_filter *into, const tamis_filter *from, const tamis_plan *plan, bool *fits,
                              tamis_error *err) {
     old_table old;
-    uint64_t fresh = 0, before;
-    tamis_status status = replace_begin(into, plan, &old, err);
+    uint64_t new_entries = 0, before;
+    tamis_status status = start_replace(into, plan, &old, err);
     *fits = true;
     if (status != TAMIS_OK)
         return status;
-    status = put_all(into, old.body, UINT64_MAX, &before, err);
+    status = put_table(into, old.body, UINT64_MAX, &before, err);
     if (status == TAMIS_OK)
-        status = put_all(into, from->body, UINT64_MAX, &fresh, err);
+        status = put_table(into, from->body, UINT64_MAX, &new_entries, err);
     if (status != TAMIS_OK) {
-        replace_undo(into, &old);
+        undo_replace(into, &old);
         *fits = status != TAMIS_E_FULL;
         return *fits ? status : TAMIS_OK;
     }
-    replace_end(into, &old);
-    add_counts(into, from, fresh);
+    finish_replace(into, &old);
+    add_counts(into, from, new_entries);
     update_capacity(into);
     update_rate(into, &old.plan, &from->plan);
     return TAMIS_OK;
@@ -582,50 +583,51 @@ static bool keeps_parts(const tamis_plan *now, const tamis_plan *next) {
 }
 
 /* Makes the union in a new table, larger than both. */
-static tamis_status unite_anew(tamis_filter *into, const tamis_filter *from, tamis_error *err) {
-    const tamis_plan *one = &into->plan, *other = &from->plan;
-    const bool exact = one->kind == TAMIS_KIND_EXACT && other->kind == TAMIS_KIND_EXACT;
-    const uint32_t bits = one->slot_bits > other->slot_bits ? one->slot_bits : other->slot_bits;
+static tamis_status union_as_new(tamis_filter *into, const tamis_filter *from, tamis_error *err) {
+    const tamis_plan *into_plan = &into->plan, *from_plan = &from->plan;
+    const bool exact = into_plan->kind == TAMIS_KIND_EXACT && from_plan->kind == TAMIS_KIND_EXACT;
+    const uint32_t bits =
+        into_plan->slot_bits > from_plan->slot_bits ? into_plan->slot_bits : from_plan->slot_bits;
     uint64_t lines = class_of(into, from), keys = into->added + from->added;
     for (int i = 0; i < TRIES; i++, keys *= 2) {
-        tamis_plan plan = *one;
+        tamis_plan plan = *into_plan;
         bool fits;
         plan.kind = exact ? TAMIS_KIND_EXACT : TAMIS_KIND_FINGERPRINT;
-        plan.partitions = one->capacity ? one->partitions : 1;
+        plan.partitions = into_plan->capacity ? into_plan->partitions : 1;
         if (lines % plan.partitions != 0)
             plan.partitions = 1;
         if (!double_lines(&plan, tamis__line_shape_from(bits), lines, keys))
             return tamis__filter_full(into, TAMIS_FULL_CROWDED, err);
-        if (into->concurrent && !keeps_parts(one, &plan))
+        if (into->concurrent && !keeps_parts(into_plan, &plan))
             return tamis__fail(
                 err, TAMIS_E_UNSUPPORTED, 0,
                 "union: a concurrent filter cannot take lines of that shape; unite into one that "
                 "is not concurrent");
-        tamis_status status = unite_as(into, from, &plan, &fits, err);
+        tamis_status status = union_as(into, from, &plan, &fits, err);
         if (status != TAMIS_OK || fits)
             return status;
     }
     return fail_too_broad(err);
 }
 
-tamis_status tamis__fingerprint_unite(tamis_filter *into, const tamis_filter *from, tamis_error *err) {
+tamis_status tamis__fingerprint_union(tamis_filter *into, const tamis_filter *from, tamis_error *err) {
     const tamis_plan mine = into->plan;
-    uint64_t fresh = 0, room = mine.capacity ? 0 : UINT64_MAX;
+    uint64_t new_entries = 0, remaining = mine.capacity ? 0 : UINT64_MAX;
     if (into == from)
         return TAMIS_OK;
     if (!is_same_shape(into, from))
-        return unite_anew(into, from, err);
+        return union_as_new(into, from, err);
     if (mine.capacity > into->added)
-        room = mine.capacity - into->added;
-    tamis_status status = put_all(into, from->body, room, &fresh, err);
+        remaining = mine.capacity - into->added;
+    tamis_status status = put_table(into, from->body, remaining, &new_entries, err);
     if (status == TAMIS_OK) {
-        add_counts(into, from, fresh);
+        add_counts(into, from, new_entries);
         update_rate(into, &mine, &from->plan);
         return TAMIS_OK;
     }
-    into->added += fresh;
+    into->added += new_entries;
     if (status == TAMIS_E_FULL && mine.capacity)
-        status = unite_anew(into, from, err);
+        status = union_as_new(into, from, err);
     if (status != TAMIS_OK) { /* some keys were added and raise the rate */
         ((table *)into->body)->sure = 0;
         update_rate(into, &mine, &from->plan);

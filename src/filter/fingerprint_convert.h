@@ -14,6 +14,6 @@
 tamis_status tamis__fingerprint_regrow(tamis_filter *filter, tamis_error *err);
 
 /* tamis_filter_union of two tables with equal hashers. */
-tamis_status tamis__fingerprint_unite(tamis_filter *into, const tamis_filter *from, tamis_error *err);
+tamis_status tamis__fingerprint_union(tamis_filter *into, const tamis_filter *from, tamis_error *err);
 
 #endif

@@ -7,7 +7,7 @@
  * Freeing a slot. Every entry has two possible lines, home and spill. If both lines of a new key are full,
  * one of their entries is moved to its own other line, as in a cuckoo filter. If that line is full too, one
  * of its entries is moved first. The search is iterative deepening: it finds a shortest chain of moves, or
- * gives up after about ROOM_SEARCH entries.
+ * gives up after about SEARCH_MAX entries.
  *
  *     new key -> line A (full): entry e -> line B (full): entry f -> line C (has a free slot)
  *     The moves are done from the end: f goes to C, then e to B, then the new key to A.
@@ -60,7 +60,7 @@
 
 enum {
     SMALL_LINES = 160, /* partitions with fewer lines double: rewriting costs more than memory */
-    TIMES_MOST = 4,    /* max. factor by which a size hint lets a partition grow at once */
+    TIMES_MAX = 4,     /* max. factor by which a size hint lets a partition grow at once */
     FEW_MIB = 64       /* MiB of all partitions up to which a size hint may exceed that factor */
 };
 
@@ -73,7 +73,7 @@ typedef struct path {
     struct path_step {
         uint64_t line;
         uint32_t slot, bucket;
-    } steps[PATH_MOST];
+    } steps[PATH_LENGTH_MAX];
 } path;
 
 static bool comes_to(const path *p, uint64_t line) {
@@ -89,10 +89,10 @@ static bool comes_to(const path *p, uint64_t line) {
 static bool path_find(const table *t, const partition *in, path *p, uint64_t line, uint32_t more) {
     const line_geometry *g = &t->geometry;
     const uint8_t *bytes = line_at(in, line);
-    struct path_step *at = &p->steps[p->length++];
+    struct path_step *step = &p->steps[p->length++];
     for (line_walk w = walk_start(g, bytes); walk_next(&w);) {
-        *at = (struct path_step){line, w.slot, w.bucket};
-        uint64_t target = other_line(g, in, line, line_head(g, bytes, w.slot), w.bucket == g->guest_bucket);
+        *step = (struct path_step){line, w.slot, w.bucket};
+        uint64_t target = other_line(g, in, line, line_head(g, bytes, w.slot), w.bucket == g->spill_bucket);
         if (more ? !comes_to(p, target) && path_find(t, in, p, target, more - 1) : !is_full(g, in, target))
             return true;
     }
@@ -103,17 +103,17 @@ static bool path_find(const table *t, const partition *in, path *p, uint64_t lin
 static void path_walk(const table *t, partition *in, const path *p) {
     const line_geometry *g = &t->geometry;
     for (uint32_t i = p->length; i-- > 0;) {
-        const struct path_step *at = &p->steps[i];
-        uint8_t *bytes = line_at(in, at->line);
-        entry e = slot_entry(g, bytes, at->slot, at->bucket);
-        bool is_guest = at->bucket == g->guest_bucket;
-        uint64_t target = other_line(g, in, at->line, line_head(g, bytes, at->slot), is_guest);
-        line_remove(g, bytes, at->bucket, at->slot);
+        const struct path_step *step = &p->steps[i];
+        uint8_t *bytes = line_at(in, step->line);
+        entry e = slot_entry(g, bytes, step->slot, step->bucket);
+        bool is_spilled = step->bucket == g->spill_bucket;
+        uint64_t target = other_line(g, in, step->line, line_head(g, bytes, step->slot), is_spilled);
+        line_remove(g, bytes, step->bucket, step->slot);
         in->covered -= share(t, in, e.known);
-        if (is_guest)
-            put_home(t, g, in, target, e);
+        if (is_spilled)
+            insert_home(t, g, in, target, e);
         else
-            put_guest(t, g, in, target, e);
+            insert_spilled(t, g, in, target, e);
         tamis__fingerprint_moved(t, in, target);
     }
 }
@@ -121,10 +121,10 @@ static void path_walk(const table *t, partition *in, const path *p) {
 /* Tries chains of 1, 2, ... moves. A shortest chain visits no line twice, so no move changes a line in
  * which another move was planned. Every line of the chain but the first is full again afterwards, which
  * keeps invariant 2 of fingerprint_table.h. */
-bool tamis__fingerprint_make_room(const table *t, partition *in, uint64_t line, uint64_t guest) {
-    for (uint32_t more = 0; more <= t->room_depth; more++) {
+bool tamis__fingerprint_free_slot(const table *t, partition *in, uint64_t line, uint64_t spill) {
+    for (uint32_t more = 0; more <= t->search_depth; more++) {
         path p = {.length = 0};
-        if (path_find(t, in, &p, line, more) || path_find(t, in, &p, guest, more)) {
+        if (path_find(t, in, &p, line, more) || path_find(t, in, &p, spill, more)) {
             path_walk(t, in, &p);
             return true;
         }
@@ -134,15 +134,15 @@ bool tamis__fingerprint_make_room(const table *t, partition *in, uint64_t line, 
 
 bool tamis__fingerprint_put(const table *t, partition *in, uint64_t line, entry e) {
     const line_geometry *g = &t->geometry;
-    uint64_t guest = guest_line(g, in, line, e.rest);
-    if (is_full(g, in, line) && is_full(g, in, guest) && !tamis__fingerprint_make_room(t, in, line, guest))
+    uint64_t spill = spill_line(g, in, line, e.rest);
+    if (is_full(g, in, line) && is_full(g, in, spill) && !tamis__fingerprint_free_slot(t, in, line, spill))
         return false;
     if (!is_full(g, in, line))
-        put_home(t, g, in, line, e);
+        insert_home(t, g, in, line, e);
     else
-        put_guest(t, g, in, guest, e);
+        insert_spilled(t, g, in, spill, e);
     tamis__fingerprint_moved(t, in, line);
-    tamis__fingerprint_moved(t, in, guest);
+    tamis__fingerprint_moved(t, in, spill);
     in->used++;
     return true;
 }
@@ -164,20 +164,20 @@ static bool is_allowed(tamis_filter *filter, uint64_t size) {
     const table *t = filter->body;
     if (limit && t->pages && memory_with_due(filter) + size + TAMIS__PAGE > limit)
         tamis__filter_gave(filter, tamis__pages_close(t->pages));
-    return !limit || filter->taken_before || memory_with_due(filter) + size <= limit;
+    return !limit || filter->ignore_memory_limit || memory_with_due(filter) + size <= limit;
 }
 
 /* True if blocks of this size come from shared pages, or are released as if they did. */
 static bool shares_pages(const tamis_filter *filter, size_t size) {
     const table *t = filter->body;
-    return t->pages && size >= TAMIS__PAGES_LEAST;
+    return t->pages && size >= TAMIS__PAGES_BLOCK_MIN;
 }
 
 static uint8_t *alloc_lines(tamis_filter *filter, size_t size) {
     const table *t = filter->body;
     size_t held;
     uint8_t *lines = NULL;
-    if (filter->foreseen > 0 && shares_pages(filter, size) && is_allowed(filter, size))
+    if (filter->size_hint > 0 && shares_pages(filter, size) && is_allowed(filter, size))
         lines = tamis__pages_cut(t->pages, size, &held);
     if (!lines)
         return tamis__filter_alloc(filter, size);
@@ -185,8 +185,8 @@ static uint8_t *alloc_lines(tamis_filter *filter, size_t size) {
     return lines;
 }
 
-bool tamis__fingerprint_make(const table *t, tamis_filter *filter, uint32_t hash_bits, partition *out,
-                             uint64_t count) {
+bool tamis__fingerprint_create_partition(const table *t, tamis_filter *filter, uint32_t hash_bits,
+                                         partition *out, uint64_t count) {
     if (count > SIZE_MAX / LINE_BYTES)
         return false;
     uint8_t *lines = alloc_lines(filter, (size_t)count * LINE_BYTES);
@@ -200,7 +200,7 @@ void tamis__fingerprint_release(tamis_filter *filter, partition *in) {
     const size_t size = (size_t)in->count * LINE_BYTES;
     const bool owns = in->lines && has_own_lines(in);
     if (owns && shares_pages(filter, size)) {
-        tamis__pages_give(in->lines, size);
+        tamis__pages_unmap(in->lines, size);
         tamis__filter_gave(filter, size);
     } else if (owns) {
         tamis__filter_release(filter, in->lines, size);
@@ -218,12 +218,12 @@ static bool is_crowded(const table *t, const partition *in, uint64_t count) {
  * SPLIT. */
 static uint64_t next_count(uint64_t count) {
     const uint64_t next = count + (count < SMALL_LINES ? count : count / 4);
-    return next < SPLIT_LINES / (2 * TIMES_MOST) ? next : next / SPLIT * SPLIT;
+    return next < SPLIT_LINES / (2 * TIMES_MAX) ? next : next / SPLIT * SPLIT;
 }
 
 /* True if `count` lines in every partition suffice for the keys of the size hint. */
-static bool holds_foreseen(const table *t, const tamis_filter *filter, uint32_t hash_bits, uint64_t count) {
-    return ldexp((double)count * t->load * t->geometry.slots, (int)hash_bits) >= (double)filter->foreseen;
+static bool holds_size_hint(const table *t, const tamis_filter *filter, uint32_t hash_bits, uint64_t count) {
+    return ldexp((double)count * t->load * t->geometry.slots, (int)hash_bits) >= (double)filter->size_hint;
 }
 
 /* Max. lines that the size hint may give a partition at once under a memory limit: four fifths of its
@@ -237,13 +237,13 @@ static uint64_t limit_count(const table *t, const tamis_filter *filter, uint32_t
 /* The number of lines to grow to. The size hint skips sizes of the normal growth sequence only. So
  * partitions still grow at different times. */
 static uint64_t larger_count(const table *t, const tamis_filter *filter, uint32_t hash_bits, uint64_t count) {
-    uint64_t next = next_count(count), most = limit_count(t, filter, hash_bits);
+    uint64_t next = next_count(count), max = limit_count(t, filter, hash_bits);
     uint64_t line_limit = line_limit_of(t, hash_bits);
     const uint64_t few = ((uint64_t)FEW_MIB << 20) / LINE_BYTES >> hash_bits;
-    const uint64_t times = few > count * TIMES_MOST ? few : count * TIMES_MOST;
-    most = most < times ? most : times;
-    most = most < line_limit ? most : line_limit;
-    while (!holds_foreseen(t, filter, hash_bits, next) && next_count(next) <= most)
+    const uint64_t times = few > count * TIMES_MAX ? few : count * TIMES_MAX;
+    max = max < times ? max : times;
+    max = max < line_limit ? max : line_limit;
+    while (!holds_size_hint(t, filter, hash_bits, next) && next_count(next) <= max)
         next = next_count(next);
     return next;
 }
@@ -255,7 +255,7 @@ static tamis_status rewrite_into(table *t, tamis_filter *filter, partition *in, 
     const uint32_t hash_bits = in->hash_bits + (parts > 1 ? TAMIS__FINGERPRINT_SPLIT_BITS : 0u);
     uint32_t made = 0;
     *done = false;
-    while (made < parts && tamis__fingerprint_make(t, filter, hash_bits, &to[made], count)) {
+    while (made < parts && tamis__fingerprint_create_partition(t, filter, hash_bits, &to[made], count)) {
         tamis__advise_written(to[made].lines, (size_t)count * LINE_BYTES);
         made++;
     }
@@ -266,16 +266,16 @@ static tamis_status rewrite_into(table *t, tamis_filter *filter, partition *in, 
     return made == parts ? TAMIS_OK : tamis__fail_nomem(err, "filter", count * LINE_BYTES);
 }
 
-/* Releases the old partition. Its `false_fresh` sum cannot be divided among the new partitions, so the
+/* Releases the old partition. Its `false_present` sum cannot be divided among the new partitions, so the
  * first one gets all of it. */
 static void replace(table *t, tamis_filter *filter, partition *in, partition *to) {
-    to->false_fresh = in->false_fresh;
+    to->false_present = in->false_present;
     tamis__fingerprint_release(filter, in);
     __atomic_fetch_add(&t->growths, 1,
                        __ATOMIC_RELAXED); /* other threads may grow partitions of other parts */
 }
 
-static bool is_to_be_split(const partition *in, uint64_t count) {
+static bool must_split(const partition *in, uint64_t count) {
     return in->hash_bits == TAMIS__FINGERPRINT_PARTITION_BITS && count > SPLIT_LINES &&
            in->count % SPLIT == 0;
 }
@@ -283,14 +283,14 @@ static bool is_to_be_split(const partition *in, uint64_t count) {
 /* Splits a partition into SPLIT new ones with `count` lines in all. */
 static tamis_status split(table *t, tamis_filter *filter, partition *in, uint64_t count, bool *done,
                           tamis_error *err) {
-    stretch parts;
+    partition_group parts;
     tamis_status status = tamis__fingerprint_split(filter, &parts, err);
     *done = false;
     if (status != TAMIS_OK)
         return status;
     status = rewrite_into(t, filter, in, parts.first, SPLIT, count / SPLIT, done, err);
     if (*done) {
-        t->stretches[in - t->partitions] = parts;
+        t->groups[in - t->partitions] = parts;
         replace(t, filter, in, parts.first);
     } else {
         tamis__filter_release(filter, parts.first, SPLIT * sizeof(partition));
@@ -310,21 +310,21 @@ static tamis_status enlarge(table *t, tamis_filter *filter, partition *in, uint6
 }
 
 /* Allocates the first lines of a partition, for its first key. The memory limit already includes them. */
-static tamis_status take_first_lines(table *t, tamis_filter *filter, partition *in, tamis_error *err) {
+static tamis_status alloc_first_lines(table *t, tamis_filter *filter, partition *in, tamis_error *err) {
     const uint64_t size = in->count * LINE_BYTES;
     partition made;
-    if (!tamis__fingerprint_make(t, filter, in->hash_bits, &made, in->count))
+    if (!tamis__fingerprint_create_partition(t, filter, in->hash_bits, &made, in->count))
         return tamis__fail_nomem(err, "filter", size);
     __atomic_fetch_sub(&t->lines_due, size,
                        __ATOMIC_RELAXED); /* other threads may grow partitions of other parts */
-    made.false_fresh = in->false_fresh;
+    made.false_present = in->false_present;
     *in = made;
     return TAMIS_OK;
 }
 
 tamis_status tamis__fingerprint_grow(table *t, tamis_filter *filter, partition *in, tamis_error *err) {
     if (!has_own_lines(in))
-        return take_first_lines(t, filter, in, err);
+        return alloc_first_lines(t, filter, in, err);
     uint64_t count = in->count;
     for (bool done = false; !done;) {
         /* `count` is the present number of lines, or the number that was tried last. */
@@ -333,7 +333,7 @@ tamis_status tamis__fingerprint_grow(table *t, tamis_filter *filter, partition *
         count = larger_count(t, filter, in->hash_bits, count);
         if (count > line_limit_of(t, in->hash_bits))
             return tamis__filter_full(filter, TAMIS_FULL_LINES, err);
-        const bool splits = is_to_be_split(in, count);
+        const bool splits = must_split(in, count);
         if (!is_allowed(filter, count * LINE_BYTES + (splits ? SPLIT * sizeof *in : 0)))
             return tamis__filter_full(filter, TAMIS_FULL_MEMORY, err);
         tamis_status status =

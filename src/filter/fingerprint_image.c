@@ -27,13 +27,13 @@
  */
 #include <inttypes.h>
 
+#include "filter/block_verifier.h"
 #include "filter/fingerprint_table.h"
-#include "filter/guard.h"
 
 bool tamis__fingerprint_part(const tamis_filter *filter, size_t i, tamis__part *part) {
     const table *t = filter->body;
-    for (uint32_t n = 0; n < stretch_count(t); n++) {
-        const stretch *s = &t->stretches[n];
+    for (uint32_t n = 0; n < group_count(t); n++) {
+        const partition_group *s = &t->groups[n];
         if (i < partition_count(s)) {
             const partition *in = &s->first[i];
             *part = (tamis__part){in->lines, in->count * LINE_BYTES, in->used, in->covered,
@@ -52,7 +52,7 @@ bool tamis__fingerprint_valid(const void *context, const uint8_t *bytes, uint64_
     const line_geometry *g = &t->geometry;
     for (const uint8_t *line = bytes; line < bytes + size; line += LINE_BYTES) {
         uint64_t ends = line_ends(g, line);
-        if (__builtin_popcountll(ends) != g->guest_bucket + 1)
+        if (__builtin_popcountll(ends) != g->spill_bucket + 1)
             return false;
         for (uint32_t slot = ends_count(g, ends); slot-- > 0;)
             if (line_slot(g, line, slot) == 0)
@@ -61,12 +61,12 @@ bool tamis__fingerprint_valid(const void *context, const uint8_t *bytes, uint64_
     return true;
 }
 
-static tamis_status fail_part(const tamis__image *image, const char *what, uint64_t value, uint64_t least,
-                              uint64_t most, tamis_error *err) {
+static tamis_status fail_part(const tamis__image *image, const char *what, uint64_t value, uint64_t min,
+                              uint64_t max, tamis_error *err) {
     return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                        "%s: %s is %" PRIu64 ", not from %" PRIu64 " to %" PRIu64
                        "; restore the file from a copy, or build it anew",
-                       image->name, what, value, least, most);
+                       image->name, what, value, min, max);
 }
 
 /* Number of rows that belong to split partitions: 16 for each. */
@@ -87,13 +87,13 @@ static tamis_status check_shape(const tamis__image *image, tamis_error *err) {
                            "%s: slot_bits %" PRIu32 " with home_bits %" PRIu32
                            " are none of kind %s; restore the file from a copy, or build it anew",
                            image->name, plan->slot_bits, plan->home_bits, tamis_kind_name(plan->kind));
-    const uint64_t parts = plan->partitions, most = UINT64_C(1) << TAMIS__FINGERPRINT_PARTITION_BITS;
-    const uint64_t least = grows ? most : 1;
-    if (parts < least || parts > most)
-        return fail_part(image, "number of partitions", parts, least, most, err);
-    const uint64_t all = parts + split_parts(image) / SPLIT * (SPLIT - 1);
-    if (image->part_count != all)
-        return fail_part(image, "number of partitions", image->part_count, all, all, err);
+    const uint64_t parts = plan->partitions, max = UINT64_C(1) << TAMIS__FINGERPRINT_PARTITION_BITS;
+    const uint64_t min = grows ? max : 1;
+    if (parts < min || parts > max)
+        return fail_part(image, "number of partitions", parts, min, max, err);
+    const uint64_t all_parts = parts + split_parts(image) / SPLIT * (SPLIT - 1);
+    if (image->part_count != all_parts)
+        return fail_part(image, "number of partitions", image->part_count, all_parts, all_parts, err);
     if (parts & (parts - 1))
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                            "%s: number of partitions is %" PRIu64
@@ -102,14 +102,14 @@ static tamis_status check_shape(const tamis__image *image, tamis_error *err) {
     return TAMIS_OK;
 }
 
-/* Checks the row of one partition, which begins at offset `at` of the body. */
+/* Checks the row of one partition, which begins at offset `pos` of the body. */
 static tamis_status check_part(const table *t, const tamis__image *image, const tamis__part *part,
-                               uint64_t least, uint64_t most, uint64_t at, tamis_error *err) {
+                               uint64_t min, uint64_t max, uint64_t pos, tamis_error *err) {
     const uint64_t lines = part->size / LINE_BYTES;
-    if (lines < least || lines > most)
-        return fail_part(image, "lines of a partition", lines, least, most, err);
-    if (part->size > image->body_size - at)
-        return fail_part(image, "body_size", image->body_size, at + part->size, UINT64_MAX, err);
+    if (lines < min || lines > max)
+        return fail_part(image, "lines of a partition", lines, min, max, err);
+    if (part->size > image->body_size - pos)
+        return fail_part(image, "body_size", image->body_size, pos + part->size, UINT64_MAX, err);
     if (part->entries > lines * t->geometry.slots)
         return fail_part(image, "entries of a partition", part->entries, 0, lines * t->geometry.slots, err);
     if (!(part->covered >= 0 && part->covered <= 1))
@@ -123,25 +123,25 @@ static tamis_status check_part(const table *t, const tamis__image *image, const 
 
 /* Restores the partitions of a span. Their rows begin at part *next, their lines at offset *at of the
  * body; both advance. */
-static tamis_status restore_stretch(table *t, const stretch *s, const tamis__image *image, size_t *next,
-                                    uint64_t *at, tamis_error *err) {
+static tamis_status restore_group(table *t, const partition_group *s, const tamis__image *image, size_t *next,
+                                  uint64_t *pos, tamis_error *err) {
     const uint32_t hash_bits = (t->grows ? t->partition_bits : 0) + s->bits;
     for (uint32_t n = 0; n < partition_count(s); n++) {
         const tamis__part *part = &image->parts[(*next)++];
         /* In a table with a capacity all partitions have as many lines as the first. */
-        const uint64_t least = n > 0 && !t->grows ? s->first->count : TAMIS__FINGERPRINT_LEAST_LINES;
-        const uint64_t most = t->grows ? line_limit_of(t, hash_bits)
-                              : n > 0  ? least
-                                       : image->body_size / LINE_BYTES;
-        tamis_status status = check_part(t, image, part, least, most, *at, err);
+        const uint64_t min = n > 0 && !t->grows ? s->first->count : TAMIS__FINGERPRINT_MIN_LINES;
+        const uint64_t max = t->grows ? line_limit_of(t, hash_bits)
+                             : n > 0  ? min
+                                      : image->body_size / LINE_BYTES;
+        tamis_status status = check_part(t, image, part, min, max, *pos, err);
         if (status != TAMIS_OK)
             return status;
         partition *in = &s->first[n];
         /* Filters in an image are only read, so the cast is safe. */
-        *in = partition_of(t, hash_bits, (uint8_t *)(uintptr_t)(image->body + *at), part->size / LINE_BYTES);
+        *in = partition_of(t, hash_bits, (uint8_t *)(uintptr_t)(image->body + *pos), part->size / LINE_BYTES);
         in->used = part->entries;
         in->covered = part->covered;
-        *at += part->size;
+        *pos += part->size;
     }
     return TAMIS_OK;
 }
@@ -149,19 +149,19 @@ static tamis_status restore_stretch(table *t, const stretch *s, const tamis__ima
 static tamis_status restore_parts(tamis_filter *filter, const tamis__image *image, tamis_error *err) {
     table *t = filter->body;
     tamis_status status = TAMIS_OK;
-    uint64_t at = 0;
+    uint64_t pos = 0;
     size_t next = 0;
-    for (uint32_t i = 0; i < stretch_count(t) && status == TAMIS_OK; i++) {
+    for (uint32_t i = 0; i < group_count(t) && status == TAMIS_OK; i++) {
         if (t->grows && image->parts[next].split)
-            status = tamis__fingerprint_split(filter, &t->stretches[i], err);
+            status = tamis__fingerprint_split(filter, &t->groups[i], err);
         if (status == TAMIS_OK)
-            status = restore_stretch(t, &t->stretches[i], image, &next, &at, err);
+            status = restore_group(t, &t->groups[i], image, &next, &pos, err);
     }
     if (status != TAMIS_OK)
         return status;
-    if (at != image->body_size)
-        return fail_part(image, "body_size", image->body_size, at, at, err);
-    t->unit = unit_of(t, t->stretches->first->count);
+    if (pos != image->body_size)
+        return fail_part(image, "body_size", image->body_size, pos, pos, err);
+    t->unit = unit_of(t, t->groups->first->count);
     if (image->covered >= 0 && image->covered <= 1)
         t->covered = image->covered - covered_by(t);
     return TAMIS_OK;
@@ -175,7 +175,7 @@ tamis_status tamis__fingerprint_restore(tamis_filter *filter, const tamis__image
     if (status != TAMIS_OK)
         return status;
     t->borrowed = true;
-    t->false_fresh = image->false_fresh;
+    t->false_present = image->false_present;
     return restore_parts(filter, image, err);
 }
 
@@ -185,42 +185,42 @@ tamis_status tamis__fingerprint_touch(const tamis_filter *filter, const tamis_ha
     const line_geometry *g = &t->geometry;
     tamis_status status = TAMIS_OK;
     for (size_t i = 0; i < count && status == TAMIS_OK; i++) {
-        place at = place_of(t, &hashes[i]);
-        status = tamis__guard_touch(filter->guard, line_at(at.in, at.line), err);
+        location loc = locate_hash(t, &hashes[i]);
+        status = tamis__block_verifier_check(filter->verifier, line_at(loc.in, loc.line), err);
         if (status == TAMIS_OK)
-            status = tamis__guard_touch(filter->guard, line_at(at.in, guest_line(g, at.in, at.line, at.rest)),
-                                        err);
+            status = tamis__block_verifier_check(
+                filter->verifier, line_at(loc.in, spill_line(g, loc.in, loc.line, loc.rest)), err);
     }
     return status;
 }
 
 /* The sums of a table: first the sum from before, then one for each partition. */
-size_t tamis__filter_sums(const tamis_filter *filter, double *sums) {
+size_t tamis__filter_false_present_get(const tamis_filter *filter, double *values) {
     if (filter->ops != &tamis__fingerprint_ops)
         return 0;
     const table *t = filter->body;
     size_t count = 0;
-    if (sums)
-        sums[0] = t->false_fresh;
+    if (values)
+        values[0] = t->false_present;
     for (partition_walk w = {.t = t}; next_partition(&w);) {
         count++;
-        if (sums)
-            sums[count] = w.in->false_fresh;
+        if (values)
+            values[count] = w.in->false_present;
     }
     return count + 1;
 }
 
-bool tamis__filter_sums_set(tamis_filter *filter, const double *sums, size_t count) {
-    if (count != tamis__filter_sums(filter, NULL))
+bool tamis__filter_false_present_set(tamis_filter *filter, const double *values, size_t count) {
+    if (count != tamis__filter_false_present_get(filter, NULL))
         return false;
     for (size_t i = 0; i < count; i++)
-        if (!(sums[i] >= 0))
+        if (!(values[i] >= 0))
             return false;
     if (count == 0)
         return true;
     table *t = filter->body;
-    t->false_fresh = sums[0];
+    t->false_present = values[0];
     for (partition_walk w = {.t = t}; next_partition(&w);)
-        w.in->false_fresh = *++sums;
+        w.in->false_present = *++values;
     return true;
 }

@@ -66,7 +66,7 @@ enum {
 typedef struct line_geometry {
     uint8_t slot_bits;
     uint8_t home_bits;
-    uint8_t guest_bucket; /* number of the bucket of spilled entries: 2^home_bits */
+    uint8_t spill_bucket; /* number of the bucket of spilled entries: 2^home_bits */
     uint8_t slots;
     uint8_t head_bytes;  /* 2 or 4 */
     uint8_t tail_bits;   /* slot_bits - 8 * head_bytes */
@@ -91,7 +91,7 @@ static inline line_geometry line_geometry_of(uint32_t slot_bits, uint32_t home_b
     uint32_t buckets = (1u << home_bits) + 1;
     g.slot_bits = (uint8_t)slot_bits;
     g.home_bits = (uint8_t)home_bits;
-    g.guest_bucket = (uint8_t)(buckets - 1);
+    g.spill_bucket = (uint8_t)(buckets - 1);
     g.slots = (uint8_t)((8 * LINE_BYTES - buckets) / (slot_bits + 1));
     g.head_bytes = slot_bits < 32 ? 2 : 4;
     g.tail_bits = (uint8_t)(slot_bits - 8u * g.head_bytes);
@@ -114,11 +114,11 @@ static inline void line_set_ends(const line_geometry *g, uint8_t *line, uint64_t
 
 /* Number of entries in a line. The highest one of `ends` has one zero for each entry below it. */
 static inline uint32_t ends_count(const line_geometry *g, uint64_t ends) {
-    return 63u - (uint32_t)__builtin_clzll(ends) - g->guest_bucket;
+    return 63u - (uint32_t)__builtin_clzll(ends) - g->spill_bucket;
 }
 
 static inline bool ends_full(const line_geometry *g, uint64_t ends) {
-    return ends >> (g->slots + g->guest_bucket) & 1;
+    return ends >> (g->slots + g->spill_bucket) & 1;
 }
 
 /* The slots of a bucket: first to last - 1. */
@@ -127,10 +127,10 @@ typedef struct slot_range {
 } slot_range;
 
 /* The slots of the spilled entries. Their bucket lies between the two highest ones of `ends`. */
-static INLINED slot_range ends_guests(const line_geometry *g, uint64_t ends) {
+static INLINED slot_range ends_spilled(const line_geometry *g, uint64_t ends) {
     uint32_t last = 63u - (uint32_t)__builtin_clzll(ends);
     uint32_t before = 63u - (uint32_t)__builtin_clzll(ends ^ UINT64_C(1) << last);
-    return (slot_range){before - (g->guest_bucket - 1u), last - g->guest_bucket};
+    return (slot_range){before - (g->spill_bucket - 1u), last - g->spill_bucket};
 }
 
 static inline slot_range ends_bucket(uint64_t ends, uint32_t bucket) {
@@ -158,22 +158,23 @@ static inline bool tails_packed(const line_geometry *g) {
 }
 
 static inline tamis__u128 line_load_tails(const line_geometry *g, const uint8_t *line) {
-    const uint8_t *at = line + g->tails_from;
-    return (tamis__u128)tamis__load64le(at + 8) << 64 | tamis__load64le(at);
+    const uint8_t *bytes_at = line + g->tails_from;
+    return (tamis__u128)tamis__load64le(bytes_at + 8) << 64 | tamis__load64le(bytes_at);
 }
 
 static inline void line_store_tails(const line_geometry *g, uint8_t *line, tamis__u128 bits) {
-    uint8_t *at = line + g->tails_from;
-    tamis__store64le(at, (uint64_t)bits);
-    tamis__store64le(at + 8, (uint64_t)(bits >> 64));
+    uint8_t *bytes_at = line + g->tails_from;
+    tamis__store64le(bytes_at, (uint64_t)bits);
+    tamis__store64le(bytes_at + 8, (uint64_t)(bits >> 64));
 }
 
 /* Writes the last 16 bytes of a line, which hold the packed tails and `ends`. Heads in these bytes become
  * zeros: the caller writes them afterwards. */
 static INLINED void line_store_last(const line_geometry *g, uint8_t *line, tamis__u128 tails, uint64_t ends) {
-    tamis__u128 all = tails << g->tails_low | (tamis__u128)((ends ^ g->ends_empty) << g->ends_shift) << 64;
-    tamis__store64le(line + LINE_BYTES - 16, (uint64_t)all);
-    tamis__store64le(line + LINE_BYTES - 8, (uint64_t)(all >> 64));
+    tamis__u128 tail_bits_all = tails << g->tails_low | (tamis__u128)((ends ^ g->ends_empty) << g->ends_shift)
+                                                            << 64;
+    tamis__store64le(line + LINE_BYTES - 16, (uint64_t)tail_bits_all);
+    tamis__store64le(line + LINE_BYTES - 8, (uint64_t)(tail_bits_all >> 64));
 }
 
 /* A mask of `count` ones from bit `from` on. from + count must be below 128. */
@@ -185,13 +186,13 @@ static inline tamis__u128 line_tail(const line_geometry *g, const uint8_t *line,
     if (tails_packed(g))
         return (line_load_tails(g, line) >> (g->tails_low + slot * g->tail_bits)) & bit_mask(0, g->tail_bits);
     uint32_t bytes = g->tail_bits / 8u;
-    const uint8_t *at = line + g->tails_at + slot * bytes;
+    const uint8_t *bytes_at = line + g->tails_at + slot * bytes;
     if (bytes > 8) /* two overlapping loads: the shift drops the bytes that both have */
-        return (tamis__u128)(tamis__load64le(at + bytes - 8) >> (8 * (16 - bytes))) << 64 |
-               tamis__load64le(at);
+        return (tamis__u128)(tamis__load64le(bytes_at + bytes - 8) >> (8 * (16 - bytes))) << 64 |
+               tamis__load64le(bytes_at);
     tamis__u128 tail = 0;
     for (uint32_t i = bytes; i-- > 0;)
-        tail = tail << 8 | at[i];
+        tail = tail << 8 | bytes_at[i];
     return tail;
 }
 
@@ -227,19 +228,20 @@ static INLINED bool line_find(const line_geometry *g, const uint8_t *line, slot_
 /* Inserts a packed tail at `slot`: moves the tails of this slot and the slots above up by one. */
 static INLINED void line_insert_packed(const line_geometry *g, uint8_t *line, uint32_t slot,
                                        tamis__u128 tail) {
-    uint32_t at = g->tails_low + slot * g->tail_bits;
-    tamis__u128 all = line_load_tails(g, line), below = bit_mask(0, at);
-    tamis__u128 mine = bit_mask(g->tails_low, (uint32_t)g->slots * g->tail_bits);
-    tamis__u128 moved = ((all & mine & ~below) << g->tail_bits) & mine;
-    line_store_tails(g, line, (all & (~mine | below)) | moved | tail << at);
+    uint32_t low_bit = g->tails_low + slot * g->tail_bits;
+    tamis__u128 tail_bits_all = line_load_tails(g, line), below = bit_mask(0, low_bit);
+    tamis__u128 tail_mask = bit_mask(g->tails_low, (uint32_t)g->slots * g->tail_bits);
+    tamis__u128 moved = ((tail_bits_all & tail_mask & ~below) << g->tail_bits) & tail_mask;
+    line_store_tails(g, line, (tail_bits_all & (~tail_mask | below)) | moved | tail << low_bit);
 }
 
 /* Removes a packed tail: moves the tails of the slots above `slot` down by one. */
 static inline void line_remove_packed(const line_geometry *g, uint8_t *line, uint32_t slot) {
-    tamis__u128 all = line_load_tails(g, line), below = bit_mask(0, g->tails_low + slot * g->tail_bits);
-    tamis__u128 mine = bit_mask(g->tails_low, (uint32_t)g->slots * g->tail_bits);
-    tamis__u128 moved = ((all & mine) >> g->tail_bits) & ~below & mine;
-    line_store_tails(g, line, (all & (~mine | below)) | moved);
+    tamis__u128 tail_bits_all = line_load_tails(g, line),
+                below = bit_mask(0, g->tails_low + slot * g->tail_bits);
+    tamis__u128 tail_mask = bit_mask(g->tails_low, (uint32_t)g->slots * g->tail_bits);
+    tamis__u128 moved = ((tail_bits_all & tail_mask) >> g->tail_bits) & ~below & tail_mask;
+    line_store_tails(g, line, (tail_bits_all & (~tail_mask | below)) | moved);
 }
 
 static INLINED void line_put_head(const line_geometry *g, uint8_t *line, uint32_t slot, uint32_t head) {
@@ -261,20 +263,20 @@ static INLINED void line_put_slot(const line_geometry *g, uint8_t *line, uint32_
         return;
     }
     uint32_t bytes = g->tail_bits / 8u; /* at most 12 */
-    uint8_t *at = line + g->tails_at + slot * bytes;
+    uint8_t *bytes_at = line + g->tails_at + slot * bytes;
     if (bytes > 8) { /* two overlapping stores */
-        tamis__store64le(at, (uint64_t)value);
-        tamis__store32le(at + bytes - 4, (uint32_t)(value >> (8 * (bytes - 4))));
+        tamis__store64le(bytes_at, (uint64_t)value);
+        tamis__store32le(bytes_at + bytes - 4, (uint32_t)(value >> (8 * (bytes - 4))));
         return;
     }
     for (uint32_t i = 0; i < bytes; i++, value >>= 8)
-        at[i] = (uint8_t)value;
+        bytes_at[i] = (uint8_t)value;
 }
 
 /* Returns `ends` with one more entry at the end of a bucket. `last` is the bucket's slot_range.last. */
 static INLINED uint64_t ends_with(uint64_t ends, uint32_t bucket, uint32_t last) {
-    uint32_t one = last + bucket;
-    return (ends & ((UINT64_C(1) << one) - 1)) | (ends >> one) << (one + 1);
+    uint32_t end_bit = last + bucket;
+    return (ends & ((UINT64_C(1) << end_bit) - 1)) | (ends >> end_bit) << (end_bit + 1);
 }
 
 /* The slot at which a value is inserted in its bucket: after all values that are not larger. */

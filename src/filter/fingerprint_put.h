@@ -33,16 +33,18 @@
 
 /* Share of the partition's y that an entry with `known` remainder bits covers. */
 static INLINED double share(const table *t, const partition *in, uint32_t known) {
-    return t->unit * t->weight[in->line_bits + (known < in->known_most ? known : in->known_most)];
+    return t->unit * t->weight[in->line_bits + (known < in->known_max ? known : in->known_max)];
 }
 
-static INLINED void put_home(const table *t, const line_geometry *g, partition *in, uint64_t line, entry e) {
+static INLINED void insert_home(const table *t, const line_geometry *g, partition *in, uint64_t line,
+                                entry e) {
     line_insert(g, line_at(in, line), home_bucket(g, e.rest), slot_value(g, e, g->home_bits));
     in->covered += share(t, in, known_after(g, e.known, g->home_bits));
 }
 
-static INLINED void put_guest(const table *t, const line_geometry *g, partition *in, uint64_t line, entry e) {
-    line_insert(g, line_at(in, line), g->guest_bucket, slot_value(g, e, 0));
+static INLINED void insert_spilled(const table *t, const line_geometry *g, partition *in, uint64_t line,
+                                   entry e) {
+    line_insert(g, line_at(in, line), g->spill_bucket, slot_value(g, e, 0));
     in->covered += share(t, in, known_after(g, e.known, 0));
 }
 
@@ -51,13 +53,13 @@ static inline bool is_full(const line_geometry *g, const partition *in, uint64_t
 }
 
 enum {
-    ROOM_SEARCH = 32768, /* about how many entries one search for a free slot may look at */
-    PATH_MOST = 8        /* max. entries moved: 4^8 exceeds ROOM_SEARCH, and no line has fewer than 4 slots */
+    SEARCH_MAX = 32768, /* about how many entries one search for a free slot may look at */
+    PATH_LENGTH_MAX = 8 /* max. entries moved: 4^8 exceeds SEARCH_MAX, and no line has fewer than 4 slots */
 };
 
 /* Frees a slot in one of the two full lines, by moving as few entries as possible. The caller then fills
  * the slot. False, and nothing has changed, if no short chain of moves exists. */
-bool tamis__fingerprint_make_room(const table *t, partition *in, uint64_t line, uint64_t guest);
+bool tamis__fingerprint_free_slot(const table *t, partition *in, uint64_t line, uint64_t spill);
 
 /* Inserts an entry that the table does not have yet. Moves other entries if both of its lines are full.
  * False, and nothing has changed, if no slot can be freed. */
@@ -78,8 +80,8 @@ static inline void tamis__fingerprint_moved(const table *t, const partition *in,
 /* ---- partitions ---- */
 
 /* Makes a partition of `count` empty lines. False: out of memory. */
-bool tamis__fingerprint_make(const table *t, tamis_filter *filter, uint32_t hash_bits, partition *out,
-                             uint64_t count);
+bool tamis__fingerprint_create_partition(const table *t, tamis_filter *filter, uint32_t hash_bits,
+                                         partition *out, uint64_t count);
 void tamis__fingerprint_release(tamis_filter *filter, partition *in);
 /* Replaces a partition by one with more lines, or by SPLIT partitions; `in` must then be looked up again.
  * A partition without lines of its own gets its first lines. On TAMIS_E_FULL and TAMIS_E_NOMEM nothing has

@@ -12,7 +12,7 @@
  * The first bits of the hash select a partition, which is an array of 64-byte lines (fingerprint_line.h):
  * - A table made for a known number of keys has 1 to 64 partitions of equal size, in one block of memory.
  * - A growing table starts with 256 partitions, which grow one by one. A large partition is split into 16.
- *   The partitions that share their first 8 hash bits form a span (`stretch`): one partition, or 16 after the
+ *   The partitions that share their first 8 hash bits form a span (`partition_group`): one partition, or 16 after the
  *   split.
  *
  * The hash bits after the partition bits, read as a binary fraction, are y in [0, 1). With n lines in the
@@ -29,7 +29,7 @@
  * In a growing partition only the first position_bits bits of y are multiplied by n (fingerprint_grow.c,
  * "Growth").
  *
- * If the home line is full, the entry is spilled (`guest`) to its spill line. That is one of the next 1023
+ * If the home line is full, the entry is spilled (`spill`) to its spill line. That is one of the next 1023
  * lines, or fewer in a smaller partition. The 10 remainder bits after the bucket select it, as in a cuckoo
  * filter with partial keys:
  *
@@ -64,8 +64,8 @@
 #include "plan/plan_int.h"
 
 enum {
-    GUEST_BITS = 10,    /* remainder bits that select the spill line */
-    GUEST_REACH = 1023, /* max. distance from home line to spill line */
+    SPILL_BITS = 10,    /* remainder bits that select the spill line */
+    SPILL_REACH = 1023, /* max. distance from home line to spill line */
     HASH_BITS = 128,
     LINES_LOG2_MAX = 32, /* max. log2(lines) of a growing partition */
     POSITION_MAX = 56,   /* max. position_bits: keeps products with a number of lines below 2^128 */
@@ -78,13 +78,13 @@ typedef struct partition {
     uint64_t count;        /* number of lines */
     uint64_t inverse;      /* floor((2^64 - 1) / count), to divide by count */
     uint64_t used;         /* entries, home and spilled */
-    uint64_t most;         /* number of entries at which the partition grows */
+    uint64_t grow_at;      /* number of entries at which the partition grows */
     double covered;        /* share of y that the entries cover: the false-positive rate of a lookup here */
-    double false_fresh;    /* expected number of new keys that were answered present */
-    uint16_t reach;        /* max. distance to a spill line: the lesser of GUEST_REACH and count - 1 */
+    double false_present;  /* expected number of new keys that were answered present */
+    uint16_t reach;        /* max. distance to a spill line: the lesser of SPILL_REACH and count - 1 */
     uint8_t log2;          /* floor(log2(count)) */
     uint8_t line_bits;     /* bits of y that a line number replaces: log2 in a growing table, else 0 */
-    uint8_t known_most;    /* max. remainder bits that come from the hash; known bits beyond are padding */
+    uint8_t known_max;     /* max. remainder bits that come from the hash; known bits beyond are padding */
     uint8_t hash_bits;     /* hash bits that select the partition */
     uint8_t position_bits; /* bits of y that determine the line, in a growing table */
 } partition;
@@ -93,12 +93,12 @@ _Static_assert(sizeof(partition) == TAMIS__FINGERPRINT_ROW, "the plan counts the
 
 /* The partitions of one span: those that share the first 8 hash bits in a growing table, else all
  * partitions. */
-typedef struct stretch {
+typedef struct partition_group {
     partition *first;
     uint32_t bits; /* hash bits that select one of them: 0 or 4 in a growing table */
-} stretch;
+} partition_group;
 
-_Static_assert(sizeof(stretch) == TAMIS__FINGERPRINT_STRETCH, "and these");
+_Static_assert(sizeof(partition_group) == TAMIS__FINGERPRINT_GROUP, "and these");
 
 typedef struct table {
     line_geometry geometry;
@@ -107,27 +107,27 @@ typedef struct table {
     uint32_t partition_bits; /* hash bits that select one of the first partitions */
     uint64_t growths;        /* partitions rewritten so far, for tests */
     double load;             /* share of used slots at which a partition grows */
-    uint32_t room_depth;     /* max. extra moves to free a slot; below PATH_MOST */
+    uint32_t search_depth;   /* max. extra moves to free a slot; below PATH_LENGTH_MAX */
     bool watched;            /* a table with a capacity that has grown or was merged: check its true rate */
     uint64_t sure;           /* value of filter->added up to which the rate certainly allows one more key */
     double covered;          /* coverage in the file beyond the sum of the partitions' coverage */
-    double false_fresh; /* expected number of new keys answered present before the partitions' sums began */
+    double false_present; /* expected number of new keys answered present before the partitions' sums began */
     double unit;        /* share of y of one line: 1 / lines; 1 in a growing table, where line_bits says it */
     double weight[129]; /* 2^-b */
-    struct table *copy_to; /* copy in progress, see tamis__fingerprint_moved; NULL: none */
-    tamis__pages *pages;   /* large pages shared by partitions; NULL: none */
-    uint64_t lines_due;    /* bytes of lines not yet allocated to partitions without a key */
-    stretch *stretches;    /* the spans; &only if the table does not grow */
-    stretch only;
+    struct table *copy_to;   /* copy in progress, see tamis__fingerprint_moved; NULL: none */
+    tamis__pages *pages;     /* large pages shared by partitions; NULL: none */
+    uint64_t lines_due;      /* bytes of lines not yet allocated to partitions without a key */
+    partition_group *groups; /* the spans; &only if the table does not grow */
+    partition_group only;
     partition *partitions; /* the first partitions */
 } table;
 
 /* The position of a hash: partition, home line and remainder. */
-typedef struct place {
+typedef struct location {
     partition *in;
     uint64_t line;
     tamis__u128 rest; /* left-aligned */
-} place;
+} location;
 
 /* An entry outside the table. The first `known` bits of the remainder are meaningful. */
 typedef struct entry {
@@ -147,11 +147,11 @@ static inline bool has_own_lines(const partition *in) {
     return in->lines != tamis__empty_lines;
 }
 
-static inline uint32_t stretch_count(const table *t) {
+static inline uint32_t group_count(const table *t) {
     return t->grows ? 1u << TAMIS__FINGERPRINT_PARTITION_BITS : 1;
 }
 
-static inline uint32_t partition_count(const stretch *s) {
+static inline uint32_t partition_count(const partition_group *s) {
     return 1u << s->bits;
 }
 
@@ -162,16 +162,16 @@ static inline uint32_t partition_count(const stretch *s) {
 typedef struct partition_walk {
     const table *t;
     partition *in;
-    uint32_t stretch, next; /* the span, and the next partition in it */
+    uint32_t partition_group, next; /* the span, and the next partition in it */
 } partition_walk;
 
 static inline bool next_partition(partition_walk *w) {
-    if (w->stretch == stretch_count(w->t))
+    if (w->partition_group == group_count(w->t))
         return false;
-    const stretch *s = &w->t->stretches[w->stretch];
+    const partition_group *s = &w->t->groups[w->partition_group];
     w->in = &s->first[w->next++];
     if (w->next == partition_count(s)) {
-        w->stretch++;
+        w->partition_group++;
         w->next = 0;
     }
     return true;
@@ -189,15 +189,16 @@ static inline double covered_by(const table *t) {
  * entry knows (invariant 4). The entry with the fewest bits is one that was spilled in the smallest first
  * partition: it knows log2(lines) + slot_bits - 1 bits. */
 static inline uint32_t position_bits_of(const table *t, uint32_t hash_bits) {
-    const uint32_t least = TAMIS__FINGERPRINT_FIRST_LOG2 + t->geometry.slot_bits - 1u;
-    return (least < POSITION_MAX ? least : POSITION_MAX) - (hash_bits - TAMIS__FINGERPRINT_PARTITION_BITS);
+    const uint32_t min_bits = TAMIS__FINGERPRINT_FIRST_LOG2 + t->geometry.slot_bits - 1u;
+    return (min_bits < POSITION_MAX ? min_bits : POSITION_MAX) -
+           (hash_bits - TAMIS__FINGERPRINT_PARTITION_BITS);
 }
 
 /* Max. lines of such a partition. The position bits beyond the line number must still cover the bucket and
  * the spill distance, so that every entry can be found. They also keep the widths of lines equal to within
  * a factor of 2^-12. */
 static inline uint64_t line_limit_of(const table *t, uint32_t hash_bits) {
-    const uint32_t log2 = position_bits_of(t, hash_bits) - t->geometry.home_bits - GUEST_BITS;
+    const uint32_t log2 = position_bits_of(t, hash_bits) - t->geometry.home_bits - SPILL_BITS;
     return UINT64_C(1) << (log2 < LINES_LOG2_MAX ? log2 : LINES_LOG2_MAX);
 }
 
@@ -209,23 +210,23 @@ static inline double unit_of(const table *t, uint64_t lines) {
 static inline partition partition_of(const table *t, uint32_t hash_bits, uint8_t *lines, uint64_t count) {
     uint32_t log2 = 63 - (uint32_t)__builtin_clzll(count);
     partition in = {.lines = lines, .count = count, .inverse = UINT64_MAX / count, .log2 = (uint8_t)log2};
-    in.reach = count <= GUEST_REACH ? (uint16_t)(count - 1) : GUEST_REACH;
-    in.known_most = (uint8_t)(HASH_BITS - hash_bits - log2);
+    in.reach = count <= SPILL_REACH ? (uint16_t)(count - 1) : SPILL_REACH;
+    in.known_max = (uint8_t)(HASH_BITS - hash_bits - log2);
     in.hash_bits = (uint8_t)hash_bits;
     in.position_bits = t->grows ? (uint8_t)position_bits_of(t, hash_bits) : 0;
     in.line_bits = t->grows ? in.log2 : 0;
-    in.most = t->grows ? (uint64_t)ceil(t->load * (double)(count * t->geometry.slots)) : UINT64_MAX;
+    in.grow_at = t->grows ? (uint64_t)ceil(t->load * (double)(count * t->geometry.slots)) : UINT64_MAX;
     return in;
 }
 
 /* ---- positions ---- */
 
 /* Computes y * lines for a y of 128 bits: the whole part is the line, the fraction the remainder. */
-static inline void place_fixed(const partition *in, tamis__u128 y, place *at) {
+static inline void locate_fixed(const partition *in, tamis__u128 y, location *loc) {
     tamis__u128 low = (tamis__u128)(uint64_t)y * in->count;
     tamis__u128 high = (y >> 64) * in->count + (low >> 64);
-    at->line = (uint64_t)(high >> 64);
-    at->rest = high << 64 | (uint64_t)low;
+    loc->line = (uint64_t)(high >> 64);
+    loc->rest = high << 64 | (uint64_t)low;
 }
 
 /* floor(f / count), by multiplication with the inverse. Its quotient is at most 2 too small, since f <
@@ -244,7 +245,7 @@ static inline uint64_t divide(const partition *in, uint64_t f) {
  * With X * count = line * 2^position_bits + f, the least X' of the line has f' < count, and f - f' is a
  * multiple of count. So X - X' = floor(f / count), which is below 2^(position_bits - log2).
  */
-static INLINED void place_first_bits(const partition *in, uint64_t x, uint64_t *line, uint64_t *distance) {
+static INLINED void locate_first_bits(const partition *in, uint64_t x, uint64_t *line, uint64_t *distance) {
     const uint32_t bits = in->position_bits;
     tamis__u128 product = (tamis__u128)x * in->count;
     uint64_t high = (uint64_t)(product >> 64), low = (uint64_t)product;
@@ -253,37 +254,37 @@ static INLINED void place_first_bits(const partition *in, uint64_t x, uint64_t *
 }
 
 /* The line and remainder of y in a growing partition. Works on 64-bit words: no shift is by 0 or 64 bits. */
-static INLINED void place_growing(const partition *in, tamis__u128 y, place *at) {
+static INLINED void locate_growing(const partition *in, tamis__u128 y, location *loc) {
     uint32_t bits = in->position_bits, distance_bits = bits - in->log2;
     uint64_t distance, high = (uint64_t)(y >> 64), low = (uint64_t)y;
-    place_first_bits(in, high >> (64 - bits), &at->line, &distance);
+    locate_first_bits(in, high >> (64 - bits), &loc->line, &distance);
     high = high << bits | low >> (64 - bits);
     low <<= bits;
     low = high << (64 - distance_bits) | low >> distance_bits;
     high = distance << (64 - distance_bits) | high >> distance_bits;
-    at->rest = (tamis__u128)high << 64 | low;
+    loc->rest = (tamis__u128)high << 64 | low;
 }
 
-static INLINED place place_of(const table *t, const tamis_hash *hash) {
+static INLINED location locate_hash(const table *t, const tamis_hash *hash) {
     const uint64_t high = hash->word[1], low = hash->word[0];
-    const stretch *s = t->stretches;
-    place at;
+    const partition_group *s = t->groups;
+    location loc;
     if (t->grows) {
         const uint32_t bits = TAMIS__FINGERPRINT_PARTITION_BITS, more = TAMIS__FINGERPRINT_SPLIT_BITS;
         tamis__u128 y = ((tamis__u128)high << 64 | low) << bits;
         s += high >> (64 - bits);
-        at.in = s->first;
+        loc.in = s->first;
         if (s->bits) {
-            at.in += (uint64_t)(y >> 64) >> (64 - more);
+            loc.in += (uint64_t)(y >> 64) >> (64 - more);
             y <<= more;
         }
-        place_growing(at.in, y, &at);
+        locate_growing(loc.in, y, &loc);
     } else { /* `bits` may be 0; by 64-bit words, for which there are shift instructions */
         const uint32_t bits = s->bits;
-        at.in = &s->first[high >> 1 >> (63 - bits)];
-        place_fixed(at.in, (tamis__u128)(high << bits | low >> 1 >> (63 - bits)) << 64 | low << bits, &at);
+        loc.in = &s->first[high >> 1 >> (63 - bits)];
+        locate_fixed(loc.in, (tamis__u128)(high << bits | low >> 1 >> (63 - bits)) << 64 | low << bits, &loc);
     }
-    return at;
+    return loc;
 }
 
 static inline uint32_t home_bucket(const line_geometry *g, tamis__u128 rest) {
@@ -291,15 +292,15 @@ static inline uint32_t home_bucket(const line_geometry *g, tamis__u128 rest) {
 }
 
 /* The distance from home line to spill line, 1 to reach, from the 10 remainder bits after the bucket. */
-static inline uint32_t guest_distance(const line_geometry *g, const partition *in, tamis__u128 rest) {
-    uint32_t bits = (uint32_t)((uint64_t)(rest >> 64) << g->home_bits >> (64 - GUEST_BITS));
-    return 1 + (bits * in->reach >> GUEST_BITS);
+static inline uint32_t spill_distance(const line_geometry *g, const partition *in, tamis__u128 rest) {
+    uint32_t bits = (uint32_t)((uint64_t)(rest >> 64) << g->home_bits >> (64 - SPILL_BITS));
+    return 1 + (bits * in->reach >> SPILL_BITS);
 }
 
-static inline uint64_t guest_line(const line_geometry *g, const partition *in, uint64_t line,
+static inline uint64_t spill_line(const line_geometry *g, const partition *in, uint64_t line,
                                   tamis__u128 rest) {
-    uint64_t guest = line + guest_distance(g, in, rest);
-    return guest < in->count ? guest : guest - in->count;
+    uint64_t spill = line + spill_distance(g, in, rest);
+    return spill < in->count ? spill : spill - in->count;
 }
 
 /* ---- slot values ---- */
@@ -325,7 +326,7 @@ static inline uint32_t low_zeros(tamis__u128 value) {
 }
 
 static INLINED entry slot_entry(const line_geometry *g, const uint8_t *line, uint32_t slot, uint32_t bucket) {
-    uint32_t width = g->slot_bits, home_bits = bucket == g->guest_bucket ? 0 : g->home_bits;
+    uint32_t width = g->slot_bits, home_bits = bucket == g->spill_bucket ? 0 : g->home_bits;
     tamis__u128 value = line_slot(g, line, slot);
     entry e = {0, width - 1 - low_zeros(value) + home_bits};
     tamis__u128 bits = value & (value - 1);
@@ -340,8 +341,8 @@ static INLINED entry slot_entry(const line_geometry *g, const uint8_t *line, uin
 
 /* Remainder bits that an entry knows after it is stored. `skip` as in slot_value. */
 static inline uint32_t known_after(const line_geometry *g, uint32_t known, uint32_t skip) {
-    uint32_t most = g->slot_bits - 1u + skip;
-    return known < most ? known : most;
+    uint32_t limit = g->slot_bits - 1u + skip;
+    return known < limit ? known : limit;
 }
 
 /* The bucket of a slot: the number of ones of `ends` below the slot's zero. */
@@ -377,17 +378,17 @@ static INLINED bool walk_next(line_walk *w) {
 /* The other line of an entry: the spill line of a home entry, the home line of a spilled one. The head has
  * enough bits. */
 static INLINED uint64_t other_line(const line_geometry *g, const partition *in, uint64_t line, uint32_t head,
-                                   bool is_guest) {
+                                   bool is_spilled) {
     uint32_t left_aligned = head << (32 - 8 * g->head_bytes);
-    uint32_t bits = (is_guest ? left_aligned << g->home_bits : left_aligned) >> (32 - GUEST_BITS);
-    uint64_t distance = 1 + (bits * in->reach >> GUEST_BITS);
-    uint64_t other = is_guest ? line + in->count - distance : line + distance;
+    uint32_t bits = (is_spilled ? left_aligned << g->home_bits : left_aligned) >> (32 - SPILL_BITS);
+    uint64_t distance = 1 + (bits * in->reach >> SPILL_BITS);
+    uint64_t other = is_spilled ? line + in->count - distance : line + distance;
     return other < in->count ? other : other - in->count;
 }
 
 /* The width of a line in units of X: quotient and remainder of 2^position_bits / count. */
 typedef struct line_width {
-    uint64_t floor, over;
+    uint64_t floor, excess;
 } line_width;
 
 static inline line_width width_of(const partition *in) {
@@ -397,15 +398,15 @@ static inline line_width width_of(const partition *in) {
 
 /* The least X of a line: ceil(line * 2^position_bits / count). Computed in two parts that stay within 64
  * bits, since line < count <= 2^LINES_LOG2_MAX. */
-static INLINED uint64_t least_of(const partition *in, line_width width, uint64_t line) {
-    return line * width.floor + divide(in, line * width.over + in->count - 1);
+static INLINED uint64_t min_x_of(const partition *in, line_width width, uint64_t line) {
+    return line * width.floor + divide(in, line * width.excess + in->count - 1);
 }
 
 /* Allocates filter->body and its array of partitions, which have no lines yet. *made is the new body. */
 tamis_status tamis__fingerprint_table(tamis_filter *filter, struct table **made, tamis_error *err);
 
 /* Allocates SPLIT partitions without lines for a span. */
-tamis_status tamis__fingerprint_split(tamis_filter *filter, stretch *s, tamis_error *err);
+tamis_status tamis__fingerprint_split(tamis_filter *filter, partition_group *s, tamis_error *err);
 
 /* fingerprint_image.c: reading and writing file images. */
 tamis_status tamis__fingerprint_restore(tamis_filter *filter, const tamis__image *image, tamis_error *err);

@@ -35,8 +35,8 @@
 #include "base/versioned.h"
 #include "filter/filter_int.h"
 
-#define MOST_WORDS  ((uint64_t)INT32_MAX) /* max. length of a Java array */
-#define MOST_PROBES 255                   /* writeTo stores k in one byte */
+#define WORDS_MAX  ((uint64_t)INT32_MAX) /* max. length of a Java array */
+#define PROBES_MAX 255                   /* writeTo stores k in one byte */
 
 struct tamis_guava {
     tamis_allocator allocator;
@@ -79,18 +79,18 @@ static tamis_status make_plan(tamis_plan *plan, const tamis_guava_options *optio
                            "guava: %" PRId64 " expected insertions at a rate of %g take no bit at all; ask "
                            "for a smaller rate",
                            keys, options->fpp);
-    if (m > 64.0 * (double)MOST_WORDS)
+    if (m > 64.0 * (double)WORDS_MAX)
         return tamis__fail(err, TAMIS_E_RANGE, 0,
                            "guava: %g bits are more than the %" PRIu64
                            " that Java has room for; expect fewer insertions or ask for a larger rate",
-                           m, 64 * MOST_WORDS);
+                           m, 64 * WORDS_MAX);
     uint32_t k = options->rule == TAMIS_GUAVA_RULE_SIZE ? tamis_bloom_probes(n, m)
                                                         : tamis_bloom_probes_for_fpr(options->fpp);
-    if (k > MOST_PROBES)
+    if (k > PROBES_MAX)
         return tamis__fail(err, TAMIS_E_RANGE, 0,
                            "guava: a rate of %g takes %" PRIu32
                            " hash functions, more than the %d that Guava allows; ask for a larger rate",
-                           options->fpp, k, MOST_PROBES);
+                           options->fpp, k, PROBES_MAX);
     plan->kind = TAMIS_KIND_CLASSIC;
     plan->scheme = options->strategy;
     plan->capacity = (uint64_t)keys;
@@ -126,7 +126,7 @@ tamis_status tamis_guava_create(tamis_guava **guava, const tamis_guava_options *
     tamis_guava_options options = TAMIS_GUAVA_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_status status =
-        tamis__take_struct(&options, sizeof options, given, "TAMIS_GUAVA_OPTIONS_INIT", err);
+        tamis__read_struct(&options, sizeof options, given, "TAMIS_GUAVA_OPTIONS_INIT", err);
     if (status == TAMIS_OK)
         status = check_options(&options, err);
     if (status == TAMIS_OK)
@@ -141,7 +141,7 @@ tamis_status tamis_guava_create(tamis_guava **guava, const tamis_guava_options *
         return status;
     tamis_filter_options inside = TAMIS_FILTER_OPTIONS_INIT;
     inside.allocator = &allocator;
-    inside.overfill = true;
+    inside.allow_over_capacity = true;
     status = tamis_filter_create(&made->filter, &plan, &inside, err);
     if (status != TAMIS_OK) {
         tamis_guava_free(made);
@@ -199,7 +199,7 @@ tamis_status tamis_guava_put(tamis_guava *guava, const void *object, bool *chang
     if (status == TAMIS_OK)
         status = tamis_filter_add(guava->filter, key->data, key->size, &answer, err);
     if (status == TAMIS_OK && changed)
-        *changed = answer == TAMIS_FRESH;
+        *changed = answer == TAMIS_ABSENT;
     return status;
 }
 
@@ -213,14 +213,14 @@ tamis_status tamis_guava_might_contain(tamis_guava *guava, const void *object, b
     if (status == TAMIS_OK)
         status = tamis_filter_contains(guava->filter, key->data, key->size, &answer, err);
     if (status == TAMIS_OK)
-        *might = answer == TAMIS_SEEN;
+        *might = answer == TAMIS_PRESENT;
     return status;
 }
 
 /* ---- two filters ---- */
 
-static bool same_funnel(const tamis_guava *one, const tamis_guava *other) {
-    return one->funnel == other->funnel && one->funnel_context == other->funnel_context;
+static bool same_funnel(const tamis_guava *a, const tamis_guava *other) {
+    return a->funnel == other->funnel && a->funnel_context == other->funnel_context;
 }
 
 static tamis_status unequal(tamis_error *err, const char *what, uint64_t into, uint64_t from) {

@@ -23,18 +23,18 @@
 
 #include "base/failure.h"
 
-enum { TAMIS__PARTS_MOST = 64 };
+enum { TAMIS__PARTS_MAX = 64 };
 
 /*
- * Number of parts in which a batch of `count` hashes may be added at once: a power of two, at most `most` and
- * TAMIS__PARTS_MOST. It is 1 in these cases:
+ * Number of parts in which a batch of `count` hashes may be added at once: a power of two, at most `max` and
+ * TAMIS__PARTS_MAX. It is 1 in these cases:
  * - The kind has no parts.
  * - The filter is remote, in a file, or can be swapped for a newer file.
  * - The filter is concurrent: it divides batches itself.
  * - So many keys might reach a limit that all parts share: the capacity, the memory, or the rate of a growing
  *   table.
  */
-TAMIS_PRIVATE_API uint32_t tamis__filter_parts(const tamis_filter *filter, size_t count, uint32_t most);
+TAMIS_PRIVATE_API uint32_t tamis__filter_parts(const tamis_filter *filter, size_t count, uint32_t max);
 
 /*
  * Adds the keys of a batch that belong to part `part` of `parts`, in order, and answers them. The hashes are
@@ -52,11 +52,11 @@ TAMIS_PRIVATE_API tamis_status tamis__filter_add_part(tamis_filter *filter, cons
                                                       size_t count, uint32_t part, uint32_t parts,
                                                       tamis_answer *answers, size_t *done, tamis_error *err);
 
-/* Adds the new keys of all parts to the filter's counts. Call it if there was more than 1 part. `fresh` is
+/* Adds the new keys of all parts to the filter's counts. Call it if there was more than 1 part. `absent` is
  * the number of new keys before the first key without an answer, and `status` the error of that key. If
  * that is TAMIS_E_FULL, *err becomes the message that tamis_filter_add_hashes would have made, for so many
  * keys. */
-TAMIS_PRIVATE_API void tamis__filter_added_parts(tamis_filter *filter, uint64_t fresh, tamis_status status,
+TAMIS_PRIVATE_API void tamis__filter_added_parts(tamis_filter *filter, uint64_t absent, tamis_status status,
                                                  tamis_error *err);
 
 #endif

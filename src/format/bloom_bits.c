@@ -11,13 +11,13 @@ tamis_status tamis__bloom_bits_decode(tamis_filter **filter, const tamis_plan *p
                                       tamis__endian endian, uint64_t added, tamis_error *err) {
     tamis_filter_options inside = TAMIS_FILTER_OPTIONS_INIT;
     inside.allocator = options->allocator;
-    inside.overfill = plan->fpr >= 1; /* a plan that promises no rate is never full */
+    inside.allow_over_capacity = plan->fpr >= 1; /* a plan that promises no rate is never full */
     tamis_status status = tamis_filter_create(filter, plan, &inside, err);
     if (status != TAMIS_OK)
         return status;
-    size_t room, count = (size_t)((plan->bits + 63) / 64);
-    uint64_t *words = tamis__bloom_words_mut(*filter, &room);
-    tamis__advise_large(words, room * sizeof *words);
+    size_t word_count, count = (size_t)((plan->bits + 63) / 64);
+    uint64_t *words = tamis__bloom_words_mut(*filter, &word_count);
+    tamis__advise_large(words, word_count * sizeof *words);
     if (endian == TAMIS__BIG_ENDIAN)
         for (size_t i = 0; i < count; i++)
             words[i] = tamis__load64be(bytes + 8 * i);
@@ -31,16 +31,16 @@ tamis_status tamis__bloom_bits_decode(tamis_filter **filter, const tamis_plan *p
 tamis_status tamis__bloom_bits_encode(const tamis_filter *filter, const tamis__emitter *out,
                                       tamis__endian endian, tamis_error *err) {
     uint8_t bytes[8 * WORDS_AT_ONCE];
-    size_t room, count = (size_t)((tamis_filter_plan(filter)->bits + 63) / 64);
-    const uint64_t *words = tamis__bloom_words(filter, &room);
+    size_t word_count, count = (size_t)((tamis_filter_plan(filter)->bits + 63) / 64);
+    const uint64_t *words = tamis__bloom_words(filter, &word_count);
     tamis_status status = tamis_filter_verify(filter, err);
     for (size_t from = 0; from < count && status == TAMIS_OK; from += WORDS_AT_ONCE) {
-        size_t some = count - from < WORDS_AT_ONCE ? count - from : WORDS_AT_ONCE;
-        for (size_t i = 0; i < some; i++) {
+        size_t chunk = count - from < WORDS_AT_ONCE ? count - from : WORDS_AT_ONCE;
+        for (size_t i = 0; i < chunk; i++) {
             uint64_t word = words[from + i];
             tamis__store64le(bytes + 8 * i, endian == TAMIS__BIG_ENDIAN ? __builtin_bswap64(word) : word);
         }
-        status = out->emit(out->context, bytes, 8 * some, err);
+        status = out->emit(out->context, bytes, 8 * chunk, err);
     }
     return status;
 }

@@ -33,15 +33,24 @@
 #include "format/bloom_bits.h"
 #include "plan/plan_int.h"
 
-enum { FLAGS_AT = 0, N_AT = 8, P_AT = 16, K_AT = 24, M_AT = 32, COUNT_AT = 40, HEAD = 48, VERSION = 1 };
+enum {
+    FLAGS_AT = 0,
+    N_AT = 8,
+    P_AT = 16,
+    K_AT = 24,
+    M_AT = 32,
+    COUNT_AT = 40,
+    HEADER_SIZE = 48,
+    VERSION = 1
+};
 
 #define COUNT_MAX ((uint64_t)INT64_MAX) /* leaves a range for further keys */
 #define ROUNDING  1e-14                 /* relative error of two logarithms */
 
-typedef struct head {
+typedef struct dcso_header {
     uint64_t n, k, m, count;
     double p;
-} head;
+} dcso_header;
 
 static bool is_gzip(const tamis__source *source) {
     return source->size >= 2 && source->bytes[0] == 0x1f && source->bytes[1] == 0x8b;
@@ -58,26 +67,26 @@ static uint64_t bytes_of(uint64_t m) {
 
 /* ---- the sizes that follow from n and p ---- */
 
-static bool is_between(double value, double least, double most) {
-    return value >= least && value <= most;
+static bool is_between(double value, double min, double max) {
+    return value >= min && value <= max;
 }
 
-static bool has_own_bits(const head *h) {
+static bool has_own_bits(const dcso_header *h) {
     double m = tamis_bloom_bits((double)h->n, h->p);
     return is_between((double)h->m, floor(m * (1 - ROUNDING)), floor(m * (1 + ROUNDING)));
 }
 
-static bool has_own_probes(const head *h) {
+static bool has_own_probes(const dcso_header *h) {
     double k = log(2) * (double)h->m / (double)h->n;
     return is_between((double)h->k, ceil(k * (1 - ROUNDING)), ceil(k * (1 + ROUNDING)));
 }
 
 /* ---- reading ---- */
 
-static head take_head(const uint8_t *bytes) {
+static dcso_header read_header(const uint8_t *bytes) {
     uint64_t rate = tamis__load64le(bytes + P_AT);
-    head h = {tamis__load64le(bytes + N_AT), tamis__load64le(bytes + K_AT), tamis__load64le(bytes + M_AT),
-              tamis__load64le(bytes + COUNT_AT), 0};
+    dcso_header h = {tamis__load64le(bytes + N_AT), tamis__load64le(bytes + K_AT),
+                     tamis__load64le(bytes + M_AT), tamis__load64le(bytes + COUNT_AT), 0};
     memcpy(&h.p, &rate, sizeof h.p);
     return h;
 }
@@ -88,11 +97,11 @@ static tamis_status check_start(const tamis__source *source, tamis_error *err) {
             err, TAMIS_E_FORMAT, 0,
             "%s: compressed with gzip, once more than is undone here; unpack it first (gzip -d)",
             source->name);
-    if (source->size < HEAD)
+    if (source->size < HEADER_SIZE)
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                            "%s: %" PRIu64
                            " bytes; the head of a DCSO file alone has %d; have it written anew",
-                           source->name, source->size, HEAD);
+                           source->name, source->size, HEADER_SIZE);
     uint64_t flags = tamis__load64le(source->bytes + FLAGS_AT);
     if (flags != VERSION)
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
@@ -102,13 +111,13 @@ static tamis_status check_start(const tamis__source *source, tamis_error *err) {
 }
 
 static tamis_status refuse_number(const tamis__source *source, const char *field, uint64_t value,
-                                  uint64_t most, tamis_error *err) {
+                                  uint64_t max, tamis_error *err) {
     return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                        "%s: %s is %" PRIu64 "; DCSO files have 1 to %" PRIu64 "; have it written anew",
-                       source->name, field, value, most);
+                       source->name, field, value, max);
 }
 
-static tamis_status check_head(const head *h, const tamis__source *source, tamis_error *err) {
+static tamis_status check_header(const dcso_header *h, const tamis__source *source, tamis_error *err) {
     if (h->n < 1 || h->n > TAMIS_EXPECT_MAX)
         return refuse_number(source, "n", h->n, TAMIS_EXPECT_MAX, err);
     if (!(h->p > 0 && h->p < 1))
@@ -140,14 +149,14 @@ static tamis_status check_head(const head *h, const tamis__source *source, tamis
 }
 
 /* Checks that all words are there, and that the bits past m are zero. */
-static tamis_status check_bits(const head *h, const tamis__source *source, tamis_error *err) {
-    uint64_t taken = bytes_of(h->m), left = source->size - HEAD;
-    if (taken > left)
+static tamis_status check_bits(const dcso_header *h, const tamis__source *source, tamis_error *err) {
+    uint64_t word_bytes = bytes_of(h->m), left = source->size - HEADER_SIZE;
+    if (word_bytes > left)
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                            "%s: m is %" PRIu64 ", which takes %" PRIu64 " bytes, and %" PRIu64
                            " follow the head; have it written anew",
-                           source->name, h->m, taken, left);
-    uint64_t last = tamis__load64le(source->bytes + HEAD + taken - 8);
+                           source->name, h->m, word_bytes, left);
+    uint64_t last = tamis__load64le(source->bytes + HEADER_SIZE + word_bytes - 8);
     uint64_t past = h->m % 64 ? last >> h->m % 64 : 0;
     if (past)
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
@@ -158,12 +167,12 @@ static tamis_status check_bits(const head *h, const tamis__source *source, tamis
 }
 
 static tamis_status keep_data(tamis_filter *filter, const uint8_t *data, uint64_t size, tamis_error *err) {
-    tamis_about about = TAMIS_ABOUT_INIT;
+    tamis_metadata metadata = TAMIS_METADATA_INIT;
     if (size == 0)
         return TAMIS_OK;
-    about.data = data;
-    about.data_size = (size_t)size;
-    return tamis_filter_about_set(filter, &about, err);
+    metadata.data = data;
+    metadata.data_size = (size_t)size;
+    return tamis_filter_metadata_set(filter, &metadata, err);
 }
 
 static tamis_status decode(tamis_filter **filter, const tamis__source *source,
@@ -171,8 +180,8 @@ static tamis_status decode(tamis_filter **filter, const tamis__source *source,
     tamis_status status = check_start(source, err);
     if (status != TAMIS_OK)
         return status;
-    head h = take_head(source->bytes);
-    status = check_head(&h, source, err);
+    dcso_header h = read_header(source->bytes);
+    status = check_header(&h, source, err);
     if (status == TAMIS_OK)
         status = check_bits(&h, source, err);
     if (status != TAMIS_OK)
@@ -186,26 +195,26 @@ static tamis_status decode(tamis_filter **filter, const tamis__source *source,
     tamis__plan_set_bits(&plan, h.m, (uint32_t)h.k);
     tamis__plan_explain(&plan, "read from a DCSO file");
     tamis_filter *made = NULL;
-    status = tamis__bloom_bits_decode(&made, &plan, options, source->bytes + HEAD, TAMIS__LITTLE_ENDIAN,
-                                      h.count, err);
+    status = tamis__bloom_bits_decode(&made, &plan, options, source->bytes + HEADER_SIZE,
+                                      TAMIS__LITTLE_ENDIAN, h.count, err);
     if (status != TAMIS_OK)
         return status;
-    uint64_t end = HEAD + bytes_of(h.m);
+    uint64_t end = HEADER_SIZE + bytes_of(h.m);
     status = keep_data(made, source->bytes + end, source->size - end, err);
     if (status != TAMIS_OK) {
         tamis_filter_free(made);
         return status;
     }
-    made->about.told.format = TAMIS_FORMAT_DCSO;
+    made->metadata.fields.format = TAMIS_FORMAT_DCSO;
     *filter = made;
     return TAMIS_OK;
 }
 
 /* ---- writing ---- */
 
-static head head_of(const tamis_filter *filter) {
+static dcso_header make_header(const tamis_filter *filter) {
     const tamis_plan *plan = tamis_filter_plan(filter);
-    return (head){plan->capacity, plan->probes, plan->bits, filter->added, plan->fpr};
+    return (dcso_header){plan->capacity, plan->probes, plan->bits, filter->added, plan->fpr};
 }
 
 static tamis_status encoded_size(const tamis_filter *filter, uint64_t *size, tamis_error *err) {
@@ -216,25 +225,25 @@ static tamis_status encoded_size(const tamis_filter *filter, uint64_t *size, tam
             "format dcso: keeps kind classic with scheme fnv-dcso, and this is %s with %s; use "
             "format tamis",
             tamis_kind_name(plan->kind), tamis_scheme_name(plan->scheme));
-    head h = head_of(filter);
+    dcso_header h = make_header(filter);
     if (h.n < 1 || !(h.p > 0 && h.p < 1) || !has_own_bits(&h) || !has_own_probes(&h))
         return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
                            "format dcso: keeps the sizes that it gives itself to %" PRIu64
                            " keys at a rate of %g, and %" PRIu64 " bits and %" PRIu64
                            " probes are others; use format tamis, or leave probes out when it is made",
                            h.n, h.p, h.m, h.k);
-    tamis_about about = TAMIS_ABOUT_INIT;
-    tamis_status status = tamis_filter_about_get(filter, &about, err);
+    tamis_metadata metadata = TAMIS_METADATA_INIT;
+    tamis_status status = tamis_filter_metadata_get(filter, &metadata, err);
     if (status == TAMIS_OK)
-        *size = HEAD + bytes_of(h.m) + about.data_size;
+        *size = HEADER_SIZE + bytes_of(h.m) + metadata.data_size;
     return status;
 }
 
 static tamis_status encode(const tamis_filter *filter, const tamis__emitter *out, tamis_error *err) {
-    tamis_about about = TAMIS_ABOUT_INIT;
-    uint8_t bytes[HEAD];
+    tamis_metadata metadata = TAMIS_METADATA_INIT;
+    uint8_t bytes[HEADER_SIZE];
     uint64_t rate;
-    head h = head_of(filter);
+    dcso_header h = make_header(filter);
     memcpy(&rate, &h.p, sizeof rate);
     tamis__store64le(bytes + FLAGS_AT, VERSION);
     tamis__store64le(bytes + N_AT, h.n);
@@ -242,13 +251,13 @@ static tamis_status encode(const tamis_filter *filter, const tamis__emitter *out
     tamis__store64le(bytes + K_AT, h.k);
     tamis__store64le(bytes + M_AT, h.m);
     tamis__store64le(bytes + COUNT_AT, h.count);
-    tamis_status status = tamis_filter_about_get(filter, &about, err);
+    tamis_status status = tamis_filter_metadata_get(filter, &metadata, err);
     if (status == TAMIS_OK)
         status = out->emit(out->context, bytes, sizeof bytes, err);
     if (status == TAMIS_OK)
         status = tamis__bloom_bits_encode(filter, out, TAMIS__LITTLE_ENDIAN, err);
-    if (status == TAMIS_OK && about.data_size)
-        status = out->emit(out->context, about.data, about.data_size, err);
+    if (status == TAMIS_OK && metadata.data_size)
+        status = out->emit(out->context, metadata.data, metadata.data_size, err);
     return status;
 }
 

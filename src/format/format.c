@@ -79,21 +79,22 @@ tamis_status tamis__format_decode(tamis_filter **filter, const tamis__source *so
         status = find_format(number, &format, err);
     if (status == TAMIS_OK)
         status = format->decode(&made, source, options, err);
-    if (status == TAMIS_OK && options->overfill && !tamis_kind_is_bloom(made->plan.kind)) {
-        status = tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
-                             "%s: kind %s keeps its rate and cannot be overfilled; open it without overfill",
-                             source->name, tamis_kind_name(made->plan.kind));
+    if (status == TAMIS_OK && options->allow_over_capacity && !tamis_kind_is_bloom(made->plan.kind)) {
+        status = tamis__fail(
+            err, TAMIS_E_UNSUPPORTED, 0,
+            "%s: kind %s keeps its rate and cannot go over capacity; open it without allow_over_capacity",
+            source->name, tamis_kind_name(made->plan.kind));
         tamis_filter_free(made);
     }
     if (status == TAMIS_OK && options->writable && options->concurrent) {
-        status = tamis__concurrent_make(made, err);
+        status = tamis__concurrent_enable(made, err);
         if (status != TAMIS_OK)
             tamis_filter_free(made);
     }
     if (status != TAMIS_OK)
         return status;
-    made->about.told.format = number;
-    made->overfill_here = options->overfill;
+    made->metadata.fields.format = number;
+    made->allow_over_capacity_here = options->allow_over_capacity;
     *filter = made;
     return TAMIS_OK;
 }
@@ -124,7 +125,7 @@ tamis_status tamis_filter_decode(tamis_filter **filter, const void *bytes, uint6
     TAMIS__NEED_IF(size, bytes, err);
     tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
     tamis_status status =
-        tamis__take_options(&options, sizeof options, given, "TAMIS_OPEN_OPTIONS_INIT", err);
+        tamis__read_options(&options, sizeof options, given, "TAMIS_OPEN_OPTIONS_INIT", err);
     if (status != TAMIS_OK)
         return status;
     options.writable = true;
@@ -150,15 +151,15 @@ tamis_status tamis_filter_encoded_size(const tamis_filter *filter, tamis_format 
 }
 
 /* An emitter that writes to the caller's buffer. */
-typedef struct room {
-    uint8_t *at, *end;
-} room;
+typedef struct buffer {
+    uint8_t *next, *end;
+} buffer;
 
-static tamis_status emit_to_room(void *context, const void *bytes, size_t size, tamis_error *err) {
-    room *to = context;
+static tamis_status emit_to_buffer(void *context, const void *bytes, size_t size, tamis_error *err) {
+    buffer *to = context;
     (void)err; /* encode() has checked the size of the buffer */
-    memcpy(to->at, bytes, size);
-    to->at += size;
+    memcpy(to->next, bytes, size);
+    to->next += size;
     return TAMIS_OK;
 }
 
@@ -175,8 +176,8 @@ static tamis_status encode(const tamis_filter *filter, const tamis__format *form
             err, TAMIS_E_RANGE, 0,
             "encode: room for %llu bytes, not the %llu it takes; ask tamis_filter_encoded_size()",
             (unsigned long long)size, (unsigned long long)needed);
-    room to = {bytes, (uint8_t *)bytes + size};
-    return format->encode(filter, &(tamis__emitter){emit_to_room, &to}, err);
+    buffer to = {bytes, (uint8_t *)bytes + size};
+    return format->encode(filter, &(tamis__emitter){emit_to_buffer, &to}, err);
 }
 
 tamis_status tamis_filter_encode(const tamis_filter *filter, tamis_format number, void *bytes, uint64_t size,

@@ -34,7 +34,7 @@ typedef struct tamis__source {
     bool stay;        /* the bytes outlive the filter: a read-only filter may use them in place */
     /* NULL, or the size of a block of the options' allocator holding the bytes. A filter may take the block
      * over, to change it in place, and then sets the size to 0. */
-    size_t *room;
+    size_t *block_size;
 } tamis__source;
 
 /* A callback that gets the encoded bytes in order. */

@@ -38,13 +38,13 @@
 #include "format/bloom_bits.h"
 #include "plan/plan_int.h"
 
-enum { STRATEGY_AT = 0, PROBES_AT = 1, WORDS_AT = 2, HEAD = 6, WORDS_MAX = INT32_MAX };
+enum { STRATEGY_AT = 0, PROBES_AT = 1, WORDS_AT = 2, HEADER_SIZE = 6, WORDS_MAX = INT32_MAX };
 
 static const tamis_scheme schemes[] = {TAMIS_SCHEME_GUAVA32, TAMIS_SCHEME_GUAVA64}; /* indexed by strategy */
 
 static bool recognise(const tamis__source *source) {
     const uint8_t *bytes = source->bytes;
-    if (source->size < HEAD || bytes[STRATEGY_AT] > 1 || bytes[PROBES_AT] == 0)
+    if (source->size < HEADER_SIZE || bytes[STRATEGY_AT] > 1 || bytes[PROBES_AT] == 0)
         return false;
     uint32_t words = tamis__load32be(bytes + WORDS_AT);
     return words >= 1 && words <= WORDS_MAX;
@@ -52,11 +52,11 @@ static bool recognise(const tamis__source *source) {
 
 static tamis_status check(const tamis__source *source, tamis_error *err) {
     const uint8_t *bytes = source->bytes;
-    if (source->size < HEAD)
+    if (source->size < HEADER_SIZE)
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                            "%s: %" PRIu64
                            " bytes; the head of a Guava file alone has %d; have it written anew",
-                           source->name, source->size, HEAD);
+                           source->name, source->size, HEADER_SIZE);
     if (bytes[STRATEGY_AT] > 1)
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                            "%s: strategy is %u; Guava files have 0 or 1; have it written anew", source->name,
@@ -70,7 +70,7 @@ static tamis_status check(const tamis__source *source, tamis_error *err) {
                            "%s: number of words is %" PRIu32
                            "; Guava files have 1 to %d; have it written anew",
                            source->name, words, WORDS_MAX);
-    uint64_t size = HEAD + 8 * (uint64_t)words;
+    uint64_t size = HEADER_SIZE + 8 * (uint64_t)words;
     if (source->size != size)
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                            "%s: number of words is %" PRIu32 ", which takes %" PRIu64
@@ -94,10 +94,10 @@ static tamis_status decode(tamis_filter **filter, const tamis__source *source,
     tamis__plan_set_bits(&plan, bits, probes);
     plan.fpr = probes == 1 ? 1 : plan.fpr_predicted;
     tamis__plan_explain(&plan, "read from a Guava file, which does not say its capacity: this is the most");
-    status = tamis__bloom_bits_decode(filter, &plan, options, source->bytes + HEAD, TAMIS__BIG_ENDIAN,
+    status = tamis__bloom_bits_decode(filter, &plan, options, source->bytes + HEADER_SIZE, TAMIS__BIG_ENDIAN,
                                       TAMIS__ADDED_BY_BITS, err);
     if (status == TAMIS_OK)
-        (*filter)->about.told.format = TAMIS_FORMAT_GUAVA;
+        (*filter)->metadata.fields.format = TAMIS_FORMAT_GUAVA;
     return status;
 }
 
@@ -114,17 +114,17 @@ static tamis_status encoded_size(const tamis_filter *filter, uint64_t *size, tam
                            "format guava: keeps 1 to %d words of 64 bits, and %" PRIu64
                            " bits are not that; use format tamis",
                            WORDS_MAX, plan->bits);
-    *size = HEAD + plan->bits / 8;
+    *size = HEADER_SIZE + plan->bits / 8;
     return TAMIS_OK;
 }
 
 static tamis_status encode(const tamis_filter *filter, const tamis__emitter *out, tamis_error *err) {
     const tamis_plan *plan = tamis_filter_plan(filter);
-    uint8_t head[HEAD];
-    head[STRATEGY_AT] = plan->scheme == schemes[1];
-    head[PROBES_AT] = (uint8_t)plan->probes;
-    tamis__store32be(head + WORDS_AT, (uint32_t)(plan->bits / 64));
-    tamis_status status = out->emit(out->context, head, sizeof head, err);
+    uint8_t header[HEADER_SIZE];
+    header[STRATEGY_AT] = plan->scheme == schemes[1];
+    header[PROBES_AT] = (uint8_t)plan->probes;
+    tamis__store32be(header + WORDS_AT, (uint32_t)(plan->bits / 64));
+    tamis_status status = out->emit(out->context, header, sizeof header, err);
     return status == TAMIS_OK ? tamis__bloom_bits_encode(filter, out, TAMIS__BIG_ENDIAN, err) : status;
 }
 

@@ -18,7 +18,7 @@
  *
  * The checksums form a chain, so nothing is used unverified: header_sum covers the header, the header covers
  * the block sums (sums_sum), and these cover the body. A reader may verify each block when it first uses it
- * (filter/guard.h).
+ * (filter/block_verifier.h).
  *
  * Why fields are a table (NATIVE_FIELDS): the reader, the writer and the range checks are made from the same
  * rows, so they cannot disagree.
@@ -41,7 +41,7 @@ enum {
     NATIVE_MAGIC = 8
 };
 
-#define NATIVE_COUNT_MAX 0x1p63 /* max. value of false_fresh */
+#define NATIVE_COUNT_MAX 0x1p63 /* max. value of false_present */
 
 static const uint8_t native_magic[NATIVE_MAGIC] = {0x89, 'T', 'A', 'M', 'I', 'S', '\r', '\n'};
 
@@ -73,9 +73,9 @@ static const uint8_t native_magic[NATIVE_MAGIC] = {0x89, 'T', 'A', 'M', 'I', 'S'
     X(version, 160, 8, 0, UINT64_MAX)                                                                        \
     X(created, 168, 8, 0, UINT64_MAX)
 
-enum { NATIVE_FPR = 96, NATIVE_FALSE_FRESH = 144, NATIVE_FPR_PREDICTED = 176, NATIVE_COVERED = 184 };
+enum { NATIVE_FPR = 96, NATIVE_FALSE_PRESENT = 144, NATIVE_FPR_PREDICTED = 176, NATIVE_COVERED = 184 };
 
-enum { NATIVE_SATURATED = 1, NATIVE_OVERFILL = 2 };
+enum { NATIVE_SATURATED = 1, NATIVE_ALLOW_OVER_CAPACITY = 2 };
 
 /* Types of sections. A reader refuses a file with an unknown type whose highest bit is set, and skips
  * other unknown types. */
@@ -96,7 +96,7 @@ _Static_assert(8 * NATIVE_SPLIT_BYTES == 1 << TAMIS__FINGERPRINT_PARTITION_BITS 
                "as the tables have them");
 
 typedef enum native_field {
-#define NATIVE_FIELD_ENUM(name, at, width, least, most) NATIVE_##name,
+#define NATIVE_FIELD_ENUM(name, offset, width, min, max) NATIVE_##name,
     NATIVE_FIELDS(NATIVE_FIELD_ENUM)
 #undef NATIVE_FIELD_ENUM
         NATIVE_FIELD_COUNT

@@ -8,10 +8,10 @@
  *     2. check_sum        the header is what was written (checksum), and the format is known
  *     3. check_fields     each field is in its range
  *     4. check_uses       fields fit the kind and scheme: those without a use are 0
- *     5. check_places     header, body and checksums fill the file exactly; block sums are intact
+ *     5. check_sizes     header, body and checksums fill the file exactly; block sums are intact
  *     6. read_sections    labels, partitions, user data, ...
  *     7. restore          the kind checks its own parameters against the size of the body
- *     8. later            each block of the body is verified when it is first used (filter/guard.h)
+ *     8. later            each block of the body is verified when it is first used (filter/block_verifier.h)
  *
  * Checksums come before ranges: a damaged file is then reported as damaged. A file that a newer version wrote
  * is reported as such.
@@ -33,8 +33,8 @@
 #include <xxhash.h>
 
 #include "base/bytes.h"
+#include "filter/block_verifier.h"
 #include "filter/filter_int.h"
-#include "filter/guard.h"
 #include "format/format.h"
 #include "format/native.h"
 #include "hash/hasher.h"
@@ -44,21 +44,21 @@
 typedef struct header {
     const tamis__source *source;
     uint64_t field[NATIVE_FIELD_COUNT];
-    double fpr, fpr_predicted, false_fresh, covered;
+    double fpr, fpr_predicted, false_present, covered;
 } header;
 
 /* The contents of the sections. */
 typedef struct sections {
     tamis_label *labels;
-    size_t label_count, label_room;
+    size_t label_count, label_capacity;
     tamis__part *parts;
     size_t part_count;
     const uint8_t *split; /* section "split": a bit for each first partition; NULL: none was split */
     const uint8_t *data;
     size_t data_size;
-    bool united;
-    uint64_t united_added;
-    double united_false;
+    bool has_union;
+    uint64_t union_added;
+    double union_false_present;
     uint32_t key_type;
     bool frozen;
     char *text; /* free memory for the texts of labels, NUL-terminated */
@@ -66,11 +66,11 @@ typedef struct sections {
 
 static const struct field_row {
     const char *name;
-    uint16_t at;
+    uint16_t offset;
     uint8_t width;
-    uint64_t least, most;
+    uint64_t min, max;
 } field_rows[] = {
-#define NATIVE_FIELD_ROW(name, at, width, least, most) {#name, at, width, least, most},
+#define NATIVE_FIELD_ROW(name, offset, width, min, max) {#name, offset, width, min, max},
     NATIVE_FIELDS(NATIVE_FIELD_ROW)
 #undef NATIVE_FIELD_ROW
 };
@@ -84,12 +84,12 @@ static double load_real(const uint8_t *from) {
 
 static tamis_status fail_field(const header *h, native_field field, tamis_error *err) {
     const struct field_row *row = &field_rows[field];
-    if (row->least == row->most)
+    if (row->min == row->max)
         return tamis__fail(err, TAMIS_E_DAMAGED, 0, "%s: %s is %" PRIu64 ", not %" PRIu64 "; " REMEDY,
-                           h->source->name, row->name, h->field[field], row->least);
+                           h->source->name, row->name, h->field[field], row->min);
     return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                        "%s: %s is %" PRIu64 ", not from %" PRIu64 " to %" PRIu64 "; " REMEDY, h->source->name,
-                       row->name, h->field[field], row->least, row->most);
+                       row->name, h->field[field], row->min, row->max);
 }
 
 static tamis_status fail_unit(const header *h, native_field field, uint64_t unit, tamis_error *err) {
@@ -108,12 +108,12 @@ static tamis_status fail_cut(const header *h, uint64_t wanted, const char *what,
 static void load_fields(header *h) {
     const uint8_t *bytes = h->source->bytes;
     for (int i = 0; i < NATIVE_FIELD_COUNT; i++) {
-        const uint8_t *at = bytes + field_rows[i].at;
-        h->field[i] = field_rows[i].width == 4 ? tamis__load32le(at) : tamis__load64le(at);
+        const uint8_t *offset = bytes + field_rows[i].offset;
+        h->field[i] = field_rows[i].width == 4 ? tamis__load32le(offset) : tamis__load64le(offset);
     }
     h->fpr = load_real(bytes + NATIVE_FPR);
     h->fpr_predicted = load_real(bytes + NATIVE_FPR_PREDICTED);
-    h->false_fresh = load_real(bytes + NATIVE_FALSE_FRESH);
+    h->false_present = load_real(bytes + NATIVE_FALSE_PRESENT);
     h->covered = load_real(bytes + NATIVE_COVERED);
 }
 
@@ -141,12 +141,12 @@ static tamis_status check_sum(const header *h, tamis_error *err) {
     return TAMIS_OK;
 }
 
-static tamis_status check_real(const header *h, const char *name, double value, double most,
+static tamis_status check_real(const header *h, const char *name, double value, double max,
                                tamis_error *err) {
-    if (value >= 0 && value <= most)
+    if (value >= 0 && value <= max)
         return TAMIS_OK;
     return tamis__fail(err, TAMIS_E_DAMAGED, 0, "%s: %s is %g, not from 0 to %g; " REMEDY, h->source->name,
-                       name, value, most);
+                       name, value, max);
 }
 
 static tamis_status check_fields(const header *h, tamis_error *err) {
@@ -156,19 +156,19 @@ static tamis_status check_fields(const header *h, tamis_error *err) {
                            ") that this tamis does not know; use a newer tamis",
                            h->source->name, h->field[NATIVE_needs]);
     for (native_field i = NATIVE_kind; i <= NATIVE_scheme; i++)
-        if (h->field[i] > field_rows[i].most)
+        if (h->field[i] > field_rows[i].max)
             return tamis__fail(err, TAMIS_E_FORMAT, 0,
                                "%s: %s is %" PRIu64 ", and this tamis knows those up to %" PRIu64
                                "; use a newer tamis",
-                               h->source->name, field_rows[i].name, h->field[i], field_rows[i].most);
+                               h->source->name, field_rows[i].name, h->field[i], field_rows[i].max);
     for (int i = 0; i < NATIVE_FIELD_COUNT; i++)
-        if (h->field[i] < field_rows[i].least || h->field[i] > field_rows[i].most)
+        if (h->field[i] < field_rows[i].min || h->field[i] > field_rows[i].max)
             return fail_field(h, (native_field)i, err);
     tamis_status status = check_real(h, "fpr", h->fpr, 1, err);
     if (status == TAMIS_OK)
         status = check_real(h, "fpr_predicted", h->fpr_predicted, 1, err);
     if (status == TAMIS_OK)
-        status = check_real(h, "false_fresh", h->false_fresh, NATIVE_COUNT_MAX, err);
+        status = check_real(h, "false_fresh", h->false_present, NATIVE_COUNT_MAX, err);
     if (status == TAMIS_OK)
         status =
             check_real(h, "covered", h->covered, h->field[NATIVE_kind] < TAMIS_KIND_FINGERPRINT ? 0 : 1, err);
@@ -212,17 +212,17 @@ static tamis_status check_uses(const header *h, tamis_error *err) {
     return TAMIS_OK;
 }
 
-static tamis_status check_places(const header *h, tamis_error *err) {
-    uint64_t at = h->field[NATIVE_body_offset], size = h->field[NATIVE_body_size];
-    if (at % NATIVE_BODY_ALIGN != 0)
+static tamis_status check_sizes(const header *h, tamis_error *err) {
+    uint64_t offset = h->field[NATIVE_body_offset], size = h->field[NATIVE_body_size];
+    if (offset % NATIVE_BODY_ALIGN != 0)
         return fail_unit(h, NATIVE_body_offset, NATIVE_BODY_ALIGN, err);
-    if (at < h->field[NATIVE_header_size])
+    if (offset < h->field[NATIVE_header_size])
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                            "%s: body_offset is %" PRIu64 ", and header_size %" PRIu64 "; " REMEDY,
-                           h->source->name, at, h->field[NATIVE_header_size]);
+                           h->source->name, offset, h->field[NATIVE_header_size]);
     if (size % TAMIS__LINE != 0)
         return fail_unit(h, NATIVE_body_size, TAMIS__LINE, err);
-    uint64_t wanted = at + size + 8 * tamis__block_count(size);
+    uint64_t wanted = offset + size + 8 * tamis__block_count(size);
     if (h->field[NATIVE_file_size] != wanted)
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                            "%s: file_size is %" PRIu64 ", not the %" PRIu64
@@ -230,7 +230,8 @@ static tamis_status check_places(const header *h, tamis_error *err) {
                            h->source->name, h->field[NATIVE_file_size], wanted);
     if (h->source->size != wanted)
         return fail_cut(h, wanted, "should have", err);
-    if (XXH3_64bits(h->source->bytes + at + size, (size_t)(wanted - at - size)) != h->field[NATIVE_sums_sum])
+    if (XXH3_64bits(h->source->bytes + offset + size, (size_t)(wanted - offset - size)) !=
+        h->field[NATIVE_sums_sum])
         return tamis__fail(err, TAMIS_E_DAMAGED, 0, "%s: the sums of its blocks are damaged; " REMEDY,
                            h->source->name);
     return TAMIS_OK;
@@ -244,15 +245,15 @@ typedef struct section {
 } section;
 
 /* Reads the header of the section at *at, and advances *at to the next section. */
-static tamis_status next_section(const header *h, uint64_t *at, section *s, tamis_error *err) {
-    uint64_t left = h->field[NATIVE_header_size] - *at;
-    const uint8_t *bytes = h->source->bytes + *at;
+static tamis_status next_section(const header *h, uint64_t *offset, section *s, tamis_error *err) {
+    uint64_t left = h->field[NATIVE_header_size] - *offset;
+    const uint8_t *bytes = h->source->bytes + *offset;
     if (left < 8 || tamis__load32le(bytes + 4) > left - 8)
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                            "%s: the section at byte %" PRIu64 " ends past the header; " REMEDY,
-                           h->source->name, *at);
+                           h->source->name, *offset);
     *s = (section){tamis__load32le(bytes), tamis__load32le(bytes + 4), bytes + 8};
-    *at += 8 + ((uint64_t)s->size + 7) / 8 * 8;
+    *offset += 8 + ((uint64_t)s->size + 7) / 8 * 8;
     return TAMIS_OK;
 }
 
@@ -263,24 +264,24 @@ static tamis_status fail_section(const header *h, const section *s, const char *
 
 /* Stores a label. Its text is appended to those of earlier labels; together they are shorter than the
  * header. */
-static tamis_status take_label(const header *h, const section *s, sections *to, tamis_error *err) {
+static tamis_status read_label(const header *h, const section *s, sections *to, tamis_error *err) {
     uint32_t name = s->size < 2 ? 0 : (uint32_t)(s->bytes[0] | s->bytes[1] << 8);
     if (s->size < 2 || name > s->size - 2 || memchr(s->bytes + 2, 0, s->size - 2))
         return fail_section(h, s, "is no label", err);
     if (to->label_count == TAMIS_LABELS_MAX)
         return fail_section(h, s, "is one label too many", err);
-    char *at = to->text;
-    memcpy(at, s->bytes + 2, name);
-    at[name] = 0;
-    char *value = at + name + 1;
+    char *offset = to->text;
+    memcpy(offset, s->bytes + 2, name);
+    offset[name] = 0;
+    char *value = offset + name + 1;
     memcpy(value, s->bytes + 2 + name, s->size - 2 - name);
     value[s->size - 2 - name] = 0;
     to->text = value + (s->size - 2 - name) + 1;
-    to->labels[to->label_count++] = (tamis_label){at, value};
+    to->labels[to->label_count++] = (tamis_label){offset, value};
     return TAMIS_OK;
 }
 
-static tamis_status take_partitions(const header *h, const section *s, sections *to, tamis_error *err) {
+static tamis_status read_partitions(const header *h, const section *s, sections *to, tamis_error *err) {
     const size_t count = s->size / 24;
     if (s->size == 0 || s->size != 24 * count || !h->field[NATIVE_partitions] || to->part_count)
         return fail_section(h, s, "is not of 24 bytes a partition, or there twice", err);
@@ -296,10 +297,10 @@ static tamis_status take_partitions(const header *h, const section *s, sections 
     return TAMIS_OK;
 }
 
-static tamis_status take_section(const header *h, const section *s, sections *to, tamis_error *err) {
+static tamis_status read_section(const header *h, const section *s, sections *to, tamis_error *err) {
     switch (s->type) {
     case NATIVE_SECTION_LABEL:
-        return take_label(h, s, to, err);
+        return read_label(h, s, to, err);
     case NATIVE_SECTION_DATA:
         if (to->data)
             return fail_section(h, s, "is there twice", err);
@@ -322,7 +323,7 @@ static tamis_status take_section(const header *h, const section *s, sections *to
         to->frozen = true;
         return TAMIS_OK;
     case NATIVE_SECTION_PARTITIONS:
-        return take_partitions(h, s, to, err);
+        return read_partitions(h, s, to, err);
     case NATIVE_SECTION_SPLIT:
         if (s->size != NATIVE_SPLIT_BYTES || to->split || h->field[NATIVE_capacity] ||
             !h->field[NATIVE_partitions])
@@ -330,17 +331,17 @@ static tamis_status take_section(const header *h, const section *s, sections *to
         to->split = s->bytes;
         return TAMIS_OK;
     case NATIVE_SECTION_UNION:
-        if (s->size != 16 || to->united)
+        if (s->size != 16 || to->has_union)
             return fail_section(h, s, "is not of 16 bytes, or there twice", err);
-        to->united = true;
-        to->united_added = tamis__load64le(s->bytes);
-        to->united_false = load_real(s->bytes + 8);
-        if (to->united_added > h->field[NATIVE_added])
+        to->has_union = true;
+        to->union_added = tamis__load64le(s->bytes);
+        to->union_false_present = load_real(s->bytes + 8);
+        if (to->union_added > h->field[NATIVE_added])
             return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                                "%s: added of the union is %" PRIu64 ", not from 0 to the %" PRIu64
                                " of the filter; " REMEDY,
-                               h->source->name, to->united_added, h->field[NATIVE_added]);
-        return check_real(h, "false_fresh of the union", to->united_false, NATIVE_COUNT_MAX, err);
+                               h->source->name, to->union_added, h->field[NATIVE_added]);
+        return check_real(h, "false_fresh of the union", to->union_false_present, NATIVE_COUNT_MAX, err);
     default:
         if (s->type & NATIVE_SECTION_CRITICAL)
             return tamis__fail(err, TAMIS_E_FORMAT, 0,
@@ -353,7 +354,7 @@ static tamis_status take_section(const header *h, const section *s, sections *to
 
 /* Marks the rows of split partitions. Each split partition has NATIVE_SPLIT_IN rows, and the total must
  * match. */
-static tamis_status settle_partitions(const header *h, sections *to, tamis_error *err) {
+static tamis_status mark_split_partitions(const header *h, sections *to, tamis_error *err) {
     const section rows = {NATIVE_SECTION_PARTITIONS, (uint32_t)(24 * to->part_count), NULL};
     size_t count = 0;
     for (size_t i = 0; i < h->field[NATIVE_partitions]; i++) {
@@ -369,13 +370,13 @@ static tamis_status settle_partitions(const header *h, sections *to, tamis_error
 
 static tamis_status read_sections(const header *h, sections *to, tamis_error *err) {
     tamis_status status = TAMIS_OK;
-    for (uint64_t at = NATIVE_HEADER; at < h->field[NATIVE_header_size] && status == TAMIS_OK;) {
+    for (uint64_t offset = NATIVE_HEADER; offset < h->field[NATIVE_header_size] && status == TAMIS_OK;) {
         section s = {0, 0, NULL};
-        status = next_section(h, &at, &s, err);
+        status = next_section(h, &offset, &s, err);
         if (status == TAMIS_OK)
-            status = take_section(h, &s, to, err);
+            status = read_section(h, &s, to, err);
     }
-    return status == TAMIS_OK ? settle_partitions(h, to, err) : status;
+    return status == TAMIS_OK ? mark_split_partitions(h, to, err) : status;
 }
 
 /* ---- the filter ---- */
@@ -403,22 +404,22 @@ static tamis_plan plan_of(const header *h) {
 
 static tamis_status make_hasher(const header *h, const tamis_open_options *options, tamis_hasher **hasher,
                                 tamis_error *err) {
-    tamis_hasher_options asked = TAMIS_HASHER_OPTIONS_INIT;
-    asked.scheme = (tamis_scheme)h->field[NATIVE_scheme];
-    asked.seed = h->field[NATIVE_seed];
-    asked.allocator = options->allocator;
-    if (asked.scheme != TAMIS_SCHEME_SIP) {
+    tamis_hasher_options hasher_options = TAMIS_HASHER_OPTIONS_INIT;
+    hasher_options.scheme = (tamis_scheme)h->field[NATIVE_scheme];
+    hasher_options.seed = h->field[NATIVE_seed];
+    hasher_options.allocator = options->allocator;
+    if (hasher_options.scheme != TAMIS_SCHEME_SIP) {
         if (options->secret_size)
             return tamis__fail(err, TAMIS_E_MISMATCH, 0,
                                "%s: was made without a secret; leave the secret out", h->source->name);
-        return tamis_hasher_create(hasher, &asked, err);
+        return tamis_hasher_create(hasher, &hasher_options, err);
     }
     if (!options->secret_size)
         return tamis__hasher_create_locked(hasher, h->field[NATIVE_secret_print], options->allocator, err);
-    asked.seed = 0;
-    asked.secret = options->secret;
-    asked.secret_size = options->secret_size;
-    tamis_status status = tamis_hasher_create(hasher, &asked, err);
+    hasher_options.seed = 0;
+    hasher_options.secret = options->secret;
+    hasher_options.secret_size = options->secret_size;
+    tamis_status status = tamis_hasher_create(hasher, &hasher_options, err);
     if (status != TAMIS_OK || (*hasher)->secret_print == h->field[NATIVE_secret_print])
         return status;
     tamis_hasher_free(*hasher);
@@ -426,18 +427,18 @@ static tamis_status make_hasher(const header *h, const tamis_open_options *optio
                        h->source->name);
 }
 
-static tamis_status set_about(tamis_filter *filter, const header *h, const sections *s, tamis_error *err) {
-    tamis_about about = TAMIS_ABOUT_INIT;
-    about.version = h->field[NATIVE_version];
-    about.created = (int64_t)h->field[NATIVE_created];
-    about.labels = s->labels;
-    about.label_count = s->label_count;
-    about.key_type = s->key_type;
-    about.data = s->data;
-    about.data_size = s->data_size;
-    filter->about.told.format = TAMIS_FORMAT_TAMIS;
+static tamis_status set_metadata(tamis_filter *filter, const header *h, const sections *s, tamis_error *err) {
+    tamis_metadata metadata = TAMIS_METADATA_INIT;
+    metadata.version = h->field[NATIVE_version];
+    metadata.created = (int64_t)h->field[NATIVE_created];
+    metadata.labels = s->labels;
+    metadata.label_count = s->label_count;
+    metadata.key_type = s->key_type;
+    metadata.data = s->data;
+    metadata.data_size = s->data_size;
+    filter->metadata.fields.format = TAMIS_FORMAT_TAMIS;
     tamis_error why = TAMIS_ERROR_INIT;
-    tamis_status status = tamis_filter_about_set(filter, &about, &why);
+    tamis_status status = tamis_filter_metadata_set(filter, &metadata, &why);
     const char *advice = strrchr(why.text, ';'); /* the advice is for callers that set labels */
     if (status == TAMIS_E_INVALID)
         return tamis__fail(err, TAMIS_E_DAMAGED, 0, "%s: %.*s; " REMEDY, h->source->name,
@@ -449,22 +450,22 @@ static tamis_status set_about(tamis_filter *filter, const header *h, const secti
 static tamis_status restore(tamis_filter **filter, const header *h, const sections *s,
                             const tamis_open_options *options, tamis_error *err) {
     const tamis__source *source = h->source;
-    uint64_t at = h->field[NATIVE_body_offset], size = h->field[NATIVE_body_size];
+    uint64_t offset = h->field[NATIVE_body_offset], size = h->field[NATIVE_body_size];
     tamis__image image = {.name = source->name,
                           .plan = plan_of(h),
-                          .body = source->bytes + at,
+                          .body = source->bytes + offset,
                           .body_size = size,
                           .mapped = source->stay,
-                          .sums = source->bytes + at + size,
-                          .body_at = at,
+                          .checksums = source->bytes + offset + size,
+                          .body_at = offset,
                           .zeros_at = h->field[NATIVE_header_size],
                           .added = h->field[NATIVE_added],
-                          .false_fresh = h->false_fresh,
+                          .false_present = h->false_present,
                           .covered = h->covered,
-                          .united_added = s->united_added,
-                          .united_false = s->united_false,
+                          .union_added = s->union_added,
+                          .union_false_present = s->union_false_present,
                           .saturated = h->field[NATIVE_flags] & NATIVE_SATURATED,
-                          .overfill = h->field[NATIVE_flags] & NATIVE_OVERFILL,
+                          .allow_over_capacity = h->field[NATIVE_flags] & NATIVE_ALLOW_OVER_CAPACITY,
                           .frozen = s->frozen,
                           .parts = s->parts,
                           .part_count = s->part_count};
@@ -474,11 +475,11 @@ static tamis_status restore(tamis_filter **filter, const header *h, const sectio
     if (status == TAMIS_OK)
         status = tamis__filter_restore(&made, &image, hasher, options->allocator, err);
     if (status == TAMIS_OK)
-        status = set_about(made, h, s, err);
-    if (status == TAMIS_OK && source->room && tamis_kind_is_bloom(made->plan.kind)) {
-        status = tamis__filter_own(made, (void *)(uintptr_t)source->bytes, *source->room, err);
+        status = set_metadata(made, h, s, err);
+    if (status == TAMIS_OK && source->block_size && tamis_kind_is_bloom(made->plan.kind)) {
+        status = tamis__filter_own(made, (void *)(uintptr_t)source->bytes, *source->block_size, err);
         if (status == TAMIS_OK)
-            *source->room = 0;
+            *source->block_size = 0;
     } else if (status == TAMIS_OK && (options->writable || !source->stay)) {
         tamis_filter *copy = NULL;
         status = tamis_filter_copy(&copy, made, err);
@@ -512,7 +513,7 @@ static tamis_status decode(tamis_filter **filter, const tamis__source *source,
     if (status == TAMIS_OK)
         status = check_uses(&h, err);
     if (status == TAMIS_OK)
-        status = check_places(&h, err);
+        status = check_sizes(&h, err);
     if (status != TAMIS_OK)
         return status;
 
@@ -520,18 +521,18 @@ static tamis_status decode(tamis_filter **filter, const tamis__source *source,
      * than its section. */
     size_t extra = (size_t)h.field[NATIVE_header_size] - NATIVE_HEADER;
     size_t labels = extra / 16 + 1, parts = extra / 24 + 1;
-    size_t room = labels * sizeof(tamis_label) + parts * sizeof(tamis__part) + extra + 1;
+    size_t block_size = labels * sizeof(tamis_label) + parts * sizeof(tamis__part) + extra + 1;
     tamis_allocator memory = tamis__allocator_resolve(options->allocator);
-    uint8_t *block = tamis__alloc(&memory, room, _Alignof(tamis__part));
+    uint8_t *block = tamis__alloc(&memory, block_size, _Alignof(tamis__part));
     if (!block)
-        return tamis__fail_nomem(err, source->name, room);
+        return tamis__fail_nomem(err, source->name, block_size);
     sections s = {.parts = (tamis__part *)block};
     s.labels = (tamis_label *)(block + parts * sizeof(tamis__part));
     s.text = (char *)(s.labels + labels);
     status = read_sections(&h, &s, err);
     if (status == TAMIS_OK)
         status = restore(filter, &h, &s, options, err);
-    tamis__free(&memory, block, room);
+    tamis__free(&memory, block, block_size);
     return status;
 }
 

@@ -7,7 +7,7 @@
  * body is read twice:
  *
  *     1. layout_of      compute the sizes of header, sections and body
- *     2. sum_blocks     read the body, compute the block sums
+ *     2. checksum_blocks     read the body, compute the block sums
  *     3. put_header     fields, sections, checksum of the sums, checksum of the header
  *     4. emit           header, zeros, body, block sums
  *
@@ -24,8 +24,8 @@
 
 #include "base/bytes.h"
 #include "base/memory.h"
+#include "filter/block_verifier.h"
 #include "filter/filter_int.h"
-#include "filter/guard.h"
 #include "format/native.h"
 #include "hash/hasher.h"
 
@@ -52,20 +52,20 @@ static uint64_t label_bytes(const tamis_label *label) {
 
 /* Limits the estimate of wrong answers to the range of its field. A small filter with very many adds would
  * exceed it. */
-static double told_wrong(double mistaken) {
+static double bounded_false_present(double mistaken) {
     return mistaken > 0 ? fmin(mistaken, NATIVE_COUNT_MAX) : 0;
 }
 
 /* Reads the counts at the last union. False if there was no union. */
-static bool was_united(const tamis_filter *filter, uint64_t *added, double *mistaken) {
+static bool get_union_counts(const tamis_filter *filter, uint64_t *added, double *mistaken) {
     if (is_table(filter))
         return false;
-    *mistaken = tamis__bloom_united(filter, added);
+    *mistaken = tamis__bloom_union_counts(filter, added);
     return *added || *mistaken > 0;
 }
 
 static layout layout_of(const tamis_filter *filter) {
-    const tamis_about *about = &filter->about.told;
+    const tamis_metadata *metadata = &filter->metadata.fields;
     layout l = {.header_size = NATIVE_HEADER};
     tamis__part part;
     uint64_t added;
@@ -75,11 +75,11 @@ static layout layout_of(const tamis_filter *filter) {
         l.partitions += is_table(filter);
         l.split += part.split;
     }
-    for (size_t i = 0; i < about->label_count; i++)
-        l.header_size += section_size(label_bytes(&about->labels[i]));
-    if (about->data_size)
-        l.header_size += section_size(about->data_size);
-    if (about->key_type)
+    for (size_t i = 0; i < metadata->label_count; i++)
+        l.header_size += section_size(label_bytes(&metadata->labels[i]));
+    if (metadata->data_size)
+        l.header_size += section_size(metadata->data_size);
+    if (metadata->key_type)
         l.header_size += section_size(4);
     if (filter->frozen)
         l.header_size += section_size(0);
@@ -87,7 +87,7 @@ static layout layout_of(const tamis_filter *filter) {
         l.header_size += section_size(24 * l.partitions);
     if (l.split)
         l.header_size += section_size(NATIVE_SPLIT_BYTES);
-    if (was_united(filter, &added, &mistaken))
+    if (get_union_counts(filter, &added, &mistaken))
         l.header_size += section_size(16);
     l.body_offset = round_up(l.header_size, NATIVE_BODY_ALIGN);
     l.body_size = round_up(l.part_bytes, TAMIS__LINE);
@@ -113,14 +113,14 @@ tamis_status tamis__native_size(const tamis_filter *filter, uint64_t *size, tami
 /* ---- the header ---- */
 
 static void put_field(uint8_t *header, native_field field, uint64_t value) {
-#define NATIVE_FIELD_PLACE(name, at, width, least, most) {at, width},
+#define NATIVE_FIELD_POSITION(name, offset, width, min, max) {offset, width},
     static const struct {
-        uint16_t at;
+        uint16_t offset;
         uint8_t width;
-    } places[] = {NATIVE_FIELDS(NATIVE_FIELD_PLACE)};
-#undef NATIVE_FIELD_PLACE
-    uint8_t *to = header + places[field].at;
-    if (places[field].width == 4)
+    } positions[] = {NATIVE_FIELDS(NATIVE_FIELD_POSITION)};
+#undef NATIVE_FIELD_POSITION
+    uint8_t *to = header + positions[field].offset;
+    if (positions[field].width == 4)
         tamis__store32le(to, (uint32_t)value);
     else
         tamis__store64le(to, value);
@@ -133,17 +133,17 @@ static void put_real(uint8_t *to, double value) {
 }
 
 /* Writes the header of a section. Returns where its bytes go, and moves *at behind them. */
-static uint8_t *put_section(uint8_t **at, uint32_t type, uint64_t size) {
-    uint8_t *bytes = *at + 8;
-    tamis__store32le(*at, type);
-    tamis__store32le(*at + 4, (uint32_t)size);
-    *at += section_size(size);
+static uint8_t *put_section(uint8_t **offset, uint32_t type, uint64_t size) {
+    uint8_t *bytes = *offset + 8;
+    tamis__store32le(*offset, type);
+    tamis__store32le(*offset + 4, (uint32_t)size);
+    *offset += section_size(size);
     return bytes;
 }
 
-static void put_label(uint8_t **at, const tamis_label *label) {
+static void put_label(uint8_t **offset, const tamis_label *label) {
     size_t name = strlen(label->name);
-    uint8_t *to = put_section(at, NATIVE_SECTION_LABEL, label_bytes(label));
+    uint8_t *to = put_section(offset, NATIVE_SECTION_LABEL, label_bytes(label));
     to[0] = (uint8_t)name;
     to[1] = (uint8_t)(name >> 8);
     memcpy(to + 2, label->name, name);
@@ -156,42 +156,44 @@ static void put_split(const tamis_filter *filter, uint8_t *bits) {
         bits[n / 8] |= (uint8_t)(part.split << n % 8);
 }
 
-static void put_sections(const tamis_filter *filter, const layout *l, uint8_t *at) {
-    const tamis_about *about = &filter->about.told;
+static void put_sections(const tamis_filter *filter, const layout *l, uint8_t *offset) {
+    const tamis_metadata *metadata = &filter->metadata.fields;
     uint64_t added;
     double mistaken;
     tamis__part part;
-    for (size_t i = 0; i < about->label_count; i++)
-        put_label(&at, &about->labels[i]);
-    if (was_united(filter, &added, &mistaken)) {
-        uint8_t *to = put_section(&at, NATIVE_SECTION_UNION, 16);
+    for (size_t i = 0; i < metadata->label_count; i++)
+        put_label(&offset, &metadata->labels[i]);
+    if (get_union_counts(filter, &added, &mistaken)) {
+        uint8_t *to = put_section(&offset, NATIVE_SECTION_UNION, 16);
         tamis__store64le(to, added);
-        put_real(to + 8, told_wrong(mistaken));
+        put_real(to + 8, bounded_false_present(mistaken));
     }
-    if (about->data_size)
-        memcpy(put_section(&at, NATIVE_SECTION_DATA, about->data_size), about->data, about->data_size);
-    if (about->key_type)
-        tamis__store32le(put_section(&at, NATIVE_SECTION_KEYS, 4), about->key_type);
+    if (metadata->data_size)
+        memcpy(put_section(&offset, NATIVE_SECTION_DATA, metadata->data_size), metadata->data,
+               metadata->data_size);
+    if (metadata->key_type)
+        tamis__store32le(put_section(&offset, NATIVE_SECTION_KEYS, 4), metadata->key_type);
     if (filter->frozen)
-        put_section(&at, NATIVE_SECTION_FROZEN, 0);
-    uint8_t *row = l->partitions ? put_section(&at, NATIVE_SECTION_PARTITIONS, 24 * l->partitions) : NULL;
+        put_section(&offset, NATIVE_SECTION_FROZEN, 0);
+    uint8_t *row = l->partitions ? put_section(&offset, NATIVE_SECTION_PARTITIONS, 24 * l->partitions) : NULL;
     for (size_t i = 0; row && filter->ops->part(filter, i, &part); i++, row += 24) {
         tamis__store64le(row, part.size / TAMIS__LINE);
         tamis__store64le(row + 8, part.entries);
         put_real(row + 16, part.covered);
     }
     if (l->split)
-        put_split(filter, put_section(&at, NATIVE_SECTION_SPLIT, NATIVE_SPLIT_BYTES));
+        put_split(filter, put_section(&offset, NATIVE_SECTION_SPLIT, NATIVE_SPLIT_BYTES));
 }
 
-static void put_header(const tamis_filter *filter, const layout *l, const uint8_t *sums, uint8_t *header) {
+static void put_header(const tamis_filter *filter, const layout *l, const uint8_t *checksums,
+                       uint8_t *header) {
     const tamis_plan *plan = &filter->plan;
-    const tamis_about *about = &filter->about.told;
+    const tamis_metadata *metadata = &filter->metadata.fields;
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
     if (is_table(filter))
         filter->ops->estimate(filter, &info);
     else
-        info.false_fresh = tamis__bloom_false_fresh(filter);
+        info.false_present = tamis__bloom_false_present(filter);
     memcpy(header, native_magic, NATIVE_MAGIC);
     put_field(header, NATIVE_format, NATIVE_FORMAT);
     put_field(header, NATIVE_header_size, l->header_size);
@@ -199,7 +201,7 @@ static void put_header(const tamis_filter *filter, const layout *l, const uint8_
     put_field(header, NATIVE_body_offset, l->body_offset);
     put_field(header, NATIVE_body_size, l->body_size);
     put_field(header, NATIVE_block_size, TAMIS__BLOCK);
-    put_field(header, NATIVE_sums_sum, XXH3_64bits(sums, (size_t)(8 * l->blocks)));
+    put_field(header, NATIVE_sums_sum, XXH3_64bits(checksums, (size_t)(8 * l->blocks)));
     put_field(header, NATIVE_kind, (uint64_t)plan->kind);
     put_field(header, NATIVE_scheme, (uint64_t)plan->scheme);
     put_field(header, NATIVE_seed, filter->hasher->seed);
@@ -213,12 +215,13 @@ static void put_header(const tamis_filter *filter, const layout *l, const uint8_
     put_field(header, NATIVE_memory_limit, plan->memory_limit);
     put_field(header, NATIVE_added, filter->added);
     put_field(header, NATIVE_flags,
-              (filter->saturated ? NATIVE_SATURATED : 0u) | (filter->overfill ? NATIVE_OVERFILL : 0u));
-    put_field(header, NATIVE_version, about->version);
-    put_field(header, NATIVE_created, (uint64_t)about->created);
+              (filter->saturated ? NATIVE_SATURATED : 0u) |
+                  (filter->allow_over_capacity ? NATIVE_ALLOW_OVER_CAPACITY : 0u));
+    put_field(header, NATIVE_version, metadata->version);
+    put_field(header, NATIVE_created, (uint64_t)metadata->created);
     put_real(header + NATIVE_FPR, plan->fpr);
     put_real(header + NATIVE_FPR_PREDICTED, plan->fpr_predicted);
-    put_real(header + NATIVE_FALSE_FRESH, told_wrong(info.false_fresh));
+    put_real(header + NATIVE_FALSE_PRESENT, bounded_false_present(info.false_present));
     put_real(header + NATIVE_COVERED, info.fpr_live);
     put_sections(filter, l, header + NATIVE_HEADER);
     put_field(header, NATIVE_header_sum, native_header_sum(header, l->header_size));
@@ -229,53 +232,54 @@ static void put_header(const tamis_filter *filter, const layout *l, const uint8_
 static const uint8_t zeros[NATIVE_BODY_ALIGN];
 
 /* Emits the body, piece by piece, with zeros up to the end of the last line. */
-static tamis_status walk_body(const tamis_filter *filter, const layout *l, const tamis__emitter *take,
+static tamis_status walk_body(const tamis_filter *filter, const layout *l, const tamis__emitter *emitter,
                               tamis_error *err) {
     tamis__part part;
     tamis_status status = TAMIS_OK;
     for (size_t i = 0; status == TAMIS_OK && filter->ops->part(filter, i, &part); i++)
-        status = take->emit(take->context, part.bytes, (size_t)part.size, err);
+        status = emitter->emit(emitter->context, part.bytes, (size_t)part.size, err);
     if (status == TAMIS_OK && l->body_size > l->part_bytes)
-        status = take->emit(take->context, zeros, (size_t)(l->body_size - l->part_bytes), err);
+        status = emitter->emit(emitter->context, zeros, (size_t)(l->body_size - l->part_bytes), err);
     return status;
 }
 
 /* Computes the checksums of blocks from bytes that come in pieces of any size. */
-typedef struct summer {
+typedef struct block_hasher {
     XXH3_state_t *state;
     size_t in; /* bytes of the present block so far */
-    uint8_t *sums;
-} summer;
+    uint8_t *checksums;
+} block_hasher;
 
-static void close_block(summer *s) {
-    tamis__store64le(s->sums, XXH3_64bits_digest(s->state));
-    s->sums += 8;
+static void close_block(block_hasher *s) {
+    tamis__store64le(s->checksums, XXH3_64bits_digest(s->state));
+    s->checksums += 8;
     s->in = 0;
     XXH3_64bits_reset(s->state);
 }
 
-static tamis_status sum_bytes(void *context, const void *bytes, size_t size, tamis_error *err) {
-    summer *s = context;
-    const uint8_t *at = bytes;
+static tamis_status checksum_bytes(void *context, const void *bytes, size_t size, tamis_error *err) {
+    block_hasher *s = context;
+    const uint8_t *offset = bytes;
     (void)err;
     while (size) {
-        size_t some = TAMIS__BLOCK - s->in < size ? TAMIS__BLOCK - s->in : size;
-        XXH3_64bits_update(s->state, at, some);
-        s->in += some;
-        at += some;
-        size -= some;
+        size_t chunk = TAMIS__BLOCK - s->in < size ? TAMIS__BLOCK - s->in : size;
+        XXH3_64bits_update(s->state, offset, chunk);
+        s->in += chunk;
+        offset += chunk;
+        size -= chunk;
         if (s->in == TAMIS__BLOCK)
             close_block(s);
     }
     return TAMIS_OK;
 }
 
-static tamis_status sum_blocks(const tamis_filter *filter, const layout *l, uint8_t *sums, tamis_error *err) {
-    summer s = {XXH3_createState(), 0, sums};
+static tamis_status checksum_blocks(const tamis_filter *filter, const layout *l, uint8_t *checksums,
+                                    tamis_error *err) {
+    block_hasher s = {XXH3_createState(), 0, checksums};
     if (!s.state)
         return tamis__fail_nomem(err, "sums of blocks", sizeof(XXH64_canonical_t));
     XXH3_64bits_reset(s.state);
-    tamis_status status = walk_body(filter, l, &(tamis__emitter){sum_bytes, &s}, err);
+    tamis_status status = walk_body(filter, l, &(tamis__emitter){checksum_bytes, &s}, err);
     if (s.in)
         close_block(&s);
     XXH3_freeState(s.state);
@@ -291,10 +295,10 @@ tamis_status tamis__native_encode(const tamis_filter *filter, const tamis__emitt
     uint8_t *header = tamis__alloc(&filter->allocator, size, 8);
     if (!header)
         return tamis__fail_nomem(err, "header", size);
-    uint8_t *sums = header + l.header_size;
-    status = sum_blocks(filter, &l, sums, err);
+    uint8_t *checksums = header + l.header_size;
+    status = checksum_blocks(filter, &l, checksums, err);
     if (status == TAMIS_OK) {
-        put_header(filter, &l, sums, header);
+        put_header(filter, &l, checksums, header);
         status = out->emit(out->context, header, (size_t)l.header_size, err);
     }
     if (status == TAMIS_OK && l.body_offset > l.header_size)
@@ -302,7 +306,7 @@ tamis_status tamis__native_encode(const tamis_filter *filter, const tamis__emitt
     if (status == TAMIS_OK)
         status = walk_body(filter, &l, out, err);
     if (status == TAMIS_OK)
-        status = out->emit(out->context, sums, (size_t)(8 * l.blocks), err);
+        status = out->emit(out->context, checksums, (size_t)(8 * l.blocks), err);
     tamis__free(&filter->allocator, header, size);
     return status;
 }

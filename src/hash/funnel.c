@@ -34,20 +34,20 @@
 #include "base/memory.h"
 
 enum {
-    ROOM_MIN = 4096, /* initial size of a buffer in bytes */
-    CHUNK = 256      /* characters decoded in one step */
+    CAPACITY_MIN = 4096, /* initial size of a buffer in bytes */
+    CHUNK = 256          /* characters decoded in one step */
 };
 
 struct tamis_sink {
     tamis_allocator allocator;
     uint8_t *bytes;
-    size_t size, room;    /* bytes used, bytes allocated */
-    size_t begun;         /* offset of the unfinished key */
-    tamis_key *keys;      /* sizes of finished keys; tamis_sink_keys sets the pointers */
-    size_t count, places; /* keys finished, array elements allocated */
-    iconv_t decoder;      /* UTF-8 to UCS-4LE */
-    bool decodes;         /* true if `decoder` is open; the first text opens it */
-    tamis_error trouble;  /* first error since the sink was cleared */
+    size_t size, capacity;      /* bytes used, bytes allocated */
+    size_t begun;               /* offset of the unfinished key */
+    tamis_key *keys;            /* sizes of finished keys; tamis_sink_keys sets the pointers */
+    size_t count, key_capacity; /* keys finished, array elements allocated */
+    iconv_t decoder;            /* UTF-8 to UCS-4LE */
+    bool decodes;               /* true if `decoder` is open; the first text opens it */
+    tamis_error error;          /* first error since the sink was cleared */
 };
 
 tamis_status tamis_sink_create(tamis_sink **sink, const tamis_allocator *allocator, tamis_error *err) {
@@ -57,7 +57,7 @@ tamis_status tamis_sink_create(tamis_sink **sink, const tamis_allocator *allocat
     if (!made)
         return tamis__fail_nomem(err, "sink", sizeof *made);
     made->allocator = memory;
-    made->trouble = (tamis_error)TAMIS_ERROR_INIT;
+    made->error = (tamis_error)TAMIS_ERROR_INIT;
     *sink = made;
     return TAMIS_OK;
 }
@@ -68,17 +68,17 @@ void tamis_sink_free(tamis_sink *sink) {
     tamis_allocator memory = sink->allocator;
     if (sink->decodes)
         iconv_close(sink->decoder);
-    tamis__free(&memory, sink->bytes, sink->room);
-    tamis__free(&memory, sink->keys, sink->places * sizeof *sink->keys);
+    tamis__free(&memory, sink->bytes, sink->capacity);
+    tamis__free(&memory, sink->keys, sink->key_capacity * sizeof *sink->keys);
     tamis__free(&memory, sink, sizeof *sink);
 }
 
-static bool troubled(const tamis_sink *sink) {
-    return sink->trouble.status != TAMIS_OK;
+static bool has_failed(const tamis_sink *sink) {
+    return sink->error.status != TAMIS_OK;
 }
 
 static void fail_nomem(tamis_sink *sink, size_t bytes) {
-    tamis__fail(&sink->trouble, TAMIS_E_NOMEM, ENOMEM,
+    tamis__fail(&sink->error, TAMIS_E_NOMEM, ENOMEM,
                 "key %zu: out of memory, %zu bytes were refused; free memory, or make fewer keys at a time",
                 sink->count, bytes);
 }
@@ -86,8 +86,8 @@ static void fail_nomem(tamis_sink *sink, size_t bytes) {
 /* Reallocates `block`, which has *room bytes of which `used` are in use, so that `more` bytes fit, and
  * returns it. Returns NULL if there is no memory: the block is unchanged and the error is stored in the
  * sink. */
-static void *grow(tamis_sink *sink, void *block, size_t used, size_t *room, size_t more) {
-    size_t wanted = *room ? *room : ROOM_MIN;
+static void *grow(tamis_sink *sink, void *block, size_t used, size_t *capacity, size_t more) {
+    size_t wanted = *capacity ? *capacity : CAPACITY_MIN;
     if (more > SIZE_MAX / 2 - used) {
         fail_nomem(sink, more);
         return NULL;
@@ -101,16 +101,16 @@ static void *grow(tamis_sink *sink, void *block, size_t used, size_t *room, size
     }
     if (used)
         memcpy(grown, block, used);
-    tamis__free(&sink->allocator, block, *room);
-    *room = wanted;
+    tamis__free(&sink->allocator, block, *capacity);
+    *capacity = wanted;
     return grown;
 }
 
 void tamis_sink_put_bytes(tamis_sink *sink, const void *bytes, size_t size) {
-    if (troubled(sink) || !size)
+    if (has_failed(sink) || !size)
         return;
-    if (size > sink->room - sink->size) {
-        uint8_t *grown = grow(sink, sink->bytes, sink->size, &sink->room, size);
+    if (size > sink->capacity - sink->size) {
+        uint8_t *grown = grow(sink, sink->bytes, sink->size, &sink->capacity, size);
         if (!grown)
             return;
         sink->bytes = grown;
@@ -174,14 +174,14 @@ void tamis_sink_put_double(tamis_sink *sink, double value) {
 
 void tamis_sink_put_utf16(tamis_sink *sink, const uint16_t *units, size_t count) {
     uint8_t bytes[2 * CHUNK];
-    while (count > 0 && !troubled(sink)) {
-        size_t some = count < CHUNK ? count : CHUNK;
+    while (count > 0 && !has_failed(sink)) {
+        size_t chunk = count < CHUNK ? count : CHUNK;
         uint8_t *end = bytes;
-        for (size_t i = 0; i < some; i++)
+        for (size_t i = 0; i < chunk; i++)
             end = store16le(end, units[i]);
         tamis_sink_put_bytes(sink, bytes, (size_t)(end - bytes));
-        units += some;
-        count -= some;
+        units += chunk;
+        count -= chunk;
     }
 }
 
@@ -193,17 +193,17 @@ static bool open_decoder(tamis_sink *sink) {
     sink->decoder = iconv_open("UCS-4LE", "UTF-8");
     sink->decodes = sink->decoder != (iconv_t)-1;
     if (!sink->decodes)
-        tamis__fail(&sink->trouble, errno == ENOMEM ? TAMIS_E_NOMEM : TAMIS_E_SYSTEM, errno,
+        tamis__fail(&sink->error, errno == ENOMEM ? TAMIS_E_NOMEM : TAMIS_E_SYSTEM, errno,
                     "key %zu: the C library cannot decode UTF-8 now: %s; free memory, or pass bytes",
                     sink->count, strerror(errno));
     return sink->decodes;
 }
 
-static void refuse_text(tamis_sink *sink, const char *text, const char *at, bool breaks_off) {
-    tamis__fail(&sink->trouble, TAMIS_E_INVALID, 0,
+static void refuse_text(tamis_sink *sink, const char *text, const char *pos, bool breaks_off) {
+    tamis__fail(&sink->error, TAMIS_E_INVALID, 0,
                 "key %zu: %s at offset %zu (byte 0x%02X); pass UTF-8, or bytes", sink->count,
-                breaks_off ? "UTF-8 that breaks off in the character" : "not UTF-8", (size_t)(at - text),
-                (unsigned)(unsigned char)*at);
+                breaks_off ? "UTF-8 that breaks off in the character" : "not UTF-8", (size_t)(pos - text),
+                (unsigned)(unsigned char)*pos);
 }
 
 /* Returns the start of character `n`, counted from 0, in well-formed UTF-8. */
@@ -243,19 +243,19 @@ static bool decode(tamis_sink *sink, const char *text, size_t size, bool put) {
     uint8_t points[4 * CHUNK];
     char *from = (char *)text; /* iconv() takes a non-const pointer but does not write there */
 
-    if (troubled(sink) || !size || !open_decoder(sink))
-        return !troubled(sink);
+    if (has_failed(sink) || !size || !open_decoder(sink))
+        return !has_failed(sink);
     while (size > 0) {
         const char *begun = from;
         char *to = (char *)points;
-        size_t room = sizeof points;
-        int why = iconv(sink->decoder, &from, &size, &to, &room) == (size_t)-1 ? errno : 0;
-        size_t count = (sizeof points - room) / 4, good = find_too_large(points, count);
+        size_t capacity = sizeof points;
+        int why = iconv(sink->decoder, &from, &size, &to, &capacity) == (size_t)-1 ? errno : 0;
+        size_t count = (sizeof points - capacity) / 4, good = find_too_large(points, count);
         if (good < count)
             refuse_text(sink, text, find_character(begun, good), false);
         else if (why != 0 && why != E2BIG)
             refuse_text(sink, text, from, why == EINVAL);
-        if (troubled(sink)) {
+        if (has_failed(sink)) {
             iconv(sink->decoder, NULL, NULL, NULL, NULL); /* resets the decoder */
             return false;
         }
@@ -277,15 +277,15 @@ void tamis_sink_put_text(tamis_sink *sink, const char *text, size_t size) {
 /* ---- keys ---- */
 
 void tamis_sink_end_key(tamis_sink *sink) {
-    if (troubled(sink))
+    if (has_failed(sink))
         return;
-    if (sink->count == sink->places) {
-        size_t used = sink->count * sizeof *sink->keys, room = used;
-        tamis_key *grown = grow(sink, sink->keys, used, &room, sizeof *grown);
+    if (sink->count == sink->key_capacity) {
+        size_t used = sink->count * sizeof *sink->keys, capacity = used;
+        tamis_key *grown = grow(sink, sink->keys, used, &capacity, sizeof *grown);
         if (!grown)
             return;
         sink->keys = grown;
-        sink->places = room / sizeof *grown;
+        sink->key_capacity = capacity / sizeof *grown;
     }
     sink->keys[sink->count++].size = sink->size - sink->begun;
     sink->begun = sink->size;
@@ -295,13 +295,13 @@ tamis_status tamis_sink_keys(tamis_sink *sink, const tamis_key **keys, size_t *c
     TAMIS__NEED(sink, err);
     TAMIS__NEED(keys, err);
     TAMIS__NEED(count, err);
-    if (troubled(sink))
-        return tamis__fail(err, sink->trouble.status, sink->trouble.sys_errno, "%s", sink->trouble.text);
-    const uint8_t *at = sink->bytes;
+    if (has_failed(sink))
+        return tamis__fail(err, sink->error.status, sink->error.sys_errno, "%s", sink->error.text);
+    const uint8_t *pos = sink->bytes;
     for (size_t i = 0; i < sink->count; i++) {
-        sink->keys[i].data = at;
-        if (sink->keys[i].size) /* if all keys are empty, `at` is NULL */
-            at += sink->keys[i].size;
+        sink->keys[i].data = pos;
+        if (sink->keys[i].size) /* if all keys are empty, `pos` is NULL */
+            pos += sink->keys[i].size;
     }
     *keys = sink->keys;
     *count = sink->count;
@@ -310,7 +310,7 @@ tamis_status tamis_sink_keys(tamis_sink *sink, const tamis_key **keys, size_t *c
 
 void tamis_sink_clear(tamis_sink *sink) {
     sink->size = sink->begun = sink->count = 0;
-    sink->trouble.status = TAMIS_OK;
+    sink->error.status = TAMIS_OK;
 }
 
 /* ---- funnels ---- */
@@ -318,7 +318,7 @@ void tamis_sink_clear(tamis_sink *sink) {
 void tamis_funnel_many(tamis_sink *sink, tamis_funnel funnel, void *context, const void *objects,
                        size_t stride, size_t count) {
     const char *object = objects;
-    for (size_t i = 0; i < count && !troubled(sink); i++, object += stride) {
+    for (size_t i = 0; i < count && !has_failed(sink); i++, object += stride) {
         funnel(sink, object, context);
         tamis_sink_end_key(sink);
     }

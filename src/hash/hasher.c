@@ -7,7 +7,7 @@
  *         +------ bkdr31, bkdr63: one hash for each probe, no digest ------ value mod m ----+
  *
  * Most callers hash a batch of keys first and use the digests with one or many filters. A digest carries
- * `origin`, a fingerprint of everything that it depends on. A filter compares that fingerprint with its own
+ * `hasher_id`, a fingerprint of everything that it depends on. A filter compares that fingerprint with its own
  * and so refuses digests of another scheme, seed or secret. Otherwise a lookup with a foreign digest could be
  * a false negative.
  *
@@ -102,7 +102,7 @@ static void digest_secret(uint8_t *out, size_t out_size, const void *secret, siz
     crypto_generichash(out, out_size, secret, size, (const uint8_t *)name, strlen(name));
 }
 
-static tamis_status take_secret(tamis_hasher *hasher, const void *secret, size_t size, tamis_error *err) {
+static tamis_status set_secret(tamis_hasher *hasher, const void *secret, size_t size, tamis_error *err) {
     if (sodium_init() < 0)
         return tamis__fail(
             err, TAMIS_E_SYSTEM, 0,
@@ -136,19 +136,19 @@ static tamis_status check_secret(tamis_scheme scheme, uint64_t seed, const void 
 }
 
 /* Returns the fingerprint of everything that a digest depends on besides the key. */
-static uint64_t origin_of(const tamis_hasher *hasher) {
-    uint8_t identity[24];
-    tamis__store64le(identity, (uint64_t)hasher->scheme);
-    tamis__store64le(identity + 8, hasher->seed);
-    tamis__store64le(identity + 16, hasher->secret_print);
-    return XXH3_64bits(identity, sizeof identity);
+static uint64_t hasher_id_of(const tamis_hasher *hasher) {
+    uint8_t id_bytes[24];
+    tamis__store64le(id_bytes, (uint64_t)hasher->scheme);
+    tamis__store64le(id_bytes + 8, hasher->seed);
+    tamis__store64le(id_bytes + 16, hasher->secret_print);
+    return XXH3_64bits(id_bytes, sizeof id_bytes);
 }
 
 tamis_status tamis_hasher_create(tamis_hasher **hasher, const tamis_hasher_options *given, tamis_error *err) {
     TAMIS__NEED(hasher, err);
     tamis_hasher_options options = TAMIS_HASHER_OPTIONS_INIT;
     tamis_status status =
-        tamis__take_options(&options, sizeof options, given, "TAMIS_HASHER_OPTIONS_INIT", err);
+        tamis__read_options(&options, sizeof options, given, "TAMIS_HASHER_OPTIONS_INIT", err);
     if (status != TAMIS_OK)
         return status;
     tamis_scheme scheme = options.scheme;
@@ -176,12 +176,12 @@ tamis_status tamis_hasher_create(tamis_hasher **hasher, const tamis_hasher_optio
     made->kernels = tamis__hash_kernels_of(isa);
     tamis__xxh3_init(&made->xxh3, options.seed);
     if (options.secret_size)
-        status = take_secret(made, options.secret, options.secret_size, err);
+        status = set_secret(made, options.secret, options.secret_size, err);
     if (status != TAMIS_OK) {
         tamis_hasher_free(made);
         return status;
     }
-    made->origin = origin_of(made);
+    made->hasher_id = hasher_id_of(made);
     *hasher = made;
     return TAMIS_OK;
 }
@@ -194,7 +194,7 @@ tamis_status tamis__hasher_create_locked(tamis_hasher **hasher, uint64_t secret_
         return tamis__fail_nomem(err, "hasher", sizeof *made);
     *made = (tamis_hasher){
         .allocator = memory, .scheme = TAMIS_SCHEME_SIP, .secret_print = secret_print, .locked = true};
-    made->origin = origin_of(made);
+    made->hasher_id = hasher_id_of(made);
     *hasher = made;
     return TAMIS_OK;
 }
@@ -270,18 +270,18 @@ static void hash_fnv_four(const tamis_key keys[4], tamis_hash hashes[4]) {
     static const uint8_t none[1];
     const uint8_t *data[4];
     uint64_t h[4];
-    size_t least = keys[0].size, most = 0;
+    size_t min = keys[0].size, max = 0;
     for (int j = 0; j < 4; j++) {
         data[j] = keys[j].size ? keys[j].data : none;
         h[j] = TAMIS__FNV_BASIS;
-        least = keys[j].size < least ? keys[j].size : least;
-        most = keys[j].size > most ? keys[j].size : most;
+        min = keys[j].size < min ? keys[j].size : min;
+        max = keys[j].size > max ? keys[j].size : max;
     }
-    most = most - least > MASKED ? least + MASKED : most;
-    for (size_t i = 0; i < least; i++)
+    max = max - min > MASKED ? min + MASKED : max;
+    for (size_t i = 0; i < min; i++)
         for (int j = 0; j < 4; j++)
             h[j] = h[j] * TAMIS__FNV_PRIME ^ data[j][i];
-    for (size_t i = least; i < most; i++) {
+    for (size_t i = min; i < max; i++) {
         for (int j = 0; j < 4; j++) {
             uint64_t mask = -(uint64_t)(i < keys[j].size);
             uint64_t next = h[j] * TAMIS__FNV_PRIME ^ data[j][i & mask];
@@ -289,7 +289,7 @@ static void hash_fnv_four(const tamis_key keys[4], tamis_hash hashes[4]) {
         }
     }
     for (int j = 0; j < 4; j++)
-        hashes[j].word[0] = tamis__fnv1_64_on(h[j], data[j], most, keys[j].size);
+        hashes[j].word[0] = tamis__fnv1_64_on(h[j], data[j], max, keys[j].size);
 }
 
 /* Hashes groups of four keys, then the rest one by one. The digest has 64 bits, so word[1] is 0. */
@@ -317,7 +317,7 @@ static void digest(const tamis_hasher *hasher, const tamis_key *keys, size_t cou
         break;
     case TAMIS_SCHEME_GUAVA64:
     case TAMIS_SCHEME_GUAVA32:
-        hasher->kernels->murmur3(hasher->origin, keys, count, hashes);
+        hasher->kernels->murmur3(hasher->hasher_id, keys, count, hashes);
         return;
     case TAMIS_SCHEME_REDISBLOOM:
         hash_redisbloom(keys, count, hashes);
@@ -329,11 +329,11 @@ static void digest(const tamis_hasher *hasher, const tamis_key *keys, size_t cou
         hash_redisson(keys, count, hashes);
         break;
     default:
-        hasher->kernels->xxh3(&hasher->xxh3, hasher->origin, keys, count, hashes);
+        hasher->kernels->xxh3(&hasher->xxh3, hasher->hasher_id, keys, count, hashes);
         return;
     }
     for (size_t i = 0; i < count; i++)
-        hashes[i].origin = hasher->origin;
+        hashes[i].hasher_id = hasher->hasher_id;
 }
 
 tamis_status tamis_hash_many(const tamis_hasher *hasher, const tamis_key *keys, size_t count,
@@ -417,11 +417,11 @@ tamis_status tamis__hasher_check(const tamis_hasher *hasher, const tamis_hash *h
                                  tamis_error *err) {
     uint64_t differ = 0;
     for (size_t i = 0; i < count; i++)
-        differ |= hashes[i].origin ^ hasher->origin;
+        differ |= hashes[i].hasher_id ^ hasher->hasher_id;
     if (!differ)
         return TAMIS_OK;
     size_t first = 0;
-    while (hashes[first].origin == hasher->origin)
+    while (hashes[first].hasher_id == hasher->hasher_id)
         first++;
     return tamis__fail(err, TAMIS_E_MISMATCH, 0,
                        "hash %zu: made with another scheme, seed or secret than this filter's (%s); hash "

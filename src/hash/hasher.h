@@ -12,7 +12,7 @@ struct tamis_hasher {
     tamis_scheme scheme;   /* never AUTO */
     uint64_t seed;         /* 0 for all schemes but xxh3 */
     uint64_t secret_print; /* fingerprint of the secret that files may store; 0: no secret */
-    uint64_t origin;       /* fingerprint of scheme, seed and secret, see tamis_hash */
+    uint64_t hasher_id;    /* fingerprint of scheme, seed and secret, see tamis_hash */
     const struct tamis__hash_kernels *kernels;
     tamis__xxh3 xxh3;    /* constants derived from the seed */
     uint8_t sip_key[16]; /* key of SipHash, derived from the secret */

@@ -82,7 +82,7 @@ static void update_bytes(lanes *state, const uint8_t bytes[PACKET]) {
     update(state, packet);
 }
 
-static void begin(lanes *state, const uint64_t key[4]) {
+static void init_state(lanes *state, const uint64_t key[4]) {
     static const uint64_t mul0[4] = {UINT64_C(0xdbe6d5d5fe4cce2f), UINT64_C(0xa4093822299f31d0),
                                      UINT64_C(0x13198a2e03707344), UINT64_C(0x243f6a8885a308d3)};
     static const uint64_t mul1[4] = {UINT64_C(0x3bd39e10cb0ef593), UINT64_C(0xc0acf169b5f18a8c),
@@ -131,13 +131,13 @@ static void update_rest(lanes *state, const uint8_t *bytes, size_t size) {
 }
 
 void tamis__highwayhash_128(const void *data, size_t size, const uint64_t key[4], uint64_t word[2]) {
-    const uint8_t *at = data;
+    const uint8_t *next = data;
     lanes state;
-    begin(&state, key);
-    for (; size >= PACKET; size -= PACKET, at += PACKET)
-        update_bytes(&state, at);
+    init_state(&state, key);
+    for (; size >= PACKET; size -= PACKET, next += PACKET)
+        update_bytes(&state, next);
     if (size > 0)
-        update_rest(&state, at, size);
+        update_rest(&state, next, size);
     for (int round = 0; round < ROUNDS_128; round++) {
         const uint64_t turned[4] = {swap_halves(state.v0[2]), swap_halves(state.v0[3]),
                                     swap_halves(state.v0[0]), swap_halves(state.v0[1])};

@@ -43,31 +43,32 @@ static uint64_t finish(uint64_t h) {
 
 /* Loads 0 to 15 bytes, padded with zeros, without reading past the key. Two overlapping loads replace a
  * loop over single bytes; bits that are read twice stay the same. */
-static void load_tail(const uint8_t *at, size_t left, uint64_t *low, uint64_t *high) {
+static void load_tail(const uint8_t *next, size_t left, uint64_t *low, uint64_t *high) {
     *low = *high = 0;
     if (left >= 8) {
-        *low = tamis__load64le(at);
+        *low = tamis__load64le(next);
         /* If left is 8, the two shifts add up to 64. A single shift by 64 would be undefined. */
-        *high = tamis__load64le(at + left - 8) >> 1 >> (127 - 8 * left);
+        *high = tamis__load64le(next + left - 8) >> 1 >> (127 - 8 * left);
     } else if (left >= 4) {
-        *low = tamis__load32le(at) | (uint64_t)tamis__load32le(at + left - 4) << 8 * (left - 4);
+        *low = tamis__load32le(next) | (uint64_t)tamis__load32le(next + left - 4) << 8 * (left - 4);
     } else if (left > 0) {
-        *low = at[0] | (uint64_t)at[left / 2] << 8 * (left / 2) | (uint64_t)at[left - 1] << 8 * (left - 1);
+        *low =
+            next[0] | (uint64_t)next[left / 2] << 8 * (left / 2) | (uint64_t)next[left - 1] << 8 * (left - 1);
     }
 }
 
 void tamis__murmur3_x64_128(const void *data, size_t size, uint32_t seed, uint64_t digest[2]) {
-    const uint8_t *at = data;
+    const uint8_t *next = data;
     uint64_t h1 = seed, h2 = seed;
     size_t left = size;
-    for (; left >= 16; left -= 16, at += 16) {
-        h1 ^= mix_low(tamis__load64le(at));
+    for (; left >= 16; left -= 16, next += 16) {
+        h1 ^= mix_low(tamis__load64le(next));
         h1 = (rotate_left(h1, 27) + h2) * 5 + 0x52dce729;
-        h2 ^= mix_high(tamis__load64le(at + 8));
+        h2 ^= mix_high(tamis__load64le(next + 8));
         h2 = (rotate_left(h2, 31) + h1) * 5 + 0x38495ab5;
     }
     uint64_t low, high;
-    load_tail(at, left, &low, &high);
+    load_tail(next, left, &low, &high);
     h2 ^= mix_high(high);
     h1 ^= mix_low(low);
 

@@ -21,17 +21,17 @@
 #define SHIFT      47
 
 uint64_t tamis__murmur64a(const void *data, size_t size, uint64_t seed) {
-    const uint8_t *at = data;
+    const uint8_t *next = data;
     uint64_t h = seed ^ (uint64_t)size * MULTIPLIER;
     size_t left = size;
-    for (; left >= 8; left -= 8, at += 8) {
-        uint64_t word = tamis__load64le(at) * MULTIPLIER;
+    for (; left >= 8; left -= 8, next += 8) {
+        uint64_t word = tamis__load64le(next) * MULTIPLIER;
         word ^= word >> SHIFT;
         h = (h ^ word * MULTIPLIER) * MULTIPLIER;
     }
     if (left) {
         uint8_t tail[8] = {0};
-        memcpy(tail, at, left);
+        memcpy(tail, next, left);
         h = (h ^ tamis__load64le(tail)) * MULTIPLIER;
     }
     h ^= h >> SHIFT;

@@ -52,24 +52,24 @@ static void guava32_positions(uint64_t x, tamis__span m, uint32_t probes, uint64
 __attribute__((noinline)) static bool dcso_unreduced(uint64_t x, tamis__span m, uint32_t probes,
                                                      uint64_t *positions) {
     const uint64_t g = DCSO_GENERATOR;
-    uint64_t one = x * g, two = x * (g * g), three = x * (g * g * g), four = x * (g * g * g * g);
+    uint64_t power_1 = x * g, power_2 = x * (g * g), power_3 = x * (g * g * g), power_4 = x * (g * g * g * g);
     bool reduced = false;
     uint32_t i = 0;
     for (; i + 4 <= probes; i += 4) {
-        positions[i] = remainder_of(one, m);
-        positions[i + 1] = remainder_of(two, m);
-        positions[i + 2] = remainder_of(three, m);
-        positions[i + 3] = remainder_of(four, m);
-        reduced |=
-            one >= DCSO_MODULUS || two >= DCSO_MODULUS || three >= DCSO_MODULUS || four >= DCSO_MODULUS;
-        one *= g * g * g * g;
-        two *= g * g * g * g;
-        three *= g * g * g * g;
-        four *= g * g * g * g;
+        positions[i] = remainder_of(power_1, m);
+        positions[i + 1] = remainder_of(power_2, m);
+        positions[i + 2] = remainder_of(power_3, m);
+        positions[i + 3] = remainder_of(power_4, m);
+        reduced |= power_1 >= DCSO_MODULUS || power_2 >= DCSO_MODULUS || power_3 >= DCSO_MODULUS ||
+                   power_4 >= DCSO_MODULUS;
+        power_1 *= g * g * g * g;
+        power_2 *= g * g * g * g;
+        power_3 *= g * g * g * g;
+        power_4 *= g * g * g * g;
     }
-    for (; i < probes; i++, one *= g) {
-        positions[i] = remainder_of(one, m);
-        reduced |= one >= DCSO_MODULUS;
+    for (; i < probes; i++, power_1 *= g) {
+        positions[i] = remainder_of(power_1, m);
+        reduced |= power_1 >= DCSO_MODULUS;
     }
     return !reduced;
 }

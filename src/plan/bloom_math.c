@@ -125,7 +125,7 @@ double tamis_bloom_half_full_bits(double n, double k) {
     return n * k / LN2;
 }
 
-double tamis_bloom_overfill(double t, double k) {
+double tamis_bloom_over_capacity_fpr(double t, double k) {
     if (!(t >= 0) || !(k > 0))
         return NAN;
     return pow(-expm1(-t * LN2), k);
@@ -156,7 +156,7 @@ double tamis_bloom_cardinality(double ones, double m, double k) {
  * c/a^2 = 1 - 1/(b-1)^2, so that nothing cancels at large b.
  */
 typedef struct bit_logs {
-    double b, one, two, spread; /* b, and the logarithms of a, c and c / a^2 */
+    double b, log_a, log_c, spread; /* b, and the logarithms of a, c and c / a^2 */
 } bit_logs;
 
 static bit_logs bit_logs_of(double b) {
@@ -164,12 +164,12 @@ static bit_logs bit_logs_of(double b) {
 }
 
 static inline double bits_fpr(const bit_logs *l, double t, double k) {
-    double mean = -expm1(t * l->one);
+    double mean = -expm1(t * l->log_a);
     if (!(mean > 0) || l->b < 3)
         return t > 0 ? 1 : 0;
     if (k == 1)
         return mean; /* the formula below gives the same for any variance */
-    double a = exp(t * l->one), c = exp(t * l->two);
+    double a = exp(t * l->log_a), c = exp(t * l->log_c);
     double variance = a * a * expm1(t * l->spread) + (a - c) / l->b;
     double spread = variance > 0 ? k * (k - 1) / 2 * variance / (mean * mean) : 0;
     return fmin(pow(mean, k) * (1 + spread + spread * spread / 2), 1);
@@ -209,20 +209,20 @@ static double odd_part(double m) {
     return bits ? (double)(bits >> __builtin_ctzll(bits)) : 1;
 }
 
-double tamis__repeats_fpr(double fill, double m, double k, uint32_t places) {
+double tamis__repeats_fpr(double fill, double m, double k, uint32_t positions) {
     if (!(fill > 0) || !(fill < 1) || !(k > 1) || !(m >= 1))
         return 0;
-    double all = pow(fill, k), once = 1 - 1 / k, empty = 1 - fill;
-    double sum = REPEATS_SHARE / places * once * once * (1 + REPEATS_CROWD * k * k / m) * fill * (1 + fill) /
-                 (empty * empty * k);
+    double all_set = pow(fill, k), once = 1 - 1 / k, empty = 1 - fill;
+    double sum = REPEATS_SHARE / positions * once * once * (1 + REPEATS_CROWD * k * k / m) * fill *
+                 (1 + fill) / (empty * empty * k);
     /* Let u be the odd part of m and d a power of two. A step that is a multiple of m / (u d) visits at
      * most u d positions, even when the sum wraps at 2^63 or 2^64. */
     double odd = odd_part(m), steps = 1;
-    for (double order = odd * places; order < k; order *= 2) {
-        sum += odd * steps * (pow(fill, order) - all);
-        steps = order / (odd * places);
+    for (double order = odd * positions; order < k; order *= 2) {
+        sum += odd * steps * (pow(fill, order) - all_set);
+        steps = order / (odd * positions);
     }
-    return fmin(sum / m, 1 - all);
+    return fmin(sum / m, 1 - all_set);
 }
 
 /* Constants measured in the same way: the share of keys with equal steps that visit the same multiples of
@@ -311,7 +311,7 @@ typedef struct load_range {
 #define SURE 1e-12
 
 /* Computes the rate at `load` and narrows the known range with it. */
-static double look_at(blocked_curve *curve, load_range *known, double load, double p) {
+static double try_load(blocked_curve *curve, load_range *known, double load, double p) {
     double rate = blocked_fpr_at(curve, load);
     if (rate <= p * (1 - SURE))
         known->keeps = fmax(known->keeps, load);
@@ -332,7 +332,7 @@ static load_range find_range(blocked_curve *curve, double p) {
         load = fmin(fmax(load, LOAD_MIN), LOAD_MAX);
         if (load == last_load)
             break;
-        double rate = look_at(curve, &known, load, p);
+        double rate = try_load(curve, &known, load, p);
         if (!(rate > 0))
             break;
         if (last_load > 0)
@@ -342,8 +342,8 @@ static load_range find_range(blocked_curve *curve, double p) {
         step = log(p / rate) / slope;
         load *= exp(fmin(fmax(step, -1), 1));
     }
-    look_at(curve, &known, load * (1 - 2 * near), p);
-    look_at(curve, &known, load * (1 + 2 * near), p);
+    try_load(curve, &known, load * (1 - 2 * near), p);
+    try_load(curve, &known, load * (1 + 2 * near), p);
     return known;
 }
 
@@ -391,18 +391,19 @@ static double load_from(double p, double k, double best) {
 /* Returns the largest load over all k and stores that k. The load has one maximum: with fewer probes the
  * rate is too coarse, with more the block fills up. The smaller of two equal k wins. */
 static double best_load(double p, uint32_t *k) {
-    uint32_t at = probes_near(p);
-    double best = blocked_load(p, at), load = 0;
+    uint32_t best_probes = probes_near(p);
+    double best = blocked_load(p, best_probes), load = 0;
     /* Near the smallest rates only some k reach p at all. */
     for (uint32_t first = 1; best <= 0 && first <= TAMIS__BLOCKED_PROBES_MAX; first++)
-        best = blocked_load(p, at = first);
+        best = blocked_load(p, best_probes = first);
     if (best <= 0)
         return 0;
-    for (; at < TAMIS__BLOCKED_PROBES_MAX && (load = load_from(p, at + 1, best)) > best; at++)
+    for (; best_probes < TAMIS__BLOCKED_PROBES_MAX && (load = load_from(p, best_probes + 1, best)) > best;
+         best_probes++)
         best = load;
-    for (; at > 1 && (load = load_from(p, at - 1, best)) >= best; at--)
+    for (; best_probes > 1 && (load = load_from(p, best_probes - 1, best)) >= best; best_probes--)
         best = load;
-    *k = at;
+    *k = best_probes;
     return best;
 }
 

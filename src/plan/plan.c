@@ -64,13 +64,13 @@ bool tamis_kind_is_bloom(tamis_kind kind) {
 
 const char *tamis__plan_number(char text[TAMIS__PLAN_NUMBER], double number) {
     snprintf(text, TAMIS__PLAN_NUMBER, "%.4g", number);
-    char *mark = strchr(text, 'e');
-    if (!mark)
+    char *exponent = strchr(text, 'e');
+    if (!exponent)
         return text;
     /* printf writes a sign and at least two digits: 1e+09 */
-    char *digits = mark + 1 + strspn(mark + 1, "+-0");
-    mark += mark[1] == '-' ? 2 : 1;
-    memmove(mark, digits, strlen(digits) + 1);
+    char *digits = exponent + 1 + strspn(exponent + 1, "+-0");
+    exponent += exponent[1] == '-' ? 2 : 1;
+    memmove(exponent, digits, strlen(digits) + 1);
     return text;
 }
 
@@ -115,29 +115,29 @@ static tamis_status refuse_memory(const tamis_plan *plan, tamis_error *err) {
     tamis__plan_bytes(needs, plan->memory);
     bool larger_would_do = plan->kind != TAMIS_KIND_EXACT && plan->fpr < TAMIS_FPR_MAX;
     if (plan->capacity)
-        return tamis__fail(err, TAMIS_E_NO_ROOM, 0,
+        return tamis__fail(err, TAMIS_E_MEMORY_LIMIT, 0,
                            "memory %" PRIu64 " bytes: too little, kind %s needs %s; allow that much%s",
                            plan->memory_limit, tamis_kind_name(plan->kind), needs,
                            larger_would_do ? ", expect fewer keys or ask for a larger rate"
                                            : ", or expect fewer keys");
-    return tamis__fail(err, TAMIS_E_NO_ROOM, 0,
+    return tamis__fail(err, TAMIS_E_MEMORY_LIMIT, 0,
                        "memory %" PRIu64
                        " bytes: too little, kind %s starts with %s; allow that much, or give "
                        "the number of keys to expect",
                        plan->memory_limit, tamis_kind_name(plan->kind), needs);
 }
 
-/* True if `plan` takes at most 1.25 times the memory of `beside`. */
-static bool is_light(const tamis_plan *plan, const tamis_plan *beside) {
-    return (double)plan->memory <= TAMIS__FEWER_LINES_ALLOWANCE * (double)beside->memory;
+/* True if `plan` takes at most 1.25 times the memory of `other`. */
+static bool is_light(const tamis_plan *plan, const tamis_plan *other) {
+    return (double)plan->memory <= TAMIS__FEWER_LINES_ALLOWANCE * (double)other->memory;
 }
 
 /* Chooses a kind for a given number of keys. */
-static tamis_status choose_fixed(tamis_plan *plan, const tamis_want *want, tamis_error *err) {
+static tamis_status choose_fixed(tamis_plan *plan, const tamis_plan_options *options, tamis_error *err) {
     tamis_plan table, blocked, classic;
-    bool has_classic = tamis__plan_kind(&classic, want, TAMIS_KIND_CLASSIC, NULL) == TAMIS_OK;
-    bool has_blocked = tamis__plan_kind(&blocked, want, TAMIS_KIND_BLOCKED, NULL) == TAMIS_OK;
-    tamis_status status = tamis__plan_kind(&table, want, TAMIS_KIND_FINGERPRINT, err);
+    bool has_classic = tamis__plan_kind(&classic, options, TAMIS_KIND_CLASSIC, NULL) == TAMIS_OK;
+    bool has_blocked = tamis__plan_kind(&blocked, options, TAMIS_KIND_BLOCKED, NULL) == TAMIS_OK;
+    tamis_status status = tamis__plan_kind(&table, options, TAMIS_KIND_FINGERPRINT, err);
     if (status != TAMIS_OK)
         return status;
     const char *reason = "one or two cache lines a key, and the smallest kind that touches so few";
@@ -156,13 +156,13 @@ static tamis_status choose_fixed(tamis_plan *plan, const tamis_want *want, tamis
 }
 
 /* Chooses a kind for a given number of probes, that is, a Bloom filter. */
-static tamis_status choose_bloom(tamis_plan *plan, const tamis_want *want, tamis_error *err) {
+static tamis_status choose_bloom(tamis_plan *plan, const tamis_plan_options *options, tamis_error *err) {
     tamis_plan blocked;
-    tamis_status status = tamis__plan_kind(plan, want, TAMIS_KIND_CLASSIC, err);
+    tamis_status status = tamis__plan_kind(plan, options, TAMIS_KIND_CLASSIC, err);
     if (status != TAMIS_OK)
         return status;
     const char *reason = "of the kinds with probes the one of least memory";
-    if (tamis__plan_kind(&blocked, want, TAMIS_KIND_BLOCKED, NULL) == TAMIS_OK &&
+    if (tamis__plan_kind(&blocked, options, TAMIS_KIND_BLOCKED, NULL) == TAMIS_OK &&
         tamis__plan_fits(&blocked) && is_light(&blocked, plan)) {
         reason = "one cache line a key, and hardly larger than classic";
         *plan = blocked;
@@ -171,14 +171,14 @@ static tamis_status choose_bloom(tamis_plan *plan, const tamis_want *want, tamis
     return tamis__plan_fits(plan) ? TAMIS_OK : refuse_memory(plan, err);
 }
 
-static tamis_status choose(tamis_plan *plan, const tamis_want *want, tamis_error *err) {
-    bool is_auto = want->kind == TAMIS_KIND_AUTO;
-    bool classic_only = tamis__plan_digest_bits(want->scheme) < 128;
-    if (is_auto && !classic_only && want->probes)
-        return choose_bloom(plan, want, err);
-    if (is_auto && !classic_only && want->expect)
-        return choose_fixed(plan, want, err);
-    tamis_kind kind = want->kind;
+static tamis_status choose(tamis_plan *plan, const tamis_plan_options *options, tamis_error *err) {
+    bool is_auto = options->kind == TAMIS_KIND_AUTO;
+    bool classic_only = tamis__plan_digest_bits(options->scheme) < 128;
+    if (is_auto && !classic_only && options->probes)
+        return choose_bloom(plan, options, err);
+    if (is_auto && !classic_only && options->expect)
+        return choose_fixed(plan, options, err);
+    tamis_kind kind = options->kind;
     const char *reason = "asked for by name";
     if (is_auto && classic_only) {
         kind = TAMIS_KIND_CLASSIC;
@@ -187,55 +187,55 @@ static tamis_status choose(tamis_plan *plan, const tamis_want *want, tamis_error
         kind = TAMIS_KIND_FINGERPRINT;
         reason = "the number of keys is not known, and fingerprints can grow without the keys";
     }
-    tamis_status status = tamis__plan_kind(plan, want, kind, err);
+    tamis_status status = tamis__plan_kind(plan, options, kind, err);
     if (status != TAMIS_OK)
         return status;
     tamis__plan_explain(plan, reason);
     return tamis__plan_fits(plan) ? TAMIS_OK : refuse_memory(plan, err);
 }
 
-tamis_status tamis__plan_check(const tamis_want *want, tamis_error *err) {
-    char rate[TAMIS__PLAN_NUMBER], least[TAMIS__PLAN_NUMBER];
-    if (want->expect > TAMIS_EXPECT_MAX)
+tamis_status tamis__plan_check(const tamis_plan_options *options, tamis_error *err) {
+    char rate[TAMIS__PLAN_NUMBER], min[TAMIS__PLAN_NUMBER];
+    if (options->expect > TAMIS_EXPECT_MAX)
         return tamis__fail(err, TAMIS_E_RANGE, 0,
-                           "expected keys %" PRIu64 ": more than %" PRIu64 "; ask for fewer", want->expect,
+                           "expected keys %" PRIu64 ": more than %" PRIu64 "; ask for fewer", options->expect,
                            TAMIS_EXPECT_MAX);
-    if (!(want->fpr >= TAMIS_FPR_MIN && want->fpr <= TAMIS_FPR_MAX))
+    if (!(options->fpr >= TAMIS_FPR_MIN && options->fpr <= TAMIS_FPR_MAX))
         return tamis__fail(
             err, TAMIS_E_RANGE, 0, "false-positive rate %s: not between %s and %g; choose one within%s",
-            tamis__plan_number(rate, want->fpr), tamis__plan_number(least, TAMIS_FPR_MIN), TAMIS_FPR_MAX,
-            !want->probes && want->fpr < TAMIS_FPR_MIN ? ", or kind exact" : "");
-    if ((unsigned)want->kind >= KIND_COUNT)
+            tamis__plan_number(rate, options->fpr), tamis__plan_number(min, TAMIS_FPR_MIN), TAMIS_FPR_MAX,
+            !options->probes && options->fpr < TAMIS_FPR_MIN ? ", or kind exact" : "");
+    if ((unsigned)options->kind >= KIND_COUNT)
         return tamis__fail(err, TAMIS_E_INVALID, 0, "kind %d: no such kind; see tamis/plan.h",
-                           (int)want->kind);
-    if (!tamis_scheme_name(want->scheme))
+                           (int)options->kind);
+    if (!tamis_scheme_name(options->scheme))
         return tamis__fail(err, TAMIS_E_INVALID, 0, "scheme %d: no such scheme; see tamis/hash.h",
-                           (int)want->scheme);
-    if (want->probes > TAMIS_PROBES_MAX)
+                           (int)options->scheme);
+    if (options->probes > TAMIS_PROBES_MAX)
         return tamis__fail(err, TAMIS_E_RANGE, 0, "probes %" PRIu32 ": more than %d; ask for fewer",
-                           want->probes, TAMIS_PROBES_MAX);
+                           options->probes, TAMIS_PROBES_MAX);
     return TAMIS_OK;
 }
 
-tamis_status tamis__plan_take(tamis_want *want, const tamis_want *given, const tamis_plan *plan,
-                              tamis_error *err) {
+tamis_status tamis__plan_read_options(tamis_plan_options *options, const tamis_plan_options *given,
+                                      const tamis_plan *plan, tamis_error *err) {
     tamis_status status = tamis__check_struct(plan, "TAMIS_PLAN_INIT", err);
     if (status == TAMIS_OK)
-        status = tamis__take_struct(want, sizeof *want, given, "TAMIS_WANT_INIT", err);
+        status = tamis__read_struct(options, sizeof *options, given, "TAMIS_PLAN_OPTIONS_INIT", err);
     return status;
 }
 
-tamis_status tamis_plan_make(tamis_plan *plan, const tamis_want *given, tamis_error *err) {
-    tamis_want want = TAMIS_WANT_INIT;
+tamis_status tamis_plan_make(tamis_plan *plan, const tamis_plan_options *given, tamis_error *err) {
+    tamis_plan_options options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan made;
-    tamis_status status = tamis__plan_take(&want, given, plan, err);
-    if (want.fpr == 0)
-        want.fpr = FPR_DEFAULT;
+    tamis_status status = tamis__plan_read_options(&options, given, plan, err);
+    if (options.fpr == 0)
+        options.fpr = FPR_DEFAULT;
     if (status == TAMIS_OK)
-        status = tamis__plan_check(&want, err);
+        status = tamis__plan_check(&options, err);
     if (status == TAMIS_OK)
-        status = choose(&made, &want, err);
+        status = choose(&made, &options, err);
     if (status == TAMIS_OK)
-        tamis__give_struct(plan, &made, sizeof made);
+        tamis__write_struct(plan, &made, sizeof made);
     return status;
 }

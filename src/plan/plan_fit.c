@@ -33,14 +33,14 @@
 #include "base/versioned.h"
 #include "plan/plan_int.h"
 
-static tamis_status refuse(const tamis_plan *least, tamis_error *err) {
+static tamis_status refuse(const tamis_plan *min, tamis_error *err) {
     char needs[TAMIS__PLAN_BYTES];
-    return tamis__fail(err, TAMIS_E_NO_ROOM, 0,
+    return tamis__fail(err, TAMIS_E_MEMORY_LIMIT, 0,
                        "memory %" PRIu64 " bytes: too little for %" PRIu64
                        " key%s at any rate, kind %s needs %s; allow that much%s",
-                       least->memory_limit, least->capacity, least->capacity == 1 ? "" : "s",
-                       tamis_kind_name(least->kind), tamis__plan_bytes(needs, least->memory),
-                       least->capacity == 1 ? "" : ", or expect fewer keys");
+                       min->memory_limit, min->capacity, min->capacity == 1 ? "" : "s",
+                       tamis_kind_name(min->kind), tamis__plan_bytes(needs, min->memory),
+                       min->capacity == 1 ? "" : ", or expect fewer keys");
 }
 
 /* ---- the lowest rate ---- */
@@ -51,26 +51,26 @@ static void fit_classic(tamis_plan *plan, uint32_t probes, uint64_t bits) {
     uint32_t low = (uint32_t)fmin(fmax(floor(best), 1), TAMIS_PROBES_MAX);
     uint32_t high = (uint32_t)fmin(low + 1, TAMIS_PROBES_MAX);
     tamis__plan_set_bits(plan, bits, probes ? probes : high);
-    tamis_plan other = *plan;
-    tamis__plan_set_bits(&other, bits, probes ? probes : low);
-    if (other.fpr_predicted <= plan->fpr_predicted)
-        *plan = other;
+    tamis_plan b = *plan;
+    tamis__plan_set_bits(&b, bits, probes ? probes : low);
+    if (b.fpr_predicted <= plan->fpr_predicted)
+        *plan = b;
 }
 
-static tamis_status fit_classic_rate(tamis_plan *plan, const tamis_want *want, tamis_error *err) {
-    uint64_t most = tamis__scheme_bits_max(want->scheme) / 64, words = want->memory / 8;
-    uint64_t bits = 64 * (words < most ? words : most);
-    if (want->probes || !tamis__scheme_has_own_sizes(want->scheme)) {
-        fit_classic(plan, want->probes, bits);
+static tamis_status fit_classic_rate(tamis_plan *plan, const tamis_plan_options *options, tamis_error *err) {
+    uint64_t max = tamis__scheme_bits_max(options->scheme) / 64, words = options->memory / 8;
+    uint64_t bits = 64 * (words < max ? words : max);
+    if (options->probes || !tamis__scheme_has_own_sizes(options->scheme)) {
+        fit_classic(plan, options->probes, bits);
         plan->fpr = plan->fpr_predicted;
         return TAMIS_OK;
     }
     /* Find the rate for which the rule of the other program gives these bits. Its rounding may add one
      * word, which may not fit. Then try with one word less. */
-    tamis_want mine = *want;
+    tamis_plan_options mine = *options;
     tamis_status status = TAMIS_OK;
     for (int spare = 0; spare < 2; spare++) {
-        mine.fpr = tamis_bloom_best_fpr((double)want->expect, (double)bits - 64 * spare);
+        mine.fpr = tamis_bloom_best_fpr((double)options->expect, (double)bits - 64 * spare);
         status = tamis__plan_kind(plan, &mine, TAMIS_KIND_CLASSIC, err);
         if (status != TAMIS_OK || tamis__plan_fits(plan))
             break;
@@ -78,19 +78,19 @@ static tamis_status fit_classic_rate(tamis_plan *plan, const tamis_want *want, t
     return status;
 }
 
-static void fit_blocked_rate(tamis_plan *plan, const tamis_want *want) {
-    uint64_t most = TAMIS_BITS_MAX / TAMIS__BLOCK_BITS, blocks = want->memory / TAMIS__LINE;
-    uint64_t bits = TAMIS__BLOCK_BITS * (blocks < most ? blocks : most);
-    uint32_t probes = want->probes;
-    tamis__blocked_best_fpr((double)want->expect, (double)bits, &probes);
+static void fit_blocked_rate(tamis_plan *plan, const tamis_plan_options *options) {
+    uint64_t max = TAMIS_BITS_MAX / TAMIS__BLOCK_BITS, blocks = options->memory / TAMIS__LINE;
+    uint64_t bits = TAMIS__BLOCK_BITS * (blocks < max ? blocks : max);
+    uint32_t probes = options->probes;
+    tamis__blocked_best_fpr((double)options->expect, (double)bits, &probes);
     tamis__plan_set_bits(plan, bits, probes);
     plan->fpr = plan->fpr_predicted;
 }
 
 /* Finds the widest slots that fit. The caller knows that the narrowest fit. */
-static void fit_table_rate(tamis_plan *plan, const tamis_want *want, double least) {
-    const tamis__line_shape *shape = tamis__line_shape_for(least, false);
-    tamis_want mine = *want;
+static void fit_table_rate(tamis_plan *plan, const tamis_plan_options *options, double min) {
+    const tamis__line_shape *shape = tamis__line_shape_for(min, false);
+    tamis_plan_options mine = *options;
     do {
         shape--;
         mine.fpr = ldexp(shape->rate, 1 - shape->slot_bits);
@@ -98,8 +98,9 @@ static void fit_table_rate(tamis_plan *plan, const tamis_want *want, double leas
     } while (!tamis__plan_fits(plan) && shape != tamis__line_shape_for(1, false));
 }
 
-static tamis_status fit_rate(tamis_plan *plan, const tamis_want *want, tamis_kind kind, tamis_error *err) {
-    tamis_want mine = *want;
+static tamis_status fit_rate(tamis_plan *plan, const tamis_plan_options *options, tamis_kind kind,
+                             tamis_error *err) {
+    tamis_plan_options mine = *options;
     mine.fpr = TAMIS_FPR_MAX;
     tamis_status status = tamis__plan_kind(plan, &mine, kind, err);
     if (status != TAMIS_OK)
@@ -108,24 +109,25 @@ static tamis_status fit_rate(tamis_plan *plan, const tamis_want *want, tamis_kin
         return refuse(plan, err);
     /* More memory than for the lowest rate would be of no use. */
     tamis_plan best;
-    mine.fpr = tamis__plan_least_fpr(want, kind);
+    mine.fpr = tamis__plan_min_fpr(options, kind);
     if (tamis__plan_kind(&best, &mine, kind, NULL) == TAMIS_OK && tamis__plan_fits(&best)) {
         *plan = best;
         return TAMIS_OK;
     }
     if (kind == TAMIS_KIND_CLASSIC)
-        return fit_classic_rate(plan, want, err);
+        return fit_classic_rate(plan, options, err);
     if (kind == TAMIS_KIND_BLOCKED)
-        fit_blocked_rate(plan, want);
+        fit_blocked_rate(plan, options);
     else
-        fit_table_rate(plan, want, mine.fpr);
+        fit_table_rate(plan, options, mine.fpr);
     return TAMIS_OK;
 }
 
 /* ---- the most keys ---- */
 
-static tamis_status fit_keys(tamis_plan *plan, const tamis_want *want, tamis_kind kind, tamis_error *err) {
-    tamis_want mine = *want;
+static tamis_status fit_keys(tamis_plan *plan, const tamis_plan_options *options, tamis_kind kind,
+                             tamis_error *err) {
+    tamis_plan_options mine = *options;
     mine.expect = 1;
     tamis_status status = tamis__plan_kind(plan, &mine, kind, err);
     if (status != TAMIS_OK)
@@ -135,9 +137,9 @@ static tamis_status fit_keys(tamis_plan *plan, const tamis_want *want, tamis_kin
     uint64_t low = 1, high = TAMIS_EXPECT_MAX; /* low fits; above high nothing can be planned */
     if (kind == TAMIS_KIND_BLOCKED) {
         /* A plan is slow here, but its formula has an inverse up to rounding. */
-        uint32_t probes = want->probes;
-        double load = tamis__blocked_load(want->fpr, &probes);
-        double keys = floor(load * (double)(want->memory / TAMIS__LINE));
+        uint32_t probes = options->probes;
+        double load = tamis__blocked_load(options->fpr, &probes);
+        double keys = floor(load * (double)(options->memory / TAMIS__LINE));
         high = (uint64_t)fmin(fmax(keys + 1, 1), (double)TAMIS_EXPECT_MAX);
         low = high > 3 ? high - 2 : 1;
     }
@@ -156,18 +158,18 @@ static tamis_status fit_keys(tamis_plan *plan, const tamis_want *want, tamis_kin
 
 /* ---- the choice ---- */
 
-static tamis_status fit_kind(tamis_plan *plan, const tamis_want *want, tamis_kind kind, tamis_error *err) {
-    return want->expect ? fit_rate(plan, want, kind, err) : fit_keys(plan, want, kind, err);
+static tamis_status fit_kind(tamis_plan *plan, const tamis_plan_options *options, tamis_kind kind,
+                             tamis_error *err) {
+    return options->expect ? fit_rate(plan, options, kind, err) : fit_keys(plan, options, kind, err);
 }
 
-/* Returns how much better `one` uses the memory: 2 means half of the rate, or twice the keys, of `other`. */
-static double gain(const tamis_want *want, const tamis_plan *one, const tamis_plan *other) {
-    return want->expect ? other->fpr_predicted / one->fpr_predicted
-                        : (double)one->capacity / (double)other->capacity;
+/* Returns how much better `a` uses the memory: 2 means half of the rate, or twice the keys, of `b`. */
+static double gain(const tamis_plan_options *options, const tamis_plan *a, const tamis_plan *b) {
+    return options->expect ? b->fpr_predicted / a->fpr_predicted : (double)a->capacity / (double)b->capacity;
 }
 
 /* Chooses the kind that uses the memory best, or one that is nearly as good and touches fewer lines. */
-static tamis_status fit_auto(tamis_plan *plan, const tamis_want *want, tamis_error *err) {
+static tamis_status fit_auto(tamis_plan *plan, const tamis_plan_options *options, tamis_error *err) {
     static const struct {
         tamis_kind kind;
         const char *lines;
@@ -182,56 +184,56 @@ static tamis_status fit_auto(tamis_plan *plan, const tamis_want *want, tamis_err
     tamis_status status = TAMIS_OK;
     int best = -1, chosen = 0;
     for (int i = 0; i < ROWS; i++) {
-        status = fit_kind(&plans[i], want, rows[i].kind, err);
+        status = fit_kind(&plans[i], options, rows[i].kind, err);
         fits[i] = status == TAMIS_OK;
-        if (fits[i] && (best < 0 || gain(want, &plans[i], &plans[best]) > 1))
+        if (fits[i] && (best < 0 || gain(options, &plans[i], &plans[best]) > 1))
             best = i;
     }
     if (best < 0)
         return status; /* the error of classic, which needs the least memory */
-    while (!fits[chosen] || gain(want, &plans[best], &plans[chosen]) > TAMIS__FEWER_LINES_ALLOWANCE)
+    while (!fits[chosen] || gain(options, &plans[best], &plans[chosen]) > TAMIS__FEWER_LINES_ALLOWANCE)
         chosen++;
     *plan = plans[chosen];
     char reason[sizeof plan->reason];
     snprintf(reason, sizeof reason, "%s%s the %s that fit%s", rows[chosen].lines,
              chosen == best ? "of all kinds" : "within a quarter of",
-             want->expect ? "least rate" : "most keys", want->expect ? "s" : "");
+             options->expect ? "least rate" : "most keys", options->expect ? "s" : "");
     tamis__plan_explain(plan, reason);
     return TAMIS_OK;
 }
 
-static tamis_status fit(tamis_plan *plan, const tamis_want *want, tamis_error *err) {
-    bool classic_only = tamis__plan_digest_bits(want->scheme) < 128;
-    if (want->kind == TAMIS_KIND_AUTO && !classic_only)
-        return fit_auto(plan, want, err);
-    tamis_kind kind = want->kind == TAMIS_KIND_AUTO ? TAMIS_KIND_CLASSIC : want->kind;
-    tamis_status status = fit_kind(plan, want, kind, err);
+static tamis_status fit(tamis_plan *plan, const tamis_plan_options *options, tamis_error *err) {
+    bool classic_only = tamis__plan_digest_bits(options->scheme) < 128;
+    if (options->kind == TAMIS_KIND_AUTO && !classic_only)
+        return fit_auto(plan, options, err);
+    tamis_kind kind = options->kind == TAMIS_KIND_AUTO ? TAMIS_KIND_CLASSIC : options->kind;
+    tamis_status status = fit_kind(plan, options, kind, err);
     if (status == TAMIS_OK)
-        tamis__plan_explain(plan,
-                            want->kind == TAMIS_KIND_AUTO ? TAMIS__REASON_CLASSIC_ONLY : "asked for by name");
+        tamis__plan_explain(plan, options->kind == TAMIS_KIND_AUTO ? TAMIS__REASON_CLASSIC_ONLY
+                                                                   : "asked for by name");
     return status;
 }
 
-tamis_status tamis_plan_fit(tamis_plan *plan, const tamis_want *given, tamis_error *err) {
-    tamis_want want = TAMIS_WANT_INIT;
+tamis_status tamis_plan_fit(tamis_plan *plan, const tamis_plan_options *given, tamis_error *err) {
+    tamis_plan_options options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan made;
-    tamis_status status = tamis__plan_take(&want, given, plan, err);
+    tamis_status status = tamis__plan_read_options(&options, given, plan, err);
     if (status != TAMIS_OK)
         return status;
-    if (want.memory == 0)
+    if (options.memory == 0)
         return tamis__fail(err, TAMIS_E_INVALID, 0, "memory: not given, and nothing to fit; give it");
-    if ((want.expect != 0) == (want.fpr != 0))
+    if ((options.expect != 0) == (options.fpr != 0))
         return tamis__fail(
             err, TAMIS_E_INVALID, 0,
             "expected keys and false-positive rate: %s; give one of them, and the other follows "
             "from the memory",
-            want.expect ? "both given" : "neither given");
-    if (want.expect)
-        want.fpr = TAMIS_FPR_MAX; /* any valid rate passes tamis__plan_check */
-    status = tamis__plan_check(&want, err);
+            options.expect ? "both given" : "neither given");
+    if (options.expect)
+        options.fpr = TAMIS_FPR_MAX; /* any valid rate passes tamis__plan_check */
+    status = tamis__plan_check(&options, err);
     if (status == TAMIS_OK)
-        status = fit(&made, &want, err);
+        status = fit(&made, &options, err);
     if (status == TAMIS_OK)
-        tamis__give_struct(plan, &made, sizeof made);
+        tamis__write_struct(plan, &made, sizeof made);
     return status;
 }

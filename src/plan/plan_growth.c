@@ -9,37 +9,37 @@
 
 enum { LARGE = 64 << 20 /* bytes of a filter; a smaller one costs little even if it stays empty */ };
 
-bool tamis_want_prefer_growth(tamis_want *want) {
-    tamis_want table = TAMIS_WANT_INIT;
+bool tamis_plan_options_prefer_growth(tamis_plan_options *options) {
+    tamis_plan_options table = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_error err = TAMIS_ERROR_INIT;
-    if (tamis__take_struct(&table, sizeof table, want, "TAMIS_WANT_INIT", NULL) != TAMIS_OK ||
+    if (tamis__read_struct(&table, sizeof table, options, "TAMIS_PLAN_OPTIONS_INIT", NULL) != TAMIS_OK ||
         table.kind != TAMIS_KIND_AUTO || table.probes > 0)
         return true;
     table.kind = TAMIS_KIND_FINGERPRINT;
     const tamis_status status = tamis_plan_make(&plan, &table, &err);
     if (status == TAMIS_OK)
-        want->kind = TAMIS_KIND_FINGERPRINT;
-    return status != TAMIS_E_NO_ROOM;
+        options->kind = TAMIS_KIND_FINGERPRINT;
+    return status != TAMIS_E_MEMORY_LIMIT;
 }
 
-void tamis_want_limit(tamis_want *want, uint64_t most) {
-    tamis_want taken = TAMIS_WANT_INIT;
+void tamis_plan_options_limit(tamis_plan_options *options, uint64_t most) {
+    tamis_plan_options taken = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
-    if (tamis__take_struct(&taken, sizeof taken, want, "TAMIS_WANT_INIT", NULL) != TAMIS_OK ||
+    if (tamis__read_struct(&taken, sizeof taken, options, "TAMIS_PLAN_OPTIONS_INIT", NULL) != TAMIS_OK ||
         taken.expect == 0 || tamis_plan_make(&plan, &taken, NULL) != TAMIS_OK || plan.memory <= LARGE)
         return;
     const bool is_bloom = tamis_kind_is_bloom(plan.kind);
     if (is_bloom && taken.kind != TAMIS_KIND_AUTO)
         return;
     if (most < taken.expect)
-        want->expect = most;
+        options->expect = most;
     if (!is_bloom) {
-        want->kind = plan.kind;
-    } else if (want->expect < taken.expect) {
+        options->kind = plan.kind;
+    } else if (options->expect < taken.expect) {
         /* A number that is only a guess is no reason for a kind that cannot grow past it. */
-        (void)tamis_want_prefer_growth(want);
-        if (want->kind == TAMIS_KIND_AUTO)
-            want->expect = taken.expect;
+        (void)tamis_plan_options_prefer_growth(options);
+        if (options->kind == TAMIS_KIND_AUTO)
+            options->expect = taken.expect;
     }
 }

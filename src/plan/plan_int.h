@@ -10,17 +10,17 @@
  * unknown) or of fixed size (number of keys given). */
 enum {
     TAMIS__FINGERPRINT_PARTITION_BITS = 8, /* growing: log2 of its partitions at first */
-    TAMIS__FINGERPRINT_SPLIT_BITS = 4,  /* growing: log2 of the parts that a large partition is split into */
-    TAMIS__FINGERPRINT_FIRST_LOG2 = 6,  /* growing: floor(log2(lines)) of a new partition */
-    TAMIS__FINGERPRINT_FIRST_MOST = 79, /* growing: largest number of lines of a new partition */
-    TAMIS__FINGERPRINT_FIXED_MOST = 64, /* fixed: largest number of partitions */
+    TAMIS__FINGERPRINT_SPLIT_BITS = 4, /* growing: log2 of the parts that a large partition is split into */
+    TAMIS__FINGERPRINT_FIRST_LOG2 = 6, /* growing: floor(log2(lines)) of a new partition */
+    TAMIS__FINGERPRINT_FIRST_MAX = 79, /* growing: largest number of lines of a new partition */
+    TAMIS__FINGERPRINT_FIXED_MAX = 64, /* fixed: largest number of partitions */
     TAMIS__FINGERPRINT_FIXED_LINES = 4096, /* fixed: smallest number of lines per partition, if several */
-    TAMIS__FINGERPRINT_LEAST_LINES = 64,   /* fixed: smallest number of lines */
+    TAMIS__FINGERPRINT_MIN_LINES = 64,     /* fixed: smallest number of lines */
     /* fixed, with 120-bit slots: smallest number of lines. 9 bits of the line number and 119 of a spilled
      * entry are all 128 bits of a hash. */
-    TAMIS__EXACT_LEAST_LINES = 512,
+    TAMIS__EXACT_MIN_LINES = 512,
     TAMIS__FINGERPRINT_ROW = 64,        /* bytes of a partition besides its lines */
-    TAMIS__FINGERPRINT_STRETCH = 16,    /* growing: further bytes of each first partition */
+    TAMIS__FINGERPRINT_GROUP = 16,      /* growing: further bytes of each first partition */
     TAMIS__FINGERPRINT_GROWN_LOG2 = 40, /* growing: log2 of the keys up to which the rate is planned */
     TAMIS__BLOCK_BITS = 512,            /* blocked: bits of a block */
     TAMIS__BLOCKED_PROBES_MAX = 32      /* blocked: most probes chosen; the caller may give more */
@@ -63,9 +63,9 @@ double tamis__bits_fpr(double b, double t, double k);
 double tamis__uneven_fpr(double values, double m, double t, double k);
 
 /* Returns the increase of the rate of m bits if positions are a progression modulo m that may return to
- * where it was. `fill` is the share of set bits. `places` is 1, or 2 if each position has a mirror image
+ * where it was. `fill` is the share of set bits. `positions` is 1, or 2 if each position has a mirror image
  * (guava32). */
-double tamis__repeats_fpr(double fill, double m, double k, uint32_t places);
+double tamis__repeats_fpr(double fill, double m, double k, uint32_t positions);
 /* Returns the increase of the rate if half of the k positions are the first multiples of one number, which
  * two keys may share (redisson). */
 double tamis__multiples_fpr(double fill, double k);
@@ -81,7 +81,7 @@ bool tamis__blocked_size(double n, double p, double *m, uint32_t *k);
 /* Blocked: returns the lowest rate of n keys in m bits. *k as in tamis__blocked_load. */
 double tamis__blocked_best_fpr(double n, double m, uint32_t *k);
 
-/* ---- one kind, plan_kind.c; `want` is checked: fpr is given, expect and probes may be 0 ---- */
+/* ---- one kind, plan_kind.c; `options` is checked: fpr is given, expect and probes may be 0 ---- */
 
 /* Returns the digest bits of a scheme. AUTO counts as 128 bits, because it becomes xxh3 or sip. */
 uint32_t tamis__plan_digest_bits(tamis_scheme scheme);
@@ -92,7 +92,7 @@ bool tamis__scheme_has_own_sizes(tamis_scheme scheme);
 /* Returns the largest number of bits that a classic filter of this scheme can use. */
 uint64_t tamis__scheme_bits_max(tamis_scheme scheme);
 /* Returns the lowest rate that can be requested for this kind, scheme and number of keys. */
-double tamis__plan_least_fpr(const tamis_want *want, tamis_kind kind);
+double tamis__plan_min_fpr(const tamis_plan_options *options, tamis_kind kind);
 
 /* Returns the increase of the rate of a classic filter because positions of this scheme repeat; 0 for most
  * schemes. */
@@ -101,7 +101,8 @@ TAMIS_PRIVATE_API double tamis__scheme_repeats(tamis_scheme scheme, double fill,
 TAMIS_PRIVATE_API double tamis__classic_fpr(tamis_scheme scheme, double n, double m, double k);
 
 /* Sizes a filter of this kind, however much memory that takes. Leaves `reason` empty. */
-tamis_status tamis__plan_kind(tamis_plan *plan, const tamis_want *want, tamis_kind kind, tamis_error *err);
+tamis_status tamis__plan_kind(tamis_plan *plan, const tamis_plan_options *options, tamis_kind kind,
+                              tamis_error *err);
 /* Checks a plan from a caller, since any program may fill the struct. Returns TAMIS_E_INVALID, naming the
  * field, if no filter can be made with it. */
 tamis_status tamis__plan_check_made(const tamis_plan *plan, tamis_error *err);
@@ -139,9 +140,10 @@ bool tamis__plan_fits(const tamis_plan *plan);
 /* Fills plan->reason with `reason`, and with a warning if the scheme cannot keep the rate. */
 void tamis__plan_explain(tamis_plan *plan, const char *reason);
 /* Copies the caller's plan options. Returns TAMIS_E_INVALID if either struct has no struct_size. */
-TAMIS_PRIVATE_API tamis_status tamis__plan_take(tamis_want *want, const tamis_want *given,
-                                                const tamis_plan *plan, tamis_error *err);
+TAMIS_PRIVATE_API tamis_status tamis__plan_read_options(tamis_plan_options *options,
+                                                        const tamis_plan_options *given,
+                                                        const tamis_plan *plan, tamis_error *err);
 /* Checks that numbers are in range and that kind and scheme exist. */
-tamis_status tamis__plan_check(const tamis_want *want, tamis_error *err);
+tamis_status tamis__plan_check(const tamis_plan_options *options, tamis_error *err);
 
 #endif

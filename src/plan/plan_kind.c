@@ -132,31 +132,31 @@ static uint32_t telling_bits(tamis_scheme scheme, tamis_kind kind) {
                                                                         : tamis__plan_digest_bits(scheme);
 }
 
-static double keys_of(const tamis_want *want) {
-    return want->expect ? (double)want->expect : ldexp(1, TAMIS__FINGERPRINT_GROWN_LOG2);
+static double keys_of(const tamis_plan_options *options) {
+    return options->expect ? (double)options->expect : ldexp(1, TAMIS__FINGERPRINT_GROWN_LOG2);
 }
 
-double tamis__plan_least_fpr(const tamis_want *want, tamis_kind kind) {
-    uint32_t bits = telling_bits(want->scheme, kind);
-    return bits ? fmax(TAMIS_FPR_MIN, ldexp(keys_of(want), -(int)bits)) : TAMIS_FPR_MIN;
+double tamis__plan_min_fpr(const tamis_plan_options *options, tamis_kind kind) {
+    uint32_t bits = telling_bits(options->scheme, kind);
+    return bits ? fmax(TAMIS_FPR_MIN, ldexp(keys_of(options), -(int)bits)) : TAMIS_FPR_MIN;
 }
 
 /* Refuses a rate below n / 2^b, for n keys and b bits of hash: keys with equal hashes cannot be
  * distinguished. */
-static tamis_status check_hash(const tamis_want *want, tamis_kind kind, tamis_error *err) {
-    double least = tamis__plan_least_fpr(want, kind);
-    if (kind == TAMIS_KIND_EXACT || want->fpr >= least)
+static tamis_status check_hash(const tamis_plan_options *options, tamis_kind kind, tamis_error *err) {
+    double min = tamis__plan_min_fpr(options, kind);
+    if (kind == TAMIS_KIND_EXACT || options->fpr >= min)
         return TAMIS_OK;
-    uint32_t bits = telling_bits(want->scheme, kind);
+    uint32_t bits = telling_bits(options->scheme, kind);
     char rate[TAMIS__PLAN_NUMBER], limit[TAMIS__PLAN_NUMBER], keys[TAMIS__PLAN_NUMBER];
     return tamis__fail(err, TAMIS_E_RANGE, 0,
                        "false-positive rate %s: below %s, the rate of %" PRIu32
                        "-bit hashes with %s keys; ask for "
                        "that or more%s",
-                       tamis__plan_number(rate, want->fpr), tamis__plan_number(limit, least), bits,
-                       tamis__plan_number(keys, keys_of(want)),
+                       tamis__plan_number(rate, options->fpr), tamis__plan_number(limit, min), bits,
+                       tamis__plan_number(keys, keys_of(options)),
                        bits < EXACT_BITS ? ", or for a scheme of 128 bits"
-                       : want->probes    ? ""
+                       : options->probes ? ""
                                          : ", or for kind exact");
 }
 
@@ -170,20 +170,20 @@ tamis_status tamis__plan_check_scheme(tamis_kind kind, tamis_scheme scheme, tami
         tamis_kind_name(kind), tamis_scheme_name(scheme), bits ? "64" : "none");
 }
 
-static tamis_status check_kind(const tamis_want *want, tamis_kind kind, tamis_error *err) {
-    bool can_be_table = tamis__plan_digest_bits(want->scheme) >= EXACT_BITS && !want->probes;
-    tamis_status status = tamis__plan_check_scheme(kind, want->scheme, err);
+static tamis_status check_kind(const tamis_plan_options *options, tamis_kind kind, tamis_error *err) {
+    bool can_be_table = tamis__plan_digest_bits(options->scheme) >= EXACT_BITS && !options->probes;
+    tamis_status status = tamis__plan_check_scheme(kind, options->scheme, err);
     if (status != TAMIS_OK)
         return status;
-    if (want->probes && !tamis_kind_is_bloom(kind))
+    if (options->probes && !tamis_kind_is_bloom(kind))
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "kind %s: has no probes; leave them out, or use kind classic or blocked",
                            tamis_kind_name(kind));
-    if (tamis_kind_is_bloom(kind) && !want->expect)
+    if (tamis_kind_is_bloom(kind) && !options->expect)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "kind %s: cannot grow, and the number of keys (expect) was not given; give it%s",
                            tamis_kind_name(kind), can_be_table ? ", or use kind fingerprint" : "");
-    return check_hash(want, kind, err);
+    return check_hash(options, kind, err);
 }
 
 /* ---- classic and blocked ---- */
@@ -254,21 +254,21 @@ static void foreign_size(tamis_scheme scheme, double n, double p, double *m, dou
  * to keep p. Few keys need more because the fill varies. Positions of other programs need more because they
  * are uneven or repeat.
  *
- * The search doubles its step until p is kept, then bisects in words. A result above `most` only means that
- * `most` bits are not enough.
+ * The search doubles its step until p is kept, then bisects in words. A result above `max` only means that
+ * `max` bits are not enough.
  */
-static double own_size(tamis_scheme scheme, double n, double p, double m, double k, double most) {
+static double own_bits(tamis_scheme scheme, double n, double p, double m, double k, double max) {
     m = 64 * fmax(1, ceil(fmax(m, ceil(tamis_bloom_bits_for_probes(n, p, k))) / 64));
     double low = m, step = 64;
-    while (m <= most && tamis__classic_fpr(scheme, n, m, k) > p) {
+    while (m <= max && tamis__classic_fpr(scheme, n, m, k) > p) {
         low = m;
         m += fmax(step, 64 * ceil(m / 0x1p36)); /* below 2^-36 of m a step would be lost in rounding */
         step *= 2;
     }
     double word = 64 * ceil(m / 0x1p36);
-    while (m - low > 1.5 * word) { /* m keeps p or exceeds `most`; low does not keep p */
+    while (m - low > 1.5 * word) { /* m keeps p or exceeds `max`; low does not keep p */
         double middle = low + word * fmax(1, floor((m - low) / (2 * word)));
-        if (middle <= most && tamis__classic_fpr(scheme, n, middle, k) > p)
+        if (middle <= max && tamis__classic_fpr(scheme, n, middle, k) > p)
             low = middle;
         else
             m = middle;
@@ -276,47 +276,48 @@ static double own_size(tamis_scheme scheme, double n, double p, double m, double
     return m;
 }
 
-static tamis_status plan_classic(tamis_plan *plan, const tamis_want *want, tamis_error *err) {
-    double n = (double)want->expect, p = want->fpr, m = 0, k = want->probes;
-    double most = (double)tamis__scheme_bits_max(want->scheme);
+static tamis_status plan_classic(tamis_plan *plan, const tamis_plan_options *options, tamis_error *err) {
+    double n = (double)options->expect, p = options->fpr, m = 0, k = options->probes;
+    double max = (double)tamis__scheme_bits_max(options->scheme);
     const char *larger = p < TAMIS_FPR_MAX ? "ask for a larger rate, " : "";
     char number[TAMIS__PLAN_NUMBER];
-    if (k == 0 && tamis__scheme_has_own_sizes(want->scheme)) {
-        foreign_size(want->scheme, n, p, &m, &k);
+    if (k == 0 && tamis__scheme_has_own_sizes(options->scheme)) {
+        foreign_size(options->scheme, n, p, &m, &k);
     } else {
         if (k == 0) {
             m = floor(tamis_bloom_bits(n, p));
             k = tamis_bloom_probes(n, fmax(m, 1));
         }
-        m = own_size(want->scheme, n, p, m, k, most);
+        m = own_bits(options->scheme, n, p, m, k, max);
     }
     if (m > (double)TAMIS_BITS_MAX || k > TAMIS_PROBES_MAX)
         return tamis__fail(err, TAMIS_E_RANGE, 0,
                            "kind classic: %s bits and %g probes are past what it can do (2^62 bits, %d "
                            "probes); %sexpect fewer keys, or use %s",
                            tamis__plan_number(number, m), k, TAMIS_PROBES_MAX, larger,
-                           want->probes ? "other probes" : "another kind");
-    if (m > most)
+                           options->probes ? "other probes" : "another kind");
+    if (m > max)
         return tamis__fail(
             err, TAMIS_E_RANGE, 0,
             "kind classic: needs more than 2^31 bits, and scheme %s reaches only so many; %sexpect fewer "
             "keys, or use scheme %s",
-            tamis_scheme_name(want->scheme), larger,
-            want->scheme == TAMIS_SCHEME_GUAVA32 ? "guava64" : "bkdr63");
+            tamis_scheme_name(options->scheme), larger,
+            options->scheme == TAMIS_SCHEME_GUAVA32 ? "guava64" : "bkdr63");
     tamis__plan_set_bits(plan, (uint64_t)m, (uint32_t)k);
     return TAMIS_OK;
 }
 
-static tamis_status plan_blocked(tamis_plan *plan, const tamis_want *want, tamis_error *err) {
+static tamis_status plan_blocked(tamis_plan *plan, const tamis_plan_options *options, tamis_error *err) {
     double m;
-    uint32_t k = want->probes;
+    uint32_t k = options->probes;
     char rate[TAMIS__PLAN_NUMBER];
-    if (!tamis__blocked_size((double)want->expect, want->fpr, &m, &k))
+    if (!tamis__blocked_size((double)options->expect, options->fpr, &m, &k))
         return tamis__fail(err, TAMIS_E_RANGE, 0,
                            "kind blocked: cannot reach a rate of %s in its 512-bit blocks%s; ask for %s%s",
-                           tamis__plan_number(rate, want->fpr), want->probes ? " with the probes given" : "",
-                           want->fpr < TAMIS_FPR_MAX ? "a larger rate or " : "",
-                           want->probes ? "other probes" : "kind fingerprint");
+                           tamis__plan_number(rate, options->fpr),
+                           options->probes ? " with the probes given" : "",
+                           options->fpr < TAMIS_FPR_MAX ? "a larger rate or " : "",
+                           options->probes ? "other probes" : "kind fingerprint");
     tamis__plan_set_bits(plan, (uint64_t)m, k);
     return TAMIS_OK;
 }
@@ -328,19 +329,19 @@ static void plan_growing(tamis_plan *plan, const tamis__line_shape *shape) {
     uint64_t lines = 0;
     for (uint32_t i = 0; i < 1u << TAMIS__FINGERPRINT_PARTITION_BITS; i++)
         lines += tamis__fingerprint_first_lines(i);
-    plan->memory = lines * TAMIS__LINE + ((uint64_t)(TAMIS__FINGERPRINT_ROW + TAMIS__FINGERPRINT_STRETCH)
+    plan->memory = lines * TAMIS__LINE + ((uint64_t)(TAMIS__FINGERPRINT_ROW + TAMIS__FINGERPRINT_GROUP)
                                           << TAMIS__FINGERPRINT_PARTITION_BITS);
     plan->bits_per_key = growing_bits(shape);
     plan->partitions = 1u << TAMIS__FINGERPRINT_PARTITION_BITS;
 }
 
-static void plan_fixed(tamis_plan *plan, const tamis__line_shape *shape, double keys, double least) {
+static void plan_fixed(tamis_plan *plan, const tamis__line_shape *shape, double keys, double min) {
     double lines = ceil(keys / (shape->load * shape->slots));
     /* The share of spilled entries, and with it the rate, varies most in small tables. Hence 2/sqrt(n)
      * more lines. Partitions need no further allowance: one is crowded only if it has 20 standard
      * deviations more keys than the average (docs/MATH.md). */
-    lines = fmax(ceil(lines * (1 + 2 / sqrt(keys))), least);
-    plan->partitions = TAMIS__FINGERPRINT_FIXED_MOST;
+    lines = fmax(ceil(lines * (1 + 2 / sqrt(keys))), min);
+    plan->partitions = TAMIS__FINGERPRINT_FIXED_MAX;
     while (plan->partitions > 1 && lines / plan->partitions < TAMIS__FINGERPRINT_FIXED_LINES)
         plan->partitions /= 2;
     plan->lines = (uint64_t)ceil(lines / plan->partitions) * plan->partitions;
@@ -355,8 +356,8 @@ static uint64_t keys_of_lines(const tamis__line_shape *shape, uint64_t lines) {
 }
 
 void tamis__plan_set_lines(tamis_plan *plan, const tamis__line_shape *shape, uint64_t lines) {
-    uint32_t least = plan->partitions ? plan->partitions : 1, parts = TAMIS__FINGERPRINT_FIXED_MOST;
-    while (parts > least && (lines % parts != 0 || lines / parts < TAMIS__FINGERPRINT_FIXED_LINES))
+    uint32_t min = plan->partitions ? plan->partitions : 1, parts = TAMIS__FINGERPRINT_FIXED_MAX;
+    while (parts > min && (lines % parts != 0 || lines / parts < TAMIS__FINGERPRINT_FIXED_LINES))
         parts /= 2;
     plan->slot_bits = shape->slot_bits;
     plan->home_bits = shape->home_bits;
@@ -369,12 +370,12 @@ void tamis__plan_set_lines(tamis_plan *plan, const tamis__line_shape *shape, uin
     plan->lines_touched = 1 + shape->second;
 }
 
-static void plan_table(tamis_plan *plan, const tamis_want *want, bool exact) {
-    bool grows = want->expect == 0;
-    const tamis__line_shape *shape = tamis__line_shape_for(exact ? 0 : want->fpr, grows);
+static void plan_table(tamis_plan *plan, const tamis_plan_options *options, bool exact) {
+    bool grows = options->expect == 0;
+    const tamis__line_shape *shape = tamis__line_shape_for(exact ? 0 : options->fpr, grows);
     plan->slot_bits = shape->slot_bits;
     plan->home_bits = shape->home_bits;
-    double keys = keys_of(want);
+    double keys = keys_of(options);
     bool whole_hash = shape->slot_bits == 120;
     plan->fpr_predicted = tamis__line_shape_rate(shape, keys);
     plan->lines_touched = 1 + shape->second;
@@ -384,24 +385,25 @@ static void plan_table(tamis_plan *plan, const tamis_want *want, bool exact) {
         plan_growing(plan, shape);
         return;
     }
-    plan_fixed(plan, shape, keys, whole_hash ? TAMIS__EXACT_LEAST_LINES : TAMIS__FINGERPRINT_LEAST_LINES);
+    plan_fixed(plan, shape, keys, whole_hash ? TAMIS__EXACT_MIN_LINES : TAMIS__FINGERPRINT_MIN_LINES);
 }
 
-tamis_status tamis__plan_kind(tamis_plan *plan, const tamis_want *want, tamis_kind kind, tamis_error *err) {
+tamis_status tamis__plan_kind(tamis_plan *plan, const tamis_plan_options *options, tamis_kind kind,
+                              tamis_error *err) {
     *plan = (tamis_plan)TAMIS_PLAN_INIT;
     plan->kind = kind;
-    plan->scheme = want->scheme;
-    plan->capacity = want->expect;
-    plan->fpr = want->fpr;
-    plan->memory_limit = want->memory;
-    tamis_status status = check_kind(want, kind, err);
+    plan->scheme = options->scheme;
+    plan->capacity = options->expect;
+    plan->fpr = options->fpr;
+    plan->memory_limit = options->memory;
+    tamis_status status = check_kind(options, kind, err);
     if (status != TAMIS_OK)
         return status;
     if (kind == TAMIS_KIND_CLASSIC)
-        return plan_classic(plan, want, err);
+        return plan_classic(plan, options, err);
     if (kind == TAMIS_KIND_BLOCKED)
-        return plan_blocked(plan, want, err);
-    plan_table(plan, want, kind == TAMIS_KIND_EXACT);
+        return plan_blocked(plan, options, err);
+    plan_table(plan, options, kind == TAMIS_KIND_EXACT);
     return TAMIS_OK;
 }
 

@@ -35,9 +35,9 @@
 
 #include "base/memory.h"
 #include "base/system.h"
+#include "store/file_error.h"
 #include "store/holder.h"
 #include "store/lock.h"
-#include "store/trouble.h"
 
 enum {
     TRIES = 100,                            /* attempts, each on a lock file that had lost its name */
@@ -49,25 +49,25 @@ struct tamis_lock {
     int fd;
     dev_t device; /* device of the lock file */
     ino_t inode;
-    unsigned users; /* tamis_file_lock and saves that share the lock; guarded by `held_turn`, as `next` is */
+    unsigned users; /* tamis_file_lock and saves that share the lock; guarded by `held_mutex`, as `next` is */
     struct tamis_lock *next; /* next lock of this process */
     char path[PATH_MAX];     /* name of the lock file */
 };
 
 /* Locks of this process. A save must not wait for a lock that its own process holds. */
-static pthread_mutex_t held_turn = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t held_mutex = PTHREAD_MUTEX_INITIALIZER;
 static tamis_lock *held;
 
-static bool name_lock(tamis_lock *lock, const tamis__place *place) {
-    size_t folder = tamis__place_folder(place);
-    int size = snprintf(lock->path, sizeof lock->path, "%.*s.%.*s.tamis-lock", (int)folder, place->path,
-                        (int)BASE_SHOWN, place->path + folder);
+static bool name_lock(tamis_lock *lock, const tamis__target *target) {
+    size_t directory = tamis__target_directory_length(target);
+    int size = snprintf(lock->path, sizeof lock->path, "%.*s.%.*s.tamis-lock", (int)directory, target->path,
+                        (int)BASE_SHOWN, target->path + directory);
     return size > 0 && (size_t)size < sizeof lock->path;
 }
 
-static tamis_status fail_lock(tamis_error *err, const tamis__place *place, int sys_errno) {
+static tamis_status fail_lock(tamis_error *err, const tamis__target *target, int sys_errno) {
     return tamis__fail(err, TAMIS_E_IO, sys_errno, "%s: cannot make a lock beside it: %s; %s",
-                       tamis__show(place->name).text, tamis__errno_text(sys_errno),
+                       tamis__show(target->name).text, tamis__errno_text(sys_errno),
                        tamis__errno_remedy(sys_errno));
 }
 
@@ -87,73 +87,74 @@ static int open_lock(const char *path) {
 }
 
 /* Reads the note, NUL-terminated. *aside points to its second line. */
-static void read_note(int fd, char note[NOTE + 1], const char **aside) {
+static void read_note(int fd, char note[NOTE + 1], const char **temp) {
     ssize_t size = tamis__sys.pread(fd, note, NOTE, 0);
     note[size > 0 ? size : 0] = '\0';
     char *end = strchr(note, '\n');
-    *aside = "";
+    *temp = "";
     if (!end)
         return;
     *end = '\0';
-    *aside = end + 1;
+    *temp = end + 1;
     end = strchr(end + 1, '\n');
     if (end)
         *end = '\0';
     else
-        *aside = "";
+        *temp = "";
 }
 
-static tamis_status fail_busy(tamis_error *err, const tamis__place *place, int fd) {
+static tamis_status fail_busy(tamis_error *err, const tamis__target *target, int fd) {
     char note[NOTE + 1];
-    const char *aside;
-    read_note(fd, note, &aside);
+    const char *temp;
+    read_note(fd, note, &temp);
     if (tamis__holder_is_us(note))
         return tamis__fail(err, TAMIS_E_BUSY, EDEADLK, "%s: this process holds it already; let it go first",
-                           tamis__show(place->name).text);
+                           tamis__show(target->name).text);
     if (note[0] != '\0')
         return tamis__fail(err, TAMIS_E_BUSY, 0, "%s: process %s holds it; wait for that to end",
-                           tamis__show(place->name).text, tamis__show(note).text);
+                           tamis__show(target->name).text, tamis__show(note).text);
     return tamis__fail(err, TAMIS_E_BUSY, 0, "%s: another process holds it; wait for that to end",
-                       tamis__show(place->name).text);
+                       tamis__show(target->name).text);
 }
 
-void tamis__lock_note(const tamis_lock *lock, const tamis__aside *aside) {
+void tamis__lock_note(const tamis_lock *lock, const tamis__temp_file *temp) {
     char note[NOTE + 1];
     if (!lock)
         return;
-    const char *name = aside ? aside->path + tamis__place_folder(aside->place) : "";
+    const char *name = temp ? temp->path + tamis__target_directory_length(temp->target) : "";
     int size = snprintf(note, sizeof note, "%s\n%s\n", tamis__holder_now().text, name);
     if (size > 0 && (size_t)size < sizeof note)
         (void)tamis__sys.pwrite(lock->fd, note, (size_t)size, 0); /* on a full disk the note is missing */
 }
 
 /* Removes the temporary file of a killed holder, if the note names one of this target. */
-static void clear_up(const tamis_lock *lock, const tamis__place *place) {
+static void remove_leftover(const tamis_lock *lock, const tamis__target *target) {
     char note[NOTE + 1], path[PATH_MAX];
-    const char *aside;
-    read_note(lock->fd, note, &aside);
-    if (!tamis__aside_is_of(place, aside))
+    const char *temp;
+    read_note(lock->fd, note, &temp);
+    if (!tamis__temp_file_is_for(target, temp))
         return;
-    int size = snprintf(path, sizeof path, "%.*s%s", (int)tamis__place_folder(place), place->path, aside);
+    int size = snprintf(path, sizeof path, "%.*s%s", (int)tamis__target_directory_length(target),
+                        target->path, temp);
     if (size > 0 && (size_t)size < sizeof path)
         (void)tamis__sys.unlink(path);
 }
 
 /* Locks the open file lock->fd. */
-static tamis_status hold(tamis_lock *lock, const tamis__place *place, tamis_error *err) {
-    struct stat about;
-    if (tamis__sys.fstat(lock->fd, &about) < 0)
-        return fail_lock(err, place, errno);
-    lock->device = about.st_dev;
-    lock->inode = about.st_ino;
+static tamis_status lock_open_file(tamis_lock *lock, const tamis__target *target, tamis_error *err) {
+    struct stat st;
+    if (tamis__sys.fstat(lock->fd, &st) < 0)
+        return fail_lock(err, target, errno);
+    lock->device = st.st_dev;
+    lock->inode = st.st_ino;
     /* A link that somebody put there would make us write the note into another file. */
-    if (!S_ISREG(about.st_mode) || about.st_nlink > 1)
+    if (!S_ISREG(st.st_mode) || st.st_nlink > 1)
         return tamis__fail(err, TAMIS_E_IO, 0, "%s: its lock %s is no file of its own; remove that",
-                           tamis__show(place->name).text, tamis__show(lock->path).text);
+                           tamis__show(target->name).text, tamis__show(lock->path).text);
     if (tamis__sys.lock(lock->fd, LOCK_EX | LOCK_NB) == 0)
         return TAMIS_OK;
     if (errno == EWOULDBLOCK)
-        return fail_busy(err, place, lock->fd);
+        return fail_busy(err, target, lock->fd);
     int sys_errno = errno;
     bool never = sys_errno == EOPNOTSUPP || sys_errno == ENOSYS || sys_errno == EINVAL;
     if (never)
@@ -161,25 +162,24 @@ static tamis_status hold(tamis_lock *lock, const tamis__place *place, tamis_erro
     if (never || sys_errno == ENOLCK)
         return tamis__fail(err, TAMIS_E_UNSUPPORTED, sys_errno,
                            "%s: its file system has no locks: %s; keep it on another",
-                           tamis__show(place->name).text, tamis__errno_text(sys_errno));
-    return fail_lock(err, place, sys_errno);
+                           tamis__show(target->name).text, tamis__errno_text(sys_errno));
+    return fail_lock(err, target, sys_errno);
 }
 
 /* True if the lock file's name still stands for the locked inode: the last holder may have removed it. */
 static bool is_named(const tamis_lock *lock) {
-    struct stat about;
-    return tamis__sys.stat(lock->path, &about) == 0 && about.st_dev == lock->device &&
-           about.st_ino == lock->inode;
+    struct stat st;
+    return tamis__sys.stat(lock->path, &st) == 0 && st.st_dev == lock->device && st.st_ino == lock->inode;
 }
 
-static tamis_status take(tamis_lock *lock, const tamis__place *place, tamis_error *err) {
-    if (!name_lock(lock, place))
-        return fail_lock(err, place, ENAMETOOLONG);
+static tamis_status lock_named_file(tamis_lock *lock, const tamis__target *target, tamis_error *err) {
+    if (!name_lock(lock, target))
+        return fail_lock(err, target, ENAMETOOLONG);
     for (int attempt = 0; attempt < TRIES; attempt++) {
         lock->fd = open_lock(lock->path);
         if (lock->fd < 0)
-            return fail_lock(err, place, errno);
-        tamis_status status = hold(lock, place, err);
+            return fail_lock(err, target, errno);
+        tamis_status status = lock_open_file(lock, target, err);
         if (status == TAMIS_OK && is_named(lock))
             return TAMIS_OK;
         tamis__sys.close(lock->fd);
@@ -187,7 +187,7 @@ static tamis_status take(tamis_lock *lock, const tamis__place *place, tamis_erro
             return status;
     }
     return tamis__fail(err, TAMIS_E_BUSY, 0, "%s: other processes hold it by turns; try again",
-                       tamis__show(place->name).text);
+                       tamis__show(target->name).text);
 }
 
 /* Returns this process's lock of the same file, or NULL. */
@@ -199,18 +199,19 @@ static tamis_lock *find_held(const tamis_lock *like) {
 }
 
 /* Sets *taken to a new lock or, with `share`, to the one that this process already holds. */
-static tamis_status lock_place(tamis_lock **taken, const tamis__place *place, bool share, tamis_error *err) {
-    if (place->form != TAMIS__PLACE_REPLACE && place->form != TAMIS__PLACE_NEW)
-        return tamis__fail_irregular(err, place->name);
+static tamis_status lock_target(tamis_lock **locked, const tamis__target *target, bool share,
+                                tamis_error *err) {
+    if (target->form != TAMIS__TARGET_REPLACE && target->form != TAMIS__TARGET_NEW)
+        return tamis__fail_irregular(err, target->name);
     const tamis_allocator memory = tamis__allocator_resolve(NULL);
     tamis_lock *lock = tamis__alloc(&memory, sizeof *lock, _Alignof(tamis_lock));
     if (!lock)
         return tamis__fail_nomem(err, "lock", sizeof *lock);
     tamis_lock *ours = NULL;
-    pthread_mutex_lock(&held_turn);
-    tamis_status status = take(lock, place, err);
+    pthread_mutex_lock(&held_mutex);
+    tamis_status status = lock_named_file(lock, target, err);
     if (status == TAMIS_OK) {
-        clear_up(lock, place);
+        remove_leftover(lock, target);
         tamis__lock_note(lock, NULL);
         lock->next = held;
         held = ours = lock;
@@ -219,18 +220,18 @@ static tamis_status lock_place(tamis_lock **taken, const tamis__place *place, bo
     }
     if (ours)
         ours->users++;
-    pthread_mutex_unlock(&held_turn);
+    pthread_mutex_unlock(&held_mutex);
     if (ours != lock)
         tamis__free(&memory, lock, sizeof *lock);
     if (!ours)
         return status;
-    *taken = ours;
+    *locked = ours;
     return TAMIS_OK;
 }
 
-tamis_status tamis__lock_borrow(tamis_lock **lock, const tamis__place *place, tamis_error *err) {
+tamis_status tamis__lock_borrow(tamis_lock **lock, const tamis__target *target, tamis_error *err) {
     tamis_error refused = TAMIS_ERROR_INIT;
-    tamis_status status = lock_place(lock, place, true, &refused);
+    tamis_status status = lock_target(lock, target, true, &refused);
     if (status == TAMIS_OK)
         return TAMIS_OK;
     if (status == TAMIS_E_UNSUPPORTED) {
@@ -243,7 +244,7 @@ tamis_status tamis__lock_borrow(tamis_lock **lock, const tamis__place *place, ta
 void tamis__lock_return(tamis_lock *lock) {
     if (!lock)
         return;
-    pthread_mutex_lock(&held_turn);
+    pthread_mutex_lock(&held_mutex);
     bool last = --lock->users == 0;
     if (last) {
         tamis_lock **link = &held;
@@ -253,16 +254,16 @@ void tamis__lock_return(tamis_lock *lock) {
         (void)tamis__sys.unlink(lock->path);
         tamis__sys.close(lock->fd);
     }
-    pthread_mutex_unlock(&held_turn);
+    pthread_mutex_unlock(&held_mutex);
     const tamis_allocator memory = tamis__allocator_resolve(NULL);
     if (last)
         tamis__free(&memory, lock, sizeof *lock);
 }
 
-tamis_status tamis__lock_look(const tamis__place *place, tamis_error *err) {
+tamis_status tamis__lock_check_free(const tamis__target *target, tamis_error *err) {
     tamis_lock lock = {.fd = -1};
-    struct stat about;
-    if (!name_lock(&lock, place))
+    struct stat st;
+    if (!name_lock(&lock, target))
         return TAMIS_OK;
     do
         lock.fd = tamis__sys.open(lock.path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
@@ -270,14 +271,14 @@ tamis_status tamis__lock_look(const tamis__place *place, tamis_error *err) {
     if (lock.fd < 0)
         return TAMIS_OK; /* no lock file, or no permission to open it */
     tamis_status status = TAMIS_OK;
-    if (tamis__sys.fstat(lock.fd, &about) == 0 && tamis__sys.lock(lock.fd, LOCK_SH | LOCK_NB) < 0 &&
+    if (tamis__sys.fstat(lock.fd, &st) == 0 && tamis__sys.lock(lock.fd, LOCK_SH | LOCK_NB) < 0 &&
         errno == EWOULDBLOCK) {
-        lock.device = about.st_dev;
-        lock.inode = about.st_ino;
-        pthread_mutex_lock(&held_turn);
+        lock.device = st.st_dev;
+        lock.inode = st.st_ino;
+        pthread_mutex_lock(&held_mutex);
         const bool ours = find_held(&lock) != NULL;
-        pthread_mutex_unlock(&held_turn);
-        status = ours ? TAMIS_OK : fail_busy(err, place, lock.fd);
+        pthread_mutex_unlock(&held_mutex);
+        status = ours ? TAMIS_OK : fail_busy(err, target, lock.fd);
     }
     tamis__sys.close(lock.fd);
     return status;
@@ -286,9 +287,9 @@ tamis_status tamis__lock_look(const tamis__place *place, tamis_error *err) {
 tamis_status tamis_file_lock(tamis_lock **lock, const char *path, tamis_error *err) {
     TAMIS__NEED(lock, err);
     TAMIS__NEED(path, err);
-    tamis__place place;
-    tamis_status status = tamis__place_find(&place, path, err);
-    return status == TAMIS_OK ? lock_place(lock, &place, false, err) : status;
+    tamis__target target;
+    tamis_status status = tamis__target_find(&target, path, err);
+    return status == TAMIS_OK ? lock_target(lock, &target, false, err) : status;
 }
 
 void tamis_file_unlock(tamis_lock *lock) {

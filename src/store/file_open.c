@@ -21,7 +21,7 @@
  * the old file has lost its name.
  *
  * A caller may hold the hasher of the former file in any thread. So a reload keeps that hasher object if both
- * files hash keys in the same way. Otherwise the old one moves to the list `past`, which is freed with the
+ * files hash keys in the same way. Otherwise the old one moves to the list `old_hasher`, which is freed with the
  * filter.
  */
 #include <errno.h>
@@ -36,20 +36,20 @@
 #include "base/versioned.h"
 #include "filter/filter_int.h"
 #include "format/format.h"
+#include "store/file_error.h"
 #include "store/filter_file.h"
-#include "store/origin.h"
-#include "store/trouble.h"
+#include "store/source_file.h"
 
 enum {
-    HEAD = 4096,              /* bytes hashed to tell two files apart */
-    READ_AT_ONCE = 1024 << 20 /* bytes a read; Linux stops at 2 GiB */
+    HEAD = 4096,          /* bytes hashed to tell two files apart */
+    READ_MAX = 1024 << 20 /* bytes a read; Linux stops at 2 GiB */
 };
 
 /* A hasher of a former file, which callers may still hold. */
-typedef struct past {
+typedef struct old_hasher {
     tamis_hasher *hasher;
-    struct past *next;
-} past;
+    struct old_hasher *next;
+} old_hasher;
 
 /* Data of a read-only filter that outlives a reload. */
 typedef struct opened_file {
@@ -61,7 +61,7 @@ typedef struct opened_file {
      * both may have the same time, and a freed inode number is used again. The header has a checksum, so the
      * hash differs. */
     uint64_t head_hash;
-    past *past;
+    old_hasher *old_hasher;
     size_t path_size; /* bytes of `path` with its NUL; the secret follows them */
     char path[];
 } opened_file;
@@ -71,23 +71,23 @@ typedef struct content {
     uint8_t *bytes;
     size_t size;
     bool mapped;
-    size_t room; /* bytes allocated for a file that was read; 0: none, or the filter owns them */
+    size_t allocated; /* bytes allocated for a file that was read; 0: none, or the filter owns them */
 } content;
 
 /* ---- reading ---- */
 
-tamis_status tamis__file_open(const char *path, int *fd, struct stat *about, tamis_error *err) {
+tamis_status tamis__file_open(const char *path, int *fd, struct stat *st, tamis_error *err) {
     do
         *fd = tamis__sys.open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
     while (*fd < 0 && errno == EINTR);
     if (*fd < 0)
         return tamis__fail_file(err, path, errno);
     tamis_status status = TAMIS_OK;
-    if (tamis__sys.fstat(*fd, about) < 0)
+    if (tamis__sys.fstat(*fd, st) < 0)
         status = tamis__fail_file(err, path, errno);
-    else if (S_ISDIR(about->st_mode))
+    else if (S_ISDIR(st->st_mode))
         status = tamis__fail_file(err, path, EISDIR);
-    else if (!S_ISREG(about->st_mode))
+    else if (!S_ISREG(st->st_mode))
         status = tamis__fail_irregular(err, path);
     if (status != TAMIS_OK)
         tamis__sys.close(*fd);
@@ -97,8 +97,8 @@ tamis_status tamis__file_open(const char *path, int *fd, struct stat *about, tam
 tamis_status tamis__file_read(int fd, const char *path, uint8_t *into, size_t size, size_t *got,
                               tamis_error *err) {
     for (*got = 0; *got < size;) {
-        size_t some = size - *got < READ_AT_ONCE ? size - *got : READ_AT_ONCE;
-        ssize_t done = tamis__sys.pread(fd, into + *got, some, (off_t)*got);
+        size_t chunk = size - *got < READ_MAX ? size - *got : READ_MAX;
+        ssize_t done = tamis__sys.pread(fd, into + *got, chunk, (off_t)*got);
         if (done < 0 && errno == EINTR)
             continue;
         if (done < 0)
@@ -123,22 +123,22 @@ static void unmap(void *bytes, size_t size) {
     tamis__sys.unmap(bytes, size);
 }
 
-static void drop(const content *of, const tamis_allocator *memory) {
-    if (of->mapped)
-        unmap(of->bytes, of->size);
-    else if (of->room)
-        tamis__free(memory, of->bytes, of->room);
+static void free_content(const content *content_read, const tamis_allocator *memory) {
+    if (content_read->mapped)
+        unmap(content_read->bytes, content_read->size);
+    else if (content_read->allocated)
+        tamis__free(memory, content_read->bytes, content_read->allocated);
 }
 
-static tamis_status take_content(content *of, int fd, const char *path, const struct stat *about,
+static tamis_status read_content(content *content_read, int fd, const char *path, const struct stat *st,
                                  const tamis_open_options *options, tamis_error *err) {
-    *of = (content){NULL, (size_t)about->st_size, false, (size_t)about->st_size};
-    if (of->size == 0)
+    *content_read = (content){NULL, (size_t)st->st_size, false, (size_t)st->st_size};
+    if (content_read->size == 0)
         return TAMIS_OK;
     if (!options->writable) {
-        of->bytes = tamis__sys.map_file(fd, of->size);
-        of->mapped = of->bytes != NULL;
-        if (of->mapped)
+        content_read->bytes = tamis__sys.map_file(fd, content_read->size);
+        content_read->mapped = content_read->bytes != NULL;
+        if (content_read->mapped)
             return TAMIS_OK;
         if (errno != ENODEV) /* a file system without mappings */
             return tamis__fail_file(err, path, errno);
@@ -150,18 +150,18 @@ static tamis_status take_content(content *of, int fd, const char *path, const st
     const tamis__shown name = tamis__show(path);
     tamis_status status = tamis__file_read(fd, path, head, sizeof head, &got, err);
     if (status == TAMIS_OK)
-        status = tamis__format_recognise(&(tamis__source){head, of->size, name.text, false, NULL}, options,
-                                         &format, err);
+        status = tamis__format_recognise(&(tamis__source){head, content_read->size, name.text, false, NULL},
+                                         options, &format, err);
     if (status != TAMIS_OK)
         return status;
-    of->bytes = tamis__alloc(options->allocator, of->room, TAMIS__LINE);
-    if (!of->bytes)
-        return tamis__fail_nomem(err, tamis__show(path).text, of->room);
-    tamis__advise_large(of->bytes, of->room);
-    return tamis__file_read(fd, path, of->bytes, of->room, &of->size, err);
+    content_read->bytes = tamis__alloc(options->allocator, content_read->allocated, TAMIS__LINE);
+    if (!content_read->bytes)
+        return tamis__fail_nomem(err, tamis__show(path).text, content_read->allocated);
+    tamis__advise_large(content_read->bytes, content_read->allocated);
+    return tamis__file_read(fd, path, content_read->bytes, content_read->allocated, &content_read->size, err);
 }
 
-static void let_go(const tamis__backing *backing) {
+static void release_content(const tamis__backing *backing) {
     unmap(backing->bytes, backing->size);
     tamis__sys.close(backing->fd);
 }
@@ -174,28 +174,30 @@ static bool is_unchanged(const tamis__backing *backing) {
 
 /* Makes a filter from the open file. If the file stays mapped, the filter takes *fd over and *fd becomes
  * -1. */
-static tamis_status load(tamis_filter **filter, int *fd, const char *path, const struct stat *about,
+static tamis_status load(tamis_filter **filter, int *fd, const char *path, const struct stat *st,
                          const tamis_open_options *options, tamis_error *err) {
-    content of;
+    content content_read;
     tamis_filter *made;
-    tamis_status status = take_content(&of, *fd, path, about, options, err);
+    tamis_status status = read_content(&content_read, *fd, path, st, options, err);
     if (status == TAMIS_OK) {
         const tamis__shown name = tamis__show(path);
-        const tamis__source source = {of.bytes ? of.bytes : (const uint8_t *)"", of.size, name.text,
-                                      of.mapped, of.mapped || !of.bytes ? NULL : &of.room};
+        const tamis__source source = {
+            content_read.bytes ? content_read.bytes : (const uint8_t *)"", content_read.size, name.text,
+            content_read.mapped, content_read.mapped || !content_read.bytes ? NULL : &content_read.allocated};
         status = tamis__format_decode(&made, &source, options, err);
     }
-    if (status == TAMIS_OK && made->guard && of.mapped) {
+    if (status == TAMIS_OK && made->verifier && content_read.mapped) {
         /* Probes are spread at random, so reading ahead would be wasted. */
-        (void)tamis__sys.advise(of.bytes, of.size, MADV_RANDOM);
-        made->backing = (tamis__backing){let_go, is_unchanged, of.bytes, of.size, *fd, about->st_mtim};
+        (void)tamis__sys.advise(content_read.bytes, content_read.size, MADV_RANDOM);
+        made->backing = (tamis__backing){release_content,   is_unchanged, content_read.bytes,
+                                         content_read.size, *fd,          st->st_mtim};
         *fd = -1;
     } else {
-        drop(&of, options->allocator);
+        free_content(&content_read, options->allocator);
     }
     if (status != TAMIS_OK)
         return status;
-    status = tamis__origin_set(made, path, about, err);
+    status = tamis__source_file_set(made, path, st, err);
     if (status == TAMIS_OK)
         *filter = made;
     else
@@ -212,7 +214,7 @@ static size_t opened_size(const opened_file *file) {
 static void release(tamis__opened *opened) {
     opened_file *file = (opened_file *)opened;
     const tamis_allocator memory = file->memory;
-    for (past *gone = file->past, *next; gone; gone = next) {
+    for (old_hasher *gone = file->old_hasher, *next; gone; gone = next) {
         next = gone->next;
         tamis_hasher_free(gone->hasher);
         tamis__free(&memory, gone, sizeof *gone);
@@ -225,7 +227,7 @@ static void release(tamis__opened *opened) {
     tamis__free(&memory, file, size);
 }
 
-static int make_locks(tamis__opened *opened) {
+static int init_locks(tamis__opened *opened) {
     int failed = tamis__rwlock_init(&opened->turn);
     if (failed)
         return failed;
@@ -242,7 +244,7 @@ static tamis_status remember(tamis_filter *filter, const char *path, const tamis
     opened_file *file = tamis__alloc(options->allocator, size, _Alignof(opened_file));
     if (!file)
         return tamis__fail_nomem(err, "filter", size);
-    if (make_locks(&file->head) != 0) {
+    if (init_locks(&file->head) != 0) {
         tamis__free(options->allocator, file, size);
         return tamis__fail(err, TAMIS_E_SYSTEM, 0, "%s: the system has no lock left; free memory",
                            tamis__show(path).text);
@@ -265,17 +267,17 @@ static tamis_status remember(tamis_filter *filter, const char *path, const tamis
 
 static tamis_status open_filter(tamis_filter **filter, const char *path, const tamis_open_options *options,
                                 tamis_error *err) {
-    struct stat about;
+    struct stat st;
     uint64_t head = 0;
     int fd;
     tamis_filter *made = NULL;
-    tamis_status status = tamis__file_open(path, &fd, &about, err);
+    tamis_status status = tamis__file_open(path, &fd, &st, err);
     if (status != TAMIS_OK)
         return status;
     if (!options->writable)
         status = hash_head(fd, path, &head, err);
     if (status == TAMIS_OK)
-        status = load(&made, &fd, path, &about, options, err);
+        status = load(&made, &fd, path, &st, options, err);
     if (fd >= 0)
         tamis__sys.close(fd);
     if (status == TAMIS_OK && !options->writable)
@@ -294,7 +296,7 @@ tamis_status tamis_filter_open(tamis_filter **filter, const char *path, const ta
     TAMIS__NEED(path, err);
     tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
     tamis_status status =
-        tamis__take_options(&options, sizeof options, given, "TAMIS_OPEN_OPTIONS_INIT", err);
+        tamis__read_options(&options, sizeof options, given, "TAMIS_OPEN_OPTIONS_INIT", err);
     if (status != TAMIS_OK)
         return status;
     const tamis_allocator memory = tamis__allocator_resolve(options.allocator);
@@ -304,12 +306,12 @@ tamis_status tamis_filter_open(tamis_filter **filter, const char *path, const ta
 
 /* ---- reloading ---- */
 
-static bool same_hasher(const tamis_hasher *one, const tamis_hasher *other) {
-    return one->scheme == other->scheme && one->seed == other->seed && one->origin == other->origin;
+static bool same_hasher(const tamis_hasher *a, const tamis_hasher *b) {
+    return a->scheme == b->scheme && a->seed == b->seed && a->hasher_id == b->hasher_id;
 }
 
 /* Replaces the filter's content by that of `with`, which it frees. Callers may use the old hasher at any
- * time, so that one is kept, in `past` if the new file needs another. */
+ * time, so that one is kept, in `old_hasher` if the new file needs another. */
 static tamis_status swap(tamis_filter *filter, tamis_filter *with, opened_file *file, tamis_error *err) {
     if (same_hasher(filter->hasher, with->hasher)) {
         tamis_hasher *hasher = with->hasher;
@@ -319,31 +321,32 @@ static tamis_status swap(tamis_filter *filter, tamis_filter *with, opened_file *
         tamis_filter_free(with);
         return TAMIS_OK;
     }
-    past *gone = tamis__alloc(&file->memory, sizeof *gone, _Alignof(past));
+    old_hasher *gone = tamis__alloc(&file->memory, sizeof *gone, _Alignof(old_hasher));
     if (!gone) {
         tamis_filter_free(with);
         return tamis__fail_nomem(err, "filter", sizeof *gone);
     }
     tamis__filter_swap(filter, with);
-    *gone = (past){with->hasher, file->past};
-    file->past = gone;
+    *gone = (old_hasher){with->hasher, file->old_hasher};
+    file->old_hasher = gone;
     with->hasher = NULL;
     tamis_filter_free(with);
     return TAMIS_OK;
 }
 
 static tamis_status reload(tamis_filter *filter, opened_file *file, bool *changed, tamis_error *err) {
-    struct stat about;
+    struct stat st;
     uint64_t head;
     int fd;
     tamis_filter *made;
-    tamis_status status = tamis__file_open(file->path, &fd, &about, err);
+    tamis_status status = tamis__file_open(file->path, &fd, &st, err);
     if (status != TAMIS_OK)
         return status;
     status = hash_head(fd, file->path, &head, err);
-    *changed = status == TAMIS_OK && (!tamis__origin_is(filter->origin, &about) || head != file->head_hash);
+    *changed = status == TAMIS_OK &&
+               (!tamis__source_file_matches(filter->source_file, &st) || head != file->head_hash);
     if (*changed)
-        status = load(&made, &fd, file->path, &about, &file->options, err);
+        status = load(&made, &fd, file->path, &st, &file->options, err);
     if (fd >= 0)
         tamis__sys.close(fd);
     if (status == TAMIS_OK && *changed)

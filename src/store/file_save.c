@@ -37,14 +37,14 @@
 #include "base/system.h"
 #include "filter/filter_int.h"
 #include "format/format.h"
+#include "store/file_error.h"
 #include "store/filter_file.h"
 #include "store/lock.h"
-#include "store/origin.h"
-#include "store/trouble.h"
+#include "store/source_file.h"
 
 enum {
     BUFFER = 256 << 10,
-    PIECE = 16 << 20 /* bytes written between two checks for a stop request */
+    WRITE_MAX = 16 << 20 /* bytes written between two checks for a stop request */
 };
 
 /* Destination of an encoder: small writes are buffered, large ones go directly to the file. */
@@ -58,9 +58,9 @@ typedef struct sink {
 } sink;
 
 /* Fails if a stop was requested. If poll fails, the save continues. */
-static tamis_status look(int stop_fd, const char *name, tamis_error *err) {
-    struct pollfd asked = {.fd = stop_fd, .events = POLLIN};
-    if (stop_fd < 0 || tamis__sys.poll(&asked, 1, 0) <= 0)
+static tamis_status check_stop(int stop_fd, const char *name, tamis_error *err) {
+    struct pollfd stop_poll = {.fd = stop_fd, .events = POLLIN};
+    if (stop_fd < 0 || tamis__sys.poll(&stop_poll, 1, 0) <= 0)
         return TAMIS_OK;
     return tamis__fail(err, TAMIS_E_INTERRUPTED, 0, "%s: stopped on request, nothing was saved",
                        tamis__show(name).text);
@@ -68,11 +68,11 @@ static tamis_status look(int stop_fd, const char *name, tamis_error *err) {
 
 static tamis_status write_all(const sink *out, const unsigned char *bytes, size_t size, tamis_error *err) {
     while (size > 0) {
-        tamis_status status = look(out->stop_fd, out->name, err);
+        tamis_status status = check_stop(out->stop_fd, out->name, err);
         if (status != TAMIS_OK)
             return status;
         ssize_t wrote =
-            tamis__sys.write(out->fd, bytes, out->stop_fd < 0 || size < PIECE ? size : (size_t)PIECE);
+            tamis__sys.write(out->fd, bytes, out->stop_fd < 0 || size < WRITE_MAX ? size : (size_t)WRITE_MAX);
         if (wrote < 0 && errno == EINTR)
             continue;
         if (wrote <= 0)
@@ -123,9 +123,9 @@ typedef struct saving {
     const tamis__wrap *wrap; /* NULL: none */
     int stop_fd;             /* -1: none */
     bool only_new;           /* fail if the target exists */
-    tamis__place place;
-    tamis__aside aside;
-    struct stat about; /* metadata of the complete temporary file */
+    tamis__target target;
+    tamis__temp_file temp;
+    struct stat st; /* metadata of the complete temporary file */
 } saving;
 
 static tamis_status write_filter(const saving *s, sink *out, tamis_error *err) {
@@ -154,65 +154,65 @@ static tamis_status write_filter(const saving *s, sink *out, tamis_error *err) {
 }
 
 /* Writes and syncs the temporary file. Leaves none on an error. */
-static tamis_status write_aside(saving *s, tamis_error *err) {
-    sink out = {.stop_fd = s->stop_fd, .name = s->place.name};
-    tamis_status status = tamis__aside_create(&s->aside, &s->place, true, &out.fd, err);
+static tamis_status write_temp_file(saving *s, tamis_error *err) {
+    sink out = {.stop_fd = s->stop_fd, .name = s->target.name};
+    tamis_status status = tamis__temp_file_create(&s->temp, &s->target, true, &out.fd, err);
     if (status != TAMIS_OK)
         return status;
     status = write_filter(s, &out, err);
-    if (status == TAMIS_OK && tamis__sys.fstat(out.fd, &s->about) < 0)
+    if (status == TAMIS_OK && tamis__sys.fstat(out.fd, &s->st) < 0)
         status = tamis__fail_file(err, out.name, errno);
     if (tamis__sys.close(out.fd) < 0 && status == TAMIS_OK)
         status = tamis__fail_file(err, out.name, errno);
     if (status == TAMIS_OK) /* the sync may have taken long */
-        status = look(s->stop_fd, out.name, err);
+        status = check_stop(s->stop_fd, out.name, err);
     if (status != TAMIS_OK)
-        tamis__aside_remove(&s->aside, err);
+        tamis__temp_file_remove(&s->temp, err);
     return status;
 }
 
 /* Replaces the target, unless another program has changed it since the filter was read. */
-static tamis_status publish(saving *s, tamis_error *err) {
+static tamis_status commit_file(saving *s, tamis_error *err) {
     tamis_status status;
     if (s->only_new) {
-        status = tamis__aside_publish_new(&s->aside, err);
+        status = tamis__temp_file_commit_new(&s->temp, err);
     } else {
-        status = tamis__origin_check(s->filter, &s->place, err);
+        status = tamis__source_file_check(s->filter, &s->target, err);
         if (status == TAMIS_OK)
-            status = tamis__aside_publish(&s->aside, false, err);
+            status = tamis__temp_file_commit(&s->temp, false, err);
     }
     if (status != TAMIS_OK) {
-        tamis__aside_remove(&s->aside, err);
+        tamis__temp_file_remove(&s->temp, err);
         return status;
     }
-    tamis__origin_saved(s->filter, &s->place, &s->about);
-    return tamis__aside_settle(&s->aside, err);
+    tamis__source_file_saved(s->filter, &s->target, &s->st);
+    return tamis__temp_file_finish(&s->temp, err);
 }
 
 static tamis_status save_locked(saving *s, tamis_error *err) {
     /* Also checked before writing: a large filter should not be written in vain. */
-    tamis_status status = tamis__origin_check(s->filter, &s->place, err);
+    tamis_status status = tamis__source_file_check(s->filter, &s->target, err);
     if (status == TAMIS_OK)
-        status = write_aside(s, err);
-    return status == TAMIS_OK ? publish(s, err) : status;
+        status = write_temp_file(s, err);
+    return status == TAMIS_OK ? commit_file(s, err) : status;
 }
 
 static tamis_status save_file(saving *s, tamis_error *err) {
     uint64_t size;
-    tamis_about *about = &s->filter->about.told;
-    int64_t created = about->created;
+    tamis_metadata *metadata = &s->filter->metadata.fields;
+    int64_t created = metadata->created;
     if (created == 0)
-        about->created = tamis__now_unix();
+        metadata->created = tamis__now_unix();
     /* Checks that the format can hold the filter, before anything is created. */
     tamis_status status = s->format->encoded_size(s->filter, &size, err);
     if (status == TAMIS_OK)
-        status = tamis__lock_borrow(&s->aside.lock, &s->place, err);
+        status = tamis__lock_borrow(&s->temp.lock, &s->target, err);
     if (status == TAMIS_OK) {
         status = save_locked(s, err);
-        tamis__lock_return(s->aside.lock);
+        tamis__lock_return(s->temp.lock);
     }
     if (status != TAMIS_OK)
-        about->created = created;
+        metadata->created = created;
     return status;
 }
 
@@ -220,14 +220,14 @@ static tamis_status save_file(saving *s, tamis_error *err) {
 static tamis_status save_concurrent(saving *s, tamis_error *err) {
     tamis_filter *filter = s->filter;
     tamis__concurrent_hold(filter);
-    tamis_status status = tamis__filter_copy_aside(&s->filter, filter, err);
+    tamis_status status = tamis__filter_copy_snapshot(&s->filter, filter, err);
     if (status == TAMIS_OK) {
         status = save_file(s, err);
         tamis__concurrent_stop(filter);
-        filter->about.told.created = s->filter->about.told.created;
-        if (filter->origin)
-            memcpy(filter->origin, s->filter->origin, filter->origin->block_size);
-        tamis__concurrent_go_on(filter);
+        filter->metadata.fields.created = s->filter->metadata.fields.created;
+        if (filter->source_file)
+            memcpy(filter->source_file, s->filter->source_file, filter->source_file->block_size);
+        tamis__concurrent_resume(filter);
         tamis_filter_free(s->filter);
     }
     tamis__concurrent_release(filter);
@@ -246,13 +246,13 @@ static tamis_status save(tamis_filter *filter, const char *path, tamis_format nu
                            (int)number);
     tamis_status status = tamis__filter_check_local(filter, "save", err);
     if (status == TAMIS_OK)
-        status = tamis__place_find(&s.place, path, err);
+        status = tamis__target_find(&s.target, path, err);
     if (status != TAMIS_OK)
         return status;
-    if (s.place.form != TAMIS__PLACE_REPLACE && s.place.form != TAMIS__PLACE_NEW)
-        return tamis__fail_irregular(err, s.place.name);
-    if (only_new && s.place.form == TAMIS__PLACE_REPLACE)
-        return tamis__fail_there(err, s.place.name);
+    if (s.target.form != TAMIS__TARGET_REPLACE && s.target.form != TAMIS__TARGET_NEW)
+        return tamis__fail_irregular(err, s.target.name);
+    if (only_new && s.target.form == TAMIS__TARGET_REPLACE)
+        return tamis__fail_exists(err, s.target.name);
     if (filter->concurrent)
         return save_concurrent(&s, err);
     status = tamis__filter_claim(filter, false, err);

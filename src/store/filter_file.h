@@ -10,8 +10,7 @@
 /* File access for code that wraps a filter's file, such as a compression. */
 
 /* Opens a regular file for reading. Refuses other files without waiting for them. The caller closes *fd. */
-TAMIS_PRIVATE_API tamis_status tamis__file_open(const char *path, int *fd, struct stat *about,
-                                                tamis_error *err);
+TAMIS_PRIVATE_API tamis_status tamis__file_open(const char *path, int *fd, struct stat *st, tamis_error *err);
 
 /* Reads up to `size` bytes from the beginning of the file. *got is smaller only at its end. The file offset
  * of `fd` does not change. */

@@ -4,7 +4,7 @@
 
 #include <tamis/file.h>
 
-#include "store/aside.h"
+#include "store/temp_file.h"
 
 /*
  * Locks a file for a save. *lock is one of:
@@ -13,15 +13,15 @@
  * - NULL, if the file system has no locks.
  * TAMIS_E_BUSY if another process holds the file. Return it with tamis__lock_return.
  */
-tamis_status tamis__lock_borrow(tamis_lock **lock, const tamis__place *place, tamis_error *err);
+tamis_status tamis__lock_borrow(tamis_lock **lock, const tamis__target *target, tamis_error *err);
 void tamis__lock_return(tamis_lock *lock); /* NULL does nothing */
 
 /* TAMIS_E_BUSY if another process holds the file. Takes no lock and creates nothing: for a caller that
  * replaces the file without a lock. */
-TAMIS_PRIVATE_API tamis_status tamis__lock_look(const tamis__place *place, tamis_error *err);
+TAMIS_PRIVATE_API tamis_status tamis__lock_check_free(const tamis__target *target, tamis_error *err);
 
-/* Writes the name of the temporary file into the lock's note (`aside` NULL: no file). If this process is
+/* Writes the name of the temporary file into the lock's note (`temp` NULL: no file). If this process is
  * killed, the next holder removes that file. A NULL lock does nothing. */
-void tamis__lock_note(const tamis_lock *lock, const tamis__aside *aside);
+void tamis__lock_note(const tamis_lock *lock, const tamis__temp_file *temp);
 
 #endif

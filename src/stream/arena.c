@@ -5,8 +5,8 @@
 #include <stdint.h>
 
 enum {
-    FIRST = 64 << 10,     /* first block; each further one is twice as large */
-    KEPT_MOST = 16 << 20, /* largest block, but for larger single allocations, which are not kept */
+    FIRST_SIZE = 64 << 10, /* first block; each further one is twice as large */
+    KEPT_MAX = 16 << 20,   /* largest block, but for larger single allocations, which are not kept */
 };
 
 struct tamis__arena_block {
@@ -16,16 +16,16 @@ struct tamis__arena_block {
     unsigned char bytes[];
 };
 
-static size_t room_of(const tamis__arena_block *block) {
+static size_t free_space(const tamis__arena_block *block) {
     return block->size - sizeof *block - block->used;
 }
 
 static tamis__arena_block *add_block(tamis__arena *arena, size_t wanted) {
-    size_t size = arena->blocks ? 2 * arena->blocks->size : FIRST;
+    size_t size = arena->blocks ? 2 * arena->blocks->size : FIRST_SIZE;
     if (wanted > PTRDIFF_MAX - sizeof *arena->blocks)
         return NULL;
-    if (size > KEPT_MOST)
-        size = KEPT_MOST;
+    if (size > KEPT_MAX)
+        size = KEPT_MAX;
     if (size < wanted + sizeof *arena->blocks)
         size = wanted + sizeof *arena->blocks;
     tamis__arena_block *block = tamis__alloc(&arena->memory, size, TAMIS__LINE);
@@ -36,15 +36,15 @@ static tamis__arena_block *add_block(tamis__arena *arena, size_t wanted) {
     return block;
 }
 
-unsigned char *tamis__arena_take(tamis__arena *arena, size_t size) {
+unsigned char *tamis__arena_alloc(tamis__arena *arena, size_t size) {
     tamis__arena_block *block = arena->blocks;
-    if (!block || room_of(block) < size)
+    if (!block || free_space(block) < size)
         block = add_block(arena, size);
     if (!block)
         return NULL;
-    unsigned char *taken = block->bytes + block->used;
+    unsigned char *result = block->bytes + block->used;
     block->used += size;
-    return taken;
+    return result;
 }
 
 void tamis__arena_trim(tamis__arena *arena, const unsigned char *last, size_t size) {
@@ -65,7 +65,7 @@ static void free_blocks(tamis__arena *arena, const tamis__arena_block *kept) {
 void tamis__arena_reset(tamis__arena *arena) {
     tamis__arena_block *kept = NULL;
     for (tamis__arena_block *block = arena->blocks; block; block = block->next)
-        if (block->size <= KEPT_MOST && (!kept || block->size > kept->size))
+        if (block->size <= KEPT_MAX && (!kept || block->size > kept->size))
             kept = block;
     free_blocks(arena, kept);
     arena->blocks = kept;

@@ -17,7 +17,7 @@ typedef struct tamis__arena {
 } tamis__arena;
 
 /* Allocates `size` bytes without alignment. NULL: out of memory. */
-unsigned char *tamis__arena_take(tamis__arena *arena, size_t size);
+unsigned char *tamis__arena_alloc(tamis__arena *arena, size_t size);
 /* Shrinks the latest allocation, which begins at `last`, to `size` bytes. */
 void tamis__arena_trim(tamis__arena *arena, const unsigned char *last, size_t size);
 /* Frees all allocations. The largest block of at most 16 MiB is kept for the next batch. */

@@ -31,13 +31,13 @@ typedef struct tamis__csv_edge {
 } tamis__csv_edge;
 
 typedef struct tamis__csv_block {
-    uint64_t within; /* bytes within quotes, with the opening and without the closing quote */
-    uint64_t odd;    /* quotes that do not open and close alternately */
-    uint64_t behind; /* bytes after a closing quote that are not allowed there */
+    uint64_t within;      /* bytes within quotes, with the opening and without the closing quote */
+    uint64_t odd;         /* quotes that do not open and close alternately */
+    uint64_t after_quote; /* bytes after a closing quote that are not allowed there */
 } tamis__csv_block;
 
 /* Examines a block of 1 to 64 bytes. *edge is the state before it, and becomes the state after it. */
-static inline tamis__csv_block tamis__csv_look(uint64_t quotes, uint64_t separators, size_t size,
+static inline tamis__csv_block tamis__csv_scan(uint64_t quotes, uint64_t separators, size_t size,
                                                tamis__csv_edge *edge) {
     uint64_t within = quotes;
     within ^= within << 1; /* each bit becomes the parity of the bits up to it */
@@ -53,7 +53,7 @@ static inline tamis__csv_block tamis__csv_look(uint64_t quotes, uint64_t separat
     tamis__csv_block block = {
         .within = within,
         .odd = quotes & within & ~(opens << 1 | edge->opens),
-        .behind = (closing << 1 | edge->closed) & ~(quotes | separators) & UINT64_MAX >> (64 - size),
+        .after_quote = (closing << 1 | edge->closed) & ~(quotes | separators) & UINT64_MAX >> (64 - size),
     };
     *edge = (tamis__csv_edge){-(within >> 63), opens >> (size - 1) & 1, closing >> (size - 1) & 1};
     return block;

@@ -6,9 +6,9 @@
 
 #include <tamis/stream.h>
 
-#include "store/place.h"
-#include "stream/account.h"
-#include "stream/in_place.h"
+#include "store/target.h"
+#include "stream/appended_output.h"
+#include "stream/checkpoint.h"
 
 /*
  * The side of a run that makes it last, docs/DURABILITY.md: where it begins, and its commits. The runner
@@ -18,9 +18,9 @@ typedef struct tamis__durable {
     tamis_stream_commits *commits; /* the caller's */
     tamis_dedup *session;
     tamis_allocator memory;
-    tamis__account live; /* the run as it stands: of outputs as.at and owes_terminator, of inputs offset */
+    tamis__checkpoint live; /* the run as it stands: of outputs as.at and owes_terminator, of inputs offset */
     const char *const *names;
-    tamis__in_place outputs[2];
+    tamis__appended_output outputs[2];
     bool finished;  /* there is nothing to do */
     bool goes_on;   /* continues an earlier run, with that run's size hint */
     bool took_over; /* an unfinished run ended when this one began */
@@ -30,8 +30,8 @@ typedef struct tamis__durable {
     const char *first_skipped; /* name of the first skipped input */
     uint64_t passed_bytes;     /* bytes of uncompressed inputs that are not read again */
     /* the input whose content is summed: */
-    size_t summed; /* its number, */
-    int input;     /* open; -1: none */
+    size_t checksummed; /* its number, */
+    int input;          /* open; -1: none */
     bool borrowed;
     off_t base;
     uint64_t size; /* as it was opened */
@@ -43,8 +43,8 @@ typedef struct tamis__durable {
  * tells them.
  */
 tamis_status tamis__durable_begin(tamis__durable *durable, const tamis_stream_options *options,
-                                  const int *packings, tamis__place *places, const tamis_allocator *memory,
-                                  tamis_error *err);
+                                  const int *compressions, tamis__target *targets,
+                                  const tamis_allocator *memory, tamis_error *err);
 void tamis__durable_end(tamis__durable *durable);
 /* Call when the run ends with an error. A run that did nothing after it began is not kept as unfinished. */
 void tamis__durable_failed(tamis__durable *durable);
@@ -52,8 +52,8 @@ void tamis__durable_failed(tamis__durable *durable);
 /* How many keys are to come is decided once a run, by its first batch. */
 tamis_status tamis__durable_expect(tamis__durable *durable, uint64_t more, tamis_error *err);
 
-/* The reader has opened input `i` as `fd`, and read nothing of it. TAMIS_E_STALE where what was read of it earlier is not there. */
-tamis_status tamis__durable_opened(tamis__durable *durable, size_t i, int fd, const struct stat *about,
+/* The reader has opened input `i` as `fd`, and read nothing of it. TAMIS_E_CHANGED where what was read of it earlier is not there. */
+tamis_status tamis__durable_opened(tamis__durable *durable, size_t i, int fd, const struct stat *st,
                                    tamis_error *err);
 
 /* Commits what `live` tells. Outputs are written and synced up to there. */

@@ -17,10 +17,10 @@
 #include <string.h>
 
 #include "base/versioned.h"
-#include "store/trouble.h"
+#include "store/file_error.h"
 #include "stream/bom.h"
 
-enum { LISTED = 200 /* bytes of column names in a message */ };
+enum { LIST_SIZE = 200 /* bytes of column names in a message */ };
 
 tamis_status tamis__extract_fail_memory(tamis_error *err) {
     return tamis__fail(err, TAMIS_E_NOMEM, ENOMEM,
@@ -29,7 +29,7 @@ tamis_status tamis__extract_fail_memory(tamis_error *err) {
 
 /* ---- create and free ---- */
 
-static bool has_rooms(tamis_extractor *x) {
+static bool alloc_arrays(tamis_extractor *x) {
     const size_t count = x->part_count;
     x->parts = tamis__alloc(&x->memory, count * sizeof *x->parts, TAMIS__LINE);
     x->pointers = tamis__alloc(&x->memory, count * sizeof *x->pointers, TAMIS__LINE);
@@ -42,30 +42,30 @@ static bool has_rooms(tamis_extractor *x) {
 static tamis_status parse_parts(tamis_extractor *x, const char *const *texts, tamis_error *err) {
     for (size_t i = 0; i < x->part_count; i++)
         x->texts_size += 2 * (strlen(texts[i]) + 1);
-    if (!has_rooms(x))
+    if (!alloc_arrays(x))
         return tamis__extract_fail_memory(err);
-    char *room = x->texts;
+    char *buffer = x->texts;
     for (size_t i = 0; i < x->part_count; i++) {
-        tamis__sought *p = &x->parts[i];
+        tamis__wanted_part *p = &x->parts[i];
         const size_t size = strlen(texts[i]) + 1;
-        memcpy(room, texts[i], size);
-        tamis_status status = tamis__part_parse(&p->as, room, room + size, err);
+        memcpy(buffer, texts[i], size);
+        tamis_status status = tamis__part_parse(&p->spec, buffer, buffer + size, err);
         if (status != TAMIS_OK)
             return status;
-        room += 2 * size;
-        if (p->as.kind == TAMIS__PART_JSON)
-            x->pointers[x->pointer_count++] = p->as.rest;
-        if (p->as.kind == TAMIS__PART_CSV)
-            x->columns[x->column_count++] = p->as.from;
-        x->wants_header = x->wants_header || p->as.name.data;
+        buffer += 2 * size;
+        if (p->spec.kind == TAMIS__PART_JSON)
+            x->pointers[x->pointer_count++] = p->spec.rest;
+        if (p->spec.kind == TAMIS__PART_CSV)
+            x->columns[x->column_count++] = p->spec.from;
+        x->wants_header = x->wants_header || p->spec.name.data;
     }
     return TAMIS_OK;
 }
 
 /* Returns the nth part of a kind, counted from 0. It must exist. */
-static const tamis__sought *nth_of(const tamis_extractor *x, tamis__part_kind kind, size_t n) {
-    const tamis__sought *p = x->parts;
-    while (p->as.kind != kind || n-- > 0)
+static const tamis__wanted_part *find_nth_part(const tamis_extractor *x, tamis__part_kind kind, size_t n) {
+    const tamis__wanted_part *p = x->parts;
+    while (p->spec.kind != kind || n-- > 0)
         p++;
     return p;
 }
@@ -73,9 +73,9 @@ static const tamis__sought *nth_of(const tamis_extractor *x, tamis__part_kind ki
 static tamis_status check_syntaxes(const tamis_extractor *x, tamis_error *err) {
     if (x->pointer_count == 0 || x->column_count == 0)
         return TAMIS_OK;
-    return tamis__part_fail(err, &nth_of(x, TAMIS__PART_JSON, 0)->as,
+    return tamis__part_fail(err, &find_nth_part(x, TAMIS__PART_JSON, 0)->spec,
                             "its records are JSON, and those of '%s' CSV; ask for parts of one of them",
-                            tamis__show(nth_of(x, TAMIS__PART_CSV, 0)->as.text).text);
+                            tamis__show(find_nth_part(x, TAMIS__PART_CSV, 0)->spec.text).text);
 }
 
 static tamis_status make_json(tamis_extractor *x, tamis_error *err) {
@@ -87,33 +87,33 @@ static tamis_status make_json(tamis_extractor *x, tamis_error *err) {
         tamis__json_create(&x->json, x->pointers, x->pointer_count, &x->memory, &which, &wrong);
     if (status != TAMIS_E_INVALID)
         return status == TAMIS_OK ? TAMIS_OK : tamis__extract_fail_memory(err);
-    return tamis__part_fail(err, &nth_of(x, TAMIS__PART_JSON, which)->as,
+    return tamis__part_fail(err, &find_nth_part(x, TAMIS__PART_JSON, which)->spec,
                             "%s, at byte %zu of the pointer; write '/' before each name, ~1 for '/' in one "
                             "and ~0 for '~'",
-                            wrong.why, wrong.at);
+                            wrong.why, wrong.pos);
 }
 
-static tamis_status make_regex(tamis_extractor *x, tamis__sought *p, tamis_error *err) {
+static tamis_status make_regex(tamis_extractor *x, tamis__wanted_part *p, tamis_error *err) {
     char why[TAMIS__REGEX_WHY];
-    size_t at = 0;
-    tamis_status status = tamis__regex_create(&p->regex, p->as.rest, &x->memory, why, &at);
+    size_t pos = 0;
+    tamis_status status = tamis__regex_create(&p->regex, p->spec.rest, &x->memory, why, &pos);
     if (status == TAMIS_OK)
         return TAMIS_OK;
     if (status == TAMIS_E_NOMEM)
-        return tamis__fail_nomem(err, "keys of records", at);
-    return tamis__part_fail(err, &p->as, "%s, at byte %zu of the pattern; mend it", why, at);
+        return tamis__fail_nomem(err, "keys of records", pos);
+    return tamis__part_fail(err, &p->spec, "%s, at byte %zu of the pattern; mend it", why, pos);
 }
 
 /* Assigns values to the parts. JSON and CSV come first, since one pass finds them together
  * (extract_keys.c). */
-static tamis_status lay_out(tamis_extractor *x, tamis_error *err) {
+static tamis_status assign_values(tamis_extractor *x, tamis_error *err) {
     size_t together = 0, next = x->pointer_count + x->column_count;
-    for (tamis__sought *p = x->parts; p < x->parts + x->part_count; p++) {
-        tamis_status status = p->as.kind == TAMIS__PART_REGEX ? make_regex(x, p, err) : TAMIS_OK;
+    for (tamis__wanted_part *p = x->parts; p < x->parts + x->part_count; p++) {
+        tamis_status status = p->spec.kind == TAMIS__PART_REGEX ? make_regex(x, p, err) : TAMIS_OK;
         if (status != TAMIS_OK)
             return status;
         p->count = p->regex ? tamis__regex_values(p->regex) : 1;
-        if (p->as.kind == TAMIS__PART_JSON || p->as.kind == TAMIS__PART_CSV) {
+        if (p->spec.kind == TAMIS__PART_JSON || p->spec.kind == TAMIS__PART_CSV) {
             p->first = together++;
         } else {
             p->first = next;
@@ -139,7 +139,8 @@ static tamis_status set_delimiter(tamis_extractor *x, int delimiter, tamis_error
     return TAMIS_OK;
 }
 
-static tamis_status fill(tamis_extractor *x, const tamis_extractor_options *options, tamis_error *err) {
+static tamis_status init_extractor(tamis_extractor *x, const tamis_extractor_options *options,
+                                   tamis_error *err) {
     static const char *const line[] = {"line"};
     if (options->part_count > 0 && !options->parts)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
@@ -160,7 +161,7 @@ static tamis_status fill(tamis_extractor *x, const tamis_extractor_options *opti
     if (status == TAMIS_OK)
         status = make_json(x, err);
     if (status == TAMIS_OK)
-        status = lay_out(x, err);
+        status = assign_values(x, err);
     return status;
 }
 
@@ -169,7 +170,7 @@ tamis_status tamis_extractor_create(tamis_extractor **extractor, const tamis_ext
     TAMIS__NEED(extractor, err);
     tamis_extractor_options options = TAMIS_EXTRACTOR_OPTIONS_INIT;
     tamis_status status =
-        tamis__take_options(&options, sizeof options, given, "TAMIS_EXTRACTOR_OPTIONS_INIT", err);
+        tamis__read_options(&options, sizeof options, given, "TAMIS_EXTRACTOR_OPTIONS_INIT", err);
     if (status != TAMIS_OK)
         return status;
     const tamis_allocator memory = tamis__allocator_resolve(options.allocator);
@@ -178,7 +179,7 @@ tamis_status tamis_extractor_create(tamis_extractor **extractor, const tamis_ext
         return tamis__extract_fail_memory(err);
     made->memory = memory;
     made->arena.memory = memory;
-    status = fill(made, &options, err);
+    status = init_extractor(made, &options, err);
     if (status == TAMIS_OK)
         *extractor = made;
     else
@@ -264,31 +265,31 @@ unsigned char tamis__extractor_delimiter(const tamis_extractor *extractor) {
 
 /* ---- headers ---- */
 
-#define TWICE SIZE_MAX /* column number of a name that occurs twice */
+#define AMBIGUOUS SIZE_MAX /* column number of a name that occurs twice */
 
-static bool take_name(void *context, size_t column, tamis_key name) {
+static bool note_column(void *context, size_t column, tamis_key name) {
     tamis_extractor *x = context;
-    for (const tamis__sought *p = x->parts; p < x->parts + x->part_count; p++)
-        if (p->as.name.data && tamis__is_same(p->as.name, name))
-            x->columns[p->first] = x->columns[p->first] == 0 ? column : TWICE;
+    for (const tamis__wanted_part *p = x->parts; p < x->parts + x->part_count; p++)
+        if (p->spec.name.data && tamis__is_same(p->spec.name, name))
+            x->columns[p->first] = x->columns[p->first] == 0 ? column : AMBIGUOUS;
     return true; /* go on: the whole record must be valid CSV */
 }
 
 typedef struct listing {
-    char text[LISTED + sizeof ", ..."];
+    char text[LIST_SIZE + sizeof ", ..."];
     size_t size, count;
 } listing;
 
 /* Writes a column name on one line, as --key accepts it. Returns 0 and writes nothing if that needs more than
- * `room`. */
-static size_t list_one(char *to, size_t room, tamis_key name) {
+ * `buffer`. */
+static size_t list_quoted_name(char *to, size_t capacity, tamis_key name) {
     const unsigned char *bytes = name.data;
     const bool quoted = tamis__part_is_quoted(name);
     size_t size = 0;
     for (size_t i = 0; i < name.size; i++)
         size += quoted && bytes[i] == '"' ? 2 : 1;
     size += quoted ? 2 : 0;
-    if (size > room)
+    if (size > capacity)
         return 0;
     if (quoted)
         *to++ = '"';
@@ -308,8 +309,9 @@ static bool list_name(void *context, size_t column, tamis_key name) {
         memcpy(list->text + list->size, ", ", 2);
         list->size += 2;
     }
-    const size_t size =
-        list->size + 2 <= LISTED ? list_one(list->text + list->size, LISTED - list->size - 2, name) : 0;
+    const size_t size = list->size + 2 <= LIST_SIZE
+                            ? list_quoted_name(list->text + list->size, LIST_SIZE - list->size - 2, name)
+                            : 0;
     list->size += size;
     list->count = column;
     memcpy(list->text + list->size, size ? "" : "...", size ? 1 : 4);
@@ -317,7 +319,7 @@ static bool list_name(void *context, size_t column, tamis_key name) {
 }
 
 /* True if a header of one column contains another usual delimiter. */
-static bool looks_delimited(const tamis_extractor *x, tamis_key header) {
+static bool has_other_delimiter(const tamis_extractor *x, tamis_key header) {
     static const char others[] = {',', ';', '|', '\t'};
     for (size_t i = 0; i < sizeof others; i++)
         if (others[i] != (char)x->csv_delimiter && memchr(header.data, others[i], header.size))
@@ -327,13 +329,13 @@ static bool looks_delimited(const tamis_extractor *x, tamis_key header) {
 
 static void forget_names(tamis_extractor *x) {
     x->has_header = false;
-    for (const tamis__sought *p = x->parts; p < x->parts + x->part_count; p++)
-        if (p->as.name.data)
+    for (const tamis__wanted_part *p = x->parts; p < x->parts + x->part_count; p++)
+        if (p->spec.name.data)
             x->columns[p->first] = 0;
 }
 
-static tamis_status fail_lacking(tamis_extractor *x, const tamis__part *part, tamis_key header,
-                                 tamis_error *err) {
+static tamis_status fail_no_column(tamis_extractor *x, const tamis__part *part, tamis_key header,
+                                   tamis_error *err) {
     tamis__fault fault = {NULL, 0};
     listing list = {.size = 0};
     if (header.size == 0)
@@ -344,23 +346,23 @@ static tamis_status fail_lacking(tamis_extractor *x, const tamis__part *part, ta
         return tamis__extract_fail_memory(err);
     return tamis__part_fail(
         err, part, "the header has no such column; take one of these: %s%s", list.text,
-        list.count == 1 && looks_delimited(x, header) ? ", or give the delimiter of its columns" : "");
+        list.count == 1 && has_other_delimiter(x, header) ? ", or give the delimiter of its columns" : "");
 }
 
 static tamis_status read_names(tamis_extractor *x, tamis_key record, uint64_t offset, tamis_error *err) {
     tamis__fault fault = {NULL, 0};
-    tamis_status status = tamis__csv_each(x->csv_delimiter, record, take_name, x, &x->arena, &fault);
+    tamis_status status = tamis__csv_each(x->csv_delimiter, record, note_column, x, &x->arena, &fault);
     if (status == TAMIS_E_DAMAGED)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "header: %s, at byte %" PRIu64 "; mend it, or ask for columns by number",
-                           fault.why, offset + fault.at);
+                           fault.why, offset + fault.pos);
     if (status != TAMIS_OK)
         return tamis__extract_fail_memory(err);
-    for (const tamis__sought *p = x->parts; p < x->parts + x->part_count; p++) {
-        if (p->as.name.data && x->columns[p->first] == 0)
-            return fail_lacking(x, &p->as, record, err);
-        if (p->as.name.data && x->columns[p->first] == TWICE)
-            return tamis__part_fail(err, &p->as,
+    for (const tamis__wanted_part *p = x->parts; p < x->parts + x->part_count; p++) {
+        if (p->spec.name.data && x->columns[p->first] == 0)
+            return fail_no_column(x, &p->spec, record, err);
+        if (p->spec.name.data && x->columns[p->first] == AMBIGUOUS)
+            return tamis__part_fail(err, &p->spec,
                                     "the header has several columns of that name; ask for one by number");
     }
     return TAMIS_OK;

@@ -32,8 +32,8 @@ typedef struct tamis__part {
     tamis__part_kind kind;
 } tamis__part;
 
-/* Parses a part. `text` is borrowed; a name is stored in `room`, of strlen(text) bytes. TAMIS_E_INVALID. */
-tamis_status tamis__part_parse(tamis__part *part, const char *text, char *room, tamis_error *err);
+/* Parses a part. `text` is borrowed; a name is stored in `name_buffer`, of strlen(text) bytes. TAMIS_E_INVALID. */
+tamis_status tamis__part_parse(tamis__part *part, const char *text, char *name_buffer, tamis_error *err);
 
 /* True if a column of this name must be given with quotes: csv:"NAME". */
 bool tamis__part_is_quoted(tamis_key name);
@@ -50,11 +50,11 @@ static inline bool tamis__is_blank(unsigned char byte) {
 
 /* A part with its values. */
 
-typedef struct tamis__sought {
-    tamis__part as;
+typedef struct tamis__wanted_part {
+    tamis__part spec;
     tamis__regex *regex; /* of a REGEX part, else NULL */
     size_t first, count; /* its values in `values`; for CSV, `first` is also its index in `columns` */
-} tamis__sought;
+} tamis__wanted_part;
 
 struct tamis_extractor {
     const tamis_extractor *original; /* owner of what a copy shares; NULL: not a copy */
@@ -62,7 +62,7 @@ struct tamis_extractor {
     unsigned char field_delimiter, csv_delimiter;
     bool trim, ignore_case;
     bool wants_header, has_header;
-    tamis__sought *parts;
+    tamis__wanted_part *parts;
     size_t part_count;
     char *texts; /* texts and names of the parts */
     size_t texts_size;

@@ -23,50 +23,50 @@ enum { SIZE_BYTES = 8 /* size field of a value in a joined key */ };
 
 /* ---- values ---- */
 
-static const tamis_key none = {NULL, 0};
+static const tamis_key no_value = {NULL, 0};
 
-static tamis_key field_of(tamis_key record, size_t number, unsigned char delimiter) {
-    const unsigned char *at = record.data, *const end = at + record.size;
+static tamis_key find_field(tamis_key record, size_t number, unsigned char delimiter) {
+    const unsigned char *pos = record.data, *const end = pos + record.size;
     for (; number > 1; number--) {
-        at = memchr(at, delimiter, (size_t)(end - at));
-        if (!at)
-            return none;
-        at++;
+        pos = memchr(pos, delimiter, (size_t)(end - pos));
+        if (!pos)
+            return no_value;
+        pos++;
     }
-    const unsigned char *next = memchr(at, delimiter, (size_t)(end - at));
-    return (tamis_key){at, (size_t)((next ? next : end) - at)};
+    const unsigned char *next = memchr(pos, delimiter, (size_t)(end - pos));
+    return (tamis_key){pos, (size_t)((next ? next : end) - pos)};
 }
 
-static tamis_key bytes_of(tamis_key record, size_t from, size_t to) {
+static tamis_key find_bytes(tamis_key record, size_t from, size_t to) {
     if (from >= record.size)
-        return none;
+        return no_value;
     const size_t end = to < record.size ? to : record.size;
     return (tamis_key){(const unsigned char *)record.data + from, end - from};
 }
 
 /* Finds a part that needs no memory and cannot fail. */
-static inline tamis_key piece_of(const tamis_extractor *x, const tamis__part *part, tamis_key record) {
+static inline tamis_key find_piece(const tamis_extractor *x, const tamis__part *part, tamis_key record) {
     switch (part->kind) {
     case TAMIS__PART_FIELD:
-        return field_of(record, part->from, x->field_delimiter);
+        return find_field(record, part->from, x->field_delimiter);
     case TAMIS__PART_BYTES:
-        return bytes_of(record, part->from, part->to);
+        return find_bytes(record, part->from, part->to);
     default:
         return record;
     }
 }
 
-static tamis_status find_match(tamis_extractor *x, const tamis__sought *p, tamis_key record,
+static tamis_status find_match(tamis_extractor *x, const tamis__wanted_part *p, tamis_key record,
                                tamis__fault *fault) {
     bool matched;
     tamis_status status = tamis__regex_find(p->regex, record, x->values + p->first, &matched, fault);
     for (size_t i = 0; status == TAMIS_OK && !matched && i < p->count; i++)
-        x->values[p->first + i] = none;
+        x->values[p->first + i] = no_value;
     return status;
 }
 
 /* Finds all JSON or CSV values in one pass. */
-static tamis_status find_together(tamis_extractor *x, tamis_key record, tamis__fault *fault) {
+static tamis_status find_in_syntax(tamis_extractor *x, tamis_key record, tamis__fault *fault) {
     if (x->json)
         return tamis__json_find(x->json, record, x->values, &x->arena, fault);
     if (x->column_count > 0)
@@ -75,12 +75,12 @@ static tamis_status find_together(tamis_extractor *x, tamis_key record, tamis__f
     return TAMIS_OK;
 }
 
-static tamis_status find_others(tamis_extractor *x, tamis_key record, tamis__fault *fault) {
-    for (const tamis__sought *p = x->parts; p < x->parts + x->part_count; p++) {
-        if (p->as.kind == TAMIS__PART_JSON || p->as.kind == TAMIS__PART_CSV)
+static tamis_status find_other_parts(tamis_extractor *x, tamis_key record, tamis__fault *fault) {
+    for (const tamis__wanted_part *p = x->parts; p < x->parts + x->part_count; p++) {
+        if (p->spec.kind == TAMIS__PART_JSON || p->spec.kind == TAMIS__PART_CSV)
             continue;
         if (!p->regex) {
-            x->values[p->first] = piece_of(x, &p->as, record);
+            x->values[p->first] = find_piece(x, &p->spec, record);
             continue;
         }
         tamis_status status = find_match(x, p, record, fault);
@@ -92,7 +92,7 @@ static tamis_status find_others(tamis_extractor *x, tamis_key record, tamis__fau
 
 /* True if each part has a value. Of a regular expression one group is enough. */
 static bool has_key(const tamis_extractor *x) {
-    for (const tamis__sought *p = x->parts; p < x->parts + x->part_count; p++) {
+    for (const tamis__wanted_part *p = x->parts; p < x->parts + x->part_count; p++) {
         size_t i = 0;
         while (i < p->count && !x->values[p->first + i].data)
             i++;
@@ -104,24 +104,24 @@ static bool has_key(const tamis_extractor *x) {
 
 /* ---- keys ---- */
 
-static void trim_ends(tamis_key *value) {
-    const unsigned char *at = value->data, *end = at + value->size;
-    while (at < end && tamis__is_blank(*at))
-        at++;
-    while (at < end && tamis__is_blank(end[-1]))
+static void trim_blanks(tamis_key *value) {
+    const unsigned char *pos = value->data, *end = pos + value->size;
+    while (pos < end && tamis__is_blank(*pos))
+        pos++;
+    while (pos < end && tamis__is_blank(end[-1]))
         end--;
-    *value = (tamis_key){at, (size_t)(end - at)};
+    *value = (tamis_key){pos, (size_t)(end - pos)};
 }
 
-static tamis_status join(tamis_extractor *x, tamis_key *key) {
+static tamis_status join_values(tamis_extractor *x, tamis_key *key) {
     size_t size = 0;
     for (size_t i = 0; i < x->value_count; i++)
         size += SIZE_BYTES + x->values[i].size;
-    unsigned char *to = tamis__arena_take(&x->arena, size);
+    unsigned char *to = tamis__arena_alloc(&x->arena, size);
     if (!to)
         return TAMIS_E_NOMEM;
     *key = (tamis_key){to, size};
-    for (const tamis__sought *p = x->parts; p < x->parts + x->part_count; p++) {
+    for (const tamis__wanted_part *p = x->parts; p < x->parts + x->part_count; p++) {
         for (const tamis_key *value = x->values + p->first; value < x->values + p->first + p->count;
              value++) {
             tamis__store64le(to, value->data ? value->size : UINT64_MAX);
@@ -137,26 +137,26 @@ static tamis_status join(tamis_extractor *x, tamis_key *key) {
 static tamis_status make_key(tamis_extractor *x, tamis_key *key) {
     for (tamis_key *value = x->values; value < x->values + x->value_count; value++) {
         if (x->trim && value->data)
-            trim_ends(value);
+            trim_blanks(value);
         tamis_status status = x->ignore_case ? tamis__fold_case(value, &x->arena) : TAMIS_OK;
         if (status != TAMIS_OK)
             return status;
     }
     if (x->value_count > 1)
-        return join(x, key);
+        return join_values(x, key);
     *key = x->values[0];
     return TAMIS_OK;
 }
 
-static tamis_status take_record(tamis_extractor *x, tamis_key record, tamis_extraction *found,
-                                tamis_error *err) {
+static tamis_status extract_record(tamis_extractor *x, tamis_key record, tamis_extraction *found,
+                                   tamis_error *err) {
     tamis__fault fault = {NULL, 0};
-    *found = (tamis_extraction){none, TAMIS_KEY_MISSING, NULL, 0};
-    tamis_status status = find_together(x, record, &fault);
+    *found = (tamis_extraction){no_value, TAMIS_KEY_MISSING, NULL, 0};
+    tamis_status status = find_in_syntax(x, record, &fault);
     if (status == TAMIS_OK)
-        status = find_others(x, record, &fault);
+        status = find_other_parts(x, record, &fault);
     if (status == TAMIS_E_DAMAGED) {
-        *found = (tamis_extraction){none, TAMIS_KEY_MALFORMED, fault.why, fault.at};
+        *found = (tamis_extraction){no_value, TAMIS_KEY_MALFORMED, fault.why, fault.pos};
         return TAMIS_OK;
     }
     if (status != TAMIS_OK)
@@ -170,41 +170,41 @@ static tamis_status take_record(tamis_extractor *x, tamis_key record, tamis_extr
 }
 
 /* An empty record may have a NULL pointer, but a value with NULL would count as missing. */
-static tamis_key somewhere(tamis_key record) {
+static tamis_key non_null(tamis_key record) {
     return record.data ? record : (tamis_key){"", 0};
 }
 
 /* Fast path for one part that is a piece of the record, the most frequent case. */
-static void take_pieces(const tamis_extractor *x, const tamis_key *records, size_t count,
-                        tamis_extraction *found) {
+static void extract_pieces(const tamis_extractor *x, const tamis_key *records, size_t count,
+                           tamis_extraction *found) {
     for (size_t i = 0; i < count; i++) {
-        const tamis_key piece = piece_of(x, &x->parts->as, somewhere(records[i]));
+        const tamis_key piece = find_piece(x, &x->parts->spec, non_null(records[i]));
         found[i] = (tamis_extraction){piece, piece.data ? TAMIS_KEY_FOUND : TAMIS_KEY_MISSING, NULL, 0};
     }
 }
 
 /* Fast path for one JSON value, unchanged. */
-static tamis_status take_values(tamis_extractor *x, const tamis_key *records, size_t count,
-                                tamis_extraction *found, tamis_error *err) {
+static tamis_status extract_json_values(tamis_extractor *x, const tamis_key *records, size_t count,
+                                        tamis_extraction *found, tamis_error *err) {
     tamis_key value;
     tamis__fault fault;
     for (size_t i = 0; i < count; i++) {
         if (i + 1 < count)
-            tamis__json_expect(x->json, somewhere(records[i + 1]));
+            tamis__json_expect(x->json, non_null(records[i + 1]));
         const tamis_status status =
-            tamis__json_find(x->json, somewhere(records[i]), &value, &x->arena, &fault);
+            tamis__json_find(x->json, non_null(records[i]), &value, &x->arena, &fault);
         if (status == TAMIS_OK)
             found[i] = (tamis_extraction){value, value.data ? TAMIS_KEY_FOUND : TAMIS_KEY_MISSING, NULL, 0};
         else if (status == TAMIS_E_DAMAGED)
-            found[i] = (tamis_extraction){none, TAMIS_KEY_MALFORMED, fault.why, fault.at};
+            found[i] = (tamis_extraction){no_value, TAMIS_KEY_MALFORMED, fault.why, fault.pos};
         else
             return tamis__extract_fail_memory(err);
     }
     return TAMIS_OK;
 }
 
-tamis_status tamis_extractor_take(tamis_extractor *x, const tamis_key *records, size_t count,
-                                  tamis_extraction *found, tamis_error *err) {
+tamis_status tamis_extractor_extract(tamis_extractor *x, const tamis_key *records, size_t count,
+                                     tamis_extraction *found, tamis_error *err) {
     TAMIS__NEED_AS(x, "extractor", err);
     TAMIS__NEED_IF(count, records, err);
     TAMIS__NEED_IF(count, found, err);
@@ -214,15 +214,15 @@ tamis_status tamis_extractor_take(tamis_extractor *x, const tamis_key *records, 
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "keys of CSV: a column is asked for by its name, and no header gave it; "
                            "call tamis_extractor_header with the first record");
-    if (x->part_count == 1 && x->parts->as.kind <= TAMIS__PART_BYTES && !x->trim && !x->ignore_case) {
-        take_pieces(x, records, count, found);
+    if (x->part_count == 1 && x->parts->spec.kind <= TAMIS__PART_BYTES && !x->trim && !x->ignore_case) {
+        extract_pieces(x, records, count, found);
         return TAMIS_OK;
     }
     if (x->json)
         tamis__json_expect_none(x->json);
     if (x->part_count == 1 && x->json && !x->trim && !x->ignore_case)
-        return take_values(x, records, count, found, err);
+        return extract_json_values(x, records, count, found, err);
     for (size_t i = 0; i < count && status == TAMIS_OK; i++)
-        status = take_record(x, somewhere(records[i]), &found[i], err);
+        status = extract_record(x, non_null(records[i]), &found[i], err);
     return status;
 }

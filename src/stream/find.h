@@ -21,14 +21,14 @@
  * A value is a view into the record, or into the arena if it had to be decoded. `data` NULL: no value.
  */
 
-static inline bool tamis__is_same(tamis_key one, tamis_key other) {
-    return one.size == other.size && (one.size == 0 || memcmp(one.data, other.data, one.size) == 0);
+static inline bool tamis__is_same(tamis_key a, tamis_key b) {
+    return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
 }
 
 /* Syntax error in a record, as in tamis_extraction. */
 typedef struct tamis__fault {
     const char *why;
-    size_t at;
+    size_t pos;
 } tamis__fault;
 
 /* Results of the find functions: TAMIS_OK with the values; TAMIS_E_DAMAGED for a malformed record, with
@@ -65,9 +65,9 @@ extern const char tamis__csv_open[];
 tamis_status tamis__csv_find(unsigned char delimiter, tamis_key record, const size_t *columns, size_t count,
                              tamis_key *values, tamis__arena *arena, tamis__fault *fault);
 
-/* Calls `take` for each column in order, until it returns false. */
+/* Calls `visit` for each column in order, until it returns false. */
 tamis_status tamis__csv_each(unsigned char delimiter, tamis_key record,
-                             bool (*take)(void *context, size_t column, tamis_key value), void *context,
+                             bool (*visit)(void *context, size_t column, tamis_key value), void *context,
                              tamis__arena *arena, tamis__fault *fault);
 
 /* ---- regular expressions ---- */
@@ -78,7 +78,7 @@ typedef struct tamis__regex tamis__regex;
  * TAMIS_E_NOMEM, *at is the size of the failed allocation. */
 enum { TAMIS__REGEX_WHY = 160 };
 tamis_status tamis__regex_create(tamis__regex **regex, const char *pattern, const tamis_allocator *memory,
-                                 char text[TAMIS__REGEX_WHY], size_t *at);
+                                 char text[TAMIS__REGEX_WHY], size_t *pos);
 /* Makes a copy for use by another thread. It shares the machine code and must be freed before the original.
  * TAMIS_E_NOMEM. */
 tamis_status tamis__regex_copy(tamis__regex **copy, const tamis__regex *original);

@@ -24,11 +24,11 @@ enum {
     WORD = 8
 };
 
-#define EACH(byte) ((byte) * (UINT64_MAX / 255)) /* the byte, repeated eight times */
+#define EVERY_BYTE(byte) ((byte) * (UINT64_MAX / 255)) /* the byte, repeated eight times */
 
 /* Sets bit 7 of each byte that is a capital letter. All bytes must be ASCII. */
 static uint64_t capitals_of(uint64_t word) {
-    return (word + EACH(0x80u - 'A')) & ~(word + EACH(0x80u - 'Z' - 1)) & EACH(0x80u);
+    return (word + EVERY_BYTE(0x80u - 'A')) & ~(word + EVERY_BYTE(0x80u - 'Z' - 1)) & EVERY_BYTE(0x80u);
 }
 
 static bool is_capital(unsigned char byte) {
@@ -40,7 +40,7 @@ static size_t count_plain(const unsigned char *bytes, size_t size) {
     size_t i = 0;
     for (; size - i >= WORD; i += WORD) {
         uint64_t word = tamis__load64le(bytes + i);
-        if (word & EACH(0x80u) || capitals_of(word))
+        if (word & EVERY_BYTE(0x80u) || capitals_of(word))
             break;
     }
     while (i < size && bytes[i] < 0x80 && !is_capital(bytes[i]))
@@ -52,8 +52,8 @@ static size_t count_plain(const unsigned char *bytes, size_t size) {
 static size_t fold_character(const unsigned char *from, size_t size, unsigned char **to) {
     utf8proc_int32_t character, folded[FOLDED];
     int unused = 0; /* for grapheme breaks, which are not requested */
-    utf8proc_ssize_t taken = utf8proc_iterate(from, (utf8proc_ssize_t)size, &character), count = -1;
-    if (taken > 0)
+    utf8proc_ssize_t consumed = utf8proc_iterate(from, (utf8proc_ssize_t)size, &character), count = -1;
+    if (consumed > 0)
         count = utf8proc_decompose_char(character, folded, FOLDED, UTF8PROC_CASEFOLD, &unused);
     if (count < 0 || count > FOLDED) {
         *(*to)++ = *from;
@@ -61,14 +61,14 @@ static size_t fold_character(const unsigned char *from, size_t size, unsigned ch
     }
     for (utf8proc_ssize_t i = 0; i < count; i++)
         *to += utf8proc_encode_char(folded[i], *to);
-    return (size_t)taken;
+    return (size_t)consumed;
 }
 
 /* Folds all bytes. Returns the end of the output. */
 static unsigned char *fold(const unsigned char *from, const unsigned char *end, unsigned char *to) {
     while (from < end) {
-        uint64_t word = end - from >= WORD ? tamis__load64le(from) : EACH(0x80u);
-        if (!(word & EACH(0x80u))) {
+        uint64_t word = end - from >= WORD ? tamis__load64le(from) : EVERY_BYTE(0x80u);
+        if (!(word & EVERY_BYTE(0x80u))) {
             tamis__store64le(to, word | capitals_of(word) >> 2); /* bit 7 becomes 0x20 */
             from += WORD;
             to += WORD;
@@ -87,7 +87,7 @@ tamis_status tamis__fold_case(tamis_key *value, tamis__arena *arena) {
     const size_t plain = count_plain(bytes, value->size);
     if (plain == value->size)
         return TAMIS_OK;
-    unsigned char *folded = tamis__arena_take(arena, plain + GROWTH * (value->size - plain));
+    unsigned char *folded = tamis__arena_alloc(arena, plain + GROWTH * (value->size - plain));
     if (!folded)
         return TAMIS_E_NOMEM;
     memcpy(folded, bytes, plain);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "store/trouble.h"
+#include "store/file_error.h"
 #include "stream/find.h"
 #include "stream/split.h"
 
@@ -13,7 +13,8 @@ void tamis__header_release(tamis__header *header) {
 }
 
 /* Keeps a copy. One byte more is allocated, so that an empty header differs from none. */
-static tamis_status keep(tamis__header *header, tamis_key record, const char *input, tamis_error *err) {
+static tamis_status keep_header(tamis__header *header, tamis_key record, const char *input,
+                                tamis_error *err) {
     header->size = record.size + 1;
     header->bytes = tamis__alloc(&header->memory, header->size, 1);
     if (!header->bytes)
@@ -25,50 +26,50 @@ static tamis_status keep(tamis__header *header, tamis_key record, const char *in
 
 enum {
     SHOWN = 60,    /* bytes of a header shown in a message */
-    LED_IN_BY = 20 /* bytes of them before the first difference */
+    LEAD_SIZE = 20 /* bytes of them before the first difference */
 };
 
-/* Copies the bytes from `at` on, after "..." if there are any before it. */
-static void show_from(char text[SHOWN + 4], const unsigned char *bytes, size_t size, size_t at) {
-    const size_t shown = size - at < SHOWN ? size - at : SHOWN, front = at > 0 ? 3 : 0;
-    memcpy(text, "...", front);
-    memcpy(text + front, bytes + at, shown);
-    text[front + shown] = '\0';
+/* Copies the bytes from `pos` on, after "..." if there are any before it. */
+static void show_from(char text[SHOWN + 4], const unsigned char *bytes, size_t size, size_t pos) {
+    const size_t shown = size - pos < SHOWN ? size - pos : SHOWN, prefix = pos > 0 ? 3 : 0;
+    memcpy(text, "...", prefix);
+    memcpy(text + prefix, bytes + pos, shown);
+    text[prefix + shown] = '\0';
 }
 
 /* Returns where to begin showing, at the start of a UTF-8 character. */
-static size_t lead_in(const unsigned char *bytes, size_t at) {
-    at -= at < LED_IN_BY ? at : LED_IN_BY;
-    while (at > 0 && (bytes[at] & 0xC0) == 0x80)
-        at--;
-    return at;
+static size_t step_back(const unsigned char *bytes, size_t pos) {
+    pos -= pos < LEAD_SIZE ? pos : LEAD_SIZE;
+    while (pos > 0 && (bytes[pos] & 0xC0) == 0x80)
+        pos--;
+    return pos;
 }
 
-static size_t first_difference(const unsigned char *one, size_t size, const unsigned char *other,
+static size_t first_difference(const unsigned char *given, size_t size, const unsigned char *expected,
                                size_t other_size) {
-    size_t at = 0;
-    while (at < size && at < other_size && one[at] == other[at])
-        at++;
-    return at;
+    size_t pos = 0;
+    while (pos < size && pos < other_size && given[pos] == expected[pos])
+        pos++;
+    return pos;
 }
 
 /* Reports two different headers. Long ones are shown around the first difference. */
-static tamis_status fail_other(const tamis__header *header, tamis_key record, const char *input,
-                               tamis_error *err) {
+static tamis_status fail_mismatch(const tamis__header *header, tamis_key record, const char *input,
+                                  tamis_error *err) {
     const size_t size = header->size - 1;
     const size_t differ = first_difference(record.data, record.size, header->bytes, size);
     const bool cut = record.size > SHOWN || size > SHOWN;
-    const size_t from = cut ? lead_in(header->bytes, differ) : 0;
-    char one[SHOWN + 4], other[SHOWN + 4], where[40] = "";
-    show_from(one, record.data, record.size, from);
-    show_from(other, header->bytes, size, from);
+    const size_t from = cut ? step_back(header->bytes, differ) : 0;
+    char given[SHOWN + 4], expected[SHOWN + 4], where[40] = "";
+    show_from(given, record.data, record.size, from);
+    show_from(expected, header->bytes, size, from);
     if (cut)
         snprintf(where, sizeof where, ", which differ at byte %zu", differ);
     return tamis__fail(err, TAMIS_E_INVALID, 0,
                        "%s: its header is '%s', and that of %s is '%s'%s; give inputs with one header, or "
                        "run them one by one",
-                       tamis__show(input).text, tamis__show(one).text, tamis__show(header->input).text,
-                       tamis__show(other).text, where);
+                       tamis__show(input).text, tamis__show(given).text, tamis__show(header->input).text,
+                       tamis__show(expected).text, where);
 }
 
 /* Gives the names to the extractor. Its error is reported with the position. */
@@ -84,7 +85,7 @@ static tamis_status read_names(const tamis__header *header, const tamis__batch *
                        header->terminator == '\n' ? "line" : "record", wrong.text);
 }
 
-static bool is_same(const tamis__header *header, tamis_key record) {
+static bool is_same_header(const tamis__header *header, tamis_key record) {
     return record.size == header->size - 1 && memcmp(record.data, header->bytes, record.size) == 0;
 }
 
@@ -99,7 +100,7 @@ static void drop_first(tamis__batch *batch) {
     batch->count--;
 }
 
-tamis_status tamis__header_take(tamis__header *header, tamis__batch *batch, tamis__router *router,
+tamis_status tamis__header_read(tamis__header *header, tamis__batch *batch, tamis__router *router,
                                 tamis_error *err) {
     const unsigned char *begin = batch->begin;
     const bool unterminated = batch->unterminated && batch->count == 1;
@@ -107,14 +108,14 @@ tamis_status tamis__header_take(tamis__header *header, tamis__batch *batch, tami
     if (record.size > 0 && ((const unsigned char *)record.data)[record.size - 1] == '\r')
         record.size--;
     if (header->bytes) {
-        const bool same = is_same(header, record);
+        const bool same = is_same_header(header, record);
         if (same)
             drop_first(batch);
-        return same || batch->shortened ? TAMIS_OK : fail_other(header, record, batch->input, err);
+        return same || batch->shortened ? TAMIS_OK : fail_mismatch(header, record, batch->input, err);
     }
     tamis_status status = read_names(header, batch, record, err);
     if (status == TAMIS_OK)
-        status = keep(header, record, batch->input, err);
+        status = keep_header(header, record, batch->input, err);
     if (status != TAMIS_OK)
         return status;
     drop_first(batch);

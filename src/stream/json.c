@@ -41,84 +41,84 @@ typedef struct scan {
 
 /* Skips blanks; most texts have none. Moves *at to the next other byte, and returns true if that is
  * `sign`. */
-static inline bool reaches(const unsigned char **at, const unsigned char *end, unsigned char sign) {
-    if (*at < end && **at == sign)
+static inline bool skip_to(const unsigned char **pos, const unsigned char *end, unsigned char sign) {
+    if (*pos < end && **pos == sign)
         return true;
-    *at = tamis__json_pass_blanks(*at, end);
-    return *at < end && **at == sign;
+    *pos = tamis__json_pass_blanks(*pos, end);
+    return *pos < end && **pos == sign;
 }
 
 /* ---- scalars ---- */
 
-static inline const unsigned char *pass_digits(const unsigned char *at, const unsigned char *end) {
+static inline const unsigned char *pass_digits(const unsigned char *pos, const unsigned char *end) {
     const uint64_t ones = UINT64_MAX / 255;
-    for (; end - at >= 8; at += 8) {
+    for (; end - pos >= 8; pos += 8) {
         /* Digits become 0 to 9. A sum carries only out of a byte that is not a digit. */
-        const uint64_t digits = tamis__load64le(at) ^ ones * '0';
-        const uint64_t others = (digits | (digits + ones * (0x80 - 10))) & ones << 7;
-        if (others)
-            return at + __builtin_ctzll(others) / 8;
+        const uint64_t digits = tamis__load64le(pos) ^ ones * '0';
+        const uint64_t non_digits = (digits | (digits + ones * (0x80 - 10))) & ones << 7;
+        if (non_digits)
+            return pos + __builtin_ctzll(non_digits) / 8;
     }
-    while (at < end && *at >= '0' && *at <= '9')
-        at++;
-    return at;
+    while (pos < end && *pos >= '0' && *pos <= '9')
+        pos++;
+    return pos;
 }
 
 /* Scans at least one digit. */
-static inline const unsigned char *pass_some_digits(const tamis__json_text *text, const unsigned char *at) {
-    const unsigned char *behind = pass_digits(at, text->end);
-    return behind > at ? behind : tamis__json_refuse(text, at, "a digit is missing");
+static inline const unsigned char *pass_some_digits(const tamis__json_text *text, const unsigned char *pos) {
+    const unsigned char *after = pass_digits(pos, text->end);
+    return after > pos ? after : tamis__json_refuse(text, pos, "a digit is missing");
 }
 
 /* Scans fraction and exponent, after the digits before the point. */
-static const unsigned char *pass_fraction(const tamis__json_text *text, const unsigned char *at) {
-    if (*at == '.') {
-        at = pass_some_digits(text, at + 1);
-        if (!at)
+static const unsigned char *pass_fraction(const tamis__json_text *text, const unsigned char *pos) {
+    if (*pos == '.') {
+        pos = pass_some_digits(text, pos + 1);
+        if (!pos)
             return NULL;
     }
-    if (at < text->end && (*at | 0x20) == 'e') {
-        at++;
-        if (at < text->end && (*at == '+' || *at == '-'))
-            at++;
-        at = pass_some_digits(text, at);
+    if (pos < text->end && (*pos | 0x20) == 'e') {
+        pos++;
+        if (pos < text->end && (*pos == '+' || *pos == '-'))
+            pos++;
+        pos = pass_some_digits(text, pos);
     }
-    return at;
+    return pos;
 }
 
-static inline const unsigned char *pass_number(const tamis__json_text *text, const unsigned char *at) {
-    const unsigned char *first = at + (*at == '-');
-    at = pass_some_digits(text, first);
-    if (!at)
+static inline const unsigned char *pass_number(const tamis__json_text *text, const unsigned char *pos) {
+    const unsigned char *first = pos + (*pos == '-');
+    pos = pass_some_digits(text, first);
+    if (!pos)
         return NULL;
-    if (*first == '0' && at > first + 1)
+    if (*first == '0' && pos > first + 1)
         return tamis__json_refuse(text, first, "a number begins with 0");
-    return at < text->end && (*at == '.' || (*at | 0x20) == 'e') ? pass_fraction(text, at) : at;
+    return pos < text->end && (*pos == '.' || (*pos | 0x20) == 'e') ? pass_fraction(text, pos) : pos;
 }
 
-static const unsigned char *pass_word(const tamis__json_text *text, const unsigned char *at, const char *word,
-                                      size_t size) {
-    if ((size_t)(text->end - at) >= size && memcmp(at, word, size) == 0)
-        return at + size;
-    return tamis__json_refuse(text, at, "a value that JSON does not have");
+static const unsigned char *pass_word(const tamis__json_text *text, const unsigned char *pos,
+                                      const char *word, size_t size) {
+    if ((size_t)(text->end - pos) >= size && memcmp(pos, word, size) == 0)
+        return pos + size;
+    return tamis__json_refuse(text, pos, "a value that JSON does not have");
 }
 
-static const unsigned char *refuse_value(const tamis__json_text *text, const unsigned char *at) {
-    if (tamis__bom_size(at, (size_t)(text->end - at)) > 0)
-        return tamis__json_refuse(text, at, "a byte order mark");
-    if (*at == ',' || *at == ':' || *at == ']' || *at == '}')
-        return tamis__json_refuse(text, at, "a value is missing");
-    return tamis__json_refuse(text, at, "a value that JSON does not have");
+static const unsigned char *refuse_value(const tamis__json_text *text, const unsigned char *pos) {
+    if (tamis__bom_size(pos, (size_t)(text->end - pos)) > 0)
+        return tamis__json_refuse(text, pos, "a byte order mark");
+    if (*pos == ',' || *pos == ':' || *pos == ']' || *pos == '}')
+        return tamis__json_refuse(text, pos, "a value is missing");
+    return tamis__json_refuse(text, pos, "a value that JSON does not have");
 }
 
-const unsigned char *tamis__json_scalar(const tamis__json_text *text, const unsigned char *at) {
-    switch (*at) {
+const unsigned char *tamis__json_scalar(const tamis__json_text *text, const unsigned char *pos) {
+    switch (*pos) {
     case 'n':
-        return pass_word(text, at, "null", 4);
+        return pass_word(text, pos, "null", 4);
     case 't':
-        return pass_word(text, at, "true", 4);
+        return pass_word(text, pos, "true", 4);
     case 'f':
-        return pass_word(text, at, "false", 5);
+        return pass_word(text, pos, "false", 5);
     case '-':
     case '0':
     case '1':
@@ -130,31 +130,31 @@ const unsigned char *tamis__json_scalar(const tamis__json_text *text, const unsi
     case '7':
     case '8':
     case '9':
-        return pass_number(text, at);
+        return pass_number(text, pos);
     default:
-        return refuse_value(text, at);
+        return refuse_value(text, pos);
     }
 }
 
-/* Scans the string or scalar at `at`, and notes it for the node unless it is null. */
-static inline const unsigned char *pass_plain(const tamis__json_text *text, const unsigned char *at,
+/* Scans the string or scalar at `pos`, and notes it for the node unless it is null. */
+static inline const unsigned char *pass_plain(const tamis__json_text *text, const unsigned char *pos,
                                               tamis__json_node *node) {
-    const unsigned char *behind;
-    if (*at == '"') {
+    const unsigned char *after;
+    if (*pos == '"') {
         bool escaped = false;
-        behind = tamis__json_string(text, at + 1, &escaped);
-        if (behind && node) {
-            node->found = (tamis_key){at + 1, (size_t)(behind - at) - 2};
+        after = tamis__json_string(text, pos + 1, &escaped);
+        if (after && node) {
+            node->found = (tamis_key){pos + 1, (size_t)(after - pos) - 2};
             node->escaped = escaped;
         }
-        return behind;
+        return after;
     }
-    behind = tamis__json_scalar(text, at);
-    if (behind && node && *at != 'n') {
-        node->found = (tamis_key){at, (size_t)(behind - at)};
+    after = tamis__json_scalar(text, pos);
+    if (after && node && *pos != 'n') {
+        node->found = (tamis_key){pos, (size_t)(after - pos)};
         node->escaped = false;
     }
-    return behind;
+    return after;
 }
 
 /* ---- containers ---- */
@@ -172,8 +172,8 @@ static bool grow_levels(tamis__json *json) {
     return true;
 }
 
-/* Opens the container at `at`. `node` is the container's own node, or NULL. */
-static bool open_container(scan *s, const unsigned char *at, tamis__json_node *node) {
+/* Opens the container at `pos`. `node` is the container's own node, or NULL. */
+static bool open_container(scan *s, const unsigned char *pos, tamis__json_node *node) {
     tamis__json *json = s->json;
     if (s->depth / 8 == json->levels_size && !grow_levels(json)) {
         s->no_memory = true;
@@ -181,19 +181,19 @@ static bool open_container(scan *s, const unsigned char *at, tamis__json_node *n
     }
     unsigned char *byte = &json->levels[s->depth / 8];
     const unsigned char bit = (unsigned char)(1u << s->depth % 8);
-    s->in_object = *at == '{';
+    s->in_object = *pos == '{';
     *byte = (unsigned char)(s->in_object ? *byte | bit : *byte & ~bit);
     s->depth++;
     if (node)
-        json->frames[s->tracked++] = (tamis__json_frame){node, at, 0};
+        json->frames[s->tracked++] = (tamis__json_frame){node, pos, 0};
     return true;
 }
 
-/* Closes the innermost container, whose last byte is before `at`. */
-static void close_container(scan *s, const unsigned char *at) {
+/* Closes the innermost container, whose last byte is before `pos`. */
+static void close_container(scan *s, const unsigned char *pos) {
     if (s->tracked == s->depth) {
         const tamis__json_frame *frame = &s->json->frames[--s->tracked];
-        frame->node->found = (tamis_key){frame->start, (size_t)(at - frame->start)};
+        frame->node->found = (tamis_key){frame->start, (size_t)(pos - frame->start)};
         frame->node->escaped = false;
     }
     s->depth--;
@@ -222,69 +222,69 @@ static tamis__json_node *node_of_element(const scan *s) {
     return NULL;
 }
 
-/* Scans the member name at `at` and the colon after it, with blanks before each. */
-static inline const unsigned char *pass_name(const scan *s, const unsigned char *at,
+/* Scans the member name at `pos` and the colon after it, with blanks before each. */
+static inline const unsigned char *pass_name(const scan *s, const unsigned char *pos,
                                              tamis__json_node **node) {
     const tamis__json_text *text = &s->text;
     bool escaped = false;
-    if (!reaches(&at, text->end, '"'))
-        return tamis__json_refuse(text, at,
-                                  at == text->end ? "an object is not closed" : "a name is missing");
-    const unsigned char *name = at + 1;
-    at = tamis__json_string(text, name, &escaped);
-    if (!at)
+    if (!skip_to(&pos, text->end, '"'))
+        return tamis__json_refuse(text, pos,
+                                  pos == text->end ? "an object is not closed" : "a name is missing");
+    const unsigned char *name = pos + 1;
+    pos = tamis__json_string(text, name, &escaped);
+    if (!pos)
         return NULL;
     *node = NULL;
     if (s->tracked == s->depth)
         *node = tamis__json_member(s->json->frames[s->tracked - 1].node,
-                                   (tamis_key){name, (size_t)(at - name) - 1}, escaped);
-    return reaches(&at, text->end, ':') ? at + 1 : tamis__json_refuse(text, at, "a colon is missing");
+                                   (tamis_key){name, (size_t)(pos - name) - 1}, escaped);
+    return skip_to(&pos, text->end, ':') ? pos + 1 : tamis__json_refuse(text, pos, "a colon is missing");
 }
 
 /* ---- a record ---- */
 
 /* Closes the containers that end after a value. Returns the comma after them, or the end of the outermost. */
-static inline const unsigned char *pass_ends(scan *s, const unsigned char *at) {
+static inline const unsigned char *close_ended(scan *s, const unsigned char *pos) {
     const tamis__json_text *text = &s->text;
-    while (s->depth && !reaches(&at, text->end, ',')) {
-        if (at == text->end)
-            return tamis__json_refuse(text, at,
+    while (s->depth && !skip_to(&pos, text->end, ',')) {
+        if (pos == text->end)
+            return tamis__json_refuse(text, pos,
                                       s->in_object ? "an object is not closed" : "an array is not closed");
-        if (*at != (s->in_object ? '}' : ']'))
-            return tamis__json_refuse(text, at,
+        if (*pos != (s->in_object ? '}' : ']'))
+            return tamis__json_refuse(text, pos,
                                       s->in_object ? "neither a comma nor }" : "neither a comma nor ]");
-        close_container(s, ++at);
+        close_container(s, ++pos);
     }
-    return at;
+    return pos;
 }
 
-/* Scans the value at `at` with everything in it. Returns the byte after it, or NULL on an error. */
-static const unsigned char *pass_value(scan *s, const unsigned char *at) {
+/* Scans the value at `pos` with everything in it. Returns the byte after it, or NULL on an error. */
+static const unsigned char *pass_value(scan *s, const unsigned char *pos) {
     const unsigned char *end = s->text.end;
     tamis__json_node *node = s->json->nodes;
     for (;;) {
         bool opened = false; /* a container that is not empty was opened */
-        at = tamis__json_pass_blanks(at, end);
-        if (at == end)
-            return tamis__json_refuse(&s->text, at, "a value is missing");
-        if (*at == '{' || *at == '[') {
-            if (!open_container(s, at++, node))
+        pos = tamis__json_pass_blanks(pos, end);
+        if (pos == end)
+            return tamis__json_refuse(&s->text, pos, "a value is missing");
+        if (*pos == '{' || *pos == '[') {
+            if (!open_container(s, pos++, node))
                 return NULL;
-            opened = !reaches(&at, end, s->in_object ? '}' : ']');
+            opened = !skip_to(&pos, end, s->in_object ? '}' : ']');
         } else {
-            at = pass_plain(&s->text, at, node);
-            if (!at)
+            pos = pass_plain(&s->text, pos, node);
+            if (!pos)
                 return NULL;
         }
         if (!opened) {
-            at = pass_ends(s, at);
-            if (!at || !s->depth)
-                return at;
-            at++;
+            pos = close_ended(s, pos);
+            if (!pos || !s->depth)
+                return pos;
+            pos++;
         }
         if (s->in_object) {
-            at = pass_name(s, at, &node);
-            if (!at)
+            pos = pass_name(s, pos, &node);
+            if (!pos)
                 return NULL;
         } else {
             node = s->tracked == s->depth ? node_of_element(s) : NULL;
@@ -294,22 +294,22 @@ static const unsigned char *pass_value(scan *s, const unsigned char *at) {
 
 static tamis_status check_and_note(tamis__json *json, const tamis__json_text *text) {
     scan s = {.json = json, .text = *text};
-    const unsigned char *at = tamis__json_pass_blanks(text->start, text->end);
-    if (at == text->end)
+    const unsigned char *pos = tamis__json_pass_blanks(text->start, text->end);
+    if (pos == text->end)
         return TAMIS_OK;
-    at = pass_value(&s, at);
+    pos = pass_value(&s, pos);
     if (s.no_memory)
         return TAMIS_E_NOMEM;
-    if (at)
-        at = tamis__json_pass_blanks(at, text->end);
-    if (at && at < text->end)
-        at = tamis__json_refuse(text, at, "something stands behind the value");
-    return at ? TAMIS_OK : TAMIS_E_DAMAGED;
+    if (pos)
+        pos = tamis__json_pass_blanks(pos, text->end);
+    if (pos && pos < text->end)
+        pos = tamis__json_refuse(text, pos, "something stands behind the value");
+    return pos ? TAMIS_OK : TAMIS_E_DAMAGED;
 }
 
 /* ---- the block parser ---- */
 
-static void forget(tamis__json *json) {
+static void clear_values(tamis__json *json) {
     for (size_t i = 0; i < json->node_count; i++)
         json->nodes[i].found = (tamis_key){NULL, 0};
 }
@@ -324,38 +324,38 @@ static bool trim(tamis__json_text *text) {
 }
 
 void tamis__json_expect_none(tamis__json *json) {
-    json->ahead[0].start = json->ahead[1].start = NULL;
+    json->scanned[0].start = json->scanned[1].start = NULL;
 }
 
 void tamis__json_expect(tamis__json *json, tamis_key record) {
     const unsigned char *start = record.data;
-    tamis__json_ahead *ahead = &json->ahead[json->ahead[0].start != NULL];
-    ahead->text = (tamis__json_text){start, start + record.size, NULL};
-    if (!json->kernels->look || !trim(&ahead->text))
+    tamis__json_scanned *scanned = &json->scanned[json->scanned[0].start != NULL];
+    scanned->text = (tamis__json_text){start, start + record.size, NULL};
+    if (!json->kernels->classify || !trim(&scanned->text))
         return;
-    json->kernels->look(json, ahead);
-    ahead->start = start;
-    ahead->size = record.size;
+    json->kernels->classify(json, scanned);
+    scanned->start = start;
+    scanned->size = record.size;
 }
 
 /* Returns what was seen of the record ahead, and marks it as used. NULL: nothing. */
-static tamis__json_ahead *seen_of(tamis__json *json, tamis_key record) {
-    for (tamis__json_ahead *ahead = json->ahead; ahead < json->ahead + 2; ahead++) {
-        if (ahead->start == record.data && ahead->size == record.size) {
-            ahead->start = NULL;
-            return ahead;
+static tamis__json_scanned *take_scanned(tamis__json *json, tamis_key record) {
+    for (tamis__json_scanned *scanned = json->scanned; scanned < json->scanned + 2; scanned++) {
+        if (scanned->start == record.data && scanned->size == record.size) {
+            scanned->start = NULL;
+            return scanned;
         }
     }
     return NULL;
 }
 
 /* Tries the block parser. True if it proved the record valid and found the values. */
-static bool skim(tamis__json *json, tamis_key record, tamis__fault *fault) {
-    tamis__json_ahead *ahead = seen_of(json, record);
+static bool skim_record(tamis__json *json, tamis_key record, tamis__fault *fault) {
+    tamis__json_scanned *scanned = take_scanned(json, record);
     const unsigned char *start = record.data;
-    tamis__json_text text = ahead ? ahead->text : (tamis__json_text){start, start + record.size, NULL};
+    tamis__json_text text = scanned ? scanned->text : (tamis__json_text){start, start + record.size, NULL};
     text.fault = fault;
-    if ((!ahead && !trim(&text)) || !json->kernels->skim(json, &text, ahead))
+    if ((!scanned && !trim(&text)) || !json->kernels->skim(json, &text, scanned))
         return false;
     for (tamis__json_node *node = json->nodes; node < json->nodes + json->node_count; node++) {
         const unsigned char *value = node->found.data;
@@ -371,24 +371,24 @@ tamis_status tamis__json_find(tamis__json *json, tamis_key record, tamis_key *va
                               tamis__fault *fault) {
     const unsigned char *start = record.size ? record.data : (const void *)"";
     const tamis__json_text text = {start, start + record.size, fault};
-    forget(json);
-    if (!skim(json, (tamis_key){start, record.size}, fault)) {
-        forget(json);
+    clear_values(json);
+    if (!skim_record(json, (tamis_key){start, record.size}, fault)) {
+        clear_values(json);
         const tamis_status status = check_and_note(json, &text);
         if (status != TAMIS_OK)
             return status;
     }
-    for (size_t i = 0; i < json->asked_count; i++) {
-        const tamis__json_node *node = json->asked[i].node;
+    for (size_t i = 0; i < json->query_count; i++) {
+        const tamis__json_node *node = json->queries[i].node;
         tamis_key value = node->found;
         if (value.data && node->escaped) {
-            unsigned char *bytes = tamis__arena_take(arena, value.size);
+            unsigned char *bytes = tamis__arena_alloc(arena, value.size);
             if (!bytes)
                 return TAMIS_E_NOMEM;
             value = (tamis_key){bytes, tamis__json_decode(value, bytes)};
             tamis__arena_trim(arena, bytes, value.size);
         }
-        values[json->asked[i].place] = value;
+        values[json->queries[i].position] = value;
     }
     return TAMIS_OK;
 }

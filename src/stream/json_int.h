@@ -41,11 +41,11 @@ typedef struct tamis__json_frame {
 } tamis__json_frame;
 
 /* A requested pointer. */
-typedef struct tamis__json_asked {
+typedef struct tamis__json_query {
     const char *pointer;
-    size_t place; /* index among the values */
+    size_t position; /* index among the values */
     const tamis__json_node *node;
-} tamis__json_asked;
+} tamis__json_query;
 
 struct tamis__json_kernels;
 
@@ -58,41 +58,41 @@ typedef struct tamis__json_text {
 /* Result of examining a record ahead of its turn. The words of each kind are stored one by one and loaded as
  * one vector. The processor cannot forward such stores, so the load waits until they are in the cache, which
  * takes longer than the parsing. Looking ahead hides that wait. */
-enum { TAMIS__JSON_SIGNS = 11 };
-typedef struct tamis__json_ahead {
+enum { TAMIS__JSON_CLASSES = 11 };
+typedef struct tamis__json_scanned {
     const void *start; /* NULL: unused */
     size_t size;
     tamis__json_text text; /* the record without surrounding blanks */
-    uint64_t words[TAMIS__JSON_SIGNS][8];
-} tamis__json_ahead;
+    uint64_t words[TAMIS__JSON_CLASSES][8];
+} tamis__json_scanned;
 
 struct tamis__json {
     tamis_allocator memory;
     const struct tamis__json_kernels *kernels;
     size_t size; /* bytes of this block; it includes everything but `levels` */
-    tamis__json_asked *asked;
-    size_t asked_count;
+    tamis__json_query *queries;
+    size_t query_count;
     tamis__json_node *nodes; /* nodes[0] is the root, the whole text */
     size_t node_count;
     tamis__json_frame *frames; /* enough for the longest pointer */
     unsigned char *levels;     /* one bit for each open container; 1: an object */
     size_t levels_size;
-    tamis__json_ahead ahead[2]; /* the present record and the next one */
-    unsigned char first_letter; /* first byte of all names, if they agree; 0: no names */
-    uint64_t any_letter;        /* all ones: the names begin with different bytes; else 0 */
+    tamis__json_scanned scanned[2]; /* the present record and the next one */
+    unsigned char first_letter;     /* first byte of all names, if they agree; 0: no names */
+    uint64_t any_letter;            /* all ones: the names begin with different bytes; else 0 */
 };
 
 /* ---- the scanner: json.c ---- */
 
-static inline const unsigned char *tamis__json_pass_blanks(const unsigned char *at,
+static inline const unsigned char *tamis__json_pass_blanks(const unsigned char *pos,
                                                            const unsigned char *end) {
-    while (at < end && tamis__json_is_blank(*at))
-        at++;
-    return at;
+    while (pos < end && tamis__json_is_blank(*pos))
+        pos++;
+    return pos;
 }
 
-/* Returns the end of the number, true, false or null at `at`, or NULL on an error. */
-const unsigned char *tamis__json_scalar(const tamis__json_text *text, const unsigned char *at);
+/* Returns the end of the number, true, false or null at `pos`, or NULL on an error. */
+const unsigned char *tamis__json_scalar(const tamis__json_text *text, const unsigned char *pos);
 
 /* Returns the child of `parent` for a member of this name, and clears what was found below it. NULL: not
  * requested. */
@@ -101,39 +101,39 @@ tamis__json_node *tamis__json_member(tamis__json_node *parent, tamis_key name, b
 /* ---- strings: json_text.c ---- */
 
 /*
- * Returns the first byte at or after `at` that is not plain: a quote, a backslash, a control character or not
+ * Returns the first byte at or after `pos` that is not plain: a quote, a backslash, a control character or not
  * ASCII; or `end`. Tests eight bytes at once by setting the high bit of each such byte. A subtraction may
  * borrow from higher bytes, but only at a byte that is not plain, so the lowest set bit is always right.
  */
-static inline const unsigned char *tamis__json_plain(const unsigned char *at, const unsigned char *end) {
+static inline const unsigned char *tamis__json_plain(const unsigned char *pos, const unsigned char *end) {
     const uint64_t ones = UINT64_MAX / 255, high = ones << 7;
-    for (; end - at >= 8; at += 8) {
-        const uint64_t word = tamis__load64le(at);
+    for (; end - pos >= 8; pos += 8) {
+        const uint64_t word = tamis__load64le(pos);
         const uint64_t stops =
             (word | ((word ^ ones * '"') - ones) | ((word ^ ones * '\\') - ones) | (word - ones * 0x20)) &
             high;
         if (stops)
-            return at + __builtin_ctzll(stops) / 8;
+            return pos + __builtin_ctzll(stops) / 8;
     }
-    while (at < end && *at >= 0x20 && *at < 0x80 && *at != '"' && *at != '\\')
-        at++;
-    return at;
+    while (pos < end && *pos >= 0x20 && *pos < 0x80 && *pos != '"' && *pos != '\\')
+        pos++;
+    return pos;
 }
 
-/* Continues a string at a byte `at` that is not plain. */
-const unsigned char *tamis__json_string_odd(const tamis__json_text *text, const unsigned char *at,
+/* Continues a string at a byte `pos` that is not plain. */
+const unsigned char *tamis__json_string_odd(const tamis__json_text *text, const unsigned char *pos,
                                             bool *escaped);
 
-/* `at` is after the opening quote. Returns the byte after the closing quote, or NULL on an error. Sets
+/* `pos` is after the opening quote. Returns the byte after the closing quote, or NULL on an error. Sets
  * *escaped if the string has escapes. */
-static inline const unsigned char *tamis__json_string(const tamis__json_text *text, const unsigned char *at,
+static inline const unsigned char *tamis__json_string(const tamis__json_text *text, const unsigned char *pos,
                                                       bool *escaped) {
-    at = tamis__json_plain(at, text->end);
-    return at < text->end && *at == '"' ? at + 1 : tamis__json_string_odd(text, at, escaped);
+    pos = tamis__json_plain(pos, text->end);
+    return pos < text->end && *pos == '"' ? pos + 1 : tamis__json_string_odd(text, pos, escaped);
 }
 
-/* Returns the end of the escape at `at`, a backslash; a surrogate pair is one escape. NULL on an error. */
-const unsigned char *tamis__json_escape(const tamis__json_text *text, const unsigned char *at);
+/* Returns the end of the escape at `pos`, a backslash; a surrogate pair is one escape. NULL on an error. */
+const unsigned char *tamis__json_escape(const tamis__json_text *text, const unsigned char *pos);
 
 /* The functions below need valid strings. */
 
@@ -142,12 +142,12 @@ bool tamis__json_spells(tamis_key string, tamis_key name);
 /* Decodes the string; the result is never longer. Returns its size. */
 size_t tamis__json_decode(tamis_key string, unsigned char *bytes);
 
-/* Returns the size of the multi-byte UTF-8 character at `at`; 0 if it is invalid. */
-size_t tamis__utf8_size(const unsigned char *at, const unsigned char *end);
+/* Returns the size of the multi-byte UTF-8 character at `pos`; 0 if it is invalid. */
+size_t tamis__utf8_size(const unsigned char *pos, const unsigned char *end);
 
-static inline const unsigned char *tamis__json_refuse(const tamis__json_text *text, const unsigned char *at,
+static inline const unsigned char *tamis__json_refuse(const tamis__json_text *text, const unsigned char *pos,
                                                       const char *why) {
-    *text->fault = (tamis__fault){why, (size_t)(at - text->start)};
+    *text->fault = (tamis__fault){why, (size_t)(pos - text->start)};
     return NULL;
 }
 

@@ -21,31 +21,31 @@
 /* ---- validation ---- */
 
 static tamis_status check_pointer(const char *pointer, tamis__fault *wrong) {
-    const unsigned char *start = (const unsigned char *)pointer, *at = start, *end = start + strlen(pointer);
+    const unsigned char *start = (const unsigned char *)pointer, *pos = start, *end = start + strlen(pointer);
     const char *why = NULL;
-    if (at < end && *at != '/')
+    if (pos < end && *pos != '/')
         why = "it does not begin with /";
-    while (!why && at < end) {
-        const size_t size = *at < 0x80 ? 1 : tamis__utf8_size(at, end);
+    while (!why && pos < end) {
+        const size_t size = *pos < 0x80 ? 1 : tamis__utf8_size(pos, end);
         if (!size)
             why = "bytes that are no UTF-8";
-        else if (*at == '~' && at[1] != '0' && at[1] != '1')
+        else if (*pos == '~' && pos[1] != '0' && pos[1] != '1')
             why = "a ~ is neither ~0 nor ~1";
         else
-            at += size;
+            pos += size;
     }
     if (!why)
         return TAMIS_OK;
-    *wrong = (tamis__fault){why, (size_t)(at - start)};
+    *wrong = (tamis__fault){why, (size_t)(pos - start)};
     return TAMIS_E_INVALID;
 }
 
 /* ---- the tree ---- */
 
 /* Depth-first order: a pointer comes before those that continue it, and these come before all others. */
-static int by_path(const void *one, const void *other) {
-    const char *a = ((const tamis__json_asked *)one)->pointer;
-    const char *b = ((const tamis__json_asked *)other)->pointer;
+static int by_path(const void *a_query, const void *b_query) {
+    const char *a = ((const tamis__json_query *)a_query)->pointer;
+    const char *b = ((const tamis__json_query *)b_query)->pointer;
     while (*a && *a == *b) {
         a++;
         b++;
@@ -57,8 +57,8 @@ static int by_path(const void *one, const void *other) {
 }
 
 /* Decodes the token from *at to the next slash or the end into `bytes`. Moves *at there. */
-static tamis_key take_token(const char **at, unsigned char *bytes) {
-    const char *from = *at;
+static tamis_key read_token(const char **pos, unsigned char *bytes) {
+    const char *from = *pos;
     tamis_key name = {bytes, 0};
     for (; *from && *from != '/'; from++) {
         bytes[name.size] = (unsigned char)*from;
@@ -66,11 +66,11 @@ static tamis_key take_token(const char **at, unsigned char *bytes) {
             bytes[name.size] = *++from == '0' ? '~' : '/';
         name.size++;
     }
-    *at = from;
+    *pos = from;
     return name;
 }
 
-static uint64_t index_of(tamis_key name) {
+static uint64_t element_index(tamis_key name) {
     const unsigned char *digits = name.data;
     uint64_t index = 0;
     if (name.size == 0 || name.size > 19 || (digits[0] == '0' && name.size > 1))
@@ -85,17 +85,17 @@ static uint64_t index_of(tamis_key name) {
 
 /* Adds a pointer to the tree. frames[0] to frames[*open] are the path of the pointer before it. Names are
  * stored at `bytes`. Returns the free space after them. */
-static unsigned char *grow_tree(tamis__json *json, tamis__json_asked *asked, size_t *open,
-                                unsigned char *bytes) {
+static unsigned char *add_pointer(tamis__json *json, tamis__json_query *queries, size_t *open,
+                                  unsigned char *bytes) {
     tamis__json_frame *path = json->frames;
     size_t depth = 0;
-    for (const char *at = asked->pointer; *at; depth++) {
-        at++;
-        const tamis_key name = take_token(&at, bytes);
+    for (const char *pos = queries->pointer; *pos; depth++) {
+        pos++;
+        const tamis_key name = read_token(&pos, bytes);
         if (depth < *open && tamis__is_same(path[depth + 1].node->name, name))
             continue;
         tamis__json_node *node = json->nodes + json->node_count++;
-        *node = (tamis__json_node){.name = name, .index = index_of(name)};
+        *node = (tamis__json_node){.name = name, .index = element_index(name)};
         bytes += name.size;
         path[depth + 1].node = node;
         *open = depth + 1;
@@ -103,7 +103,7 @@ static unsigned char *grow_tree(tamis__json *json, tamis__json_asked *asked, siz
             path[i].node->end = node + 1;
     }
     *open = depth;
-    asked->node = path[depth].node;
+    queries->node = path[depth].node;
     return bytes;
 }
 
@@ -122,14 +122,14 @@ static void note_letters(tamis__json *json) {
 /* ---- create and free ---- */
 
 /* Uses scalar if TAMIS_KERNEL names a missing instruction set. Creating a filter reports that error. */
-static const struct tamis__json_kernels *kernels_in_use(void) {
+static const struct tamis__json_kernels *current_kernels(void) {
     tamis__isa isa = TAMIS__ISA_SCALAR;
     if (tamis__isa_get(&isa, NULL) != TAMIS_OK)
         isa = TAMIS__ISA_SCALAR;
     return tamis__json_kernels_of(isa);
 }
 
-static size_t tokens_of(const char *pointer) {
+static size_t count_tokens(const char *pointer) {
     size_t count = 0;
     for (; *pointer; pointer++)
         count += *pointer == '/';
@@ -145,13 +145,13 @@ tamis_status tamis__json_create(tamis__json **json, const char *const *pointers,
             *which = i;
             return TAMIS_E_INVALID;
         }
-        const size_t own = tokens_of(pointers[i]);
-        tokens += own;
-        longest = own > longest ? own : longest;
+        const size_t token_count = count_tokens(pointers[i]);
+        tokens += token_count;
+        longest = token_count > longest ? token_count : longest;
         bytes += strlen(pointers[i]);
     }
     /* Everything in one block. The names, which need no alignment, come last. */
-    const size_t size = sizeof **json + count * sizeof *(*json)->asked +
+    const size_t size = sizeof **json + count * sizeof *(*json)->queries +
                         (tokens + 1) * sizeof *(*json)->nodes + (longest + 1) * sizeof *(*json)->frames +
                         bytes;
     tamis__json *made = tamis__alloc(&from, size, _Alignof(tamis__json));
@@ -159,22 +159,22 @@ tamis_status tamis__json_create(tamis__json **json, const char *const *pointers,
         return TAMIS_E_NOMEM;
     made->memory = from;
     made->size = size;
-    made->kernels = kernels_in_use();
-    made->asked = (tamis__json_asked *)(made + 1);
-    made->asked_count = count;
-    made->nodes = (tamis__json_node *)(made->asked + count);
+    made->kernels = current_kernels();
+    made->queries = (tamis__json_query *)(made + 1);
+    made->query_count = count;
+    made->nodes = (tamis__json_node *)(made->queries + count);
     made->node_count = 1;
     made->frames = (tamis__json_frame *)(made->nodes + tokens + 1);
     for (size_t i = 0; i < count; i++)
-        made->asked[i] = (tamis__json_asked){pointers[i], i, NULL};
-    qsort(made->asked, count, sizeof *made->asked, by_path);
+        made->queries[i] = (tamis__json_query){pointers[i], i, NULL};
+    qsort(made->queries, count, sizeof *made->queries, by_path);
 
     unsigned char *names = (unsigned char *)(made->frames + longest + 1);
     size_t open = 0;
     made->nodes[0] = (tamis__json_node){.index = TAMIS__JSON_NO_INDEX, .end = made->nodes + 1};
     made->frames[0].node = made->nodes;
     for (size_t i = 0; i < count; i++)
-        names = grow_tree(made, &made->asked[i], &open, names);
+        names = add_pointer(made, &made->queries[i], &open, names);
     note_letters(made);
     *json = made;
     return TAMIS_OK;

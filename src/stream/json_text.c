@@ -16,22 +16,22 @@ static inline bool continues(unsigned char byte) {
 }
 
 /* Well-formed UTF-8 byte sequences: the Unicode Standard, table 3-7. */
-size_t tamis__utf8_size(const unsigned char *at, const unsigned char *end) {
-    const unsigned char first = *at;
-    const size_t left = (size_t)(end - at);
-    if (left < 2 || first < 0xc2 || first > 0xf4 || !continues(at[1]))
+size_t tamis__utf8_size(const unsigned char *pos, const unsigned char *end) {
+    const unsigned char first = *pos;
+    const size_t left = (size_t)(end - pos);
+    if (left < 2 || first < 0xc2 || first > 0xf4 || !continues(pos[1]))
         return 0;
-    const unsigned char second = at[1];
+    const unsigned char second = pos[1];
     if (first < 0xe0)
         return 2;
-    if (left < 3 || !continues(at[2]))
+    if (left < 3 || !continues(pos[2]))
         return 0;
     if (first < 0xf0) {
         if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second >= 0xa0))
             return 0; /* overlong; a surrogate */
         return 3;
     }
-    if (left < 4 || !continues(at[3]))
+    if (left < 4 || !continues(pos[3]))
         return 0;
     if ((first == 0xf0 && second < 0x90) || (first == 0xf4 && second >= 0x90))
         return 0; /* overlong; beyond U+10FFFF */
@@ -48,12 +48,12 @@ static unsigned hex_value(unsigned char digit) {
 }
 
 /* Parses four hexadecimal digits. More than UINT16_MAX: they are not four digits. */
-static unsigned hex_unit(const unsigned char *at, const unsigned char *end) {
+static unsigned hex_unit(const unsigned char *pos, const unsigned char *end) {
     unsigned unit = 0, wrong = 0;
-    if (end - at < 4)
+    if (end - pos < 4)
         return UINT16_MAX + 1u;
     for (int i = 0; i < 4; i++) {
-        const unsigned digit = hex_value(at[i]);
+        const unsigned digit = hex_value(pos[i]);
         wrong |= digit & 16;
         unit = unit << 4 | digit;
     }
@@ -68,51 +68,51 @@ static bool is_low(unsigned unit) {
     return unit >= 0xdc00 && unit < 0xe000;
 }
 
-const unsigned char *tamis__json_escape(const tamis__json_text *text, const unsigned char *at) {
+const unsigned char *tamis__json_escape(const tamis__json_text *text, const unsigned char *pos) {
     const unsigned char *end = text->end;
-    if (end - at < 2)
+    if (end - pos < 2)
         return tamis__json_refuse(text, end, "a string is not closed");
-    if (at[1] != 'u') {
-        if (!at[1] || !strchr("\"\\/bfnrt", at[1]))
-            return tamis__json_refuse(text, at, "an escape that JSON does not have");
-        return at + 2;
+    if (pos[1] != 'u') {
+        if (!pos[1] || !strchr("\"\\/bfnrt", pos[1]))
+            return tamis__json_refuse(text, pos, "an escape that JSON does not have");
+        return pos + 2;
     }
-    const unsigned unit = hex_unit(at + 2, end);
+    const unsigned unit = hex_unit(pos + 2, end);
     if (unit > UINT16_MAX)
-        return tamis__json_refuse(text, at, "\\u without four hexadecimal digits");
+        return tamis__json_refuse(text, pos, "\\u without four hexadecimal digits");
     if (!is_high(unit) && !is_low(unit))
-        return at + 6;
-    if (is_high(unit) && end - at >= 8 && at[6] == '\\' && at[7] == 'u' && is_low(hex_unit(at + 8, end)))
-        return at + 12;
-    return tamis__json_refuse(text, at, "a surrogate without its other half");
+        return pos + 6;
+    if (is_high(unit) && end - pos >= 8 && pos[6] == '\\' && pos[7] == 'u' && is_low(hex_unit(pos + 8, end)))
+        return pos + 12;
+    return tamis__json_refuse(text, pos, "a surrogate without its other half");
 }
 
-/* Scans the bytes at `at` that are not plain and not the closing quote. */
-static const unsigned char *pass_odd(const tamis__json_text *text, const unsigned char *at, bool *escaped) {
-    if (*at == '\\') {
+/* Scans the bytes at `pos` that are not plain and not the closing quote. */
+static const unsigned char *pass_odd(const tamis__json_text *text, const unsigned char *pos, bool *escaped) {
+    if (*pos == '\\') {
         *escaped = true;
-        return tamis__json_escape(text, at);
+        return tamis__json_escape(text, pos);
     }
-    if (*at < 0x20)
-        return tamis__json_refuse(text, at, "a control character in a string");
-    while (at < text->end && *at >= 0x80) {
-        const size_t size = tamis__utf8_size(at, text->end);
+    if (*pos < 0x20)
+        return tamis__json_refuse(text, pos, "a control character in a string");
+    while (pos < text->end && *pos >= 0x80) {
+        const size_t size = tamis__utf8_size(pos, text->end);
         if (!size)
-            return tamis__json_refuse(text, at, "bytes that are no UTF-8");
-        at += size;
+            return tamis__json_refuse(text, pos, "bytes that are no UTF-8");
+        pos += size;
     }
-    return at;
+    return pos;
 }
 
-const unsigned char *tamis__json_string_odd(const tamis__json_text *text, const unsigned char *at,
+const unsigned char *tamis__json_string_odd(const tamis__json_text *text, const unsigned char *pos,
                                             bool *escaped) {
-    while (at < text->end && *at != '"') {
-        at = pass_odd(text, at, escaped);
-        if (!at)
+    while (pos < text->end && *pos != '"') {
+        pos = pass_odd(text, pos, escaped);
+        if (!pos)
             return NULL;
-        at = tamis__json_plain(at, text->end);
+        pos = tamis__json_plain(pos, text->end);
     }
-    return at < text->end ? at + 1 : tamis__json_refuse(text, at, "a string is not closed");
+    return pos < text->end ? pos + 1 : tamis__json_refuse(text, pos, "a string is not closed");
 }
 
 /* ---- decoding ---- */
@@ -128,47 +128,47 @@ static size_t put_utf8(unsigned character, unsigned char bytes[4]) {
 }
 
 /* Decodes the escape at *at and moves *at after it. Returns the number of bytes. */
-static size_t take_escape(const unsigned char **at, unsigned char bytes[4]) {
+static size_t decode_escape(const unsigned char **pos, unsigned char bytes[4]) {
     static const char letters[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
-    const unsigned char *from = *at;
+    const unsigned char *from = *pos;
     if (from[1] != 'u') {
-        *at += 2;
+        *pos += 2;
         bytes[0] = (unsigned char)meant[strchr(letters, from[1]) - letters];
         return 1;
     }
     unsigned character = hex_unit(from + 2, from + 6);
-    *at += 6;
+    *pos += 6;
     if (is_high(character)) {
-        *at += 6;
+        *pos += 6;
         character = 0x10000 + ((character - 0xd800) << 10) + (hex_unit(from + 8, from + 12) - 0xdc00);
     }
     return put_utf8(character, bytes);
 }
 
 size_t tamis__json_decode(tamis_key string, unsigned char *bytes) {
-    const unsigned char *at = string.data, *end = at + string.size;
-    unsigned char *put = bytes;
-    while (at < end) {
-        const unsigned char *escape = memchr(at, '\\', (size_t)(end - at));
-        const size_t plain = (size_t)((escape ? escape : end) - at);
-        memcpy(put, at, plain);
-        at += plain;
-        put += plain;
+    const unsigned char *pos = string.data, *end = pos + string.size;
+    unsigned char *out = bytes;
+    while (pos < end) {
+        const unsigned char *escape = memchr(pos, '\\', (size_t)(end - pos));
+        const size_t plain = (size_t)((escape ? escape : end) - pos);
+        memcpy(out, pos, plain);
+        pos += plain;
+        out += plain;
         if (escape)
-            put += take_escape(&at, put); /* at most four bytes, and never more than the escape has */
+            out += decode_escape(&pos, out); /* at most four bytes, and never more than the escape has */
     }
-    return (size_t)(put - bytes);
+    return (size_t)(out - bytes);
 }
 
 bool tamis__json_spells(tamis_key string, tamis_key name) {
-    const unsigned char *at = string.data, *end = at + string.size;
-    const unsigned char *want = name.data, *want_end = want + name.size;
-    while (at < end) {
-        unsigned char bytes[4] = {*at};
-        const size_t size = *at == '\\' ? take_escape(&at, bytes) : (at++, (size_t)1);
-        if ((size_t)(want_end - want) < size || memcmp(want, bytes, size) != 0)
+    const unsigned char *pos = string.data, *end = pos + string.size;
+    const unsigned char *expected = name.data, *expected_end = expected + name.size;
+    while (pos < end) {
+        unsigned char bytes[4] = {*pos};
+        const size_t size = *pos == '\\' ? decode_escape(&pos, bytes) : (pos++, (size_t)1);
+        if ((size_t)(expected_end - expected) < size || memcmp(expected, bytes, size) != 0)
             return false;
-        want += size;
+        expected += size;
     }
-    return want == want_end;
+    return expected == expected_end;
 }

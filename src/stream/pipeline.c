@@ -10,9 +10,9 @@
  *
  * Invariants:
  * 1. written <= asked <= taken <= read <= written + lots.
- * 2. An item is queried when it is keyed and all items before it have been queried. `asking` is set
+ * 2. An item is queried when it is keyed and all items before it have been queried. `querying` is set
  *    meanwhile. Then `parts` is its number of parts (0 until it is divided). A free thread takes part number
- *    `part` next. The thread that ends the last of the `left` parts completes the item.
+ *    `part` next. The thread that ends the last of the `parts_left` parts completes the item.
  * 3. One mutex guards everything. A task is a whole item, tens of microseconds or more, so the lock is cheap.
  * 4. The caller sleeps only while another thread works, and a thread that ends a task looks for the next one.
  *    So no task waits for ever.
@@ -38,37 +38,37 @@ enum {
 };
 
 struct tamis__pipeline {
-    tamis__stages stages;
+    tamis__pipeline_stages stages;
     tamis_allocator memory;
     size_t size;                  /* bytes of this block, with its arrays */
     tamis__pipeline_waits *waits; /* NULL: not measured */
-    size_t lots;
+    size_t items;
     size_t threads; /* largest number of threads besides the caller's */
     size_t made;    /* threads started */
     pthread_t *thread;
     pthread_mutex_t lock;
-    pthread_cond_t work;  /* signals work to the other threads */
-    pthread_cond_t ended; /* signals the end of a task to the caller */
-    uint64_t read, taken, asked, written;
-    bool *keyed; /* for each slot: its item is keyed and not queried */
-    bool asking; /* an item is being queried */
-    size_t parts, part, left;
-    bool cut;           /* no further item is queried */
+    pthread_cond_t work_ready; /* signals work to the other threads */
+    pthread_cond_t task_done;  /* signals the end of a task to the caller */
+    uint64_t read, started, queried, written;
+    bool *extracted; /* for each slot: its item is keyed and not queried */
+    bool querying;   /* an item is being queried */
+    size_t parts, part, parts_left;
+    bool stopped;       /* no further item is queried */
     bool closing;       /* the other threads are to end */
-    bool caller_sleeps; /* the caller's thread waits for `ended` */
+    bool caller_sleeps; /* the caller's thread waits for `task_done` */
     size_t sleeping;    /* other threads that wait for `work` */
     size_t busy;        /* other threads at work */
 };
 
-size_t tamis__pipeline_lots(size_t threads) {
+size_t tamis__pipeline_item_count(size_t threads) {
     return threads > 1 ? threads + AHEAD : 1;
 }
 
-tamis_status tamis__pipeline_create(tamis__pipeline **pipeline, const tamis__stages *stages, size_t threads,
-                                    tamis__pipeline_waits *waits, const tamis_allocator *memory,
-                                    tamis_error *err) {
-    const size_t lots = tamis__pipeline_lots(threads), others = threads - 1;
-    const size_t size = sizeof **pipeline + others * sizeof(pthread_t) + lots * sizeof(bool);
+tamis_status tamis__pipeline_create(tamis__pipeline **pipeline, const tamis__pipeline_stages *stages,
+                                    size_t threads, tamis__pipeline_waits *waits,
+                                    const tamis_allocator *memory, tamis_error *err) {
+    const size_t items = tamis__pipeline_item_count(threads), others = threads - 1;
+    const size_t size = sizeof **pipeline + others * sizeof(pthread_t) + items * sizeof(bool);
     tamis__pipeline *made = tamis__alloc(memory, size, TAMIS__LINE);
     if (!made)
         return tamis__fail_nomem(err, "threads", size);
@@ -76,13 +76,13 @@ tamis_status tamis__pipeline_create(tamis__pipeline **pipeline, const tamis__sta
     made->memory = *memory;
     made->waits = waits;
     made->size = size;
-    made->lots = lots;
+    made->items = items;
     made->threads = others;
     made->thread = (pthread_t *)(made + 1);
-    made->keyed = (bool *)(made->thread + others);
+    made->extracted = (bool *)(made->thread + others);
     pthread_mutex_init(&made->lock, NULL);
-    pthread_cond_init(&made->work, NULL);
-    pthread_cond_init(&made->ended, NULL);
+    pthread_cond_init(&made->work_ready, NULL);
+    pthread_cond_init(&made->task_done, NULL);
     *pipeline = made;
     return TAMIS_OK;
 }
@@ -93,98 +93,98 @@ size_t tamis__pipeline_threads(const tamis__pipeline *pipeline) {
 
 /* ---- the ring, with the lock held ---- */
 
-/* A divided item is queried to its end, also after `cut`. */
-static bool may_ask(const tamis__pipeline *p) {
-    if (p->asking)
+/* A divided item is queried to its end, also after `stopped`. */
+static bool can_query(const tamis__pipeline *p) {
+    if (p->querying)
         return p->part < p->parts;
-    return !p->cut && p->asked < p->taken && p->keyed[p->asked % p->lots];
+    return !p->stopped && p->queried < p->started && p->extracted[p->queried % p->items];
 }
 
-static bool may_key(const tamis__pipeline *p) {
-    return !p->cut && p->taken < p->read;
+static bool can_extract(const tamis__pipeline *p) {
+    return !p->stopped && p->started < p->read;
 }
 
 /* Spurious wakes do no harm: the waiting thread checks again. */
-static void await(tamis__pipeline *p, pthread_cond_t *cond, uint64_t *waited) {
+static void wait_on(tamis__pipeline *p, pthread_cond_t *cond, uint64_t *waited) {
     const uint64_t begun = tamis__clock_begin(waited);
     pthread_cond_wait(cond, &p->lock);
     tamis__clock_end(waited, begun);
 }
 
-static void await_others(tamis__pipeline *p) {
+static void wait_for_workers(tamis__pipeline *p) {
     p->caller_sleeps = true;
-    await(p, &p->ended, p->waits ? &p->waits->caller : NULL);
+    wait_on(p, &p->task_done, p->waits ? &p->waits->caller : NULL);
     p->caller_sleeps = false;
 }
 
 static void wake_caller(tamis__pipeline *p) {
     if (p->caller_sleeps)
-        pthread_cond_signal(&p->ended);
+        pthread_cond_signal(&p->task_done);
 }
 
 /* ---- tasks: called with the lock held, and they release it while they work ---- */
 
-static void do_key(tamis__pipeline *p) {
-    const size_t lot = p->taken++ % p->lots;
+static void extract_item(tamis__pipeline *p) {
+    const size_t item = p->started++ % p->items;
     pthread_mutex_unlock(&p->lock);
-    p->stages.key(p->stages.context, lot);
+    p->stages.extract(p->stages.context, item);
     pthread_mutex_lock(&p->lock);
-    p->keyed[lot] = true;
+    p->extracted[item] = true;
 }
 
-static void do_divide(tamis__pipeline *p, size_t lot) {
-    p->asking = true;
-    p->keyed[lot] = false;
+static void divide_item(tamis__pipeline *p, size_t item) {
+    p->querying = true;
+    p->extracted[item] = false;
     pthread_mutex_unlock(&p->lock);
-    const size_t parts = p->stages.divide ? p->stages.divide(p->stages.context, lot) : 1;
+    const size_t parts = p->stages.divide ? p->stages.divide(p->stages.context, item) : 1;
     pthread_mutex_lock(&p->lock);
-    p->parts = p->left = parts;
+    p->parts = p->parts_left = parts;
     p->part = 0;
     for (size_t i = 1; i < parts && i <= p->sleeping; i++)
-        pthread_cond_signal(&p->work);
+        pthread_cond_signal(&p->work_ready);
     if (parts > 1)
         wake_caller(p);
 }
 
-static void do_part(tamis__pipeline *p, size_t lot) {
+static void query_part_of_item(tamis__pipeline *p, size_t item) {
     const size_t part = p->part++;
     if (p->parts == 1)
         return;
     pthread_mutex_unlock(&p->lock);
-    p->stages.ask_part(p->stages.context, lot, part);
+    p->stages.query_part(p->stages.context, item, part);
     pthread_mutex_lock(&p->lock);
 }
 
 /* Runs one part of the item, and completes the item with its last part. */
-static void do_ask(tamis__pipeline *p) {
-    const size_t lot = p->asked % p->lots;
-    if (!p->asking)
-        do_divide(p, lot);
-    do_part(p, lot);
-    if (--p->left > 0)
+static void query_item(tamis__pipeline *p) {
+    const size_t item = p->queried % p->items;
+    if (!p->querying)
+        divide_item(p, item);
+    query_part_of_item(p, item);
+    if (--p->parts_left > 0)
         return;
     pthread_mutex_unlock(&p->lock);
-    const bool on = p->stages.ask(p->stages.context, lot);
+    const bool go_on = p->stages.query(p->stages.context, item);
     pthread_mutex_lock(&p->lock);
-    p->asking = false;
+    p->querying = false;
     p->parts = 0;
-    p->cut = p->cut || !on;
-    p->asked++;
+    p->stopped = p->stopped || !go_on;
+    p->queried++;
 }
 
-static bool do_write(tamis__pipeline *p) {
-    const size_t lot = p->written % p->lots;
+static bool write_item(tamis__pipeline *p) {
+    const size_t item = p->written % p->items;
     pthread_mutex_unlock(&p->lock);
-    const bool on = p->stages.write(p->stages.context, lot);
+    const bool go_on = p->stages.write(p->stages.context, item);
     pthread_mutex_lock(&p->lock);
     p->written++;
-    return on;
+    return go_on;
 }
 
-static bool do_read(tamis__pipeline *p) {
-    const size_t lot = p->read % p->lots;
+static bool read_item(tamis__pipeline *p) {
+    const size_t item = p->read % p->items;
     pthread_mutex_unlock(&p->lock);
-    const bool filled = p->stages.read(p->stages.context, lot);
+    const bool filled = p->stages.read(p->stages.context, item);
     pthread_mutex_lock(&p->lock);
     if (filled)
         p->read++;
@@ -193,21 +193,21 @@ static bool do_read(tamis__pipeline *p) {
 
 /* ---- the other threads ---- */
 
-static void *work(void *context) {
+static void *run_worker(void *context) {
     tamis__pipeline *p = context;
     pthread_mutex_lock(&p->lock);
     p->busy++;
     while (!p->closing) {
-        if (may_ask(p)) {
-            do_ask(p);
+        if (can_query(p)) {
+            query_item(p);
             wake_caller(p);
-        } else if (may_key(p)) {
-            do_key(p);
+        } else if (can_extract(p)) {
+            extract_item(p);
         } else {
             p->busy--;
             p->sleeping++;
             wake_caller(p);
-            await(p, &p->work, p->waits ? &p->waits->others : NULL);
+            wait_on(p, &p->work_ready, p->waits ? &p->waits->others : NULL);
             p->sleeping--;
             p->busy++;
         }
@@ -218,10 +218,10 @@ static void *work(void *context) {
 }
 
 /* Wakes or starts a thread. If the system refuses to start one, no more are tried. */
-static void call_help(tamis__pipeline *p) {
+static void start_worker(tamis__pipeline *p) {
     if (p->sleeping > 0)
-        pthread_cond_signal(&p->work);
-    else if (p->made < p->threads && tamis__thread_make(&p->thread[p->made], work, p) == 0)
+        pthread_cond_signal(&p->work_ready);
+    else if (p->made < p->threads && tamis__thread_create(&p->thread[p->made], run_worker, p) == 0)
         p->made++;
     else
         p->threads = p->made;
@@ -229,22 +229,22 @@ static void call_help(tamis__pipeline *p) {
 
 /* ---- the caller's thread ---- */
 
-static bool has_room(const tamis__pipeline *p) {
-    return p->read - p->written < p->lots;
+static bool has_free_item(const tamis__pipeline *p) {
+    return p->read - p->written < p->items;
 }
 
 /* Makes one step. False: nothing to do but wait. */
-static bool step(tamis__pipeline *p, bool *reading, bool *writing) {
-    if (p->written < p->asked) {
-        *writing = do_write(p);
-    } else if (*reading && !p->cut && has_room(p)) {
-        *reading = do_read(p);
-        if (*reading && p->read - p->taken >= BACKLOG)
-            call_help(p);
-    } else if (may_key(p)) {
-        do_key(p);
-    } else if (may_ask(p)) {
-        do_ask(p);
+static bool run_step(tamis__pipeline *p, bool *reading, bool *writing) {
+    if (p->written < p->queried) {
+        *writing = write_item(p);
+    } else if (*reading && !p->stopped && has_free_item(p)) {
+        *reading = read_item(p);
+        if (*reading && p->read - p->started >= BACKLOG)
+            start_worker(p);
+    } else if (can_extract(p)) {
+        extract_item(p);
+    } else if (can_query(p)) {
+        query_item(p);
     } else {
         return false;
     }
@@ -255,41 +255,41 @@ static void run_many(tamis__pipeline *p) {
     bool reading = true, writing = true;
     pthread_mutex_lock(&p->lock);
     while (writing) {
-        if (step(p, &reading, &writing))
+        if (run_step(p, &reading, &writing))
             continue;
-        if (p->written == (p->cut ? p->asked : p->read))
+        if (p->written == (p->stopped ? p->queried : p->read))
             break;
-        await_others(p);
+        wait_for_workers(p);
     }
-    p->cut = true; /* drop items that were read and not written */
-    while (p->busy > 0 || may_ask(p)) {
-        if (may_ask(p))
-            do_ask(p);
+    p->stopped = true; /* drop items that were read and not written */
+    while (p->busy > 0 || can_query(p)) {
+        if (can_query(p))
+            query_item(p);
         else
-            await_others(p);
+            wait_for_workers(p);
     }
-    p->read = p->taken = p->asked = p->written = 0;
-    for (size_t i = 0; i < p->lots; i++)
-        p->keyed[i] = false;
-    p->cut = false;
+    p->read = p->started = p->queried = p->written = 0;
+    for (size_t i = 0; i < p->items; i++)
+        p->extracted[i] = false;
+    p->stopped = false;
     pthread_mutex_unlock(&p->lock);
 }
 
 static void run_alone(const tamis__pipeline *p) {
-    const tamis__stages *s = &p->stages;
+    const tamis__pipeline_stages *s = &p->stages;
     while (s->read(s->context, 0)) {
-        s->key(s->context, 0);
+        s->extract(s->context, 0);
         const size_t parts = s->divide ? s->divide(s->context, 0) : 1;
         for (size_t part = 0; parts > 1 && part < parts; part++)
-            s->ask_part(s->context, 0, part);
-        const bool on = s->ask(s->context, 0);
-        if (!s->write(s->context, 0) || !on)
+            s->query_part(s->context, 0, part);
+        const bool go_on = s->query(s->context, 0);
+        if (!s->write(s->context, 0) || !go_on)
             break;
     }
 }
 
 void tamis__pipeline_run(tamis__pipeline *pipeline) {
-    if (pipeline->lots == 1)
+    if (pipeline->items == 1)
         run_alone(pipeline);
     else
         run_many(pipeline);
@@ -301,12 +301,12 @@ void tamis__pipeline_free(tamis__pipeline *pipeline) {
     const tamis_allocator memory = pipeline->memory;
     pthread_mutex_lock(&pipeline->lock);
     pipeline->closing = true;
-    pthread_cond_broadcast(&pipeline->work);
+    pthread_cond_broadcast(&pipeline->work_ready);
     pthread_mutex_unlock(&pipeline->lock);
     for (size_t i = 0; i < pipeline->made; i++)
         pthread_join(pipeline->thread[i], NULL);
-    pthread_cond_destroy(&pipeline->ended);
-    pthread_cond_destroy(&pipeline->work);
+    pthread_cond_destroy(&pipeline->task_done);
+    pthread_cond_destroy(&pipeline->work_ready);
     pthread_mutex_destroy(&pipeline->lock);
     tamis__free(&memory, pipeline, pipeline->size);
 }

@@ -11,7 +11,7 @@
  * R1  A record never spans two inputs. The rest at the end of an input is its last record.
  * R2  When the buffer is full, the unfinished record moves to the front. If batches have views into the
  *     buffer, it moves to another buffer. Only a part of one record moves, so each byte moves at most twice
- *     for each record. If the record fills the whole buffer, the size doubles. `room` is the same whichever
+ *     for each record. If the record fills the whole buffer, the size doubles. `limit` is the same whichever
  *     buffer is used, so that reads and batches do not depend on which are free.
  * R3  `scan` remembers what was searched. Finding the end of a record is linear in its length, however many
  *     reads bring it.
@@ -36,16 +36,16 @@
 #include <unistd.h>
 
 #include "base/system.h"
-#include "store/place.h"
-#include "store/trouble.h"
+#include "store/file_error.h"
+#include "store/target.h"
 #include "stream/bom.h"
 #include "stream/clock.h"
-#include "stream/ends.h"
+#include "stream/decompressor.h"
+#include "stream/io_open.h"
 #include "stream/split.h"
-#include "stream/unpack.h"
 
 /* Largest buffer that is kept when it is empty; largest total size of enlarged buffers in use. */
-static const size_t KEPT_MOST = (size_t)16 << 20, OUT_MOST = (size_t)64 << 20;
+static const size_t KEPT_MAX = (size_t)16 << 20, OUT_MAX = (size_t)64 << 20;
 
 /* Gives the buffer a new block of `capacity` bytes (0: none). Its content is lost. */
 static bool set_buffer(tamis__reader *reader, tamis__read_buffer *buffer, size_t capacity) {
@@ -60,11 +60,11 @@ static size_t buffer_count(const tamis__reader *reader) {
     return reader->setup.batches + 1;
 }
 
-tamis_status tamis__reader_init(tamis__reader *reader, const tamis__reader_setup *setup, tamis__watch *watch,
-                                const tamis_allocator *memory, tamis_error *err) {
+tamis_status tamis__reader_init(tamis__reader *reader, const tamis__reader_setup *setup,
+                                tamis__poll_loop *loop, const tamis_allocator *memory, tamis_error *err) {
     memset(reader, 0, sizeof *reader);
     reader->setup = *setup;
-    reader->watch = watch;
+    reader->loop = loop;
     reader->memory = *memory;
     reader->fd = -1;
     const size_t size = buffer_count(reader) * sizeof *reader->buffers;
@@ -72,15 +72,15 @@ tamis_status tamis__reader_init(tamis__reader *reader, const tamis__reader_setup
     if (!reader->buffers)
         return tamis__fail_nomem(err, "read buffers", size);
     reader->into = reader->buffers;
-    reader->room = setup->read_size;
-    if (!set_buffer(reader, reader->into, reader->room))
-        return tamis__fail_nomem(err, "read buffer", reader->room);
+    reader->limit = setup->read_size;
+    if (!set_buffer(reader, reader->into, reader->limit))
+        return tamis__fail_nomem(err, "read buffer", reader->limit);
     return TAMIS_OK;
 }
 
 static void close_input(tamis__reader *reader) {
-    tamis__unpack_free(reader->unpack);
-    reader->unpack = NULL;
+    tamis__decompressor_free(reader->decompressor);
+    reader->decompressor = NULL;
     if (reader->fd >= 0 && !reader->borrowed)
         tamis__sys.close(reader->fd); /* nothing was written, so errors do not matter */
     reader->fd = -1;
@@ -95,7 +95,7 @@ void tamis__reader_release(tamis__reader *reader) {
 
 void tamis__reader_give_back(tamis__reader *reader, const tamis__batch *batch) {
     tamis__read_buffer *buffer = batch->buffer;
-    if (--buffer->batches == 0 && buffer != reader->into && buffer->capacity > KEPT_MOST)
+    if (--buffer->batches == 0 && buffer != reader->into && buffer->capacity > KEPT_MAX)
         set_buffer(reader, buffer, 0);
 }
 
@@ -104,12 +104,12 @@ bool tamis__reader_is_full(const tamis__reader *reader) {
     for (size_t i = 0; i < buffer_count(reader); i++)
         if (reader->buffers[i].batches > 0 && reader->buffers[i].capacity > reader->setup.read_size)
             out += reader->buffers[i].capacity;
-    return out > OUT_MOST;
+    return out > OUT_MAX;
 }
 
 enum { FOLLOW_MS = 100 }; /* between two checks whether a followed file has grown */
 
-static size_t inputs_of(const tamis__reader *reader) {
+static size_t input_total(const tamis__reader *reader) {
     return reader->setup.input_count ? reader->setup.input_count : 1;
 }
 
@@ -120,47 +120,47 @@ static void begin_file(tamis__reader *reader) {
     reader->file_records = 0;
     reader->file_counted = 0;
     reader->file_lines = 0;
-    reader->csv_place = 0;
+    reader->csv_state = 0;
 }
 
 /* Start position of the input that was opened last. */
-static const struct tamis__reader_from *from_of(const tamis__reader *reader) {
+static const struct tamis__reader_start *start_of_input(const tamis__reader *reader) {
     return &reader->setup.from[reader->next_input - 1];
 }
 
 /* Skips inputs that were finished earlier. */
-static void pass_inputs(tamis__reader *reader) {
-    while (reader->setup.from && reader->next_input < inputs_of(reader) &&
+static void skip_inputs(tamis__reader *reader) {
+    while (reader->setup.from && reader->next_input < input_total(reader) &&
            reader->setup.from[reader->next_input].passed)
         reader->next_input++;
 }
 
 static tamis_status open_input(tamis__reader *reader, tamis_error *err) {
     const char *path = reader->setup.input_count ? reader->setup.inputs[reader->next_input] : "-";
-    struct stat about;
-    tamis_status status = tamis__input_open(path, reader->watch, &reader->fd, &about, err);
+    struct stat st;
+    tamis_status status = tamis__input_open(path, reader->loop, &reader->fd, &st, err);
     if (status != TAMIS_OK)
         return status;
     reader->next_input++;
     reader->borrowed = tamis__descriptor_named(path, 0) >= 0;
-    reader->may_block = !S_ISREG(about.st_mode);
+    reader->may_block = !S_ISREG(st.st_mode);
     reader->replaced = false;
-    reader->shortened = reader->shortened && about.st_dev == reader->device && about.st_ino == reader->inode;
-    reader->device = about.st_dev;
-    reader->inode = about.st_ino;
+    reader->shortened = reader->shortened && st.st_dev == reader->device && st.st_ino == reader->inode;
+    reader->device = st.st_dev;
+    reader->inode = st.st_ino;
     reader->name = tamis__input_name(path);
     begin_file(reader);
-    reader->behind = !reader->may_block && reader->setup.from && from_of(reader)->offset > 0;
-    reader->base = reader->behind && reader->borrowed ? tamis__sys.seek(reader->fd, 0, SEEK_CUR) : 0;
+    reader->skipping = !reader->may_block && reader->setup.from && start_of_input(reader)->offset > 0;
+    reader->base = reader->skipping && reader->borrowed ? tamis__sys.seek(reader->fd, 0, SEEK_CUR) : 0;
     if (reader->base < 0)
         return tamis__fail_file(err, reader->name, errno);
     return reader->setup.opened ? reader->setup.opened(reader->setup.context, tamis__reader_input(reader),
-                                                       reader->fd, &about, err)
+                                                       reader->fd, &st, err)
                                 : TAMIS_OK;
 }
 
 /* Returns an empty batch at the present position. */
-static tamis__batch batch_here(const tamis__reader *reader, tamis_key *keys) {
+static tamis__batch empty_batch(const tamis__reader *reader, tamis_key *keys) {
     const unsigned char *start = reader->into->bytes + reader->start;
     return (tamis__batch){.buffer = reader->into,
                           .keys = keys,
@@ -175,13 +175,13 @@ static tamis__batch batch_here(const tamis__reader *reader, tamis_key *keys) {
 }
 
 /* Skips a byte order mark at the start of an input. False if more bytes are needed to decide. */
-static bool pass_mark(tamis__reader *reader) {
-    const unsigned char *front = reader->into->bytes + reader->start;
+static bool skip_bom(tamis__reader *reader) {
+    const unsigned char *head = reader->into->bytes + reader->start;
     const size_t size = reader->end - reader->start;
     if (!reader->setup.passes_mark || reader->file_offset > 0 || reader->scan > reader->start ||
-        !tamis__bom_begins(front, size))
+        !tamis__bom_begins(head, size))
         return true;
-    const size_t passed = tamis__bom_size(front, size);
+    const size_t passed = tamis__bom_size(head, size);
     reader->marked = passed > 0;
     reader->start += passed;
     reader->scan += passed;
@@ -192,7 +192,7 @@ static bool pass_mark(tamis__reader *reader) {
 }
 
 static tamis_status fail_too_long(const tamis__reader *reader, tamis_error *err) {
-    const bool quoted = reader->setup.csv && tamis__split_csv_within(reader->csv_place);
+    const bool quoted = reader->setup.csv && tamis__split_csv_within(reader->csv_state);
     return tamis__fail(err, TAMIS_E_TOO_LONG, 0,
                        "%s: record %" PRIu64 ", at byte %" PRIu64 ", is longer than %" PRIu64 " bytes%s",
                        tamis__show(reader->name).text, reader->file_records + 1, reader->file_offset,
@@ -203,29 +203,29 @@ static tamis_status fail_too_long(const tamis__reader *reader, tamis_error *err)
 }
 
 /* Cuts whole records from the buffer. batch->count is 0 if there are none. */
-static tamis_status take_whole(tamis__reader *reader, tamis_key *keys, tamis__batch *batch,
-                               tamis_error *err) {
-    if (!pass_mark(reader))
+static tamis_status take_records(tamis__reader *reader, tamis_key *keys, tamis__batch *batch,
+                                 tamis_error *err) {
+    if (!skip_bom(reader))
         return TAMIS_OK;
-    *batch = batch_here(reader, keys);
+    *batch = empty_batch(reader, keys);
     const unsigned char *buffer = reader->into->bytes;
     const tamis__reader_setup *setup = &reader->setup;
-    tamis__stretch stretch = {buffer + reader->start, buffer + reader->scan, buffer + reader->end,
+    tamis__split_span span = {buffer + reader->start, buffer + reader->scan, buffer + reader->end,
                               setup->max_record, setup->terminator};
     const uint64_t begun = tamis__clock_begin(setup->split_time);
     batch->count =
-        setup->csv ? tamis__split_csv(&stretch, setup->delimiter, &reader->csv_place, keys, setup->batch_size)
-                   : tamis__split(&stretch, keys, setup->batch_size);
+        setup->csv ? tamis__split_csv(&span, setup->delimiter, &reader->csv_state, keys, setup->batch_size)
+                   : tamis__split(&span, keys, setup->batch_size);
     tamis__clock_end(setup->split_time, begun);
-    batch->end = stretch.start;
-    size_t start = (size_t)(stretch.start - buffer);
+    batch->end = span.start;
+    size_t start = (size_t)(span.start - buffer);
     reader->file_offset += start - reader->start;
     reader->file_records += batch->count;
     reader->file_counted = reader->file_records - (reader->setup.header && reader->file_records > 0);
     if (setup->csv)
         reader->file_lines += tamis__count_byte(batch->begin, batch->end, '\n');
     reader->start = start;
-    reader->scan = (size_t)(stretch.scan - buffer);
+    reader->scan = (size_t)(span.scan - buffer);
     /* More bytes than the longest record may have, with or without a terminator among them. */
     if (batch->count == 0 && reader->end - reader->start > reader->setup.max_record)
         return fail_too_long(reader, err);
@@ -233,7 +233,7 @@ static tamis_status take_whole(tamis__reader *reader, tamis_key *keys, tamis__ba
 }
 
 static bool leaves_partial(const tamis__reader *reader) {
-    return reader->setup.leaves_partial && !reader->may_block && !reader->unpack;
+    return reader->setup.leaves_partial && !reader->may_block && !reader->decompressor;
 }
 
 /* Drops the last record as if it had not been read. */
@@ -247,7 +247,7 @@ static void drop_partial(tamis__reader *reader, size_t size) {
 }
 
 /* Takes the rest at the end of an input: its last record, without terminator. */
-static bool take_rest(tamis__reader *reader, tamis_key *keys, tamis__batch *batch) {
+static bool take_last_record(tamis__reader *reader, tamis_key *keys, tamis__batch *batch) {
     size_t size = reader->end - reader->start;
     if (size > 0 && leaves_partial(reader)) {
         drop_partial(reader, size);
@@ -255,7 +255,7 @@ static bool take_rest(tamis__reader *reader, tamis_key *keys, tamis__batch *batc
     }
     if (size == 0)
         return false;
-    *batch = batch_here(reader, keys);
+    *batch = empty_batch(reader, keys);
     batch->keys[0] = (tamis_key){batch->begin, size};
     batch->count = 1;
     batch->end = batch->begin + size;
@@ -272,145 +272,147 @@ static tamis_status fail_memory(const tamis__reader *reader, size_t refused, tam
                        refused);
 }
 
-static tamis_status grow(tamis__reader *reader, tamis_error *err) {
+static tamis_status grow_buffer(tamis__reader *reader, tamis_error *err) {
     tamis__read_buffer *into = reader->into;
-    size_t room = reader->room > SIZE_MAX / 2 ? SIZE_MAX : reader->room * 2;
+    size_t limit = reader->limit > SIZE_MAX / 2 ? SIZE_MAX : reader->limit * 2;
     /* One byte more than the longest record: enough to see its terminator, or that it is too long. */
-    uint64_t most =
-        reader->setup.max_record < TAMIS__UNPACK_HEAD ? TAMIS__UNPACK_HEAD : reader->setup.max_record;
-    if (most < SIZE_MAX && room > most + 1)
-        room = (size_t)most + 1;
-    if (room > into->capacity) {
-        unsigned char *bytes = tamis__alloc(&reader->memory, room, TAMIS__LINE);
+    uint64_t max = reader->setup.max_record < TAMIS__MAGIC_MAX ? TAMIS__MAGIC_MAX : reader->setup.max_record;
+    if (max < SIZE_MAX && limit > max + 1)
+        limit = (size_t)max + 1;
+    if (limit > into->capacity) {
+        unsigned char *bytes = tamis__alloc(&reader->memory, limit, TAMIS__LINE);
         if (!bytes)
-            return fail_memory(reader, room, err);
+            return fail_memory(reader, limit, err);
         memcpy(bytes, into->bytes, reader->end);
         tamis__free(&reader->memory, into->bytes, into->capacity);
-        *into = (tamis__read_buffer){bytes, room, 0};
+        *into = (tamis__read_buffer){bytes, limit, 0};
     }
-    reader->room = room;
+    reader->limit = limit;
     return TAMIS_OK;
 }
 
-/* Returns another buffer of at least `room` bytes without views; one always exists. NULL: out of memory. */
-static tamis__read_buffer *other_buffer(tamis__reader *reader, size_t room) {
+/* Returns another buffer of at least `limit` bytes without views; one always exists. NULL: out of memory. */
+static tamis__read_buffer *other_buffer(tamis__reader *reader, size_t limit) {
     tamis__read_buffer *to = reader->buffers;
     while (to == reader->into || to->batches > 0)
         to++;
-    return to->capacity >= room || set_buffer(reader, to, room) ? to : NULL;
+    return to->capacity >= limit || set_buffer(reader, to, limit) ? to : NULL;
 }
 
 /* True if a large buffer should be given up although no batch has views into it. */
 static bool is_outsized(const tamis__reader *reader, size_t left) {
-    return reader->into->capacity > KEPT_MOST && reader->setup.batches > 1 && left < reader->setup.read_size;
+    return reader->into->capacity > KEPT_MAX && reader->setup.batches > 1 && left < reader->setup.read_size;
 }
 
 /* Moves the rest to the front of the buffer, or of another one if batches have views into this one (R2). */
-static tamis_status move_left(tamis__reader *reader, tamis_error *err) {
+static tamis_status move_unread(tamis__reader *reader, tamis_error *err) {
     tamis__read_buffer *from = reader->into, *to = from;
     const size_t left = reader->end - reader->start;
-    const size_t room = left < reader->setup.read_size ? reader->setup.read_size : reader->room;
+    const size_t limit = left < reader->setup.read_size ? reader->setup.read_size : reader->limit;
     if (from->batches > 0 || is_outsized(reader, left))
-        to = other_buffer(reader, room);
+        to = other_buffer(reader, limit);
     if (!to)
-        return fail_memory(reader, room, err);
+        return fail_memory(reader, limit, err);
     memmove(to->bytes, from->bytes + reader->start, left);
     reader->into = to;
-    reader->room = room;
+    reader->limit = limit;
     reader->scan -= reader->start;
     reader->start = 0;
     reader->end = left;
-    if (to != from && from->batches == 0 && from->capacity > KEPT_MOST)
+    if (to != from && from->batches == 0 && from->capacity > KEPT_MAX)
         set_buffer(reader, from, 0);
     return TAMIS_OK;
 }
 
 /* Makes space for a read after the rest, unless there is enough (R2). */
-static tamis_status make_room(tamis__reader *reader, tamis_error *err) {
-    if (reader->room - reader->end > reader->room / 4)
+static tamis_status free_buffer_space(tamis__reader *reader, tamis_error *err) {
+    if (reader->limit - reader->end > reader->limit / 4)
         return TAMIS_OK;
     if (reader->start > 0)
-        return move_left(reader, err);
-    return reader->end < reader->room ? TAMIS_OK : grow(reader, err);
+        return move_unread(reader, err);
+    return reader->end < reader->limit ? TAMIS_OK : grow_buffer(reader, err);
 }
 
 typedef enum read_result { READ_SOME, READ_END, READ_NOT_NOW } read_result;
 
 static bool is_followed(const tamis__reader *reader) {
-    return reader->setup.follow && !reader->may_block && reader->next_input == inputs_of(reader);
+    return reader->setup.follow && !reader->may_block && reader->next_input == input_total(reader);
 }
 
 static void count_read(const tamis__reader *reader, uint64_t size) {
-    if (reader->setup.bytes_read && !reader->behind)
+    if (reader->setup.bytes_read && !reader->skipping)
         *reader->setup.bytes_read += size;
 }
 
 /* Decides by the first bytes whether the input is compressed (R6). */
-static tamis_status recognise(tamis__reader *reader, tamis_error *err) {
+static tamis_status detect_compression(tamis__reader *reader, tamis_error *err) {
     const unsigned char *begun = reader->into->bytes + reader->start;
     const size_t size = reader->end - reader->start;
-    tamis_packing packing = tamis__packing_of(begun, size, &reader->undecided);
-    if (packing == TAMIS_PACKING_NONE)
+    tamis_compression compression = tamis__compression_detect(begun, size, &reader->undecided);
+    if (compression == TAMIS_COMPRESSION_NONE)
         return TAMIS_OK;
     if (is_followed(reader))
         return tamis__fail(
             err, TAMIS_E_UNSUPPORTED, 0,
             "%s: is packed with %s, and such a file is not followed; follow what is written plain, "
             "or read it once, without following",
-            tamis__show(reader->name).text, tamis_packing_name(packing));
-    tamis__unpack_setup setup = {reader->fd, reader->name, &reader->file_counted,
-                                 begun,      size,         &reader->memory};
+            tamis__show(reader->name).text, tamis_compression_name(compression));
+    tamis__decompressor_setup setup = {reader->fd, reader->name, &reader->file_counted,
+                                       begun,      size,         &reader->memory};
     reader->end = reader->scan = reader->start;
-    return tamis__unpack_create(&reader->unpack, &setup, err);
+    return tamis__decompressor_create(&reader->decompressor, &setup, err);
 }
 
-static tamis_status read_packed(tamis__reader *reader, bool ready, read_result *result, tamis_error *err) {
-    const uint64_t taken = tamis__unpack_taken(reader->unpack);
-    tamis__unpack_event event;
+static tamis_status read_compressed(tamis__reader *reader, bool ready, read_result *result,
+                                    tamis_error *err) {
+    const uint64_t read_before = tamis__decompressor_bytes_read(reader->decompressor);
+    tamis__decompressor_event event;
     size_t size;
-    tamis_status status = tamis__unpack_next(reader->unpack, ready, reader->into->bytes + reader->end,
-                                             reader->room - reader->end, &size, &event, err);
-    count_read(reader, tamis__unpack_taken(reader->unpack) - taken);
+    tamis_status status =
+        tamis__decompressor_read(reader->decompressor, ready, reader->into->bytes + reader->end,
+                                 reader->limit - reader->end, &size, &event, err);
+    count_read(reader, tamis__decompressor_bytes_read(reader->decompressor) - read_before);
     if (status != TAMIS_OK)
         return status;
     reader->end += size;
     /* Bytes that gave no output yet are no reason to wait: more may be available. */
-    *result = event == TAMIS__UNPACK_END ? READ_END : ready || size > 0 ? READ_SOME : READ_NOT_NOW;
+    *result = event == TAMIS__DECOMPRESSOR_END ? READ_END : ready || size > 0 ? READ_SOME : READ_NOT_NOW;
     return TAMIS_OK;
 }
 
 static tamis_status read_plain(tamis__reader *reader, read_result *result, tamis_error *err) {
-    size_t room = reader->room - reader->end;
+    size_t limit = reader->limit - reader->end;
     *result = READ_NOT_NOW;
     if (reader->undecided &&
-        room > TAMIS__UNPACK_READ - TAMIS__UNPACK_HEAD) /* the decompressor must be able to take them over */
-        room = TAMIS__UNPACK_READ - TAMIS__UNPACK_HEAD;
-    ssize_t size = tamis__sys.read(reader->fd, reader->into->bytes + reader->end, room);
+        limit > TAMIS__DECOMPRESSOR_READ_SIZE -
+                    TAMIS__MAGIC_MAX) /* the decompressor must be able to take them over */
+        limit = TAMIS__DECOMPRESSOR_READ_SIZE - TAMIS__MAGIC_MAX;
+    ssize_t size = tamis__sys.read(reader->fd, reader->into->bytes + reader->end, limit);
     if (size < 0 && (errno == EINTR || errno == EAGAIN))
         return TAMIS_OK;
     if (size < 0)
         return tamis__fail(err, errno == ENOMEM ? TAMIS_E_NOMEM : TAMIS_E_IO, errno,
                            "%s: %s at byte %" PRIu64 ", after %" PRIu64 " records in all; %s",
                            tamis__show(reader->name).text, tamis__errno_text(errno),
-                           reader->file_offset + (reader->end - reader->start), *reader->watch->records,
+                           reader->file_offset + (reader->end - reader->start), *reader->loop->records,
                            tamis__errno_remedy(errno));
     reader->end += (size_t)size;
     count_read(reader, (uint64_t)size);
     *result = size ? READ_SOME : READ_END;
-    return size && reader->undecided ? recognise(reader, err) : TAMIS_OK;
+    return size && reader->undecided ? detect_compression(reader, err) : TAMIS_OK;
 }
 
 static tamis_status read_more(tamis__reader *reader, read_result *result, tamis_error *err) {
     bool ready;
-    tamis_status status = make_room(reader, err);
+    tamis_status status = free_buffer_space(reader, err);
     if (status == TAMIS_OK)
-        status = tamis__watch_look(reader->watch, reader->may_block ? reader->fd : -1, POLLIN, &ready,
-                                   reader->name, err);
+        status = tamis__poll_loop_check(reader->loop, reader->may_block ? reader->fd : -1, POLLIN, &ready,
+                                        reader->name, err);
     if (status != TAMIS_OK)
         return status;
     ready = ready || !reader->may_block;
-    if (reader->unpack)
-        return read_packed(reader, ready, result, err);
+    if (reader->decompressor)
+        return read_compressed(reader, ready, result, err);
     *result = READ_NOT_NOW;
     return ready ? read_plain(reader, result, err) : TAMIS_OK;
 }
@@ -418,15 +420,15 @@ static tamis_status read_more(tamis__reader *reader, read_result *result, tamis_
 /* ---- start positions (R7) ---- */
 
 static tamis_status fail_short(const tamis__reader *reader, tamis_error *err) {
-    return tamis__fail(err, TAMIS_E_STALE, 0,
+    return tamis__fail(err, TAMIS_E_CHANGED, 0,
                        "%s: ends before byte %" PRIu64 ", from which it is to be read on; give it as it was",
-                       tamis__show(reader->name).text, from_of(reader)->offset);
+                       tamis__show(reader->name).text, start_of_input(reader)->offset);
 }
 
 /* Continues at the start position, as if the records before it had been handed out. */
-static void begin_from(tamis__reader *reader) {
-    const struct tamis__reader_from *from = from_of(reader);
-    reader->behind = false;
+static void resume_at_start(tamis__reader *reader) {
+    const struct tamis__reader_start *from = start_of_input(reader);
+    reader->skipping = false;
     count_read(reader, tamis__reader_ahead(reader));
     reader->scan = reader->start;
     reader->file_offset = from->offset;
@@ -435,12 +437,12 @@ static void begin_from(tamis__reader *reader) {
     reader->file_lines = from->lines;
 }
 
-static tamis_status seek_from(tamis__reader *reader, tamis_error *err) {
-    const uint64_t offset = from_of(reader)->offset;
-    struct stat about;
-    if (tamis__sys.fstat(reader->fd, &about) < 0)
+static tamis_status seek_to_start(tamis__reader *reader, tamis_error *err) {
+    const uint64_t offset = start_of_input(reader)->offset;
+    struct stat st;
+    if (tamis__sys.fstat(reader->fd, &st) < 0)
         return tamis__fail_file(err, reader->name, errno);
-    if ((uint64_t)(about.st_size - reader->base) < offset)
+    if ((uint64_t)(st.st_size - reader->base) < offset)
         return fail_short(reader, err);
     if (tamis__sys.seek(reader->fd, reader->base + (off_t)offset, SEEK_SET) < 0)
         return tamis__fail_file(err, reader->name, errno);
@@ -449,21 +451,21 @@ static tamis_status seek_from(tamis__reader *reader, tamis_error *err) {
 }
 
 /* Skips the bytes in the buffer, counted by file_offset, or seeks, up to the start position. */
-static tamis_status pass_over(tamis__reader *reader, tamis_error *err) {
-    const uint64_t left = from_of(reader)->offset - reader->file_offset;
+static tamis_status skip_to_start(tamis__reader *reader, tamis_error *err) {
+    const uint64_t left = start_of_input(reader)->offset - reader->file_offset;
     const size_t there = reader->end - reader->start;
     tamis_status status = TAMIS_OK;
     if (left <= there) {
         reader->start += (size_t)left;
-    } else if (reader->unpack) {
+    } else if (reader->decompressor) {
         reader->file_offset += there;
         reader->start = reader->scan = reader->end;
         return TAMIS_OK;
     } else {
-        status = seek_from(reader, err);
+        status = seek_to_start(reader, err);
     }
     if (status == TAMIS_OK)
-        begin_from(reader);
+        resume_at_start(reader);
     return status;
 }
 
@@ -471,7 +473,7 @@ static tamis_status pass_over(tamis__reader *reader, tamis_error *err) {
 
 /* Starts the followed file again. A borrowed descriptor is the same file; otherwise the name is opened
  * again. */
-static tamis_status begin_anew(tamis__reader *reader, tamis_error *err) {
+static tamis_status restart_file(tamis__reader *reader, tamis_error *err) {
     if (!reader->borrowed) {
         close_input(reader);
         reader->next_input--; /* open_input increments it again */
@@ -485,49 +487,49 @@ static tamis_status begin_anew(tamis__reader *reader, tamis_error *err) {
 
 /* Handles the end of the followed file. Waits, or, if the file was replaced or shortened, takes the rest as
  * its last record. *known is false if reading continues at once. */
-static tamis_status follow(tamis__reader *reader, tamis_key *keys, tamis__batch *batch,
-                           tamis__reader_event *event, bool *known, tamis_error *err) {
-    struct stat about;
+static tamis_status follow_file(tamis__reader *reader, tamis_key *keys, tamis__batch *batch,
+                                tamis__reader_event *event, bool *known, tamis_error *err) {
+    struct stat st;
     uint64_t position = reader->file_offset + (reader->end - reader->start);
-    if (tamis__sys.fstat(reader->fd, &about) < 0)
+    if (tamis__sys.fstat(reader->fd, &st) < 0)
         return tamis__fail_file(err, reader->name, errno);
-    bool shorter = (uint64_t)about.st_size < position;
+    bool shorter = (uint64_t)st.st_size < position;
     if (!shorter && !reader->replaced) {
         /* The name may be missing or unreadable for a moment; the next check may find it. */
-        bool named = !reader->borrowed && tamis__sys.stat(reader->name, &about) == 0;
-        bool other = named && (about.st_dev != reader->device || about.st_ino != reader->inode);
+        bool named = !reader->borrowed && tamis__sys.stat(reader->name, &st) == 0;
+        bool other = named && (st.st_dev != reader->device || st.st_ino != reader->inode);
         /* While the new file is empty, the writer may still append to the old one. */
-        reader->replaced = other && (about.st_size > 0 || !S_ISREG(about.st_mode));
+        reader->replaced = other && (st.st_size > 0 || !S_ISREG(st.st_mode));
         reader->waiting = !reader->replaced;
         *event = TAMIS__READER_IDLE;
         *known = reader->waiting;
         return TAMIS_OK;
     }
-    *known = take_rest(reader, keys, batch);
+    *known = take_last_record(reader, keys, batch);
     reader->shortened = shorter;
-    return begin_anew(reader, err);
+    return restart_file(reader, err);
 }
 
 /* Makes one step towards the next event. *known is false if there is none yet. */
-static tamis_status step(tamis__reader *reader, tamis_key *keys, tamis__batch *batch,
-                         tamis__reader_event *event, bool *known, tamis_error *err) {
+static tamis_status run_step(tamis__reader *reader, tamis_key *keys, tamis__batch *batch,
+                             tamis__reader_event *event, bool *known, tamis_error *err) {
     *known = true;
     if (reader->fd < 0) {
-        pass_inputs(reader);
+        skip_inputs(reader);
         *event = TAMIS__READER_END;
-        *known = reader->next_input == inputs_of(reader);
+        *known = reader->next_input == input_total(reader);
         return *known ? TAMIS_OK : open_input(reader, err);
     }
     *event = TAMIS__READER_RECORDS;
     batch->count = 0;
     tamis_status status = TAMIS_OK;
-    if (reader->behind && !reader->undecided)
-        status = pass_over(reader, err);
-    if (status == TAMIS_OK && !reader->behind && !reader->undecided)
-        status = take_whole(reader, keys, batch, err);
+    if (reader->skipping && !reader->undecided)
+        status = skip_to_start(reader, err);
+    if (status == TAMIS_OK && !reader->skipping && !reader->undecided)
+        status = take_records(reader, keys, batch, err);
     if (status != TAMIS_OK || batch->count > 0)
         return status;
-    tamis__watch_tick(reader->watch);
+    tamis__poll_loop_report(reader->loop);
     read_result result = READ_NOT_NOW; /* some compilers do not see that it is always set */
     const uint64_t begun = tamis__clock_begin(reader->setup.read_time);
     status = read_more(reader, &result, err);
@@ -535,14 +537,14 @@ static tamis_status step(tamis__reader *reader, tamis_key *keys, tamis__batch *b
     if (status != TAMIS_OK)
         return status;
     *known = false;
-    if (result == READ_END && reader->behind && (!reader->undecided || reader->end == reader->start))
+    if (result == READ_END && reader->skipping && (!reader->undecided || reader->end == reader->start))
         return fail_short(reader, err);
     if (result == READ_END && is_followed(reader))
-        return follow(reader, keys, batch, event, known, err);
+        return follow_file(reader, keys, batch, event, known, err);
     if (result == READ_END && reader->undecided && reader->end > reader->start) {
         reader->undecided = false; /* too short to be compressed */
     } else if (result == READ_END) {
-        *known = take_rest(reader, keys, batch);
+        *known = take_last_record(reader, keys, batch);
         close_input(reader);
     } else if (result == READ_NOT_NOW && reader->may_block) {
         *event = TAMIS__READER_IDLE;
@@ -556,7 +558,7 @@ tamis_status tamis__reader_next(tamis__reader *reader, tamis_key *keys, tamis__b
     bool known = false;
     tamis_status status = TAMIS_OK;
     while (status == TAMIS_OK && !known)
-        status = step(reader, keys, batch, event, &known, err);
+        status = run_step(reader, keys, batch, event, &known, err);
     if (status == TAMIS_OK && *event == TAMIS__READER_RECORDS)
         batch->buffer->batches++;
     return status;
@@ -565,13 +567,13 @@ tamis_status tamis__reader_next(tamis__reader *reader, tamis_key *keys, tamis__b
 tamis_status tamis__reader_wait(tamis__reader *reader, tamis_error *err) {
     if (reader->waiting) {
         reader->waiting = false;
-        return tamis__watch_pause(reader->watch, FOLLOW_MS, reader->name, err);
+        return tamis__poll_loop_pause(reader->loop, FOLLOW_MS, reader->name, err);
     }
-    return tamis__watch_wait(reader->watch, reader->fd, POLLIN, reader->name, err);
+    return tamis__poll_loop_wait(reader->loop, reader->fd, POLLIN, reader->name, err);
 }
 
 size_t tamis__reader_ahead(const tamis__reader *reader) {
-    return reader->unpack ? 0 : reader->end - reader->start;
+    return reader->decompressor ? 0 : reader->end - reader->start;
 }
 
 size_t tamis__reader_input(const tamis__reader *reader) {

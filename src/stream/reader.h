@@ -11,8 +11,8 @@
 #include <tamis/key.h>
 
 #include "base/memory.h"
-#include "stream/unpack.h"
-#include "stream/watch.h"
+#include "stream/decompressor.h"
+#include "stream/poll_loop.h"
 
 /*
  * Reads the inputs one after the other and cuts them into records. Nothing is copied: a batch is an array of
@@ -33,13 +33,13 @@ typedef struct tamis__reader_setup {
     unsigned char delimiter; /* CSV delimiter */
     bool leaves_partial;     /* leave a last record without terminator, in regular uncompressed files */
     /* Start position in each input, as an earlier reader left it; NULL: begin at the start. Borrowed. */
-    const struct tamis__reader_from {
+    const struct tamis__reader_start {
         bool passed;     /* finished earlier: do not open this input */
         uint64_t offset; /* decompressed bytes to skip, whole records; ignored if not a regular file */
         uint64_t records, lines; /* records skipped, with the header; line ends skipped, for CSV */
     } * from;
     /* Called for each opened input before it is read. An error ends the reading. May be NULL. */
-    tamis_status (*opened)(void *context, size_t input, int fd, const struct stat *about, tamis_error *err);
+    tamis_status (*opened)(void *context, size_t input, int fd, const struct stat *st, tamis_error *err);
     /* Called when a byte order mark of `bytes` bytes was skipped. May be NULL. */
     void (*marked)(void *context, size_t input, uint64_t bytes);
     /* Called when the last record of an input was left, because it has no terminator. May be NULL. */
@@ -91,39 +91,39 @@ typedef enum tamis__reader_event {
 
 typedef struct tamis__reader {
     tamis__reader_setup setup;
-    tamis__watch *watch;
+    tamis__poll_loop *loop;
     tamis_allocator memory;
-    tamis__read_buffer *buffers; /* setup.batches + 1 of them */
-    tamis__read_buffer *into;    /* buffer that is read into */
-    size_t room;                 /* bytes of it in use; its capacity may be larger */
-    size_t start;                /* offset of the first record not handed out */
-    size_t scan;                 /* no terminator between `start` and here */
-    size_t end;                  /* end of the bytes read */
-    size_t next_input;           /* index of the input to open next */
-    int fd;                      /* open input; -1: none */
-    tamis__unpack *unpack;       /* its decompressor; NULL: not compressed */
-    bool marked;                 /* a byte order mark was skipped in it */
-    bool undecided;              /* too few bytes read to know whether it is compressed */
-    bool borrowed;               /* fd was open before us and stays open */
-    bool may_block;              /* not a regular file */
-    bool waiting;                /* at the end of the followed file */
-    bool shortened;              /* the followed file was shortened */
-    bool replaced;               /* another file has its name now; switch to it after this one's end */
-    dev_t device;                /* identifies the open file */
+    tamis__read_buffer *buffers;       /* setup.batches + 1 of them */
+    tamis__read_buffer *into;          /* buffer that is read into */
+    size_t limit;                      /* bytes of it in use; its capacity may be larger */
+    size_t start;                      /* offset of the first record not handed out */
+    size_t scan;                       /* no terminator between `start` and here */
+    size_t end;                        /* end of the bytes read */
+    size_t next_input;                 /* index of the input to open next */
+    int fd;                            /* open input; -1: none */
+    tamis__decompressor *decompressor; /* its decompressor; NULL: not compressed */
+    bool marked;                       /* a byte order mark was skipped in it */
+    bool undecided;                    /* too few bytes read to know whether it is compressed */
+    bool borrowed;                     /* fd was open before us and stays open */
+    bool may_block;                    /* not a regular file */
+    bool waiting;                      /* at the end of the followed file */
+    bool shortened;                    /* the followed file was shortened */
+    bool replaced;                     /* another file has its name now; switch to it after this one's end */
+    dev_t device;                      /* identifies the open file */
     ino_t inode;
-    bool behind;           /* still skipping to setup.from */
+    bool skipping;         /* still skipping to setup.from */
     off_t base;            /* offset of the input in its file; an inherited descriptor may not be at 0 */
     const char *name;      /* name of the open input, for messages */
     uint64_t file_offset;  /* decompressed offset of `start` in the input */
     uint64_t file_records; /* records handed out of this input */
     uint64_t file_counted; /* the same without its header, for messages */
     uint64_t file_lines;   /* CSV: line ends handed out */
-    uint8_t csv_place;     /* CSV: parser state at `scan` (tamis__split_csv) */
+    uint8_t csv_state;     /* CSV: parser state at `scan` (tamis__split_csv) */
 } tamis__reader;
 
-/* Allocates memory, opens nothing. `watch` is borrowed. Call release in any case, after an error too. */
-tamis_status tamis__reader_init(tamis__reader *reader, const tamis__reader_setup *setup, tamis__watch *watch,
-                                const tamis_allocator *memory, tamis_error *err);
+/* Allocates memory, opens nothing. `loop` is borrowed. Call release in any case, after an error too. */
+tamis_status tamis__reader_init(tamis__reader *reader, const tamis__reader_setup *setup,
+                                tamis__poll_loop *loop, const tamis_allocator *memory, tamis_error *err);
 void tamis__reader_release(tamis__reader *reader);
 
 /*

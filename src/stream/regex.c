@@ -13,18 +13,18 @@
 
 #include <stdio.h>
 
+#include "stream/codec_alloc.h"
 #include "stream/find.h"
-#include "stream/lent_memory.h"
 
 enum {
-    STEPS = 10 * 1000 * 1000,        /* steps from one start position; under a second in the interpreter */
-    STACK_FIRST = 32 << 10,          /* initial stack of the machine code, in bytes */
-    STACK_MOST = 64 << 20,           /* its limit; memory is taken as it is used */
-    HEAP_MOST_KIB = STACK_MOST >> 8, /* limit of the interpreter, which needs about four times as much */
+    STEPS = 10 * 1000 * 1000,      /* steps from one start position; under a second in the interpreter */
+    STACK_FIRST = 32 << 10,        /* initial stack of the machine code, in bytes */
+    STACK_MAX = 64 << 20,          /* its limit; memory is taken as it is used */
+    HEAP_MAX_KIB = STACK_MAX >> 8, /* limit of the interpreter, which needs about four times as much */
 };
 
 struct tamis__regex {
-    tamis__lent memory;
+    tamis__codec_memory memory;
     pcre2_general_context *general;
     pcre2_compile_context *rules; /* NULL: a copy, which shares the code of its original */
     pcre2_code *code;
@@ -36,12 +36,12 @@ struct tamis__regex {
 
 /* ---- create and free ---- */
 
-static void *take(size_t size, void *memory) {
-    return tamis__lend(memory, 1, size);
+static void *alloc_pcre2(size_t size, void *memory) {
+    return tamis__codec_alloc(memory, 1, size);
 }
 
-static void give(void *block, void *memory) {
-    tamis__lend_back(memory, block);
+static void free_pcre2(void *block, void *memory) {
+    tamis__codec_free(memory, block);
 }
 
 static void explain(int error, char text[TAMIS__REGEX_WHY]) {
@@ -53,57 +53,58 @@ static void explain(int error, char text[TAMIS__REGEX_WHY]) {
 }
 
 static tamis_status compile(tamis__regex *r, const char *pattern, uint32_t options,
-                            char text[TAMIS__REGEX_WHY], size_t *at) {
+                            char text[TAMIS__REGEX_WHY], size_t *pos) {
     int error;
-    PCRE2_SIZE place;
+    PCRE2_SIZE offset;
     pcre2_code_free(r->code);
-    r->code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED, options, &error, &place, r->rules);
+    r->code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED, options, &error, &offset, r->rules);
     if (r->code)
         return TAMIS_OK;
     if (error == PCRE2_ERROR_HEAP_FAILED)
         return TAMIS_E_NOMEM;
     explain(error, text);
-    *at = place;
+    *pos = offset;
     return TAMIS_E_INVALID;
 }
 
-static bool has_limits(tamis__regex *r) {
-    r->general = pcre2_general_context_create(take, give, &r->memory);
+static bool create_limits(tamis__regex *r) {
+    r->general = pcre2_general_context_create(alloc_pcre2, free_pcre2, &r->memory);
     if (!r->general)
         return false;
     r->limits = pcre2_match_context_create(r->general);
     if (!r->limits)
         return false;
     pcre2_set_match_limit(r->limits, STEPS);
-    pcre2_set_heap_limit(r->limits, HEAP_MOST_KIB);
+    pcre2_set_heap_limit(r->limits, HEAP_MAX_KIB);
     return true;
 }
 
-static bool has_rules(tamis__regex *r) {
+static bool create_rules(tamis__regex *r) {
     r->rules = pcre2_compile_context_create(r->general);
     if (r->rules)
         pcre2_set_newline(r->rules, PCRE2_NEWLINE_LF); /* independent of this PCRE2's default */
     return r->rules;
 }
 
-static bool has_stack(tamis__regex *r) {
-    r->stack = pcre2_jit_stack_create(STACK_FIRST, STACK_MOST, r->general);
+static bool create_stack(tamis__regex *r) {
+    r->stack = pcre2_jit_stack_create(STACK_FIRST, STACK_MAX, r->general);
     if (r->stack)
         pcre2_jit_stack_assign(r->limits, NULL, r->stack);
     return r->stack;
 }
 
-static tamis_status fill(tamis__regex *r, const char *pattern, char text[TAMIS__REGEX_WHY], size_t *at) {
+static tamis_status init_regex(tamis__regex *r, const char *pattern, char text[TAMIS__REGEX_WHY],
+                               size_t *pos) {
     uint32_t options = 0, groups = 0;
-    if (!has_limits(r) || !has_rules(r))
+    if (!create_limits(r) || !create_rules(r))
         return TAMIS_E_NOMEM;
-    tamis_status status = compile(r, pattern, 0, text, at);
+    tamis_status status = compile(r, pattern, 0, text, pos);
     if (status != TAMIS_OK)
         return status;
     /* For a UTF-8 pattern: invalid UTF-8 in a record matches nothing, and is no error. */
     pcre2_pattern_info(r->code, PCRE2_INFO_ALLOPTIONS, &options);
     if (options & PCRE2_UTF)
-        status = compile(r, pattern, PCRE2_MATCH_INVALID_UTF, text, at);
+        status = compile(r, pattern, PCRE2_MATCH_INVALID_UTF, text, pos);
     if (status != TAMIS_OK)
         return status;
     pcre2_pattern_info(r->code, PCRE2_INFO_CAPTURECOUNT, &groups);
@@ -113,20 +114,20 @@ static tamis_status fill(tamis__regex *r, const char *pattern, char text[TAMIS__
         return TAMIS_E_NOMEM;
     /* Some systems forbid machine code. Matching is then slower, with the same results. */
     const bool machine = pcre2_jit_compile(r->code, PCRE2_JIT_COMPLETE) == 0;
-    return !machine || has_stack(r) ? TAMIS_OK : TAMIS_E_NOMEM;
+    return !machine || create_stack(r) ? TAMIS_OK : TAMIS_E_NOMEM;
 }
 
 tamis_status tamis__regex_create(tamis__regex **regex, const char *pattern, const tamis_allocator *memory,
-                                 char text[TAMIS__REGEX_WHY], size_t *at) {
+                                 char text[TAMIS__REGEX_WHY], size_t *pos) {
     tamis__regex *made = tamis__alloc(memory, sizeof *made, TAMIS__LINE);
     if (!made) {
-        *at = sizeof *made;
+        *pos = sizeof *made;
         return TAMIS_E_NOMEM;
     }
     made->memory.from = *memory;
-    tamis_status status = fill(made, pattern, text, at);
+    tamis_status status = init_regex(made, pattern, text, pos);
     if (status == TAMIS_E_NOMEM)
-        *at = made->memory.refused;
+        *pos = made->memory.refused;
     if (status == TAMIS_OK)
         *regex = made;
     else
@@ -141,9 +142,9 @@ tamis_status tamis__regex_copy(tamis__regex **copy, const tamis__regex *original
     made->memory.from = original->memory.from;
     made->code = original->code;
     made->groups = original->groups;
-    if (has_limits(made))
+    if (create_limits(made))
         made->match = pcre2_match_data_create_from_pattern(made->code, made->general);
-    if (made->match && (!original->stack || has_stack(made))) {
+    if (made->match && (!original->stack || create_stack(made))) {
         *copy = made;
         return TAMIS_OK;
     }

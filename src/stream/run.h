@@ -4,10 +4,10 @@
 
 /* State of one run, shared by runner.c and by run_commit.c, which makes runs durable. */
 #include "base/memory.h"
-#include "store/place.h"
+#include "store/target.h"
 #include "stream/durable.h"
 #include "stream/header.h"
-#include "stream/lot.h"
+#include "stream/item.h"
 #include "stream/pipeline.h"
 #include "stream/reader.h"
 #include "stream/route.h"
@@ -17,17 +17,17 @@
 typedef struct tamis__run {
     tamis_stream_service service;
     tamis_stream_options options;
-    tamis__stream_tuning tuning;
+    tamis__stream_buffer_sizes tuning;
     tamis_allocator memory;
     tamis_stream_stats stats;
-    tamis__watch watch;
+    tamis__poll_loop loop;
     tamis__reader reader;
-    tamis__place places[TAMIS__OUTPUTS];
+    tamis__target targets[TAMIS__OUTPUTS];
     tamis__writer writers[TAMIS__OUTPUTS];
     size_t threads;
     tamis__pipeline *pipeline;
-    tamis__lot *lots; /* items of the pipeline */
-    size_t lot_count;
+    tamis__item *items; /* items of the pipeline */
+    size_t item_count;
     tamis__router router;
     tamis__header header;
     tamis__first_malformed first_malformed;
@@ -37,27 +37,27 @@ typedef struct tamis__run {
     tamis__reader_event event; /* last event */
     tamis_status read_status;  /* error that ended the reading */
     tamis_error read_err;
-    uint64_t asked; /* records queried; used by the ask stage */
+    uint64_t queried; /* records queried; used by the ask stage */
     /* used by the write stage */
     size_t input;  /* index of the input whose records are being written */
     size_t opened; /* inputs opened */
     /* used if the run has commits */
     tamis__durable durable;
-    uint64_t bytes_done;             /* bytes of inputs up to the end of what is written */
-    uint64_t committed_bytes;        /* stats.bytes_in at the last commit */
-    uint64_t commit_at;              /* time of the next commit (tamis__now_ns) */
-    bool uncommitted;                /* records were written since the last commit */
-    struct tamis__reader_from *from; /* start position of each input, for the reader */
-    const char *partial;             /* name of the first input with a record left for a later run */
-    uint64_t partial_count;          /* number of such inputs */
-    uint64_t before;                 /* bytes in the outputs before this run */
-    tamis_stream_stats earlier;      /* statistics of the inputs before the present one */
+    uint64_t bytes_done;              /* bytes of inputs up to the end of what is written */
+    uint64_t committed_bytes;         /* stats.bytes_in at the last commit */
+    uint64_t commit_at;               /* time of the next commit (tamis__now_ns) */
+    bool uncommitted;                 /* records were written since the last commit */
+    struct tamis__reader_start *from; /* start position of each input, for the reader */
+    const char *partial;              /* name of the first input with a record left for a later run */
+    uint64_t partial_count;           /* number of such inputs */
+    uint64_t bytes_before;            /* bytes in the outputs before this run */
+    tamis_stream_stats stats_before;  /* statistics of the inputs before the present one */
     /* used if the run is timed */
     bool timed;
     uint64_t begin;
     tamis_stream_profile profile;
     tamis__pipeline_waits waits;
-    bool over;           /* the run has ended, whatever was read ahead */
+    bool stopped_early;  /* the run has ended, whatever was read ahead */
     tamis_status status; /* its result */
     tamis_error err;     /* its message */
 } tamis__run;
@@ -71,22 +71,22 @@ bool tamis__run_lacks_keys(const tamis__run *r);
  * r->durable.finished, there is nothing to do. Called after the checks, before anything is opened. */
 tamis_status tamis__run_begin(tamis__run *r, tamis_error *err);
 /* Sets *from to the start position of each input, for the reader. */
-tamis_status tamis__run_from(tamis__run *r, const struct tamis__reader_from **from, tamis_error *err);
+tamis_status tamis__run_starts(tamis__run *r, const struct tamis__reader_start **from, tamis_error *err);
 /* Before the first query: announces about `more` records, estimated from the first item. */
-void tamis__run_expect(tamis__run *r, const tamis__lot *lot, uint64_t more);
+void tamis__run_expect(tamis__run *r, const tamis__item *item, uint64_t more);
 /* After the header of an input: TAMIS_E_MISMATCH if an output has another header from an earlier run. */
-tamis_status tamis__run_headed(tamis__run *r, const char *input, tamis_error *err);
-/* After an input was opened, before it is read. TAMIS_E_STALE if it has changed since the last commit. */
-tamis_status tamis__run_opened(tamis__run *r, size_t input, int fd, const struct stat *about,
-                               tamis_error *err);
+tamis_status tamis__run_check_header(tamis__run *r, const char *input, tamis_error *err);
+/* After an input was opened, before it is read. TAMIS_E_CHANGED if it has changed since the last commit. */
+tamis_status tamis__run_input_opened(tamis__run *r, size_t input, int fd, const struct stat *st,
+                                     tamis_error *err);
 /* After a batch was read. A batch without records held only the header of its input. */
-void tamis__run_fronted(tamis__run *r, const tamis__batch *batch);
+void tamis__run_prefix_read(tamis__run *r, const tamis__batch *batch);
 /* After a byte order mark was skipped. */
-void tamis__run_marked(tamis__run *r, size_t input, uint64_t bytes);
+void tamis__run_bom_skipped(tamis__run *r, size_t input, uint64_t bytes);
 /* After the last record of an input was left for a later run, because it has no terminator. */
-void tamis__run_partial(tamis__run *r, size_t input);
+void tamis__run_partial_left(tamis__run *r, size_t input);
 /* After all records of an item were written: logs their keys, and commits if a commit is due. */
-tamis_status tamis__run_written(tamis__run *r, const tamis__lot *lot, tamis_error *err);
+tamis_status tamis__run_item_written(tamis__run *r, const tamis__item *item, tamis_error *err);
 /* Before a wait for input: commits if a commit is due, else ends the wait when it is. */
 tamis_status tamis__run_idle(tamis__run *r, tamis_error *err);
 /* Commits everything written, unless the reader of a pipe has not read it. */

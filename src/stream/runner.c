@@ -25,38 +25,38 @@
 #include "base/thread.h"
 #include "base/versioned.h"
 #include "stream/clock.h"
-#include "stream/ends.h"
 #include "stream/find.h"
+#include "stream/io_open.h"
 #include "stream/run.h"
-#include "stream/taken.h"
+#include "stream/run_options.h"
 
 enum { FIRSTS = TAMIS__FIRSTS, REPEATS = TAMIS__REPEATS, OUTPUTS = TAMIS__OUTPUTS };
 
-enum { PARTS_A_THREAD = 2 };
+enum { PARTS_PER_THREAD = 2 };
 
 typedef tamis__run run;
 
-static size_t threads_of(const tamis_stream_options *options) {
+static size_t choose_threads(const tamis_stream_options *options) {
     if (options->threads > 0)
         return options->threads;
     const uint32_t processors = tamis__thread_processors();
     return processors < TAMIS_STREAM_THREADS_MAX ? processors : TAMIS_STREAM_THREADS_MAX;
 }
 
-static void set_up(run *r, const tamis_stream_service *service, const tamis_stream_options *options,
-                   const tamis__stream_tuning *tuning) {
+static void init_run(run *r, const tamis_stream_service *service, const tamis_stream_options *options,
+                     const tamis__stream_buffer_sizes *tuning) {
     r->service = *service;
     r->options = *options;
     r->tuning = *tuning;
-    r->threads = threads_of(options);
+    r->threads = choose_threads(options);
     r->stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
-    r->watch = (tamis__watch){options->stop_fd,
-                              options->progress,
-                              options->progress_context,
-                              &r->stats,
-                              &r->read,
-                              tamis__now_ns() + TAMIS__REPORT_MS * UINT64_C(1000000),
-                              0};
+    r->loop = (tamis__poll_loop){options->stop_fd,
+                                 options->progress,
+                                 options->progress_context,
+                                 &r->stats,
+                                 &r->read,
+                                 tamis__now_ns() + TAMIS__REPORT_MS * UINT64_C(1000000),
+                                 0};
     r->reader.fd = -1;
     for (int i = 0; i < OUTPUTS; i++) {
         r->writers[i].memory = r->memory;
@@ -77,7 +77,7 @@ static void set_up(run *r, const tamis_stream_service *service, const tamis_stre
         .terminator = options->terminator,
         .extractor = options->extractor,
         .memory = r->memory};
-    r->earlier = r->stats;
+    r->stats_before = r->stats;
     r->timed = options->profile != NULL;
     if (r->timed)
         r->begin = tamis__now_ns();
@@ -85,29 +85,30 @@ static void set_up(run *r, const tamis_stream_service *service, const tamis_stre
         r->writers[i].time = &r->profile.write;
 }
 
-static tamis_status set_packings(run *r, tamis_error *err) {
+static tamis_status set_compressions(run *r, tamis_error *err) {
     const tamis_stream_options *o = &r->options;
     const char *const names[OUTPUTS] = {[FIRSTS] = o->output, [REPEATS] = o->duplicates};
     tamis_status status = TAMIS_OK;
     for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
-        status = tamis__writer_set_packing(&r->writers[i], o->packing, o->packing_level, names[i], err);
+        status = tamis__writer_set_compression(&r->writers[i], o->compression, o->compression_level, names[i],
+                                               err);
     return status;
 }
 
-static tamis_status check(run *r, tamis_error *err) {
+static tamis_status check_run(run *r, tamis_error *err) {
     static const char *const standard_input[] = {"-"};
     const char *const *inputs = r->options.input_count ? r->options.inputs : standard_input;
     size_t count = r->options.input_count ? r->options.input_count : 1;
     uint64_t total = 0;
-    tamis_status status = set_packings(r, err);
+    tamis_status status = set_compressions(r, err);
     if (status == TAMIS_OK)
-        status = tamis__place_find(&r->places[FIRSTS], r->options.output, err);
+        status = tamis__target_find(&r->targets[FIRSTS], r->options.output, err);
     if (status == TAMIS_OK)
-        status = tamis__place_find(&r->places[REPEATS], r->options.duplicates, err);
+        status = tamis__target_find(&r->targets[REPEATS], r->options.duplicates, err);
     if (status == TAMIS_OK)
-        status = tamis__place_differ(&r->places[FIRSTS], &r->places[REPEATS], err);
+        status = tamis__outputs_check_distinct(&r->targets[FIRSTS], &r->targets[REPEATS], err);
     for (size_t i = 0; i < count && status == TAMIS_OK; i++)
-        status = tamis__input_check(inputs[i], r->places, OUTPUTS, &total, err);
+        status = tamis__input_check(inputs[i], r->targets, OUTPUTS, &total, err);
     r->stats.bytes_total = total == UINT64_MAX || r->options.follow ? 0 : total;
     return status;
 }
@@ -116,65 +117,65 @@ static tamis_status check(run *r, tamis_error *err) {
 static tamis_status flush_direct(run *r, bool idle, tamis_error *err) {
     tamis_status status = TAMIS_OK;
     for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
-        if (tamis__writer_direct(&r->writers[i]))
+        if (tamis__writer_is_direct(&r->writers[i]))
             status = idle ? tamis__writer_flush(&r->writers[i], err)
                           : tamis__writer_flush_due(&r->writers[i], err);
     return status;
 }
 
 /* Counts the first `done` records of the item. */
-static void count_lot(run *r, const tamis__lot *lot, size_t done) {
-    const tamis__batch *batch = &lot->batch;
+static void count_item(run *r, const tamis__item *item, size_t done) {
+    const tamis__batch *batch = &item->batch;
     const unsigned char *end = done < batch->count ? batch->keys[done].data : batch->end;
-    const uint8_t *fates = lot->keys.fates;
-    uint64_t of[TAMIS__FATE_MALFORMED + 1] = {0};
-    for (uint8_t fate = 0; fate <= TAMIS__FATE_MALFORMED; fate++)
+    const uint8_t *outcomes = item->keys.outcomes;
+    uint64_t by_outcome[TAMIS__OUTCOME_MALFORMED + 1] = {0};
+    for (uint8_t outcome = 0; outcome <= TAMIS__OUTCOME_MALFORMED; outcome++)
         for (size_t i = 0; i < done; i++)
-            of[fate] += fates[i] == fate;
+            by_outcome[outcome] += outcomes[i] == outcome;
     r->stats.records += done;
-    r->stats.unique += of[TAMIS_FRESH];
-    r->stats.duplicates += of[TAMIS_SEEN];
-    r->stats.unknown += of[TAMIS_UNKNOWN];
-    r->stats.missing += of[TAMIS__FATE_MISSING];
-    r->stats.malformed += of[TAMIS__FATE_MALFORMED];
+    r->stats.unique += by_outcome[TAMIS_ABSENT];
+    r->stats.duplicates += by_outcome[TAMIS_PRESENT];
+    r->stats.unknown += by_outcome[TAMIS_UNKNOWN];
+    r->stats.missing += by_outcome[TAMIS__OUTCOME_MISSING];
+    r->stats.malformed += by_outcome[TAMIS__OUTCOME_MALFORMED];
     r->stats.bytes_in += done > 0 ? (uint64_t)(end - batch->begin) : 0;
 }
 
 static void count_written(run *r) {
-    r->stats.bytes_out = r->writers[FIRSTS].written + r->writers[REPEATS].written - r->before;
+    r->stats.bytes_out = r->writers[FIRSTS].written + r->writers[REPEATS].written - r->bytes_before;
 }
 
 /* Handles what is before the records of an input, at its first batch: byte order mark and header. */
-static tamis_status begin(run *r, tamis__batch *batch, tamis_error *err) {
+static tamis_status begin_input(run *r, tamis__batch *batch, tamis_error *err) {
     tamis_status status = batch->marked && !r->begun ? tamis__route_mark(&r->router, err) : TAMIS_OK;
     r->begun = true;
     if (status == TAMIS_OK && r->header.wanted)
-        status = tamis__header_take(&r->header, batch, &r->router, err);
+        status = tamis__header_read(&r->header, batch, &r->router, err);
     if (status == TAMIS_OK)
-        status = tamis__run_headed(r, batch->input, err);
+        status = tamis__run_check_header(r, batch->input, err);
     return status;
 }
 
 /* Reports the statistics of the inputs before `next`, which have ended. */
 static void end_inputs(run *r, size_t next) {
     for (; r->input < next; r->input++) {
-        tamis_stream_stats of_it = r->stats;
-        of_it.records -= r->earlier.records;
-        of_it.unique -= r->earlier.unique;
-        of_it.duplicates -= r->earlier.duplicates;
-        of_it.unknown -= r->earlier.unknown;
-        of_it.missing -= r->earlier.missing;
-        of_it.malformed -= r->earlier.malformed;
-        of_it.bytes_in -= r->earlier.bytes_in;
-        of_it.bytes_out = of_it.bytes_read = of_it.bytes_total = 0;
-        r->earlier = r->stats;
+        tamis_stream_stats input_stats = r->stats;
+        input_stats.records -= r->stats_before.records;
+        input_stats.unique -= r->stats_before.unique;
+        input_stats.duplicates -= r->stats_before.duplicates;
+        input_stats.unknown -= r->stats_before.unknown;
+        input_stats.missing -= r->stats_before.missing;
+        input_stats.malformed -= r->stats_before.malformed;
+        input_stats.bytes_in -= r->stats_before.bytes_in;
+        input_stats.bytes_out = input_stats.bytes_read = input_stats.bytes_total = 0;
+        r->stats_before = r->stats;
         if (r->options.input_end)
-            r->options.input_end(r->options.input_end_context, r->input, &of_it);
+            r->options.input_end(r->options.input_end_context, r->input, &input_stats);
     }
 }
 
 /* The last input opened may still be followed under its name, or none may have been opened. */
-static void end_all(run *r) {
+static void end_last_input(run *r) {
     if (r->opened > 0 || r->stats.records > 0)
         end_inputs(r, r->opened > r->input ? r->opened : r->input + 1);
 }
@@ -182,76 +183,76 @@ static void end_all(run *r) {
 /* ---- the stages ---- */
 
 /* Reads the next records. False if there are none now; r->event and r->read_status say why. */
-static bool read_lot(void *context, size_t which) {
+static bool read_item(void *context, size_t which) {
     run *r = context;
-    tamis__lot *lot = &r->lots[which];
-    tamis__batch *batch = &lot->batch;
+    tamis__item *item = &r->items[which];
+    tamis__batch *batch = &item->batch;
     r->event = TAMIS__READER_RECORDS;
     if (tamis__reader_is_full(&r->reader))
         return false;
     do {
-        r->read_status = tamis__reader_next(&r->reader, lot->records, batch, &r->event, &r->read_err);
+        r->read_status = tamis__reader_next(&r->reader, item->records, batch, &r->event, &r->read_err);
         if (r->read_status != TAMIS_OK || r->event != TAMIS__READER_RECORDS)
             return false;
         if (batch->first == 1)
-            r->read_status = begin(r, batch, &r->read_err);
+            r->read_status = begin_input(r, batch, &r->read_err);
         if (r->read_status == TAMIS_OK)
-            tamis__run_fronted(r, batch);
+            tamis__run_prefix_read(r, batch);
         if (r->read_status != TAMIS_OK || batch->count == 0)
             tamis__reader_give_back(&r->reader, batch);
     } while (r->read_status == TAMIS_OK && batch->count == 0);
-    lot->input = tamis__reader_input(&r->reader);
-    lot->opened = r->reader.next_input;
-    lot->bytes_read = r->stats.bytes_read;
-    lot->bytes_done = lot->bytes_read - tamis__reader_ahead(&r->reader);
+    item->input = tamis__reader_input(&r->reader);
+    item->opened = r->reader.next_input;
+    item->bytes_read = r->stats.bytes_read;
+    item->bytes_done = item->bytes_read - tamis__reader_ahead(&r->reader);
     r->read += batch->count;
     return r->read_status == TAMIS_OK;
 }
 
-static void key_lot(void *context, size_t which) {
+static void extract_item(void *context, size_t which) {
     run *r = context;
-    tamis__lot_key(&r->lots[which], &r->service);
+    tamis__item_extract(&r->items[which], &r->service);
 }
 
 /* Estimates how many records follow those of the item, and announces them to the service. */
-static void foresee(run *r, const tamis__lot *lot) {
-    const uint64_t read = lot->bytes_read, total = r->stats.bytes_total;
-    const bool first = r->asked == 0;
-    r->asked += lot->batch.count;
+static void estimate_remaining(run *r, const tamis__item *item) {
+    const uint64_t read = item->bytes_read, total = r->stats.bytes_total;
+    const bool first = r->queried == 0;
+    r->queried += item->batch.count;
     if (read == 0 || read > total)
         return;
-    const double each = (double)r->asked / (double)read;
+    const double each = (double)r->queried / (double)read;
     if (r->service.expect)
         r->service.expect(r->service.context, (uint64_t)(each * (double)(total - read)));
     if (first)
-        tamis__run_expect(r, lot, (uint64_t)(each * (double)total));
+        tamis__run_expect(r, item, (uint64_t)(each * (double)total));
 }
 
-static size_t divide_lot(void *context, size_t which) {
+static size_t divide_item(void *context, size_t which) {
     run *r = context;
-    foresee(r, &r->lots[which]);
-    return tamis__lot_divide(&r->lots[which], &r->service);
+    estimate_remaining(r, &r->items[which]);
+    return tamis__item_divide(&r->items[which], &r->service);
 }
 
-static void ask_part(void *context, size_t which, size_t part) {
+static void query_part(void *context, size_t which, size_t part) {
     run *r = context;
-    tamis__lot_ask_part(&r->lots[which], &r->service, part);
+    tamis__item_query_part(&r->items[which], &r->service, part);
 }
 
-static bool ask_lot(void *context, size_t which) {
+static bool query_item(void *context, size_t which) {
     run *r = context;
-    return tamis__lot_ask(&r->lots[which], &r->service);
+    return tamis__item_query(&r->items[which], &r->service);
 }
 
 /* Writes the records of an item to their outputs, including those answered before an error. Sets *err unless
  * it is NULL. */
-static tamis_status route_lot(run *r, tamis__lot *lot, tamis_error *err) {
+static tamis_status route_item(run *r, tamis__item *item, tamis_error *err) {
     uint64_t *routing = r->timed ? &r->profile.route : NULL;
     const uint64_t written = r->profile.write, begun = tamis__clock_begin(routing);
-    const size_t done = tamis__lot_settle(lot);
-    count_lot(r, lot, done);
-    tamis_status status = tamis__route(&r->router, &lot->batch, lot->keys.fates, done, err);
-    if (status == TAMIS_OK && lot->status == TAMIS_OK)
+    const size_t done = tamis__item_finish(item);
+    count_item(r, item, done);
+    tamis_status status = tamis__route(&r->router, &item->batch, item->keys.outcomes, done, err);
+    if (status == TAMIS_OK && item->status == TAMIS_OK)
         status = flush_direct(r, false, err);
     count_written(r);
     tamis__clock_end(routing, begun);
@@ -260,53 +261,53 @@ static tamis_status route_lot(run *r, tamis__lot *lot, tamis_error *err) {
 }
 
 /* Returns false if the run ends after this item, whatever was read ahead. */
-static bool write_lot(void *context, size_t which) {
+static bool write_item(void *context, size_t which) {
     run *r = context;
-    tamis__lot *lot = &r->lots[which];
-    end_inputs(r, lot->input);
-    const bool fails = lot->status != TAMIS_OK; /* its error is reported then */
-    tamis_status status = route_lot(r, lot, fails ? NULL : &r->err);
+    tamis__item *item = &r->items[which];
+    end_inputs(r, item->input);
+    const bool fails = item->status != TAMIS_OK; /* its error is reported then */
+    tamis_status status = route_item(r, item, fails ? NULL : &r->err);
     if (!fails && status == TAMIS_OK)
-        status = tamis__run_written(r, lot, &r->err);
-    tamis__reader_give_back(&r->reader, &lot->batch);
+        status = tamis__run_item_written(r, item, &r->err);
+    tamis__reader_give_back(&r->reader, &item->batch);
     /* If the service has enough, a bad record after these ends nothing: the size of batches must not
      * matter. */
-    const bool ends = lot->ends != TAMIS_OK && !lot->enough;
-    if (!fails && status == TAMIS_OK && !ends && !lot->enough)
+    const bool run_ends = item->end_status != TAMIS_OK && !item->enough;
+    if (!fails && status == TAMIS_OK && !run_ends && !item->enough)
         return true;
-    r->over = true;
-    r->opened = lot->opened;
-    r->stats.bytes_read = lot->bytes_read;
-    r->status = fails ? lot->status : status != TAMIS_OK ? status : ends ? lot->ends : TAMIS_OK;
+    r->stopped_early = true;
+    r->opened = item->opened;
+    r->stats.bytes_read = item->bytes_read;
+    r->status = fails ? item->status : status != TAMIS_OK ? status : run_ends ? item->end_status : TAMIS_OK;
     if (fails)
-        r->err = lot->err;
-    else if (status == TAMIS_OK && ends)
-        r->err = lot->why;
+        r->err = item->err;
+    else if (status == TAMIS_OK && run_ends)
+        r->err = item->end_error;
     return false;
 }
 
 /* For a service that marks records: it can mark only the batch of its last query, so the query waits for the
  * write. */
-static bool ask_later(void *context, size_t which) {
+static bool query_later(void *context, size_t which) {
     (void)context;
     (void)which;
     return true;
 }
 
-static bool ask_and_write_lot(void *context, size_t which) {
-    (void)ask_lot(context, which);
-    return write_lot(context, which);
+static bool query_and_write_item(void *context, size_t which) {
+    (void)query_item(context, which);
+    return write_item(context, which);
 }
 
 static tamis_status make_stages(run *r, tamis_error *err) {
-    const bool marks = r->service.mark != NULL;
-    const tamis__stages stages = {.context = r,
-                                  .read = read_lot,
-                                  .key = key_lot,
-                                  .divide = marks ? NULL : divide_lot,
-                                  .ask_part = ask_part,
-                                  .ask = marks ? ask_later : ask_lot,
-                                  .write = marks ? ask_and_write_lot : write_lot};
+    const bool is_marking = r->service.mark != NULL;
+    const tamis__pipeline_stages stages = {.context = r,
+                                           .read = read_item,
+                                           .extract = extract_item,
+                                           .divide = is_marking ? NULL : divide_item,
+                                           .query_part = query_part,
+                                           .query = is_marking ? query_later : query_item,
+                                           .write = is_marking ? query_and_write_item : write_item};
     return tamis__pipeline_create(&r->pipeline, &stages, r->threads, r->timed ? &r->waits : NULL, &r->memory,
                                   err);
 }
@@ -319,48 +320,48 @@ static bool has_syntax(const tamis_extractor *extractor) {
 }
 
 /* A power of two, several for each thread, so that a thread that also reads and writes still finds a part. */
-static uint32_t parts_for(const run *r) {
+static uint32_t choose_parts(const run *r) {
     uint32_t parts = 1;
     if (!r->service.parts || r->threads == 1)
         return 1;
-    while (parts < PARTS_A_THREAD * r->threads && parts < TAMIS_STREAM_PARTS_MAX)
+    while (parts < PARTS_PER_THREAD * r->threads && parts < TAMIS_STREAM_PARTS_MAX)
         parts *= 2;
     return parts;
 }
 
 /* If memory suffices for one item only, the run uses one thread. */
-static tamis_status make_lots(run *r, tamis_error *err) {
+static tamis_status create_items(run *r, tamis_error *err) {
     const tamis_stream_options *o = &r->options;
-    const tamis__lot_setup setup = {.keys = {.extractor = o->extractor,
-                                             .missing = o->missing,
-                                             .malformed = o->malformed,
-                                             .first = &r->first_malformed,
-                                             .terminator = o->terminator,
-                                             .objects = o->marking == TAMIS_STREAM_MEMBER,
-                                             .memory = r->memory},
-                                    .room = r->tuning.batch_size,
-                                    .hashed = r->service.hasher != NULL,
-                                    .timed = r->timed,
-                                    .most_parts = parts_for(r)};
+    const tamis__item_setup setup = {.keys = {.extractor = o->extractor,
+                                              .missing = o->missing,
+                                              .malformed = o->malformed,
+                                              .first = &r->first_malformed,
+                                              .terminator = o->terminator,
+                                              .objects = o->marking == TAMIS_STREAM_MEMBER,
+                                              .memory = r->memory},
+                                     .capacity = r->tuning.batch_size,
+                                     .hashed = r->service.hasher != NULL,
+                                     .timed = r->timed,
+                                     .max_parts = choose_parts(r)};
     size_t made = 0;
-    r->lot_count = tamis__pipeline_lots(r->threads);
-    tamis_status status = tamis__lots_make(&r->lots, r->lot_count, &setup, &made, err);
+    r->item_count = tamis__pipeline_item_count(r->threads);
+    tamis_status status = tamis__items_create(&r->items, r->item_count, &setup, &made, err);
     if (made == 1)
         r->threads = 1;
     return status;
 }
 
-static void pass_mark(void *context, size_t input, uint64_t bytes) {
-    tamis__run_marked(context, input, bytes);
+static void bom_skipped(void *context, size_t input, uint64_t bytes) {
+    tamis__run_bom_skipped(context, input, bytes);
 }
 
-static void pass_partial(void *context, size_t input) {
-    tamis__run_partial(context, input);
+static void partial_left(void *context, size_t input) {
+    tamis__run_partial_left(context, input);
 }
 
-static tamis_status take_input(void *context, size_t input, int fd, const struct stat *about,
-                               tamis_error *err) {
-    return tamis__run_opened(context, input, fd, about, err);
+static tamis_status input_opened(void *context, size_t input, int fd, const struct stat *st,
+                                 tamis_error *err) {
+    return tamis__run_input_opened(context, input, fd, st, err);
 }
 
 static tamis_status open_all(run *r, tamis_error *err) {
@@ -370,7 +371,7 @@ static tamis_status open_all(run *r, tamis_error *err) {
                                  .max_record = r->options.max_record,
                                  .read_size = r->tuning.read_size,
                                  .batch_size = r->tuning.batch_size,
-                                 .batches = tamis__pipeline_lots(r->threads),
+                                 .batches = tamis__pipeline_item_count(r->threads),
                                  .terminator = r->options.terminator,
                                  .follow = r->options.follow,
                                  .header = r->header.wanted,
@@ -378,43 +379,43 @@ static tamis_status open_all(run *r, tamis_error *err) {
                                  .csv = extractor && tamis_extractor_is_csv(extractor),
                                  .delimiter = extractor ? tamis__extractor_delimiter(extractor) : 0,
                                  .leaves_partial = r->options.commits && r->options.commits->leave_partial,
-                                 .opened = take_input,
-                                 .marked = pass_mark,
-                                 .partial = pass_partial,
+                                 .opened = input_opened,
+                                 .marked = bom_skipped,
+                                 .partial = partial_left,
                                  .context = r,
                                  .bytes_read = &r->stats.bytes_read,
                                  .read_time = r->timed ? &r->profile.read : NULL,
                                  .split_time = r->timed ? &r->profile.split : NULL};
-    tamis_status status = tamis__run_from(r, &setup.from, err);
+    tamis_status status = tamis__run_starts(r, &setup.from, err);
     if (status == TAMIS_OK)
-        status = make_lots(r, err);
+        status = create_items(r, err);
     if (status == TAMIS_OK)
         status = make_stages(r, err);
     if (status == TAMIS_OK)
         status = tamis__router_init(&r->router, err);
     if (status == TAMIS_OK)
-        status = tamis__reader_init(&r->reader, &setup, &r->watch, &r->memory, err);
+        status = tamis__reader_init(&r->reader, &setup, &r->loop, &r->memory, err);
     for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
-        status = tamis__writer_open(&r->writers[i], &r->places[i], r->tuning.write_size, &r->watch, err);
+        status = tamis__writer_open(&r->writers[i], &r->targets[i], r->tuning.write_size, &r->loop, err);
     return status;
 }
 
 /* Sums the profile up. Called after the threads have ended. */
-static void give_profile(run *r) {
+static void store_profile(run *r) {
     tamis_stream_profile *p = &r->profile;
     if (!r->timed)
         return;
     p->struct_size = sizeof *p;
-    for (size_t i = 0; i < r->lot_count; i++) {
-        const tamis__lot_times times = tamis__lot_times_of(&r->lots[i]);
+    for (size_t i = 0; i < r->item_count; i++) {
+        const tamis__item_times times = tamis__item_times_get(&r->items[i]);
         p->extract += times.extracting;
         p->hash += times.hashing;
-        p->ask += times.asking;
+        p->query += times.querying;
     }
     p->caller = r->waits.caller;
     p->others = r->waits.others;
     p->wall = tamis__now_ns() - r->begin;
-    tamis__give_struct(r->options.profile, p, sizeof *p);
+    tamis__write_struct(r->options.profile, p, sizeof *p);
 }
 
 /* ---- the run ---- */
@@ -424,7 +425,7 @@ static bool has_enough(const run *r) {
 }
 
 /* Everything read is written, and input would block. */
-static tamis_status idle(run *r, tamis_error *err) {
+static tamis_status wait_for_input(run *r, tamis_error *err) {
     uint64_t *waiting = r->timed ? &r->profile.input : NULL;
     tamis_status status = flush_direct(r, true, err);
     count_written(r);
@@ -437,12 +438,12 @@ static tamis_status idle(run *r, tamis_error *err) {
     return status;
 }
 
-static tamis_status pump(run *r, tamis_error *err) {
+static tamis_status pump_records(run *r, tamis_error *err) {
     for (;;) {
         tamis__pipeline_run(r->pipeline);
-        if (r->over && r->status != TAMIS_OK && err)
+        if (r->stopped_early && r->status != TAMIS_OK && err)
             *err = r->err;
-        if (r->over)
+        if (r->stopped_early)
             return r->status;
         r->opened = r->reader.next_input;
         end_inputs(r, tamis__reader_input(&r->reader));
@@ -450,21 +451,21 @@ static tamis_status pump(run *r, tamis_error *err) {
             *err = r->read_err;
         tamis_status status = r->read_status;
         if (status == TAMIS_OK && r->event == TAMIS__READER_IDLE)
-            status = idle(r, err);
+            status = wait_for_input(r, err);
         if (status != TAMIS_OK || r->event == TAMIS__READER_END || has_enough(r))
             return status;
     }
 }
 
-static tamis_status finish(run *r, tamis_error *err) {
+static tamis_status finish_run(run *r, tamis_error *err) {
     tamis_status status = tamis__run_drain(r, err);
     for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
         status = tamis__writer_finish(&r->writers[i], err);
     if (status == TAMIS_OK)
         status = tamis__run_finish(r, err);
-    return status == TAMIS_OK
-               ? tamis__aside_publish_both(&r->writers[FIRSTS].aside, &r->writers[REPEATS].aside, err)
-               : status;
+    return status == TAMIS_OK ? tamis__temp_file_commit_both(&r->writers[FIRSTS].temp_file,
+                                                             &r->writers[REPEATS].temp_file, err)
+                              : status;
 }
 
 /* After an error: writes what was answered to outputs that are written directly. */
@@ -474,12 +475,12 @@ static void flush_rest(run *r, tamis_status status, tamis_error *err) {
         if (stopped)
             r->writers[i].stopping = true;
         /* A stop itself is no error, so an error that loses the last records is reported instead. */
-        if (tamis__writer_direct(&r->writers[i]))
+        if (tamis__writer_is_direct(&r->writers[i]))
             (void)tamis__writer_end(&r->writers[i], stopped ? err : NULL);
     }
-    r->stats.settled = stopped;
-    for (int i = 0; i < OUTPUTS && r->stats.settled; i++)
-        r->stats.settled = tamis__writer_settled(&r->writers[i], err);
+    r->stats.complete = stopped;
+    for (int i = 0; i < OUTPUTS && r->stats.complete; i++)
+        r->stats.complete = tamis__writer_is_complete(&r->writers[i], err);
     if (stopped && err)
         err->status = status;
 }
@@ -494,10 +495,10 @@ static tamis_status commit_stopped(run *r, tamis_error *err) {
 }
 
 /* Input from a pipe cannot be read again, so a run that commits with pipes keeps everything. */
-static tamis_status fail_keyless(run *r, tamis_error *err) {
+static tamis_status fail_no_keys(run *r, tamis_error *err) {
     const tamis_stream_commits *commits = r->options.commits;
-    const tamis_status status = commits && commits->inexact ? finish(r, err) : TAMIS_OK;
-    return status == TAMIS_OK ? tamis__fail(err, TAMIS_E_KEYLESS, 0,
+    const tamis_status status = commits && commits->inexact ? finish_run(r, err) : TAMIS_OK;
+    return status == TAMIS_OK ? tamis__fail(err, TAMIS_E_NO_KEY, 0,
                                             "stream: none of %" PRIu64 " records has a key", r->stats.records)
                               : status;
 }
@@ -505,68 +506,68 @@ static tamis_status fail_keyless(run *r, tamis_error *err) {
 static tamis_status run_through(run *r, tamis_error *err) {
     tamis_status status = open_all(r, err);
     if (status == TAMIS_OK)
-        status = pump(r, err);
+        status = pump_records(r, err);
     if (status == TAMIS_OK && tamis__run_lacks_keys(r))
-        return fail_keyless(r, err);
+        return fail_no_keys(r, err);
     if (status == TAMIS_OK)
-        return finish(r, err);
+        return finish_run(r, err);
     return status == TAMIS_E_INTERRUPTED ? commit_stopped(r, err) : status;
 }
 
-static tamis_status go(run *r, tamis_error *err) {
-    tamis_status status = check(r, err);
+static tamis_status perform_run(run *r, tamis_error *err) {
+    tamis_status status = check_run(r, err);
     if (status != TAMIS_OK)
         return status;
     status = tamis__run_begin(r, err);
     if (status == TAMIS_OK && !r->durable.finished)
         status = run_through(r, err);
-    r->stats.settled = status == TAMIS_OK;
+    r->stats.complete = status == TAMIS_OK;
     if (status != TAMIS_OK)
         flush_rest(r, status, err);
     count_written(r);
-    if (r->writers[FIRSTS].place && (status == TAMIS_OK || tamis__writer_direct(&r->writers[FIRSTS])))
-        r->stats.printed = tamis__writer_taken(&r->writers[FIRSTS]);
+    if (r->writers[FIRSTS].target && (status == TAMIS_OK || tamis__writer_is_direct(&r->writers[FIRSTS])))
+        r->stats.printed = tamis__writer_records_written(&r->writers[FIRSTS]);
     for (int i = 0; i < OUTPUTS; i++)
         tamis__writer_abandon(&r->writers[i], status == TAMIS_OK ? NULL : err);
-    if (status == TAMIS_E_KEYLESS || status == TAMIS_E_INTERRUPTED)
+    if (status == TAMIS_E_NO_KEY || status == TAMIS_E_INTERRUPTED)
         tamis__run_undo(r);
-    end_all(r);
+    end_last_input(r);
     if (r->pipeline)
         r->stats.threads = (uint32_t)tamis__pipeline_threads(r->pipeline);
     tamis__pipeline_free(r->pipeline);
-    give_profile(r);
+    store_profile(r);
     tamis__reader_release(&r->reader);
     tamis__header_release(&r->header);
     tamis__router_release(&r->router);
-    tamis__lots_free(r->lots, r->lot_count, &r->memory);
+    tamis__items_free(r->items, r->item_count, &r->memory);
     tamis__run_end(r, status);
     return status;
 }
 
 tamis_status tamis__stream_run_tuned(const tamis_stream_service *service, const tamis_stream_options *options,
-                                     const tamis__stream_tuning *tuning, tamis_stream_stats *stats,
+                                     const tamis__stream_buffer_sizes *tuning, tamis_stream_stats *stats,
                                      tamis_error *err) {
-    tamis_stream_options taken;
-    tamis_stream_service asked;
-    tamis_status status = tamis__stream_take_options(&taken, options, stats, err);
+    tamis_stream_options checked_options;
+    tamis_stream_service checked_service;
+    tamis_status status = tamis__stream_check_options(&checked_options, options, stats, err);
     if (status == TAMIS_OK)
-        status = tamis__stream_take_service(&asked, service, err);
+        status = tamis__stream_check_service(&checked_service, service, err);
     if (status != TAMIS_OK)
         return status;
-    tamis_allocator memory = tamis__allocator_resolve(taken.allocator);
+    tamis_allocator memory = tamis__allocator_resolve(checked_options.allocator);
     run *r = tamis__alloc(&memory, sizeof *r, _Alignof(run));
     if (!r)
         return tamis__fail_nomem(err, "stream", sizeof *r);
     r->memory = memory;
-    set_up(r, &asked, &taken, tuning);
-    status = go(r, err);
-    tamis__give_struct(stats, &r->stats, sizeof r->stats);
+    init_run(r, &checked_service, &checked_options, tuning);
+    status = perform_run(r, err);
+    tamis__write_struct(stats, &r->stats, sizeof r->stats);
     tamis__free(&memory, r, sizeof *r);
     return status;
 }
 
 tamis_status tamis_stream_run(const tamis_stream_service *service, const tamis_stream_options *options,
                               tamis_stream_stats *stats, tamis_error *err) {
-    const tamis__stream_tuning tuned = TAMIS__STREAM_TUNING_INIT;
+    const tamis__stream_buffer_sizes tuned = TAMIS__STREAM_BUFFER_SIZES_INIT;
     return tamis__stream_run_tuned(service, options, &tuned, stats, err);
 }

@@ -17,10 +17,10 @@
 #include "stream/kernels/stream_kernels.h"
 #include "stream/split_int.h"
 
-enum { FOUND = 512 }; /* ends found at a time; they stay in the L1 cache until they are used */
+enum { ENDS_AT_ONCE = 512 }; /* ends found at a time; they stay in the L1 cache until they are used */
 
 /* Bytes searched at a time, so that offsets fit into 32 bits. */
-static const size_t LOOKED = (size_t)1 << 30;
+static const size_t SCAN_MAX = (size_t)1 << 30;
 
 bool tamis__cut_all(tamis__cutting *c, const unsigned char *from, const uint32_t *ends, size_t count) {
     if (count > c->capacity - c->count)
@@ -29,10 +29,10 @@ bool tamis__cut_all(tamis__cutting *c, const unsigned char *from, const uint32_t
         return true;
     tamis_key *keys = c->keys + c->count;
     if ((uint64_t)(from + ends[count - 1] - c->start) > c->max_record) { /* or an earlier one */
-        bool cuts = true;
-        for (size_t i = 0; cuts && i < count; i++)
-            cuts = tamis__cut(c, from + ends[i]);
-        return cuts;
+        bool goes_on = true;
+        for (size_t i = 0; goes_on && i < count; i++)
+            goes_on = tamis__cut(c, from + ends[i]);
+        return goes_on;
     }
     keys[0] = (tamis_key){c->start, (size_t)(from + ends[0] - c->start)};
     for (size_t i = 1; i < count; i++)
@@ -42,22 +42,22 @@ bool tamis__cut_all(tamis__cutting *c, const unsigned char *from, const uint32_t
     return c->count < c->capacity;
 }
 
-size_t tamis__split(tamis__stretch *stretch, tamis_key *keys, size_t capacity) {
+size_t tamis__split(tamis__split_span *span, tamis_key *keys, size_t capacity) {
     const struct tamis__stream_kernels *kernels = tamis__stream_kernels();
-    const unsigned char *scan = stretch->scan, *end = stretch->end;
-    tamis__cutting c = {stretch->start, keys, 0, capacity, stretch->max_record};
-    uint32_t ends[FOUND + TAMIS__FIND_OVER];
-    bool cuts = capacity > 0;
-    while (cuts && scan < end) {
-        const unsigned char *from = scan, *to = (size_t)(end - scan) > LOOKED ? scan + LOOKED : end;
-        const size_t enough = capacity - c.count < FOUND ? capacity - c.count : FOUND;
-        const size_t count = kernels->find(&scan, to, stretch->terminator, enough, ends);
-        cuts = tamis__cut_all(&c, from, ends, count);
+    const unsigned char *scan = span->scan, *end = span->end;
+    tamis__cutting c = {span->start, keys, 0, capacity, span->max_record};
+    uint32_t ends[ENDS_AT_ONCE + TAMIS__FIND_SLACK];
+    bool goes_on = capacity > 0;
+    while (goes_on && scan < end) {
+        const unsigned char *from = scan, *to = (size_t)(end - scan) > SCAN_MAX ? scan + SCAN_MAX : end;
+        const size_t enough = capacity - c.count < ENDS_AT_ONCE ? capacity - c.count : ENDS_AT_ONCE;
+        const size_t count = kernels->find(&scan, to, span->terminator, enough, ends);
+        goes_on = tamis__cut_all(&c, from, ends, count);
     }
-    if (!cuts && capacity > 0) /* continue after the last record that was cut */
+    if (!goes_on && capacity > 0) /* continue after the last record that was cut */
         scan = c.start;
-    stretch->start = c.start;
-    stretch->scan = scan;
+    span->start = c.start;
+    span->scan = scan;
     return c.count;
 }
 

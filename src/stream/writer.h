@@ -7,37 +7,37 @@
 #include <stdint.h>
 
 #include "base/memory.h"
-#include "store/aside.h"
-#include "store/identity.h"
-#include "store/place.h"
-#include "stream/pack.h"
+#include "store/file_fingerprint.h"
+#include "store/target.h"
+#include "store/temp_file.h"
+#include "stream/compressor.h"
+#include "stream/poll_loop.h"
 #include "stream/tail.h"
-#include "stream/watch.h"
 
 /* An ordered, buffered output, compressed if requested. All calls on a writer without a target do nothing. */
 typedef struct tamis__writer {
-    tamis__watch *watch;
-    const tamis__place *place; /* target; borrowed; NULL: not open */
+    tamis__poll_loop *loop;
+    const tamis__target *target; /* target; borrowed; NULL: not open */
     tamis_allocator memory;
-    tamis__aside aside; /* temporary file, if the target is REPLACE or NEW */
+    tamis__temp_file temp_file; /* temporary file, if the target is REPLACE or NEW */
     int fd;
-    tamis__pack_want packing; /* compression; NONE: none */
-    tamis__pack *pack;        /* the compressor, or NULL */
-    unsigned char *buffer;    /* bytes put but not yet compressed or written */
+    tamis__compressor_options codec_options; /* compression; NONE: none */
+    tamis__compressor *compressor;           /* the compressor, or NULL */
+    unsigned char *buffer;                   /* bytes put but not yet compressed or written */
     size_t capacity;
     size_t used;
-    uint64_t written;             /* bytes written to the file, after compression */
-    uint64_t sent;                /* bytes handed to the disk (tamis__send_off), if durable */
-    uint64_t flushed_at;          /* time of the last flush (tamis__now_ns) */
-    tamis__tail *tail;            /* compared with the bytes written; borrowed; NULL: none */
-    tamis__identity_front *front; /* gets the first bytes written; borrowed; NULL: none */
-    uint64_t records;             /* records with keys that were put; counted by the router */
-    uint64_t flushed_records;     /* `records` at the last flush of a compressed output */
-    uint64_t lost_ends;           /* terminators of records that were put but not written */
-    uint64_t *time;               /* timer for compressing, writing and syncing (clock.h); NULL: none */
+    uint64_t written;           /* bytes written to the file, after compression */
+    uint64_t sent;              /* bytes handed to the disk (tamis__send_off), if durable */
+    uint64_t flushed_at;        /* time of the last flush (tamis__now_ns) */
+    tamis__tail *tail;          /* compared with the bytes written; borrowed; NULL: none */
+    tamis__file_prefix *prefix; /* gets the first bytes written; borrowed; NULL: none */
+    uint64_t records;           /* records with keys that were put; counted by the router */
+    uint64_t flushed_records;   /* `records` at the last flush of a compressed output */
+    uint64_t lost_ends;         /* terminators of records that were put but not written */
+    uint64_t *time;             /* timer for compressing, writing and syncing (clock.h); NULL: none */
     unsigned char terminator;
     bool durable;         /* a regular file must survive a power loss */
-    bool in_pack;         /* compressed: bytes were put since the last commit */
+    bool in_frame;        /* compressed: bytes were put since the last commit */
     bool owes_terminator; /* the last record has no terminator; the next record is preceded by one */
     bool has_header;      /* an earlier run has written the header */
     bool stopping;        /* the run is to stop: pending bytes are written, but not for ever */
@@ -47,11 +47,11 @@ typedef struct tamis__writer {
 
 enum { TAMIS__STOP_GRACE_MS = 1000 }; /* time given to a pipe's reader after a stop */
 
-/* Sets the compression of a zeroed writer before it is opened. `packing` -1: by the suffix of the output's
+/* Sets the compression of a zeroed writer before it is opened. `compression` -1: by the suffix of the output's
  * name (NULL: none). Creates nothing. TAMIS_E_INVALID, TAMIS_E_UNSUPPORTED, TAMIS_E_RANGE as
- * tamis__pack_check. */
-tamis_status tamis__writer_set_packing(tamis__writer *writer, int packing, int level, const char *name,
-                                       tamis_error *err);
+ * tamis__compressor_check. */
+tamis_status tamis__writer_set_compression(tamis__writer *writer, int compression, int level,
+                                           const char *name, tamis_error *err);
 
 /*
  * Opens the target, or creates its temporary file, with a buffer of `capacity` bytes, at least 1. The writer
@@ -59,15 +59,15 @@ tamis_status tamis__writer_set_packing(tamis__writer *writer, int packing, int l
  * `written` and owes_terminator. Target and watch are borrowed. After an error, abandon is allowed and does
  * nothing.
  */
-tamis_status tamis__writer_open(tamis__writer *writer, const tamis__place *place, size_t capacity,
-                                tamis__watch *watch, tamis_error *err);
+tamis_status tamis__writer_open(tamis__writer *writer, const tamis__target *target, size_t capacity,
+                                tamis__poll_loop *loop, tamis_error *err);
 
 /* Appends whole records. `unterminated`: the last one has no terminator. */
 tamis_status tamis__writer_put(tamis__writer *writer, const void *data, size_t size, bool unterminated,
                                tamis_error *err);
 
 /* Returns how many of `records` were written completely, or a lower bound. Call after the last put. */
-uint64_t tamis__writer_taken(const tamis__writer *writer);
+uint64_t tamis__writer_records_written(const tamis__writer *writer);
 
 /* Writes everything that was put. Afterwards every record can be decompressed. For a writer that is idle:
  * each flush makes a compressed output larger. */
@@ -88,14 +88,14 @@ tamis_status tamis__writer_end(tamis__writer *writer, tamis_error *err);
  * *taken is false if the reader of a pipe has not read everything within a second, or if the writer had
  * failed before. Neither is an error.
  */
-tamis_status tamis__writer_commit(tamis__writer *writer, bool *taken, tamis_error *err);
+tamis_status tamis__writer_commit(tamis__writer *writer, bool *all_taken, tamis_error *err);
 
 /* True if the output is written directly, so that others can see it before the run ends. */
-bool tamis__writer_direct(const tamis__writer *writer);
+bool tamis__writer_is_direct(const tamis__writer *writer);
 
 /* After the end of a stopped run: true if everything that was put has reached its destination. A durable
  * output must also be synced, or read by its reader. Always false for a temporary file. */
-bool tamis__writer_settled(tamis__writer *writer, tamis_error *err);
+bool tamis__writer_is_complete(tamis__writer *writer, tamis_error *err);
 
 /* Ends, syncs if durable, and closes. A temporary file is then complete, and writer->aside can be
  * published. */

@@ -38,15 +38,16 @@ static void must(const char *what, tamis_status status) {
         die(what, err.text);
 }
 
-static void take_line(const char *path, char *line, uint64_t origin) {
+static void take_line(const char *path, char *line, uint64_t hasher_id) {
     char *tab = strchr(line, '\t');
     if (!tab || key_count == ASKED_MAX || hash_count == ASKED_MAX)
         die(path, "not what make_filters writes");
-    tamis_answer want = tab[1] == '1' ? TAMIS_SEEN : TAMIS_FRESH;
+    tamis_answer expected = tab[1] == '1' ? TAMIS_PRESENT : TAMIS_ABSENT;
     char *colon = memchr(line, ':', (size_t)(tab - line));
     if (colon) {
-        hashes[hash_count] = (tamis_hash){{strtoull(line, NULL, 16), strtoull(colon + 1, NULL, 16)}, origin};
-        hash_wants[hash_count++] = want;
+        hashes[hash_count] =
+            (tamis_hash){{strtoull(line, NULL, 16), strtoull(colon + 1, NULL, 16)}, hasher_id};
+        hash_wants[hash_count++] = expected;
         return;
     }
     size_t size = (size_t)(tab - line) / 2;
@@ -57,10 +58,10 @@ static void take_line(const char *path, char *line, uint64_t origin) {
         bytes[key_count][i] = (uint8_t)strtoul(two, NULL, 16);
     }
     keys[key_count] = (tamis_key){bytes[key_count], size};
-    key_wants[key_count++] = want;
+    key_wants[key_count++] = expected;
 }
 
-static void read_asked(const char *filter_path, uint64_t origin) {
+static void read_asked(const char *filter_path, uint64_t hasher_id) {
     char path[4096], line[2 * KEY_MAX + 64];
     snprintf(path, sizeof path, "%.*s.asked", (int)(strlen(filter_path) - strlen(".tamis")), filter_path);
     FILE *file = fopen(path, "r");
@@ -68,17 +69,17 @@ static void read_asked(const char *filter_path, uint64_t origin) {
         die(path, "cannot be read");
     key_count = hash_count = 0;
     while (fgets(line, sizeof line, file))
-        take_line(path, line, origin);
+        take_line(path, line, hasher_id);
     fclose(file);
 }
 
 /* What hashes of this filter have beside their words; 0 where it has none. */
-static uint64_t origin_of(const tamis_filter *filter) {
+static uint64_t hasher_id_of(const tamis_filter *filter) {
     tamis_key none = {"", 0};
     tamis_hash hash = {{0, 0}, 0};
     if (tamis_scheme_digest_bits(tamis_filter_plan(filter)->scheme) != 0)
         must("hash", tamis_hash_many(tamis_filter_hasher(filter), &none, 1, &hash, &err));
-    return hash.origin;
+    return hash.hasher_id;
 }
 
 static bool ask(const char *path, const char *secret) {
@@ -89,7 +90,7 @@ static bool ask(const char *path, const char *secret) {
         options.secret_size = strlen(secret);
     }
     must(path, tamis_filter_open(&filter, path, &options, &err));
-    read_asked(path, origin_of(filter));
+    read_asked(path, hasher_id_of(filter));
     must(path, tamis_filter_contains_many(filter, keys, key_count, key_answers, NULL, &err));
     if (hash_count > 0)
         must(path, tamis_filter_contains_hashes(filter, hashes, hash_count, hash_answers, NULL, &err));

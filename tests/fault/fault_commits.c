@@ -33,14 +33,14 @@
 enum { RECORDS = 1200, KEYS = 1500, SNAPSHOT_AT = 12000 /* bytes of log */ };
 
 static const pair_scenario scenarios[] = {
-    {"growing", COMMITS_GROWING, 1, TAMIS_PACKING_NONE, 1, false},
-    {"blocked", COMMITS_BLOCKED, 1, TAMIS_PACKING_NONE, 7, false},
-    {"classic", COMMITS_CLASSIC, 1, TAMIS_PACKING_NONE, 7, false},
-    {"exact", COMMITS_EXACT, 1, TAMIS_PACKING_NONE, 7, false},
-    {"fixed", COMMITS_FIXED, 1, TAMIS_PACKING_NONE, 7, false},
-    {"4 threads", COMMITS_GROWING, 4, TAMIS_PACKING_NONE, 7, false},
-    {"gzip", COMMITS_GROWING, 1, TAMIS_PACKING_GZIP, 7, false},
-    {"partial", COMMITS_GROWING, 1, TAMIS_PACKING_NONE, 7, true},
+    {"growing", COMMITS_GROWING, 1, TAMIS_COMPRESSION_NONE, 1, false},
+    {"blocked", COMMITS_BLOCKED, 1, TAMIS_COMPRESSION_NONE, 7, false},
+    {"classic", COMMITS_CLASSIC, 1, TAMIS_COMPRESSION_NONE, 7, false},
+    {"exact", COMMITS_EXACT, 1, TAMIS_COMPRESSION_NONE, 7, false},
+    {"fixed", COMMITS_FIXED, 1, TAMIS_COMPRESSION_NONE, 7, false},
+    {"4 threads", COMMITS_GROWING, 4, TAMIS_COMPRESSION_NONE, 7, false},
+    {"gzip", COMMITS_GROWING, 1, TAMIS_COMPRESSION_GZIP, 7, false},
+    {"partial", COMMITS_GROWING, 1, TAMIS_COMPRESSION_NONE, 7, true},
 };
 static int descriptors; /* the lowest that is free */
 static uint64_t tried, cut_short;
@@ -261,7 +261,7 @@ static bool killed_at(uint64_t n, bool within) {
 
 /* Of a compressed output all bytes behind the last commit are kept. */
 static bool keeps_all(void) {
-    return pair_current->packing != TAMIS_PACKING_NONE;
+    return pair_current->compression != TAMIS_COMPRESSION_NONE;
 }
 
 static void every_kill(void **state) {

@@ -30,13 +30,13 @@
 enum { RECORDS = 1000, KEYS = 1200, SNAPSHOT_AT = 9000 /* bytes of log */ };
 
 static const pair_scenario scenarios[] = {
-    {"growing", COMMITS_GROWING, 1, TAMIS_PACKING_NONE, 1, false},
-    {"blocked", COMMITS_BLOCKED, 1, TAMIS_PACKING_NONE, 7, false},
-    {"classic", COMMITS_CLASSIC, 1, TAMIS_PACKING_NONE, 7, false},
-    {"exact", COMMITS_EXACT, 1, TAMIS_PACKING_NONE, 7, false},
-    {"fixed", COMMITS_FIXED, 1, TAMIS_PACKING_NONE, 7, false},
-    {"gzip", COMMITS_GROWING, 1, TAMIS_PACKING_GZIP, 11, false},
-    {"partial", COMMITS_GROWING, 1, TAMIS_PACKING_NONE, 11, true},
+    {"growing", COMMITS_GROWING, 1, TAMIS_COMPRESSION_NONE, 1, false},
+    {"blocked", COMMITS_BLOCKED, 1, TAMIS_COMPRESSION_NONE, 7, false},
+    {"classic", COMMITS_CLASSIC, 1, TAMIS_COMPRESSION_NONE, 7, false},
+    {"exact", COMMITS_EXACT, 1, TAMIS_COMPRESSION_NONE, 7, false},
+    {"fixed", COMMITS_FIXED, 1, TAMIS_COMPRESSION_NONE, 7, false},
+    {"gzip", COMMITS_GROWING, 1, TAMIS_COMPRESSION_GZIP, 11, false},
+    {"partial", COMMITS_GROWING, 1, TAMIS_COMPRESSION_NONE, 11, true},
 };
 
 /* ---- what has to hold ---- */
@@ -108,7 +108,7 @@ static void every_loss(void **state) {
 
 /* What it wrote behind its last commit is in the system's memory, and may be on the disk, when it is
  * started again. */
-static void every_loss_behind_a_kill(void **state) {
+static void every_loss_after_a_kill(void **state) {
     (void)state;
     uint64_t states = 0;
     findings f = {0};
@@ -134,7 +134,7 @@ static void every_loss_behind_a_kill(void **state) {
 
 /* The sync of an output fails, and the system forgets what it could not write. Then power is lost, at once or while the run that was
  * started again is under way. */
-static void every_loss_behind_a_failed_sync(void **state) {
+static void every_loss_after_a_failed_sync(void **state) {
     (void)state;
     static const char *const outputs[] = {"output", "duplicates"};
     uint64_t states = 0, failures = 0;
@@ -205,8 +205,8 @@ static int tear_down(void **state) {
 
 int main(int count, char **values) {
     static const pair_test tests[] = {{"every_loss", every_loss},
-                                      {"every_loss_behind_a_kill", every_loss_behind_a_kill},
-                                      {"every_loss_behind_a_failed_sync", every_loss_behind_a_failed_sync},
+                                      {"every_loss_after_a_kill", every_loss_after_a_kill},
+                                      {"every_loss_after_a_failed_sync", every_loss_after_a_failed_sync},
                                       {"a_sync_left_out_is_found", a_sync_left_out_is_found}};
     return pair_main("power", scenarios, sizeof scenarios / sizeof *scenarios, tests,
                      sizeof tests / sizeof *tests, set_up, tear_down, count, values);

@@ -54,8 +54,8 @@ static int tracing_rename(const char *from, const char *to) {
     return real.rename(from, to);
 }
 
-static int tracing_exchange(const char *one, const char *other) {
-    int result = real.exchange(one, other);
+static int tracing_swap_names(const char *a, const char *b) {
+    int result = real.swap_names(a, b);
     if (result == 0)
         note('r');
     return result;
@@ -78,7 +78,7 @@ static tamis_status run(const char *fresh, const char *seen, bool durable, fault
     real = tamis__sys;
     tamis__sys.sync = tracing_sync;
     tamis__sys.rename = tracing_rename;
-    tamis__sys.exchange = tracing_exchange;
+    tamis__sys.swap_names = tracing_swap_names;
     fault_arm(call, n, EIO, false);
     tamis_status status = tamis_stream_dedup(session, &options, NULL, &err);
     assert_int_equal(fault_fired(), n > 0);

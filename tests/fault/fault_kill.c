@@ -110,7 +110,7 @@ static pid_t start_writer(bool locked) {
     tamis_status status;
     do
         status = write_once(locked);
-    while (status == TAMIS_OK || status == TAMIS_E_BUSY || status == TAMIS_E_STALE);
+    while (status == TAMIS_OK || status == TAMIS_E_BUSY || status == TAMIS_E_CHANGED);
     fprintf(stderr, "a writer ended: %s\n", err.text);
     _exit(1);
 }
@@ -141,19 +141,19 @@ static uint64_t check_file(uint64_t writers) {
     for (uint64_t key = lots * LOT; key < (lots + 2) * LOT; key++) {
         tamis_answer answer = TAMIS_UNKNOWN;
         assert_int_equal(tamis_filter_contains(filter, &key, sizeof key, &answer, &err), TAMIS_OK);
-        assert_int_equal(answer, TAMIS_FRESH);
+        assert_int_equal(answer, TAMIS_ABSENT);
     }
     tamis_filter_free(filter);
     return lots;
 }
 
 static void make_file(void) {
-    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_filter *filter = NULL;
-    want.kind = TAMIS_KIND_EXACT;
-    want.expect = LOT * LOTS_MOST;
-    assert_int_equal(tamis_plan_make(&plan, &want, &err), TAMIS_OK);
+    plan_options.kind = TAMIS_KIND_EXACT;
+    plan_options.expect = LOT * LOTS_MOST;
+    assert_int_equal(tamis_plan_make(&plan, &plan_options, &err), TAMIS_OK);
     assert_int_equal(tamis_filter_create(&filter, &plan, NULL, &err), TAMIS_OK);
     assert_int_equal(tamis_filter_save(filter, scratch("f"), &err), TAMIS_OK);
     tamis_filter_free(filter);

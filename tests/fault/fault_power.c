@@ -147,8 +147,8 @@ static int recording_unlink(const char *path) {
 
 static test_bytes old_bytes, new_bytes;
 
-/* Whether the content that `file` may have after `moments` events is sure to be `want`. */
-static bool surely(int file, int moments, const test_bytes *want) {
+/* Whether the content that `file` may have after `moments` events is sure to be `expected`. */
+static bool surely(int file, int moments, const test_bytes *expected) {
     int synced = 0;
     for (int i = 0; i < moments; i++)
         if (events[i].kind == SYNCED && events[i].file == file)
@@ -162,7 +162,7 @@ static bool surely(int file, int moments, const test_bytes *want) {
         sure = sure && i < synced;
         bytes_add(&got, files[file].bytes.data + events[i].at, events[i].size);
     }
-    sure = sure && bytes_equal(&got, want);
+    sure = sure && bytes_equal(&got, expected);
     bytes_clear(&got);
     return sure;
 }
@@ -219,9 +219,9 @@ static tamis_filter *filter_of(uint64_t from) {
     tamis_error err = TAMIS_ERROR_INIT;
     /* larger than the buffer of a save, so that there are several writes */
     tamis_filter *filter = stored_make(TAMIS_KIND_BLOCKED, from, 200000);
-    tamis_about about = TAMIS_ABOUT_INIT;
+    tamis_metadata about = TAMIS_METADATA_INIT;
     about.created = 1;
-    assert_int_equal(tamis_filter_about_set(filter, &about, &err), TAMIS_OK);
+    assert_int_equal(tamis_filter_metadata_set(filter, &about, &err), TAMIS_OK);
     return filter;
 }
 

@@ -99,7 +99,7 @@ static void check_in(const char *layout, const tamis_key *keys, size_t done) {
         tamis_filter_contains_many(filter, keys, done, answers, NULL, &err) != TAMIS_OK)
         fail_msg("%s", err.text);
     for (size_t i = 0; i < done; i++)
-        assert_int_equal(answers[i], TAMIS_SEEN);
+        assert_int_equal(answers[i], TAMIS_PRESENT);
     tamis_filter_free(filter);
 }
 
@@ -119,12 +119,12 @@ static tamis_status run(const char *layout, const char *times, const tamis_key *
         status = tamis_filter_add_many(filter, keys + *in, KEYS / 2, answers, &done, err);
         *in += done;
         for (size_t i = 0; i < done; i++)
-            assert_int_not_equal(answers[i], TAMIS_SEEN);
+            assert_int_not_equal(answers[i], TAMIS_PRESENT);
     }
     if (status == TAMIS_OK)
         status = tamis_filter_contains_many(filter, keys, KEYS, answers, &done, err);
     for (size_t i = 0; i < KEYS && status == TAMIS_OK; i++)
-        assert_int_equal(answers[i], TAMIS_SEEN);
+        assert_int_equal(answers[i], TAMIS_PRESENT);
     tamis_filter_free(filter);
     return status;
 }

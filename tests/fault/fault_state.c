@@ -24,7 +24,7 @@
 enum { COMMITS = 6, EACH = 40 };
 
 static const states_make make = {"small", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 400, 1e-3, 0, false};
-static test_bytes want[COMMITS + 1];
+static test_bytes expected[COMMITS + 1];
 static fault_memory memory;
 static size_t descriptors;
 static int acknowledged, under_way;
@@ -63,7 +63,7 @@ static tamis_status step(tamis_state *state, int number) {
     if (status == TAMIS_OK && number == 3)
         status = tamis_state_abort(state, &states_err);
     if (status == TAMIS_OK && number == 4) /* where it is no harm to the state, that goes on */
-        settled = tamis_state_settle(state, 0, &states_err);
+        settled = tamis_state_snapshot(state, 0, &states_err);
     return status;
 }
 
@@ -93,7 +93,7 @@ static void assert_sound(const char *what, uint64_t n) {
     if (place != acknowledged && place != under_way)
         fail_msg("%s %" PRIu64 ": at commit %d, acknowledged %d", what, n, place, acknowledged);
     states_encode(state, &got);
-    assert_true(bytes_check(what, &got, &want[place]));
+    assert_true(bytes_check(what, &got, &expected[place]));
     bytes_clear(&got);
     tamis_state_close(state);
 }
@@ -110,7 +110,7 @@ static int set_up(void **unused) {
         if (i > 0 && (states_add(state, (uint64_t)(i - 1) * EACH, EACH) != TAMIS_OK ||
                       states_commit(state, account(i)) != TAMIS_OK))
             return -1;
-        states_encode(state, &want[i]);
+        states_encode(state, &expected[i]);
     }
     tamis_state_close(state);
     scratch_clear();
@@ -124,7 +124,7 @@ static int tear_down(void **unused) {
     (void)unused;
     fault_remove();
     for (int i = 0; i <= COMMITS; i++)
-        bytes_clear(&want[i]);
+        bytes_clear(&expected[i]);
     scratch_remove();
     return memory.live_blocks > 0 ? -1 : 0;
 }
@@ -211,9 +211,9 @@ static tamis_status describe(void) {
     tamis_status status = open_state(&state);
     if (status != TAMIS_OK)
         return status;
-    status = tamis_state_set_about(state, new_text, &states_err);
+    status = tamis_state_set_metadata(state, new_text, &states_err);
     if (status == TAMIS_OK)
-        assert_string_equal(tamis_state_about(state), new_text);
+        assert_string_equal(tamis_state_metadata(state), new_text);
     tamis_state_close(state);
     return status;
 }
@@ -222,7 +222,7 @@ static void assert_described(const char *what, uint64_t n, bool surely) {
     tamis_state *state = NULL;
     if (open_state(&state) != TAMIS_OK)
         fail_msg("%s %" PRIu64 ": %s", what, n, states_err.text);
-    const char *text = tamis_state_about(state);
+    const char *text = tamis_state_metadata(state);
     if (strcmp(text, new_text) != 0 && (surely || strcmp(text, old_text) != 0))
         fail_msg("%s %" PRIu64 ": described as \"%s\"", what, n, text);
     assert_true(states_is_at(state, "begun"));

@@ -31,7 +31,7 @@ enum { COMMITS = 12, EACH = 40 };
 
 /* Small, so that its snapshots are. */
 static const states_make make = {"small", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 700, 1e-3, 0, false};
-static test_bytes want[COMMITS + 1]; /* the filter at each commit */
+static test_bytes expected[COMMITS + 1]; /* the filter at each commit */
 
 static const char *account(int mark) {
     static char text[20];
@@ -83,7 +83,7 @@ static bool run_some(int most) {
             fine = states_add(state, 100000, 30) == TAMIS_OK &&
                    tamis_state_abort(state, &states_err) == TAMIS_OK;
         } else if (fine && mark % 4 == 3) {
-            fine = tamis_state_settle(state, 0, &states_err) == TAMIS_OK;
+            fine = tamis_state_snapshot(state, 0, &states_err) == TAMIS_OK;
         } else if (fine && mark % 4 == 0) {
             fine = states_add(state, 200000, 30) == TAMIS_OK;
             tamis_state_close(state);
@@ -109,7 +109,7 @@ typedef struct findings {
 static bool is_whole(const tamis_state *state, int place) {
     test_bytes got = {0};
     states_encode(state, &got);
-    bool same = bytes_equal(&got, &want[place]);
+    bool same = bytes_equal(&got, &expected[place]);
     bytes_clear(&got);
     return same && states_keys(state) == (uint64_t)place * EACH;
 }
@@ -164,7 +164,7 @@ static int set_up(void **unused) {
         if (i > 0 && (states_add(state, (uint64_t)(i - 1) * EACH, EACH) != TAMIS_OK ||
                       states_commit(state, account(i)) != TAMIS_OK))
             return -1;
-        states_encode(state, &want[i]);
+        states_encode(state, &expected[i]);
     }
     tamis_state_close(state);
     scratch_clear();
@@ -175,7 +175,7 @@ static int tear_down(void **unused) {
     (void)unused;
     power_end();
     for (int i = 0; i <= COMMITS; i++)
-        bytes_clear(&want[i]);
+        bytes_clear(&expected[i]);
     scratch_remove();
     return 0;
 }
@@ -198,10 +198,10 @@ static const char *const new_text = "numbers, as they should have been called";
 static bool check_description(void *context, int mark) {
     findings *f = context;
     tamis_state *state = open_state();
-    const bool is_new = state && strcmp(tamis_state_about(state), new_text) == 0;
-    const bool is_old = state && strcmp(tamis_state_about(state), "numbers") == 0;
+    const bool is_new = state && strcmp(tamis_state_metadata(state), new_text) == 0;
+    const bool is_old = state && strcmp(tamis_state_metadata(state), "numbers") == 0;
     const bool fine = state && states_is_at(state, account(0)) && (is_new || (is_old && mark < 2)) &&
-                      (mark > 0 || is_old) && tamis_state_set_about(state, new_text, &states_err) == TAMIS_OK;
+                      (mark > 0 || is_old) && tamis_state_set_metadata(state, new_text, &states_err) == TAMIS_OK;
     if (fine && mark == 1)
         f->under_way++;
     f->wrong += !fine;
@@ -221,7 +221,7 @@ static void a_description_is_the_old_or_the_new(void **unused) {
     state = open_state();
     assert_non_null(state);
     power_mark(1);
-    assert_int_equal(tamis_state_set_about(state, new_text, &states_err), TAMIS_OK);
+    assert_int_equal(tamis_state_set_metadata(state, new_text, &states_err), TAMIS_OK);
     power_mark(2);
     tamis_state_close(state);
     power_each(3, check_description, &f, &moments);

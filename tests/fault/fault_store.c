@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-#include <tamis/packed.h>
+#include <tamis/compressed.h>
 
 #include "support/fault.h"
 #include "support/scratch.h"
@@ -30,8 +30,8 @@ static const uint64_t OLD = 0, NEW = 100000, KEYS = 100;
 static tamis_error err;
 static size_t descriptors;
 static test_bytes old_bytes, new_bytes;
-static fault_memory memory;   /* of the filters */
-static tamis_packing packing; /* of the files */
+static fault_memory memory;           /* of the filters */
+static tamis_compression compression; /* of the files */
 
 typedef struct way {
     int error_number;
@@ -66,9 +66,9 @@ static tamis_filter *filter_of(uint64_t from) {
     static tamis_allocator allocator;
     allocator = fault_memory_allocator(&memory);
     tamis_filter *filter = stored_make_in(&allocator, from, KEYS);
-    tamis_about about = TAMIS_ABOUT_INIT;
+    tamis_metadata about = TAMIS_METADATA_INIT;
     about.created = 1; /* so that the same filter gives the same bytes */
-    assert_int_equal(tamis_filter_about_set(filter, &about, &err), TAMIS_OK);
+    assert_int_equal(tamis_filter_metadata_set(filter, &about, &err), TAMIS_OK);
     return filter;
 }
 
@@ -78,7 +78,8 @@ static int set_up(void **state) {
     memset(&memory, 0, sizeof memory);
     for (int i = 0; i < 2; i++) {
         tamis_filter *filter = filter_of(i ? NEW : OLD);
-        assert_int_equal(tamis_packed_save(filter, scratch("f"), TAMIS_FORMAT_AUTO, packing, &err), TAMIS_OK);
+        assert_int_equal(tamis_compressed_save(filter, scratch("f"), TAMIS_FORMAT_AUTO, compression, &err),
+                         TAMIS_OK);
         file_read(scratch("f"), i ? &new_bytes : &old_bytes);
         tamis_filter_free(filter);
     }
@@ -89,14 +90,14 @@ static int set_up(void **state) {
 }
 
 static int set_up_packed(void **state) {
-    packing = TAMIS_PACKING_GZIP;
+    compression = TAMIS_COMPRESSION_GZIP;
     return set_up(state);
 }
 
 static int tear_down(void **state) {
     (void)state;
     fault_remove();
-    packing = TAMIS_PACKING_NONE;
+    compression = TAMIS_COMPRESSION_NONE;
     bytes_clear(&old_bytes);
     bytes_clear(&new_bytes);
     scratch_remove();
@@ -127,8 +128,7 @@ static bool try_once(fault_call call, const way *w, uint64_t n, uint64_t *fired)
     fault_disarm();
     bool good = now->after(status, *fired > 0 && !must_succeed(call, w), call);
     if (status != TAMIS_OK)
-        good =
-            good && err.status == status && (status == TAMIS_E_NOMEM || strstr(err.text, "/tamis-test-"));
+        good = good && err.status == status && (status == TAMIS_E_NOMEM || strstr(err.text, "/tamis-test-"));
     return good && fault_open_descriptors() == descriptors && memory.live_blocks == 0;
 }
 
@@ -181,12 +181,12 @@ static void every_allocation(const trial *t) {
 static tamis_filter *to_save;
 static const test_bytes *stood; /* NULL: no file */
 
-static bool holds(const test_bytes *want) {
+static bool holds(const test_bytes *expected) {
     test_bytes got = {0};
     if (!file_exists(scratch("f")))
-        return want == NULL;
+        return expected == NULL;
     file_read(scratch("f"), &got);
-    bool same = want && bytes_equal(&got, want);
+    bool same = expected && bytes_equal(&got, expected);
     bytes_clear(&got);
     return same;
 }
@@ -199,7 +199,7 @@ static void before_save(void) {
 }
 
 static tamis_status run_save(void) {
-    return tamis_packed_save(to_save, scratch("f"), TAMIS_FORMAT_AUTO, packing, &err);
+    return tamis_compressed_save(to_save, scratch("f"), TAMIS_FORMAT_AUTO, compression, &err);
 }
 
 /* Where removing fails something has to stay: the file aside, named then. Elsewhere a lock that nobody holds may, and
@@ -289,7 +289,7 @@ static tamis_status run_open(void) {
     allocator = fault_memory_allocator(&memory);
     options.allocator = &allocator;
     options.writable = writable;
-    return tamis_packed_open(&opened, scratch("f"), &options, NULL, &err);
+    return tamis_compressed_open(&opened, scratch("f"), &options, NULL, &err);
 }
 
 static bool after_open(tamis_status status, bool may_fail, fault_call call) {

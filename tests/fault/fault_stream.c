@@ -31,15 +31,15 @@ enum { INPUTS = 3 };
 
 typedef struct scenario {
     const char *name;
-    bool replaces;      /* both outputs stand there already */
-    bool pipe_input;    /* the second input is a pipe */
-    bool pipe_output;   /* the duplicates go to a pipe */
-    bool packed_inputs; /* the first one and the last */
+    bool replaces;          /* both outputs stand there already */
+    bool pipe_input;        /* the second input is a pipe */
+    bool pipe_output;       /* the duplicates go to a pipe */
+    bool compressed_inputs; /* the first one and the last */
     bool long_records;
     bool durable;
-    bool own_memory;       /* the allocator of the test, else the default one */
-    tamis_packing packing; /* of both outputs */
-    tamis__stream_tuning tuning;
+    bool own_memory;               /* the allocator of the test, else the default one */
+    tamis_compression compression; /* of both outputs */
+    tamis__stream_buffer_sizes tuning;
 } scenario;
 
 /* What one run leaves. */
@@ -74,14 +74,14 @@ static void make_inputs(const scenario *s) {
         for (int j = 0; s->long_records && j < 100; j++)
             bytes_add(&inputs[i], "0123456789", 10);
         snprintf(name_texts[i], sizeof name_texts[i], "%s%d", scratch("in"), i);
-        test_bytes packed = {0};
-        if (s->packed_inputs && i != 1)
-            tool_run(i == 0 ? "gzip -c" : "bzip2 -c", inputs[i].data, inputs[i].size, &packed);
+        test_bytes compressed = {0};
+        if (s->compressed_inputs && i != 1)
+            tool_run(i == 0 ? "gzip -c" : "bzip2 -c", inputs[i].data, inputs[i].size, &compressed);
         else
-            bytes_add(&packed, inputs[i].data, inputs[i].size);
-        file_write(name_texts[i], packed.data, packed.size);
-        on_disk += packed.size;
-        bytes_clear(&packed);
+            bytes_add(&compressed, inputs[i].data, inputs[i].size);
+        file_write(name_texts[i], compressed.data, compressed.size);
+        on_disk += compressed.size;
+        bytes_clear(&compressed);
         names[i] = name_texts[i];
     }
     snprintf(output, sizeof output, "%s", scratch("once"));
@@ -146,8 +146,8 @@ static outcome run(const scenario *s) {
     options.duplicates = s->pipe_output ? output_name : duplicates;
     options.stop_fd = stop[0];
     options.durable = s->durable;
-    options.packing = (int)s->packing;
-    options.packing_level = s->packing ? 1 : 0;
+    options.compression = (int)s->compression;
+    options.compression_level = s->compression ? 1 : 0;
     options.allocator = s->own_memory ? &allocator : NULL;
     tamis_dedup *session = session_make(0, TAMIS_WHEN_FULL_FAIL);
     fault_install();
@@ -185,11 +185,11 @@ static bool right_result(const scenario *s, const outcome *o) {
 }
 
 static bool old_files_stand(const scenario *s) {
-    struct stat about;
+    struct stat st;
     if (!s->replaces)
         return !file_exists(output) && !file_exists(duplicates);
-    return file_is(output, OLD_OUTPUT) && file_is(duplicates, OLD_DUPLICATES) && stat(output, &about) == 0 &&
-           (about.st_mode & 07777) == 0640;
+    return file_is(output, OLD_OUTPUT) && file_is(duplicates, OLD_DUPLICATES) && stat(output, &st) == 0 &&
+           (st.st_mode & 07777) == 0640;
 }
 
 static bool stats_consistent(const tamis_stream_stats *stats) {
@@ -206,8 +206,7 @@ static bool pipe_has_prefix(const scenario *s, const outcome *o) {
 }
 
 static bool names_a_file(const tamis_error *err) {
-    return err->status == TAMIS_E_NOMEM || strstr(err->text, "/tamis-test-") ||
-           strstr(err->text, "/dev/fd/");
+    return err->status == TAMIS_E_NOMEM || strstr(err->text, "/tamis-test-") || strstr(err->text, "/dev/fd/");
 }
 
 static bool right_failure(const scenario *s, const outcome *o) {
@@ -231,7 +230,7 @@ typedef struct way {
 
 static bool must_succeed(fault_call call, const way *w) {
     bool moves = call == FAULT_READ || call == FAULT_WRITE;
-    if (call == FAULT_UNMAP || call == FAULT_EXCHANGE)
+    if (call == FAULT_UNMAP || call == FAULT_SWAP_NAMES)
         return true;
     if (moves && (w->error_number == FAULT_SHORT || w->error_number == EAGAIN))
         return true;
@@ -269,7 +268,7 @@ static bool one_fault(const scenario *s, fault_call call, const way *w, uint64_t
     } else {
         good = fired > 0 && !must_succeed(call, w) && right_failure(s, &o);
     }
-    good = nothing_left() && good && o.stats.settled == (o.status == TAMIS_OK);
+    good = nothing_left() && good && o.stats.complete == (o.status == TAMIS_OK);
     if (!good)
         fprintf(stderr, "%s: %s number %" PRIu64 "%s failed with %d: status %d \"%s\"\n", s->name,
                 fault_call_name(call), n, w->onwards ? " and all after it" : "", w->error_number, o.status,
@@ -287,16 +286,16 @@ static void every_call(const scenario *s) {
     };
     size_t some = (size_t)test_scale(sizeof ways / sizeof *ways, 6, 4);
     for (fault_call call = 0; call < FAULT_CALL_COUNT; call++) {
-        uint64_t most = 0;
+        uint64_t max = 0;
         for (size_t i = 0; i < some; i++) {
             uint64_t n = 1;
             if (!makes_sense(call, &ways[i]))
                 continue;
             while (one_fault(s, call, &ways[i], n))
                 n++;
-            most = n - 1 > most ? n - 1 : most;
+            max = n - 1 > max ? n - 1 : max;
         }
-        printf("%s: %s, %" PRIu64 " times\n", s->name, fault_call_name(call), most);
+        printf("%s: %s, %" PRIu64 " times\n", s->name, fault_call_name(call), max);
     }
 }
 
@@ -325,19 +324,19 @@ static void every_allocation(const scenario *s) {
 }
 
 /* What the oracle wants becomes the packed bytes of a run without faults, which have to unpack to that. */
-static void expect_packed(const scenario *s) {
+static void expect_compressed(const scenario *s) {
     make_old_files(s);
     outcome o = run(s);
     const test_bytes *const got[] = {&o.unique, &o.duplicates};
-    test_bytes *const want[] = {&oracle.unique, &oracle.duplicates};
+    test_bytes *const expected[] = {&oracle.unique, &oracle.duplicates};
     assert_int_equal(o.status, TAMIS_OK);
     for (int i = 0; i < 2; i++) {
         test_bytes plain = {0};
-        assert_true(unpacked(s->packing, got[i], &plain));
-        assert_true(bytes_check("unpacked", &plain, want[i]));
+        assert_true(unpacked(s->compression, got[i], &plain));
+        assert_true(bytes_check("unpacked", &plain, expected[i]));
         bytes_clear(&plain);
-        bytes_clear(want[i]);
-        *want[i] = *got[i];
+        bytes_clear(expected[i]);
+        *expected[i] = *got[i];
     }
     oracle.stats.bytes_out = oracle.unique.size + oracle.duplicates.size;
 }
@@ -345,8 +344,8 @@ static void expect_packed(const scenario *s) {
 static void scenario_run(const scenario *s) {
     memset(&memory, 0, sizeof memory);
     make_inputs(s);
-    if (s->packing)
-        expect_packed(s);
+    if (s->compression)
+        expect_compressed(s);
     descriptors = fault_open_descriptors();
     every_call(s);
     if (s->own_memory)
@@ -405,13 +404,13 @@ static void pipes(void **state) {
     scenario_run(&s);
 }
 
-static void packed_inputs(void **state) {
+static void compressed_inputs(void **state) {
     (void)state;
-    if (!tamis_packing_is_built(TAMIS_PACKING_BZIP2))
+    if (!tamis_compression_is_built(TAMIS_COMPRESSION_BZIP2))
         skip();
     scenario s = {.name = "packed inputs",
                   .replaces = true,
-                  .packed_inputs = true,
+                  .compressed_inputs = true,
                   .own_memory = true,
                   .tuning = {7, 5, 2}};
     scenario_run(&s);
@@ -428,15 +427,16 @@ static void long_records(void **state) {
 }
 
 /* None is flushed in between: these bytes depend on the records alone. */
-static void packed_files(void **state) {
+static void compressed_files(void **state) {
     (void)state;
-    for (tamis_packing packing = TAMIS_PACKING_GZIP; packing < TAMIS_PACKINGS; packing++) {
-        if (!tamis_packing_is_built(packing))
+    for (tamis_compression compression = TAMIS_COMPRESSION_GZIP; compression < TAMIS_COMPRESSIONS;
+         compression++) {
+        if (!tamis_compression_is_built(compression))
             continue;
-        scenario s = {.name = tamis_packing_name(packing),
+        scenario s = {.name = tamis_compression_name(compression),
                       .replaces = true,
                       .own_memory = true,
-                      .packing = packing,
+                      .compression = compression,
                       .tuning = {7, 5, 2}};
         scenario_run(&s);
     }
@@ -444,12 +444,14 @@ static void packed_files(void **state) {
 
 static void shipped_sizes(void **state) {
     (void)state;
-    scenario s = {
-        .name = "shipped sizes", .replaces = true, .pipe_input = true, .tuning = TAMIS__STREAM_TUNING_INIT};
+    scenario s = {.name = "shipped sizes",
+                  .replaces = true,
+                  .pipe_input = true,
+                  .tuning = TAMIS__STREAM_BUFFER_SIZES_INIT};
     scenario_run(&s);
 }
 
-static void through_a_link(void **state) {
+static void through_a_symlink(void **state) {
     (void)state;
     scenario s = {.name = "through a link", .replaces = true, .own_memory = true, .tuning = {64, 64, 8}};
     assert_int_equal(symlink("once", scratch("link")), 0);
@@ -464,7 +466,7 @@ static void through_a_link(void **state) {
 /* ---- two things wrong at once ---- */
 
 /* A failed run whose file aside cannot be removed says so. */
-static void the_file_aside_cannot_be_removed(void **state) {
+static void the_temporary_file_cannot_be_removed(void **state) {
     (void)state;
     scenario s = {.name = "left aside", .replaces = true, .own_memory = true, .tuning = {64, 64, 8}};
     make_inputs(&s);
@@ -528,7 +530,7 @@ static void a_failed_close_is_a_failure(void **state) {
 }
 
 /* Names in use are tried past, and not for ever. */
-static void names_aside_are_taken(void **state) {
+static void names_of_temporary_files_are_taken(void **state) {
     (void)state;
     scenario s = {.name = "names taken", .own_memory = true, .tuning = {64, 64, 8}};
     make_inputs(&s);
@@ -559,14 +561,14 @@ int main(void) {
         CASE(durable_files_made),
         CASE(pipes),
         CASE(long_records),
-        CASE(packed_files),
-        CASE(packed_inputs),
+        CASE(compressed_files),
+        CASE(compressed_inputs),
         CASE(shipped_sizes),
-        CASE(through_a_link),
-        CASE(the_file_aside_cannot_be_removed),
+        CASE(through_a_symlink),
+        CASE(the_temporary_file_cannot_be_removed),
         CASE(permissions_cannot_be_set),
         CASE(a_failed_close_is_a_failure),
-        CASE(names_aside_are_taken),
+        CASE(names_of_temporary_files_are_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

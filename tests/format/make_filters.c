@@ -175,15 +175,15 @@ static void choose(const tamis_filter *filter, uint64_t set, uint64_t count) {
 static int is_in(const tamis_filter *filter, const void *key, size_t size) {
     tamis_answer answer = TAMIS_UNKNOWN;
     must("contains", tamis_filter_contains(filter, key, size, &answer, &err));
-    return answer == TAMIS_SEEN;
+    return answer == TAMIS_PRESENT;
 }
 
 static int write_key(FILE *file, const tamis_filter *filter, const uint8_t *key, size_t size) {
-    int seen = is_in(filter, key, size);
+    int present = is_in(filter, key, size);
     for (size_t i = 0; i < size; i++)
         fprintf(file, "%02x", key[i]);
-    fprintf(file, "\t%d\n", seen);
-    return seen;
+    fprintf(file, "\t%d\n", present);
+    return present;
 }
 
 /* Hashes that agree with that of a member but for one bit: wherever a prefix ends, some lie on either side. */
@@ -195,7 +195,7 @@ static void write_neighbours(FILE *file, const tamis_filter *filter, const uint8
     must("hash", tamis_hash_many(tamis_filter_hasher(filter), &one, 1, &hash, &err));
     hash.word[which / 64 % 2] ^= UINT64_C(1) << which % 64;
     must("contains", tamis_filter_contains_hashes(filter, &hash, 1, &answer, NULL, &err));
-    fprintf(file, "%" PRIx64 ":%" PRIx64 "\t%d\n", hash.word[0], hash.word[1], answer == TAMIS_SEEN);
+    fprintf(file, "%" PRIx64 ":%" PRIx64 "\t%d\n", hash.word[0], hash.word[1], answer == TAMIS_PRESENT);
 }
 
 static void write_asked(const char *path, const tamis_filter *filter, uint64_t set, uint64_t keys,
@@ -221,22 +221,22 @@ static void write_asked(const char *path, const tamis_filter *filter, uint64_t s
 }
 
 static tamis_filter *make(size_t i, uint64_t expect, uint64_t seed) {
-    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
     tamis_filter *filter = NULL;
-    want.kind = filters[i].kind;
-    want.scheme = filters[i].scheme;
-    want.fpr = filters[i].fpr;
-    want.expect = expect;
-    must(filters[i].name, tamis_plan_make(&plan, &want, &err));
+    plan_options.kind = filters[i].kind;
+    plan_options.scheme = filters[i].scheme;
+    plan_options.fpr = filters[i].fpr;
+    plan_options.expect = expect;
+    must(filters[i].name, tamis_plan_make(&plan, &plan_options, &err));
     if (is_named(filters[i].name, "-parts") || is_named(filters[i].name, "-parts-grown")) {
         plan.partitions = 4;
         plan.lines = (plan.lines + 3) / 4 * 4;
     }
     options.seed = seed;
     options.frozen = is_named(filters[i].name, "-frozen");
-    if (want.scheme == TAMIS_SCHEME_SIP) {
+    if (plan_options.scheme == TAMIS_SCHEME_SIP) {
         options.secret = secret;
         options.secret_size = sizeof secret - 1;
     }
@@ -246,7 +246,7 @@ static tamis_filter *make(size_t i, uint64_t expect, uint64_t seed) {
 
 static void say(tamis_filter *filter, const char *name) {
     const tamis_label label = {"name", name};
-    tamis_about about = TAMIS_ABOUT_INIT;
+    tamis_metadata about = TAMIS_METADATA_INIT;
     about.version = random_number();
     about.created = 1735689600; /* not the time: the same files are made again */
     about.labels = &label;
@@ -255,7 +255,7 @@ static void say(tamis_filter *filter, const char *name) {
         about.data = "user data";
         about.data_size = 9;
     }
-    must(name, tamis_filter_about_set(filter, &about, &err));
+    must(name, tamis_filter_metadata_set(filter, &about, &err));
 }
 
 /* Those of the keys that find a place. */

@@ -22,7 +22,7 @@ test_bytes command_out, command_err;
 bool command_wanted_much, command_is_piped;
 
 static bool is_ready;
-static int folder, home;                   /* directories */
+static int directory, home;                /* directories */
 static int files[3], own[3];               /* the command's standard files, and ours */
 static void *(*map_anything)(size_t size); /* what tamis__sys.map was */
 static const char *running[COMMAND_WORDS]; /* the words of the last run, to show them */
@@ -67,11 +67,11 @@ static void begin(void) {
     if (atexit(scratch_remove) != 0)
         give_up("atexit");
     home = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    folder = open(scratch("."), O_PATH | O_DIRECTORY | O_CLOEXEC);
+    directory = open(scratch("."), O_PATH | O_DIRECTORY | O_CLOEXEC);
     for (int i = 0; i < 3; i++) {
         files[i] = memfd_create("standard", MFD_CLOEXEC);
         own[i] = fcntl(i, F_DUPFD_CLOEXEC, 3);
-        if (home < 0 || folder < 0 || files[i] < 0 || own[i] < 0)
+        if (home < 0 || directory < 0 || files[i] < 0 || own[i] < 0)
             give_up("standard files");
     }
     if (__sanitizer_set_report_fd)
@@ -89,7 +89,7 @@ void command_fresh(void) {
 }
 
 /* Whether the name begins with a dot, and nobody asked for it: no word of the last run ends so. */
-static bool is_aside(const char *name) {
+static bool is_temp_file(const char *name) {
     size_t size = strlen(name);
     for (size_t i = 0; name[0] == '.' && i < running_count; i++) {
         size_t of_word = strlen(running[i]);
@@ -100,17 +100,17 @@ static bool is_aside(const char *name) {
 }
 
 /* A sum of all files, and whether one lies aside. */
-static uint64_t look(bool *aside) {
+static uint64_t look(bool *temp_file) {
     DIR *all = opendir(scratch("."));
     uint64_t sum = 0;
     test_bytes bytes = {0};
-    *aside = false;
+    *temp_file = false;
     if (!all)
         give_up("opendir");
     for (const struct dirent *entry; (entry = readdir(all));) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
-        *aside |= is_aside(entry->d_name);
+        *temp_file |= is_temp_file(entry->d_name);
         file_read(scratch(entry->d_name), &bytes);
         sum += XXH3_64bits_withSeed(bytes.size ? bytes.data : (const void *)"", bytes.size,
                                     XXH3_64bits(entry->d_name, strlen(entry->d_name)));
@@ -121,8 +121,8 @@ static uint64_t look(bool *aside) {
 }
 
 uint64_t command_files(void) {
-    bool aside;
-    return look(&aside);
+    bool temp_file;
+    return look(&temp_file);
 }
 
 /* ---- a run ---- */
@@ -131,13 +131,13 @@ static const int signals[SIGNALS] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGXFSZ, 
 
 /* It takes all at once: inputs are smaller than a pipe. */
 static void give_pipe(const void *input, size_t size) {
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0 ||
-        (size > 0 && write(ends[1], input, size) != (ssize_t)size))
+    int pipe_fds[2];
+    if (pipe2(pipe_fds, O_CLOEXEC | O_NONBLOCK) != 0 ||
+        (size > 0 && write(pipe_fds[1], input, size) != (ssize_t)size))
         give_up("pipe");
-    dup2(ends[0], STDIN_FILENO);
-    close(ends[0]);
-    close(ends[1]);
+    dup2(pipe_fds[0], STDIN_FILENO);
+    close(pipe_fds[0]);
+    close(pipe_fds[1]);
 }
 
 static void stage(const void *input, size_t size) {
@@ -153,7 +153,7 @@ static void stage(const void *input, size_t size) {
         give_up("standard input");
     __fpurge(stdin); /* or it gives what it has read ahead from another run's file */
     rewind(stdin);
-    if (fchdir(folder) != 0)
+    if (fchdir(directory) != 0)
         give_up("folder");
 }
 
@@ -232,7 +232,7 @@ static bool prints_records(const char *verb) {
 
 static void check_run(int code, int left, uint64_t before) {
     const char *verb = running_count > 0 ? running[0] : "";
-    bool last, aside;
+    bool last, temp_file;
     size_t reports = count_reports(&command_err, &last);
     command_check(code >= 0 && code <= 2, "the exit status");
     command_check(code != 2 || last, "an error without its line");
@@ -240,8 +240,8 @@ static void check_run(int code, int left, uint64_t before) {
     command_check(is_plain(&command_err), "a control byte on standard error");
     command_check(prints_records(verb) || is_plain(&command_out), "a control byte on standard output");
     command_check(left <= 2, "a descriptor stays open");
-    uint64_t after = look(&aside);
-    command_check(!aside, "a file is left aside");
+    uint64_t after = look(&temp_file);
+    command_check(!temp_file, "a file is left aside");
     if (code == 2 && (strcmp(verb, "clear") != 0 || running_count <= 2))
         command_check(after == before, "it failed, and a file has changed");
 }

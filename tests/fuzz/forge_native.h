@@ -10,7 +10,7 @@
 #include <xxhash.h>
 
 #include "base/bytes.h"
-#include "filter/guard.h"
+#include "filter/block_verifier.h"
 #include "format/native.h"
 
 enum { FORGE_BODY_MAX = 1200000 };

@@ -68,14 +68,14 @@ static const char *json_or(const char *other) {
 }
 
 /* The words of a command that asks, with the secret where the input says so. */
-static int asks(const char *verb, const char *option, const char *path, const char *records) {
+static int queries(const char *verb, const char *option, const char *path, const char *records) {
     if (options & OPTION_SECRET)
         return COMMAND(verb, option, "--secret-file", "secret", "--", path, records);
     return COMMAND(verb, option, "--", path, records);
 }
 
 static int check(const char *option, const char *path, test_bytes *out) {
-    int code = asks("check", option, path, "keys");
+    int code = queries("check", option, path, "keys");
     bytes_clear(out);
     bytes_add(out, command_out.data, command_out.size);
     return code;
@@ -105,7 +105,7 @@ static void read_only(const char *verb) {
     if (strcmp(verb, "diff") == 0)
         COMMAND(verb, json_or("--"), "a", "b");
     else if (strcmp(verb, "audit") == 0)
-        asks(verb, options & OPTION_VARIANT ? "--questions=300" : "--questions=3", "a", "keys");
+        queries(verb, options & OPTION_VARIANT ? "--questions=300" : "--questions=3", "a", "keys");
     else
         COMMAND(verb, json_or("--"), "a");
     command_check(command_files() == before, "a file has changed that is only read");
@@ -132,7 +132,7 @@ static void ask(void) {
     bytes_clear(&absent);
 }
 
-static void ask_both(void) {
+static void query_both(void) {
     COMMAND("check", options & OPTION_JSON ? "-c" : "--stats", "-f", "a", "-f", "b", "keys");
 }
 
@@ -145,7 +145,7 @@ static void check_all_there(void) {
 }
 
 static void add(void) {
-    if (asks("add", json_or("--print=fresh"), "a", "keys") == 0)
+    if (queries("add", json_or("--print=fresh"), "a", "keys") == 0)
         check_all_there();
 }
 
@@ -222,7 +222,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         read_only("audit");
         break;
     case 4:
-        ask_both();
+        query_both();
         break;
     case 5:
         add();

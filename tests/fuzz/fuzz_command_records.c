@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "command.h"
-#include "stream/unpack.h"
+#include "stream/decompressor.h"
 
 enum { PARTS = 3, BYTES_MAX = 2048, LONGEST = 16 };
 
@@ -252,7 +252,7 @@ static void hash(uint8_t what) {
 /* What begins as a compressed file does is read as one: another target's. */
 static bool is_packed(const uint8_t *data, size_t size) {
     bool undecided;
-    return tamis__packing_of(data, size, &undecided) != TAMIS_PACKING_NONE;
+    return tamis__compression_detect(data, size, &undecided) != TAMIS_COMPRESSION_NONE;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

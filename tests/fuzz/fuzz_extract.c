@@ -59,8 +59,8 @@ static void give(void *context, void *block, size_t size) {
 static const tamis_allocator memory = {take, give, NULL};
 
 static bool lies_in(tamis_key key, const unsigned char *block, size_t size) {
-    const unsigned char *at = key.data;
-    return block && at >= block && at <= block + size && key.size <= (size_t)(block + size - at);
+    const unsigned char *pos = key.data;
+    return block && pos >= block && pos <= block + size && key.size <= (size_t)(block + size - pos);
 }
 
 static void check_place(tamis_key key, tamis_key record) {
@@ -73,18 +73,19 @@ static void check_place(tamis_key key, tamis_key record) {
 /* ---- input ---- */
 
 typedef struct input {
-    const uint8_t *at, *end;
+    const uint8_t *pos, *end;
 } input;
 
 /* Up to the end of a line, in a block of just that size and a NUL. The caller frees it. */
 static char *next_line(input *from, size_t *size) {
-    const uint8_t *end = from->at < from->end ? memchr(from->at, '\n', (size_t)(from->end - from->at)) : NULL;
-    *size = (size_t)((end ? end : from->end) - from->at);
+    const uint8_t *end =
+        from->pos < from->end ? memchr(from->pos, '\n', (size_t)(from->end - from->pos)) : NULL;
+    *size = (size_t)((end ? end : from->end) - from->pos);
     char *line = malloc(*size + 1);
     check(line);
-    memcpy(line, from->at, *size);
+    memcpy(line, from->pos, *size);
     line[*size] = '\0';
-    from->at = end ? end + 1 : from->end;
+    from->pos = end ? end + 1 : from->end;
     return line;
 }
 
@@ -109,7 +110,7 @@ static bool read_header(tamis_extractor *x, tamis_key record) {
     tamis_error err = TAMIS_ERROR_INIT;
     tamis_extraction found;
     if (is_refused(tamis_extractor_header(x, record, &err), &err)) {
-        check(tamis_extractor_take(x, &record, 1, &found, NULL) == TAMIS_E_INVALID);
+        check(tamis_extractor_extract(x, &record, 1, &found, NULL) == TAMIS_E_INVALID);
         return false;
     }
     return true;
@@ -118,33 +119,33 @@ static bool read_header(tamis_extractor *x, tamis_key record) {
 /* ---- the property ---- */
 
 /* That `key` begins with the values of a part, whose own key is `alone`. Returns where they end. */
-static const unsigned char *pass_part(const unsigned char *at, const unsigned char *end, tamis_key alone,
+static const unsigned char *pass_part(const unsigned char *pos, const unsigned char *end, tamis_key alone,
                                       bool is_joined) {
     if (!is_joined) { /* one value: its size is before it */
-        check(end - at >= 8 && tamis__load64le(at) == alone.size);
-        at += 8;
+        check(end - pos >= 8 && tamis__load64le(pos) == alone.size);
+        pos += 8;
     }
-    check(alone.size <= (size_t)(end - at) && (alone.size == 0 || memcmp(at, alone.data, alone.size) == 0));
-    return at + alone.size;
+    check(alone.size <= (size_t)(end - pos) && (alone.size == 0 || memcmp(pos, alone.data, alone.size) == 0));
+    return pos + alone.size;
 }
 
 static void compare(tamis_extractor *const *alone, size_t count, tamis_key record,
                     const tamis_extraction *all) {
-    const unsigned char *at = all->key.data, *const end = at ? at + all->key.size : NULL;
+    const unsigned char *pos = all->key.data, *const end = pos ? pos + all->key.size : NULL;
     bool is_missing = false, is_malformed = false;
     for (size_t i = 0; i < count; i++) {
         tamis_extraction one;
-        if (tamis_extractor_take(alone[i], &record, 1, &one, NULL) != TAMIS_OK)
+        if (tamis_extractor_extract(alone[i], &record, 1, &one, NULL) != TAMIS_OK)
             return; /* took too long, alone */
         is_missing = is_missing || one.outcome == TAMIS_KEY_MISSING;
         is_malformed = is_malformed || one.outcome == TAMIS_KEY_MALFORMED;
         if (all->outcome == TAMIS_KEY_FOUND && count > 1)
-            at = pass_part(at, end, one.key, alone[i]->value_count > 1);
+            pos = pass_part(pos, end, one.key, alone[i]->value_count > 1);
     }
     check(all->outcome == (is_malformed ? TAMIS_KEY_MALFORMED
                            : is_missing ? TAMIS_KEY_MISSING
                                         : TAMIS_KEY_FOUND));
-    check(count == 1 || at == end);
+    check(count == 1 || pos == end);
 }
 
 static void check_outcome(const tamis_extraction *found, tamis_key record) {
@@ -153,7 +154,7 @@ static void check_outcome(const tamis_extraction *found, tamis_key record) {
     else
         check(!found->key.data && found->key.size == 0);
     if (found->outcome == TAMIS_KEY_MALFORMED)
-        check(*found->why && found->at <= record.size);
+        check(*found->why && found->pos <= record.size);
     else
         check(!found->why);
 }
@@ -162,7 +163,7 @@ static void take_records(tamis_extractor *x, tamis_extractor *const *alone, size
                          const tamis_key *records, size_t record_count) {
     tamis_extraction found[RECORDS], again;
     tamis_error err = TAMIS_ERROR_INIT;
-    if (is_refused(tamis_extractor_take(x, records, record_count, found, &err), &err))
+    if (is_refused(tamis_extractor_extract(x, records, record_count, found, &err), &err))
         return;
     for (size_t i = 0; i < record_count; i++) {
         check_outcome(&found[i], records[i]);
@@ -171,8 +172,8 @@ static void take_records(tamis_extractor *x, tamis_extractor *const *alone, size
     /* One at a time they are the same; the batch is gone then. */
     for (size_t i = record_count; i-- > 0;) {
         const size_t size = found[i].key.size;
-        check(tamis_extractor_take(x, &records[i], 1, &again, NULL) == TAMIS_OK);
-        check(again.outcome == found[i].outcome && again.key.size == size && again.at == found[i].at);
+        check(tamis_extractor_extract(x, &records[i], 1, &again, NULL) == TAMIS_OK);
+        check(again.outcome == found[i].outcome && again.key.size == size && again.pos == found[i].pos);
     }
 }
 
@@ -186,7 +187,7 @@ static void run(tamis_extractor_options options, const char *const *parts, size_
         alone[i] = make(options, &parts[i], 1);
         check(alone[i]);
     }
-    for (; is_good && record_count < RECORDS && from.at < from.end; record_count++) {
+    for (; is_good && record_count < RECORDS && from.pos < from.end; record_count++) {
         size_t size;
         lines[record_count] = next_line(&from, &size);
         records[record_count] = (tamis_key){lines[record_count], size < RECORD ? size : RECORD};

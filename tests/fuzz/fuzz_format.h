@@ -29,7 +29,7 @@ static inline tamis_filter *fuzz_decode(const uint8_t *bytes, size_t size, tamis
     tamis_error err = TAMIS_ERROR_INIT;
     tamis_filter *filter = NULL;
     options.format = format;
-    options.overfill = size % 2; /* both ways are taken */
+    options.allow_over_capacity = size % 2; /* both ways are taken */
     options.allocator = &allocator;
     memory->limit = size + FUZZ_HANDLES;
     tamis_status status = tamis_filter_decode(&filter, bytes, size, &options, &err);
@@ -57,7 +57,7 @@ static inline void fuzz_add_and_ask(tamis_filter *filter, const uint8_t *data, s
         tamis_status status = tamis_filter_add(filter, data + from, length, NULL, NULL);
         fuzz_check(status == TAMIS_OK || status == TAMIS_E_FULL);
         fuzz_check(tamis_filter_contains(filter, data + from, length, &answer, NULL) == TAMIS_OK);
-        fuzz_check(answer == (status == TAMIS_OK ? TAMIS_SEEN : TAMIS_FRESH));
+        fuzz_check(answer == (status == TAMIS_OK ? TAMIS_PRESENT : TAMIS_ABSENT));
     }
 }
 
@@ -73,7 +73,7 @@ static inline int fuzz_foreign(const uint8_t *data, size_t size, tamis_format fo
 
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
     fuzz_check(tamis_filter_info_get(filter, &info, NULL) == TAMIS_OK);
-    fuzz_check(info.fpr_live >= 0 && info.fpr_live <= 1 && info.cardinality >= 0 && info.false_fresh >= 0);
+    fuzz_check(info.fpr_live >= 0 && info.fpr_live <= 1 && info.cardinality >= 0 && info.false_present >= 0);
     fuzz_add_and_ask(filter, data, size);
     bytes = fuzz_encode(filter, format, &encoded);
     /* A count of all there are is the one thing that adding can spoil. */

@@ -35,11 +35,11 @@ static void pointers_of(const char *pointer, char parent[POINTER], const char *a
 
 static void check_values(json_tree *tree, const char *const asked[ASKED], const tamis_key values[ASKED]) {
     for (size_t i = 0; i < ASKED; i++) {
-        test_bytes want = {0};
-        check(json_tree_find(tree, asked[i], &want) == (values[i].data != NULL));
-        check(values[i].size == want.size &&
-              (!want.size || memcmp(values[i].data, want.data, want.size) == 0));
-        bytes_clear(&want);
+        test_bytes expected = {0};
+        check(json_tree_find(tree, asked[i], &expected) == (values[i].data != NULL));
+        check(values[i].size == expected.size &&
+              (!expected.size || memcmp(values[i].data, expected.data, expected.size) == 0));
+        bytes_clear(&expected);
     }
 }
 
@@ -59,10 +59,10 @@ static void check_record(tamis__json *json, const char *const asked[ASKED], cons
         json->kernels = tamis__json_kernels_of((tamis__isa)isa);
         const tamis_status status = tamis__json_find(json, (tamis_key){own, size}, values, arena, &fault);
         check(status == (tree ? TAMIS_OK : TAMIS_E_DAMAGED));
-        check(tree || (fault.why && *fault.why && fault.at <= size));
+        check(tree || (fault.why && *fault.why && fault.pos <= size));
         if (isa == TAMIS__ISA_SCALAR)
             first = fault;
-        check(tree || (fault.why == first.why && fault.at == first.at));
+        check(tree || (fault.why == first.why && fault.pos == first.pos));
         if (tree)
             check_values(tree, asked, values);
         tamis__arena_reset(arena);
@@ -91,7 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (*pointer && *pointer != '/')
         check(status == TAMIS_E_INVALID);
     if (status == TAMIS_E_INVALID) {
-        check(!json && which < ASKED && wrong.why && wrong.at < strlen(asked[which]));
+        check(!json && which < ASKED && wrong.why && wrong.pos < strlen(asked[which]));
     } else {
         check(status == TAMIS_OK);
         check_record(json, asked, data, size, &arena);

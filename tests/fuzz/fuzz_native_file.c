@@ -71,7 +71,7 @@ static void add(tamis_filter *filter) {
         if (status != TAMIS_OK)
             continue;
         assert(tamis_filter_contains(filter, &i, sizeof i, &answer, NULL) == TAMIS_OK);
-        assert(answer == TAMIS_SEEN);
+        assert(answer == TAMIS_PRESENT);
     }
 }
 

@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include <tamis/packed.h>
+#include <tamis/compressed.h>
 #include <tamis/tamis.h>
 
 #include "base/system.h"
@@ -42,7 +42,7 @@ static void put(const uint8_t *data, size_t size) {
     check(ftruncate(file, 0) == 0 && pwrite(file, data, size, 0) == (ssize_t)size);
 }
 
-static tamis_filter *open_it(tamis_status *status, tamis_packing *packing) {
+static tamis_filter *open_it(tamis_status *status, tamis_compression *compression) {
     static tamis_allocator allocator;
     tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
     tamis_error err = TAMIS_ERROR_INIT;
@@ -51,7 +51,7 @@ static tamis_filter *open_it(tamis_status *status, tamis_packing *packing) {
     size_t before = memory.live_blocks;
     options.allocator = &allocator;
     memory.limit = memory.live_bytes + MEMORY;
-    *status = tamis_packed_open(&filter, path, &options, packing, &err);
+    *status = tamis_compressed_open(&filter, path, &options, compression, &err);
     memory.limit = 0;
     check(*status == TAMIS_OK ||
           (!filter && err.status == *status && *err.text && memory.live_blocks == before));
@@ -59,24 +59,24 @@ static tamis_filter *open_it(tamis_status *status, tamis_packing *packing) {
 }
 
 /* Content of two members, the second one from `at` on. The caller frees it. */
-static uint8_t *pack(const uint8_t *data, size_t size, size_t at, size_t *packed) {
+static uint8_t *compress_bytes(const uint8_t *data, size_t size, size_t at, size_t *compressed) {
     const struct {
         const uint8_t *data;
         size_t size;
     } members[] = {{data, at}, {data + at, size - at}};
-    size_t room = 2 * (compressBound(size) + 64);
-    uint8_t *bytes = malloc(room);
+    size_t capacity = 2 * (compressBound(size) + 64);
+    uint8_t *bytes = malloc(capacity);
     check(bytes);
-    *packed = 0;
+    *compressed = 0;
     for (int i = 0; i < 2; i++) {
         z_stream stream = {0};
         check(deflateInit2(&stream, 1, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK);
         stream.next_in = (Bytef *)(uintptr_t)members[i].data;
         stream.avail_in = (uInt)members[i].size;
-        stream.next_out = bytes + *packed;
-        stream.avail_out = (uInt)(room - *packed);
+        stream.next_out = bytes + *compressed;
+        stream.avail_out = (uInt)(capacity - *compressed);
         check(deflate(&stream, Z_FINISH) == Z_STREAM_END);
-        *packed = room - stream.avail_out;
+        *compressed = capacity - stream.avail_out;
         deflateEnd(&stream);
     }
     return bytes;
@@ -84,15 +84,15 @@ static uint8_t *pack(const uint8_t *data, size_t size, size_t at, size_t *packed
 
 static bool same(const tamis_filter *one, const tamis_filter *other) {
     uint64_t size = 0, others = 0;
-    tamis_about about = TAMIS_ABOUT_INIT;
-    check(tamis_filter_about_get(one, &about, NULL) == TAMIS_OK);
-    check(tamis_filter_encoded_size(one, about.format, &size, NULL) == TAMIS_OK);
-    check(tamis_filter_encoded_size(other, about.format, &others, NULL) == TAMIS_OK);
+    tamis_metadata metadata = TAMIS_METADATA_INIT;
+    check(tamis_filter_metadata_get(one, &metadata, NULL) == TAMIS_OK);
+    check(tamis_filter_encoded_size(one, metadata.format, &size, NULL) == TAMIS_OK);
+    check(tamis_filter_encoded_size(other, metadata.format, &others, NULL) == TAMIS_OK);
     if (size != others)
         return false;
     uint8_t *bytes = malloc(size), *more = malloc(size);
-    check(bytes && more && tamis_filter_encode(one, about.format, bytes, size, NULL) == TAMIS_OK &&
-          tamis_filter_encode(other, about.format, more, size, NULL) == TAMIS_OK);
+    check(bytes && more && tamis_filter_encode(one, metadata.format, bytes, size, NULL) == TAMIS_OK &&
+          tamis_filter_encode(other, metadata.format, more, size, NULL) == TAMIS_OK);
     bool equal = memcmp(bytes, more, size) == 0;
     free(bytes);
     free(more);
@@ -114,16 +114,16 @@ static void pieces_do_not_matter(tamis_status expected, const tamis_filter *want
 static void comes_back(tamis_filter *filter) {
     static char saved[] = "/tmp/tamis-fuzz-XXXXXX";
     static bool made;
-    tamis_about about = TAMIS_ABOUT_INIT;
-    tamis_packing packing = TAMIS_PACKING_NONE;
+    tamis_metadata metadata = TAMIS_METADATA_INIT;
+    tamis_compression compression = TAMIS_COMPRESSION_NONE;
     tamis_filter *again = NULL;
     if (!made)
         close(mkstemp(saved));
     made = true;
-    check(tamis_filter_about_get(filter, &about, NULL) == TAMIS_OK);
-    check(tamis_packed_save(filter, saved, about.format, TAMIS_PACKING_GZIP, NULL) == TAMIS_OK);
-    check(tamis_packed_open(&again, saved, NULL, &packing, NULL) == TAMIS_OK);
-    check(packing == TAMIS_PACKING_GZIP && same(filter, again));
+    check(tamis_filter_metadata_get(filter, &metadata, NULL) == TAMIS_OK);
+    check(tamis_compressed_save(filter, saved, metadata.format, TAMIS_COMPRESSION_GZIP, NULL) == TAMIS_OK);
+    check(tamis_compressed_open(&again, saved, NULL, &compression, NULL) == TAMIS_OK);
+    check(compression == TAMIS_COMPRESSION_GZIP && same(filter, again));
     tamis_filter_free(again);
     unlink(saved);
 }
@@ -141,12 +141,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     size--;
 
     tamis_status status, expected = TAMIS_OK;
-    tamis_packing packing = TAMIS_PACKING_NONE;
+    tamis_compression compression = TAMIS_COMPRESSION_NONE;
     tamis_filter *want = NULL;
     if (wrap) {
-        size_t packed;
-        uint8_t *bytes = pack(data, size, piece % size, &packed);
-        put(bytes, packed);
+        size_t compressed;
+        uint8_t *bytes = compress_bytes(data, size, piece % size, &compressed);
+        put(bytes, compressed);
         free(bytes);
         bytes = malloc(size); /* of just its size, and aligned */
         check(bytes);
@@ -156,11 +156,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     } else {
         put(data, size);
     }
-    tamis_filter *filter = open_it(&status, &packing);
-    check(!wrap || (status == expected && (!want || (same(filter, want) && packing == TAMIS_PACKING_GZIP))));
-    if (packing == TAMIS_PACKING_GZIP || status != TAMIS_OK)
+    tamis_filter *filter = open_it(&status, &compression);
+    check(!wrap ||
+          (status == expected && (!want || (same(filter, want) && compression == TAMIS_COMPRESSION_GZIP))));
+    if (compression == TAMIS_COMPRESSION_GZIP || status != TAMIS_OK)
         pieces_do_not_matter(status, filter);
-    if (packing == TAMIS_PACKING_GZIP)
+    if (compression == TAMIS_COMPRESSION_GZIP)
         comes_back(filter);
     tamis_filter_free(filter);
     tamis_filter_free(want);

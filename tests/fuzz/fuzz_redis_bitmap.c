@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         has_bits(made, data, bits);
         fuzz_check(tamis_filter_info_get(made, &info, NULL) == TAMIS_OK);
         fuzz_check(info.fpr_live >= 0 && info.fpr_live <= 1 && info.cardinality >= 0 &&
-                   info.false_fresh >= 0);
+                   info.false_present >= 0);
         fuzz_add_and_ask(made, data, size);
     } else {
         fuzz_check(status == TAMIS_E_MISMATCH && !made && err.status == status && *err.text);

@@ -13,10 +13,10 @@
 #include <unistd.h>
 
 #include "base/system.h"
-#include "stream/unpack.h"
+#include "stream/decompressor.h"
 #include "support/fault.h"
 
-enum { MEMORY = 16 << 20, ROOM = 16 << 10, MOST = 1 << 20 /* bytes that are looked at */ };
+enum { MEMORY = 16 << 20, CAPACITY = 16 << 10, MOST = 1 << 20 /* bytes that are looked at */ };
 
 typedef struct unpacked {
     tamis_status status;
@@ -41,26 +41,26 @@ static ssize_t read_piece(int fd, void *buffer, size_t size) {
     return read(fd, buffer, piece && size > piece ? piece : size);
 }
 
-static unpacked unpack(int fd, const uint8_t *data, size_t begun, size_t room, uint8_t *out) {
+static unpacked decompressor(int fd, const uint8_t *data, size_t begun, size_t capacity, uint8_t *out) {
     const tamis_allocator allocator = fault_memory_allocator(&memory);
-    const tamis__unpack_setup setup = {fd, "f", NULL, data, begun, &allocator};
+    const tamis__decompressor_setup setup = {fd, "f", NULL, data, begun, &allocator};
     tamis_error err = TAMIS_ERROR_INIT;
-    tamis__unpack *made = NULL;
-    tamis__unpack_event event = TAMIS__UNPACK_BYTES;
+    tamis__decompressor *made = NULL;
+    tamis__decompressor_event event = TAMIS__DECOMPRESSOR_BYTES;
     unpacked all = {.out = out};
     memory.limit = MEMORY;
     check(lseek(fd, (off_t)begun, SEEK_SET) == (off_t)begun);
-    all.status = tamis__unpack_create(&made, &setup, &err);
-    while (all.status == TAMIS_OK && event != TAMIS__UNPACK_END && all.size < MOST) {
+    all.status = tamis__decompressor_create(&made, &setup, &err);
+    while (all.status == TAMIS_OK && event != TAMIS__DECOMPRESSOR_END && all.size < MOST) {
         const size_t left = MOST - all.size;
         size_t size = 0;
-        all.status =
-            tamis__unpack_next(made, true, out + all.size, room < left ? room : left, &size, &event, &err);
-        check(size <= left && (size > 0) == (all.status == TAMIS_OK && event == TAMIS__UNPACK_BYTES));
+        all.status = tamis__decompressor_read(made, true, out + all.size, capacity < left ? capacity : left,
+                                              &size, &event, &err);
+        check(size <= left && (size > 0) == (all.status == TAMIS_OK && event == TAMIS__DECOMPRESSOR_BYTES));
         all.size += size;
     }
     check(all.status == TAMIS_OK || (err.status == all.status && strncmp(err.text, "f: ", 3) == 0));
-    tamis__unpack_free(made);
+    tamis__decompressor_free(made);
     check(memory.live_blocks == 0);
     return all;
 }
@@ -73,16 +73,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const size_t chosen = (size_t)data[0] + 1;
     data++;
     size--;
-    if (tamis__packing_of(data, size, &undecided) == TAMIS_PACKING_NONE)
+    if (tamis__compression_detect(data, size, &undecided) == TAMIS_COMPRESSION_NONE)
         return 0;
     int fd = memfd_create("fuzz", MFD_CLOEXEC);
     check(fd >= 0 && write(fd, data, size) == (ssize_t)size);
     ssize_t (*const whole)(int, void *, size_t) = tamis__sys.read;
     tamis__sys.read = read_piece;
     piece = 0;
-    const unpacked all = unpack(fd, data, 0, ROOM, out[0]);
+    const unpacked all = decompressor(fd, data, 0, CAPACITY, out[0]);
     piece = chosen;
-    const unpacked pieces = unpack(fd, data, chosen % size % TAMIS__UNPACK_READ, chosen, out[1]);
+    const unpacked pieces =
+        decompressor(fd, data, chosen % size % TAMIS__DECOMPRESSOR_READ_SIZE, chosen, out[1]);
     tamis__sys.read = whole;
     close(fd);
     const size_t both = all.size < pieces.size ? all.size : pieces.size;

@@ -62,11 +62,11 @@ static void print_record(tamis_key record) {
     putchar('\n');
 }
 
-static void print_whole(tamis__stretch *stretch, uint8_t *place) {
+static void print_whole(tamis__split_span *span, uint8_t *csv_state) {
     tamis_key keys[BATCH];
     size_t count;
     do {
-        count = tamis__split_csv(stretch, delimiter, place, keys, 1 + random_below(BATCH));
+        count = tamis__split_csv(span, delimiter, csv_state, keys, 1 + random_below(BATCH));
         for (size_t i = 0; i < count; i++)
             print_record(keys[i]);
         tamis__arena_reset(&arena);
@@ -75,8 +75,8 @@ static void print_whole(tamis__stretch *stretch, uint8_t *place) {
 
 int main(int argc, char **argv) {
     unsigned char *buffer = NULL;
-    size_t room = 0, end = 0, scan = 0;
-    uint8_t place = 0;
+    size_t capacity = 0, end = 0, scan = 0;
+    uint8_t csv_state = 0;
     if (argc < 4 || argc > 3 + MOST)
         die("csv_ops DELIMITER SEED COLUMN...");
     delimiter = (unsigned char)strtoul(argv[1], NULL, 10);
@@ -87,17 +87,17 @@ int main(int argc, char **argv) {
 
     for (;;) {
         const size_t piece = 1 + random_below(random_below(4) ? 150 : 20000);
-        if (room - end < piece && !(buffer = realloc(buffer, room = 2 * (end + piece))))
+        if (capacity - end < piece && !(buffer = realloc(buffer, capacity = 2 * (end + piece))))
             die("out of memory");
         const ssize_t size = read(STDIN_FILENO, buffer + end, piece);
         if (size <= 0)
             break;
         end += (size_t)size;
-        tamis__stretch stretch = {buffer, buffer + scan, buffer + end, UINT64_MAX, '\n'};
-        print_whole(&stretch, &place);
-        end = (size_t)(stretch.end - stretch.start);
-        scan = (size_t)(stretch.scan - stretch.start);
-        memmove(buffer, stretch.start, end);
+        tamis__split_span span = {buffer, buffer + scan, buffer + end, UINT64_MAX, '\n'};
+        print_whole(&span, &csv_state);
+        end = (size_t)(span.end - span.start);
+        scan = (size_t)(span.scan - span.start);
+        memmove(buffer, span.start, end);
     }
     if (end > 0)
         print_record((tamis_key){buffer, end});

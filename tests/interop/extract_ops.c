@@ -41,17 +41,17 @@ static void print_assigned(void) {
 
 static unsigned char nibble(char digit) {
     static const char digits[] = "0123456789abcdef";
-    const char *at = digit ? strchr(digits, digit) : NULL;
-    if (!at)
+    const char *pos = digit ? strchr(digits, digit) : NULL;
+    if (!pos)
         die("standard input", "a line is not hexadecimal");
-    return (unsigned char)(at - digits);
+    return (unsigned char)(pos - digits);
 }
 
 /* The next record, the caller's to free; false at the end. */
 static bool read_record(tamis_key *record) {
     char *line = NULL;
-    size_t room = 0;
-    ssize_t size = getline(&line, &room, stdin);
+    size_t capacity = 0;
+    ssize_t size = getline(&line, &capacity, stdin);
     if (size < 0) {
         free(line);
         return false;
@@ -74,7 +74,7 @@ static void free_record(tamis_key record) {
 static void print_found(const tamis_extraction *found) {
     const unsigned char *bytes = found->key.data;
     if (found->outcome == TAMIS_KEY_MALFORMED)
-        printf("! %zu %s", found->at, found->why);
+        printf("! %zu %s", found->pos, found->why);
     else if (found->outcome == TAMIS_KEY_MISSING)
         putchar('-');
     else
@@ -91,7 +91,7 @@ static void take_all(tamis_extractor *extractor) {
     do {
         for (count = 0; count < BATCH && read_record(&records[count]);)
             count++;
-        if (tamis_extractor_take(extractor, records, count, found, &err) != TAMIS_OK)
+        if (tamis_extractor_extract(extractor, records, count, found, &err) != TAMIS_OK)
             die("refused", err.text);
         for (size_t i = 0; i < count; i++) {
             print_found(&found[i]);

@@ -55,7 +55,7 @@ static tamis_filter *read_filter(tamis_format format, const char *path) {
     tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
     tamis_filter *filter = NULL;
     options.format = format;
-    options.overfill = true; /* as the other programs do */
+    options.allow_over_capacity = true; /* as the other programs do */
     must(tamis_filter_decode(&filter, bytes, size, &options, &err));
     free(bytes);
     return filter;
@@ -96,13 +96,13 @@ static bool next_key(tamis_key *key) {
 
 /* ---- what can be asked for ---- */
 
-static tamis_filter *make_guava(const char *rule, const tamis_want *want) {
+static tamis_filter *make_guava(const char *rule, const tamis_plan_options *plan_options) {
     tamis_guava_options options = TAMIS_GUAVA_OPTIONS_INIT;
     tamis_guava *guava = NULL;
     tamis_filter *filter = NULL;
-    options.expected_insertions = (int64_t)want->expect;
-    options.fpp = want->fpr;
-    options.strategy = want->scheme;
+    options.expected_insertions = (int64_t)plan_options->expect;
+    options.fpp = plan_options->fpr;
+    options.strategy = plan_options->scheme;
     options.rule = strcmp(rule, "fpp") == 0 ? TAMIS_GUAVA_RULE_FPP : TAMIS_GUAVA_RULE_SIZE;
     must(tamis_guava_create(&guava, &options, &err));
     must(tamis_filter_copy(&filter, tamis_guava_filter(guava), &err));
@@ -110,25 +110,26 @@ static tamis_filter *make_guava(const char *rule, const tamis_want *want) {
     return filter;
 }
 
-static tamis_filter *make_planned(const tamis_want *want) {
+static tamis_filter *make_planned(const tamis_plan_options *plan_options) {
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_filter *filter = NULL;
-    must(tamis_plan_make(&plan, want, &err));
+    must(tamis_plan_make(&plan, plan_options, &err));
     must(tamis_filter_create(&filter, &plan, NULL, &err));
     return filter;
 }
 
 static void make(tamis_format format, char **arg) {
-    tamis_want want = TAMIS_WANT_INIT;
-    tamis_about about = TAMIS_ABOUT_INIT;
-    must(tamis_scheme_parse(arg[0], &want.scheme, &err));
-    want.kind = TAMIS_KIND_CLASSIC;
-    want.expect = strtoull(arg[2], NULL, 10);
-    want.fpr = strtod(arg[3], NULL);
-    tamis_filter *filter = format == TAMIS_FORMAT_GUAVA ? make_guava(arg[1], &want) : make_planned(&want);
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
+    tamis_metadata about = TAMIS_METADATA_INIT;
+    must(tamis_scheme_parse(arg[0], &plan_options.scheme, &err));
+    plan_options.kind = TAMIS_KIND_CLASSIC;
+    plan_options.expect = strtoull(arg[2], NULL, 10);
+    plan_options.fpr = strtod(arg[3], NULL);
+    tamis_filter *filter =
+        format == TAMIS_FORMAT_GUAVA ? make_guava(arg[1], &plan_options) : make_planned(&plan_options);
     uint8_t *data = read_file(arg[4], &about.data_size);
     about.data = data;
-    must(tamis_filter_about_set(filter, &about, &err));
+    must(tamis_filter_metadata_set(filter, &about, &err));
     free(data);
     write_filter(filter, format, arg[5]);
 }
@@ -145,7 +146,7 @@ static void ask(tamis_format format, char **arg) {
     tamis_answer answer;
     for (tamis_key key; next_key(&key);) {
         must(tamis_filter_contains(filter, key.data, key.size, &answer, &err));
-        puts(answer == TAMIS_SEEN ? "1" : "0");
+        puts(answer == TAMIS_PRESENT ? "1" : "0");
     }
     tamis_filter_free(filter);
 }
@@ -159,8 +160,8 @@ static void join(tamis_format format, char **arg) {
 
 static void data(tamis_format format, char **arg) {
     tamis_filter *filter = read_filter(format, arg[0]);
-    tamis_about about = TAMIS_ABOUT_INIT;
-    must(tamis_filter_about_get(filter, &about, &err));
+    tamis_metadata about = TAMIS_METADATA_INIT;
+    must(tamis_filter_metadata_get(filter, &about, &err));
     if (about.data_size)
         fwrite(about.data, 1, about.data_size, stdout);
     tamis_filter_free(filter);

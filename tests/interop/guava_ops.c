@@ -224,13 +224,13 @@ static void create(char **w) {
 
 /* A plan of scheme guava64 has the same sizes by the older rule, where it takes the arguments at all. */
 static void check_plan(const tamis_guava_options *options, const tamis_guava *filter) {
-    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
-    want.kind = TAMIS_KIND_CLASSIC;
-    want.scheme = TAMIS_SCHEME_GUAVA64;
-    want.expect = (uint64_t)options->expected_insertions;
-    want.fpr = options->fpp;
-    if (rule == TAMIS_GUAVA_RULE_SIZE && tamis_plan_make(&plan, &want, NULL) == TAMIS_OK &&
+    plan_options.kind = TAMIS_KIND_CLASSIC;
+    plan_options.scheme = TAMIS_SCHEME_GUAVA64;
+    plan_options.expect = (uint64_t)options->expected_insertions;
+    plan_options.fpr = options->fpp;
+    if (rule == TAMIS_GUAVA_RULE_SIZE && tamis_plan_make(&plan, &plan_options, NULL) == TAMIS_OK &&
         (plan.bits != tamis_guava_bit_size(filter) || plan.probes != tamis_guava_hash_functions(filter)))
         printf("plan %" PRIu64 " %" PRIu32 ", but ", plan.bits, plan.probes);
 }

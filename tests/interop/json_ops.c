@@ -32,7 +32,7 @@ static void put_record(tamis__json *json, tamis_key record, tamis_key *values, s
     tamis__fault fault;
     const tamis_status status = tamis__json_find(json, record, values, arena, &fault);
     if (status == TAMIS_E_DAMAGED) {
-        printf("bad %zu %s", fault.at, fault.why);
+        printf("bad %zu %s", fault.pos, fault.why);
     } else if (status == TAMIS_OK) {
         fputs("ok", stdout);
         for (size_t i = 0; i < count; i++)

@@ -60,7 +60,7 @@ static void ask_all(tamis_filter *filter, bool adds) {
         must(adds ? tamis_filter_add_many(filter, keys, count, answers, NULL, &err)
                   : tamis_filter_contains_many(filter, keys, count, answers, NULL, &err));
         for (size_t i = 0; i < count; i++)
-            puts(answers[i] == TAMIS_SEEN ? "1" : answers[i] == TAMIS_FRESH ? "0" : "?");
+            puts(answers[i] == TAMIS_PRESENT ? "1" : answers[i] == TAMIS_ABSENT ? "0" : "?");
     }
 }
 
@@ -105,7 +105,7 @@ static void show_places(uint32_t servers, const char *name) {
     for (size_t count; (count = read_keys(bytes, keys)) > 0;) {
         for (size_t i = 0; i < count; i++) {
             tamis__spot spot;
-            at.layout->place(&filter, &(tamis__asked){keys, NULL, count}, i, &spot);
+            at.layout->place(&filter, &(tamis__key_batch){keys, NULL, count}, i, &spot);
             printf("%" PRIu32, spot.server);
             for (uint32_t j = 0; j < filter.plan.probes; j++) {
                 char key[TAMIS__REDIS_KEY];

@@ -58,7 +58,7 @@ int main(int argc, char **argv) {
         tamis_status status = adds ? tamis_filter_add_many(filter, keys, count, answers, &done, &err)
                                    : tamis_filter_contains_many(filter, keys, count, answers, &done, &err);
         for (size_t i = 0; i < done; i++)
-            puts((answers[i] == TAMIS_FRESH) == adds ? "1" : "0");
+            puts((answers[i] == TAMIS_ABSENT) == adds ? "1" : "0");
         if (status != TAMIS_OK) {
             fail(&err);
             break;

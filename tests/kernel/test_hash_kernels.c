@@ -21,17 +21,17 @@
 
 enum { LONGEST = 300, MOST = 700 };
 
-static const uint64_t ORIGIN = UINT64_C(0x0123456789abcdef);
+static const uint64_t HASHER_ID = UINT64_C(0x0123456789abcdef);
 static const uint64_t seeds[] = {0, 1, 42, 0x80000000, UINT64_C(0x9e3779b97f4a7c15), UINT64_MAX};
 enum { SEEDS = sizeof seeds / sizeof *seeds };
 
 static tamis_hash want_xxh3(uint64_t seed, tamis_key key) {
     XXH128_hash_t digest = XXH3_128bits_withSeed(key.data, key.size, seed);
-    return (tamis_hash){{digest.low64, digest.high64}, ORIGIN};
+    return (tamis_hash){{digest.low64, digest.high64}, HASHER_ID};
 }
 
 static tamis_hash want_murmur3(tamis_key key) {
-    tamis_hash hash = {{0, 0}, ORIGIN};
+    tamis_hash hash = {{0, 0}, HASHER_ID};
     tamis__murmur3_x64_128(key.data, key.size, 0, hash.word);
     return hash;
 }
@@ -47,12 +47,12 @@ static void check_batch(tamis__isa isa, uint64_t seed, const tamis_key *keys, si
         for (size_t i = 0; i <= count; i++)
             got[i] = untouched;
         if (murmur3)
-            kernels->murmur3(ORIGIN, keys, count, got);
+            kernels->murmur3(HASHER_ID, keys, count, got);
         else
-            kernels->xxh3(&x, ORIGIN, keys, count, got);
+            kernels->xxh3(&x, HASHER_ID, keys, count, got);
         for (size_t i = 0; i < count; i++) {
-            tamis_hash want = murmur3 ? want_murmur3(keys[i]) : want_xxh3(seed, keys[i]);
-            assert_memory_equal(&got[i], &want, sizeof want);
+            tamis_hash expected = murmur3 ? want_murmur3(keys[i]) : want_xxh3(seed, keys[i]);
+            assert_memory_equal(&got[i], &expected, sizeof expected);
         }
         assert_memory_equal(&got[count], &untouched, sizeof untouched);
     }

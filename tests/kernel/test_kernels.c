@@ -57,7 +57,7 @@ typedef struct blocked_case {
     uint64_t words[BLOCKS * 8] __attribute__((aligned(64)));
     uint8_t bits[BLOCKS * 512]; /* the model's, one byte a bit */
     tamis_hash hashes[KEYS];
-    tamis_answer got[KEYS], want[KEYS];
+    tamis_answer got[KEYS], expected[KEYS];
 } blocked_case;
 
 static void compare_bits(const blocked_case *c) {
@@ -70,17 +70,17 @@ static void blocked_add_stops_where_there_is_no_room(const struct tamis__filter_
     tamis__blocks in = {c->words, BLOCKS, probes};
     memset(c->got, 0x77, sizeof c->got);
     uint64_t room = KEYS / 10, left = room;
-    size_t done = kernels->blocked_add(&in, c->hashes, KEYS, &left, c->got), fresh = 0, i = 0;
+    size_t done = kernels->blocked_add(&in, c->hashes, KEYS, &left, c->got), absent = 0, i = 0;
     for (; i < KEYS; i++) {
-        bool seen = model_has(c->bits, &c->hashes[i], probes);
-        if (!seen && fresh == room)
+        bool present = model_has(c->bits, &c->hashes[i], probes);
+        if (!present && absent == room)
             break;
-        fresh += !seen;
-        assert_int_equal(c->got[i], seen ? TAMIS_SEEN : TAMIS_FRESH);
+        absent += !present;
+        assert_int_equal(c->got[i], present ? TAMIS_PRESENT : TAMIS_ABSENT);
         model_add(c->bits, &c->hashes[i], probes);
     }
     assert_int_equal(done, i);
-    assert_int_equal(left, room - fresh);
+    assert_int_equal(left, room - absent);
     for (; i < KEYS; i++)
         assert_int_equal(c->got[i], 0x77);
     compare_bits(c);
@@ -90,13 +90,13 @@ static void blocked_contains_is_the_models(const struct tamis__filter_kernels *k
                                            uint32_t probes) {
     tamis__blocks in = {c->words, BLOCKS, probes};
     for (size_t i = 0; i < KEYS; i++)
-        c->want[i] = model_has(c->bits, &c->hashes[i], probes) ? TAMIS_SEEN : TAMIS_FRESH;
+        c->expected[i] = model_has(c->bits, &c->hashes[i], probes) ? TAMIS_PRESENT : TAMIS_ABSENT;
     for (size_t from = 0, some; from < KEYS; from += some) { /* batches of all sizes */
         some = 1 + from % 130;
         some = KEYS - from < some ? KEYS - from : some;
         kernels->blocked_contains(&in, c->hashes + from, some, c->got + from);
     }
-    assert_memory_equal(c->got, c->want, KEYS);
+    assert_memory_equal(c->got, c->expected, KEYS);
 }
 
 static void blocked_is_the_models(tamis__isa isa) {
@@ -127,22 +127,22 @@ static void blocked_is_the_same_in_every_set(void **state) {
 static void unite_is_the_models(const struct tamis__filter_kernels *kernels, uint64_t *random,
                                 uint64_t count) {
     enum { MOST = 5000 };
-    static uint64_t into[MOST + 1], from[MOST + 1], want[MOST + 1];
+    static uint64_t into[MOST + 1], from[MOST + 1], expected[MOST + 1];
     tamis__line_counts got = {{0}}, counts = {{0}};
     for (uint64_t i = 0, dense = 0; i <= MOST; i++) {
         dense = i % 8 ? dense : test_random(random) % 4;
         into[i] = dense == 0 ? 0 : dense == 1 ? UINT64_MAX : test_random(random);
         from[i] = dense == 0 ? 0 : test_random(random);
-        want[i] = i < count ? into[i] | from[i] : into[i];
+        expected[i] = i < count ? into[i] | from[i] : into[i];
     }
     for (uint64_t i = 0; i < count; i += 8) {
         int ones = 0;
         for (uint64_t j = i; j < count && j < i + 8; j++)
-            ones += __builtin_popcountll(want[j]);
+            ones += __builtin_popcountll(expected[j]);
         counts.lines[ones]++;
     }
-    kernels->unite(into, from, count, &got);
-    assert_memory_equal(into, want, sizeof want);
+    kernels->or_words(into, from, count, &got);
+    assert_memory_equal(into, expected, sizeof expected);
     assert_memory_equal(&got, &counts, sizeof counts);
 }
 

@@ -79,17 +79,17 @@ static void write_hashes(written *out, tamis_scheme scheme, const tamis_key *key
 static void write_filter(written *out, tamis_kind kind, tamis_scheme scheme, double fpr, uint64_t expect,
                          const tamis_key *keys) {
     static tamis_answer answers[KEYS];
-    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_error err = TAMIS_ERROR_INIT;
-    tamis_about about = TAMIS_ABOUT_INIT;
+    tamis_metadata about = TAMIS_METADATA_INIT;
     tamis_filter *filter;
     uint64_t size;
-    want.kind = kind;
-    want.scheme = scheme;
-    want.fpr = fpr;
-    want.expect = expect;
-    must(tamis_plan_make(&plan, &want, &err), &err);
+    plan_options.kind = kind;
+    plan_options.scheme = scheme;
+    plan_options.fpr = fpr;
+    plan_options.expect = expect;
+    must(tamis_plan_make(&plan, &plan_options, &err), &err);
     must(tamis_filter_create(&filter, &plan, NULL, &err), &err);
     for (size_t at = 0, some; at < KEYS / 2; at += some) {
         some = some_of(at) < KEYS / 2 - at ? some_of(at) : KEYS / 2 - at;
@@ -102,7 +102,7 @@ static void write_filter(written *out, tamis_kind kind, tamis_scheme scheme, dou
     }
     write_bytes(out, answers, sizeof answers);
     about.created = 1;
-    must(tamis_filter_about_set(filter, &about, &err), &err);
+    must(tamis_filter_metadata_set(filter, &about, &err), &err);
     must(tamis_filter_encoded_size(filter, TAMIS_FORMAT_TAMIS, &size, &err), &err);
     if (size > out->room - out->size)
         abort();

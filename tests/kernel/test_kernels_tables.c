@@ -42,24 +42,24 @@ static tamis_filter *make(tamis__isa isa, uint32_t slot_bits, bool grows, uint32
 }
 
 /* The same table by two sets. */
-static void compare(const tamis_filter *got, const tamis_filter *want) {
-    const table *a = got->body, *b = want->body;
-    assert_int_equal(got->added, want->added);
+static void compare(const tamis_filter *got, const tamis_filter *reference) {
+    const table *a = got->body, *b = reference->body;
+    assert_int_equal(got->added, reference->added);
     assert_int_equal(a->growths, b->growths);
     for (partition_walk w = {.t = a}, v = {.t = b}; next_partition(&w) && next_partition(&v);) {
         const partition *mine = w.in, *theirs = v.in;
         assert_int_equal(mine->count, theirs->count);
         assert_int_equal(mine->used, theirs->used);
         assert_memory_equal(&mine->covered, &theirs->covered, sizeof mine->covered);
-        assert_memory_equal(&mine->false_fresh, &theirs->false_fresh, sizeof mine->false_fresh);
+        assert_memory_equal(&mine->false_present, &theirs->false_present, sizeof mine->false_present);
         assert_memory_equal(mine->lines, theirs->lines, (size_t)mine->count * LINE_BYTES);
     }
 }
 
 /* Every fifth key came before. Those of growing tables are of two partitions. */
-static void make_hashes(tamis_hash *hashes, uint64_t origin, bool grows, uint64_t seed) {
+static void make_hashes(tamis_hash *hashes, uint64_t hasher_id, bool grows, uint64_t seed) {
     for (size_t i = 0; i < KEYS; i++) {
-        hashes[i] = (tamis_hash){{test_random(&seed), test_random(&seed) >> (grows ? 7 : 0)}, origin};
+        hashes[i] = (tamis_hash){{test_random(&seed), test_random(&seed) >> (grows ? 7 : 0)}, hasher_id};
         if (i % 5 == 4)
             hashes[i] = hashes[test_below(&seed, i)];
     }
@@ -67,17 +67,17 @@ static void make_hashes(tamis_hash *hashes, uint64_t origin, bool grows, uint64_
 
 static void adding_is_as_by_scalar(tamis__isa isa, uint32_t slot_bits, bool grows, uint32_t partitions) {
     static tamis_hash hashes[KEYS];
-    static tamis_answer got[KEYS], want[KEYS];
+    static tamis_answer got[KEYS], reference[KEYS];
     tamis_filter *one = make(isa, slot_bits, grows, partitions);
     tamis_filter *oracle = make(TAMIS__ISA_SCALAR, slot_bits, grows, partitions);
-    make_hashes(hashes, one->hasher->origin, grows, 81 + slot_bits);
+    make_hashes(hashes, one->hasher->hasher_id, grows, 81 + slot_bits);
     for (size_t at = 0, some = 1; at < KEYS; at += some, some = some % 300 + 7) {
         size_t count = KEYS - at < some ? KEYS - at : some, done = 0, expected = 0;
         tamis_status status = tamis_filter_add_hashes(one, hashes + at, count, got + at, &done, NULL);
-        assert_int_equal(tamis_filter_add_hashes(oracle, hashes + at, count, want + at, &expected, NULL),
+        assert_int_equal(tamis_filter_add_hashes(oracle, hashes + at, count, reference + at, &expected, NULL),
                          status);
         assert_int_equal(done, expected);
-        assert_memory_equal(got + at, want + at, done);
+        assert_memory_equal(got + at, reference + at, done);
         if (at / 2000 != (at + some) / 2000)
             compare(one, oracle);
         if (status != TAMIS_OK)
@@ -85,8 +85,8 @@ static void adding_is_as_by_scalar(tamis__isa isa, uint32_t slot_bits, bool grow
     }
     compare(one, oracle);
     tamis_filter_contains_hashes(one, hashes, KEYS, got, NULL, NULL);
-    tamis_filter_contains_hashes(oracle, hashes, KEYS, want, NULL, NULL);
-    assert_memory_equal(got, want, KEYS);
+    tamis_filter_contains_hashes(oracle, hashes, KEYS, reference, NULL, NULL);
+    assert_memory_equal(got, reference, KEYS);
     tamis_filter_free(one);
     tamis_filter_free(oracle);
 }
@@ -115,11 +115,11 @@ static uint64_t forge(const line_geometry *g, partition *in, uint64_t seed) {
     uint64_t used = 0;
     for (uint64_t line = 0; line < in->count; line++) {
         uint8_t *bytes = line_at(in, line);
-        uint32_t count = (uint32_t)test_below(&seed, g->slots / 2u + 1), left = g->guest_bucket + 1u;
-        uint64_t ends = UINT64_C(1) << (count + g->guest_bucket);
+        uint32_t count = (uint32_t)test_below(&seed, g->slots / 2u + 1), left = g->spill_bucket + 1u;
+        uint64_t ends = UINT64_C(1) << (count + g->spill_bucket);
         memset(bytes, 0, LINE_BYTES);
         for (left--; left;) { /* ones anywhere below the last */
-            uint64_t one = UINT64_C(1) << test_below(&seed, count + g->guest_bucket);
+            uint64_t one = UINT64_C(1) << test_below(&seed, count + g->spill_bucket);
             left -= !(ends & one);
             ends |= one;
         }
@@ -150,17 +150,17 @@ static void rewriting_is_as_by_scalar(tamis__isa isa, uint32_t slot_bits, uint64
     table *t = filter->body;
     uint8_t *lines = aligned_alloc(LINE_BYTES, 10 * count * LINE_BYTES);
     assert_non_null(lines);
-    partition from = partition_of(t, 8, lines, count), got[SPLIT], want[SPLIT];
+    partition from = partition_of(t, 8, lines, count), got[SPLIT], reference[SPLIT];
     for (uint64_t larger = count + count / 4; larger <= 4 * count; larger = larger * 5 / 3) {
         uint64_t used = 0;
         make_row(t, got, parts, larger / parts, lines + count * LINE_BYTES);
-        make_row(t, want, parts, larger / parts, lines + 5 * count * LINE_BYTES);
+        make_row(t, reference, parts, larger / parts, lines + 5 * count * LINE_BYTES);
         from.used = forge(&t->geometry, &from, 91 * count + larger);
-        bool room = tamis__filter_kernels_of(TAMIS__ISA_SCALAR)->tables->rewrite(t, &from, want, parts);
+        bool room = tamis__filter_kernels_of(TAMIS__ISA_SCALAR)->tables->rewrite(t, &from, reference, parts);
         assert_int_equal(tamis__filter_kernels_of(isa)->tables->rewrite(t, &from, got, parts), room);
         for (uint32_t i = 0; i < parts; i++) {
-            assert_int_equal(got[i].used, want[i].used);
-            assert_memory_equal(got[i].lines, want[i].lines, (size_t)(larger / parts) * LINE_BYTES);
+            assert_int_equal(got[i].used, reference[i].used);
+            assert_memory_equal(got[i].lines, reference[i].lines, (size_t)(larger / parts) * LINE_BYTES);
             used += got[i].used;
         }
         if (room)
@@ -211,23 +211,23 @@ static void fill_free_slots(table *t, uint64_t seed) {
 
 static void adding_beside_noise(tamis__isa isa, uint32_t slot_bits, bool grows, uint32_t partitions) {
     static tamis_hash hashes[KEYS];
-    static tamis_answer got[KEYS], want[KEYS];
+    static tamis_answer got[KEYS], reference[KEYS];
     tamis_filter *one = make(isa, slot_bits, grows, partitions),
                  *oracle = make(TAMIS__ISA_SCALAR, slot_bits, grows, partitions);
-    make_hashes(hashes, one->hasher->origin, grows, 83 + slot_bits);
+    make_hashes(hashes, one->hasher->hasher_id, grows, 83 + slot_bits);
     const size_t some = 600;
     size_t at = 0, done = some, expected;
     for (; at < KEYS && done == some; at += done) {
         const tamis_status status = tamis_filter_add_hashes(one, hashes + at, some, got + at, &done, NULL);
-        assert_int_equal(tamis_filter_add_hashes(oracle, hashes + at, some, want + at, &expected, NULL),
+        assert_int_equal(tamis_filter_add_hashes(oracle, hashes + at, some, reference + at, &expected, NULL),
                          status);
         assert_int_equal(done, expected);
-        assert_memory_equal(got + at, want + at, done);
+        assert_memory_equal(got + at, reference + at, done);
         fill_free_slots(one->body, at);
     }
     tamis_filter_contains_hashes(one, hashes, at, got, NULL, NULL);
     for (size_t i = 0; i < at; i++)
-        assert_int_equal(got[i], TAMIS_SEEN);
+        assert_int_equal(got[i], TAMIS_PRESENT);
     tamis_filter_free(one);
     tamis_filter_free(oracle);
 }

@@ -49,13 +49,13 @@ static void find_all(const struct tamis__stream_kernels *kernels, uint64_t *rand
     const unsigned char *at = bytes, *end = bytes + size;
     while (at < end) {
         const size_t enough = 1 + test_below(random, test_below(random, 2) ? 20 : MOST);
-        uint32_t *offsets = malloc((enough + TAMIS__FIND_OVER) * sizeof *offsets);
+        uint32_t *offsets = malloc((enough + TAMIS__FIND_SLACK) * sizeof *offsets);
         assert_non_null(offsets);
         const unsigned char *from = at;
         const size_t count = kernels->find(&at, end, byte, enough, offsets);
         assert_true(at > from && at <= end);
         assert_true(count >= enough || at == end);
-        assert_true(count < enough + TAMIS__MARKS);
+        assert_true(count < enough + TAMIS__BYTE_MASK_SIZE);
         size_t found = 0;
         for (const unsigned char *look = from; look < at; look++)
             if (*look == byte)
@@ -87,32 +87,32 @@ static void bytes_are_found_and_counted(void **state) {
     isa_each(check_find);
 }
 
-static uint64_t marks_of(const unsigned char *bytes, unsigned char byte) {
-    uint64_t marks = 0;
-    for (int i = 0; i < TAMIS__MARKS; i++)
-        marks |= (uint64_t)(bytes[i] == byte) << i;
-    return marks;
+static uint64_t make_masks(const unsigned char *bytes, unsigned char byte) {
+    uint64_t masks = 0;
+    for (int i = 0; i < TAMIS__BYTE_MASK_SIZE; i++)
+        masks |= (uint64_t)(bytes[i] == byte) << i;
+    return masks;
 }
 
 static void check_offsets(const struct tamis__stream_kernels *kernels, uint64_t *random, size_t blocks) {
-    uint64_t *marks = malloc((blocks + !blocks) * sizeof *marks);
-    uint32_t *offsets = malloc((blocks * TAMIS__MARKS + TAMIS__FIND_OVER) * sizeof *offsets);
-    assert_true(marks && offsets);
+    uint64_t *masks = malloc((blocks + !blocks) * sizeof *masks);
+    uint32_t *offsets = malloc((blocks * TAMIS__BYTE_MASK_SIZE + TAMIS__FIND_SLACK) * sizeof *offsets);
+    assert_true(masks && offsets);
     const uint64_t kind = test_below(random, 4);
     for (size_t i = 0; i < blocks; i++) {
         const uint64_t one = test_random(random), other = test_random(random);
-        marks[i] = kind == 0   ? one
+        masks[i] = kind == 0   ? one
                    : kind == 1 ? one & other & other >> 7
                    : kind == 2 ? UINT64_MAX
                                : one >> 63;
     }
-    const size_t count = kernels->offsets(marks, blocks, offsets);
+    const size_t count = kernels->offsets(masks, blocks, offsets);
     size_t found = 0;
-    for (size_t i = 0; i < blocks * TAMIS__MARKS; i++)
-        if (marks[i / TAMIS__MARKS] >> i % TAMIS__MARKS & 1)
+    for (size_t i = 0; i < blocks * TAMIS__BYTE_MASK_SIZE; i++)
+        if (masks[i / TAMIS__BYTE_MASK_SIZE] >> i % TAMIS__BYTE_MASK_SIZE & 1)
             assert_true(found < count && offsets[found++] == i);
     assert_int_equal(found, count);
-    free(marks);
+    free(masks);
     free(offsets);
 }
 
@@ -121,7 +121,7 @@ static void check_csv(tamis__isa isa) {
     uint64_t random = test_seed(72);
     for (uint64_t round = 0; round < test_scale(5000, 500, 1000); round++) {
         enum { BLOCKS = 40 };
-        const size_t blocks = test_below(&random, BLOCKS), size = blocks * TAMIS__MARKS;
+        const size_t blocks = test_below(&random, BLOCKS), size = blocks * TAMIS__BYTE_MASK_SIZE;
         const unsigned char end = (unsigned char)(round % 2 ? '\n' : test_random(&random));
         const unsigned char delimiter = (unsigned char)(round % 3 ? ',' : test_random(&random));
         unsigned char *bytes = malloc(size + 1);
@@ -131,19 +131,19 @@ static void check_csv(tamis__isa isa) {
             bytes[i] = some[test_below(&random, 4)];
         }
         bytes = realloc(bytes, size + !size);
-        tamis__csv_marks marks[BLOCKS];
-        kernels->mark_csv(bytes, blocks, end, delimiter, marks);
+        tamis__csv_masks masks[BLOCKS];
+        kernels->mask_csv(bytes, blocks, end, delimiter, masks);
         check_offsets(kernels, &random, blocks);
         for (size_t i = 0; i < blocks; i++) {
-            assert_true(marks[i].ends == marks_of(bytes + i * TAMIS__MARKS, end));
-            assert_true(marks[i].quotes == marks_of(bytes + i * TAMIS__MARKS, '"'));
-            assert_true(marks[i].delimiters == marks_of(bytes + i * TAMIS__MARKS, delimiter));
+            assert_true(masks[i].ends == make_masks(bytes + i * TAMIS__BYTE_MASK_SIZE, end));
+            assert_true(masks[i].quotes == make_masks(bytes + i * TAMIS__BYTE_MASK_SIZE, '"'));
+            assert_true(masks[i].delimiters == make_masks(bytes + i * TAMIS__BYTE_MASK_SIZE, delimiter));
         }
         free(bytes);
     }
 }
 
-static void marks_of_csv_are_found(void **state) {
+static void masks_of_csv_are_found(void **state) {
     (void)state;
     isa_each(check_csv);
 }
@@ -156,7 +156,7 @@ static size_t find_by_process(uint8_t *to, size_t room) {
     uint64_t random = test_seed(73);
     unsigned char *bytes = random_bytes(&random, MOST, '\n');
     const unsigned char *at = bytes;
-    uint32_t offsets[MOST + TAMIS__FIND_OVER];
+    uint32_t offsets[MOST + TAMIS__FIND_SLACK];
     const size_t size = kernels->find(&at, bytes + MOST, '\n', MOST, offsets) * sizeof *offsets;
     free(bytes);
     if (strcmp(kernels->name, tamis_kernel_name()) != 0 || size > room)
@@ -174,7 +174,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_set_has_its_table),
         cmocka_unit_test(bytes_are_found_and_counted),
-        cmocka_unit_test(marks_of_csv_are_found),
+        cmocka_unit_test(masks_of_csv_are_found),
         cmocka_unit_test(a_process_uses_the_forced_set),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

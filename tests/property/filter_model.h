@@ -86,15 +86,15 @@ static inline bool case_is_foreign(const filter_case *c) {
 }
 
 static inline tamis_plan case_plan(const filter_case *c, uint64_t n, uint64_t memory) {
-    tamis_want want = TAMIS_WANT_INIT;
-    want.kind = c->kind;
-    want.scheme = c->scheme;
-    want.expect = c->grows ? 0 : n;
-    want.fpr = c->fpr;
-    want.memory = memory;
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
+    plan_options.kind = c->kind;
+    plan_options.scheme = c->scheme;
+    plan_options.expect = c->grows ? 0 : n;
+    plan_options.fpr = c->fpr;
+    plan_options.memory = memory;
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_error err = TAMIS_ERROR_INIT;
-    if (tamis_plan_make(&plan, &want, &err) != TAMIS_OK)
+    if (tamis_plan_make(&plan, &plan_options, &err) != TAMIS_OK)
         fail_msg("%s, n = %" PRIu64 ": %s", c->name, n, err.text);
     return plan;
 }
@@ -186,43 +186,43 @@ static inline void model_add_range(tamis_filter *filter, uint64_t from, uint64_t
 static inline uint64_t model_count_seen(const tamis_filter *filter, uint64_t from, uint64_t count,
                                         uint64_t salt) {
     static _Thread_local model_batch b;
-    uint64_t seen = 0;
+    uint64_t present = 0;
     for (uint64_t at = 0; at < count; at += b.count) {
         b.count = 0;
         while (b.count < MODEL_BATCH && at + b.count < count)
             batch_put(&b, from + at + b.count, salt);
         tamis_filter_contains_many(filter, b.key, b.count, b.answer, NULL, NULL);
         for (size_t i = 0; i < b.count; i++)
-            seen += b.answer[i] == TAMIS_SEEN;
+            present += b.answer[i] == TAMIS_PRESENT;
     }
-    return seen;
+    return present;
 }
 
 /* ---- hashes ---- */
 
 /* What hashes of this filter carry as their origin. */
-static inline uint64_t filter_origin(const tamis_filter *filter) {
+static inline uint64_t filter_hasher_id(const tamis_filter *filter) {
     tamis_key key = {"", 0};
     tamis_hash hash;
     tamis_hash_many(tamis_filter_hasher(filter), &key, 1, &hash, NULL);
-    return hash.origin;
+    return hash.hasher_id;
 }
 
 /* Random hashes, the first `fixed` bits of which are 0: in a growing table, of which the first 8 name the
  * partition, 8 brings the keys of one partition, which then grows as if there were 256 times as many. */
-static inline void random_hashes(tamis_hash *hashes, size_t count, uint64_t origin, int fixed,
+static inline void random_hashes(tamis_hash *hashes, size_t count, uint64_t hasher_id, int fixed,
                                  uint64_t *state) {
     for (size_t i = 0; i < count; i++) {
         hashes[i].word[0] = test_random(state);
         hashes[i].word[1] = fixed ? test_random(state) >> fixed : test_random(state);
-        hashes[i].origin = origin;
+        hashes[i].hasher_id = hasher_id;
     }
 }
 
 /* ---- counts of random events ---- */
 
-static inline bool within_sigmas(double got, double want, double sigma, double sigmas) {
-    return fabs(got - want) <= sigmas * sigma;
+static inline bool within_sigmas(double got, double expected, double sigma, double sigmas) {
+    return fabs(got - expected) <= sigmas * sigma;
 }
 
 /* Most events to be believed when `expected` are: 5 standard deviations, and the few that chance brings

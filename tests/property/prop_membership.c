@@ -76,7 +76,7 @@ static size_t walk_batch_size(walk *w) {
 static void walk_judge(walk *w, bool added) {
     const model_batch *b = &w->batch;
     for (size_t i = 0; i < b->count; i++) {
-        bool in = oracle_has(&w->in, b->id[i]), seen = b->answer[i] == TAMIS_SEEN;
+        bool in = oracle_has(&w->in, b->id[i]), seen = b->answer[i] == TAMIS_PRESENT;
         w->lost += in && !seen;
         w->absent += !in;
         w->mistaken += !in && seen;
@@ -251,7 +251,7 @@ static void hashes_are_as_good_as_keys(void **state) {
         assert_int_equal(tamis_filter_contains_hashes(mute, hashes, CUT_KEYS, by_hash, NULL, NULL), TAMIS_OK);
         assert_memory_equal(by_key, by_hash, CUT_KEYS);
         for (size_t j = 0; j < CUT_KEYS; j++)
-            assert_int_equal(ask_one(hashed, k.key[j].data, k.key[j].size), by_key[j] == TAMIS_SEEN);
+            assert_int_equal(ask_one(hashed, k.key[j].data, k.key[j].size), by_key[j] == TAMIS_PRESENT);
         for (size_t j = 0; j < CUT_KEYS; j++)
             k.id[j] -= 2000;
         tamis_filter_free(keyed);
@@ -286,7 +286,7 @@ static void check_all_seen(const tamis_filter *filter, const tamis_hash *hashes,
     assert_non_null(answers);
     assert_int_equal(tamis_filter_contains_hashes(filter, hashes, count, answers, NULL, NULL), TAMIS_OK);
     for (size_t i = 0; i < count; i++)
-        if (answers[i] != TAMIS_SEEN)
+        if (answers[i] != TAMIS_PRESENT)
             fail_msg("hash %zu of %zu (%016" PRIx64 " %016" PRIx64 ") is lost", i, count, hashes[i].word[1],
                      hashes[i].word[0]);
     free(answers);
@@ -301,7 +301,7 @@ static void growth_loses_nothing(void **state) {
     for (int i = 0; i < GROWTH_CASES; i++) {
         uint64_t random = seed + (uint64_t)i;
         tamis_filter *filter = growing_filter(&growth_cases[i], 0);
-        random_hashes(hashes, count, filter_origin(filter), 8, &random);
+        random_hashes(hashes, count, filter_hasher_id(filter), 8, &random);
         size_t checked = 1000;
         for (size_t at = 0, some; at < count; at += some) {
             some = 1 + (size_t)test_below(&random, 1000);
@@ -318,10 +318,10 @@ static void growth_loses_nothing(void **state) {
         check_all_seen(filter, hashes, count);
         uint64_t mistaken = 0;
         for (size_t j = 0; j < count; j++)
-            mistaken += answers[j] == TAMIS_SEEN;
+            mistaken += answers[j] == TAMIS_PRESENT;
         assert_int_equal(filter_info(filter).added, count - mistaken);
-        /* What false_fresh says is for hashes spread over all 256 partitions. */
-        assert_true((double)mistaken <= most_events(256 * filter_info(filter).false_fresh));
+        /* What false_present says is for hashes spread over all 256 partitions. */
+        assert_true((double)mistaken <= most_events(256 * filter_info(filter).false_present));
         tamis_filter_free(filter);
     }
     free(hashes);
@@ -338,7 +338,7 @@ static void growth_does_not_depend_on_batches(void **state) {
         uint64_t random = seed;
         tamis_filter *single = growing_filter(&growth_cases[i], 0),
                      *many = growing_filter(&growth_cases[i], 0);
-        random_hashes(hashes, COUNT, filter_origin(single), 7, &random);
+        random_hashes(hashes, COUNT, filter_hasher_id(single), 7, &random);
         for (size_t j = 0; j < COUNT; j++) {
             if (j % 5 == 4)
                 hashes[j] = hashes[test_below(&random, j)];
@@ -375,7 +375,7 @@ static size_t fill_up(tamis_filter *filter, uint64_t from, size_t count, uint64_
     tamis_status status = tamis_filter_add_many(filter, b.key, count, b.answer, &done, &err);
     assert_true(done <= count);
     for (size_t i = 0; i < count; i++)
-        assert_true(i < done ? b.answer[i] <= TAMIS_SEEN : b.answer[i] == UNTOUCHED);
+        assert_true(i < done ? b.answer[i] <= TAMIS_PRESENT : b.answer[i] == UNTOUCHED);
     assert_int_equal(status, done < count ? TAMIS_E_FULL : TAMIS_OK);
     if (done < count) {
         assert_int_equal(err.status, TAMIS_E_FULL);
@@ -400,7 +400,7 @@ static void check_full(tamis_filter *filter, uint64_t in, uint64_t salt) {
         assert_int_equal(tamis_filter_add_many(filter, b.key, b.count, b.answer, &done, NULL), TAMIS_E_FULL);
         assert_int_equal(done, present);
         for (size_t i = 0; i < present; i++)
-            assert_int_equal(b.answer[i], TAMIS_SEEN);
+            assert_int_equal(b.answer[i], TAMIS_PRESENT);
     }
     assert_int_equal(filter_info(filter).added, added);
     tamis_answer answer = UNTOUCHED;
@@ -459,7 +459,7 @@ static void every_table_holds_its_capacity(void **state) {
                              TAMIS_SCHEME_XXH3, false, rates[i]};
             tamis_filter *filter = case_filter(&c, n);
             size_t done = 0;
-            random_hashes(hashes, (size_t)n, filter_origin(filter), 0, &random);
+            random_hashes(hashes, (size_t)n, filter_hasher_id(filter), 0, &random);
             tamis_status status = tamis_filter_add_hashes(filter, hashes, (size_t)n, NULL, &done, NULL);
             if (status != TAMIS_OK)
                 fail_msg("p = %g: full after %zu of %" PRIu64 " keys", rates[i], done, n);
@@ -538,7 +538,7 @@ static void clear_makes_a_filter_as_new(void **state) {
         tamis_filter_info info = filter_info(filter);
         assert_int_equal(model_count_seen(filter, 0, N, seed), 0);
         assert_int_equal(info.added, 0);
-        assert_true(info.cardinality == 0 && info.fpr_live == 0 && info.false_fresh == 0);
+        assert_true(info.cardinality == 0 && info.fpr_live == 0 && info.false_present == 0);
         assert_int_equal(info.memory, memory);
         model_add_range(filter, 0, N, seed, after);
         assert_memory_equal(before, after, N);
@@ -584,7 +584,7 @@ static void overfill_loses_nothing(void **state) {
     for (int i = 0; i < FILTER_CASES; i++) {
         const filter_case *c = &filter_cases[i];
         tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
-        options.overfill = true;
+        options.allow_over_capacity = true;
         if (!case_is_bloom(c) || c->scheme == TAMIS_SCHEME_SIP)
             continue;
         tamis_plan plan = case_plan(c, 1000, 0);

@@ -238,10 +238,10 @@ static void fpr_live_of_bits_is_the_rate_counted(void **state) {
         for (uint64_t at = 0; at < n; at += n / 2) { /* half full, then full */
             model_add_range(filter, at, n / 2, seed, NULL);
             tamis_filter_info info = filter_info(filter);
-            double want = info.fpr_live * (double)questions;
+            double reference = info.fpr_live * (double)questions;
             double got = (double)model_count_seen(filter, n, questions, seed);
-            if (!within_sigmas(got, want, sqrt(want) + 1, 5))
-                fail_msg("%s: %g false positives, fpr_live says %g", filter_cases[i].name, got, want);
+            if (!within_sigmas(got, reference, sqrt(reference) + 1, 5))
+                fail_msg("%s: %g false positives, fpr_live says %g", filter_cases[i].name, got, reference);
             /* Cardinality: each bit is worth about one key over its probes. */
             assert_true(fabs(info.cardinality - (double)(at + n / 2)) < 0.02 * (double)n);
         }
@@ -249,7 +249,7 @@ static void fpr_live_of_bits_is_the_rate_counted(void **state) {
     }
 }
 
-/* What info.false_fresh expects is what happens: fresh keys answered SEEN, kind by kind, at coarse rates. */
+/* What info.false_present expects is what happens: fresh keys answered SEEN, kind by kind, at coarse rates. */
 static void false_fresh_is_counted_right(void **state) {
     (void)state;
     static const filter_case cases[] = {
@@ -263,9 +263,9 @@ static void false_fresh_is_counted_right(void **state) {
         model_add_range(filter, 0, offered, seed, NULL);
         tamis_filter_info info = filter_info(filter);
         double mistaken = (double)(offered - info.added);
-        if (!within_sigmas(mistaken, info.false_fresh, sqrt(info.false_fresh) + 0.5, 5))
+        if (!within_sigmas(mistaken, info.false_present, sqrt(info.false_present) + 0.5, 5))
             fail_msg("%s: %g fresh keys were taken for seen, false_fresh says %g", cases[i].name, mistaken,
-                     info.false_fresh);
+                     info.false_present);
         assert_true(fabs(info.cardinality - (double)offered) < 0.005 * (double)offered);
         tamis_filter_free(filter);
     }
@@ -273,22 +273,22 @@ static void false_fresh_is_counted_right(void **state) {
 
 /* ---- coverage ---- */
 
-static tamis_hash hash_of(tamis__u128 y, uint64_t origin) {
-    return (tamis_hash){{(uint64_t)y, (uint64_t)(y >> 64)}, origin};
+static tamis_hash hash_of(tamis__u128 y, uint64_t hasher_id) {
+    return (tamis_hash){{(uint64_t)y, (uint64_t)(y >> 64)}, hasher_id};
 }
 
-static bool seen_at(const tamis_filter *filter, tamis__u128 y, uint64_t origin) {
-    tamis_hash hash = hash_of(y, origin);
-    tamis_answer answer = TAMIS_FRESH;
+static bool seen_at(const tamis_filter *filter, tamis__u128 y, uint64_t hasher_id) {
+    tamis_hash hash = hash_of(y, hasher_id);
+    tamis_answer answer = TAMIS_ABSENT;
     if (tamis_filter_contains_hashes(filter, &hash, 1, &answer, NULL, NULL) != TAMIS_OK)
         fail_msg("not a hash of this filter");
-    return answer == TAMIS_SEEN;
+    return answer == TAMIS_PRESENT;
 }
 
 /* How far from y, upwards or downwards, the answer stays SEEN: the distance to the last such place. */
-static tamis__u128 reach(const tamis_filter *filter, tamis__u128 y, bool up, uint64_t origin) {
+static tamis__u128 reach(const tamis_filter *filter, tamis__u128 y, bool up, uint64_t hasher_id) {
     tamis__u128 room = up ? ~y : y, in = 0, out = 1;
-    while (out <= room && seen_at(filter, up ? y + out : y - out, origin)) {
+    while (out <= room && seen_at(filter, up ? y + out : y - out, hasher_id)) {
         in = out;
         if (out >> 126)
             break;
@@ -298,7 +298,7 @@ static tamis__u128 reach(const tamis_filter *filter, tamis__u128 y, bool up, uin
         out = room + 1;
     while (out - in > 1) {
         tamis__u128 middle = in + (out - in) / 2;
-        if (seen_at(filter, up ? y + middle : y - middle, origin))
+        if (seen_at(filter, up ? y + middle : y - middle, hasher_id))
             in = middle;
         else
             out = middle;
@@ -309,7 +309,7 @@ static tamis__u128 reach(const tamis_filter *filter, tamis__u128 y, bool up, uin
 /* Share of all hashes that are SEEN because of this one. */
 static double share_of(const tamis_filter *filter, const tamis_hash *hash) {
     tamis__u128 y = (tamis__u128)hash->word[1] << 64 | hash->word[0];
-    tamis__u128 length = reach(filter, y, true, hash->origin) + reach(filter, y, false, hash->origin);
+    tamis__u128 length = reach(filter, y, true, hash->hasher_id) + reach(filter, y, false, hash->hasher_id);
     return ldexp((double)length + 1, -128);
 }
 
@@ -341,7 +341,7 @@ static void fpr_live_of_tables_is_the_share_covered(void **state) {
         for (size_t j = 0; j < (model_full() ? 6 : 4); j++) {
             filter_case c = {"fingerprint", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, false, small_rates[i]};
             tamis_filter *filter = case_filter(&c, counts[j]);
-            random_hashes(hashes, counts[j], filter_origin(filter), 0, &random);
+            random_hashes(hashes, counts[j], filter_hasher_id(filter), 0, &random);
             assert_int_equal(tamis_filter_add_hashes(filter, hashes, counts[j], NULL, NULL, NULL), TAMIS_OK);
             check_coverage(filter, hashes, counts[j], counts[j] <= 20000 ? 1 : 40, c.name);
             assert_true(filter_info(filter).fpr_live <= tamis_filter_plan(filter)->fpr);
@@ -360,7 +360,7 @@ static void fpr_live_holds_through_growth(void **state) {
         uint64_t random = seed;
         filter_case c = {"growing", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, true, small_rates[i]};
         tamis_filter *filter = case_filter(&c, 0);
-        random_hashes(hashes, most, filter_origin(filter), 8, &random);
+        random_hashes(hashes, most, filter_hasher_id(filter), 8, &random);
         for (size_t in = 0, count = 64; count <= most; count *= 4) {
             assert_int_equal(tamis_filter_add_hashes(filter, hashes + in, count - in, NULL, NULL, NULL),
                              TAMIS_OK);
@@ -391,15 +391,15 @@ static void random_questions_meet_fpr_live(void **state) {
         tamis_filter *filter = case_filter(&c, 200000);
         model_add_range(filter, 0, 199990, seed, NULL);
         for (uint64_t at = 0; at < questions; at += AT_ONCE) {
-            random_hashes(hashes, AT_ONCE, filter_origin(filter), 0, &random);
+            random_hashes(hashes, AT_ONCE, filter_hasher_id(filter), 0, &random);
             assert_int_equal(tamis_filter_contains_hashes(filter, hashes, AT_ONCE, answers, NULL, NULL),
                              TAMIS_OK);
             for (int j = 0; j < AT_ONCE; j++)
-                seen += answers[j] == TAMIS_SEEN;
+                seen += answers[j] == TAMIS_PRESENT;
         }
-        double want = filter_info(filter).fpr_live * (double)questions;
-        if (!within_sigmas((double)seen, want, sqrt(want) + 0.5, 5))
-            fail_msg("p = %g: %" PRIu64 " false positives, fpr_live says %g", rows[i].p, seen, want);
+        double reference = filter_info(filter).fpr_live * (double)questions;
+        if (!within_sigmas((double)seen, reference, sqrt(reference) + 0.5, 5))
+            fail_msg("p = %g: %" PRIu64 " false positives, fpr_live says %g", rows[i].p, seen, reference);
         tamis_filter_free(filter);
     }
 }
@@ -420,7 +420,7 @@ static growth_figures grow(const filter_case *c, uint64_t most) {
     tamis_filter *filter = case_filter(c, 0);
     double look = (double)(UINT64_C(1) << 20);
     for (uint64_t n = 0; n < most; n += 4096) {
-        random_hashes(hashes, 4096, filter_origin(filter), 0, &random);
+        random_hashes(hashes, 4096, filter_hasher_id(filter), 0, &random);
         assert_int_equal(tamis_filter_add_hashes(filter, hashes, 4096, NULL, NULL, NULL), TAMIS_OK);
         tamis_filter_info info = filter_info(filter);
         double keys = (double)(n + 4096);

@@ -26,7 +26,7 @@ void commits_init(commits_run *run, const commits_make *make) {
     run->commits = (tamis_stream_commits)TAMIS_STREAM_COMMITS_INIT;
     run->commits.bytes = 1000;
     run->commits.milliseconds = 1000000; /* never by the clock */
-    run->tuning = (tamis__stream_tuning){1000, 500, 50};
+    run->tuning = (tamis__stream_buffer_sizes){1000, 500, 50};
     run->err = (tamis_error)TAMIS_ERROR_INIT;
     run->stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
     run->info = (tamis_state_info)TAMIS_STATE_INFO_INIT;
@@ -36,14 +36,14 @@ static tamis_status open_state(commits_run *run, tamis_state **state) {
     static const commits_make *planned; /* once, for it takes longer than to open a small state */
     static tamis_plan plan;
     tamis_state_options options = TAMIS_STATE_OPTIONS_INIT;
-    tamis_want want = TAMIS_WANT_INIT;
-    want.kind = run->make->kind;
-    want.expect = run->make->expect;
-    want.fpr = run->make->fpr;
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
+    plan_options.kind = run->make->kind;
+    plan_options.expect = run->make->expect;
+    plan_options.fpr = run->make->fpr;
     if (planned != run->make) {
         plan = (tamis_plan)TAMIS_PLAN_INIT;
         planned = NULL;
-        if (tamis_plan_make(&plan, &want, &run->err) != TAMIS_OK)
+        if (tamis_plan_make(&plan, &plan_options, &run->err) != TAMIS_OK)
             return run->err.status;
         planned = run->make;
     }
@@ -53,67 +53,67 @@ static tamis_status open_state(commits_run *run, tamis_state **state) {
 }
 
 /* The session, and the other end of the pipe by which a run is stopped. */
-typedef struct asked {
+typedef struct queried {
     tamis_stream_service service;
     tamis_dedup *session;
     uint64_t batches, stop_before;
     void (*before_batch)(uint64_t batch);
     int stop;
-} asked;
+} queried;
 
-static void count_batch(void *context, const tamis_stream_origin *origin) {
-    asked *a = context;
-    (void)origin;
+static void count_batch(void *context, const tamis_stream_source *source) {
+    queried *a = context;
+    (void)source;
     if (++a->batches == a->stop_before && write(a->stop, "", 1) != 1)
         abort();
     if (a->before_batch)
         a->before_batch(a->batches);
 }
 
-static tamis_status ask_keys(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
-                             size_t *done, tamis_error *err) {
-    const asked *a = context;
-    return tamis_dedup_ask(a->session, keys, count, answers, done, err);
+static tamis_status query_keys(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
+                               size_t *done, tamis_error *err) {
+    const queried *a = context;
+    return tamis_dedup_add_many(a->session, keys, count, answers, done, err);
 }
 
-static tamis_status ask_hashes(void *context, const tamis_key *keys, const tamis_hash *hashes, size_t count,
-                               tamis_answer *answers, size_t *done, tamis_error *err) {
-    const asked *a = context;
-    return a->service.ask_hashes(a->session, keys, hashes, count, answers, done, err);
+static tamis_status query_hashes(void *context, const tamis_key *keys, const tamis_hash *hashes, size_t count,
+                                 tamis_answer *answers, size_t *done, tamis_error *err) {
+    const queried *a = context;
+    return a->service.query_hashes(a->session, keys, hashes, count, answers, done, err);
 }
 
-static uint32_t parts(void *context, size_t count, uint32_t most) {
-    const asked *a = context;
-    return a->service.parts(a->session, count, most);
+static uint32_t parts(void *context, size_t count, uint32_t max) {
+    const queried *a = context;
+    return a->service.parts(a->session, count, max);
 }
 
-static tamis_status ask_part(void *context, const tamis_hash *hashes, size_t count, uint32_t part,
-                             uint32_t of, tamis_answer *answers, size_t *done, tamis_error *err) {
-    const asked *a = context;
-    return a->service.ask_part(a->session, hashes, count, part, of, answers, done, err);
+static tamis_status query_part(void *context, const tamis_hash *hashes, size_t count, uint32_t part,
+                               uint32_t part_count, tamis_answer *answers, size_t *done, tamis_error *err) {
+    const queried *a = context;
+    return a->service.query_part(a->session, hashes, count, part, part_count, answers, done, err);
 }
 
-static void settle(void *context, const tamis_answer *answers, size_t done, tamis_status status,
-                   tamis_error *err) {
-    const asked *a = context;
-    a->service.settle(a->session, answers, done, status, err);
+static void finish_parts(void *context, const tamis_answer *answers, size_t done, tamis_status status,
+                         tamis_error *err) {
+    const queried *a = context;
+    a->service.finish_parts(a->session, answers, done, status, err);
 }
 
 static tamis_status stream(commits_run *run, tamis_dedup *session) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) < 0)
         abort();
-    asked a = {TAMIS_STREAM_SERVICE_INIT, session, 0, run->stop_before, run->before_batch, ends[1]};
+    queried a = {TAMIS_STREAM_SERVICE_INIT, session, 0, run->stop_before, run->before_batch, ends[1]};
     tamis_stream_service_dedup(&a.service, session);
     tamis_stream_service service = a.service;
     service.context = &a;
-    service.place = count_batch;
-    service.ask = ask_keys;
-    service.ask_hashes = run->typed ? NULL : ask_hashes;
+    service.set_source = count_batch;
+    service.query = query_keys;
+    service.query_hashes = run->typed ? NULL : query_hashes;
     service.hasher = run->typed ? NULL : service.hasher;
     service.parts = run->typed ? NULL : parts;
-    service.ask_part = run->typed ? NULL : ask_part;
-    service.settle = run->typed ? NULL : settle;
+    service.query_part = run->typed ? NULL : query_part;
+    service.finish_parts = run->typed ? NULL : finish_parts;
     service.expect = NULL; /* a session over a state heeds none */
     run->options.stop_fd = ends[0];
     run->commits.session = session;
@@ -121,7 +121,7 @@ static tamis_status stream(commits_run *run, tamis_dedup *session) {
     run->options.allocator = run->allocator;
     const tamis_status status =
         tamis__stream_run_tuned(&service, &run->options, &run->tuning, &run->stats, &run->err);
-    tamis_stream_account_free(run->commits.unfinished);
+    tamis_stream_checkpoint_free(run->commits.unfinished);
     run->commits.unfinished = NULL;
     close(ends[0]);
     close(ends[1]);
@@ -142,7 +142,7 @@ tamis_status commits_go(commits_run *run) {
     if (run->status == TAMIS_OK)
         run->status = stream(run, session);
     if (run->status == TAMIS_OK)
-        run->status = tamis_state_settle(state, 1000, &run->err);
+        run->status = tamis_state_snapshot(state, 1000, &run->err);
     if (state)
         tamis_state_info_get(state, &run->info);
     tamis_dedup_close(session);
@@ -166,20 +166,20 @@ bool commits_began(const commits_run *run, tamis_stream_begun begun) {
 }
 
 void commits_forget(void) {
-    char folder[300];
-    snprintf(folder, sizeof folder, "%s", scratch("state"));
-    DIR *open = opendir(folder);
+    char directory[300];
+    snprintf(directory, sizeof directory, "%s", scratch("state"));
+    DIR *open = opendir(directory);
     const struct dirent *entry;
     while (open && (entry = readdir(open))) {
-        char path[sizeof folder + sizeof entry->d_name + 1];
-        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        char path[sizeof directory + sizeof entry->d_name + 1];
+        snprintf(path, sizeof path, "%s/%s", directory, entry->d_name);
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 && unlink(path) < 0)
             abort();
     }
     if (!open)
         return;
     closedir(open);
-    if (rmdir(folder) < 0)
+    if (rmdir(directory) < 0)
         abort();
 }
 

@@ -25,7 +25,7 @@ typedef struct commits_run {
     const commits_make *make;
     tamis_stream_options options; /* `commits` is set by the run */
     tamis_stream_commits commits; /* and its session */
-    tamis__stream_tuning tuning;
+    tamis__stream_buffer_sizes tuning;
     uint64_t snapshot_at; /* bytes of log at which a snapshot is made; 0: as it comes */
     bool typed;           /* the service takes keys, and no hashes */
     uint64_t

@@ -19,7 +19,7 @@ const pair_scenario *pair_current;
 
 static char names[PAIR_INPUTS + OUTPUTS][300];
 static const char *inputs[PAIR_INPUTS];
-static test_bytes want[OUTPUTS];
+static test_bytes expected[OUTPUTS];
 static uint64_t snapshots_at;
 static struct tamis__system real;
 
@@ -31,8 +31,8 @@ tamis_status pair_go(commits_run *run, const tamis_allocator *allocator) {
     run->options.input_count = PAIR_INPUTS;
     run->options.output = names[PAIR_INPUTS];
     run->options.duplicates = names[PAIR_INPUTS + 1];
-    run->options.packing = (int)pair_current->packing;
-    run->options.packing_level = pair_current->packing ? 1 : 0;
+    run->options.compression = (int)pair_current->compression;
+    run->options.compression_level = pair_current->compression ? 1 : 0;
     run->options.threads = pair_current->threads;
     run->snapshot_at = snapshots_at;
     run->allocator = allocator;
@@ -41,10 +41,10 @@ tamis_status pair_go(commits_run *run, const tamis_allocator *allocator) {
 }
 
 int pair_sweep(void) {
-    char folder[300];
+    char directory[300];
     int found = 0;
-    snprintf(folder, sizeof folder, "%s", scratch(""));
-    DIR *open = opendir(folder);
+    snprintf(directory, sizeof directory, "%s", scratch(""));
+    DIR *open = opendir(directory);
     const struct dirent *entry;
     while (open && (entry = readdir(open)))
         if (strstr(entry->d_name, ".tail-") || strstr(entry->d_name, ".kept-")) {
@@ -67,12 +67,12 @@ static bool output_is_right(int i, bool quiet) {
     test_bytes got = {0};
     if (!file_exists(names[PAIR_INPUTS + i]))
         return false;
-    if (pair_current->packing)
-        unpacked_file(pair_current->packing, names[PAIR_INPUTS + i], &got);
+    if (pair_current->compression)
+        unpacked_file(pair_current->compression, names[PAIR_INPUTS + i], &got);
     else
         file_read(names[PAIR_INPUTS + i], &got);
-    const bool right =
-        quiet ? bytes_equal(&got, &want[i]) : bytes_check(i ? "duplicates" : "output", &got, &want[i]);
+    const bool right = quiet ? bytes_equal(&got, &expected[i])
+                             : bytes_check(i ? "duplicates" : "output", &got, &expected[i]);
     bytes_clear(&got);
     return right;
 }
@@ -102,15 +102,15 @@ static void make_inputs(size_t records, uint64_t keys, bool partial) {
     for (int i = 0; i < PAIR_INPUTS + OUTPUTS; i++)
         snprintf(names[i], sizeof names[i], "%s", scratch(called[i]));
     for (int i = 0; i < PAIR_INPUTS; i++) {
-        test_bytes plain = {0}, packed = {0};
+        test_bytes plain = {0}, compressed = {0};
         commits_records(&plain, records, keys, (uint64_t)i + 1);
         if (i == 0 && partial)
             bytes_add(&plain, "record", 6);
         if (i == 1)
-            tool_run("gzip -c", plain.data, plain.size, &packed);
-        file_write(names[i], i ? packed.data : plain.data, i ? packed.size : plain.size);
+            tool_run("gzip -c", plain.data, plain.size, &compressed);
+        file_write(names[i], i ? compressed.data : plain.data, i ? compressed.size : plain.size);
         bytes_clear(&plain);
-        bytes_clear(&packed);
+        bytes_clear(&compressed);
         inputs[i] = names[i];
     }
 }
@@ -125,7 +125,7 @@ bool pair_set_up(const pair_scenario *scenario, size_t records, uint64_t keys, u
     if (scenario->threads == 1)
         tamis__sys.thread = fault_no_thread;
     pair_scenario plain = *scenario;
-    plain.packing = TAMIS_PACKING_NONE;
+    plain.compression = TAMIS_COMPRESSION_NONE;
     pair_current = &plain;
     snapshots_at = snapshot_at;
     const tamis_status status = pair_go(undisturbed, NULL);
@@ -136,7 +136,7 @@ bool pair_set_up(const pair_scenario *scenario, size_t records, uint64_t keys, u
         return false;
     }
     for (int i = 0; i < OUTPUTS; i++)
-        file_read(names[PAIR_INPUTS + i], &want[i]);
+        file_read(names[PAIR_INPUTS + i], &expected[i]);
     pair_forget();
     return true;
 }
@@ -145,7 +145,7 @@ void pair_tear_down(void) {
     tamis__sys = real;
     pair_forget();
     for (int i = 0; i < OUTPUTS; i++)
-        bytes_clear(&want[i]);
+        bytes_clear(&expected[i]);
     scratch_remove();
 }
 

@@ -21,9 +21,9 @@ typedef struct pair_scenario {
     const char *name;
     int make; /* of commits_makes */
     uint32_t threads;
-    tamis_packing packing; /* of the outputs */
-    uint64_t step;         /* between two n that are tried */
-    bool partial;          /* the first input ends with half a record, which is left */
+    tamis_compression compression; /* of the outputs */
+    uint64_t step;                 /* between two n that are tried */
+    bool partial;                  /* the first input ends with half a record, which is left */
 } pair_scenario;
 
 /* The one that is tried, between set-up and tear-down. */

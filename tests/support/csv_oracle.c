@@ -11,53 +11,53 @@
 typedef struct reader {
     csv_oracle *oracle;
     const unsigned char *bytes;
-    size_t size, at;
+    size_t size, pos;
     unsigned char delimiter, terminator;
     test_bytes field;
 } reader;
 
-static bool ends_at(const reader *r, size_t at) {
-    return at >= r->size || r->bytes[at] == r->terminator;
+static bool ends_at(const reader *r, size_t pos) {
+    return pos >= r->size || r->bytes[pos] == r->terminator;
 }
 
 /* A CR that belongs to the terminator. */
 static bool last_return(const reader *r) {
-    return r->at < r->size && r->bytes[r->at] == '\r' && ends_at(r, r->at + 1);
+    return r->pos < r->size && r->bytes[r->pos] == '\r' && ends_at(r, r->pos + 1);
 }
 
-static void fault(reader *r, size_t at) {
+static void fault(reader *r, size_t pos) {
     if (!r->oracle->malformed)
-        r->oracle->fault = at;
+        r->oracle->fault = pos;
     r->oracle->malformed = true;
 }
 
 static void keep(reader *r) {
-    bytes_add(&r->field, &r->bytes[r->at++], 1);
+    bytes_add(&r->field, &r->bytes[r->pos++], 1);
 }
 
 static void read_plain(reader *r) {
-    while (!ends_at(r, r->at) && r->bytes[r->at] != r->delimiter && !last_return(r)) {
-        if (r->bytes[r->at] == '\r')
-            fault(r, r->at);
+    while (!ends_at(r, r->pos) && r->bytes[r->pos] != r->delimiter && !last_return(r)) {
+        if (r->bytes[r->pos] == '\r')
+            fault(r, r->pos);
         keep(r);
     }
 }
 
 static void read_quoted(reader *r) {
-    const size_t open = r->at++;
-    while (r->at < r->size) {
-        if (r->bytes[r->at] != '"') {
+    const size_t open = r->pos++;
+    while (r->pos < r->size) {
+        if (r->bytes[r->pos] != '"') {
             keep(r);
-        } else if (r->at + 1 < r->size && r->bytes[r->at + 1] == '"') {
-            r->at++;
+        } else if (r->pos + 1 < r->size && r->bytes[r->pos + 1] == '"') {
+            r->pos++;
             keep(r);
         } else {
-            r->at++;
-            if (ends_at(r, r->at) || last_return(r) || r->bytes[r->at] == r->delimiter)
+            r->pos++;
+            if (ends_at(r, r->pos) || last_return(r) || r->bytes[r->pos] == r->delimiter)
                 return;
-            fault(r, r->at);
-            while (!ends_at(r, r->at))
-                r->at++;
+            fault(r, r->pos);
+            while (!ends_at(r, r->pos))
+                r->pos++;
             return;
         }
     }
@@ -72,17 +72,17 @@ void csv_oracle_read(csv_oracle *oracle, const unsigned char *bytes, size_t size
     bool more = !ends_at(&r, 0) && !last_return(&r);
     while (more) {
         r.field.size = 0;
-        if (r.at < size && bytes[r.at] == '"')
+        if (r.pos < size && bytes[r.pos] == '"')
             read_quoted(&r);
         else
             read_plain(&r);
         csv_oracle_add(&oracle->columns, r.field.data, r.field.size);
-        more = !ends_at(&r, r.at) && !last_return(&r);
-        r.at += more; /* past a delimiter: nothing else is left */
+        more = !ends_at(&r, r.pos) && !last_return(&r);
+        r.pos += more; /* past a delimiter: nothing else is left */
     }
-    r.at += last_return(&r);
-    oracle->size = r.at;
-    oracle->terminated = r.at < size;
+    r.pos += last_return(&r);
+    oracle->size = r.pos;
+    oracle->terminated = r.pos < size;
     if (oracle->malformed)
         oracle->columns.size = 0;
     bytes_clear(&r.field);
@@ -99,11 +99,11 @@ void csv_oracle_add(test_bytes *columns, const void *data, size_t size) {
 }
 
 test_bytes csv_oracle_column(const csv_oracle *oracle, size_t column) {
-    for (size_t at = 0, size; at < oracle->columns.size; at += size) {
-        memcpy(&size, oracle->columns.data + at, sizeof size);
-        at += sizeof size;
+    for (size_t pos = 0, size; pos < oracle->columns.size; pos += size) {
+        memcpy(&size, oracle->columns.data + pos, sizeof size);
+        pos += sizeof size;
         if (--column == 0)
-            return (test_bytes){oracle->columns.data + at, size, size};
+            return (test_bytes){oracle->columns.data + pos, size, size};
     }
     return (test_bytes){0};
 }
@@ -117,11 +117,11 @@ typedef struct comparison {
     tamis__arena arena;
     csv_oracle oracle;
     test_bytes columns;
-    size_t at; /* of the record that is compared */
+    size_t pos; /* of the record that is compared */
 } comparison;
 
 static bool differs(const comparison *c, const char *what) {
-    fprintf(stderr, "csv: the record at byte %zu: %s\n", c->at, what);
+    fprintf(stderr, "csv: the record at byte %zu: %s\n", c->pos, what);
     return false;
 }
 
@@ -143,9 +143,9 @@ static bool find_agrees(comparison *c, tamis_key record, uint64_t *random) {
     if (tamis__csv_find(c->delimiter, record, columns, 5, values, &c->arena, &fault) != TAMIS_OK)
         return differs(c, "its columns are not found");
     for (size_t i = 0; i < 5; i++) {
-        test_bytes want = csv_oracle_column(&c->oracle, columns[i]);
+        test_bytes expected = csv_oracle_column(&c->oracle, columns[i]);
         test_bytes got = {(unsigned char *)(uintptr_t)values[i].data, values[i].size, 0};
-        if (!want.data != !got.data || !bytes_check("a column", &got, &want))
+        if (!expected.data != !got.data || !bytes_check("a column", &got, &expected))
             return differs(c, "a column is another");
     }
     return true;
@@ -159,7 +159,7 @@ static bool record_agrees(comparison *c, tamis_key record, uint64_t *random) {
         return status == TAMIS_OK && bytes_check("columns", &c->columns, &c->oracle.columns)
                    ? find_agrees(c, record, random)
                    : differs(c, "its columns are others");
-    if (status != TAMIS_E_DAMAGED || !fault.why || fault.at != c->oracle.fault)
+    if (status != TAMIS_E_DAMAGED || !fault.why || fault.pos != c->oracle.fault)
         return differs(c, "what is malformed is another byte");
     const size_t none = 0;
     tamis_key value;
@@ -170,7 +170,7 @@ static bool record_agrees(comparison *c, tamis_key record, uint64_t *random) {
 /* One record that was cut off the rest at c->at. */
 static bool cut_agrees(comparison *c, const unsigned char *bytes, size_t size, tamis_key record,
                        bool terminated, uint64_t *random) {
-    csv_oracle_read(&c->oracle, bytes + c->at, size - c->at, c->delimiter, c->terminator);
+    csv_oracle_read(&c->oracle, bytes + c->pos, size - c->pos, c->delimiter, c->terminator);
     if (record.size != c->oracle.size || terminated != c->oracle.terminated)
         return differs(c, "ends elsewhere");
     return record_agrees(c, record, random);
@@ -178,24 +178,24 @@ static bool cut_agrees(comparison *c, const unsigned char *bytes, size_t size, t
 
 /* Cuts what there is; *left is what stays, in a block of its own so that a sanitizer sees a look past its end. */
 static bool take_whole(comparison *c, const unsigned char *bytes, size_t size, const test_bytes *left,
-                       size_t *scan, uint8_t *place, size_t *cut, uint64_t *random) {
-    tamis__stretch stretch = {left->data, left->data + *scan, left->data + left->size, UINT64_MAX,
+                       size_t *scan, uint8_t *csv_state, size_t *cut, uint64_t *random) {
+    tamis__split_span span = {left->data, left->data + *scan, left->data + left->size, UINT64_MAX,
                               c->terminator};
     bool agrees = true;
     size_t count, capacity;
     do {
         tamis_key keys[BATCH];
         capacity = 1 + test_below(random, BATCH);
-        count = tamis__split_csv(&stretch, c->delimiter, place, keys, capacity);
+        count = tamis__split_csv(&span, c->delimiter, csv_state, keys, capacity);
         for (size_t i = 0; i < count && agrees; i++) {
             agrees = cut_agrees(c, bytes, size, keys[i], true, random);
-            c->at += keys[i].size + 1;
+            c->pos += keys[i].size + 1;
         }
         tamis__arena_reset(&c->arena);
     } while (agrees && count == capacity);
-    *scan = (size_t)(stretch.scan - stretch.start);
-    *cut = (size_t)(stretch.start - left->data);
-    return agrees && (stretch.scan == stretch.end || differs(c, "bytes were left"));
+    *scan = (size_t)(span.scan - span.start);
+    *cut = (size_t)(span.start - left->data);
+    return agrees && (span.scan == span.end || differs(c, "bytes were left"));
 }
 
 bool csv_agrees(const unsigned char *bytes, size_t size, unsigned char delimiter, unsigned char terminator,
@@ -203,7 +203,7 @@ bool csv_agrees(const unsigned char *bytes, size_t size, unsigned char delimiter
     comparison c = {.delimiter = delimiter, .terminator = terminator};
     test_bytes left = {0};
     size_t scan = 0, cut = 0;
-    uint8_t place = 0;
+    uint8_t csv_state = 0;
     bool agrees = true;
     c.arena.memory = tamis__allocator_resolve(NULL);
     for (size_t end = 0; end < size && agrees;) {
@@ -212,13 +212,13 @@ bool csv_agrees(const unsigned char *bytes, size_t size, unsigned char delimiter
             more = size - end;
         end += more;
         bytes_clear(&left);
-        left = (test_bytes){malloc(end - c.at), end - c.at, 0};
+        left = (test_bytes){malloc(end - c.pos), end - c.pos, 0};
         if (!left.data)
             abort();
-        memcpy(left.data, bytes + c.at, left.size);
-        agrees = take_whole(&c, bytes, size, &left, &scan, &place, &cut, random);
+        memcpy(left.data, bytes + c.pos, left.size);
+        agrees = take_whole(&c, bytes, size, &left, &scan, &csv_state, &cut, random);
     }
-    if (agrees && c.at < size)
+    if (agrees && c.pos < size)
         agrees = cut_agrees(&c, bytes, size, (tamis_key){left.data + cut, left.size - cut}, false, random);
     bytes_clear(&left);
     bytes_clear(&c.columns);

@@ -133,8 +133,8 @@ static int faulty_rename_new(const char *from, const char *to) {
     return fails(FAULT_RENAME_NEW) ? -1 : real.rename_new(from, to);
 }
 
-static int faulty_exchange(const char *one, const char *other) {
-    return fails(FAULT_EXCHANGE) ? -1 : real.exchange(one, other);
+static int faulty_swap_names(const char *a, const char *b) {
+    return fails(FAULT_SWAP_NAMES) ? -1 : real.swap_names(a, b);
 }
 
 static int faulty_unlink(const char *path) {
@@ -145,8 +145,8 @@ static int faulty_mkdir(const char *path, mode_t mode) {
     return fails(FAULT_MKDIR) ? -1 : real.mkdir(path, mode);
 }
 
-static int faulty_list(const char *path, bool (*take)(void *context, const char *name), void *context) {
-    return fails(FAULT_LIST) ? -1 : real.list(path, take, context);
+static int faulty_list(const char *path, bool (*visit)(void *context, const char *name), void *context) {
+    return fails(FAULT_LIST) ? -1 : real.list(path, visit, context);
 }
 
 static int faulty_poll(struct pollfd *fds, nfds_t count, int timeout_ms) {
@@ -242,7 +242,7 @@ void fault_install(void) {
         .fchown = faulty_fchown,
         .rename = faulty_rename,
         .rename_new = faulty_rename_new,
-        .exchange = faulty_exchange,
+        .swap_names = faulty_swap_names,
         .unlink = faulty_unlink,
         .mkdir = faulty_mkdir,
         .list = faulty_list,

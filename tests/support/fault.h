@@ -46,7 +46,7 @@ typedef enum fault_call {
     FAULT_FCHOWN,
     FAULT_RENAME,
     FAULT_RENAME_NEW,
-    FAULT_EXCHANGE,
+    FAULT_SWAP_NAMES,
     FAULT_UNLINK,
     FAULT_MKDIR,
     FAULT_LIST,

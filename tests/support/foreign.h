@@ -43,8 +43,8 @@ static inline tamis_filter *foreign_filter(const uint8_t *bytes, size_t size, ta
     tamis_error err = TAMIS_ERROR_INIT;
     if (foreign_decode(&filter, bytes, size, format, &err) != TAMIS_OK)
         fail_msg("%s", err.text);
-    tamis_about about = TAMIS_ABOUT_INIT;
-    assert_int_equal(tamis_filter_about_get(filter, &about, NULL), TAMIS_OK);
+    tamis_metadata about = TAMIS_METADATA_INIT;
+    assert_int_equal(tamis_filter_metadata_get(filter, &about, NULL), TAMIS_OK);
     if (format != TAMIS_FORMAT_AUTO)
         assert_int_equal(about.format, format);
     return filter;

@@ -4,30 +4,30 @@
 
 #include <stdbool.h>
 
-#include <tamis/packing.h>
+#include <tamis/compression.h>
 
 /* Programs of others that pack standard input to standard output. */
 typedef struct packer {
-    tamis_packing packing;
+    tamis_compression compression;
     const char *command;
-    bool sums; /* a checksum stands over every bit of content */
+    bool checksums; /* a checksum stands over every bit of content */
 } packer;
 
 static const packer packers[] = {
-    {TAMIS_PACKING_GZIP, "gzip -c9", true},
-    {TAMIS_PACKING_ZSTD, "zstd -qc", true},
-    {TAMIS_PACKING_LZ4, "lz4 -qc", true},
-    {TAMIS_PACKING_XZ, "xz -c0", true},
-    {TAMIS_PACKING_BZIP2, "bzip2 -c", true},
-    {TAMIS_PACKING_GZIP, "gzip -c1", true},
-    {TAMIS_PACKING_ZSTD, "zstd -qc9 --no-check", false},
-    {TAMIS_PACKING_LZ4, "lz4 -qc -B4 -BD -BX --content-size", true},
-    {TAMIS_PACKING_LZ4, "lz4 -qc9 --no-frame-crc", false},
-    {TAMIS_PACKING_XZ, "xz -c0 --check=sha256 --block-size=4096", true},
-    {TAMIS_PACKING_XZ, "xz -c --x86 --lzma2=preset=0 --check=none", false},
-    {TAMIS_PACKING_BZIP2, "bzip2 -c1", true},
-    {TAMIS_PACKING_ZSTD, "zstd -qc --ultra -22 --long=27", true},
-    {TAMIS_PACKING_XZ, "xz -c9e", true},
+    {TAMIS_COMPRESSION_GZIP, "gzip -c9", true},
+    {TAMIS_COMPRESSION_ZSTD, "zstd -qc", true},
+    {TAMIS_COMPRESSION_LZ4, "lz4 -qc", true},
+    {TAMIS_COMPRESSION_XZ, "xz -c0", true},
+    {TAMIS_COMPRESSION_BZIP2, "bzip2 -c", true},
+    {TAMIS_COMPRESSION_GZIP, "gzip -c1", true},
+    {TAMIS_COMPRESSION_ZSTD, "zstd -qc9 --no-check", false},
+    {TAMIS_COMPRESSION_LZ4, "lz4 -qc -B4 -BD -BX --content-size", true},
+    {TAMIS_COMPRESSION_LZ4, "lz4 -qc9 --no-frame-crc", false},
+    {TAMIS_COMPRESSION_XZ, "xz -c0 --check=sha256 --block-size=4096", true},
+    {TAMIS_COMPRESSION_XZ, "xz -c --x86 --lzma2=preset=0 --check=none", false},
+    {TAMIS_COMPRESSION_BZIP2, "bzip2 -c1", true},
+    {TAMIS_COMPRESSION_ZSTD, "zstd -qc --ultra -22 --long=27", true},
+    {TAMIS_COMPRESSION_XZ, "xz -c9e", true},
 };
 
 enum {

@@ -26,7 +26,7 @@ tamis_filter *open_on(tamis_redis *servers, const char *name) {
 }
 
 tamis_filter *make_filter(uint64_t expect, size_t from, size_t count) {
-    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan_options want = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_filter *filter = NULL;
     want.expect = expect;
@@ -50,7 +50,7 @@ size_t count_seen(const tamis_filter *filter, size_t from, size_t count) {
     OK(tamis_filter_contains_many(filter, keys + from, count, answers, &done, &err));
     assert_int_equal(done, count);
     for (size_t i = 0; i < count; i++)
-        seen += answers[i] == TAMIS_SEEN;
+        seen += answers[i] == TAMIS_PRESENT;
     free(answers);
     return seen;
 }

@@ -82,7 +82,7 @@ void redis_whole_filters(tamis_redis *redis) {
     OK(tamis_redis_push(first, redis, "whole", NULL, &err));
     assert_int_equal(count_seen(there, 0, HALF), HALF); /* the handle follows */
     assert_in_range(count_seen(there, HALF, HALF), 0, HALF / 100);
-    OK(tamis_redis_unite(there, second, &err));
+    OK(tamis_redis_union(there, second, &err));
     assert_int_equal(count_seen(there, 0, HALF), HALF);
     assert_int_equal(count_seen(there, HALF, HALF), HALF);
     pull_both_halves(there);
@@ -98,7 +98,7 @@ void redis_whole_filters(tamis_redis *redis) {
     OK(tamis_redis_drop(redis, "whole", &err));
     assert_string_equal(
         tamis_status_name(tamis_filter_contains_many(there, keys, 1, &(tamis_answer){0}, &done, &err)),
-        "TAMIS_E_ABSENT");
+        "TAMIS_E_NOT_FOUND");
     tamis_filter_free(other);
     tamis_filter_free(there);
     tamis_filter_free(second);

@@ -76,14 +76,14 @@ bool bytes_equal(const test_bytes *one, const test_bytes *other) {
     return one->size == other->size && (one->size == 0 || memcmp(one->data, other->data, one->size) == 0);
 }
 
-bool bytes_check(const char *what, const test_bytes *got, const test_bytes *want) {
-    if (bytes_equal(got, want))
+bool bytes_check(const char *what, const test_bytes *got, const test_bytes *expected) {
+    if (bytes_equal(got, expected))
         return true;
     size_t at = 0;
-    while (at < got->size && at < want->size && got->data[at] == want->data[at])
+    while (at < got->size && at < expected->size && got->data[at] == expected->data[at])
         at++;
     fprintf(stderr, "%s: %zu bytes instead of %zu, the first difference at %zu\n", what, got->size,
-            want->size, at);
+            expected->size, at);
     return false;
 }
 

@@ -35,7 +35,7 @@ void bytes_add(test_bytes *bytes, const void *data, size_t size);
 void bytes_clear(test_bytes *bytes); /* keeps nothing */
 bool bytes_equal(const test_bytes *one, const test_bytes *other);
 /* Says on stderr where they differ. */
-bool bytes_check(const char *what, const test_bytes *got, const test_bytes *want);
+bool bytes_check(const char *what, const test_bytes *got, const test_bytes *expected);
 
 /* ---- temporary folders ---- */
 

@@ -26,12 +26,12 @@ size_t sink_take(tamis_sink *sink, const tamis_key **keys) {
 
 void sink_expect(tamis_sink *sink, const char *hex) {
     const tamis_key *keys;
-    uint8_t want[256];
-    size_t size = golden_bytes(hex, want);
+    uint8_t expected[256];
+    size_t size = golden_bytes(hex, expected);
     tamis_sink_end_key(sink);
     assert_int_equal(sink_take(sink, &keys), 1);
     assert_int_equal(keys[0].size, size);
     if (size)
-        assert_memory_equal(keys[0].data, want, size);
+        assert_memory_equal(keys[0].data, expected, size);
     tamis_sink_clear(sink);
 }

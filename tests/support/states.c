@@ -28,7 +28,7 @@ tamis_state_options states_options(const states_make *make, const tamis_allocato
         options.secret = secret;
         options.secret_size = sizeof secret - 1;
     }
-    options.about = "numbers";
+    options.metadata = "numbers";
     options.allocator = allocator;
     return options;
 }
@@ -37,18 +37,18 @@ tamis_status states_open(tamis_state **state, const states_make *make, const cha
                          const tamis_allocator *allocator) {
     static const states_make *planned; /* once, for it takes longer than to open a small state */
     static tamis_plan plan;
-    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_state_options options = states_options(make, allocator);
     tamis_filter_options how = TAMIS_FILTER_OPTIONS_INIT;
     tamis_status status = TAMIS_OK;
-    want.kind = make->kind;
-    want.scheme = make->scheme;
-    want.expect = make->expect;
-    want.fpr = make->fpr;
-    want.memory = make->memory;
+    plan_options.kind = make->kind;
+    plan_options.scheme = make->scheme;
+    plan_options.expect = make->expect;
+    plan_options.fpr = make->fpr;
+    plan_options.memory = make->memory;
     if (planned != make) {
         plan = (tamis_plan)TAMIS_PLAN_INIT;
-        status = tamis_plan_make(&plan, &want, &states_err);
+        status = tamis_plan_make(&plan, &plan_options, &states_err);
         planned = status == TAMIS_OK ? make : NULL;
     }
     how.frozen = make->frozen;
@@ -66,7 +66,7 @@ tamis_status states_add(tamis_state *state, uint64_t from, uint64_t count) {
     tamis_filter *filter = tamis_state_filter(state);
     tamis_status status = TAMIS_OK;
     for (uint64_t at = 0; at < count && status == TAMIS_OK; at += BATCH) {
-        size_t some = count - at < BATCH ? (size_t)(count - at) : BATCH, fresh = 0;
+        size_t some = count - at < BATCH ? (size_t)(count - at) : BATCH, absent = 0;
         for (size_t i = 0; i < some; i++) {
             numbers[i] = from + at + i;
             keys[i] = (tamis_key){&numbers[i], sizeof numbers[i]};
@@ -75,10 +75,10 @@ tamis_status states_add(tamis_state *state, uint64_t from, uint64_t count) {
         if (status == TAMIS_OK)
             status = tamis_filter_add_hashes(filter, hashes, some, answers, NULL, &states_err);
         for (size_t i = 0; i < some && status == TAMIS_OK; i++)
-            if (answers[i] == TAMIS_FRESH)
-                hashes[fresh++] = hashes[i];
+            if (answers[i] == TAMIS_ABSENT)
+                hashes[absent++] = hashes[i];
         if (status == TAMIS_OK)
-            status = tamis_state_log(state, hashes, fresh, &states_err);
+            status = tamis_state_log(state, hashes, absent, &states_err);
     }
     return status;
 }

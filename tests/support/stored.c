@@ -17,18 +17,18 @@ static void must(tamis_status status, const tamis_error *err) {
 static tamis_filter *make(tamis_kind kind, tamis_scheme scheme, const char *secret,
                           const tamis_allocator *allocator, uint64_t from, uint64_t count) {
     tamis_error err = TAMIS_ERROR_INIT;
-    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
     tamis_filter *filter;
-    want.kind = kind;
-    want.scheme = scheme;
-    want.expect = 2 * count;
-    want.fpr = kind == TAMIS_KIND_EXACT ? 0 : 1e-6;
+    plan_options.kind = kind;
+    plan_options.scheme = scheme;
+    plan_options.expect = 2 * count;
+    plan_options.fpr = kind == TAMIS_KIND_EXACT ? 0 : 1e-6;
     options.allocator = allocator;
     options.secret = secret;
     options.secret_size = secret ? 16 : 0;
-    must(tamis_plan_make(&plan, &want, &err), &err);
+    must(tamis_plan_make(&plan, &plan_options, &err), &err);
     must(tamis_filter_create(&filter, &plan, &options, &err), &err);
     for (uint64_t key = from; key < from + count; key++)
         must(tamis_filter_add(filter, &key, sizeof key, NULL, &err), &err);
@@ -52,7 +52,7 @@ bool stored_has(const tamis_filter *filter, uint64_t from, uint64_t count) {
     for (uint64_t key = from; key < from + count; key++) {
         tamis_answer answer;
         must(tamis_filter_contains(filter, &key, sizeof key, &answer, &err), &err);
-        if (answer != TAMIS_SEEN)
+        if (answer != TAMIS_PRESENT)
             return false;
     }
     return true;
@@ -66,11 +66,11 @@ tamis_status stored_save_keyed(const char *path, const char *secret, uint64_t fr
 }
 
 bool stored_leave_aside(tamis_lock *lock, const char *path) {
-    tamis__place place;
-    tamis__aside aside = {.lock = lock};
+    tamis__target place;
+    tamis__temp_file aside = {.lock = lock};
     int fd;
-    if (tamis__place_find(&place, path, NULL) != TAMIS_OK ||
-        tamis__aside_create(&aside, &place, false, &fd, NULL) != TAMIS_OK)
+    if (tamis__target_find(&place, path, NULL) != TAMIS_OK ||
+        tamis__temp_file_create(&aside, &place, false, &fd, NULL) != TAMIS_OK)
         return false;
     return write(fd, "half", 4) == 4 && close(fd) == 0;
 }

@@ -33,13 +33,13 @@ static bool came_before(const record *all, size_t count, const record *one) {
     return false;
 }
 
-/* The record at `at` and whether a terminator follows it. */
-static record record_at(const test_bytes *input, size_t at, unsigned char terminator, bool *terminated) {
-    size_t end = at;
+/* The record at `pos` and whether a terminator follows it. */
+static record record_at(const test_bytes *input, size_t pos, unsigned char terminator, bool *terminated) {
+    size_t end = pos;
     while (end < input->size && input->data[end] != terminator)
         end++;
     *terminated = end < input->size;
-    return (record){input->data + at, end - at};
+    return (record){input->data + pos, end - pos};
 }
 
 void oracle_make(stream_oracle *oracle, const test_bytes *inputs, size_t count, unsigned char terminator) {
@@ -54,9 +54,9 @@ void oracle_make(stream_oracle *oracle, const test_bytes *inputs, size_t count, 
     if (!firsts)
         abort();
     for (size_t i = 0; i < count; i++) {
-        for (size_t at = 0; at < inputs[i].size;) {
+        for (size_t pos = 0; pos < inputs[i].size;) {
             bool terminated;
-            record one = record_at(&inputs[i], at, terminator, &terminated);
+            record one = record_at(&inputs[i], pos, terminator, &terminated);
             bool repeat = came_before(firsts, first_count, &one);
             side_put(repeat ? &duplicates : &unique, &one, terminated, terminator);
             if (!repeat)
@@ -64,7 +64,7 @@ void oracle_make(stream_oracle *oracle, const test_bytes *inputs, size_t count, 
             oracle->stats.records++;
             oracle->stats.duplicates += repeat;
             oracle->stats.unique += !repeat;
-            at += one.size + terminated;
+            pos += one.size + terminated;
         }
         oracle->stats.bytes_in += inputs[i].size;
     }
@@ -73,22 +73,22 @@ void oracle_make(stream_oracle *oracle, const test_bytes *inputs, size_t count, 
     free(firsts);
 }
 
-static bool number_check(const char *name, uint64_t got, uint64_t want) {
-    if (got != want)
+static bool number_check(const char *name, uint64_t got, uint64_t expected) {
+    if (got != expected)
         fprintf(stderr, "stats: %s is %llu instead of %llu\n", name, (unsigned long long)got,
-                (unsigned long long)want);
-    return got == want;
+                (unsigned long long)expected);
+    return got == expected;
 }
 
-bool stats_check(const tamis_stream_stats *got, const tamis_stream_stats *want) {
-    bool records = number_check("records", got->records, want->records);
-    bool unique = number_check("unique", got->unique, want->unique);
-    bool duplicates = number_check("duplicates", got->duplicates, want->duplicates);
-    bool unknown = number_check("unknown", got->unknown, want->unknown);
-    bool in = number_check("bytes_in", got->bytes_in, want->bytes_in);
-    bool out = number_check("bytes_out", got->bytes_out, want->bytes_out);
-    bool read = number_check("bytes_read", got->bytes_read, want->bytes_read);
-    bool total = number_check("bytes_total", got->bytes_total, want->bytes_total);
+bool stats_check(const tamis_stream_stats *got, const tamis_stream_stats *expected) {
+    bool records = number_check("records", got->records, expected->records);
+    bool unique = number_check("unique", got->unique, expected->unique);
+    bool duplicates = number_check("duplicates", got->duplicates, expected->duplicates);
+    bool unknown = number_check("unknown", got->unknown, expected->unknown);
+    bool in = number_check("bytes_in", got->bytes_in, expected->bytes_in);
+    bool out = number_check("bytes_out", got->bytes_out, expected->bytes_out);
+    bool read = number_check("bytes_read", got->bytes_read, expected->bytes_read);
+    bool total = number_check("bytes_total", got->bytes_total, expected->bytes_total);
     return records && unique && duplicates && unknown && in && out && read && total;
 }
 
@@ -99,9 +99,9 @@ void oracle_clear(stream_oracle *oracle) {
 
 tamis_dedup *session_make(uint64_t expect, tamis_when_full when_full) {
     tamis_error err = TAMIS_ERROR_INIT;
-    tamis_want want = TAMIS_WANT_INIT;
-    want.kind = TAMIS_KIND_EXACT;
-    want.expect = expect;
+    tamis_plan_options expected = TAMIS_PLAN_OPTIONS_INIT;
+    expected.kind = TAMIS_KIND_EXACT;
+    expected.expect = expect;
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_filter *filter = NULL;
     tamis_dedup *session = NULL;
@@ -109,7 +109,7 @@ tamis_dedup *session_make(uint64_t expect, tamis_when_full when_full) {
     tamis_filter_options filter_options = TAMIS_FILTER_OPTIONS_INIT;
     filter_options.frozen = expect > 0; /* it is full at that number */
     options.when_full = when_full;
-    if (tamis_plan_make(&plan, &want, &err) != TAMIS_OK ||
+    if (tamis_plan_make(&plan, &expected, &err) != TAMIS_OK ||
         tamis_filter_create(&filter, &plan, &filter_options, &err) != TAMIS_OK ||
         tamis_dedup_open(&session, filter, &options, &err) != TAMIS_OK) {
         fprintf(stderr, "session_make: %s\n", err.text);
@@ -130,23 +130,23 @@ void session_drop(tamis_dedup *session) {
 /* ---- how a run asks ---- */
 
 static tamis_stream_service of_session;
-static size_t settled;
+static size_t complete;
 
-static void settle_and_count(void *session, const tamis_answer *answers, size_t done, tamis_status status,
+static void finish_and_count(void *session, const tamis_answer *answers, size_t done, tamis_status status,
                              tamis_error *err) {
-    settled++;
-    of_session.settle(session, answers, done, status, err);
+    complete++;
+    of_session.finish_parts(session, answers, done, status, err);
 }
 
 tamis_status session_run(tamis_dedup *session, const tamis_stream_options *options,
-                         const tamis__stream_tuning *tuning, tamis_stream_stats *stats, size_t *divided,
+                         const tamis__stream_buffer_sizes *tuning, tamis_stream_stats *stats, size_t *divided,
                          tamis_error *err) {
     of_session = (tamis_stream_service)TAMIS_STREAM_SERVICE_INIT;
     tamis_stream_service_dedup(&of_session, session);
     tamis_stream_service service = of_session;
-    service.settle = settle_and_count;
-    settled = 0;
+    service.finish_parts = finish_and_count;
+    complete = 0;
     const tamis_status status = tamis__stream_run_tuned(&service, options, tuning, stats, err);
-    *divided = settled;
+    *divided = complete;
     return status;
 }

@@ -17,7 +17,7 @@ typedef struct stream_oracle {
 
 void oracle_make(stream_oracle *oracle, const test_bytes *inputs, size_t count, unsigned char terminator);
 /* Whether all counts are the same; says on stderr what differs. */
-bool stats_check(const tamis_stream_stats *got, const tamis_stream_stats *want);
+bool stats_check(const tamis_stream_stats *got, const tamis_stream_stats *expected);
 void oracle_clear(stream_oracle *oracle);
 
 /* An exact session for `expect` keys (0: grows); the filter goes with it. Aborts on failure. */
@@ -25,7 +25,7 @@ tamis_dedup *session_make(uint64_t expect, tamis_when_full when_full);
 void session_drop(tamis_dedup *session);
 /* tamis__stream_dedup_tuned; *divided is how many batches were asked in parts. One run at a time. */
 tamis_status session_run(tamis_dedup *session, const tamis_stream_options *options,
-                         const tamis__stream_tuning *tuning, tamis_stream_stats *stats, size_t *divided,
+                         const tamis__stream_buffer_sizes *tuning, tamis_stream_stats *stats, size_t *divided,
                          tamis_error *err);
 
 #endif

@@ -12,11 +12,12 @@
 
 enum { NOT_FOUND = 127 }; /* the shell's status */
 
-bool unpacked_file(tamis_packing packing, const char *path, test_bytes *into) {
+bool unpacked_file(tamis_compression compression, const char *path, test_bytes *into) {
     char command[400];
     unsigned char buffer[4096];
     size_t size;
-    snprintf(command, sizeof command, "exec %s -dc < '%s' 2> /dev/null", tamis_packing_name(packing), path);
+    snprintf(command, sizeof command, "exec %s -dc < '%s' 2> /dev/null", tamis_compression_name(compression),
+             path);
     FILE *from = popen(command, "re");
     if (!from)
         abort();
@@ -24,15 +25,15 @@ bool unpacked_file(tamis_packing packing, const char *path, test_bytes *into) {
         bytes_add(into, buffer, size);
     int status = pclose(from);
     if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_FOUND) {
-        fprintf(stderr, "%s: is not there\n", tamis_packing_name(packing));
+        fprintf(stderr, "%s: is not there\n", tamis_compression_name(compression));
         skip();
     }
     return status == 0;
 }
 
-bool unpacked(tamis_packing packing, const test_bytes *bytes, test_bytes *into) {
+bool unpacked(tamis_compression compression, const test_bytes *bytes, test_bytes *into) {
     file_write(scratch("packed"), bytes->data, bytes->size);
-    bool whole = unpacked_file(packing, scratch("packed"), into);
+    bool whole = unpacked_file(compression, scratch("packed"), into);
     unlink(scratch("packed"));
     return whole;
 }

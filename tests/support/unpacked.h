@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include <tamis/packing.h>
+#include <tamis/compression.h>
 
 #include "support/scratch.h"
 
@@ -13,8 +13,8 @@
 
 /* Adds what comes of the file to *into. False where the command does not find it whole; all that it could unpack up to
  * there is added. */
-bool unpacked_file(tamis_packing packing, const char *path, test_bytes *into);
+bool unpacked_file(tamis_compression compression, const char *path, test_bytes *into);
 /* The same of bytes. Writes a file "packed" into the scratch folder, and removes it. */
-bool unpacked(tamis_packing packing, const test_bytes *bytes, test_bytes *into);
+bool unpacked(tamis_compression compression, const test_bytes *bytes, test_bytes *into);
 
 #endif

@@ -164,7 +164,7 @@ static void numbers_keep_sign_and_size(void **state) {
         for (size_t i = 0; i < sizeof learnt / sizeof *learnt; i++) {
             unsigned char bytes[8], made[AUDIT_KEY_MAX];
             size_t size = f == 0 ? 4 : 8;
-            int64_t least = INT64_MAX, most = INT64_MIN, from = low[i], to = high[i];
+            int64_t min = INT64_MAX, max = INT64_MIN, from = low[i], to = high[i];
             if (size == 8 && i >= 4) { /* there is more room around them */
                 from = i == 4 ? 0 : INT32_MIN;
                 to = i == 4 ? INT32_MAX : -1;
@@ -177,22 +177,22 @@ static void numbers_keep_sign_and_size(void **state) {
                 assert_int_equal(audit_shape_make(&shape, made), size);
                 int64_t number = number_of(made, size);
                 assert_true(number >= from && number <= to);
-                least = number < least ? number : least;
-                most = number > most ? number : most;
+                min = number < min ? number : min;
+                max = number > max ? number : max;
             }
             /* nearly all of the room is met */
-            assert_true((double)least < (double)from + 0.01 * ((double)to - (double)from) + 1);
-            assert_true((double)most > (double)to - 0.01 * ((double)to - (double)from) - 1);
+            assert_true((double)min < (double)from + 0.01 * ((double)to - (double)from) + 1);
+            assert_true((double)max > (double)to - 0.01 * ((double)to - (double)from) - 1);
             shape.more = AUDIT_MORE; /* any number */
-            least = most = 0;
+            min = max = 0;
             for (int n = 0; n < 5000; n++) {
                 audit_shape_make(&shape, made);
                 int64_t number = number_of(made, size);
-                least = number < least ? number : least;
-                most = number > most ? number : most;
+                min = number < min ? number : min;
+                max = number > max ? number : max;
             }
-            assert_true(least < (size == 4 ? INT32_MIN / 2 : INT64_MIN / 2));
-            assert_true(most > (size == 4 ? INT32_MAX / 2 : INT64_MAX / 2));
+            assert_true(min < (size == 4 ? INT32_MIN / 2 : INT64_MIN / 2));
+            assert_true(max > (size == 4 ? INT32_MAX / 2 : INT64_MAX / 2));
             audit_shape_release(&shape);
         }
     unsigned char made[AUDIT_KEY_MAX];

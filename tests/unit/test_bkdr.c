@@ -31,8 +31,8 @@ static void check_table(const char *name, const int *seeds, int count, int rows)
         for (int i = 0; i < count; i++) {
             int n = seeds[i];
             char *comma;
-            uint64_t want = strtoull(g.field[1 + i], &comma, 10);
-            if (narrow[n] != want || wide[n] != strtoull(comma + 1, NULL, 10))
+            uint64_t expected = strtoull(g.field[1 + i], &comma, 10);
+            if (narrow[n] != expected || wide[n] != strtoull(comma + 1, NULL, 10))
                 fail_msg("key %s, seed %d: %" PRIu64 ",%" PRIu64 " instead of %s", g.field[0], n, narrow[n],
                          wide[n], g.field[1 + i]);
         }

@@ -16,9 +16,9 @@
 static const double rates[] = {0.5, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-6, 1e-9, 1e-12, 1e-20, 1e-30};
 enum { RATES = sizeof rates / sizeof *rates };
 
-static void assert_near(double got, double want, double relative) {
-    if (!(fabs(got - want) <= relative * fabs(want)))
-        fail_msg("%.17g instead of %.17g", got, want);
+static void assert_near(double got, double expected, double relative) {
+    if (!(fabs(got - expected) <= relative * fabs(expected)))
+        fail_msg("%.17g instead of %.17g", got, expected);
 }
 
 static void known_values(void **state) {
@@ -76,9 +76,9 @@ static void bad_arguments_of_inverses_are_not_numbers(void **state) {
     assert_true(isnan(tamis_bloom_half_full_keys(100, 0)));
     assert_true(isnan(tamis_bloom_half_full_bits(-1, 3)));
     assert_true(isnan(tamis_bloom_half_full_bits(10, NAN)));
-    assert_true(isnan(tamis_bloom_overfill(-1, 3)));
-    assert_true(isnan(tamis_bloom_overfill(1, 0)));
-    assert_true(tamis_bloom_overfill(0, 3) == 0);
+    assert_true(isnan(tamis_bloom_over_capacity_fpr(-1, 3)));
+    assert_true(isnan(tamis_bloom_over_capacity_fpr(1, 0)));
+    assert_true(tamis_bloom_over_capacity_fpr(0, 3) == 0);
 }
 
 /* (1 - (1 - 1/m)^(kn))^k as it stands, in long double, where that has the digits for it. */
@@ -109,9 +109,9 @@ static void published_values(void **state) {
         assert_near(tamis_bloom_fpr(counts[i], 50 * counts[i], 16), 1e-9, 0.06);
     }
     /* Twofold overfill of 10, 1, 0.1 %: 40, 15, 5 % to the published digit; (1 - 1/4)^log2(1/p) */
-    assert_near(tamis_bloom_overfill(2, -log2(0.1)), 0.3845, 1e-3);
-    assert_near(tamis_bloom_overfill(2, -log2(0.01)), 0.1479, 1e-3);
-    assert_near(tamis_bloom_overfill(2, -log2(0.001)), 0.0569, 1e-3);
+    assert_near(tamis_bloom_over_capacity_fpr(2, -log2(0.1)), 0.3845, 1e-3);
+    assert_near(tamis_bloom_over_capacity_fpr(2, -log2(0.01)), 0.1479, 1e-3);
+    assert_near(tamis_bloom_over_capacity_fpr(2, -log2(0.001)), 0.0569, 1e-3);
     /* Guava's two rules differ at n = 1 */
     assert_int_equal(tamis_bloom_probes_for_fpr(0.01), 7);
     assert_int_equal(tamis_bloom_probes(1, 9), 6);
@@ -155,10 +155,10 @@ static void best_and_half_full_come_back(void **state) {
             /* Half of the bits: 2^-k, to within 1/m for each of k probes */
             assert_near(tamis_bloom_fpr(n, m, k), ldexp(1, -(int)k), 1e-9 + k / m);
             assert_near(tamis_bloom_best_fpr(n, m), ldexp(1, -(int)k), 1e-9);
-            assert_near(tamis_bloom_overfill(1, k), ldexp(1, -(int)k), 1e-12);
+            assert_near(tamis_bloom_over_capacity_fpr(1, k), ldexp(1, -(int)k), 1e-12);
             /* and past it both ways of the curve agree; at t keys of 1000 on */
             if (n >= 1000)
-                assert_near(tamis_bloom_overfill(3, k), tamis_bloom_fpr(3 * n, m, k), 1e-2);
+                assert_near(tamis_bloom_over_capacity_fpr(3, k), tamis_bloom_fpr(3 * n, m, k), 1e-2);
         }
     }
 }
@@ -248,11 +248,11 @@ static void blocked_fpr_is_what_a_simulation_gives(void **state) {
             squares += p * p;
         }
         double mean = sum / TRIALS, sigma = sqrt(fmax(squares / TRIALS - mean * mean, 0) / (TRIALS - 1));
-        double want = tamis_blocked_fpr((double)n, 512.0 * (double)blocks, rows[i].k);
+        double expected = tamis_blocked_fpr((double)n, 512.0 * (double)blocks, rows[i].k);
         /* 1 %: what two terms of an expansion leave out */
-        if (fabs(mean - want) > 5 * sigma + 0.01 * mean)
+        if (fabs(mean - expected) > 5 * sigma + 0.01 * mean)
             fail_msg("load %g, k %u: simulated %g (sigma %g), computed %g", rows[i].load, rows[i].k, mean,
-                     sigma, want);
+                     sigma, expected);
     }
 }
 

@@ -97,7 +97,7 @@ static uint64_t distinct_roots(const gen_source *source, uint64_t count) {
     return distinct;
 }
 
-static void shares_are_as_asked(void **state) {
+static void shares_are_as_requested(void **state) {
     static const double shares[] = {0, 0.001, 0.2, 0.5, 0.9, 1};
     (void)state;
     for (size_t i = 0; i < sizeof shares / sizeof shares[0]; i++) {
@@ -149,9 +149,9 @@ static void clicks_repeat_only_their_event(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_are_uniform),   cmocka_unit_test(urls_have_their_lengths),
-        cmocka_unit_test(shares_are_as_asked), cmocka_unit_test(duplicates_come_from_everywhere_before),
-        cmocka_unit_test(multiplies_high),     cmocka_unit_test(clicks_repeat_only_their_event),
+        cmocka_unit_test(words_are_uniform),       cmocka_unit_test(urls_have_their_lengths),
+        cmocka_unit_test(shares_are_as_requested), cmocka_unit_test(duplicates_come_from_everywhere_before),
+        cmocka_unit_test(multiplies_high),         cmocka_unit_test(clicks_repeat_only_their_event),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -176,51 +176,51 @@ static void rates_are_doubles(void **state) {
         assert_int_equal(cli_number_rate(bad[i], &rate), CLI_NUMBER_MALFORMED);
 }
 
-static void expect_sentence(const cli_option *option, const char *text, const char *sentence) {
+static void expect_message(const cli_option *option, const char *text, const char *message) {
     tamis_error err = TAMIS_ERROR_INIT;
     cli_value value = {0};
     char what[40];
 
     snprintf(what, sizeof what, "--%s", option->name);
     assert_int_equal(cli_number_read(option, what, text, &value, &err), CLI_FAILED);
-    assert_string_equal(err.text, sentence);
+    assert_string_equal(err.text, message);
     assert_int_equal(value.number, 0);
 }
 
-static void sentences_name_value_and_bounds(void **state) {
+static void messages_name_value_and_bounds(void **state) {
     cli_value value = {0};
     (void)state;
-    expect_sentence(
+    expect_message(
         &count_option, "0",
         "--expect '0': too small; give a whole number from 1 to 1e12, such as 10000000, 1e7 or 10M");
-    expect_sentence(
+    expect_message(
         &count_option, "1e13",
         "--expect '1e13': too large; give a whole number from 1 to 1e12, such as 10000000, 1e7 or 10M");
-    expect_sentence(&count_option, "1.5",
-                    "--expect '1.5': not a whole number; give a whole number from 1 to 1e12, such as "
-                    "10000000, 1e7 or 10M");
-    expect_sentence(&size_option, "2EiB",
-                    "--memory '2EiB': too large; give a size from 1 byte to 1EiB, such as 512MiB, 2G or 1e9");
-    expect_sentence(&size_option, "1.5",
-                    "--memory '1.5': not a whole number of bytes; give a size from 1 byte to 1EiB, such as "
-                    "512MiB, 2G or 1e9");
-    expect_sentence(&share_option, "x",
-                    "--duplicates 'x': not a share; give a share from 0 to 1, such as 0.2 or 20%");
-    expect_sentence(&share_option, "2",
-                    "--duplicates '2': too large; give a share from 0 to 1, such as 0.2 or 20%");
-    expect_sentence(&real_option, "10%",
-                    "--bits-per-key '10%': not a number; give a number from 0.01 to 1e6, such as 10 or 9.6");
-    expect_sentence(&real_option, "1e7",
-                    "--bits-per-key '1e7': too large; give a number from 0.01 to 1e6, such as 10 or 9.6");
-    expect_sentence(&rate_option, "1",
-                    "--fpr '1': too large; give a rate from 1e-30 to 0.5, such as 1e-9 or 0.1%");
-    expect_sentence(&rate_option, "nan",
-                    "--fpr 'nan': not a rate; give a rate from 1e-30 to 0.5, such as 1e-9 or 0.1%");
-    expect_sentence(&rate_option, "1e-999",
-                    "--fpr '1e-999': too small; give a rate from 1e-30 to 0.5, such as 1e-9 or 0.1%");
-    expect_sentence(&seed_option, "-1",
-                    "--seed '-1': negative; give a whole number from 0 to 18446744073709551615, in "
-                    "decimal or as 0x...");
+    expect_message(&count_option, "1.5",
+                   "--expect '1.5': not a whole number; give a whole number from 1 to 1e12, such as "
+                   "10000000, 1e7 or 10M");
+    expect_message(&size_option, "2EiB",
+                   "--memory '2EiB': too large; give a size from 1 byte to 1EiB, such as 512MiB, 2G or 1e9");
+    expect_message(&size_option, "1.5",
+                   "--memory '1.5': not a whole number of bytes; give a size from 1 byte to 1EiB, such as "
+                   "512MiB, 2G or 1e9");
+    expect_message(&share_option, "x",
+                   "--duplicates 'x': not a share; give a share from 0 to 1, such as 0.2 or 20%");
+    expect_message(&share_option, "2",
+                   "--duplicates '2': too large; give a share from 0 to 1, such as 0.2 or 20%");
+    expect_message(&real_option, "10%",
+                   "--bits-per-key '10%': not a number; give a number from 0.01 to 1e6, such as 10 or 9.6");
+    expect_message(&real_option, "1e7",
+                   "--bits-per-key '1e7': too large; give a number from 0.01 to 1e6, such as 10 or 9.6");
+    expect_message(&rate_option, "1",
+                   "--fpr '1': too large; give a rate from 1e-30 to 0.5, such as 1e-9 or 0.1%");
+    expect_message(&rate_option, "nan",
+                   "--fpr 'nan': not a rate; give a rate from 1e-30 to 0.5, such as 1e-9 or 0.1%");
+    expect_message(&rate_option, "1e-999",
+                   "--fpr '1e-999': too small; give a rate from 1e-30 to 0.5, such as 1e-9 or 0.1%");
+    expect_message(&seed_option, "-1",
+                   "--seed '-1': negative; give a whole number from 0 to 18446744073709551615, in "
+                   "decimal or as 0x...");
     assert_int_equal(cli_number_read(&count_option, "--expect", "1e12", &value, NULL), CLI_DONE);
     assert_int_equal(value.number, 1000000000000);
 }
@@ -233,7 +233,7 @@ int main(void) {
         cmocka_unit_test(times_are_milliseconds),
         cmocka_unit_test(seeds_use_all_bits),
         cmocka_unit_test(rates_are_doubles),
-        cmocka_unit_test(sentences_name_value_and_bounds),
+        cmocka_unit_test(messages_name_value_and_bounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include <tamis/packing.h>
+#include <tamis/compression.h>
 #include <tamis/tamis.h>
 
 /* The command is no library: what is tested of it is compiled in. */
@@ -146,9 +146,9 @@ static void reg_22_the_last_value_holds(void **state) {
     assert_int_equal(parse("try --expect 1001 --expect 7", &args, &err), CLI_FAILED);
 }
 
-static void refuses_with_a_sentence(void **state) {
+static void refuses_with_a_message(void **state) {
     static const struct {
-        const char *line, *sentence;
+        const char *line, *message;
     } bad[] = {
         {"try --expcet 5", "--expcet: unknown option; did you mean --expect? See tamis try --help"},
         {"try --outputs=x", "--outputs: unknown option; did you mean --output? See tamis try --help"},
@@ -174,7 +174,7 @@ static void refuses_with_a_sentence(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         assert_int_equal(parse(bad[i].line, &args, &err), CLI_FAILED);
-        assert_string_equal(err.text, bad[i].sentence);
+        assert_string_equal(err.text, bad[i].message);
         assert_int_equal(err.status, TAMIS_E_INVALID);
     }
 }
@@ -192,9 +192,9 @@ static void choices_are_those_of_the_library(void **state) {
     for (number = 0; tamis_format_name((tamis_format)number) != NULL; number++)
         assert_string_equal(cli_formats[number], tamis_format_name((tamis_format)number));
     assert_null(cli_formats[number]);
-    for (number = 0; tamis_packing_name((tamis_packing)number) != NULL; number++)
-        assert_string_equal(cli_packings[number], tamis_packing_name((tamis_packing)number));
-    assert_null(cli_packings[number]);
+    for (number = 0; tamis_compression_name((tamis_compression)number) != NULL; number++)
+        assert_string_equal(cli_compressions[number], tamis_compression_name((tamis_compression)number));
+    assert_null(cli_compressions[number]);
     assert_string_equal(cli_when_full[TAMIS_WHEN_FULL_FAIL], "fail");
     assert_string_equal(cli_when_full[TAMIS_WHEN_FULL_PASS], "pass");
 }
@@ -207,7 +207,7 @@ int main(void) {
         cmocka_unit_test(keeps_each_value_of_an_option_for_many),
         cmocka_unit_test(a_value_may_be_left_out),
         cmocka_unit_test(reg_22_the_last_value_holds),
-        cmocka_unit_test(refuses_with_a_sentence),
+        cmocka_unit_test(refuses_with_a_message),
         cmocka_unit_test(choices_are_those_of_the_library),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,7 +22,7 @@ enum { MANY = 5000, LOG = 200000 };
 /* Keeps what it is asked, in hexadecimal digits, each key ended by a blank. Answers `limit` keys, then fails. */
 typedef struct logger {
     char log[LOG];
-    size_t used, asked, calls, limit;
+    size_t used, queried, calls, limit;
     const char *input; /* what it was told of the place */
     uint64_t record;
     bool enough;
@@ -37,7 +37,7 @@ static tamis_status log_keys(void *context, const tamis_key *keys, size_t count,
     assert_true(count > 0);
     for (*done = 0; *done < count; ++*done) {
         const unsigned char *bytes = keys[*done].data;
-        if (s->asked == s->limit) {
+        if (s->queried == s->limit) {
             cli_fail(err, "filter: full; make it larger");
             return TAMIS_E_FULL;
         }
@@ -45,7 +45,7 @@ static tamis_status log_keys(void *context, const tamis_key *keys, size_t count,
             s->used += (size_t)snprintf(s->log + s->used, LOG - s->used, "%02x", bytes[i]);
         s->used += (size_t)snprintf(s->log + s->used, LOG - s->used, " ");
         assert_true(s->used < LOG - 1);
-        answers[*done] = s->asked++ % 2 ? TAMIS_SEEN : TAMIS_FRESH;
+        answers[*done] = s->queried++ % 2 ? TAMIS_PRESENT : TAMIS_ABSENT;
     }
     return TAMIS_OK;
 }
@@ -61,15 +61,16 @@ static bool had_enough(void *context) {
     return ((logger *)context)->enough;
 }
 
-static void note_place(void *context, const tamis_stream_origin *origin) {
-    ((logger *)context)->input = origin->input;
-    ((logger *)context)->record = origin->first;
+static void note_source(void *context, const tamis_stream_source *source) {
+    ((logger *)context)->input = source->input;
+    ((logger *)context)->record = source->first;
 }
 
 /* Says where the next keys come from, as a run does. */
-static void place_at(const cli_typed *typed, const char *input, uint64_t first, const uint32_t *of) {
-    const tamis_stream_origin origin = {sizeof origin, input, first, NULL, of};
-    typed->service.place(typed->service.context, &origin);
+static void position_at(const cli_typed *typed, const char *input, uint64_t first,
+                        const uint32_t *record_index) {
+    const tamis_stream_source source = {sizeof source, input, first, NULL, record_index};
+    typed->service.set_source(typed->service.context, &source);
 }
 
 static void begin(cli_typed *typed, cli_key_form form) {
@@ -78,17 +79,17 @@ static void begin(cli_typed *typed, cli_key_form form) {
     memset(&inner, 0, sizeof inner);
     inner.limit = SIZE_MAX;
     service.context = &inner;
-    service.ask = log_keys;
+    service.query = log_keys;
     assert_int_equal(cli_typed_begin(typed, form, &service, &err), CLI_DONE);
 }
 
-static tamis_status ask_texts(cli_typed *typed, const char *const *texts, size_t count, size_t *done,
-                              tamis_error *err) {
+static tamis_status query_texts(cli_typed *typed, const char *const *texts, size_t count, size_t *done,
+                                tamis_error *err) {
     tamis_key keys[16];
     tamis_answer answers[16];
     for (size_t i = 0; i < count; i++)
         keys[i] = (tamis_key){texts[i], strlen(texts[i])};
-    return typed->service.ask(typed->service.context, keys, count, answers, done, err);
+    return typed->service.query(typed->service.context, keys, count, answers, done, err);
 }
 
 /* One key of a form: what is asked, or "" and the error. */
@@ -97,7 +98,7 @@ static const char *key_of(cli_key_form form, const char *text, tamis_error *err)
     cli_typed typed;
     size_t done = 77;
     begin(&typed, form);
-    tamis_status status = ask_texts(&typed, &text, 1, &done, err);
+    tamis_status status = query_texts(&typed, &text, 1, &done, err);
     assert_int_equal(done, status == TAMIS_OK);
     assert_int_equal(inner.calls, done);
     cli_typed_end(&typed);
@@ -136,7 +137,7 @@ static void each_form_makes_its_bytes(void **state) {
     }
 }
 
-static void what_is_no_key_is_told(void **state) {
+static void invalid_keys_are_reported(void **state) {
     static const struct {
         cli_key_form form;
         const char *text, *why;
@@ -206,16 +207,16 @@ static void those_before_a_bad_one_are_answered(void **state) {
         cli_typed typed;
         size_t done = 77;
         begin(&typed, cases[i].form);
-        place_at(&typed, "in", 10, NULL);
-        assert_int_equal(ask_texts(&typed, texts, 5, &done, &err), TAMIS_E_INVALID);
+        position_at(&typed, "in", 10, NULL);
+        assert_int_equal(query_texts(&typed, texts, 5, &done, &err), TAMIS_E_INVALID);
         assert_int_equal(done, 2);
         assert_string_equal(inner.log, cases[i].log);
         assert_memory_equal(err.text, "in: record 12 '", 15);
-        assert_int_equal(ask_texts(&typed, texts + 2, 3, &done, &again), TAMIS_E_INVALID);
+        assert_int_equal(query_texts(&typed, texts + 2, 3, &done, &again), TAMIS_E_INVALID);
         assert_int_equal(done, 0);
         assert_string_equal(again.text, err.text);
         assert_int_equal(inner.calls, 1);
-        assert_int_equal(ask_texts(&typed, texts + 3, 2, &done, &err), TAMIS_OK);
+        assert_int_equal(query_texts(&typed, texts + 3, 2, &done, &err), TAMIS_OK);
         assert_int_equal(done, 2);
         assert_string_equal(inner.log, cases[i].rest);
         cli_typed_end(&typed);
@@ -224,24 +225,24 @@ static void those_before_a_bad_one_are_answered(void **state) {
 
 /* Where some records have no key, the error names the record and not the key. */
 static void records_without_key_are_counted(void **state) {
-    static const uint32_t of[] = {0, 3, 4, 9, 12};
+    static const uint32_t record_index[] = {0, 3, 4, 9, 12};
     static const char *const texts[] = {"1", "2", "3", "x", "5"};
     tamis_error err = TAMIS_ERROR_INIT;
     cli_typed typed;
     size_t done = 77;
     (void)state;
     begin(&typed, (cli_key_form){.type = CLI_KEY_INT32});
-    place_at(&typed, "in", 100, of);
-    assert_int_equal(ask_texts(&typed, texts, 5, &done, &err), TAMIS_E_INVALID);
+    position_at(&typed, "in", 100, record_index);
+    assert_int_equal(query_texts(&typed, texts, 5, &done, &err), TAMIS_E_INVALID);
     assert_int_equal(done, 3);
     assert_memory_equal(err.text, "in: record 109 'x'", 18);
     inner.limit = 2;
-    inner.asked = 0;
-    place_at(&typed, "in", 100, of);
-    assert_int_equal(ask_texts(&typed, texts, 3, &done, &err), TAMIS_E_FULL);
+    inner.queried = 0;
+    position_at(&typed, "in", 100, record_index);
+    assert_int_equal(query_texts(&typed, texts, 3, &done, &err), TAMIS_E_FULL);
     assert_int_equal(done, 2);
     inner.limit = SIZE_MAX;
-    assert_int_equal(ask_texts(&typed, texts + 2, 2, &done, &err), TAMIS_E_INVALID);
+    assert_int_equal(query_texts(&typed, texts + 2, 2, &done, &err), TAMIS_E_INVALID);
     assert_int_equal(done, 1);
     assert_memory_equal(err.text, "in: record 109 'x'", 18);
     cli_typed_end(&typed);
@@ -256,11 +257,11 @@ static void a_service_may_stop_on_the_way(void **state) {
     (void)state;
     begin(&typed, (cli_key_form){.type = CLI_KEY_INT32});
     inner.limit = 3;
-    assert_int_equal(ask_texts(&typed, texts, 5, &done, &err), TAMIS_E_FULL);
+    assert_int_equal(query_texts(&typed, texts, 5, &done, &err), TAMIS_E_FULL);
     assert_int_equal(done, 3);
     assert_string_equal(err.text, "filter: full; make it larger");
     inner.limit = SIZE_MAX;
-    assert_int_equal(ask_texts(&typed, texts + done, 2, &done, &err), TAMIS_E_INVALID);
+    assert_int_equal(query_texts(&typed, texts + done, 2, &done, &err), TAMIS_E_INVALID);
     assert_int_equal(done, 1);
     assert_memory_equal(err.text, "record 5 'x'", 12);
     assert_string_equal(inner.log, "01000000 02000000 03000000 04000000 ");
@@ -283,17 +284,17 @@ static void batches_are_large(void **state) {
         char what[40];
         size_t done = 77;
         char was = texts[bad[i]][0];
-        inner.used = inner.asked = 0;
+        inner.used = inner.queried = 0;
         texts[bad[i]][0] = '\xff';
-        place_at(&typed, "in", 1, NULL);
-        assert_int_equal(typed.service.ask(typed.service.context, keys, MANY, answers, &done, &err),
+        position_at(&typed, "in", 1, NULL);
+        assert_int_equal(typed.service.query(typed.service.context, keys, MANY, answers, &done, &err),
                          TAMIS_E_INVALID);
         assert_int_equal(done, bad[i]);
-        assert_int_equal(inner.asked, bad[i]);
+        assert_int_equal(inner.queried, bad[i]);
         snprintf(what, sizeof what, "in: record %zu '", bad[i] + 1);
         assert_memory_equal(err.text, what, strlen(what));
         for (size_t j = 0; j < done; j++)
-            assert_int_equal(answers[j], j % 2 ? TAMIS_SEEN : TAMIS_FRESH);
+            assert_int_equal(answers[j], j % 2 ? TAMIS_PRESENT : TAMIS_ABSENT);
         texts[bad[i]][0] = was;
     }
     cli_typed_end(&typed);
@@ -310,10 +311,10 @@ static void the_rest_of_a_service_is_passed_through(void **state) {
     cli_typed_end(&typed);
     memset(&inner, 0, sizeof inner);
     service.context = &inner;
-    service.ask = log_keys;
+    service.query = log_keys;
     service.mark = mark_number;
     service.enough = had_enough;
-    service.place = note_place;
+    service.set_source = note_source;
     assert_int_equal(
         cli_typed_begin(&typed, (cli_key_form){.type = CLI_KEY_BYTES, .hex = true}, &service, &err),
         CLI_DONE);
@@ -321,20 +322,20 @@ static void the_rest_of_a_service_is_passed_through(void **state) {
     inner.enough = true;
     assert_true(typed.service.enough(typed.service.context));
     assert_memory_equal(typed.service.mark(typed.service.context, 41).data, "41", 2);
-    place_at(&typed, "there", 6, NULL);
+    position_at(&typed, "there", 6, NULL);
     assert_string_equal(inner.input, "there");
     assert_int_equal(inner.record, 6);
     cli_typed_end(&typed);
 }
 
 /* Plain keys are the service's own affair: nothing stands between. */
-static void plain_keys_do_not_come_by(void **state) {
+static void plain_keys_bypass_the_wrapper(void **state) {
     cli_typed typed;
     (void)state;
     begin(&typed, (cli_key_form){.type = CLI_KEY_BYTES});
-    assert_ptr_equal(typed.service.ask, log_keys);
+    assert_ptr_equal(typed.service.query, log_keys);
     assert_ptr_equal(typed.service.context, &inner);
-    assert_null(typed.service.place);
+    assert_null(typed.service.set_source);
     assert_null(typed.maker);
     cli_typed_end(&typed);
 }
@@ -342,14 +343,14 @@ static void plain_keys_do_not_come_by(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_form_makes_its_bytes),
-        cmocka_unit_test(what_is_no_key_is_told),
+        cmocka_unit_test(invalid_keys_are_reported),
         cmocka_unit_test(a_text_is_quoted_with_care),
         cmocka_unit_test(those_before_a_bad_one_are_answered),
         cmocka_unit_test(records_without_key_are_counted),
         cmocka_unit_test(a_service_may_stop_on_the_way),
         cmocka_unit_test(batches_are_large),
         cmocka_unit_test(the_rest_of_a_service_is_passed_through),
-        cmocka_unit_test(plain_keys_do_not_come_by),
+        cmocka_unit_test(plain_keys_bypass_the_wrapper),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

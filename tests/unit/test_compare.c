@@ -13,16 +13,16 @@
 enum { KEYS = 500 };
 
 static tamis_filter *filter_of(tamis_kind kind, uint64_t expect, uint64_t seed) {
-    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
     tamis_filter *filter = NULL;
     tamis_error err = TAMIS_ERROR_INIT;
-    want.kind = kind;
-    want.expect = expect;
-    want.fpr = kind == TAMIS_KIND_EXACT ? 0 : 1e-4;
+    plan_options.kind = kind;
+    plan_options.expect = expect;
+    plan_options.fpr = kind == TAMIS_KIND_EXACT ? 0 : 1e-4;
     options.seed = seed;
-    if (tamis_plan_make(&plan, &want, &err) != TAMIS_OK ||
+    if (tamis_plan_make(&plan, &plan_options, &err) != TAMIS_OK ||
         tamis_filter_create(&filter, &plan, &options, &err) != TAMIS_OK)
         fail_msg("%s", err.text);
     return filter;
@@ -55,14 +55,14 @@ static void counts_the_bits_of_each(void **state) {
         add(other, KEYS / 2, KEYS);
         tamis_difference difference = compared(one, other);
         assert_true(difference.same_hash && difference.same_shape && !difference.same_body);
-        assert_int_equal(difference.both, ones(other)); /* all of its keys are in the one too */
-        assert_int_equal(difference.other, 0);
-        assert_int_equal(difference.one, ones(one) - ones(other));
+        assert_int_equal(difference.in_both, ones(other)); /* all of its keys are in the one too */
+        assert_int_equal(difference.only_b, 0);
+        assert_int_equal(difference.only_a, ones(one) - ones(other));
         assert_false(tamis_filter_is_equal(one, other));
         add(other, 0, KEYS / 2);
         difference = compared(other, one);
-        assert_true(difference.same_body && difference.one == 0 && difference.other == 0);
-        assert_int_equal(difference.both, ones(one));
+        assert_true(difference.same_body && difference.only_a == 0 && difference.only_b == 0);
+        assert_int_equal(difference.in_both, ones(one));
         tamis_filter_free(one);
         tamis_filter_free(other);
     }
@@ -78,7 +78,7 @@ static void compares_tables_by_their_bytes(void **state) {
         add(other, 0, KEYS);
         tamis_difference difference = compared(one, other);
         assert_true(difference.same_hash && difference.same_shape && difference.same_body);
-        assert_true(difference.one == 0 && difference.other == 0 && difference.both == 0);
+        assert_true(difference.only_a == 0 && difference.only_b == 0 && difference.in_both == 0);
         add(other, KEYS, KEYS + 1);
         assert_false(compared(one, other).same_body);
         assert_true(compared(one, other).same_shape);
@@ -120,14 +120,14 @@ static void refuses_a_struct_without_its_size(void **state) {
 }
 
 static void say_keys(tamis_filter *filter, uint32_t key_type) {
-    tamis_about about = TAMIS_ABOUT_INIT;
+    tamis_metadata about = TAMIS_METADATA_INIT;
     about.key_type = key_type;
-    assert_int_equal(tamis_filter_about_set(filter, &about, NULL), TAMIS_OK);
+    assert_int_equal(tamis_filter_metadata_set(filter, &about, NULL), TAMIS_OK);
 }
 
 static uint32_t keys_of(const tamis_filter *filter) {
-    tamis_about about = TAMIS_ABOUT_INIT;
-    assert_int_equal(tamis_filter_about_get(filter, &about, NULL), TAMIS_OK);
+    tamis_metadata about = TAMIS_METADATA_INIT;
+    assert_int_equal(tamis_filter_metadata_get(filter, &about, NULL), TAMIS_OK);
     return about.key_type;
 }
 
@@ -137,15 +137,16 @@ static void unites_keys_of_one_rule_alone(void **state) {
         uint32_t into, from;
         int64_t both;
     } cases[] = {
-        {TAMIS_KEYS_UNTOLD, TAMIS_KEYS_UNTOLD, TAMIS_KEYS_UNTOLD},
-        {TAMIS_KEYS_UNTOLD, TAMIS_KEYS_INT32 | TAMIS_KEYS_TRIMMED, TAMIS_KEYS_INT32 | TAMIS_KEYS_TRIMMED},
+        {TAMIS_KEYS_UNSPECIFIED, TAMIS_KEYS_UNSPECIFIED, TAMIS_KEYS_UNSPECIFIED},
+        {TAMIS_KEYS_UNSPECIFIED, TAMIS_KEYS_INT32 | TAMIS_KEYS_TRIMMED,
+         TAMIS_KEYS_INT32 | TAMIS_KEYS_TRIMMED},
         {TAMIS_KEYS_UTF8, TAMIS_KEYS_UTF8, TAMIS_KEYS_UTF8},
         {TAMIS_KEYS_UTF8, TAMIS_KEYS_BYTES, TAMIS_KEYS_BYTES},
         {TAMIS_KEYS_FOLDED, TAMIS_KEYS_UTF16 | TAMIS_KEYS_FOLDED, TAMIS_KEYS_UTF16 | TAMIS_KEYS_FOLDED},
         {TAMIS_KEYS_BYTES | TAMIS_KEYS_MADE, TAMIS_KEYS_UTF8 | TAMIS_KEYS_MADE,
          TAMIS_KEYS_BYTES | TAMIS_KEYS_MADE},
         {LATER, LATER, LATER},
-        {LATER, TAMIS_KEYS_UNTOLD, LATER},
+        {LATER, TAMIS_KEYS_UNSPECIFIED, LATER},
         {TAMIS_KEYS_BYTES, TAMIS_KEYS_BYTES | TAMIS_KEYS_FOLDED, REFUSED},
         {TAMIS_KEYS_BYTES | TAMIS_KEYS_TRIMMED, TAMIS_KEYS_BYTES | TAMIS_KEYS_FOLDED, REFUSED},
         {TAMIS_KEYS_FOLDED, TAMIS_KEYS_TRIMMED, REFUSED},

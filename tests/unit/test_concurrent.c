@@ -25,9 +25,9 @@ enum { THREADS_MOST = 8, BATCH_MOST = 700 };
 static const int thread_counts[] = {1, 2, 4, 8};
 enum { THREAD_COUNTS = sizeof thread_counts / sizeof *thread_counts };
 
-static tamis_filter *concurrent_filter(const tamis_plan *plan, bool overfill) {
+static tamis_filter *concurrent_filter(const tamis_plan *plan, bool allow_over_capacity) {
     tamis_filter_options options = plan_options(plan);
-    options.overfill = overfill;
+    options.allow_over_capacity = allow_over_capacity;
     options.concurrent = true;
     return create_filter(plan, &options);
 }
@@ -39,7 +39,7 @@ typedef struct shared {
     tamis_filter *filter, *other;
     tamis_hash *hashes;
     size_t count;
-    _Atomic uint8_t *fresh; /* of each hash, how often it was answered so */
+    _Atomic uint8_t *absent; /* of each hash, how often it was answered so */
     _Atomic uint32_t started, ended;
     uint32_t threads;
     pthread_barrier_t together;
@@ -48,8 +48,8 @@ typedef struct shared {
 static void shared_make(shared *s, tamis_filter *filter, size_t count) {
     *s = (shared){.filter = filter, .count = count};
     s->hashes = calloc(count, sizeof *s->hashes);
-    s->fresh = calloc(count, sizeof *s->fresh);
-    assert_true(s->hashes && s->fresh);
+    s->absent = calloc(count, sizeof *s->absent);
+    assert_true(s->hashes && s->absent);
 }
 
 /* Hashes of the numbers from `from` on. */
@@ -64,7 +64,7 @@ static void hash_numbers(shared *s, uint64_t from) {
 
 static void shared_release(shared *s) {
     free(s->hashes);
-    free(s->fresh);
+    free(s->absent);
     tamis_filter_free(s->filter);
 }
 
@@ -117,24 +117,24 @@ static void *add_everything(void *context) {
         if (done != some)
             return "done";
         for (size_t i = 0; i < some; i++)
-            if (answers[i] == TAMIS_FRESH)
-                atomic_fetch_add_explicit(&s->fresh[at + i], 1, memory_order_relaxed);
-            else if (answers[i] != TAMIS_SEEN)
+            if (answers[i] == TAMIS_ABSENT)
+                atomic_fetch_add_explicit(&s->absent[at + i], 1, memory_order_relaxed);
+            else if (answers[i] != TAMIS_PRESENT)
                 return "neither fresh nor seen";
         if (tamis_filter_contains_hashes(s->filter, s->hashes + at, some, answers, &done, NULL) != TAMIS_OK)
             return "contains";
         for (size_t i = 0; i < some; i++)
-            if (answers[i] != TAMIS_SEEN)
+            if (answers[i] != TAMIS_PRESENT)
                 return "a key just added is not there";
     }
     return NULL;
 }
 
-static uint64_t count_fresh(const shared *s) {
+static uint64_t count_absent(const shared *s) {
     uint64_t sum = 0;
     for (size_t i = 0; i < s->count; i++) {
-        assert_true(s->fresh[i] <= 1);
-        sum += s->fresh[i];
+        assert_true(s->absent[i] <= 1);
+        sum += s->absent[i];
     }
     return sum;
 }
@@ -146,7 +146,7 @@ static void assert_all_there(const shared *s) {
         assert_int_equal(tamis_filter_contains_hashes(s->filter, s->hashes + from, some, answers, NULL, NULL),
                          TAMIS_OK);
         for (size_t i = 0; i < some; i++)
-            assert_int_equal(answers[i], TAMIS_SEEN);
+            assert_int_equal(answers[i], TAMIS_PRESENT);
     }
 }
 
@@ -161,11 +161,11 @@ static tamis_plan divided_plan(const filter_case *c, uint64_t n, int partitions)
 
 /* Beside one that was filled by a thread alone. */
 static void assert_as_ordinary(const filter_case *c, const tamis_plan *plan, const shared *s,
-                               uint64_t fresh) {
+                               uint64_t absent) {
     tamis_filter *alone = plan_filter(plan, NULL);
     assert_int_equal(tamis_filter_add_hashes(alone, s->hashes, s->count, NULL, NULL, NULL), TAMIS_OK);
     tamis_filter_info is = filter_info(s->filter), was = filter_info(alone);
-    assert_int_equal(is.added, fresh);
+    assert_int_equal(is.added, absent);
     assert_int_equal(is.ones, was.ones);
     assert_false(is.saturated);
     assert_true(within_sigmas(is.fpr_live, was.fpr_live, was.fpr_live / 10, 1));
@@ -187,10 +187,10 @@ static void each_key_is_fresh_once(void **state) {
             hash_numbers(&s, 0);
             run_together(&s, (uint32_t)thread_counts[n], add_everything);
             assert_all_there(&s);
-            uint64_t fresh = count_fresh(&s);
+            uint64_t absent = count_absent(&s);
             /* The others were taken for seen. */
-            assert_true((double)(count - fresh) <= most_events(2 * c->fpr * (double)count));
-            assert_as_ordinary(c, &plan, &s, fresh);
+            assert_true((double)(count - absent) <= most_events(2 * c->fpr * (double)count));
+            assert_as_ordinary(c, &plan, &s, absent);
             shared_release(&s);
         }
     }
@@ -202,7 +202,7 @@ static void each_key_is_fresh_once(void **state) {
  * a partition and its last. */
 static void crowd(shared *s, const tamis_plan *plan, uint64_t seed) {
     const uint64_t line = UINT64_MAX / plan->lines, number = UINT64_MAX / plan->partitions + 1;
-    random_hashes(s->hashes, s->count, filter_origin(s->filter), 0, &seed);
+    random_hashes(s->hashes, s->count, filter_hasher_id(s->filter), 0, &seed);
     for (size_t i = 0; i < s->count; i++)
         s->hashes[i].word[1] = number * (i % plan->partitions) + test_below(&seed, 600 * line) - 300 * line;
 }
@@ -233,9 +233,9 @@ static void partitions_meet(void **state) {
         s.count = room / 20 * 19;
         run_together(&s, 4, add_everything);
         assert_all_there(&s);
-        uint64_t fresh = count_fresh(&s);
-        assert_int_equal(filter_info(s.filter).added, fresh);
-        assert_true((double)(s.count - fresh) <= most_events(50 * c.fpr * (double)s.count));
+        uint64_t absent = count_absent(&s);
+        assert_int_equal(filter_info(s.filter).added, absent);
+        assert_true((double)(s.count - absent) <= most_events(50 * c.fpr * (double)s.count));
         shared_release(&s);
     }
 }
@@ -267,9 +267,9 @@ static void *add_own(void *context) {
             if (tamis_filter_contains_hashes(s->filter, s->hashes + from + i, 1, &there, NULL, NULL) !=
                 TAMIS_OK)
                 return "contains";
-            if (answers[i] != TAMIS_UNKNOWN && there != TAMIS_SEEN)
+            if (answers[i] != TAMIS_UNKNOWN && there != TAMIS_PRESENT)
                 return "a key is lost";
-            s->fresh[from + i] = answers[i] == TAMIS_FRESH;
+            s->absent[from + i] = answers[i] == TAMIS_ABSENT;
         }
     }
     return NULL;
@@ -291,7 +291,7 @@ static void full_is_exact(void **state) {
             assert_int_equal(tamis_filter_add_hashes(alone, s.hashes, s.count, NULL, NULL, &err),
                              TAMIS_E_FULL);
             tamis_filter_info is = filter_info(s.filter), was = filter_info(alone);
-            assert_int_equal(is.added, count_fresh(&s));
+            assert_int_equal(is.added, count_absent(&s));
             assert_int_equal(is.added, was.added);
             assert_int_equal(is.full, TAMIS_FULL_CAPACITY);
             assert_true(is.saturated);
@@ -318,10 +318,10 @@ static void full_of_a_growing_table(void **state) {
             shared s;
             uint64_t seed = 1;
             shared_make(&s, concurrent_filter(&plan, false), 60000);
-            random_hashes(s.hashes, s.count, filter_origin(s.filter), 3, &seed);
+            random_hashes(s.hashes, s.count, filter_hasher_id(s.filter), 3, &seed);
             run_together(&s, (uint32_t)thread_counts[n], add_own);
             tamis_filter_info is = filter_info(s.filter);
-            assert_int_equal(is.added, count_fresh(&s));
+            assert_int_equal(is.added, count_absent(&s));
             assert_in_range(is.added, 20000, s.count - 1);
             assert_int_equal(is.full, way == BY_MEMORY ? TAMIS_FULL_MEMORY : TAMIS_FULL_RATE);
             assert_true(is.saturated);
@@ -368,15 +368,15 @@ static void no_memory_loses_nothing(void **state) {
         shared s;
         uint64_t seed = 1;
         shared_make(&s, filter, 60000);
-        random_hashes(s.hashes, s.count, filter_origin(filter), 3, &seed);
+        random_hashes(s.hashes, s.count, filter_hasher_id(filter), 3, &seed);
         run_together(&s, 4, add_own);
-        assert_int_equal(filter_info(s.filter).added, count_fresh(&s));
+        assert_int_equal(filter_info(s.filter).added, count_absent(&s));
         assert_int_equal(filter_info(s.filter).full, TAMIS_FULL_NOT);
-        uint64_t before = count_fresh(&s);
+        uint64_t before = count_absent(&s);
         assert_true(before < s.count);
         blocks_left = INT64_MAX / 2;
         run_together(&s, 4, add_everything);
-        assert_int_equal(count_fresh(&s), s.count); /* those that were in were not fresh again */
+        assert_int_equal(count_absent(&s), s.count); /* those that were in were not fresh again */
         assert_all_there(&s);
         shared_release(&s);
     }
@@ -392,7 +392,7 @@ static void overfilled_by_all(void **state) {
         hash_numbers(&s, 0);
         run_together(&s, 4, add_everything);
         assert_all_there(&s);
-        assert_int_equal(filter_info(s.filter).added, count_fresh(&s));
+        assert_int_equal(filter_info(s.filter).added, count_absent(&s));
         assert_true(filter_info(s.filter).saturated);
         shared_release(&s);
     }
@@ -489,25 +489,25 @@ static void keys_in_a_batch_come_in_order(void **state) {
         tamis_plan plan = case_plan(c, 1000, 0);
         tamis_filter *filter = concurrent_filter(&plan, false);
         tamis_key keys[] = {{"a", 1}, {"b", 1}, {"a", 1}, {"", 0}, {"b", 1}, {"", 0}};
-        const tamis_answer want[] = {TAMIS_FRESH, TAMIS_FRESH, TAMIS_SEEN,
-                                     TAMIS_FRESH, TAMIS_SEEN,  TAMIS_SEEN};
+        const tamis_answer expected[] = {TAMIS_ABSENT, TAMIS_ABSENT,  TAMIS_PRESENT,
+                                         TAMIS_ABSENT, TAMIS_PRESENT, TAMIS_PRESENT};
         tamis_answer got[6] = {0};
         size_t done = 0;
         assert_int_equal(tamis_filter_contains_many(filter, keys, 6, got, &done, NULL), TAMIS_OK);
         for (int k = 0; k < 6; k++)
-            assert_int_equal(got[k], TAMIS_FRESH);
+            assert_int_equal(got[k], TAMIS_ABSENT);
         assert_int_equal(tamis_filter_add_many(filter, keys, 6, got, &done, NULL), TAMIS_OK);
         assert_int_equal(done, 6);
-        assert_memory_equal(got, want, sizeof want);
+        assert_memory_equal(got, expected, sizeof expected);
         assert_int_equal(tamis_filter_contains_many(filter, keys, 6, got, &done, NULL), TAMIS_OK);
         for (int k = 0; k < 6; k++)
-            assert_int_equal(got[k], TAMIS_SEEN);
+            assert_int_equal(got[k], TAMIS_PRESENT);
         assert_int_equal(filter_info(filter).added, 3);
         assert_int_equal(tamis_filter_clear(filter, NULL), TAMIS_OK);
         assert_int_equal(filter_info(filter).added, 0);
         tamis_answer answer = TAMIS_UNKNOWN;
         assert_int_equal(tamis_filter_add(filter, "a", 1, &answer, NULL), TAMIS_OK);
-        assert_int_equal(answer, TAMIS_FRESH);
+        assert_int_equal(answer, TAMIS_ABSENT);
         tamis_filter_free(filter);
     }
 }
@@ -566,9 +566,9 @@ static void reg_22_opened_filters_are_concurrent(void **state) {
         s.filter = opened;
         hash_numbers(&s, 0);
         run_together(&s, 4, add_everything);
-        count_fresh(&s);
+        count_absent(&s);
         assert_all_there(&s);
-        assert_as_ordinary(c, &plan, &s, count_fresh(&s));
+        assert_as_ordinary(c, &plan, &s, count_absent(&s));
         assert_int_equal(unlink(scratch("f")), 0);
         shared_release(&s);
     }
@@ -613,7 +613,7 @@ static void add_some_more(copying *c, size_t some) {
 /* Each piece of the copy is of another moment. */
 static void copy_pieces(copying *c) {
     const tamis__piece_ops *pieces = c->from->ops->pieces;
-    uint32_t parts = c->from->ops->parts ? c->from->ops->parts->most(c->from, TAMIS__PARTS_MOST) : 64;
+    uint32_t parts = c->from->ops->parts ? c->from->ops->parts->max_parts(c->from, TAMIS__PARTS_MAX) : 64;
     if (pieces->begin)
         pieces->begin(c->to, c->from);
     for (uint32_t part = 0; part < parts; part++)
@@ -631,7 +631,7 @@ static void assert_copied(const copying *c, size_t before) {
         assert_int_equal(tamis_filter_contains_hashes(c->to, c->hashes + from, some, answers, NULL, NULL),
                          TAMIS_OK);
         for (size_t i = 0; i < some; i++)
-            assert_int_equal(answers[i], TAMIS_SEEN);
+            assert_int_equal(answers[i], TAMIS_PRESENT);
     }
 }
 
@@ -657,7 +657,7 @@ static void a_copy_in_pieces_misses_nothing(void **state) {
             at.to = create_filter(&at.from->plan, &options);
             at.hashes = calloc(count, sizeof *at.hashes);
             assert_non_null(at.hashes);
-            random_hashes(at.hashes, count, filter_origin(at.from), narrow && plan.capacity == 0 ? 8 : 0,
+            random_hashes(at.hashes, count, filter_hasher_id(at.from), narrow && plan.capacity == 0 ? 8 : 0,
                           &random);
             while (at.added < before)
                 add_some_more(&at, before - at.added < BATCH_MOST ? before - at.added : BATCH_MOST);
@@ -698,7 +698,7 @@ static void *add_until_it_stops(void *context) {
                     tamis_answer answer = TAMIS_UNKNOWN;
                     if (tamis_filter_contains_hashes(copy, s->hashes + (size_t)t * share + i, 1, &answer,
                                                      NULL, NULL) != TAMIS_OK ||
-                        answer != TAMIS_SEEN)
+                        answer != TAMIS_PRESENT)
                         return "a key is not in the copy";
                 }
             tamis_filter_free(copy);
@@ -762,10 +762,10 @@ static void grow_together(const filter_case *c, uint64_t n, size_t count) {
     shared_make(&s, extensible_filter(c, n, NULL), count);
     hash_numbers(&s, 0);
     run_together(&s, 4, add_everything);
-    const uint64_t fresh = count_fresh(&s);
-    assert_true(fresh > count - count / 50); /* rates are below that */
-    assert_int_equal(filter_info(s.filter).added, fresh);
-    assert_true(filter_info(s.filter).capacity >= fresh);
+    const uint64_t absent = count_absent(&s);
+    assert_true(absent > count - count / 50); /* rates are below that */
+    assert_int_equal(filter_info(s.filter).added, absent);
+    assert_true(filter_info(s.filter).capacity >= absent);
     assert_int_equal(filter_info(s.filter).full, TAMIS_FULL_NOT);
     assert_all_there(&s);
     shared_release(&s);

@@ -57,26 +57,26 @@ static tamis_filter_info info_of(const tamis_filter *filter) {
 /* A filter planned by n and p and given the same keys and data is the same file. */
 static void check_made_here(const golden *g, const uint8_t *file, size_t size) {
     uint8_t key[64], data[512];
-    tamis_want want = TAMIS_WANT_INIT;
-    want.scheme = TAMIS_SCHEME_FNV_DCSO;
-    want.expect = strtoull(g->field[0], NULL, 10);
-    want.fpr = strtod(g->field[1], NULL);
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
+    plan_options.scheme = TAMIS_SCHEME_FNV_DCSO;
+    plan_options.expect = strtoull(g->field[0], NULL, 10);
+    plan_options.fpr = strtod(g->field[1], NULL);
     tamis_plan plan = TAMIS_PLAN_INIT;
-    if (want.fpr > TAMIS_FPR_MAX || want.fpr < 1e-15)
+    if (plan_options.fpr > TAMIS_FPR_MAX || plan_options.fpr < 1e-15)
         return; /* bloom makes what we do not plan */
-    assert_int_equal(tamis_plan_make(&plan, &want, NULL), TAMIS_OK);
+    assert_int_equal(tamis_plan_make(&plan, &plan_options, NULL), TAMIS_OK);
     tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
-    options.overfill = true;
+    options.allow_over_capacity = true;
     tamis_filter *filter = NULL;
     assert_int_equal(tamis_filter_create(&filter, &plan, &options, NULL), TAMIS_OK);
     char keys[16384], *rest = keys;
     snprintf(keys, sizeof keys, "%s", g->field[2]);
     for (const char *one = *keys ? strsep(&rest, ",") : NULL; one; one = strsep(&rest, ","))
         assert_int_equal(tamis_filter_add(filter, key, golden_bytes(one, key), NULL, NULL), TAMIS_OK);
-    tamis_about about = TAMIS_ABOUT_INIT;
+    tamis_metadata about = TAMIS_METADATA_INIT;
     about.data = data;
     about.data_size = golden_bytes(g->field[3], data);
-    assert_int_equal(tamis_filter_about_set(filter, &about, NULL), TAMIS_OK);
+    assert_int_equal(tamis_filter_metadata_set(filter, &about, NULL), TAMIS_OK);
     foreign_encodes_to(filter, TAMIS_FORMAT_DCSO, file, size);
     tamis_filter_free(filter);
 }
@@ -101,9 +101,9 @@ static void check_golden(const golden *g, const uint8_t *file, size_t size) {
     if (info.added > plan->capacity)
         assert_true(info.saturated);
 
-    tamis_about about = TAMIS_ABOUT_INIT;
+    tamis_metadata about = TAMIS_METADATA_INIT;
     size_t data_size = golden_bytes(g->field[3], data);
-    assert_int_equal(tamis_filter_about_get(filter, &about, NULL), TAMIS_OK);
+    assert_int_equal(tamis_filter_metadata_get(filter, &about, NULL), TAMIS_OK);
     assert_int_equal(about.format, TAMIS_FORMAT_DCSO);
     assert_int_equal(about.data_size, data_size);
     if (data_size)
@@ -144,7 +144,7 @@ static void counts_past_the_capacity(void **state) {
         tamis_filter_free(filter);
 
         tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
-        options.overfill = true;
+        options.allow_over_capacity = true;
         assert_int_equal(tamis_filter_decode(&filter, bytes, SIZE, &options, NULL), TAMIS_OK);
         assert_int_equal(tamis_filter_add(filter, "one more", 8, NULL, NULL), TAMIS_OK);
         assert_int_equal(info_of(filter).added, counts[i] + 1);
@@ -240,8 +240,8 @@ static void every_length(void **state) {
                         size < WORDS ? "head of a DCSO file" : "m is 95, which takes 16 bytes");
     for (size_t size = SIZE; size <= sizeof longer; size++) {
         tamis_filter *filter = foreign_filter(longer, size, TAMIS_FORMAT_AUTO);
-        tamis_about about = TAMIS_ABOUT_INIT;
-        assert_int_equal(tamis_filter_about_get(filter, &about, NULL), TAMIS_OK);
+        tamis_metadata about = TAMIS_METADATA_INIT;
+        assert_int_equal(tamis_filter_metadata_get(filter, &about, NULL), TAMIS_OK);
         assert_int_equal(about.data_size, size - SIZE);
         foreign_encodes_to(filter, TAMIS_FORMAT_DCSO, longer, size);
         tamis_filter_free(filter);
@@ -322,15 +322,15 @@ static void every_plan(void **state) {
     (void)state;
     uint64_t random = test_seed(5);
     for (int i = 0; i < 2000; i++) {
-        tamis_want want = TAMIS_WANT_INIT;
+        tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
         tamis_plan plan = TAMIS_PLAN_INIT;
-        want.scheme = TAMIS_SCHEME_FNV_DCSO;
-        want.expect = 1 + test_below(&random, (uint64_t)1 << test_below(&random, 12));
+        plan_options.scheme = TAMIS_SCHEME_FNV_DCSO;
+        plan_options.expect = 1 + test_below(&random, (uint64_t)1 << test_below(&random, 12));
         if (i % 2)
-            want.memory = 8 + test_below(&random, 4096);
+            plan_options.memory = 8 + test_below(&random, 4096);
         else
-            want.fpr = pow(10, -0.302 - (double)test_below(&random, 1000) / 75);
-        if ((i % 2 ? tamis_plan_fit : tamis_plan_make)(&plan, &want, NULL) != TAMIS_OK)
+            plan_options.fpr = pow(10, -0.302 - (double)test_below(&random, 1000) / 75);
+        if ((i % 2 ? tamis_plan_fit : tamis_plan_make)(&plan, &plan_options, NULL) != TAMIS_OK)
             continue;
         tamis_filter *filter = NULL;
         assert_int_equal(tamis_filter_create(&filter, &plan, NULL, NULL), TAMIS_OK);

@@ -37,15 +37,15 @@ static void schemes_without_a_digest_are_refused(void **state) {
     (void)state;
     static const tamis_scheme schemes[] = {TAMIS_SCHEME_BKDR31, TAMIS_SCHEME_BKDR63};
     for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
-        tamis_want want = TAMIS_WANT_INIT;
+        tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
         tamis_plan plan = TAMIS_PLAN_INIT;
         tamis_filter *filter = NULL;
         tamis_dedup *session = NULL;
-        want.kind = TAMIS_KIND_CLASSIC;
-        want.scheme = schemes[i];
-        want.expect = 1000;
-        want.fpr = 0.01;
-        assert_int_equal(tamis_plan_make(&plan, &want, &err), TAMIS_OK);
+        plan_options.kind = TAMIS_KIND_CLASSIC;
+        plan_options.scheme = schemes[i];
+        plan_options.expect = 1000;
+        plan_options.fpr = 0.01;
+        assert_int_equal(tamis_plan_make(&plan, &plan_options, &err), TAMIS_OK);
         assert_int_equal(tamis_filter_create(&filter, &plan, NULL, &err), TAMIS_OK);
         assert_int_equal(tamis_dedup_open(&session, filter, NULL, &err), TAMIS_E_UNSUPPORTED);
         assert_non_null(strstr(err.text, tamis_scheme_name(schemes[i])));
@@ -64,15 +64,15 @@ static void a_digest_must_do_for_the_rate(void **state) {
     (void)state;
     static const double rates[] = {1e-15, 1e-17};
     for (size_t i = 0; i < 2; i++) {
-        tamis_want want = TAMIS_WANT_INIT;
+        tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
         tamis_plan plan = TAMIS_PLAN_INIT;
         tamis_filter *filter = NULL;
         tamis_dedup *session = NULL;
-        want.kind = TAMIS_KIND_CLASSIC;
-        want.scheme = TAMIS_SCHEME_FNV_DCSO;
-        want.expect = 1000;
-        want.fpr = rates[0];
-        assert_int_equal(tamis_plan_make(&plan, &want, &err), TAMIS_OK);
+        plan_options.kind = TAMIS_KIND_CLASSIC;
+        plan_options.scheme = TAMIS_SCHEME_FNV_DCSO;
+        plan_options.expect = 1000;
+        plan_options.fpr = rates[0];
+        assert_int_equal(tamis_plan_make(&plan, &plan_options, &err), TAMIS_OK);
         plan.fpr = rates[i];
         assert_int_equal(tamis_filter_create(&filter, &plan, NULL, &err), TAMIS_OK);
         tamis_status status = tamis_dedup_open(&session, filter, NULL, &err);
@@ -89,21 +89,22 @@ static void a_session_tells_fresh_from_seen(void **state) {
     memset(came, 0, sizeof came);
     make_keys(test_seed(1), NUMBERS);
     tamis_dedup *session = session_make(0, TAMIS_WHEN_FULL_FAIL);
-    uint64_t fresh = 0;
+    uint64_t absent = 0;
     for (size_t at = 0; at < NUMBERS; at += BATCH) {
         size_t done = 0;
-        assert_int_equal(tamis_dedup_ask(session, keys + at, BATCH, answers + at, &done, &err), TAMIS_OK);
+        assert_int_equal(tamis_dedup_add_many(session, keys + at, BATCH, answers + at, &done, &err),
+                         TAMIS_OK);
         assert_int_equal(done, BATCH);
     }
     for (size_t i = 0; i < NUMBERS; i++) {
-        assert_int_equal(answers[i], came[numbers[i]] ? TAMIS_SEEN : TAMIS_FRESH);
-        fresh += !came[numbers[i]];
+        assert_int_equal(answers[i], came[numbers[i]] ? TAMIS_PRESENT : TAMIS_ABSENT);
+        absent += !came[numbers[i]];
         came[numbers[i]] = true;
     }
     tamis_dedup_counts counts = TAMIS_DEDUP_COUNTS_INIT;
     tamis_dedup_count(session, &counts);
-    assert_int_equal(counts.fresh, fresh);
-    assert_int_equal(counts.seen, NUMBERS - fresh);
+    assert_int_equal(counts.absent, absent);
+    assert_int_equal(counts.present, NUMBERS - absent);
     assert_int_equal(counts.unknown, 0);
     assert_int_equal(err.text[0], 0);
     session_drop(session);
@@ -113,7 +114,7 @@ static void no_keys_are_no_work(void **state) {
     (void)state;
     size_t done = 77;
     tamis_dedup *session = session_make(100, TAMIS_WHEN_FULL_PASS);
-    assert_int_equal(tamis_dedup_ask(session, NULL, 0, answers, &done, &err), TAMIS_OK);
+    assert_int_equal(tamis_dedup_add_many(session, NULL, 0, answers, &done, &err), TAMIS_OK);
     assert_int_equal(done, 0);
     session_drop(session);
     tamis_dedup_close(NULL);
@@ -125,15 +126,15 @@ static void full_and_fail(void **state) {
     make_keys(test_seed(2), NUMBERS);
     tamis_dedup *session = session_make(1000, TAMIS_WHEN_FULL_FAIL);
     size_t done = 0;
-    assert_int_equal(tamis_dedup_ask(session, keys, NUMBERS, answers, &done, &err), TAMIS_E_FULL);
+    assert_int_equal(tamis_dedup_add_many(session, keys, NUMBERS, answers, &done, &err), TAMIS_E_FULL);
     assert_int_equal(err.status, TAMIS_E_FULL);
     assert_in_range(done, 1000, NUMBERS - 1);
     assert_int_equal(answers[done + 1], 0x77);
     tamis_dedup_counts counts = TAMIS_DEDUP_COUNTS_INIT;
     tamis_dedup_count(session, &counts);
-    assert_int_equal(counts.fresh + counts.seen, done);
+    assert_int_equal(counts.absent + counts.present, done);
     size_t again = 77;
-    assert_int_equal(tamis_dedup_ask(session, keys + done, NUMBERS - done, answers, &again, &err),
+    assert_int_equal(tamis_dedup_add_many(session, keys + done, NUMBERS - done, answers, &again, &err),
                      TAMIS_E_FULL);
     assert_int_equal(again, 0);
     session_drop(session);
@@ -149,28 +150,29 @@ static void full_and_pass(void **state) {
     tamis_dedup *session = session_make(1000, TAMIS_WHEN_FULL_PASS);
     for (size_t at = 0; at < NUMBERS; at += BATCH) {
         size_t done = 0;
-        assert_int_equal(tamis_dedup_ask(session, keys + at, BATCH, answers + at, &done, &err), TAMIS_OK);
+        assert_int_equal(tamis_dedup_add_many(session, keys + at, BATCH, answers + at, &done, &err),
+                         TAMIS_OK);
         assert_int_equal(done, BATCH);
     }
-    uint64_t fresh = 0;
+    uint64_t absent = 0;
     uint64_t unknown = 0;
     for (size_t i = 0; i < NUMBERS; i++) {
         unsigned char *one = &known[numbers[i]];
         if (*one == HELD)
-            assert_int_equal(answers[i], TAMIS_SEEN);
+            assert_int_equal(answers[i], TAMIS_PRESENT);
         else
-            assert_int_not_equal(answers[i], TAMIS_SEEN);
+            assert_int_not_equal(answers[i], TAMIS_PRESENT);
         *one = answers[i] == TAMIS_UNKNOWN ? REFUSED : HELD;
-        fresh += answers[i] == TAMIS_FRESH;
+        absent += answers[i] == TAMIS_ABSENT;
         unknown += answers[i] == TAMIS_UNKNOWN;
     }
-    assert_in_range(fresh, 1000, 3000);
+    assert_in_range(absent, 1000, 3000);
     assert_true(unknown > 0);
     tamis_dedup_counts counts = TAMIS_DEDUP_COUNTS_INIT;
     tamis_dedup_count(session, &counts);
-    assert_int_equal(counts.fresh, fresh);
+    assert_int_equal(counts.absent, absent);
     assert_int_equal(counts.unknown, unknown);
-    assert_int_equal(counts.fresh + counts.seen + counts.unknown, NUMBERS);
+    assert_int_equal(counts.absent + counts.present + counts.unknown, NUMBERS);
     assert_int_equal(err.text[0], 0);
     session_drop(session);
 }

@@ -49,13 +49,13 @@ typedef struct open_session {
 
 static open_session open_it(uint64_t expect) {
     open_session o = {NULL, NULL};
-    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_state_options options = TAMIS_STATE_OPTIONS_INIT;
     tamis_dedup_options session_options = TAMIS_DEDUP_OPTIONS_INIT;
-    want.expect = expect;
-    want.fpr = 1e-9;
-    assert_ok(tamis_plan_make(&plan, &want, &err));
+    plan_options.expect = expect;
+    plan_options.fpr = 1e-9;
+    assert_ok(tamis_plan_make(&plan, &plan_options, &err));
     options.plan = &plan;
     assert_ok(tamis_state_open(&o.state, "seen", &options, &err));
     session_options.state = o.state;
@@ -74,17 +74,17 @@ static size_t ask(tamis_dedup *session, uint64_t from, size_t count) {
     uint64_t numbers[1000];
     tamis_key keys[1000];
     tamis_answer answers[1000];
-    size_t done = 0, fresh = 0;
+    size_t done = 0, absent = 0;
     assert_true(count <= 1000);
     for (size_t i = 0; i < count; i++) {
         numbers[i] = from + i;
         keys[i] = (tamis_key){&numbers[i], sizeof numbers[i]};
     }
-    assert_ok(tamis_dedup_ask(session, keys, count, answers, &done, &err));
+    assert_ok(tamis_dedup_add_many(session, keys, count, answers, &done, &err));
     assert_int_equal(done, count);
     for (size_t i = 0; i < count; i++)
-        fresh += answers[i] == TAMIS_FRESH;
-    return fresh;
+        absent += answers[i] == TAMIS_ABSENT;
+    return absent;
 }
 
 static void assert_account(const tamis_state *state, const char *account) {
@@ -215,10 +215,10 @@ static void what_is_not_answered_is_not_done(void **state) {
     options.allocator = &allocator;
     assert_ok(tamis_dedup_open(&session, NULL, &options, &err));
     memory.fail_at = memory.requests + 1;
-    assert_int_equal(tamis_dedup_ask(session, &key, 1, &answer, &done, &err), TAMIS_E_NOMEM);
+    assert_int_equal(tamis_dedup_add_many(session, &key, 1, &answer, &done, &err), TAMIS_E_NOMEM);
     assert_int_equal(done, 0);
     assert_int_equal(answer, TAMIS_UNKNOWN);
-    assert_ok(tamis_dedup_ask(session, &key, 1, &answer, &done, &err));
+    assert_ok(tamis_dedup_add_many(session, &key, 1, &answer, &done, &err));
     assert_int_equal(done, 1);
     tamis_dedup_close(session);
     close_it(&o);
@@ -233,17 +233,17 @@ static void reg_22_a_key_beside_the_session(void **state) {
     ask(o.session, 0, 10);
     assert_ok(tamis_dedup_commit(o.session, "one", 3, &err));
     assert_ok(tamis_filter_add(tamis_state_filter(o.state), "beside", 6, &answer, &err));
-    assert_int_equal(answer, TAMIS_FRESH);
+    assert_int_equal(answer, TAMIS_ABSENT);
     assert_int_equal(tamis_dedup_commit(o.session, "two", 3, &err), TAMIS_E_INVALID);
     assert_non_null(strstr(err.text, "has 11 keys, and the session put in 10"));
     assert_account(o.state, "one");
     const tamis_key key = {"key", 3};
-    assert_int_equal(tamis_dedup_ask(o.session, &key, 1, &answer, &done, &err), TAMIS_E_INVALID);
+    assert_int_equal(tamis_dedup_add_many(o.session, &key, 1, &answer, &done, &err), TAMIS_E_INVALID);
     assert_int_equal(done, 0);
     assert_int_equal(tamis_dedup_commit(o.session, "two", 3, &err), TAMIS_E_INVALID);
     assert_ok(tamis_dedup_abort(o.session, &err));
     assert_ok(tamis_filter_contains(tamis_state_filter(o.state), "beside", 6, &answer, &err));
-    assert_int_equal(answer, TAMIS_FRESH);
+    assert_int_equal(answer, TAMIS_ABSENT);
     assert_int_equal(ask(o.session, 0, 20), 10);
     assert_ok(tamis_dedup_commit(o.session, "two", 3, &err));
     close_it(&o);
@@ -268,14 +268,14 @@ static void reg_22_nothing_is_answered_after_a_failure(void **state) {
     fault_disarm();
     fault_remove();
     const tamis_error why = err;
-    assert_int_equal(tamis_dedup_ask(o.session, &key, 1, &answer, &done, &err), TAMIS_E_IO);
+    assert_int_equal(tamis_dedup_add_many(o.session, &key, 1, &answer, &done, &err), TAMIS_E_IO);
     assert_string_equal(err.text, why.text);
     assert_int_equal(done, 0);
     assert_int_equal(answer, TAMIS_UNKNOWN);
     tamis_hash hash;
     assert_ok(tamis_hash_many(tamis_filter_hasher(tamis_dedup_filter(o.session)), &key, 1, &hash, &err));
-    assert_int_equal(tamis_dedup_ask_hashes(o.session, &hash, 1, &answer, &done, &err), TAMIS_E_IO);
-    assert_int_equal(tamis__dedup_ask_part(o.session, &hash, 1, 0, 2, &answer, &done, &err), TAMIS_E_IO);
+    assert_int_equal(tamis_dedup_add_hashes(o.session, &hash, 1, &answer, &done, &err), TAMIS_E_IO);
+    assert_int_equal(tamis__dedup_add_part(o.session, &hash, 1, 0, 2, &answer, &done, &err), TAMIS_E_IO);
     assert_int_equal(tamis_dedup_commit(o.session, "two", 3, &err), TAMIS_E_IO);
     assert_int_equal(tamis_dedup_abort(o.session, &err), TAMIS_E_IO);
     close_it(&o);
@@ -317,9 +317,9 @@ static void a_batch_in_parts_is_logged(void **state) {
     assert_true(parts > 1);
     for (uint32_t part = 0; part < parts; part++) {
         size_t done;
-        assert_ok(tamis__dedup_ask_part(o.session, hashes, COUNT, part, parts, answers, &done, &err));
+        assert_ok(tamis__dedup_add_part(o.session, hashes, COUNT, part, parts, answers, &done, &err));
     }
-    tamis__dedup_settle(o.session, answers, COUNT, TAMIS_OK, &err);
+    tamis__dedup_finish_parts(o.session, answers, COUNT, TAMIS_OK, &err);
     assert_ok(tamis_dedup_commit(o.session, "parts", 5, &err));
     close_it(&o);
     o = open_it(0);
@@ -332,12 +332,12 @@ static void a_batch_in_parts_is_logged(void **state) {
 
 static void without_a_state_nothing_is_committed(void **state) {
     (void)state;
-    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_filter *filter = NULL;
     tamis_dedup *session = NULL;
-    want.fpr = 1e-9;
-    assert_ok(tamis_plan_make(&plan, &want, &err));
+    plan_options.fpr = 1e-9;
+    assert_ok(tamis_plan_make(&plan, &plan_options, &err));
     assert_ok(tamis_filter_create(&filter, &plan, NULL, &err));
     assert_ok(tamis_dedup_open(&session, filter, NULL, &err));
     assert_int_equal(tamis_dedup_commit(session, "x", 1, &err), TAMIS_E_UNSUPPORTED);

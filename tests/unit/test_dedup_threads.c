@@ -33,8 +33,8 @@ static void assert_ok(tamis_status status) {
 typedef struct shared {
     tamis_state *state;
     tamis_dedup *session;
-    uint64_t count;         /* keys, the numbers from 0 on */
-    _Atomic uint8_t *fresh; /* of each key, how often it was answered so */
+    uint64_t count;          /* keys, the numbers from 0 on */
+    _Atomic uint8_t *absent; /* of each key, how often it was answered so */
     _Atomic uint32_t started;
     _Atomic uint64_t unknown; /* answers */
     bool commits;             /* each thread now and then */
@@ -46,14 +46,14 @@ static tamis_status open_state(tamis_state **state, const states_make *make, con
     static tamis_plan plan;
     tamis_state_options options = states_options(make, NULL);
     tamis_filter_options how = TAMIS_FILTER_OPTIONS_INIT;
-    tamis_want want = TAMIS_WANT_INIT;
-    want.kind = make->kind;
-    want.scheme = make->scheme;
-    want.expect = make->expect;
-    want.fpr = make->fpr;
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
+    plan_options.kind = make->kind;
+    plan_options.scheme = make->scheme;
+    plan_options.expect = make->expect;
+    plan_options.fpr = make->fpr;
     if (planned != make) {
         plan = (tamis_plan)TAMIS_PLAN_INIT;
-        assert_ok(tamis_plan_make(&plan, &want, &states_err));
+        assert_ok(tamis_plan_make(&plan, &plan_options, &states_err));
         planned = make;
     }
     how.concurrent = true;
@@ -108,7 +108,7 @@ static tamis_status ask_numbers(tamis_dedup *session, uint64_t from, size_t some
         numbers[i] = (from + i) % count;
         keys[i] = (tamis_key){&numbers[i], sizeof numbers[i]};
     }
-    return tamis_dedup_ask(session, keys, some, answers, &done, err);
+    return tamis_dedup_add_many(session, keys, some, answers, &done, err);
 }
 
 /* ---- answers, and what a restart finds ---- */
@@ -125,8 +125,8 @@ static void *ask_everything(void *context) {
             return "ask";
         for (size_t i = 0; i < BATCH; i++) {
             s->unknown += answers[i] == TAMIS_UNKNOWN;
-            if (answers[i] == TAMIS_FRESH)
-                atomic_fetch_add(&s->fresh[numbers[i]], 1);
+            if (answers[i] == TAMIS_ABSENT)
+                atomic_fetch_add(&s->absent[numbers[i]], 1);
         }
         if (s->commits && batch % 16 == mine && tamis_dedup_commit(s->session, "some", 4, NULL) != TAMIS_OK)
             return "commit";
@@ -134,22 +134,22 @@ static void *ask_everything(void *context) {
     return NULL;
 }
 
-static uint64_t count_fresh(const shared *s) {
+static uint64_t count_absent(const shared *s) {
     uint64_t sum = 0;
     for (uint64_t i = 0; i < s->count; i++) {
-        assert_true(s->fresh[i] <= 1);
-        sum += s->fresh[i];
+        assert_true(s->absent[i] <= 1);
+        sum += s->absent[i];
     }
     return sum;
 }
 
-static void assert_counts(const shared *s, uint64_t fresh) {
+static void assert_counts(const shared *s, uint64_t absent) {
     tamis_dedup_counts counts = TAMIS_DEDUP_COUNTS_INIT;
     const uint64_t asked = (s->count + BATCH - 1) / BATCH * BATCH * THREADS;
     tamis_dedup_count(s->session, &counts);
-    assert_int_equal(counts.fresh, fresh);
+    assert_int_equal(counts.absent, absent);
     assert_int_equal(counts.unknown, s->unknown);
-    assert_int_equal(counts.fresh + counts.seen + counts.unknown, asked);
+    assert_int_equal(counts.absent + counts.present + counts.unknown, asked);
 }
 
 /* Each key is fresh once, whichever threads ask it, and the log replays to the same filter, byte for byte. */
@@ -158,31 +158,31 @@ static void reg_22_many_threads_over_a_state(void **unused) {
     for (int i = 0; i < STATES_MAKES; i++) {
         shared s = {.count = model_full() ? 35000 : 5000, .commits = true};
         test_bytes before = {0}, after = {0};
-        s.fresh = calloc(s.count, 1);
-        assert_non_null(s.fresh);
+        s.absent = calloc(s.count, 1);
+        assert_non_null(s.absent);
         open_session(&s, &states_makes[i], TAMIS_WHEN_FULL_FAIL);
         run_together(&s, ask_everything);
-        const uint64_t fresh = count_fresh(&s);
-        assert_counts(&s, fresh);
+        const uint64_t absent = count_absent(&s);
+        assert_counts(&s, absent);
         assert_int_equal(s.unknown, 0);
         assert_ok(tamis_dedup_commit(s.session, "all", 3, &states_err));
         states_encode(s.state, &before);
         close_session(&s);
         open_session(&s, &states_makes[i], TAMIS_WHEN_FULL_FAIL);
         assert_true(states_is_at(s.state, "all"));
-        assert_int_equal(states_keys(s.state), fresh);
+        assert_int_equal(states_keys(s.state), absent);
         states_encode(s.state, &after);
         assert_true(bytes_check(states_makes[i].name, &after, &before));
         s.commits = false;
         run_together(&s, ask_everything);
-        assert_int_equal(count_fresh(&s), fresh); /* nothing was fresh again */
+        assert_int_equal(count_absent(&s), absent); /* nothing was fresh again */
         close_session(&s);
         const tamis_state_options options = states_options(&states_makes[i], NULL);
         assert_ok(tamis_state_verify(scratch("state"), &options, &states_err));
         remove_state();
         bytes_clear(&before);
         bytes_clear(&after);
-        free((void *)s.fresh);
+        free((void *)s.absent);
     }
 }
 
@@ -193,19 +193,19 @@ static void keys_beside_the_session_are_logged(void **unused) {
     tamis_answer answer;
     open_session(&s, &states_makes[STATES_GROWING], TAMIS_WHEN_FULL_FAIL);
     assert_ok(tamis_filter_add(tamis_state_filter(s.state), "beside", 6, &answer, &states_err));
-    assert_int_equal(answer, TAMIS_FRESH);
+    assert_int_equal(answer, TAMIS_ABSENT);
     assert_ok(tamis_dedup_commit(s.session, "one", 3, &states_err));
     close_session(&s);
     open_session(&s, &states_makes[STATES_GROWING], TAMIS_WHEN_FULL_FAIL);
     assert_ok(tamis_filter_contains(tamis_state_filter(s.state), "beside", 6, &answer, &states_err));
-    assert_int_equal(answer, TAMIS_SEEN);
+    assert_int_equal(answer, TAMIS_PRESENT);
     /* what the log cannot say is refused, until it is undone */
     assert_ok(tamis_filter_clear(tamis_state_filter(s.state), &states_err));
     assert_int_equal(tamis_dedup_commit(s.session, "two", 3, &states_err), TAMIS_E_INVALID);
     assert_int_equal(tamis_dedup_commit(s.session, "two", 3, &states_err), TAMIS_E_INVALID);
     assert_ok(tamis_dedup_abort(s.session, &states_err));
     assert_ok(tamis_filter_contains(tamis_state_filter(s.state), "beside", 6, &answer, &states_err));
-    assert_int_equal(answer, TAMIS_SEEN);
+    assert_int_equal(answer, TAMIS_PRESENT);
     assert_ok(tamis_filter_add(tamis_state_filter(s.state), "after", 5, &answer, &states_err));
     assert_ok(tamis_dedup_commit(s.session, "two", 3, &states_err));
     assert_int_equal(states_keys(s.state), 2);
@@ -218,20 +218,20 @@ static void a_full_filter_passes_keys_on(void **unused) {
     static const states_make small = {"small", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 2000, 1e-6, 0,
                                       true};
     shared s = {.count = 3000, .commits = true};
-    s.fresh = calloc(s.count, 1);
-    assert_non_null(s.fresh);
+    s.absent = calloc(s.count, 1);
+    assert_non_null(s.absent);
     open_session(&s, &small, TAMIS_WHEN_FULL_PASS);
     run_together(&s, ask_everything);
-    const uint64_t fresh = count_fresh(&s);
-    assert_int_equal(fresh, 2000);
-    assert_counts(&s, fresh);
+    const uint64_t absent = count_absent(&s);
+    assert_int_equal(absent, 2000);
+    assert_counts(&s, absent);
     assert_true(s.unknown > 0);
     assert_ok(tamis_dedup_commit(s.session, "full", 4, &states_err));
     close_session(&s);
     open_session(&s, &small, TAMIS_WHEN_FULL_PASS);
     assert_int_equal(states_keys(s.state), 2000);
     close_session(&s);
-    free((void *)s.fresh);
+    free((void *)s.absent);
 }
 
 /* One that is not frozen grows under all of them, and is opened again as it was asked for first. */
@@ -241,26 +241,26 @@ static void reg_22_a_session_outgrows_its_number(void **unused) {
                                       false};
     for (int snapshot = 0; snapshot < 2; snapshot++) {
         shared s = {.count = 30000, .commits = true};
-        s.fresh = calloc(s.count, 1);
-        assert_non_null(s.fresh);
+        s.absent = calloc(s.count, 1);
+        assert_non_null(s.absent);
         open_session(&s, &small, TAMIS_WHEN_FULL_FAIL);
         run_together(&s, ask_everything);
-        const uint64_t fresh = count_fresh(&s);
-        assert_true(fresh > s.count - s.count / 100);
-        assert_counts(&s, fresh);
+        const uint64_t absent = count_absent(&s);
+        assert_true(absent > s.count - s.count / 100);
+        assert_counts(&s, absent);
         assert_ok(tamis_dedup_commit(s.session, "grown", 5, &states_err));
         if (snapshot)
-            assert_ok(tamis_state_settle(s.state, 0, &states_err));
+            assert_ok(tamis_state_snapshot(s.state, 0, &states_err));
         close_session(&s);
         open_session(&s, &small, TAMIS_WHEN_FULL_FAIL);
-        assert_int_equal(states_keys(s.state), fresh);
-        assert_true(tamis_filter_plan(tamis_state_filter(s.state))->capacity >= fresh);
+        assert_int_equal(states_keys(s.state), absent);
+        assert_true(tamis_filter_plan(tamis_state_filter(s.state))->capacity >= absent);
         assert_int_equal(tamis_filter_plan(tamis_state_filter(s.state))->memory_limit, 0);
-        memset((void *)s.fresh, 0, s.count);
+        memset((void *)s.absent, 0, s.count);
         run_together(&s, ask_everything);
-        assert_int_equal(count_fresh(&s), 0); /* all were there */
+        assert_int_equal(count_absent(&s), 0); /* all were there */
         close_session(&s);
-        free((void *)s.fresh);
+        free((void *)s.absent);
         remove_state();
     }
 }
@@ -320,13 +320,13 @@ typedef struct program {
 enum { KEYS = 6000 };
 
 static const char *write_fresh(program *p, const uint64_t *numbers, const tamis_answer *answers) {
-    uint64_t fresh[BATCH];
+    uint64_t absent[BATCH];
     size_t count = 0;
     for (size_t i = 0; i < BATCH; i++)
-        if (answers[i] == TAMIS_FRESH)
-            fresh[count++] = numbers[i];
-    const size_t size = count * sizeof *fresh;
-    return write(p->output, fresh, size) == (ssize_t)size ? NULL : "write"; /* O_APPEND: whole */
+        if (answers[i] == TAMIS_ABSENT)
+            absent[count++] = numbers[i];
+    const size_t size = count * sizeof *absent;
+    return write(p->output, absent, size) == (ssize_t)size ? NULL : "write"; /* O_APPEND: whole */
 }
 
 static const char *commit_output(program *p) {

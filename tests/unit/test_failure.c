@@ -73,8 +73,8 @@ static void a_long_sentence_is_cut(void **state) {
         memset(subject, 'x', length);
         subject[length] = 0;
         tamis__fail(&box.err, TAMIS_E_INVALID, 0, "%s", subject);
-        size_t want = length < sizeof box.err.text ? length : sizeof box.err.text - 1;
-        assert_int_equal(strlen(box.err.text), want);
+        size_t expected = length < sizeof box.err.text ? length : sizeof box.err.text - 1;
+        assert_int_equal(strlen(box.err.text), expected);
         for (size_t i = 0; i < sizeof box.guard; i++)
             assert_int_equal(box.guard[i], 0x5a);
     }

@@ -13,15 +13,15 @@
 
 static tamis_filter *filter_with(tamis_kind kind, tamis_scheme scheme, uint64_t expect, double fpr,
                                  const tamis_filter_options *options) {
-    tamis_want want = TAMIS_WANT_INIT;
-    want.kind = kind;
-    want.scheme = scheme;
-    want.expect = expect;
-    want.fpr = fpr;
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
+    plan_options.kind = kind;
+    plan_options.scheme = scheme;
+    plan_options.expect = expect;
+    plan_options.fpr = fpr;
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_error err = TAMIS_ERROR_INIT;
     tamis_filter *filter = NULL;
-    if (tamis_plan_make(&plan, &want, &err) != TAMIS_OK ||
+    if (tamis_plan_make(&plan, &plan_options, &err) != TAMIS_OK ||
         tamis_filter_create(&filter, &plan, options, &err) != TAMIS_OK)
         fail_msg("%s", err.text);
     return filter;
@@ -93,7 +93,7 @@ static void info_of_an_empty_filter(void **state) {
         assert_int_equal(info.scheme, filter_cases[i].scheme);
         assert_int_equal(info.capacity, filter_cases[i].grows ? 0 : 1000);
         assert_int_equal(info.added, 0);
-        assert_true(info.cardinality == 0 && info.fpr_live == 0 && info.false_fresh == 0);
+        assert_true(info.cardinality == 0 && info.fpr_live == 0 && info.false_present == 0);
         assert_true(info.memory > 0 && info.memory_peak == info.memory);
         assert_false(info.saturated);
         tamis_filter_free(filter);
@@ -122,11 +122,11 @@ static void any_bytes_are_a_key(void **state) {
         tamis_answer answer = 9;
         assert_false(ask_one(filter, NULL, 0));
         assert_int_equal(tamis_filter_add(filter, NULL, 0, &answer, NULL), TAMIS_OK);
-        assert_int_equal(answer, TAMIS_FRESH);
+        assert_int_equal(answer, TAMIS_ABSENT);
         assert_true(ask_one(filter, "", 0));                  /* the empty key, wherever it lies */
         for (size_t size = 1; size <= sizeof zeros; size++) { /* NULs count */
             assert_int_equal(tamis_filter_add(filter, zeros, size, &answer, NULL), TAMIS_OK);
-            assert_int_equal(answer, TAMIS_FRESH);
+            assert_int_equal(answer, TAMIS_ABSENT);
         }
         assert_int_equal(tamis_filter_add(filter, zeros, 3, NULL, NULL), TAMIS_OK);
         assert_int_equal(filter_info(filter).added, 1 + sizeof zeros);
@@ -266,10 +266,10 @@ static void a_filter_united_with_itself_stays(void **state) {
 
 /* Bit i is read by a hash whose positions are all i: h1 = i, h2 = 0. */
 static bool guava_bit(const tamis_filter *filter, uint64_t i) {
-    tamis_hash hash = {{i, 0}, filter_origin(filter)};
+    tamis_hash hash = {{i, 0}, filter_hasher_id(filter)};
     tamis_answer answer = 9;
     assert_int_equal(tamis_filter_contains_hashes(filter, &hash, 1, &answer, NULL, NULL), TAMIS_OK);
-    return answer == TAMIS_SEEN;
+    return answer == TAMIS_PRESENT;
 }
 
 /* writeTo: strategy, probes, count of longs (big-endian), the longs (big-endian). */
@@ -280,8 +280,8 @@ static void check_written(const tamis_filter *filter, const uint8_t *written, si
     assert_int_equal(written[1], plan->probes);
     for (uint64_t i = 0; i < plan->bits; i++) {
         const uint8_t *word = written + 6 + i / 64 * 8;
-        bool want = word[7 - i % 64 / 8] >> i % 8 & 1;
-        assert_int_equal(guava_bit(filter, i), want);
+        bool expected = word[7 - i % 64 / 8] >> i % 8 & 1;
+        assert_int_equal(guava_bit(filter, i), expected);
     }
 }
 
@@ -402,14 +402,14 @@ static void reg_22_a_secret_of_null_with_a_size_is_refused(void **state) {
 /* Programs have no command line: what a library says names fields. */
 static void reg_22_errors_name_fields(void **state) {
     (void)state;
-    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_error err = TAMIS_ERROR_INIT;
-    want.kind = TAMIS_KIND_BLOCKED;
-    assert_int_equal(tamis_plan_make(&plan, &want, &err), TAMIS_E_INVALID);
+    plan_options.kind = TAMIS_KIND_BLOCKED;
+    assert_int_equal(tamis_plan_make(&plan, &plan_options, &err), TAMIS_E_INVALID);
     assert_null(strstr(err.text, "--"));
     assert_non_null(strstr(err.text, "expect"));
-    assert_int_equal(tamis_plan_fit(&plan, &want, &err), TAMIS_E_INVALID);
+    assert_int_equal(tamis_plan_fit(&plan, &plan_options, &err), TAMIS_E_INVALID);
     assert_null(strstr(err.text, "--"));
     assert_non_null(strstr(err.text, "memory"));
 }

@@ -15,14 +15,14 @@
 enum { KEYS = 1500000, BATCH = 1000 };
 
 static tamis_filter *make(bool exact, uint64_t memory_limit) {
-    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_error err = TAMIS_ERROR_INIT;
     tamis_filter *filter = NULL;
-    want.kind = exact ? TAMIS_KIND_EXACT : TAMIS_KIND_FINGERPRINT;
-    want.fpr = exact ? 0 : 1e-9;
-    want.memory = memory_limit;
-    if (tamis_plan_make(&plan, &want, &err) != TAMIS_OK ||
+    plan_options.kind = exact ? TAMIS_KIND_EXACT : TAMIS_KIND_FINGERPRINT;
+    plan_options.fpr = exact ? 0 : 1e-9;
+    plan_options.memory = memory_limit;
+    if (tamis_plan_make(&plan, &plan_options, &err) != TAMIS_OK ||
         tamis_filter_create(&filter, &plan, NULL, &err) != TAMIS_OK)
         fail_msg("%s", err.text);
     return filter;
@@ -37,7 +37,7 @@ static void name_keys(tamis_key *keys, uint64_t *numbers, uint64_t from) {
 
 /* Adds numbers, saying before each batch what is to come, until `count` of them are in or the filter is full. Returns how
  * many are in, all of which it finds. */
-static uint64_t fill(tamis_filter *filter, uint64_t count, uint64_t foreseen) {
+static uint64_t fill(tamis_filter *filter, uint64_t count, uint64_t size_hint) {
     uint64_t numbers[BATCH], in = 0;
     tamis_key keys[BATCH];
     tamis_answer answers[BATCH];
@@ -45,18 +45,18 @@ static uint64_t fill(tamis_filter *filter, uint64_t count, uint64_t foreseen) {
     size_t done;
     for (; in < count && status == TAMIS_OK; in += done) {
         name_keys(keys, numbers, in);
-        if (foreseen)
-            tamis_filter_expect(filter, foreseen > in ? foreseen - in : 0);
+        if (size_hint)
+            tamis_filter_expect(filter, size_hint > in ? size_hint - in : 0);
         status = tamis_filter_add_many(filter, keys, BATCH, answers, &done, NULL);
         for (size_t i = 0; i < done; i++)
-            assert_int_equal(answers[i], TAMIS_FRESH);
+            assert_int_equal(answers[i], TAMIS_ABSENT);
     }
     for (uint64_t from = 0; from < in; from += BATCH) {
         const uint64_t some = in - from < BATCH ? in - from : BATCH;
         name_keys(keys, numbers, from);
         assert_int_equal(tamis_filter_contains_many(filter, keys, some, answers, NULL, NULL), TAMIS_OK);
         for (size_t i = 0; i < some; i++)
-            assert_int_equal(answers[i], TAMIS_SEEN);
+            assert_int_equal(answers[i], TAMIS_PRESENT);
     }
     return in;
 }
@@ -65,10 +65,10 @@ typedef struct outcome {
     uint64_t in, memory, peak, growths;
 } outcome;
 
-static outcome run(bool exact, uint64_t memory_limit, uint64_t count, uint64_t foreseen) {
+static outcome run(bool exact, uint64_t memory_limit, uint64_t count, uint64_t size_hint) {
     tamis_filter *filter = make(exact, memory_limit);
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
-    outcome is = {.in = fill(filter, count, foreseen)};
+    outcome is = {.in = fill(filter, count, size_hint)};
     assert_int_equal(tamis_filter_info_get(filter, &info, NULL), TAMIS_OK);
     assert_int_equal(info.added, is.in);
     is.memory = info.memory;
@@ -124,13 +124,13 @@ static void a_limit_of_memory_holds_as_many_keys(void **state) {
 
 static void other_kinds_take_no_note(void **state) {
     (void)state;
-    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_filter *filter = NULL;
-    want.expect = 1000;
-    want.fpr = 1e-9;
-    want.kind = TAMIS_KIND_BLOCKED;
-    assert_int_equal(tamis_plan_make(&plan, &want, NULL), TAMIS_OK);
+    plan_options.expect = 1000;
+    plan_options.fpr = 1e-9;
+    plan_options.kind = TAMIS_KIND_BLOCKED;
+    assert_int_equal(tamis_plan_make(&plan, &plan_options, NULL), TAMIS_OK);
     assert_int_equal(tamis_filter_create(&filter, &plan, NULL, NULL), TAMIS_OK);
     tamis_filter_expect(filter, 1000000);
     assert_int_equal(fill(filter, 1000, 1000), 1000);

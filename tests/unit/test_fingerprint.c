@@ -28,18 +28,18 @@ static tamis_filter *table(double p, uint64_t expect, uint64_t memory) {
 }
 
 /* Hashes whose first `same` bits are those of one hash, and random after. */
-static void crowd(tamis_hash *hashes, size_t count, int same, uint64_t origin, uint64_t *random) {
+static void crowd(tamis_hash *hashes, size_t count, int same, uint64_t hasher_id, uint64_t *random) {
     uint64_t prefix = test_random(random);
-    random_hashes(hashes, count, origin, 0, random);
+    random_hashes(hashes, count, hasher_id, 0, random);
     for (size_t i = 0; i < count; i++)
         hashes[i].word[1] = (prefix & ~(UINT64_MAX >> same)) | (hashes[i].word[1] & (UINT64_MAX >> same));
 }
 
 static void check_all_seen(const tamis_filter *filter, const tamis_hash *hashes, size_t count) {
     for (size_t i = 0; i < count; i++) {
-        tamis_answer answer = TAMIS_FRESH;
+        tamis_answer answer = TAMIS_ABSENT;
         assert_int_equal(tamis_filter_contains_hashes(filter, &hashes[i], 1, &answer, NULL, NULL), TAMIS_OK);
-        if (answer != TAMIS_SEEN)
+        if (answer != TAMIS_PRESENT)
             fail_msg("hash %zu of %zu is lost", i, count);
     }
 }
@@ -57,7 +57,7 @@ static void a_crowd_overflows_into_guest_lines(void **state) {
             tamis_filter *filter = table(rates[i], 100000, 0);
             size_t done = 0;
             tamis_error err = TAMIS_ERROR_INIT;
-            crowd(hashes, CROWD, same, filter_origin(filter), &random);
+            crowd(hashes, CROWD, same, filter_hasher_id(filter), &random);
             tamis_status status = tamis_filter_add_hashes(filter, hashes, CROWD, NULL, &done, &err);
             assert_int_equal(status, done < CROWD ? TAMIS_E_FULL : TAMIS_OK);
             if (done < CROWD)
@@ -68,7 +68,7 @@ static void a_crowd_overflows_into_guest_lines(void **state) {
             assert_true(done > 20);
             check_all_seen(filter, hashes, done);
             tamis_hash others[500];
-            random_hashes(others, 500, filter_origin(filter), 0, &random);
+            random_hashes(others, 500, filter_hasher_id(filter), 0, &random);
             size_t other_done = 0;
             tamis_filter_add_hashes(filter, others, 500, NULL, &other_done, NULL);
             check_all_seen(filter, others, other_done);
@@ -90,7 +90,7 @@ static void a_crowd_makes_a_table_grow_to_its_limit(void **state) {
             tamis_plan plan = table_plan(rates[i], 0, limit);
             tamis_filter *filter = plan_filter(&plan, &allocator);
             size_t done = 0;
-            crowd(hashes, CROWD, same, filter_origin(filter), &random);
+            crowd(hashes, CROWD, same, filter_hasher_id(filter), &random);
             tamis_status status = tamis_filter_add_hashes(filter, hashes, CROWD, NULL, &done, NULL);
             assert_int_equal(status, done < CROWD ? TAMIS_E_FULL : TAMIS_OK);
             check_all_seen(filter, hashes, done);
@@ -100,7 +100,7 @@ static void a_crowd_makes_a_table_grow_to_its_limit(void **state) {
                 tamis_answer answer = 9;
                 status = tamis_filter_add_hashes(filter, &hashes[j], 1, &answer, NULL, NULL);
                 if (j < done)
-                    assert_true(status == TAMIS_OK && answer == TAMIS_SEEN);
+                    assert_true(status == TAMIS_OK && answer == TAMIS_PRESENT);
                 if (status != TAMIS_OK)
                     assert_true(status == TAMIS_E_FULL && answer == 9);
             }
@@ -120,13 +120,13 @@ static void hashes_at_the_ends_of_the_range(void **state) {
     uint64_t random = model_seed(33);
     for (int i = 0; i < 2 * RATES; i++) {
         tamis_filter *filter = table(rates[i / 2], i % 2 ? 0 : 3000, i % 2 ? 3000000 : 0);
-        uint64_t origin = filter_origin(filter);
+        uint64_t hasher_id = filter_hasher_id(filter);
         size_t in = 0;
         for (int j = 0; j < 200; j++) {
             tamis__u128 distance = (tamis__u128)test_random(&random) << 64 | test_random(&random);
             distance >>= 1 + test_below(&random, 127);
             tamis__u128 y = j % 2 ? distance : ~distance;
-            hashes[in] = (tamis_hash){{(uint64_t)y, (uint64_t)(y >> 64)}, origin};
+            hashes[in] = (tamis_hash){{(uint64_t)y, (uint64_t)(y >> 64)}, hasher_id};
             tamis_status status = tamis_filter_add_hashes(filter, &hashes[in], 1, NULL, NULL, NULL);
             assert_true(status == TAMIS_OK || status == TAMIS_E_FULL);
             in += status == TAMIS_OK;
@@ -146,7 +146,7 @@ static void exact_tells_every_bit(void **state) {
         tamis_filter *filter = case_filter(&c, 1000);
         for (int round = 0; round < 100; round++) {
             tamis_hash hash, near;
-            random_hashes(&hash, 1, filter_origin(filter), 0, &random);
+            random_hashes(&hash, 1, filter_hasher_id(filter), 0, &random);
             assert_int_equal(tamis_filter_add_hashes(filter, &hash, 1, NULL, NULL, NULL), TAMIS_OK);
             for (int bit = 0; bit < 128; bit++) {
                 tamis_answer answer = 9;
@@ -154,7 +154,7 @@ static void exact_tells_every_bit(void **state) {
                 near.word[bit / 64] ^= UINT64_C(1) << bit % 64;
                 assert_int_equal(tamis_filter_contains_hashes(filter, &near, 1, &answer, NULL, NULL),
                                  TAMIS_OK);
-                if (answer != TAMIS_FRESH)
+                if (answer != TAMIS_ABSENT)
                     fail_msg("grows %d: bit %d does not count", grows, bit);
             }
         }
@@ -173,7 +173,7 @@ static void a_rate_that_runs_out_is_full(void **state) {
     tamis_error err = TAMIS_ERROR_INIT;
     size_t done = CROWD, in = 0;
     for (; done == CROWD && in < 10000000; in += done) {
-        random_hashes(hashes, CROWD, filter_origin(filter), 0, &random);
+        random_hashes(hashes, CROWD, filter_hasher_id(filter), 0, &random);
         tamis_filter_add_hashes(filter, hashes, CROWD, NULL, &done, &err);
     }
     assert_int_equal(err.status, TAMIS_E_FULL);
@@ -185,7 +185,7 @@ static void a_rate_that_runs_out_is_full(void **state) {
     tamis_filter_free(filter);
 }
 
-/* false_fresh is the sum of the rates that the fresh keys met in their partitions: those of a growing table are all in one of
+/* false_present is the sum of the rates that the fresh keys met in their partitions: those of a growing table are all in one of
  * 256. */
 static void false_fresh_is_the_sum_of_rates(void **state) {
     (void)state;
@@ -193,16 +193,16 @@ static void false_fresh_is_the_sum_of_rates(void **state) {
     for (int i = 0; i < 2 * RATES; i++) {
         tamis_filter *filter = table(rates[i / 2], i % 2 ? 0 : CROWD, 0);
         double sum = 0;
-        random_hashes(hashes, CROWD, filter_origin(filter), i % 2 ? 8 : 0, &random);
+        random_hashes(hashes, CROWD, filter_hasher_id(filter), i % 2 ? 8 : 0, &random);
         for (int j = 0; j < CROWD; j++) {
             double rate = filter_info(filter).fpr_live;
             tamis_answer answer = 9;
             assert_int_equal(tamis_filter_add_hashes(filter, &hashes[j], 1, &answer, NULL, NULL), TAMIS_OK);
-            sum += answer == TAMIS_FRESH ? rate * (i % 2 ? 256 : 1) : 0;
+            sum += answer == TAMIS_ABSENT ? rate * (i % 2 ? 256 : 1) : 0;
         }
         tamis_filter_info info = filter_info(filter);
-        assert_true(sum > 0 && fabs(info.false_fresh - sum) <= 1e-9 * sum);
-        assert_true(info.cardinality == (double)info.added + info.false_fresh);
+        assert_true(sum > 0 && fabs(info.false_present - sum) <= 1e-9 * sum);
+        assert_true(info.cardinality == (double)info.added + info.false_present);
         tamis_filter_free(filter);
     }
 }
@@ -213,7 +213,7 @@ static void a_grown_table_is_cleared(void **state) {
     uint64_t random = model_seed(37);
     for (int i = 0; i < RATES; i++) {
         tamis_filter *filter = table(rates[i], 0, 0);
-        random_hashes(hashes, CROWD, filter_origin(filter), 8, &random);
+        random_hashes(hashes, CROWD, filter_hasher_id(filter), 8, &random);
         assert_int_equal(tamis_filter_add_hashes(filter, hashes, CROWD, NULL, NULL, NULL), TAMIS_OK);
         tamis_filter_info before = filter_info(filter);
         for (int round = 0; round < 3; round++) {
@@ -237,7 +237,7 @@ static void full_says_what_to_do(void **state) {
         uint64_t random = 1;
         tamis_status status = TAMIS_OK;
         for (int i = 0; i < 200 && status == TAMIS_OK; i++) {
-            random_hashes(hashes, CROWD, filter_origin(filter), 0, &random);
+            random_hashes(hashes, CROWD, filter_hasher_id(filter), 0, &random);
             status = tamis_filter_add_hashes(filter, hashes, CROWD, NULL, NULL, &err);
         }
         assert_int_equal(status, TAMIS_E_FULL);
@@ -268,11 +268,11 @@ static void reg_22_an_empty_growing_filter_is_small(void **state) {
         tamis_filter *filter = plan_filter(&plan, &allocator), *copy = NULL;
         check_small(filter, &memory);
         assert_int_equal(tamis_filter_clear(filter, NULL), TAMIS_OK);
-        tamis_answer answer = TAMIS_SEEN;
+        tamis_answer answer = TAMIS_PRESENT;
         assert_int_equal(tamis_filter_contains(filter, "k", 1, &answer, NULL), TAMIS_OK);
-        assert_int_equal(answer, TAMIS_FRESH);
+        assert_int_equal(answer, TAMIS_ABSENT);
         assert_int_equal(tamis_filter_add(filter, "k", 1, &answer, NULL), TAMIS_OK);
-        assert_int_equal(answer, TAMIS_FRESH);
+        assert_int_equal(answer, TAMIS_ABSENT);
         check_small(filter, &memory);
         memory.requests = 0;
         other = memory;
@@ -281,7 +281,7 @@ static void reg_22_an_empty_growing_filter_is_small(void **state) {
         tamis_filter_free(filter);
         check_small(copy, &memory);
         assert_int_equal(tamis_filter_add(copy, "k", 1, &answer, NULL), TAMIS_OK);
-        assert_int_equal(answer, TAMIS_SEEN);
+        assert_int_equal(answer, TAMIS_PRESENT);
         tamis_filter_free(copy);
         assert_int_equal(memory.live_blocks, 0);
     }
@@ -295,12 +295,12 @@ static void lines_that_are_due_count_as_memory(void **state) {
         const uint64_t limit = table_plan(rates[i], 0, 0).memory;
         tamis_filter *filter = table(rates[i], 0, limit);
         size_t done = 0;
-        crowd(hashes, CROWD, 8, filter_origin(filter), &random);
+        crowd(hashes, CROWD, 8, filter_hasher_id(filter), &random);
         assert_int_equal(tamis_filter_add_hashes(filter, hashes, CROWD, NULL, &done, NULL), TAMIS_E_FULL);
         assert_in_range(done, 100, CROWD - 1);
         check_all_seen(filter, hashes, done);
         const uint64_t full = hashes[0].word[1] >> 56;
-        random_hashes(hashes, 256, filter_origin(filter), 0, &random);
+        random_hashes(hashes, 256, filter_hasher_id(filter), 0, &random);
         for (uint64_t j = 0; j < 256; j++)
             hashes[j].word[1] = (hashes[j].word[1] >> 8) | (j == full ? j ^ 1 : j) << 56;
         assert_int_equal(tamis_filter_add_hashes(filter, hashes, 256, NULL, &done, NULL), TAMIS_OK);

@@ -57,7 +57,7 @@ static void claim_slot(const line_geometry *g, owners *o, uint32_t slot, int fil
 
 static void claim_ends(const line_geometry *g, owners *o) {
     uint8_t line[LINE_BYTES] = {0}, before[LINE_BYTES] = {0};
-    uint32_t bits = g->slots + g->guest_bucket + 1u;
+    uint32_t bits = g->slots + g->spill_bucket + 1u;
     line_set_ends(g, line, ((UINT64_C(1) << bits) - 1) ^ g->ends_empty); /* every bit in memory */
     claim(o, before, line, 200);
 }
@@ -80,8 +80,8 @@ static void fields_do_not_overlap(void **state) {
             owned[o.of[bit]]++;
         for (uint32_t slot = 0; slot < g.slots; slot++)
             assert_int_equal(owned[1 + slot], g.slot_bits);
-        assert_int_equal(owned[200], g.slots + g.guest_bucket + 1);
-        assert_int_equal(g.guest_bucket, 1 << shapes[i]->home_bits);
+        assert_int_equal(owned[200], g.slots + g.spill_bucket + 1);
+        assert_int_equal(g.spill_bucket, 1 << shapes[i]->home_bits);
     }
 }
 
@@ -95,7 +95,7 @@ static void zeroed_memory_is_an_empty_line(void **state) {
         uint64_t ends = line_ends(&g, line);
         assert_int_equal(ends_count(&g, ends), 0);
         assert_false(ends_full(&g, ends));
-        for (uint32_t bucket = 0; bucket <= g.guest_bucket; bucket++) {
+        for (uint32_t bucket = 0; bucket <= g.spill_bucket; bucket++) {
             slot_range range = ends_bucket(ends, bucket);
             assert_int_equal(range.first, 0);
             assert_int_equal(range.last, 0);
@@ -159,7 +159,7 @@ static void compare(const model *m, const line_geometry *g, const uint8_t *line)
     assert_int_equal(ends_count(g, ends), m->count);
     assert_int_equal(ends_full(g, ends), m->count == g->slots);
     uint32_t at = 0;
-    for (uint32_t bucket = 0; bucket <= g->guest_bucket; bucket++) {
+    for (uint32_t bucket = 0; bucket <= g->spill_bucket; bucket++) {
         slot_range range = ends_bucket(ends, bucket);
         assert_int_equal(range.first, at);
         while (at < m->count && m->entry[at].bucket == bucket) {
@@ -172,7 +172,7 @@ static void compare(const model *m, const line_geometry *g, const uint8_t *line)
 
 static void ask(const model *m, const line_geometry *g, const uint8_t *line, uint64_t *random) {
     uint64_t ends = line_ends(g, line);
-    uint32_t bucket = (uint32_t)test_below(random, g->guest_bucket + 1u);
+    uint32_t bucket = (uint32_t)test_below(random, g->spill_bucket + 1u);
     tamis__u128 wanted = random_value(g, g->slot_bits - 1u, random);
     if (m->count && test_below(random, 4)) { /* near an entry: the same but for a bit */
         uint32_t i = (uint32_t)test_below(random, m->count);
@@ -194,7 +194,7 @@ static void a_line_is_like_an_array(void **state) {
         model m = {.count = 0};
         memset(box, 0xa5, sizeof box);
         memset(line, 0, LINE_BYTES);
-        uint32_t skew = 1 + (uint32_t)test_below(&random, g.guest_bucket + 1u);
+        uint32_t skew = 1 + (uint32_t)test_below(&random, g.spill_bucket + 1u);
         for (uint64_t step = 0; step < test_scale(40000, 4000, 4000); step++) {
             bool grow = step / 200 % 2 ? test_below(&random, 4) == 0 : test_below(&random, 4) != 0;
             if (grow && m.count < g.slots) {
@@ -213,7 +213,7 @@ static void a_line_is_like_an_array(void **state) {
             compare(&m, &g, line);
             ask(&m, &g, line, &random);
             if (step % 1000 == 0)
-                skew = 1 + (uint32_t)test_below(&random, g.guest_bucket + 1u);
+                skew = 1 + (uint32_t)test_below(&random, g.spill_bucket + 1u);
         }
         for (int j = 0; j < LINE_BYTES; j++)
             assert_true(box[j] == 0xa5 && box[2 * LINE_BYTES + j] == 0xa5);

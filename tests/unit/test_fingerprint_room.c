@@ -58,7 +58,7 @@ static void check_guests(const table *t, const partition *in) {
     const line_geometry *g = &t->geometry;
     for (uint64_t line = 0; line < in->count; line++) {
         const uint8_t *bytes = line_at(in, line);
-        slot_range guests = ends_bucket(line_ends(g, bytes), g->guest_bucket);
+        slot_range guests = ends_bucket(line_ends(g, bytes), g->spill_bucket);
         for (uint32_t slot = guests.first; slot < guests.last; slot++) {
             assert_true(is_full(g, in, other_line(g, in, line, line_head(g, bytes, slot), true)));
         }
@@ -96,7 +96,7 @@ static void fill(tamis_filter *filter, uint32_t narrow, int stops) {
     size_t count = 0, done;
     while (stops > 0 && count < MOST) {
         tamis_hash *hash = &hashes[count];
-        *hash = (tamis_hash){{random_word(), random_word() >> narrow}, filter->hasher->origin};
+        *hash = (tamis_hash){{random_word(), random_word() >> narrow}, filter->hasher->hasher_id};
         tamis_status status = tamis_filter_add_hashes(filter, hash, 1, &answers[count], &done, NULL);
         if (status == TAMIS_OK) {
             count++;
@@ -110,7 +110,7 @@ static void fill(tamis_filter *filter, uint32_t narrow, int stops) {
     check_table(filter);
     assert_int_equal(tamis_filter_contains_hashes(filter, hashes, count, answers, NULL, NULL), TAMIS_OK);
     for (size_t i = 0; i < count; i++)
-        assert_int_equal(answers[i], TAMIS_SEEN);
+        assert_int_equal(answers[i], TAMIS_PRESENT);
 }
 
 static const uint8_t fixed_bits[] = {16, 20, 24, 32, 40, 48, 64, 120};
@@ -149,7 +149,7 @@ static void growing_tables_keep_their_invariants(void **state) {
             static tamis_answer answers[KEYS];
             size_t done = 0;
             for (size_t j = 0; j < KEYS; j++)
-                hashes[j] = (tamis_hash){{random_word(), random_word() >> narrow}, filter->hasher->origin};
+                hashes[j] = (tamis_hash){{random_word(), random_word() >> narrow}, filter->hasher->hasher_id};
             for (size_t from = 0, in; from < KEYS; from = done, done = from) {
                 tamis_status status = tamis_filter_add_hashes(
                     filter, hashes + from, KEYS - from < 500 ? KEYS - from : 500, answers, &in, NULL);
@@ -163,7 +163,7 @@ static void growing_tables_keep_their_invariants(void **state) {
             assert_int_equal(tamis_filter_contains_hashes(filter, hashes, done, answers, NULL, NULL),
                              TAMIS_OK);
             for (size_t j = 0; j < done; j++)
-                assert_int_equal(answers[j], TAMIS_SEEN);
+                assert_int_equal(answers[j], TAMIS_PRESENT);
             tamis_filter_free(filter);
         }
 }
@@ -176,14 +176,14 @@ static void crowds_do_not_grow_without_end(void **state) {
     filter->plan.memory_limit = 0;
     const table *t = filter->body;
     uint32_t bits = t->partitions[0].position_bits;
-    uint64_t boundary = least_of(&t->partitions[0], width_of(&t->partitions[0]), 21);
+    uint64_t boundary = min_x_of(&t->partitions[0], width_of(&t->partitions[0]), 21);
     tamis_status status = TAMIS_OK;
     tamis_error err = TAMIS_ERROR_INIT;
     for (int i = 0; i < 5000 && status == TAMIS_OK; i++) {
         uint64_t first = random_word() >> 8;
         if (i < 16)
             first = (boundary - (uint64_t)(i & 1)) << (64 - 8 - bits);
-        tamis_hash hash = {{random_word(), first}, filter->hasher->origin};
+        tamis_hash hash = {{random_word(), first}, filter->hasher->hasher_id};
         status = tamis_filter_add_hashes(filter, &hash, 1, NULL, NULL, &err);
     }
     assert_int_equal(status, TAMIS_E_FULL);
@@ -212,7 +212,7 @@ static void add_in_batches(tamis_filter *filter, size_t from, size_t to) {
 static void check_all_seen(const tamis_filter *filter, size_t count) {
     assert_int_equal(tamis_filter_contains_hashes(filter, many, count, answers, NULL, NULL), TAMIS_OK);
     for (size_t i = 0; i < count; i++)
-        assert_int_equal(answers[i], TAMIS_SEEN);
+        assert_int_equal(answers[i], TAMIS_PRESENT);
 }
 
 /* Partitions 0 and 255 are of one size, and those that one of them was split in go on growing by themselves. */
@@ -227,7 +227,7 @@ static void check_split(const tamis_filter *filter, size_t count) {
     }
     assert_int_equal(partitions, 256 + 2 * 15);
     for (uint32_t i = 0; i < 256; i++)
-        assert_int_equal(t->stretches[i].bits, i % 255 ? 0 : 4);
+        assert_int_equal(t->groups[i].bits, i % 255 ? 0 : 4);
     assert_int_equal(used, filter->added);
     check_all_seen(filter, count);
 }
@@ -262,16 +262,16 @@ static void check_as_bytes(tamis_filter *filter, size_t from, size_t count) {
 static void large_partitions_are_split(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof growing_bits; i++)
-        for (uint32_t foreseen = 0; foreseen < 2; foreseen++) {
+        for (uint32_t size_hint = 0; size_hint < 2; size_hint++) {
             tamis_filter *filter = make(growing_bits[i], true, 1, i);
             const uint32_t slots = ((const table *)filter->body)->geometry.slots;
             const size_t count = (size_t)MANY / 13 * slots < MANY ? (size_t)MANY / 13 * slots : MANY;
             filter->plan.memory_limit = 0;
             for (size_t j = 0; j < count; j++) {
                 const uint64_t last = j % 2 ? UINT64_C(0xff) << 56 : 0;
-                many[j] = (tamis_hash){{random_word(), random_word() >> 8 | last}, filter->hasher->origin};
+                many[j] = (tamis_hash){{random_word(), random_word() >> 8 | last}, filter->hasher->hasher_id};
             }
-            if (foreseen)
+            if (size_hint)
                 tamis_filter_expect(filter, count * 128);
             add_in_batches(filter, 0, count / 8 * 7);
             check_split(filter, count / 8 * 7);

@@ -227,13 +227,13 @@ static tamis_hasher *guava_hasher(void) {
     return hasher;
 }
 
-static void check_digest(const tamis_hasher *hasher, const tamis_key *key, const char *want) {
+static void check_digest(const tamis_hasher *hasher, const tamis_key *key, const char *expected) {
     tamis_hash hash;
     uint8_t bytes[16], wanted[16];
     assert_int_equal(tamis_hash_many(hasher, key, 1, &hash, NULL), TAMIS_OK);
     tamis__store64le(bytes, hash.word[0]);
     tamis__store64le(bytes + 8, hash.word[1]);
-    assert_int_equal(golden_bytes(want, wanted), sizeof wanted);
+    assert_int_equal(golden_bytes(expected, wanted), sizeof wanted);
     assert_memory_equal(bytes, wanted, sizeof wanted);
 }
 

@@ -98,10 +98,10 @@ static put_text_fn *const puts_text[] = {tamis_sink_put_utf8, tamis_sink_put_tex
 /* What is wrong with `hex` is told as of byte `offset`, behind a good key and however long what stands before it. */
 static void expect_refused(tamis_sink *sink, put_text_fn *put, const char *hex, size_t offset,
                            size_t padding) {
-    char text[2048], want[64];
+    char text[2048], expected[64];
     memset(text, 'x', padding);
     size_t size = padding + golden_bytes(hex, (uint8_t *)text + padding);
-    snprintf(want, sizeof want, "at offset %zu (byte 0x%02X);", padding + offset,
+    snprintf(expected, sizeof expected, "at offset %zu (byte 0x%02X);", padding + offset,
              (unsigned)(uint8_t)text[padding + offset]);
 
     tamis_error err = TAMIS_ERROR_INIT;
@@ -118,8 +118,8 @@ static void expect_refused(tamis_sink *sink, put_text_fn *put, const char *hex, 
         assert_int_equal(tamis_sink_keys(sink, &keys, &count, &err), TAMIS_E_INVALID);
         assert_true(keys == NULL && count == 77);
         assert_int_equal(strncmp(err.text, "key 1: ", 7), 0);
-        if (!strstr(err.text, want))
-            fail_msg("%s: expected '%s' in: %s", hex, want, err.text);
+        if (!strstr(err.text, expected))
+            fail_msg("%s: expected '%s' in: %s", hex, expected, err.text);
     }
     assert_int_equal(tamis_sink_keys(sink, &keys, &count, NULL), TAMIS_E_INVALID);
     tamis_sink_clear(sink);

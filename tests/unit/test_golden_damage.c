@@ -71,7 +71,7 @@ static void ask(const tamis_filter *filter, const char *what, uint64_t at) {
     tamis_status status = tamis_filter_contains_many(filter, file.keys, file.count, answers, &done, NULL);
     assert_true(status == TAMIS_OK || status == TAMIS_E_DAMAGED);
     for (size_t i = 0; i < done; i++)
-        if (answers[i] != TAMIS_SEEN)
+        if (answers[i] != TAMIS_PRESENT)
             fail_msg("%s %s at byte %llu: a key is absent", file.name, what, (unsigned long long)at);
 }
 

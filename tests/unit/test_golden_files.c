@@ -85,7 +85,7 @@ static void check_answers(const tamis_filter *filter, const char *name) {
     int lines = 0;
     snprintf(path, sizeof path, "format-1/good/%s.asked", name);
     for (golden g = golden_open(path); golden_next(&g); lines++)
-        if (answer_of(filter, g.field[0]) != (*g.field[1] == '1' ? TAMIS_SEEN : TAMIS_FRESH))
+        if (answer_of(filter, g.field[0]) != (*g.field[1] == '1' ? TAMIS_PRESENT : TAMIS_ABSENT))
             fail_msg("%s: %s is not answered with %s", name, g.field[0], g.field[1]);
     assert_true(lines >= 60);
 }
@@ -109,7 +109,7 @@ static void check_growth(tamis_filter *filter, const char *name) {
         assert_true(plan->capacity > capacity);
     snprintf(path, sizeof path, "format-1/good/%s.asked", name);
     for (golden g = golden_open(path); golden_next(&g);)
-        if (*g.field[1] == '1' && answer_of(filter, g.field[0]) != TAMIS_SEEN)
+        if (*g.field[1] == '1' && answer_of(filter, g.field[0]) != TAMIS_PRESENT)
             fail_msg("%s: %s is absent after more keys were added", name, g.field[0]);
 }
 
@@ -121,14 +121,14 @@ static void check_good(const char *name) {
         options.writable = writable;
         if (tamis_filter_open(&filter, path_of("good", name), &options, &err) != TAMIS_OK)
             fail_msg("%s", err.text);
-        tamis_about about = TAMIS_ABOUT_INIT;
-        assert_int_equal(tamis_filter_about_get(filter, &about, NULL), TAMIS_OK);
+        tamis_metadata about = TAMIS_METADATA_INIT;
+        assert_int_equal(tamis_filter_metadata_get(filter, &about, NULL), TAMIS_OK);
         assert_int_equal(about.label_count, 1);
         assert_string_equal(about.labels[0].name, "name");
         assert_string_equal(about.labels[0].value, name);
         assert_true(about.version != 0 && about.created > 1700000000);
         assert_int_equal(about.key_type,
-                         strcmp(name, "classic-keys") == 0 ? TAMIS_KEYS_INT32 : TAMIS_KEYS_UNTOLD);
+                         strcmp(name, "classic-keys") == 0 ? TAMIS_KEYS_INT32 : TAMIS_KEYS_UNSPECIFIED);
         assert_int_equal(about.data_size, strstr(name, "fnv-dcso") ? 9 : 0);
         if (about.data_size)
             assert_memory_equal(about.data, "user data", 9);
@@ -148,27 +148,27 @@ static void good_files_give_the_same_answers(void **state) {
 /* ---- bad ones ---- */
 
 static void check_bad(const char *name, tamis_status status, const char *sentence) {
-    char want[8192];
+    char expected[8192];
     test_bytes bytes = {NULL, 0, 0};
     tamis_open_options options = options_for("");
     tamis_filter *filter = NULL;
     tamis_error err = TAMIS_ERROR_INIT;
     const char *path = path_of("bad", name);
     file_read(path, &bytes);
-    snprintf(want, sizeof want, "filter: %s", sentence);
+    snprintf(expected, sizeof expected, "filter: %s", sentence);
     assert_int_equal(tamis_filter_decode(&filter, bytes.data, bytes.size, &options, &err), status);
     assert_null(filter);
-    assert_string_equal(err.text, want);
+    assert_string_equal(err.text, expected);
     bytes_clear(&bytes);
 
     /* Mapped, damage of the body is found where it is looked at. */
-    snprintf(want, sizeof want, "%s: %s", path, sentence);
+    snprintf(expected, sizeof expected, "%s: %s", path, sentence);
     tamis_status opened = tamis_filter_open(&filter, path, &options, &err);
     if (opened == TAMIS_OK)
         opened = tamis_filter_verify(filter, &err);
     assert_int_equal(opened, status);
-    if (strlen(want) < sizeof err.text) /* a longer path shortens it */
-        assert_string_equal(err.text, want);
+    if (strlen(expected) < sizeof err.text) /* a longer path shortens it */
+        assert_string_equal(err.text, expected);
     tamis_filter_free(filter);
 }
 

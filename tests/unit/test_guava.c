@@ -181,7 +181,7 @@ static void check_written(tamis_guava *guava, const uint8_t *written, size_t siz
         hash.word[0] = i;
         hash.word[1] = 0;
         assert_int_equal(tamis_filter_contains_hashes(filter, &hash, 1, &answer, NULL, NULL), TAMIS_OK);
-        assert_int_equal(answer == TAMIS_SEEN, set);
+        assert_int_equal(answer == TAMIS_PRESENT, set);
         ones += set;
     }
     assert_int_equal(tamis_guava_bit_count(guava), ones);

@@ -33,8 +33,8 @@ static void check_golden(const golden *g, const uint8_t *file, size_t size) {
     uint8_t key[4096];
     tamis_filter *filter = foreign_filter(file, size, TAMIS_FORMAT_AUTO);
     const tamis_plan *plan = tamis_filter_plan(filter);
-    tamis_about about = TAMIS_ABOUT_INIT;
-    assert_int_equal(tamis_filter_about_get(filter, &about, NULL), TAMIS_OK);
+    tamis_metadata about = TAMIS_METADATA_INIT;
+    assert_int_equal(tamis_filter_metadata_get(filter, &about, NULL), TAMIS_OK);
     assert_int_equal(about.format, TAMIS_FORMAT_GUAVA);
     assert_int_equal(plan->kind, TAMIS_KIND_CLASSIC);
     assert_int_equal(plan->scheme, TAMIS_SCHEME_GUAVA64);
@@ -162,7 +162,7 @@ static void one_probe_promises_nothing(void **state) {
 static tamis_filter *overfillable(const uint8_t *bytes, size_t size) {
     tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
     tamis_filter *filter = NULL;
-    options.overfill = true;
+    options.allow_over_capacity = true;
     assert_int_equal(tamis_filter_decode(&filter, bytes, size, &options, NULL), TAMIS_OK);
     return filter;
 }
@@ -175,7 +175,7 @@ static uint32_t add_thousand(tamis_filter *filter) {
         tamis_status status = tamis_filter_add(filter, &i, sizeof i, NULL, NULL);
         assert_true(status == TAMIS_OK || status == TAMIS_E_FULL);
         assert_int_equal(tamis_filter_contains(filter, &i, sizeof i, &answer, NULL), TAMIS_OK);
-        assert_int_equal(answer, status == TAMIS_OK ? TAMIS_SEEN : TAMIS_FRESH);
+        assert_int_equal(answer, status == TAMIS_OK ? TAMIS_PRESENT : TAMIS_ABSENT);
         taken += status == TAMIS_OK;
     }
     return taken;
@@ -198,9 +198,9 @@ static void goes_on_past_its_capacity(void **state) {
     tamis_filter *filter = overfillable(mitz_64, sizeof mitz_64), *copy = NULL;
     assert_false(info_of(filter).saturated);
     assert_int_equal(tamis_filter_copy(&copy, filter, NULL), TAMIS_OK);
-    uint32_t fresh = 0;
-    for (; !info_of(copy).saturated; fresh++)
-        assert_int_equal(tamis_filter_add(copy, &fresh, sizeof fresh, NULL, NULL), TAMIS_OK);
+    uint32_t absent = 0;
+    for (; !info_of(copy).saturated; absent++)
+        assert_int_equal(tamis_filter_add(copy, &absent, sizeof absent, NULL, NULL), TAMIS_OK);
     assert_true(info_of(copy).added > info_of(copy).capacity);
     test_bytes bytes = {NULL, 0, 0};
     const tamis_format formats[] = {TAMIS_FORMAT_TAMIS, TAMIS_FORMAT_GUAVA};
@@ -209,7 +209,7 @@ static void goes_on_past_its_capacity(void **state) {
         tamis_filter *past = foreign_filter(bytes.data, bytes.size, TAMIS_FORMAT_AUTO);
         uint64_t added = info_of(past).added;
         assert_true(info_of(past).saturated);
-        assert_in_range(add_thousand(past), fresh, 999);
+        assert_in_range(add_thousand(past), absent, 999);
         assert_int_equal(info_of(past).added, added);
         assert_true(tamis_filter_is_equal(past, copy));
         tamis_filter_free(past);
@@ -301,12 +301,12 @@ static void filters_that_guava_has_not(void **state) {
     foreign_unsupported(filter, TAMIS_FORMAT_GUAVA, "this is classic with redisbloom");
     tamis_filter_free(filter);
 
-    tamis_want want = TAMIS_WANT_INIT;
-    want.kind = TAMIS_KIND_BLOCKED;
-    want.scheme = TAMIS_SCHEME_GUAVA64;
-    want.expect = 100;
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
+    plan_options.kind = TAMIS_KIND_BLOCKED;
+    plan_options.scheme = TAMIS_SCHEME_GUAVA64;
+    plan_options.expect = 100;
     tamis_plan plan = TAMIS_PLAN_INIT;
-    assert_int_equal(tamis_plan_make(&plan, &want, NULL), TAMIS_OK);
+    assert_int_equal(tamis_plan_make(&plan, &plan_options, NULL), TAMIS_OK);
     assert_int_equal(tamis_filter_create(&filter, &plan, NULL, NULL), TAMIS_OK);
     foreign_unsupported(filter, TAMIS_FORMAT_GUAVA, "this is blocked with guava64");
     tamis_filter_free(filter);

@@ -88,7 +88,7 @@ static void digests_of_other_implementations(void **state) {
         tamis_hash_many(hasher, &view, 1, &hash, NULL);
         for (int i = 0; i < 2; i++)
             assert_true(hash.word[i] == strtoull(g.field[4 + i], NULL, 16));
-        assert_true(hash.origin == strtoull(g.field[6], NULL, 16));
+        assert_true(hash.hasher_id == strtoull(g.field[6], NULL, 16));
         tamis_hasher_free(hasher);
     }
     assert_true(vectors > 500);
@@ -150,27 +150,27 @@ static void auto_depends_on_the_secret(void **state) {
     tamis_hasher_free(keyed);
 }
 
-static uint64_t origin_of(tamis_scheme scheme, uint64_t seed, const void *bytes, size_t size) {
+static uint64_t hasher_id_of(tamis_scheme scheme, uint64_t seed, const void *bytes, size_t size) {
     tamis_hasher *hasher = hasher_of(scheme, seed, bytes, size);
     tamis_key key = {"", 0};
     tamis_hash hash;
     tamis_hash_many(hasher, &key, 1, &hash, NULL);
     tamis_hasher_free(hasher);
-    return hash.origin;
+    return hash.hasher_id;
 }
 
-static void origins_tell_hashers_apart(void **state) {
+static void hasher_ids_differ_between_hashers(void **state) {
     (void)state;
     uint64_t origins[] = {
-        origin_of(TAMIS_SCHEME_XXH3, 0, NULL, 0),          origin_of(TAMIS_SCHEME_XXH3, 1, NULL, 0),
-        origin_of(TAMIS_SCHEME_XXH3, UINT64_MAX, NULL, 0), origin_of(TAMIS_SCHEME_GUAVA64, 0, NULL, 0),
-        origin_of(TAMIS_SCHEME_SIP, 0, secret, 16),        origin_of(TAMIS_SCHEME_SIP, 0, secret, 17),
-        origin_of(TAMIS_SCHEME_SIP, 0, secret + 1, 16),
+        hasher_id_of(TAMIS_SCHEME_XXH3, 0, NULL, 0),          hasher_id_of(TAMIS_SCHEME_XXH3, 1, NULL, 0),
+        hasher_id_of(TAMIS_SCHEME_XXH3, UINT64_MAX, NULL, 0), hasher_id_of(TAMIS_SCHEME_GUAVA64, 0, NULL, 0),
+        hasher_id_of(TAMIS_SCHEME_SIP, 0, secret, 16),        hasher_id_of(TAMIS_SCHEME_SIP, 0, secret, 17),
+        hasher_id_of(TAMIS_SCHEME_SIP, 0, secret + 1, 16),
     };
     for (size_t i = 0; i < sizeof origins / sizeof *origins; i++)
         for (size_t j = 0; j < i; j++)
             assert_true(origins[i] != origins[j]);
-    assert_true(origins[4] == origin_of(TAMIS_SCHEME_AUTO, 0, secret, 16));
+    assert_true(origins[4] == hasher_id_of(TAMIS_SCHEME_AUTO, 0, secret, 16));
 }
 
 static void refused(tamis_scheme scheme, uint64_t seed, size_t secret_size, const char *says) {
@@ -241,7 +241,7 @@ static void asks_are_checked(void **state) {
     }
     assert_int_equal(tamis_hash_series(bkdr, &key, 1, 0, at, &err), TAMIS_E_RANGE);
     assert_int_equal(tamis_hash_series(bkdr, &key, 1, TAMIS_PROBES_MAX + 1, at, &err), TAMIS_E_RANGE);
-    assert_true(hash.word[0] == 7 && hash.word[1] == 7 && hash.origin == 7);
+    assert_true(hash.word[0] == 7 && hash.word[1] == 7 && hash.hasher_id == 7);
     tamis_hasher_free(xxh3);
     tamis_hasher_free(bkdr);
 }
@@ -262,11 +262,11 @@ static void digests_of_redisbloom_dcso_and_redisson(void **state) {
     assert_true(hash[0].word[0] == UINT64_C(0xd8cbc7186ba13533) && hash[0].word[1] == 0);
     assert_true(hash[1].word[0] == UINT64_C(0xcbf29ce484222325));
     assert_int_equal(tamis_hash_many(redisson, keys, 3, hash, NULL), TAMIS_OK);
-    static const uint64_t want[3][2] = {{UINT64_C(0x16e1cc3ffa4e326e), UINT64_C(0x61ce1bbd35811d13)},
-                                        {UINT64_C(0xb7aad9c226c6a36b), UINT64_C(0xb2d4e4a63557bca6)},
-                                        {UINT64_C(0xd3c86bd01f2269fd), UINT64_C(0xcfa12b16012f2c58)}};
+    static const uint64_t expected[3][2] = {{UINT64_C(0x16e1cc3ffa4e326e), UINT64_C(0x61ce1bbd35811d13)},
+                                            {UINT64_C(0xb7aad9c226c6a36b), UINT64_C(0xb2d4e4a63557bca6)},
+                                            {UINT64_C(0xd3c86bd01f2269fd), UINT64_C(0xcfa12b16012f2c58)}};
     for (int i = 0; i < 3; i++)
-        assert_memory_equal(hash[i].word, want[i], sizeof want[i]);
+        assert_memory_equal(hash[i].word, expected[i], sizeof expected[i]);
     tamis_hasher_free(redis);
     tamis_hasher_free(dcso);
     tamis_hasher_free(redisson);
@@ -318,7 +318,7 @@ int main(void) {
         cmocka_unit_test(guava64_is_murmur3),
         cmocka_unit_test(many_are_hashed_like_one),
         cmocka_unit_test(auto_depends_on_the_secret),
-        cmocka_unit_test(origins_tell_hashers_apart),
+        cmocka_unit_test(hasher_ids_differ_between_hashers),
         cmocka_unit_test(contradictions_are_refused),
         cmocka_unit_test(asks_are_checked),
         cmocka_unit_test(digests_of_redisbloom_dcso_and_redisson),

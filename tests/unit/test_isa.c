@@ -82,11 +82,11 @@ static void in_a_process_with(const char *kernel, int (*check)(void)) {
 }
 
 static tamis_status create_filter(tamis_error *err) {
-    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_filter *filter = NULL;
-    want.expect = 10;
-    tamis_status status = tamis_plan_make(&plan, &want, err);
+    plan_options.expect = 10;
+    tamis_status status = tamis_plan_make(&plan, &plan_options, err);
     if (status == TAMIS_OK)
         status = tamis_filter_create(&filter, &plan, NULL, err);
     if (status != TAMIS_OK && filter)

@@ -16,13 +16,13 @@
 #include "golden/golden_reader.h"
 #include "hash/murmur3.h"
 
-static void check_digest(const uint8_t *key, size_t size, const char *want) {
+static void check_digest(const uint8_t *key, size_t size, const char *expected) {
     uint64_t digest[2];
     uint8_t bytes[16], wanted[16];
     tamis__murmur3_x64_128(key, size, 0, digest);
     tamis__store64le(bytes, digest[0]);
     tamis__store64le(bytes + 8, digest[1]);
-    assert_int_equal(golden_bytes(want, wanted), sizeof wanted);
+    assert_int_equal(golden_bytes(expected, wanted), sizeof wanted);
     assert_memory_equal(bytes, wanted, sizeof wanted);
 }
 
@@ -51,12 +51,12 @@ static void any_address_will_do(void **state) {
     (void)state;
     static const char text[] = "The quick brown fox jumps over the lazy dog, twice";
     uint8_t room[80];
-    uint64_t want[2], got[2];
-    tamis__murmur3_x64_128(text, sizeof text, 0, want);
+    uint64_t expected[2], got[2];
+    tamis__murmur3_x64_128(text, sizeof text, 0, expected);
     for (size_t shift = 0; shift < 16; shift++) {
         memcpy(room + shift, text, sizeof text);
         tamis__murmur3_x64_128(room + shift, sizeof text, 0, got);
-        assert_memory_equal(got, want, sizeof got);
+        assert_memory_equal(got, expected, sizeof got);
     }
 }
 

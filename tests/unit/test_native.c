@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/bytes.h"
-#include "filter/guard.h"
+#include "filter/block_verifier.h"
 #include "format/format.h"
 #include "format/native.h"
 #include "property/filter_model.h"
@@ -59,7 +59,7 @@ static void same_info(const tamis_filter *one, const tamis_filter *other) {
     assert_int_equal(a.ones, b.ones);
     assert_int_equal(a.capacity, b.capacity);
     assert_true(a.fpr_live == b.fpr_live && a.cardinality == b.cardinality);
-    assert_true(fabs(a.false_fresh - b.false_fresh) <= 1e-9 * (1 + a.false_fresh));
+    assert_true(fabs(a.false_present - b.false_present) <= 1e-9 * (1 + a.false_present));
 }
 
 static void every_kind_comes_back(void **state) {
@@ -131,15 +131,15 @@ static void what_a_filter_says_comes_back(void **state) {
     (void)state;
     static const tamis_label labels[] = {{"source", "feed \xc3\xa9"}, {"empty", ""}, {"a", "1"}};
     tamis_filter *filter = case_filter(&filter_cases[0], 1000), *back = NULL;
-    tamis_about about = TAMIS_ABOUT_INIT, told = TAMIS_ABOUT_INIT;
+    tamis_metadata about = TAMIS_METADATA_INIT, told = TAMIS_METADATA_INIT;
     about.version = 42;
     about.created = 1700000000;
     about.labels = labels;
     about.label_count = 3;
-    assert_int_equal(tamis_filter_about_set(filter, &about, NULL), TAMIS_OK);
+    assert_int_equal(tamis_filter_metadata_set(filter, &about, NULL), TAMIS_OK);
     encoded e = encode(filter);
     assert_int_equal(tamis_filter_decode(&back, e.bytes, e.size, NULL, NULL), TAMIS_OK);
-    assert_int_equal(tamis_filter_about_get(back, &told, NULL), TAMIS_OK);
+    assert_int_equal(tamis_filter_metadata_get(back, &told, NULL), TAMIS_OK);
     assert_int_equal(told.format, TAMIS_FORMAT_TAMIS);
     assert_int_equal(told.version, 42);
     assert_int_equal(told.created, 1700000000);
@@ -163,24 +163,24 @@ static void labels_are_checked(void **state) {
         {"n", NULL}};
     tamis_filter *filter = case_filter(&filter_cases[0], 1000);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        tamis_about about = TAMIS_ABOUT_INIT, told = TAMIS_ABOUT_INIT;
+        tamis_metadata about = TAMIS_METADATA_INIT, told = TAMIS_METADATA_INIT;
         tamis_error err = TAMIS_ERROR_INIT;
         about.labels = &bad[i];
         about.label_count = 1;
-        assert_int_equal(tamis_filter_about_set(filter, &about, &err), TAMIS_E_INVALID);
-        tamis_filter_about_get(filter, &told, NULL);
+        assert_int_equal(tamis_filter_metadata_set(filter, &about, &err), TAMIS_E_INVALID);
+        tamis_filter_metadata_get(filter, &told, NULL);
         assert_int_equal(told.label_count, 0);
     }
     const tamis_label twice[] = {{"n", "1"}, {"m", "2"}, {"n", "3"}};
-    tamis_about about = TAMIS_ABOUT_INIT;
+    tamis_metadata about = TAMIS_METADATA_INIT;
     about.labels = twice;
     about.label_count = 3;
-    assert_int_equal(tamis_filter_about_set(filter, &about, NULL), TAMIS_E_INVALID);
+    assert_int_equal(tamis_filter_metadata_set(filter, &about, NULL), TAMIS_E_INVALID);
     longest[255] = 0;
     const tamis_label good = {longest, "v"};
     about.labels = &good;
     about.label_count = 1;
-    assert_int_equal(tamis_filter_about_set(filter, &about, NULL), TAMIS_OK);
+    assert_int_equal(tamis_filter_metadata_set(filter, &about, NULL), TAMIS_OK);
     tamis_filter_free(filter);
 }
 
@@ -206,7 +206,7 @@ static void a_secret_is_asked_for(void **state) {
     tamis_hash hash;
     assert_int_equal(tamis_hash_many(tamis_filter_hasher(filter), b.key, 1, &hash, NULL), TAMIS_OK);
     assert_int_equal(tamis_filter_contains_hashes(other, &hash, 1, &answer, NULL, NULL), TAMIS_OK);
-    assert_int_equal(answer, TAMIS_SEEN);
+    assert_int_equal(answer, TAMIS_PRESENT);
     tamis_filter_free(filter);
     tamis_filter_free(other);
     free(e.bytes);
@@ -223,7 +223,7 @@ static void overfill_is_of_the_handle_or_of_the_file(void **state) {
         tamis_filter *filter = case_filter(c, 100), *opened = NULL;
         tamis_error err = TAMIS_ERROR_INIT;
         encoded e = encode(filter);
-        options.overfill = true;
+        options.allow_over_capacity = true;
         tamis_status status = tamis_filter_decode(&opened, e.bytes, e.size, &options, &err);
         tamis_filter_free(filter);
         if (!case_is_bloom(c)) {
@@ -241,7 +241,7 @@ static void overfill_is_of_the_handle_or_of_the_file(void **state) {
         assert_true(filter_info(opened).saturated);
         e = encode(opened);
         tamis_filter_free(opened);
-        options.overfill = false;
+        options.allow_over_capacity = false;
         assert_int_equal(tamis_filter_decode(&opened, e.bytes, e.size, &options, &err), TAMIS_OK);
         for (uint64_t key = 1 << 20; status == TAMIS_OK && key < 1 << 21; key++)
             status = tamis_filter_add(opened, &key, sizeof key, NULL, NULL);
@@ -252,7 +252,7 @@ static void overfill_is_of_the_handle_or_of_the_file(void **state) {
             continue;
 
         tamis_plan plan = case_plan(c, 100, 0);
-        made_options.overfill = true;
+        made_options.allow_over_capacity = true;
         assert_int_equal(tamis_filter_create(&filter, &plan, &made_options, NULL), TAMIS_OK);
         e = encode(filter);
         assert_int_equal(tamis_filter_decode(&opened, e.bytes, e.size, &options, &err), TAMIS_OK);

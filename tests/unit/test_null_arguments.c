@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
+#include <tamis/compressed.h>
 #include <tamis/extract.h>
-#include <tamis/packed.h>
 #include <tamis/redis.h>
 #include <tamis/redis_bitmap.h>
 #include <tamis/redis_family.h>
@@ -37,14 +37,14 @@ static void check(tamis_status status, const char *name, const char *call) {
 static void of_dedup(void **state) {
     (void)state;
     REFUSED(tamis_dedup_open(NULL, ANY, ANY, &err), "session");
-    REFUSED(tamis_dedup_ask(NULL, ANY, 1, ANY, ANY, &err), "session");
-    REFUSED(tamis_dedup_ask(ANY, NULL, 1, ANY, ANY, &err), "keys");
-    REFUSED(tamis_dedup_ask(ANY, ANY, 1, NULL, ANY, &err), "answers");
-    REFUSED(tamis_dedup_ask_hashes(NULL, ANY, 1, ANY, ANY, &err), "session");
-    REFUSED(tamis_dedup_ask_hashes(ANY, NULL, 1, ANY, ANY, &err), "hashes");
-    REFUSED(tamis_dedup_ask_hashes(ANY, ANY, 1, NULL, ANY, &err), "answers");
+    REFUSED(tamis_dedup_add_many(NULL, ANY, 1, ANY, ANY, &err), "session");
+    REFUSED(tamis_dedup_add_many(ANY, NULL, 1, ANY, ANY, &err), "keys");
+    REFUSED(tamis_dedup_add_many(ANY, ANY, 1, NULL, ANY, &err), "answers");
+    REFUSED(tamis_dedup_add_hashes(NULL, ANY, 1, ANY, ANY, &err), "session");
+    REFUSED(tamis_dedup_add_hashes(ANY, NULL, 1, ANY, ANY, &err), "hashes");
+    REFUSED(tamis_dedup_add_hashes(ANY, ANY, 1, NULL, ANY, &err), "answers");
     REFUSED(tamis_dedup_commit(NULL, ANY, 1, &err), "session");
-    REFUSED(tamis_dedup_commit(ANY, NULL, 1, &err), "account");
+    REFUSED(tamis_dedup_commit(ANY, NULL, 1, &err), "checkpoint");
     REFUSED(tamis_dedup_abort(NULL, &err), "session");
 }
 
@@ -53,17 +53,17 @@ static void of_extract(void **state) {
     const tamis_key record = {NULL, 0};
     REFUSED(tamis_extractor_create(NULL, ANY, &err), "extractor");
     REFUSED(tamis_extractor_header(NULL, record, &err), "extractor");
-    REFUSED(tamis_extractor_take(NULL, ANY, 1, ANY, &err), "extractor");
-    REFUSED(tamis_extractor_take(ANY, NULL, 1, ANY, &err), "records");
-    REFUSED(tamis_extractor_take(ANY, ANY, 1, NULL, &err), "found");
+    REFUSED(tamis_extractor_extract(NULL, ANY, 1, ANY, &err), "extractor");
+    REFUSED(tamis_extractor_extract(ANY, NULL, 1, ANY, &err), "records");
+    REFUSED(tamis_extractor_extract(ANY, ANY, 1, NULL, &err), "found");
 }
 
 static void of_file(void **state) {
     (void)state;
     REFUSED(tamis_format_parse(NULL, ANY, &err), "name");
     REFUSED(tamis_format_parse(ANY, NULL, &err), "format");
-    REFUSED(tamis_filter_about_get(NULL, ANY, &err), "filter");
-    REFUSED(tamis_filter_about_set(NULL, ANY, &err), "filter");
+    REFUSED(tamis_filter_metadata_get(NULL, ANY, &err), "filter");
+    REFUSED(tamis_filter_metadata_set(NULL, ANY, &err), "filter");
     REFUSED(tamis_filter_encoded_size(NULL, 0, ANY, &err), "filter");
     REFUSED(tamis_filter_encoded_size(ANY, 0, NULL, &err), "size");
     REFUSED(tamis_filter_encode(NULL, 0, ANY, 1, &err), "filter");
@@ -107,8 +107,8 @@ static void of_filter(void **state) {
     REFUSED(tamis_filter_union(ANY, NULL, &err), "from");
     REFUSED(tamis_filter_copy(NULL, ANY, &err), "copy");
     REFUSED(tamis_filter_copy(ANY, NULL, &err), "filter");
-    REFUSED(tamis_filter_compare(NULL, ANY, ANY, &err), "one");
-    REFUSED(tamis_filter_compare(ANY, NULL, ANY, &err), "other");
+    REFUSED(tamis_filter_compare(NULL, ANY, ANY, &err), "a");
+    REFUSED(tamis_filter_compare(ANY, NULL, ANY, &err), "b");
     REFUSED(tamis_filter_info_get(NULL, ANY, &err), "filter");
 }
 
@@ -152,12 +152,12 @@ static void of_hash(void **state) {
 
 static void of_packed(void **state) {
     (void)state;
-    REFUSED(tamis_packed_open(NULL, ANY, ANY, ANY, &err), "filter");
-    REFUSED(tamis_packed_open(ANY, NULL, ANY, ANY, &err), "path");
-    REFUSED(tamis_packed_save(NULL, ANY, 0, 0, &err), "filter");
-    REFUSED(tamis_packed_save(ANY, NULL, 0, 0, &err), "path");
-    REFUSED(tamis_packed_save_until(NULL, ANY, 0, 0, 0, &err), "filter");
-    REFUSED(tamis_packed_save_until(ANY, NULL, 0, 0, 0, &err), "path");
+    REFUSED(tamis_compressed_open(NULL, ANY, ANY, ANY, &err), "filter");
+    REFUSED(tamis_compressed_open(ANY, NULL, ANY, ANY, &err), "path");
+    REFUSED(tamis_compressed_save(NULL, ANY, 0, 0, &err), "filter");
+    REFUSED(tamis_compressed_save(ANY, NULL, 0, 0, &err), "path");
+    REFUSED(tamis_compressed_save_until(NULL, ANY, 0, 0, 0, &err), "filter");
+    REFUSED(tamis_compressed_save_until(ANY, NULL, 0, 0, 0, &err), "path");
 }
 
 static void of_plan(void **state) {
@@ -183,8 +183,8 @@ static void of_redis(void **state) {
     REFUSED(tamis_redis_from_bitmap(ANY, ANY, 1, NULL, &err), "made");
     REFUSED(tamis_redis_push(NULL, ANY, ANY, ANY, &err), "filter");
     REFUSED(tamis_redis_push(ANY, ANY, NULL, ANY, &err), "name");
-    REFUSED(tamis_redis_unite(NULL, ANY, &err), "there");
-    REFUSED(tamis_redis_unite(ANY, NULL, &err), "from");
+    REFUSED(tamis_redis_union(NULL, ANY, &err), "there");
+    REFUSED(tamis_redis_union(ANY, NULL, &err), "from");
     REFUSED(tamis_redis_resize_begin(NULL, ANY, ANY, ANY, &err), "resize");
     REFUSED(tamis_redis_resize_begin(ANY, NULL, ANY, ANY, &err), "like");
     REFUSED(tamis_redis_resize_begin(ANY, ANY, ANY, NULL, &err), "name");
@@ -227,52 +227,52 @@ static void of_redis_family(void **state) {
 static void of_state(void **state) {
     (void)state;
     REFUSED(tamis_state_open(NULL, ANY, ANY, &err), "state");
-    REFUSED(tamis_state_open(ANY, NULL, ANY, &err), "folder");
-    REFUSED(tamis_state_set_about(NULL, ANY, &err), "state");
+    REFUSED(tamis_state_open(ANY, NULL, ANY, &err), "directory");
+    REFUSED(tamis_state_set_metadata(NULL, ANY, &err), "state");
     REFUSED(tamis_state_expect(NULL, 0, &err), "state");
     REFUSED(tamis_state_log(NULL, ANY, 1, &err), "state");
     REFUSED(tamis_state_log(ANY, NULL, 1, &err), "hashes");
     REFUSED(tamis_state_note(NULL, ANY, 1, &err), "state");
     REFUSED(tamis_state_note(ANY, NULL, 1, &err), "note");
     REFUSED(tamis_state_commit(NULL, ANY, 1, &err), "state");
-    REFUSED(tamis_state_commit(ANY, NULL, 1, &err), "account");
+    REFUSED(tamis_state_commit(ANY, NULL, 1, &err), "checkpoint");
     REFUSED(tamis_state_abort(NULL, &err), "state");
-    REFUSED(tamis_state_settle(NULL, 0, &err), "state");
-    REFUSED(tamis_state_verify(NULL, ANY, &err), "folder");
+    REFUSED(tamis_state_snapshot(NULL, 0, &err), "state");
+    REFUSED(tamis_state_verify(NULL, ANY, &err), "directory");
 }
 
 static void of_stream(void **state) {
     (void)state;
     REFUSED(tamis_stream_dedup(NULL, ANY, ANY, &err), "session");
-    REFUSED(tamis_stream_account_open(NULL, ANY, 1, &err), "account");
-    REFUSED(tamis_stream_account_open(ANY, NULL, 1, &err), "bytes");
+    REFUSED(tamis_stream_checkpoint_open(NULL, ANY, 1, &err), "checkpoint");
+    REFUSED(tamis_stream_checkpoint_open(ANY, NULL, 1, &err), "bytes");
 }
 
 /* What may be NULL is no error. */
 static void what_may_be_null(void **state) {
     (void)state;
-    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_filter *filter = NULL;
     tamis_hasher *hasher = NULL;
     tamis_dedup *session = NULL;
     tamis_answer answer = 9;
-    assert_int_equal(tamis_plan_make(&plan, &want, NULL), TAMIS_OK);
-    assert_int_equal(tamis_plan_make(NULL, &want, NULL), TAMIS_E_INVALID);
+    assert_int_equal(tamis_plan_make(&plan, &plan_options, NULL), TAMIS_OK);
+    assert_int_equal(tamis_plan_make(NULL, &plan_options, NULL), TAMIS_E_INVALID);
     assert_int_equal(tamis_plan_make(&plan, NULL, NULL), TAMIS_E_INVALID);
     assert_int_equal(tamis_plan_fit(NULL, NULL, NULL), TAMIS_E_INVALID);
     assert_int_equal(tamis_filter_create(&filter, NULL, NULL, NULL), TAMIS_E_INVALID);
     assert_int_equal(tamis_filter_create(&filter, &plan, NULL, NULL), TAMIS_OK);
     assert_int_equal(tamis_filter_info_get(filter, NULL, NULL), TAMIS_E_INVALID);
-    assert_int_equal(tamis_filter_about_get(filter, NULL, NULL), TAMIS_E_INVALID);
-    assert_int_equal(tamis_filter_about_set(filter, NULL, NULL), TAMIS_E_INVALID);
+    assert_int_equal(tamis_filter_metadata_get(filter, NULL, NULL), TAMIS_E_INVALID);
+    assert_int_equal(tamis_filter_metadata_set(filter, NULL, NULL), TAMIS_E_INVALID);
     assert_int_equal(tamis_filter_compare(filter, filter, NULL, NULL), TAMIS_E_INVALID);
     assert_int_equal(tamis_filter_add(filter, NULL, 0, NULL, NULL), TAMIS_OK);
     assert_int_equal(tamis_filter_add_many(filter, NULL, 0, NULL, NULL, NULL), TAMIS_OK);
     assert_int_equal(tamis_filter_contains_many(filter, NULL, 0, NULL, NULL, NULL), TAMIS_OK);
     assert_int_equal(tamis_filter_contains(filter, NULL, 0, &answer, NULL), TAMIS_OK);
     assert_int_equal(tamis_dedup_open(&session, filter, NULL, NULL), TAMIS_OK);
-    assert_int_equal(tamis_dedup_ask(session, NULL, 0, NULL, NULL, NULL), TAMIS_OK);
+    assert_int_equal(tamis_dedup_add_many(session, NULL, 0, NULL, NULL, NULL), TAMIS_OK);
     assert_int_equal(tamis_hasher_create(&hasher, NULL, NULL), TAMIS_OK);
     assert_int_equal(tamis_hash_many(hasher, NULL, 0, NULL, NULL), TAMIS_OK);
     tamis_dedup_close(session);
@@ -286,7 +286,7 @@ static void what_may_be_null(void **state) {
     tamis_state_close(NULL);
     tamis_file_unlock(NULL);
     tamis_extractor_free(NULL);
-    tamis_stream_account_free(NULL);
+    tamis_stream_checkpoint_free(NULL);
     tamis_redis_close(NULL);
     tamis_redis_bitmap_close(NULL);
     tamis_redis_family_free(NULL);

@@ -15,10 +15,10 @@
 
 #include <cmocka.h>
 
-#include <tamis/packed.h>
+#include <tamis/compressed.h>
 
 #include "base/system.h"
-#include "stream/unpack.h"
+#include "stream/decompressor.h"
 #include "support/ask.h"
 #include "support/fault.h"
 #include "support/packers.h"
@@ -38,17 +38,17 @@ static test_bytes sample; /* a DCSO file with user data, in gzip */
 static void add_member(test_bytes *to, const void *bytes, size_t size) {
     z_stream stream = {0};
     assert_int_equal(deflateInit2(&stream, 9, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
-    size_t room = deflateBound(&stream, size);
-    unsigned char *packed = malloc(room);
-    assert_non_null(packed);
+    size_t capacity = deflateBound(&stream, size);
+    unsigned char *compressed = malloc(capacity);
+    assert_non_null(compressed);
     stream.next_in = (unsigned char *)(uintptr_t)bytes;
     stream.avail_in = (uInt)size;
-    stream.next_out = packed;
-    stream.avail_out = (uInt)room;
+    stream.next_out = compressed;
+    stream.avail_out = (uInt)capacity;
     assert_int_equal(deflate(&stream, Z_FINISH), Z_STREAM_END);
-    bytes_add(to, packed, room - stream.avail_out);
+    bytes_add(to, compressed, capacity - stream.avail_out);
     deflateEnd(&stream);
-    free(packed);
+    free(compressed);
 }
 
 static void write_scratch(const test_bytes *bytes) {
@@ -61,31 +61,31 @@ static void say(const char *what) {
         fail_msg("\"%s\" does not say \"%s\"", err.text, what);
 }
 
-static tamis_status open_scratch(tamis_filter **filter, tamis_packing *packing) {
+static tamis_status open_scratch(tamis_filter **filter, tamis_compression *compression) {
     static tamis_allocator allocator;
     tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
     allocator = fault_memory_allocator(&memory);
     options.allocator = &allocator;
-    return tamis_packed_open(filter, scratch("f"), &options, packing, &err);
+    return tamis_compressed_open(filter, scratch("f"), &options, compression, &err);
 }
 
 static tamis_filter *must_open(void) {
     tamis_filter *filter = NULL;
-    tamis_packing packing = TAMIS_PACKING_NONE;
-    if (open_scratch(&filter, &packing) != TAMIS_OK)
+    tamis_compression compression = TAMIS_COMPRESSION_NONE;
+    if (open_scratch(&filter, &compression) != TAMIS_OK)
         fail_msg("%s", err.text);
-    assert_int_equal(packing, TAMIS_PACKING_GZIP);
+    assert_int_equal(compression, TAMIS_COMPRESSION_GZIP);
     return filter;
 }
 
 /* Refused with a sentence that names the file; no result is touched and no memory kept. */
 static void refused(const test_bytes *bytes, tamis_status status, const char *what) {
     tamis_filter *filter = NULL;
-    tamis_packing packing = (tamis_packing)7;
+    tamis_compression compression = (tamis_compression)7;
     write_scratch(bytes);
-    assert_int_equal(open_scratch(&filter, &packing), status);
+    assert_int_equal(open_scratch(&filter, &compression), status);
     assert_null(filter);
-    assert_int_equal(packing, 7);
+    assert_int_equal(compression, 7);
     assert_int_equal(memory.live_blocks, 0);
     say(scratch("f"));
     say(what);
@@ -93,15 +93,15 @@ static void refused(const test_bytes *bytes, tamis_status status, const char *wh
 
 static tamis_filter *dcso_filter(void) {
     tamis_filter *filter = stored_make_scheme(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_FNV_DCSO, 0, KEYS);
-    tamis_about about = TAMIS_ABOUT_INIT;
-    about.data = "of the user";
-    about.data_size = 11;
-    assert_int_equal(tamis_filter_about_set(filter, &about, &err), TAMIS_OK);
+    tamis_metadata metadata = TAMIS_METADATA_INIT;
+    metadata.data = "of the user";
+    metadata.data_size = 11;
+    assert_int_equal(tamis_filter_metadata_set(filter, &metadata, &err), TAMIS_OK);
     return filter;
 }
 
-static tamis_status save_packed(tamis_filter *filter, tamis_format format) {
-    return tamis_packed_save(filter, scratch("f"), format, TAMIS_PACKING_GZIP, &err);
+static tamis_status save_compressed(tamis_filter *filter, tamis_format format) {
+    return tamis_compressed_save(filter, scratch("f"), format, TAMIS_COMPRESSION_GZIP, &err);
 }
 
 static int set_up(void **state) {
@@ -110,7 +110,7 @@ static int set_up(void **state) {
     err = (tamis_error)TAMIS_ERROR_INIT;
     memset(&memory, 0, sizeof memory);
     tamis_filter *filter = dcso_filter();
-    assert_int_equal(save_packed(filter, TAMIS_FORMAT_DCSO), TAMIS_OK);
+    assert_int_equal(save_compressed(filter, TAMIS_FORMAT_DCSO), TAMIS_OK);
     tamis_filter_free(filter);
     file_read(scratch("f"), &sample);
     descriptors = fault_open_descriptors();
@@ -130,17 +130,17 @@ static int tear_down(void **state) {
 /* ---- there and back ---- */
 
 static void comes_back(tamis_filter *filter, tamis_format format) {
-    tamis_about about = TAMIS_ABOUT_INIT;
+    tamis_metadata metadata = TAMIS_METADATA_INIT;
     uint64_t more = KEYS;
-    assert_int_equal(save_packed(filter, format), TAMIS_OK);
+    assert_int_equal(save_compressed(filter, format), TAMIS_OK);
     tamis_filter *opened = must_open();
     assert_true(stored_has(opened, 0, KEYS));
     if (tamis_filter_can(filter, TAMIS_CAN_UNION))
         assert_true(tamis_filter_is_equal(filter, opened));
-    assert_int_equal(tamis_filter_about_get(opened, &about, NULL), TAMIS_OK);
-    assert_int_equal(about.format, format);
+    assert_int_equal(tamis_filter_metadata_get(opened, &metadata, NULL), TAMIS_OK);
+    assert_int_equal(metadata.format, format);
     if (format == TAMIS_FORMAT_DCSO)
-        assert_memory_equal(about.data, "of the user", 11);
+        assert_memory_equal(metadata.data, "of the user", 11);
     /* It is one in memory: keys can be added, and it is not taken anew. */
     assert_int_equal(tamis_filter_add(opened, &more, sizeof more, NULL, &err), TAMIS_OK);
     assert_true(stored_has(opened, 0, KEYS + 1));
@@ -182,27 +182,27 @@ static void golden_file_is_read(void **state) {
 }
 
 /* Whatever packs them. */
-static void files_packed_by_others_are_read(void **state) {
+static void files_compressed_by_other_programs_are_read(void **state) {
     (void)state;
     tamis_filter *filter = stored_make(TAMIS_KIND_BLOCKED, 0, KEYS);
     test_bytes plain = {0};
     assert_int_equal(tamis_filter_save(filter, scratch("plain"), &err), TAMIS_OK);
     file_read(scratch("plain"), &plain);
     for (size_t i = 0; i < PACKERS; i++) {
-        test_bytes packed = {0};
+        test_bytes compressed = {0};
         tamis_filter *opened = NULL;
-        tamis_packing packing = TAMIS_PACKING_NONE;
-        if (!tamis_packing_is_built(packers[i].packing))
+        tamis_compression compression = TAMIS_COMPRESSION_NONE;
+        if (!tamis_compression_is_built(packers[i].compression))
             continue;
-        tool_run(packers[i].command, plain.data, plain.size, &packed);
-        write_scratch(&packed);
-        assert_int_equal(open_scratch(&opened, &packing), TAMIS_OK);
-        assert_int_equal(packing, packers[i].packing);
+        tool_run(packers[i].command, plain.data, plain.size, &compressed);
+        write_scratch(&compressed);
+        assert_int_equal(open_scratch(&opened, &compression), TAMIS_OK);
+        assert_int_equal(compression, packers[i].compression);
         assert_true(tamis_filter_is_equal(opened, filter) && stored_has(opened, 0, KEYS));
         tamis_filter_free(opened);
-        packed.size -= 3;
-        refused(&packed, TAMIS_E_DAMAGED, "cut short, its ");
-        bytes_clear(&packed);
+        compressed.size -= 3;
+        refused(&compressed, TAMIS_E_DAMAGED, "cut short, its ");
+        bytes_clear(&compressed);
     }
     bytes_clear(&plain);
     tamis_filter_free(filter);
@@ -211,40 +211,43 @@ static void files_packed_by_others_are_read(void **state) {
 static void plain_files_are_mapped(void **state) {
     (void)state;
     tamis_filter *filter = stored_make(TAMIS_KIND_BLOCKED, 0, KEYS), *opened = NULL;
-    tamis_packing packing = TAMIS_PACKING_GZIP;
+    tamis_compression compression = TAMIS_COMPRESSION_GZIP;
     uint64_t more = KEYS;
-    assert_int_equal(tamis_packed_save(filter, scratch("f"), TAMIS_FORMAT_AUTO, TAMIS_PACKING_NONE, &err),
-                     TAMIS_OK);
-    assert_int_equal(open_scratch(&opened, &packing), TAMIS_OK);
-    assert_int_equal(packing, TAMIS_PACKING_NONE);
+    assert_int_equal(
+        tamis_compressed_save(filter, scratch("f"), TAMIS_FORMAT_AUTO, TAMIS_COMPRESSION_NONE, &err),
+        TAMIS_OK);
+    assert_int_equal(open_scratch(&opened, &compression), TAMIS_OK);
+    assert_int_equal(compression, TAMIS_COMPRESSION_NONE);
     assert_true(stored_has(opened, 0, KEYS));
     assert_int_equal(tamis_filter_add(opened, &more, sizeof more, NULL, &err), TAMIS_E_UNSUPPORTED);
     assert_int_equal(tamis_filter_reload(opened, NULL, &err), TAMIS_OK);
     tamis_filter_free(opened);
-    assert_int_equal(tamis_packed_save(filter, scratch("f"), TAMIS_FORMAT_AUTO, TAMIS_PACKINGS, &err),
+    assert_int_equal(tamis_compressed_save(filter, scratch("f"), TAMIS_FORMAT_AUTO, TAMIS_COMPRESSIONS, &err),
                      TAMIS_E_INVALID);
     say("packing: there is none of number 6");
     tamis_filter_free(filter);
 }
 
-static void every_packing_holds_the_same_bytes(void **state) {
+static void every_compression_holds_the_same_bytes(void **state) {
     (void)state;
     tamis_filter *filter = dcso_filter();
     test_bytes plain = {0};
     assert_int_equal(tamis_filter_save_as(filter, scratch("plain"), TAMIS_FORMAT_DCSO, &err), TAMIS_OK);
     file_read(scratch("plain"), &plain);
-    for (tamis_packing packing = TAMIS_PACKING_GZIP; packing < TAMIS_PACKINGS; packing++) {
+    for (tamis_compression compression = TAMIS_COMPRESSION_GZIP; compression < TAMIS_COMPRESSIONS;
+         compression++) {
         test_bytes got = {0};
         tamis_filter *opened = NULL;
-        tamis_packing found;
-        if (!tamis_packing_is_built(packing))
+        tamis_compression found;
+        if (!tamis_compression_is_built(compression))
             continue;
-        assert_int_equal(tamis_packed_save(filter, scratch("f"), TAMIS_FORMAT_DCSO, packing, &err), TAMIS_OK);
-        assert_true(unpacked_file(packing, scratch("f"), &got));
-        assert_true(bytes_check(tamis_packing_name(packing), &got, &plain));
+        assert_int_equal(tamis_compressed_save(filter, scratch("f"), TAMIS_FORMAT_DCSO, compression, &err),
+                         TAMIS_OK);
+        assert_true(unpacked_file(compression, scratch("f"), &got));
+        assert_true(bytes_check(tamis_compression_name(compression), &got, &plain));
         bytes_clear(&got);
         assert_int_equal(open_scratch(&opened, &found), TAMIS_OK);
-        assert_int_equal(found, packing);
+        assert_int_equal(found, compression);
         assert_true(tamis_filter_is_equal(filter, opened));
         tamis_filter_free(opened);
     }
@@ -257,8 +260,9 @@ static void the_same_filter_gives_the_same_bytes(void **state) {
     static const unsigned char head[] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255}; /* no time, no name */
     tamis_filter *filter = dcso_filter();
     test_bytes again = {0};
-    assert_int_equal(tamis_packed_save(filter, scratch("other"), TAMIS_FORMAT_DCSO, TAMIS_PACKING_GZIP, &err),
-                     TAMIS_OK);
+    assert_int_equal(
+        tamis_compressed_save(filter, scratch("other"), TAMIS_FORMAT_DCSO, TAMIS_COMPRESSION_GZIP, &err),
+        TAMIS_OK);
     file_read(scratch("other"), &again);
     assert_true(bytes_check("packed", &again, &sample));
     assert_memory_equal(sample.data, head, sizeof head);
@@ -268,17 +272,17 @@ static void the_same_filter_gives_the_same_bytes(void **state) {
 
 /* The old file is there, nothing is beside it, and the next save goes its way. */
 static void a_save_ends_on_request(void **state) {
-    static const tamis_packing packings[] = {TAMIS_PACKING_NONE, TAMIS_PACKING_GZIP};
+    static const tamis_compression compressions[] = {TAMIS_COMPRESSION_NONE, TAMIS_COMPRESSION_GZIP};
     tamis_filter *filter = dcso_filter();
     int ends[2];
     (void)state;
     assert_int_equal(pipe(ends), 0);
     assert_int_equal(write(ends[1], "", 1), 1);
-    for (size_t i = 0; i < sizeof packings / sizeof *packings; i++) {
+    for (size_t i = 0; i < sizeof compressions / sizeof *compressions; i++) {
         test_bytes after = {0};
-        assert_int_equal(
-            tamis_packed_save_until(filter, scratch("f"), TAMIS_FORMAT_TAMIS, packings[i], ends[0], &err),
-            TAMIS_E_INTERRUPTED);
+        assert_int_equal(tamis_compressed_save_until(filter, scratch("f"), TAMIS_FORMAT_TAMIS,
+                                                     compressions[i], ends[0], &err),
+                         TAMIS_E_INTERRUPTED);
         say("nothing was saved");
         assert_int_equal(scratch_entries(), 1);
         file_read(scratch("f"), &after);
@@ -287,9 +291,9 @@ static void a_save_ends_on_request(void **state) {
     }
     close(ends[1]);
     close(ends[0]);
-    assert_int_equal(
-        tamis_packed_save_until(filter, scratch("f"), TAMIS_FORMAT_TAMIS, TAMIS_PACKING_NONE, -1, &err),
-        TAMIS_OK);
+    assert_int_equal(tamis_compressed_save_until(filter, scratch("f"), TAMIS_FORMAT_TAMIS,
+                                                 TAMIS_COMPRESSION_NONE, -1, &err),
+                     TAMIS_OK);
     tamis_filter_free(filter);
 }
 
@@ -299,16 +303,16 @@ static void secrets_are_passed_on(void **state) {
     tamis_filter *filter = NULL;
     assert_int_equal(stored_save_keyed(scratch("plain"), "0123456789abcdef", 0, &err), TAMIS_OK);
     assert_int_equal(tamis_filter_open(&filter, scratch("plain"), NULL, &err), TAMIS_OK);
-    assert_int_equal(save_packed(filter, TAMIS_FORMAT_AUTO), TAMIS_OK);
+    assert_int_equal(save_compressed(filter, TAMIS_FORMAT_AUTO), TAMIS_OK);
     tamis_filter_free(filter);
     options.secret_size = 16;
     options.secret = "0123456789abcdeF";
     filter = NULL;
-    assert_int_equal(tamis_packed_open(&filter, scratch("f"), &options, NULL, &err), TAMIS_E_MISMATCH);
+    assert_int_equal(tamis_compressed_open(&filter, scratch("f"), &options, NULL, &err), TAMIS_E_MISMATCH);
     say(scratch("f"));
     assert_null(filter);
     options.secret = "0123456789abcdef";
-    assert_int_equal(tamis_packed_open(&filter, scratch("f"), &options, NULL, &err), TAMIS_OK);
+    assert_int_equal(tamis_compressed_open(&filter, scratch("f"), &options, NULL, &err), TAMIS_OK);
     assert_true(stored_has(filter, 0, KEYS));
     tamis_filter_free(filter);
 }
@@ -316,23 +320,23 @@ static void secrets_are_passed_on(void **state) {
 /* ---- members ---- */
 
 /* The sample's content, unpacked by zlib alone. */
-static void unpack_sample(test_bytes *content) {
+static void decompress_sample(test_bytes *content) {
     z_stream stream = {0};
-    unsigned char room[4096];
+    unsigned char capacity[4096];
     stream.next_in = sample.data;
     stream.avail_in = (uInt)sample.size;
-    stream.next_out = room;
-    stream.avail_out = sizeof room;
+    stream.next_out = capacity;
+    stream.avail_out = sizeof capacity;
     assert_int_equal(inflateInit2(&stream, MAX_WBITS + 16), Z_OK);
     assert_int_equal(inflate(&stream, Z_FINISH), Z_STREAM_END);
-    bytes_add(content, room, sizeof room - stream.avail_out);
+    bytes_add(content, capacity, sizeof capacity - stream.avail_out);
     inflateEnd(&stream);
 }
 
 static void members_are_one(void **state) {
     (void)state;
     test_bytes content = {0}, file = {0};
-    unpack_sample(&content);
+    decompress_sample(&content);
     write_scratch(&sample);
     tamis_filter *whole = must_open();
     for (size_t at = 0; at <= content.size; at++) {
@@ -351,7 +355,7 @@ static void members_are_one(void **state) {
     bytes_clear(&content);
 }
 
-static void nothing_else_stands_behind_a_member(void **state) {
+static void nothing_else_follows_a_member(void **state) {
     (void)state;
     static const struct {
         const char *bytes;
@@ -391,26 +395,26 @@ static ssize_t read_pieces(int fd, void *buffer, size_t size) {
     return interrupted ? -1 : read(fd, buffer, size < most ? size : most);
 }
 
-/* All that is in the file, pulled in pieces of `room` bytes. */
-static tamis_status pull_all(size_t room, test_bytes *content) {
-    tamis__unpack *unpack;
+/* All that is in the file, pulled in pieces of `capacity` bytes. */
+static tamis_status pull_all(size_t capacity, test_bytes *content) {
+    tamis__decompressor *decompressor;
     unsigned char piece[4096];
     size_t size;
-    tamis__unpack_event event = TAMIS__UNPACK_BYTES;
+    tamis__decompressor_event event = TAMIS__DECOMPRESSOR_BYTES;
     tamis_allocator allocator = fault_memory_allocator(&memory);
     FILE *file = fopen(scratch("f"), "rb");
     assert_non_null(file);
-    const tamis__unpack_setup setup = {.fd = fileno(file), .name = "f", .memory = &allocator};
-    assert_int_equal(tamis__unpack_create(&unpack, &setup, &err), TAMIS_OK);
+    const tamis__decompressor_setup setup = {.fd = fileno(file), .name = "f", .memory = &allocator};
+    assert_int_equal(tamis__decompressor_create(&decompressor, &setup, &err), TAMIS_OK);
     tamis_status status = TAMIS_OK;
-    while (status == TAMIS_OK && event != TAMIS__UNPACK_END) {
-        status = tamis__unpack_next(unpack, true, piece, room, &size, &event, &err);
+    while (status == TAMIS_OK && event != TAMIS__DECOMPRESSOR_END) {
+        status = tamis__decompressor_read(decompressor, true, piece, capacity, &size, &event, &err);
         if (status != TAMIS_OK)
             break;
-        assert_true((size > 0) == (event == TAMIS__UNPACK_BYTES) && size <= room);
+        assert_true((size > 0) == (event == TAMIS__DECOMPRESSOR_BYTES) && size <= capacity);
         bytes_add(content, piece, size);
     }
-    tamis__unpack_free(unpack);
+    tamis__decompressor_free(decompressor);
     fclose(file);
     return status;
 }
@@ -418,7 +422,7 @@ static tamis_status pull_all(size_t room, test_bytes *content) {
 static void pieces_do_not_matter(void **state) {
     (void)state;
     test_bytes content = {0}, file = {0};
-    unpack_sample(&content);
+    decompress_sample(&content);
     for (int i = 0; i < 2; i++) /* two members, so that heads and ends are cut too */
         bytes_add(&file, sample.data, sample.size);
     bytes_add(&content, content.data, content.size);
@@ -492,7 +496,7 @@ static void add_zeros(test_bytes *file, uint64_t count) {
     bytes_clear(&member);
 }
 
-static void bombs_take_no_memory(void **state) {
+static void decompression_bombs_use_no_memory(void **state) {
     (void)state;
     test_bytes file = {0};
     add_zeros(&file, test_scale(64, 8, 8)); /* up to 1 GiB of what begins as no filter does */
@@ -502,7 +506,7 @@ static void bombs_take_no_memory(void **state) {
 
     /* A head that asks for 10^12 bits, and nothing behind it. */
     test_bytes head = {0};
-    unpack_sample(&head);
+    decompress_sample(&head);
     head.data[32 + 4] = 232; /* of m, little-endian */
     add_member(&file, head.data, 48);
     bytes_clear(&head);
@@ -530,7 +534,7 @@ static off_t seek_and_change(int fd, off_t at, int from) {
 static void a_file_written_meanwhile_is_refused(void **state) {
     (void)state;
     test_bytes content = {0};
-    unpack_sample(&content);
+    decompress_sample(&content);
     bytes_add(&content, "more", 4);
     true_seek = tamis__sys.seek;
     tamis__sys.seek = seek_and_change;
@@ -548,18 +552,18 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(every_kind_and_format_comes_back),
         CASE(golden_file_is_read),
-        CASE(files_packed_by_others_are_read),
+        CASE(files_compressed_by_other_programs_are_read),
         CASE(plain_files_are_mapped),
-        CASE(every_packing_holds_the_same_bytes),
+        CASE(every_compression_holds_the_same_bytes),
         CASE(the_same_filter_gives_the_same_bytes),
         CASE(a_save_ends_on_request),
         CASE(secrets_are_passed_on),
         CASE(members_are_one),
-        CASE(nothing_else_stands_behind_a_member),
+        CASE(nothing_else_follows_a_member),
         CASE(pieces_do_not_matter),
         CASE(cut_anywhere_is_refused),
         CASE(flipped_anywhere_is_refused_or_the_same),
-        CASE(bombs_take_no_memory),
+        CASE(decompression_bombs_use_no_memory),
         CASE(a_file_written_meanwhile_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,7 +21,7 @@
 enum { BLOCKS = 60, LIVE = 7 };
 
 static size_t size_of(size_t i) {
-    return TAMIS__PAGES_LEAST + i * 4160;
+    return TAMIS__PAGES_BLOCK_MIN + i * 4160;
 }
 
 static void expect_zero(const uint8_t *block, size_t size) {
@@ -45,7 +45,7 @@ static void *come_and_go(void *context) {
         uint8_t *oldest = blocks[i - LIVE];
         assert_int_equal(oldest[0], i - LIVE + 1);
         assert_memory_equal(oldest, oldest + 1, size_of(i - LIVE) - 1);
-        tamis__pages_give(oldest, size_of(i - LIVE));
+        tamis__pages_unmap(oldest, size_of(i - LIVE));
     }
     return NULL;
 }
@@ -64,7 +64,7 @@ static void blocks_come_and_go(void **state) {
 
 static void blocks_follow_each_other(void **state) {
     (void)state;
-    const size_t least = TAMIS__PAGES_LEAST, large = 100 * TAMIS__PAGE;
+    const size_t least = TAMIS__PAGES_BLOCK_MIN, large = 100 * TAMIS__PAGE;
     tamis__pages pages;
     size_t held;
     fault_install();
@@ -92,9 +92,9 @@ static void blocks_follow_each_other(void **state) {
     assert_int_equal(held, 0);
     memset(one, 1, least);
     memset(two, 2, least);
-    tamis__pages_give(one, least);
-    tamis__pages_give(two, least);
-    tamis__pages_give(three, large);
+    tamis__pages_unmap(one, least);
+    tamis__pages_unmap(two, least);
+    tamis__pages_unmap(three, large);
     tamis__pages_release(&pages);
     fault_remove();
 }
@@ -110,7 +110,7 @@ static bool add_to_both(tamis_filter *one, tamis_filter *other, uint64_t *random
     tamis_hash hashes[BATCH];
     size_t done, others;
     tamis_error err = TAMIS_ERROR_INIT, its = TAMIS_ERROR_INIT;
-    random_hashes(hashes, BATCH, filter_origin(one), FIXED, random);
+    random_hashes(hashes, BATCH, filter_hasher_id(one), FIXED, random);
     tamis_status status = tamis_filter_add_hashes(one, hashes, BATCH, NULL, &done, &err);
     assert_int_equal(tamis_filter_add_hashes(other, hashes, BATCH, NULL, &others, &its), status);
     assert_int_equal(done, others);

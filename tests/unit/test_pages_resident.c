@@ -33,10 +33,10 @@ static void what_is_held_is_told(void **state) {
     uint64_t random = model_seed(79);
     tamis_filter *filter = case_filter(&exact, 0);
     tamis_filter_expect(filter, 1);
-    random_hashes(hashes, BATCH, filter_origin(filter), 0, &random);
+    random_hashes(hashes, BATCH, filter_hasher_id(filter), 0, &random);
     const uint64_t before = resident();
     for (uint64_t told = 0; told < most; told = filter_info(filter).memory) {
-        random_hashes(hashes, BATCH, filter_origin(filter), 0, &random);
+        random_hashes(hashes, BATCH, filter_hasher_id(filter), 0, &random);
         assert_int_equal(tamis_filter_add_hashes(filter, hashes, BATCH, NULL, NULL, NULL), TAMIS_OK);
         const uint64_t held = resident() - before, memory = filter_info(filter).memory;
         if (memory > least && held > memory + spare)

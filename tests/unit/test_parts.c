@@ -30,20 +30,20 @@ static tamis_error err;
 /* ---- batches ---- */
 
 static tamis_hash hashes[BATCH];
-static tamis_answer want[BATCH], got[BATCH];
+static tamis_answer expected[BATCH], got[BATCH];
 
 /* Random hashes, of which a third came before, in this batch or, being of few values, in an earlier one. */
-static void make_batch(size_t count, uint64_t origin, int fixed, uint64_t *random) {
+static void make_batch(size_t count, uint64_t hasher_id, int fixed, uint64_t *random) {
     for (size_t i = 0; i < count; i++) {
         uint64_t chosen = test_below(random, 6), seed = test_below(random, 20000);
         if (chosen == 0)
-            random_hashes(&hashes[i], 1, origin, fixed, &seed);
+            random_hashes(&hashes[i], 1, hasher_id, fixed, &seed);
         else if (chosen == 1 && i)
             hashes[i] = hashes[test_below(random, i)];
         else
-            random_hashes(&hashes[i], 1, origin, fixed, random);
+            random_hashes(&hashes[i], 1, hasher_id, fixed, random);
     }
-    memset(want, UNTOUCHED, sizeof want);
+    memset(expected, UNTOUCHED, sizeof expected);
     memset(got, UNTOUCHED, sizeof got);
 }
 
@@ -66,16 +66,16 @@ static void *add_part(void *context) {
     w->done = SIZE_MAX;
     w->status =
         w->session
-            ? tamis__dedup_ask_part(w->session, hashes, w->count, w->part, w->parts, got, &w->done, &w->err)
+            ? tamis__dedup_add_part(w->session, hashes, w->count, w->part, w->parts, got, &w->done, &w->err)
             : tamis__filter_add_part(w->filter, hashes, w->count, w->part, w->parts, got, &w->done, &w->err);
     return NULL;
 }
 
 /* Returns what became of the part that got least far. */
 static part_work add_parts(const part_work *all, way how, uint64_t *random) {
-    part_work work[TAMIS__PARTS_MOST] = {*all};
-    pthread_t threads[TAMIS__PARTS_MOST];
-    uint32_t order[TAMIS__PARTS_MOST] = {0}, parts = all->parts;
+    part_work work[TAMIS__PARTS_MAX] = {*all};
+    pthread_t threads[TAMIS__PARTS_MAX];
+    uint32_t order[TAMIS__PARTS_MAX] = {0}, parts = all->parts;
     for (uint32_t i = 0; i < parts; i++) {
         uint32_t at = how == SHUFFLED ? (uint32_t)test_below(random, i + 1) : i;
         order[i] = order[at];
@@ -101,17 +101,17 @@ static part_work add_parts(const part_work *all, way how, uint64_t *random) {
 }
 
 static void note_fresh(tamis_filter *filter, size_t done, tamis_status status, tamis_error *said) {
-    uint64_t fresh = 0;
+    uint64_t absent = 0;
     for (size_t i = 0; i < done; i++)
-        fresh += got[i] == TAMIS_FRESH;
-    tamis__filter_added_parts(filter, fresh, status, said);
+        absent += got[i] == TAMIS_ABSENT;
+    tamis__filter_added_parts(filter, absent, status, said);
 }
 
 /* Adds the batch to one filter in order, and to the other in up to `most` parts. Returns in how many. */
 static uint32_t add_both(tamis_filter *ordinary, tamis_filter *divided, size_t count, uint32_t most, way how,
                          tamis_status *status, uint64_t *random) {
     size_t done = SIZE_MAX;
-    *status = tamis_filter_add_hashes(ordinary, hashes, count, want, &done, &err);
+    *status = tamis_filter_add_hashes(ordinary, hashes, count, expected, &done, &err);
     part_work all = {.filter = divided, .count = count, .parts = tamis__filter_parts(divided, count, most)};
     assert_true(all.parts >= 1 && all.parts <= most && (all.parts & (all.parts - 1)) == 0);
     part_work least = add_parts(&all, how, random);
@@ -119,7 +119,7 @@ static uint32_t add_both(tamis_filter *ordinary, tamis_filter *divided, size_t c
         note_fresh(divided, least.done, least.status, &least.err);
     assert_int_equal(least.done, done);
     assert_int_equal(least.status, *status);
-    assert_memory_equal(got, want, all.parts > 1 && *status != TAMIS_OK ? done : count);
+    assert_memory_equal(got, expected, all.parts > 1 && *status != TAMIS_OK ? done : count);
     if (*status != TAMIS_OK)
         assert_string_equal(least.err.text, err.text);
     return all.parts;
@@ -151,7 +151,7 @@ static void same_filter(const tamis_filter *one, const tamis_filter *other) {
     assert_int_equal(a.full, b.full);
     assert_memory_equal(&a.cardinality, &b.cardinality, sizeof a.cardinality);
     assert_memory_equal(&a.fpr_live, &b.fpr_live, sizeof a.fpr_live);
-    assert_memory_equal(&a.false_fresh, &b.false_fresh, sizeof a.false_fresh);
+    assert_memory_equal(&a.false_present, &b.false_present, sizeof a.false_present);
     same_bytes(one, other);
 }
 
@@ -194,7 +194,7 @@ static bool fill_both(const filter_case *c, uint32_t most, way how, uint64_t key
     tamis_status status = TAMIS_OK;
     for (uint64_t at = 0, count; at < keys && status == TAMIS_OK; at += count) {
         count = test_below(&random, at % 3 ? BATCH : 100) + 1;
-        make_batch(count, filter_origin(ordinary), 0, &random);
+        make_batch(count, filter_hasher_id(ordinary), 0, &random);
         uint32_t parts = add_both(ordinary, divided, count, most, how, &status, &random);
         assert_int_equal(parts, most);
         divided_in++;
@@ -241,14 +241,14 @@ static void threads_split_partitions(void **state) {
     tamis_filter *ordinary = make(&kinds[3], 0), *divided = make(&kinds[3], 0);
     const table *t = divided->body;
     for (int batch = 0; batch < 60; batch++) {
-        make_batch(BATCH, filter_origin(ordinary), 0, &random);
+        make_batch(BATCH, filter_hasher_id(ordinary), 0, &random);
         for (size_t i = 0; i < BATCH; i++)
             hashes[i].word[1] = hashes[i].word[1] >> 8 | hashes[i].word[0] % 4 * 0x55 << 56;
         assert_int_equal(add_both(ordinary, divided, BATCH, 8, BY_THREADS, &status, &random), 8);
         assert_int_equal(status, TAMIS_OK);
     }
-    for (uint32_t i = 0; i < stretch_count(t); i++)
-        assert_int_equal(t->stretches[i].bits, i % 0x55 ? 0 : TAMIS__FINGERPRINT_SPLIT_BITS);
+    for (uint32_t i = 0; i < group_count(t); i++)
+        assert_int_equal(t->groups[i].bits, i % 0x55 ? 0 : TAMIS__FINGERPRINT_SPLIT_BITS);
     same_filter(ordinary, divided);
     tamis_filter_free(ordinary);
     tamis_filter_free(divided);
@@ -270,7 +270,7 @@ static void some_have_one_part(void **state) {
         tamis_filter *ordinary = case_filter(&undivided[i], BATCH),
                      *divided = case_filter(&undivided[i], BATCH);
         tamis_status status;
-        make_batch(BATCH, filter_origin(ordinary), 0, &random);
+        make_batch(BATCH, filter_hasher_id(ordinary), 0, &random);
         assert_int_equal(add_both(ordinary, divided, BATCH, 64, SHUFFLED, &status, &random), 1);
         same_filter(ordinary, divided);
         tamis_filter_free(ordinary);
@@ -280,7 +280,7 @@ static void some_have_one_part(void **state) {
     assert_int_equal(tamis__filter_parts(filter, BATCH, 0), 1);
     assert_int_equal(tamis__filter_parts(filter, BATCH, 1), 1);
     assert_int_equal(tamis__filter_parts(filter, BATCH, 3), 2);
-    assert_int_equal(tamis__filter_parts(filter, BATCH, 1000), TAMIS__PARTS_MOST);
+    assert_int_equal(tamis__filter_parts(filter, BATCH, 1000), TAMIS__PARTS_MAX);
     uint8_t *bytes = encode(filter, &size);
     const tamis__source file = {bytes, size, "seen.tamis", true, NULL};
     tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
@@ -302,8 +302,8 @@ static void a_table_keeps_its_partitions(void **state) {
             assert_true(plan.partitions > 1 && plan.lines % plan.partitions == 0);
             plan = plan_in_partitions(plan, partitions);
             tamis_filter *filter = plan_filter(&plan, NULL), *read = NULL;
-            make_batch(BATCH, filter_origin(filter), 0, &random);
-            assert_int_equal(tamis_filter_add_hashes(filter, hashes, BATCH, want, NULL, &err), TAMIS_OK);
+            make_batch(BATCH, filter_hasher_id(filter), 0, &random);
+            assert_int_equal(tamis_filter_add_hashes(filter, hashes, BATCH, expected, NULL, &err), TAMIS_OK);
             uint8_t *bytes = encode(filter, &size);
             tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
             tamis_filter_options made = plan_options(&plan);
@@ -314,7 +314,7 @@ static void a_table_keeps_its_partitions(void **state) {
             assert_int_equal(tamis_filter_plan(read)->partitions, partitions);
             assert_int_equal(tamis__filter_parts(read, BATCH, 64), partitions < 64 ? partitions : 64);
             same_bytes(filter, read);
-            make_batch(BATCH, filter_origin(filter), 0, &random);
+            make_batch(BATCH, filter_hasher_id(filter), 0, &random);
             add_both(filter, read, BATCH, 64, SHUFFLED, &status, &random);
             assert_int_equal(status, TAMIS_OK);
             plan = plan_in_partitions(plan, partitions == 1 ? 2 : 1);
@@ -339,13 +339,13 @@ static void a_hash_is_in_one_part(void **state) {
         tamis_plan plan = case_plan(&kinds[4], 100000, 0);
         plan.bits = 512 * blocks;
         tamis_filter *filter = plan_filter(&plan, NULL);
-        filter->overfill = true;
+        filter->allow_over_capacity = true;
         uint32_t parts = tamis__filter_parts(filter, 1, 64);
         assert_true(parts == 64 || (parts <= blocks && 2 * parts > blocks));
         memset(owner, 0xff, sizeof owner);
         for (size_t i = 0; i < 2000; i++) {
             tamis_hash *one = &hashes[0];
-            random_hashes(one, 1, filter_origin(filter), 0, &random);
+            random_hashes(one, 1, filter_hasher_id(filter), 0, &random);
             if (i < 600) /* about where a block begins */
                 one->word[1] = (uint64_t)(((tamis__u128)(i / 2) % blocks << 64) / blocks) + i % 2;
             uint32_t mine = UINT32_MAX;
@@ -378,7 +378,7 @@ static void until_full(tamis_filter *ordinary, tamis_filter *divided, uint64_t k
     tamis_status status = TAMIS_OK;
     for (size_t count; at < keys && status == TAMIS_OK; at += count) {
         count = test_below(&random, 2000) + 1;
-        make_batch(count, filter_origin(ordinary), fixed, &random);
+        make_batch(count, filter_hasher_id(ordinary), fixed, &random);
         uint32_t parts = add_both(ordinary, divided, count, 8, SHUFFLED, &status, &random);
         in_parts += parts > 1;
         whole += parts == 1;
@@ -399,7 +399,7 @@ static void a_capacity_is_kept(void **state) {
     tamis_filter *filters[2];
     for (int i = 0; i < 2; i++) {
         filters[i] = case_filter(&kinds[4], 30000);
-        filters[i]->overfill = true;
+        filters[i]->allow_over_capacity = true;
     }
     until_full(filters[0], filters[1], 60000, 0, TAMIS_FULL_NOT);
     for (int i = 6; i < KINDS; i++) {
@@ -447,7 +447,7 @@ static void memory_that_runs_out_is_told(void **state) {
     tamis_filter *filter = plan_filter(&plan, &allocator);
     uint32_t failed = 0;
     for (int round = 0; round < 40; round++) {
-        make_batch(BATCH, filter_origin(filter), 4, &random);
+        make_batch(BATCH, filter_hasher_id(filter), 4, &random);
         assert_int_equal(tamis__filter_parts(filter, BATCH, 64), 64);
         memory.onwards = true;
         memory.fail_at = memory.requests + 1 + test_below(&random, 8);
@@ -472,7 +472,7 @@ static void memory_that_runs_out_is_told(void **state) {
         assert_int_equal(filter_info(filter).added, entries_of(filter));
         tamis_filter_contains_hashes(filter, hashes, BATCH, got, NULL, NULL);
         for (int i = 0; i < BATCH; i++)
-            assert_int_equal(got[i], TAMIS_SEEN);
+            assert_int_equal(got[i], TAMIS_PRESENT);
     }
     assert_true(failed > 0);
     tamis_filter_free(filter);
@@ -514,17 +514,17 @@ static uint64_t ask_both(const filter_case *c, tamis_when_full when_full, way ho
     const uint64_t enough = model_scale(50, 1), most = model_full() ? BATCH : 1000;
     while (unknown < enough && status == TAMIS_OK) {
         size_t count = test_below(&random, most) + 1, done = SIZE_MAX;
-        make_batch(count, filter_origin(one), 0, &random);
+        make_batch(count, filter_hasher_id(one), 0, &random);
         crowd_some(count, prefix, c->grows ? 40 : 30,
                    &random); /* home and guest line, and not all of a slot */
-        status = tamis_dedup_ask_hashes(ordinary, hashes, count, want, &done, &err);
+        status = tamis_dedup_add_hashes(ordinary, hashes, count, expected, &done, &err);
         part_work all = {.session = divided, .count = count, .parts = tamis__dedup_parts(divided, count, 8)};
         assert_int_equal(all.parts, 8);
         part_work least = add_parts(&all, how, &random);
-        tamis__dedup_settle(divided, got, least.done, least.status, &least.err);
+        tamis__dedup_finish_parts(divided, got, least.done, least.status, &least.err);
         assert_int_equal(least.status, status);
         assert_int_equal(least.done, done);
-        assert_memory_equal(got, want, done);
+        assert_memory_equal(got, expected, done);
         same_counts(ordinary, divided);
         assert_int_equal(filter_info(other).added, entries_of(other));
         for (size_t i = 0; i < done; i++)
@@ -571,7 +571,7 @@ static tamis_status add_every_third(tamis_filter *filter, const tamis_hash *give
     for (*done = 0; *done < count; ++*done) {
         if (finds_no_room(&given[*done]))
             return tamis__fail(told, TAMIS_E_FULL, 0, "filter: full, as this test has it");
-        answers[*done] = TAMIS_FRESH;
+        answers[*done] = TAMIS_ABSENT;
     }
     return TAMIS_OK;
 }
@@ -591,14 +591,14 @@ static void many_without_room_are_passed(void **state) {
     counted.parts = &counting;
     filter->ops = &counted;
     handed = 0;
-    make_batch(BATCH, filter_origin(filter), 0, &random);
+    make_batch(BATCH, filter_hasher_id(filter), 0, &random);
     part_work all = {.session = session, .count = BATCH, .parts = PARTS};
     part_work least = add_parts(&all, IN_ORDER, &random);
     filter->ops = ops;
     assert_int_equal(least.status, TAMIS_OK);
     assert_int_equal(least.done, BATCH);
     for (size_t i = 0; i < BATCH; i++)
-        assert_int_equal(got[i], finds_no_room(&hashes[i]) ? TAMIS_UNKNOWN : TAMIS_FRESH);
+        assert_int_equal(got[i], finds_no_room(&hashes[i]) ? TAMIS_UNKNOWN : TAMIS_ABSENT);
     assert_in_range(handed, BATCH, 2 * BATCH + PARTS * GIVEN_AT_FIRST);
     tamis_dedup_close(session);
     tamis_filter_free(filter);

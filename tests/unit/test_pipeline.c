@@ -18,13 +18,13 @@
 #include "support/fault.h"
 #include "support/scratch.h"
 
-enum { MANY = 7, LOTS = 64, PARTS = 4 };
+enum { MANY = 7, ITEMS = 64, PARTS = 4 };
 static const uint32_t counts[] = {1, 2, 4, MANY};
 enum { COUNTS = sizeof counts / sizeof *counts };
 static const uint64_t NEVER = UINT64_MAX, PATIENCE_NS = UINT64_C(20000000000);
 
 /* How far a lot has come. */
-typedef enum progress { FREE, FILLED, KEYED, DIVIDED, ASKED } progress;
+typedef enum progress { FREE, FILLED, KEYED, DIVIDED, QUERIED } progress;
 
 /* What the stages see, who run at the same time. Nothing is asserted in them: a thread that is none of the test's own cannot
  * end it. */
@@ -32,17 +32,17 @@ typedef struct work {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     pthread_t caller;
-    progress lots[LOTS];
-    uint64_t number[LOTS];  /* of what a lot is filled with */
-    unsigned parts[LOTS];   /* that are to be asked still, a bit each */
+    progress items[ITEMS];
+    uint64_t number[ITEMS]; /* of what a lot is filled with */
+    unsigned parts[ITEMS];  /* that are to be asked still, a bit each */
     uint64_t read, divided; /* of the run */
-    uint64_t asked, written;
-    uint64_t to_read;                /* in all */
-    uint64_t ask_stops, write_stops; /* at that number */
+    uint64_t queried, written;
+    uint64_t to_read;                  /* in all */
+    uint64_t query_stops, write_stops; /* at that number */
     bool meets; /* keys of the first two lots wait for each other, and first parts of a lot */
     size_t keying, keyed_at_once;
     size_t parting, parts_at_once;
-    size_t asking;
+    size_t querying;
     size_t wrong; /* what should not have been */
 } work;
 
@@ -51,15 +51,15 @@ static void expect(work *w, bool holds, const char *what) {
         fprintf(stderr, "%s\n", what);
 }
 
-static bool read_one(void *context, size_t lot) {
+static bool read_one(void *context, size_t item) {
     work *w = context;
     pthread_mutex_lock(&w->lock);
     const bool more = w->read < w->to_read;
     expect(w, pthread_equal(pthread_self(), w->caller), "another thread reads");
-    expect(w, lot < LOTS && w->lots[lot] == FREE, "a lot is read that is in use");
+    expect(w, item < ITEMS && w->items[item] == FREE, "a lot is read that is in use");
     if (more) {
-        w->number[lot] = w->read++;
-        w->lots[lot] = FILLED;
+        w->number[item] = w->read++;
+        w->items[item] = FILLED;
     }
     pthread_mutex_unlock(&w->lock);
     return more;
@@ -75,40 +75,41 @@ static void come_in(work *w, bool meets, size_t *at_it, size_t *at_once) {
         ;
 }
 
-static void key_one(void *context, size_t lot) {
+static void key_one(void *context, size_t item) {
     work *w = context;
     pthread_mutex_lock(&w->lock);
-    const uint64_t number = w->number[lot];
-    expect(w, w->lots[lot] == FILLED, "a lot is keyed that was not read, or twice");
+    const uint64_t number = w->number[item];
+    expect(w, w->items[item] == FILLED, "a lot is keyed that was not read, or twice");
     come_in(w, w->meets && number < 2, &w->keying, &w->keyed_at_once);
     pthread_mutex_unlock(&w->lock);
     for (uint64_t i = 0; i < number % 5; i++)
         sched_yield(); /* so that those behind it are ready first */
     pthread_mutex_lock(&w->lock);
-    w->lots[lot] = KEYED;
+    w->items[item] = KEYED;
     w->keying--;
     pthread_mutex_unlock(&w->lock);
 }
 
-static size_t divide_one(void *context, size_t lot) {
+static size_t divide_one(void *context, size_t item) {
     work *w = context;
     pthread_mutex_lock(&w->lock);
-    const size_t parts = 1 + w->number[lot] % PARTS;
-    expect(w, w->lots[lot] == KEYED, "a lot is divided that was not keyed, or twice");
-    expect(w, w->number[lot] == w->divided++ && w->number[lot] == w->asked, "lots are divided out of order");
-    w->lots[lot] = DIVIDED;
-    w->parts[lot] = parts > 1 ? (1u << parts) - 1 : 0;
+    const size_t parts = 1 + w->number[item] % PARTS;
+    expect(w, w->items[item] == KEYED, "a lot is divided that was not keyed, or twice");
+    expect(w, w->number[item] == w->divided++ && w->number[item] == w->queried,
+           "lots are divided out of order");
+    w->items[item] = DIVIDED;
+    w->parts[item] = parts > 1 ? (1u << parts) - 1 : 0;
     pthread_mutex_unlock(&w->lock);
     return parts;
 }
 
-static void ask_one_part(void *context, size_t lot, size_t part) {
+static void query_one_part(void *context, size_t item, size_t part) {
     work *w = context;
     pthread_mutex_lock(&w->lock);
-    expect(w, w->lots[lot] == DIVIDED, "a part is asked of a lot that was not divided");
-    expect(w, w->parts[lot] >> part & 1, "a part is asked that is none, or twice");
+    expect(w, w->items[item] == DIVIDED, "a part is asked of a lot that was not divided");
+    expect(w, w->parts[item] >> part & 1, "a part is asked that is none, or twice");
     come_in(w, w->meets, &w->parting, &w->parts_at_once);
-    w->parts[lot] &= ~(1u << part);
+    w->parts[item] &= ~(1u << part);
     pthread_mutex_unlock(&w->lock);
     sched_yield();
     pthread_mutex_lock(&w->lock);
@@ -116,37 +117,37 @@ static void ask_one_part(void *context, size_t lot, size_t part) {
     pthread_mutex_unlock(&w->lock);
 }
 
-static bool ask_one(void *context, size_t lot) {
+static bool query_one(void *context, size_t item) {
     work *w = context;
     pthread_mutex_lock(&w->lock);
-    const uint64_t number = w->number[lot];
-    expect(w, w->lots[lot] == DIVIDED, "a lot is asked that was not divided, or twice");
-    expect(w, w->parts[lot] == 0 && w->parting == 0, "a lot is asked before its parts are");
-    expect(w, number == w->asked++, "lots are asked out of order");
-    expect(w, w->asking++ == 0, "two lots are asked at once");
+    const uint64_t number = w->number[item];
+    expect(w, w->items[item] == DIVIDED, "a lot is asked that was not divided, or twice");
+    expect(w, w->parts[item] == 0 && w->parting == 0, "a lot is asked before its parts are");
+    expect(w, number == w->queried++, "lots are asked out of order");
+    expect(w, w->querying++ == 0, "two lots are asked at once");
     pthread_mutex_unlock(&w->lock);
     sched_yield();
     pthread_mutex_lock(&w->lock);
-    w->lots[lot] = ASKED;
-    w->asking--;
+    w->items[item] = QUERIED;
+    w->querying--;
     pthread_mutex_unlock(&w->lock);
-    return number != w->ask_stops;
+    return number != w->query_stops;
 }
 
-static bool write_one(void *context, size_t lot) {
+static bool write_one(void *context, size_t item) {
     work *w = context;
     pthread_mutex_lock(&w->lock);
-    const uint64_t number = w->number[lot];
+    const uint64_t number = w->number[item];
     expect(w, pthread_equal(pthread_self(), w->caller), "another thread writes");
-    expect(w, w->lots[lot] == ASKED, "a lot is written that was not asked, or twice");
+    expect(w, w->items[item] == QUERIED, "a lot is written that was not asked, or twice");
     expect(w, number == w->written++, "lots are written out of order");
-    w->lots[lot] = FREE;
+    w->items[item] = FREE;
     pthread_mutex_unlock(&w->lock);
     return number != w->write_stops;
 }
 
 static void set_up(work *w) {
-    *w = (work){.caller = pthread_self(), .ask_stops = NEVER, .write_stops = NEVER};
+    *w = (work){.caller = pthread_self(), .query_stops = NEVER, .write_stops = NEVER};
     pthread_mutex_init(&w->lock, NULL);
     tamis__cond_init(&w->changed);
 }
@@ -156,22 +157,22 @@ static void tear_down(work *w) {
     pthread_mutex_destroy(&w->lock);
 }
 
-static tamis__stages stages_of(work *w) {
-    return (tamis__stages){.context = w,
-                           .read = read_one,
-                           .key = key_one,
-                           .divide = divide_one,
-                           .ask_part = ask_one_part,
-                           .ask = ask_one,
-                           .write = write_one};
+static tamis__pipeline_stages stages_of(work *w) {
+    return (tamis__pipeline_stages){.context = w,
+                                    .read = read_one,
+                                    .extract = key_one,
+                                    .divide = divide_one,
+                                    .query_part = query_one_part,
+                                    .query = query_one,
+                                    .write = write_one};
 }
 
 static tamis__pipeline *make_timed(work *w, uint32_t threads, tamis__pipeline_waits *waits) {
-    const tamis__stages stages = stages_of(w);
+    const tamis__pipeline_stages stages = stages_of(w);
     const tamis_allocator memory = tamis__allocator_resolve(NULL);
     tamis__pipeline *pipeline = NULL;
     set_up(w);
-    assert_in_range(tamis__pipeline_lots(threads), 1, LOTS);
+    assert_in_range(tamis__pipeline_item_count(threads), 1, ITEMS);
     assert_int_equal(tamis__pipeline_create(&pipeline, &stages, threads, waits, &memory, NULL), TAMIS_OK);
     return pipeline;
 }
@@ -180,28 +181,28 @@ static tamis__pipeline *make(work *w, uint32_t threads) {
     return make_timed(w, threads, NULL);
 }
 
-/* A run of `lots` more from an empty ring. When it is over nobody is at work, and no lot is divided and not asked; what was
+/* A run of `items` more from an empty ring. When it is over nobody is at work, and no lot is divided and not asked; what was
  * dropped is looked at no more. */
-static void run(work *w, tamis__pipeline *pipeline, uint64_t lots) {
-    w->read = w->divided = w->asked = w->written = 0;
-    w->to_read = lots;
-    for (size_t i = 0; i < LOTS; i++)
-        w->lots[i] = FREE;
+static void run(work *w, tamis__pipeline *pipeline, uint64_t items) {
+    w->read = w->divided = w->queried = w->written = 0;
+    w->to_read = items;
+    for (size_t i = 0; i < ITEMS; i++)
+        w->items[i] = FREE;
     tamis__pipeline_run(pipeline);
     assert_int_equal(w->wrong, 0);
     assert_int_equal(w->keying, 0);
     assert_int_equal(w->parting, 0);
-    assert_int_equal(w->asking, 0);
-    assert_int_equal(w->divided, w->asked);
+    assert_int_equal(w->querying, 0);
+    assert_int_equal(w->divided, w->queried);
 }
 
 static void check_all_through(const work *w) {
     assert_int_equal(w->read, w->to_read);
-    assert_int_equal(w->asked, w->to_read);
+    assert_int_equal(w->queried, w->to_read);
     assert_int_equal(w->written, w->to_read);
 }
 
-static void no_lot_is_lost(void **state) {
+static void no_item_is_lost(void **state) {
     (void)state;
     for (size_t i = 0; i < COUNTS; i++) {
         work w;
@@ -219,8 +220,8 @@ static void a_pipeline_runs_again(void **state) {
     for (size_t i = 0; i < COUNTS; i++) {
         work w;
         tamis__pipeline *pipeline = make(&w, counts[i]);
-        for (uint64_t lots = 0; lots < 40; lots++) {
-            run(&w, pipeline, lots);
+        for (uint64_t items = 0; items < 40; items++) {
+            run(&w, pipeline, items);
             check_all_through(&w);
         }
         tamis__pipeline_free(pipeline);
@@ -228,7 +229,7 @@ static void a_pipeline_runs_again(void **state) {
     }
 }
 
-static void keys_and_parts_go_side_by_side(void **state) {
+static void extraction_and_parts_run_in_parallel(void **state) {
     (void)state;
     for (size_t i = 1; i < COUNTS; i++) {
         work w;
@@ -244,19 +245,19 @@ static void keys_and_parts_go_side_by_side(void **state) {
 }
 
 /* What is asked last is written still, and nothing behind it is asked. */
-static void asking_ends_a_run(void **state) {
+static void a_query_can_end_a_run(void **state) {
     (void)state;
     for (size_t i = 0; i < COUNTS; i++) {
         work w;
         tamis__pipeline *pipeline = make(&w, counts[i]);
         for (uint64_t at = 0; at < 60; at += 1 + at / 4) {
-            w.ask_stops = at;
+            w.query_stops = at;
             run(&w, pipeline, 100);
-            assert_int_equal(w.asked, at + 1);
+            assert_int_equal(w.queried, at + 1);
             assert_int_equal(w.written, at + 1);
-            assert_in_range(w.read, at + 1, at + tamis__pipeline_lots(counts[i]));
+            assert_in_range(w.read, at + 1, at + tamis__pipeline_item_count(counts[i]));
         }
-        w.ask_stops = NEVER;
+        w.query_stops = NEVER;
         run(&w, pipeline, 100);
         check_all_through(&w);
         tamis__pipeline_free(pipeline);
@@ -264,18 +265,18 @@ static void asking_ends_a_run(void **state) {
     }
 }
 
-static void writing_ends_a_run(void **state) {
+static void a_write_can_end_a_run(void **state) {
     (void)state;
     for (size_t i = 0; i < COUNTS; i++) {
-        const uint64_t lots = tamis__pipeline_lots(counts[i]);
+        const uint64_t items = tamis__pipeline_item_count(counts[i]);
         work w;
         tamis__pipeline *pipeline = make(&w, counts[i]);
         for (uint64_t at = 0; at < 60; at += 1 + at / 4) {
             w.write_stops = at;
             run(&w, pipeline, 100);
             assert_int_equal(w.written, at + 1);
-            assert_in_range(w.asked, at + 1, at + lots);
-            assert_in_range(w.read, w.asked, at + lots);
+            assert_in_range(w.queried, at + 1, at + items);
+            assert_in_range(w.read, w.queried, at + items);
         }
         w.write_stops = NEVER;
         run(&w, pipeline, 100);
@@ -311,7 +312,7 @@ static void memory_is_refused(void **state) {
     (void)state;
     fault_memory memory = {.fail_at = 1};
     const tamis_allocator allocator = fault_memory_allocator(&memory);
-    const tamis__stages stages = stages_of(NULL);
+    const tamis__pipeline_stages stages = stages_of(NULL);
     tamis__pipeline *pipeline = NULL;
     tamis_error err = TAMIS_ERROR_INIT;
     assert_int_equal(tamis__pipeline_create(&pipeline, &stages, 4, NULL, &allocator, &err), TAMIS_E_NOMEM);
@@ -337,10 +338,10 @@ static void waiting_is_counted(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_lot_is_lost),      cmocka_unit_test(a_pipeline_runs_again),
-        cmocka_unit_test(asking_ends_a_run),   cmocka_unit_test(writing_ends_a_run),
-        cmocka_unit_test(threads_are_refused), cmocka_unit_test(keys_and_parts_go_side_by_side),
-        cmocka_unit_test(memory_is_refused),   cmocka_unit_test(waiting_is_counted),
+        cmocka_unit_test(no_item_is_lost),       cmocka_unit_test(a_pipeline_runs_again),
+        cmocka_unit_test(a_query_can_end_a_run), cmocka_unit_test(a_write_can_end_a_run),
+        cmocka_unit_test(threads_are_refused),   cmocka_unit_test(extraction_and_parts_run_in_parallel),
+        cmocka_unit_test(memory_is_refused),     cmocka_unit_test(waiting_is_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,46 +22,47 @@ static const double rates[] = {0.5,  0.1,  0.03,  0.01,  1e-3,  1e-4, 1e-5,
                                1e-6, 1e-9, 1e-12, 1e-17, 1e-20, 1e-26};
 enum { RATES = sizeof rates / sizeof *rates };
 
-static tamis_want want_of(tamis_kind kind, uint64_t expect, double fpr, uint64_t memory) {
-    tamis_want want = TAMIS_WANT_INIT;
-    want.kind = kind;
-    want.expect = expect;
-    want.fpr = fpr;
-    want.memory = memory;
-    return want;
+static tamis_plan_options plan_options_of(tamis_kind kind, uint64_t expect, double fpr, uint64_t memory) {
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
+    plan_options.kind = kind;
+    plan_options.expect = expect;
+    plan_options.fpr = fpr;
+    plan_options.memory = memory;
+    return plan_options;
 }
 
-static tamis_plan made(tamis_want want) {
+static tamis_plan made(tamis_plan_options plan_options) {
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_error err = TAMIS_ERROR_INIT;
-    if (tamis_plan_make(&plan, &want, &err) != TAMIS_OK)
+    if (tamis_plan_make(&plan, &plan_options, &err) != TAMIS_OK)
         fail_msg("%s", err.text);
     return plan;
 }
 
-typedef tamis_status planner(tamis_plan *plan, const tamis_want *want, tamis_error *err);
+typedef tamis_status planner(tamis_plan *plan, const tamis_plan_options *plan_options, tamis_error *err);
 
-static void refused_by(planner *make, tamis_want want, tamis_status status, const char *says) {
+static void refused_by(planner *make, tamis_plan_options plan_options, tamis_status status,
+                       const char *says) {
     tamis_plan plan, untouched;
     tamis_error err = TAMIS_ERROR_INIT;
     memset(&plan, 0x5a, sizeof plan);
     untouched = plan;
-    assert_int_equal(make(&plan, &want, &err), status);
+    assert_int_equal(make(&plan, &plan_options, &err), status);
     assert_memory_equal(&plan, &untouched, sizeof plan);
     assert_int_equal(err.status, status);
     if (!strstr(err.text, says))
         fail_msg("\"%s\" does not say \"%s\"", err.text, says);
     assert_int_not_equal(err.text[strlen(err.text) - 1], '.');
     assert_true(strlen(err.text) < sizeof err.text - 1); /* not cut */
-    assert_int_equal(make(&plan, &want, NULL), status);
+    assert_int_equal(make(&plan, &plan_options, NULL), status);
 }
 
-static void refused(tamis_want want, tamis_status status, const char *says) {
-    refused_by(tamis_plan_make, want, status, says);
+static void refused(tamis_plan_options plan_options, tamis_status status, const char *says) {
+    refused_by(tamis_plan_make, plan_options, status, says);
 }
 
-static void fit_refused(tamis_want want, tamis_status status, const char *says) {
-    refused_by(tamis_plan_fit, want, status, says);
+static void fit_refused(tamis_plan_options plan_options, tamis_status status, const char *says) {
+    refused_by(tamis_plan_fit, plan_options, status, says);
 }
 
 static void kinds_have_names(void **state) {
@@ -89,41 +90,41 @@ static void kinds_have_names(void **state) {
 
 static void numbers_out_of_range_are_refused(void **state) {
     (void)state;
-    refused(want_of(TAMIS_KIND_AUTO, TAMIS_EXPECT_MAX + 1, 0, 0), TAMIS_E_RANGE, "1000000000001");
-    refused(want_of(TAMIS_KIND_AUTO, UINT64_MAX, 0, 0), TAMIS_E_RANGE, "18446744073709551615");
+    refused(plan_options_of(TAMIS_KIND_AUTO, TAMIS_EXPECT_MAX + 1, 0, 0), TAMIS_E_RANGE, "1000000000001");
+    refused(plan_options_of(TAMIS_KIND_AUTO, UINT64_MAX, 0, 0), TAMIS_E_RANGE, "18446744073709551615");
     static const double wrong[] = {0.51, 1, 2, -0.1, 0.9e-30, DBL_MIN, INFINITY, -INFINITY, NAN};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        refused(want_of(TAMIS_KIND_AUTO, 10, wrong[i], 0), TAMIS_E_RANGE, "false-positive rate");
-    refused(want_of((tamis_kind)5, 10, 0, 0), TAMIS_E_INVALID, "kind 5");
-    refused(want_of((tamis_kind)-1, 10, 0, 0), TAMIS_E_INVALID, "kind -1");
-    tamis_want want = want_of(TAMIS_KIND_AUTO, 10, 0, 0);
-    want.scheme = (tamis_scheme)10;
-    refused(want, TAMIS_E_INVALID, "scheme 10");
+        refused(plan_options_of(TAMIS_KIND_AUTO, 10, wrong[i], 0), TAMIS_E_RANGE, "false-positive rate");
+    refused(plan_options_of((tamis_kind)5, 10, 0, 0), TAMIS_E_INVALID, "kind 5");
+    refused(plan_options_of((tamis_kind)-1, 10, 0, 0), TAMIS_E_INVALID, "kind -1");
+    tamis_plan_options plan_options = plan_options_of(TAMIS_KIND_AUTO, 10, 0, 0);
+    plan_options.scheme = (tamis_scheme)10;
+    refused(plan_options, TAMIS_E_INVALID, "scheme 10");
 }
 
 static void kinds_that_cannot_are_refused(void **state) {
     (void)state;
-    refused(want_of(TAMIS_KIND_CLASSIC, 0, 0.01, 0), TAMIS_E_INVALID, "cannot grow");
-    refused(want_of(TAMIS_KIND_BLOCKED, 0, 0.01, 0), TAMIS_E_INVALID, "(expect)");
-    refused(want_of(TAMIS_KIND_BLOCKED, 1000, 1e-30, 0), TAMIS_E_RANGE, "kind fingerprint");
+    refused(plan_options_of(TAMIS_KIND_CLASSIC, 0, 0.01, 0), TAMIS_E_INVALID, "cannot grow");
+    refused(plan_options_of(TAMIS_KIND_BLOCKED, 0, 0.01, 0), TAMIS_E_INVALID, "(expect)");
+    refused(plan_options_of(TAMIS_KIND_BLOCKED, 1000, 1e-30, 0), TAMIS_E_RANGE, "kind fingerprint");
 }
 
 /* The sentence names the bytes that are needed; with just these it works. */
 static void too_little_memory_is_refused_with_the_number(void **state) {
     (void)state;
     for (size_t i = 0; i < 4; i++) {
-        uint64_t needs = made(want_of(kinds[i], 100000, 0.001, 0)).memory;
+        uint64_t needs = made(plan_options_of(kinds[i], 100000, 0.001, 0)).memory;
         char number[32];
         snprintf(number, sizeof number, " %" PRIu64 " bytes (", needs);
-        refused(want_of(kinds[i], 100000, 0.001, needs - 1), TAMIS_E_NO_ROOM, number);
-        refused(want_of(kinds[i], 100000, 0.001, 1), TAMIS_E_NO_ROOM, number);
-        assert_int_equal(made(want_of(kinds[i], 100000, 0.001, needs)).memory, needs);
+        refused(plan_options_of(kinds[i], 100000, 0.001, needs - 1), TAMIS_E_MEMORY_LIMIT, number);
+        refused(plan_options_of(kinds[i], 100000, 0.001, 1), TAMIS_E_MEMORY_LIMIT, number);
+        assert_int_equal(made(plan_options_of(kinds[i], 100000, 0.001, needs)).memory, needs);
         if (kinds[i] < TAMIS_KIND_FINGERPRINT)
             continue;
-        needs = made(want_of(kinds[i], 0, 0.001, 0)).memory;
+        needs = made(plan_options_of(kinds[i], 0, 0.001, 0)).memory;
         snprintf(number, sizeof number, " %" PRIu64 " bytes (", needs);
-        refused(want_of(kinds[i], 0, 0.001, needs - 1), TAMIS_E_NO_ROOM, number);
-        assert_int_equal(made(want_of(kinds[i], 0, 0.001, needs)).memory_limit, needs);
+        refused(plan_options_of(kinds[i], 0, 0.001, needs - 1), TAMIS_E_MEMORY_LIMIT, number);
+        assert_int_equal(made(plan_options_of(kinds[i], 0, 0.001, needs)).memory_limit, needs);
     }
 }
 
@@ -149,7 +150,7 @@ static void bytes_are_told_in_a_larger_unit_too(void **state) {
 
 static void defaults(void **state) {
     (void)state;
-    tamis_plan plan = made(want_of(TAMIS_KIND_AUTO, 0, 0, 0));
+    tamis_plan plan = made(plan_options_of(TAMIS_KIND_AUTO, 0, 0, 0));
     assert_true(plan.fpr == 1e-9);
     assert_int_equal(plan.struct_size, sizeof plan);
     assert_int_equal(plan.kind, TAMIS_KIND_FINGERPRINT);
@@ -204,12 +205,12 @@ static void every_plan_is_consistent(void **state) {
             for (size_t j = 0; j < 4; j++) {
                 if (kinds[j] == TAMIS_KIND_BLOCKED && rates[i] < 1e-6)
                     continue; /* may be out of its reach */
-                tamis_plan plan = made(want_of(kinds[j], n, rates[i], 0));
+                tamis_plan plan = made(plan_options_of(kinds[j], n, rates[i], 0));
                 assert_int_equal(plan.kind, kinds[j]);
                 check_plan(&plan, n, rates[i]);
             }
     for (int i = 0; i < RATES; i++) {
-        tamis_plan plan = made(want_of(TAMIS_KIND_FINGERPRINT, 0, rates[i], 0));
+        tamis_plan plan = made(plan_options_of(TAMIS_KIND_FINGERPRINT, 0, rates[i], 0));
         check_plan(&plan, 0, rates[i]);
     }
 }
@@ -220,13 +221,13 @@ static void memory_is_monotonic(void **state) {
     for (size_t j = 0; j < 4; j++) {
         uint64_t before = 0;
         for (uint64_t n = 1000; n <= TAMIS_EXPECT_MAX; n *= 10) {
-            uint64_t memory = made(want_of(kinds[j], n, 0.001, 0)).memory;
+            uint64_t memory = made(plan_options_of(kinds[j], n, 0.001, 0)).memory;
             assert_true(memory > before);
             before = memory;
         }
         before = 0;
         for (int i = 0; i < RATES && rates[i] >= 1e-6; i++) {
-            uint64_t memory = made(want_of(kinds[j], 1000000, rates[i], 0)).memory;
+            uint64_t memory = made(plan_options_of(kinds[j], 1000000, rates[i], 0)).memory;
             assert_true(memory >= before);
             before = memory;
         }
@@ -244,9 +245,9 @@ static void guava64_sizes_are_guavas(void **state) {
     } rows[] = {{1, 0.03, 64, 5},    {1, 0.01, 64, 6},       {1, 1e-6, 64, 19},          {10, 0.01, 128, 7},
                 {100, 0.03, 768, 5}, {3000, 0.03, 21952, 5}, {1000000, 0.01, 9585088, 7}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        tamis_want want = want_of(TAMIS_KIND_CLASSIC, rows[i].n, rows[i].p, 0);
-        want.scheme = TAMIS_SCHEME_GUAVA64;
-        tamis_plan plan = made(want);
+        tamis_plan_options plan_options = plan_options_of(TAMIS_KIND_CLASSIC, rows[i].n, rows[i].p, 0);
+        plan_options.scheme = TAMIS_SCHEME_GUAVA64;
+        tamis_plan plan = made(plan_options);
         assert_int_equal(plan.bits, rows[i].bits);
         assert_int_equal(plan.probes, rows[i].probes);
         assert_int_equal(plan.scheme, TAMIS_SCHEME_GUAVA64);
@@ -254,12 +255,13 @@ static void guava64_sizes_are_guavas(void **state) {
 }
 
 static void check_choice(uint64_t n, double p, uint64_t memory, tamis_kind kind) {
-    tamis_plan plan = made(want_of(TAMIS_KIND_AUTO, n, p, memory));
+    tamis_plan plan = made(plan_options_of(TAMIS_KIND_AUTO, n, p, memory));
     if (plan.kind != kind)
         fail_msg("n = %" PRIu64 ", p = %g: %s (%s)", n, p, tamis_kind_name(plan.kind), plan.reason);
     assert_true(plan.reason[0] != 0 && strlen(plan.reason) < sizeof plan.reason - 1);
     assert_int_not_equal(plan.reason[strlen(plan.reason) - 1], '.');
-    assert_true(strcmp(plan.reason, made(want_of(kind, n, p, memory)).reason) != 0); /* not "by name" */
+    assert_true(strcmp(plan.reason, made(plan_options_of(kind, n, p, memory)).reason) !=
+                0); /* not "by name" */
     assert_true(!memory || plan.memory <= memory);
 }
 
@@ -282,16 +284,16 @@ static void auto_obeys_the_memory(void **state) {
     for (int i = 0; i < RATES; i++) {
         uint64_t n = 1000000, least = UINT64_MAX;
         for (size_t j = 0; j < 4; j++) {
-            tamis_want want = want_of(kinds[j], n, rates[i], 0);
+            tamis_plan_options plan_options = plan_options_of(kinds[j], n, rates[i], 0);
             tamis_plan plan = TAMIS_PLAN_INIT;
-            if (kinds[j] != TAMIS_KIND_EXACT && tamis_plan_make(&plan, &want, NULL) == TAMIS_OK &&
+            if (kinds[j] != TAMIS_KIND_EXACT && tamis_plan_make(&plan, &plan_options, NULL) == TAMIS_OK &&
                 plan.memory < least)
                 least = plan.memory;
         }
-        tamis_plan plan = made(want_of(TAMIS_KIND_AUTO, n, rates[i], least));
+        tamis_plan plan = made(plan_options_of(TAMIS_KIND_AUTO, n, rates[i], least));
         assert_int_equal(plan.memory, least);
         forced += plan.kind == TAMIS_KIND_CLASSIC;
-        refused(want_of(TAMIS_KIND_AUTO, n, rates[i], least - 1), TAMIS_E_NO_ROOM, "memory");
+        refused(plan_options_of(TAMIS_KIND_AUTO, n, rates[i], least - 1), TAMIS_E_MEMORY_LIMIT, "memory");
     }
     assert_true(forced > 0);
 }
@@ -310,10 +312,10 @@ static void shapes_are_those_of_the_lines(void **state) {
         }
 }
 
-static tamis_want want_scheme(tamis_kind kind, tamis_scheme scheme, uint64_t expect, double fpr) {
-    tamis_want want = want_of(kind, expect, fpr, 0);
-    want.scheme = scheme;
-    return want;
+static tamis_plan_options want_scheme(tamis_kind kind, tamis_scheme scheme, uint64_t expect, double fpr) {
+    tamis_plan_options plan_options = plan_options_of(kind, expect, fpr, 0);
+    plan_options.scheme = scheme;
+    return plan_options;
 }
 
 /* RedisBloom's and DCSO's sizes, of live filters, Redisson's, and Guava's under the 32-bit strategy. */
@@ -363,7 +365,7 @@ static void schemes_without_digest_are_for_classic(void **state) {
 
 static void rates_below_that_of_the_hash_are_refused(void **state) {
     (void)state;
-    refused(want_of(TAMIS_KIND_AUTO, 1000000000000, 1e-27, 0), TAMIS_E_RANGE, "128-bit hashes");
+    refused(plan_options_of(TAMIS_KIND_AUTO, 1000000000000, 1e-27, 0), TAMIS_E_RANGE, "128-bit hashes");
     refused(want_scheme(TAMIS_KIND_AUTO, TAMIS_SCHEME_FNV_DCSO, 1000000, 1e-14), TAMIS_E_RANGE,
             "64-bit hashes");
     refused(want_scheme(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_GUAVA32, 1000000, 1e-13), TAMIS_E_RANGE,
@@ -429,16 +431,17 @@ static void given_probes_are_kept(void **state) {
     for (uint32_t probes = 1; probes <= TAMIS_PROBES_MAX; probes = probes * 2 + 1)
         for (uint64_t n = 10; n <= TAMIS_EXPECT_MAX; n *= 1000)
             for (int scheme = TAMIS_SCHEME_XXH3; scheme <= TAMIS_SCHEME_GUAVA64; scheme += 2) {
-                tamis_want want = want_scheme(TAMIS_KIND_CLASSIC, (tamis_scheme)scheme, n, 0.001);
-                tamis_plan free = made(want);
-                want.probes = probes;
-                tamis_plan plan = made(want);
+                tamis_plan_options plan_options =
+                    want_scheme(TAMIS_KIND_CLASSIC, (tamis_scheme)scheme, n, 0.001);
+                tamis_plan free = made(plan_options);
+                plan_options.probes = probes;
+                tamis_plan plan = made(plan_options);
                 assert_int_equal(plan.probes, probes);
                 assert_true(plan.fpr_predicted <= 0.001);
                 assert_true((double)plan.bits >= 0.97 * (double)free.bits);
-                want.kind = TAMIS_KIND_BLOCKED;
+                plan_options.kind = TAMIS_KIND_BLOCKED;
                 tamis_plan blocked = TAMIS_PLAN_INIT;
-                if (tamis_plan_make(&blocked, &want, NULL) != TAMIS_OK)
+                if (tamis_plan_make(&blocked, &plan_options, NULL) != TAMIS_OK)
                     continue;
                 assert_int_equal(blocked.probes, probes);
                 assert_true(blocked.fpr_predicted <= 0.001);
@@ -459,80 +462,84 @@ static void given_probes_keep_the_rate_everywhere(void **state) {
         {TAMIS_SCHEME_REDISBLOOM, 1000, 1e-9, 30},         {TAMIS_SCHEME_GUAVA64, 10, 1e-5, 200},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        tamis_want want = want_scheme(TAMIS_KIND_CLASSIC, rows[i].scheme, rows[i].n, rows[i].p);
-        want.probes = rows[i].probes;
-        tamis_plan plan = made(want);
+        tamis_plan_options plan_options =
+            want_scheme(TAMIS_KIND_CLASSIC, rows[i].scheme, rows[i].n, rows[i].p);
+        plan_options.probes = rows[i].probes;
+        tamis_plan plan = made(plan_options);
         if (plan.fpr_predicted > rows[i].p)
             fail_msg("row %zu: predicted %g of %g", i, plan.fpr_predicted, rows[i].p);
         if (plan.bits < UINT64_C(1) << 36)
             assert_true(tamis__classic_fpr(plan.scheme, (double)plan.capacity, (double)plan.bits - 64,
                                            plan.probes) > rows[i].p);
     }
-    tamis_want want = want_of(TAMIS_KIND_AUTO, 0, 3.3e-30, UINT64_C(400000000000000000));
-    want.probes = 2;
+    tamis_plan_options plan_options =
+        plan_options_of(TAMIS_KIND_AUTO, 0, 3.3e-30, UINT64_C(400000000000000000));
+    plan_options.probes = 2;
     tamis_plan plan = TAMIS_PLAN_INIT;
-    assert_int_equal(tamis_plan_fit(&plan, &want, NULL), TAMIS_OK);
-    want = want_scheme(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_BKDR31, 130000000, 1e-6);
-    want.probes = 13;
-    refused(want, TAMIS_E_RANGE, "more than 2^31 bits");
+    assert_int_equal(tamis_plan_fit(&plan, &plan_options, NULL), TAMIS_OK);
+    plan_options = want_scheme(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_BKDR31, 130000000, 1e-6);
+    plan_options.probes = 13;
+    refused(plan_options, TAMIS_E_RANGE, "more than 2^31 bits");
 }
 
 static void given_probes_choose_a_bloom_filter(void **state) {
     (void)state;
-    tamis_want want = want_of(TAMIS_KIND_AUTO, 1000000, 0.01, 0);
-    want.probes = 6;
-    assert_int_equal(made(want).kind, TAMIS_KIND_BLOCKED);
-    want.fpr = 1e-6;
-    want.probes = 20;
-    assert_int_equal(made(want).kind, TAMIS_KIND_CLASSIC);
-    want.kind = TAMIS_KIND_FINGERPRINT;
-    refused(want, TAMIS_E_INVALID, "has no probes");
-    want.kind = TAMIS_KIND_EXACT;
-    refused(want, TAMIS_E_INVALID, "has no probes");
-    want = want_of(TAMIS_KIND_AUTO, 0, 0.01, 0);
-    want.probes = 6;
-    refused(want, TAMIS_E_INVALID, "cannot grow");
-    want = want_of(TAMIS_KIND_AUTO, 1000, 0.01, 0);
-    want.probes = TAMIS_PROBES_MAX + 1;
-    refused(want, TAMIS_E_RANGE, "probes 256");
-    want = want_of(TAMIS_KIND_CLASSIC, 1000000000000, 1e-26, 0);
-    want.probes = 1;
-    refused(want, TAMIS_E_RANGE, "other probes");
-    want = want_of(TAMIS_KIND_BLOCKED, 1000, 1e-6, 0);
-    want.probes = 1;
-    refused(want, TAMIS_E_RANGE, "with the probes given");
+    tamis_plan_options plan_options = plan_options_of(TAMIS_KIND_AUTO, 1000000, 0.01, 0);
+    plan_options.probes = 6;
+    assert_int_equal(made(plan_options).kind, TAMIS_KIND_BLOCKED);
+    plan_options.fpr = 1e-6;
+    plan_options.probes = 20;
+    assert_int_equal(made(plan_options).kind, TAMIS_KIND_CLASSIC);
+    plan_options.kind = TAMIS_KIND_FINGERPRINT;
+    refused(plan_options, TAMIS_E_INVALID, "has no probes");
+    plan_options.kind = TAMIS_KIND_EXACT;
+    refused(plan_options, TAMIS_E_INVALID, "has no probes");
+    plan_options = plan_options_of(TAMIS_KIND_AUTO, 0, 0.01, 0);
+    plan_options.probes = 6;
+    refused(plan_options, TAMIS_E_INVALID, "cannot grow");
+    plan_options = plan_options_of(TAMIS_KIND_AUTO, 1000, 0.01, 0);
+    plan_options.probes = TAMIS_PROBES_MAX + 1;
+    refused(plan_options, TAMIS_E_RANGE, "probes 256");
+    plan_options = plan_options_of(TAMIS_KIND_CLASSIC, 1000000000000, 1e-26, 0);
+    plan_options.probes = 1;
+    refused(plan_options, TAMIS_E_RANGE, "other probes");
+    plan_options = plan_options_of(TAMIS_KIND_BLOCKED, 1000, 1e-6, 0);
+    plan_options.probes = 1;
+    refused(plan_options, TAMIS_E_RANGE, "with the probes given");
 }
 
 /* ---- the most that fits ---- */
 
-static tamis_plan fitted(tamis_want want) {
+static tamis_plan fitted(tamis_plan_options plan_options) {
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_error err = TAMIS_ERROR_INIT;
-    if (tamis_plan_fit(&plan, &want, &err) != TAMIS_OK)
+    if (tamis_plan_fit(&plan, &plan_options, &err) != TAMIS_OK)
         fail_msg("%s", err.text);
-    assert_true(plan.memory <= want.memory);
-    assert_true(plan.memory_limit == want.memory);
+    assert_true(plan.memory <= plan_options.memory);
+    assert_true(plan.memory_limit == plan_options.memory);
     assert_true(plan.reason[0] != 0 && strlen(plan.reason) < sizeof plan.reason - 1);
     return plan;
 }
 
 static void fit_wants_memory_and_one_of_two(void **state) {
     (void)state;
-    fit_refused(want_of(TAMIS_KIND_AUTO, 10, 0, 0), TAMIS_E_INVALID, "memory");
-    fit_refused(want_of(TAMIS_KIND_AUTO, 10, 0.01, 1000), TAMIS_E_INVALID, "both given");
-    fit_refused(want_of(TAMIS_KIND_AUTO, 0, 0, 1000), TAMIS_E_INVALID, "neither given");
-    fit_refused(want_of(TAMIS_KIND_AUTO, 0, 0.7, 1000), TAMIS_E_RANGE, "false-positive rate");
-    fit_refused(want_of(TAMIS_KIND_AUTO, TAMIS_EXPECT_MAX + 1, 0, 1000), TAMIS_E_RANGE, "1000000000001");
-    tamis_want want = want_of(TAMIS_KIND_AUTO, 10, 0, 1000);
-    want.struct_size = 0;
-    fit_refused(want, TAMIS_E_INVALID, "TAMIS_WANT_INIT");
+    fit_refused(plan_options_of(TAMIS_KIND_AUTO, 10, 0, 0), TAMIS_E_INVALID, "memory");
+    fit_refused(plan_options_of(TAMIS_KIND_AUTO, 10, 0.01, 1000), TAMIS_E_INVALID, "both given");
+    fit_refused(plan_options_of(TAMIS_KIND_AUTO, 0, 0, 1000), TAMIS_E_INVALID, "neither given");
+    fit_refused(plan_options_of(TAMIS_KIND_AUTO, 0, 0.7, 1000), TAMIS_E_RANGE, "false-positive rate");
+    fit_refused(plan_options_of(TAMIS_KIND_AUTO, TAMIS_EXPECT_MAX + 1, 0, 1000), TAMIS_E_RANGE,
+                "1000000000001");
+    tamis_plan_options plan_options = plan_options_of(TAMIS_KIND_AUTO, 10, 0, 1000);
+    plan_options.struct_size = 0;
+    fit_refused(plan_options, TAMIS_E_INVALID, "TAMIS_PLAN_OPTIONS_INIT");
     for (size_t j = 0; j < 4; j++) {
-        fit_refused(want_of(kinds[j], 1000000, 0, 10), TAMIS_E_NO_ROOM, "too little for 1000000 keys");
-        fit_refused(want_of(kinds[j], 0, 0.01, 7), TAMIS_E_NO_ROOM, "too little for 1 key ");
+        fit_refused(plan_options_of(kinds[j], 1000000, 0, 10), TAMIS_E_MEMORY_LIMIT,
+                    "too little for 1000000 keys");
+        fit_refused(plan_options_of(kinds[j], 0, 0.01, 7), TAMIS_E_MEMORY_LIMIT, "too little for 1 key ");
     }
-    want = want_of(TAMIS_KIND_EXACT, 10, 0, 1000);
-    want.probes = 3;
-    fit_refused(want, TAMIS_E_INVALID, "has no probes");
+    plan_options = plan_options_of(TAMIS_KIND_EXACT, 10, 0, 1000);
+    plan_options.probes = 3;
+    fit_refused(plan_options, TAMIS_E_INVALID, "has no probes");
 }
 
 /* One key more does not fit, by the plans themselves. */
@@ -542,13 +549,13 @@ static void fit_finds_the_most_keys(void **state) {
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (int r = 0; r < RATES && rates[r] >= 1e-6; r++)
             for (int j = 0; j < 4; j++) {
-                tamis_plan plan = fitted(want_of(kinds[j], 0, rates[r], sizes[i]));
+                tamis_plan plan = fitted(plan_options_of(kinds[j], 0, rates[r], sizes[i]));
                 assert_int_equal(plan.kind, kinds[j]);
                 if (plan.capacity == TAMIS_EXPECT_MAX)
                     continue;
-                tamis_plan more = made(want_of(kinds[j], plan.capacity + 1, rates[r], 0));
+                tamis_plan more = made(plan_options_of(kinds[j], plan.capacity + 1, rates[r], 0));
                 assert_true(more.memory > sizes[i]);
-                tamis_plan same = made(want_of(kinds[j], plan.capacity, rates[r], sizes[i]));
+                tamis_plan same = made(plan_options_of(kinds[j], plan.capacity, rates[r], sizes[i]));
                 assert_int_equal(same.memory, plan.memory);
                 assert_true(same.fpr_predicted == plan.fpr_predicted);
             }
@@ -563,9 +570,9 @@ static void fit_finds_the_least_rate(void **state) {
         for (size_t i = 0; i < sizeof bits / sizeof *bits; i++)
             for (int j = 0; j < 4; j++) {
                 uint64_t memory = (uint64_t)(bits[i] * (double)n / 8);
-                tamis_want want = want_of(kinds[j], n, 0, memory);
+                tamis_plan_options plan_options = plan_options_of(kinds[j], n, 0, memory);
                 tamis_plan plan = TAMIS_PLAN_INIT;
-                if (tamis_plan_fit(&plan, &want, NULL) != TAMIS_OK) {
+                if (tamis_plan_fit(&plan, &plan_options, NULL) != TAMIS_OK) {
                     assert_true(bits[i] < 30 || (kinds[j] == TAMIS_KIND_EXACT && bits[i] < 200));
                     continue;
                 }
@@ -579,15 +586,15 @@ static void fit_finds_the_least_rate(void **state) {
                 if (kinds[j] == TAMIS_KIND_BLOCKED && p < 1e-7)
                     continue; /* past what a plan of a given rate reaches */
                 /* a plan rounds the probes from other bits, and may take the second best number */
-                uint64_t again = made(want_of(kinds[j], n, p, 0)).memory;
+                uint64_t again = made(plan_options_of(kinds[j], n, p, 0)).memory;
                 if ((double)again > 1.005 * (double)memory + 64)
                     fail_msg("%s, n = %" PRIu64 ", p = %g: %" PRIu64 " and not %" PRIu64 " bytes",
                              tamis_kind_name(plan.kind), n, p, again, memory);
                 if (!is_least && kinds[j] != TAMIS_KIND_FINGERPRINT)
-                    assert_true((double)made(want_of(kinds[j], n, p * 0.95, 0)).memory >
+                    assert_true((double)made(plan_options_of(kinds[j], n, p * 0.95, 0)).memory >
                                 0.98 * (double)memory);
                 if (kinds[j] == TAMIS_KIND_FINGERPRINT && p > 1e-15)
-                    assert_true(made(want_of(kinds[j], n, p * 0.99, 0)).memory > memory);
+                    assert_true(made(plan_options_of(kinds[j], n, p * 0.99, 0)).memory > memory);
             }
 }
 
@@ -600,30 +607,30 @@ static void fit_finds_rates_to_ask_others_for(void **state) {
     for (size_t i = 0; i < 5; i++)
         for (uint64_t n = 1; n <= 100000000; n *= 10)
             for (double bits = 2.5; bits < 20; bits *= 1.7) {
-                tamis_want want = want_scheme(TAMIS_KIND_CLASSIC, schemes[i], n, 0);
-                want.memory = 8 + (uint64_t)(bits * (double)n / 8);
-                tamis_plan plan = fitted(want);
+                tamis_plan_options plan_options = want_scheme(TAMIS_KIND_CLASSIC, schemes[i], n, 0);
+                plan_options.memory = 8 + (uint64_t)(bits * (double)n / 8);
+                tamis_plan plan = fitted(plan_options);
                 tamis_plan again = made(want_scheme(TAMIS_KIND_CLASSIC, schemes[i], n, plan.fpr));
                 assert_int_equal(again.bits, plan.bits);
                 assert_int_equal(again.probes, plan.probes);
-                assert_true(plan.memory + 16 > want.memory);
+                assert_true(plan.memory + 16 > plan_options.memory);
             }
-    tamis_want want = want_scheme(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_BKDR31, 100000000, 0);
-    want.memory = UINT64_C(1) << 40;
-    assert_int_equal(fitted(want).bits, UINT64_C(1) << 31); /* more cannot be used */
+    tamis_plan_options plan_options = want_scheme(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_BKDR31, 100000000, 0);
+    plan_options.memory = UINT64_C(1) << 40;
+    assert_int_equal(fitted(plan_options).bits, UINT64_C(1) << 31); /* more cannot be used */
 }
 
 static void fit_keeps_the_probes_given(void **state) {
     (void)state;
     for (int j = 0; j < 2; j++)
         for (uint32_t probes = 1; probes <= 31; probes += 6) {
-            tamis_want want = want_of(kinds[j], 1000000, 0, 2000000);
-            want.probes = probes;
-            tamis_plan rate = fitted(want);
+            tamis_plan_options plan_options = plan_options_of(kinds[j], 1000000, 0, 2000000);
+            plan_options.probes = probes;
+            tamis_plan rate = fitted(plan_options);
             assert_int_equal(rate.probes, probes);
-            want.expect = 0;
-            want.fpr = rate.fpr * 1.000001;
-            tamis_plan keys = fitted(want);
+            plan_options.expect = 0;
+            plan_options.fpr = rate.fpr * 1.000001;
+            tamis_plan keys = fitted(plan_options);
             assert_int_equal(keys.probes, probes);
             assert_true(keys.capacity > 999000 && keys.capacity < 1001000);
         }
@@ -639,29 +646,30 @@ static void whatever_is_asked_is_answered(void **state) {
     uint64_t random = test_seed(4), runs = test_scale(10000, 1000, 1000);
     uint64_t answered = 0;
     for (uint64_t i = 0; i < runs; i++) {
-        tamis_want want = TAMIS_WANT_INIT;
-        want.kind = (tamis_kind)test_below(&random, 5);
-        want.scheme = (tamis_scheme)test_below(&random, 10);
-        want.expect = test_below(&random, 3) ? (uint64_t)exp2(40 * test_real(&random)) : 0;
-        want.fpr = test_below(&random, 3) ? exp2(-1 - 98 * test_real(&random)) : 0;
-        want.memory = test_below(&random, 3) ? (uint64_t)exp2(63.9 * test_real(&random)) : 0;
-        want.probes = test_below(&random, 2) ? 0 : (uint32_t)test_below(&random, TAMIS_PROBES_MAX + 1);
+        tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
+        plan_options.kind = (tamis_kind)test_below(&random, 5);
+        plan_options.scheme = (tamis_scheme)test_below(&random, 10);
+        plan_options.expect = test_below(&random, 3) ? (uint64_t)exp2(40 * test_real(&random)) : 0;
+        plan_options.fpr = test_below(&random, 3) ? exp2(-1 - 98 * test_real(&random)) : 0;
+        plan_options.memory = test_below(&random, 3) ? (uint64_t)exp2(63.9 * test_real(&random)) : 0;
+        plan_options.probes =
+            test_below(&random, 2) ? 0 : (uint32_t)test_below(&random, TAMIS_PROBES_MAX + 1);
         bool fit = test_below(&random, 2);
         tamis_plan plan = TAMIS_PLAN_INIT;
         tamis_error err = TAMIS_ERROR_INIT;
-        if ((fit ? tamis_plan_fit : tamis_plan_make)(&plan, &want, &err) != TAMIS_OK) {
+        if ((fit ? tamis_plan_fit : tamis_plan_make)(&plan, &plan_options, &err) != TAMIS_OK) {
             assert_true(strchr(err.text, ':') && strchr(err.text, ';'));
             assert_true(strlen(err.text) < sizeof err.text - 1);
             continue;
         }
         answered++;
-        assert_true(plan.memory > 0 && (want.memory == 0 || plan.memory <= want.memory));
+        assert_true(plan.memory > 0 && (plan_options.memory == 0 || plan.memory <= plan_options.memory));
         assert_true(plan.fpr_predicted >= 0 && plan.fpr_predicted <= 1 && plan.fpr > 0);
         assert_true(isfinite(plan.bits_per_key) && plan.bits_per_key > 0);
         assert_true(isfinite(plan.lines_touched) && plan.lines_touched >= 1 - 1e-9);
-        assert_true(want.expect == 0 || plan.capacity == want.expect);
+        assert_true(plan_options.expect == 0 || plan.capacity == plan_options.expect);
         assert_true(!fit || plan.capacity > 0);
-        assert_true(want.probes == 0 || plan.probes == want.probes);
+        assert_true(plan_options.probes == 0 || plan.probes == plan_options.probes);
         assert_true(plan.reason[0] != 0 && strlen(plan.reason) < sizeof plan.reason - 1);
         assert_int_equal((plan.bits + 63) / 64 * 8 == plan.memory, plan.bits > 0);
     }
@@ -685,71 +693,76 @@ static void fit_chooses_few_lines(void **state) {
     for (double bits = 2; bits < 100; bits *= 1.1)
         for (uint64_t n = 0; n <= 5000000; n += 5000000) {
             uint64_t memory = (uint64_t)(bits * 5e6 / 8);
-            tamis_plan plan = fitted(want_of(TAMIS_KIND_AUTO, n, n ? 0 : exp2(-bits / 2), memory));
+            tamis_plan plan = fitted(plan_options_of(TAMIS_KIND_AUTO, n, n ? 0 : exp2(-bits / 2), memory));
             for (int j = 0; j < 3; j++) {
                 tamis_plan other = TAMIS_PLAN_INIT;
-                tamis_want want = want_of(kinds[j], n, n ? 0 : exp2(-bits / 2), memory);
-                if (tamis_plan_fit(&other, &want, NULL) != TAMIS_OK)
+                tamis_plan_options plan_options =
+                    plan_options_of(kinds[j], n, n ? 0 : exp2(-bits / 2), memory);
+                if (tamis_plan_fit(&other, &plan_options, NULL) != TAMIS_OK)
                     continue;
                 assert_true(plan.fpr_predicted <= 1.25 * other.fpr_predicted || n == 0);
                 assert_true((double)plan.capacity >= (double)other.capacity / 1.2500001);
             }
         }
-    assert_int_equal(fitted(want_of(TAMIS_KIND_AUTO, 5000000, 0, 15000000)).kind, TAMIS_KIND_FINGERPRINT);
+    assert_int_equal(fitted(plan_options_of(TAMIS_KIND_AUTO, 5000000, 0, 15000000)).kind,
+                     TAMIS_KIND_FINGERPRINT);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        tamis_plan plan = fitted(want_of(TAMIS_KIND_AUTO, rows[i].expect, rows[i].fpr, rows[i].memory));
+        tamis_plan plan =
+            fitted(plan_options_of(TAMIS_KIND_AUTO, rows[i].expect, rows[i].fpr, rows[i].memory));
         if (plan.kind != rows[i].kind)
             fail_msg("row %zu: %s (%s)", i, tamis_kind_name(plan.kind), plan.reason);
     }
-    tamis_want want = want_scheme(TAMIS_KIND_AUTO, TAMIS_SCHEME_BKDR63, 1000000, 0);
-    want.memory = 1000000;
-    assert_int_equal(fitted(want).kind, TAMIS_KIND_CLASSIC);
-    fit_refused(want_of(TAMIS_KIND_AUTO, 1000000, 0, 10), TAMIS_E_NO_ROOM, "kind classic needs");
+    tamis_plan_options plan_options = want_scheme(TAMIS_KIND_AUTO, TAMIS_SCHEME_BKDR63, 1000000, 0);
+    plan_options.memory = 1000000;
+    assert_int_equal(fitted(plan_options).kind, TAMIS_KIND_CLASSIC);
+    fit_refused(plan_options_of(TAMIS_KIND_AUTO, 1000000, 0, 10), TAMIS_E_MEMORY_LIMIT, "kind classic needs");
 }
 
 /* ---- numbers that are guesses ---- */
 
 static void growth_is_preferred(void **unused) {
     (void)unused;
-    tamis_want want = want_of(TAMIS_KIND_AUTO, 1000000, 1e-3, 0);
-    assert_true(tamis_want_prefer_growth(&want));
-    assert_int_equal(want.kind, TAMIS_KIND_FINGERPRINT);
-    want = want_of(TAMIS_KIND_BLOCKED, 1000000, 1e-3, 0); /* asked for */
-    assert_true(tamis_want_prefer_growth(&want));
-    assert_int_equal(want.kind, TAMIS_KIND_BLOCKED);
-    want = want_of(TAMIS_KIND_AUTO, 1000000, 1e-3, 0);
-    want.probes = 7;
-    assert_true(tamis_want_prefer_growth(&want));
-    assert_int_equal(want.kind, TAMIS_KIND_AUTO);
-    want = want_of(TAMIS_KIND_AUTO, 1000000, 1e-3, 2000000); /* room for a Bloom filter alone */
-    assert_false(tamis_want_prefer_growth(&want));
-    assert_int_equal(want.kind, TAMIS_KIND_AUTO);
-    want = want_of(TAMIS_KIND_AUTO, 1000000, 2, 0); /* no plan at all */
-    assert_true(tamis_want_prefer_growth(&want));
-    assert_int_equal(want.kind, TAMIS_KIND_AUTO);
+    tamis_plan_options plan_options = plan_options_of(TAMIS_KIND_AUTO, 1000000, 1e-3, 0);
+    assert_true(tamis_plan_options_prefer_growth(&plan_options));
+    assert_int_equal(plan_options.kind, TAMIS_KIND_FINGERPRINT);
+    plan_options = plan_options_of(TAMIS_KIND_BLOCKED, 1000000, 1e-3, 0); /* asked for */
+    assert_true(tamis_plan_options_prefer_growth(&plan_options));
+    assert_int_equal(plan_options.kind, TAMIS_KIND_BLOCKED);
+    plan_options = plan_options_of(TAMIS_KIND_AUTO, 1000000, 1e-3, 0);
+    plan_options.probes = 7;
+    assert_true(tamis_plan_options_prefer_growth(&plan_options));
+    assert_int_equal(plan_options.kind, TAMIS_KIND_AUTO);
+    plan_options =
+        plan_options_of(TAMIS_KIND_AUTO, 1000000, 1e-3, 2000000); /* room for a Bloom filter alone */
+    assert_false(tamis_plan_options_prefer_growth(&plan_options));
+    assert_int_equal(plan_options.kind, TAMIS_KIND_AUTO);
+    plan_options = plan_options_of(TAMIS_KIND_AUTO, 1000000, 2, 0); /* no plan at all */
+    assert_true(tamis_plan_options_prefer_growth(&plan_options));
+    assert_int_equal(plan_options.kind, TAMIS_KIND_AUTO);
 }
 
-static void assert_limited(tamis_want want, uint64_t most, tamis_kind kind, uint64_t expect) {
-    tamis_want_limit(&want, most);
-    assert_int_equal(want.kind, kind);
-    assert_int_equal(want.expect, expect);
+static void assert_limited(tamis_plan_options plan_options, uint64_t most, tamis_kind kind, uint64_t expect) {
+    tamis_plan_options_limit(&plan_options, most);
+    assert_int_equal(plan_options.kind, kind);
+    assert_int_equal(plan_options.expect, expect);
 }
 
 static void a_number_too_large_is_limited(void **unused) {
     (void)unused;
     const uint64_t many = 2000000000, few = 1000;
     /* A filter that is small anyway, and one that is not too large. */
-    assert_limited(want_of(TAMIS_KIND_AUTO, 1000000, 1e-3, 0), few, TAMIS_KIND_AUTO, 1000000);
-    assert_limited(want_of(TAMIS_KIND_FINGERPRINT, many, 1e-9, 0), UINT64_MAX, TAMIS_KIND_FINGERPRINT, many);
+    assert_limited(plan_options_of(TAMIS_KIND_AUTO, 1000000, 1e-3, 0), few, TAMIS_KIND_AUTO, 1000000);
+    assert_limited(plan_options_of(TAMIS_KIND_FINGERPRINT, many, 1e-9, 0), UINT64_MAX, TAMIS_KIND_FINGERPRINT,
+                   many);
     /* A table is limited, or grows. A Bloom filter that nobody asked for becomes a table. */
-    assert_limited(want_of(TAMIS_KIND_FINGERPRINT, many, 1e-9, 0), few, TAMIS_KIND_FINGERPRINT, few);
-    assert_limited(want_of(TAMIS_KIND_EXACT, many, 0, 0), 0, TAMIS_KIND_EXACT, 0);
-    assert_limited(want_of(TAMIS_KIND_AUTO, many, 1e-2, 0), few, TAMIS_KIND_FINGERPRINT, few);
+    assert_limited(plan_options_of(TAMIS_KIND_FINGERPRINT, many, 1e-9, 0), few, TAMIS_KIND_FINGERPRINT, few);
+    assert_limited(plan_options_of(TAMIS_KIND_EXACT, many, 0, 0), 0, TAMIS_KIND_EXACT, 0);
+    assert_limited(plan_options_of(TAMIS_KIND_AUTO, many, 1e-2, 0), few, TAMIS_KIND_FINGERPRINT, few);
     /* One that was asked for stays. */
-    assert_limited(want_of(TAMIS_KIND_BLOCKED, many, 1e-2, 0), few, TAMIS_KIND_BLOCKED, many);
-    assert_limited(want_of(TAMIS_KIND_CLASSIC, many, 1e-2, 0), 0, TAMIS_KIND_CLASSIC, many);
+    assert_limited(plan_options_of(TAMIS_KIND_BLOCKED, many, 1e-2, 0), few, TAMIS_KIND_BLOCKED, many);
+    assert_limited(plan_options_of(TAMIS_KIND_CLASSIC, many, 1e-2, 0), 0, TAMIS_KIND_CLASSIC, many);
     /* Without a number there is nothing to limit. */
-    assert_limited(want_of(TAMIS_KIND_AUTO, 0, 1e-9, 0), few, TAMIS_KIND_AUTO, 0);
+    assert_limited(plan_options_of(TAMIS_KIND_AUTO, 0, 1e-9, 0), few, TAMIS_KIND_AUTO, 0);
 }
 
 int main(void) {

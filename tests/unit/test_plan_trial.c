@@ -22,7 +22,7 @@ static void assert_near(double value, double expected, double part) {
 /* Expected: where the sums of the binomial distribution, taken term by term, are 0.025. */
 static void intervals(void **state) {
     static const struct {
-        uint64_t hits, asked;
+        uint64_t hits, queries;
         double low, high;
     } cases[] = {
         {10, 100, 0.0490046892, 0.1762225900}, {1, 10000000, 2.5317808e-9, 5.5716421e-7},
@@ -33,7 +33,7 @@ static void intervals(void **state) {
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        plan_chance_interval(cases[i].hits, cases[i].asked, 0.95, &low, &high);
+        plan_chance_interval(cases[i].hits, cases[i].queries, 0.95, &low, &high);
         assert_near(low, cases[i].low, 1e-6);
         assert_near(high, cases[i].high, 1e-6);
     }
@@ -69,22 +69,22 @@ static void beyond_chance(void **state) {
 }
 
 static plan_trial trial_of(tamis_kind kind, tamis_scheme scheme, uint64_t keys, double fpr) {
-    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     plan_trial trial = {0};
 
-    want.kind = kind;
-    want.scheme = scheme;
-    want.expect = keys;
-    want.fpr = fpr;
+    plan_options.kind = kind;
+    plan_options.scheme = scheme;
+    plan_options.expect = keys;
+    plan_options.fpr = fpr;
     trial.plan = (tamis_plan)TAMIS_PLAN_INIT;
-    assert_int_equal(tamis_plan_make(&trial.plan, &want, NULL), TAMIS_OK);
+    assert_int_equal(tamis_plan_make(&trial.plan, &plan_options, NULL), TAMIS_OK);
     trial.added = keys;
     return trial;
 }
 
 static void judge_hits(plan_trial *trial, uint64_t hits) {
     trial->computed = compute(trial);
-    trial->asked = 1000000;
+    trial->queries = 1000000;
     trial->hits = hits;
     plan_trial_judge(trial);
 }
@@ -137,7 +137,7 @@ static void overfilled(void **state) {
     trial.added = 40000;
     assert_int_equal(plan_trial_run(&trial, &err), TAMIS_OK);
     assert_near(trial.computed, 0.157, 0.01);
-    assert_near((double)trial.hits / (double)trial.asked, trial.computed, 0.03);
+    assert_near((double)trial.hits / (double)trial.queries, trial.computed, 0.03);
     assert_string_equal(trial.verdict, "as computed");
     judge_hits(&trial, 200000);
     assert_string_equal(trial.verdict, "broken");
@@ -157,11 +157,11 @@ static void keys_are_new(void **state) {
         trial.keys = (trial_keys)form;
         assert_int_equal(open_stream(&stream, &trial, &err), TAMIS_OK);
         assert_int_equal(tamis_filter_create(&filter, &trial.plan, NULL, &err), TAMIS_OK);
-        assert_int_equal(fill(filter, &stream, ADDED, &err), TAMIS_OK);
+        assert_int_equal(fill_filter(filter, &stream, ADDED, &err), TAMIS_OK);
         tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
         assert_int_equal(tamis_filter_info_get(filter, &info, &err), TAMIS_OK);
         assert_int_equal(info.added, ADDED);
-        assert_int_equal(ask(filter, &stream, ADDED, &hits, &err), TAMIS_OK);
+        assert_int_equal(query_keys(filter, &stream, ADDED, &hits, &err), TAMIS_OK);
         assert_int_equal(hits, 0);
         assert_true(form == TRIAL_WORDS || stream.next == 2 * ADDED);
         assert_true(form != TRIAL_WORDS || stream.next > 2 * ADDED);

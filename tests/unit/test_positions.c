@@ -124,7 +124,7 @@ static void dcso_is_its_loop(void **state) {
     }
 }
 
-static void assert_positions(tamis_scheme scheme, const char *key, uint64_t m, const uint64_t *want,
+static void assert_positions(tamis_scheme scheme, const char *key, uint64_t m, const uint64_t *expected,
                              uint32_t count) {
     tamis_hasher_options options = TAMIS_HASHER_OPTIONS_INIT;
     tamis_hasher *hasher;
@@ -133,7 +133,7 @@ static void assert_positions(tamis_scheme scheme, const char *key, uint64_t m, c
     options.scheme = scheme;
     assert_int_equal(tamis_hasher_create(&hasher, &options, NULL), TAMIS_OK);
     assert_int_equal(tamis_hash_positions(hasher, &view, 1, m, count, at, NULL), TAMIS_OK);
-    assert_memory_equal(at, want, count * sizeof *want);
+    assert_memory_equal(at, expected, count * sizeof *expected);
     tamis_hasher_free(hasher);
 }
 
@@ -153,9 +153,9 @@ static void positions_of_other_programs(void **state) {
 
 /* chi square of `cells` counts that should be equal: its mean is cells - 1, its deviation sqrt(2 (cells - 1)) */
 static void assert_even(const uint32_t *counts, int cells, double total, const char *what, int which) {
-    double want = total / cells, sum = 0;
+    double expected = total / cells, sum = 0;
     for (int i = 0; i < cells; i++)
-        sum += (counts[i] - want) * (counts[i] - want) / want;
+        sum += (counts[i] - expected) * (counts[i] - expected) / expected;
     if (fabs(sum - (cells - 1)) > 5 * sqrt(2.0 * (cells - 1)))
         fail_msg("%s %d: chi square %g over %d cells", what, which, sum, cells);
 }

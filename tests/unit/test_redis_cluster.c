@@ -334,7 +334,7 @@ static void *add_all(void *context) {
             status =
                 tamis_filter_contains_many(all->filter, batch, BATCH, all->answers, &some, &all->failure);
         for (size_t i = 0; i < BATCH && status == TAMIS_OK; i++)
-            if (all->answers[i] != TAMIS_SEEN)
+            if (all->answers[i] != TAMIS_PRESENT)
                 status = tamis__fail(&all->failure, TAMIS_E_DAMAGED, 0, "key %zu is answered and not in",
                                      all->done + i);
         __atomic_store_n(&all->done, all->done + some, __ATOMIC_RELAXED);

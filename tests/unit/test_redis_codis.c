@@ -151,7 +151,7 @@ static void assert_all_in(tamis_filter *filter, size_t count) {
     OK(tamis_filter_contains_many(filter, keys, count, answers, &done, &err));
     assert_int_equal(done, count);
     for (size_t i = 0; i < count; i++)
-        if (answers[i] != TAMIS_SEEN)
+        if (answers[i] != TAMIS_PRESENT)
             fail_msg("key %zu is answered and not in", i);
 }
 
@@ -275,7 +275,7 @@ static void use(tamis_redis *codis, tamis_redis *itself, const char *layout, con
 }
 
 static void push_and_pull(tamis_redis *codis) {
-    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan_options want = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_filter *made, *pulled;
     size_t done;
@@ -292,7 +292,7 @@ static void push_and_pull(tamis_redis *codis) {
     assert_all_in(there, 10000);
     OK(tamis_redis_pull(there, &pulled, &err));
     assert_all_in(pulled, 10000);
-    assert_string_equal(tamis_status_name(tamis_redis_unite(there, made, &err)), "TAMIS_E_UNSUPPORTED");
+    assert_string_equal(tamis_status_name(tamis_redis_union(there, made, &err)), "TAMIS_E_UNSUPPORTED");
     if (!strstr(err.text, "BITOP"))
         fail_msg("%s", err.text);
     tamis_filter_free(pulled);
@@ -390,7 +390,7 @@ static void says_what_is_wrong(void **state) {
     (void)state;
     begin();
     set_state("/jodis/here", 0, "online");
-    refuses(uri_of("nowhere"), TAMIS_E_ABSENT, "has no product 'nowhere'");
+    refuses(uri_of("nowhere"), TAMIS_E_NOT_FOUND, "has no product 'nowhere'");
     refuses(uri_of("a%2F%2Fb"), TAMIS_E_IO, "bad arguments");
     tamis_redis *redis = open_codis("here?zk_user=a&zk_password=b");
     tamis_redis_close(redis);

@@ -114,7 +114,7 @@ static void check_answers(const tamis_answer answers[KEYS], const char *where) {
     for (int i = 0; i < KEYS; i++) {
         int fresh = 0, unknown = 0;
         for (int j = 0; j < KEYS; j++) {
-            fresh += same_as[j] == same_as[i] && answers[j] == TAMIS_FRESH;
+            fresh += same_as[j] == same_as[i] && answers[j] == TAMIS_ABSENT;
             unknown += same_as[j] == same_as[i] && answers[j] == TAMIS_UNKNOWN;
         }
         if (fresh > 1 || (fresh == 0 && unknown == 0))
@@ -128,7 +128,7 @@ static void check_in(const tamis_filter *filter, const tamis_key keys[KEYS], siz
     while (is_passing(tamis_filter_contains_many(filter, keys, count, answers, NULL, &err)))
         ;
     for (size_t i = 0; i < count; i++)
-        if (answers[i] != TAMIS_SEEN)
+        if (answers[i] != TAMIS_PRESENT)
             fail_msg("%s: key %zu was answered, and is not there", where, i);
 }
 
@@ -158,7 +158,7 @@ static void cut_everywhere(const char *layout, proxy_way way, proxy_harm harm, u
         proxy_arm(between, way, harm, at);
         OK(tamis_filter_contains_many(ends.harmed, keys, KEYS, answers, NULL, &err));
         for (int i = 0; i < KEYS; i++)
-            assert_int_equal(answers[i], TAMIS_FRESH);
+            assert_int_equal(answers[i], TAMIS_ABSENT);
     }
     close_both(&ends);
 }
@@ -178,7 +178,8 @@ static void a_connection_may_fall_silent(void **state) {
     (void)state;
     need_server();
     for (int layout = 0; layout < 2; layout++) {
-        both ends = open_both(layouts[layout], "read_timeout=10ms&retry_interval=1ms&patience=60s&connect_wait=60s");
+        both ends =
+            open_both(layouts[layout], "read_timeout=10ms&retry_interval=1ms&patience=60s&connect_wait=60s");
         for (int way = 0; way < 2; way++)
             for (uint64_t at = 0; at < 300; at += 23 * step()) {
                 tamis_key keys[KEYS];
@@ -275,7 +276,7 @@ static void an_add_that_failed_may_be_repeated(void **state) {
                     while (is_passing(tamis_filter_add_many(ends.harmed, keys, KEYS, answers, NULL, &err)))
                         ;
                 for (int i = 0; i < KEYS; i++) /* answered once, they are like any other */
-                    assert_int_equal(answers[i], TAMIS_SEEN);
+                    assert_int_equal(answers[i], TAMIS_PRESENT);
             }
         assert_true(repeated > 0 && unknown > 0);
         close_both(&ends);

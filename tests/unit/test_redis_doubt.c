@@ -19,7 +19,7 @@ enum { KEPT = 1000, COUNT = 2 * KEPT };
 static uint64_t numbers[COUNT];
 static tamis_key keys[COUNT];
 static tamis_hash hashes[COUNT];
-static const tamis__asked by_key = {keys, NULL, COUNT}, by_hash = {NULL, hashes, COUNT};
+static const tamis__key_batch by_key = {keys, NULL, COUNT}, by_hash = {NULL, hashes, COUNT};
 static tamis_filter filter;
 
 static int set_up(void **state) {
@@ -40,18 +40,18 @@ static void begin(tamis_scheme scheme) {
     assert_int_equal(tamis_hasher_create(&filter.hasher, &options, NULL), TAMIS_OK);
 }
 
-static void keep(tamis__doubts *doubts, const tamis__asked *asked, size_t count) {
+static void keep(tamis__doubts *doubts, const tamis__key_batch *asked, size_t count) {
     for (size_t i = 0; i < count; i++)
         tamis__doubts_keep(doubts, tamis__doubts_print(&filter, asked, i), &filter.allocator);
 }
 
-static void settle_one(tamis__doubts *doubts, const tamis__asked *asked, size_t i, tamis_answer *answer) {
-    if (tamis__doubts_take(doubts, tamis__doubts_print(&filter, asked, i)) && *answer == TAMIS_SEEN)
+static void settle_one(tamis__doubts *doubts, const tamis__key_batch *asked, size_t i, tamis_answer *answer) {
+    if (tamis__doubts_take(doubts, tamis__doubts_print(&filter, asked, i)) && *answer == TAMIS_PRESENT)
         *answer = TAMIS_UNKNOWN;
 }
 
 /* How many of all that are answered `was` are UNKNOWN instead: the first. */
-static size_t settle(tamis__doubts *doubts, const tamis__asked *asked, tamis_answer was) {
+static size_t settle(tamis__doubts *doubts, const tamis__key_batch *asked, tamis_answer was) {
     tamis_answer answers[COUNT];
     size_t unknown = 0;
     memset(answers, was, sizeof answers);
@@ -68,19 +68,19 @@ static void what_was_kept_is_unknown_once(void **state) {
     (void)state;
     begin(TAMIS_SCHEME_XXH3);
     tamis__doubts doubts = {0};
-    assert_int_equal(settle(&doubts, &by_key, TAMIS_SEEN), 0);
+    assert_int_equal(settle(&doubts, &by_key, TAMIS_PRESENT), 0);
     for (int round = 0; round < 2; round++) {
         keep(&doubts, &by_key, KEPT);
         keep(&doubts, &by_key, KEPT); /* failed twice */
         assert_int_equal(doubts.count, KEPT);
-        assert_int_equal(settle(&doubts, &by_key, TAMIS_SEEN), KEPT);
+        assert_int_equal(settle(&doubts, &by_key, TAMIS_PRESENT), KEPT);
         assert_int_equal(doubts.count, 0);
-        assert_int_equal(settle(&doubts, &by_key, TAMIS_SEEN), 0);
+        assert_int_equal(settle(&doubts, &by_key, TAMIS_PRESENT), 0);
     }
     /* What is fresh was not carried out. */
     keep(&doubts, &by_key, KEPT);
-    assert_int_equal(settle(&doubts, &by_key, TAMIS_FRESH), 0);
-    assert_int_equal(settle(&doubts, &by_key, TAMIS_SEEN), 0);
+    assert_int_equal(settle(&doubts, &by_key, TAMIS_ABSENT), 0);
+    assert_int_equal(settle(&doubts, &by_key, TAMIS_PRESENT), 0);
     tamis__doubts_release(&doubts, &filter.allocator);
     tamis_hasher_free(filter.hasher);
 }
@@ -94,15 +94,15 @@ static void the_others_are_found(void **state) {
     bool is_kept[COUNT] = {false};
     for (int turn = 0; turn < 40 * COUNT; turn++) {
         const size_t i = test_below(&random, COUNT);
-        const tamis__asked one = {&keys[i], NULL, 1};
-        tamis_answer answer = TAMIS_SEEN;
+        const tamis__key_batch one = {&keys[i], NULL, 1};
+        tamis_answer answer = TAMIS_PRESENT;
         if (test_below(&random, 2)) {
             tamis__doubts_keep(&doubts, tamis__doubts_print(&filter, &one, 0), &filter.allocator);
             is_kept[i] = true;
             continue;
         }
         settle_one(&doubts, &one, 0, &answer);
-        assert_int_equal(answer, is_kept[i] ? TAMIS_UNKNOWN : TAMIS_SEEN);
+        assert_int_equal(answer, is_kept[i] ? TAMIS_UNKNOWN : TAMIS_PRESENT);
         is_kept[i] = false;
     }
     tamis__doubts_release(&doubts, &filter.allocator);
@@ -117,7 +117,7 @@ static void a_key_is_known_by_its_hash(void **state) {
         tamis__doubts doubts = {0};
         assert_int_equal(tamis_hash_many(filter.hasher, keys, COUNT, hashes, NULL), TAMIS_OK);
         keep(&doubts, &by_key, KEPT);
-        assert_int_equal(settle(&doubts, &by_hash, TAMIS_SEEN), KEPT);
+        assert_int_equal(settle(&doubts, &by_hash, TAMIS_PRESENT), KEPT);
         tamis__doubts_release(&doubts, &filter.allocator);
         tamis_hasher_free(filter.hasher);
     }
@@ -132,18 +132,18 @@ static void what_cannot_be_kept_makes_all_unknown(void **state) {
         const tamis_key key = {&i, sizeof i};
         assert_int_equal(doubts.count, i);
         assert_false(doubts.every);
-        tamis__doubts_keep(&doubts, tamis__doubts_print(&filter, &(tamis__asked){&key, NULL, 1}, 0),
+        tamis__doubts_keep(&doubts, tamis__doubts_print(&filter, &(tamis__key_batch){&key, NULL, 1}, 0),
                            &filter.allocator);
     }
-    assert_int_equal(settle(&doubts, &by_key, TAMIS_SEEN), COUNT);
-    assert_int_equal(settle(&doubts, &by_key, TAMIS_FRESH), 0);
+    assert_int_equal(settle(&doubts, &by_key, TAMIS_PRESENT), COUNT);
+    assert_int_equal(settle(&doubts, &by_key, TAMIS_ABSENT), 0);
     tamis__doubts_release(&doubts, &filter.allocator);
 
     fault_memory memory = {.fail_at = 1};
     const tamis_allocator own = filter.allocator;
     filter.allocator = fault_memory_allocator(&memory);
     tamis__doubts_keep(&doubts, tamis__doubts_print(&filter, &by_key, 0), &filter.allocator);
-    assert_int_equal(settle(&doubts, &by_key, TAMIS_SEEN), COUNT);
+    assert_int_equal(settle(&doubts, &by_key, TAMIS_PRESENT), COUNT);
     tamis__doubts_release(&doubts, &filter.allocator);
     filter.allocator = own;
     tamis_hasher_free(filter.hasher);

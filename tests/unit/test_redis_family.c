@@ -96,14 +96,14 @@ static void members_are_the_filters_of_their_names(void **state) {
             pair_of(i % 2 ? "topic_read:7:20190609" : "topic_read:8839540:20190610", published[i]);
     }
     add(family, 10);
-    assert_int_equal(count_answers(10, TAMIS_FRESH), 10);
+    assert_int_equal(count_answers(10, TAMIS_ABSENT), 10);
     add(family, 10);
-    assert_int_equal(count_answers(10, TAMIS_SEEN), 10);
+    assert_int_equal(count_answers(10, TAMIS_PRESENT), 10);
     for (size_t i = 0; i < 4; i++)
         pairs[i] = pair_of("topic_read:8839540:20190609", asked[i]);
     ask(family, 4);
-    assert_int_equal(count_answers(4, TAMIS_SEEN), 3);
-    assert_int_equal(answers[3], TAMIS_FRESH);
+    assert_int_equal(count_answers(4, TAMIS_PRESENT), 3);
+    assert_int_equal(answers[3], TAMIS_ABSENT);
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 3);
     assert_int_equal(figure("keyspace", "expires="), 3);
     tamis_filter *alone = open_filter("topic_read:8839540:20190609?" JAVA), *beside = open_filter("x?" JAVA);
@@ -111,7 +111,7 @@ static void members_are_the_filters_of_their_names(void **state) {
     for (size_t i = 0; i < 5; i++) {
         tamis_answer answer;
         OK(tamis_filter_contains(alone, published[i], 8, &answer, &err));
-        assert_int_equal(answer, TAMIS_SEEN);
+        assert_int_equal(answer, TAMIS_PRESENT);
         OK(tamis_filter_add(beside, published[i], 8, &answer, &err));
     }
     redis_server_bytes(&server, &got, "GET bf:topic_read:8839540:20190609");
@@ -142,11 +142,11 @@ static void a_hundred_thousand_in_few_round_trips(void **state) {
     assert_true(figure("stats", "total_reads_processed:") < (long long)count / 10);
     assert_int_equal(calls("bitfield"), count);
     assert_int_equal(calls("pexpire"), count / 2);
-    assert_true(count_answers(count, TAMIS_FRESH) > count - 5);
+    assert_true(count_answers(count, TAMIS_ABSENT) > count - 5);
     assert_int_equal(redis_server_number(&server, "DBSIZE"), count / 2);
     assert_int_equal(figure("keyspace", "expires="), count / 2);
     ask(family, count);
-    assert_int_equal(count_answers(count, TAMIS_SEEN), count);
+    assert_int_equal(count_answers(count, TAMIS_PRESENT), count);
     for (size_t i = 0; i < count; i += count / 20) {
         char name[100];
         snprintf(name, sizeof name, "%.39s?" JAVA, names[i]);
@@ -175,7 +175,7 @@ static void every_layout_is_what_it_is_alone(void **state) {
             snprintf(name, sizeof name, "%.39s?%s", names[j], layouts[i]);
             tamis_filter *alone = open_filter(name);
             OK(tamis_filter_add_many(alone, keys + j, EACH, answers, NULL, &err));
-            assert_int_equal(count_answers(EACH, TAMIS_SEEN), EACH);
+            assert_int_equal(count_answers(EACH, TAMIS_PRESENT), EACH);
             tamis_filter_free(alone);
         }
         assert_int_equal(redis_server_number(&server, "DBSIZE"), MEMBERS);
@@ -189,8 +189,8 @@ static void equal_pairs_come_one_after_the_other(void **state) {
     tamis_redis_family *family = open_family("f?" JAVA);
     const tamis_redis_pair some[] = {pair_of("a", "k"), pair_of("b", "k"), pair_of("a", "k"),
                                      pair_of("a", "l"), pair_of("b", "k"), pair_of("a", "")};
-    static const tamis_answer wanted[] = {TAMIS_FRESH, TAMIS_FRESH, TAMIS_SEEN,
-                                          TAMIS_FRESH, TAMIS_SEEN,  TAMIS_FRESH};
+    static const tamis_answer wanted[] = {TAMIS_ABSENT, TAMIS_ABSENT,  TAMIS_PRESENT,
+                                          TAMIS_ABSENT, TAMIS_PRESENT, TAMIS_ABSENT};
     OK(tamis_redis_family_add_many(family, some, 6, answers, NULL, &err));
     assert_memory_equal(answers, wanted, sizeof wanted);
     OK(tamis_redis_family_add_many(family, some, 0, NULL, NULL, &err));
@@ -210,7 +210,7 @@ static void names_that_are_none_end_a_batch(void **state) {
         {{longest, 512}, {"k", 1}}, pair_of("b", "k"), {{"", 0}, {"k", 1}}, pair_of("c", "k")};
     FAILS(tamis_redis_family_add_many(family, some, 4, answers, &done, &err), TAMIS_E_INVALID, "0 bytes");
     assert_int_equal(done, 2);
-    assert_int_equal(count_answers(2, TAMIS_FRESH), 2);
+    assert_int_equal(count_answers(2, TAMIS_ABSENT), 2);
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 2);
     some[0].name.size = 513;
     FAILS(tamis_redis_family_contains_many(family, some, 4, answers, &done, &err), TAMIS_E_INVALID,
@@ -232,7 +232,7 @@ static void what_is_no_family_is_refused(void **state) {
         {"f?" JAVA "&partition=128", TAMIS_E_INVALID, "'partition'"},
         {"f?expect=10&fpr=0.1&partition=128", TAMIS_E_INVALID, "'partition'"},
         {"f?expect=1e9&fpr=0.01", TAMIS_E_RANGE, "may take 67108864"},
-        {"f", TAMIS_E_ABSENT, "there is no such filter"},
+        {"f", TAMIS_E_NOT_FOUND, "there is no such filter"},
     };
     tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
     (void)state;
@@ -277,19 +277,19 @@ static void one_hash_has_the_plan_of_all(void **state) {
     tamis_redis_family *maker = open_family("topic_read:*:*?expect=100&fpr=0.001&ttl=1h"),
                        *other = open_family("topic_read:*:*");
     ask(other, 5000);
-    assert_int_equal(count_answers(5000, TAMIS_FRESH), 5000);
+    assert_int_equal(count_answers(5000, TAMIS_ABSENT), 5000);
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 2);
     add(maker, 5000);
-    assert_true(count_answers(5000, TAMIS_FRESH) > 4980);
+    assert_true(count_answers(5000, TAMIS_ABSENT) > 4980);
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 1002);
     assert_int_equal(figure("keyspace", "expires="), 1002);
     assert_non_null(strstr(redis_server_ask(&server, "HGET tamis:{topic_read:*:*} plan"), " kind=family "));
     ask(other, 5000);
-    assert_int_equal(count_answers(5000, TAMIS_SEEN), 5000);
+    assert_int_equal(count_answers(5000, TAMIS_PRESENT), 5000);
     for (size_t i = 0; i < 5000; i++)
         pairs[i].key = keys[5000 + i];
     ask(other, 5000);
-    assert_true(count_answers(5000, TAMIS_SEEN) < 25);
+    assert_true(count_answers(5000, TAMIS_PRESENT) < 25);
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
     OK(tamis_redis_family_info(other, names[7], strlen(names[7]), &info, &err));
     assert_true(info.cardinality > 4.5 && info.cardinality < 5.5);
@@ -344,20 +344,21 @@ static void a_family_may_be_dropped_and_made_anew(void **state) {
     tamis_redis_family *family = open_family("f");
     add(family, 1000);
     OK(tamis_redis_drop(redis, "f", &err));
-    FAILS(tamis_redis_family_contains_many(family, pairs, 1000, answers, &done, &err), TAMIS_E_ABSENT,
+    FAILS(tamis_redis_family_contains_many(family, pairs, 1000, answers, &done, &err), TAMIS_E_NOT_FOUND,
           "dropped");
     assert_int_equal(done, 0);
-    FAILS(tamis_redis_family_add_many(family, pairs, 1000, answers, &done, &err), TAMIS_E_ABSENT, "dropped");
+    FAILS(tamis_redis_family_add_many(family, pairs, 1000, answers, &done, &err), TAMIS_E_NOT_FOUND,
+          "dropped");
     assert_int_equal(done, 0);
     tamis_redis_family *next = open_family("f?expect=200&fpr=0.001");
     add(family, 1000); /* it is the new one */
-    assert_true(count_answers(1000, TAMIS_FRESH) > 990);
+    assert_true(count_answers(1000, TAMIS_ABSENT) > 990);
     ask(next, 1000);
-    assert_int_equal(count_answers(1000, TAMIS_SEEN), 1000);
+    assert_int_equal(count_answers(1000, TAMIS_PRESENT), 1000);
     OK(tamis_redis_alias(redis, "alias", "f", &err));
     tamis_redis_family *alias = open_family("alias");
     ask(alias, 1000);
-    assert_int_equal(count_answers(1000, TAMIS_SEEN), 1000);
+    assert_int_equal(count_answers(1000, TAMIS_PRESENT), 1000);
     tamis_redis_family_free(alias);
     tamis_redis_family_free(family);
     tamis_redis_family_free(next);
@@ -385,7 +386,7 @@ static void keys_are_hashed_under_the_secret(void **state) {
     tamis_redis_family_free(family);
     OK(tamis_redis_family_open(&family, redis, "f", &options, &err));
     ask(family, 100);
-    assert_int_equal(count_answers(100, TAMIS_SEEN), 100);
+    assert_int_equal(count_answers(100, TAMIS_PRESENT), 100);
     tamis_redis_family_free(family);
 }
 
@@ -400,7 +401,7 @@ static void check_cut(const char *where) {
     for (size_t i = 0; i < DIFFERENT; i++) {
         int fresh = 0, unknown = 0;
         for (size_t j = 0; j < CUT_PAIRS; j++) {
-            fresh += same_as[j] == i && answers[j] == TAMIS_FRESH;
+            fresh += same_as[j] == i && answers[j] == TAMIS_ABSENT;
             unknown += same_as[j] == i && answers[j] == TAMIS_UNKNOWN;
         }
         if (fresh > 1 || (fresh == 0 && unknown == 0))
@@ -412,8 +413,8 @@ static void cut_everywhere(proxy *between, const char *parameters, proxy_way way
     char uri[300];
     tamis_redis_family *direct = open_family(parameters), *harmed = NULL;
     bool reached = true;
-    snprintf(uri, sizeof uri, "redis://127.0.0.1:%d/%s&retry_interval=1ms&patience=60s&connect_wait=60s", proxy_port(between),
-             parameters);
+    snprintf(uri, sizeof uri, "redis://127.0.0.1:%d/%s&retry_interval=1ms&patience=60s&connect_wait=60s",
+             proxy_port(between), parameters);
     OK(tamis_redis_family_open(&harmed, NULL, uri, NULL, &err));
     for (uint64_t at = 0; reached; at += test_scale(1, 13, 7)) {
         static const char *const member[] = {"a", "b", "a", "c"};
@@ -428,10 +429,10 @@ static void cut_everywhere(proxy *between, const char *parameters, proxy_way way
         check_cut(where);
         proxy_arm(between, way, PROXY_CUT, at);
         ask(harmed, CUT_PAIRS);
-        assert_int_equal(count_answers(CUT_PAIRS, TAMIS_SEEN), CUT_PAIRS);
+        assert_int_equal(count_answers(CUT_PAIRS, TAMIS_PRESENT), CUT_PAIRS);
         proxy_disarm(between);
         ask(direct, CUT_PAIRS);
-        if (count_answers(CUT_PAIRS, TAMIS_SEEN) != CUT_PAIRS)
+        if (count_answers(CUT_PAIRS, TAMIS_PRESENT) != CUT_PAIRS)
             fail_msg("%s: what was answered is not there", where);
     }
     tamis_redis_family_free(harmed);

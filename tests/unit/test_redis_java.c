@@ -89,12 +89,12 @@ static void bits_are_those_of_the_published_run(void **state) {
     tamis_filter *filter = open_filter(NAME "?" PLAN);
     assert_int_equal(tamis_filter_plan(filter)->bits, 21895);
     assert_int_equal(tamis_filter_plan(filter)->probes, 5);
-    assert_int_equal(ask(filter, "76930242"), TAMIS_FRESH); /* of a Redis key that is not there */
+    assert_int_equal(ask(filter, "76930242"), TAMIS_ABSENT); /* of a Redis key that is not there */
     unsigned char want[(21895 + 7) / 8] = {0};
     size_t size = 0;
     for (int i = 0; i < PUBLISHED; i++) {
-        assert_int_equal(add(filter, published[i].key), TAMIS_FRESH);
-        assert_int_equal(add(filter, published[i].key), TAMIS_SEEN);
+        assert_int_equal(add(filter, published[i].key), TAMIS_ABSENT);
+        assert_int_equal(add(filter, published[i].key), TAMIS_PRESENT);
         for (int j = 0; j < 5; j++) {
             size_t at = (size_t)published[i].offsets[j];
             want[at / 8] |= (unsigned char)(0x80 >> at % 8);
@@ -108,8 +108,8 @@ static void bits_are_those_of_the_published_run(void **state) {
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 1);
     static const char *const in[] = {"76930242", "76930244", "76930246"};
     for (int i = 0; i < 3; i++)
-        assert_int_equal(ask(filter, in[i]), TAMIS_SEEN);
-    assert_int_equal(ask(filter, "76930248"), TAMIS_FRESH);
+        assert_int_equal(ask(filter, in[i]), TAMIS_PRESENT);
+    assert_int_equal(ask(filter, "76930248"), TAMIS_ABSENT);
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
     OK(tamis_filter_info_get(filter, &info, &err));
     assert_int_equal(info.added, 5);
@@ -117,7 +117,7 @@ static void bits_are_those_of_the_published_run(void **state) {
     assert_true(info.cardinality > 4.9 && info.cardinality < 5.1);
     OK(tamis_filter_clear(filter, &err));
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
-    assert_int_equal(ask(filter, "76930242"), TAMIS_FRESH);
+    assert_int_equal(ask(filter, "76930242"), TAMIS_ABSENT);
     tamis_filter_free(filter);
 }
 
@@ -127,11 +127,11 @@ static void what_another_program_wrote_is_read(void **state) {
     need_server();
     tamis_filter *filter = open_filter(NAME "?" PLAN);
     for (int j = 0; j < 5; j++) {
-        assert_int_equal(ask(filter, published[0].key), TAMIS_FRESH);
+        assert_int_equal(ask(filter, published[0].key), TAMIS_ABSENT);
         redis_server_number(&server, "SETBIT bf:" NAME " %d 1", published[0].offsets[j]);
     }
-    assert_int_equal(ask(filter, published[0].key), TAMIS_SEEN);
-    assert_int_equal(add(filter, published[0].key), TAMIS_SEEN);
+    assert_int_equal(ask(filter, published[0].key), TAMIS_PRESENT);
+    assert_int_equal(add(filter, published[0].key), TAMIS_PRESENT);
     tamis_filter_free(filter);
 }
 
@@ -147,7 +147,7 @@ static void each_add_renews_the_expiry(void **state) {
     for (int i = 0; i < 2; i++) {
         assert_in_range(ttl_of("bf:" NAME), 3500000, 3600000);
         redis_server_number(&server, "PEXPIRE bf:" NAME " 1000000");
-        assert_int_equal(ask(filter, "a"), TAMIS_SEEN);
+        assert_int_equal(ask(filter, "a"), TAMIS_PRESENT);
         assert_in_range(ttl_of("bf:" NAME), 1, 1000000); /* a question does not */
         add(filter, i ? "b" : "a");
     }
@@ -180,7 +180,7 @@ static void names_and_databases_are_taken_as_they_are(void **state) {
     tamis_filter_free(filter);
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
     OK(try_open(&filter, "", "3/other?" PLAN));
-    assert_int_equal(ask(filter, "k"), TAMIS_FRESH);
+    assert_int_equal(ask(filter, "k"), TAMIS_ABSENT);
     tamis_filter_free(filter);
     redis_server_ask(&server, "SWAPDB 0 3");
     assert_int_equal(redis_server_number(&server, "EXISTS %b", "bf:a b/\0@", (size_t)9), 1);
@@ -196,7 +196,7 @@ static void a_unix_socket_serves_as_well(void **state) {
     snprintf(uri, sizeof uri, "%s/2", server.uri_unix);
     OK(tamis_redis_open(&redis, uri, NULL, &err));
     OK(tamis_redis_filter_open(&filter, redis, "a@b?" PLAN, NULL, &err));
-    assert_int_equal(add(filter, "k"), TAMIS_FRESH);
+    assert_int_equal(add(filter, "k"), TAMIS_ABSENT);
     tamis_filter_free(filter);
     tamis_redis_close(redis);
     redis_server_ask(&server, "SWAPDB 0 2");
@@ -228,18 +228,18 @@ static void a_server_without_memory_is_told(void **state) {
     (void)state;
     need_server();
     tamis_filter *filter = open_filter(NAME "?" PLAN);
-    assert_int_equal(add(filter, "before"), TAMIS_FRESH);
+    assert_int_equal(add(filter, "before"), TAMIS_ABSENT);
     redis_server_ask(&server, "CONFIG SET maxmemory 1");
     fails_with(filter, TAMIS_E_REFUSED, "maxmemory");
-    assert_int_equal(ask(filter, "before"), TAMIS_SEEN); /* asking takes none */
-    assert_int_equal(ask(filter, "key"), TAMIS_FRESH);
+    assert_int_equal(ask(filter, "before"), TAMIS_PRESENT); /* asking takes none */
+    assert_int_equal(ask(filter, "key"), TAMIS_ABSENT);
     tamis_filter *other = open_filter(NAME "?" PLAN);
-    assert_int_equal(ask(other, "before"), TAMIS_SEEN);
+    assert_int_equal(ask(other, "before"), TAMIS_PRESENT);
     redis_server_ask(&server, "CONFIG SET maxmemory 0");
-    assert_int_equal(add(other, "other"), TAMIS_FRESH);
+    assert_int_equal(add(other, "other"), TAMIS_ABSENT);
     tamis_filter_free(other);
-    assert_int_equal(ask(filter, "before"), TAMIS_SEEN);
-    assert_int_equal(add(filter, "key"), TAMIS_FRESH);
+    assert_int_equal(ask(filter, "before"), TAMIS_PRESENT);
+    assert_int_equal(add(filter, "key"), TAMIS_ABSENT);
     tamis_filter_free(filter);
 }
 
@@ -251,7 +251,7 @@ static void who_may_not_is_told_what_to_grant(void **state) {
     redis_server_ask(&server, "ACL SETUSER bob on >hush ~bf:* +ping");
     redis_server_ask(&server, "ACL SETUSER cat on >hush ~other:* +bitfield");
     OK(try_open(&filter, "ann:hush@", NAME "?" PLAN));
-    assert_int_equal(add(filter, "k"), TAMIS_FRESH);
+    assert_int_equal(add(filter, "k"), TAMIS_ABSENT);
     tamis_filter_free(filter);
     OK(try_open(&filter, "bob:hush@", NAME "?" PLAN));
     fails_with(filter, TAMIS_E_REFUSED, "+bitfield");
@@ -267,7 +267,7 @@ static void who_may_not_is_told_what_to_grant(void **state) {
     fails_with(filter, TAMIS_E_REFUSED, "give user and password");
     tamis_filter_free(filter);
     OK(try_open(&filter, ":hush@", NAME "?" PLAN));
-    assert_int_equal(ask(filter, "k"), TAMIS_SEEN);
+    assert_int_equal(ask(filter, "k"), TAMIS_PRESENT);
     tamis_filter_free(filter);
     tamis_redis *redis = NULL;
     char uri[100];
@@ -291,10 +291,10 @@ static void who_may_only_read_may_ask(void **state) {
     tamis_filter_free(filter);
     redis_server_ask(&server, "ACL SETUSER eve on >hush %s +@read", "~bf:*");
     OK(try_open(&filter, "eve:hush@", NAME "?" PLAN));
-    assert_int_equal(ask(filter, "there"), TAMIS_SEEN);
-    assert_int_equal(ask(filter, "key"), TAMIS_FRESH);
+    assert_int_equal(ask(filter, "there"), TAMIS_PRESENT);
+    assert_int_equal(ask(filter, "key"), TAMIS_ABSENT);
     fails_with(filter, TAMIS_E_REFUSED, "+bitfield");
-    assert_int_equal(ask(filter, "key"), TAMIS_FRESH);
+    assert_int_equal(ask(filter, "key"), TAMIS_ABSENT);
     redis_server_ask(&server, "ACL SETUSER eve -bitfield_ro");
     assert_int_equal(tamis_filter_contains(filter, "there", 5, &answer, &err), TAMIS_E_REFUSED);
     assert_non_null(strstr(err.text, "+@read"));
@@ -339,8 +339,8 @@ static void bits_of_other_parameters_are_told(void **state) {
     }
     tamis_filter_free(filter);
     filter = open_filter(NAME "?" PLAN);
-    assert_int_equal(ask(filter, published[0].key), TAMIS_SEEN);
-    assert_int_equal(ask(filter, "key"), TAMIS_FRESH);
+    assert_int_equal(ask(filter, published[0].key), TAMIS_PRESENT);
+    assert_int_equal(ask(filter, "key"), TAMIS_ABSENT);
     tamis_filter_free(filter);
 }
 

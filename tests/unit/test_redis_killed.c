@@ -89,7 +89,7 @@ static tamis_status check(tamis_filter *filter, uint64_t from, tamis_error *err)
     tamis_answer answers[BATCH];
     tamis_status status = batch(filter, from, false, answers, err);
     for (uint64_t i = 0; i < BATCH && status == TAMIS_OK; i++)
-        if (answers[i] != TAMIS_SEEN) {
+        if (answers[i] != TAMIS_PRESENT) {
             snprintf(err->text, sizeof err->text, "key %" PRIu64 " was answered, and is not there", from + i);
             status = TAMIS_E_DAMAGED;
         }

@@ -60,9 +60,9 @@ static void an_alias_is_made_and_removed(void **state) {
     begin();
     tamis_filter *none = NULL;
     push("f", 1000, 0, 500);
-    FAILS(tamis_redis_alias(redis, "a", "g", &err), TAMIS_E_ABSENT, "g: there is no such filter");
+    FAILS(tamis_redis_alias(redis, "a", "g", &err), TAMIS_E_NOT_FOUND, "g: there is no such filter");
     FAILS(tamis_redis_alias(redis, "f", "f", &err), TAMIS_E_INVALID, "alias of itself");
-    FAILS(tamis_redis_alias(redis, "a", NULL, &err), TAMIS_E_ABSENT, "a: there is no such filter");
+    FAILS(tamis_redis_alias(redis, "a", NULL, &err), TAMIS_E_NOT_FOUND, "a: there is no such filter");
     FAILS(tamis_redis_alias(redis, "a?layout=java", "f", &err), TAMIS_E_UNSUPPORTED, "knows no alias");
     FAILS(tamis_redis_alias(redis, "a?x=y", "f", &err), TAMIS_E_INVALID, "'x' is not known");
     OK(tamis_redis_alias(redis, "a", "f", &err));
@@ -75,9 +75,9 @@ static void an_alias_is_made_and_removed(void **state) {
     tamis_filter *to_h = open_filter("to-h");
     OK(tamis_redis_drop(redis, "h", &err));
     tamis_answer of_h = TAMIS_UNKNOWN;
-    FAILS(tamis_filter_contains(to_h, "x", 1, &of_h, &err), TAMIS_E_ABSENT,
+    FAILS(tamis_filter_contains(to_h, "x", 1, &of_h, &err), TAMIS_E_NOT_FOUND,
           "to-h: is an alias of h, and there is no");
-    FAILS(tamis_redis_filter_open(&none, redis, "to-h", NULL, &err), TAMIS_E_ABSENT,
+    FAILS(tamis_redis_filter_open(&none, redis, "to-h", NULL, &err), TAMIS_E_NOT_FOUND,
           "to-h: is an alias of h");
     tamis_filter_free(to_h);
     FAILS(tamis_redis_alias(redis, "f", "g", &err), TAMIS_E_MISMATCH, "f: is a filter itself");
@@ -85,8 +85,9 @@ static void an_alias_is_made_and_removed(void **state) {
     tamis_filter *handle = open_filter("a");
     OK(tamis_redis_alias(redis, "a", NULL, &err));
     tamis_answer answer = TAMIS_UNKNOWN;
-    FAILS(tamis_filter_contains(handle, "x", 1, &answer, &err), TAMIS_E_ABSENT, "was dropped");
-    FAILS(tamis_redis_filter_open(&none, redis, "a", NULL, &err), TAMIS_E_ABSENT, "there is no such filter");
+    FAILS(tamis_filter_contains(handle, "x", 1, &answer, &err), TAMIS_E_NOT_FOUND, "was dropped");
+    FAILS(tamis_redis_filter_open(&none, redis, "a", NULL, &err), TAMIS_E_NOT_FOUND,
+          "there is no such filter");
     /* Put there by hand: one level is followed. */
     redis_server_ask(&server, "HSET tamis:{a} alias b");
     redis_server_ask(&server, "HSET tamis:{b} alias f");
@@ -108,7 +109,7 @@ static void *ask_always(void *context) {
         if (tamis_filter_contains_many(filter, keys, 3000, answers, NULL, &why) != TAMIS_OK)
             return strdup(why.text);
         for (int i = 0; i < 3000; i++)
-            seen[i / 1000] += answers[i] == TAMIS_SEEN;
+            seen[i / 1000] += answers[i] == TAMIS_PRESENT;
         if (seen[0] != 1000)
             return strdup("a key that is in both is called absent");
         if (!(seen[1] == 1000 && seen[2] < 100) && !(seen[2] == 1000 && seen[1] < 100))
@@ -177,10 +178,10 @@ static void an_alias_that_comes_back_within_a_batch_leaves_answers_unknown(void 
     OK(status);
     assert_int_equal(flips, 2);
     for (int i = 0; i < 20; i++)
-        assert_int_equal(answers[i], i < 10 ? TAMIS_SEEN : TAMIS_UNKNOWN);
+        assert_int_equal(answers[i], i < 10 ? TAMIS_PRESENT : TAMIS_UNKNOWN);
     OK(tamis_filter_add_many(handle, keys, 20, answers, NULL, &err));
     for (int i = 0; i < 20; i++)
-        assert_int_equal(answers[i], TAMIS_SEEN);
+        assert_int_equal(answers[i], TAMIS_PRESENT);
     tamis_filter_free(handle);
 }
 
@@ -198,12 +199,12 @@ static void drop_leaves_nothing(void **state) {
     assert_int_equal(count_seen(handle, 0, 1000), 1000);
     OK(tamis_redis_drop(redis, "f", &err));
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
-    FAILS(tamis_filter_contains(handle, "x", 1, &answer, &err), TAMIS_E_ABSENT, "was dropped");
+    FAILS(tamis_filter_contains(handle, "x", 1, &answer, &err), TAMIS_E_NOT_FOUND, "was dropped");
     assert_int_equal(answer, TAMIS_UNKNOWN);
-    FAILS(tamis_redis_drop(redis, "f", &err), TAMIS_E_ABSENT, "there is no such filter");
+    FAILS(tamis_redis_drop(redis, "f", &err), TAMIS_E_NOT_FOUND, "there is no such filter");
 
     /* An add finds out too late, and leaves nothing for ever. */
-    FAILS(tamis_filter_add(adder, "x", 1, &answer, &err), TAMIS_E_ABSENT, "was dropped");
+    FAILS(tamis_filter_add(adder, "x", 1, &answer, &err), TAMIS_E_NOT_FOUND, "was dropped");
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 1);
     const char *key = redis_server_ask(&server, "RANDOMKEY");
     char name[100];
@@ -312,7 +313,7 @@ static void drop_and_expire_know_layout_java(void **state) {
     begin();
     const char *name = "topic?layout=java&expect=3000&fpr=0.03";
     tamis_filter *handle = open_filter(name);
-    FAILS(tamis_redis_drop(redis, name, &err), TAMIS_E_ABSENT, "there is no such filter");
+    FAILS(tamis_redis_drop(redis, name, &err), TAMIS_E_NOT_FOUND, "there is no such filter");
     OK(tamis_filter_add_many(handle, keys, 10, NULL, NULL, &err));
     OK(tamis_redis_expire(redis, name, 5000000, &err));
     assert_in_range(redis_server_number(&server, "PTTL bf:topic"), 4900000, 5000000);
@@ -393,8 +394,9 @@ static void expire_is_of_all_keys(void **state) {
     tamis_filter *none = NULL;
     while (redis_server_number(&server, "EXISTS tamis:{f}"))
         sched_yield();
-    FAILS(tamis_redis_filter_open(&none, redis, "f", NULL, &err), TAMIS_E_ABSENT, "there is no such filter");
-    FAILS(tamis_redis_expire(redis, "f", 1, &err), TAMIS_E_ABSENT, "there is no such filter");
+    FAILS(tamis_redis_filter_open(&none, redis, "f", NULL, &err), TAMIS_E_NOT_FOUND,
+          "there is no such filter");
+    FAILS(tamis_redis_expire(redis, "f", 1, &err), TAMIS_E_NOT_FOUND, "there is no such filter");
     snprintf(key, sizeof key, "f");
     FAILS(tamis_redis_expire(redis, key, UINT64_MAX, &err), TAMIS_E_RANGE, "too long");
 }
@@ -420,7 +422,7 @@ static void unite_loses_no_add(void **state) {
     tamis_filter *adder = open_filter("f"), *there = open_filter("f"), *pulled = NULL;
     tamis_filter *mine = make_filter(200000, 100000, 100000);
     assert_int_equal(pthread_create(&thread, NULL, add_singly, adder), 0);
-    OK(tamis_redis_unite(there, mine, &err));
+    OK(tamis_redis_union(there, mine, &err));
     pthread_join(thread, &fault);
     if (fault)
         fail_msg("%s", (char *)fault);
@@ -451,10 +453,10 @@ static void unite_does_not_mend_what_is_lost(void **state) {
     push("f", 1000, 0, 1000);
     tamis_filter *there = open_filter("f"), *mine = make_filter(1000, 0, 10),
                  *other = make_filter(2000, 0, 10);
-    FAILS(tamis_redis_unite(there, other, &err), TAMIS_E_MISMATCH, "build both alike");
-    FAILS(tamis_redis_unite(mine, other, &err), TAMIS_E_UNSUPPORTED, "not a filter of a server");
+    FAILS(tamis_redis_union(there, other, &err), TAMIS_E_MISMATCH, "build both alike");
+    FAILS(tamis_redis_union(mine, other, &err), TAMIS_E_UNSUPPORTED, "not a filter of a server");
     redis_server_ask(&server, "DEL %s", partition_of("f", 0));
-    FAILS(tamis_redis_unite(there, mine, &err), TAMIS_E_DAMAGED, "partition 0 is gone");
+    FAILS(tamis_redis_union(there, mine, &err), TAMIS_E_DAMAGED, "partition 0 is gone");
     tamis_answer answer = TAMIS_UNKNOWN;
     FAILS(tamis_filter_contains(there, "x", 1, &answer, &err), TAMIS_E_DAMAGED, "partition 0 is gone");
     tamis_filter_free(mine);

@@ -103,7 +103,7 @@ static void check_places(const place_case *c) {
         const tamis_key key = {bytes, golden_bytes(g.field[0], bytes)};
         const uint32_t crc = crc32_of(bytes, key.size);
         tamis__spot spot;
-        c->layout->place(&one.filter, &(tamis__asked){&key, NULL, 1}, 0, &spot);
+        c->layout->place(&one.filter, &(tamis__key_batch){&key, NULL, 1}, 0, &spot);
         assert_int_equal(spot.server, crc % c->servers);
         for (int n = 0; n < 16; n++) {
             char *comma;
@@ -245,7 +245,7 @@ static void check_batches(tamis_filter *filter, uint64_t *random, bool unknown) 
         for (size_t i = 0; i < count; i++) {
             bool had_all = true, had_deciding = true;
             tamis__spot spot;
-            at->layout->place(filter, &(tamis__asked){keys, NULL, count}, i, &spot);
+            at->layout->place(filter, &(tamis__key_batch){keys, NULL, count}, i, &spot);
             const uint32_t deciding = deciding_key(at, &spot, filter->plan.probes);
             for (uint32_t j = 0; j < filter->plan.probes; j++) {
                 const uint32_t key = at->parts > 1 ? spot.keys[j] : spot.key;
@@ -255,9 +255,9 @@ static void check_batches(tamis_filter *filter, uint64_t *random, bool unknown) 
                 *bit = *bit || adds;
             }
             if (!(unknown && adds && answers[i] == TAMIS_UNKNOWN))
-                assert_int_equal(answers[i], had_all                ? TAMIS_SEEN
+                assert_int_equal(answers[i], had_all                ? TAMIS_PRESENT
                                              : adds && had_deciding ? TAMIS_UNKNOWN
-                                                                    : TAMIS_FRESH);
+                                                                    : TAMIS_ABSENT);
             seen += had_all;
             fresh += !had_deciding && adds;
         }
@@ -325,19 +325,19 @@ static void one_of_two_at_once_is_fresh(void **state) {
         tamis_answer answers[2];
         tamis__spot spot;
         const tamis_key key = {text, (size_t)snprintf(text, sizeof text, "%d", i)};
-        at->layout->place(filter, &(tamis__asked){&key, NULL, 1}, 0, &spot);
+        at->layout->place(filter, &(tamis__key_batch){&key, NULL, 1}, 0, &spot);
         for (uint32_t ours = 0; ours < 2; ours++) {
             assert_int_equal(tamis_filter_clear(filter, &err), TAMIS_OK);
             for (uint32_t j = 0; j < 7; j++) /* what the other one did */
                 if (spot.keys[j] != ours)
                     redis_server_number(&server, "SETBIT both:%d %d 1", 1 - (int)ours, (int)spot.offsets[j]);
-            answers[ours] = TAMIS_SEEN;
+            answers[ours] = TAMIS_PRESENT;
             assert_int_equal(tamis_filter_add(filter, key.data, key.size, &answers[ours], &err), TAMIS_OK);
         }
         bool in_both = false;
         for (uint32_t j = 1; j < 7; j++)
             in_both = in_both || spot.keys[j] != spot.keys[0];
-        const int fresh = (answers[0] == TAMIS_FRESH) + (answers[1] == TAMIS_FRESH),
+        const int fresh = (answers[0] == TAMIS_ABSENT) + (answers[1] == TAMIS_ABSENT),
                   unknown = (answers[0] == TAMIS_UNKNOWN) + (answers[1] == TAMIS_UNKNOWN);
         assert_int_equal(fresh, 1);
         assert_int_equal(unknown, in_both);
@@ -385,7 +385,8 @@ static void answers_survive_their_connections(void **state) {
         skip();
     uint64_t random = test_seed(8);
     pthread_t thread;
-    tamis_filter *filter = filter_of("cut?layout=php3&bits=20001&probes=6&retry_interval=2ms&connect_wait=60s");
+    tamis_filter *filter =
+        filter_of("cut?layout=php3&bits=20001&probes=6&retry_interval=2ms&connect_wait=60s");
     cut_up(filter, 8);
     redisContext *own = redisConnectUnix(server.socket);
     cutting = true;

@@ -74,7 +74,7 @@ static void *work(void *context) {
         tamis_filter_add_many(self->filter, some, BATCH, NULL, NULL, &self->failure);
         tamis_filter_contains_many(self->filter, some, BATCH, answers, NULL, &self->failure);
         for (size_t j = 0; j < BATCH && !*self->failure.text; j++)
-            if (answers[j] != TAMIS_SEEN)
+            if (answers[j] != TAMIS_PRESENT)
                 snprintf(self->failure.text, sizeof self->failure.text, "a key that was added is absent");
     }
     return NULL;
@@ -306,7 +306,7 @@ static void add_surely(tamis_filter *filter, size_t from) {
     tamis_answer answers[10];
     OK(tamis_filter_add_many(filter, keys + from, 10, answers, NULL, &err));
     for (int i = 0; i < 10; i++)
-        assert_int_equal(answers[i], TAMIS_FRESH);
+        assert_int_equal(answers[i], TAMIS_ABSENT);
 }
 
 static void one_that_the_server_closed_is_noticed(void **state) {

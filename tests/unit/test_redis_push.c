@@ -59,7 +59,7 @@ static void pull_of_layout_java_keeps_its_bits(void **state) {
     (void)state;
     begin();
     tamis_filter *there = open_filter("topic?layout=java&expect=60000&fpr=0.03"), *pulled = NULL;
-    FAILS(tamis_redis_pull(there, &pulled, &err), TAMIS_E_ABSENT, "there is no such filter");
+    FAILS(tamis_redis_pull(there, &pulled, &err), TAMIS_E_NOT_FOUND, "there is no such filter");
     OK(tamis_filter_add_many(there, keys, 50000, NULL, NULL, &err));
     OK(tamis_redis_pull(there, &pulled, &err));
     assert_int_equal(tamis_filter_plan(pulled)->kind, TAMIS_KIND_CLASSIC);
@@ -299,7 +299,7 @@ static void clear_empties_it_for_everyone(void **state) {
     FAILS(tamis_redis_drop(redis, "seen", &err), TAMIS_E_BUSY, "another push");
     redis_server_ask(&server, "DEL tamis:{seen}:push");
     OK(tamis_redis_drop(redis, "seen", &err));
-    FAILS(tamis_filter_clear(one, &err), TAMIS_E_ABSENT, "was dropped");
+    FAILS(tamis_filter_clear(one, &err), TAMIS_E_NOT_FOUND, "was dropped");
     tamis_filter_free(one);
     tamis_filter_free(other);
     tamis_filter_free(made);
@@ -308,7 +308,7 @@ static void clear_empties_it_for_everyone(void **state) {
 static void push_refuses_what_it_cannot(void **state) {
     (void)state;
     begin();
-    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan_options want = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_filter *made = make_filter(1000, 0, 100), *classic = NULL, *seeded = NULL;
     tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
@@ -522,7 +522,7 @@ static void *ask_always(void *context) {
         if (tamis_filter_contains_many(filter, keys, KEYS, answers, &done, &why) != TAMIS_OK || done != KEYS)
             fault = strdup(why.text);
         for (size_t i = 0; i < KEYS && !fault; i++)
-            if (answers[i] != TAMIS_SEEN)
+            if (answers[i] != TAMIS_PRESENT)
                 fault = strdup("a key that was in both is called absent");
         atomic_fetch_add(&batches, 1);
     }

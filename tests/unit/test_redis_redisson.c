@@ -83,8 +83,8 @@ static void a_filter_of_redissons(void **state) {
     const tamis_plan *plan = tamis_filter_plan(filter);
     assert_true(plan->bits == 9585 && plan->probes == 7 && plan->capacity == 1000 && plan->fpr == 0.01);
     assert_true(plan->fpr_predicted > 0.01 && plan->fpr_predicted < 0.013);
-    assert_int_equal(add(filter, "foo"), TAMIS_FRESH);
-    assert_int_equal(add(filter, "foo"), TAMIS_SEEN);
+    assert_int_equal(add(filter, "foo"), TAMIS_ABSENT);
+    assert_int_equal(add(filter, "foo"), TAMIS_PRESENT);
     static const int bits[] = {5367, 4316, 7335, 6284, 9303, 8252, 1686};
     for (size_t i = 0; i < 7; i++)
         assert_string_equal(redis_server_ask(&server, "GETBIT seen %d", bits[i]), "1");
@@ -95,7 +95,7 @@ static void a_filter_of_redissons(void **state) {
 
     assert_int_equal(tamis_filter_clear(filter, &err), TAMIS_OK);
     assert_string_equal(redis_server_ask(&server, "EXISTS seen"), "0");
-    assert_int_equal(add(filter, "foo"), TAMIS_FRESH); /* its config stays */
+    assert_int_equal(add(filter, "foo"), TAMIS_ABSENT); /* its config stays */
     tamis_filter_free(filter);
 
     /* What agrees may be said, what does not is refused. */
@@ -113,8 +113,8 @@ static void a_filter_is_made_as_redisson_would(void **state) {
     (void)state;
     if (!server.pid)
         skip();
-    refused("none?layout=redisson&expect=1000&fpr=0.01", false, TAMIS_E_ABSENT, "check the name");
-    refused("none?layout=redisson&expect=1000", true, TAMIS_E_ABSENT, "give expect=N and fpr=RATE");
+    refused("none?layout=redisson&expect=1000&fpr=0.01", false, TAMIS_E_NOT_FOUND, "check the name");
+    refused("none?layout=redisson&expect=1000", true, TAMIS_E_NOT_FOUND, "give expect=N and fpr=RATE");
     refused("none?layout=redisson&expect=1000000000&fpr=0.01", true, TAMIS_E_RANGE, "ask for a larger rate");
     refused("none?layout=redisson&expect=1&fpr=0.9", true, TAMIS_E_RANGE, "0 bits");
     assert_string_equal(redis_server_ask(&server, "EXISTS none {none}:config"), "0");
@@ -173,12 +173,12 @@ static void a_config_that_changes_is_noticed(void **state) {
     put_config("{open}:config", "9585", "8", "1000", "0.01");
     assert_said(tamis_filter_add(filter, "other", 5, &answer, &err), TAMIS_E_MISMATCH, "was changed");
     redis_server_ask(&server, "DEL {open}:config");
-    assert_said(tamis_filter_contains(filter, "key", 3, &answer, &err), TAMIS_E_ABSENT,
+    assert_said(tamis_filter_contains(filter, "key", 3, &answer, &err), TAMIS_E_NOT_FOUND,
                 "was deleted, or expired, while it was open");
     assert_int_equal(answer, TAMIS_UNKNOWN);
     put_config("{open}:config", "9585", "7", "1000", "0.01");
     assert_int_equal(tamis_filter_contains(filter, "key", 3, &answer, &err), TAMIS_OK);
-    assert_int_equal(answer, TAMIS_SEEN);
+    assert_int_equal(answer, TAMIS_PRESENT);
     tamis_filter_free(filter);
 }
 
@@ -235,7 +235,7 @@ static void a_bitmap_that_is_longer_is_refused(void **state) {
     put_config("{long}:config", "9585", "7", "1000", "0.01");
     redis_server_ask(&server, "SETBIT long 9591 1"); /* the last of its 1199 bytes */
     tamis_filter *filter = opened("long?layout=redisson", false);
-    assert_int_equal(add(filter, "key"), TAMIS_FRESH);
+    assert_int_equal(add(filter, "key"), TAMIS_ABSENT);
     tamis_filter_free(filter);
     redis_server_ask(&server, "SETBIT long 9592 1");
     filter = opened("long?layout=redisson", false);

@@ -24,7 +24,7 @@ static tamis_filter *make_for(const char *name, size_t from, size_t count) {
     tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_filter *made = NULL;
-    options.overfill = true;
+    options.allow_over_capacity = true;
     OK(tamis_redis_plan_for(&plan, NULL, redis, name, &err));
     OK(tamis_filter_create(&made, &plan, &options, &err));
     OK(tamis_filter_add_many(made, keys + from, count, NULL, NULL, &err));
@@ -213,7 +213,7 @@ static void without_random_bytes_nothing_is_made(void **state) {
     fault_arm(FAULT_RANDOM, 1, ENOSYS, true);
     FAILS(tamis_redis_push(made, redis, name, NULL, &err), TAMIS_E_SYSTEM, text);
     FAILS(tamis_redis_push(blocked, redis, "c", NULL, &err), TAMIS_E_SYSTEM, text);
-    FAILS(tamis_redis_unite(there, blocked, &err), TAMIS_E_SYSTEM, text);
+    FAILS(tamis_redis_union(there, blocked, &err), TAMIS_E_SYSTEM, text);
     FAILS(tamis_redis_filter_open(&none, redis, "c?expect=1000&fpr=0.03", &options, &err), TAMIS_E_SYSTEM,
           text);
     FAILS(tamis_redis_family_open(&family, redis, name, &options, &err), TAMIS_E_SYSTEM, text);

@@ -78,7 +78,7 @@ static void lags_with(const char *name) {
     size_t done = 77;
     tamis_filter *filter = open_patient(name, "60s");
     OK(tamis_filter_add_many(filter, keys, FEW, answers, NULL, &err));
-    assert_answers(FEW, TAMIS_FRESH);
+    assert_answers(FEW, TAMIS_ABSENT);
     tamis_filter_free(filter);
     filter = open_patient(name, "300ms");
     lag(true);
@@ -87,14 +87,14 @@ static void lags_with(const char *name) {
     assert_int_equal(done, 0);
     OK(tamis_filter_contains_many(filter, keys, 2 * FEW, answers, NULL,
                                   &err)); /* questions wait for nobody */
-    assert_answers(2 * FEW, TAMIS_SEEN);
+    assert_answers(2 * FEW, TAMIS_PRESENT);
     lag(false);
     tamis_status status;
     do /* on a busy machine the replica may take longer than that */
         status = tamis_filter_add_many(filter, keys, 2 * FEW, answers, NULL, &err);
     while (status == TAMIS_E_TIMEOUT);
     OK(status);
-    assert_answers(FEW, TAMIS_SEEN);
+    assert_answers(FEW, TAMIS_PRESENT);
     for (size_t i = FEW; i < 2 * FEW; i++)
         assert_int_equal(answers[i], TAMIS_UNKNOWN); /* they were never answered */
     tamis_filter_free(filter);
@@ -108,7 +108,7 @@ static void reg_22_adds_are_not_answered_before_replicas_have_them(void **state)
     lag(true);
     tamis_filter *filter = open_there(server.port, JAVA); /* without replicas= nobody is waited for */
     OK(tamis_filter_add_many(filter, keys + 2 * FEW, FEW, answers, NULL, &err));
-    assert_answers(FEW, TAMIS_FRESH);
+    assert_answers(FEW, TAMIS_ABSENT);
     tamis_filter_free(filter);
     lag(false);
     filter = open_there(server.port, JAVA "&replicas=2&patience=300ms");
@@ -136,7 +136,7 @@ static void reg_22_what_was_answered_outlives_the_master(void **state) {
     filter = open_there(replica.port, JAVA);
     for (size_t i = 0; i < added; i += BATCH) {
         OK(tamis_filter_contains_many(filter, keys + i, BATCH, answers, NULL, &err));
-        assert_answers(BATCH, TAMIS_SEEN);
+        assert_answers(BATCH, TAMIS_PRESENT);
     }
     tamis_filter_free(filter);
 }
@@ -156,7 +156,7 @@ static void reg_22_a_connection_may_end_before_replicas_have_answered(void **sta
             OK(tamis_filter_add_many(filter, keys + from, FEW, answers, NULL, &err));
             reached = proxy_harmed(between) > 0;
             for (size_t i = 0; i < FEW; i++)
-                assert_true(answers[i] == TAMIS_FRESH || (reached && answers[i] == TAMIS_UNKNOWN));
+                assert_true(answers[i] == TAMIS_ABSENT || (reached && answers[i] == TAMIS_UNKNOWN));
         }
     proxy_disarm(between);
     tamis_filter_free(filter);

@@ -104,15 +104,15 @@ static void answers_are_of_what_is_there(void **state) {
     tamis_answer answers[20];
     OK(tamis_redis_resize_begin(&resize, larger, redis, "f", &err));
     tamis_filter *alike = make_filter(1000, 0, 10);
-    FAILS(tamis_redis_unite(there, alike, &err), TAMIS_E_BUSY, "is being resized");
+    FAILS(tamis_redis_union(there, alike, &err), TAMIS_E_BUSY, "is being resized");
     tamis_filter_free(alike);
     OK(tamis_filter_add_many(there, keys, 20, answers, NULL, &err));
     for (int i = 0; i < 20; i++)
-        assert_int_equal(answers[i], i < 10 ? TAMIS_SEEN : TAMIS_FRESH);
+        assert_int_equal(answers[i], i < 10 ? TAMIS_PRESENT : TAMIS_ABSENT);
     OK(tamis_redis_resize_end(resize, larger, &err));
     OK(tamis_filter_add_many(there, keys, 20, answers, NULL, &err));
     for (int i = 0; i < 20; i++)
-        assert_int_equal(answers[i], TAMIS_SEEN);
+        assert_int_equal(answers[i], TAMIS_PRESENT);
     assert_in_range(redis_server_number(&server, "PTTL tamis:{f}"), 4900000, 5000000);
     tamis_filter_free(there);
     tamis_filter_free(larger);
@@ -246,7 +246,7 @@ static void what_cannot_be_resized_is_refused(void **state) {
     begin();
     tamis_redis_resize *resize = NULL;
     tamis_filter *larger = make_filter(50000, 0, 10);
-    FAILS(tamis_redis_resize_begin(&resize, larger, redis, "f", &err), TAMIS_E_ABSENT,
+    FAILS(tamis_redis_resize_begin(&resize, larger, redis, "f", &err), TAMIS_E_NOT_FOUND,
           "there is no such filter");
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
     FAILS(tamis_redis_resize_begin(&resize, larger, redis, "f?layout=java&expect=7&fpr=0.1", &err),

@@ -124,15 +124,15 @@ static void what_is_missing_is_told(void **state) {
         unsigned char rest[sizeof(tamis_plan)];
     } guarded;
     const uint32_t upto_probes = offsetof(tamis_plan, probes);
-    tamis_want want = TAMIS_WANT_INIT, unset = {0};
+    tamis_plan_options want = TAMIS_PLAN_OPTIONS_INIT, unset = {0};
     tamis_plan plan = TAMIS_PLAN_INIT, none = {0};
     want.kind = TAMIS_KIND_BLOCKED;
     want.expect = 1000000;
     want.fpr = 1e-6;
     err = (tamis_error)TAMIS_ERROR_INIT;
     FAILS(tamis_redis_list(NULL, NULL, take_name, NULL, &err), TAMIS_E_INVALID, "give one of them");
-    FAILS(tamis_redis_plan_make(&plan, NULL, &err), TAMIS_E_INVALID, "TAMIS_WANT_INIT");
-    FAILS(tamis_redis_plan_make(&plan, &unset, &err), TAMIS_E_INVALID, "TAMIS_WANT_INIT");
+    FAILS(tamis_redis_plan_make(&plan, NULL, &err), TAMIS_E_INVALID, "TAMIS_PLAN_OPTIONS_INIT");
+    FAILS(tamis_redis_plan_make(&plan, &unset, &err), TAMIS_E_INVALID, "TAMIS_PLAN_OPTIONS_INIT");
     FAILS(tamis_redis_plan_make(&none, &want, &err), TAMIS_E_INVALID, "TAMIS_PLAN_INIT");
     FAILS(tamis_redis_plan_make(NULL, &want, &err), TAMIS_E_INVALID, "TAMIS_PLAN_INIT");
     FAILS(tamis_redis_plan_for(&none, &want, NULL, "redis://127.0.0.1:1/f", &err), TAMIS_E_INVALID,
@@ -152,7 +152,7 @@ static void what_is_missing_is_told(void **state) {
 
     /* And what it asks: no probes. */
     want.probes = 3;
-    want.struct_size = offsetof(tamis_want, probes);
+    want.struct_size = offsetof(tamis_plan_options, probes);
     tamis_plan other = TAMIS_PLAN_INIT;
     OK(tamis_redis_plan_make(&other, &want, &err));
     assert_int_equal(other.probes, plan.probes);

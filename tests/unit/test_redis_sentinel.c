@@ -116,7 +116,7 @@ static void says_what_keeps_it_out(void **state) {
     (void)state;
     refuses(uri_of("", "mine"), TAMIS_E_REFUSED, "sentinel_password=");
     refuses(uri_of("?sentinel_password=sesam", "mine"), TAMIS_E_REFUSED, "password");
-    refuses(uri_of("?sentinel_password=sesame", "yours"), TAMIS_E_ABSENT, "knows no master 'yours'");
+    refuses(uri_of("?sentinel_password=sesame", "yours"), TAMIS_E_NOT_FOUND, "knows no master 'yours'");
     snprintf(plain, sizeof plain, "redis+sentinel://127.0.0.1:%d/mine", servers[0].port);
     refuses(plain, TAMIS_E_REFUSED, "name a sentinel");
 }

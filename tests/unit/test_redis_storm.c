@@ -100,7 +100,7 @@ static void *add_all(void *context) {
             values[j] = ((i + j) * step + from) % self->keys;
         self->status = batch(self, values, true, answers, &self->err);
         for (uint64_t j = 0; j < BATCH && self->status == TAMIS_OK; j++) {
-            if (answers[j] == TAMIS_FRESH)
+            if (answers[j] == TAMIS_ABSENT)
                 self->answers[values[j]]++;
             if (answers[j] == TAMIS_UNKNOWN)
                 self->answers[values[j]] |= UNKNOWN_ONCE;
@@ -131,7 +131,7 @@ static void check_all(const client *clients, uint64_t count) {
             values[j] = i + j;
         must(batch(&clients[0], values, false, answers, &err), &err);
         for (uint64_t j = 0; j < BATCH; j++)
-            if (answers[j] != TAMIS_SEEN)
+            if (answers[j] != TAMIS_PRESENT)
                 fail_msg("key %" PRIu64 " was answered, and is not there", i + j);
     }
 }
@@ -147,9 +147,10 @@ static void storm(const char *name, bool is_family, uint64_t count, uint64_t mea
         skip();
     redis_server_ask(&server, "FLUSHALL");
     redis_server_ask(&server, "CONFIG SET appendfsync %s", kills > 0 ? "always" : "no"); /* a disk is slow */
-    snprintf(uri, sizeof uri,
-             "redis://127.0.0.1:%d?retry_interval=1ms&patience=60s&connect_wait=60s&read_timeout=20s&timeout=20s",
-             proxy_port(between));
+    snprintf(
+        uri, sizeof uri,
+        "redis://127.0.0.1:%d?retry_interval=1ms&patience=60s&connect_wait=60s&read_timeout=20s&timeout=20s",
+        proxy_port(between));
     snprintf(what, sizeof what, "%s&fpr=1e-5&expect=%" PRIu64, name, is_family ? 2 * count / MEMBERS : count);
     proxy_disarm(between);
     must(tamis_redis_open(&redis, uri, NULL, &err), &err);

@@ -104,7 +104,7 @@ static tamis_status use(tamis_redis *redis, uint64_t count) {
     if (status == TAMIS_OK)
         status = tamis_filter_contains_many(filter, keys, count, answers, NULL, &err);
     for (uint64_t i = 0; i < count && status == TAMIS_OK; i++)
-        assert_int_equal(answers[i], TAMIS_SEEN);
+        assert_int_equal(answers[i], TAMIS_PRESENT);
     tamis_filter_free(filter);
     return status;
 }

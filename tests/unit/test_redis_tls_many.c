@@ -100,7 +100,7 @@ static void check(const char *uri, int count) {
         tamis_filter_contains_many(filter, keys, KEYS, answers, NULL, &err) != TAMIS_OK)
         fail_msg("%s", err.text);
     for (int i = 0; i < KEYS; i++)
-        assert_int_equal(answers[i], TAMIS_SEEN);
+        assert_int_equal(answers[i], TAMIS_PRESENT);
     for (int i = 0; i < count; i++) {
         assert_true(count_at(&servers[i], ports[i]) > 0);
         assert_int_equal(count_at(&servers[i], servers[i].port), 0);

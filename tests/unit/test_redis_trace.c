@@ -131,13 +131,13 @@ static void check_filter(tamis_filter *filter, size_t count, size_t most_parts) 
         for (size_t i = 0; i < count; i++) {
             assert_int_equal(all.answers[i], answers[i]);
             /* Of several parts the one that decides may be full by chance: unknown. */
-            assert_true(answers[i] == (all.zeros[i] == 0                               ? TAMIS_SEEN
-                                       : all.parts[i] > 1 && answers[i] != TAMIS_FRESH ? TAMIS_UNKNOWN
-                                                                                       : TAMIS_FRESH));
+            assert_true(answers[i] == (all.zeros[i] == 0                                ? TAMIS_PRESENT
+                                       : all.parts[i] > 1 && answers[i] != TAMIS_ABSENT ? TAMIS_UNKNOWN
+                                                                                        : TAMIS_ABSENT));
             assert_true(all.zeros[i] <= probes && all.parts[i] >= 1 && all.parts[i] <= most_parts);
             several += all.parts[i] > 1;
             if (round > 0) {
-                assert_int_equal(answers[i], TAMIS_SEEN);
+                assert_int_equal(answers[i], TAMIS_PRESENT);
                 assert_string_equal(all.lines[i], before.lines[i]);
             }
         }

@@ -47,7 +47,7 @@ static void what_is_committed_is_there(void **unused) {
     (void)unused;
     tamis_state *state = opened(growing);
     assert_true(states_is_at(state, ""));
-    assert_string_equal(tamis_state_about(state), "numbers");
+    assert_string_equal(tamis_state_metadata(state), "numbers");
     assert_ok(states_add(state, 0, 2500));
     assert_ok(states_commit(state, "one"));
     assert_ok(states_add(state, 2500, 100));
@@ -57,7 +57,7 @@ static void what_is_committed_is_there(void **unused) {
     assert_int_equal(states_keys(state), 2500);
     assert_int_equal(states_told(state).replayed, 2500);
     assert_int_equal(states_told(state).epoch, 2);
-    assert_string_equal(tamis_state_about(state), "numbers");
+    assert_string_equal(tamis_state_metadata(state), "numbers");
     assert_ok(states_add(state, 2500, 100)); /* fresh again: nothing of them was left */
     assert_ok(states_commit(state, "two"));
     assert_int_equal(states_keys(state), 2600);
@@ -87,29 +87,29 @@ static void what_nothing_was_committed_to_is_made_anew(void **unused) {
 /* Changes the text of a state without keys, and nothing of one with keys. */
 static void reg_22_a_description_is_corrected(void **unused) {
     (void)unused;
-    char *long_text = malloc(TAMIS_STATE_ABOUT_MAX + 2);
+    char *long_text = malloc(TAMIS_STATE_METADATA_MAX + 2);
     tamis_state *state = opened(growing);
     assert_non_null(long_text);
-    assert_ok(tamis_state_set_about(state, "first", &states_err)); /* without a commit */
-    assert_string_equal(tamis_state_about(state), "first");
+    assert_ok(tamis_state_set_metadata(state, "first", &states_err)); /* without a commit */
+    assert_string_equal(tamis_state_metadata(state), "first");
     assert_ok(states_commit(state, "begun"));
-    assert_ok(tamis_state_set_about(state, "second, and longer", &states_err));
-    memset(long_text, 'x', TAMIS_STATE_ABOUT_MAX + 1);
-    long_text[TAMIS_STATE_ABOUT_MAX + 1] = '\0';
-    assert_int_equal(tamis_state_set_about(state, long_text, &states_err), TAMIS_E_RANGE);
+    assert_ok(tamis_state_set_metadata(state, "second, and longer", &states_err));
+    memset(long_text, 'x', TAMIS_STATE_METADATA_MAX + 1);
+    long_text[TAMIS_STATE_METADATA_MAX + 1] = '\0';
+    assert_int_equal(tamis_state_set_metadata(state, long_text, &states_err), TAMIS_E_RANGE);
     free(long_text);
     tamis_state_close(state);
     state = opened(growing);
-    assert_string_equal(tamis_state_about(state), "second, and longer");
+    assert_string_equal(tamis_state_metadata(state), "second, and longer");
     assert_true(states_is_at(state, "begun"));
     assert_ok(states_add(state, 0, 10));
-    assert_int_equal(tamis_state_set_about(state, "third", &states_err), TAMIS_E_INVALID);
+    assert_int_equal(tamis_state_set_metadata(state, "third", &states_err), TAMIS_E_INVALID);
     assert_ok(states_commit(state, "keys"));
-    assert_int_equal(tamis_state_set_about(state, "third", &states_err), TAMIS_E_INVALID);
+    assert_int_equal(tamis_state_set_metadata(state, "third", &states_err), TAMIS_E_INVALID);
     assert_says("has keys");
     tamis_state_close(state);
     state = opened(growing);
-    assert_string_equal(tamis_state_about(state), "second, and longer");
+    assert_string_equal(tamis_state_metadata(state), "second, and longer");
     assert_int_equal(states_keys(state), 10);
     tamis_state_close(state);
     assert_ok(tamis_state_verify(folder(), NULL, &states_err));
@@ -123,7 +123,7 @@ static void an_empty_commit_binds(void **unused) {
     assert_ok(tamis_state_commit(state, NULL, 0, &states_err));
     tamis_state_close(state);
     state = opened(growing);
-    assert_int_equal(tamis_state_filter(state)->foreseen, 5000);
+    assert_int_equal(tamis_state_filter(state)->size_hint, 5000);
     assert_ok(states_add(state, 0, 10));
     assert_ok(states_commit(state, "some"));
     tamis_state_close(state);
@@ -167,8 +167,8 @@ static void reg_22_another_plan_is_refused(void **unused) {
     how.seed = 5;
     assert_differs(&plan, &how, "seed is 0, and 5 was asked for");
     how.seed = 0;
-    how.overfill = true;
-    assert_differs(&plan, &how, "overfill is 0, and 1 was asked for");
+    how.allow_over_capacity = true;
+    assert_differs(&plan, &how, "allow_over_capacity is 0, and 1 was asked for");
     state = opened(growing);
     assert_true(states_is_at(state, "begun"));
     assert_int_equal(states_keys(state), 10);
@@ -196,7 +196,7 @@ static void reg_22_a_frozen_state_stays_frozen(void **unused) {
     for (int round = 0; round < 2; round++) {
         assert_ok(tamis_state_open(&state, folder(), &options, &states_err));
         assert_false(tamis_filter_can(tamis_state_filter(state), TAMIS_CAN_GROW));
-        assert_ok(tamis_state_settle(state, 0, &states_err));
+        assert_ok(tamis_state_snapshot(state, 0, &states_err));
         tamis_state_close(state);
     }
     state = opened(&frozen);
@@ -209,7 +209,7 @@ static void a_secret_binds_with_the_first_commit(void **unused) {
     (void)unused;
     const states_make *keyed = &states_makes[STATES_MAKES - 1];
     tamis_plan plan = TAMIS_PLAN_INIT;
-    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_state *state = opened(keyed);
     assert_ok(states_add(state, 0, 10));
     plan = *tamis_filter_plan(tamis_state_filter(state));
@@ -220,9 +220,9 @@ static void a_secret_binds_with_the_first_commit(void **unused) {
     options.secret_size = 28;
     assert_ok(tamis_state_open(&state, folder(), &options, &states_err));
     tamis_state_close(state);
-    want.fpr = 1e-6;
+    plan_options.fpr = 1e-6;
     plan = (tamis_plan)TAMIS_PLAN_INIT;
-    assert_ok(tamis_plan_make(&plan, &want, &states_err));
+    assert_ok(tamis_plan_make(&plan, &plan_options, &states_err));
     options.secret = NULL;
     options.secret_size = 0;
     assert_ok(tamis_state_open(&state, folder(), &options, &states_err));
@@ -260,7 +260,7 @@ static void the_same_after_any_number_of_starts(void **unused) {
                 assert_ok(tamis_state_abort(state, &states_err));
             }
             if (n % 5 == 0)
-                assert_ok(tamis_state_settle(state, 0, &states_err));
+                assert_ok(tamis_state_snapshot(state, 0, &states_err));
             if (n % 4 == 0) {
                 assert_ok(states_add(state, from + 1000, 300));
                 tamis_state_close(state);
@@ -292,7 +292,7 @@ static void snapshots_are_taken_while_keys_come(void **unused) {
         assert_ok(states_add(state, from, 5000));
         assert_ok(states_commit(state, "some"));
     }
-    assert_ok(tamis_state_settle(state, 300000, &states_err));
+    assert_ok(tamis_state_snapshot(state, 300000, &states_err));
     assert_true(states_told(state).snapshot_bytes > 0);
     assert_true(states_told(state).log_bytes <= 300000);
     tamis_state_close(state);
@@ -311,16 +311,16 @@ static void a_settled_state_is_small(void **unused) {
     tamis_state *state = opened(small);
     assert_ok(states_add(state, 0, 20000));
     assert_ok(states_commit(state, "one"));
-    assert_ok(tamis_state_settle(state, 1000000, &states_err));
+    assert_ok(tamis_state_snapshot(state, 1000000, &states_err));
     assert_int_equal(states_told(state).snapshot_bytes, 0);
-    assert_ok(tamis_state_settle(state, 0, &states_err));
+    assert_ok(tamis_state_snapshot(state, 0, &states_err));
     assert_true(states_told(state).snapshot_bytes > 0);
     assert_true(states_told(state).log_bytes < 500);
     assert_int_equal(scratch_entries(), 4); /* lock, manifest, snapshot, log */
-    assert_ok(tamis_state_settle(state, 0, &states_err));
+    assert_ok(tamis_state_snapshot(state, 0, &states_err));
     assert_int_equal(scratch_entries(), 4);
     assert_ok(states_add(state, 20000, 1));
-    assert_int_equal(tamis_state_settle(state, 0, &states_err), TAMIS_E_INVALID);
+    assert_int_equal(tamis_state_snapshot(state, 0, &states_err), TAMIS_E_INVALID);
     assert_says("commit or abort first");
     tamis_state_close(state);
 }
@@ -333,7 +333,7 @@ static void a_damaged_snapshot_is_told(void **unused) {
     tamis_state *state = opened(small);
     assert_ok(states_add(state, 0, 2000));
     assert_ok(states_commit(state, "one"));
-    assert_ok(tamis_state_settle(state, 0, &states_err));
+    assert_ok(tamis_state_snapshot(state, 0, &states_err));
     for (int i = 1; i < 9 && !file_exists(path); i++) {
         char name[40];
         snprintf(name, sizeof name, "snapshot-%010d.tamis", i);
@@ -363,7 +363,7 @@ static void many_starts_leave_few_files(void **unused) {
         tamis_state *state = opened(small);
         assert_ok(states_add(state, i, 1));
         assert_ok(states_commit(state, "one more"));
-        assert_ok(tamis_state_settle(state, UINT64_MAX, &states_err));
+        assert_ok(tamis_state_snapshot(state, UINT64_MAX, &states_err));
         tamis_state_close(state);
     }
     assert_true(scratch_entries() < 270);
@@ -375,13 +375,13 @@ static void many_starts_leave_few_files(void **unused) {
 static void notes_are_kept(void **unused) {
     (void)unused;
     size_t size;
-    static char large[TAMIS_STATE_ACCOUNT_MAX + 1];
+    static char large[TAMIS_STATE_CHECKPOINT_MAX + 1];
     tamis_state *state = opened(small);
     assert_ok(tamis_state_note(state, "first", 5, &states_err));
     assert_memory_equal(tamis_state_note_at(state, 0, &size), "first", 5);
     assert_ok(states_commit(state, "one"));
-    assert_ok(tamis_state_note(state, large, TAMIS_STATE_ACCOUNT_MAX, &states_err));
-    assert_ok(tamis_state_commit(state, large, TAMIS_STATE_ACCOUNT_MAX, &states_err));
+    assert_ok(tamis_state_note(state, large, TAMIS_STATE_CHECKPOINT_MAX, &states_err));
+    assert_ok(tamis_state_commit(state, large, TAMIS_STATE_CHECKPOINT_MAX, &states_err));
     assert_ok(tamis_state_note(state, "lost", 4, &states_err));
     assert_ok(tamis_state_abort(state, &states_err));
     assert_int_equal(states_told(state).notes, 2);
@@ -390,7 +390,7 @@ static void notes_are_kept(void **unused) {
     state = opened(small);
     assert_int_equal(states_told(state).notes, 2);
     assert_memory_equal(tamis_state_note_at(state, 1, &size), large, sizeof large - 1);
-    assert_int_equal(size, TAMIS_STATE_ACCOUNT_MAX);
+    assert_int_equal(size, TAMIS_STATE_CHECKPOINT_MAX);
     assert_null(tamis_state_note_at(state, 2, &size));
     assert_ok(tamis_state_note(state, "third", 5, &states_err));
     assert_ok(states_commit(state, "three"));
@@ -434,7 +434,7 @@ static void what_is_not_fresh_is_not_logged(void **unused) {
     assert_ok(tamis_hash_many(tamis_filter_hasher(filter), &key, 1, &hash, &states_err));
     assert_int_equal(tamis_state_log(state, &hash, 1, &states_err), TAMIS_E_INVALID);
     assert_says("log those alone that were fresh");
-    hash.origin++;
+    hash.hasher_id++;
     assert_int_equal(tamis_state_log(state, &hash, 1, &states_err), TAMIS_E_MISMATCH);
     assert_ok(tamis_filter_add(filter, "other", 5, NULL, &states_err));
     assert_int_equal(tamis_state_expect(state, 5, &states_err), TAMIS_E_INVALID);
@@ -496,7 +496,7 @@ static void a_secret_has_to_be_the_one(void **unused) {
     tamis_state *state = opened(keyed);
     assert_ok(states_add(state, 0, 100));
     assert_ok(states_commit(state, "one"));
-    assert_ok(tamis_state_settle(state, 0, &states_err));
+    assert_ok(tamis_state_snapshot(state, 0, &states_err));
     tamis_state_close(state);
     tamis_state_options options = TAMIS_STATE_OPTIONS_INIT;
     assert_int_equal(tamis_state_open(&state, folder(), &options, &states_err), TAMIS_E_MISMATCH);
@@ -559,25 +559,25 @@ static void a_folder_is_made(void **unused) {
 
 static void a_filter_without_order_is_refused(void **unused) {
     (void)unused;
-    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_filter_options how = TAMIS_FILTER_OPTIONS_INIT;
     tamis_state_options options = TAMIS_STATE_OPTIONS_INIT;
     tamis_state *state = NULL;
-    want.expect = 1000;
-    assert_ok(tamis_plan_make(&plan, &want, &states_err));
+    plan_options.expect = 1000;
+    assert_ok(tamis_plan_make(&plan, &plan_options, &states_err));
     options.plan = &plan;
     options.filter = &how;
-    want.kind = TAMIS_KIND_CLASSIC;
-    want.scheme = TAMIS_SCHEME_BKDR31;
-    want.fpr = 0.01;
-    assert_ok(tamis_plan_make(&plan, &want, &states_err));
+    plan_options.kind = TAMIS_KIND_CLASSIC;
+    plan_options.scheme = TAMIS_SCHEME_BKDR31;
+    plan_options.fpr = 0.01;
+    assert_ok(tamis_plan_make(&plan, &plan_options, &states_err));
     assert_int_equal(tamis_state_open(&state, folder(), &options, &states_err), TAMIS_E_UNSUPPORTED);
     assert_says("has no hash of a key to log");
     how.seed = 3;
-    want = (tamis_want)TAMIS_WANT_INIT;
-    want.fpr = 1e-6;
-    assert_ok(tamis_plan_make(&plan, &want, &states_err));
+    plan_options = (tamis_plan_options)TAMIS_PLAN_OPTIONS_INIT;
+    plan_options.fpr = 1e-6;
+    assert_ok(tamis_plan_make(&plan, &plan_options, &states_err));
     assert_ok(tamis_state_open(&state, folder(), &options, &states_err));
     assert_ok(states_commit(state, "begun"));
     tamis_state_close(state);

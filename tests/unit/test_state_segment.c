@@ -121,9 +121,9 @@ static void each_byte_changed(void **unused) {
         live.data[i] ^= 0x20;
         const bool in_check = i >= last + 8 && i < last + STATE_FRAME_HEADER; /* the commit itself is whole */
         const int at = opens_at();
-        const int want = i < last || in_check ? 0 : i < ends[COMMITS] ? COMMITS - 1 : COMMITS;
-        if (at != want)
-            fail_msg("byte %zu changed: at commit %d, not %d", i, at, want);
+        const int expected = i < last || in_check ? 0 : i < ends[COMMITS] ? COMMITS - 1 : COMMITS;
+        if (at != expected)
+            fail_msg("byte %zu changed: at commit %d, not %d", i, at, expected);
     }
     for (size_t i = 0; i < manifest.size; i++) {
         restore();
@@ -147,11 +147,11 @@ static void each_file_cut(void **unused) {
     for (size_t size = 0; size < live.size; size++) {
         restore();
         file_write(scratch("log-0000000002"), live.data, size);
-        int want = size >= ends[COMMITS] ? COMMITS : size >= ends[2] ? 2 : 1;
+        int expected = size >= ends[COMMITS] ? COMMITS : size >= ends[2] ? 2 : 1;
         /* header and first frame were synced before the manifest named it */
         if (size < STATE_HEADER + STATE_FRAME_HEADER + STATE_COMMIT_FIXED + strlen(account(1)))
-            want = 0;
-        assert_int_equal(opens_at(), want);
+            expected = 0;
+        assert_int_equal(opens_at(), expected);
     }
     for (size_t size = 0; size < manifest.size; size++) {
         restore();
@@ -175,7 +175,7 @@ static void reg_22_a_log_cut_after_its_end_is_damage(void **unused) {
     assert_int_equal(states_open(&state, &make, scratch(""), NULL), TAMIS_OK);
     assert_int_equal(states_add(state, 500, EACH), TAMIS_OK);
     assert_int_equal(states_commit(state, account(COMMITS)), TAMIS_OK);
-    assert_int_equal(tamis_state_settle(state, UINT64_MAX, &states_err), TAMIS_OK);
+    assert_int_equal(tamis_state_snapshot(state, UINT64_MAX, &states_err), TAMIS_OK);
     kill_state(state);                            /* the end is kept by then */
     for (int number = 3; number <= 4; number++) { /* that run's own, and the one behind it */
         test_bytes whole = {0};

@@ -61,7 +61,7 @@ static void a_snapshot_that_fails_is_tried_seldom(void **unused) {
         assert_ok(states_commit(state, "some"));
     }
     assert_true(state->manifest.segment_count > 3 && state->manifest.segment_count < 10);
-    assert_int_equal(tamis_state_settle(state, UINT64_MAX, &states_err), TAMIS_E_IO);
+    assert_int_equal(tamis_state_snapshot(state, UINT64_MAX, &states_err), TAMIS_E_IO);
     assert_true(state->manifest.segment_count < 10);
     tamis__sys.open = real.open;
     for (; states_told(state).snapshot_bytes == 0; from += 50) {
@@ -128,7 +128,7 @@ static void settle_leaves_no_more_than_a_commit(void **unused) {
     assert_ok(states_commit(state, "more"));
     assert_true(states_told(state).log_bytes > 30000);
     let_go();
-    assert_ok(tamis_state_settle(state, UINT64_MAX, &states_err));
+    assert_ok(tamis_state_snapshot(state, UINT64_MAX, &states_err));
     assert_true(states_told(state).log_bytes <= 10000);
     tamis_state_close(state);
     state = opened(growing);
@@ -208,7 +208,7 @@ static void ask(asking *a, uint64_t from, tamis_answer *answers) {
         numbers[i] = test_below(&seed, a->of->keys / 2);
         keys[i] = (tamis_key){&numbers[i], sizeof numbers[i]};
     }
-    assert_ok(tamis_dedup_ask(a->session, keys, ASKED, answers, &done, &states_err));
+    assert_ok(tamis_dedup_add_many(a->session, keys, ASKED, answers, &done, &states_err));
     assert_int_equal(done, ASKED);
 }
 
@@ -258,14 +258,14 @@ static uint64_t ask_disturbed(const limited *l, outcome *of) {
             assert_ok(tamis_dedup_abort(a.session, &states_err));
         }
         if (n % (11 * SOME) == 0)
-            assert_ok(tamis_state_settle(a.state, UINT64_MAX, &states_err));
+            assert_ok(tamis_state_snapshot(a.state, UINT64_MAX, &states_err));
         if (n % (7 * SOME) == 0) {
             ask(&a, from + ASKED, lost);
             end(&a);
             begin(&a);
         }
     }
-    assert_ok(tamis_state_settle(a.state, UINT64_MAX, &states_err));
+    assert_ok(tamis_state_snapshot(a.state, UINT64_MAX, &states_err));
     end(&a);
     begin(&a);
     take_outcome(&a, of);
@@ -286,31 +286,31 @@ static void limits_are_met_as_without_snapshots(void **unused) {
     };
     for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
         const limited *l = &each[i];
-        outcome want = {.answers = malloc(l->keys)}, got = {.answers = malloc(l->keys)};
-        uint64_t fresh = 0, unknown = 0;
-        assert_true(want.answers && got.answers);
-        ask_undisturbed(l, &want);
+        outcome expected = {.answers = malloc(l->keys)}, got = {.answers = malloc(l->keys)};
+        uint64_t absent = 0, unknown = 0;
+        assert_true(expected.answers && got.answers);
+        ask_undisturbed(l, &expected);
         scratch_clear();
         const uint64_t snapshots = ask_disturbed(l, &got);
         scratch_clear();
         for (uint64_t k = 0; k < l->keys; k++) {
-            fresh += want.answers[k] == TAMIS_FRESH;
-            unknown += want.answers[k] == TAMIS_UNKNOWN;
-            if (got.answers[k] != want.answers[k])
+            absent += expected.answers[k] == TAMIS_ABSENT;
+            unknown += expected.answers[k] == TAMIS_UNKNOWN;
+            if (got.answers[k] != expected.answers[k])
                 fail_msg("%s: key %d is answered %d and not %d", l->make.name, (int)k, (int)got.answers[k],
-                         (int)want.answers[k]);
+                         (int)expected.answers[k]);
         }
-        printf("%s: %d fresh, %d without room, %d snapshots\n", l->make.name, (int)fresh, (int)unknown,
+        printf("%s: %d fresh, %d without room, %d snapshots\n", l->make.name, (int)absent, (int)unknown,
                (int)snapshots);
         /* A table that was made for fewer keys has grown. */
-        assert_true(fresh > 1000 && snapshots > 0);
+        assert_true(absent > 1000 && snapshots > 0);
         assert_true(unknown > 1000 || strcmp(l->make.name, "capacity") == 0);
-        assert_true(bytes_check(l->make.name, &got.filter, &want.filter));
-        assert_int_equal(got.full, want.full);
-        assert_int_equal(got.saturated, want.saturated);
-        bytes_clear(&want.filter);
+        assert_true(bytes_check(l->make.name, &got.filter, &expected.filter));
+        assert_int_equal(got.full, expected.full);
+        assert_int_equal(got.saturated, expected.saturated);
+        bytes_clear(&expected.filter);
         bytes_clear(&got.filter);
-        free(want.answers);
+        free(expected.answers);
         free(got.answers);
     }
 }

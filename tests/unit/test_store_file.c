@@ -127,14 +127,14 @@ static void a_file_written_in_place_is_no_answer(void **state) {
 /* Files of others are read whole, and are no more to be changed when opened to be asked. */
 static void files_of_others_are_only_read_too(void **state) {
     (void)state;
-    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_filter *filter = NULL;
-    want.kind = TAMIS_KIND_CLASSIC;
-    want.scheme = TAMIS_SCHEME_FNV_DCSO;
-    want.expect = 1000;
-    want.fpr = 0.01;
-    assert_int_equal(tamis_plan_make(&plan, &want, &err), TAMIS_OK);
+    plan_options.kind = TAMIS_KIND_CLASSIC;
+    plan_options.scheme = TAMIS_SCHEME_FNV_DCSO;
+    plan_options.expect = 1000;
+    plan_options.fpr = 0.01;
+    assert_int_equal(tamis_plan_make(&plan, &plan_options, &err), TAMIS_OK);
     assert_int_equal(tamis_filter_create(&filter, &plan, NULL, &err), TAMIS_OK);
     assert_int_equal(tamis_filter_save_as(filter, scratch("d"), TAMIS_FORMAT_DCSO, &err), TAMIS_OK);
     for (int writable = 0; writable < 2; writable++) {
@@ -150,21 +150,21 @@ static void files_of_others_are_only_read_too(void **state) {
 
 static void the_time_of_the_save_is_set_once(void **state) {
     (void)state;
-    tamis_about about = TAMIS_ABOUT_INIT;
+    tamis_metadata about = TAMIS_METADATA_INIT;
     tamis_filter *filter = stored_make(TAMIS_KIND_BLOCKED, 0, 10);
     /* one that fails sets none */
     assert_int_equal(tamis_filter_save(filter, scratch("none/f"), &err), TAMIS_E_IO);
-    assert_int_equal(tamis_filter_about_get(filter, &about, &err), TAMIS_OK);
+    assert_int_equal(tamis_filter_metadata_get(filter, &about, &err), TAMIS_OK);
     assert_int_equal(about.created, 0);
     assert_int_equal(tamis_filter_save(filter, scratch("f"), &err), TAMIS_OK);
-    assert_int_equal(tamis_filter_about_get(filter, &about, &err), TAMIS_OK);
+    assert_int_equal(tamis_filter_metadata_get(filter, &about, &err), TAMIS_OK);
     assert_true(about.created > 1000000000);
     about.created = 77;
-    assert_int_equal(tamis_filter_about_set(filter, &about, &err), TAMIS_OK);
+    assert_int_equal(tamis_filter_metadata_set(filter, &about, &err), TAMIS_OK);
     assert_int_equal(tamis_filter_save(filter, scratch("f"), &err), TAMIS_OK);
     tamis_filter_free(filter);
     filter = open_as("f", false);
-    assert_int_equal(tamis_filter_about_get(filter, &about, &err), TAMIS_OK);
+    assert_int_equal(tamis_filter_metadata_get(filter, &about, &err), TAMIS_OK);
     assert_int_equal(about.created, 77);
     tamis_filter_free(filter);
 }
@@ -311,12 +311,12 @@ static void no_room(void **state) {
     assert_int_equal(scratch_entries(), 1);
 }
 
-static void refused_to_open(const char *path, tamis_status want, const char *why) {
+static void refused_to_open(const char *path, tamis_status expected, const char *why) {
     tamis_filter *filter = NULL;
     tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
     for (int writable = 0; writable < 2; writable++) {
         options.writable = writable;
-        assert_int_equal(tamis_filter_open(&filter, path, &options, &err), want);
+        assert_int_equal(tamis_filter_open(&filter, path, &options, &err), expected);
         assert_null(filter);
         assert_says(why);
     }
@@ -411,9 +411,9 @@ static void reload_to_another_seed(void **state) {
     tamis_filter_free(filter);
 }
 
-static void refused_to_reload(tamis_filter *filter, tamis_status want) {
+static void refused_to_reload(tamis_filter *filter, tamis_status expected) {
     bool changed = true;
-    assert_int_equal(tamis_filter_reload(filter, &changed, &err), want);
+    assert_int_equal(tamis_filter_reload(filter, &changed, &err), expected);
     assert_true(changed); /* untouched */
     assert_true(stored_has(filter, 0, 100));
 }
@@ -538,18 +538,18 @@ static void end(holder h, bool killed) {
 static void another_process_is_told_who_holds_it(void **state) {
     (void)state;
     tamis_lock *lock = NULL;
-    char want[400], host[256] = "";
+    char expected[400], host[256] = "";
     assert_int_equal(save("f", 0), TAMIS_OK);
     assert_int_equal(symlink("f", scratch("link")), 0);
     holder h = hold(scratch("f"), false);
     assert_int_equal(gethostname(host, sizeof host - 1), 0);
-    snprintf(want, sizeof want, "/f: process %ld on %s since 20", (long)h.pid, host);
+    snprintf(expected, sizeof expected, "/f: process %ld on %s since 20", (long)h.pid, host);
     assert_int_equal(tamis_file_lock(&lock, scratch("f"), &err), TAMIS_E_BUSY);
     assert_null(lock);
-    assert_says(want);
+    assert_says(expected);
     assert_says(" UTC holds it; wait for that to end");
     assert_int_equal(save("f", 1000), TAMIS_E_BUSY);
-    assert_says(want);
+    assert_says(expected);
     assert_int_equal(save("link", 1000), TAMIS_E_BUSY); /* by any name */
     assert_holds("f", 0);                               /* who reads is not kept off */
     assert_int_equal(save("g", 1000), TAMIS_OK);

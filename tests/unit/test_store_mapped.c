@@ -72,7 +72,7 @@ static tamis_status ask(bool by_hash, size_t *done) {
                                   : tamis_filter_contains_many(opened, keys, KEYS, answers, done, &err);
     assert_in_range(*done, 0, KEYS);
     for (size_t i = 0; i < KEYS; i++)
-        assert_int_equal(answers[i], i < *done ? TAMIS_SEEN : TAMIS_UNKNOWN);
+        assert_int_equal(answers[i], i < *done ? TAMIS_PRESENT : TAMIS_UNKNOWN);
     return status;
 }
 
@@ -200,16 +200,16 @@ static int counting_unmap(void *block, size_t size) {
 static void a_writable_filter_is_held_once(void **state) {
     (void)state;
     for (int i = 0; i < 2; i++) {
-        tamis_want want = TAMIS_WANT_INIT;
+        tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
         tamis_plan plan = TAMIS_PLAN_INIT;
         tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
         tamis_filter *filter, *copy;
         tamis_answer answer;
         uint64_t size = 0;
-        want.kind = kinds[i];
-        want.expect = 1000000;
-        want.fpr = 1e-6;
-        assert_int_equal(tamis_plan_make(&plan, &want, &err), TAMIS_OK);
+        plan_options.kind = kinds[i];
+        plan_options.expect = 1000000;
+        plan_options.fpr = 1e-6;
+        assert_int_equal(tamis_plan_make(&plan, &plan_options, &err), TAMIS_OK);
         assert_int_equal(tamis_filter_create(&filter, &plan, NULL, &err), TAMIS_OK);
         assert_int_equal(tamis_filter_add(filter, "one", 3, &answer, &err), TAMIS_OK);
         assert_int_equal(tamis_filter_save(filter, scratch("f"), &err), TAMIS_OK);
@@ -223,16 +223,16 @@ static void a_writable_filter_is_held_once(void **state) {
         assert_int_equal(tamis_filter_open(&filter, scratch("f"), &options, &err), TAMIS_OK);
         assert_in_range(held_most, size, size + size / 10);
         assert_int_equal(tamis_filter_add(filter, "two", 3, &answer, &err), TAMIS_OK);
-        assert_int_equal(answer, TAMIS_FRESH);
+        assert_int_equal(answer, TAMIS_ABSENT);
         assert_int_equal(tamis_filter_verify(filter, &err), TAMIS_OK);
         assert_int_equal(tamis_filter_copy(&copy, filter, &err), TAMIS_OK);
         assert_int_equal(tamis_filter_clear(filter, &err), TAMIS_OK);
         assert_int_equal(tamis_filter_contains(filter, "two", 3, &answer, &err), TAMIS_OK);
-        assert_int_equal(answer, TAMIS_FRESH);
+        assert_int_equal(answer, TAMIS_ABSENT);
         tamis_filter_free(filter);
         for (const char *const *key = (const char *const[]){"one", "two", NULL}; *key; key++) {
             assert_int_equal(tamis_filter_contains(copy, *key, 3, &answer, &err), TAMIS_OK);
-            assert_int_equal(answer, TAMIS_SEEN);
+            assert_int_equal(answer, TAMIS_PRESENT);
         }
         tamis_filter_free(copy);
         assert_int_equal(held, 0);

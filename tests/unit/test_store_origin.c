@@ -81,7 +81,7 @@ static void assert_holds(const char *name, uint64_t from, bool holds) {
 
 static void assert_refused(tamis_status status, const char *why) {
     char name[300];
-    assert_int_equal(status, TAMIS_E_STALE);
+    assert_int_equal(status, TAMIS_E_CHANGED);
     snprintf(name, sizeof name, "%s: %s", scratch("f"), why);
     if (strncmp(err.text, name, strlen(name)) != 0 || !strstr(err.text, "; open it"))
         fail_msg("%s", err.text);

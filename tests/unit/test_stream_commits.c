@@ -29,7 +29,7 @@ enum { INPUTS = 3 };
 static commits_run run;
 static char in[INPUTS][300], output[300], duplicates[300];
 static const char *names[INPUTS];
-static test_bytes want[2];
+static test_bytes expected[2];
 static uint32_t threads;
 static bool to_duplicates;
 static void (*shape)(void); /* what else a run is given */
@@ -49,14 +49,14 @@ static void prepare(const commits_make *make) {
 }
 
 /* Stopped before batch `stop`; 0: not. */
-static tamis_status go(const commits_make *make, uint64_t stop) {
+static tamis_status run_commits(const commits_make *make, uint64_t stop) {
     prepare(make);
     run.stop_before = stop;
     return commits_go(&run);
 }
 
 static void assert_runs(const commits_make *make, tamis_stream_begun begun) {
-    go(make, 0);
+    run_commits(make, 0);
     assert_true(commits_began(&run, begun));
 }
 
@@ -68,27 +68,27 @@ static void forget(void) {
 
 static void read_output(const char *path, test_bytes *to) {
     bytes_clear(to);
-    if (run.options.packing > 0)
-        assert_true(unpacked_file((tamis_packing)run.options.packing, path, to));
+    if (run.options.compression > 0)
+        assert_true(unpacked_file((tamis_compression)run.options.compression, path, to));
     else
         file_read(path, to);
 }
 
 static void keep_want(void) {
-    read_output(output, &want[0]);
-    bytes_clear(&want[1]);
+    read_output(output, &expected[0]);
+    bytes_clear(&expected[1]);
     if (to_duplicates)
-        read_output(duplicates, &want[1]);
+        read_output(duplicates, &expected[1]);
 }
 
 static void assert_wanted(void) {
     test_bytes got = {0};
     read_output(output, &got);
-    assert_true(bytes_check("output", &got, &want[0]));
+    assert_true(bytes_check("output", &got, &expected[0]));
     bytes_clear(&got);
     if (to_duplicates)
         read_output(duplicates, &got);
-    assert_true(bytes_check("duplicates", &got, &want[1]));
+    assert_true(bytes_check("duplicates", &got, &expected[1]));
     bytes_clear(&got);
 }
 
@@ -104,11 +104,11 @@ static void stopped_anywhere(const commits_make *make, uint64_t step) {
     uint64_t stops = 0;
     for (uint64_t stop = 1;; stop += step) {
         forget();
-        if (go(make, stop) == TAMIS_OK)
+        if (run_commits(make, stop) == TAMIS_OK)
             break;
         assert_true(commits_came_to(&run, TAMIS_E_INTERRUPTED, ""));
         stops++;
-        while (go(make, test_scale(3, 9, 9)) == TAMIS_E_INTERRUPTED)
+        while (run_commits(make, test_scale(3, 9, 9)) == TAMIS_E_INTERRUPTED)
             assert_int_equal(run.commits.begun, TAMIS_STREAM_RESUMED);
         assert_true(commits_came_to(&run, TAMIS_OK, ""));
         assert_wanted();
@@ -136,7 +136,7 @@ static void append(const char *path, const char *text) {
 
 /* ---- resumed ---- */
 
-static void every_kind_goes_on(void **state) {
+static void every_filter_kind_continues(void **state) {
     (void)state;
     for (int i = 0; i < COMMITS_MAKES; i++)
         stopped_anywhere(&commits_makes[i], test_scale(2, 7, 11));
@@ -146,7 +146,7 @@ static void shape_typed(void) {
     run.typed = true;
 }
 
-static void a_service_of_keys_goes_on(void **state) {
+static void a_service_without_hashes_continues(void **state) {
     (void)state;
     shape = shape_typed;
     stopped_anywhere(&commits_makes[COMMITS_GROWING], test_scale(3, 5, 5));
@@ -157,27 +157,28 @@ static void shape_marked(void) {
     run.options.duplicates = NULL;
 }
 
-static void marks_go_on(void **state) {
+static void marked_runs_continue(void **state) {
     (void)state;
     to_duplicates = false;
     shape = shape_marked;
     stopped_anywhere(&commits_makes[COMMITS_GROWING], test_scale(3, 5, 5));
 }
 
-static tamis_packing packing;
+static tamis_compression compression;
 
 static void shape_packed(void) {
-    run.options.packing = (int)packing;
+    run.options.compression = (int)compression;
 }
 
-static void packed_outputs_go_on(void **state) {
-    static const tamis_packing packings[] = {TAMIS_PACKING_GZIP, TAMIS_PACKING_ZSTD, TAMIS_PACKING_XZ,
-                                             TAMIS_PACKING_LZ4, TAMIS_PACKING_BZIP2};
+static void compressed_outputs_continue(void **state) {
+    static const tamis_compression compressions[] = {TAMIS_COMPRESSION_GZIP, TAMIS_COMPRESSION_ZSTD,
+                                                     TAMIS_COMPRESSION_XZ, TAMIS_COMPRESSION_LZ4,
+                                                     TAMIS_COMPRESSION_BZIP2};
     (void)state;
     shape = shape_packed;
-    for (size_t i = 0; i < sizeof packings / sizeof *packings; i++) {
-        packing = packings[i];
-        if (tamis_packing_is_built(packing))
+    for (size_t i = 0; i < sizeof compressions / sizeof *compressions; i++) {
+        compression = compressions[i];
+        if (tamis_compression_is_built(compression))
             stopped_anywhere(&commits_makes[COMMITS_GROWING], test_scale(11, 23, 23));
     }
 }
@@ -240,7 +241,7 @@ static void a_header_comes_once(void **state) {
     }
 }
 
-static void an_input_of_a_mark_alone_goes_on(void **state) {
+static void an_input_with_only_a_byte_order_mark_continues(void **state) {
     (void)state;
     shape = shape_extracted;
     take_extractor("csv:id");
@@ -278,7 +279,7 @@ static void shape_policies(void) {
     run.options.malformed = policy;
 }
 
-static void records_without_key_go_on(void **state) {
+static void records_without_key_continue(void **state) {
     (void)state;
     test_bytes text = {0};
     for (int i = 0; i < 700; i++) {
@@ -323,16 +324,16 @@ static void reg_22_required_keys(void **state) {
     for (int i = 0; i < INPUTS; i++)
         write_records(in[i], "x", 300);
     take_extractor("json:/id");
-    go(make, 0);
-    assert_true(commits_came_to(&run, TAMIS_E_KEYLESS, "none of 900 records has a key"));
+    run_commits(make, 0);
+    assert_true(commits_came_to(&run, TAMIS_E_NO_KEY, "none of 900 records has a key"));
     assert_true(file_is(output, ""));
     write_records(in[2], "id", 300);
     assert_runs(make, TAMIS_STREAM_RESUMED);
     keep_want();
-    assert_int_equal(want[0].size, 600 * 8 + 9);
+    assert_int_equal(expected[0].size, 600 * 8 + 9);
     for (uint64_t stop = 1; stop < 12; stop += 5) {
         forget();
-        go(make, stop);
+        run_commits(make, stop);
         assert_true(commits_came_to(&run, TAMIS_E_INTERRUPTED, ""));
         assert_runs(make, TAMIS_STREAM_RESUMED);
         assert_wanted();
@@ -340,7 +341,7 @@ static void reg_22_required_keys(void **state) {
 }
 
 /* A record that ends the run ends it again; once it is mended behind what was committed, the run goes on. */
-static void a_run_that_fails_goes_on(void **state) {
+static void a_failed_run_continues(void **state) {
     (void)state;
     const commits_make *make = &commits_makes[COMMITS_GROWING];
     shape = shape_policies;
@@ -350,8 +351,8 @@ static void a_run_that_fails_goes_on(void **state) {
     write_text(in[1], "{\"id\":1}\n{\"id\":3}\n{\"x\":4}\n");
     write_text(in[2], "{\"id\":4}\n{\"id\":4}\n");
     for (int i = 0; i < 2; i++) {
-        go(make, 0);
-        assert_true(commits_came_to(&run, TAMIS_E_KEYLESS, "line 3"));
+        run_commits(make, 0);
+        assert_true(commits_came_to(&run, TAMIS_E_NO_KEY, "line 3"));
     }
     write_text(in[1], "{\"id\":1}\n{\"id\":3}\n{\"id\":4}\n");
     assert_runs(make, TAMIS_STREAM_RESUMED);
@@ -375,7 +376,7 @@ static void a_finished_run_changes_nothing(void **state) {
         assert_int_equal(run.info.commits, commits);
         assert_int_equal(run.stats.records, records);
         assert_int_equal(run.stats.bytes_out, 0);
-        assert_true(run.stats.settled);
+        assert_true(run.stats.complete);
         assert_int_equal(stat(output, &after), 0);
         assert_true(before.st_ino == after.st_ino && before.st_mtim.tv_nsec == after.st_mtim.tv_nsec);
     }
@@ -402,8 +403,8 @@ static void a_last_record_without_terminator(void **state) {
     append(in[2], "g");
     assert_runs(make, TAMIS_STREAM_GROWN);
     append(in[2], "h\n");
-    go(make, 0);
-    assert_true(commits_came_to(&run, TAMIS_E_STALE, "had no end when it was read"));
+    run_commits(make, 0);
+    assert_true(commits_came_to(&run, TAMIS_E_CHANGED, "had no end when it was read"));
     assert_true(run.commits.was_read);
     assert_true(file_is(output, "a\nb\nc\nd\ne\nf\ng"));
 }
@@ -420,7 +421,7 @@ static void a_grown_input_is_read_on(void **state) {
         bytes_add(&more, "", 1);
         append(in[2], (const char *)more.data);
         bytes_clear(&more);
-        while (go(make, 2) == TAMIS_E_INTERRUPTED)
+        while (run_commits(make, 2) == TAMIS_E_INTERRUPTED)
             ;
         assert_true(commits_came_to(&run, TAMIS_OK, ""));
         assert_runs(make, TAMIS_STREAM_FINISHED);
@@ -428,7 +429,7 @@ static void a_grown_input_is_read_on(void **state) {
     assert_int_equal(run.stats.records, INPUTS * 600 + 5 * 200);
     assert_int_equal(count_of(output, "\n") + count_of(duplicates, "\n"), run.stats.records);
     append(in[0], "one more\n"); /* one before the last, too */
-    go(make, 0);
+    run_commits(make, 0);
     assert_true(commits_came_to(&run, TAMIS_OK, ""));
     assert_int_equal(run.stats.records, INPUTS * 600 + 5 * 200 + 1);
     assert_runs(make, TAMIS_STREAM_FINISHED);
@@ -439,13 +440,13 @@ static void no_records_at_all(void **state) {
     for (int i = 0; i < INPUTS; i++)
         write_text(in[i], "");
     for (int way = 0; way < 2; way++) {
-        packing = way ? TAMIS_PACKING_GZIP : TAMIS_PACKING_NONE;
+        compression = way ? TAMIS_COMPRESSION_GZIP : TAMIS_COMPRESSION_NONE;
         shape = shape_packed;
         forget();
         assert_runs(&commits_makes[COMMITS_GROWING], TAMIS_STREAM_NEW);
         assert_runs(&commits_makes[COMMITS_GROWING], TAMIS_STREAM_FINISHED);
         keep_want();
-        assert_int_equal(want[0].size, 0);
+        assert_int_equal(expected[0].size, 0);
     }
 }
 
@@ -476,8 +477,8 @@ static int tear_down(void **state) {
     (void)state;
     tamis_extractor_free(extractor);
     extractor = NULL;
-    bytes_clear(&want[0]);
-    bytes_clear(&want[1]);
+    bytes_clear(&expected[0]);
+    bytes_clear(&expected[1]);
     forget();
     scratch_remove();
     return 0;
@@ -486,16 +487,16 @@ static int tear_down(void **state) {
 int main(void) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        CASE(every_kind_goes_on),
-        CASE(a_service_of_keys_goes_on),
-        CASE(marks_go_on),
-        CASE(packed_outputs_go_on),
+        CASE(every_filter_kind_continues),
+        CASE(a_service_without_hashes_continues),
+        CASE(marked_runs_continue),
+        CASE(compressed_outputs_continue),
         CASE(a_header_comes_once),
-        CASE(an_input_of_a_mark_alone_goes_on),
+        CASE(an_input_with_only_a_byte_order_mark_continues),
         CASE(a_header_comes_once_over_runs),
-        CASE(records_without_key_go_on),
+        CASE(records_without_key_continue),
         CASE(reg_22_required_keys),
-        CASE(a_run_that_fails_goes_on),
+        CASE(a_failed_run_continues),
         CASE(a_finished_run_changes_nothing),
         CASE(a_last_record_without_terminator),
         CASE(a_grown_input_is_read_on),

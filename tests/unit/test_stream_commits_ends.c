@@ -23,7 +23,7 @@
 static commits_run run;
 static char in[300], output[300], other[300], fd_name[40];
 static const char *names[2];
-static test_bytes want;
+static test_bytes expected;
 
 enum { LATE = 600 /* looks, more than one second has */ };
 
@@ -39,7 +39,7 @@ static void prepare(void) {
     run.options.output = output;
 }
 
-static void go(uint64_t stop) {
+static void run_commits(uint64_t stop) {
     prepare();
     run.stop_before = stop;
     commits_go(&run);
@@ -58,14 +58,14 @@ static void begin(bool ended) {
     unlink(output);
     unlink(other);
     commits_write(in, 1000, 1);
-    go(0);
+    run_commits(0);
     assert_true(commits_began(&run, TAMIS_STREAM_NEW));
-    file_read(output, &want);
+    file_read(output, &expected);
     if (ended)
         return;
     commits_forget();
     unlink(output);
-    go(9);
+    run_commits(9);
     assert_true(commits_came_to(&run, TAMIS_E_INTERRUPTED, ""));
 }
 
@@ -78,8 +78,8 @@ static void change(const char *path, long at, int whence) {
 }
 
 static off_t size_of(const char *path) {
-    struct stat about;
-    return stat(path, &about) == 0 ? about.st_size : -1;
+    struct stat st;
+    return stat(path, &st) == 0 ? st.st_size : -1;
 }
 
 static void assert_untouched(const char *path, off_t size) {
@@ -89,7 +89,7 @@ static void assert_untouched(const char *path, off_t size) {
 static bool is_wanted(const char *path) {
     test_bytes got = {0};
     file_read(path, &got);
-    const bool same = bytes_check("output", &got, &want);
+    const bool same = bytes_check("output", &got, &expected);
     bytes_clear(&got);
     return same;
 }
@@ -108,8 +108,8 @@ static void an_input_that_changed_is_refused(void **state) {
                 assert_int_equal(truncate(in, ended ? size_of(in) - 1 : 3000), 0);
             else
                 change(in, ended ? -10 : 4200, ended ? SEEK_END : SEEK_SET);
-            go(0);
-            assert_true(commits_came_to(&run, TAMIS_E_STALE, "made shorter or changed"));
+            run_commits(0);
+            assert_true(commits_came_to(&run, TAMIS_E_CHANGED, "made shorter or changed"));
             assert_true(run.commits.was_read);
             assert_untouched(output, size);
         }
@@ -120,12 +120,12 @@ static void an_input_that_was_moved_is_known(void **state) {
     begin(false);
     snprintf(in, sizeof in, "%s", scratch("moved"));
     assert_int_equal(rename(scratch("in"), in), 0);
-    go(0);
+    run_commits(0);
     assert_true(commits_began(&run, TAMIS_STREAM_RESUMED));
     assert_true(is_wanted(output));
     unlink(in);
     commits_write(in, 1000, 1); /* the same bytes in another file */
-    go(0);
+    run_commits(0);
     assert_true(commits_began(&run, TAMIS_STREAM_FINISHED));
 }
 
@@ -135,8 +135,9 @@ static void another_file_of_that_name_is_refused(void **state) {
     const off_t size = size_of(output);
     commits_write(scratch("new"), 900, 8);
     assert_int_equal(rename(scratch("new"), in), 0);
-    go(0);
-    assert_true(commits_came_to(&run, TAMIS_E_STALE, "is another file than the one that the unfinished run"));
+    run_commits(0);
+    assert_true(
+        commits_came_to(&run, TAMIS_E_CHANGED, "is another file than the one that the unfinished run"));
     assert_untouched(output, size);
     go_to(output, true); /* which leaves that run as it is */
     assert_true(commits_began(&run, TAMIS_STREAM_NEW));
@@ -198,10 +199,10 @@ static void half_a_record_is_left(void **state) {
     assert_null(run.commits.partial);
     assert_int_equal(run.stats.records, 1001);
     assert_int_equal(run.stats.bytes_read, size + 12);
-    file_read(output, &want);
+    file_read(output, &expected);
     commits_forget();
     unlink(output);
-    go(0);
+    run_commits(0);
     assert_true(commits_began(&run, TAMIS_STREAM_NEW));
     assert_true(is_wanted(output));
 }
@@ -224,8 +225,8 @@ static void an_output_that_changed_is_refused(void **state) {
             else
                 assert_int_equal(truncate(output, size_of(output) + 1), 0);
             const off_t size = size_of(output);
-            go(0);
-            assert_true(commits_came_to(&run, TAMIS_E_STALE, says[way]));
+            run_commits(0);
+            assert_true(commits_came_to(&run, TAMIS_E_CHANGED, says[way]));
             assert_untouched(output, size);
         }
 }
@@ -235,13 +236,13 @@ static void the_rest_of_a_stopped_run_is_cut_off(void **state) {
     (void)state;
     begin(false);
     assert_int_equal(truncate(output, size_of(output) + 700), 0);
-    go(0);
+    run_commits(0);
     assert_true(commits_began(&run, TAMIS_STREAM_RESUMED));
     assert_true(is_wanted(output));
 }
 
 /* Also where another run has been between. */
-static void an_older_run_is_gone_on_with(void **state) {
+static void an_older_run_is_continued(void **state) {
     (void)state;
     begin(false);
     assert_int_equal(truncate(output, size_of(output) + 700), 0);
@@ -253,11 +254,11 @@ static void an_older_run_is_gone_on_with(void **state) {
     assert_true(commits_began(&run, TAMIS_STREAM_NEW));
     const uint64_t between = run.stats.unique;
     snprintf(in, sizeof in, "%s", stopped);
-    go(0);
+    run_commits(0);
     assert_true(commits_began(&run, TAMIS_STREAM_RESUMED));
     assert_int_equal(run.stats.records, 1000);
     assert_int_equal(run.info.keys, run.stats.unique + between);
-    go(0);
+    run_commits(0);
     assert_true(commits_began(&run, TAMIS_STREAM_FINISHED));
 }
 
@@ -265,11 +266,11 @@ static void an_unknown_output_is_refused(void **state) {
     (void)state;
     commits_write(in, 100, 1);
     file_write(output, "mine\n", 5);
-    go(0);
-    assert_true(commits_came_to(&run, TAMIS_E_STALE, "knows nothing of it"));
+    run_commits(0);
+    assert_true(commits_came_to(&run, TAMIS_E_CHANGED, "knows nothing of it"));
     assert_true(file_is(output, "mine\n"));
     file_write(output, "", 0);
-    go(0);
+    run_commits(0);
     assert_true(commits_began(&run, TAMIS_STREAM_NEW));
 }
 
@@ -279,9 +280,9 @@ static void the_next_input_is_appended(void **state) {
     const off_t size = size_of(output);
     snprintf(in, sizeof in, "%s", scratch("next"));
     commits_write(in, 1000, 2);
-    go(4);
+    run_commits(4);
     assert_true(commits_came_to(&run, TAMIS_E_INTERRUPTED, ""));
-    go(0);
+    run_commits(0);
     assert_true(commits_began(&run, TAMIS_STREAM_RESUMED));
     assert_true(size_of(output) > size);
     assert_int_equal(truncate(output, size), 0);
@@ -293,10 +294,10 @@ static void an_output_of_another_process_is_refused(void **state) {
     tamis_lock *lock;
     commits_write(in, 100, 1);
     assert_int_equal(tamis_file_lock(&lock, output, NULL), TAMIS_OK);
-    go(0);
+    run_commits(0);
     assert_true(commits_came_to(&run, TAMIS_E_BUSY, ""));
     tamis_file_unlock(lock);
-    go(0);
+    run_commits(0);
     assert_true(commits_began(&run, TAMIS_STREAM_NEW));
 }
 
@@ -313,7 +314,7 @@ static int pipe_with(const char *text, int *writing) {
     return ends[0];
 }
 
-static void an_input_pipe_is_told(void **state) {
+static void an_input_pipe_is_reported(void **state) {
     (void)state;
     for (int exact = 1; exact >= 0; exact--) {
         const int fd = pipe_with("a\nb\na\n", NULL);
@@ -360,7 +361,7 @@ static int going_unread(int fd, int *bytes) {
     return result;
 }
 
-static void an_output_pipe_is_told(void **state) {
+static void an_output_pipe_is_reported(void **state) {
     (void)state;
     int writing;
     file_write(in, "a\nb\na\n", 6);
@@ -398,7 +399,7 @@ static void an_output_pipe_whose_reader_goes(void **state) {
     tamis__sys = unharmed;
     assert_true(commits_came_to(&run, TAMIS_E_PIPE, fd_name));
     close(writing);
-    go(0);
+    run_commits(0);
     assert_true(commits_began(&run, TAMIS_STREAM_NEW));
     assert_true(file_is(output, "a\nb\n"));
 }
@@ -427,7 +428,7 @@ static void an_open_file_is_refused(void **state) {
     close(fd);
 }
 
-static void what_is_followed_is_refused(void **state) {
+static void following_an_input_is_refused(void **state) {
     (void)state;
     file_write(in, "a\n", 2);
     prepare();
@@ -449,7 +450,7 @@ static int set_up(void **state) {
 
 static int tear_down(void **state) {
     (void)state;
-    bytes_clear(&want);
+    bytes_clear(&expected);
     commits_forget();
     scratch_remove();
     return 0;
@@ -466,16 +467,16 @@ int main(void) {
         CASE(half_a_record_is_left),
         CASE(an_output_that_changed_is_refused),
         CASE(the_rest_of_a_stopped_run_is_cut_off),
-        CASE(an_older_run_is_gone_on_with),
+        CASE(an_older_run_is_continued),
         CASE(an_unknown_output_is_refused),
         CASE(the_next_input_is_appended),
         CASE(an_output_of_another_process_is_refused),
-        CASE(an_input_pipe_is_told),
-        CASE(an_output_pipe_is_told),
+        CASE(an_input_pipe_is_reported),
+        CASE(an_output_pipe_is_reported),
         CASE(an_output_pipe_whose_reader_goes),
         CASE(the_null_device_is_exact),
         CASE(an_open_file_is_refused),
-        CASE(what_is_followed_is_refused),
+        CASE(following_an_input_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

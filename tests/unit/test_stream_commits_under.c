@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include "base/system.h"
-#include "stream/account.h"
+#include "stream/checkpoint.h"
 #include "support/commits.h"
 #include "support/scratch.h"
 
@@ -28,7 +28,7 @@ static commits_run run;
 static char in[INPUTS][300], output[300], other[300], spare[300];
 static const char *names[INPUTS];
 static size_t inputs;
-static test_bytes want;
+static test_bytes expected;
 static uint64_t commit_bytes, when;
 static void (*harm)(void);
 
@@ -48,7 +48,7 @@ static void prepare(void) {
     run.before_batch = harm ? harm_at : NULL;
 }
 
-static void go(uint64_t stop) {
+static void run_commits(uint64_t stop) {
     prepare();
     run.stop_before = stop;
     commits_go(&run);
@@ -58,7 +58,7 @@ static void go(uint64_t stop) {
 static void go_harmed(uint64_t batch, void (*what)(void)) {
     when = batch;
     harm = what;
-    go(0);
+    run_commits(0);
     harm = NULL;
 }
 
@@ -77,7 +77,7 @@ static void append(const char *path, const char *text) {
 static bool is_wanted(void) {
     test_bytes got = {0};
     file_read(output, &got);
-    const bool same = bytes_check("output", &got, &want);
+    const bool same = bytes_check("output", &got, &expected);
     bytes_clear(&got);
     return same;
 }
@@ -117,22 +117,22 @@ static void an_input_that_waits_is_replaced(void **state) {
         forget();
         commits_write(in[0], 600, 1);
         commits_write(in[1], 1000, 2);
-        go(18);
+        run_commits(18);
         assert_true(commits_came_to(&run, TAMIS_E_INTERRUPTED, ""));
         tamis_state_info info = run.info;
         for (int i = 0; i < 200; i++)
             append(in[0], i % 2 ? "more of it\n" : "more\n");
         go_harmed(1, ways[way].harm);
-        assert_true(commits_came_to(&run, way == 2 ? TAMIS_E_IO : TAMIS_E_STALE, ways[way].says));
+        assert_true(commits_came_to(&run, way == 2 ? TAMIS_E_IO : TAMIS_E_CHANGED, ways[way].says));
         assert_true(strstr(run.err.text, in[1]));
         assert_true(info.keys < 1500);
-        go(0); /* it was not committed that this is the input */
+        run_commits(0); /* it was not committed that this is the input */
         assert_int_not_equal(run.status, TAMIS_OK);
         assert_int_equal(rename(spare, in[1]), 0);
-        go(0);
+        run_commits(0);
         assert_true(commits_began(&run, TAMIS_STREAM_RESUMED));
         assert_int_equal(run.stats.records, 600 + 200 + 1000);
-        go(0);
+        run_commits(0);
         assert_true(commits_began(&run, TAMIS_STREAM_FINISHED));
     }
 }
@@ -144,21 +144,21 @@ static void replace_first(void) {
     commits_write(in[0], 600, 78);
 }
 
-static void an_input_that_was_passed_is_replaced(void **state) {
+static void a_skipped_input_is_replaced(void **state) {
     (void)state;
     commits_write(in[0], 600, 1);
     commits_write(in[1], 1000, 2);
-    go(18);
+    run_commits(18);
     assert_true(commits_came_to(&run, TAMIS_E_INTERRUPTED, ""));
     go_harmed(2, replace_first);
     assert_true(commits_began(&run, TAMIS_STREAM_RESUMED));
     const uint64_t keys = run.info.keys;
-    go(0);
+    run_commits(0);
     assert_true(commits_began(&run, TAMIS_STREAM_NEW));
     assert_int_equal(run.stats.records, 600);
     assert_true(run.info.keys > keys);
     assert_int_equal(rename(spare, in[0]), 0);
-    go(0);
+    run_commits(0);
     assert_true(commits_began(&run, TAMIS_STREAM_FINISHED));
 }
 
@@ -168,23 +168,23 @@ static void rewrite_first(void) {
 }
 
 /* Before the first commit, and behind some. */
-static void an_input_is_rewritten_in_place(void **state) {
+static void an_input_is_rewritten_during_the_run(void **state) {
     (void)state;
     inputs = 1;
     for (int early = 0; early < 2; early++) {
         forget();
         commits_write(in[0], 1000, 1);
         commit_bytes = 1000;
-        go(0);
+        run_commits(0);
         assert_true(commits_began(&run, TAMIS_STREAM_NEW));
-        bytes_clear(&want);
-        file_read(output, &want);
+        bytes_clear(&expected);
+        file_read(output, &expected);
         forget();
         commit_bytes = early ? 6000 : 1000;
         go_harmed(early ? 5 : 12, rewrite_first);
-        assert_true(commits_came_to(&run, TAMIS_E_STALE, "is not there any more"));
+        assert_true(commits_came_to(&run, TAMIS_E_CHANGED, "is not there any more"));
         copy(spare, in[0]);
-        go(0);
+        run_commits(0);
         assert_true(commits_began(&run, TAMIS_STREAM_RESUMED));
         assert_true(is_wanted());
     }
@@ -203,9 +203,9 @@ static void truncate_output(void) {
 
 static void truncate_output_in_part(void) {
     keep_output();
-    struct stat about;
-    assert_int_equal(stat(output, &about), 0);
-    assert_int_equal(truncate(output, about.st_size / 2), 0);
+    struct stat st;
+    assert_int_equal(stat(output, &st), 0);
+    assert_int_equal(truncate(output, st.st_size / 2), 0);
 }
 
 static void add_to_output(void) {
@@ -239,18 +239,18 @@ static void an_output_changes(void **state) {
                 {replace_output, "was replaced or removed"}};
     inputs = 1;
     commits_write(in[0], 1000, 1);
-    go(0);
+    run_commits(0);
     assert_true(commits_began(&run, TAMIS_STREAM_NEW));
-    file_read(output, &want);
+    file_read(output, &expected);
     for (int early = 0; early < 2; early++)
         for (size_t way = 0; way < sizeof ways / sizeof *ways; way++) {
             forget();
             commit_bytes = early ? 6000 : 1000;
             go_harmed(early ? 6 : 12, ways[way].harm);
-            assert_true(commits_came_to(&run, TAMIS_E_STALE, ways[way].says));
+            assert_true(commits_came_to(&run, TAMIS_E_CHANGED, ways[way].says));
             assert_true(strstr(run.err.text, output));
             assert_int_equal(rename(spare, output), 0);
-            go(0);
+            run_commits(0);
             assert_true(commits_began(&run, TAMIS_STREAM_RESUMED));
             assert_true(is_wanted());
         }
@@ -259,25 +259,26 @@ static void an_output_changes(void **state) {
 /* ---- runs between ---- */
 
 /* A log is rotated while the run over it is stopped, and another run has been since. */
-static void an_unfinished_run_is_not_left_without_a_word(void **state) {
+static void an_unfinished_run_is_not_abandoned_silently(void **state) {
     (void)state;
     inputs = 1;
     commits_write(in[0], 1000, 1);
-    go(9);
+    run_commits(9);
     assert_true(commits_came_to(&run, TAMIS_E_INTERRUPTED, ""));
     char first[300];
     snprintf(first, sizeof first, "%s", output);
     commits_write(in[1], 400, 9);
     names[0] = in[1];
     snprintf(output, sizeof output, "%s", other);
-    go(0);
+    run_commits(0);
     assert_true(commits_began(&run, TAMIS_STREAM_NEW));
     names[0] = in[0];
     snprintf(output, sizeof output, "%s", first);
     assert_int_equal(rename(in[0], spare), 0);
     commits_write(in[0], 1000, 10);
-    go(0);
-    assert_true(commits_came_to(&run, TAMIS_E_STALE, "is another file than the one that the unfinished run"));
+    run_commits(0);
+    assert_true(
+        commits_came_to(&run, TAMIS_E_CHANGED, "is another file than the one that the unfinished run"));
     assert_true(run.commits.was_read);
     for (int i = 0; i < 2; i++) { /* once it was left on purpose, it does not come back */
         prepare();
@@ -288,13 +289,13 @@ static void an_unfinished_run_is_not_left_without_a_word(void **state) {
     names[0] = in[1];
     snprintf(output, sizeof output, "%s", other);
     append(in[1], "one more\n");
-    go(0);
+    run_commits(0);
     assert_true(commits_began(&run, TAMIS_STREAM_GROWN));
     names[0] = in[0];
     snprintf(output, sizeof output, "%s", first);
     assert_int_equal(rename(in[0], spare), 0); /* the next rotation, behind a run that had ended */
     commits_write(in[0], 900, 12);
-    go(0);
+    run_commits(0);
     assert_true(commits_began(&run, TAMIS_STREAM_NEW));
 }
 
@@ -334,7 +335,7 @@ static uint64_t opens_of_day(int day, bool rotated) {
     return opens;
 }
 
-static void opens_do_not_grow_with_accounts(void **state) {
+static void opens_do_not_grow_with_checkpoints(void **state) {
     (void)state;
     for (int rotated = 0; rotated < 2; rotated++) {
         forget();
@@ -360,18 +361,18 @@ static int no_lock(int fd, int operation) {
     return -1;
 }
 
-static void an_output_without_locks_is_told(void **state) {
+static void an_output_without_locks_is_reported(void **state) {
     (void)state;
     inputs = 1;
     commits_write(in[0], 100, 1);
     unharmed = tamis__sys;
     tamis__sys.lock = no_lock;
-    go(0);
+    run_commits(0);
     tamis__sys = unharmed;
     assert_true(commits_began(&run, TAMIS_STREAM_NEW));
     assert_non_null(run.commits.unlocked);
     assert_string_equal(run.commits.unlocked, output);
-    go(0);
+    run_commits(0);
     assert_true(commits_began(&run, TAMIS_STREAM_FINISHED));
     assert_null(run.commits.unlocked);
 }
@@ -405,7 +406,7 @@ static void signals_end_no_run(void **state) {
         tamis__sys.open = cut_open;
         tamis__sys.pread = cut_pread;
         opens = preads = (uint64_t)i; /* each call is cut short in one of both */
-        go(0);
+        run_commits(0);
         tamis__sys = unharmed;
         assert_true(commits_began(&run, i ? TAMIS_STREAM_GROWN : TAMIS_STREAM_NEW));
         assert_true(opens > 0 && preads > 5);
@@ -429,8 +430,8 @@ static void reg_22_no_open_waits(void **state) {
     may_wait = false;
     unharmed = tamis__sys;
     tamis__sys.open = watched_open;
-    go(4);
-    go(0);
+    run_commits(4);
+    run_commits(0);
     tamis__sys = unharmed;
     assert_true(commits_began(&run, TAMIS_STREAM_RESUMED));
     assert_false(may_wait);
@@ -439,17 +440,17 @@ static void reg_22_no_open_waits(void **state) {
 /* ---- accounts ---- */
 
 /* One whose input is behind its last is no account: who takes it would look there. */
-static void an_account_without_its_input_is_refused(void **state) {
+static void a_checkpoint_without_its_input_is_refused(void **state) {
     (void)state;
     enum { INPUT_AT = 8 + 8 + 8 * 8 + TAMIS__FORMS * 8 };
     tamis_state *opened;
     tamis_state_options options = TAMIS_STATE_OPTIONS_INIT;
-    tamis_stream_account *account;
+    tamis_stream_checkpoint *checkpoint;
     const void *bytes;
     size_t size;
     commits_write(in[0], 100, 1);
     commits_write(in[1], 100, 2);
-    go(0);
+    run_commits(0);
     assert_true(commits_began(&run, TAMIS_STREAM_NEW));
     assert_int_equal(tamis_state_open(&opened, scratch("state"), &options, &run.err), TAMIS_OK);
     tamis_state_committed(opened, &bytes, &size);
@@ -459,25 +460,25 @@ static void an_account_without_its_input_is_refused(void **state) {
     tamis_state_close(opened);
     assert_int_equal(crafted[INPUT_AT], 1);
     assert_int_equal(crafted[INPUT_AT + 8], INPUTS);
-    assert_int_equal(tamis_stream_account_open(&account, crafted, size, &run.err), TAMIS_OK);
-    tamis_stream_account_free(account);
+    assert_int_equal(tamis_stream_checkpoint_open(&checkpoint, crafted, size, &run.err), TAMIS_OK);
+    tamis_stream_checkpoint_free(checkpoint);
     crafted[INPUT_AT] = INPUTS;
-    assert_int_equal(tamis_stream_account_open(&account, crafted, size, &run.err), TAMIS_E_FORMAT);
+    assert_int_equal(tamis_stream_checkpoint_open(&checkpoint, crafted, size, &run.err), TAMIS_E_FORMAT);
     free(crafted);
 }
 
 /* What is known of the last commit's run, to be freed. */
-static tamis_stream_account *last_account(void) {
+static tamis_stream_checkpoint *last_account(void) {
     tamis_state *opened;
     tamis_state_options options = TAMIS_STATE_OPTIONS_INIT;
-    tamis_stream_account *account;
+    tamis_stream_checkpoint *checkpoint;
     const void *bytes;
     size_t size;
     assert_int_equal(tamis_state_open(&opened, scratch("state"), &options, &run.err), TAMIS_OK);
     tamis_state_committed(opened, &bytes, &size);
-    assert_int_equal(tamis_stream_account_open(&account, bytes, size, &run.err), TAMIS_OK);
+    assert_int_equal(tamis_stream_checkpoint_open(&checkpoint, bytes, size, &run.err), TAMIS_OK);
     tamis_state_close(opened);
-    return account;
+    return checkpoint;
 }
 
 /* A run is known by the names of its inputs and outputs, however far it is. */
@@ -485,20 +486,20 @@ static void accounts_of_one_run(void **state) {
     (void)state;
     commits_write(in[0], 3000, 1);
     commits_write(in[1], 100, 2);
-    go(20);
-    tamis_stream_account *one = last_account();
-    go(0);
-    tamis_stream_account *later = last_account();
-    assert_true(tamis_stream_account_is_same_run(one, one));
-    assert_true(tamis_stream_account_is_same_run(one, later));
-    tamis_stream_account_free(later);
+    run_commits(20);
+    tamis_stream_checkpoint *one = last_account();
+    run_commits(0);
+    tamis_stream_checkpoint *later = last_account();
+    assert_true(tamis_stream_checkpoint_is_same_run(one, one));
+    assert_true(tamis_stream_checkpoint_is_same_run(one, later));
+    tamis_stream_checkpoint_free(later);
     inputs = 1;
     commits_write(in[0], 4000, 1);
-    go(0);
+    run_commits(0);
     later = last_account();
-    assert_false(tamis_stream_account_is_same_run(one, later));
-    tamis_stream_account_free(later);
-    tamis_stream_account_free(one);
+    assert_false(tamis_stream_checkpoint_is_same_run(one, later));
+    tamis_stream_checkpoint_free(later);
+    tamis_stream_checkpoint_free(one);
 }
 
 /* ---- around them ---- */
@@ -521,7 +522,7 @@ static int set_up(void **state) {
 
 static int tear_down(void **state) {
     (void)state;
-    bytes_clear(&want);
+    bytes_clear(&expected);
     commits_forget();
     scratch_remove();
     return 0;
@@ -531,15 +532,15 @@ int main(void) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         CASE(an_input_that_waits_is_replaced),
-        CASE(an_input_that_was_passed_is_replaced),
-        CASE(an_input_is_rewritten_in_place),
+        CASE(a_skipped_input_is_replaced),
+        CASE(an_input_is_rewritten_during_the_run),
         CASE(an_output_changes),
-        CASE(an_unfinished_run_is_not_left_without_a_word),
-        CASE(opens_do_not_grow_with_accounts),
-        CASE(an_output_without_locks_is_told),
+        CASE(an_unfinished_run_is_not_abandoned_silently),
+        CASE(opens_do_not_grow_with_checkpoints),
+        CASE(an_output_without_locks_is_reported),
         CASE(signals_end_no_run),
         CASE(reg_22_no_open_waits),
-        CASE(an_account_without_its_input_is_refused),
+        CASE(a_checkpoint_without_its_input_is_refused),
         CASE(accounts_of_one_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

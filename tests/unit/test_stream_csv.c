@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "base/marks.h"
+#include "base/byte_mask.h"
 #include "stream/find.h"
 #include "stream/split.h"
 #include "support/csv_oracle.h"
@@ -87,23 +87,23 @@ static const well well_formed[] = {
     {'\xff', TEXT("a\xff\x80\xff\"\xff\""), TEXT("a|\x80|\xff|")},
 };
 
-static void it_takes_every_column(void **state) {
+static void every_column_is_visited(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof well_formed / sizeof *well_formed; i++) {
         const well *one = &well_formed[i];
-        const test_bytes want = {(unsigned char *)(uintptr_t)one->columns, one->columns_size, 0};
+        const test_bytes expected = {(unsigned char *)(uintptr_t)one->columns, one->columns_size, 0};
         columns all = {copy_of(one->record, one->size), {0}, SIZE_MAX};
         tamis__fault fault;
         assert_int_equal(
             tamis__csv_each((unsigned char)one->delimiter, all.record, add_column, &all, &arena, &fault),
             TAMIS_OK);
-        assert_true(bytes_check(one->record, &all.text, &want));
+        assert_true(bytes_check(one->record, &all.text, &expected));
         bytes_clear(&all.text);
         drop(all.record);
     }
 }
 
-static void it_stops_when_it_is_told(void **state) {
+static void a_visit_can_be_stopped(void **state) {
     (void)state;
     columns all = {{TEXT("a,b,c,\"")}, {0}, 2};
     tamis__fault fault;
@@ -112,10 +112,10 @@ static void it_stops_when_it_is_told(void **state) {
     bytes_clear(&all.text);
 }
 
-static void assert_value(tamis_key value, const char *want) {
+static void assert_value(tamis_key value, const char *expected) {
     assert_non_null(value.data);
-    assert_int_equal(value.size, strlen(want));
-    assert_memory_equal(value.data, want, value.size);
+    assert_int_equal(value.size, strlen(expected));
+    assert_memory_equal(value.data, expected, value.size);
 }
 
 static void it_finds_columns_in_any_order(void **state) {
@@ -138,12 +138,12 @@ static void it_finds_columns_in_any_order(void **state) {
         assert_null(values[i].data);
 }
 
-static void it_says_what_is_malformed(void **state) {
+static void malformed_records_are_explained(void **state) {
     (void)state;
     static const struct {
         const char *record;
         size_t size;
-        size_t at;
+        size_t pos;
         const char *why;
     } malformed[] = {
         {TEXT("a,\"b\"c"), 5, "a closing quote is not the end of its field"},
@@ -167,12 +167,12 @@ static void it_says_what_is_malformed(void **state) {
         tamis__fault fault = {NULL, 0};
         assert_int_equal(tamis__csv_find(',', record, &first, 1, &value, &arena, &fault), TAMIS_E_DAMAGED);
         assert_string_equal(fault.why, malformed[i].why);
-        assert_int_equal(fault.at, malformed[i].at);
+        assert_int_equal(fault.pos, malformed[i].pos);
         drop(record);
     }
 }
 
-static void it_says_when_memory_is_out(void **state) {
+static void out_of_memory_is_reported(void **state) {
     (void)state;
     fault_memory memory = {.fail_at = 1, .onwards = true};
     tamis__arena none = {.memory = fault_memory_allocator(&memory)};
@@ -191,19 +191,19 @@ static void it_says_when_memory_is_out(void **state) {
 /* ---- records ---- */
 
 /* The records of `text`, each before a |, as far as they are whole. */
-static void assert_cut(unsigned char terminator, const char *text, size_t size, const char *want,
+static void assert_cut(unsigned char terminator, const char *text, size_t size, const char *expected,
                        size_t want_size) {
-    const test_bytes all = {(unsigned char *)(uintptr_t)want, want_size, 0};
+    const test_bytes all = {(unsigned char *)(uintptr_t)expected, want_size, 0};
     for (size_t first = 0; first <= size; first++) { /* arrived, when it is looked at for the first time */
         const tamis_key copy = copy_of(text, size);
         const unsigned char *bytes = copy.data;
-        tamis__stretch stretch = {bytes, bytes, bytes + first, UINT64_MAX, terminator};
+        tamis__split_span span = {bytes, bytes, bytes + first, UINT64_MAX, terminator};
         test_bytes records = {0};
-        uint8_t place = 0;
-        for (int look = 0; look < 2; look++, stretch.end = bytes + size) {
+        uint8_t csv_state = 0;
+        for (int look = 0; look < 2; look++, span.end = bytes + size) {
             tamis_key keys[16];
-            const size_t count = tamis__split_csv(&stretch, ',', &place, keys, 16);
-            assert_true(count < 16 && stretch.scan == stretch.end);
+            const size_t count = tamis__split_csv(&span, ',', &csv_state, keys, 16);
+            assert_true(count < 16 && span.scan == span.end);
             for (size_t i = 0; i < count; i++) {
                 bytes_add(&records, keys[i].data, keys[i].size);
                 bytes_add(&records, "|", 1);
@@ -236,12 +236,12 @@ static void it_stops_before_a_long_record(void **state) {
     const unsigned char *bytes = (const unsigned char *)text, *end = bytes + strlen(text);
     tamis_key keys[4];
     for (uint64_t most = 4; most <= 5; most++) {
-        tamis__stretch stretch = {bytes, bytes, end, most, '\n'};
-        uint8_t place = 0;
-        assert_int_equal(tamis__split_csv(&stretch, ',', &place, keys, 4), most == 5 ? 3 : 1);
-        assert_ptr_equal(stretch.start, most == 5 ? end : bytes + 2);
-        assert_int_equal(tamis__split_csv(&stretch, ',', &place, keys, 4), 0);
-        assert_true(most == 5 ? stretch.scan == end : stretch.scan < end);
+        tamis__split_span span = {bytes, bytes, end, most, '\n'};
+        uint8_t csv_state = 0;
+        assert_int_equal(tamis__split_csv(&span, ',', &csv_state, keys, 4), most == 5 ? 3 : 1);
+        assert_ptr_equal(span.start, most == 5 ? end : bytes + 2);
+        assert_int_equal(tamis__split_csv(&span, ',', &csv_state, keys, 4), 0);
+        assert_true(most == 5 ? span.scan == end : span.scan < end);
     }
 }
 
@@ -270,7 +270,7 @@ static void fill(test_bytes *text, size_t size, unsigned char delimiter, unsigne
     }
 }
 
-static void it_reads_as_byte_by_byte(void **state) {
+static void columns_equal_a_byte_wise_parser(void **state) {
     (void)state;
     static const unsigned char delimiters[] = {',', ';', '\t', 0xff, '!', '#'}; /* beside a quote too */
     uint64_t random = test_seed(7);
@@ -286,25 +286,25 @@ static void it_reads_as_byte_by_byte(void **state) {
 }
 
 /* Bytes that differ from the one that is marked in one bit, or by one, are what a wrong trick takes for it. */
-static void it_marks_as_byte_by_byte(void **state) {
+static void masks_equal_a_byte_wise_search(void **state) {
     (void)state;
     uint64_t random = test_seed(5);
     for (uint64_t round = 0; round < test_scale(200000, 5000, 20000); round++) {
-        const size_t size = test_below(&random, TAMIS__MARKS + 1);
+        const size_t size = test_below(&random, TAMIS__BYTE_MASK_SIZE + 1);
         const unsigned char byte = (unsigned char)test_random(&random);
         unsigned char *bytes = malloc(size + 1);
-        uint64_t want = 0;
+        uint64_t expected = 0;
         assert_non_null(bytes);
         for (size_t i = 0; i < size; i++) {
             const unsigned char near = (unsigned char)(byte ^ 1u << test_below(&random, 8));
             const unsigned char some[] = {byte, near, (unsigned char)(byte + 1),
                                           (unsigned char)test_random(&random)};
             bytes[i] = some[test_below(&random, 4)];
-            want |= (uint64_t)(bytes[i] == byte) << i;
+            expected |= (uint64_t)(bytes[i] == byte) << i;
         }
-        assert_true(tamis__marks_of(bytes, size, byte) == want);
+        assert_true(tamis__byte_mask(bytes, size, byte) == expected);
         if (size >= 8) /* without vectors, which are a choice where there are any */
-            assert_true(tamis__marks_of_8(bytes, byte) == (want & 0xff));
+            assert_true(tamis__byte_mask_8(bytes, byte) == (expected & 0xff));
         free(bytes);
     }
 }
@@ -323,11 +323,11 @@ static int drop_arena(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_takes_every_column),         cmocka_unit_test(it_stops_when_it_is_told),
-        cmocka_unit_test(it_finds_columns_in_any_order), cmocka_unit_test(it_says_what_is_malformed),
-        cmocka_unit_test(it_says_when_memory_is_out),    cmocka_unit_test(it_cuts_outside_of_quotes),
-        cmocka_unit_test(it_stops_before_a_long_record), cmocka_unit_test(it_marks_as_byte_by_byte),
-        cmocka_unit_test(it_reads_as_byte_by_byte),
+        cmocka_unit_test(every_column_is_visited),          cmocka_unit_test(a_visit_can_be_stopped),
+        cmocka_unit_test(it_finds_columns_in_any_order),    cmocka_unit_test(malformed_records_are_explained),
+        cmocka_unit_test(out_of_memory_is_reported),        cmocka_unit_test(it_cuts_outside_of_quotes),
+        cmocka_unit_test(it_stops_before_a_long_record),    cmocka_unit_test(masks_equal_a_byte_wise_search),
+        cmocka_unit_test(columns_equal_a_byte_wise_parser),
     };
     return cmocka_run_group_tests(tests, make_arena, drop_arena);
 }

@@ -37,10 +37,10 @@ static tamis_status try_make(tamis_extractor **x, const char *parts, tamis_extra
     allocator = fault_memory_allocator(&memory);
     snprintf(text, sizeof text, "%s", parts);
     options.part_count = 0;
-    for (char *at = text; *parts && at; at = strchr(at, ' ')) {
+    for (char *pos = text; *parts && pos; pos = strchr(pos, ' ')) {
         if (options.part_count > 0)
-            *at++ = '\0';
-        list[options.part_count++] = at;
+            *pos++ = '\0';
+        list[options.part_count++] = pos;
     }
     options.parts = list;
     options.allocator = &allocator;
@@ -60,30 +60,30 @@ static tamis_extractor *make(const char *parts) {
 
 static tamis_extraction take(tamis_extractor *x, tamis_key record) {
     tamis_extraction found = {.outcome = 9};
-    if (tamis_extractor_take(x, &record, 1, &found, &err) != TAMIS_OK)
+    if (tamis_extractor_extract(x, &record, 1, &found, &err) != TAMIS_OK)
         fail_msg("%s", err.text);
     return found;
 }
 
-static void key_is(tamis_extractor *x, tamis_key record, tamis_key want) {
+static void key_is(tamis_extractor *x, tamis_key record, tamis_key expected) {
     const tamis_extraction found = take(x, record);
     assert_int_equal(found.outcome, TAMIS_KEY_FOUND);
-    assert_int_equal(found.key.size, want.size);
-    if (want.size > 0)
-        assert_memory_equal(found.key.data, want.data, want.size);
+    assert_int_equal(found.key.size, expected.size);
+    if (expected.size > 0)
+        assert_memory_equal(found.key.data, expected.data, expected.size);
 }
 
-static void outcome_is(tamis_extractor *x, tamis_key record, tamis_extracted want) {
+static void outcome_is(tamis_extractor *x, tamis_key record, tamis_extracted expected) {
     const tamis_extraction found = take(x, record);
-    assert_int_equal(found.outcome, want);
+    assert_int_equal(found.outcome, expected);
     assert_null(found.key.data);
-    assert_true((found.why != NULL) == (want == TAMIS_KEY_MALFORMED));
+    assert_true((found.why != NULL) == (expected == TAMIS_KEY_MALFORMED));
 }
 
 /* The key of one record by parts of its own. */
-static void yields(const char *parts, tamis_key record, tamis_key want) {
+static void yields(const char *parts, tamis_key record, tamis_key expected) {
     tamis_extractor *x = make(parts);
-    key_is(x, record, want);
+    key_is(x, record, expected);
     tamis_extractor_free(x);
 }
 
@@ -93,16 +93,16 @@ static void lacks(const char *parts, tamis_key record) {
     tamis_extractor_free(x);
 }
 
-static void refuses_as(const char *parts, tamis_extractor_options options, const char *sentence) {
+static void refuses_as(const char *parts, tamis_extractor_options options, const char *message) {
     tamis_extractor *x = NULL;
     assert_int_equal(try_make(&x, parts, options), TAMIS_E_INVALID);
     assert_null(x);
-    assert_string_equal(err.text, sentence);
+    assert_string_equal(err.text, message);
     assert_int_equal(memory.live_blocks, 0);
 }
 
-static void refuses(const char *parts, const char *sentence) {
-    refuses_as(parts, (tamis_extractor_options)TAMIS_EXTRACTOR_OPTIONS_INIT, sentence);
+static void refuses(const char *parts, const char *message) {
+    refuses_as(parts, (tamis_extractor_options)TAMIS_EXTRACTOR_OPTIONS_INIT, message);
 }
 
 static int set_up(void **state) {
@@ -241,16 +241,16 @@ static void several_parts_are_joined(void **state) {
 
 /* The values that a joined key says it is of: they are its only reading. */
 static size_t read_joined(tamis_key key, tamis_key *values) {
-    const unsigned char *at = key.data, *const end = at + key.size;
+    const unsigned char *pos = key.data, *const end = pos + key.size;
     size_t count = 0;
-    while (at < end) {
-        assert_true(end - at >= 8 && count < PARTS);
-        const uint64_t size = tamis__load64le(at);
+    while (pos < end) {
+        assert_true(end - pos >= 8 && count < PARTS);
+        const uint64_t size = tamis__load64le(pos);
         const bool is_none = size == UINT64_MAX;
-        at += 8;
-        assert_true(is_none || size <= (uint64_t)(end - at));
-        values[count++] = is_none ? (tamis_key){NULL, 0} : (tamis_key){at, (size_t)size};
-        at += is_none ? 0 : size;
+        pos += 8;
+        assert_true(is_none || size <= (uint64_t)(end - pos));
+        values[count++] = is_none ? (tamis_key){NULL, 0} : (tamis_key){pos, (size_t)size};
+        pos += is_none ? 0 : size;
     }
     return count;
 }
@@ -279,15 +279,15 @@ static void parts_do_not_collide(void **state) {
         tamis_extractor *x = make(round % 2 ? "field:1 field:2 field:3" : "regex:^(.*)\t(.*)\t(.*)$");
         for (size_t i = 0; i < SPLITS; i++)
             views[i] = (tamis_key){records[i], random_record(&chance, records[i])};
-        assert_int_equal(tamis_extractor_take(x, views, SPLITS, found, &err), TAMIS_OK);
+        assert_int_equal(tamis_extractor_extract(x, views, SPLITS, found, &err), TAMIS_OK);
         for (size_t i = 0; i < SPLITS; i++) {
             tamis_key values[PARTS];
-            const unsigned char *at = records[i];
+            const unsigned char *pos = records[i];
             assert_int_equal(found[i].outcome, TAMIS_KEY_FOUND);
             assert_int_equal(read_joined(found[i].key, values), SPLIT_FIELDS);
-            for (int f = 0; f < SPLIT_FIELDS; at += values[f++].size + 1)
-                assert_memory_equal(values[f].data, at, values[f].size);
-            assert_ptr_equal(at, records[i] + views[i].size + 1);
+            for (int f = 0; f < SPLIT_FIELDS; pos += values[f++].size + 1)
+                assert_memory_equal(values[f].data, pos, values[f].size);
+            assert_ptr_equal(pos, records[i] + views[i].size + 1);
             for (size_t j = 0; j < i; j++) {
                 const bool same_key = found[i].key.size == found[j].key.size &&
                                       memcmp(found[i].key.data, found[j].key.data, found[i].key.size) == 0;
@@ -312,7 +312,7 @@ static void records_know_nothing_of_each_other(void **state) {
         const tamis_key records[] = {good, bad, good, bad};
         tamis_extraction found[4];
         tamis_extractor *x = make(parts[i]);
-        assert_int_equal(tamis_extractor_take(x, records, 4, found, &err), TAMIS_OK);
+        assert_int_equal(tamis_extractor_extract(x, records, 4, found, &err), TAMIS_OK);
         for (size_t j = 0; j < 4; j++)
             assert_int_equal(found[j].outcome, j % 2 ? TAMIS_KEY_MISSING : TAMIS_KEY_FOUND);
         tamis_extractor_free(x);
@@ -323,12 +323,12 @@ static void records_know_nothing_of_each_other(void **state) {
 static void huge_blocks_are_given_back(void **state) {
     (void)state;
     tamis__arena arena = {.memory = fault_memory_allocator(&memory)};
-    assert_null(tamis__arena_take(&arena, SIZE_MAX));
-    assert_null(tamis__arena_take(&arena, PTRDIFF_MAX));
-    assert_non_null(tamis__arena_take(&arena, 0));
+    assert_null(tamis__arena_alloc(&arena, SIZE_MAX));
+    assert_null(tamis__arena_alloc(&arena, PTRDIFF_MAX));
+    assert_non_null(tamis__arena_alloc(&arena, 0));
     const size_t first = memory.live_bytes;
-    assert_non_null(tamis__arena_take(&arena, (size_t)20 << 20));
-    assert_non_null(tamis__arena_take(&arena, (size_t)20 << 20));
+    assert_non_null(tamis__arena_alloc(&arena, (size_t)20 << 20));
+    assert_non_null(tamis__arena_alloc(&arena, (size_t)20 << 20));
     tamis__arena_reset(&arena);
     assert_int_equal(memory.live_bytes, first);
     tamis__arena_release(&arena);
@@ -349,7 +349,7 @@ static void a_batch_of_any_size_stays(void **state) {
     for (int round = 0; round < 3; round++) {
         for (size_t i = 0; i < RECORDS; i++)
             views[i] = (tamis_key){bytes + i, i % 7 ? i * 100 : MOST - i};
-        assert_int_equal(tamis_extractor_take(x, views, RECORDS, found, &err), TAMIS_OK);
+        assert_int_equal(tamis_extractor_extract(x, views, RECORDS, found, &err), TAMIS_OK);
         for (size_t i = 0; i < RECORDS; i++) {
             assert_int_equal(found[i].key.size, views[i].size);
             for (size_t j = 0; j < views[i].size; j++)
@@ -361,10 +361,10 @@ static void a_batch_of_any_size_stays(void **state) {
     }
     /* Batches like those before take no memory. */
     views[0].size = 100;
-    assert_int_equal(tamis_extractor_take(x, views, 1, found, &err), TAMIS_OK);
+    assert_int_equal(tamis_extractor_extract(x, views, 1, found, &err), TAMIS_OK);
     const uint64_t requests = memory.requests;
     for (int round = 0; round < 100; round++)
-        assert_int_equal(tamis_extractor_take(x, views, 1, found, &err), TAMIS_OK);
+        assert_int_equal(tamis_extractor_extract(x, views, 1, found, &err), TAMIS_OK);
     assert_int_equal(memory.requests, requests);
     free(bytes);
     tamis_extractor_free(x);
@@ -431,17 +431,17 @@ static void ascii_is_folded_by_the_word(void **state) {
     (void)state;
     tamis__arena arena = {.memory = fault_memory_allocator(&memory)};
     for (size_t size = 1; size <= 25; size++)
-        for (size_t at = 0; at < size; at++)
+        for (size_t pos = 0; pos < size; pos++)
             for (int byte = 0; byte < 0x80; byte++) {
-                char from[25], want[25];
+                char from[25], expected[25];
                 memset(from, size % 2 ? 'x' : 'Q', sizeof from);
-                memset(want, size % 2 ? 'x' : 'q', sizeof want);
-                from[at] = (char)byte;
-                want[at] = (char)(byte >= 'A' && byte <= 'Z' ? byte + 32 : byte);
+                memset(expected, size % 2 ? 'x' : 'q', sizeof expected);
+                from[pos] = (char)byte;
+                expected[pos] = (char)(byte >= 'A' && byte <= 'Z' ? byte + 32 : byte);
                 tamis_key key = {from, size};
                 assert_int_equal(tamis__fold_case(&key, &arena), TAMIS_OK);
                 assert_int_equal(key.size, size);
-                assert_memory_equal(key.data, want, size);
+                assert_memory_equal(key.data, expected, size);
                 tamis__arena_reset(&arena);
             }
     tamis__arena_release(&arena);
@@ -476,24 +476,24 @@ static void say(const char *what) {
         fail_msg("\"%s\" does not say \"%s\"", err.text, what);
 }
 
-static void header_fails(const char *parts, tamis_key header, const char *sentence) {
+static void header_fails(const char *parts, tamis_key header, const char *message) {
     tamis_extractor *x = make(parts);
     tamis_extraction found = {.outcome = 9};
     const tamis_key record = KEY("1,2,3");
     assert_int_equal(tamis_extractor_header(x, header, &err), TAMIS_E_INVALID);
-    assert_string_equal(err.text, sentence);
-    assert_int_equal(tamis_extractor_take(x, &record, 1, &found, &err), TAMIS_E_INVALID);
+    assert_string_equal(err.text, message);
+    assert_int_equal(tamis_extractor_extract(x, &record, 1, &found, &err), TAMIS_E_INVALID);
     say("header");
     assert_int_equal(found.outcome, 9);
     tamis_extractor_free(x);
 }
 
-static void header_gives(const char *parts, tamis_key header, tamis_key record, tamis_key want) {
+static void header_gives(const char *parts, tamis_key header, tamis_key record, tamis_key expected) {
     tamis_extractor *x = make(parts);
     assert_true(tamis_extractor_wants_header(x) && tamis_extractor_is_csv(x));
     if (tamis_extractor_header(x, header, &err) != TAMIS_OK)
         fail_msg("%s", err.text);
-    key_is(x, record, want);
+    key_is(x, record, expected);
     tamis_extractor_free(x);
 }
 
@@ -541,7 +541,7 @@ static void names_come_from_the_header(void **state) {
     assert_int_equal(tamis_extractor_header(x, KEY("x,id"), &err), TAMIS_OK);
     key_is(x, KEY("1,2"), KEY("2"));
     assert_int_equal(tamis_extractor_header(x, KEY("x"), &err), TAMIS_E_INVALID);
-    assert_int_equal(tamis_extractor_take(x, NULL, 0, NULL, &err), TAMIS_E_INVALID);
+    assert_int_equal(tamis_extractor_extract(x, NULL, 0, NULL, &err), TAMIS_E_INVALID);
     tamis_extractor_free(x);
 }
 
@@ -571,19 +571,19 @@ static void texts_that_are_no_parts_are_refused(void **state) {
         "bytes:1-0", "bytes:1-5x", "bytes:1--", "bytes:1-99999999999999999999"};
     static const char *const names[] = {"csv:a,b", "csv:a\"b", "csv:\ta", "csv:a\t"};
     static const char *const kinds[] = {"fields", "", "line:", "Line", "csv", "xml:/a", ":", "jso:/a"};
-    char sentence[300];
+    char message[300];
     for (size_t i = 0; i < COUNT(fields); i++) {
-        snprintf(sentence, sizeof sentence,
+        snprintf(message, sizeof message,
                  "key '%s': fields are numbered from 1 to %zu; write field:3 for the third", fields[i],
                  SIZE_MAX);
-        refuses(fields[i], sentence);
+        refuses(fields[i], message);
     }
     for (size_t i = 0; i < COUNT(bytes); i++) {
-        snprintf(sentence, sizeof sentence,
+        snprintf(message, sizeof message,
                  "key '%s': bytes are from one number to another, counted from 1 to %zu; write bytes:5-8 for "
                  "four of them, bytes:5- for all from the fifth on",
                  bytes[i], SIZE_MAX);
-        refuses(bytes[i], sentence);
+        refuses(bytes[i], message);
     }
     for (size_t i = 0; i < COUNT(names); i++) {
         tamis_extractor *x = NULL;
@@ -597,15 +597,14 @@ static void texts_that_are_no_parts_are_refused(void **state) {
         options.parts = &kinds[i];
         options.part_count = 1;
         assert_int_equal(tamis_extractor_create(&x, &options, &err), TAMIS_E_INVALID);
-        snprintf(sentence, sizeof sentence, "key '%s': it is no kind of key; write line, field:N, ",
-                 kinds[i]);
-        say(sentence);
+        snprintf(message, sizeof message, "key '%s': it is no kind of key; write line, field:N, ", kinds[i]);
+        say(message);
     }
     refuses("bytes:5-3", "key 'bytes:5-3': its last byte is before its first; write bytes:3-5");
     refuses("csv:", "key 'csv:': it names no column; write csv:NAME, or csv:N to count from 1");
-    snprintf(sentence, sizeof sentence,
+    snprintf(message, sizeof message,
              "key 'csv:0': columns are numbered from 1 to %zu; quote a name of digits: csv:\"0\"", SIZE_MAX);
-    refuses("csv:0", sentence);
+    refuses("csv:0", message);
     refuses("csv:\"a",
             "key 'csv:\"a': the name's quotes are not closed; end it with one, and double those in it");
     refuses(
@@ -664,8 +663,8 @@ static void no_expression_runs_for_ever(void **state) {
     for (size_t i = 0; i < COUNT(patterns); i++) {
         tamis_extraction found[2];
         tamis_extractor *x = make(patterns[i]);
-        assert_int_equal(tamis_extractor_take(x, records, 1, found, &err), TAMIS_OK);
-        assert_int_equal(tamis_extractor_take(x, records, 2, found, &err), TAMIS_OK);
+        assert_int_equal(tamis_extractor_extract(x, records, 1, found, &err), TAMIS_OK);
+        assert_int_equal(tamis_extractor_extract(x, records, 2, found, &err), TAMIS_OK);
         assert_int_equal(found[0].outcome, TAMIS_KEY_FOUND);
         assert_int_equal(found[1].outcome, TAMIS_KEY_MALFORMED);
         assert_string_equal(found[1].why,
@@ -696,7 +695,7 @@ static void long_records_are_matched(void **state) {
 /* ---- memory ---- */
 
 /* A whole life of an extractor; what it got, or why not. */
-static tamis_status live(const char *parts, tamis_key header, tamis_key record, tamis_key want) {
+static tamis_status live(const char *parts, tamis_key header, tamis_key record, tamis_key expected) {
     tamis_extractor_options options = TAMIS_EXTRACTOR_OPTIONS_INIT;
     tamis_extractor *x = NULL;
     tamis_extraction found;
@@ -706,11 +705,11 @@ static tamis_status live(const char *parts, tamis_key header, tamis_key record, 
     if (status == TAMIS_OK)
         status = tamis_extractor_header(x, header, &err);
     if (status == TAMIS_OK)
-        status = tamis_extractor_take(x, &record, 1, &found, &err);
+        status = tamis_extractor_extract(x, &record, 1, &found, &err);
     if (status == TAMIS_OK) {
         assert_int_equal(found.outcome, TAMIS_KEY_FOUND);
-        assert_int_equal(found.key.size, want.size);
-        assert_memory_equal(found.key.data, want.data, want.size);
+        assert_int_equal(found.key.size, expected.size);
+        assert_memory_equal(found.key.data, expected.data, expected.size);
     }
     tamis_extractor_free(x);
     return status;
@@ -720,7 +719,7 @@ static void refused_memory_leaves_nothing(void **state) {
     (void)state;
     const struct {
         const char *parts;
-        tamis_key header, record, want;
+        tamis_key header, record, expected;
     } rows[] = {
         {"line", KEY(""), KEY("A"), KEY("a")},
         {"csv:x csv:2 regex:(B)(C)?", KEY("y,\"x\""), KEY("A,\"\"\"B\""),
@@ -734,7 +733,7 @@ static void refused_memory_leaves_nothing(void **state) {
         for (uint64_t n = 1;; n++) {
             memset(&memory, 0, sizeof memory);
             memory.fail_at = n;
-            tamis_status status = live(rows[i].parts, rows[i].header, rows[i].record, rows[i].want);
+            tamis_status status = live(rows[i].parts, rows[i].header, rows[i].record, rows[i].expected);
             if (memory.live_blocks > 0)
                 fail_msg("%s: request %d of memory leaves something", rows[i].parts, (int)n);
             if (memory.refused == 0) {

@@ -12,15 +12,15 @@
 
 #include <cmocka.h>
 
-#include "support/json_look.h"
 #include "support/json_oracle.h"
+#include "support/json_probe.h"
 
 /* A text and its size, NULs and all. */
 #define TEXT(text) text, sizeof text - 1
 
 /* ---- the grammar ---- */
 
-static void every_form_is_taken(void **state) {
+static void every_json_form_is_accepted(void **state) {
     (void)state;
     static const char *const whole[] = {
         "0",
@@ -66,7 +66,7 @@ static void every_form_is_taken(void **state) {
     char text[256];
     for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) {
         expect("", whole[i], whole[i]);
-        assert_int_equal(looked.taken, 0); /* a view */
+        assert_int_equal(probed.decoded_bytes, 0); /* a view */
         snprintf(text, sizeof text, " \t\r\n%s\n\r\t ", whole[i]);
         expect("", text, whole[i]);
         expect("/x", whole[i], NULL);
@@ -76,7 +76,7 @@ static void every_form_is_taken(void **state) {
 static void strings_are_decoded(void **state) {
     (void)state;
     static const struct {
-        const char *text, *want;
+        const char *text, *expected;
     } rows[] = {
         {"\"\"", ""},
         {"\"a\"", "a"},
@@ -93,20 +93,20 @@ static void strings_are_decoded(void **state) {
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char text[256];
-        expect("", rows[i].text, rows[i].want);
-        assert_int_equal(looked.taken, strchr(rows[i].text, '\\') ? strlen(rows[i].want) : 0);
+        expect("", rows[i].text, rows[i].expected);
+        assert_int_equal(probed.decoded_bytes, strchr(rows[i].text, '\\') ? strlen(rows[i].expected) : 0);
         snprintf(text, sizeof text, "{\"x\": [ %s ]}", rows[i].text);
-        expect("/x/0", text, rows[i].want);
+        expect("/x/0", text, rows[i].expected);
     }
-    look("", TEXT("\"a\\u0000b\""));
+    probe("", TEXT("\"a\\u0000b\""));
     expect_bytes(0, "a\0b", 3);
 }
 
 static void nothing_is_no_value(void **state) {
     (void)state;
-    look("", NULL, 0);
-    assert_int_equal(looked.status, TAMIS_OK);
-    assert_false(looked.there[0]);
+    probe("", NULL, 0);
+    assert_int_equal(probed.status, TAMIS_OK);
+    assert_false(probed.there[0]);
     expect("", " ", NULL);
     expect("", "\t\r\n  ", NULL);
     expect("/a", "\n", NULL);
@@ -128,7 +128,7 @@ static void nothing_is_no_value(void **state) {
 static const struct {
     const char *text;
     size_t size;
-    size_t at;
+    size_t pos;
     const char *why;
 } bad[] = {
     {TEXT("{\"a\":1"), 6, "an object is not closed"},
@@ -241,14 +241,14 @@ static const struct {
     {TEXT("\xef\xbb"), 0, "a value that JSON does not have"},
 };
 
-static void what_is_wrong_is_said(void **state) {
+static void errors_are_explained(void **state) {
     (void)state;
     static const char *const pointers[] = {"", "/a", "/0", "/a/b"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         look_all(pointers, 4, bad[i].text, bad[i].size);
-        assert_int_equal(looked.status, TAMIS_E_DAMAGED);
-        assert_string_equal(looked.fault.why, bad[i].why);
-        assert_int_equal(looked.fault.at, bad[i].at);
+        assert_int_equal(probed.status, TAMIS_E_DAMAGED);
+        assert_string_equal(probed.fault.why, bad[i].why);
+        assert_int_equal(probed.fault.pos, bad[i].pos);
         assert_null(json_tree_read(bad[i].text, bad[i].size)); /* the oracle does not take it either */
     }
 }
@@ -264,15 +264,15 @@ static void all_of_a_record_is_checked(void **state) {
         memcpy(text + size, bad[i].text, bad[i].size);
         size += bad[i].size;
         memcpy(text + size, tail, sizeof tail - 1);
-        look("/a", text, size + sizeof tail - 1);
-        assert_int_equal(looked.status, TAMIS_E_DAMAGED);
+        probe("/a", text, size + sizeof tail - 1);
+        assert_int_equal(probed.status, TAMIS_E_DAMAGED);
     }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_form_is_taken),        cmocka_unit_test(strings_are_decoded),
-        cmocka_unit_test(nothing_is_no_value),        cmocka_unit_test(what_is_wrong_is_said),
+        cmocka_unit_test(every_json_form_is_accepted), cmocka_unit_test(strings_are_decoded),
+        cmocka_unit_test(nothing_is_no_value),         cmocka_unit_test(errors_are_explained),
         cmocka_unit_test(all_of_a_record_is_checked),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

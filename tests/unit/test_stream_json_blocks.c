@@ -71,18 +71,18 @@ static bool agrees(const void *text, size_t size) {
     assert_non_null(record);
     memcpy(record, text, size);
     const tamis_key key = {record, size};
-    const tamis_status want = tamis__json_find(plain.json, key, plain.values, &plain.arena, &plain.fault);
+    const tamis_status expected = tamis__json_find(plain.json, key, plain.values, &plain.arena, &plain.fault);
     const tamis_status got = tamis__json_find(blocks.json, key, blocks.values, &blocks.arena, &blocks.fault);
-    const bool same = got == want && (want == TAMIS_OK ? same_values()
-                                                       : blocks.fault.why == plain.fault.why &&
-                                                             blocks.fault.at == plain.fault.at);
+    const bool same = got == expected && (expected == TAMIS_OK ? same_values()
+                                                               : blocks.fault.why == plain.fault.why &&
+                                                                     blocks.fault.pos == plain.fault.pos);
     if (!same)
         print_error("%s is at odds over: %.*s\n", blocks.json->kernels->name, (int)size, (const char *)text);
     assert_true(same);
     tamis__arena_reset(&plain.arena);
     tamis__arena_reset(&blocks.arena);
     free(record);
-    return want == TAMIS_OK;
+    return expected == TAMIS_OK;
 }
 
 /* Whether the set is one that reads blocks. */
@@ -120,10 +120,10 @@ static size_t shifted(char *text, size_t shift) {
     return sizeof rich - 1 + shift;
 }
 
-enum { SHIFTS = 64, ROOM = sizeof rich + SHIFTS };
+enum { SHIFTS = 64, CAPACITY = sizeof rich + SHIFTS };
 
 static void every_place(tamis__isa isa) {
-    char text[ROOM];
+    char text[CAPACITY];
     begin_both(pointers, POINTERS, isa);
     for (size_t shift = 0; shift < SHIFTS; shift++) {
         const size_t size = shifted(text, shift);
@@ -134,7 +134,7 @@ static void every_place(tamis__isa isa) {
 }
 
 static void every_cut(tamis__isa isa) {
-    char text[ROOM];
+    char text[CAPACITY];
     begin_both(pointers, POINTERS, isa);
     for (size_t shift = 0; shift < SHIFTS; shift += 9) {
         const size_t size = shifted(text, shift);
@@ -145,19 +145,19 @@ static void every_cut(tamis__isa isa) {
 }
 
 static void every_changed_byte(tamis__isa isa) {
-    char text[ROOM];
+    char text[CAPACITY];
     uint64_t well = 0, all = 0;
     const unsigned step = (unsigned)test_scale(1, 11, 7);
     begin_both(pointers, POINTERS, isa);
     for (size_t shift = 0; shift < SHIFTS; shift += 9) {
         const size_t size = shifted(text, shift);
-        for (size_t at = 0; at < size; at++) {
-            const char kept = text[at];
-            for (unsigned byte = (unsigned)(at + shift) % step; byte < 256; byte += step, all++) {
-                text[at] = (char)byte;
+        for (size_t pos = 0; pos < size; pos++) {
+            const char kept = text[pos];
+            for (unsigned byte = (unsigned)(pos + shift) % step; byte < 256; byte += step, all++) {
+                text[pos] = (char)byte;
                 well += agrees(text, size);
             }
-            text[at] = kept;
+            text[pos] = kept;
         }
     }
     assert_in_range(well, all / 20, all - all / 20);
@@ -246,19 +246,19 @@ static void add_value(test_bytes *to, unsigned depth) {
 /* Harms the record here or there, by a sign or a token more, less or in place of another. */
 static void harm(test_bytes *text) {
     static const char signs[] = "{}[]\",:\\u0eE+-.tfn \t\n\xc3\xed\xf0\x80\x1f";
-    const size_t at = (size_t)test_below(&chance, text->size);
+    const size_t pos = (size_t)test_below(&chance, text->size);
     const char sign = signs[test_below(&chance, sizeof signs - 1)];
     switch (test_below(&chance, 3)) {
     case 0:
-        text->data[at] = (unsigned char)sign;
+        text->data[pos] = (unsigned char)sign;
         break;
     case 1:
-        memmove(text->data + at, text->data + at + 1, --text->size - at);
+        memmove(text->data + pos, text->data + pos + 1, --text->size - pos);
         break;
     default:
         bytes_add(text, &sign, 1);
-        memmove(text->data + at + 1, text->data + at, text->size - 1 - at);
-        text->data[at] = (unsigned char)sign;
+        memmove(text->data + pos + 1, text->data + pos, text->size - 1 - pos);
+        text->data[pos] = (unsigned char)sign;
         break;
     }
 }
@@ -296,8 +296,8 @@ enum { LIST = 7 };
 /* Records one behind the other in one buffer, that the next list is put into; as an extractor takes them, and some that are
  * expected but not looked for. */
 static void lists_of_records(tamis__isa isa) {
-    unsigned char *room = malloc(1 << 16);
-    assert_non_null(room);
+    unsigned char *capacity = malloc(1 << 16);
+    assert_non_null(capacity);
     chance = test_seed(10);
     begin_both(pointers, POINTERS, isa);
     for (uint64_t round = 0, rounds = test_scale(20000, 500, 3000); round < rounds; round++) {
@@ -310,8 +310,8 @@ static void lists_of_records(tamis__isa isa) {
                 harm(&text);
             if (text.size > (1 << 16) / LIST)
                 text.size = 0;
-            memcpy(room + used, text.data, text.size);
-            records[i] = (tamis_key){room + used, text.size};
+            memcpy(capacity + used, text.data, text.size);
+            records[i] = (tamis_key){capacity + used, text.size};
             used += text.size;
             bytes_clear(&text);
         }
@@ -319,15 +319,15 @@ static void lists_of_records(tamis__isa isa) {
         for (size_t i = 0; i < LIST; i++) {
             if (i + 1 < LIST)
                 tamis__json_expect(blocks.json, records[i + 1]);
-            const tamis_status want =
+            const tamis_status expected =
                 tamis__json_find(plain.json, records[i], plain.values, &plain.arena, &plain.fault);
             const tamis_status got =
                 tamis__json_find(blocks.json, records[i], blocks.values, &blocks.arena, &blocks.fault);
-            assert_int_equal(got, want);
-            if (want == TAMIS_OK)
+            assert_int_equal(got, expected);
+            if (expected == TAMIS_OK)
                 assert_true(same_values());
             else
-                assert_true(blocks.fault.why == plain.fault.why && blocks.fault.at == plain.fault.at);
+                assert_true(blocks.fault.why == plain.fault.why && blocks.fault.pos == plain.fault.pos);
             if (test_below(&chance, 50) == 0)
                 break;
         }
@@ -335,7 +335,7 @@ static void lists_of_records(tamis__isa isa) {
         tamis__arena_reset(&blocks.arena);
     }
     end_both();
-    free(room);
+    free(capacity);
 }
 
 /* ---- depth and length ---- */

@@ -14,7 +14,7 @@
 
 #include "stream/find.h"
 #include "support/fault.h"
-#include "support/json_look.h"
+#include "support/json_probe.h"
 #include "support/scratch.h"
 
 /* ---- pointers ---- */
@@ -26,15 +26,15 @@ static void examples_of_rfc_6901(void **state) {
                                "\"k\\\"l\": 6, \" \": 7, \"m~n\": 8}";
     static const char *const pointers[] = {"",     "/foo", "/foo/0", "/",     "/a~1b", "/c%d",
                                            "/e^f", "/g|h", "/i\\j",  "/k\"l", "/ ",    "/m~0n"};
-    static const char *const want[] = {
+    static const char *const expected[] = {
         text, "[\"bar\", \"baz\"]", "bar", "0", "1", "2", "3", "4", "5", "6", "7", "8"};
     look_all(pointers, 12, text, sizeof text - 1);
-    assert_int_equal(looked.status, TAMIS_OK);
+    assert_int_equal(probed.status, TAMIS_OK);
     for (size_t i = 0; i < 12; i++) {
-        expect_bytes(i, want[i], strlen(want[i]));
+        expect_bytes(i, expected[i], strlen(expected[i]));
     }
     for (size_t i = 0; i < 12; i++) /* and one by one */
-        expect(pointers[i], text, want[i]);
+        expect(pointers[i], text, expected[i]);
 }
 
 static void elements_are_counted(void **state) {
@@ -83,11 +83,11 @@ static void the_last_of_a_name_counts(void **state) {
     static const char text[] = "{\"a\":{\"b\":1,\"c\":{\"d\":4}},\"a\":{\"c\":2}}";
     static const char *const pointers[] = {"/a/b", "/a/c", "/a", "", "/a/c/d"};
     look_all(pointers, 5, text, sizeof text - 1);
-    assert_false(looked.there[0]);
+    assert_false(probed.there[0]);
     expect_bytes(1, "2", 1);
     expect_bytes(2, "{\"c\":2}", 7);
     expect_bytes(3, text, sizeof text - 1);
-    assert_false(looked.there[4]);
+    assert_false(probed.there[4]);
 }
 
 static void names_are_whole_and_decoded(void **state) {
@@ -113,34 +113,34 @@ static void many_at_once(void **state) {
         "{\"b\":{\"x\":1,\"y\":[10,11,{\"z\":\"\\u007a\"}]},\"a!b\":2,\"a\":{\"b\":3},\"c\":null}";
     static const char *const pointers[] = {"/b/y/2/z", "/a!b", "/a", "/b/y/2", "/a/b",     "/b/y/0",
                                            "/b",       "/a/b", "/c", "/b/x",   "/b/y/1/q", "/b/y/2/z"};
-    static const char *const want[] = {"z",
-                                       "2",
-                                       "{\"b\":3}",
-                                       "{\"z\":\"\\u007a\"}",
-                                       "3",
-                                       "10",
-                                       "{\"x\":1,\"y\":[10,11,{\"z\":\"\\u007a\"}]}",
-                                       "3",
-                                       NULL,
-                                       "1",
-                                       NULL,
-                                       "z"};
+    static const char *const expected[] = {"z",
+                                           "2",
+                                           "{\"b\":3}",
+                                           "{\"z\":\"\\u007a\"}",
+                                           "3",
+                                           "10",
+                                           "{\"x\":1,\"y\":[10,11,{\"z\":\"\\u007a\"}]}",
+                                           "3",
+                                           NULL,
+                                           "1",
+                                           NULL,
+                                           "z"};
     look_all(pointers, 12, text, sizeof text - 1);
-    assert_int_equal(looked.status, TAMIS_OK);
+    assert_int_equal(probed.status, TAMIS_OK);
     for (size_t i = 0; i < 12; i++)
-        if (want[i])
-            expect_bytes(i, want[i], strlen(want[i]));
+        if (expected[i])
+            expect_bytes(i, expected[i], strlen(expected[i]));
         else
-            assert_false(looked.there[i]);
+            assert_false(probed.there[i]);
     look_all(NULL, 0, text, sizeof text - 1); /* syntax alone */
-    assert_int_equal(looked.status, TAMIS_OK);
+    assert_int_equal(probed.status, TAMIS_OK);
 }
 
-static void pointers_that_are_none(void **state) {
+static void invalid_pointers_are_refused(void **state) {
     (void)state;
     static const struct {
         const char *pointer;
-        size_t at;
+        size_t pos;
     } rows[] = {{"a", 0},      {"#/a", 0},  {"~0", 0},     {"/~", 1},
                 {"/a/~2b", 3}, {"/~~0", 1}, {"/a\xff", 2}, {"/\xed\xa0\x80", 1}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -151,7 +151,7 @@ static void pointers_that_are_none(void **state) {
         assert_int_equal(tamis__json_create(&json, pointers, 4, NULL, &which, &fault), TAMIS_E_INVALID);
         assert_null(json);
         assert_int_equal(which, 2);
-        assert_int_equal(fault.at, rows[i].at);
+        assert_int_equal(fault.pos, rows[i].pos);
         assert_non_null(fault.why);
     }
     tamis__json_free(NULL);
@@ -163,32 +163,32 @@ static void depth_has_no_limit(void **state) {
     (void)state;
     const size_t depth = (size_t)test_scale(3000000, 1000000, 1000000);
     char *text = malloc(12 * depth);
-    char *at = text;
+    char *pos = text;
     assert_non_null(text);
     for (size_t i = 0; i < depth; i++)
-        at = i % 3 == 2 ? (char *)memcpy(at, "{\"a\":", 5) + 5 : (char *)memcpy(at, "[", 1) + 1;
-    char *middle = at;
-    *at++ = '1';
+        pos = i % 3 == 2 ? (char *)memcpy(pos, "{\"a\":", 5) + 5 : (char *)memcpy(pos, "[", 1) + 1;
+    char *middle = pos;
+    *pos++ = '1';
     for (size_t i = depth; i-- > 0;)
-        *at++ = i % 3 == 2 ? '}' : ']';
-    const size_t size = (size_t)(at - text);
+        *pos++ = i % 3 == 2 ? '}' : ']';
+    const size_t size = (size_t)(pos - text);
     static const char *const pointers[] = {"", "/0/0/a/0", "/0/0/a/0/0/b"};
     look_all(pointers, 3, text, size);
-    assert_int_equal(looked.status, TAMIS_OK);
+    assert_int_equal(probed.status, TAMIS_OK);
     expect_bytes(0, text, size);
     expect_bytes(1, text + 8, size - 12);
-    assert_false(looked.there[2]);
+    assert_false(probed.there[2]);
 
-    look("/0", text, size - 1);
-    assert_int_equal(looked.status, TAMIS_E_DAMAGED);
-    assert_int_equal(looked.fault.at, size - 1);
-    look("/0", text, (size_t)(middle - text));
-    assert_int_equal(looked.status, TAMIS_E_DAMAGED);
-    at = middle + 1 + depth / 2;
-    *at = *at == ']' ? '}' : ']';
-    look("", text, size);
-    assert_int_equal(looked.status, TAMIS_E_DAMAGED);
-    assert_int_equal(looked.fault.at, at - text);
+    probe("/0", text, size - 1);
+    assert_int_equal(probed.status, TAMIS_E_DAMAGED);
+    assert_int_equal(probed.fault.pos, size - 1);
+    probe("/0", text, (size_t)(middle - text));
+    assert_int_equal(probed.status, TAMIS_E_DAMAGED);
+    pos = middle + 1 + depth / 2;
+    *pos = *pos == ']' ? '}' : ']';
+    probe("", text, size);
+    assert_int_equal(probed.status, TAMIS_E_DAMAGED);
+    assert_int_equal(probed.fault.pos, pos - text);
     free(text);
 }
 
@@ -198,22 +198,22 @@ static void megabytes_are_values(void **state) {
     static const char *const decoded[] = {"a", "\xc3\xa9", "\n", "\xf0\x9f\x98\x80", "0"};
     for (size_t i = 0; i < 5; i++) {
         const char *quote = i == 4 ? "" : "\""; /* a number, that is */
-        test_bytes text = {0}, want = {0};
+        test_bytes text = {0}, expected = {0};
         bytes_add(&text, "{\"k\":", 5);
         bytes_add(&text, quote, strlen(quote));
         bytes_add(&text, "1", 1);
-        bytes_add(&want, "1", 1);
+        bytes_add(&expected, "1", 1);
         while (text.size < 1 << 20) {
             bytes_add(&text, pieces[i], strlen(pieces[i]));
-            bytes_add(&want, decoded[i], strlen(decoded[i]));
+            bytes_add(&expected, decoded[i], strlen(decoded[i]));
         }
         bytes_add(&text, quote, strlen(quote));
         bytes_add(&text, "}", 1);
-        look("/k", text.data, text.size);
-        assert_int_equal(looked.status, TAMIS_OK);
-        expect_bytes(0, want.data, want.size);
+        probe("/k", text.data, text.size);
+        assert_int_equal(probed.status, TAMIS_OK);
+        expect_bytes(0, expected.data, expected.size);
         bytes_clear(&text);
-        bytes_clear(&want);
+        bytes_clear(&expected);
     }
 }
 
@@ -261,7 +261,7 @@ int main(void) {
         cmocka_unit_test(the_last_of_a_name_counts),
         cmocka_unit_test(names_are_whole_and_decoded),
         cmocka_unit_test(many_at_once),
-        cmocka_unit_test(pointers_that_are_none),
+        cmocka_unit_test(invalid_pointers_are_refused),
         cmocka_unit_test(depth_has_no_limit),
         cmocka_unit_test(megabytes_are_values),
         cmocka_unit_test(memory_that_runs_out),

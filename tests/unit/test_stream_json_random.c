@@ -48,13 +48,13 @@ static bool agrees(const void *text, size_t size) {
     tamis__fault fault = {0};
     json_tree *tree = json_tree_read(record, size);
     const tamis_status status = tamis__json_find(json, (tamis_key){record, size}, values, &arena, &fault);
-    bool same = status == (tree ? TAMIS_OK : TAMIS_E_DAMAGED) && (tree || (fault.why && fault.at <= size));
+    bool same = status == (tree ? TAMIS_OK : TAMIS_E_DAMAGED) && (tree || (fault.why && fault.pos <= size));
     for (size_t i = 0; tree && same && i < POINTERS; i++) {
-        test_bytes want = {0};
-        const bool there = json_tree_find(tree, pointers[i], &want);
-        same = there == (values[i].data != NULL) && values[i].size == want.size &&
-               (want.size == 0 || memcmp(values[i].data, want.data, want.size) == 0);
-        bytes_clear(&want);
+        test_bytes expected = {0};
+        const bool there = json_tree_find(tree, pointers[i], &expected);
+        same = there == (values[i].data != NULL) && values[i].size == expected.size &&
+               (expected.size == 0 || memcmp(values[i].data, expected.data, expected.size) == 0);
+        bytes_clear(&expected);
     }
     if (!same)
         print_error("at odds over: %.*s\n", (int)size, (const char *)text);
@@ -83,10 +83,10 @@ static void every_changed_byte(void **state) {
     char text[sizeof rich];
     uint64_t well = 0;
     const size_t size = sizeof rich - 1, step = (size_t)test_scale(1, 5, 3);
-    for (size_t at = 0; at < size; at++)
-        for (unsigned byte = (unsigned)(at % step); byte < 256; byte += (unsigned)step) {
+    for (size_t pos = 0; pos < size; pos++)
+        for (unsigned byte = (unsigned)(pos % step); byte < 256; byte += (unsigned)step) {
             memcpy(text, rich, size);
-            text[at] = (char)byte;
+            text[pos] = (char)byte;
             well += agrees(text, size);
         }
     assert_in_range(well, 1000, 256 * size); /* most letters of strings may be others */
@@ -169,11 +169,11 @@ static void random_records(void **state) {
         add_value(&text, 0);
         assert_true(agrees(text.data, text.size));
         for (uint64_t harm = below(3); harm > 0 && text.size; harm--) {
-            const size_t at = (size_t)below(text.size);
+            const size_t pos = (size_t)below(text.size);
             if (below(2))
-                text.data[at] = (unsigned char)signs[below(sizeof signs - 1)];
+                text.data[pos] = (unsigned char)signs[below(sizeof signs - 1)];
             else
-                memmove(text.data + at, text.data + at + 1, --text.size - at);
+                memmove(text.data + pos, text.data + pos + 1, --text.size - pos);
         }
         well += agrees(text.data, text.size);
         bytes_clear(&text);
@@ -191,14 +191,14 @@ static void plain_bytes_are_passed(void **state) {
             unsigned char *text = malloc(size + 1), *end = text + size;
             assert_non_null(text);
             const bool plain = byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\';
-            const size_t at = (size_t)below(size + 1);
+            const size_t pos = (size_t)below(size + 1);
             memset(text, "a !#[]~\x7f"[below(8)], size); /* next to those that stop it */
-            if (at < size)
-                text[at] = (unsigned char)byte;
-            const unsigned char *want = plain || at == size ? end : text + at;
-            if (want < end && want + 1 < end)
-                text[at + 1 + below(size - at - 1)] = '"'; /* the first one counts */
-            assert_ptr_equal(tamis__json_plain(text, end), want);
+            if (pos < size)
+                text[pos] = (unsigned char)byte;
+            const unsigned char *expected = plain || pos == size ? end : text + pos;
+            if (expected < end && expected + 1 < end)
+                text[pos + 1 + below(size - pos - 1)] = '"'; /* the first one counts */
+            assert_ptr_equal(tamis__json_plain(text, end), expected);
             free(text);
         }
 }

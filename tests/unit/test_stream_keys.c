@@ -16,47 +16,47 @@
 
 /* A key is seen if it begins with 's', and one that begins with 'e' is enough; what was asked is noted, with where it
  * stands. */
-typedef struct asked {
+typedef struct queried {
     bool enough;
     const char *input;
-    tamis_stream_origin origin;
-    char told[400];
-} asked;
+    tamis_stream_source source;
+    char text_log[400];
+} queried;
 
-static void note_origin(void *context, const tamis_stream_origin *origin) {
-    asked *noted = context;
-    const char *slash = strrchr(origin->input, '/');
-    noted->input = slash ? slash + 1 : origin->input;
-    noted->origin = *origin;
+static void log_source(void *context, const tamis_stream_source *source) {
+    queried *noted = context;
+    const char *slash = strrchr(source->input, '/');
+    noted->input = slash ? slash + 1 : source->input;
+    noted->source = *source;
 }
 
-static tamis_status ask(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
-                        size_t *done, tamis_error *err) {
-    asked *noted = context;
+static tamis_status query_keys(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
+                               size_t *done, tamis_error *err) {
+    queried *noted = context;
     (void)err;
     for (*done = 0; *done < count; ++*done) {
-        const size_t used = strlen(noted->told), i = *done;
-        const size_t of = noted->origin.of ? noted->origin.of[i] : i;
-        snprintf(noted->told + used, sizeof noted->told - used, "%s %llu %.*s;", noted->input,
-                 (unsigned long long)(noted->origin.first + of), (int)keys[i].size,
+        const size_t used = strlen(noted->text_log), i = *done;
+        const size_t of = noted->source.record_index ? noted->source.record_index[i] : i;
+        snprintf(noted->text_log + used, sizeof noted->text_log - used, "%s %llu %.*s;", noted->input,
+                 (unsigned long long)(noted->source.first + of), (int)keys[i].size,
                  (const char *)keys[i].data);
         /* The record of a key is the one it stands in. */
-        assert_true(noted->origin.records[of].size >= keys[i].size);
+        assert_true(noted->source.records[of].size >= keys[i].size);
         noted->enough = noted->enough || (keys[i].size > 0 && *(const char *)keys[i].data == 'e');
-        answers[i] = keys[i].size > 0 && *(const char *)keys[i].data == 's' ? TAMIS_SEEN : TAMIS_FRESH;
+        answers[i] = keys[i].size > 0 && *(const char *)keys[i].data == 's' ? TAMIS_PRESENT : TAMIS_ABSENT;
     }
     return TAMIS_OK;
 }
 
 static bool had_enough(void *context) {
-    return ((asked *)context)->enough;
+    return ((queried *)context)->enough;
 }
 
 typedef struct job {
     const char *part;
     const char *texts[3]; /* of the inputs "one", "two" and "three" */
     tamis_stream_options options;
-    asked noted;
+    queried noted;
     tamis_stream_stats stats, of_input[3];
     tamis_error err;
     size_t read_size; /* 0: a small one */
@@ -78,7 +78,7 @@ static void note_end(void *context, size_t index, const tamis_stream_stats *of_i
 static tamis_status run(job *one, size_t batch) {
     static const char *const names[] = {"one", "two", "three"};
     const char *inputs[3];
-    const tamis__stream_tuning tuning = {one->read_size ? one->read_size : 3, 5, batch};
+    const tamis__stream_buffer_sizes tuning = {one->read_size ? one->read_size : 3, 5, batch};
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     tamis_extractor_options how = TAMIS_EXTRACTOR_OPTIONS_INIT;
     tamis_extractor *extractor;
@@ -95,8 +95,8 @@ static tamis_status run(job *one, size_t batch) {
     how.part_count = 1;
     assert_int_equal(tamis_extractor_create(&extractor, &how, &one->err), TAMIS_OK);
     service.context = &one->noted;
-    service.ask = ask;
-    service.place = note_origin;
+    service.query = query_keys;
+    service.set_source = log_source;
     service.enough = had_enough;
     one->options.inputs = inputs;
     one->options.threads = test_threads;
@@ -118,17 +118,17 @@ enum { BATCHES = 6 }; /* of 1 to 5 records, so that each boundary comes about */
 
 /* ---- records without key ---- */
 
-static void what_has_no_key_goes_where_it_is_said(void **state) {
+static void records_without_key_follow_the_policy(void **state) {
     (void)state;
-    static const char *const fresh[] = {"x\ta\nnone\n\ty\nlast", "x\ta\n\ty\n"};
+    static const char *const absent[] = {"x\ta\nnone\n\ty\nlast", "x\ta\n\ty\n"};
     for (size_t batch = 1; batch < BATCHES; batch++) {
         job one = JOB("field:2", "x\ta\nnone\nz\tsee\n\ty\nlast");
         for (int policy = TAMIS_STREAM_PASS; policy <= TAMIS_STREAM_DROP; policy++) {
             one.options.missing = (tamis_stream_policy)policy;
             assert_int_equal(run(&one, batch), TAMIS_OK);
-            assert_true(file_is(scratch("fresh"), fresh[policy]));
+            assert_true(file_is(scratch("fresh"), absent[policy]));
             assert_true(file_is(scratch("seen"), "z\tsee\n"));
-            assert_string_equal(one.noted.told, "one 1 a;one 3 see;one 4 y;");
+            assert_string_equal(one.noted.text_log, "one 1 a;one 3 see;one 4 y;");
             assert_int_equal(one.stats.records, 5);
             assert_int_equal(one.stats.unique, 2);
             assert_int_equal(one.stats.duplicates, 1);
@@ -141,34 +141,34 @@ static void a_record_without_key_may_end_the_run(void **state) {
     (void)state;
     for (size_t batch = 1; batch < BATCHES; batch++) {
         job one = JOB("field:2", "x\ta\nz\tsee\nnone\nx\tb\n");
-        char want[256];
+        char expected[256];
         one.options.missing = TAMIS_STREAM_FAIL;
-        assert_int_equal(run(&one, batch), TAMIS_E_KEYLESS);
-        snprintf(want, sizeof want, "%s: line 3, at byte 10: the record has no key", scratch("one"));
-        assert_string_equal(one.err.text, want);
-        assert_string_equal(one.noted.told, "one 1 a;one 2 see;");
+        assert_int_equal(run(&one, batch), TAMIS_E_NO_KEY);
+        snprintf(expected, sizeof expected, "%s: line 3, at byte 10: the record has no key", scratch("one"));
+        assert_string_equal(one.err.text, expected);
+        assert_string_equal(one.noted.text_log, "one 1 a;one 2 see;");
         assert_int_equal(one.stats.records, 2);
         assert_false(file_exists(scratch("fresh")));
     }
 }
 
-static void malformed_records_go_where_it_is_said(void **state) {
+static void malformed_records_follow_the_policy(void **state) {
     (void)state;
-    static const char *const fresh[] = {"{\"k\":\"a\"}\n{\"k\":\n{\"k\":7}", "{\"k\":\"a\"}\n{\"k\":7}"};
+    static const char *const absent[] = {"{\"k\":\"a\"}\n{\"k\":\n{\"k\":7}", "{\"k\":\"a\"}\n{\"k\":7}"};
     for (size_t batch = 1; batch < BATCHES; batch++) {
         job one = JOB("json:/k", "{\"k\":\"a\"}\n{\"k\":\n{\"k\":\"s\"}\n{\"k\":7}");
-        char want[256];
+        char expected[256];
         for (int policy = TAMIS_STREAM_PASS; policy <= TAMIS_STREAM_DROP; policy++) {
             one.options.malformed = (tamis_stream_policy)policy;
             assert_int_equal(run(&one, batch), TAMIS_OK);
-            assert_true(file_is(scratch("fresh"), fresh[policy]));
-            assert_string_equal(one.noted.told, "one 1 a;one 3 s;one 4 7;");
+            assert_true(file_is(scratch("fresh"), absent[policy]));
+            assert_string_equal(one.noted.text_log, "one 1 a;one 3 s;one 4 7;");
             assert_int_equal(one.stats.malformed, 1);
         }
         one.options.malformed = TAMIS_STREAM_FAIL;
         assert_int_equal(run(&one, batch), TAMIS_E_RECORD);
-        snprintf(want, sizeof want, "%s: line 2, at byte 15: ", scratch("one"));
-        assert_memory_equal(one.err.text, want, strlen(want));
+        snprintf(expected, sizeof expected, "%s: line 2, at byte 15: ", scratch("one"));
+        assert_memory_equal(one.err.text, expected, strlen(expected));
         assert_int_equal(one.stats.records, 1);
     }
 }
@@ -187,7 +187,7 @@ static void enough_comes_before_what_is_wrong(void **state) {
             assert_string_equal(one.err.text, "");
             assert_true(file_is(scratch("fresh"), "{\"k\":\"a\"}\n{\"k\":\"e\"}\n"));
             assert_int_equal(one.stats.records, 2);
-            assert_true(one.stats.settled);
+            assert_true(one.stats.complete);
         }
         job before = JOB("json:/k", "{\"k\n{\"k\":\"e\"}\n");
         before.read_size = 100;
@@ -195,14 +195,14 @@ static void enough_comes_before_what_is_wrong(void **state) {
     }
 }
 
-static void the_first_malformed_one_is_told(void **state) {
+static void the_first_malformed_record_is_reported(void **state) {
     (void)state;
     for (size_t batch = 1; batch < BATCHES; batch++) {
         job one = JOB("json:/k", "{\"k\":\"a\"}\n{\"k\":\n{\"k\":\"s\"}\n[", "]");
         job none = JOB("json:/k", "{\"k\":\"a\"}");
         for (int policy = TAMIS_STREAM_PASS; policy <= TAMIS_STREAM_FAIL; policy++) {
             tamis_error first = TAMIS_ERROR_INIT;
-            char want[256];
+            char expected[256];
             one.options.malformed = none.options.malformed = (tamis_stream_policy)policy;
             one.options.first_malformed = none.options.first_malformed = &first;
             assert_int_equal(run(&none, batch), TAMIS_OK);
@@ -211,45 +211,45 @@ static void the_first_malformed_one_is_told(void **state) {
             assert_int_equal(first.status, policy == TAMIS_STREAM_FAIL ? TAMIS_OK : TAMIS_E_RECORD);
             if (policy == TAMIS_STREAM_FAIL)
                 continue;
-            snprintf(want, sizeof want, "%s: line 2, at byte 15: ", scratch("one"));
-            assert_memory_equal(first.text, want, strlen(want));
+            snprintf(expected, sizeof expected, "%s: line 2, at byte 15: ", scratch("one"));
+            assert_memory_equal(first.text, expected, strlen(expected));
             assert_int_equal(one.stats.malformed, 3);
         }
     }
 }
 
-static void an_open_quote_is_told_with_what_it_takes(void **state) {
+static void an_open_quote_is_reported_with_its_lines(void **state) {
     (void)state;
     for (size_t batch = 1; batch < BATCHES; batch++) {
         job one = JOB("csv:1", "a\n\"b\"x\nc,\"d\ne\nf\n", "\"g\nh\n");
         tamis_error first = TAMIS_ERROR_INIT;
-        char want[256];
+        char expected[256];
         one.options.malformed = TAMIS_STREAM_DROP;
         one.options.first_malformed = &first;
         assert_int_equal(run(&one, batch), TAMIS_OK);
-        snprintf(want, sizeof want,
+        snprintf(expected, sizeof expected,
                  "%s: line 3, at byte 9: a quote is not closed, and the record goes on to the end of the "
                  "file, 3 lines",
                  scratch("one"));
-        assert_string_equal(first.text, want);
+        assert_string_equal(first.text, expected);
         job alone = JOB("csv:1", "a\n\"b\n");
         alone.options.malformed = TAMIS_STREAM_FAIL;
         assert_int_equal(run(&alone, batch), TAMIS_E_RECORD);
-        snprintf(want, sizeof want, "%s: line 2, at byte 2: a quote is not closed", scratch("one"));
-        assert_string_equal(alone.err.text, want);
+        snprintf(expected, sizeof expected, "%s: line 2, at byte 2: a quote is not closed", scratch("one"));
+        assert_string_equal(alone.err.text, expected);
     }
 }
 
 /* ---- headers ---- */
 
-static void a_header_is_told_once(void **state) {
+static void a_header_is_read_once(void **state) {
     (void)state;
     for (size_t batch = 1; batch < BATCHES; batch++) {
         job one = JOB("csv:id", "\xef\xbb\xbfname,id\r\nx,\"a\nb\"\r\n", "name,id\ny,see\n", "name,id");
         assert_int_equal(run(&one, batch), TAMIS_OK);
         assert_true(file_is(scratch("fresh"), "\xef\xbb\xbfname,id\r\nx,\"a\nb\"\r\n"));
         assert_true(file_is(scratch("seen"), "\xef\xbb\xbfname,id\r\ny,see\n"));
-        assert_string_equal(one.noted.told, "one 2 a\nb;two 2 see;");
+        assert_string_equal(one.noted.text_log, "one 2 a\nb;two 2 see;");
         assert_int_equal(one.stats.records, 2);
         assert_int_equal(one.of_input[0].unique, 1);
         assert_int_equal(one.of_input[1].duplicates, 1);
@@ -260,20 +260,20 @@ static void a_header_is_told_once(void **state) {
 static void another_header_ends_the_run(void **state) {
     (void)state;
     job one = JOB("csv:id", "name,id\nx,a\n", "id,name\nb,y\n");
-    char want[400];
+    char expected[400];
     assert_int_equal(run(&one, 3), TAMIS_E_INVALID);
     snprintf(
-        want, sizeof want,
+        expected, sizeof expected,
         "%s: its header is 'id,name', and that of %s is 'name,id'; give inputs with one header, or run them "
         "one by one",
         scratch("two"), scratch("one"));
-    assert_string_equal(one.err.text, want);
+    assert_string_equal(one.err.text, expected);
 }
 
-static void a_header_that_will_not_do_is_told_with_its_place(void **state) {
+static void an_unusable_header_is_reported_with_its_position(void **state) {
     (void)state;
     static const struct {
-        const char *text, *told;
+        const char *text, *text_log;
     } cases[] = {
         {"name,Id\nx,a\n", "key 'csv:id': the header has no such column; take one of these: name, Id"},
         {BOM "\r\nx,a\n",
@@ -284,18 +284,18 @@ static void a_header_that_will_not_do_is_told_with_its_place(void **state) {
          "columns by number"},
     };
     for (size_t i = 0; i < 3; i++) {
-        char want[400];
+        char expected[400];
         job one = JOB("csv:id", "", cases[i].text);
         assert_int_equal(run(&one, 3), TAMIS_E_INVALID);
-        snprintf(want, sizeof want, "%s: line 1: %s", scratch("two"), cases[i].told);
-        assert_string_equal(one.err.text, want);
+        snprintf(expected, sizeof expected, "%s: line 1: %s", scratch("two"), cases[i].text_log);
+        assert_string_equal(one.err.text, expected);
     }
     job zero = JOB("csv:id", "a");
-    char want[400];
+    char expected[400];
     zero.options.terminator = '\0';
     assert_int_equal(run(&zero, 3), TAMIS_E_INVALID);
-    snprintf(want, sizeof want, "%s: record 1: key 'csv:id': ", scratch("one"));
-    assert_memory_equal(zero.err.text, want, strlen(want));
+    snprintf(expected, sizeof expected, "%s: record 1: key 'csv:id': ", scratch("one"));
+    assert_memory_equal(zero.err.text, expected, strlen(expected));
 }
 
 static void a_delimiter_that_ends_records_is_refused(void **state) {
@@ -315,10 +315,10 @@ static void lines_are_counted_within_quotes(void **state) {
     (void)state;
     for (size_t batch = 1; batch < BATCHES; batch++) {
         job one = JOB("csv:2", "1,\"a\n\nb\"\n2,c\n3,\"d\"e\n");
-        char want[256];
+        char expected[256];
         assert_int_equal(run(&one, batch), TAMIS_E_RECORD);
-        snprintf(want, sizeof want, "%s: line 5, at byte ", scratch("one"));
-        assert_memory_equal(one.err.text, want, strlen(want));
+        snprintf(expected, sizeof expected, "%s: line 5, at byte ", scratch("one"));
+        assert_memory_equal(one.err.text, expected, strlen(expected));
     }
 }
 
@@ -326,23 +326,23 @@ static void an_open_quote_is_named_where_a_record_is_too_long(void **state) {
     (void)state;
     for (size_t batch = 1; batch < BATCHES; batch++) {
         job one = JOB("csv:1", "1,\"a\n2,b\n3,c\n4,d\n");
-        char want[300];
+        char expected[300];
         one.options.max_record = 7;
         assert_int_equal(run(&one, batch), TAMIS_E_TOO_LONG);
         snprintf(
-            want, sizeof want,
+            expected, sizeof expected,
             "%s: record 1, at byte 0, is longer than 7 bytes, and a quote that opened in it is not closed "
             "by then; close it, or allow longer records",
             scratch("one"));
-        assert_string_equal(one.err.text, want);
+        assert_string_equal(one.err.text, expected);
         job closed = JOB("csv:1", "1,\"a\",cccccccc\n");
         closed.options.max_record = 7;
         assert_int_equal(run(&closed, batch), TAMIS_E_TOO_LONG);
-        snprintf(want, sizeof want,
+        snprintf(expected, sizeof expected,
                  "%s: record 1, at byte 0, is longer than 7 bytes; allow longer records, or check which byte "
                  "ends them",
                  scratch("one"));
-        assert_string_equal(closed.err.text, want);
+        assert_string_equal(closed.err.text, expected);
     }
 }
 
@@ -374,16 +374,16 @@ static void a_member_says_the_answer(void **state) {
     }
 }
 
-static void what_cannot_be_marked_is_not_asked(void **state) {
+static void records_without_room_for_a_mark_are_not_queried(void **state) {
     (void)state;
     for (size_t batch = 1; batch < BATCHES; batch++) {
         job one = JOB("json:", " {\"k\":1}\n\"s\"\n7\n");
-        char want[256];
+        char expected[256];
         one.options.marking = TAMIS_STREAM_MEMBER;
         assert_int_equal(run(&one, batch), TAMIS_E_RECORD);
-        snprintf(want, sizeof want, "%s: line 2, at byte 9: it is no object, and has no place for a mark",
-                 scratch("one"));
-        assert_string_equal(one.err.text, want);
+        snprintf(expected, sizeof expected,
+                 "%s: line 2, at byte 9: it is no object, and has no place for a mark", scratch("one"));
+        assert_string_equal(one.err.text, expected);
         one.options.malformed = TAMIS_STREAM_PASS;
         assert_int_equal(run(&one, batch), TAMIS_OK);
         assert_true(file_is(scratch("fresh"), " {\"k\":1,\"fresh\":true}\n\"s\"\n7\n"));
@@ -391,7 +391,7 @@ static void what_cannot_be_marked_is_not_asked(void **state) {
     }
 }
 
-static void marks_that_cannot_be_are_refused(void **state) {
+static void impossible_marks_are_refused(void **state) {
     (void)state;
     job one = JOB("field:1", "a\n");
     one.options.marking = TAMIS_STREAM_MEMBER;
@@ -411,22 +411,22 @@ static void a_byte_order_mark_is_in_no_record(void **state) {
         assert_int_equal(run(&one, batch), TAMIS_OK);
         assert_true(file_is(scratch("fresh"), BOM "{\"k\":\"a\"}\n\n \n{\"k\":\"b\"}"));
         assert_true(file_is(scratch("seen"), BOM "{\"k\":\"s\"}\n"));
-        assert_string_equal(one.noted.told, "one 1 s;one 2 a;three 1 b;");
+        assert_string_equal(one.noted.text_log, "one 1 s;one 2 a;three 1 b;");
         assert_int_equal(one.stats.missing, 2);
         job later = JOB("json:/k", BOM, "{\"k\":\"a\"}\n", BOM "{\"k\":\"b\"}\n");
         assert_int_equal(run(&later, batch), TAMIS_OK);
         assert_true(file_is(scratch("fresh"), "{\"k\":\"a\"}\n{\"k\":\"b\"}\n"));
         assert_int_equal(later.stats.records, 2);
         job wrong = JOB("json:/k", BOM "{\"k\":\"a\"}\n", BOM "{\"k\"\n");
-        char want[256];
+        char expected[256];
         assert_int_equal(run(&wrong, batch), TAMIS_E_RECORD);
-        snprintf(want, sizeof want, "%s: line 1, at byte 7: ", scratch("two"));
-        assert_memory_equal(wrong.err.text, want, strlen(want));
+        snprintf(expected, sizeof expected, "%s: line 1, at byte 7: ", scratch("two"));
+        assert_memory_equal(wrong.err.text, expected, strlen(expected));
     }
 }
 
 /* It goes before the name of a marked column too. */
-static void a_byte_order_mark_goes_before_marks(void **state) {
+static void a_byte_order_mark_precedes_marks(void **state) {
     (void)state;
     for (size_t batch = 1; batch < BATCHES; batch++) {
         job one = JOB("field:1", BOM "id\na\n", BOM "id\nsee\n");
@@ -449,7 +449,7 @@ static void read_text(const char *name, char text[static 200]) {
 static void what_was_written_can_be_read_again(void **state) {
     (void)state;
     static const struct {
-        const char *part, *one, *two, *told;
+        const char *part, *one, *two, *text_log;
     } cases[] = {
         {"json:/k", BOM "{\"k\":\"a\"}\n", BOM "{\"k\":\"b\"}\n", "one 1 a;one 2 b;"},
         {"json:/k", BOM "{\"k\":\"s\"}\n{\"k\":\"a\"}", BOM "{\"k\":\"b\"}", "one 1 a;one 2 b;"},
@@ -463,7 +463,7 @@ static void what_was_written_can_be_read_again(void **state) {
         read_text(scratch("fresh"), text);
         job again = JOB(cases[i].part, text);
         assert_int_equal(run(&again, 2), TAMIS_OK);
-        assert_string_equal(again.noted.told, cases[i].told);
+        assert_string_equal(again.noted.text_log, cases[i].text_log);
         assert_true(file_is(scratch("fresh"), text));
     }
 }
@@ -473,30 +473,31 @@ static void a_byte_order_mark_is_no_part_of_a_key(void **state) {
     for (size_t batch = 1; batch < BATCHES; batch++) {
         job csv = JOB("csv:1", "\xef\xbb\xbf\"a\nb\",x\nc\n", "\xef\xbb");
         assert_int_equal(run(&csv, batch), TAMIS_OK);
-        assert_string_equal(csv.noted.told, "one 1 a\nb;one 2 c;two 1 \xef\xbb;");
+        assert_string_equal(csv.noted.text_log, "one 1 a\nb;one 2 c;two 1 \xef\xbb;");
     }
     job line = JOB("line", "\xef\xbb\xbf"
                            "a\n");
     assert_int_equal(run(&line, 4), TAMIS_OK);
-    assert_string_equal(line.noted.told, "one 1 \xef\xbb\xbf"
-                                         "a;");
+    assert_string_equal(line.noted.text_log, "one 1 \xef\xbb\xbf"
+                                             "a;");
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_has_no_key_goes_where_it_is_said, scratch_set_up,
+        cmocka_unit_test_setup_teardown(records_without_key_follow_the_policy, scratch_set_up,
                                         scratch_tear_down),
         cmocka_unit_test_setup_teardown(a_record_without_key_may_end_the_run, scratch_set_up,
                                         scratch_tear_down),
-        cmocka_unit_test_setup_teardown(malformed_records_go_where_it_is_said, scratch_set_up,
+        cmocka_unit_test_setup_teardown(malformed_records_follow_the_policy, scratch_set_up,
                                         scratch_tear_down),
         cmocka_unit_test_setup_teardown(enough_comes_before_what_is_wrong, scratch_set_up, scratch_tear_down),
-        cmocka_unit_test_setup_teardown(the_first_malformed_one_is_told, scratch_set_up, scratch_tear_down),
-        cmocka_unit_test_setup_teardown(an_open_quote_is_told_with_what_it_takes, scratch_set_up,
+        cmocka_unit_test_setup_teardown(the_first_malformed_record_is_reported, scratch_set_up,
                                         scratch_tear_down),
-        cmocka_unit_test_setup_teardown(a_header_is_told_once, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(an_open_quote_is_reported_with_its_lines, scratch_set_up,
+                                        scratch_tear_down),
+        cmocka_unit_test_setup_teardown(a_header_is_read_once, scratch_set_up, scratch_tear_down),
         cmocka_unit_test_setup_teardown(another_header_ends_the_run, scratch_set_up, scratch_tear_down),
-        cmocka_unit_test_setup_teardown(a_header_that_will_not_do_is_told_with_its_place, scratch_set_up,
+        cmocka_unit_test_setup_teardown(an_unusable_header_is_reported_with_its_position, scratch_set_up,
                                         scratch_tear_down),
         cmocka_unit_test_setup_teardown(a_delimiter_that_ends_records_is_refused, scratch_set_up,
                                         scratch_tear_down),
@@ -505,12 +506,11 @@ int main(void) {
                                         scratch_tear_down),
         cmocka_unit_test_setup_teardown(a_column_says_the_answer, scratch_set_up, scratch_tear_down),
         cmocka_unit_test_setup_teardown(a_member_says_the_answer, scratch_set_up, scratch_tear_down),
-        cmocka_unit_test_setup_teardown(what_cannot_be_marked_is_not_asked, scratch_set_up,
+        cmocka_unit_test_setup_teardown(records_without_room_for_a_mark_are_not_queried, scratch_set_up,
                                         scratch_tear_down),
-        cmocka_unit_test_setup_teardown(marks_that_cannot_be_are_refused, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(impossible_marks_are_refused, scratch_set_up, scratch_tear_down),
         cmocka_unit_test_setup_teardown(a_byte_order_mark_is_in_no_record, scratch_set_up, scratch_tear_down),
-        cmocka_unit_test_setup_teardown(a_byte_order_mark_goes_before_marks, scratch_set_up,
-                                        scratch_tear_down),
+        cmocka_unit_test_setup_teardown(a_byte_order_mark_precedes_marks, scratch_set_up, scratch_tear_down),
         cmocka_unit_test_setup_teardown(what_was_written_can_be_read_again, scratch_set_up,
                                         scratch_tear_down),
         cmocka_unit_test_setup_teardown(a_byte_order_mark_is_no_part_of_a_key, scratch_set_up,

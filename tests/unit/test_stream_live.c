@@ -34,7 +34,7 @@ enum { PATIENCE_MS = 20000 }; /* for what must happen, on a machine that is busy
 typedef struct live {
     pthread_t thread;
     tamis_stream_options options;
-    tamis__stream_tuning tuning;
+    tamis__stream_buffer_sizes tuning;
     const char *input;
     char names[3][32]; /* of the descriptors that are the thread's ends */
     int in;            /* the test's ends */
@@ -70,7 +70,7 @@ static void live_init(live *l) {
     l->options.threads = test_threads;
     l->stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
     l->err = (tamis_error)TAMIS_ERROR_INIT;
-    l->tuning = (tamis__stream_tuning)TAMIS__STREAM_TUNING_INIT;
+    l->tuning = (tamis__stream_buffer_sizes)TAMIS__STREAM_BUFFER_SIZES_INIT;
     pipe_or_abort(&l->ends[0], &l->in);
     pipe_or_abort(&l->out, &l->ends[1]);
     pipe_or_abort(&l->again, &l->ends[2]);
@@ -120,18 +120,18 @@ static void send(int fd, const char *text) {
 /* The next bytes of a pipe are just these. */
 static bool receives(int fd, const char *text) {
     char got[256];
-    size_t want = strlen(text);
+    size_t expected = strlen(text);
     size_t size = 0;
-    while (size < want) {
+    while (size < expected) {
         struct pollfd input = {.fd = fd, .events = POLLIN};
         if (poll(&input, 1, PATIENCE_MS) <= 0)
             break;
-        ssize_t more = read(fd, got + size, want - size);
+        ssize_t more = read(fd, got + size, expected - size);
         if (more <= 0)
             break;
         size += (size_t)more;
     }
-    bool same = size == want && memcmp(got, text, want) == 0;
+    bool same = size == expected && memcmp(got, text, expected) == 0;
     if (!same)
         fprintf(stderr, "received \"%.*s\" instead of \"%s\"\n", (int)size, got, text);
     return same;
@@ -196,7 +196,7 @@ static void a_record_in_pieces(void **state) {
     (void)state;
     live l;
     live_init(&l);
-    l.tuning = (tamis__stream_tuning){4, 4, 2};
+    l.tuning = (tamis__stream_buffer_sizes){4, 4, 2};
     live_start(&l);
     send(l.in, "first\nsec");
     assert_true(receives(l.out, "first\n"));
@@ -243,7 +243,7 @@ static void a_record_among_endless_others(void **state) {
     live_release(&l);
 }
 
-static void what_was_answered_leaves_before_an_error(void **state) {
+static void answered_records_are_written_before_an_error(void **state) {
     (void)state;
     live l;
     live_init(&l);
@@ -395,7 +395,7 @@ static void stop_while_the_reader_sleeps(void **state) {
     drain(l.out, &got);
     assert_in_range(got.size, 4096, 65536);
     assert_int_equal(l.stats.bytes_out, got.size);
-    assert_false(l.stats.settled);
+    assert_false(l.stats.complete);
     assert_memory_equal(got.data, input.data, got.size);
     bytes_clear(&got);
     bytes_clear(&input);
@@ -405,7 +405,7 @@ static void stop_while_the_reader_sleeps(void **state) {
 /* ---- what a stopped run may be relied on for ---- */
 
 /* Stops a durable run of "a b a" and "part", after `before` (may be NULL) has done something to it. */
-static void settle(live *l, const char *arrives, void (*before)(live *l)) {
+static void wait_complete(live *l, const char *arrives, void (*before)(live *l)) {
     l->options.durable = true;
     live_start(l);
     send(l->in, "a\nb\na\npart");
@@ -438,54 +438,54 @@ static void fail_every(fault_call call, int error_number) {
     fault_arm(call, 1, error_number, true);
 }
 
-static void settled_when_read(void **state) {
+static void complete_when_read(void **state) {
     (void)state;
     live l;
     live_init(&l);
-    settle(&l, "a\nb\n", read_again);
-    assert_true(l.stats.settled);
+    wait_complete(&l, "a\nb\n", read_again);
+    assert_true(l.stats.complete);
     live_release(&l);
 }
 
-static void not_settled_while_unread(void **state) {
+static void not_complete_while_unread(void **state) {
     (void)state;
     live l;
     live_init(&l);
-    settle(&l, NULL, read_again); /* the pipe has it, its reader has stopped */
-    assert_false(l.stats.settled);
+    wait_complete(&l, NULL, read_again); /* the pipe has it, its reader has stopped */
+    assert_false(l.stats.complete);
     live_release(&l);
     live_init(&l);
-    settle(&l, "a\nb\n", NULL); /* the reader of the duplicates has */
-    assert_false(l.stats.settled);
+    wait_complete(&l, "a\nb\n", NULL); /* the reader of the duplicates has */
+    assert_false(l.stats.complete);
     live_release(&l);
     live_init(&l);
     fail_every(FAULT_UNREAD, EINVAL);
-    settle(&l, "a\nb\n", read_again);
+    wait_complete(&l, "a\nb\n", read_again);
     fault_remove();
-    assert_false(l.stats.settled);
+    assert_false(l.stats.complete);
     live_release(&l);
 }
 
-static void not_settled_without_a_reader(void **state) {
+static void not_complete_without_a_reader(void **state) {
     (void)state;
     live l;
     live_init(&l);
-    settle(&l, "a\nb\n", close_out);
-    assert_false(l.stats.settled);
+    wait_complete(&l, "a\nb\n", close_out);
+    assert_false(l.stats.complete);
     live_release(&l);
 }
 
-static void not_settled_with_a_file_aside(void **state) {
+static void not_complete_with_a_temporary_file(void **state) {
     (void)state;
     live l;
     live_init(&l);
     l.options.duplicates = scratch("again");
-    settle(&l, "a\nb\n", NULL);
-    assert_false(l.stats.settled);
+    wait_complete(&l, "a\nb\n", NULL);
+    assert_false(l.stats.complete);
     live_release(&l);
 }
 
-static void settled_when_synced(void **state) {
+static void complete_when_synced(void **state) {
     (void)state;
     for (int broken = 0; broken < 2; broken++) {
         char name[32];
@@ -496,10 +496,10 @@ static void settled_when_synced(void **state) {
         l.options.duplicates = name;
         if (broken)
             fail_every(FAULT_SYNC, EIO);
-        settle(&l, "a\nb\n", NULL);
+        wait_complete(&l, "a\nb\n", NULL);
         if (broken)
             fault_remove();
-        assert_int_equal(l.stats.settled, !broken);
+        assert_int_equal(l.stats.complete, !broken);
         assert_int_equal(l.err.sys_errno, broken ? EIO : 0);
         assert_true(file_is(scratch("again"), "a\n"));
         close(fd);
@@ -569,9 +569,9 @@ static void a_fifo_as_output(void **state) {
     live_join(&l);
     assert_int_equal(l.status, TAMIS_OK);
     close(fd);
-    struct stat about;
-    assert_int_equal(stat(scratch("fifo"), &about), 0);
-    assert_true(S_ISFIFO(about.st_mode));
+    struct stat st;
+    assert_int_equal(stat(scratch("fifo"), &st), 0);
+    assert_true(S_ISFIFO(st.st_mode));
     live_release(&l);
 }
 
@@ -664,23 +664,23 @@ static void standard_input_and_output(void **state) {
     file_write(scratch("out"), "", 0);
     int in = open(scratch("in"), O_RDWR | O_CLOEXEC);
     int out = open(scratch("out"), O_RDWR | O_CLOEXEC);
-    int folder = open(scratch("."), O_RDONLY | O_CLOEXEC);
+    int directory = open(scratch("."), O_RDONLY | O_CLOEXEC);
     assert_int_equal(run_standard(in, out), 0);
     assert_true(file_is(scratch("out"), "a\nb\n"));
     assert_int_equal(run_standard(in, in), -TAMIS_E_INVALID);
-    assert_int_equal(run_standard(folder, out), -TAMIS_E_IO);
+    assert_int_equal(run_standard(directory, out), -TAMIS_E_IO);
     assert_int_equal(run_standard(-1, out), -TAMIS_E_IO);
     assert_int_equal(run_standard(in, -1), -TAMIS_E_IO);
     close(in);
     close(out);
-    close(folder);
+    close(directory);
 }
 
 /* ---- many inputs ---- */
 
 enum { MANY = 3000 };
 
-static void many_inputs_take_few_descriptors(void **state) {
+static void many_inputs_use_few_descriptors(void **state) {
     (void)state;
     char(*names)[64] = calloc(MANY, sizeof *names);
     const char **inputs = calloc(MANY, sizeof *inputs);
@@ -721,18 +721,18 @@ int main(void) {
         CASE(a_record_leaves_before_the_next_arrives),
         CASE(a_record_in_pieces),
         CASE(a_record_among_endless_others),
-        CASE(what_was_answered_leaves_before_an_error),
+        CASE(answered_records_are_written_before_an_error),
         CASE(a_nonblocking_input),
         CASE(progress_while_waiting),
         CASE(stop_while_waiting_for_input),
         CASE(stop_in_a_regular_file),
         CASE(a_stop_fd_that_is_not_open),
         CASE(stop_while_the_reader_sleeps),
-        CASE(settled_when_read),
-        CASE(not_settled_while_unread),
-        CASE(not_settled_without_a_reader),
-        CASE(not_settled_with_a_file_aside),
-        CASE(settled_when_synced),
+        CASE(complete_when_read),
+        CASE(not_complete_while_unread),
+        CASE(not_complete_without_a_reader),
+        CASE(not_complete_with_a_temporary_file),
+        CASE(complete_when_synced),
         CASE(a_nonblocking_output),
         CASE(the_reader_has_gone),
         CASE(a_fifo_as_output),
@@ -740,7 +740,7 @@ int main(void) {
         CASE(a_fifo_as_input),
         CASE(a_fifo_is_not_opened_early),
         CASE(standard_input_and_output),
-        CASE(many_inputs_take_few_descriptors),
+        CASE(many_inputs_use_few_descriptors),
     };
     test_run_with_threads(tests);
 }

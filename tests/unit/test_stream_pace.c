@@ -27,7 +27,7 @@
 #include "support/stream_oracle.h"
 #include "support/threads.h"
 
-enum { RECORDS_MOST = 300, ATTEMPTS = 6 };
+enum { RECORDS_MAX = 300, ATTEMPTS = 6 };
 static const uint64_t allowed = UINT64_C(10000000); /* ns */
 
 typedef struct pace {
@@ -41,7 +41,7 @@ typedef struct paced_run {
     pthread_t thread;
     int theirs[2], in, out; /* its ends of the pipes, and ours */
     tamis_status status;
-    uint64_t sent[RECORDS_MOST], took[RECORDS_MOST];
+    uint64_t sent[RECORDS_MAX], took[RECORDS_MAX];
 } paced_run;
 
 static void *paced_main(void *context) {
@@ -91,7 +91,7 @@ static void receive_until(paced_run *run, size_t *bytes, uint64_t due) {
         const uint64_t now = tamis__now_ns(), left = due > now ? due - now : 0;
         const struct timespec wait = {0, (long)left};
         struct pollfd output = {.fd = run->out, .events = POLLIN};
-        char got[RECORD_SIZE * RECORDS_MOST];
+        char got[RECORD_SIZE * RECORDS_MAX];
         if (ppoll(&output, 1, &wait, NULL) > 0) {
             const size_t whole = *bytes / RECORD_SIZE;
             const ssize_t size = read(run->out, got, sizeof got);
@@ -121,37 +121,37 @@ static int compare_times(const void *one, const void *other) {
 }
 
 /* The median of the times from written to read. */
-static uint64_t median_at(const pace *at) {
+static uint64_t median_at(const pace *pos) {
     static paced_run run;
     size_t bytes = 0;
     begin(&run);
     const uint64_t begun = tamis__now_ns();
-    for (size_t i = 0; i < at->records; i++) {
+    for (size_t i = 0; i < pos->records; i++) {
         send_record(&run, i);
-        receive_until(&run, &bytes, begun + (i + 1) * at->step);
+        receive_until(&run, &bytes, begun + (i + 1) * pos->step);
     }
     end(&run, &bytes);
     assert_int_equal(run.status, TAMIS_OK);
-    assert_int_equal(bytes, RECORD_SIZE * at->records);
-    qsort(run.took, at->records, sizeof run.took[0], compare_times);
-    return run.took[at->records / 2];
+    assert_int_equal(bytes, RECORD_SIZE * pos->records);
+    qsort(run.took, pos->records, sizeof run.took[0], compare_times);
+    return run.took[pos->records / 2];
 }
 
 /* The best of some: what else the machine does only adds to the time. */
-static void assert_prompt(const pace *at) {
+static void assert_prompt(const pace *pos) {
     uint64_t best = UINT64_MAX;
     for (int i = 0; i < ATTEMPTS && best > allowed; i++) {
-        const uint64_t median = median_at(at);
+        const uint64_t median = median_at(pos);
         best = median < best ? median : best;
     }
-    printf("%zu records, one each %.0f ms: half take no more than %.3f ms\n", at->records,
-           (double)at->step / 1e6, (double)best / 1e6);
+    printf("%zu records, one each %.0f ms: half take no more than %.3f ms\n", pos->records,
+           (double)pos->step / 1e6, (double)best / 1e6);
     assert_true(best <= allowed);
 }
 
 static void a_thousand_a_second(void **state) {
     (void)state;
-    assert_prompt(&(pace){RECORDS_MOST, UINT64_C(1000000)});
+    assert_prompt(&(pace){RECORDS_MAX, UINT64_C(1000000)});
 }
 
 static void forty_a_second(void **state) {

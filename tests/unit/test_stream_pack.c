@@ -30,15 +30,16 @@
 
 enum { PATIENCE_MS = 20000 }; /* for what must happen, on a machine that is busy */
 
-static const char *const ends[TAMIS_PACKINGS] = {"", ".gz", ".zst", ".lz4", ".xz", ".bz2"};
+static const char *const ends[TAMIS_COMPRESSIONS] = {"", ".gz", ".zst", ".lz4", ".xz", ".bz2"};
 
-#define FOR_EACH(packing)                                                                                    \
-    for (tamis_packing packing = TAMIS_PACKING_GZIP; packing < TAMIS_PACKINGS; packing++)                    \
-        if (tamis_packing_is_built(packing))
+#define FOR_EACH(compression)                                                                                \
+    for (tamis_compression compression = TAMIS_COMPRESSION_GZIP; compression < TAMIS_COMPRESSIONS;           \
+         compression++)                                                                                      \
+        if (tamis_compression_is_built(compression))
 
 static size_t descriptors;
 static tamis_stream_options options;
-static tamis__stream_tuning tuning;
+static tamis__stream_buffer_sizes tuning;
 static tamis_stream_stats stats;
 static tamis_error err;
 static char in_name[300];
@@ -51,7 +52,7 @@ static int set_up(void **state) {
     snprintf(in_name, sizeof in_name, "%s", scratch("in"));
     options = (tamis_stream_options)TAMIS_STREAM_OPTIONS_INIT;
     options.threads = test_threads;
-    tuning = (tamis__stream_tuning)TAMIS__STREAM_TUNING_INIT;
+    tuning = (tamis__stream_buffer_sizes)TAMIS__STREAM_BUFFER_SIZES_INIT;
     descriptors = fault_open_descriptors();
     return 0;
 }
@@ -75,23 +76,23 @@ static tamis_status run(const char *const *inputs, size_t count) {
 }
 
 /* Of the last 4 names. */
-static const char *named(const char *name, tamis_packing packing) {
+static const char *named(const char *name, tamis_compression compression) {
     char whole[64];
-    snprintf(whole, sizeof whole, "%s%s", name, ends[packing]);
+    snprintf(whole, sizeof whole, "%s%s", name, ends[compression]);
     return scratch(whole);
 }
 
-static void assert_unpacks(tamis_packing packing, const char *path, const test_bytes *want) {
+static void assert_unpacks(tamis_compression compression, const char *path, const test_bytes *expected) {
     test_bytes got = {0};
-    bool whole = unpacked_file(packing, path, &got);
-    if (!whole || !bytes_check(path, &got, want))
+    bool whole = unpacked_file(compression, path, &got);
+    if (!whole || !bytes_check(path, &got, expected))
         fail_msg("%s: %s", path, whole ? "unpacks to something else" : "is not whole");
     bytes_clear(&got);
 }
 
-static void assert_unpacks_to(tamis_packing packing, const char *path, const char *text) {
-    const test_bytes want = {(unsigned char *)(uintptr_t)text, strlen(text), 0};
-    assert_unpacks(packing, path, &want);
+static void assert_unpacks_to(tamis_compression compression, const char *path, const char *text) {
+    const test_bytes expected = {(unsigned char *)(uintptr_t)text, strlen(text), 0};
+    assert_unpacks(compression, path, &expected);
 }
 
 /* ---- whole files ---- */
@@ -110,20 +111,20 @@ static void make_records(test_bytes *into, uint64_t seed, size_t count) {
     }
 }
 
-static void assert_packs(tamis_packing packing, const stream_oracle *oracle) {
-    options.output = named("once", packing);
+static void assert_packs(tamis_compression compression, const stream_oracle *oracle) {
+    options.output = named("once", compression);
     options.duplicates = scratch("again");
-    options.packing = (int)packing;
+    options.compression = (int)compression;
     assert_int_equal(run(&in, 1), TAMIS_OK);
-    assert_unpacks(packing, options.output, &oracle->unique);
-    assert_unpacks(packing, options.duplicates, &oracle->duplicates);
+    assert_unpacks(compression, options.output, &oracle->unique);
+    assert_unpacks(compression, options.duplicates, &oracle->duplicates);
     struct stat one, other;
     assert_int_equal(stat(options.output, &one), 0);
     assert_int_equal(stat(options.duplicates, &other), 0);
     assert_int_equal(stats.bytes_out, one.st_size + other.st_size);
 }
 
-static void outputs_unpack_to_the_records(void **state) {
+static void outputs_decompress_to_the_records(void **state) {
     (void)state;
     static const size_t sizes[] = {1, 7, 4096, 256 << 10}; /* of the write buffer */
     static const size_t counts[] = {100, 100, 100, 4000};  /* in the end more than a block of any packing */
@@ -134,8 +135,8 @@ static void outputs_unpack_to_the_records(void **state) {
         file_write(in, input.data, input.size);
         oracle_make(&oracle, &input, 1, '\n');
         tuning.write_size = sizes[i];
-        FOR_EACH(packing)
-        assert_packs(packing, &oracle);
+        FOR_EACH(compression)
+        assert_packs(compression, &oracle);
         oracle_clear(&oracle);
         bytes_clear(&input);
     }
@@ -144,33 +145,34 @@ static void outputs_unpack_to_the_records(void **state) {
 static void names_tell(void **state) {
     (void)state;
     file_write(in, "a\nb\na\n", 6);
-    FOR_EACH(packing) {
-        tamis_packing other = packing == TAMIS_PACKING_GZIP ? TAMIS_PACKING_NONE : TAMIS_PACKING_GZIP;
-        options.output = named("once", packing);
+    FOR_EACH(compression) {
+        tamis_compression other =
+            compression == TAMIS_COMPRESSION_GZIP ? TAMIS_COMPRESSION_NONE : TAMIS_COMPRESSION_GZIP;
+        options.output = named("once", compression);
         options.duplicates = named("again", other);
         assert_int_equal(run(&in, 1), TAMIS_OK);
-        assert_unpacks_to(packing, options.output, "a\nb\n");
-        if (other == TAMIS_PACKING_NONE)
+        assert_unpacks_to(compression, options.output, "a\nb\n");
+        if (other == TAMIS_COMPRESSION_NONE)
             assert_true(file_is(options.duplicates, "a\n"));
         else
             assert_unpacks_to(other, options.duplicates, "a\n");
-        options.packing = TAMIS_PACKING_NONE; /* whatever the names */
+        options.compression = TAMIS_COMPRESSION_NONE; /* whatever the names */
         assert_int_equal(run(&in, 1), TAMIS_OK);
         assert_true(file_is(options.output, "a\nb\n"));
-        options.packing = -1;
+        options.compression = -1;
     }
 }
 
-static void no_records_make_an_empty_packed_file(void **state) {
+static void no_records_give_an_empty_compressed_file(void **state) {
     (void)state;
     file_write(in, "", 0);
-    FOR_EACH(packing) {
-        struct stat about;
-        options.output = named("once", packing);
+    FOR_EACH(compression) {
+        struct stat st;
+        options.output = named("once", compression);
         assert_int_equal(run(&in, 1), TAMIS_OK);
-        assert_int_equal(stat(options.output, &about), 0);
-        assert_true(about.st_size > 0);
-        assert_unpacks_to(packing, options.output, "");
+        assert_int_equal(stat(options.output, &st), 0);
+        assert_true(st.st_size > 0);
+        assert_unpacks_to(compression, options.output, "");
     }
 }
 
@@ -181,9 +183,9 @@ static void the_same_records_give_the_same_bytes(void **state) {
     test_bytes input = {0};
     make_records(&input, 3, test_scale(2000, 700, 700));
     file_write(in, input.data, input.size);
-    FOR_EACH(packing) {
+    FOR_EACH(compression) {
         test_bytes one = {0}, other = {0};
-        options.packing = (int)packing;
+        options.compression = (int)compression;
         options.output = scratch("one");
         assert_int_equal(run(&in, 1), TAMIS_OK);
         tuning.read_size = 4096; /* other batches, as other times bring them */
@@ -192,7 +194,7 @@ static void the_same_records_give_the_same_bytes(void **state) {
         file_read(scratch("one"), &one);
         file_read(scratch("other"), &other);
         assert_true(bytes_check("packed", &one, &other));
-        if (packing == TAMIS_PACKING_GZIP)
+        if (compression == TAMIS_COMPRESSION_GZIP)
             assert_memory_equal(one.data, head, sizeof head);
         bytes_clear(&one);
         bytes_clear(&other);
@@ -205,32 +207,32 @@ static void a_terminator_that_is_owed(void **state) {
     const char *inputs[] = {scratch("one"), scratch("other")};
     file_write(scratch("one"), "a", 1);
     file_write(scratch("other"), "b\na\nc", 5);
-    FOR_EACH(packing) {
-        options.output = named("once", packing);
+    FOR_EACH(compression) {
+        options.output = named("once", compression);
         assert_int_equal(run(inputs, 2), TAMIS_OK);
-        assert_unpacks_to(packing, options.output, "a\nb\nc");
+        assert_unpacks_to(compression, options.output, "a\nb\nc");
     }
 }
 
 static void levels(void **state) {
     (void)state;
-    static const int most[TAMIS_PACKINGS] = {0, 9, 22, 12, 9, 9};
+    static const int most[TAMIS_COMPRESSIONS] = {0, 9, 22, 12, 9, 9};
     test_bytes input = {0};
     stream_oracle oracle;
     make_records(&input, 4, test_scale(2000, 700, 700));
     file_write(in, input.data, input.size);
     oracle_make(&oracle, &input, 1, '\n');
-    FOR_EACH(packing) {
+    FOR_EACH(compression) {
         uint64_t sizes[2];
-        options.output = named("once", packing);
+        options.output = named("once", compression);
         for (int i = 0; i < 2; i++) {
-            const int least = packing == TAMIS_PACKING_XZ ? TAMIS_PACKING_LEVEL_0 : 1;
-            options.packing_level = i ? most[packing] : least;
+            const int least = compression == TAMIS_COMPRESSION_XZ ? TAMIS_COMPRESSION_LEVEL_0 : 1;
+            options.compression_level = i ? most[compression] : least;
             assert_int_equal(run(&in, 1), TAMIS_OK);
-            assert_unpacks(packing, options.output, &oracle.unique);
+            assert_unpacks(compression, options.output, &oracle.unique);
             sizes[i] = stats.bytes_out;
         }
-        if (packing != TAMIS_PACKING_BZIP2) /* its levels are sizes of blocks, larger than this */
+        if (compression != TAMIS_COMPRESSION_BZIP2) /* its levels are sizes of blocks, larger than this */
             assert_true(sizes[1] < sizes[0]);
     }
     oracle_clear(&oracle);
@@ -241,47 +243,48 @@ static void levels(void **state) {
 static void descriptors_are_added_to(void **state) {
     (void)state;
     file_write(in, "a\nb\na\n", 6);
-    FOR_EACH(packing) {
+    FOR_EACH(compression) {
         char name[32];
         int fd = open(scratch("log"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
         snprintf(name, sizeof name, "/dev/fd/%d", fd);
         options.output = name;
-        options.packing = (int)packing;
+        options.compression = (int)compression;
         for (int i = 0; i < 2; i++)
             assert_int_equal(run(&in, 1), TAMIS_OK);
         close(fd);
-        assert_unpacks_to(packing, scratch("log"), "a\nb\na\nb\n");
+        assert_unpacks_to(compression, scratch("log"), "a\nb\na\nb\n");
     }
 }
 
 /* ---- what cannot be ---- */
 
-static void assert_refused(tamis_status want, const char *text) {
-    assert_int_equal(run(&in, 1), want);
+static void assert_refused(tamis_status expected, const char *text) {
+    assert_int_equal(run(&in, 1), expected);
     if (!strstr(err.text, text))
         fail_msg("\"%s\" does not say \"%s\"", err.text, text);
     assert_int_equal(stats.records, 0);
     assert_int_equal(scratch_entries(), 1);
 }
 
-static void packings_and_levels_that_are_not(void **state) {
+static void unknown_compressions_and_levels_are_refused(void **state) {
     (void)state;
     file_write(in, "a\n", 2);
     options.output = scratch("once");
     options.duplicates = scratch("again.gz");
-    options.packing = TAMIS_PACKINGS;
+    options.compression = TAMIS_COMPRESSIONS;
     assert_refused(TAMIS_E_INVALID, "packing: there is none of number 6");
-    options.packing = -2;
+    options.compression = -2;
     assert_refused(TAMIS_E_INVALID, "packing: there is none of number -2");
-    options.packing = -1;
-    options.packing_level = 10;
+    options.compression = -1;
+    options.compression_level = 10;
     assert_refused(TAMIS_E_RANGE, "gzip: has no level 10; give one from 1 to 9");
-    options.packing_level = TAMIS_PACKING_LEVEL_0;
+    options.compression_level = TAMIS_COMPRESSION_LEVEL_0;
     assert_refused(TAMIS_E_RANGE, "gzip: has no level 0; give one from 1 to 9");
-    for (tamis_packing packing = TAMIS_PACKING_GZIP; packing < TAMIS_PACKINGS; packing++) {
-        options.packing = (int)packing;
-        options.packing_level = tamis_packing_is_built(packing) ? -2 : 0;
-        if (!tamis_packing_is_built(packing))
+    for (tamis_compression compression = TAMIS_COMPRESSION_GZIP; compression < TAMIS_COMPRESSIONS;
+         compression++) {
+        options.compression = (int)compression;
+        options.compression_level = tamis_compression_is_built(compression) ? -2 : 0;
+        if (!tamis_compression_is_built(compression))
             assert_refused(TAMIS_E_UNSUPPORTED, ": this build of tamis cannot write it; take gzip");
         else
             assert_refused(TAMIS_E_RANGE, ": has no level -2; give one from ");
@@ -292,15 +295,15 @@ static void a_disk_that_is_full(void **state) {
     (void)state;
     file_write(in, "a\nb\na\n", 6);
     file_write(scratch("again"), "old", 3);
-    FOR_EACH(packing) {
-        options.packing = (int)packing;
+    FOR_EACH(compression) {
+        options.compression = (int)compression;
         options.output = "/dev/full";
         options.duplicates = scratch("again");
         assert_int_equal(run(&in, 1), TAMIS_E_IO);
         assert_string_equal(err.text,
                             "/dev/full: no space left on device; free space there, or write elsewhere");
         assert_int_equal(stats.bytes_out, 0);
-        assert_false(stats.settled);
+        assert_false(stats.complete);
         assert_true(file_is(scratch("again"), "old"));
     }
 }
@@ -315,9 +318,9 @@ static void a_file_that_may_not_grow(void **state) {
     bytes_clear(&input);
     signal(SIGXFSZ, SIG_IGN);
     getrlimit(RLIMIT_FSIZE, &before);
-    FOR_EACH(packing) {
+    FOR_EACH(compression) {
         file_write(scratch("once"), "old", 3);
-        options.packing = (int)packing;
+        options.compression = (int)compression;
         options.output = scratch("once");
         setrlimit(RLIMIT_FSIZE, &(struct rlimit){100000, before.rlim_max});
         tamis_status status = run(&in, 1);
@@ -335,7 +338,7 @@ static void a_file_that_may_not_grow(void **state) {
 typedef struct live {
     pthread_t thread;
     tamis_status status;
-    tamis_packing packing;
+    tamis_compression compression;
     const char *inputs[2];
     size_t input_count;
     char names[2][32];
@@ -363,8 +366,8 @@ static void pipe_or_abort(int *reading, int *writing) {
 }
 
 /* Reads the input, or, where that is NULL, a pipe; and then, where it is to be endless, empty records of terminator 0. */
-static void live_start(live *l, tamis_packing packing, const char *input, bool endless) {
-    *l = (live){.packing = packing};
+static void live_start(live *l, tamis_compression compression, const char *input, bool endless) {
+    *l = (live){.compression = compression};
     pipe_or_abort(&l->ends[0], &l->in);
     pipe_or_abort(&l->out, &l->ends[1]);
     pipe_or_abort(&l->ends[2], &l->stop);
@@ -375,7 +378,7 @@ static void live_start(live *l, tamis_packing packing, const char *input, bool e
     l->inputs[1] = "/dev/zero";
     l->input_count = endless ? 2 : 1;
     options.output = l->names[1];
-    options.packing = (int)packing;
+    options.compression = (int)compression;
     options.stop_fd = l->ends[2];
     if (pthread_create(&l->thread, NULL, live_main, l) != 0)
         abort();
@@ -397,7 +400,7 @@ static void take(live *l) {
     struct pollfd output = {.fd = l->out, .events = POLLIN};
     unsigned char piece[4096];
     if (poll(&output, 1, PATIENCE_MS) <= 0)
-        fail_msg("%s: nothing comes", tamis_packing_name(l->packing));
+        fail_msg("%s: nothing comes", tamis_compression_name(l->compression));
     ssize_t size = read(l->out, piece, sizeof piece);
     assert_true(size > 0);
     bytes_add(&l->got, piece, (size_t)size);
@@ -408,7 +411,7 @@ static void wait_unpacked(live *l, const char *text, bool all) {
     for (bool there = false; !there;) {
         test_bytes now = {0};
         take(l);
-        (void)unpacked(l->packing, &l->got, &now);
+        (void)unpacked(l->compression, &l->got, &now);
         there = now.size >= strlen(text) && memcmp(now.data, text, strlen(text)) == 0;
         assert_true(!there || !all || now.size == strlen(text));
         bytes_clear(&now);
@@ -435,18 +438,18 @@ static void live_release(live *l) {
 }
 
 static void assert_whole(const live *l, const char *text) {
-    const test_bytes want = {(unsigned char *)(uintptr_t)text, strlen(text), 0};
+    const test_bytes expected = {(unsigned char *)(uintptr_t)text, strlen(text), 0};
     test_bytes now = {0};
-    assert_true(unpacked(l->packing, &l->got, &now));
-    assert_true(bytes_check("what was received", &now, &want));
+    assert_true(unpacked(l->compression, &l->got, &now));
+    assert_true(bytes_check("what was received", &now, &expected));
     bytes_clear(&now);
 }
 
-static void a_record_can_be_unpacked_before_the_next_arrives(void **state) {
+static void a_record_can_be_decompressed_before_the_next_arrives(void **state) {
     (void)state;
-    FOR_EACH(packing) {
+    FOR_EACH(compression) {
         live l;
-        live_start(&l, packing, NULL, false);
+        live_start(&l, compression, NULL, false);
         send(l.in, "first\n");
         wait_unpacked(&l, "first\n", true);
         send(l.in, "first\nsecond\npar");
@@ -492,11 +495,11 @@ static void assert_receives(int fd, const char *text) {
 /* What one run packs another unpacks, record by record. */
 static void a_run_behind_a_run(void **state) {
     (void)state;
-    FOR_EACH(packing) {
+    FOR_EACH(compression) {
         live l;
         pthread_t reader;
         int end, out;
-        live_start(&l, packing, NULL, false);
+        live_start(&l, compression, NULL, false);
         pipe_or_abort(&out, &end);
         snprintf(l.reads, sizeof l.reads, "/dev/fd/%d", l.out);
         snprintf(l.writes, sizeof l.writes, "/dev/fd/%d", end);
@@ -525,14 +528,14 @@ static void a_record_among_endless_others(void **state) {
     live l;
     options.terminator = 0;
     file_write(in, "fresh", 5);
-    live_start(&l, TAMIS_PACKING_GZIP, in, true);
+    live_start(&l, TAMIS_COMPRESSION_GZIP, in, true);
     wait_unpacked(&l, "fresh", false);
     send(l.stop, "!");
     live_join(&l);
     assert_int_equal(l.status, TAMIS_E_INTERRUPTED);
-    assert_true(stats.settled);
+    assert_true(stats.complete);
     test_bytes now = {0};
-    assert_true(unpacked(l.packing, &l.got, &now));
+    assert_true(unpacked(l.compression, &l.got, &now));
     assert_int_equal(now.size, 7);
     assert_memory_equal(now.data, "fresh\0", 7);
     bytes_clear(&now);
@@ -542,7 +545,7 @@ static void a_record_among_endless_others(void **state) {
 /* As long as there is input, an output that could be seen is packed as well as one that cannot. */
 static void work_is_not_flushed_all_the_time(void **state) {
     (void)state;
-    if (!tamis_packing_is_built(TAMIS_PACKING_BZIP2)) /* where flushes can be counted */
+    if (!tamis_compression_is_built(TAMIS_COMPRESSION_BZIP2)) /* where flushes can be counted */
         skip();
     test_bytes input = {0}, got = {0};
     for (uint64_t i = 0; i < test_scale(4000000, 400000, 200000); i++)
@@ -553,7 +556,7 @@ static void work_is_not_flushed_all_the_time(void **state) {
     char name[32];
     snprintf(name, sizeof name, "/dev/fd/%d", fd);
     options.duplicates = name;
-    options.packing = TAMIS_PACKING_BZIP2;
+    options.compression = TAMIS_COMPRESSION_BZIP2;
     tuning.write_size = 1;
     uint64_t begin = tamis__now_ns();
     assert_int_equal(run(&in, 1), TAMIS_OK);
@@ -572,19 +575,20 @@ static void work_is_not_flushed_all_the_time(void **state) {
 static void a_run_that_is_stopped(void **state) {
     (void)state;
     options.durable = true;
-    FOR_EACH(packing) {
+    FOR_EACH(compression) {
         live l;
-        live_start(&l, packing, NULL, false);
+        live_start(&l, compression, NULL, false);
         send(l.in, "a\nb\na\npart");
         wait_unpacked(&l, "a\nb\n", true);
         send(l.stop, "!");
-        if (packing != TAMIS_PACKING_BZIP2) /* whose end is out: settled takes a reader that has taken all */
+        if (compression !=
+            TAMIS_COMPRESSION_BZIP2) /* whose end is out: settled takes a reader that has taken all */
             take(&l);
         live_join(&l);
         assert_int_equal(l.status, TAMIS_E_INTERRUPTED);
         assert_int_equal(stats.records, 3);
         assert_whole(&l, "a\nb\n");
-        assert_true(stats.settled);
+        assert_true(stats.complete);
         live_release(&l);
     }
 }
@@ -594,9 +598,9 @@ static void a_run_that_fails(void **state) {
     file_write(in, "a\nb\na\ntoo long\n", 15);
     options.max_record = 3;
     tuning.batch_size = 1;
-    FOR_EACH(packing) {
+    FOR_EACH(compression) {
         live l;
-        live_start(&l, packing, in, false);
+        live_start(&l, compression, in, false);
         live_join(&l);
         assert_int_equal(l.status, TAMIS_E_TOO_LONG);
         assert_whole(&l, "a\nb\n");
@@ -611,17 +615,17 @@ static void a_stop_while_the_reader_sleeps(void **state) {
     make_records(&input, 6, 10000);
     file_write(in, input.data, input.size);
     bytes_clear(&input);
-    FOR_EACH(packing) {
+    FOR_EACH(compression) {
         live l;
         options.durable = false;
-        live_start(&l, packing, in, false);
+        live_start(&l, compression, in, false);
         struct pollfd arrived = {.fd = l.out, .events = POLLIN};
         assert_int_equal(poll(&arrived, 1, PATIENCE_MS), 1);
         send(l.stop, "!");
         pthread_join(l.thread, NULL);
         assert_int_equal(l.status, TAMIS_E_INTERRUPTED);
         assert_non_null(strstr(err.text, "its reader takes nothing: the last records are not out"));
-        assert_false(stats.settled);
+        assert_false(stats.complete);
         live_release(&l);
         if (test_scale(0, 0, 1)) /* each waits for as long as a reader is given */
             break;
@@ -630,10 +634,10 @@ static void a_stop_while_the_reader_sleeps(void **state) {
 
 static void the_reader_has_gone(void **state) {
     (void)state;
-    FOR_EACH(packing) {
+    FOR_EACH(compression) {
         live l;
         options.duplicates = scratch("again.gz");
-        live_start(&l, packing, NULL, false);
+        live_start(&l, compression, NULL, false);
         close_end(&l.out);
         send(l.in, "a\na\n");
         pthread_join(l.thread, NULL);
@@ -646,17 +650,17 @@ static void the_reader_has_gone(void **state) {
 int main(void) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        CASE(outputs_unpack_to_the_records),
+        CASE(outputs_decompress_to_the_records),
         CASE(names_tell),
-        CASE(no_records_make_an_empty_packed_file),
+        CASE(no_records_give_an_empty_compressed_file),
         CASE(the_same_records_give_the_same_bytes),
         CASE(a_terminator_that_is_owed),
         CASE(levels),
         CASE(descriptors_are_added_to),
-        CASE(packings_and_levels_that_are_not),
+        CASE(unknown_compressions_and_levels_are_refused),
         CASE(a_disk_that_is_full),
         CASE(a_file_that_may_not_grow),
-        CASE(a_record_can_be_unpacked_before_the_next_arrives),
+        CASE(a_record_can_be_decompressed_before_the_next_arrives),
         CASE(a_run_behind_a_run),
         CASE(a_record_among_endless_others),
         CASE(work_is_not_flushed_all_the_time),

@@ -31,13 +31,13 @@ static tamis_error err;
 static tamis_stream_stats stats;
 static test_bytes output;
 
-static int make_folder(void **state) {
+static int make_directory(void **state) {
     (void)state;
     scratch_make();
     return 0;
 }
 
-static int remove_folder(void **state) {
+static int remove_directory(void **state) {
     (void)state;
     bytes_clear(&output);
     scratch_remove();
@@ -49,8 +49,8 @@ static void say(const char *what) {
         fail_msg("\"%s\" does not say \"%s\"", err.text, what);
 }
 
-static void pack(const packer *with, const void *data, size_t size, test_bytes *to) {
-    if (!tamis_packing_is_built(with->packing))
+static void compress_bytes(const packer *with, const void *data, size_t size, test_bytes *to) {
+    if (!tamis_compression_is_built(with->compression))
         skip();
     tool_run(with->command, data, size, to);
 }
@@ -64,7 +64,7 @@ static const char *put(const char *name, const test_bytes *bytes) {
 
 static bool has_header;
 
-static tamis_status run(const char *const *inputs, size_t count, const tamis__stream_tuning *tuning) {
+static tamis_status run(const char *const *inputs, size_t count, const tamis__stream_buffer_sizes *tuning) {
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
     options.threads = test_threads;
     options.header = has_header;
@@ -82,7 +82,7 @@ static tamis_status run(const char *const *inputs, size_t count, const tamis__st
 }
 
 static tamis_status run_one(const char *input) {
-    const tamis__stream_tuning tuning = TAMIS__STREAM_TUNING_INIT;
+    const tamis__stream_buffer_sizes tuning = TAMIS__STREAM_BUFFER_SIZES_INIT;
     return run(&input, 1, &tuning);
 }
 
@@ -106,20 +106,20 @@ static void records_are_those_of_the_plain(void **state) {
         char names[INPUTS][300];
         uint64_t on_disk = 0;
         for (size_t j = 0; j < INPUTS; j++) {
-            test_bytes packed = {0};
+            test_bytes compressed = {0};
             if ((i + j) % INPUTS == 1)
-                bytes_add(&packed, plain[j].data, plain[j].size); /* among plain ones */
+                bytes_add(&compressed, plain[j].data, plain[j].size); /* among plain ones */
             else
-                pack(&packers[i], plain[j].data, plain[j].size, &packed);
-            on_disk += packed.size;
-            snprintf(names[j], sizeof names[j], "%s", put(j == 0 ? "a" : j == 1 ? "b" : "c", &packed));
+                compress_bytes(&packers[i], plain[j].data, plain[j].size, &compressed);
+            on_disk += compressed.size;
+            snprintf(names[j], sizeof names[j], "%s", put(j == 0 ? "a" : j == 1 ? "b" : "c", &compressed));
             paths[j] = names[j];
-            bytes_clear(&packed);
+            bytes_clear(&compressed);
         }
         oracle.stats.bytes_read = oracle.stats.bytes_total = on_disk;
         oracle.stats.bytes_out = oracle.unique.size;
         for (size_t j = 0; j < sizeof sizes / sizeof *sizes; j++) {
-            const tamis__stream_tuning tuning = {sizes[j], 64, sizes[(i + j) % 5]};
+            const tamis__stream_buffer_sizes tuning = {sizes[j], 64, sizes[(i + j) % 5]};
             if (run(paths, INPUTS, &tuning) != TAMIS_OK)
                 fail_msg("%s", err.text);
             assert_true(bytes_check(packers[i].command, &output, &oracle.unique));
@@ -132,7 +132,7 @@ static void records_are_those_of_the_plain(void **state) {
 }
 
 /* Its first bytes are those of a packing, but not all of them, or it is over. */
-static void text_that_begins_like_a_packing_is_text(void **state) {
+static void text_that_begins_like_compressed_data_is_text(void **state) {
     static const char *const texts[] = {
         "B",      "BZh",          "BZh9",       "BZh91AY&S", "BZh91AY&S\nx", "\x1f",
         "\x1f\n", "\x28\xb5\x2f", "\x04\x22\n", "\3757zXZ",  "P*M\nP*M\n",   "BZh91\nBZh91\n",
@@ -142,7 +142,7 @@ static void text_that_begins_like_a_packing_is_text(void **state) {
         for (size_t size = 1; size < 20; size++) {
             const test_bytes plain = {(unsigned char *)(uintptr_t)texts[i], strlen(texts[i]), 0};
             const char *path = put("in", &plain);
-            const tamis__stream_tuning tuning = {size, 64, 3};
+            const tamis__stream_buffer_sizes tuning = {size, 64, 3};
             stream_oracle oracle;
             oracle_make(&oracle, &plain, 1, '\n');
             assert_int_equal(run(&path, 1, &tuning), TAMIS_OK);
@@ -184,9 +184,9 @@ static void one_byte_at_a_time_is_the_same(void **state) {
         feeding f = {.fd = -1};
         char name[32];
         int ends[2];
-        pack(&packers[i], "one\ntwo\n", 8, &f.bytes);
-        pack(&packers[i], "", 0, &f.bytes);
-        pack(&packers[i], "one\nthree", 9, &f.bytes);
+        compress_bytes(&packers[i], "one\ntwo\n", 8, &f.bytes);
+        compress_bytes(&packers[i], "", 0, &f.bytes);
+        compress_bytes(&packers[i], "one\nthree", 9, &f.bytes);
         assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
         f.fd = ends[1];
         snprintf(name, sizeof name, "/dev/fd/%d", ends[0]);
@@ -210,12 +210,12 @@ static void one_byte_at_a_time_is_the_same(void **state) {
     }
 }
 
-static void standard_input_is_unpacked(void **state) {
-    test_bytes packed = {0};
+static void standard_input_is_decompressed(void **state) {
+    test_bytes compressed = {0};
     const int before = dup(STDIN_FILENO);
     (void)state;
-    pack(&packers[0], "one\ntwo\none\n", 12, &packed);
-    const int fd = open(put("in", &packed), O_RDONLY | O_CLOEXEC);
+    compress_bytes(&packers[0], "one\ntwo\none\n", 12, &compressed);
+    const int fd = open(put("in", &compressed), O_RDONLY | O_CLOEXEC);
     assert_int_equal(dup2(fd, STDIN_FILENO), STDIN_FILENO);
     tamis_status status = run_one("-");
     dup2(before, STDIN_FILENO);
@@ -223,7 +223,7 @@ static void standard_input_is_unpacked(void **state) {
     close(fd);
     assert_int_equal(status, TAMIS_OK);
     assert_true(output_is("one\ntwo\n"));
-    bytes_clear(&packed);
+    bytes_clear(&compressed);
 }
 
 static void *run_between(void *context) {
@@ -242,7 +242,7 @@ static void *run_between(void *context) {
 
 /* A record that its writer has flushed leaves, though the member goes on. */
 static void records_leave_as_they_arrive(void **state) {
-    unsigned char packed[256], got[8];
+    unsigned char compressed[256], got[8];
     z_stream stream = {0};
     (void)state;
     int in[2], out[2];
@@ -261,11 +261,11 @@ static void records_leave_as_they_arrive(void **state) {
     for (int i = 0; i < 3; i++) {
         stream.next_in = (unsigned char *)(uintptr_t)records[i];
         stream.avail_in = 4;
-        stream.next_out = packed;
-        stream.avail_out = sizeof packed;
+        stream.next_out = compressed;
+        stream.avail_out = sizeof compressed;
         assert_int_equal(deflate(&stream, i < 2 ? Z_SYNC_FLUSH : Z_FINISH), i < 2 ? Z_OK : Z_STREAM_END);
-        const size_t size = sizeof packed - stream.avail_out;
-        assert_int_equal(write(in[1], packed, size), (ssize_t)size);
+        const size_t size = sizeof compressed - stream.avail_out;
+        assert_int_equal(write(in[1], compressed, size), (ssize_t)size);
         assert_int_equal(read(out[0], got, sizeof got), 4); /* waits for it, as long as it takes */
         assert_memory_equal(got, records[i], 4);
     }
@@ -285,10 +285,10 @@ static void cut_anywhere(size_t header) {
     static const char text[] = "1\n22\n333\n4444\n";
     has_header = header > 0;
     for (size_t i = 0; i < PACKERS; i++) {
-        test_bytes packed = {0};
-        pack(&packers[i], text, sizeof text - 1, &packed);
-        for (size_t size = 10; size < packed.size; size++) { /* recognised */
-            const test_bytes cut = {packed.data, size, 0};
+        test_bytes compressed = {0};
+        compress_bytes(&packers[i], text, sizeof text - 1, &compressed);
+        for (size_t size = 10; size < compressed.size; size++) { /* recognised */
+            const test_bytes cut = {compressed.data, size, 0};
             char said[40];
             assert_int_equal(run_one(put("in", &cut)), TAMIS_E_DAMAGED);
             say("/in: cut short, after ");
@@ -301,7 +301,7 @@ static void cut_anywhere(size_t header) {
             assert_true(stats.bytes_in + (whole > 0 ? 2 * header : 0) == (whole + 1) * (whole + 2) / 2 - 1);
             assert_int_equal(output.size, 0); /* the file is as it was */
         }
-        bytes_clear(&packed);
+        bytes_clear(&compressed);
     }
     has_header = false;
 }
@@ -312,12 +312,12 @@ static void cut_anywhere_ends_the_run(void **state) {
     cut_anywhere(1);
 }
 
-static void damage_behind_some_files_is_named(void **state) {
+static void damage_after_several_files_is_located(void **state) {
     test_bytes good = {0}, bad = {0};
-    const tamis__stream_tuning tuning = TAMIS__STREAM_TUNING_INIT;
+    const tamis__stream_buffer_sizes tuning = TAMIS__STREAM_BUFFER_SIZES_INIT;
     (void)state;
-    pack(&packers[0], "one\ntwo\n", 8, &good);
-    pack(&packers[0], "three\nfour\nfi", 13, &bad);
+    compress_bytes(&packers[0], "one\ntwo\n", 8, &good);
+    compress_bytes(&packers[0], "three\nfour\nfi", 13, &bad);
     bad.data[bad.size - 8] ^= 1; /* its checksum */
     char names[2][300];
     snprintf(names[0], sizeof names[0], "%s", put("good", &good));
@@ -341,7 +341,7 @@ static void damage_behind_some_files_is_named(void **state) {
 static void a_record_of_a_bomb_is_too_long(void **state) {
     (void)state;
     for (size_t i = 0; i < PACKERS_PLAIN; i++) {
-        test_bytes packed = {0};
+        test_bytes compressed = {0};
         char command[128];
         fault_memory memory = {0};
         tamis_allocator allocator = fault_memory_allocator(&memory);
@@ -349,8 +349,8 @@ static void a_record_of_a_bomb_is_too_long(void **state) {
         options.threads = test_threads;
         snprintf(command, sizeof command, "(head -c %dM /dev/zero | %s)", (int)test_scale(64, 20, 20),
                  packers[i].command);
-        pack(&(packer){packers[i].packing, command, true}, "", 0, &packed);
-        const char *path = put("in", &packed);
+        compress_bytes(&(packer){packers[i].compression, command, true}, "", 0, &compressed);
+        const char *path = put("in", &compressed);
         options.inputs = &path;
         options.input_count = 1;
         options.max_record = 1 << 20;
@@ -362,17 +362,17 @@ static void a_record_of_a_bomb_is_too_long(void **state) {
         say("/in: record 1, at byte 0, is longer than 1048576 bytes");
         assert_true(memory.peak_bytes < 16 << 20);
         assert_int_equal(memory.live_blocks, 0);
-        bytes_clear(&packed);
+        bytes_clear(&compressed);
     }
 }
 
-static void a_packed_file_is_not_followed(void **state) {
-    test_bytes packed = {0};
+static void a_compressed_file_is_not_followed(void **state) {
+    test_bytes compressed = {0};
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
     options.threads = test_threads;
     (void)state;
-    pack(&packers[0], "one\ntwo\n", 8, &packed);
-    const char *path = put("in", &packed);
+    compress_bytes(&packers[0], "one\ntwo\n", 8, &compressed);
+    const char *path = put("in", &compressed);
     options.inputs = &path;
     options.input_count = 1;
     options.follow = true;
@@ -381,20 +381,22 @@ static void a_packed_file_is_not_followed(void **state) {
     assert_int_equal(tamis_stream_dedup(session, &options, NULL, &err), TAMIS_E_UNSUPPORTED);
     session_drop(session);
     say("/in: is packed with gzip, and such a file is not followed; ");
-    bytes_clear(&packed);
+    bytes_clear(&compressed);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(records_are_those_of_the_plain, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(text_that_begins_like_a_packing_is_text, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(one_byte_at_a_time_is_the_same, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(standard_input_is_unpacked, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(records_leave_as_they_arrive, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(cut_anywhere_ends_the_run, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(damage_behind_some_files_is_named, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(a_record_of_a_bomb_is_too_long, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(a_packed_file_is_not_followed, make_folder, remove_folder),
+        cmocka_unit_test_setup_teardown(records_are_those_of_the_plain, make_directory, remove_directory),
+        cmocka_unit_test_setup_teardown(text_that_begins_like_compressed_data_is_text, make_directory,
+                                        remove_directory),
+        cmocka_unit_test_setup_teardown(one_byte_at_a_time_is_the_same, make_directory, remove_directory),
+        cmocka_unit_test_setup_teardown(standard_input_is_decompressed, make_directory, remove_directory),
+        cmocka_unit_test_setup_teardown(records_leave_as_they_arrive, make_directory, remove_directory),
+        cmocka_unit_test_setup_teardown(cut_anywhere_ends_the_run, make_directory, remove_directory),
+        cmocka_unit_test_setup_teardown(damage_after_several_files_is_located, make_directory,
+                                        remove_directory),
+        cmocka_unit_test_setup_teardown(a_record_of_a_bomb_is_too_long, make_directory, remove_directory),
+        cmocka_unit_test_setup_teardown(a_compressed_file_is_not_followed, make_directory, remove_directory),
     };
     test_run_with_threads(tests);
 }

@@ -31,10 +31,10 @@ typedef struct liar {
     size_t done;
     tamis_status status;
     /* ---- */
-    uint32_t most;  /* as parts() is told; 0: it is not called */
-    size_t settled; /* calls, and the last one: */
-    size_t settled_done;
-    tamis_status settled_status;
+    uint32_t max;    /* as parts() is told; 0: it is not called */
+    size_t complete; /* calls, and the last one: */
+    size_t finished_done;
+    tamis_status finished_status;
 } liar;
 
 static tamis_status lie(const liar *l, size_t *done, tamis_error *err) {
@@ -48,7 +48,7 @@ static tamis_status answer_hashes(void *context, const tamis_key *keys, const ta
                                   size_t count, tamis_answer *answers, size_t *done, tamis_error *err) {
     (void)keys;
     (void)hashes;
-    memset(answers, TAMIS_FRESH, count);
+    memset(answers, TAMIS_ABSENT, count);
     return lie(context, done, err);
 }
 
@@ -57,11 +57,11 @@ static tamis_status answer_keys(void *context, const tamis_key *keys, size_t cou
     return answer_hashes(context, keys, NULL, count, answers, done, err);
 }
 
-static uint32_t divide(void *context, size_t count, uint32_t most) {
+static uint32_t divide(void *context, size_t count, uint32_t max) {
     liar *l = context;
     (void)count;
-    l->most = most;
-    return l->parts == ONE_MORE ? most + 1 : l->parts;
+    l->max = max;
+    return l->parts == ONE_MORE ? max + 1 : l->parts;
 }
 
 static tamis_status answer_part(void *context, const tamis_hash *hashes, size_t count, uint32_t part,
@@ -69,27 +69,27 @@ static tamis_status answer_part(void *context, const tamis_hash *hashes, size_t 
     const liar *l = context;
     (void)hashes;
     for (size_t i = part; i < count; i += parts)
-        answers[i] = TAMIS_FRESH;
+        answers[i] = TAMIS_ABSENT;
     if (part == l->wrong)
         return lie(l, done, err);
     *done = count;
     return TAMIS_OK;
 }
 
-static void note_settled(void *context, const tamis_answer *answers, size_t done, tamis_status status,
-                         tamis_error *err) {
+static void note_finished(void *context, const tamis_answer *answers, size_t done, tamis_status status,
+                          tamis_error *err) {
     liar *l = context;
     (void)answers;
     (void)err;
-    l->settled++;
-    l->settled_done = done;
-    l->settled_status = status;
+    l->complete++;
+    l->finished_done = done;
+    l->finished_status = status;
 }
 
-typedef enum asked { BY_KEYS, BY_HASHES, IN_PARTS } asked;
+typedef enum query_mode { BY_KEYS, BY_HASHES, IN_PARTS } query_mode;
 
 /* All records, MOST or fewer, are one batch. */
-static tamis_status believe_of(size_t records, liar *l, asked how, uint32_t threads,
+static tamis_status believe_of(size_t records, liar *l, query_mode how, uint32_t threads,
                                tamis_stream_stats *stats, tamis_error *err) {
     const char *const path = scratch("in");
     char input[2 * MOST];
@@ -101,15 +101,15 @@ static tamis_status believe_of(size_t records, liar *l, asked how, uint32_t thre
     file_write(path, input, 2 * records);
     assert_int_equal(tamis_hasher_create(&hasher, NULL, NULL), TAMIS_OK);
     service.context = l;
-    service.ask = answer_keys;
+    service.query = answer_keys;
     if (how != BY_KEYS) {
         service.hasher = hasher;
-        service.ask_hashes = answer_hashes;
+        service.query_hashes = answer_hashes;
     }
     if (how == IN_PARTS) {
         service.parts = divide;
-        service.ask_part = answer_part;
-        service.settle = note_settled;
+        service.query_part = answer_part;
+        service.finish_parts = note_finished;
     }
     options.inputs = &path;
     options.input_count = 1;
@@ -118,11 +118,11 @@ static tamis_status believe_of(size_t records, liar *l, asked how, uint32_t thre
     *err = (tamis_error)TAMIS_ERROR_INIT;
     const tamis_status status = tamis_stream_run(&service, &options, stats, err);
     tamis_hasher_free(hasher);
-    assert_false(stats->settled && status != TAMIS_OK);
+    assert_false(stats->complete && status != TAMIS_OK);
     return status;
 }
 
-static tamis_status believe(liar *l, asked how, uint32_t threads, tamis_stream_stats *stats,
+static tamis_status believe(liar *l, query_mode how, uint32_t threads, tamis_stream_stats *stats,
                             tamis_error *err) {
     return believe_of(ALL, l, how, threads, stats, err);
 }
@@ -132,8 +132,8 @@ typedef struct tale {
     size_t done;
     tamis_status status;
     size_t records;
-    tamis_status told;
-    const char *sentence;
+    tamis_status expected_status;
+    const char *message;
 } tale;
 
 #define MISCOUNTED(n)                                                                                        \
@@ -158,8 +158,9 @@ static void a_batch_is_answered_or_it_fails(void **state) {
         for (int how = BY_KEYS; how <= BY_HASHES; how++)
             for (uint32_t threads = 1; threads < 8; threads += 3) {
                 liar l = {.done = tales[i].done, .status = tales[i].status};
-                assert_int_equal(believe(&l, (asked)how, threads, &stats, &err), tales[i].told);
-                assert_string_equal(err.text, tales[i].sentence);
+                assert_int_equal(believe(&l, (query_mode)how, threads, &stats, &err),
+                                 tales[i].expected_status);
+                assert_string_equal(err.text, tales[i].message);
                 assert_int_equal(stats.records, tales[i].records);
             }
 }
@@ -173,12 +174,12 @@ static void so_is_a_part(void **state) {
         for (uint32_t wrong = 0; wrong < 4; wrong++)
             for (uint32_t threads = 2; threads < 8; threads += 2) {
                 liar l = {4, wrong, tales[i].done, tales[i].status, 0, 0, 0, TAMIS_OK};
-                assert_int_equal(believe(&l, IN_PARTS, threads, &stats, &err), tales[i].told);
-                assert_string_equal(err.text, tales[i].sentence);
+                assert_int_equal(believe(&l, IN_PARTS, threads, &stats, &err), tales[i].expected_status);
+                assert_string_equal(err.text, tales[i].message);
                 assert_int_equal(stats.records, tales[i].records);
-                assert_int_equal(l.settled, 1);
-                assert_int_equal(l.settled_done, tales[i].records);
-                assert_int_equal(l.settled_status, tales[i].told);
+                assert_int_equal(l.complete, 1);
+                assert_int_equal(l.finished_done, tales[i].records);
+                assert_int_equal(l.finished_status, tales[i].expected_status);
             }
 }
 
@@ -190,15 +191,15 @@ static void a_batch_has_as_many_parts_as_there_may_be(void **state) {
     for (size_t i = 0; i < 2; i++)
         for (uint32_t threads = 2; threads < 8; threads++) {
             liar l = {.parts = wrong[i], .done = ALL};
-            char want[200];
+            char plan_options[200];
             assert_int_equal(believe(&l, IN_PARTS, threads, &stats, &err), TAMIS_E_INVALID);
-            snprintf(want, sizeof want,
+            snprintf(plan_options, sizeof plan_options,
                      "stream: the service divides a batch into %" PRIu32
                      " parts; have it answer 1 to %" PRIu32,
-                     wrong[i] == ONE_MORE ? l.most + 1 : wrong[i], l.most);
-            assert_string_equal(err.text, want);
+                     wrong[i] == ONE_MORE ? l.max + 1 : wrong[i], l.max);
+            assert_string_equal(err.text, plan_options);
             assert_int_equal(stats.records, 0);
-            assert_int_equal(l.settled, 0);
+            assert_int_equal(l.complete, 0);
         }
 }
 
@@ -207,7 +208,7 @@ static void a_part_has_keys_worth_a_thread(void **state) {
     (void)state;
     static const struct {
         size_t records;
-        uint32_t threads, most;
+        uint32_t threads, max;
     } batches[] = {
         {511, 16, 0},   {512, 16, 2}, {1023, 16, 2}, {1024, 16, 4}, {4095, 16, 8}, {4096, 16, 16},
         {8192, 16, 32}, {8192, 3, 8}, {8192, 2, 4},  {512, 2, 2},   {8192, 1, 0},
@@ -218,8 +219,8 @@ static void a_part_has_keys_worth_a_thread(void **state) {
         liar l = {.parts = 2, .done = batches[i].records};
         assert_int_equal(believe_of(batches[i].records, &l, IN_PARTS, batches[i].threads, &stats, &err),
                          TAMIS_OK);
-        assert_int_equal(l.most, batches[i].most);
-        assert_int_equal(l.settled, batches[i].most > 0);
+        assert_int_equal(l.max, batches[i].max);
+        assert_int_equal(l.complete, batches[i].max > 0);
         assert_int_equal(stats.unique, batches[i].records);
     }
 }
@@ -242,7 +243,7 @@ static const char *open_output(const char *name, char path[32]) {
     return path;
 }
 
-static void take_output(const char *name, const char *path, test_bytes *into) {
+static void read_output(const char *name, const char *path, test_bytes *into) {
     int fd;
     assert_int_equal(sscanf(path, "/dev/fd/%d", &fd), 1);
     close(fd);
@@ -254,7 +255,7 @@ static void run(tamis_filter *filter, const char *input, uint32_t threads, outco
     char once[32], again[32];
     tamis_dedup *session = NULL;
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
-    const tamis__stream_tuning tuning = TAMIS__STREAM_TUNING_INIT;
+    const tamis__stream_buffer_sizes tuning = TAMIS__STREAM_BUFFER_SIZES_INIT;
     *o = (outcome){.stats = TAMIS_STREAM_STATS_INIT, .err = TAMIS_ERROR_INIT};
     assert_int_equal(tamis_dedup_open(&session, filter, NULL, NULL), TAMIS_OK);
     options.inputs = &input;
@@ -265,8 +266,8 @@ static void run(tamis_filter *filter, const char *input, uint32_t threads, outco
     o->status = session_run(session, &options, &tuning, &o->stats, &o->divided, &o->err);
     tamis_dedup_close(session);
     tamis_filter_free(filter);
-    take_output("once", once, &o->unique);
-    take_output("again", again, &o->duplicates);
+    read_output("once", once, &o->unique);
+    read_output("again", again, &o->duplicates);
 }
 
 static void clear(outcome *o) {
@@ -275,34 +276,34 @@ static void clear(outcome *o) {
 }
 
 static tamis_filter *make_growing(const tamis_allocator *allocator) {
-    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
     tamis_filter *filter = NULL;
-    want.kind = TAMIS_KIND_EXACT;
+    plan_options.kind = TAMIS_KIND_EXACT;
     options.allocator = allocator;
-    assert_int_equal(tamis_plan_make(&plan, &want, NULL), TAMIS_OK);
+    assert_int_equal(tamis_plan_make(&plan, &plan_options, NULL), TAMIS_OK);
     assert_int_equal(tamis_filter_create(&filter, &plan, &options, NULL), TAMIS_OK);
     return filter;
 }
 
 /* Outputs and counts are those of the first records, all but those behind the one that failed. */
 static void check_answered(const outcome *o, const test_bytes *input) {
-    outcome want;
+    outcome plan_options;
     size_t size = 0;
     for (uint64_t records = 0; records < o->stats.records; records++)
         size += strcspn((const char *)input->data + size, "\n") + 1;
     assert_in_range(size, 1, input->size - 1);
     file_write(scratch("answered"), input->data, size);
-    run(make_growing(NULL), scratch("answered"), 1, &want);
-    assert_int_equal(want.status, TAMIS_OK);
-    want.stats.bytes_read = o->stats.bytes_read; /* is more, */
-    want.stats.bytes_total = input->size;
-    assert_true(stats_check(&o->stats, &want.stats));
-    assert_true(bytes_check("output", &o->unique, &want.unique));
-    assert_true(bytes_check("duplicates", &o->duplicates, &want.duplicates));
-    assert_false(o->stats.settled);
-    clear(&want);
+    run(make_growing(NULL), scratch("answered"), 1, &plan_options);
+    assert_int_equal(plan_options.status, TAMIS_OK);
+    plan_options.stats.bytes_read = o->stats.bytes_read; /* is more, */
+    plan_options.stats.bytes_total = input->size;
+    assert_true(stats_check(&o->stats, &plan_options.stats));
+    assert_true(bytes_check("output", &o->unique, &plan_options.unique));
+    assert_true(bytes_check("duplicates", &o->duplicates, &plan_options.duplicates));
+    assert_false(o->stats.complete);
+    clear(&plan_options);
 }
 
 static const uint32_t thread_counts[] = {1, 2, 4, 7};
@@ -360,7 +361,7 @@ static void a_crowd_ends_the_run_where_it_is(void **state) {
     enum { RECORDS = 20000, FIRST = 9000 };
     uint64_t crowd[CROWD], seed = test_seed(31);
     test_bytes input = {0};
-    outcome want = {.status = TAMIS_OK};
+    outcome plan_options = {.status = TAMIS_OK};
     tamis_filter *filter = make_small();
     find_crowd(tamis_filter_hasher(filter), crowd);
     tamis_filter_free(filter);
@@ -377,14 +378,14 @@ static void a_crowd_ends_the_run_where_it_is(void **state) {
         assert_int_equal(got.divided > 1, thread_counts[i] > 1);
         check_answered(&got, &input);
         if (i == 0) {
-            want = got;
+            plan_options = got;
             continue;
         }
-        assert_string_equal(got.err.text, want.err.text);
-        assert_int_equal(got.stats.records, want.stats.records);
+        assert_string_equal(got.err.text, plan_options.err.text);
+        assert_int_equal(got.stats.records, plan_options.stats.records);
         clear(&got);
     }
-    clear(&want);
+    clear(&plan_options);
     bytes_clear(&input);
 }
 
@@ -397,7 +398,7 @@ typedef struct scarce {
     pthread_mutex_t lock;
 } scarce;
 
-static void *take_scarce(void *context, size_t size, size_t align) {
+static void *alloc_scarce(void *context, size_t size, size_t align) {
     scarce *s = context;
     pthread_mutex_lock(&s->lock);
     void *block = s->from.alloc(s->from.context, size, align);
@@ -424,7 +425,7 @@ static void memory_that_runs_out_ends_the_run(void **state) {
     for (size_t i = 0; i < THREAD_COUNTS; i++)
         for (uint64_t growths = 0; growths < 10; growths += 9) {
             scarce all = {.lock = PTHREAD_MUTEX_INITIALIZER};
-            const tamis_allocator allocator = {take_scarce, give_scarce, &all};
+            const tamis_allocator allocator = {alloc_scarce, give_scarce, &all};
             outcome got;
             all.from = fault_memory_allocator(&all.memory);
             tamis_filter *filter = make_growing(&allocator);

@@ -84,11 +84,11 @@ static void new_files(void **state) {
     assert_int_equal(run(scratch("in"), scratch("once"), scratch("again")), TAMIS_OK);
     assert_true(file_is(scratch("once"), "a\nb\n"));
     assert_true(file_is(scratch("again"), "a\n"));
-    struct stat about;
+    struct stat st;
     mode_t mask = umask(0);
     umask(mask);
-    assert_int_equal(stat(scratch("once"), &about), 0);
-    assert_int_equal(about.st_mode & 07777, 0666 & ~mask);
+    assert_int_equal(stat(scratch("once"), &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0666 & ~mask);
 }
 
 static void no_outputs_only_count(void **state) {
@@ -208,7 +208,7 @@ static bool closed_folder_is_refused(void) {
            says("/once: cannot create a file beside it: permission denied; check");
 }
 
-static void a_folder_without_write_permission(void **state) {
+static void a_directory_without_write_permission(void **state) {
     (void)state;
     if (geteuid() != 0)
         skip();
@@ -242,9 +242,9 @@ static void links_are_followed(void **state) {
     assert_int_equal(symlink(scratch("link"), scratch("link2")), 0);
     assert_int_equal(run(scratch("in"), scratch("link2"), NULL), TAMIS_OK);
     assert_true(file_is(scratch("real"), "a\nb\n"));
-    struct stat about;
-    assert_int_equal(lstat(scratch("link"), &about), 0);
-    assert_true(S_ISLNK(about.st_mode));
+    struct stat st;
+    assert_int_equal(lstat(scratch("link"), &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
     /* to nothing: the file it names is made */
     assert_int_equal(symlink("fresh", scratch("link3")), 0);
     assert_int_equal(run(scratch("in"), scratch("link3"), NULL), TAMIS_OK);
@@ -255,7 +255,7 @@ static void links_are_followed(void **state) {
     assert_says("/circle: too many levels of symbolic links; check where");
 }
 
-static void a_link_into_another_folder(void **state) {
+static void a_symlink_into_another_directory(void **state) {
     (void)state;
     assert_int_equal(mkdir(scratch("folder"), 0777), 0);
     assert_int_equal(symlink("folder/../folder/target", scratch("link")), 0);
@@ -280,7 +280,7 @@ static void the_longest_name(void **state) {
     assert_says("ppp: file name too long; use a shorter name");
 }
 
-static void a_name_relative_to_the_working_folder(void **state) {
+static void a_name_relative_to_the_working_directory(void **state) {
     (void)state;
     char before[PATH_MAX];
     assert_non_null(getcwd(before, sizeof before));
@@ -295,7 +295,7 @@ static void a_name_relative_to_the_working_folder(void **state) {
     assert_false(file_exists(scratch("new")));
 }
 
-static void descriptors_are_written_in_place(void **state) {
+static void descriptors_are_written_directly(void **state) {
     (void)state;
     char name[32];
     int fd = open(scratch("log"), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
@@ -326,15 +326,15 @@ static void devices_are_written_directly(void **state) {
     assert_string_equal(err.text, "/dev/full: no space left on device; free space there, or write elsewhere");
     assert_int_equal(err.sys_errno, ENOSPC);
     assert_false(file_exists(scratch("again")));
-    struct stat about;
-    assert_int_equal(stat("/dev/full", &about), 0);
-    assert_true(S_ISCHR(about.st_mode));
+    struct stat st;
+    assert_int_equal(stat("/dev/full", &st), 0);
+    assert_true(S_ISCHR(st.st_mode));
 }
 
 /* ---- refused before anything happens ---- */
 
-static void assert_refused(tamis_status got, tamis_status want, const char *text) {
-    assert_int_equal(got, want);
+static void assert_refused(tamis_status got, tamis_status expected, const char *text) {
+    assert_int_equal(got, expected);
     assert_says(text);
     assert_int_equal(stats.records, 0);
 }
@@ -363,15 +363,15 @@ static void an_output_that_is_an_input(void **state) {
 
 static void two_outputs_in_one_file(void **state) {
     (void)state;
-    const char *want = "is the output for first occurrences and for duplicates; give them two files";
-    assert_refused(run(scratch("in"), "-", "-"), TAMIS_E_INVALID, want);
-    assert_refused(run(scratch("in"), scratch("new"), scratch("new")), TAMIS_E_INVALID, want);
-    assert_refused(run(scratch("in"), scratch("new"), scratch("./new")), TAMIS_E_INVALID, want);
+    const char *expected = "is the output for first occurrences and for duplicates; give them two files";
+    assert_refused(run(scratch("in"), "-", "-"), TAMIS_E_INVALID, expected);
+    assert_refused(run(scratch("in"), scratch("new"), scratch("new")), TAMIS_E_INVALID, expected);
+    assert_refused(run(scratch("in"), scratch("new"), scratch("./new")), TAMIS_E_INVALID, expected);
     assert_int_equal(symlink("new", scratch("soft")), 0);
-    assert_refused(run(scratch("in"), scratch("soft"), scratch("new")), TAMIS_E_INVALID, want);
+    assert_refused(run(scratch("in"), scratch("soft"), scratch("new")), TAMIS_E_INVALID, expected);
     file_write(scratch("old"), "old", 3);
     assert_int_equal(link(scratch("old"), scratch("hard")), 0);
-    assert_refused(run(scratch("in"), scratch("old"), scratch("hard")), TAMIS_E_INVALID, want);
+    assert_refused(run(scratch("in"), scratch("old"), scratch("hard")), TAMIS_E_INVALID, expected);
     assert_false(file_exists(scratch("new")));
     assert_true(file_is(scratch("old"), "old"));
 }
@@ -448,13 +448,13 @@ int main(void) {
         CASE(what_cannot_be_kept_is_not_given),
         CASE(set_id_bits_go_with_the_owner),
         CASE(a_file_without_write_permission),
-        CASE(a_folder_without_write_permission),
+        CASE(a_directory_without_write_permission),
         CASE(an_input_without_read_permission),
         CASE(links_are_followed),
-        CASE(a_link_into_another_folder),
+        CASE(a_symlink_into_another_directory),
         CASE(the_longest_name),
-        CASE(a_name_relative_to_the_working_folder),
-        CASE(descriptors_are_written_in_place),
+        CASE(a_name_relative_to_the_working_directory),
+        CASE(descriptors_are_written_directly),
         CASE(devices_are_written_directly),
         CASE(an_output_that_is_an_input),
         CASE(two_outputs_in_one_file),

@@ -82,7 +82,7 @@ static void writing_takes_its_time(void **state) {
 }
 
 /* What is packed is written when it ends, and then it is synced. */
-static void so_does_the_end_of_what_is_packed(void **state) {
+static void ending_compression_takes_time_too(void **state) {
     (void)state;
     char output[32];
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
@@ -93,7 +93,7 @@ static void so_does_the_end_of_what_is_packed(void **state) {
     assert_true(out >= 0);
     snprintf(output, sizeof output, "/dev/fd/%d", out);
     options.output = output;
-    options.packing = TAMIS_PACKING_GZIP;
+    options.compression = TAMIS_COMPRESSION_GZIP;
     options.durable = true;
     assert_int_equal(run(&options, scratch("in"), &profile), TAMIS_OK);
     close(out);
@@ -110,7 +110,7 @@ static void end_input(void *context, const tamis_stream_stats *now) {
     *writer = -1;
 }
 
-static void and_what_is_flushed_while_it_waits(void **state) {
+static void flushing_while_waiting_takes_time_too(void **state) {
     (void)state;
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
     tamis_stream_profile profile = TAMIS_STREAM_PROFILE_INIT;
@@ -122,7 +122,7 @@ static void and_what_is_flushed_while_it_waits(void **state) {
     snprintf(input, sizeof input, "/dev/fd/%d", in[0]);
     snprintf(output, sizeof output, "/dev/fd/%d", out);
     options.output = output;
-    options.packing = TAMIS_PACKING_GZIP;
+    options.compression = TAMIS_COMPRESSION_GZIP;
     options.progress = end_input;
     options.progress_context = &in[1];
     assert_int_equal(run(&options, input, &profile), TAMIS_OK);
@@ -155,8 +155,8 @@ int main(void) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         CASE(writing_takes_its_time),
-        CASE(so_does_the_end_of_what_is_packed),
-        CASE(and_what_is_flushed_while_it_waits),
+        CASE(ending_compression_takes_time_too),
+        CASE(flushing_while_waiting_takes_time_too),
         CASE(a_struct_has_its_size),
     };
     test_run_with_threads(tests);

@@ -19,7 +19,7 @@ enum { INPUTS_MAX = 4 };
 
 /* Runs the inputs as files and compares both outputs and the stats with the oracle. */
 static bool agrees(const test_bytes *inputs, size_t count, unsigned char terminator,
-                   const tamis__stream_tuning *tuning) {
+                   const tamis__stream_buffer_sizes *tuning) {
     const char *paths[INPUTS_MAX];
     char names[INPUTS_MAX][300];
     for (size_t i = 0; i < count; i++) {
@@ -49,7 +49,7 @@ static bool agrees(const test_bytes *inputs, size_t count, unsigned char termina
         file_read(options.duplicates, &duplicates);
         good = bytes_check("output", &unique, &oracle.unique) &&
                bytes_check("duplicates", &duplicates, &oracle.duplicates) &&
-               stats_check(&stats, &oracle.stats) && stats.settled;
+               stats_check(&stats, &oracle.stats) && stats.complete;
     }
     if (!good)
         fprintf(stderr, "buffers %zu, %zu, %zu: status %d %s\n", tuning->read_size, tuning->write_size,
@@ -66,10 +66,10 @@ static void assert_agrees(const test_bytes *inputs, size_t count, unsigned char 
     enum { SIZES = sizeof sizes / sizeof *sizes };
     for (size_t i = 0; i < SIZES; i++)
         for (size_t j = 0; j < SIZES; j++) {
-            tamis__stream_tuning tuning = {sizes[i], sizes[j], sizes[(i + j) % SIZES]};
+            tamis__stream_buffer_sizes tuning = {sizes[i], sizes[j], sizes[(i + j) % SIZES]};
             assert_true(agrees(inputs, count, terminator, &tuning));
         }
-    tamis__stream_tuning shipped = TAMIS__STREAM_TUNING_INIT;
+    tamis__stream_buffer_sizes shipped = TAMIS__STREAM_BUFFER_SIZES_INIT;
     assert_true(agrees(inputs, count, terminator, &shipped));
 }
 
@@ -158,9 +158,9 @@ static void large_stream(void **state) {
         int size = snprintf(text, sizeof text, "%0*llu\n", width, (unsigned long long)number);
         bytes_add(&input, text, (size_t)size);
     }
-    tamis__stream_tuning shipped = TAMIS__STREAM_TUNING_INIT;
+    tamis__stream_buffer_sizes shipped = TAMIS__STREAM_BUFFER_SIZES_INIT;
     assert_true(agrees(&input, 1, '\n', &shipped));
-    tamis__stream_tuning odd = {4097, 1000, 333};
+    tamis__stream_buffer_sizes odd = {4097, 1000, 333};
     assert_true(agrees(&input, 1, '\n', &odd));
     bytes_clear(&input);
 }
@@ -176,7 +176,7 @@ static tamis_status run_limited(const char *text, size_t size, uint64_t max_reco
     options.inputs = &path;
     options.input_count = 1;
     options.max_record = max_record;
-    tamis__stream_tuning tuning = {read_size, 8, 3};
+    tamis__stream_buffer_sizes tuning = {read_size, 8, 3};
     tamis_dedup *session = session_make(0, TAMIS_WHEN_FULL_FAIL);
     tamis_status status = tamis__stream_dedup_tuned(session, &options, &tuning, stats, err);
     session_drop(session);

@@ -22,7 +22,7 @@
 
 enum { PATIENCE_MS = 20000 }; /* for what must happen, on a machine that is busy */
 
-static const tamis__stream_tuning shipped = TAMIS__STREAM_TUNING_INIT;
+static const tamis__stream_buffer_sizes shipped = TAMIS__STREAM_BUFFER_SIZES_INIT;
 
 /* A record is seen if it begins with 's', and marked with its length; "e..." is enough, "!..." an error, and the answer to
  * "0x..." that number. */
@@ -31,8 +31,8 @@ typedef struct initials {
     size_t sizes[64];
 } initials;
 
-static tamis_status ask_initials(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
-                                 size_t *done, tamis_error *err) {
+static tamis_status query_initials(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
+                                   size_t *done, tamis_error *err) {
     initials *service = context;
     for (*done = 0; *done < count; ++*done) {
         const char *key = keys[*done].data;
@@ -43,9 +43,9 @@ static tamis_status ask_initials(void *context, const tamis_key *keys, size_t co
         }
         service->enough = service->enough || initial == 'e';
         service->sizes[*done % 64] = keys[*done].size;
-        answers[*done] = initial == 's'   ? TAMIS_SEEN
+        answers[*done] = initial == 's'   ? TAMIS_PRESENT
                          : initial == '0' ? (tamis_answer)strtoul(key, NULL, 16)
-                                          : TAMIS_FRESH;
+                                          : TAMIS_ABSENT;
     }
     return TAMIS_OK;
 }
@@ -67,12 +67,12 @@ static tamis_status run(const char *input, bool marked, size_t batch, tamis_stre
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
     options.threads = test_threads;
-    tamis__stream_tuning tuning = {batch < 5 ? 3 : 100, 5,
-                                   batch}; /* a batch is less if less of it was read */
+    tamis__stream_buffer_sizes tuning = {batch < 5 ? 3 : 100, 5,
+                                         batch}; /* a batch is less if less of it was read */
     const char *path = scratch("in");
     file_write(path, input, strlen(input));
     service.context = &context;
-    service.ask = ask_initials;
+    service.query = query_initials;
     service.mark = marked ? mark_size : NULL;
     service.enough = had_enough;
     options.inputs = &path;
@@ -142,13 +142,14 @@ static void an_answer_that_is_none_ends_the_run(void **state) {
         tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
         tamis_error err = TAMIS_ERROR_INIT;
         for (int i = 0; i < 2; i++) {
-            char want[200];
-            snprintf(want, sizeof want,
-                     "stream: the service answered %s, which is none; have it answer TAMIS_FRESH, TAMIS_SEEN "
-                     "or TAMIS_UNKNOWN",
-                     numbers[i]);
+            char expected[200];
+            snprintf(
+                expected, sizeof expected,
+                "stream: the service answered %s, which is none; have it answer TAMIS_ABSENT, TAMIS_PRESENT "
+                "or TAMIS_UNKNOWN",
+                numbers[i]);
             assert_int_equal(run(inputs[i], false, batch, &stats, &err), TAMIS_E_INVALID);
-            assert_string_equal(err.text, want);
+            assert_string_equal(err.text, expected);
             assert_int_equal(stats.records, 2);
             assert_int_equal(stats.unique + stats.duplicates, 2);
         }
@@ -162,35 +163,35 @@ static void an_answer_that_is_none_ends_the_run(void **state) {
 }
 
 /* What was asked, each record behind the place that was told for it; a batch has one place. */
-typedef struct places {
+typedef struct positions {
     const char *input;
     uint64_t record;
-    char told[200];
-} places;
+    char text_log[200];
+} positions;
 
-static void note_place(void *context, const tamis_stream_origin *origin) {
-    places *noted = context;
-    const char *slash = strrchr(origin->input, '/');
-    noted->input = slash ? slash + 1 : origin->input;
-    noted->record = origin->first;
-    assert_null(origin->of);
+static void log_source(void *context, const tamis_stream_source *source) {
+    positions *noted = context;
+    const char *slash = strrchr(source->input, '/');
+    noted->input = slash ? slash + 1 : source->input;
+    noted->record = source->first;
+    assert_null(source->record_index);
 }
 
-static tamis_status ask_placed(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
-                               size_t *done, tamis_error *err) {
-    places *noted = context;
+static tamis_status query_logged(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
+                                 size_t *done, tamis_error *err) {
+    positions *noted = context;
     (void)err;
     for (*done = 0; *done < count; ++*done) {
-        size_t used = strlen(noted->told);
-        snprintf(noted->told + used, sizeof noted->told - used, "%s %llu %.*s;", noted->input,
+        size_t used = strlen(noted->text_log);
+        snprintf(noted->text_log + used, sizeof noted->text_log - used, "%s %llu %.*s;", noted->input,
                  (unsigned long long)noted->record++, (int)keys[*done].size, (const char *)keys[*done].data);
-        answers[*done] = TAMIS_FRESH;
+        answers[*done] = TAMIS_ABSENT;
     }
     noted->input = "nowhere"; /* until it is told again */
     return TAMIS_OK;
 }
 
-static void a_service_is_told_where_its_records_stand(void **state) {
+static void a_service_gets_the_source_of_its_records(void **state) {
     (void)state;
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
@@ -199,28 +200,28 @@ static void a_service_is_told_where_its_records_stand(void **state) {
     file_write(inputs[0], "a\nb\nc", 5);
     file_write(inputs[1], "", 0);
     file_write(inputs[2], "d\n\ne\n", 5);
-    service.ask = ask_placed;
-    service.place = note_place;
+    service.query = query_logged;
+    service.set_source = log_source;
     options.inputs = inputs;
     options.input_count = 3;
     for (size_t batch = 1; batch < 5; batch++) {
-        places noted = {0};
-        tamis__stream_tuning tuning = {3, 5, batch};
+        positions noted = {0};
+        tamis__stream_buffer_sizes tuning = {3, 5, batch};
         tamis_error err = TAMIS_ERROR_INIT;
         service.context = &noted;
         assert_int_equal(tamis__stream_run_tuned(&service, &options, &tuning, NULL, &err), TAMIS_OK);
-        assert_string_equal(noted.told, "one 1 a;one 2 b;one 3 c;two 1 d;two 2 ;two 3 e;");
+        assert_string_equal(noted.text_log, "one 1 a;one 2 b;one 3 c;two 1 d;two 2 ;two 3 e;");
     }
 }
 
 /* What a batch is asked by, and whether its place was told before. */
 typedef struct halves {
-    size_t places, batches, divided, wrong;
+    size_t positions, batches, divided, wrong;
 } halves;
 
-static void count_place(void *context, const tamis_stream_origin *origin) {
+static void count_source(void *context, const tamis_stream_source *source) {
     halves *h = context;
-    h->wrong += h->places++ != h->batches || origin->first == 0;
+    h->wrong += h->positions++ != h->batches || source->first == 0;
 }
 
 static uint32_t halve(void *context, size_t count, uint32_t most) {
@@ -228,40 +229,40 @@ static uint32_t halve(void *context, size_t count, uint32_t most) {
     return count > 1 && most > 1 ? 2 : 1;
 }
 
-static tamis_status ask_half(void *context, const tamis_hash *hashes, size_t count, uint32_t part,
-                             uint32_t parts, tamis_answer *answers, size_t *done, tamis_error *err) {
+static tamis_status query_half(void *context, const tamis_hash *hashes, size_t count, uint32_t part,
+                               uint32_t parts, tamis_answer *answers, size_t *done, tamis_error *err) {
     (void)context;
     (void)hashes;
     (void)err;
     for (size_t i = part; i < count; i += parts)
-        answers[i] = TAMIS_FRESH;
+        answers[i] = TAMIS_ABSENT;
     *done = count;
     return TAMIS_OK;
 }
 
-static void settle_halves(void *context, const tamis_answer *answers, size_t done, tamis_status status,
+static void finish_halves(void *context, const tamis_answer *answers, size_t done, tamis_status status,
                           tamis_error *err) {
     halves *h = context;
     (void)answers;
     (void)err;
-    h->wrong += h->places != ++h->batches || done == 0 || status != TAMIS_OK;
+    h->wrong += h->positions != ++h->batches || done == 0 || status != TAMIS_OK;
     h->divided++;
 }
 
-static tamis_status ask_whole(void *context, const tamis_key *keys, const tamis_hash *hashes, size_t count,
-                              tamis_answer *answers, size_t *done, tamis_error *err) {
+static tamis_status query_whole(void *context, const tamis_key *keys, const tamis_hash *hashes, size_t count,
+                                tamis_answer *answers, size_t *done, tamis_error *err) {
     halves *h = context;
     (void)keys;
-    h->wrong += h->places != ++h->batches;
-    return ask_half(context, hashes, count, 0, 1, answers, done, err);
+    h->wrong += h->positions != ++h->batches;
+    return query_half(context, hashes, count, 0, 1, answers, done, err);
 }
 
-static tamis_status ask_keys(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
-                             size_t *done, tamis_error *err) {
-    return ask_whole(context, keys, NULL, count, answers, done, err);
+static tamis_status query_keys(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
+                               size_t *done, tamis_error *err) {
+    return query_whole(context, keys, NULL, count, answers, done, err);
 }
 
-static void places_are_told_of_parts_too(void **state) {
+static void parts_get_their_source_too(void **state) {
     (void)state;
     enum { RECORDS = 20000 };
     halves context = {0};
@@ -277,13 +278,13 @@ static void places_are_told_of_parts_too(void **state) {
     bytes_clear(&input);
     assert_int_equal(tamis_hasher_create(&hasher, NULL, NULL), TAMIS_OK);
     service.context = &context;
-    service.ask = ask_keys;
+    service.query = query_keys;
     service.hasher = hasher;
-    service.ask_hashes = ask_whole;
-    service.place = count_place;
+    service.query_hashes = query_whole;
+    service.set_source = count_source;
     service.parts = halve;
-    service.ask_part = ask_half;
-    service.settle = settle_halves;
+    service.query_part = query_half;
+    service.finish_parts = finish_halves;
     options.inputs = &path;
     options.input_count = 1;
     options.threads = test_threads;
@@ -291,7 +292,7 @@ static void places_are_told_of_parts_too(void **state) {
     tamis_hasher_free(hasher);
     assert_int_equal(stats.unique, RECORDS);
     assert_int_equal(context.wrong, 0);
-    assert_int_equal(context.places, context.batches);
+    assert_int_equal(context.positions, context.batches);
     assert_int_equal(context.divided > 0, test_threads > 1);
 }
 
@@ -312,9 +313,9 @@ static void a_service_must_answer(void **state) {
     options.threads = test_threads;
     tamis_error err = TAMIS_ERROR_INIT;
     assert_int_equal(tamis_stream_run(&service, &options, NULL, &err), TAMIS_E_INVALID);
-    assert_string_equal(err.text, "stream: service without ask; give it the function that answers");
+    assert_string_equal(err.text, "stream: service without query; give it the function that answers");
     service.struct_size = 0;
-    service.ask = ask_initials;
+    service.query = query_initials;
     assert_int_equal(tamis_stream_run(&service, &options, NULL, &err), TAMIS_E_INVALID);
     assert_int_equal(tamis_stream_run(NULL, &options, NULL, &err), TAMIS_E_INVALID);
 }
@@ -339,7 +340,7 @@ static void *follow_main(void *context) {
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
     options.threads = test_threads;
     service.context = &answers;
-    service.ask = ask_initials;
+    service.query = query_initials;
     service.enough = had_enough;
     options.inputs = &f->input;
     options.input_count = 1;
@@ -379,14 +380,14 @@ static void follow_end(follower *f, bool stop) {
 
 static bool receives(const follower *f, const char *text) {
     char got[256];
-    size_t size = 0, want = strlen(text);
-    while (size < want) {
+    size_t size = 0, expected = strlen(text);
+    while (size < expected) {
         struct pollfd output = {.fd = f->out[0], .events = POLLIN};
         if (poll(&output, 1, PATIENCE_MS) <= 0)
             break;
-        size += (size_t)read(f->out[0], got + size, want - size);
+        size += (size_t)read(f->out[0], got + size, expected - size);
     }
-    if (size == want && memcmp(got, text, want) == 0)
+    if (size == expected && memcmp(got, text, expected) == 0)
         return true;
     fprintf(stderr, "received \"%.*s\" instead of \"%s\"\n", (int)size, got, text);
     return false;
@@ -519,9 +520,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(enough_ends_the_run_well, scratch_set_up, scratch_tear_down),
         cmocka_unit_test_setup_teardown(enough_ends_the_run_before_what_is_read_ahead, scratch_set_up,
                                         scratch_tear_down),
-        cmocka_unit_test_setup_teardown(a_service_is_told_where_its_records_stand, scratch_set_up,
+        cmocka_unit_test_setup_teardown(a_service_gets_the_source_of_its_records, scratch_set_up,
                                         scratch_tear_down),
-        cmocka_unit_test_setup_teardown(places_are_told_of_parts_too, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(parts_get_their_source_too, scratch_set_up, scratch_tear_down),
         cmocka_unit_test_setup_teardown(an_error_of_the_service_is_that_of_the_run, scratch_set_up,
                                         scratch_tear_down),
         cmocka_unit_test_setup_teardown(an_answer_that_is_none_ends_the_run, scratch_set_up,

@@ -25,7 +25,7 @@ static uint32_t chance(uint32_t below) {
 }
 
 /* What tamis__split says it does. */
-static size_t cut_slowly(tamis__stretch *s, tamis_key *keys, size_t capacity) {
+static size_t cut_slowly(tamis__split_span *s, tamis_key *keys, size_t capacity) {
     size_t count = 0;
     const unsigned char *start = s->start;
     for (const unsigned char *at = start; at < s->end && count < capacity; at++) {
@@ -51,7 +51,7 @@ static void fill(unsigned char *bytes, size_t size, unsigned char terminator, ui
     }
 }
 
-static void it_cuts_as_byte_by_byte(void **state) {
+static void records_equal_a_byte_wise_split(void **state) {
     (void)state;
     static tamis_key fast[MOST], slow[MOST];
     state_of_chance = test_seed(11);
@@ -62,8 +62,8 @@ static void it_cuts_as_byte_by_byte(void **state) {
         unsigned char *bytes = malloc(size + 1);
         assert_non_null(bytes);
         fill(bytes, size, terminator, 1 + chance(chance(2) ? 8 : 300));
-        tamis__stretch one = {bytes, bytes, bytes + size, chance(4) ? MOST : chance(80), terminator},
-                       other = one;
+        tamis__split_span one = {bytes, bytes, bytes + size, chance(4) ? MOST : chance(80), terminator},
+                          other = one;
         const size_t capacity = chance(3) ? MOST : 1 + chance(20);
         for (bool more = true; more;) {
             size_t count = tamis__split(&one, fast, capacity);
@@ -96,18 +96,18 @@ static size_t cut_both_ways(uint8_t *to, size_t room) {
             if (chance(9) == 0)
                 bytes[i] = chance(2) ? '"' : ',';
         for (int csv = 0; csv < 2; csv++) {
-            tamis__stretch s = {bytes, bytes, bytes + length, chance(4) ? MOST : chance(80), '\n'};
-            uint8_t place = 0;
+            tamis__split_span s = {bytes, bytes, bytes + length, chance(4) ? MOST : chance(80), '\n'};
+            uint8_t csv_state = 0;
             const size_t capacity = chance(3) ? 4000 : 1 + chance(200);
-            const size_t count =
-                csv ? tamis__split_csv(&s, ',', &place, keys, capacity) : tamis__split(&s, keys, capacity);
+            const size_t count = csv ? tamis__split_csv(&s, ',', &csv_state, keys, capacity)
+                                     : tamis__split(&s, keys, capacity);
             for (size_t i = 0; i < count && size + 16 < room; i++) {
                 to[size++] = (uint8_t)keys[i].size;
                 to[size++] = (uint8_t)((const unsigned char *)keys[i].data - bytes);
             }
             to[size++] = (uint8_t)(s.start - bytes);
             to[size++] = (uint8_t)(s.scan - bytes);
-            to[size++] = place;
+            to[size++] = csv_state;
         }
     }
     return size + 16 < room ? size : 0;
@@ -121,7 +121,7 @@ static void every_set_cuts_the_same(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_set_cuts_the_same), /* first: it chooses kernels */
-        cmocka_unit_test(it_cuts_as_byte_by_byte),
+        cmocka_unit_test(records_equal_a_byte_wise_split),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,7 +23,7 @@
 #include "support/scratch.h"
 #include "support/stream_oracle.h"
 
-enum { INPUTS = 3, TOLD = 4000 };
+enum { INPUTS = 3, LOG_SIZE = 4000 };
 
 /* What is read, and how. */
 typedef struct scenario {
@@ -36,7 +36,7 @@ typedef struct scenario {
     tamis_stream_policy missing, malformed;
     tamis_stream_marking marking;
     uint64_t max_record;
-    bool header, zero, packed, cut;
+    bool header, zero, compressed, cut;
 } scenario;
 
 /* ---- records ---- */
@@ -114,24 +114,24 @@ static const scenario scenarios[] = {
     {.name = "full", .write_record = a_line, .expect = 300},
     {.name = "full passes", .write_record = a_line, .expect = 300, .when_full = TAMIS_WHEN_FULL_PASS},
     {.name = "too long", .write_record = a_line, .max_record = 119},
-    {.name = "packed", .write_record = a_line, .packed = true},
-    {.name = "packed and cut", .write_record = a_line, .packed = true, .cut = true},
+    {.name = "packed", .write_record = a_line, .compressed = true},
+    {.name = "packed and cut", .write_record = a_line, .compressed = true, .cut = true},
 };
 
 /* ---- inputs ---- */
 
-static void pack(const char *path) {
+static void compress_bytes(const char *path) {
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
     tamis_dedup *session = session_make(0, TAMIS_WHEN_FULL_FAIL);
     options.inputs = &path;
     options.input_count = 1;
     options.output = options.duplicates = NULL;
-    char packed[300];
-    snprintf(packed, sizeof packed, "%s.gz", path);
-    options.output = packed;
+    char compressed[300];
+    snprintf(compressed, sizeof compressed, "%s.gz", path);
+    options.output = compressed;
     assert_int_equal(tamis_stream_dedup(session, &options, NULL, NULL), TAMIS_OK);
     session_drop(session);
-    assert_int_equal(rename(packed, path), 0);
+    assert_int_equal(rename(compressed, path), 0);
 }
 
 static void write_input(const scenario *s, const char *path, uint64_t records, uint64_t *seed) {
@@ -148,8 +148,8 @@ static void write_input(const scenario *s, const char *path, uint64_t records, u
     }
     file_write(path, input.size ? (const char *)input.data : "", input.size);
     bytes_clear(&input);
-    if (s->packed)
-        pack(path);
+    if (s->compressed)
+        compress_bytes(path);
     if (s->cut) {
         test_bytes whole = {0};
         file_read(path, &whole);
@@ -165,15 +165,15 @@ typedef struct outcome {
     tamis_stream_stats stats;
     tamis_error err, malformed;
     test_bytes unique, duplicates;
-    char told[TOLD]; /* of each input */
-    size_t divided;  /* batches that were asked in parts */
+    char text_log[LOG_SIZE]; /* of each input */
+    size_t divided;          /* batches that were asked in parts */
 } outcome;
 
 static void note_input(void *context, size_t index, const tamis_stream_stats *of_it) {
     outcome *o = context;
-    const size_t used = strlen(o->told);
-    snprintf(o->told + used, sizeof o->told - used, "%zu: %llu %llu %llu %llu %llu %llu %llu\n", index,
-             (unsigned long long)of_it->records, (unsigned long long)of_it->unique,
+    const size_t used = strlen(o->text_log);
+    snprintf(o->text_log + used, sizeof o->text_log - used, "%zu: %llu %llu %llu %llu %llu %llu %llu\n",
+             index, (unsigned long long)of_it->records, (unsigned long long)of_it->unique,
              (unsigned long long)of_it->duplicates, (unsigned long long)of_it->unknown,
              (unsigned long long)of_it->missing, (unsigned long long)of_it->malformed,
              (unsigned long long)of_it->bytes_in);
@@ -190,7 +190,7 @@ static tamis_extractor *make_extractor(const scenario *s) {
     return extractor;
 }
 
-static void run(const scenario *s, const tamis__stream_tuning *tuning, uint32_t threads, outcome *o) {
+static void run(const scenario *s, const tamis__stream_buffer_sizes *tuning, uint32_t threads, outcome *o) {
     const char *const inputs[INPUTS] = {scratch("one"), scratch("two"), scratch("three")};
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
     *o = (outcome){.stats = TAMIS_STREAM_STATS_INIT, .err = TAMIS_ERROR_INIT, .malformed = TAMIS_ERROR_INIT};
@@ -227,43 +227,45 @@ static void outcome_clear(outcome *o) {
     bytes_clear(&o->duplicates);
 }
 
-static bool is_same(const outcome *got, const outcome *want) {
-    return got->status == want->status && strcmp(got->err.text, want->err.text) == 0 &&
-           strcmp(got->malformed.text, want->malformed.text) == 0 && stats_check(&got->stats, &want->stats) &&
-           got->stats.settled == want->stats.settled && strcmp(got->told, want->told) == 0 &&
-           bytes_check("output", &got->unique, &want->unique) &&
-           bytes_check("duplicates", &got->duplicates, &want->duplicates);
+static bool is_same(const outcome *got, const outcome *expected) {
+    return got->status == expected->status && strcmp(got->err.text, expected->err.text) == 0 &&
+           strcmp(got->malformed.text, expected->malformed.text) == 0 &&
+           stats_check(&got->stats, &expected->stats) && got->stats.complete == expected->stats.complete &&
+           strcmp(got->text_log, expected->text_log) == 0 &&
+           bytes_check("output", &got->unique, &expected->unique) &&
+           bytes_check("duplicates", &got->duplicates, &expected->duplicates);
 }
 
 /* Whether batches are asked in parts: large ones, by a table that has some, as one of few keys has not. */
-static bool is_divided(const scenario *s, const tamis__stream_tuning *tuning, const outcome *o) {
+static bool is_divided(const scenario *s, const tamis__stream_buffer_sizes *tuning, const outcome *o) {
     return o->status == TAMIS_OK && tuning->batch_size > 1000 && s->expect == 0;
 }
 
-static void compare(const scenario *s, const tamis__stream_tuning *tuning) {
+static void compare(const scenario *s, const tamis__stream_buffer_sizes *tuning) {
     static const uint32_t threads[] = {2, 4, 7};
-    outcome want;
-    run(s, tuning, 1, &want);
+    outcome expected;
+    run(s, tuning, 1, &expected);
     for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
         outcome got;
         run(s, tuning, threads[i], &got);
-        if (!is_same(&got, &want)) {
+        if (!is_same(&got, &expected)) {
             fprintf(stderr, "%s, %u threads, buffers %zu, %zu, %zu: status %d %s\n%sinstead of %d %s\n%s",
                     s->name, (unsigned)threads[i], tuning->read_size, tuning->write_size, tuning->batch_size,
-                    got.status, got.err.text, got.told, want.status, want.err.text, want.told);
+                    got.status, got.err.text, got.text_log, expected.status, expected.err.text,
+                    expected.text_log);
             fail();
         }
         assert_in_range(got.stats.threads, 1, threads[i]);
         assert_true(got.divided > 0 || !is_divided(s, tuning, &got));
         outcome_clear(&got);
     }
-    outcome_clear(&want);
+    outcome_clear(&expected);
 }
 
 static void every_kind_of_record(void **state) {
     (void)state;
-    static const tamis__stream_tuning tunings[] = {
-        {1, 1, 1}, {7, 5, 3}, {1000, 300, 16}, TAMIS__STREAM_TUNING_INIT};
+    static const tamis__stream_buffer_sizes tunings[] = {
+        {1, 1, 1}, {7, 5, 3}, {1000, 300, 16}, TAMIS__STREAM_BUFFER_SIZES_INIT};
     uint64_t seed = test_seed(1);
     for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
         write_input(&scenarios[i], scratch("one"), test_scale(2000, 1100, 1100), &seed);
@@ -277,54 +279,55 @@ static void every_kind_of_record(void **state) {
 /* What a service is told is to come. */
 typedef struct forecast {
     size_t count;
-    uint64_t told[TOLD];
+    uint64_t text_log[LOG_SIZE];
 } forecast;
 
 static void note_expected(void *context, uint64_t more) {
     forecast *f = context;
-    if (f->count < TOLD)
-        f->told[f->count] = more;
+    if (f->count < LOG_SIZE)
+        f->text_log[f->count] = more;
     f->count++;
 }
 
-static tamis_status ask_fresh(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
-                              size_t *done, tamis_error *err) {
+static tamis_status answer_absent(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
+                                  size_t *done, tamis_error *err) {
     (void)context;
     (void)keys;
     (void)err;
-    memset(answers, TAMIS_FRESH, count);
+    memset(answers, TAMIS_ABSENT, count);
     *done = count;
     return TAMIS_OK;
 }
 
 /* A table that grows becomes as large as it is told, and how large it is says what it may take for another: so that is told
  * by what was read, however far ahead, and of the same batches. */
-static void what_is_to_come_is_told_alike(void **state) {
+static void size_hints_are_equal_for_any_threads(void **state) {
     (void)state;
     static const uint32_t threads[] = {1, 2, 4, 7};
-    static const tamis__stream_tuning tunings[] = {{7, 5, 3}, {1000, 300, 16}, {5000, 300, 100}};
-    static const scenario plain = {.write_record = a_line}, packed = {.write_record = a_line, .packed = true};
+    static const tamis__stream_buffer_sizes tunings[] = {{7, 5, 3}, {1000, 300, 16}, {5000, 300, 100}};
+    static const scenario plain = {.write_record = a_line},
+                          compressed = {.write_record = a_line, .compressed = true};
     const char *const inputs[] = {scratch("one"), scratch("two")};
     uint64_t seed = test_seed(5);
-    static forecast want, got;
+    static forecast expected, got;
     write_input(&plain, inputs[0], 2000, &seed);
-    write_input(&packed, inputs[1], 2000, &seed);
+    write_input(&compressed, inputs[1], 2000, &seed);
     for (size_t i = 0; i < 12; i++) {
         tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
         tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
         got.count = 0;
         service.context = &got;
-        service.ask = ask_fresh;
+        service.query = answer_absent;
         service.expect = note_expected;
         options.inputs = inputs;
         options.input_count = 2;
         options.threads = threads[i % 4];
         assert_int_equal(tamis__stream_run_tuned(&service, &options, &tunings[i / 4], NULL, NULL), TAMIS_OK);
         if (i % 4 == 0)
-            want = got;
-        assert_int_equal(got.count, want.count);
-        assert_memory_equal(got.told, want.told, got.count * sizeof *got.told);
-        assert_in_range(got.count, 2, TOLD);
+            expected = got;
+        assert_int_equal(got.count, expected.count);
+        assert_memory_equal(got.text_log, expected.text_log, got.count * sizeof *got.text_log);
+        assert_in_range(got.count, 2, LOG_SIZE);
     }
 }
 
@@ -341,10 +344,10 @@ static void write_lines(uint64_t records) {
 static void threads_are_refused(void **state) {
     (void)state;
     static const scenario lines = {.name = "lines", .write_record = a_line};
-    static const tamis__stream_tuning tuning = {1000, 300, 16};
-    outcome want;
+    static const tamis__stream_buffer_sizes tuning = {1000, 300, 16};
+    outcome expected;
     write_lines(3000);
-    run(&lines, &tuning, 1, &want);
+    run(&lines, &tuning, 1, &expected);
     for (uint64_t nth = 1; nth < 3; nth++) {
         outcome got;
         fault_install();
@@ -353,12 +356,12 @@ static void threads_are_refused(void **state) {
         const uint64_t refused = fault_fired();
         fault_disarm();
         fault_remove();
-        assert_true(is_same(&got, &want));
+        assert_true(is_same(&got, &expected));
         assert_true(nth > 1 || refused == 1); /* asked for once, and no more */
         assert_in_range(got.stats.threads, refused ? nth : 2, nth);
         outcome_clear(&got);
     }
-    outcome_clear(&want);
+    outcome_clear(&expected);
 }
 
 /* The same of each write that fails: what is ahead of it by then is told by nobody. */
@@ -366,10 +369,10 @@ static void an_output_fails(void **state) {
     (void)state;
     static const uint32_t threads[] = {1, 2, 4, 7};
     static const scenario lines = {.name = "lines", .write_record = a_line};
-    static const tamis__stream_tuning tuning = {1000, 300, 16};
+    static const tamis__stream_buffer_sizes tuning = {1000, 300, 16};
     write_lines(1500);
     for (uint64_t nth = 1; nth < 200; nth += nth) {
-        outcome want = {.status = TAMIS_OK};
+        outcome expected = {.status = TAMIS_OK};
         for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
             outcome got;
             fault_install();
@@ -382,13 +385,13 @@ static void an_output_fails(void **state) {
             assert_true(failed || nth > 16);
             assert_int_equal(got.unique.size, failed ? 0 : got.stats.unique ? got.unique.size : 1);
             if (i == 0) {
-                want = got;
+                expected = got;
                 continue;
             }
-            assert_true(is_same(&got, &want));
+            assert_true(is_same(&got, &expected));
             outcome_clear(&got);
         }
-        outcome_clear(&want);
+        outcome_clear(&expected);
     }
 }
 
@@ -478,8 +481,8 @@ static ssize_t read_and_note(int fd, void *buffer, size_t size) {
 }
 
 /* Answers when the second input is at its end. */
-static tamis_status ask_late(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
-                             size_t *done, tamis_error *err) {
+static tamis_status answer_late(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
+                                size_t *done, tamis_error *err) {
     const uint64_t deadline = tamis__now_ns() + UINT64_C(20000000000);
     (void)context;
     (void)keys;
@@ -488,7 +491,7 @@ static tamis_status ask_late(void *context, const tamis_key *keys, size_t count,
     while (ends_read < 2 && tamis__cond_wait(&at_end, &lock, deadline))
         ;
     pthread_mutex_unlock(&lock);
-    memset(answers, TAMIS_FRESH, count);
+    memset(answers, TAMIS_ABSENT, count);
     *done = count;
     return TAMIS_OK;
 }
@@ -513,9 +516,9 @@ static void a_large_header_while_all_batches_are_out(void **state) {
     (void)state;
     enum { READ = 64 };
     static const char record[] = "sixty bytes: 012345678901234567890123456789012345678901234\n";
-    const size_t first = tamis__pipeline_lots(2) - 1;
+    const size_t first = tamis__pipeline_item_count(2) - 1;
     const char *const inputs[] = {scratch("one"), scratch("two")};
-    const tamis__stream_tuning tuning = {READ, READ, 1};
+    const tamis__stream_buffer_sizes tuning = {READ, READ, 1};
     fault_memory memory = {0};
     const tamis_allocator allocator = fault_memory_allocator(&memory);
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
@@ -523,7 +526,7 @@ static void a_large_header_while_all_batches_are_out(void **state) {
     tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
     write_wide(inputs[0], record, first);
     write_wide(inputs[1], "the last one", 1);
-    service.ask = ask_late;
+    service.query = answer_late;
     options.inputs = inputs;
     options.input_count = 2;
     options.header = true;
@@ -546,7 +549,8 @@ static void a_large_header_while_all_batches_are_out(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_kind_of_record, scratch_set_up, scratch_tear_down),
-        cmocka_unit_test_setup_teardown(what_is_to_come_is_told_alike, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(size_hints_are_equal_for_any_threads, scratch_set_up,
+                                        scratch_tear_down),
         cmocka_unit_test_setup_teardown(threads_are_refused, scratch_set_up, scratch_tear_down),
         cmocka_unit_test_setup_teardown(an_output_fails, scratch_set_up, scratch_tear_down),
         cmocka_unit_test_setup_teardown(memory_is_refused, scratch_set_up, scratch_tear_down),

@@ -77,7 +77,7 @@ static size_t count_present(const tamis_filter *filter, uint64_t first, size_t c
         hash_keys(filter, first + done, some, hashes);
         assert_int_equal(tamis_filter_contains_hashes(filter, hashes, some, answers, NULL, NULL), TAMIS_OK);
         for (size_t i = 0; i < some; i++)
-            present += answers[i] == TAMIS_SEEN;
+            present += answers[i] == TAMIS_PRESENT;
     }
     return present;
 }

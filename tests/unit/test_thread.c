@@ -54,7 +54,7 @@ static void a_thread_takes_no_signal_of_others(void **state) {
     const sigset_t before = mask_now();
     sigset_t of_thread;
     pthread_t thread;
-    assert_int_equal(tamis__thread_make(&thread, note_mask, &of_thread), 0);
+    assert_int_equal(tamis__thread_create(&thread, note_mask, &of_thread), 0);
     assert_int_equal(pthread_join(thread, NULL), 0);
     check_mask(&of_thread);
     check_unchanged(&before);
@@ -108,7 +108,7 @@ static void a_refused_one_changes_nothing(void **state) {
     const sigset_t before = mask_now();
     pthread_t thread;
     tamis__sys.thread = refuse;
-    assert_int_equal(tamis__thread_make(&thread, note_mask, NULL), EAGAIN);
+    assert_int_equal(tamis__thread_create(&thread, note_mask, NULL), EAGAIN);
     assert_int_equal(tamis__thread_start(note_mask, NULL), EAGAIN);
     tamis__sys = real;
     check_unchanged(&before);

@@ -46,7 +46,7 @@ static void *first_use(void *context) {
     if (tamis_filter_create(&filter, plan, &options, NULL) != TAMIS_OK)
         return "create";
     tamis_answer answer = 9;
-    if (tamis_filter_add(filter, "key", 3, &answer, NULL) != TAMIS_OK || answer != TAMIS_FRESH)
+    if (tamis_filter_add(filter, "key", 3, &answer, NULL) != TAMIS_OK || answer != TAMIS_ABSENT)
         return "add";
     bool there = ask_one(filter, "key", 3);
     tamis_filter_free(filter);

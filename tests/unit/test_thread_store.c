@@ -30,7 +30,7 @@ static atomic_uint batches;
 static int file_of(const tamis_answer *answers) {
     int seen[2] = {0, 0};
     for (int i = 0; i < 2 * KEYS; i++)
-        seen[i / KEYS] += answers[i] == TAMIS_SEEN;
+        seen[i / KEYS] += answers[i] == TAMIS_PRESENT;
     /* a false positive is not a key */
     if (seen[0] == KEYS && seen[1] < KEYS / 10)
         return 0;
@@ -80,7 +80,7 @@ static void *use_whole(void *context) {
         tamis_filter *copy = NULL;
         uint64_t size = 0;
         tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
-        tamis_about about = TAMIS_ABOUT_INIT;
+        tamis_metadata about = TAMIS_METADATA_INIT;
         if (tamis_filter_copy(&copy, filter, NULL) != TAMIS_OK)
             return "copy";
         bool first = stored_has(copy, 0, KEYS), second = stored_has(copy, KEYS, KEYS);
@@ -89,7 +89,7 @@ static void *use_whole(void *context) {
             return "the copy is not of one file";
         if (tamis_filter_info_get(filter, &info, NULL) != TAMIS_OK || info.added != KEYS)
             return "info";
-        if (tamis_filter_about_get(filter, &about, NULL) != TAMIS_OK || about.created == 0)
+        if (tamis_filter_metadata_get(filter, &about, NULL) != TAMIS_OK || about.created == 0)
             return "about";
         if (tamis_filter_encoded_size(filter, TAMIS_FORMAT_TAMIS, &size, NULL) != TAMIS_OK)
             return "size";

@@ -18,13 +18,13 @@
 #include <cmocka.h>
 
 #include "base/system.h"
-#include "stream/unpack.h"
+#include "stream/decompressor.h"
 #include "support/fault.h"
 #include "support/packers.h"
 #include "support/scratch.h"
 #include "support/tools.h"
 
-enum { ROOM = 64 << 10, MEMORY_MOST = 96 << 20 /* xz -9 takes 65 MiB */ };
+enum { CAPACITY = 64 << 10, MEMORY_MAX = 96 << 20 /* xz -9 takes 65 MiB */ };
 
 static tamis_error err;
 static fault_memory memory;
@@ -34,7 +34,7 @@ static int set_up(void **state) {
     (void)state;
     scratch_make();
     memset(&memory, 0, sizeof memory);
-    memory.limit = MEMORY_MOST;
+    memory.limit = MEMORY_MAX;
     return 0;
 }
 
@@ -54,15 +54,15 @@ static void say(const char *what) {
 
 /* ---- packing by others ---- */
 
-static void pack(const packer *with, const void *data, size_t size, test_bytes *to) {
-    if (!tamis_packing_is_built(with->packing))
+static void compress_bytes(const packer *with, const void *data, size_t size, test_bytes *to) {
+    if (!tamis_compression_is_built(with->compression))
         skip();
     tool_run(with->command, data, size, to);
 }
 
-static const packer *packer_of(tamis_packing packing) {
+static const packer *packer_of(tamis_compression compression) {
     for (size_t i = 0; i < PACKERS; i++)
-        if (packers[i].packing == packing)
+        if (packers[i].compression == compression)
             return &packers[i];
     fail();
     return NULL;
@@ -82,7 +82,7 @@ static void make_long(test_bytes *content, size_t size) {
 
 /* ---- unpacking in pieces ---- */
 
-static size_t most_read; /* 0: all */
+static size_t max_read; /* 0: all */
 static bool interrupts;
 
 static ssize_t read_pieces(int fd, void *buffer, size_t size) {
@@ -91,58 +91,60 @@ static ssize_t read_pieces(int fd, void *buffer, size_t size) {
     errno = EINTR;
     if (interrupted)
         return -1;
-    return read(fd, buffer, most_read && size > most_read ? most_read : size);
+    return read(fd, buffer, max_read && size > max_read ? max_read : size);
 }
 
-/* All that is in these bytes, of which `begun` were read already, in pieces of `room`. */
-static tamis_status unpack_from(const test_bytes *packed, size_t begun, size_t room, test_bytes *content) {
-    static unsigned char piece[ROOM];
+/* All that is in these bytes, of which `begun` were read already, in pieces of `capacity`. */
+static tamis_status decompress_from(const test_bytes *compressed, size_t begun, size_t capacity,
+                                    test_bytes *content) {
+    static unsigned char piece[CAPACITY];
     tamis_allocator allocator = fault_memory_allocator(&memory);
     const uint64_t records = 7;
-    tamis__unpack_event event = TAMIS__UNPACK_BYTES;
-    tamis__unpack *unpack;
+    tamis__decompressor_event event = TAMIS__DECOMPRESSOR_BYTES;
+    tamis__decompressor *decompressor;
     size_t size;
     int fd = memfd_create("packed", MFD_CLOEXEC);
-    assert_int_equal(write(fd, packed->data + begun, packed->size - begun), (ssize_t)(packed->size - begun));
+    assert_int_equal(write(fd, compressed->data + begun, compressed->size - begun),
+                     (ssize_t)(compressed->size - begun));
     assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
-    const tamis__unpack_setup setup = {fd, "f", &records, packed->data, begun, &allocator};
+    const tamis__decompressor_setup setup = {fd, "f", &records, compressed->data, begun, &allocator};
     err = (tamis_error)TAMIS_ERROR_INIT;
-    tamis_status status = tamis__unpack_create(&unpack, &setup, &err);
+    tamis_status status = tamis__decompressor_create(&decompressor, &setup, &err);
     if (status == TAMIS_OK) {
         ssize_t (*const whole)(int, void *, size_t) = tamis__sys.read;
         tamis__sys.read = read_pieces;
-        while (status == TAMIS_OK && event != TAMIS__UNPACK_END) {
-            status = tamis__unpack_next(unpack, true, piece, room, &size, &event, &err);
+        while (status == TAMIS_OK && event != TAMIS__DECOMPRESSOR_END) {
+            status = tamis__decompressor_read(decompressor, true, piece, capacity, &size, &event, &err);
             if (status != TAMIS_OK)
                 break;
-            assert_true((size > 0) == (event == TAMIS__UNPACK_BYTES) && size <= room);
+            assert_true((size > 0) == (event == TAMIS__DECOMPRESSOR_BYTES) && size <= capacity);
             bytes_add(content, piece, size);
         }
         tamis__sys.read = whole;
         if (status == TAMIS_OK)
-            assert_int_equal(tamis__unpack_taken(unpack), packed->size);
-        tamis__unpack_free(unpack);
+            assert_int_equal(tamis__decompressor_bytes_read(decompressor), compressed->size);
+        tamis__decompressor_free(decompressor);
     }
     close(fd);
     assert_int_equal(memory.live_blocks, 0);
     return status;
 }
 
-static tamis_status unpack_all(const test_bytes *packed, test_bytes *content) {
-    return unpack_from(packed, 0, ROOM, content);
+static tamis_status decompress_all(const test_bytes *compressed, test_bytes *content) {
+    return decompress_from(compressed, 0, CAPACITY, content);
 }
 
-static void comes_out(const test_bytes *packed, const test_bytes *want) {
+static void comes_out(const test_bytes *compressed, const test_bytes *expected) {
     test_bytes got = {0};
-    if (unpack_all(packed, &got) != TAMIS_OK)
+    if (decompress_all(compressed, &got) != TAMIS_OK)
         fail_msg("%s", err.text);
-    assert_true(bytes_check("unpacked", &got, want));
+    assert_true(bytes_check("unpacked", &got, expected));
     bytes_clear(&got);
 }
 
-static void refused(const test_bytes *packed, const char *what) {
+static void refused(const test_bytes *compressed, const char *what) {
     test_bytes got = {0};
-    assert_int_equal(unpack_all(packed, &got), TAMIS_E_DAMAGED);
+    assert_int_equal(decompress_all(compressed, &got), TAMIS_E_DAMAGED);
     say(what);
     say("after 7 records");
     bytes_clear(&got);
@@ -150,76 +152,78 @@ static void refused(const test_bytes *packed, const char *what) {
 
 /* ---- names ---- */
 
-static void packings_have_names(void **state) {
+static void compressions_have_names(void **state) {
     static const struct {
         const char *path;
-        tamis_packing packing;
+        tamis_compression compression;
     } names[] = {
-        {"a", TAMIS_PACKING_NONE},           {"", TAMIS_PACKING_NONE},
-        {"a.gz", TAMIS_PACKING_GZIP},        {"d.gz/a", TAMIS_PACKING_NONE},
-        {"a.jsonl.zst", TAMIS_PACKING_ZSTD}, {"a.lz4", TAMIS_PACKING_LZ4},
-        {"a.xz", TAMIS_PACKING_XZ},          {"/x/a.bz2", TAMIS_PACKING_BZIP2},
-        {"a.gz2", TAMIS_PACKING_NONE},       {"zst", TAMIS_PACKING_NONE},
-        {"A.GZ", TAMIS_PACKING_GZIP},        {"a.Zst", TAMIS_PACKING_ZSTD},
+        {"a", TAMIS_COMPRESSION_NONE},           {"", TAMIS_COMPRESSION_NONE},
+        {"a.gz", TAMIS_COMPRESSION_GZIP},        {"d.gz/a", TAMIS_COMPRESSION_NONE},
+        {"a.jsonl.zst", TAMIS_COMPRESSION_ZSTD}, {"a.lz4", TAMIS_COMPRESSION_LZ4},
+        {"a.xz", TAMIS_COMPRESSION_XZ},          {"/x/a.bz2", TAMIS_COMPRESSION_BZIP2},
+        {"a.gz2", TAMIS_COMPRESSION_NONE},       {"zst", TAMIS_COMPRESSION_NONE},
+        {"A.GZ", TAMIS_COMPRESSION_GZIP},        {"a.Zst", TAMIS_COMPRESSION_ZSTD},
     };
-    static const char *const texts[TAMIS_PACKINGS] = {"none", "gzip", "zstd", "lz4", "xz", "bzip2"};
+    static const char *const texts[TAMIS_COMPRESSIONS] = {"none", "gzip", "zstd", "lz4", "xz", "bzip2"};
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        assert_int_equal(tamis_packing_of_name(names[i].path), names[i].packing);
-    for (int i = 0; i < TAMIS_PACKINGS; i++)
-        assert_string_equal(tamis_packing_name((tamis_packing)i), texts[i]);
-    assert_null(tamis_packing_name(TAMIS_PACKINGS));
-    assert_null(tamis_packing_name((tamis_packing)-1));
-    assert_true(tamis_packing_is_built(TAMIS_PACKING_NONE) && tamis_packing_is_built(TAMIS_PACKING_GZIP));
-    assert_false(tamis_packing_is_built(TAMIS_PACKINGS));
+        assert_int_equal(tamis_compression_of_path(names[i].path), names[i].compression);
+    for (int i = 0; i < TAMIS_COMPRESSIONS; i++)
+        assert_string_equal(tamis_compression_name((tamis_compression)i), texts[i]);
+    assert_null(tamis_compression_name(TAMIS_COMPRESSIONS));
+    assert_null(tamis_compression_name((tamis_compression)-1));
+    assert_true(tamis_compression_is_built(TAMIS_COMPRESSION_NONE) &&
+                tamis_compression_is_built(TAMIS_COMPRESSION_GZIP));
+    assert_false(tamis_compression_is_built(TAMIS_COMPRESSIONS));
 }
 
 /* Every beginning of a head leaves it open, and another byte there makes it plain. */
-static void heads_are_told_from_text(void **state) {
+static void magic_bytes_are_distinguished_from_text(void **state) {
     static const struct {
-        tamis_packing packing;
+        tamis_compression compression;
         const char *bytes;
         size_t size;
     } heads[] = {
-        {TAMIS_PACKING_GZIP, "\x1f\x8b", 2},           {TAMIS_PACKING_ZSTD, "\x28\xb5\x2f\xfd", 4},
-        {TAMIS_PACKING_ZSTD, "\x5a\x2a\x4d\x18", 4},   {TAMIS_PACKING_LZ4, "\x04\x22\x4d\x18", 4},
-        {TAMIS_PACKING_XZ, "\3757zXZ\0", 6},           {TAMIS_PACKING_BZIP2, "BZh51AY&SY", 10},
-        {TAMIS_PACKING_BZIP2, "BZh9\x17rE8P\x90", 10},
+        {TAMIS_COMPRESSION_GZIP, "\x1f\x8b", 2},           {TAMIS_COMPRESSION_ZSTD, "\x28\xb5\x2f\xfd", 4},
+        {TAMIS_COMPRESSION_ZSTD, "\x5a\x2a\x4d\x18", 4},   {TAMIS_COMPRESSION_LZ4, "\x04\x22\x4d\x18", 4},
+        {TAMIS_COMPRESSION_XZ, "\3757zXZ\0", 6},           {TAMIS_COMPRESSION_BZIP2, "BZh51AY&SY", 10},
+        {TAMIS_COMPRESSION_BZIP2, "BZh9\x17rE8P\x90", 10},
     };
     bool undecided;
     (void)state;
-    assert_int_equal(tamis__packing_of((const uint8_t *)"", 0, &undecided), TAMIS_PACKING_NONE);
+    assert_int_equal(tamis__compression_detect((const uint8_t *)"", 0, &undecided), TAMIS_COMPRESSION_NONE);
     assert_true(undecided);
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
         for (size_t size = 1; size <= heads[i].size; size++) {
             uint8_t bytes[16];
             memcpy(bytes, heads[i].bytes, size);
             bool whole = size == heads[i].size;
-            assert_int_equal(tamis__packing_of(bytes, size, &undecided),
-                             whole ? heads[i].packing : TAMIS_PACKING_NONE);
+            assert_int_equal(tamis__compression_detect(bytes, size, &undecided),
+                             whole ? heads[i].compression : TAMIS_COMPRESSION_NONE);
             assert_int_equal(undecided, !whole);
             bytes[size - 1] = '\n';
-            assert_int_equal(tamis__packing_of(bytes, size, &undecided), TAMIS_PACKING_NONE);
+            assert_int_equal(tamis__compression_detect(bytes, size, &undecided), TAMIS_COMPRESSION_NONE);
             assert_false(undecided);
         }
     }
-    assert_int_equal(tamis__packing_of((const uint8_t *)"BZh0", 4, &undecided), TAMIS_PACKING_NONE);
+    assert_int_equal(tamis__compression_detect((const uint8_t *)"BZh0", 4, &undecided),
+                     TAMIS_COMPRESSION_NONE);
     assert_false(undecided);
 }
 
 /* ---- there and back ---- */
 
-static void what_was_packed_comes_out(void **state) {
+static void compressed_bytes_are_restored(void **state) {
     (void)state;
     test_bytes contents[3] = {{0}, {0}, {0}};
     bytes_add(&contents[1], text, strlen(text));
     make_long(&contents[2], (size_t)test_scale(3 << 20, 150 << 10, 150 << 10));
     for (size_t i = 0; i < test_scale(PACKERS_ALL, PACKERS_ALL, PACKERS); i++)
         for (size_t j = 0; j < 3; j++) {
-            test_bytes packed = {0};
-            pack(&packers[i], contents[j].data, contents[j].size, &packed);
-            comes_out(&packed, &contents[j]);
-            bytes_clear(&packed);
+            test_bytes compressed = {0};
+            compress_bytes(&packers[i], contents[j].data, contents[j].size, &compressed);
+            comes_out(&compressed, &contents[j]);
+            bytes_clear(&compressed);
         }
     for (size_t j = 0; j < 3; j++)
         bytes_clear(&contents[j]);
@@ -228,15 +232,15 @@ static void what_was_packed_comes_out(void **state) {
 static void members_are_one(void **state) {
     (void)state;
     for (size_t i = 0; i < PACKERS; i++) {
-        test_bytes packed = {0}, content = {0};
-        for (size_t at = 0; at < sizeof text - 1; at += 5) {
-            size_t end = at + 5 < sizeof text - 1 ? at + 5 : sizeof text - 1;
-            pack(&packers[i], text + at, end - at, &packed);
-            pack(&packers[i], "", 0, &packed);
+        test_bytes compressed = {0}, content = {0};
+        for (size_t pos = 0; pos < sizeof text - 1; pos += 5) {
+            size_t end = pos + 5 < sizeof text - 1 ? pos + 5 : sizeof text - 1;
+            compress_bytes(&packers[i], text + pos, end - pos, &compressed);
+            compress_bytes(&packers[i], "", 0, &compressed);
         }
         bytes_add(&content, text, sizeof text - 1);
-        comes_out(&packed, &content);
-        bytes_clear(&packed);
+        comes_out(&compressed, &content);
+        bytes_clear(&compressed);
         bytes_clear(&content);
     }
 }
@@ -245,28 +249,28 @@ static void pieces_do_not_matter(void **state) {
     static const size_t pieces[] = {1, 2, 3, 7, 64, 0};
     (void)state;
     for (size_t i = 0; i < PACKERS; i++) {
-        test_bytes packed = {0}, content = {0};
+        test_bytes compressed = {0}, content = {0};
         for (size_t size = 3000; size <= 6000; size += 3000) {
             const size_t before = content.size;
             make_long(&content, size);
-            pack(&packers[i], content.data + before, content.size - before, &packed);
+            compress_bytes(&packers[i], content.data + before, content.size - before, &compressed);
         }
         for (size_t j = 0; j < 2 * sizeof pieces / sizeof *pieces; j++) {
             test_bytes got = {0};
-            most_read = pieces[j / 2];
+            max_read = pieces[j / 2];
             interrupts = j % 2;
-            assert_int_equal(unpack_from(&packed, (37 * j) % 500,
-                                         j % 3 == 0   ? 1
-                                         : j % 3 == 1 ? 7
-                                                      : ROOM,
-                                         &got),
+            assert_int_equal(decompress_from(&compressed, (37 * j) % 500,
+                                             j % 3 == 0   ? 1
+                                             : j % 3 == 1 ? 7
+                                                          : CAPACITY,
+                                             &got),
                              TAMIS_OK);
             assert_true(bytes_check("pieces", &got, &content));
             bytes_clear(&got);
         }
-        most_read = 0;
+        max_read = 0;
         interrupts = false;
-        bytes_clear(&packed);
+        bytes_clear(&compressed);
         bytes_clear(&content);
     }
 }
@@ -275,33 +279,37 @@ static void pieces_do_not_matter(void **state) {
 static void it_reads_only_when_it_may(void **state) {
     (void)state;
     for (size_t i = 0; i < PACKERS_PLAIN; i++) {
-        test_bytes packed = {0}, content = {0};
+        test_bytes compressed = {0}, content = {0};
         tamis_allocator allocator = fault_memory_allocator(&memory);
-        tamis__unpack_event event = TAMIS__UNPACK_END;
-        tamis__unpack *unpack;
-        unsigned char room[sizeof text];
+        tamis__decompressor_event event = TAMIS__DECOMPRESSOR_END;
+        tamis__decompressor *decompressor;
+        unsigned char capacity[sizeof text];
         size_t size;
-        pack(&packers[i], text, sizeof text - 1, &packed);
+        compress_bytes(&packers[i], text, sizeof text - 1, &compressed);
         int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-        const tamis__unpack_setup setup = {fd, "f", NULL, packed.data, packed.size, &allocator};
-        assert_int_equal(tamis__unpack_create(&unpack, &setup, &err), TAMIS_OK);
+        const tamis__decompressor_setup setup = {fd, "f", NULL, compressed.data, compressed.size, &allocator};
+        assert_int_equal(tamis__decompressor_create(&decompressor, &setup, &err), TAMIS_OK);
         while (content.size < sizeof text - 1) {
-            assert_int_equal(tamis__unpack_next(unpack, false, room, sizeof room, &size, &event, &err),
-                             TAMIS_OK);
-            assert_int_equal(event, TAMIS__UNPACK_BYTES);
-            bytes_add(&content, room, size);
+            assert_int_equal(
+                tamis__decompressor_read(decompressor, false, capacity, sizeof capacity, &size, &event, &err),
+                TAMIS_OK);
+            assert_int_equal(event, TAMIS__DECOMPRESSOR_BYTES);
+            bytes_add(&content, capacity, size);
         }
         assert_memory_equal(content.data, text, sizeof text - 1);
         for (int again = 0; again < 40; again++) { /* more than libzstd bears */
-            assert_int_equal(tamis__unpack_next(unpack, false, room, sizeof room, &size, &event, &err),
-                             TAMIS_OK);
-            assert_int_equal(event, TAMIS__UNPACK_NOT_NOW);
+            assert_int_equal(
+                tamis__decompressor_read(decompressor, false, capacity, sizeof capacity, &size, &event, &err),
+                TAMIS_OK);
+            assert_int_equal(event, TAMIS__DECOMPRESSOR_AGAIN);
         }
-        assert_int_equal(tamis__unpack_next(unpack, true, room, sizeof room, &size, &event, &err), TAMIS_OK);
-        assert_int_equal(event, TAMIS__UNPACK_END);
-        tamis__unpack_free(unpack);
+        assert_int_equal(
+            tamis__decompressor_read(decompressor, true, capacity, sizeof capacity, &size, &event, &err),
+            TAMIS_OK);
+        assert_int_equal(event, TAMIS__DECOMPRESSOR_END);
+        tamis__decompressor_free(decompressor);
         close(fd);
-        bytes_clear(&packed);
+        bytes_clear(&compressed);
         bytes_clear(&content);
     }
 }
@@ -312,13 +320,13 @@ static void it_reads_only_when_it_may(void **state) {
 static void cut_anywhere_is_refused(void **state) {
     (void)state;
     for (size_t i = 0; i < PACKERS; i++) {
-        test_bytes packed = {0};
-        pack(&packers[i], text, sizeof text - 1, &packed);
-        const size_t member = packed.size;
-        pack(&packers[i], text, sizeof text - 1, &packed);
-        for (size_t size = 1; size < packed.size; size++) {
-            test_bytes cut = {packed.data, size, 0}, got = {0};
-            tamis_status status = unpack_all(&cut, &got);
+        test_bytes compressed = {0};
+        compress_bytes(&packers[i], text, sizeof text - 1, &compressed);
+        const size_t member = compressed.size;
+        compress_bytes(&packers[i], text, sizeof text - 1, &compressed);
+        for (size_t size = 1; size < compressed.size; size++) {
+            test_bytes cut = {compressed.data, size, 0}, got = {0};
+            tamis_status status = decompress_all(&cut, &got);
             assert_int_equal(status, size == member ? TAMIS_OK : TAMIS_E_DAMAGED);
             if (status != TAMIS_OK)
                 say("f: cut short, after 7 records, its ");
@@ -327,23 +335,23 @@ static void cut_anywhere_is_refused(void **state) {
             assert_true(got.size <= 2 * (sizeof text - 1) && (!first || memcmp(got.data, text, first) == 0));
             bytes_clear(&got);
         }
-        bytes_clear(&packed);
+        bytes_clear(&compressed);
     }
 }
 
 static void flipped_anywhere_is_refused_or_the_same(void **state) {
     (void)state;
     for (size_t i = 0; i < PACKERS; i++) {
-        test_bytes packed = {0};
+        test_bytes compressed = {0};
         const size_t size = sizeof text - 1;
-        pack(&packers[i], text, size, &packed);
+        compress_bytes(&packers[i], text, size, &compressed);
         size_t wrong = 0;
-        for (size_t bit = 0; bit < 8 * packed.size; bit++) {
+        for (size_t bit = 0; bit < 8 * compressed.size; bit++) {
             test_bytes got = {0};
-            packed.data[bit / 8] ^= (unsigned char)(1 << bit % 8);
-            tamis_status status = unpack_all(&packed, &got);
-            packed.data[bit / 8] ^= (unsigned char)(1 << bit % 8);
-            if (status == TAMIS_OK && packers[i].sums)
+            compressed.data[bit / 8] ^= (unsigned char)(1 << bit % 8);
+            tamis_status status = decompress_all(&compressed, &got);
+            compressed.data[bit / 8] ^= (unsigned char)(1 << bit % 8);
+            if (status == TAMIS_OK && packers[i].checksums)
                 assert_true(got.size == size && memcmp(got.data, text, size) == 0);
             else if (status != TAMIS_OK)
                 assert_true(status == TAMIS_E_DAMAGED || status == TAMIS_E_UNSUPPORTED ||
@@ -351,8 +359,8 @@ static void flipped_anywhere_is_refused_or_the_same(void **state) {
             wrong += status != TAMIS_OK;
             bytes_clear(&got);
         }
-        assert_true(!packers[i].sums || wrong > 4 * packed.size);
-        bytes_clear(&packed);
+        assert_true(!packers[i].checksums || wrong > 4 * compressed.size);
+        bytes_clear(&compressed);
     }
 }
 
@@ -360,23 +368,24 @@ static void flipped_anywhere_is_refused_or_the_same(void **state) {
 static void all_before_damage_comes_out(void **state) {
     (void)state;
     for (size_t i = 0; i < PACKERS; i++) {
-        test_bytes packed = {0}, content = {0}, got = {0}, again = {0};
+        test_bytes compressed = {0}, content = {0}, got = {0}, again = {0};
         make_long(&content, 600 << 10);
-        pack(&packers[i], content.data, content.size, &packed);
-        for (size_t at = packed.size / 2; at < packed.size / 2 + 8; at++)
-            packed.data[at] ^= 0xff;
-        tamis_status status = unpack_all(&packed, &got);
-        if (packers[i].sums)
+        compress_bytes(&packers[i], content.data, content.size, &compressed);
+        for (size_t pos = compressed.size / 2; pos < compressed.size / 2 + 8; pos++)
+            compressed.data[pos] ^= 0xff;
+        tamis_status status = decompress_all(&compressed, &got);
+        if (packers[i].checksums)
             assert_int_equal(status, TAMIS_E_DAMAGED);
         /* A block is the least that can be lost: 900 kB of bzip2, 4 MiB of lz4; of xz, none stands before. */
-        if (strstr(packers[i].command, "-B4") || packers[i].packing == TAMIS_PACKING_ZSTD)
+        if (strstr(packers[i].command, "-B4") || packers[i].compression == TAMIS_COMPRESSION_ZSTD)
             assert_true(got.size > content.size / 4);
-        most_read = 997;
-        assert_int_equal(unpack_from(&packed, 5, 501, &again), status);
-        most_read = 0;
-        if (packers[i].packing != TAMIS_PACKING_XZ) /* liblzma does not say where it has something to give */
+        max_read = 997;
+        assert_int_equal(decompress_from(&compressed, 5, 501, &again), status);
+        max_read = 0;
+        if (packers[i].compression !=
+            TAMIS_COMPRESSION_XZ) /* liblzma does not say where it has something to give */
             assert_true(bytes_check(packers[i].command, &again, &got));
-        bytes_clear(&packed);
+        bytes_clear(&compressed);
         bytes_clear(&content);
         bytes_clear(&got);
         bytes_clear(&again);
@@ -385,52 +394,53 @@ static void all_before_damage_comes_out(void **state) {
 
 /* ---- behind a member ---- */
 
-static void nothing_else_stands_behind_a_member(void **state) {
+static void nothing_else_follows_a_member(void **state) {
     (void)state;
     for (size_t i = 0; i < PACKERS_PLAIN; i++) {
-        test_bytes packed = {0}, other = {0};
-        pack(&packers[i], text, sizeof text - 1, &packed);
-        pack(&packers[(i + 1) % PACKERS_PLAIN], text, sizeof text - 1, &other);
-        const size_t size = packed.size;
+        test_bytes compressed = {0}, other = {0};
+        compress_bytes(&packers[i], text, sizeof text - 1, &compressed);
+        compress_bytes(&packers[(i + 1) % PACKERS_PLAIN], text, sizeof text - 1, &other);
+        const size_t size = compressed.size;
         const struct {
             const void *bytes;
             size_t size;
         } tails[] = {{"x", 1}, {"\0x", 2}, {"\n", 1}, {other.data, other.size}, {"\0\0\0\0x", 5}};
         for (size_t j = 0; j < sizeof tails / sizeof *tails; j++) {
             char what[80];
-            packed.size = size;
-            bytes_add(&packed, tails[j].bytes, tails[j].size);
-            refused(&packed, "stands what is none");
-            snprintf(what, sizeof what, "behind its %s data", tamis_packing_name(packers[i].packing));
+            compressed.size = size;
+            bytes_add(&compressed, tails[j].bytes, tails[j].size);
+            refused(&compressed, "stands what is none");
+            snprintf(what, sizeof what, "behind its %s data", tamis_compression_name(packers[i].compression));
             say(what);
         }
-        bytes_clear(&packed);
+        bytes_clear(&compressed);
         bytes_clear(&other);
     }
 }
 
-static void padding_is_what_the_packing_allows(void **state) {
+static void padding_is_limited_to_the_compression(void **state) {
     (void)state;
     for (size_t i = 0; i < PACKERS_PLAIN; i++) {
-        test_bytes packed = {0}, content = {0};
-        const tamis_packing packing = packers[i].packing;
+        test_bytes compressed = {0}, content = {0};
+        const tamis_compression compression = packers[i].compression;
         bytes_add(&content, text, sizeof text - 1);
-        pack(&packers[i], text, sizeof text - 1, &packed);
+        compress_bytes(&packers[i], text, sizeof text - 1, &compressed);
         for (int zeros = 1; zeros < 600; zeros++) {
-            bytes_add(&packed, "", 1);
-            if (packing == TAMIS_PACKING_GZIP || (packing == TAMIS_PACKING_XZ && zeros % 4 == 0))
-                comes_out(&packed, &content);
+            bytes_add(&compressed, "", 1);
+            if (compression == TAMIS_COMPRESSION_GZIP ||
+                (compression == TAMIS_COMPRESSION_XZ && zeros % 4 == 0))
+                comes_out(&compressed, &content);
             else
-                refused(&packed, "stands what is none");
+                refused(&compressed, "stands what is none");
         }
-        bytes_add(&packed, "", 1); /* 600 */
-        pack(&packers[i], text, sizeof text - 1, &packed);
+        bytes_add(&compressed, "", 1); /* 600 */
+        compress_bytes(&packers[i], text, sizeof text - 1, &compressed);
         bytes_add(&content, text, sizeof text - 1);
-        if (packing == TAMIS_PACKING_XZ)
-            comes_out(&packed, &content);
+        if (compression == TAMIS_COMPRESSION_XZ)
+            comes_out(&compressed, &content);
         else
-            refused(&packed, "stands what is none");
-        bytes_clear(&packed);
+            refused(&compressed, "stands what is none");
+        bytes_clear(&compressed);
         bytes_clear(&content);
     }
 }
@@ -440,29 +450,30 @@ static void skippable_frames_are_skipped(void **state) {
                                                                    "abcd";
     (void)state;
     for (size_t i = 0; i < PACKERS; i++) {
-        test_bytes packed = {0}, content = {0};
-        bool skips = packers[i].packing == TAMIS_PACKING_ZSTD || packers[i].packing == TAMIS_PACKING_LZ4;
+        test_bytes compressed = {0}, content = {0};
+        bool skips = packers[i].compression == TAMIS_COMPRESSION_ZSTD ||
+                     packers[i].compression == TAMIS_COMPRESSION_LZ4;
         for (int member = 0; member < 2; member++) {
-            bytes_add(&packed, empty, 8);
-            bytes_add(&packed, four, sizeof four - 1);
-            pack(&packers[i], text, sizeof text - 1, &packed);
+            bytes_add(&compressed, empty, 8);
+            bytes_add(&compressed, four, sizeof four - 1);
+            compress_bytes(&packers[i], text, sizeof text - 1, &compressed);
             bytes_add(&content, text, sizeof text - 1);
         }
-        bytes_add(&packed, four, sizeof four - 1);
-        bytes_add(&packed, empty, 8);
+        bytes_add(&compressed, four, sizeof four - 1);
+        bytes_add(&compressed, empty, 8);
         if (skips)
-            comes_out(&packed, &content);
+            comes_out(&compressed, &content);
         else
-            refused(&packed, "stands what is none");
+            refused(&compressed, "stands what is none");
         if (skips)
             for (size_t cut = 1; cut < 8 + sizeof four - 1; cut++) {
                 if (cut == 8)
                     continue; /* between the two */
-                packed.size -= cut;
-                refused(&packed, "cut short");
-                packed.size += cut;
+                compressed.size -= cut;
+                refused(&compressed, "cut short");
+                compressed.size += cut;
             }
-        bytes_clear(&packed);
+        bytes_clear(&compressed);
         bytes_clear(&content);
     }
 }
@@ -472,15 +483,15 @@ static void skippable_frames_are_skipped(void **state) {
 static void every_allocation_may_fail(void **state) {
     (void)state;
     for (size_t i = 0; i < PACKERS_PLAIN; i++) {
-        test_bytes packed = {0}, content = {0};
+        test_bytes compressed = {0}, content = {0};
         bytes_add(&content, text, sizeof text - 1);
         bytes_add(&content, text, sizeof text - 1);
         for (int member = 0; member < 2; member++)
-            pack(&packers[i], text, sizeof text - 1, &packed);
+            compress_bytes(&packers[i], text, sizeof text - 1, &compressed);
         for (uint64_t n = 1;; n++) {
             test_bytes got = {0};
             memory = (fault_memory){.fail_at = n};
-            tamis_status status = unpack_all(&packed, &got);
+            tamis_status status = decompress_all(&compressed, &got);
             if (memory.refused == 0) {
                 assert_int_equal(status, TAMIS_OK);
                 assert_true(bytes_equal(&got, &content));
@@ -491,41 +502,42 @@ static void every_allocation_may_fail(void **state) {
             say("f: out of memory");
             bytes_clear(&got);
         }
-        bytes_clear(&packed);
+        bytes_clear(&compressed);
         bytes_clear(&content);
     }
 }
 
 /* Zeros without end: their number comes out, and memory is that of the decoder. */
-static void bombs_take_no_memory(void **state) {
-    static unsigned char piece[ROOM];
+static void decompression_bombs_use_no_memory(void **state) {
+    static unsigned char piece[CAPACITY];
     uint64_t mebibytes = test_scale(2048, 64, 64);
     (void)state;
     for (size_t i = 0; i < PACKERS_PLAIN; i++) {
-        test_bytes packed = {0};
+        test_bytes compressed = {0};
         char command[128];
         tamis_allocator allocator = fault_memory_allocator(&memory);
-        tamis__unpack_event event = TAMIS__UNPACK_BYTES;
-        tamis__unpack *unpack;
+        tamis__decompressor_event event = TAMIS__DECOMPRESSOR_BYTES;
+        tamis__decompressor *decompressor;
         uint64_t total = 0;
         size_t size;
         snprintf(command, sizeof command, "(head -c 16M /dev/zero | %s)", packers[i].command);
-        pack(&(packer){packers[i].packing, command, true}, "", 0, &packed);
-        const size_t member = packed.size;
+        compress_bytes(&(packer){packers[i].compression, command, true}, "", 0, &compressed);
+        const size_t member = compressed.size;
         for (uint64_t more = 16; more < mebibytes; more += 16) {
             test_bytes one = {0};
-            bytes_add(&one, packed.data, member);
-            bytes_add(&packed, one.data, one.size);
+            bytes_add(&one, compressed.data, member);
+            bytes_add(&compressed, one.data, one.size);
             bytes_clear(&one);
         }
-        file_write(scratch("bomb"), packed.data, packed.size);
-        bytes_clear(&packed);
+        file_write(scratch("bomb"), compressed.data, compressed.size);
+        bytes_clear(&compressed);
         int fd = open(scratch("bomb"), O_RDONLY | O_CLOEXEC);
-        const tamis__unpack_setup setup = {.fd = fd, .name = "f", .memory = &allocator};
-        assert_int_equal(tamis__unpack_create(&unpack, &setup, &err), TAMIS_OK);
-        for (; event != TAMIS__UNPACK_END; total += size)
-            assert_int_equal(tamis__unpack_next(unpack, true, piece, ROOM, &size, &event, &err), TAMIS_OK);
-        tamis__unpack_free(unpack);
+        const tamis__decompressor_setup setup = {.fd = fd, .name = "f", .memory = &allocator};
+        assert_int_equal(tamis__decompressor_create(&decompressor, &setup, &err), TAMIS_OK);
+        for (; event != TAMIS__DECOMPRESSOR_END; total += size)
+            assert_int_equal(
+                tamis__decompressor_read(decompressor, true, piece, CAPACITY, &size, &event, &err), TAMIS_OK);
+        tamis__decompressor_free(decompressor);
         close(fd);
         assert_int_equal(total, mebibytes << 20);
         assert_true(memory.peak_bytes < 16 << 20);
@@ -533,62 +545,63 @@ static void bombs_take_no_memory(void **state) {
 }
 
 static void windows_of_strangers_are_bounded(void **state) {
-    test_bytes packed = {0}, got = {0};
+    test_bytes compressed = {0}, got = {0};
     (void)state;
     memory.limit = 0;
-    pack(&(packer){TAMIS_PACKING_ZSTD, "(cat | zstd -qc --long=28)", true}, text, sizeof text - 1, &packed);
-    packed.data[5] = (28 - 10) << 3;            /* the window, where a short input made it smaller */
-    assert_int_equal(packed.data[4] & 0x20, 0); /* there is one */
-    assert_int_equal(unpack_all(&packed, &got), TAMIS_E_UNSUPPORTED);
+    compress_bytes(&(packer){TAMIS_COMPRESSION_ZSTD, "(cat | zstd -qc --long=28)", true}, text,
+                   sizeof text - 1, &compressed);
+    compressed.data[5] = (28 - 10) << 3;            /* the window, where a short input made it smaller */
+    assert_int_equal(compressed.data[4] & 0x20, 0); /* there is one */
+    assert_int_equal(decompress_all(&compressed, &got), TAMIS_E_UNSUPPORTED);
     say("f: its zstd data takes more than 128 MiB of memory to unpack, after 7 records; unpack it "
         "beforehand");
-    bytes_clear(&packed);
+    bytes_clear(&compressed);
 
     /* The dictionary of the first block's LZMA2, and the checksum of the block's head. */
-    pack(packer_of(TAMIS_PACKING_XZ), text, sizeof text - 1, &packed);
-    unsigned char *head = packed.data + 12;
+    compress_bytes(packer_of(TAMIS_COMPRESSION_XZ), text, sizeof text - 1, &compressed);
+    unsigned char *head = compressed.data + 12;
     const size_t size = (size_t)*head * 4;
     assert_int_equal(head[2], 0x21);
     head[4] = 39; /* 3 GiB */
     uLong sum = crc32(0, head, (uInt)size);
     for (int i = 0; i < 4; i++)
         head[size + (size_t)i] = (unsigned char)(sum >> 8 * i);
-    assert_int_equal(unpack_all(&packed, &got), TAMIS_E_UNSUPPORTED);
+    assert_int_equal(decompress_all(&compressed, &got), TAMIS_E_UNSUPPORTED);
     say("f: its xz data takes more than 1 GiB of memory to unpack, after 7 records; unpack it beforehand");
     assert_true(memory.peak_bytes < 1 << 20);
-    bytes_clear(&packed);
+    bytes_clear(&compressed);
     bytes_clear(&got);
 }
 
 /* Nobody would notice a changed content. */
 static void a_check_nobody_knows_is_refused(void **state) {
-    test_bytes packed = {0};
+    test_bytes compressed = {0};
     (void)state;
-    pack(packer_of(TAMIS_PACKING_XZ), text, sizeof text - 1, &packed);
-    packed.data[7] = 2; /* of the reserved ones */
-    uLong sum = crc32(0, packed.data + 6, 2);
+    compress_bytes(packer_of(TAMIS_COMPRESSION_XZ), text, sizeof text - 1, &compressed);
+    compressed.data[7] = 2; /* of the reserved ones */
+    uLong sum = crc32(0, compressed.data + 6, 2);
     for (int i = 0; i < 4; i++)
-        packed.data[8 + i] = (unsigned char)(sum >> 8 * i);
-    refused(&packed, "its check is none that liblzma knows");
-    bytes_clear(&packed);
+        compressed.data[8 + i] = (unsigned char)(sum >> 8 * i);
+    refused(&compressed, "its check is none that liblzma knows");
+    bytes_clear(&compressed);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(packings_have_names),
-        cmocka_unit_test(heads_are_told_from_text),
-        cmocka_unit_test_setup_teardown(what_was_packed_comes_out, set_up, tear_down),
+        cmocka_unit_test(compressions_have_names),
+        cmocka_unit_test(magic_bytes_are_distinguished_from_text),
+        cmocka_unit_test_setup_teardown(compressed_bytes_are_restored, set_up, tear_down),
         cmocka_unit_test_setup_teardown(members_are_one, set_up, tear_down),
         cmocka_unit_test_setup_teardown(pieces_do_not_matter, set_up, tear_down),
         cmocka_unit_test_setup_teardown(it_reads_only_when_it_may, set_up, tear_down),
         cmocka_unit_test_setup_teardown(cut_anywhere_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(flipped_anywhere_is_refused_or_the_same, set_up, tear_down),
         cmocka_unit_test_setup_teardown(all_before_damage_comes_out, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(nothing_else_stands_behind_a_member, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(padding_is_what_the_packing_allows, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(nothing_else_follows_a_member, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(padding_is_limited_to_the_compression, set_up, tear_down),
         cmocka_unit_test_setup_teardown(skippable_frames_are_skipped, set_up, tear_down),
         cmocka_unit_test_setup_teardown(every_allocation_may_fail, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(bombs_take_no_memory, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(decompression_bombs_use_no_memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(windows_of_strangers_are_bounded, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_check_nobody_knows_is_refused, set_up, tear_down),
     };

@@ -27,7 +27,7 @@ static void test_older_given_keeps_defaults(void **state) {
     (void)state;
     older given = {sizeof given, 7};
     newer taken = {sizeof taken, 1, 2};
-    assert_int_equal(tamis__take_struct(&taken, sizeof taken, &given, "INIT", NULL), TAMIS_OK);
+    assert_int_equal(tamis__read_struct(&taken, sizeof taken, &given, "INIT", NULL), TAMIS_OK);
     assert_int_equal(taken.first, 7);
     assert_int_equal(taken.second, 2);
     assert_int_equal(taken.struct_size, sizeof taken);
@@ -37,7 +37,7 @@ static void test_newer_given_is_cut(void **state) {
     (void)state;
     newer given = {sizeof given, 7, 0};
     older taken[2] = {{sizeof(older), 1}, {0xabcdef, 0xabcdef}};
-    assert_int_equal(tamis__take_struct(&taken[0], sizeof taken[0], &given, "INIT", NULL), TAMIS_OK);
+    assert_int_equal(tamis__read_struct(&taken[0], sizeof taken[0], &given, "INIT", NULL), TAMIS_OK);
     assert_int_equal(taken[0].first, 7);
     assert_int_equal(taken[0].struct_size, sizeof(older));
     assert_int_equal(taken[1].first, 0xabcdef);
@@ -48,21 +48,21 @@ static void reg_22_unknown_fields_that_are_set_are_refused(void **state) {
     newer given = {sizeof given, 7, UINT64_C(1) << 63};
     older taken = {sizeof taken, 1};
     tamis_error err = TAMIS_ERROR_INIT;
-    assert_int_equal(tamis__take_struct(&taken, sizeof taken, &given, "TAMIS_X_INIT", &err), TAMIS_E_INVALID);
+    assert_int_equal(tamis__read_struct(&taken, sizeof taken, &given, "TAMIS_X_INIT", &err), TAMIS_E_INVALID);
     assert_non_null(strstr(err.text, "TAMIS_X_INIT"));
     assert_int_equal(taken.first, 1);
-    assert_int_equal(tamis__take_options(&taken, sizeof taken, &given, "INIT", NULL), TAMIS_E_INVALID);
+    assert_int_equal(tamis__read_options(&taken, sizeof taken, &given, "INIT", NULL), TAMIS_E_INVALID);
     given.struct_size = UINT32_MAX; /* never read so far */
-    assert_int_equal(tamis__take_struct(&taken, sizeof taken, &given, "INIT", NULL), TAMIS_E_INVALID);
+    assert_int_equal(tamis__read_struct(&taken, sizeof taken, &given, "INIT", NULL), TAMIS_E_INVALID);
 
     struct {
         tamis_filter_options known;
         uint64_t unknown;
     } later = {TAMIS_FILTER_OPTIONS_INIT, 1};
-    tamis_want want = TAMIS_WANT_INIT;
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_filter *filter = NULL;
-    assert_int_equal(tamis_plan_make(&plan, &want, NULL), TAMIS_OK);
+    assert_int_equal(tamis_plan_make(&plan, &plan_options, NULL), TAMIS_OK);
     later.known.struct_size = sizeof later;
     assert_int_equal(tamis_filter_create(&filter, &plan, &later.known, NULL), TAMIS_E_INVALID);
     later.unknown = 0;
@@ -77,12 +77,12 @@ static void test_without_size_is_refused(void **state) {
     for (size_t i = 0; i < 3; i++) {
         newer given = {sizes[i], 7, 8};
         tamis_error err = TAMIS_ERROR_INIT;
-        assert_int_equal(tamis__take_struct(&taken, sizeof taken, &given, "TAMIS_X_INIT", &err),
+        assert_int_equal(tamis__read_struct(&taken, sizeof taken, &given, "TAMIS_X_INIT", &err),
                          TAMIS_E_INVALID);
         assert_string_equal(err.text, "x: NULL or without struct_size; start from TAMIS_X_INIT");
     }
-    assert_int_equal(tamis__take_struct(&taken, sizeof taken, NULL, "INIT", NULL), TAMIS_E_INVALID);
-    assert_int_equal(tamis__take_options(&taken, sizeof taken, NULL, "INIT", NULL), TAMIS_OK);
+    assert_int_equal(tamis__read_struct(&taken, sizeof taken, NULL, "INIT", NULL), TAMIS_E_INVALID);
+    assert_int_equal(tamis__read_options(&taken, sizeof taken, NULL, "INIT", NULL), TAMIS_OK);
     assert_int_equal(taken.first, 1);
     assert_int_equal(taken.second, 2);
 }
@@ -91,25 +91,25 @@ static void test_give_stays_within_the_callers(void **state) {
     (void)state;
     newer made = {sizeof made, 7, 8};
     older caller[2] = {{sizeof(older), 1}, {0xabcdef, 0xabcdef}};
-    tamis__give_struct(&caller[0], &made, sizeof made);
+    tamis__write_struct(&caller[0], &made, sizeof made);
     assert_int_equal(caller[0].first, 7);
     assert_int_equal(caller[0].struct_size, sizeof(older));
     assert_int_equal(caller[1].struct_size, 0xabcdef);
     older unsized = {0, 1};
-    tamis__give_struct(&unsized, &made, sizeof made);
+    tamis__write_struct(&unsized, &made, sizeof made);
     assert_int_equal(unsized.first, 1);
-    tamis__give_struct(NULL, &made, sizeof made);
+    tamis__write_struct(NULL, &made, sizeof made);
 }
 
 /* The public calls that take a struct go through it. */
 static void test_public_calls_refuse_unsized(void **state) {
     (void)state;
-    tamis_want want = {0};
+    tamis_plan_options plan_options = {0};
     tamis_plan plan = TAMIS_PLAN_INIT, unsized_plan = {0};
     tamis_filter *filter = NULL;
-    assert_int_equal(tamis_plan_make(&plan, &want, NULL), TAMIS_E_INVALID);
+    assert_int_equal(tamis_plan_make(&plan, &plan_options, NULL), TAMIS_E_INVALID);
     assert_int_equal(tamis_filter_create(&filter, &unsized_plan, NULL, NULL), TAMIS_E_INVALID);
-    tamis_want good = TAMIS_WANT_INIT;
+    tamis_plan_options good = TAMIS_PLAN_OPTIONS_INIT;
     assert_int_equal(tamis_plan_make(&unsized_plan, &good, NULL), TAMIS_E_INVALID);
     assert_int_equal(tamis_plan_make(&plan, &good, NULL), TAMIS_OK);
     tamis_filter_options options = {0};

@@ -17,12 +17,12 @@
 
 /* Returns in bit 0 of lane i whether position i of the word is set in the line, for i from 0 to 6. Lane 7
  * has no meaning. Permute and rotate ignore the bits above a position. */
-static inline __m512i look_up(__m512i line, uint64_t word) {
-    const __m512i places = _mm512_set_epi64(64, 1, 10, 19, 28, 37, 46, 55);
+static inline __m512i test_bits(__m512i line, uint64_t word) {
+    const __m512i shifts = _mm512_set_epi64(64, 1, 10, 19, 28, 37, 46, 55);
     const __m512i words = _mm512_set_epi64(64, 7, 16, 25, 34, 43, 52, 61);
     __m512i from = _mm512_set1_epi64((long long)word);
     __m512i found = _mm512_permutexvar_epi64(_mm512_srlv_epi64(from, words), line);
-    return _mm512_rorv_epi64(found, _mm512_srlv_epi64(from, places));
+    return _mm512_rorv_epi64(found, _mm512_srlv_epi64(from, shifts));
 }
 
 /* The probes of a key by words: `full` words with all 7 positions, and `left` positions of one more word.
@@ -42,8 +42,8 @@ static inline bool has_all(shares by, const uint64_t *line, const tamis_hash *ha
     const __mmask8 lanes = (1 << POSITIONS_A_WORD) - 1;
     __m512i words = _mm512_load_si512(line), found = ones;
     for (uint32_t j = 0; j < by.full; j++)
-        found = _mm512_and_si512(found, look_up(words, position_word(hash->word[0], j)));
-    __m512i last = look_up(words, position_word(hash->word[0], by.full));
+        found = _mm512_and_si512(found, test_bits(words, position_word(hash->word[0], j)));
+    __m512i last = test_bits(words, position_word(hash->word[0], by.full));
     found = _mm512_mask_and_epi64(found, by.last, found, last);
     return _mm512_mask_testn_epi64_mask(lanes, found, ones) == 0;
 }
@@ -51,11 +51,12 @@ static inline bool has_all(shares by, const uint64_t *line, const tamis_hash *ha
 /* Returns a line with the bits of the first `count` positions of a word. A one in every lane is shifted
  * out of all lanes but its own. */
 static inline __m512i bits_of(uint64_t word, uint32_t count) {
-    const __m512i first = _mm512_set_epi64(448, 384, 320, 256, 192, 128, 64, 0), one = _mm512_set1_epi64(1);
+    const __m512i first = _mm512_set_epi64(448, 384, 320, 256, 192, 128, 64, 0),
+                  lane_ones = _mm512_set1_epi64(1);
     __m512i bits = _mm512_setzero_si512();
     for (uint32_t i = 0; i < count; i++, word <<= POSITION_BITS) {
         __m512i position = _mm512_set1_epi64((long long)(word >> (64 - POSITION_BITS)));
-        bits = _mm512_or_si512(bits, _mm512_sllv_epi64(one, _mm512_sub_epi64(position, first)));
+        bits = _mm512_or_si512(bits, _mm512_sllv_epi64(lane_ones, _mm512_sub_epi64(position, first)));
     }
     return bits;
 }
@@ -70,15 +71,15 @@ static inline bool set_all(shares by, uint64_t *line, const tamis_hash *hash) {
 
 #include "filter/kernels/filter_blocked_loops.h"
 
-static void unite(uint64_t *into, const uint64_t *from, uint64_t count, tamis__line_counts *counts) {
+static void or_words(uint64_t *into, const uint64_t *from, uint64_t count, tamis__line_counts *counts) {
     for (uint64_t left = count; left > 0; into += 8, from += 8) {
-        uint64_t some = left < 8 ? left : 8;
-        __mmask8 there = (__mmask8)(0xff >> (8 - some)); /* missing words count as zeros */
-        __m512i line =
-            _mm512_or_si512(_mm512_maskz_loadu_epi64(there, into), _mm512_maskz_loadu_epi64(there, from));
-        _mm512_mask_storeu_epi64(into, there, line);
+        uint64_t chunk = left < 8 ? left : 8;
+        __mmask8 in_range = (__mmask8)(0xff >> (8 - chunk)); /* missing words count as zeros */
+        __m512i line = _mm512_or_si512(_mm512_maskz_loadu_epi64(in_range, into),
+                                       _mm512_maskz_loadu_epi64(in_range, from));
+        _mm512_mask_storeu_epi64(into, in_range, line);
         counts->lines[_mm512_reduce_add_epi64(_mm512_popcnt_epi64(line))]++;
-        left -= some;
+        left -= chunk;
     }
 }
 
@@ -86,7 +87,7 @@ const struct tamis__filter_kernels tamis__filter_kernels_avx512 = {
     .name = "avx512",
     .blocked_contains = blocked_contains,
     .blocked_add = blocked_add,
-    .unite = unite,
+    .or_words = or_words,
     .tables = &tamis__table_kernels_avx512,
 };
 #endif

@@ -38,15 +38,15 @@ static inline uint64_t position_word(uint64_t from, uint32_t j) {
 }
 
 /* Sets the first `left` positions, one by one. */
-static inline void set_bits(uint64_t *line, const tamis_hash *hash, uint32_t left) {
-    for (uint32_t j = 0; left; j++) {
+static inline void set_bits(uint64_t *line, const tamis_hash *hash, uint32_t remaining) {
+    for (uint32_t j = 0; remaining; j++) {
         uint64_t word = position_word(hash->word[0], j);
-        uint32_t some = left < POSITIONS_A_WORD ? left : POSITIONS_A_WORD;
-        for (uint32_t i = 0; i < some; i++, word <<= POSITION_BITS) {
+        uint32_t chunk = remaining < POSITIONS_A_WORD ? remaining : POSITIONS_A_WORD;
+        for (uint32_t i = 0; i < chunk; i++, word <<= POSITION_BITS) {
             uint64_t position = word >> (64 - POSITION_BITS);
             line[position >> 6] |= UINT64_C(1) << (position & 63);
         }
-        left -= some;
+        remaining -= chunk;
     }
 }
 

@@ -20,23 +20,23 @@ static void blocked_contains(const tamis__blocks *in, const tamis_hash *hashes, 
     for (size_t i = 0; i < count; i++) {
         if (i + AHEAD < count)
             tamis__prefetch(tamis__block_of(in, &hashes[i + AHEAD]));
-        answers[i] = has_all(by, tamis__block_of(in, &hashes[i]), &hashes[i]) ? TAMIS_SEEN : TAMIS_FRESH;
+        answers[i] = has_all(by, tamis__block_of(in, &hashes[i]), &hashes[i]) ? TAMIS_PRESENT : TAMIS_ABSENT;
     }
 }
 
-static size_t blocked_add(const tamis__blocks *in, const tamis_hash *hashes, size_t count, uint64_t *room,
-                          tamis_answer *answers) {
+static size_t blocked_add(const tamis__blocks *in, const tamis_hash *hashes, size_t count,
+                          uint64_t *remaining, tamis_answer *answers) {
     const shares by = shares_of(in);
     prefetch_first(in, hashes, count);
     for (size_t i = 0; i < count; i++) {
         if (i + AHEAD < count)
             tamis__prefetch(tamis__block_of(in, &hashes[i + AHEAD]));
         uint64_t *line = tamis__block_of(in, &hashes[i]);
-        if (*room == 0 && !has_all(by, line, &hashes[i]))
+        if (*remaining == 0 && !has_all(by, line, &hashes[i]))
             return i; /* its answer stays unchanged */
-        bool seen = set_all(by, line, &hashes[i]);
-        answers[i] = seen ? TAMIS_SEEN : TAMIS_FRESH;
-        *room -= !seen;
+        bool present = set_all(by, line, &hashes[i]);
+        answers[i] = present ? TAMIS_PRESENT : TAMIS_ABSENT;
+        *remaining -= !present;
     }
     return count;
 }

@@ -44,11 +44,11 @@ struct tamis__filter_kernels {
                              tamis_answer *answers);
     /* Adds keys in order and decrements *room for each new key. Stops before a new key if *room is 0.
      * Returns the number of keys answered. */
-    size_t (*blocked_add)(const tamis__blocks *in, const tamis_hash *hashes, size_t count, uint64_t *room,
-                          tamis_answer *answers);
+    size_t (*blocked_add)(const tamis__blocks *in, const tamis_hash *hashes, size_t count,
+                          uint64_t *remaining, tamis_answer *answers);
     /* Merges `count` words of `from` into `into` (bitwise or) and counts the bits of the result. The last
      * line may be shorter than 8 words. */
-    void (*unite)(uint64_t *into, const uint64_t *from, uint64_t count, tamis__line_counts *counts);
+    void (*or_words)(uint64_t *into, const uint64_t *from, uint64_t count, tamis__line_counts *counts);
     const struct tamis__table_kernels *tables; /* kinds fingerprint and exact */
 };
 

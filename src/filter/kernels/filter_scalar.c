@@ -31,10 +31,10 @@ static inline bool has_all(shares left, const uint64_t *line, const tamis_hash *
 }
 
 static inline bool set_all(shares probes, uint64_t *line, const tamis_hash *hash) {
-    bool seen = has_all(probes, line, hash);
-    if (!seen)
+    bool present = has_all(probes, line, hash);
+    if (!present)
         set_bits(line, hash, probes);
-    return seen;
+    return present;
 }
 
 void tamis__block_positions(const tamis_hash *hash, uint32_t probes, uint64_t *positions) {
@@ -46,13 +46,13 @@ void tamis__block_positions(const tamis_hash *hash, uint32_t probes, uint64_t *p
 
 #include "filter/kernels/filter_blocked_loops.h"
 
-static void unite(uint64_t *into, const uint64_t *from, uint64_t count, tamis__line_counts *counts) {
-    enum { UNITED = 2048 }; /* words counted at a time, while they are in the cache */
-    for (uint64_t at = 0; at < count; at += UNITED) {
-        uint64_t some = count - at < UNITED ? count - at : UNITED;
-        for (uint64_t i = at; i < at + some; i++)
+static void or_words(uint64_t *into, const uint64_t *from, uint64_t count, tamis__line_counts *counts) {
+    enum { COUNTED = 2048 }; /* words counted at a time, while they are in the cache */
+    for (uint64_t from_word = 0; from_word < count; from_word += COUNTED) {
+        uint64_t chunk = count - from_word < COUNTED ? count - from_word : COUNTED;
+        for (uint64_t i = from_word; i < from_word + chunk; i++)
             into[i] |= from[i];
-        tamis__count_lines(into + at, some, counts);
+        tamis__count_lines(into + from_word, chunk, counts);
     }
 }
 
@@ -60,6 +60,6 @@ const struct tamis__filter_kernels tamis__filter_kernels_scalar = {
     .name = "scalar",
     .blocked_contains = blocked_contains,
     .blocked_add = blocked_add,
-    .unite = unite,
+    .or_words = or_words,
     .tables = &tamis__table_kernels_scalar,
 };

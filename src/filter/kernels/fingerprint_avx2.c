@@ -114,13 +114,13 @@ static INLINED __m256i moved_up(__m256i low, uint32_t by) {
 }
 
 /* Moves the fields of slots slot..count-1 up by one slot. Fields have `size` bytes, and the first begins
- * at byte `at`. */
-static INLINED void move_fields(const uint8_t *line, halves *bytes, halves from, uint32_t at, uint32_t size,
-                                uint32_t slot, uint32_t count) {
+ * at byte `offset`. */
+static INLINED void move_fields(const uint8_t *line, halves *bytes, halves from, uint32_t offset,
+                                uint32_t size, uint32_t slot, uint32_t count) {
     const __m256i numbers = _mm256_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18,
                                              19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31);
-    const uint32_t first = at + size * (slot + 1), end = at + size * (count + 1);
-    if (at < 32) /* else all fields are in the second half */
+    const uint32_t first = offset + size * (slot + 1), end = offset + size * (count + 1);
+    if (offset < 32) /* else all fields are in the second half */
         bytes->low =
             _mm256_blendv_epi8(bytes->low, moved_up(from.low, size), bytes_between(numbers, first, end));
     bytes->high =
@@ -162,7 +162,7 @@ static INLINED void set_insert(const line_geometry *g, uint8_t *line, uint64_t e
 
 #define set_remove line_remove_in
 #define set_decode values_decode
-#define set_take   values_take
+#define set_move   values_move
 #define set_encode values_encode
 #include "filter/kernels/fingerprint_loops.h"
 

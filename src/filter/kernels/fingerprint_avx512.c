@@ -189,7 +189,7 @@ static INLINED uint32_t set_decode(const line_geometry *g, const uint8_t *line, 
     _mm512_store_si512(to->narrow + 8,
                        join(g, _mm512_extracti64x4_epi64(heads, 1), (uint64_t)(tails >> (8 * g->tail_bits)),
                             _mm_unpackhi_epi64(buckets, buckets)));
-    return ends_guests(g, ends).first;
+    return ends_spilled(g, ends).first;
 }
 
 static INLINED __mmask8 is_below(__m512i values, const value_move *move) {
@@ -198,47 +198,46 @@ static INLINED __mmask8 is_below(__m512i values, const value_move *move) {
                                    _mm512_set1_epi64((long long)move->below));
 }
 
-static INLINED uint32_t set_take(const line_geometry *g, const line_values *from, uint32_t first,
-                                 uint32_t count, const value_move *move, line_values *to, uint32_t at) {
+static INLINED uint32_t set_move(const line_geometry *g, const line_values *from, uint32_t first,
+                                 uint32_t count, const value_move *move, line_values *to, uint32_t to_index) {
     if (!has_vectors(g))
-        return values_take(g, from, first, count, move, to, at);
+        return values_move(g, from, first, count, move, to, to_index);
     __m128i shift = _mm_cvtsi32_si128((int)(move->old_bits - move->new_bits));
     __m512i offset = _mm512_set1_epi64((long long)(move->offset << (64 - move->new_bits)));
     __m512i low = _mm512_load_si512(from->narrow), high = _mm512_load_si512(from->narrow + 8);
     uint32_t below = is_below(low, move) | (uint32_t)is_below(high, move) << 8;
     below &= (1u << count) - 1;
-    uint32_t some = (uint32_t)_tzcnt_u32(~(below >> first));
-    uint32_t taken = _bzhi_u32(UINT32_MAX, some) << first;
-    low =
-        _mm512_maskz_compress_epi64((__mmask8)taken, _mm512_add_epi64(_mm512_sll_epi64(low, shift), offset));
-    high = _mm512_maskz_compress_epi64((__mmask8)(taken >> 8),
+    uint32_t move_count = (uint32_t)_tzcnt_u32(~(below >> first));
+    uint32_t mask = _bzhi_u32(UINT32_MAX, move_count) << first;
+    low = _mm512_maskz_compress_epi64((__mmask8)mask, _mm512_add_epi64(_mm512_sll_epi64(low, shift), offset));
+    high = _mm512_maskz_compress_epi64((__mmask8)(mask >> 8),
                                        _mm512_add_epi64(_mm512_sll_epi64(high, shift), offset));
-    _mm512_storeu_si512(to->narrow + at, low);
-    _mm512_storeu_si512(to->narrow + at + _mm_popcnt_u32(taken & 0xff), high);
-    return some;
+    _mm512_storeu_si512(to->narrow + to_index, low);
+    _mm512_storeu_si512(to->narrow + to_index + _mm_popcnt_u32(mask & 0xff), high);
+    return move_count;
 }
 
 /* The parts of half a line, made from eight values. */
 typedef struct half_line {
     __m256i heads;
     uint64_t tails;
-    __m512i zeros, marks;
+    __m512i zeros, end_marks;
 } half_line;
 
 /* Splits eight values into heads, tails, zeros of `ends` and end marks. `first` is the slot of the first
  * value. */
-static INLINED half_line split(const line_geometry *g, __m512i values, __mmask8 there, uint32_t first) {
-    const __m512i numbers = _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0), one = _mm512_set1_epi64(1);
+static INLINED half_line split(const line_geometry *g, __m512i values, __mmask8 in_use, uint32_t first) {
+    const __m512i numbers = _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0), lane_ones = _mm512_set1_epi64(1);
     half_line half;
-    values = _mm512_maskz_mov_epi64(there, values);
+    values = _mm512_maskz_mov_epi64(in_use, values);
     __m512i slots = _mm512_srli_epi64(_mm512_slli_epi64(values, g->home_bits), 64u - g->slot_bits);
-    slots = _mm512_maskz_max_epu64(there, slots, one); /* no end mark: only in a forged file */
+    slots = _mm512_maskz_max_epu64(in_use, slots, lane_ones); /* no end mark: only in a forged file */
     half.heads = _mm512_cvtepi64_epi32(_mm512_srli_epi64(slots, g->tail_bits));
     half.tails = _pext_u64((uint64_t)_mm_cvtsi128_si64(_mm512_cvtepi64_epi8(slots)), tail_bytes_mask(g));
     __m512i bit = _mm512_add_epi64(_mm512_srli_epi64(values, 64u - g->home_bits),
                                    _mm512_add_epi64(numbers, _mm512_set1_epi64(first)));
-    half.zeros = _mm512_maskz_sllv_epi64(there, one, bit);
-    half.marks = _mm512_and_si512(values, _mm512_sub_epi64(_mm512_setzero_si512(), values));
+    half.zeros = _mm512_maskz_sllv_epi64(in_use, lane_ones, bit);
+    half.end_marks = _mm512_and_si512(values, _mm512_sub_epi64(_mm512_setzero_si512(), values));
     return half;
 }
 
@@ -259,16 +258,17 @@ static INLINED double set_encode(const table *t, const line_geometry *g, const p
         return values_encode(t, g, in, line, values, count);
     if (!in_order(values, count))
         values_sort(g, values, count);
-    uint32_t there = (1u << count) - 1;
-    half_line low = split(g, _mm512_load_si512(values->narrow), (__mmask8)there, 0);
-    half_line high = split(g, _mm512_load_si512(values->narrow + 8), (__mmask8)(there >> 8), 8);
+    uint32_t in_use = (1u << count) - 1;
+    half_line low = split(g, _mm512_load_si512(values->narrow), (__mmask8)in_use, 0);
+    half_line high = split(g, _mm512_load_si512(values->narrow + 8), (__mmask8)(in_use >> 8), 8);
     uint64_t zeros = (uint64_t)_mm512_reduce_or_epi64(_mm512_or_si512(low.zeros, high.zeros));
-    uint64_t ends = zeros ^ ((UINT64_C(1) << (count + g->guest_bucket + 1)) - 1);
+    uint64_t ends = zeros ^ ((UINT64_C(1) << (count + g->spill_bucket + 1)) - 1);
     tamis__u128 tails = (tamis__u128)high.tails << (8 * g->tail_bits) | low.tails;
     __m512i heads = _mm512_inserti64x4(_mm512_castsi256_si512(low.heads), high.heads, 1);
     line_store_last(g, line, tails, ends);
     _mm512_mask_storeu_epi32(line, (__mmask16)((1u << g->slots) - 1), heads);
-    return (double)(uint64_t)_mm512_reduce_add_epi64(_mm512_add_epi64(low.marks, high.marks)) * 0x1p-63;
+    return (double)(uint64_t)_mm512_reduce_add_epi64(_mm512_add_epi64(low.end_marks, high.end_marks)) *
+           0x1p-63;
 }
 
 #include "filter/kernels/fingerprint_loops.h"

@@ -18,7 +18,7 @@ struct tamis__table_kernels {
     /* Adds keys in order and decrements *room for each new key. Stops before a new key if *room is 0, or
      * if its partition has no free slot for it and must grow. Returns the number of keys answered. Changes
      * only the partitions of these keys, see filter/parts.h. */
-    size_t (*add)(const struct table *t, const tamis_hash *hashes, size_t count, uint64_t *room,
+    size_t (*add)(const struct table *t, const tamis_hash *hashes, size_t count, uint64_t *remaining,
                   tamis_answer *answers);
     void (*contains)(const struct table *t, const tamis_hash *hashes, size_t count, tamis_answer *answers);
     /* Copies all entries of a partition into `count` empty partitions of one size, which divide its hashes

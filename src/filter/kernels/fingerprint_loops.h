@@ -11,15 +11,15 @@
  *     set_has                              search in a bucket, keys are mostly new: as line_find
  *     set_finds                            search in a bucket, keys may be present or absent: as line_find
  *     set_insert, set_remove               as line_insert_in, line_remove_in (fingerprint_line.h)
- *     set_decode, set_take, set_encode     entries in transit (fingerprint_values.h)
+ *     set_decode, set_move, set_encode     entries in transit (fingerprint_values.h)
  *
  * After it the file defines its table of kernels.
  *
  * Adding is a pipeline with three distances, since the first line read decides which others are needed:
  *
  *     key i + 40   locate: compute the position, fetch the home line                        (AHEAD)
- *     key i + 16   the home line has come: if it is full, fetch the spill line              (GUESTS_AHEAD)
- *     key i + 8    both have come: if both are full, fetch lines that entries may move to   (OTHERS_AHEAD)
+ *     key i + 16   the home line has come: if it is full, fetch the spill line              (SPILL_AHEAD)
+ *     key i + 8    both have come: if both are full, fetch lines that entries may move to   (MOVES_AHEAD)
  *     key i        search, insert, answer
  *
  * Looking up works on rows of 16 keys, four rows at a time: one row is located, the spill lines of another
@@ -45,80 +45,80 @@
 /* ---- adding and looking up ---- */
 
 enum {
-    PLACES = 64,       /* ring buffer of the positions of the next keys */
+    RING_SIZE = 64,    /* ring buffer of the positions of the next keys */
     AHEAD = 40,        /* keys ahead whose home lines are fetched */
-    GUESTS_AHEAD = 16, /* keys ahead whose spill lines are fetched */
-    OTHERS_AHEAD = 8,  /* keys ahead for which lines are fetched that entries may move to */
-    OTHERS = 4,        /* such lines for each key */
+    SPILL_AHEAD = 16,  /* keys ahead whose spill lines are fetched */
+    MOVES_AHEAD = 8,   /* keys ahead for which lines are fetched that entries may move to */
+    MOVES_FETCHED = 4, /* such lines for each key */
     ROW = 16,          /* keys of a lookup that are located together */
     ROWS = 4,          /* rows in progress; the oldest is answered next */
     WHOLE_HASH = 128   /* bits that a new entry knows */
 };
 
-static INLINED void locate(const table *t, const tamis_hash *hash, place *at) {
-    *at = place_of(t, hash);
-    tamis__prefetch(line_at(at->in, at->line));
+static INLINED void locate(const table *t, const tamis_hash *hash, location *loc) {
+    *loc = locate_hash(t, hash);
+    tamis__prefetch(line_at(loc->in, loc->line));
 }
 
 /* Fetches the spill line, if the home line is full. The home line must be in the cache by now. */
-static INLINED void prefetch_guest(const line_geometry *g, const place *at) {
-    uint64_t guest = guest_line(g, at->in, at->line, at->rest);
-    uint64_t full = -(uint64_t)is_full(g, at->in, at->line); /* no branch: it would be mispredicted */
-    tamis__prefetch(line_at(at->in, (guest & full) | (at->line & ~full)));
+static INLINED void prefetch_spill_line(const line_geometry *g, const location *loc) {
+    uint64_t spill = spill_line(g, loc->in, loc->line, loc->rest);
+    uint64_t full = -(uint64_t)is_full(g, loc->in, loc->line); /* no branch: it would be mispredicted */
+    tamis__prefetch(line_at(loc->in, (spill & full) | (loc->line & ~full)));
 }
 
-/* Fetches lines to which make_room may move entries, if both lines are full. Both must be in the cache by
+/* Fetches lines to which free_slot may move entries, if both lines are full. Both must be in the cache by
  * now. */
-static INLINED void prefetch_others(const line_geometry *g, const place *at) {
-    if (!is_full(g, at->in, at->line) || !is_full(g, at->in, guest_line(g, at->in, at->line, at->rest)))
+static INLINED void prefetch_moves(const line_geometry *g, const location *loc) {
+    if (!is_full(g, loc->in, loc->line) || !is_full(g, loc->in, spill_line(g, loc->in, loc->line, loc->rest)))
         return;
-    const uint8_t *line = line_at(at->in, at->line);
-    for (uint32_t slot = 0; slot < OTHERS;
+    const uint8_t *line = line_at(loc->in, loc->line);
+    for (uint32_t slot = 0; slot < MOVES_FETCHED;
          slot++) /* the first slots have home entries; spilled ones are last */
-        tamis__prefetch(line_at(at->in, other_line(g, at->in, at->line, line_head(g, line, slot), false)));
+        tamis__prefetch(line_at(loc->in, other_line(g, loc->in, loc->line, line_head(g, line, slot), false)));
 }
 
-static INLINED bool find(const line_geometry *g, const place *at) {
-    const uint8_t *line = line_at(at->in, at->line);
+static INLINED bool find(const line_geometry *g, const location *loc) {
+    const uint8_t *line = line_at(loc->in, loc->line);
     uint64_t ends = line_ends(g, line);
-    entry wanted = {at->rest, WHOLE_HASH};
-    slot_range range = set_bucket(g, ends, home_bucket(g, at->rest));
+    entry wanted = {loc->rest, WHOLE_HASH};
+    slot_range range = set_bucket(g, ends, home_bucket(g, loc->rest));
     bool at_home = set_finds(g, line, range, slot_value(g, wanted, g->home_bits));
     if (at_home |
         !ends_full(g,
                    ends)) /* one branch for both: for a line that is not full it always goes the same way */
         return at_home;
-    const uint8_t *guest = line_at(at->in, guest_line(g, at->in, at->line, at->rest));
-    range = ends_guests(g, line_ends(g, guest));
-    return set_finds(g, guest, range, slot_value(g, wanted, 0));
+    const uint8_t *spill = line_at(loc->in, spill_line(g, loc->in, loc->line, loc->rest));
+    range = ends_spilled(g, line_ends(g, spill));
+    return set_finds(g, spill, range, slot_value(g, wanted, 0));
 }
 
 /* Inserts an entry into a line that is not full. `skip` as in slot_value: 0 for the spill line. */
-static INLINED void put_in(const table *t, const line_geometry *g, partition *in, uint8_t *line,
-                           uint64_t ends, uint32_t skip, entry e) {
-    uint32_t bucket = skip ? home_bucket(g, e.rest) : g->guest_bucket;
-    slot_range range = skip ? set_bucket(g, ends, bucket) : ends_guests(g, ends);
+static INLINED void insert_in(const table *t, const line_geometry *g, partition *in, uint8_t *line,
+                              uint64_t ends, uint32_t skip, entry e) {
+    uint32_t bucket = skip ? home_bucket(g, e.rest) : g->spill_bucket;
+    slot_range range = skip ? set_bucket(g, ends, bucket) : ends_spilled(g, ends);
     set_insert(g, line, ends, bucket, range, slot_value(g, e, skip));
     in->covered += share(t, in, known_after(g, e.known, skip));
 }
 
 /* Frees a slot in the home line, if one of its entries has a free slot in its other line. This is the
- * first chain of moves that tamis__fingerprint_make_room tries, and nearly always enough. */
-static INLINED bool make_room(const table *t, const line_geometry *g, partition *in, uint64_t line) {
+ * first chain of moves that tamis__fingerprint_free_slot tries, and nearly always enough. */
+static INLINED bool free_slot(const table *t, const line_geometry *g, partition *in, uint64_t line) {
     uint8_t *bytes = line_at(in, line);
     uint64_t ends = line_ends(g, bytes);
-    uint32_t guests = ends_guests(g, ends).first;
+    uint32_t spilled = ends_spilled(g, ends).first;
     for (uint32_t slot = 0; slot < g->slots; slot++) {
-        bool is_guest = slot >= guests;
-        uint64_t target = other_line(g, in, line, line_head(g, bytes, slot), is_guest);
+        bool is_spilled = slot >= spilled;
+        uint64_t target = other_line(g, in, line, line_head(g, bytes, slot), is_spilled);
         if (is_full(g, in, target))
             continue;
         uint32_t bucket = bucket_of(ends, slot);
         entry e = slot_entry(g, bytes, slot, bucket);
         set_remove(g, bytes, ends, bucket, slot);
         in->covered -= share(t, in, e.known);
-        put_in(t, g, in, line_at(in, target), line_ends(g, line_at(in, target)), is_guest ? g->home_bits : 0,
-               e);
+        insert_in(t, g, in, line_at(in, target), line_ends(g, line_at(in, target)),
+                  is_spilled ? g->home_bits : 0, e);
         tamis__fingerprint_moved(t, in, target);
         return true;
     }
@@ -126,118 +126,122 @@ static INLINED bool make_room(const table *t, const line_geometry *g, partition 
 }
 
 /* As tamis__fingerprint_put, with the operations of the instruction set. */
-static INLINED bool put_entry(const table *t, const line_geometry *g, partition *in, uint64_t line, entry e) {
+static INLINED bool insert_entry(const table *t, const line_geometry *g, partition *in, uint64_t line,
+                                 entry e) {
     uint8_t *bytes = line_at(in, line);
     uint32_t skip = g->home_bits;
     if (is_full(g, in, line)) {
-        uint64_t guest = guest_line(g, in, line, e.rest);
-        if (!is_full(g, in, guest)) {
-            bytes = line_at(in, guest);
+        uint64_t spill = spill_line(g, in, line, e.rest);
+        if (!is_full(g, in, spill)) {
+            bytes = line_at(in, spill);
             skip = 0;
-        } else if (!make_room(t, g, in, line)) {
+        } else if (!free_slot(t, g, in, line)) {
             return tamis__fingerprint_put(t, in, line, e);
         }
     }
-    put_in(t, g, in, bytes, line_ends(g, bytes), skip, e);
+    insert_in(t, g, in, bytes, line_ends(g, bytes), skip, e);
     tamis__fingerprint_moved(t, in, line);
     in->used++;
     return true;
 }
 
-/* put_entry for a few entries out of line. It is much code and is rarely needed. */
-static __attribute__((noinline)) bool put_away(const table *t, partition *in, uint64_t line, entry e) {
+/* insert_entry for a few entries out of line. It is much code and is rarely needed. */
+static __attribute__((noinline)) bool insert_out_of_line(const table *t, partition *in, uint64_t line,
+                                                         entry e) {
     bool done;
-    WITH_GEOMETRY(t, done = put_entry(t, g, in, line, e));
+    WITH_GEOMETRY(t, done = insert_entry(t, g, in, line, e));
     return done;
 }
 
-typedef enum outcome { IS_SEEN, IS_FRESH, NO_ROOM } outcome;
+typedef enum add_result { KEY_PRESENT, KEY_ADDED, NO_FREE_SLOT } add_result;
 
 /* Searches for a key and adds it if it is new. `room`: new keys are allowed. */
-static INLINED outcome add_one(const table *t, const line_geometry *g, const place *at, bool room) {
-    partition *in = at->in;
-    uint8_t *line = line_at(in, at->line);
+static INLINED add_result add_key(const table *t, const line_geometry *g, const location *loc,
+                                  bool has_capacity) {
+    partition *in = loc->in;
+    uint8_t *line = line_at(in, loc->line);
     uint64_t ends = line_ends(g, line);
-    entry wanted = {at->rest, WHOLE_HASH};
-    uint32_t bucket = home_bucket(g, at->rest), skip = g->home_bits;
+    entry wanted = {loc->rest, WHOLE_HASH};
+    uint32_t bucket = home_bucket(g, loc->rest), skip = g->home_bits;
     slot_range range = set_bucket(g, ends, bucket);
     tamis__u128 value = slot_value(g, wanted, g->home_bits);
     if (set_has(g, line, range, value))
-        return IS_SEEN;
-    bool may = room && in->used < in->most, crowded = false;
+        return KEY_PRESENT;
+    bool may = has_capacity && in->used < in->grow_at, crowded = false;
     if (ends_full(g, ends)) {
-        line = line_at(in, guest_line(g, in, at->line, at->rest));
+        line = line_at(in, spill_line(g, in, loc->line, loc->rest));
         ends = line_ends(g, line);
-        bucket = g->guest_bucket;
+        bucket = g->spill_bucket;
         skip = 0;
-        range = ends_guests(g, ends);
+        range = ends_spilled(g, ends);
         value = slot_value(g, wanted, 0);
         if (set_has(g, line, range, value))
-            return IS_SEEN;
+            return KEY_PRESENT;
         crowded = ends_full(g, ends);
     }
     double rate = in->covered;
-    if (!may || (crowded && !put_away(t, in, at->line, wanted)))
-        return NO_ROOM;
+    if (!may || (crowded && !insert_out_of_line(t, in, loc->line, wanted)))
+        return NO_FREE_SLOT;
     if (!crowded) {
         set_insert(g, line, ends, bucket, range, value);
         in->covered += share(t, in, known_after(g, WHOLE_HASH, skip));
         in->used++;
     }
-    in->false_fresh += rate;
-    return IS_FRESH;
+    in->false_present += rate;
+    return KEY_ADDED;
 }
 
 static INLINED size_t add_each(const table *t, const line_geometry *g, const tamis_hash *hashes, size_t count,
-                               uint64_t *room, tamis_answer *answers) {
-    place places[PLACES];
+                               uint64_t *remaining, tamis_answer *answers) {
+    location ring[RING_SIZE];
     for (size_t i = 0; i < AHEAD && i < count; i++)
-        locate(t, &hashes[i], &places[i]);
-    for (size_t i = 0; i < GUESTS_AHEAD && i < count; i++)
-        prefetch_guest(g, &places[i]);
+        locate(t, &hashes[i], &ring[i]);
+    for (size_t i = 0; i < SPILL_AHEAD && i < count; i++)
+        prefetch_spill_line(g, &ring[i]);
     for (size_t i = 0; i < count; i++) {
         if (i + AHEAD < count)
-            locate(t, &hashes[i + AHEAD], &places[(i + AHEAD) % PLACES]);
-        if (i + GUESTS_AHEAD < count)
-            prefetch_guest(g, &places[(i + GUESTS_AHEAD) % PLACES]);
-        if (i + OTHERS_AHEAD < count)
-            prefetch_others(g, &places[(i + OTHERS_AHEAD) % PLACES]);
-        outcome is = add_one(t, g, &places[i % PLACES], *room != 0);
-        if (is == NO_ROOM)
+            locate(t, &hashes[i + AHEAD], &ring[(i + AHEAD) % RING_SIZE]);
+        if (i + SPILL_AHEAD < count)
+            prefetch_spill_line(g, &ring[(i + SPILL_AHEAD) % RING_SIZE]);
+        if (i + MOVES_AHEAD < count)
+            prefetch_moves(g, &ring[(i + MOVES_AHEAD) % RING_SIZE]);
+        add_result result = add_key(t, g, &ring[i % RING_SIZE], *remaining != 0);
+        if (result == NO_FREE_SLOT)
             return i;
-        *room -= is == IS_FRESH;
-        answers[i] = is == IS_FRESH ? TAMIS_FRESH : TAMIS_SEEN;
+        *remaining -= result == KEY_ADDED;
+        answers[i] = result == KEY_ADDED ? TAMIS_ABSENT : TAMIS_PRESENT;
     }
     return count;
 }
 
-static size_t add(const table *t, const tamis_hash *hashes, size_t count, uint64_t *room,
+static size_t add(const table *t, const tamis_hash *hashes, size_t count, uint64_t *remaining,
                   tamis_answer *answers) {
     size_t done;
-    WITH_GEOMETRY(t, done = add_each(t, g, hashes, count, room, answers));
+    WITH_GEOMETRY(t, done = add_each(t, g, hashes, count, remaining, answers));
     return done;
 }
 
 /* The positions of a row of keys. */
 typedef struct row {
-    place places[ROW];
+    location ring[ROW];
     size_t count;
 } row;
 
 /* Locates the row that begins with key `from`. Computes all positions first, then fetches all lines:
  * prefetches close together take less time if pages are 4 KiB and not in the TLB (docs/PERFORMANCE.md). */
-static INLINED void locate_row(const table *t, const tamis_hash *hashes, size_t count, size_t from, row *at) {
+static INLINED void locate_row(const table *t, const tamis_hash *hashes, size_t count, size_t from,
+                               row *out) {
     size_t left = from < count ? count - from : 0;
-    at->count = left < ROW ? left : ROW;
-    for (size_t i = 0; i < at->count; i++)
-        at->places[i] = place_of(t, &hashes[from + i]);
-    for (size_t i = 0; i < at->count; i++)
-        tamis__prefetch(line_at(at->places[i].in, at->places[i].line));
+    out->count = left < ROW ? left : ROW;
+    for (size_t i = 0; i < out->count; i++)
+        out->ring[i] = locate_hash(t, &hashes[from + i]);
+    for (size_t i = 0; i < out->count; i++)
+        tamis__prefetch(line_at(out->ring[i].in, out->ring[i].line));
 }
 
-static INLINED void prefetch_guests(const line_geometry *g, const row *at) {
-    for (size_t i = 0; i < at->count; i++)
-        prefetch_guest(g, &at->places[i]);
+static INLINED void prefetch_spill_lines(const line_geometry *g, const row *row_keys) {
+    for (size_t i = 0; i < row_keys->count; i++)
+        prefetch_spill_line(g, &row_keys->ring[i]);
 }
 
 static INLINED void find_each(const table *t, const line_geometry *g, const tamis_hash *hashes, size_t count,
@@ -245,12 +249,12 @@ static INLINED void find_each(const table *t, const line_geometry *g, const tami
     row rows[ROWS];
     for (size_t j = 0; j < ROWS - 1; j++)
         locate_row(t, hashes, count, j * ROW, &rows[j]);
-    prefetch_guests(g, &rows[0]);
+    prefetch_spill_lines(g, &rows[0]);
     for (size_t from = 0, j = 0; from < count; from += ROW, j = (j + 1) % ROWS) {
         locate_row(t, hashes, count, from + (ROWS - 1) * ROW, &rows[(j + ROWS - 1) % ROWS]);
-        prefetch_guests(g, &rows[(j + 1) % ROWS]);
+        prefetch_spill_lines(g, &rows[(j + 1) % ROWS]);
         for (size_t i = 0; i < rows[j].count; i++)
-            answers[from + i] = find(g, &rows[j].places[i]) ? TAMIS_SEEN : TAMIS_FRESH;
+            answers[from + i] = find(g, &rows[j].ring[i]) ? TAMIS_PRESENT : TAMIS_ABSENT;
     }
 }
 
@@ -264,8 +268,8 @@ static void contains(const table *t, const tamis_hash *hashes, size_t count, tam
 typedef struct edge {
     line_width width;
     uint64_t count;
-    uint64_t least; /* least X of the present line */
-    uint64_t over;  /* rounding: least is the exact border plus over / count */
+    uint64_t min_x;  /* least X of the present line */
+    uint64_t excess; /* rounding: least is the exact border plus over / count */
 } edge;
 
 static INLINED edge edge_first(const partition *in) {
@@ -273,33 +277,33 @@ static INLINED edge edge_first(const partition *in) {
 }
 
 static INLINED void edge_next(edge *e) {
-    e->least += e->width.floor;
+    e->min_x += e->width.floor;
     /* The border is rounded up to a whole number. Add one when the rounding is used up. */
-    if (e->over < e->width.over) {
-        e->over += e->count;
-        e->least++;
+    if (e->excess < e->width.excess) {
+        e->excess += e->count;
+        e->min_x++;
     }
-    e->over -= e->width.over;
+    e->excess -= e->width.excess;
 }
 
 /* Stores the home entries of a new line. Entries already in the line are spilled ones that came before;
  * they stay. Home entries that find no slot are spilled. False: an entry finds no slot. */
-static INLINED bool settle(const table *t, const line_geometry *g, partition *to, uint64_t line,
-                           line_values *values, uint32_t count) {
+static INLINED bool fill_line(const table *t, const line_geometry *g, partition *to, uint64_t line,
+                              line_values *values, uint32_t count) {
     uint8_t *bytes = line_at(to, line);
-    tamis__u128 guests[VALUES_A_LINE];
-    uint32_t guest_count = ends_count(g, line_ends(g, bytes)), room = g->slots - guest_count;
-    uint32_t stay = count < room ? count : room;
-    for (uint32_t i = 0; i < guest_count; i++)
-        guests[i] = line_slot(g, bytes, i);
+    tamis__u128 spilled[VALUES_A_LINE];
+    uint32_t spilled_count = ends_count(g, line_ends(g, bytes)), free_slots = g->slots - spilled_count;
+    uint32_t stay = count < free_slots ? count : free_slots;
+    for (uint32_t i = 0; i < spilled_count; i++)
+        spilled[i] = line_slot(g, bytes, i);
     to->covered += t->weight[to->log2] * set_encode(t, g, to, bytes, values, stay);
     to->used += stay;
-    for (uint32_t i = 0; i < guest_count; i++) {
+    for (uint32_t i = 0; i < spilled_count; i++) {
         uint64_t ends = line_ends(g, bytes);
-        set_insert(g, bytes, ends, g->guest_bucket, ends_guests(g, ends), guests[i]);
+        set_insert(g, bytes, ends, g->spill_bucket, ends_spilled(g, ends), spilled[i]);
     }
     for (uint32_t i = stay; i < count; i++)
-        if (!put_away(t, to, line, values_entry(g, values, i)))
+        if (!insert_out_of_line(t, to, line, values_entry(g, values, i)))
             return false;
     return true;
 }
@@ -314,18 +318,18 @@ static INLINED bool rewrite_homes(const table *t, const line_geometry *g, const 
     uint32_t count = 0;
     edge_next(&end);
     for (uint64_t line = 0; line < from->count; line++, edge_next(&left)) {
-        uint32_t here = set_decode(g, line_at(from, line), &old), taken = 0;
-        while (taken < here) {
+        uint32_t here = set_decode(g, line_at(from, line), &old), consumed = 0;
+        while (consumed < here) {
             value_move move = {from->position_bits - from->log2, to->position_bits - to->log2,
-                               left.least - right.least, end.least > left.least ? end.least - left.least : 0};
+                               left.min_x - right.min_x, end.min_x > left.min_x ? end.min_x - left.min_x : 0};
             if (new_line + 1 == to->count)
                 move.below = UINT64_MAX;
-            uint32_t some = set_take(g, &old, taken, here, &move, &held, count);
-            taken += some;
-            count += some;
-            if (taken == here)
+            uint32_t moved = set_move(g, &old, consumed, here, &move, &held, count);
+            consumed += moved;
+            count += moved;
+            if (consumed == here)
                 break;
-            if (count && !settle(t, g, to, new_line, &held, count))
+            if (count && !fill_line(t, g, to, new_line, &held, count))
                 return false;
             count = 0;
             new_line++;
@@ -333,21 +337,21 @@ static INLINED bool rewrite_homes(const table *t, const line_geometry *g, const 
             edge_next(&end);
         }
     }
-    return !count || settle(t, g, to, new_line, &held, count);
+    return !count || fill_line(t, g, to, new_line, &held, count);
 }
 
-/* Converts an entry of partition `from`, whose home line has the least X `least`. Returns the entry for
+/* Converts an entry of partition `from`, whose home line has the least X `min_x`. Returns the entry for
  * the new partitions `to`; *which is its new partition and *line its new home line. A distance has at most
  * POSITION_MAX bits, so it fits one word. */
 static INLINED entry rehome(const line_geometry *g, const partition *from, const partition *to,
-                            uint64_t least, entry e, uint32_t *which, uint64_t *line) {
+                            uint64_t min_x, entry e, uint32_t *which, uint64_t *line) {
     uint32_t old_bits = from->position_bits - from->log2, new_bits = to->position_bits - to->log2;
-    uint64_t distance, high = (uint64_t)(e.rest >> 64), x = least + (high >> (64 - old_bits));
+    uint64_t distance, high = (uint64_t)(e.rest >> 64), x = min_x + (high >> (64 - old_bits));
     uint64_t last = (UINT64_C(1) << from->position_bits) - 1;
     x = x < last ? x : last; /* larger only in a forged file */
     *which = (uint32_t)(x >> to->position_bits);
     x &= (UINT64_C(1) << to->position_bits) - 1;
-    place_first_bits(to, x, line, &distance);
+    locate_first_bits(to, x, line, &distance);
     uint64_t low = (uint64_t)e.rest; /* 64-bit words from here on: no shift is by 0 or 64 */
     high = high << old_bits | low >> (64 - old_bits);
     low <<= old_bits;
@@ -358,18 +362,18 @@ static INLINED entry rehome(const line_geometry *g, const partition *from, const
     return e;
 }
 
-static INLINED bool rewrite_guests(const table *t, const line_geometry *g, const partition *from,
-                                   partition *to) {
+static INLINED bool rewrite_spilled(const table *t, const line_geometry *g, const partition *from,
+                                    partition *to) {
     line_width width = width_of(from);
     for (uint64_t line = 0; line < from->count; line++) {
         const uint8_t *bytes = line_at(from, line);
-        slot_range guests = ends_guests(g, line_ends(g, bytes));
-        for (uint32_t slot = guests.first; slot < guests.last; slot++) {
-            entry e = slot_entry(g, bytes, slot, g->guest_bucket);
+        slot_range spilled = ends_spilled(g, line_ends(g, bytes));
+        for (uint32_t slot = spilled.first; slot < spilled.last; slot++) {
+            entry e = slot_entry(g, bytes, slot, g->spill_bucket);
             uint64_t home = other_line(g, from, line, line_head(g, bytes, slot), true), new_line;
             uint32_t which;
-            e = rehome(g, from, to, least_of(from, width, home), e, &which, &new_line);
-            if (!put_away(t, &to[which], new_line, e))
+            e = rehome(g, from, to, min_x_of(from, width, home), e, &which, &new_line);
+            if (!insert_out_of_line(t, &to[which], new_line, e))
                 return false;
         }
     }
@@ -391,13 +395,13 @@ static INLINED bool rewrite_all(const table *t, const line_geometry *g, const pa
         if (!rewrite_homes(t, g, &part, &to[i]))
             return false;
     }
-    return rewrite_guests(t, g, from, to);
+    return rewrite_spilled(t, g, from, to);
 }
 
 static bool rewrite(const table *t, const partition *from, partition *to, uint32_t count) {
-    bool room;
-    WITH_GEOMETRY(t, room = rewrite_all(t, g, from, to, count));
-    return room;
+    bool fits;
+    WITH_GEOMETRY(t, fits = rewrite_all(t, g, from, to, count));
+    return fits;
 }
 
 #endif

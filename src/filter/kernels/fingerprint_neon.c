@@ -19,22 +19,22 @@
 #define ONES UINT64_C(0x0101010101010101)
 
 /* How many of eight sums are not above k. The sums are bytes, ascending, and at most 127. */
-static INLINED uint32_t not_above(uint64_t sums, uint64_t k) {
-    uint64_t which = ((k * ONES | ONES << 7) - sums) & ONES << 7;
+static INLINED uint32_t not_above(uint64_t byte_counts, uint64_t k) {
+    uint64_t which = ((k * ONES | ONES << 7) - byte_counts) & ONES << 7;
     return (uint32_t)((which >> 7) * ONES >> 56);
 }
 
 /* The position of the k-th one, counted from 0. Finds its byte by the sums of ones up to each byte, then
  * its bit. */
-static INLINED uint32_t select_one(uint64_t bits, uint32_t k) {
-    uint64_t sums = vget_lane_u64(vreinterpret_u64_u8(vcnt_u8(vcreate_u8(bits))), 0) * ONES;
-    uint32_t at = 8 * not_above(sums, k);
-    uint64_t spread = (bits >> at & 0xff) * ONES & UINT64_C(0x8040201008040201);
+static INLINED uint32_t select_bit(uint64_t bits, uint32_t k) {
+    uint64_t byte_counts = vget_lane_u64(vreinterpret_u64_u8(vcnt_u8(vcreate_u8(bits))), 0) * ONES;
+    uint32_t byte_shift = 8 * not_above(byte_counts, k);
+    uint64_t spread = (bits >> byte_shift & 0xff) * ONES & UINT64_C(0x8040201008040201);
     uint64_t each = (spread + (ONES << 7) - ONES) >> 7 & ONES;
-    return at + not_above(each * ONES, k - (uint32_t)(sums << 8 >> at & 0xff));
+    return byte_shift + not_above(each * ONES, k - (uint32_t)(byte_counts << 8 >> byte_shift & 0xff));
 }
 
-/* As select_one, for k below 4: clears the k lowest ones. */
+/* As select_bit, for k below 4: clears the k lowest ones. */
 static INLINED uint32_t select_near(uint64_t bits, uint32_t k) {
     for (uint32_t i = 0; i < 3; i++)
         bits &= (bits - 1) | -(uint64_t)(k <= i); /* no branch: it would be mispredicted */
@@ -43,9 +43,10 @@ static INLINED uint32_t select_near(uint64_t bits, uint32_t k) {
 
 /* As ends_bucket. A one below `ends` makes bucket 0 like the others. */
 static INLINED slot_range set_bucket(const line_geometry *g, uint64_t ends, uint32_t bucket) {
-    const uint64_t both = ends << 1 | 1;
-    const uint32_t one = g->guest_bucket <= 4 ? select_near(both, bucket) : select_one(both, bucket);
-    return (slot_range){one - bucket, one + (uint32_t)__builtin_ctzll(ends >> one) - bucket};
+    const uint64_t bucket_ends = ends << 1 | 1;
+    const uint32_t first =
+        g->spill_bucket <= 4 ? select_near(bucket_ends, bucket) : select_bit(bucket_ends, bucket);
+    return (slot_range){first - bucket, first + (uint32_t)__builtin_ctzll(ends >> first) - bucket};
 }
 
 #define set_has    line_find
@@ -53,7 +54,7 @@ static INLINED slot_range set_bucket(const line_geometry *g, uint64_t ends, uint
 #define set_insert line_insert_in
 #define set_remove line_remove_in
 #define set_decode values_decode
-#define set_take   values_take
+#define set_move   values_move
 #define set_encode values_encode
 #include "filter/kernels/fingerprint_loops.h"
 

@@ -10,7 +10,7 @@
 #define set_insert                  line_insert_in
 #define set_remove                  line_remove_in
 #define set_decode                  values_decode
-#define set_take                    values_take
+#define set_move                    values_move
 #define set_encode                  values_encode
 #include "filter/kernels/fingerprint_loops.h"
 

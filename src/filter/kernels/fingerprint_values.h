@@ -30,13 +30,14 @@
 
 enum {
     VALUES_A_LINE = 16, /* max. slots of a line of a growing table; one or two vectors */
-    LINES_IN_ONE = 4    /* old lines that may reach into a new one: 2, and more only in a forged file */
+    OLD_LINES_MAX = 4   /* old lines that may reach into a new one: 2, and more only in a forged file */
 };
 
 /* Values in ascending order. */
 typedef union line_values {
-    _Alignas(LINE_BYTES) uint64_t narrow[VALUES_A_LINE * (LINES_IN_ONE + 1)]; /* if slot_bits <= NARROW_MAX */
-    tamis__u128 wide[VALUES_A_LINE / 2 * (LINES_IN_ONE + 1)];
+    _Alignas(
+        LINE_BYTES) uint64_t narrow[VALUES_A_LINE * (OLD_LINES_MAX + 1)]; /* if slot_bits <= NARROW_MAX */
+    tamis__u128 wide[VALUES_A_LINE / 2 * (OLD_LINES_MAX + 1)];
 } line_values;
 
 typedef struct value_move {
@@ -77,26 +78,27 @@ static INLINED uint32_t values_decode(const line_geometry *g, const uint8_t *lin
         else
             to->wide[i] = value;
     }
-    return ends_guests(g, ends).first;
+    return ends_spilled(g, ends).first;
 }
 
-/* Moves the values first..count-1, as long as they are below move->below, to position `at` of `to`.
+/* Moves the values first..count-1, as long as they are below move->below, to position `to_index` of `to`.
  * Returns how many it moved. */
-static INLINED uint32_t values_take(const line_geometry *g, const line_values *from, uint32_t first,
-                                    uint32_t count, const value_move *move, line_values *to, uint32_t at) {
-    uint32_t some = 0, shift = move->old_bits - move->new_bits;
+static INLINED uint32_t values_move(const line_geometry *g, const line_values *from, uint32_t first,
+                                    uint32_t count, const value_move *move, line_values *to,
+                                    uint32_t to_index) {
+    uint32_t moved = 0, shift = move->old_bits - move->new_bits;
     uint64_t offset = move->offset << (64 - move->new_bits);
     bool below = true;
     for (uint32_t i = first; i < g->slots; i++) {
         uint64_t high = is_narrow(g) ? from->narrow[i] : (uint64_t)(from->wide[i] >> 64);
         below &= (high >> (64 - move->old_bits) < move->below) & (i < count);
-        some += below;
+        moved += below;
         if (is_narrow(g))
-            to->narrow[at + i - first] = (high << shift) + offset;
+            to->narrow[to_index + i - first] = (high << shift) + offset;
         else
-            to->wide[at + i - first] = (from->wide[i] << shift) + ((tamis__u128)offset << 64);
+            to->wide[to_index + i - first] = (from->wide[i] << shift) + ((tamis__u128)offset << 64);
     }
-    return some;
+    return moved;
 }
 
 /* Sorts values. They are in order already, but for those of a forged file. */
@@ -122,7 +124,7 @@ static INLINED void values_sort(const line_geometry *g, line_values *values, uin
 /* The share of a line's remainders that an entry covers. `zeros`: trailing zeros of its value. */
 static INLINED double value_share(const table *t, const partition *in, uint32_t zeros) {
     uint32_t known = 127 - zeros;
-    return t->weight[known < in->known_most ? known : in->known_most];
+    return t->weight[known < in->known_max ? known : in->known_max];
 }
 
 /* Overwrites a line with the first `count` values. Returns the share of the line's remainders that they
@@ -134,16 +136,16 @@ static INLINED double values_encode(const table *t, const line_geometry *g, cons
     values_sort(g, values, count);
     memset(line, 0, LINE_BYTES);
     for (uint32_t i = 0; i < g->slots; i++) {
-        bool there = i < count;
+        bool in_use = i < count;
         tamis__u128 value = is_narrow(g) ? (tamis__u128)values->narrow[i] << 64 : values->wide[i];
         tamis__u128 slot = value << g->home_bits >> (128 - g->slot_bits);
         slot |= slot == 0; /* no end mark: only in a forged file */
-        line_put_slot(g, line, i, there ? slot : 0);
-        double share_of_it = value_share(t, in, value ? low_zeros(value) : 0);
-        covered += there ? share_of_it : 0;
-        ends |= (uint64_t)there << (i + (uint32_t)(value >> (128 - g->home_bits)));
+        line_put_slot(g, line, i, in_use ? slot : 0);
+        double entry_share = value_share(t, in, value ? low_zeros(value) : 0);
+        covered += in_use ? entry_share : 0;
+        ends |= (uint64_t)in_use << (i + (uint32_t)(value >> (128 - g->home_bits)));
     }
-    line_set_ends(g, line, ends ^ ((UINT64_C(1) << (count + g->guest_bucket + 1)) - 1));
+    line_set_ends(g, line, ends ^ ((UINT64_C(1) << (count + g->spill_bucket + 1)) - 1));
     return covered;
 }
 

@@ -23,7 +23,7 @@
 
 enum { LANES = 4 };
 
-static inline __m256i all(uint64_t word) {
+static inline __m256i splat(uint64_t word) {
     return _mm256_set1_epi64x((long long)word);
 }
 
@@ -43,7 +43,7 @@ static inline void multiply(__m256i a, __m256i b, __m256i *low, __m256i *high) {
     __m256i a_high = _mm256_srli_epi64(a, 32), b_high = _mm256_srli_epi64(b, 32);
     __m256i lowest = _mm256_mul_epu32(a, b);
     __m256i middle = _mm256_add_epi64(_mm256_mul_epu32(a_high, b), _mm256_srli_epi64(lowest, 32));
-    __m256i other = _mm256_add_epi64(_mm256_mul_epu32(a, b_high), _mm256_blend_epi32(middle, all(0), 0xaa));
+    __m256i other = _mm256_add_epi64(_mm256_mul_epu32(a, b_high), _mm256_blend_epi32(middle, splat(0), 0xaa));
     *low = _mm256_blend_epi32(lowest, _mm256_slli_epi64(other, 32), 0xaa);
     *high = _mm256_add_epi64(_mm256_mul_epu32(a_high, b_high),
                              _mm256_add_epi64(_mm256_srli_epi64(middle, 32), _mm256_srli_epi64(other, 32)));
@@ -52,27 +52,28 @@ static inline void multiply(__m256i a, __m256i b, __m256i *low, __m256i *high) {
 /* Returns the low 64 bits of each product: aL bL + (aL bH + aH bL) 2^32. */
 static inline __m256i multiply_low(__m256i a, uint64_t b) {
     /* The cross products aL bH and aH bL. Only their low 32 bits matter. */
-    __m256i cross = _mm256_mullo_epi32(a, all(b << 32 | b >> 32));
-    cross = _mm256_add_epi32(_mm256_slli_epi64(cross, 32), _mm256_blend_epi32(all(0), cross, 0xaa));
-    return _mm256_add_epi64(_mm256_mul_epu32(a, all(b)), cross);
+    __m256i cross = _mm256_mullo_epi32(a, splat(b << 32 | b >> 32));
+    cross = _mm256_add_epi32(_mm256_slli_epi64(cross, 32), _mm256_blend_epi32(splat(0), cross, 0xaa));
+    return _mm256_add_epi64(_mm256_mul_epu32(a, splat(b)), cross);
 }
 
 static inline __m256i xxh3_avalanche(__m256i x) {
     return shift_mix(multiply_low(shift_mix(x, 37), TAMIS__XXH_MX1), 32);
 }
 
-static inline void store_hash(tamis_hash *hash, __m128i word, uint64_t origin) {
+static inline void store_hash(tamis_hash *hash, __m128i word, uint64_t hasher_id) {
     _mm_storeu_si128((__m128i *)(void *)hash->word, word);
-    hash->origin = origin;
+    hash->hasher_id = hasher_id;
 }
 
 /* Stores the digests of four keys. `low` and `high` hold one word of each key. */
-static inline void store_four(tamis_hash *const hashes[LANES], __m256i low, __m256i high, uint64_t origin) {
+static inline void store_four(tamis_hash *const hashes[LANES], __m256i low, __m256i high,
+                              uint64_t hasher_id) {
     __m256i even = _mm256_unpacklo_epi64(low, high), odd = _mm256_unpackhi_epi64(low, high);
-    store_hash(hashes[0], _mm256_castsi256_si128(even), origin);
-    store_hash(hashes[1], _mm256_castsi256_si128(odd), origin);
-    store_hash(hashes[2], _mm256_extracti128_si256(even, 1), origin);
-    store_hash(hashes[3], _mm256_extracti128_si256(odd, 1), origin);
+    store_hash(hashes[0], _mm256_castsi256_si128(even), hasher_id);
+    store_hash(hashes[1], _mm256_castsi256_si128(odd), hasher_id);
+    store_hash(hashes[2], _mm256_extracti128_si256(even, 1), hasher_id);
+    store_hash(hashes[3], _mm256_extracti128_si256(odd, 1), hasher_id);
 }
 
 static inline __m256i four(uint64_t a, uint64_t b, uint64_t c, uint64_t d) {
@@ -99,40 +100,41 @@ static inline __m128i both_halves(const tamis_key *key) {
 }
 
 /* Hashes four keys of 4..8 bytes, like tamis__xxh3_narrow. */
-static inline void narrow(const tamis__xxh3 *x, const tamis_key *const keys[LANES], uint64_t origin,
+static inline void narrow(const tamis__xxh3 *x, const tamis_key *const keys[LANES], uint64_t hasher_id,
                           tamis_hash *const hashes[LANES]) {
-    __m128i front = _mm_unpacklo_epi64(both_halves(keys[0]), both_halves(keys[1]));
+    __m128i prefix = _mm_unpacklo_epi64(both_halves(keys[0]), both_halves(keys[1]));
     __m128i back = _mm_unpacklo_epi64(both_halves(keys[2]), both_halves(keys[3]));
-    __m256i value = _mm256_set_m128i(back, front), low, high;
-    multiply(_mm256_xor_si256(value, all(x->flip_narrow)),
-             _mm256_add_epi64(all(TAMIS__XXH_P1), _mm256_slli_epi64(sizes_of(keys), 2)), &low, &high);
+    __m256i value = _mm256_set_m128i(back, prefix), low, high;
+    multiply(_mm256_xor_si256(value, splat(x->flip_narrow)),
+             _mm256_add_epi64(splat(TAMIS__XXH_P1), _mm256_slli_epi64(sizes_of(keys), 2)), &low, &high);
     high = _mm256_add_epi64(high, _mm256_add_epi64(low, low));
     low = _mm256_xor_si256(low, _mm256_srli_epi64(high, 3));
     low = shift_mix(multiply_low(shift_mix(low, 35), TAMIS__XXH_MX2), 28);
-    store_four(hashes, low, xxh3_avalanche(high), origin);
+    store_four(hashes, low, xxh3_avalanche(high), hasher_id);
 }
 
 /* Hashes four keys of 9..16 bytes, like tamis__xxh3_wide. */
-static inline void wide(const tamis__xxh3 *x, const tamis_key *const keys[LANES], uint64_t origin,
+static inline void wide(const tamis__xxh3 *x, const tamis_key *const keys[LANES], uint64_t hasher_id,
                         tamis_hash *const hashes[LANES]) {
     const __m256i turned =
         _mm256_set_epi64x(0x08090a0b0c0d0e0f, 0x0001020304050607, 0x08090a0b0c0d0e0f, 0x0001020304050607);
     __m256i first = four(first_word(keys[0]), first_word(keys[1]), first_word(keys[2]), first_word(keys[3]));
     __m256i last = four(last_word(keys[0]), last_word(keys[1]), last_word(keys[2]), last_word(keys[3]));
     __m256i low, high;
-    multiply(_mm256_xor_si256(_mm256_xor_si256(first, last), all(x->flip_wide[0])), all(TAMIS__XXH_P1), &low,
-             &high);
-    last = _mm256_xor_si256(last, all(x->flip_wide[1]));
-    low = _mm256_add_epi64(low, _mm256_slli_epi64(_mm256_sub_epi64(sizes_of(keys), all(1)), 54));
-    high = _mm256_add_epi64(_mm256_add_epi64(high, last), _mm256_mul_epu32(last, all(TAMIS__XXH_P32_2 - 1)));
+    multiply(_mm256_xor_si256(_mm256_xor_si256(first, last), splat(x->flip_wide[0])), splat(TAMIS__XXH_P1),
+             &low, &high);
+    last = _mm256_xor_si256(last, splat(x->flip_wide[1]));
+    low = _mm256_add_epi64(low, _mm256_slli_epi64(_mm256_sub_epi64(sizes_of(keys), splat(1)), 54));
+    high =
+        _mm256_add_epi64(_mm256_add_epi64(high, last), _mm256_mul_epu32(last, splat(TAMIS__XXH_P32_2 - 1)));
     low = _mm256_xor_si256(low, _mm256_shuffle_epi8(high, turned));
     __m256i rest = multiply_low(high, TAMIS__XXH_P2);
-    multiply(low, all(TAMIS__XXH_P2), &low, &high);
-    store_four(hashes, xxh3_avalanche(low), xxh3_avalanche(_mm256_add_epi64(high, rest)), origin);
+    multiply(low, splat(TAMIS__XXH_P2), &low, &high);
+    store_four(hashes, xxh3_avalanche(low), xxh3_avalanche(_mm256_add_epi64(high, rest)), hasher_id);
 }
 
 /* Hashes keys in groups of four. Returns the number of hashed keys; up to three remain. */
-static inline __attribute__((always_inline)) size_t fours(const tamis__xxh3 *x, int class, uint64_t origin,
+static inline __attribute__((always_inline)) size_t fours(const tamis__xxh3 *x, int class, uint64_t hasher_id,
                                                           const tamis_key *keys, const uint8_t *numbers,
                                                           size_t count, tamis_hash *hashes) {
     size_t i = 0;
@@ -144,35 +146,35 @@ static inline __attribute__((always_inline)) size_t fours(const tamis__xxh3 *x, 
             hash[j] = &hashes[numbers ? numbers[i + j] : i + j];
         }
         if (class == NARROW)
-            narrow(x, key, origin, hash);
+            narrow(x, key, hasher_id, hash);
         else
-            wide(x, key, origin, hash);
+            wide(x, key, hasher_id, hash);
     }
     return i;
 }
 
 static inline __attribute__((always_inline)) void hash_fours(const tamis__xxh3 *x, unsigned class,
-                                                             uint64_t origin, const tamis_key *keys,
+                                                             uint64_t hasher_id, const tamis_key *keys,
                                                              const uint8_t *numbers, size_t count,
                                                              tamis_hash *hashes) {
     size_t done = 0;
     if (class == NARROW)
-        done = fours(x, NARROW, origin, keys, numbers, count, hashes);
+        done = fours(x, NARROW, hasher_id, keys, numbers, count, hashes);
     else if (class == WIDE)
-        done = fours(x, WIDE, origin, keys, numbers, count, hashes);
+        done = fours(x, WIDE, hasher_id, keys, numbers, count, hashes);
     if (numbers)
-        hash_numbered(x, class, origin, keys, numbers + done, count - done, hashes);
+        hash_numbered(x, class, hasher_id, keys, numbers + done, count - done, hashes);
     else
-        hash_numbered(x, class, origin, keys + done, NULL, count - done, hashes + done);
+        hash_numbered(x, class, hasher_id, keys + done, NULL, count - done, hashes + done);
 }
 
-static void xxh3(const tamis__xxh3 *x, uint64_t origin, const tamis_key *keys, size_t count,
+static void xxh3(const tamis__xxh3 *x, uint64_t hasher_id, const tamis_key *keys, size_t count,
                  tamis_hash *hashes) {
-    hash_batch(hash_fours, x, origin, keys, count, hashes);
+    hash_batch(hash_fours, x, hasher_id, keys, count, hashes);
 }
 
-static void murmur3(uint64_t origin, const tamis_key *keys, size_t count, tamis_hash *hashes) {
-    tamis__hash_kernels_scalar.murmur3(origin, keys, count, hashes);
+static void murmur3(uint64_t hasher_id, const tamis_key *keys, size_t count, tamis_hash *hashes) {
+    tamis__hash_kernels_scalar.murmur3(hasher_id, keys, count, hashes);
 }
 
 const struct tamis__hash_kernels tamis__hash_kernels_avx2 = {

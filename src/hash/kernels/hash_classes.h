@@ -42,7 +42,7 @@ enum { TINY, NARROW, WIDE, ROUNDS_1, ROUNDS_2, ROUNDS_3, ROUNDS_4, LONG, CLASSES
 
 /* Indices of keys in a chunk, grouped by class. */
 typedef struct classes {
-    uint8_t of[CLASSES][HASH_CHUNK];
+    uint8_t numbers_of[CLASSES][HASH_CHUNK];
     size_t count[CLASSES];
 } classes;
 
@@ -51,7 +51,7 @@ static inline unsigned class_of(size_t size) {
 #define FOUR(c) c, c, c, c
 #define SIXTEEN(c) FOUR(c), FOUR(c), FOUR(c), FOUR(c)
 #define THIRTY_TWO(c) SIXTEEN(c), SIXTEEN(c)
-    static const uint8_t known[TAMIS__XXH3_ROUNDS_MAX + 2] = {
+    static const uint8_t class_table[TAMIS__XXH3_ROUNDS_MAX + 2] = {
         FOUR(TINY), NARROW, FOUR(NARROW), FOUR(WIDE), FOUR(WIDE), SIXTEEN(ROUNDS_1),
         THIRTY_TWO(ROUNDS_2), THIRTY_TWO(ROUNDS_3), THIRTY_TWO(ROUNDS_4), LONG,
     };
@@ -59,14 +59,15 @@ static inline unsigned class_of(size_t size) {
 #undef SIXTEEN
 #undef THIRTY_TWO
     /* clang-format on */
-    return known[size <= TAMIS__XXH3_ROUNDS_MAX ? size : TAMIS__XXH3_ROUNDS_MAX + 1];
+    return class_table[size <= TAMIS__XXH3_ROUNDS_MAX ? size : TAMIS__XXH3_ROUNDS_MAX + 1];
 }
 
 /* Hashes keys of one class; `class` is a constant where this is inlined. `numbers` lists the indices of
  * the keys; NULL means the first `count` keys. */
-static inline __attribute__((always_inline)) void hash_class(const tamis__xxh3 *x, int class, uint64_t origin,
-                                                             const tamis_key *keys, const uint8_t *numbers,
-                                                             size_t count, tamis_hash *hashes) {
+static inline __attribute__((always_inline)) void hash_class(const tamis__xxh3 *x, int class,
+                                                             uint64_t hasher_id, const tamis_key *keys,
+                                                             const uint8_t *numbers, size_t count,
+                                                             tamis_hash *hashes) {
     for (size_t i = 0; i < count; i++) {
         const tamis_key key = keys[numbers ? numbers[i] : i];
         tamis_hash *hash = &hashes[numbers ? numbers[i] : i];
@@ -82,7 +83,7 @@ static inline __attribute__((always_inline)) void hash_class(const tamis__xxh3 *
             tamis__xxh3_any(key.data, key.size, x->seed, hash->word);
         else
             tamis__xxh3_rounds(x, key.data, key.size, class - ROUNDS_1 + 1, hash->word);
-        hash->origin = origin;
+        hash->hasher_id = hasher_id;
     }
 }
 
@@ -90,10 +91,10 @@ static inline __attribute__((always_inline)) void hash_class(const tamis__xxh3 *
  * indices. */
 #define HASH_CASE(c)                                                                                         \
     case c:                                                                                                  \
-        hash_class(x, c, origin, keys, numbers, count, hashes);                                              \
+        hash_class(x, c, hasher_id, keys, numbers, count, hashes);                                           \
         break;
 static inline __attribute__((always_inline)) void hash_numbered(const tamis__xxh3 *x, unsigned class,
-                                                                uint64_t origin, const tamis_key *keys,
+                                                                uint64_t hasher_id, const tamis_key *keys,
                                                                 const uint8_t *numbers, size_t count,
                                                                 tamis_hash *hashes) {
     switch (class) {
@@ -116,22 +117,22 @@ static inline void classify(classes *c, const tamis_key *keys, size_t number) {
     const unsigned class = class_of(key.size);
     __builtin_prefetch(key.data);
     __builtin_prefetch((const void *)((uintptr_t)key.data + key.size));
-    c->of[class][c->count[class]++] = (uint8_t)number;
+    c->numbers_of[class][c->count[class]++] = (uint8_t)number;
 }
 
 /* A function that hashes keys of one class: hash_numbered, or a vector version of it. */
-typedef void hash_one_class(const tamis__xxh3 *x, unsigned class, uint64_t origin, const tamis_key *keys,
+typedef void hash_one_class(const tamis__xxh3 *x, unsigned class, uint64_t hasher_id, const tamis_key *keys,
                             const uint8_t *numbers, size_t count, tamis_hash *hashes);
 
 static inline __attribute__((always_inline)) void hash_classes(hash_one_class *hash, const tamis__xxh3 *x,
-                                                               const classes *c, uint64_t origin,
+                                                               const classes *c, uint64_t hasher_id,
                                                                const tamis_key *keys, tamis_hash *hashes) {
     for (unsigned class = 0; class < CLASSES; class ++)
         if (c->count[class] > 0)
-            hash(x, class, origin, keys, c->of[class], c->count[class], hashes);
+            hash(x, class, hasher_id, keys, c->numbers_of[class], c->count[class], hashes);
 }
 
-static inline bool all_alike(const tamis_key *keys, size_t count) {
+static inline bool are_sizes_equal(const tamis_key *keys, size_t count) {
     size_t differ = 0;
     for (size_t i = 1; i < count; i++)
         differ |= keys[i].size ^ keys->size;
@@ -139,19 +140,19 @@ static inline bool all_alike(const tamis_key *keys, size_t count) {
 }
 
 static inline __attribute__((always_inline)) void hash_batch(hash_one_class *hash, const tamis__xxh3 *x,
-                                                             uint64_t origin, const tamis_key *keys,
+                                                             uint64_t hasher_id, const tamis_key *keys,
                                                              size_t count, tamis_hash *hashes) {
-    for (size_t some; count > 0; keys += some, hashes += some, count -= some) {
-        some = count < HASH_CHUNK ? count : HASH_CHUNK;
-        if (all_alike(keys, some)) { /* for example integers */
-            hash(x, class_of(keys->size), origin, keys, NULL, some, hashes);
+    for (size_t chunk; count > 0; keys += chunk, hashes += chunk, count -= chunk) {
+        chunk = count < HASH_CHUNK ? count : HASH_CHUNK;
+        if (are_sizes_equal(keys, chunk)) { /* for example integers */
+            hash(x, class_of(keys->size), hasher_id, keys, NULL, chunk, hashes);
             continue;
         }
         classes c;
         memset(c.count, 0, sizeof c.count);
-        for (size_t i = 0; i < some; i++)
+        for (size_t i = 0; i < chunk; i++)
             classify(&c, keys, i);
-        hash_classes(hash, x, &c, origin, keys, hashes);
+        hash_classes(hash, x, &c, hasher_id, keys, hashes);
     }
 }
 

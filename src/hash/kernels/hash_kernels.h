@@ -16,7 +16,7 @@
  *     hash_avx512.c    eight keys of 0..16 bytes at a time          longer keys: by class, or as AVX2
  *
  * Every set must return the results of the scalar set, and that set those of libxxhash and murmur3.c for a
- * single key. tests/kernel asserts both for each set. A kernel also stores `origin` in each hash.
+ * single key. tests/kernel asserts both for each set. A kernel also stores `hasher_id` in each hash.
  *
  * A further set needs a constant in base/isa.h, compiler options in cmake/TamisLibraries.cmake, a file here
  * and a case in tamis__hash_kernels_of().
@@ -26,9 +26,10 @@
  */
 struct tamis__hash_kernels {
     const char *name;
-    void (*xxh3)(const tamis__xxh3 *x, uint64_t origin, const tamis_key *keys, size_t count,
+    void (*xxh3)(const tamis__xxh3 *x, uint64_t hasher_id, const tamis_key *keys, size_t count,
                  tamis_hash *hashes);
-    void (*murmur3)(uint64_t origin, const tamis_key *keys, size_t count, tamis_hash *hashes); /* seed is 0 */
+    void (*murmur3)(uint64_t hasher_id, const tamis_key *keys, size_t count,
+                    tamis_hash *hashes); /* seed is 0 */
 };
 
 /* Returns the kernels for an instruction set. Returns the scalar kernels if a set has none of its own. */

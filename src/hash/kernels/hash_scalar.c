@@ -6,15 +6,15 @@
 #include "hash/kernels/hash_classes.h"
 #include "hash/murmur3.h"
 
-static void xxh3(const tamis__xxh3 *x, uint64_t origin, const tamis_key *keys, size_t count,
+static void xxh3(const tamis__xxh3 *x, uint64_t hasher_id, const tamis_key *keys, size_t count,
                  tamis_hash *hashes) {
-    hash_batch(hash_numbered, x, origin, keys, count, hashes);
+    hash_batch(hash_numbered, x, hasher_id, keys, count, hashes);
 }
 
-static void murmur3(uint64_t origin, const tamis_key *keys, size_t count, tamis_hash *hashes) {
+static void murmur3(uint64_t hasher_id, const tamis_key *keys, size_t count, tamis_hash *hashes) {
     for (size_t i = 0; i < count; i++) {
         tamis__murmur3_x64_128(keys[i].data, keys[i].size, 0, hashes[i].word);
-        hashes[i].origin = origin;
+        hashes[i].hasher_id = hasher_id;
     }
 }
 

@@ -39,8 +39,8 @@
 enum { SPAN = 16 };
 
 typedef struct outlook {
-    uint64_t fresh_before, seen_before; /* counts at the last call */
-    double fresh, known;                /* recent answers: absent; absent or present */
+    uint64_t absent_before, present_before; /* counts at the last call */
+    double absent, known;                   /* recent answers: absent; absent or present */
 } outlook;
 
 struct tamis_dedup {
@@ -49,8 +49,8 @@ struct tamis_dedup {
     uint64_t added_before;      /* with a log: keys of the filter that are not in `counts.fresh` */
     const tamis_hash *in_parts; /* with a log: the batch that is queried by parts */
     tamis_hash *hashes;         /* with a log: buffer for the hashes of a batch of keys */
-    size_t room;                /* capacity of `hashes` */
-    bool many;                  /* the filter is concurrent: any thread may query */
+    size_t hashes_capacity;     /* capacity of `hashes` */
+    bool is_concurrent;         /* the filter is concurrent: any thread may query */
     pthread_mutex_t commits;    /* many: held by the thread that commits or aborts */
     tamis_when_full when_full;
     tamis_dedup_counts counts; /* many: atomic */
@@ -82,40 +82,41 @@ static tamis_status check_scheme(const tamis_filter *filter, tamis_error *err) {
 tamis_status tamis_dedup_open(tamis_dedup **session, tamis_filter *filter, const tamis_dedup_options *options,
                               tamis_error *err) {
     TAMIS__NEED(session, err);
-    tamis_dedup_options asked = TAMIS_DEDUP_OPTIONS_INIT;
-    tamis_status status = tamis__take_options(&asked, sizeof asked, options, "TAMIS_DEDUP_OPTIONS_INIT", err);
+    tamis_dedup_options checked = TAMIS_DEDUP_OPTIONS_INIT;
+    tamis_status status =
+        tamis__read_options(&checked, sizeof checked, options, "TAMIS_DEDUP_OPTIONS_INIT", err);
     if (status != TAMIS_OK)
         return status;
-    if (session && asked.state && !filter)
-        filter = tamis_state_filter(asked.state);
+    if (session && checked.state && !filter)
+        filter = tamis_state_filter(checked.state);
     if (!session || !filter)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "dedup session: no filter, or no place for the session; give both");
-    if (asked.state && filter != tamis_state_filter(asked.state))
+    if (checked.state && filter != tamis_state_filter(checked.state))
         return tamis__fail(
             err, TAMIS_E_INVALID, 0,
             "dedup session: its filter is not that of its state; give no filter beside a state");
     status = check_scheme(filter, err);
-    if (status == TAMIS_OK && asked.state)
-        status = tamis__state_check_logged(asked.state, err);
+    if (status == TAMIS_OK && checked.state)
+        status = tamis__state_check_logged(checked.state, err);
     if (status != TAMIS_OK)
         return status;
-    if (asked.when_full != TAMIS_WHEN_FULL_FAIL && asked.when_full != TAMIS_WHEN_FULL_PASS)
+    if (checked.when_full != TAMIS_WHEN_FULL_FAIL && checked.when_full != TAMIS_WHEN_FULL_PASS)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "dedup session: when_full is %d; use TAMIS_WHEN_FULL_FAIL or TAMIS_WHEN_FULL_PASS",
-                           (int)asked.when_full);
-    tamis_allocator memory = tamis__allocator_resolve(asked.allocator);
+                           (int)checked.when_full);
+    tamis_allocator memory = tamis__allocator_resolve(checked.allocator);
     tamis_dedup *made = tamis__alloc(&memory, sizeof *made, _Alignof(tamis_dedup));
     if (!made)
         return tamis__fail_nomem(err, "dedup session", sizeof *made);
     made->filter = filter;
-    made->when_full = asked.when_full;
+    made->when_full = checked.when_full;
     made->memory = memory;
-    made->many = filter->concurrent != NULL;
+    made->is_concurrent = filter->concurrent != NULL;
     (void)pthread_mutex_init(&made->commits, NULL); /* cannot fail without attributes */
-    if (asked.state)
-        tamis__dedup_log_init(&made->log, asked.state, &memory);
-    if (made->many && asked.state)
+    if (checked.state)
+        tamis__dedup_log_init(&made->log, checked.state, &memory);
+    if (made->is_concurrent && checked.state)
         tamis__dedup_log_listen(&made->log, filter);
     made->added_before = filter->added;
     *session = made;
@@ -126,55 +127,55 @@ void tamis_dedup_close(tamis_dedup *session) {
     if (!session)
         return;
     tamis_allocator memory = session->memory;
-    if (session->many && session->filter && session->log.state &&
+    if (session->is_concurrent && session->filter && session->log.state &&
         tamis_state_filter(session->log.state) == session->filter)
         tamis__concurrent_listen(session->filter, NULL);
     pthread_mutex_destroy(&session->commits);
     tamis__dedup_log_release(&session->log);
-    tamis__free(&memory, session->hashes, session->room * sizeof *session->hashes);
+    tamis__free(&memory, session->hashes, session->hashes_capacity * sizeof *session->hashes);
     tamis__free(&memory, session, sizeof *session);
 }
 
 /* The filter's own count does not include a batch in parts yet, so the keys are counted here. */
 static void log_batch(tamis_dedup *session, const tamis_hash *hashes, const tamis_answer *answers,
                       size_t count) {
-    tamis__state_figures figures = tamis__state_figures_of(session->filter);
-    figures.added = session->added_before + session->counts.fresh;
-    tamis__dedup_log_take(&session->log, hashes, answers, count, &figures);
+    tamis__filter_stats stats = tamis__filter_stats_get(session->filter);
+    stats.added = session->added_before + session->counts.absent;
+    tamis__dedup_log_append(&session->log, hashes, answers, count, &stats);
 }
 
 /* Passes `count` final answers on: counts them, and queues the new keys for the log. Returns how many are
  * new. `hashes` may be NULL if there is no log. */
-static uint64_t settle(tamis_dedup *session, const tamis_hash *hashes, const tamis_answer *answers,
-                       size_t count) {
-    uint64_t seen = 0;
+static uint64_t count_answers(tamis_dedup *session, const tamis_hash *hashes, const tamis_answer *answers,
+                              size_t count) {
+    uint64_t present = 0;
     uint64_t unknown = 0;
     for (size_t i = 0; i < count; i++) {
-        seen += answers[i] == TAMIS_SEEN;
+        present += answers[i] == TAMIS_PRESENT;
         unknown += answers[i] == TAMIS_UNKNOWN;
     }
-    __atomic_fetch_add(&session->counts.seen, seen, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&session->counts.present, present, __ATOMIC_RELAXED);
     __atomic_fetch_add(&session->counts.unknown, unknown, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&session->counts.fresh, count - seen - unknown, __ATOMIC_RELAXED);
-    if (session->log.state && !session->many)
+    __atomic_fetch_add(&session->counts.absent, count - present - unknown, __ATOMIC_RELAXED);
+    if (session->log.state && !session->is_concurrent)
         log_batch(session, hashes, answers, count);
-    return count - seen - unknown;
+    return count - present - unknown;
 }
 
 /* A query: hashes, or keys if `hashes` is NULL; of one part if `parts` > 1. */
-typedef struct asked {
+typedef struct key_batch {
     const tamis_key *keys;
     const tamis_hash *hashes;
     size_t count;
     uint32_t part, parts;
-} asked;
+} key_batch;
 
-static tamis_status add(tamis_filter *filter, const asked *what, size_t from, size_t count,
+static tamis_status add(tamis_filter *filter, const key_batch *batch, size_t from, size_t count,
                         tamis_answer *answers, size_t *done, tamis_error *err) {
-    if (!what->hashes)
-        return tamis_filter_add_many(filter, what->keys + from, count, answers + from, done, err);
-    return tamis__filter_add_part(filter, what->hashes + from, count, what->part, what->parts, answers + from,
-                                  done, err);
+    if (!batch->hashes)
+        return tamis_filter_add_many(filter, batch->keys + from, count, answers + from, done, err);
+    return tamis__filter_add_part(filter, batch->hashes + from, count, batch->part, batch->parts,
+                                  answers + from, done, err);
 }
 
 /*
@@ -182,28 +183,28 @@ static tamis_status add(tamis_filter *filter, const asked *what, size_t from, si
  * its work on the rest of the batch was wasted. So after a stop it gets one key, then two, then four: the
  * wasted work stays below the number of keys answered since the last stop.
  */
-static tamis_status ask_passing(tamis_dedup *session, const asked *what, tamis_answer *answers, size_t *done,
-                                tamis_error *err) {
-    tamis_error trouble = TAMIS_ERROR_INIT; /* a full filter sets it, which is no error here */
-    const size_t count = what->count;
+static tamis_status add_passing(tamis_dedup *session, const key_batch *batch, tamis_answer *answers,
+                                size_t *done, tamis_error *err) {
+    tamis_error full_err = TAMIS_ERROR_INIT; /* a full filter sets it, which is no error here */
+    const size_t count = batch->count;
     size_t chunk = count;
-    size_t at = 0;
-    while (at < count) {
-        size_t given = chunk < count - at ? chunk : count - at;
+    size_t pos = 0;
+    while (pos < count) {
+        size_t given = chunk < count - pos ? chunk : count - pos;
         size_t answered = 0;
-        tamis_status status = add(session->filter, what, at, given, answers, &answered, &trouble);
-        at += answered;
+        tamis_status status = add(session->filter, batch, pos, given, answers, &answered, &full_err);
+        pos += answered;
         if (status == TAMIS_E_FULL) {
-            answers[at++] = TAMIS_UNKNOWN;
+            answers[pos++] = TAMIS_UNKNOWN;
             chunk = 1;
         } else if (status != TAMIS_OK) {
-            *done = at;
-            return tamis__fail(err, status, trouble.sys_errno, "%s", trouble.text);
+            *done = pos;
+            return tamis__fail(err, status, full_err.sys_errno, "%s", full_err.text);
         } else if (chunk < count) {
             chunk *= 2;
         }
     }
-    *done = at;
+    *done = pos;
     return TAMIS_OK;
 }
 
@@ -212,64 +213,64 @@ static tamis_status ask_passing(tamis_dedup *session, const asked *what, tamis_a
  * answers and must not be queried again, since they would now be present. All `answers` are TAMIS_UNKNOWN at
  * first.
  */
-static tamis_status ask_passing_many(tamis_dedup *session, const asked *what, tamis_answer *answers,
-                                     size_t *done, tamis_error *err) {
+static tamis_status add_passing_concurrent(tamis_dedup *session, const key_batch *batch,
+                                           tamis_answer *answers, size_t *done, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT; /* a full filter sets it, which is no error here */
-    size_t most = what->count;
-    for (*done = 0; *done < what->count;) {
+    size_t max = batch->count;
+    for (*done = 0; *done < batch->count;) {
         size_t end = *done, answered = 0;
-        while (end < what->count && end - *done < most && answers[end] == TAMIS_UNKNOWN)
+        while (end < batch->count && end - *done < max && answers[end] == TAMIS_UNKNOWN)
             end++;
         if (end == *done) { /* already answered by an earlier call */
             ++*done;
             continue;
         }
-        tamis_status status = add(session->filter, what, *done, end - *done, answers, &answered, &why);
+        tamis_status status = add(session->filter, batch, *done, end - *done, answers, &answered, &why);
         *done += answered;
         if (status == TAMIS_E_FULL) {
             ++*done;
-            most = 1;
+            max = 1;
         } else if (status != TAMIS_OK) {
             return tamis__fail(err, status, why.sys_errno, "%s", why.text);
-        } else if (most < what->count) {
-            most *= 2;
+        } else if (max < batch->count) {
+            max *= 2;
         }
     }
     return TAMIS_OK;
 }
 
-static tamis_status ask_filter(tamis_dedup *session, const asked *what, tamis_answer *answers, size_t *done,
-                               tamis_error *err) {
+static tamis_status add_to_filter(tamis_dedup *session, const key_batch *batch, tamis_answer *answers,
+                                  size_t *done, tamis_error *err) {
     return session->when_full == TAMIS_WHEN_FULL_PASS
-               ? ask_passing(session, what, answers, done, err)
-               : add(session->filter, what, 0, what->count, answers, done, err);
+               ? add_passing(session, batch, answers, done, err)
+               : add(session->filter, batch, 0, batch->count, answers, done, err);
 }
 
 /* The log needs hashes, so keys are hashed here. */
-static tamis_status hash_for_log(tamis_dedup *session, asked *what, tamis_error *err) {
-    const size_t size = what->count * sizeof *session->hashes;
-    if (!session->log.state || what->hashes || what->count == 0)
+static tamis_status hash_for_log(tamis_dedup *session, key_batch *batch, tamis_error *err) {
+    const size_t size = batch->count * sizeof *session->hashes;
+    if (!session->log.state || batch->hashes || batch->count == 0)
         return TAMIS_OK;
-    if (what->count > session->room) {
+    if (batch->count > session->hashes_capacity) {
         tamis_hash *hashes = tamis__alloc(&session->memory, size, TAMIS__LINE);
         if (!hashes)
             return tamis__fail_nomem(err, "dedup session", size);
-        tamis__free(&session->memory, session->hashes, session->room * sizeof *session->hashes);
+        tamis__free(&session->memory, session->hashes, session->hashes_capacity * sizeof *session->hashes);
         session->hashes = hashes;
-        session->room = what->count;
+        session->hashes_capacity = batch->count;
     }
-    what->hashes = session->hashes;
-    return tamis_hash_many(tamis_filter_hasher(session->filter), what->keys, what->count, session->hashes,
+    batch->hashes = session->hashes;
+    return tamis_hash_many(tamis_filter_hasher(session->filter), batch->keys, batch->count, session->hashes,
                            err);
 }
 
 /* Fails if keys were added to the state's filter outside the session. They are in no log, so the session
  * accepts nothing more until an abort. Must be called in the session's thread. */
 static tamis_status check_added(tamis_dedup *session, tamis_error *err) {
-    const uint64_t own = session->added_before + session->counts.fresh, added = session->filter->added;
+    const uint64_t own = session->added_before + session->counts.absent, added = session->filter->added;
     if (added == own)
         return TAMIS_OK;
-    return tamis__dedup_fail_beside(added, own, err);
+    return tamis__dedup_fail_foreign_keys(added, own, err);
 }
 
 /* Fails if the log has failed, because new keys could not be committed. */
@@ -279,72 +280,72 @@ static tamis_status check_log(tamis_dedup *session, tamis_error *err) {
     tamis_status status = tamis__state_check_alive(session->log.state, err);
     if (status == TAMIS_OK)
         status = tamis__dedup_log_check(&session->log, err);
-    return status == TAMIS_OK && !session->many ? check_added(session, err) : status;
+    return status == TAMIS_OK && !session->is_concurrent ? check_added(session, err) : status;
 }
 
 /* For any thread. After an error, answers beyond *done may be final too. */
-static tamis_status ask_many(tamis_dedup *session, const asked *what, tamis_answer *answers, size_t *done,
-                             tamis_error *err) {
+static tamis_status add_concurrent(tamis_dedup *session, const key_batch *batch, tamis_answer *answers,
+                                   size_t *done, tamis_error *err) {
     size_t answered = 0;
     tamis_status status = check_log(session, err);
     if (status != TAMIS_OK)
         return status;
-    for (size_t i = 0; i < what->count; i++)
+    for (size_t i = 0; i < batch->count; i++)
         answers[i] = TAMIS_UNKNOWN;
     status = session->when_full == TAMIS_WHEN_FULL_PASS
-                 ? ask_passing_many(session, what, answers, &answered, err)
-                 : add(session->filter, what, 0, what->count, answers, &answered, err);
-    settle(session, NULL, answers, answered);
-    for (size_t i = answered; i < what->count; i++)
+                 ? add_passing_concurrent(session, batch, answers, &answered, err)
+                 : add(session->filter, batch, 0, batch->count, answers, &answered, err);
+    count_answers(session, NULL, answers, answered);
+    for (size_t i = answered; i < batch->count; i++)
         if (answers[i] != TAMIS_UNKNOWN)
-            settle(session, NULL, answers + i, 1);
+            count_answers(session, NULL, answers + i, 1);
     if (done)
         *done = answered;
     return status;
 }
 
-static tamis_status ask(tamis_dedup *session, asked *what, tamis_answer *answers, size_t *done,
-                        tamis_error *err) {
+static tamis_status add_batch(tamis_dedup *session, key_batch *batch, tamis_answer *answers, size_t *done,
+                              tamis_error *err) {
     size_t answered = 0;
     if (done)
         *done = 0;
-    if (session->many)
-        return ask_many(session, what, answers, done, err);
+    if (session->is_concurrent)
+        return add_concurrent(session, batch, answers, done, err);
     tamis_status status = check_log(session, err);
     if (status == TAMIS_OK)
-        status = hash_for_log(session, what, err);
+        status = hash_for_log(session, batch, err);
     if (status != TAMIS_OK)
         return status;
-    status = ask_filter(session, what, answers, &answered, err);
-    settle(session, what->hashes, answers, answered);
+    status = add_to_filter(session, batch, answers, &answered, err);
+    count_answers(session, batch->hashes, answers, answered);
     if (done)
         *done = answered;
     return status;
 }
 
-tamis_status tamis_dedup_ask(tamis_dedup *session, const tamis_key *keys, size_t count, tamis_answer *answers,
-                             size_t *done, tamis_error *err) {
+tamis_status tamis_dedup_add_many(tamis_dedup *session, const tamis_key *keys, size_t count,
+                                  tamis_answer *answers, size_t *done, tamis_error *err) {
     TAMIS__NEED(session, err);
     TAMIS__NEED_IF(count, keys, err);
     TAMIS__NEED_IF(count, answers, err);
-    return ask(session, &(asked){keys, NULL, count, 0, 1}, answers, done, err);
+    return add_batch(session, &(key_batch){keys, NULL, count, 0, 1}, answers, done, err);
 }
 
-tamis_status tamis_dedup_ask_hashes(tamis_dedup *session, const tamis_hash *hashes, size_t count,
+tamis_status tamis_dedup_add_hashes(tamis_dedup *session, const tamis_hash *hashes, size_t count,
                                     tamis_answer *answers, size_t *done, tamis_error *err) {
     TAMIS__NEED(session, err);
     TAMIS__NEED_IF(count, hashes, err);
     TAMIS__NEED_IF(count, answers, err);
-    return ask(session, &(asked){NULL, hashes, count, 0, 1}, answers, done, err);
+    return add_batch(session, &(key_batch){NULL, hashes, count, 0, 1}, answers, done, err);
 }
 
 /* ---- by parts ---- */
 
-uint32_t tamis__dedup_parts(const tamis_dedup *session, size_t count, uint32_t most) {
-    return tamis__filter_parts(session->filter, count, most);
+uint32_t tamis__dedup_parts(const tamis_dedup *session, size_t count, uint32_t max) {
+    return tamis__filter_parts(session->filter, count, max);
 }
 
-tamis_status tamis__dedup_ask_part(tamis_dedup *session, const tamis_hash *hashes, size_t count,
+tamis_status tamis__dedup_add_part(tamis_dedup *session, const tamis_hash *hashes, size_t count,
                                    uint32_t part, uint32_t parts, tamis_answer *answers, size_t *done,
                                    tamis_error *err) {
     *done = 0;
@@ -352,18 +353,18 @@ tamis_status tamis__dedup_ask_part(tamis_dedup *session, const tamis_hash *hashe
     if (status != TAMIS_OK)
         return status;
     __atomic_store_n(&session->in_parts, hashes, __ATOMIC_RELAXED); /* all parts store the same pointer */
-    return ask_filter(session, &(asked){NULL, hashes, count, part, parts}, answers, done, err);
+    return add_to_filter(session, &(key_batch){NULL, hashes, count, part, parts}, answers, done, err);
 }
 
-void tamis__dedup_settle(tamis_dedup *session, const tamis_answer *answers, size_t done, tamis_status status,
-                         tamis_error *err) {
-    tamis__filter_added_parts(session->filter, settle(session, session->in_parts, answers, done), status,
-                              err);
+void tamis__dedup_finish_parts(tamis_dedup *session, const tamis_answer *answers, size_t done,
+                               tamis_status status, tamis_error *err) {
+    tamis__filter_added_parts(session->filter, count_answers(session, session->in_parts, answers, done),
+                              status, err);
 }
 
 static void count(const tamis_dedup *session, tamis_dedup_counts *counts) {
-    counts->fresh = __atomic_load_n(&session->counts.fresh, __ATOMIC_RELAXED);
-    counts->seen = __atomic_load_n(&session->counts.seen, __ATOMIC_RELAXED);
+    counts->absent = __atomic_load_n(&session->counts.absent, __ATOMIC_RELAXED);
+    counts->present = __atomic_load_n(&session->counts.present, __ATOMIC_RELAXED);
     counts->unknown = __atomic_load_n(&session->counts.unknown, __ATOMIC_RELAXED);
 }
 
@@ -374,15 +375,15 @@ void tamis_dedup_expect(tamis_dedup *session, uint64_t more) {
         return;
     pthread_mutex_lock(&session->commits); /* guards `outlook` too */
     count(session, &now);
-    const uint64_t fresh = now.fresh - o->fresh_before, seen = now.seen - o->seen_before;
-    o->fresh_before = now.fresh;
-    o->seen_before = now.seen;
-    o->fresh += (double)fresh - o->fresh / SPAN;
-    o->known += (double)(fresh + seen) - o->known / SPAN;
-    const double share = o->known > 0 ? o->fresh / o->known : 1;
-    const double fresh_more = (double)more * share;
+    const uint64_t absent = now.absent - o->absent_before, present = now.present - o->present_before;
+    o->absent_before = now.absent;
+    o->present_before = now.present;
+    o->absent += (double)absent - o->absent / SPAN;
+    o->known += (double)(absent + present) - o->known / SPAN;
+    const double share = o->known > 0 ? o->absent / o->known : 1;
+    const double absent_more = (double)more * share;
     pthread_mutex_unlock(&session->commits);
-    tamis_filter_expect(session->filter, fresh_more < 0x1p64 ? (uint64_t)fresh_more : UINT64_MAX);
+    tamis_filter_expect(session->filter, absent_more < 0x1p64 ? (uint64_t)absent_more : UINT64_MAX);
 }
 
 /* ---- with a state ---- */
@@ -392,12 +393,12 @@ tamis_state *tamis__dedup_state(const tamis_dedup *session) {
 }
 
 bool tamis__dedup_is_concurrent(const tamis_dedup *session) {
-    return session->many;
+    return session->is_concurrent;
 }
 
-bool tamis__dedup_is_settled(const tamis_dedup *session) {
+bool tamis__dedup_is_committed(const tamis_dedup *session) {
     return session->filter && session->log.waiting == 0 && session->log.status == TAMIS_OK &&
-           tamis__state_is_settled(session->log.state);
+           tamis__state_is_committed(session->log.state);
 }
 
 tamis_status tamis__dedup_written(tamis_dedup *session, tamis_error *err) {
@@ -410,19 +411,19 @@ static tamis_status check_state(const tamis_dedup *session, tamis_error *err) {
                                             "dedup session: has no state to commit to; open it with one");
 }
 
-tamis_status tamis_dedup_commit(tamis_dedup *session, const void *account, size_t size, tamis_error *err) {
+tamis_status tamis_dedup_commit(tamis_dedup *session, const void *checkpoint, size_t size, tamis_error *err) {
     TAMIS__NEED(session, err);
-    TAMIS__NEED_IF(size, account, err);
+    TAMIS__NEED_IF(size, checkpoint, err);
     tamis_status status = check_state(session, err);
     if (status != TAMIS_OK)
         return status;
     pthread_mutex_lock(&session->commits);
     status = check_log(session, err);
     if (status == TAMIS_OK)
-        status = session->many ? tamis__dedup_log_cut(&session->log, session->filter, err)
-                               : tamis__dedup_log_written(&session->log, SIZE_MAX, err);
+        status = session->is_concurrent ? tamis__dedup_log_cut(&session->log, session->filter, err)
+                                        : tamis__dedup_log_written(&session->log, SIZE_MAX, err);
     if (status == TAMIS_OK)
-        status = tamis_state_commit(session->log.state, account, size, err);
+        status = tamis_state_commit(session->log.state, checkpoint, size, err);
     pthread_mutex_unlock(&session->commits);
     return status;
 }
@@ -435,18 +436,18 @@ tamis_status tamis_dedup_abort(tamis_dedup *session, tamis_error *err) {
     tamis__dedup_log_forget(&session->log);
     status = tamis_state_abort(session->log.state, err);
     session->filter = tamis_state_filter(session->log.state);
-    if (status == TAMIS_OK && session->many)
+    if (status == TAMIS_OK && session->is_concurrent)
         tamis__dedup_log_listen(&session->log, session->filter);
     if (status == TAMIS_OK)
         session->added_before =
-            session->filter->added - session->counts.fresh; /* may wrap; only the sum of both is used */
+            session->filter->added - session->counts.absent; /* may wrap; only the sum of both is used */
     return status;
 }
 
 void tamis_dedup_count(const tamis_dedup *session, tamis_dedup_counts *counts) {
     tamis_dedup_counts now = TAMIS_DEDUP_COUNTS_INIT;
     count(session, &now);
-    tamis__give_struct(counts, &now, sizeof now);
+    tamis__write_struct(counts, &now, sizeof now);
 }
 
 const tamis_filter *tamis_dedup_filter(const tamis_dedup *session) {

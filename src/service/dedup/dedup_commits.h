@@ -15,7 +15,7 @@ TAMIS_PRIVATE_API tamis_state *tamis__dedup_state(const tamis_dedup *session);
 TAMIS_PRIVATE_API bool tamis__dedup_is_concurrent(const tamis_dedup *session);
 
 /* True if all keys are committed: nothing was queried since the last commit or abort. */
-TAMIS_PRIVATE_API bool tamis__dedup_is_settled(const tamis_dedup *session);
+TAMIS_PRIVATE_API bool tamis__dedup_is_committed(const tamis_dedup *session);
 
 /* Logs the new keys of the oldest batch that is not logged. The caller has written that batch's records, so
  * that the next commit may cover them. Another thread may query the next batch meanwhile. Errors of

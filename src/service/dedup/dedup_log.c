@@ -16,30 +16,30 @@ void tamis__dedup_log_init(tamis__dedup_log *log, tamis_state *state, const tami
 void tamis__dedup_log_release(tamis__dedup_log *log) {
     if (!log->state)
         return;
-    tamis__free(&log->memory, log->hashes, log->room * sizeof *log->hashes);
-    tamis__free(&log->memory, log->spare, log->spare_room * sizeof *log->spare);
-    tamis__free(&log->memory, log->batches, log->batch_room * sizeof *log->batches);
+    tamis__free(&log->memory, log->hashes, log->capacity * sizeof *log->hashes);
+    tamis__free(&log->memory, log->spare, log->spare_capacity * sizeof *log->spare);
+    tamis__free(&log->memory, log->batches, log->batch_capacity * sizeof *log->batches);
     pthread_mutex_destroy(&log->turn);
-    tamis__state_figures_set(log->state, NULL);
+    tamis__state_stats_set(log->state, NULL);
     *log = (tamis__dedup_log){.state = NULL};
 }
 
 /* Ensures capacity for `more` elements after the first `count`. False, and nothing has changed, if memory ran
  * out. */
-static bool make_room(const tamis_allocator *memory, void **row, size_t *room, size_t count, size_t more,
-                      size_t size) {
+static bool reserve(const tamis_allocator *memory, void **row, size_t *capacity, size_t count, size_t more,
+                    size_t size) {
     const size_t wanted = count + more;
-    if (wanted <= *room)
+    if (wanted <= *capacity)
         return true;
-    const size_t larger = wanted > 2 * *room ? wanted : 2 * *room;
+    const size_t larger = wanted > 2 * *capacity ? wanted : 2 * *capacity;
     void *grown = tamis__alloc(memory, larger * size, TAMIS__LINE);
     if (!grown)
         return false;
     if (count > 0)
         memcpy(grown, *row, count * size);
-    tamis__free(memory, *row, *room * size);
+    tamis__free(memory, *row, *capacity * size);
     *row = grown;
-    *room = larger;
+    *capacity = larger;
     return true;
 }
 
@@ -55,42 +55,42 @@ static void drop_logged(tamis__dedup_log *log) {
 }
 
 /* Appends the hashes of new keys; the capacity is checked. Uses no branch, since it would be mispredicted. */
-static void append_fresh(tamis__dedup_log *log, const tamis_hash *hashes, const tamis_answer *answers,
-                         size_t count) {
+static void append_absent(tamis__dedup_log *log, const tamis_hash *hashes, const tamis_answer *answers,
+                          size_t count) {
     size_t to = log->count;
     for (size_t i = 0; i < count; i++) {
         log->hashes[to] = hashes[i];
-        to += answers[i] == TAMIS_FRESH;
+        to += answers[i] == TAMIS_ABSENT;
     }
     log->count = to;
 }
 
-static bool take(tamis__dedup_log *log, const tamis_hash *hashes, const tamis_answer *answers, size_t count,
-                 const tamis__state_figures *figures) {
+static bool append_batch(tamis__dedup_log *log, const tamis_hash *hashes, const tamis_answer *answers,
+                         size_t count, const tamis__filter_stats *stats) {
     void *row = log->hashes, *batches = log->batches;
     drop_logged(log);
-    const bool has_room =
-        make_room(&log->memory, &row, &log->room, log->count, count, sizeof *log->hashes) &&
-        make_room(&log->memory, &batches, &log->batch_room, log->waiting, 1, sizeof *log->batches);
+    const bool is_reserved =
+        reserve(&log->memory, &row, &log->capacity, log->count, count, sizeof *log->hashes) &&
+        reserve(&log->memory, &batches, &log->batch_capacity, log->waiting, 1, sizeof *log->batches);
     log->hashes = row;
     log->batches = batches;
-    if (!has_room)
+    if (!is_reserved)
         return false;
     const size_t before = log->count;
-    append_fresh(log, hashes, answers, count);
-    log->batches[log->waiting++] = (struct tamis__dedup_batch){log->count - before, *figures};
+    append_absent(log, hashes, answers, count);
+    log->batches[log->waiting++] = (struct tamis__dedup_batch){log->count - before, *stats};
     return true;
 }
 
-void tamis__dedup_log_take(tamis__dedup_log *log, const tamis_hash *hashes, const tamis_answer *answers,
-                           size_t count, const tamis__state_figures *figures) {
+void tamis__dedup_log_append(tamis__dedup_log *log, const tamis_hash *hashes, const tamis_answer *answers,
+                             size_t count, const tamis__filter_stats *stats) {
     pthread_mutex_lock(&log->turn);
-    if (log->status == TAMIS_OK && !take(log, hashes, answers, count, figures))
+    if (log->status == TAMIS_OK && !append_batch(log, hashes, answers, count, stats))
         log->status = tamis__fail_nomem(&log->err, "log of fresh keys", count * sizeof *hashes);
     pthread_mutex_unlock(&log->turn);
 }
 
-tamis_status tamis__dedup_fail_beside(uint64_t added, uint64_t own, tamis_error *err) {
+tamis_status tamis__dedup_fail_foreign_keys(uint64_t added, uint64_t own, tamis_error *err) {
     return tamis__fail(err, TAMIS_E_INVALID, 0,
                        "dedup session: the filter of its state has %" PRIu64
                        " keys, and the session put in %" PRIu64
@@ -115,7 +115,7 @@ tamis_status tamis__dedup_log_written(tamis__dedup_log *log, size_t batches, tam
     for (size_t i = 0; i < batches; i++)
         hashes += log->batches[i].hashes;
     if (batches > 0)
-        tamis__state_figures_set(log->state, &log->batches[batches - 1].figures);
+        tamis__state_stats_set(log->state, &log->batches[batches - 1].stats);
     tamis_status status = log->status;
     if (status != TAMIS_OK)
         tamis__fail(err, status, log->err.sys_errno, "%s", log->err.text);
@@ -134,14 +134,14 @@ tamis_status tamis__dedup_log_written(tamis__dedup_log *log, size_t batches, tam
 
 /* Called by the filter while it holds the locks of the keys' parts, so the log's order is the filter's
  * order. */
-static void take_added(void *context, const tamis_hash *hashes, const tamis_answer *answers, size_t count) {
+static void append_added(void *context, const tamis_hash *hashes, const tamis_answer *answers, size_t count) {
     tamis__dedup_log *log = context;
     pthread_mutex_lock(&log->turn);
     void *row = log->hashes;
     if (log->status == TAMIS_OK) {
-        if (make_room(&log->memory, &row, &log->room, log->count, count, sizeof *log->hashes)) {
+        if (reserve(&log->memory, &row, &log->capacity, log->count, count, sizeof *log->hashes)) {
             log->hashes = row;
-            append_fresh(log, hashes, answers, count);
+            append_absent(log, hashes, answers, count);
         } else {
             log->status = tamis__fail_nomem(&log->err, "log of fresh keys", count * sizeof *hashes);
         }
@@ -150,55 +150,55 @@ static void take_added(void *context, const tamis_hash *hashes, const tamis_answ
 }
 
 void tamis__dedup_log_listen(tamis__dedup_log *log, tamis_filter *filter) {
-    tamis__concurrent_listen(filter, &(tamis__listener){take_added, log});
+    tamis__concurrent_listen(filter, &(tamis__listener){append_added, log});
 }
 
 /* Takes the waiting keys and the filter's key count at the same instant, so that no key is in only one of
  * them. */
-static size_t detach(tamis__dedup_log *log, const tamis_filter *filter, tamis_hash **hashes, size_t *room,
-                     tamis__state_figures *figures) {
+static size_t detach(tamis__dedup_log *log, const tamis_filter *filter, tamis_hash **hashes, size_t *capacity,
+                     tamis__filter_stats *stats) {
     tamis__concurrent_stop(filter);
-    *figures = tamis__state_figures_of(filter);
+    *stats = tamis__filter_stats_get(filter);
     pthread_mutex_lock(&log->turn);
     const size_t count = log->count;
     *hashes = log->hashes;
-    *room = log->room;
+    *capacity = log->capacity;
     log->hashes = log->spare;
-    log->room = log->spare_room;
+    log->capacity = log->spare_capacity;
     log->count = 0;
     log->spare = NULL;
-    log->spare_room = 0;
+    log->spare_capacity = 0;
     pthread_mutex_unlock(&log->turn);
-    tamis__concurrent_go_on(filter);
+    tamis__concurrent_resume(filter);
     return count;
 }
 
 /* Makes the session refuse answers and commits until an abort. */
-static tamis_status fail_beside(tamis__dedup_log *log, uint64_t added, uint64_t own, tamis_error *err) {
+static tamis_status fail_foreign_keys(tamis__dedup_log *log, uint64_t added, uint64_t own, tamis_error *err) {
     pthread_mutex_lock(&log->turn);
-    log->status = tamis__dedup_fail_beside(added, own, &log->err);
+    log->status = tamis__dedup_fail_foreign_keys(added, own, &log->err);
     pthread_mutex_unlock(&log->turn);
     return tamis__dedup_log_check(log, err);
 }
 
 tamis_status tamis__dedup_log_cut(tamis__dedup_log *log, tamis_filter *filter, tamis_error *err) {
-    tamis__state_figures figures;
+    tamis__filter_stats stats;
     tamis_hash *hashes;
-    size_t room;
+    size_t capacity;
     tamis_status status = tamis__dedup_log_check(log, err);
     if (status != TAMIS_OK)
         return status;
-    const size_t count = detach(log, filter, &hashes, &room, &figures);
+    const size_t count = detach(log, filter, &hashes, &capacity, &stats);
     const uint64_t own = tamis__state_keys(log->state) + count;
     status = tamis__dedup_log_check(log, err); /* memory for a key may have run out meanwhile */
-    if (status == TAMIS_OK && figures.added != own)
-        status = fail_beside(log, figures.added, own, err);
+    if (status == TAMIS_OK && stats.added != own)
+        status = fail_foreign_keys(log, stats.added, own, err);
     if (status == TAMIS_OK) {
-        tamis__state_figures_set(log->state, &figures);
+        tamis__state_stats_set(log->state, &stats);
         status = tamis_state_log(log->state, hashes, count, err);
     }
     log->spare = hashes; /* used only by the one thread that commits */
-    log->spare_room = room;
+    log->spare_capacity = capacity;
     return status;
 }
 

@@ -10,7 +10,7 @@
 
 #include "base/failure.h"
 #include "base/memory.h"
-#include "store/state/state_figures.h"
+#include "store/state/state_stats.h"
 
 /*
  * Queue of new keys between a session's answers and the log of its state.
@@ -25,14 +25,14 @@ typedef struct tamis__dedup_log {
     tamis_allocator memory;
     pthread_mutex_t turn; /* guards the fields below */
     tamis_hash *hashes;   /* logged hashes, not yet removed, then those of the waiting batches */
-    size_t logged, count, room;
+    size_t logged, count, capacity;
     struct tamis__dedup_batch {
-        size_t hashes;                /* new keys in the batch */
-        tamis__state_figures figures; /* statistics of the filter after the batch */
-    } * batches;                      /* waiting batches, the oldest first */
-    size_t waiting, batch_room;
+        size_t hashes;             /* new keys in the batch */
+        tamis__filter_stats stats; /* statistics of the filter after the batch */
+    } * batches;                   /* waiting batches, the oldest first */
+    size_t waiting, batch_capacity;
     tamis_hash *spare; /* many threads: buffer that replaces `hashes` at the next cut */
-    size_t spare_room;
+    size_t spare_capacity;
     tamis_status status; /* error of a batch that could not be stored; the log accepts nothing more */
     tamis_error err;
 } tamis__dedup_log;
@@ -42,13 +42,13 @@ void tamis__dedup_log_init(tamis__dedup_log *log, tamis_state *state, const tami
 /* Accepts a zeroed log. */
 void tamis__dedup_log_release(tamis__dedup_log *log);
 
-/* Appends a batch: the hashes answered TAMIS_FRESH, and the filter's statistics after it. An error is
+/* Appends a batch: the hashes answered TAMIS_ABSENT, and the filter's statistics after it. An error is
  * reported by the next call of tamis__dedup_log_written. */
-void tamis__dedup_log_take(tamis__dedup_log *log, const tamis_hash *hashes, const tamis_answer *answers,
-                           size_t count, const tamis__state_figures *figures);
+void tamis__dedup_log_append(tamis__dedup_log *log, const tamis_hash *hashes, const tamis_answer *answers,
+                             size_t count, const tamis__filter_stats *stats);
 
 /* TAMIS_E_INVALID: the filter has `added` keys, but the session added `own`. */
-tamis_status tamis__dedup_fail_beside(uint64_t added, uint64_t own, tamis_error *err);
+tamis_status tamis__dedup_fail_foreign_keys(uint64_t added, uint64_t own, tamis_error *err);
 /* Returns the error of a batch for which memory ran out, else TAMIS_OK. */
 tamis_status tamis__dedup_log_check(tamis__dedup_log *log, tamis_error *err);
 

@@ -7,20 +7,20 @@
 
 #include "base/failure.h"
 
-/* Returns into how many parts a batch of `count` hashes may be divided, at most `most`. If 1, use
- * tamis_dedup_ask_hashes. */
-TAMIS_PRIVATE_API uint32_t tamis__dedup_parts(const tamis_dedup *session, size_t count, uint32_t most);
+/* Returns into how many parts a batch of `count` hashes may be divided, at most `max`. If 1, use
+ * tamis_dedup_add_hashes. */
+TAMIS_PRIVATE_API uint32_t tamis__dedup_parts(const tamis_dedup *session, size_t count, uint32_t max);
 
 /* Answers the keys of one part, as tamis__filter_add_part does. Needs `parts` > 1. With TAMIS_WHEN_FULL_PASS,
  * a key that the full filter refuses is answered TAMIS_UNKNOWN, and the part continues. */
-TAMIS_PRIVATE_API tamis_status tamis__dedup_ask_part(tamis_dedup *session, const tamis_hash *hashes,
+TAMIS_PRIVATE_API tamis_status tamis__dedup_add_part(tamis_dedup *session, const tamis_hash *hashes,
                                                      size_t count, uint32_t part, uint32_t parts,
                                                      tamis_answer *answers, size_t *done, tamis_error *err);
 
 /* Completes a batch after all its parts have returned. `done` is the smallest *done of the parts, and the
  * first `done` answers are final; `status` and *err are those of that part. For TAMIS_E_FULL, *err becomes
- * the message of tamis_dedup_ask_hashes. */
-TAMIS_PRIVATE_API void tamis__dedup_settle(tamis_dedup *session, const tamis_answer *answers, size_t done,
-                                           tamis_status status, tamis_error *err);
+ * the message of tamis_dedup_add_hashes. */
+TAMIS_PRIVATE_API void tamis__dedup_finish_parts(tamis_dedup *session, const tamis_answer *answers,
+                                                 size_t done, tamis_status status, tamis_error *err);
 
 #endif

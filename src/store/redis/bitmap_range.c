@@ -23,7 +23,7 @@ enum { SOME = 4096 /* bytes */ };
 static tamis_status take_range(tamis_redis_bitmap_range *range, const tamis_redis_bitmap_range *given,
                                tamis_error *err) {
     *range = (tamis_redis_bitmap_range)TAMIS_REDIS_BITMAP_RANGE_INIT;
-    return tamis__take_options(range, sizeof *range, given, "TAMIS_REDIS_BITMAP_RANGE_INIT", err);
+    return tamis__read_options(range, sizeof *range, given, "TAMIS_REDIS_BITMAP_RANGE_INIT", err);
 }
 
 static int64_t from_end(int64_t place, int64_t length) {

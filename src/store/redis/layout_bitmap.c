@@ -6,7 +6,8 @@
 #include "hash/positions.h"
 #include "store/redis/redis_filter.h"
 
-void tamis__redis_place(const tamis_filter *filter, const tamis__asked *asked, size_t i, tamis__spot *spot) {
+void tamis__redis_place(const tamis_filter *filter, const tamis__key_batch *asked, size_t i,
+                        tamis__spot *spot) {
     const tamis_plan *plan = &filter->plan;
     spot->server = spot->key = 0;
     if (asked->hashes)

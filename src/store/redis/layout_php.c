@@ -115,7 +115,8 @@ static uint32_t crc_of(const tamis_key *key) {
     return (uint32_t)crc32_z(0, key->data ? key->data : (const void *)"", key->size);
 }
 
-static void place_by_key(const tamis_filter *filter, const tamis__asked *asked, size_t i, tamis__spot *spot) {
+static void place_by_key(const tamis_filter *filter, const tamis__key_batch *asked, size_t i,
+                         tamis__spot *spot) {
     const tamis__redis_filter *at = tamis__redis_of(filter);
     const tamis_key *key = &asked->keys[i];
     const uint32_t crc = at->servers > 1 || at->keys > 1 ? crc_of(key) : 0;
@@ -124,7 +125,7 @@ static void place_by_key(const tamis_filter *filter, const tamis__asked *asked, 
     tamis__hasher_positions(filter->hasher, key, filter->plan.bits, filter->plan.probes, spot->offsets);
 }
 
-static void place_by_offset(const tamis_filter *filter, const tamis__asked *asked, size_t i,
+static void place_by_offset(const tamis_filter *filter, const tamis__key_batch *asked, size_t i,
                             tamis__spot *spot) {
     const tamis__redis_filter *at = tamis__redis_of(filter);
     const tamis_key *key = &asked->keys[i];

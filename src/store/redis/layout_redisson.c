@@ -19,8 +19,8 @@
 #include "base/decimal.h"
 #include "base/versioned.h"
 #include "plan/plan_int.h"
+#include "store/file_error.h"
 #include "store/redis/redis_filter.h"
-#include "store/trouble.h"
 
 #define SIZE_MOST UINT64_C(4294967294) /* Redisson makes none larger */
 
@@ -300,10 +300,10 @@ static tamis_status open(tamis_filter *filter, const tamis_redis_filter_options 
             status = read_config(at, &there, err);
     }
     if (status == TAMIS_OK && !is_there(&there))
-        return tamis__fail(err, TAMIS_E_ABSENT, 0, "redis %s: %s: there is no such filter of Redisson's; %s",
-                           at->redis->to.shown, at->uri->named,
-                           options->create ? "give expect=N and fpr=RATE, and it is made"
-                                           : "check the name, or make it");
+        return tamis__fail(
+            err, TAMIS_E_NOT_FOUND, 0, "redis %s: %s: there is no such filter of Redisson's; %s",
+            at->redis->to.shown, at->uri->named,
+            options->create ? "give expect=N and fpr=RATE, and it is made" : "check the name, or make it");
     if (status == TAMIS_OK)
         status = read_plan(at, &there, &filter->plan, err);
     if (status == TAMIS_OK)
@@ -326,7 +326,8 @@ static size_t check_count(const tamis_filter *filter) {
     return 2;
 }
 
-static bool check_ask(const tamis_filter *filter, const tamis__touched *batch, size_t i, tamis__link *link) {
+static bool check_query(const tamis_filter *filter, const tamis__touched *batch, size_t i,
+                        tamis__link *link) {
     const tamis__redis_filter *at = tamis__redis_of(filter);
     char name[TAMIS__REDIS_KEY];
     if (i == 0) {
@@ -357,7 +358,7 @@ static tamis_status check_take(const tamis_filter *filter, size_t i, const tamis
         return status;
     if (!is_there(&there))
         return tamis__fail(
-            err, TAMIS_E_ABSENT, 0,
+            err, TAMIS_E_NOT_FOUND, 0,
             "redis %s: %s: was deleted, or expired, while it was open, or its server was started again "
             "without its data; open it anew",
             at->redis->to.shown, at->uri->named);
@@ -402,7 +403,7 @@ const tamis__layout tamis__layout_redisson = {.name = "redisson",
                                               .key_name = key_name,
                                               .config_name = config_name,
                                               .check_count = check_count,
-                                              .check_ask = check_ask,
+                                              .check_query = check_query,
                                               .check_slot = check_slot,
                                               .check_take = check_take,
                                               .refresh = tamis__redis_check_length,

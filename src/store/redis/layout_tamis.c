@@ -27,8 +27,8 @@
 #include "base/bytes.h"
 #include "base/system.h"
 #include "filter/kernels/filter_kernels.h"
+#include "store/file_error.h"
 #include "store/redis/layout_tamis.h"
-#include "store/trouble.h"
 
 enum { BLOCK_BITS = 8 * TAMIS__REDIS_BLOCK, FOLLOW_MOST = 32 /* replacements during one batch */ };
 
@@ -36,7 +36,7 @@ enum { BLOCK_BITS = 8 * TAMIS__REDIS_BLOCK, FOLLOW_MOST = 32 /* replacements dur
 
 static tamis_status gone(const tamis__redis_filter *at, tamis_error *err) {
     return tamis__fail(
-        err, TAMIS_E_ABSENT, 0,
+        err, TAMIS_E_NOT_FOUND, 0,
         "redis %s: %s: was dropped, or expired, while it was open, or its server was started again "
         "without its data; open it anew",
         at->redis->to.shown, at->uri->named);
@@ -97,7 +97,7 @@ static tamis_status look_again(tamis__redis_filter *at, tamis_error *err) {
 
 /* ---- elements ---- */
 
-static void place(const tamis_filter *filter, const tamis__asked *asked, size_t i, tamis__spot *spot) {
+static void place(const tamis_filter *filter, const tamis__key_batch *asked, size_t i, tamis__spot *spot) {
     const tamis__redis_filter *at = tamis__redis_of(filter);
     tamis_hash hash;
     if (asked->hashes)
@@ -153,7 +153,8 @@ static tamis_status renew_behind(tamis__redis_filter *at, const tamis__touched *
     return tamis__step_run(at, &one.step, &(bool){false}, err);
 }
 
-static bool check_ask(const tamis_filter *filter, const tamis__touched *batch, size_t i, tamis__link *link) {
+static bool check_query(const tamis_filter *filter, const tamis__touched *batch, size_t i,
+                        tamis__link *link) {
     const tamis__redis_filter *at = tamis__redis_of(filter);
     const size_t footers = count_footers(at);
     char name[TAMIS__REDIS_KEY];
@@ -266,7 +267,7 @@ static tamis_status settle(const tamis_filter *filter, const tamis__touched *bat
 static const tamis__layout layout_next = {
     .name = "tamis", .has_blocks = true, .place = place, .key_name = tamis__partition_name};
 
-static tamis_status add_to_next(const tamis_filter *filter, const tamis__asked *asked, tamis_error *err) {
+static tamis_status add_to_next(const tamis_filter *filter, const tamis__key_batch *asked, tamis_error *err) {
     tamis_filter copy = *filter;
     tamis__redis_filter at = *tamis__redis_of(filter);
     tamis__told told;
@@ -299,7 +300,7 @@ static tamis_status add_to_next(const tamis_filter *filter, const tamis__asked *
 
 /* Where it has taken the place by then, the batch is asked again there; where nobody makes it any more, an add may have
  * made partitions of it anew. */
-static tamis_status mirror(const tamis_filter *filter, const tamis__asked *asked, bool *again,
+static tamis_status mirror(const tamis_filter *filter, const tamis__key_batch *asked, bool *again,
                            tamis_error *err) {
     tamis__redis_filter *at = tamis__redis_of(filter);
     tamis__config config = {.next = ""};
@@ -372,7 +373,7 @@ const tamis__layout tamis__layout_tamis = {.name = "tamis",
                                            .place = place,
                                            .key_name = tamis__partition_name,
                                            .check_count = check_count,
-                                           .check_ask = check_ask,
+                                           .check_query = check_query,
                                            .check_slot = check_slot,
                                            .check_take = check_take,
                                            .settle = settle,

@@ -37,7 +37,7 @@ typedef struct tamis__told {
     char scheme[16];
     uint64_t layout, seed, secret, bits, probes, partition, expect, generation;
     double fpr;
-    uint32_t key_type; /* TAMIS_KEYS_UNTOLD: it says none; UINT32_MAX: one that is not known */
+    uint32_t key_type; /* TAMIS_KEYS_UNSPECIFIED: it says none; UINT32_MAX: one that is not known */
     bool blocked, is_family, has_secret;
     unsigned words; /* a bit for each of the numbers that were there */
 } tamis__told;
@@ -92,7 +92,7 @@ size_t tamis__alias_name(const tamis__redis_filter *at, char *to);
 
 /* ---- opening: see tamis_open.c ---- */
 
-/* TAMIS_E_ABSENT: the name is an alias of what is not there. */
+/* TAMIS_E_NOT_FOUND: the name is an alias of what is not there. */
 tamis_status tamis__target_gone(const tamis__redis_filter *at, const tamis__config *config, tamis_error *err);
 tamis_status tamis__handle_open(tamis_filter *filter, const tamis_redis_filter_options *options,
                                 tamis_error *err);
@@ -108,7 +108,7 @@ uint64_t tamis__blocks_in(const tamis_filter *filter, uint32_t key);
 void tamis__partitions_set(tamis_filter *filter, uint64_t blocks_each);
 size_t tamis__partition_name(const tamis__redis_filter *at, uint32_t key, char *to);
 /* Of the string beside it, where at is of those; the partition's slot is its slot too, whatever the servers go by. */
-size_t tamis__aside_name(const tamis__redis_filter *at, uint32_t key, char *to);
+size_t tamis__temp_file_name(const tamis__redis_filter *at, uint32_t key, char *to);
 /* GETRANGE of a footer, and whether the reply is that. */
 void tamis__footer_ask(const tamis_filter *filter, uint32_t key, tamis__link *link);
 bool tamis__footer_is(const tamis__redis_filter *at, uint32_t key, const tamis__reply *reply);

@@ -25,8 +25,8 @@
 
 #include "base/system.h"
 #include "base/thread.h"
+#include "store/file_error.h"
 #include "store/redis/proxy_watch.h"
-#include "store/trouble.h"
 
 enum {
     PLACES = 2,
@@ -365,7 +365,7 @@ static tamis_status not_known(const tamis__proxy_watch *watch, tamis_error *err)
 
 static tamis_status no_product(const tamis__proxy_watch *watch, tamis_error *err) {
     const tamis__shown product = tamis__show(watch->product);
-    return tamis__fail(err, TAMIS_E_ABSENT, 0,
+    return tamis__fail(err, TAMIS_E_NOT_FOUND, 0,
                        "codis %s: has no product '%.60s': neither /jodis/%.60s nor /zk/codis/db_%.60s is in "
                        "ZooKeeper; check its name, and jodis_name of the proxies",
                        tamis__show(watch->hosts).text, product.text, product.text, product.text);

@@ -41,7 +41,7 @@ tamis_status tamis__proxy_watch_start(tamis__proxy_watch **watch, const tamis__p
 void tamis__proxy_watch_stop(tamis__proxy_watch *watch); /* NULL is fine */
 
 /* The proxies of now. Where nothing was heard yet waits for it until the deadline: TAMIS_E_TIMEOUT, TAMIS_E_IO,
- * TAMIS_E_REFUSED, or TAMIS_E_ABSENT for a product that nobody knows. *seen is the edition the caller has, from 0 on: only if
+ * TAMIS_E_REFUSED, or TAMIS_E_NOT_FOUND for a product that nobody knows. *seen is the edition the caller has, from 0 on: only if
  * there is another by now, *list is set to it, to be given back by free(), also where *count is 0. */
 tamis_status tamis__proxy_watch_look(tamis__proxy_watch *watch, uint64_t deadline, uint64_t *seen,
                                      tamis__proxy **list, size_t *count, tamis_error *err);

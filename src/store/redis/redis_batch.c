@@ -156,7 +156,7 @@ static size_t answered(const tamis__batch *all) {
 static bool is_moot(tamis__batch *all, tamis_status status) {
     const bool is_unconfirmed = all->adds && all->at->redis->replicas > 0 && status != TAMIS_OK;
     if (is_unconfirmed || all->lacks_mirror || all->is_unsure || status == TAMIS_E_DAMAGED ||
-        status == TAMIS_E_MISMATCH || status == TAMIS_E_ABSENT)
+        status == TAMIS_E_MISMATCH || status == TAMIS_E_NOT_FOUND)
         return true;
     if (status == TAMIS_OK || all->checks == 0)
         return all->again;
@@ -179,7 +179,7 @@ static uint64_t print_of(const tamis__batch *all, size_t element) {
 static void settle_doubts(const tamis__batch *all, size_t done) {
     tamis__doubts *doubts = &tamis__redis_of(all->filter)->doubts;
     for (size_t i = 0; i < done && tamis__doubts_any(doubts); i++)
-        if (tamis__doubts_take(doubts, print_of(all, i)) && all->answers[i] == TAMIS_SEEN)
+        if (tamis__doubts_take(doubts, print_of(all, i)) && all->answers[i] == TAMIS_PRESENT)
             all->answers[i] = TAMIS_UNKNOWN;
 }
 
@@ -188,7 +188,7 @@ static void settle_doubts(const tamis__batch *all, size_t done) {
 static void keep_doubts(const tamis__batch *all, size_t done) {
     tamis__doubts *doubts = &tamis__redis_of(all->filter)->doubts;
     for (size_t i = done; i < all->asked.count; i++)
-        if (all->sent[i] && (all->left[i] > 0 || all->answers[i] != TAMIS_SEEN))
+        if (all->sent[i] && (all->left[i] > 0 || all->answers[i] != TAMIS_PRESENT))
             tamis__doubts_keep(doubts, print_of(all, i), &all->filter->allocator);
 }
 
@@ -222,7 +222,7 @@ static tamis_status ask_some(tamis__batch *all, tamis_answer *answers, size_t *d
     all->touched = all->sent + count;
     all->endless = all->touched + keys;
     memset(all->slots, 0xff, keys * sizeof *all->slots); /* TAMIS__NOT_ASKED */
-    memset(all->answers, TAMIS_SEEN, count);
+    memset(all->answers, TAMIS_PRESENT, count);
     memset(all->left, (int)all->at->parts, count);
     memset(all->sent, false, count);
     memset(all->touched, count == 0, keys); /* the checks alone are of all keys */
@@ -239,7 +239,7 @@ static tamis_status ask_some(tamis__batch *all, tamis_answer *answers, size_t *d
     if (answers)
         memcpy(answers, all->answers, *done);
     for (size_t i = 0; i < *done; i++)
-        *fresh += all->answers[i] == TAMIS_FRESH;
+        *fresh += all->answers[i] == TAMIS_ABSENT;
     if (all->trace && !may_ask_otherwise(all))
         tell_trace(all, *done);
     tamis__trace_free(all->trace);
@@ -265,8 +265,9 @@ static tamis_status ask_otherwise(tamis__batch *all, tamis_answer *answers, size
     return status;
 }
 
-static tamis_status ask(const tamis_filter *filter, const tamis__asked *asked, const tamis__members *members,
-                        bool adds, tamis_answer *answers, size_t *done, uint64_t *fresh, tamis_error *err) {
+static tamis_status ask(const tamis_filter *filter, const tamis__key_batch *asked,
+                        const tamis__members *members, bool adds, tamis_answer *answers, size_t *done,
+                        uint64_t *fresh, tamis_error *err) {
     tamis__redis_filter *at = tamis__redis_of(filter);
     tamis_hash hash;
     *done = 0;
@@ -286,8 +287,8 @@ static tamis_status ask(const tamis_filter *filter, const tamis__asked *asked, c
         tamis__batch all = {.filter = filter, .at = at, .members = members, .adds = adds, .placed = SIZE_MAX};
         all.member_of = members ? members->of + *done : NULL;
         all.asked =
-            (tamis__asked){asked->keys ? asked->keys + *done : NULL,
-                           asked->hashes ? asked->hashes + *done : NULL, left < AT_ONCE ? left : AT_ONCE};
+            (tamis__key_batch){asked->keys ? asked->keys + *done : NULL,
+                               asked->hashes ? asked->hashes + *done : NULL, left < AT_ONCE ? left : AT_ONCE};
         status = ask_otherwise(&all, answers ? answers + *done : NULL, &some, fresh, err);
         *done += some;
         repeats = all.again ? repeats + 1 : 0;
@@ -305,7 +306,7 @@ tamis_status tamis__redis_check(const tamis_filter *filter, bool adds, bool *aga
     return status;
 }
 
-tamis_status tamis__redis_add(tamis_filter *filter, const tamis__asked *asked, tamis_answer *answers,
+tamis_status tamis__redis_add(tamis_filter *filter, const tamis__key_batch *asked, tamis_answer *answers,
                               size_t *done, tamis_error *err) {
     uint64_t fresh = 0;
     tamis_status status = ask(filter, asked, NULL, true, answers, done, &fresh, err);
@@ -313,13 +314,13 @@ tamis_status tamis__redis_add(tamis_filter *filter, const tamis__asked *asked, t
     return status;
 }
 
-tamis_status tamis__redis_contains(const tamis_filter *filter, const tamis__asked *asked,
+tamis_status tamis__redis_contains(const tamis_filter *filter, const tamis__key_batch *asked,
                                    tamis_answer *answers, size_t *done, tamis_error *err) {
     uint64_t fresh = 0;
     return ask(filter, asked, NULL, false, answers, done, &fresh, err);
 }
 
-tamis_status tamis__redis_ask_members(const tamis_filter *family, const tamis__asked *asked,
+tamis_status tamis__redis_ask_members(const tamis_filter *family, const tamis__key_batch *asked,
                                       const tamis__members *members, bool adds, tamis_answer *answers,
                                       size_t *done, tamis_error *err) {
     tamis__redis_filter *at = tamis__redis_of(family);

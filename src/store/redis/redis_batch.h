@@ -13,7 +13,7 @@
 typedef struct tamis__batch {
     const tamis_filter *filter;
     tamis__redis_filter *at; /* its name is that of the member at hand */
-    tamis__asked asked;
+    tamis__key_batch asked;
     const tamis__members *members; /* NULL: of one filter alone */
     const uint32_t *member_of;     /* of each element */
     bool adds;

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/file_error.h"
 #include "store/redis/redis_int.h"
-#include "store/trouble.h"
 
 /* ---- slots ---- */
 

@@ -11,9 +11,9 @@
 
 #include "base/memory.h"
 #include "base/system.h"
+#include "store/file_error.h"
 #include "store/redis/proxy_watch.h"
 #include "store/redis/redis_int.h"
-#include "store/trouble.h"
 
 typedef struct tamis__codis {
     tamis__proxy_watch *watch;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <string.h>
 
+#include "store/file_error.h"
 #include "store/redis/redis_int.h"
-#include "store/trouble.h"
 
 enum { REPEATS_MAX = 64 };
 

@@ -7,7 +7,7 @@
 enum { ROOM_LEAST = 64 };
 
 /* Two probes among as many bits as there can be. Two keys that have the same one only make UNKNOWN of a SEEN. */
-uint64_t tamis__doubts_print(const tamis_filter *filter, const tamis__asked *asked, size_t i) {
+uint64_t tamis__doubts_print(const tamis_filter *filter, const tamis__key_batch *asked, size_t i) {
     uint64_t at[2];
     if (asked->hashes)
         tamis__positions(filter->plan.scheme, asked->hashes[i].word, TAMIS_BITS_MAX, 2, at);

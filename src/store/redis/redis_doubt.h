@@ -19,7 +19,7 @@ typedef struct tamis__doubts {
 } tamis__doubts;
 
 /* Of a key as of its digest, and whatever filter has the name by then. Never 0. */
-uint64_t tamis__doubts_print(const tamis_filter *filter, const tamis__asked *asked, size_t i);
+uint64_t tamis__doubts_print(const tamis_filter *filter, const tamis__key_batch *asked, size_t i);
 /* An element of that fingerprint is one from now on. */
 void tamis__doubts_keep(tamis__doubts *doubts, uint64_t print, const tamis_allocator *allocator);
 /* Whether it is one, or may be; it is no more. */

@@ -188,7 +188,7 @@ bool tamis__batch_put(void *context, size_t i, tamis__link *link) {
         return put_elements(all, element_of(all, i), part_of(all, i), link);
     i -= all->elements;
     if (i < all->checks)
-        return all->at->layout->check_ask(all->filter, &(tamis__touched){all->adds, all->touched}, i, link);
+        return all->at->layout->check_query(all->filter, &(tamis__touched){all->adds, all->touched}, i, link);
     tamis__batch_put_expiry(all, i - all->checks, all->at->renews_on_add, link);
     return true;
 }
@@ -238,8 +238,8 @@ static tamis_status take_element(tamis__batch *all, size_t element, uint32_t num
         tamis__trace_take(all->trace, element, number, tamis__batch_place(all, element), reply);
     all->left[element]--;
     if (!has_all && (!all->adds || is_deciding(all, element, number)))
-        *answer = TAMIS_FRESH;
-    else if (*answer == TAMIS_SEEN && (!has_all || (resent && all->adds)))
+        *answer = TAMIS_ABSENT;
+    else if (*answer == TAMIS_PRESENT && (!has_all || (resent && all->adds)))
         *answer = TAMIS_UNKNOWN; /* perhaps these bits are its own, or somebody else's now */
     return TAMIS_OK;
 }

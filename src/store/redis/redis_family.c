@@ -70,7 +70,7 @@ tamis_status tamis_redis_family_open(tamis_redis_family **family, tamis_redis *r
     TAMIS__NEED(name, err);
     tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
     tamis_status status =
-        tamis__take_options(&options, sizeof options, given, "TAMIS_REDIS_FILTER_OPTIONS_INIT", err);
+        tamis__read_options(&options, sizeof options, given, "TAMIS_REDIS_FILTER_OPTIONS_INIT", err);
     if (status != TAMIS_OK)
         return status;
     tamis_redis_family made = {0};
@@ -115,7 +115,7 @@ const tamis_plan *tamis_redis_family_plan(const tamis_redis_family *family) {
 }
 
 uint32_t tamis_redis_family_key_type(const tamis_redis_family *family) {
-    return family->filter->about.told.key_type;
+    return family->filter->metadata.fields.key_type;
 }
 
 /* ---- a piece ---- */
@@ -218,10 +218,10 @@ static tamis_status ask(tamis_redis_family *family, const tamis_redis_pair *pair
         const piece *asked = &family->piece;
         const tamis_status gathered = gather(family, pairs + in, &some, &members, &wrong);
         if (some > 0)
-            status =
-                tamis__redis_ask_members(family->filter, &(tamis__asked){asked->keys, asked->hashes, some},
-                                         &(tamis__members){family->names, asked->names, members, asked->of},
-                                         adds, answers ? answers + in : NULL, &answered, err);
+            status = tamis__redis_ask_members(
+                family->filter, &(tamis__key_batch){asked->keys, asked->hashes, some},
+                &(tamis__members){family->names, asked->names, members, asked->of}, adds,
+                answers ? answers + in : NULL, &answered, err);
         in += answered;
         if (done)
             *done = in;

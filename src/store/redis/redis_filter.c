@@ -8,7 +8,7 @@
 
 #include "base/memory.h"
 #include "base/versioned.h"
-#include "store/trouble.h"
+#include "store/file_error.h"
 
 /* ---- single commands ---- */
 
@@ -274,7 +274,7 @@ tamis_status tamis_redis_filter_open(tamis_filter **filter, tamis_redis *redis, 
     tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
     tamis_filter *made;
     tamis_status status =
-        tamis__take_options(&options, sizeof options, given, "TAMIS_REDIS_FILTER_OPTIONS_INIT", err);
+        tamis__read_options(&options, sizeof options, given, "TAMIS_REDIS_FILTER_OPTIONS_INIT", err);
     if (status == TAMIS_OK)
         status = tamis__redis_name(&made, redis, name, options.allocator, err);
     if (status != TAMIS_OK)

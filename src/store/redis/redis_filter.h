@@ -48,7 +48,7 @@ typedef struct tamis__layout {
     /* Reads the layout's parameters of filter's URI and, where they or the filter itself are kept at the server, looks
      * there. Fills filter->plan but for the scheme's hasher, which is made from plan.scheme and at->seed. */
     tamis_status (*open)(tamis_filter *filter, const tamis_redis_filter_options *options, tamis_error *err);
-    void (*place)(const tamis_filter *filter, const tamis__asked *asked, size_t i, tamis__spot *spot);
+    void (*place)(const tamis_filter *filter, const tamis__key_batch *asked, size_t i, tamis__spot *spot);
     /* The name of a Redis key that holds bits: at most TAMIS__REDIS_KEY bytes into `to`. */
     size_t (*key_name)(const tamis__redis_filter *at, uint32_t key, char *to);
     /* NULL, or the Redis key that keeps the parameters: at most TAMIS__REDIS_KEY bytes. (tamis has calls of its own.) */
@@ -56,7 +56,7 @@ typedef struct tamis__layout {
     /* NULL, or after each batch: whether the filter is still what it was when it was opened. check_count says in how
      * many commands; they are numbered from 0, see tamis__exchange, and in several slots are in no order. */
     size_t (*check_count)(const tamis_filter *filter);
-    bool (*check_ask)(const tamis_filter *filter, const tamis__touched *batch, size_t i, tamis__link *link);
+    bool (*check_query)(const tamis_filter *filter, const tamis__touched *batch, size_t i, tamis__link *link);
     uint32_t (*check_slot)(const tamis_filter *filter, const tamis__touched *batch, size_t i);
     tamis_status (*check_take)(const tamis_filter *filter, size_t i, const tamis__reply *reply,
                                tamis_error *err);
@@ -65,7 +65,7 @@ typedef struct tamis__layout {
     tamis_status (*settle)(const tamis_filter *filter, const tamis__touched *batch, bool *again,
                            tamis_error *err);
     /* NULL, or after a batch of adds that is answered: puts them where they have to be besides. *again: see settle. */
-    tamis_status (*mirror)(const tamis_filter *filter, const tamis__asked *asked, bool *again,
+    tamis_status (*mirror)(const tamis_filter *filter, const tamis__key_batch *asked, bool *again,
                            tamis_error *err);
     /* NULL, or before each batch: sees to it that what is known of the filter is not too old. */
     tamis_status (*refresh)(const tamis_filter *filter, tamis_error *err);
@@ -126,9 +126,9 @@ static inline tamis__redis_filter *tamis__redis_of(const tamis_filter *filter) {
 }
 
 /* Adds or asks; see tamis__remote. */
-tamis_status tamis__redis_add(tamis_filter *filter, const tamis__asked *asked, tamis_answer *answers,
+tamis_status tamis__redis_add(tamis_filter *filter, const tamis__key_batch *asked, tamis_answer *answers,
                               size_t *done, tamis_error *err);
-tamis_status tamis__redis_contains(const tamis_filter *filter, const tamis__asked *asked,
+tamis_status tamis__redis_contains(const tamis_filter *filter, const tamis__key_batch *asked,
                                    tamis_answer *answers, size_t *done, tamis_error *err);
 
 /* Of a family, the names that a batch is of, each once, and the number of each element's. */
@@ -140,7 +140,7 @@ typedef struct tamis__members {
 } tamis__members;
 
 /* The same of a family's members; answers may be NULL. */
-tamis_status tamis__redis_ask_members(const tamis_filter *family, const tamis__asked *asked,
+tamis_status tamis__redis_ask_members(const tamis_filter *family, const tamis__key_batch *asked,
                                       const tamis__members *members, bool adds, tamis_answer *answers,
                                       size_t *done, tamis_error *err);
 
@@ -200,7 +200,8 @@ tamis_status tamis__redis_count(const tamis_filter *filter, uint64_t bytes, tami
 /* ---- what layouts have in common ---- */
 
 /* Of one Redis key: the positions of the scheme among plan.bits. */
-void tamis__redis_place(const tamis_filter *filter, const tamis__asked *asked, size_t i, tamis__spot *spot);
+void tamis__redis_place(const tamis_filter *filter, const tamis__key_batch *asked, size_t i,
+                        tamis__spot *spot);
 /* Of filters alike, each of `bits` bits, from how many are set in all their Redis keys. */
 tamis_status tamis__redis_estimate(const tamis_filter *filter, double filters, double bits,
                                    tamis_filter_info *info, tamis_error *err);

@@ -67,12 +67,12 @@ struct tamis_redis {
     struct tamis__codis *codis;                    /* NULL: it is none */
     uint32_t slot_count;
     uint64_t connect_ns, read_ns, patience_ns, retry_ns;
-    uint64_t connect_by; /* deadline for servers that have never answered; see connect_wait= */
-    atomic_bool has_answered; /* a server, a sentinel or ZooKeeper has replied */
-    uint64_t replicas;        /* replicas that must confirm a batch of adds; 0: none */
+    uint64_t connect_by;          /* deadline for servers that have never answered; see connect_wait= */
+    atomic_bool has_answered;     /* a server, a sentinel or ZooKeeper has replied */
+    uint64_t replicas;            /* replicas that must confirm a batch of adds; 0: none */
     _Atomic bool forbids_scripts; /* set when the server refuses the first step */
-    uint64_t connections;     /* max. connections to a server */
-    pthread_mutex_t mutex;    /* guards the rest */
+    uint64_t connections;         /* max. connections to a server */
+    pthread_mutex_t mutex;        /* guards the rest */
     tamis__node *nodes;
     size_t node_count;
     tamis__map *map; /* NULL: not known yet */
@@ -158,7 +158,7 @@ void tamis__cluster_ask(tamis__link *link);
 tamis_status tamis__cluster_take(tamis_redis *redis, const tamis__node *teller, const tamis__reply *told,
                                  tamis_error *err);
 
-/* The same of sentinels. TAMIS_E_ABSENT: it has no master of that name. */
+/* The same of sentinels. TAMIS_E_NOT_FOUND: it has no master of that name. */
 void tamis__sentinel_ask(const tamis_redis *redis, tamis__link *link);
 /* Whether sentinels name another master by now than there was `before` (NULL: nobody knew). One that was replaced, and was
  * not told yet, takes commands still, which are lost; so while a sentinel is at it, this waits. All that the URI names are
@@ -215,7 +215,8 @@ typedef struct tamis__exchange {
     bool *unconfirmed;
     /* NULL, or set where the exchange ends with a refusal of that kind: see tamis__redis_is_denied */
     bool *denied;
-    bool is_steps; /* all its commands are steps (redis_step.h): they are transactions where scripts are forbidden */
+    bool
+        is_steps; /* all its commands are steps (redis_step.h): they are transactions where scripts are forbidden */
 } tamis__exchange;
 
 /* *redone (may be NULL): a command was asked twice, so that those from a barrier on may have been carried out before

@@ -3,8 +3,8 @@
 /* Whether a filter's Redis keys can be of the parameters it was opened with. */
 #include <inttypes.h>
 
+#include "store/file_error.h"
 #include "store/redis/redis_filter.h"
-#include "store/trouble.h"
 
 typedef struct measuring {
     const tamis_filter *filter;

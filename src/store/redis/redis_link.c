@@ -13,8 +13,8 @@
 
 #include "base/memory.h"
 #include "base/system.h"
+#include "store/file_error.h"
 #include "store/redis/redis_resolve.h"
-#include "store/trouble.h"
 
 enum { RECEIVE = 64 << 10, WORD_HEAD = 24 /* "$" or "*", 20 digits, CR, LF */ };
 

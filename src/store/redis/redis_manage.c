@@ -25,7 +25,7 @@ static tamis_status only_tamis(const tamis__redis_filter *at, tamis_error *err) 
 }
 
 static tamis_status absent(const tamis__redis_filter *at, tamis_error *err) {
-    return tamis__fail(err, TAMIS_E_ABSENT, 0, "redis %s: %s: there is no such filter; check the name",
+    return tamis__fail(err, TAMIS_E_NOT_FOUND, 0, "redis %s: %s: there is no such filter; check the name",
                        at->redis->to.shown, at->uri->named);
 }
 

@@ -7,8 +7,8 @@
 
 #include "base/memory.h"
 #include "base/system.h"
+#include "store/file_error.h"
 #include "store/redis/redis_int.h"
-#include "store/trouble.h"
 
 /* ---- nodes ---- */
 
@@ -232,7 +232,7 @@ static tamis__node **list_nodes(tamis_redis *redis, size_t *count) {
 
 /* Whether another may know better. */
 static bool is_no_answer(tamis_status status) {
-    return status == TAMIS_E_IO || status == TAMIS_E_TIMEOUT || status == TAMIS_E_ABSENT;
+    return status == TAMIS_E_IO || status == TAMIS_E_TIMEOUT || status == TAMIS_E_NOT_FOUND;
 }
 
 tamis_status tamis__redis_learn(tamis_redis *redis, tamis__node *first, uint64_t deadline, tamis_error *err) {

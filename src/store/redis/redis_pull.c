@@ -110,7 +110,7 @@ static tamis_status check_size(const tamis_filter *there, tamis_error *err) {
     tamis_status status = tamis__redis_command(at, words, 2, &size, err);
     if (status == TAMIS_OK && size <= 0 && !at->layout->config_name)
         return tamis__fail(
-            err, TAMIS_E_ABSENT, 0,
+            err, TAMIS_E_NOT_FOUND, 0,
             "redis %s: %s: there is no such filter, or nothing was ever added to it; check the name",
             at->redis->to.shown, at->uri->named);
     if (status == TAMIS_OK && (uint64_t)size > at->layout->bytes_in(there, 0))
@@ -133,7 +133,7 @@ static tamis_status create_like(tamis_filter **filter, const tamis_filter *there
     tamis_plan plan = there->plan;
     tamis_filter *made;
     options.allocator = &there->allocator;
-    options.overfill = true; /* as it is there: nobody refuses a key */
+    options.allow_over_capacity = true; /* as it is there: nobody refuses a key */
     if (plan.scheme == TAMIS_SCHEME_SIP)
         plan.scheme = TAMIS_SCHEME_XXH3;
     snprintf(plan.reason, sizeof plan.reason, "pulled from a Redis");
@@ -143,7 +143,7 @@ static tamis_status create_like(tamis_filter **filter, const tamis_filter *there
     tamis_hasher_free(made->hasher);
     made->hasher = NULL;
     made->plan.scheme = there->plan.scheme;
-    made->about.told.key_type = there->about.told.key_type;
+    made->metadata.fields.key_type = there->metadata.fields.key_type;
     status = tamis__hasher_copy(&made->hasher, there->hasher, err);
     if (status != TAMIS_OK) {
         tamis_filter_free(made);
@@ -164,7 +164,7 @@ static tamis_status pull_once(const tamis_filter *there, tamis_filter *made, boo
     if (status == TAMIS_OK)
         status = tamis__redis_check(there, false, again, err);
     if (status == TAMIS_OK && !*again)
-        tamis__bloom_filled_about(made);
+        tamis__bloom_filled_estimate(made);
     return status;
 }
 
@@ -219,7 +219,7 @@ tamis_status tamis_redis_from_bitmap(const tamis_filter *there, const void *byte
         tamis_filter_free(filter);
         return status;
     }
-    tamis__bloom_filled_about(filter);
+    tamis__bloom_filled_estimate(filter);
     *made = filter;
     return TAMIS_OK;
 }

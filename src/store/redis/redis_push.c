@@ -75,7 +75,7 @@ tamis_status tamis__push_plan(tamis__push *p, tamis_error *err) {
     tamis__redis_filter *at = p->at;
     tamis__told old;
     p->made->plan = p->filter->plan;
-    p->made->about.told.key_type = p->filter->about.told.key_type;
+    p->made->metadata.fields.key_type = p->filter->metadata.fields.key_type;
     p->made->plan.scheme = p->filter->hasher->scheme;
     at->seed = p->filter->hasher->seed;
     tamis_status status = tamis__hasher_copy(&p->made->hasher, p->filter->hasher, err);
@@ -421,7 +421,7 @@ tamis_status tamis_redis_push(const tamis_filter *filter, tamis_redis *redis, co
     tamis_redis_push_options options = TAMIS_REDIS_PUSH_OPTIONS_INIT;
     tamis__push p = {.filter = filter, .options = &options};
     tamis_status status =
-        tamis__take_options(&options, sizeof options, given, "TAMIS_REDIS_PUSH_OPTIONS_INIT", err);
+        tamis__read_options(&options, sizeof options, given, "TAMIS_REDIS_PUSH_OPTIONS_INIT", err);
     if (status == TAMIS_OK)
         status = tamis__filter_check_local(filter, "push", err);
     if (status == TAMIS_OK)

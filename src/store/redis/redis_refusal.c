@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "store/file_error.h"
 #include "store/redis/redis_int.h"
-#include "store/trouble.h"
 
 bool tamis__reply_begins(const tamis__reply *reply, const char *word) {
     size_t size = strlen(word);

@@ -253,14 +253,14 @@ tamis_status tamis__redis_replace(tamis_filter *made, const tamis_filter *filter
 }
 
 /* `want` counts for layout tamis alone, and may be NULL for the others. */
-tamis_status tamis_redis_plan_for(tamis_plan *plan, const tamis_want *want, tamis_redis *redis,
+tamis_status tamis_redis_plan_for(tamis_plan *plan, const tamis_plan_options *want, tamis_redis *redis,
                                   const char *name, tamis_error *err) {
     TAMIS__NEED(name, err);
     tamis_plan made = TAMIS_PLAN_INIT;
-    const tamis_want none = TAMIS_WANT_INIT;
-    tamis_want taken = TAMIS_WANT_INIT;
+    const tamis_plan_options none = TAMIS_PLAN_OPTIONS_INIT;
+    tamis_plan_options taken = TAMIS_PLAN_OPTIONS_INIT;
     tamis_filter *named;
-    tamis_status status = tamis__plan_take(&taken, want ? want : &none, plan, err);
+    tamis_status status = tamis__plan_read_options(&taken, want ? want : &none, plan, err);
     if (status != TAMIS_OK)
         return status;
     status = tamis__redis_name(&named, redis, name, NULL, err);
@@ -273,7 +273,7 @@ tamis_status tamis_redis_plan_for(tamis_plan *plan, const tamis_want *want, tami
         made = named->plan;
     }
     if (status == TAMIS_OK)
-        tamis__give_struct(plan, &made, sizeof made);
+        tamis__write_struct(plan, &made, sizeof made);
     tamis_filter_free(named);
     return status;
 }

@@ -87,7 +87,7 @@ static tamis_status set_next(tamis__push *p, tamis_error *err) {
 }
 
 static tamis_status fail_absent(const tamis__push *p, tamis_error *err) {
-    return tamis__fail(err, TAMIS_E_ABSENT, 0, "redis %s: %s: there is no such filter; build it",
+    return tamis__fail(err, TAMIS_E_NOT_FOUND, 0, "redis %s: %s: there is no such filter; build it",
                        p->at->redis->to.shown, p->at->uri->shown);
 }
 

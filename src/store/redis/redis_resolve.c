@@ -15,7 +15,7 @@
 
 #include "base/system.h"
 #include "base/thread.h"
-#include "store/trouble.h"
+#include "store/file_error.h"
 
 /* See base/thread.h. */
 typedef struct lookup {

@@ -7,8 +7,8 @@
 
 #include "base/memory.h"
 #include "base/system.h"
+#include "store/file_error.h"
 #include "store/redis/redis_lane.h"
-#include "store/trouble.h"
 
 enum { AT_ONCE = 1000, CURSOR = 24 };
 

@@ -6,8 +6,8 @@
 
 #include "base/memory.h"
 #include "base/system.h"
+#include "store/file_error.h"
 #include "store/redis/redis_int.h"
-#include "store/trouble.h"
 
 tamis_status tamis__sentinel_take(tamis_redis *redis, const tamis__node *sentinel, const tamis__reply *told,
                                   tamis_error *err) {
@@ -15,7 +15,7 @@ tamis_status tamis__sentinel_take(tamis_redis *redis, const tamis__node *sentine
     tamis__node *master;
     if (told->type == TAMIS__REPLY_NIL)
         return tamis__fail(
-            err, TAMIS_E_ABSENT, 0,
+            err, TAMIS_E_NOT_FOUND, 0,
             "sentinel %s: knows no master '%.100s'; check the name, see SENTINEL MASTERS there",
             sentinel->to.shown, tamis__show(redis->uri.master).text);
     if (told->type == TAMIS__REPLY_ERROR && tamis__reply_begins(told, "NOAUTH"))

@@ -5,8 +5,8 @@
 #include "base/memory.h"
 #include "base/system.h"
 #include "base/thread.h"
+#include "store/file_error.h"
 #include "store/redis/redis_lane.h"
-#include "store/trouble.h"
 
 enum { MS = 1000000, CONNECTIONS = 64, CONNECTIONS_MOST = 10000, REPLICAS_MAX = 100 };
 

@@ -18,7 +18,7 @@
 
 #include "base/memory.h"
 #include "base/system.h"
-#include "store/trouble.h"
+#include "store/file_error.h"
 
 struct tamis__tls_context {
     tamis_allocator allocator;

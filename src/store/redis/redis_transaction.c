@@ -15,9 +15,9 @@
 #include <string.h>
 
 #include "base/system.h"
+#include "store/file_error.h"
 #include "store/redis/redis_lane.h"
 #include "store/redis/redis_step.h"
-#include "store/trouble.h"
 
 /* One connection, and what it does. */
 typedef struct dialogue {

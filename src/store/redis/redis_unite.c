@@ -35,7 +35,7 @@ static uint32_t slot_of_partition(void *context, size_t i) {
 
 static tamis_key guard_beside(const tamis_filter *aside, uint32_t key, tamis__step *step,
                               tamis__partition_room *room) {
-    const tamis_key name = {room->name, tamis__aside_name(tamis__redis_of(aside), key, room->name)};
+    const tamis_key name = {room->name, tamis__temp_file_name(tamis__redis_of(aside), key, room->name)};
     tamis__step_key(step, name);
     tamis__step_expect(step, tamis__redis_word("1"), TAMIS__WORDS(tamis__redis_word("EXISTS"), name));
     return name;
@@ -50,7 +50,7 @@ static bool put_or(void *context, size_t i, tamis__link *link) {
     tamis__chunks_room chunks;
     tamis__step step = {.keeps_expiry = true};
     const tamis_key name = tamis__partition_guard(both->there, (uint32_t)i, &step, &room);
-    const tamis_key beside = {beside_name, tamis__aside_name(both->aside, (uint32_t)i, beside_name)};
+    const tamis_key beside = {beside_name, tamis__temp_file_name(both->aside, (uint32_t)i, beside_name)};
     tamis__step_key(&step, beside);
     tamis__chunks_guard(both->there, (uint32_t)i, beside, &step, &chunks);
     tamis__step_write(&step,
@@ -88,7 +88,7 @@ static tamis_status unite_by(tamis_filter *there, tamis_filter *aside, const tam
     uniting both = {there, tamis__redis_of(there), tamis__redis_of(aside), 0};
     const tamis__upload upload = {.there = aside,
                                   .words = tamis__bloom_words(from, &count),
-                                  .key_name = tamis__aside_name,
+                                  .key_name = tamis__temp_file_name,
                                   .guard = guard_beside,
                                   .has_bits = true};
     const tamis__exchange or = {.count = both.at->keys,
@@ -147,7 +147,7 @@ static tamis_status unite_once(tamis_filter *there, const tamis_filter *from, bo
         at->redis->to.shown, at->uri->shown);
 }
 
-tamis_status tamis_redis_unite(tamis_filter *there, const tamis_filter *from, tamis_error *err) {
+tamis_status tamis_redis_union(tamis_filter *there, const tamis_filter *from, tamis_error *err) {
     TAMIS__NEED(there, err);
     TAMIS__NEED(from, err);
     const tamis__redis_filter *at = there->remote ? tamis__redis_of(there) : NULL;

@@ -10,7 +10,7 @@
 
 #include "base/decimal.h"
 #include "base/memory.h"
-#include "store/trouble.h"
+#include "store/file_error.h"
 
 enum { PORT = 6379, SENTINEL_PORT = 26379, ZOOKEEPER_PORT = 2181, DB_MAX = 65535 };
 

@@ -14,8 +14,8 @@
 #include <inttypes.h>
 
 #include "base/system.h"
+#include "store/file_error.h"
 #include "store/redis/redis_lane.h"
-#include "store/trouble.h"
 
 enum { MS = 1000000 };
 

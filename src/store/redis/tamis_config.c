@@ -67,7 +67,7 @@ size_t tamis__partition_name(const tamis__redis_filter *at, uint32_t key, char *
     return at->is_family ? member_name(at, to) : string_name(at, key, "bits", to);
 }
 
-size_t tamis__aside_name(const tamis__redis_filter *at, uint32_t key, char *to) {
+size_t tamis__temp_file_name(const tamis__redis_filter *at, uint32_t key, char *to) {
     return string_name(at, key, *at->aside ? at->aside : "bits", to);
 }
 

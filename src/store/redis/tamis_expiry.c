@@ -42,7 +42,7 @@ static bool put_expiry(void *context, size_t i, tamis__link *link) {
     if (all->of && !all->of[number])
         return false;
     const uint32_t key = (uint32_t)(number % at->keys);
-    size_t size = *at->aside ? tamis__aside_name(at, key, name) : at->layout->key_name(at, key, name);
+    size_t size = *at->aside ? tamis__temp_file_name(at, key, name) : at->layout->key_name(at, key, name);
     if (all->ms >= 0) {
         tamis__link_expire(link, name, size, (uint64_t)all->ms);
         return true;

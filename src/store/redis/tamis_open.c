@@ -9,8 +9,8 @@
 #include "base/system.h"
 #include "base/versioned.h"
 #include "plan/plan_int.h"
+#include "store/file_error.h"
 #include "store/redis/layout_tamis.h"
-#include "store/trouble.h"
 
 /* Most bits beside those of the fewest-bits plan: see tamis_redis_plan_make. */
 #define MORE_BITS 2
@@ -18,7 +18,7 @@
 /* ---- what is asked for ---- */
 
 typedef struct asked_for {
-    tamis_want want;
+    tamis_plan_options want;
     bool seeded;
     uint64_t seed;
     uint64_t partition; /* bytes, 0: not given */
@@ -28,7 +28,7 @@ static tamis_status read_wanted(tamis__redis_filter *at, asked_for *wanted, tami
     tamis__redis_uri *uri = at->uri;
     uint64_t probes = 0;
     const char *scheme = tamis__redis_uri_take(uri, "scheme");
-    wanted->want = (tamis_want)TAMIS_WANT_INIT;
+    wanted->want = (tamis_plan_options)TAMIS_PLAN_OPTIONS_INIT;
     wanted->want.kind = TAMIS_KIND_BLOCKED;
     wanted->partition = 0;
     tamis_status status = scheme ? tamis_scheme_parse(scheme, &wanted->want.scheme, err) : TAMIS_OK;
@@ -88,10 +88,10 @@ static void explain(tamis_plan *plan, const tamis_plan *least, bool is_asked) {
                  (double)MORE_BITS);
 }
 
-tamis_status tamis_redis_plan_make(tamis_plan *plan, const tamis_want *given, tamis_error *err) {
+tamis_status tamis_redis_plan_make(tamis_plan *plan, const tamis_plan_options *given, tamis_error *err) {
     tamis_plan least = TAMIS_PLAN_INIT, made;
-    tamis_want want = TAMIS_WANT_INIT;
-    tamis_status status = tamis__plan_take(&want, given, plan, err);
+    tamis_plan_options want = TAMIS_PLAN_OPTIONS_INIT;
+    tamis_status status = tamis__plan_read_options(&want, given, plan, err);
     if (want.kind == TAMIS_KIND_AUTO)
         want.kind = TAMIS_KIND_BLOCKED;
     if (status == TAMIS_OK)
@@ -101,7 +101,7 @@ tamis_status tamis_redis_plan_make(tamis_plan *plan, const tamis_want *given, ta
     made = least;
     for (uint32_t probes = 1; want.probes == 0 && probes < least.probes; probes++) {
         tamis_plan fewer = TAMIS_PLAN_INIT;
-        tamis_want some = want;
+        tamis_plan_options some = want;
         some.probes = probes;
         if (tamis_plan_make(&fewer, &some, NULL) != TAMIS_OK ||
             (double)fewer.bits > MORE_BITS * (double)least.bits)
@@ -110,7 +110,7 @@ tamis_status tamis_redis_plan_make(tamis_plan *plan, const tamis_want *given, ta
         break;
     }
     explain(&made, &least, want.probes > 0);
-    tamis__give_struct(plan, &made, sizeof made);
+    tamis__write_struct(plan, &made, sizeof made);
     return TAMIS_OK;
 }
 
@@ -174,7 +174,8 @@ static uint32_t without_utf8(uint32_t key_type) {
 
 /* Whether keys made for the one would be no keys of the other. */
 static bool types_clash(uint32_t one, uint32_t other) {
-    return one != TAMIS_KEYS_UNTOLD && other != TAMIS_KEYS_UNTOLD && without_utf8(one) != without_utf8(other);
+    return one != TAMIS_KEYS_UNSPECIFIED && other != TAMIS_KEYS_UNSPECIFIED &&
+           without_utf8(one) != without_utf8(other);
 }
 
 /* A handle that is open keeps its hasher, which its owner may have made hashes with. */
@@ -191,7 +192,7 @@ static tamis_status take_hasher(tamis_filter *filter, const tamis__told *there,
                            at->redis->to.shown, at->uri->named, tamis__show(there->scheme).text);
     if (have && (have->scheme != scheme || at->seed != there->seed ||
                  (there->has_secret && have->secret_print != there->secret) ||
-                 types_clash(filter->about.told.key_type, there->key_type)))
+                 types_clash(filter->metadata.fields.key_type, there->key_type)))
         return tamis__fail(
             err, TAMIS_E_MISMATCH, 0,
             "redis %s: %s: was replaced by one of another scheme, seed, secret or type of keys "
@@ -254,7 +255,7 @@ static tamis_status become(tamis_filter *filter, const tamis__config *config, co
     if (status != TAMIS_OK)
         return status;
     set_plan(filter, &there);
-    filter->about.told.key_type = there.key_type;
+    filter->metadata.fields.key_type = there.key_type;
     at->generation = there.generation;
     memcpy(at->plan_text, config->plan, sizeof at->plan_text);
     memcpy(at->target, config->target, config->target_size);
@@ -267,7 +268,7 @@ static tamis_status become(tamis_filter *filter, const tamis__config *config, co
 static tamis_status create(tamis_filter *filter, const asked_for *wanted,
                            const tamis_redis_filter_options *options, tamis_error *err) {
     tamis__redis_filter *at = tamis__redis_of(filter);
-    tamis_want want = wanted->want;
+    tamis_plan_options want = wanted->want;
     uint64_t each = blocks_for(wanted->partition ? wanted->partition : TAMIS__PARTITION_DEFAULT);
     if (want.fpr == 0)
         want.fpr = 1e-6; /* as tamis build has it */
@@ -294,10 +295,11 @@ static tamis_status create(tamis_filter *filter, const asked_for *wanted,
     if (status != TAMIS_OK)
         return status;
     tamis__partitions_set(filter, each);
-    filter->about.told.key_type = options->key_type;
+    filter->metadata.fields.key_type = options->key_type;
     status = tamis__push_new(filter, err);
-    filter->about.told.key_type = TAMIS_KEYS_UNTOLD; /* as the hasher: somebody may have been faster */
-    tamis_hasher_free(filter->hasher);               /* theirs may be another */
+    filter->metadata.fields.key_type =
+        TAMIS_KEYS_UNSPECIFIED;        /* as the hasher: somebody may have been faster */
+    tamis_hasher_free(filter->hasher); /* theirs may be another */
     filter->hasher = NULL;
     return status;
 }
@@ -307,7 +309,7 @@ tamis_status tamis__target_gone(const tamis__redis_filter *at, const tamis__conf
     char target[TAMIS__REDIS_NAME + 1];
     memcpy(target, config->target, config->target_size);
     target[config->target_size] = '\0';
-    return tamis__fail(err, TAMIS_E_ABSENT, 0,
+    return tamis__fail(err, TAMIS_E_NOT_FOUND, 0,
                        "redis %s: %s: is an alias of %s, and there is no such filter; build that, or let the "
                        "name stand for another",
                        at->redis->to.shown, at->uri->named, tamis__show(target).text);
@@ -315,7 +317,7 @@ tamis_status tamis__target_gone(const tamis__redis_filter *at, const tamis__conf
 
 static tamis_status fail_absent(const tamis__redis_filter *at, const tamis_redis_filter_options *options,
                                 tamis_error *err) {
-    return tamis__fail(err, TAMIS_E_ABSENT, 0, "redis %s: %s: there is no such filter; %s",
+    return tamis__fail(err, TAMIS_E_NOT_FOUND, 0, "redis %s: %s: there is no such filter; %s",
                        at->redis->to.shown, at->uri->named,
                        options->create ? "give expect=N and fpr=RATE, and it is made"
                                        : "check the name, or build it");

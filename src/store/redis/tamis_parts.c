@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/system.h"
+#include "store/file_error.h"
 #include "store/redis/layout_tamis.h"
-#include "store/trouble.h"
 
 /* ---- partitions ---- */
 
@@ -43,7 +43,7 @@ void tamis__footer_write(const tamis__redis_filter *at, uint32_t key, char to[TA
 void tamis__footer_ask(const tamis_filter *filter, uint32_t key, tamis__link *link) {
     char name[TAMIS__REDIS_KEY];
     const int64_t end = (int64_t)(tamis__blocks_in(filter, key) * TAMIS__REDIS_BLOCK);
-    size_t size = tamis__aside_name(tamis__redis_of(filter), key, name);
+    size_t size = tamis__temp_file_name(tamis__redis_of(filter), key, name);
     tamis__link_command(link, 4);
     tamis__link_text(link, "GETRANGE");
     tamis__link_word(link, name, size);
@@ -115,7 +115,7 @@ tamis_key tamis__partition_guard(const tamis_filter *filter, uint32_t key, tamis
                                  tamis__partition_room *room) {
     const tamis__redis_filter *at = tamis__redis_of(filter);
     const uint64_t end = tamis__blocks_in(filter, key) * TAMIS__REDIS_BLOCK;
-    const tamis_key name = {room->name, tamis__aside_name(at, key, room->name)};
+    const tamis_key name = {room->name, tamis__temp_file_name(at, key, room->name)};
     snprintf(room->from, sizeof room->from, "%" PRIu64, end);
     snprintf(room->to, sizeof room->to, "%" PRIu64, end + TAMIS__REDIS_BLOCK - 1);
     tamis__footer_write(at, key, room->footer);
@@ -142,7 +142,7 @@ static bool put_partition(void *context, size_t i, tamis__link *link) {
     const uint32_t key = (uint32_t)(make->all.first + i);
     char name[TAMIS__REDIS_KEY], footer[TAMIS__REDIS_BLOCK], from[24], digits[24];
     tamis__step step = {.key_count = 0};
-    const tamis_key partition = {name, tamis__aside_name(at, key, name)};
+    const tamis_key partition = {name, tamis__temp_file_name(at, key, name)};
     if (at->fills)
         at->fills[key]++;
     tamis__footer_write(at, key, footer);

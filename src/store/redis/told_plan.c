@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/decimal.h"
+#include "store/file_error.h"
 #include "store/redis/layout_tamis.h"
-#include "store/trouble.h"
 
 enum { BLOCK_BITS = 8 * TAMIS__REDIS_BLOCK };
 
@@ -24,7 +24,7 @@ static const char *const key_types[] = {
 enum { KEY_TYPES = sizeof key_types / sizeof *key_types, KEY_TYPE_TEXT = 24 };
 
 static void write_key_type(uint32_t type, char to[KEY_TYPE_TEXT]) {
-    if (type == TAMIS_KEYS_UNTOLD)
+    if (type == TAMIS_KEYS_UNSPECIFIED)
         *to = '\0';
     else if (type < KEY_TYPES)
         snprintf(to, KEY_TYPE_TEXT, " type=%s", key_types[type]);
@@ -46,7 +46,7 @@ void tamis__told_write(const tamis_filter *filter, char to[TAMIS__REDIS_PLAN]) {
     const tamis__redis_filter *at = tamis__redis_of(filter);
     const tamis_plan *plan = &filter->plan;
     char secret[32] = "", fpr[32], type[KEY_TYPE_TEXT];
-    write_key_type(filter->about.told.key_type, type);
+    write_key_type(filter->metadata.fields.key_type, type);
     tamis__write_decimal(fpr, sizeof fpr, plan->fpr);
     if (plan->scheme == TAMIS_SCHEME_SIP)
         snprintf(secret, sizeof secret, " secret=%016" PRIx64, filter->hasher->secret_print);

@@ -9,7 +9,7 @@
  *     tamis_state_note            appends a note
  *     tamis_state_commit          makes keys, notes and the caller's checkpoint durable together
  *     tamis_state_abort           drops everything after the last commit and rebuilds the filter
- *     tamis_state_settle          waits for snapshots and closes the live segment
+ *     tamis_state_snapshot          waits for snapshots and closes the live segment
  *
  * Invariants:
  * 1. At each commit the log has exactly the keys of the filter. A key in the filter alone would be answered
@@ -25,10 +25,10 @@
 #include "base/system.h"
 #include "base/versioned.h"
 #include "hash/hasher.h"
+#include "store/file_error.h"
 #include "store/state/state_int.h"
-#include "store/trouble.h"
 
-tamis_status tamis__state_tell(const tamis_error *why, tamis_status status, tamis_error *err) {
+tamis_status tamis__state_report(const tamis_error *why, tamis_status status, tamis_error *err) {
     return tamis__fail(err, status, why->sys_errno, "%s", why->text);
 }
 
@@ -40,44 +40,45 @@ tamis_status tamis__state_fail(tamis_state *state, tamis_status status, const ta
 
 tamis_status tamis__state_check_alive(const tamis_state *state, tamis_error *err) {
     const tamis_status failed = __atomic_load_n(&state->failed, __ATOMIC_ACQUIRE);
-    return failed == TAMIS_OK ? TAMIS_OK : tamis__state_tell(&state->failed_err, failed, err);
+    return failed == TAMIS_OK ? TAMIS_OK : tamis__state_report(&state->failed_err, failed, err);
 }
 
 static tamis_status check(const tamis_state *state, tamis_error *err) {
     if (state->read_only)
         return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
                            "%s: the state is only looked at; open it without read_only",
-                           tamis__show(state->folder.path).text);
+                           tamis__show(state->directory.path).text);
     return tamis__state_check_alive(state, err);
 }
 
 /* Fails the state on an error: the log's end is unknown, so nothing may be appended. */
-static tamis_status settle_failure(tamis_state *state, tamis_status status, const tamis_error *why,
+static tamis_status record_failure(tamis_state *state, tamis_status status, const tamis_error *why,
                                    tamis_error *err) {
-    return status == TAMIS_OK ? TAMIS_OK : tamis__state_tell(why, tamis__state_fail(state, status, why), err);
+    return status == TAMIS_OK ? TAMIS_OK
+                              : tamis__state_report(why, tamis__state_fail(state, status, why), err);
 }
 
 bool tamis__state_is_clean(const tamis_state *state) {
     return state->log.keys == 0 && state->log.segment.bytes == state->log.whole;
 }
 
-tamis__state_figures tamis__state_figures_of(const tamis_filter *filter) {
-    return (tamis__state_figures){filter->added, filter->tally.memory, filter->saturated, filter->full};
+tamis__filter_stats tamis__filter_stats_get(const tamis_filter *filter) {
+    return (tamis__filter_stats){filter->added, filter->tally.memory, filter->saturated, filter->full};
 }
 
-void tamis__state_figures_set(tamis_state *state, const tamis__state_figures *figures) {
-    state->has_figures = figures != NULL;
-    if (figures)
-        state->figures = *figures;
+void tamis__state_stats_set(tamis_state *state, const tamis__filter_stats *stats) {
+    state->has_stats = stats != NULL;
+    if (stats)
+        state->stats = *stats;
 }
 
-tamis__state_figures tamis__state_figures_now(const tamis_state *state) {
-    if (state->has_figures)
-        return state->figures;
+tamis__filter_stats tamis__state_stats_get(const tamis_state *state) {
+    if (state->has_stats)
+        return state->stats;
     tamis__filter_keep(state->filter);
-    const tamis__state_figures figures = tamis__state_figures_of(state->filter);
+    const tamis__filter_stats stats = tamis__filter_stats_get(state->filter);
     tamis__filter_let_go(state->filter);
-    return figures;
+    return stats;
 }
 
 /* Returns the number of keys in the filter itself, which may differ from the statistics. */
@@ -88,7 +89,7 @@ static uint64_t count_added(const tamis_state *state) {
     return added;
 }
 
-bool tamis__state_is_settled(const tamis_state *state) {
+bool tamis__state_is_committed(const tamis_state *state) {
     return state->failed == TAMIS_OK && tamis__state_is_clean(state) && count_added(state) == state->keys;
 }
 
@@ -102,13 +103,13 @@ tamis_filter *tamis_state_filter(tamis_state *state) {
     return state->filter;
 }
 
-const char *tamis_state_about(const tamis_state *state) {
-    return (const char *)state->manifest.about.data;
+const char *tamis_state_metadata(const tamis_state *state) {
+    return (const char *)state->manifest.metadata.data;
 }
 
-void tamis_state_committed(const tamis_state *state, const void **account, size_t *size) {
-    *account = state->account.data;
-    *size = state->account.size;
+void tamis_state_committed(const tamis_state *state, const void **checkpoint, size_t *size) {
+    *checkpoint = state->checkpoint.data;
+    *size = state->checkpoint.size;
 }
 
 const void *tamis_state_note_at(const tamis_state *state, size_t number, size_t *size) {
@@ -127,7 +128,7 @@ void tamis_state_info_get(const tamis_state *state, tamis_state_info *info) {
     now.snapshot_bytes = state->manifest.snapshot.bytes;
     now.replayed = state->replayed;
     now.notes = state->notes.count;
-    tamis__give_struct(info, &now, sizeof now);
+    tamis__write_struct(info, &now, sizeof now);
 }
 
 /* ---- what its keys are made of ---- */
@@ -137,37 +138,37 @@ static tamis_status check_empty(const tamis_state *state, size_t size, tamis_err
     if (state->keys > 0)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "%s: has keys, so what they are made of cannot be said anew; begin a new state",
-                           tamis__show(state->folder.path).text);
-    if (!tamis__state_is_settled(state))
+                           tamis__show(state->directory.path).text);
+    if (!tamis__state_is_committed(state))
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "state: something was logged since the last commit; commit or abort first");
     return tamis__state_check_about(size, err);
 }
 
 /* The description is in the manifest, which R replaces as a whole. */
-tamis_status tamis_state_set_about(tamis_state *state, const char *about, tamis_error *err) {
+tamis_status tamis_state_set_metadata(tamis_state *state, const char *st, tamis_error *err) {
     TAMIS__NEED(state, err);
     tamis_error why = TAMIS_ERROR_INIT;
-    const char *text = about ? about : "";
-    state_bytes fresh = {NULL, 0, 0};
+    const char *text = st ? st : "";
+    state_bytes absent = {NULL, 0, 0};
     bool fatal;
     tamis_status status = check(state, err);
     if (status == TAMIS_OK)
         status = check_empty(state, strlen(text), err);
     if (status != TAMIS_OK)
         return status;
-    if (!tamis__state_bytes_add(&state->memory, &fresh, text, strlen(text) + 1))
+    if (!tamis__state_bytes_add(&state->memory, &absent, text, strlen(text) + 1))
         return tamis__fail_nomem(err, "state", strlen(text) + 1);
-    state_bytes old = state->manifest.about;
-    state->manifest.about = fresh;
+    state_bytes old = state->manifest.metadata;
+    state->manifest.metadata = absent;
     status = tamis__state_roll(state, state->manifest.epoch, &fatal, &why);
     if (status == TAMIS_OK) { /* which has copied the new text, and freed that */
         tamis__state_bytes_free(&state->memory, &old);
         return TAMIS_OK;
     }
-    state->manifest.about = old;
-    tamis__state_bytes_free(&state->memory, &fresh);
-    return tamis__state_tell(&why, fatal ? tamis__state_fail(state, status, &why) : status, err);
+    state->manifest.metadata = old;
+    tamis__state_bytes_free(&state->memory, &absent);
+    return tamis__state_report(&why, fatal ? tamis__state_fail(state, status, &why) : status, err);
 }
 
 /* ---- logging ---- */
@@ -198,10 +199,10 @@ tamis_status tamis_state_expect(tamis_state *state, uint64_t more, tamis_error *
     if (status != TAMIS_OK)
         return status;
     tamis_filter_expect(state->filter, more);
-    state->foreseen = state->filter->foreseen;
-    tamis__store64le(payload, state->foreseen);
+    state->size_hint = state->filter->size_hint;
+    tamis__store64le(payload, state->size_hint);
     status = tamis__state_log_frame(&state->log, &state->memory, STATE_EXPECT, payload, sizeof payload, &why);
-    return settle_failure(state, status, &why, err);
+    return record_failure(state, status, &why, err);
 }
 
 tamis_status tamis_state_log(tamis_state *state, const tamis_hash *hashes, size_t count, tamis_error *err) {
@@ -213,7 +214,7 @@ tamis_status tamis_state_log(tamis_state *state, const tamis_hash *hashes, size_
         status = tamis__hasher_check(state->hasher, hashes, count, err);
     if (status != TAMIS_OK)
         return status;
-    const uint64_t added = tamis__state_figures_now(state).added;
+    const uint64_t added = tamis__state_stats_get(state).added;
     if (count > added - state->keys)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "state: %zu keys are to be logged, and its filter has %" PRIu64
@@ -221,7 +222,7 @@ tamis_status tamis_state_log(tamis_state *state, const tamis_hash *hashes, size_
                            count, added - state->keys);
     state->keys += count;
     status = tamis__state_log_keys(&state->log, hashes, count, &why);
-    return settle_failure(state, status, &why, err);
+    return record_failure(state, status, &why, err);
 }
 
 tamis_status tamis_state_note(tamis_state *state, const void *note, size_t size, tamis_error *err) {
@@ -231,10 +232,10 @@ tamis_status tamis_state_note(tamis_state *state, const void *note, size_t size,
     tamis_status status = check(state, err);
     if (status != TAMIS_OK)
         return status;
-    if (size < 1 || size > TAMIS_STATE_ACCOUNT_MAX)
+    if (size < 1 || size > TAMIS_STATE_CHECKPOINT_MAX)
         return tamis__fail(err, TAMIS_E_RANGE, 0,
                            "state: a note of %zu bytes, not of 1 to %d; say it in as many", size,
-                           TAMIS_STATE_ACCOUNT_MAX);
+                           TAMIS_STATE_CHECKPOINT_MAX);
     if (state->notes.bytes + size + STATE_NOTE_SIZE > STATE_NOTES_MAX)
         return tamis__fail(err, TAMIS_E_RANGE, 0,
                            "state: its notes take %" PRIu64
@@ -243,14 +244,14 @@ tamis_status tamis_state_note(tamis_state *state, const void *note, size_t size,
     status = tamis__state_note_add(&state->memory, &state->notes, note, size, &why);
     if (status == TAMIS_OK)
         status = tamis__state_log_frame(&state->log, &state->memory, STATE_NOTE, note, size, &why);
-    return settle_failure(state, status, &why, err);
+    return record_failure(state, status, &why, err);
 }
 
 /* ---- commits ---- */
 
 /* Growth depends on the size hint, so the log must have it. */
 static tamis_status check_filter(const tamis_state *state, tamis_error *err) {
-    if (state->filter->foreseen == state->foreseen)
+    if (state->filter->size_hint == state->size_hint)
         return TAMIS_OK;
     return tamis__fail(
         err, TAMIS_E_INVALID, 0,
@@ -258,55 +259,55 @@ static tamis_status check_filter(const tamis_state *state, tamis_error *err) {
         "in the place of tamis_filter_expect");
 }
 
-static tamis_status commit(tamis_state *state, const void *account, size_t size, tamis_error *err) {
-    const tamis__state_figures filter = tamis__state_figures_now(state);
+static tamis_status commit(tamis_state *state, const void *checkpoint, size_t size, tamis_error *err) {
+    const tamis__filter_stats filter = tamis__state_stats_get(state);
     const state_commit made = {state->last.number + 1,
                                state->keys,
-                               state->foreseen,
+                               state->size_hint,
                                state->notes.count,
                                filter.saturated ? STATE_SATURATED : 0u,
                                (uint32_t)filter.full};
     state_bytes kept = {NULL, 0, 0};
-    struct stat about;
+    struct stat st;
     /* After the state's directory was removed, the commit would be written to an unlinked file. */
-    if (tamis__sys.fstat(state->log.fd, &about) < 0 || about.st_nlink == 0)
+    if (tamis__sys.fstat(state->log.fd, &st) < 0 || st.st_nlink == 0)
         return tamis__fail(err, TAMIS_E_IO, 0,
                            "%s: was removed while it was open; bring it back, and begin again",
                            tamis__show(state->log.path.text).text);
     /* Allocation first: its failure changes nothing. */
-    if (!tamis__state_bytes_add(&state->memory, &kept, account, size))
+    if (!tamis__state_bytes_add(&state->memory, &kept, checkpoint, size))
         return tamis__fail_nomem(err, "account", size);
-    tamis_status status = tamis__state_log_commit(&state->log, &state->memory, &made, account, size, err);
+    tamis_status status = tamis__state_log_commit(&state->log, &state->memory, &made, checkpoint, size, err);
     if (status != TAMIS_OK) {
         tamis__state_bytes_free(&state->memory, &kept);
         return status;
     }
-    tamis__state_bytes_free(&state->memory, &state->account);
-    state->account = kept;
+    tamis__state_bytes_free(&state->memory, &state->checkpoint);
+    state->checkpoint = kept;
     state->last = made;
     return TAMIS_OK;
 }
 
-tamis_status tamis_state_commit(tamis_state *state, const void *account, size_t size, tamis_error *err) {
+tamis_status tamis_state_commit(tamis_state *state, const void *checkpoint, size_t size, tamis_error *err) {
     TAMIS__NEED(state, err);
-    TAMIS__NEED_IF(size, account, err);
+    TAMIS__NEED_IF(size, checkpoint, err);
     tamis_error why = TAMIS_ERROR_INIT;
     tamis_status status = check(state, err);
     if (status == TAMIS_OK)
         status = check_filter(state, err);
     if (status == TAMIS_OK)
-        status = check_added(state, tamis__state_figures_now(state).added, err);
+        status = check_added(state, tamis__state_stats_get(state).added, err);
     if (status != TAMIS_OK)
         return status;
-    if (size > TAMIS_STATE_ACCOUNT_MAX)
+    if (size > TAMIS_STATE_CHECKPOINT_MAX)
         return tamis__fail(err, TAMIS_E_RANGE, 0,
                            "state: an account of %zu bytes, and at most %d are kept; say it in as many", size,
-                           TAMIS_STATE_ACCOUNT_MAX);
-    status = settle_failure(state, commit(state, account, size, &why), &why, err);
+                           TAMIS_STATE_CHECKPOINT_MAX);
+    status = record_failure(state, commit(state, checkpoint, size, &why), &why, err);
     if (status == TAMIS_OK)
-        status = tamis__state_snapshot_end(state, false, err);
+        status = tamis__state_snapshot_finish(state, false, err);
     if (status == TAMIS_OK && tamis__state_snapshot_is_due(state))
-        status = tamis__state_snapshot_begin(state, true);
+        status = tamis__state_snapshot_start(state, true);
     return status == TAMIS_OK ? status : check(state, err);
 }
 
@@ -319,17 +320,17 @@ tamis_status tamis_state_abort(tamis_state *state, tamis_error *err) {
         return status;
     tamis_filter_free(state->filter);
     state->filter = NULL;
-    tamis__state_figures_set(state, NULL);
+    tamis__state_stats_set(state, NULL);
     tamis__state_log_close(&state->log, &state->memory);
     status = tamis__state_find_commit(state, &why);
     if (status == TAMIS_OK)
         status = tamis__state_load(state, &why);
     if (status == TAMIS_OK)
         status = tamis__state_roll(state, state->manifest.epoch, &fatal, &why);
-    return settle_failure(state, status, &why, err);
+    return record_failure(state, status, &why, err);
 }
 
-tamis_status tamis_state_settle(tamis_state *state, uint64_t bytes, tamis_error *err) {
+tamis_status tamis_state_snapshot(tamis_state *state, uint64_t bytes, tamis_error *err) {
     TAMIS__NEED(state, err);
     tamis_status status = check(state, err);
     if (status != TAMIS_OK)
@@ -337,13 +338,13 @@ tamis_status tamis_state_settle(tamis_state *state, uint64_t bytes, tamis_error 
     if (!tamis__state_is_clean(state))
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "state: something was logged since the last commit; commit or abort first");
-    status = tamis__state_snapshot_end(state, true, err);
+    status = tamis__state_snapshot_finish(state, true, err);
     /* While the snapshot was made, the log may have grown beyond the limit again. */
     if (status == TAMIS_OK &&
         (tamis__state_log_bytes(state) > bytes || tamis__state_snapshot_is_due(state))) {
-        status = tamis__state_snapshot_begin(state, false);
+        status = tamis__state_snapshot_start(state, false);
         if (status == TAMIS_OK)
-            status = tamis__state_snapshot_end(state, true, err);
+            status = tamis__state_snapshot_finish(state, true, err);
     }
     if (status != TAMIS_OK)
         return check(state, err);
@@ -353,7 +354,7 @@ tamis_status tamis_state_settle(tamis_state *state, uint64_t bytes, tamis_error 
     if (state->late != TAMIS_OK) {
         status = state->late;
         state->late = TAMIS_OK;
-        return tamis__state_tell(&state->late_err, status, err);
+        return tamis__state_report(&state->late_err, status, err);
     }
     return TAMIS_OK;
 }

@@ -21,16 +21,16 @@
 
 #include "base/bytes.h"
 #include "base/system.h"
+#include "store/file_error.h"
 #include "store/filter_file.h"
 #include "store/state/state_int.h"
-#include "store/trouble.h"
 
 enum { BUFFER = 2 * STATE_FRAME_MAX };
 
-tamis_status tamis__state_fail_damaged(const state_frames *frames, uint64_t at, const char *what,
+tamis_status tamis__state_fail_damaged(const state_frames *frames, uint64_t offset, const char *what,
                                        tamis_error *err) {
     return tamis__fail(err, TAMIS_E_DAMAGED, 0, "%s: at byte %" PRIu64 " %s; " STATE_REMEDY,
-                       tamis__show(frames->path.text).text, at, what);
+                       tamis__show(frames->path.text).text, offset, what);
 }
 
 /* Bytes in the buffer that are not yet consumed. */
@@ -39,54 +39,54 @@ static size_t waiting(const state_frames *frames) {
 }
 
 /* Reads more bytes into the buffer, up to its size or the end of the segment. Buffer byte `from` is file byte
- * `at`. */
-static tamis_status fill(state_frames *frames, tamis_error *err) {
+ * `offset`. */
+static tamis_status fill_buffer(state_frames *frames, tamis_error *err) {
     state_bytes *buffer = &frames->buffer;
     if (frames->from > 0) {
         memmove(buffer->data, buffer->data + frames->from, waiting(frames));
         buffer->size -= frames->from;
         frames->from = 0;
     }
-    while (buffer->size < BUFFER && frames->at + buffer->size < frames->end) {
-        uint64_t left = frames->end - frames->at - buffer->size;
-        size_t some = left < BUFFER - buffer->size ? (size_t)left : BUFFER - buffer->size;
-        ssize_t got = tamis__sys.pread(frames->fd, buffer->data + buffer->size, some,
-                                       (off_t)(frames->at + buffer->size));
+    while (buffer->size < BUFFER && frames->offset + buffer->size < frames->end) {
+        uint64_t left = frames->end - frames->offset - buffer->size;
+        size_t chunk = left < BUFFER - buffer->size ? (size_t)left : BUFFER - buffer->size;
+        ssize_t got = tamis__sys.pread(frames->fd, buffer->data + buffer->size, chunk,
+                                       (off_t)(frames->offset + buffer->size));
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
             return tamis__fail_file(err, frames->path.text, errno);
         if (got == 0) /* the file was shortened since it was opened */
-            frames->end = frames->at + buffer->size;
+            frames->end = frames->offset + buffer->size;
         buffer->size += (size_t)got;
     }
     return TAMIS_OK;
 }
 
-static tamis_status take_header(state_frames *frames, const state_segment *segment, tamis_error *err) {
+static tamis_status read_header(state_frames *frames, const state_segment *segment, tamis_error *err) {
     uint8_t header[STATE_HEADER];
     tamis__state_header_put(header, segment);
     if (waiting(frames) < STATE_HEADER || memcmp(frames->buffer.data, header, STATE_HEADER) != 0)
         return tamis__state_fail_damaged(frames, 0, "is not the header that the manifest tells", err);
     frames->check = tamis__load64le(header + STATE_HEADER - 8);
     frames->from = STATE_HEADER;
-    frames->at = STATE_HEADER;
+    frames->offset = STATE_HEADER;
     return TAMIS_OK;
 }
 
-tamis_status tamis__state_frames_open(state_frames *frames, const state_folder *folder,
+tamis_status tamis__state_frames_open(state_frames *frames, const state_directory *directory,
                                       const tamis_allocator *memory, const state_segment *segment,
                                       tamis_error *err) {
-    struct stat about;
+    struct stat st;
     *frames = (state_frames){.fd = -1,
-                             .path = tamis__state_log_path(folder, segment->number),
+                             .path = tamis__state_log_path(directory, segment->number),
                              .seed = segment->seed,
                              .memory = memory};
-    if (!tamis__state_bytes_room(memory, &frames->buffer, BUFFER))
+    if (!tamis__state_bytes_reserve(memory, &frames->buffer, BUFFER))
         return tamis__fail_nomem(err, frames->path.text, BUFFER);
-    tamis_status status = tamis__file_open(frames->path.text, &frames->fd, &about, err);
+    tamis_status status = tamis__file_open(frames->path.text, &frames->fd, &st, err);
     if (status == TAMIS_OK) {
-        frames->end = (uint64_t)about.st_size;
+        frames->end = (uint64_t)st.st_size;
         if (segment->bytes && frames->end < segment->bytes)
             status =
                 tamis__state_fail_damaged(frames, frames->end, "it ends, and the manifest tells more", err);
@@ -99,9 +99,9 @@ tamis_status tamis__state_frames_open(state_frames *frames, const state_folder *
                                  tamis__show(frames->path.text).text);
     }
     if (status == TAMIS_OK)
-        status = fill(frames, err);
+        status = fill_buffer(frames, err);
     if (status == TAMIS_OK)
-        status = take_header(frames, segment, err);
+        status = read_header(frames, segment, err);
     if (status != TAMIS_OK)
         tamis__state_frames_close(frames);
     return status;
@@ -114,42 +114,42 @@ void tamis__state_frames_close(state_frames *frames) {
     tamis__state_bytes_free(frames->memory, &frames->buffer);
 }
 
-static bool is_size(uint32_t type, size_t size) {
+static bool is_valid_size(uint32_t type, size_t size) {
     switch (type) {
     case STATE_KEYS:
         return size > 0 && size % STATE_KEY == 0 && size <= (size_t)STATE_KEYS_FRAME * STATE_KEY;
     case STATE_EXPECT:
         return size == 8;
     case STATE_NOTE:
-        return size > 0 && size <= TAMIS_STATE_ACCOUNT_MAX;
+        return size > 0 && size <= TAMIS_STATE_CHECKPOINT_MAX;
     case STATE_COMMIT:
     case STATE_RESTATED:
-        return size >= STATE_COMMIT_FIXED && size <= STATE_COMMIT_FIXED + TAMIS_STATE_ACCOUNT_MAX;
+        return size >= STATE_COMMIT_FIXED && size <= STATE_COMMIT_FIXED + TAMIS_STATE_CHECKPOINT_MAX;
     default:
         return false;
     }
 }
 
-/* Size of the frame that begins at `bytes`, with `there` bytes available; 0 if there is no complete frame. */
-static size_t frame_size(const uint8_t *bytes, size_t there) {
-    if (there < STATE_FRAME_HEADER)
+/* Size of the frame that begins at `bytes`, with `available` bytes available; 0 if there is no complete frame. */
+static size_t frame_size(const uint8_t *bytes, size_t available) {
+    if (available < STATE_FRAME_HEADER)
         return 0;
     size_t size = tamis__load32le(bytes + 4);
-    if (!is_size(tamis__load32le(bytes), size) || size > there - STATE_FRAME_HEADER)
+    if (!is_valid_size(tamis__load32le(bytes), size) || size > available - STATE_FRAME_HEADER)
         return 0;
     return STATE_FRAME_HEADER + size;
 }
 
 tamis_status tamis__state_frames_next(state_frames *frames, state_frame *frame, tamis_error *err) {
     if (waiting(frames) < STATE_FRAME_MAX) {
-        tamis_status status = fill(frames, err);
+        tamis_status status = fill_buffer(frames, err);
         if (status != TAMIS_OK)
             return status;
     }
     const uint8_t *bytes = frames->buffer.data + frames->from;
     size_t size = frame_size(bytes, waiting(frames));
     uint64_t check = size ? tamis__state_frame_check(bytes, size, frames->check) : 0;
-    *frame = (state_frame){.at = frames->at, .before = frames->check, .broken = waiting(frames) > 0};
+    *frame = (state_frame){.offset = frames->offset, .before = frames->check, .broken = waiting(frames) > 0};
     if (size == 0 || check != tamis__load64le(bytes + 8))
         return TAMIS_OK;
     frame->type = tamis__load32le(bytes);
@@ -158,11 +158,11 @@ tamis_status tamis__state_frames_next(state_frames *frames, state_frame *frame, 
     frame->broken = false;
     frames->check = check;
     frames->from += size;
-    frames->at += size;
+    frames->offset += size;
     return TAMIS_OK;
 }
 
-void tamis__state_commit_take(const state_frame *frame, state_commit *commit) {
+void tamis__state_commit_read(const state_frame *frame, state_commit *commit) {
     const uint8_t *from = frame->payload;
     *commit =
         (state_commit){tamis__load64le(from + 8),  tamis__load64le(from + 16), tamis__load64le(from + 24),
@@ -171,36 +171,36 @@ void tamis__state_commit_take(const state_frame *frame, state_commit *commit) {
 
 /* ---- after the break ---- */
 
-static bool is_commit(const state_frames *frames, const uint8_t *bytes, size_t there, uint64_t at) {
-    size_t size = frame_size(bytes, there);
+static bool is_commit(const state_frames *frames, const uint8_t *bytes, size_t available, uint64_t offset) {
+    size_t size = frame_size(bytes, available);
     if (size == 0 || tamis__load32le(bytes) != STATE_COMMIT)
         return false;
     const uint8_t *payload = bytes + STATE_FRAME_HEADER;
     return tamis__load64le(payload) ==
-           tamis__state_commit_check(payload, size - STATE_FRAME_HEADER, frames->seed, at);
+           tamis__state_commit_check(payload, size - STATE_FRAME_HEADER, frames->seed, offset);
 }
 
 tamis_status tamis__state_frames_check_end(state_frames *frames, tamis_error *err) {
-    const uint64_t broken = frames->at;
+    const uint64_t broken = frames->offset;
     for (;;) {
-        tamis_status status = fill(frames, err);
+        tamis_status status = fill_buffer(frames, err);
         if (status != TAMIS_OK)
             return status;
-        const bool last = frames->at + frames->buffer.size == frames->end;
-        const size_t there = frames->buffer.size;
-        /* A commit that begins in the first `some` bytes is completely in the buffer. */
-        const size_t some = last ? there : there - STATE_FRAME_MAX;
-        for (size_t i = 0; i < some; i++) {
-            const uint8_t *found = memchr(frames->buffer.data + i, 'C', some - i);
+        const bool last = frames->offset + frames->buffer.size == frames->end;
+        const size_t available = frames->buffer.size;
+        /* A commit that begins in the first `chunk` bytes is completely in the buffer. */
+        const size_t chunk = last ? available : available - STATE_FRAME_MAX;
+        for (size_t i = 0; i < chunk; i++) {
+            const uint8_t *found = memchr(frames->buffer.data + i, 'C', chunk - i);
             if (!found)
                 break;
             i = (size_t)(found - frames->buffer.data);
-            if (is_commit(frames, found, there - i, frames->at + i))
+            if (is_commit(frames, found, available - i, frames->offset + i))
                 return tamis__state_fail_damaged(frames, broken, "is not what was written", err);
         }
         if (last)
             return TAMIS_OK;
-        frames->from = some;
-        frames->at += some;
+        frames->from = chunk;
+        frames->offset += chunk;
     }
 }

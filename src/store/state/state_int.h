@@ -8,11 +8,11 @@
  *
  * Reading order:
  *
- *     state_folder.c      the directory, its lock, names and small file helpers
+ *     state_directory.c      the directory, its lock, names and small file helpers
  *     state_manifest.c    the manifest: the list of valid files
  *     state_segment.c     writing a log segment
  *     state_frames.c      reading a log segment
- *     state_load.c        rebuilding the filter (state_lot.c adds the keys, by several threads)
+ *     state_load.c        rebuilding the filter (state_batch.c adds the keys, by several threads)
  *     state_snapshot.c    shortening the log
  *     state_roll.c        starting a new segment
  *     state_open.c        opening and closing
@@ -28,7 +28,7 @@
 
 #include "base/memory.h"
 #include "filter/filter_int.h"
-#include "store/state/state_figures.h"
+#include "store/state/state_stats.h"
 
 #define STATE_REMEDY "restore the folder from a copy, or begin a new state"
 
@@ -37,11 +37,11 @@
 /* A growing byte buffer. */
 typedef struct state_bytes {
     uint8_t *data;
-    size_t size, room;
+    size_t size, capacity;
 } state_bytes;
 
 /* Ensures capacity for `more` bytes after the present ones. False if memory ran out. */
-bool tamis__state_bytes_room(const tamis_allocator *memory, state_bytes *bytes, size_t more);
+bool tamis__state_bytes_reserve(const tamis_allocator *memory, state_bytes *bytes, size_t more);
 bool tamis__state_bytes_add(const tamis_allocator *memory, state_bytes *bytes, const void *data, size_t size);
 void tamis__state_bytes_free(const tamis_allocator *memory, state_bytes *bytes);
 
@@ -50,39 +50,39 @@ void tamis__state_bytes_free(const tamis_allocator *memory, state_bytes *bytes);
 enum { STATE_NAME = 40 }; /* longest file name in a state, with its NUL */
 #define STATE_NUMBER_MAX UINT64_C(9999999999)
 
-typedef struct state_folder {
+typedef struct state_directory {
     int fd;      /* the open directory, needed for syncing it; -1: not open */
     int lock_fd; /* the open lock file; -1: not locked */
     char path[PATH_MAX - NAME_MAX - 1];
-} state_folder;
+} state_directory;
 
 typedef struct state_path {
     char text[PATH_MAX];
 } state_path;
 
-state_path tamis__state_path(const state_folder *folder, const char *name);
-state_path tamis__state_log_path(const state_folder *folder, uint64_t number);
-state_path tamis__state_snapshot_path(const state_folder *folder, uint64_t number);
+state_path tamis__state_path(const state_directory *directory, const char *name);
+state_path tamis__state_log_path(const state_directory *directory, uint64_t number);
+state_path tamis__state_snapshot_path(const state_directory *directory, uint64_t number);
 
 /* Opens the directory and creates nothing. TAMIS_E_IO if it is missing or no directory. */
-tamis_status tamis__state_folder_open(state_folder *folder, const char *path, tamis_error *err);
-/* As tamis__state_folder_open, but creates a missing directory durably. */
-tamis_status tamis__state_folder_make(state_folder *folder, const char *path, tamis_error *err);
-void tamis__state_folder_close(state_folder *folder);
+tamis_status tamis__state_directory_open(state_directory *directory, const char *path, tamis_error *err);
+/* As tamis__state_directory_open, but creates a missing directory durably. */
+tamis_status tamis__state_directory_create(state_directory *directory, const char *path, tamis_error *err);
+void tamis__state_directory_close(state_directory *directory);
 /* Locks the directory until it is closed: exclusively with `writes`, else shared. TAMIS_E_BUSY names the
  * holder. */
-tamis_status tamis__state_folder_lock(state_folder *folder, bool writes, tamis_error *err);
-tamis_status tamis__state_folder_sync(const state_folder *folder, tamis_error *err);
+tamis_status tamis__state_directory_lock(state_directory *directory, bool writes, tamis_error *err);
+tamis_status tamis__state_directory_sync(const state_directory *directory, tamis_error *err);
 /* A directory entry. */
 typedef struct state_found {
     char name[NAME_MAX + 1];
     uint64_t log, snapshot; /* number of the log segment, of the snapshot; 0: the entry is no such file */
 } state_found;
-/* Calls `take` for each entry. The first result other than TAMIS_OK ends the listing and is returned. */
-tamis_status tamis__state_folder_list(const state_folder *folder,
-                                      tamis_status (*take)(void *context, const state_found *found,
-                                                           tamis_error *err),
-                                      void *context, tamis_error *err);
+/* Calls `visit` for each entry. The first result other than TAMIS_OK ends the listing and is returned. */
+tamis_status tamis__state_directory_list(const state_directory *directory,
+                                         tamis_status (*visit)(void *context, const state_found *found,
+                                                               tamis_error *err),
+                                         void *context, tamis_error *err);
 
 /* Writes all `size` bytes, continuing after short writes. */
 tamis_status tamis__state_write_file(int fd, const char *path, const void *bytes, size_t size,
@@ -106,18 +106,18 @@ enum { STATE_SATURATED = 1 };
 
 /* Content of a commit without its checkpoint. */
 typedef struct state_commit {
-    uint64_t number;   /* counted from 1; 0: no commit yet */
-    uint64_t keys;     /* keys logged so far */
-    uint64_t foreseen; /* size hint of the filter */
-    uint64_t notes;    /* notes so far */
+    uint64_t number;    /* counted from 1; 0: no commit yet */
+    uint64_t keys;      /* keys logged so far */
+    uint64_t size_hint; /* size hint of the filter */
+    uint64_t notes;     /* notes so far */
     uint32_t flags, full;
 } state_commit;
 
 typedef struct state_snapshot {
     uint64_t number; /* 0: no snapshot */
     uint64_t bytes;
-    state_commit of;
-    state_bytes sums; /* estimator sums that the filter file does not store exactly, 8 bytes each */
+    state_commit covers;
+    state_bytes false_present; /* estimator sums that the filter file does not store exactly, 8 bytes each */
 } state_snapshot;
 
 #define STATE_LOG_MAGIC                                                                                      \
@@ -136,7 +136,7 @@ typedef struct state_note {
 
 typedef struct state_notes {
     state_note *list;
-    size_t count, room;
+    size_t count, capacity;
     uint64_t bytes;
 } state_notes;
 
@@ -145,22 +145,22 @@ typedef struct state_manifest {
     uint64_t next; /* number of the next new file */
     tamis_plan plan;
     uint64_t seed, secret_print;
-    bool overfill, frozen; /* as in tamis_filter_options */
-    state_bytes about;     /* the user's description, with its NUL */
+    bool allow_over_capacity, frozen; /* as in tamis_filter_options */
+    state_bytes metadata;             /* the user's description, with its NUL */
     state_snapshot snapshot;
     state_segment *segments; /* in log order; the last one is live */
-    size_t segment_count, segment_room;
+    size_t segment_count, segment_capacity;
     uint64_t note_count; /* notes stored in the manifest */
 } state_manifest;
 
 /* Reads the manifest. *there is false if the file does not exist. TAMIS_E_DAMAGED, TAMIS_E_FORMAT,
  * TAMIS_E_IO. */
-tamis_status tamis__state_manifest_read(const state_folder *folder, const tamis_allocator *memory,
+tamis_status tamis__state_manifest_read(const state_directory *directory, const tamis_allocator *memory,
                                         state_manifest *manifest, state_notes *notes, bool *there,
                                         tamis_error *err);
 /* Steps R4, R5: replaces the manifest, and stores the first `note_count` notes in it. If *replaced is false
  * after an error, nothing has changed. If it is true, a crash may leave the old manifest or the new one. */
-tamis_status tamis__state_manifest_write(const state_folder *folder, const tamis_allocator *memory,
+tamis_status tamis__state_manifest_write(const state_directory *directory, const tamis_allocator *memory,
                                          const state_manifest *manifest, const state_notes *notes,
                                          uint64_t note_count, bool *replaced, tamis_error *err);
 void tamis__state_manifest_free(const tamis_allocator *memory, state_manifest *manifest);
@@ -191,15 +191,15 @@ enum {
     STATE_KEY = 16,
     STATE_KEYS_FRAME = 16384, /* most keys in one frame */
     STATE_COMMIT_FIXED = 56,  /* size of a commit without its checkpoint */
-    STATE_FRAME_MAX = STATE_FRAME_HEADER + STATE_COMMIT_FIXED + TAMIS_STATE_ACCOUNT_MAX
+    STATE_FRAME_MAX = STATE_FRAME_HEADER + STATE_COMMIT_FIXED + TAMIS_STATE_CHECKPOINT_MAX
 };
 
 uint64_t tamis__state_header_check(const uint8_t header[STATE_HEADER], uint64_t seed);
 void tamis__state_header_put(uint8_t header[STATE_HEADER], const state_segment *segment);
 uint64_t tamis__state_frame_check(const uint8_t *frame, size_t size, uint64_t before);
-/* A commit's own checksum, seeded by the segment and the frame's offset `at`. It is valid even if the chain
+/* A commit's own checksum, seeded by the segment and the frame's offset `offset`. It is valid even if the chain
  * is broken. */
-uint64_t tamis__state_commit_check(const uint8_t *payload, size_t size, uint64_t seed, uint64_t at);
+uint64_t tamis__state_commit_check(const uint8_t *payload, size_t size, uint64_t seed, uint64_t offset);
 
 /* A segment that is being written. */
 typedef struct state_log {
@@ -215,16 +215,17 @@ typedef struct state_log {
 } state_log;
 
 /* Steps R1, R2: creates and syncs a segment with a header and the last commit restated. */
-tamis_status tamis__state_log_make(state_log *log, const state_folder *folder, const tamis_allocator *memory,
-                                   const state_segment *segment, const state_commit *last,
-                                   const state_bytes *account, tamis_error *err);
+tamis_status tamis__state_log_create(state_log *log, const state_directory *directory,
+                                     const tamis_allocator *memory, const state_segment *segment,
+                                     const state_commit *last, const state_bytes *checkpoint,
+                                     tamis_error *err);
 tamis_status tamis__state_log_keys(state_log *log, const tamis_hash *hashes, size_t count, tamis_error *err);
 /* Writes the buffered keys, then one frame. */
 tamis_status tamis__state_log_frame(state_log *log, const tamis_allocator *memory, uint32_t type,
                                     const void *payload, size_t size, tamis_error *err);
 /* Steps C1 to C4. */
 tamis_status tamis__state_log_commit(state_log *log, const tamis_allocator *memory,
-                                     const state_commit *commit, const void *account, size_t size,
+                                     const state_commit *commit, const void *checkpoint, size_t size,
                                      tamis_error *err);
 void tamis__state_log_close(state_log *log, const tamis_allocator *memory);
 
@@ -234,7 +235,7 @@ typedef struct state_frames {
     int fd;
     state_path path;
     uint64_t seed;
-    uint64_t at, end; /* offset of the next frame; end of the readable bytes */
+    uint64_t offset, end; /* offset of the next frame; end of the readable bytes */
     uint64_t check;
     state_bytes buffer;
     size_t from; /* offset of the next frame in the buffer */
@@ -245,45 +246,45 @@ typedef struct state_frame {
     uint32_t type; /* 0: no valid frame at this offset */
     size_t size;
     const uint8_t *payload; /* valid until the next frame is read */
-    uint64_t at;            /* offset of the frame's header */
+    uint64_t offset;        /* offset of the frame's header */
     uint64_t before;        /* checksum chain before the frame */
     bool broken;            /* no valid frame, although bytes are left */
 } state_frame;
 
 /* Opens a segment and checks its header against the manifest. */
-tamis_status tamis__state_frames_open(state_frames *frames, const state_folder *folder,
+tamis_status tamis__state_frames_open(state_frames *frames, const state_directory *directory,
                                       const tamis_allocator *memory, const state_segment *segment,
                                       tamis_error *err);
 tamis_status tamis__state_frames_next(state_frames *frames, state_frame *frame, tamis_error *err);
 void tamis__state_frames_close(state_frames *frames);
 /* Decodes the payload of a CMIT or LAST frame. */
-void tamis__state_commit_take(const state_frame *frame, state_commit *commit);
+void tamis__state_commit_read(const state_frame *frame, state_commit *commit);
 /* Step S4, after reading stopped: TAMIS_E_DAMAGED if a commit follows. The bytes before a commit were synced
  * (I5). */
 tamis_status tamis__state_frames_check_end(state_frames *frames, tamis_error *err);
-tamis_status tamis__state_fail_damaged(const state_frames *frames, uint64_t at, const char *what,
+tamis_status tamis__state_fail_damaged(const state_frames *frames, uint64_t offset, const char *what,
                                        tamis_error *err);
 
 /* ---- rebuilding the filter ---- */
 
 /* A replay batch: keys of the log to be added together, large enough to be worth several threads. */
-enum { STATE_LOT_FRAMES = 16, STATE_LOT = STATE_LOT_FRAMES * STATE_KEYS_FRAME, STATE_THREADS_MAX = 16 };
-typedef struct state_lot {
+enum { STATE_BATCH_FRAMES = 16, STATE_BATCH = STATE_BATCH_FRAMES * STATE_KEYS_FRAME, STATE_THREADS_MAX = 16 };
+typedef struct state_batch {
     tamis_filter *filter;
     uint32_t threads; /* threads that add the keys, with the caller's; at most STATE_THREADS_MAX */
     size_t count;
-    tamis_hash hashes[STATE_LOT];
-    tamis_answer answers[STATE_LOT];
-} state_lot;
+    tamis_hash hashes[STATE_BATCH];
+    tamis_answer answers[STATE_BATCH];
+} state_batch;
 
 /* Adds the batch in log order, by several threads if the filter has independent parts. *fresh is the number
  * of keys before the first one that was already present or found the filter full. TAMIS_E_NOMEM. */
-tamis_status tamis__state_lot_add(state_lot *lot, size_t *fresh, tamis_error *err);
+tamis_status tamis__state_batch_add(state_batch *batch, size_t *absent, tamis_error *err);
 
 /* Input of a rebuild: snapshot and segments, each segment up to its `bytes`. All must be undamaged, with
  * `last->keys` keys. */
 typedef struct state_source {
-    const state_folder *folder;
+    const state_directory *directory;
     const tamis_allocator *memory;
     const state_manifest *manifest; /* supplies plan and snapshot */
     const state_segment *segments;
@@ -298,11 +299,11 @@ typedef struct state_source {
 tamis_status tamis__state_build(const state_source *source, tamis_filter **filter, uint64_t *replayed,
                                 tamis_error *err);
 /* TAMIS_E_INTERRUPTED if the source was given up. */
-tamis_status tamis__state_check_wanted(const state_source *source, tamis_error *err);
+tamis_status tamis__state_check_given_up(const state_source *source, tamis_error *err);
 
 /* ---- the state ---- */
 
-tamis__state_figures tamis__state_figures_now(const tamis_state *state);
+tamis__filter_stats tamis__state_stats_get(const tamis_state *state);
 
 /* A snapshot in progress, made by its own thread or by the caller's. */
 typedef struct state_job {
@@ -321,25 +322,25 @@ typedef struct state_job {
 
 struct tamis_state {
     tamis_allocator memory;
-    state_folder folder;
+    state_directory directory;
     bool read_only;
     tamis_hasher *hasher;
     state_manifest manifest; /* as on the disk */
     state_notes notes;       /* including uncommitted notes */
     tamis_filter *filter;
-    bool concurrent;  /* the filter is concurrent; each start takes this from options.filter */
-    bool has_figures; /* `figures` replace the filter's own statistics */
-    tamis__state_figures figures;
+    bool concurrent; /* the filter is concurrent; each start takes this from options.filter */
+    bool has_stats;  /* `stats` replace the filter's own statistics */
+    tamis__filter_stats stats;
     state_log log;
     state_commit last;
-    state_bytes account; /* checkpoint of the last commit */
-    uint64_t keys;       /* logged keys, including uncommitted ones */
-    uint64_t foreseen;   /* logged size hint */
+    state_bytes checkpoint; /* checkpoint of the last commit */
+    uint64_t keys;          /* logged keys, including uncommitted ones */
+    uint64_t size_hint;     /* logged size hint */
     uint64_t replayed;
     uint64_t snapshot_at;    /* log size that triggers a snapshot; 0: derived from the filter's size */
     uint64_t snapshot_again; /* log size for the next try after a failed snapshot; 0: none failed */
     state_job job;
-    tamis_status late; /* error of a failed snapshot; tamis_state_settle reports it */
+    tamis_status late; /* error of a failed snapshot; tamis_state_snapshot reports it */
     tamis_error late_err;
     tamis_status failed; /* the error that made the state refuse all further calls */
     tamis_error failed_err;
@@ -365,17 +366,17 @@ tamis_status tamis__state_check_about(size_t size, tamis_error *err);
 /* Records a fatal error: all later calls report it. Returns `status`. */
 tamis_status tamis__state_fail(tamis_state *state, tamis_status status, const tamis_error *why);
 /* Copies a recorded error to *err. Returns `status`. */
-tamis_status tamis__state_tell(const tamis_error *why, tamis_status status, tamis_error *err);
+tamis_status tamis__state_report(const tamis_error *why, tamis_status status, tamis_error *err);
 uint64_t tamis__state_log_bytes(const tamis_state *state);
 /* Steps P1 to P3: starts a snapshot of the last commit, in a thread or at once. An error is recorded in
  * `late`. */
-tamis_status tamis__state_snapshot_begin(tamis_state *state, bool threaded);
+tamis_status tamis__state_snapshot_start(tamis_state *state, bool threaded);
 bool tamis__state_snapshot_is_due(const tamis_state *state);
 /* Steps P4, P5: completes a snapshot that has ended; with `wait`, waits for it. Fails the state on a fatal
  * error. */
-tamis_status tamis__state_snapshot_end(tamis_state *state, bool wait, tamis_error *err);
+tamis_status tamis__state_snapshot_finish(tamis_state *state, bool wait, tamis_error *err);
 /* For closing: gives the snapshot up unless it is already being saved. Otherwise waits for it and does P4,
  * P5. */
-void tamis__state_snapshot_leave(tamis_state *state);
+void tamis__state_snapshot_abandon(tamis_state *state);
 
 #endif

@@ -12,7 +12,7 @@
  * proves that the files do not belong together: the state is refused.
  *
  * Keys are collected over many frames into a replay batch, so that several threads can add them
- * (state_lot.c). The list `frames` remembers where each key came from, for the message about a damaged file.
+ * (state_batch.c). The list `frames` remembers where each key came from, for the message about a damaged file.
  *
  * The memory limit of the filter does not apply during the replay: these keys were accepted once.
  */
@@ -25,12 +25,12 @@
 #include "base/thread.h"
 #include "filter/concurrent.h"
 #include "hash/hasher.h"
+#include "store/file_error.h"
 #include "store/state/state_int.h"
-#include "store/trouble.h"
 
 /* ---- the initial filter ---- */
 
-static tamis_status give_hasher(tamis_filter *filter, const tamis_hasher *hasher, tamis_error *err) {
+static tamis_status set_hasher(tamis_filter *filter, const tamis_hasher *hasher, tamis_error *err) {
     tamis_hasher *copy = NULL;
     tamis_status status = tamis__hasher_copy(&copy, hasher, err);
     if (status != TAMIS_OK)
@@ -45,7 +45,7 @@ static tamis_status give_hasher(tamis_filter *filter, const tamis_hasher *hasher
 static tamis_status make_empty(const state_source *source, tamis_filter **filter, tamis_error *err) {
     tamis_plan plan = source->manifest->plan;
     tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
-    options.overfill = source->manifest->overfill;
+    options.allow_over_capacity = source->manifest->allow_over_capacity;
     options.frozen = source->manifest->frozen;
     options.allocator = source->memory;
     options.seed = source->manifest->seed;
@@ -56,39 +56,42 @@ static tamis_status make_empty(const state_source *source, tamis_filter **filter
 
 /* True if a table with a given capacity has grown: it then has more lines, and perhaps wider slots. */
 static bool has_grown(const tamis_filter *filter, const state_manifest *manifest) {
-    const tamis_plan *one = &filter->plan, *other = &manifest->plan;
-    return !tamis_kind_is_bloom(one->kind) && other->capacity > 0 && one->capacity > other->capacity &&
-           one->slot_bits >= other->slot_bits;
+    const tamis_plan *own_plan = &filter->plan, *manifest_plan = &manifest->plan;
+    return !tamis_kind_is_bloom(own_plan->kind) && manifest_plan->capacity > 0 &&
+           own_plan->capacity > manifest_plan->capacity && own_plan->slot_bits >= manifest_plan->slot_bits;
 }
 
-static bool is_of_plan(const tamis_filter *filter, const state_manifest *manifest) {
-    const tamis_plan *one = &filter->plan, *other = &manifest->plan;
-    const bool same_shape = one->capacity == other->capacity && one->slot_bits == other->slot_bits &&
-                            one->home_bits == other->home_bits;
-    return one->kind == other->kind && one->scheme == other->scheme && one->bits == other->bits &&
-           one->probes == other->probes && (same_shape || has_grown(filter, manifest)) &&
-           filter->hasher->seed == manifest->seed && filter->hasher->secret_print == manifest->secret_print;
+static bool matches_plan(const tamis_filter *filter, const state_manifest *manifest) {
+    const tamis_plan *own_plan = &filter->plan, *manifest_plan = &manifest->plan;
+    const bool same_shape = own_plan->capacity == manifest_plan->capacity &&
+                            own_plan->slot_bits == manifest_plan->slot_bits &&
+                            own_plan->home_bits == manifest_plan->home_bits;
+    return own_plan->kind == manifest_plan->kind && own_plan->scheme == manifest_plan->scheme &&
+           own_plan->bits == manifest_plan->bits && own_plan->probes == manifest_plan->probes &&
+           (same_shape || has_grown(filter, manifest)) && filter->hasher->seed == manifest->seed &&
+           filter->hasher->secret_print == manifest->secret_print;
 }
 
-static tamis_status fail_other(const state_path *path, tamis_error *err) {
+static tamis_status fail_other_filter(const state_path *path, tamis_error *err) {
     return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                        "%s: is not the filter that the manifest tells; " STATE_REMEDY,
                        tamis__show(path->text).text);
 }
 
-static tamis_status set_sums(tamis_filter *filter, const state_bytes *sums, const tamis_allocator *memory,
-                             const state_path *path, tamis_error *err) {
-    const size_t count = sums->size / 8;
-    double *reals = tamis__alloc(memory, sums->size + 8, 8);
+static tamis_status set_false_present(tamis_filter *filter, const state_bytes *false_present,
+                                      const tamis_allocator *memory, const state_path *path,
+                                      tamis_error *err) {
+    const size_t count = false_present->size / 8;
+    double *reals = tamis__alloc(memory, false_present->size + 8, 8);
     if (!reals)
-        return tamis__fail_nomem(err, path->text, sums->size + 8);
+        return tamis__fail_nomem(err, path->text, false_present->size + 8);
     for (size_t i = 0; i < count; i++) {
-        uint64_t bits = tamis__load64le(sums->data + 8 * i);
+        uint64_t bits = tamis__load64le(false_present->data + 8 * i);
         memcpy(&reals[i], &bits, 8);
     }
-    bool set = tamis__filter_sums_set(filter, reals, count);
-    tamis__free(memory, reals, sums->size + 8);
-    return set ? TAMIS_OK : fail_other(path, err);
+    bool set = tamis__filter_false_present_set(filter, reals, count);
+    tamis__free(memory, reals, false_present->size + 8);
+    return set ? TAMIS_OK : fail_other_filter(path, err);
 }
 
 /* Replaces the remedy of an error about the snapshot: the user cannot rebuild a file of the state. */
@@ -98,9 +101,9 @@ static tamis_status fail_snapshot(const tamis_error *why, tamis_error *err) {
     return tamis__fail(err, why->status, why->sys_errno, "%.*s; " STATE_REMEDY, (int)size, why->text);
 }
 
-static tamis_status take_snapshot(const state_source *source, tamis_filter **filter, tamis_error *err) {
+static tamis_status load_snapshot(const state_source *source, tamis_filter **filter, tamis_error *err) {
     const state_snapshot *snapshot = &source->manifest->snapshot;
-    const state_path path = tamis__state_snapshot_path(source->folder, snapshot->number);
+    const state_path path = tamis__state_snapshot_path(source->directory, snapshot->number);
     tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
     options.writable = true;
     options.format = TAMIS_FORMAT_TAMIS;
@@ -111,27 +114,27 @@ static tamis_status take_snapshot(const state_source *source, tamis_filter **fil
     if (status == TAMIS_E_DAMAGED || status == TAMIS_E_FORMAT)
         return fail_snapshot(&why, err);
     if (status != TAMIS_OK)
-        return tamis__state_tell(&why, status, err);
-    if (!is_of_plan(made, source->manifest) || made->added != snapshot->of.keys)
-        status = fail_other(&path, err);
+        return tamis__state_report(&why, status, err);
+    if (!matches_plan(made, source->manifest) || made->added != snapshot->covers.keys)
+        status = fail_other_filter(&path, err);
     else
-        status = set_sums(made, &snapshot->sums, source->memory, &path, err);
+        status = set_false_present(made, &snapshot->false_present, source->memory, &path, err);
     if (status != TAMIS_OK) {
         tamis_filter_free(made);
         return status;
     }
-    made->foreseen = snapshot->of.foreseen;
-    made->about.told.created = 0; /* the creation time belongs to the snapshot file, not to the filter */
+    made->size_hint = snapshot->covers.size_hint;
+    made->metadata.fields.created = 0; /* the creation time belongs to the snapshot file, not to the filter */
     *filter = made;
     return TAMIS_OK;
 }
 
-static tamis_status begin(const state_source *source, tamis_filter **filter, tamis_error *err) {
+static tamis_status load_filter(const state_source *source, tamis_filter **filter, tamis_error *err) {
     tamis_filter *made = NULL;
-    tamis_status status = source->manifest->snapshot.number ? take_snapshot(source, &made, err)
+    tamis_status status = source->manifest->snapshot.number ? load_snapshot(source, &made, err)
                                                             : make_empty(source, &made, err);
     if (status == TAMIS_OK)
-        status = give_hasher(made, source->hasher, err);
+        status = set_hasher(made, source->hasher, err);
     if (status != TAMIS_OK) {
         tamis_filter_free(made);
         return status;
@@ -144,11 +147,11 @@ static tamis_status begin(const state_source *source, tamis_filter **filter, tam
 
 /* ---- the keys of the log ---- */
 
-tamis_status tamis__state_check_wanted(const state_source *source, tamis_error *err) {
+tamis_status tamis__state_check_given_up(const state_source *source, tamis_error *err) {
     if (!source->given_up || !__atomic_load_n(source->given_up, __ATOMIC_RELAXED))
         return TAMIS_OK;
     return tamis__fail(err, TAMIS_E_INTERRUPTED, 0, "%s: its snapshot was given up",
-                       tamis__show(source->folder->path).text);
+                       tamis__show(source->directory->path).text);
 }
 
 typedef struct replay {
@@ -158,53 +161,54 @@ typedef struct replay {
     uint64_t replayed;
     size_t frame_count; /* frames with keys in the batch */
     struct replay_frame {
-        uint64_t at; /* offset of the frame in its segment */
-        size_t end;  /* number of batch keys up to the frame's last one */
-    } frames[STATE_LOT];
-    state_lot lot;
+        uint64_t offset; /* offset of the frame in its segment */
+        size_t end;      /* number of batch keys up to the frame's last one */
+    } frames[STATE_BATCH];
+    state_batch batch;
 } replay;
 
 /* Adds the batch. All its keys come from the segment of `frames`. */
 static tamis_status add_waiting(replay *r, const state_frames *frames, tamis_error *err) {
-    state_lot *lot = &r->lot;
-    const size_t count = lot->count;
-    size_t fresh, frame = 0;
+    state_batch *batch = &r->batch;
+    const size_t count = batch->count;
+    size_t absent, frame = 0;
     if (count == 0)
         return TAMIS_OK;
-    tamis_status status = tamis__state_lot_add(lot, &fresh, err);
-    lot->count = r->frame_count = 0;
-    if (status != TAMIS_OK || fresh == count)
+    tamis_status status = tamis__state_batch_add(batch, &absent, err);
+    batch->count = r->frame_count = 0;
+    if (status != TAMIS_OK || absent == count)
         return status;
-    while (r->frames[frame].end <= fresh)
+    while (r->frames[frame].end <= absent)
         frame++;
-    return tamis__state_fail_damaged(frames, r->frames[frame].at, "has a key that was not fresh when it came",
-                                     err);
+    return tamis__state_fail_damaged(frames, r->frames[frame].offset,
+                                     "has a key that was not fresh when it came", err);
 }
 
-static tamis_status take_keys(replay *r, const state_frames *frames, const state_frame *frame,
-                              tamis_error *err) {
+static tamis_status queue_keys(replay *r, const state_frames *frames, const state_frame *frame,
+                               tamis_error *err) {
     const size_t count = frame->size / STATE_KEY;
-    const uint64_t origin = r->source->hasher->origin;
-    state_lot *lot = &r->lot;
-    tamis_status status = count > STATE_LOT - lot->count ? add_waiting(r, frames, err) : TAMIS_OK;
+    const uint64_t hasher_id = r->source->hasher->hasher_id;
+    state_batch *batch = &r->batch;
+    tamis_status status = count > STATE_BATCH - batch->count ? add_waiting(r, frames, err) : TAMIS_OK;
     if (status != TAMIS_OK)
         return status;
     for (size_t i = 0; i < count; i++) {
         const uint8_t *from = frame->payload + i * STATE_KEY;
-        lot->hashes[lot->count++] = (tamis_hash){{tamis__load64le(from), tamis__load64le(from + 8)}, origin};
+        batch->hashes[batch->count++] =
+            (tamis_hash){{tamis__load64le(from), tamis__load64le(from + 8)}, hasher_id};
     }
-    r->frames[r->frame_count++] = (struct replay_frame){frame->at, lot->count};
+    r->frames[r->frame_count++] = (struct replay_frame){frame->offset, batch->count};
     r->keys += count;
     r->replayed += count;
     return TAMIS_OK;
 }
 
 /* Sets a size hint between the same keys as when it was logged. */
-static tamis_status foresee(replay *r, const state_frames *frames, uint64_t keys, tamis_error *err) {
-    if (r->filter->foreseen == keys)
+static tamis_status set_size_hint(replay *r, const state_frames *frames, uint64_t keys, tamis_error *err) {
+    if (r->filter->size_hint == keys)
         return TAMIS_OK;
     const tamis_status status = add_waiting(r, frames, err);
-    r->filter->foreseen = keys;
+    r->filter->size_hint = keys;
     return status;
 }
 
@@ -212,15 +216,15 @@ static tamis_status apply(replay *r, const state_frames *frames, const state_fra
     state_commit commit;
     switch (frame->type) {
     case STATE_KEYS:
-        return take_keys(r, frames, frame, err);
+        return queue_keys(r, frames, frame, err);
     case STATE_EXPECT:
-        return foresee(r, frames, tamis__load64le(frame->payload), err);
+        return set_size_hint(r, frames, tamis__load64le(frame->payload), err);
     case STATE_COMMIT:
     case STATE_RESTATED:
-        tamis__state_commit_take(frame, &commit);
+        tamis__state_commit_read(frame, &commit);
         if (commit.keys != r->keys)
-            return tamis__state_fail_damaged(frames, frame->at, "tells other keys than there are", err);
-        return foresee(r, frames, commit.foreseen, err);
+            return tamis__state_fail_damaged(frames, frame->offset, "tells other keys than there are", err);
+        return set_size_hint(r, frames, commit.size_hint, err);
     default:
         return TAMIS_OK;
     }
@@ -232,21 +236,21 @@ static tamis_status replay_segment(replay *r, const state_segment *segment, tami
     state_frames frames;
     state_frame frame;
     tamis_status status =
-        tamis__state_frames_open(&frames, r->source->folder, r->source->memory, segment, err);
+        tamis__state_frames_open(&frames, r->source->directory, r->source->memory, segment, err);
     if (status != TAMIS_OK)
         return status;
     if (segment->first_key != r->keys)
         status = tamis__state_fail_damaged(&frames, 0, "begins behind other keys than there are", err);
     do {
         if (status == TAMIS_OK)
-            status = tamis__state_check_wanted(r->source, err);
+            status = tamis__state_check_given_up(r->source, err);
         if (status == TAMIS_OK)
             status = tamis__state_frames_next(&frames, &frame, err);
         if (status == TAMIS_OK && frame.type)
             status = apply(r, &frames, &frame, err);
     } while (status == TAMIS_OK && frame.type);
     if (status == TAMIS_OK && (frame.broken || frames.check != segment->check))
-        status = tamis__state_fail_damaged(&frames, frames.at, "is not what was written", err);
+        status = tamis__state_fail_damaged(&frames, frames.offset, "is not what was written", err);
     if (status == TAMIS_OK)
         status = add_waiting(r, &frames, err);
     tamis__state_frames_close(&frames);
@@ -258,18 +262,18 @@ static tamis_status replay_all(replay *r, tamis_error *err) {
     tamis_filter *filter = r->filter;
     tamis_status status = TAMIS_OK;
     r->keys = filter->added;
-    filter->taken_before = true;
+    filter->ignore_memory_limit = true;
     for (size_t i = 0; i < source->segment_count && status == TAMIS_OK; i++)
         status = replay_segment(r, &source->segments[i], err);
-    filter->taken_before = false;
+    filter->ignore_memory_limit = false;
     if (status != TAMIS_OK)
         return status;
     const state_commit *last = source->last;
     if (r->keys != last->keys || filter->added != last->keys)
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                            "%s: has %" PRIu64 " keys, and its last commit tells %" PRIu64 "; " STATE_REMEDY,
-                           tamis__show(source->folder->path).text, r->keys, last->keys);
-    filter->foreseen = last->foreseen;
+                           tamis__show(source->directory->path).text, r->keys, last->keys);
+    filter->size_hint = last->size_hint;
     filter->saturated = filter->saturated || last->flags & STATE_SATURATED;
     filter->full = (tamis_full)last->full;
     return TAMIS_OK;
@@ -281,9 +285,9 @@ tamis_status tamis__state_build(const state_source *source, tamis_filter **filte
     if (!r)
         return tamis__fail_nomem(err, "state", sizeof *r);
     r->source = source;
-    tamis_status status = begin(source, &r->filter, err);
-    r->lot.filter = r->filter;
-    r->lot.threads = source->threads;
+    tamis_status status = load_filter(source, &r->filter, err);
+    r->batch.filter = r->filter;
+    r->batch.threads = source->threads;
     if (status == TAMIS_OK)
         status = replay_all(r, err);
     if (status == TAMIS_OK) {
@@ -299,22 +303,23 @@ tamis_status tamis__state_build(const state_source *source, tamis_filter **filte
 /* ---- the last commit ---- */
 
 /* Makes this the last commit. Of the log, only frames before it belong to the state. */
-static tamis_status take_commit(tamis_state *state, const state_frames *frames, const state_frame *frame,
+static tamis_status read_commit(tamis_state *state, const state_frames *frames, const state_frame *frame,
                                 uint64_t keys, tamis_error *err) {
     const bool restated = frame->type == STATE_RESTATED;
-    tamis__state_commit_take(frame, &state->last);
+    tamis__state_commit_read(frame, &state->last);
     if (state->last.keys != keys || state->last.notes != state->notes.count)
-        return tamis__state_fail_damaged(frames, frame->at, "tells other keys or notes than there are", err);
-    state->account.size = 0;
-    if (!tamis__state_bytes_add(&state->memory, &state->account, frame->payload + STATE_COMMIT_FIXED,
+        return tamis__state_fail_damaged(frames, frame->offset, "tells other keys or notes than there are",
+                                         err);
+    state->checkpoint.size = 0;
+    if (!tamis__state_bytes_add(&state->memory, &state->checkpoint, frame->payload + STATE_COMMIT_FIXED,
                                 frame->size - STATE_COMMIT_FIXED))
         return tamis__fail_nomem(err, "account", frame->size);
-    state->log.sure = restated ? frames->at : frame->at;
+    state->log.sure = restated ? frames->offset : frame->offset;
     state->log.sure_check = restated ? frames->check : frame->before;
     return TAMIS_OK;
 }
 
-static tamis_status take_frame(tamis_state *state, const state_frames *frames, const state_frame *frame,
+static tamis_status read_frame(tamis_state *state, const state_frames *frames, const state_frame *frame,
                                uint64_t *keys, tamis_error *err) {
     switch (frame->type) {
     case STATE_KEYS:
@@ -324,7 +329,7 @@ static tamis_status take_frame(tamis_state *state, const state_frames *frames, c
         return tamis__state_note_add(&state->memory, &state->notes, frame->payload, frame->size, err);
     case STATE_COMMIT:
     case STATE_RESTATED:
-        return take_commit(state, frames, frame, *keys, err);
+        return read_commit(state, frames, frame, *keys, err);
     default:
         return TAMIS_OK;
     }
@@ -339,15 +344,15 @@ tamis_status tamis__state_find_commit(tamis_state *state, tamis_error *err) {
     uint64_t keys = live->first_key;
     tamis__state_notes_cut(&state->memory, &state->notes, state->manifest.note_count);
     state->log.sure = 0;
-    tamis_status status = tamis__state_frames_open(&frames, &state->folder, &state->memory, live, err);
+    tamis_status status = tamis__state_frames_open(&frames, &state->directory, &state->memory, live, err);
     if (status != TAMIS_OK)
         return status;
     do {
         status = tamis__state_frames_next(&frames, &frame, err);
-        if (status == TAMIS_OK && frame.at == STATE_HEADER && frame.type != STATE_RESTATED)
-            status = tamis__state_fail_damaged(&frames, frame.at, "is no commit restated", err);
+        if (status == TAMIS_OK && frame.offset == STATE_HEADER && frame.type != STATE_RESTATED)
+            status = tamis__state_fail_damaged(&frames, frame.offset, "is no commit restated", err);
         if (status == TAMIS_OK && frame.type)
-            status = take_frame(state, &frames, &frame, &keys, err);
+            status = read_frame(state, &frames, &frame, &keys, err);
     } while (status == TAMIS_OK && frame.type);
     if (status == TAMIS_OK && frame.broken)
         status = tamis__state_frames_check_end(&frames, err);
@@ -366,7 +371,7 @@ tamis_status tamis__state_load(tamis_state *state, tamis_error *err) {
     live->bytes = state->log.sure;
     live->check = state->log.sure_check;
     const uint32_t processors = tamis__thread_processors();
-    const state_source source = {&state->folder,
+    const state_source source = {&state->directory,
                                  &state->memory,
                                  manifest,
                                  copy.segments,
@@ -378,8 +383,8 @@ tamis_status tamis__state_load(tamis_state *state, tamis_error *err) {
     status = tamis__state_build(&source, &state->filter, &state->replayed, err);
     tamis__state_manifest_free(&state->memory, &copy);
     if (status == TAMIS_OK && state->concurrent)
-        status = tamis__concurrent_make(state->filter, err);
+        status = tamis__concurrent_enable(state->filter, err);
     state->keys = state->last.keys;
-    state->foreseen = state->last.foreseen;
+    state->size_hint = state->last.size_hint;
     return status;
 }

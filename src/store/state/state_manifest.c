@@ -24,22 +24,22 @@
 
 #include "base/bytes.h"
 #include "base/system.h"
+#include "store/file_error.h"
 #include "store/filter_file.h"
 #include "store/state/state_int.h"
-#include "store/trouble.h"
 
 static const uint8_t magic[8] = {0x89, 'T', 'A', 'M', 'S', 'T', '\r', '\n'};
 
-enum { VERSION = 1, HEAD = 32, SEGMENT_ROW = 48, SUMS_MAX = 1 << 16 };
+enum { VERSION = 1, HEADER_SIZE = 32, SEGMENT_ROW = 48, FALSE_PRESENT_MAX = 1 << 16 };
 /* Size limit: notes, and 64 MiB for everything else. */
-#define SIZE_MOST ((uint64_t)STATE_NOTES_MAX * 2 + ((uint64_t)64 << 20))
+#define MANIFEST_SIZE_MAX ((uint64_t)STATE_NOTES_MAX * 2 + ((uint64_t)64 << 20))
 
 /* ---- in memory ---- */
 
 void tamis__state_manifest_free(const tamis_allocator *memory, state_manifest *manifest) {
-    tamis__state_bytes_free(memory, &manifest->about);
-    tamis__state_bytes_free(memory, &manifest->snapshot.sums);
-    tamis__free(memory, manifest->segments, manifest->segment_room * sizeof(state_segment));
+    tamis__state_bytes_free(memory, &manifest->metadata);
+    tamis__state_bytes_free(memory, &manifest->snapshot.false_present);
+    tamis__free(memory, manifest->segments, manifest->segment_capacity * sizeof(state_segment));
     memset(manifest, 0, sizeof *manifest);
 }
 
@@ -47,33 +47,34 @@ tamis_status tamis__state_manifest_copy(const tamis_allocator *memory, state_man
                                         const state_manifest *from, size_t drop, tamis_error *err) {
     const size_t count = from->segment_count - drop, size = (count + 1) * sizeof(state_segment);
     *copy = *from;
-    copy->about = copy->snapshot.sums = (state_bytes){NULL, 0, 0};
+    copy->metadata = copy->snapshot.false_present = (state_bytes){NULL, 0, 0};
     copy->segment_count = count;
-    copy->segment_room = count + 1;
+    copy->segment_capacity = count + 1;
     copy->segments = tamis__alloc(memory, size, _Alignof(state_segment));
-    if (copy->segments && tamis__state_bytes_add(memory, &copy->about, from->about.data, from->about.size) &&
-        tamis__state_bytes_add(memory, &copy->snapshot.sums, from->snapshot.sums.data,
-                               from->snapshot.sums.size)) {
+    if (copy->segments &&
+        tamis__state_bytes_add(memory, &copy->metadata, from->metadata.data, from->metadata.size) &&
+        tamis__state_bytes_add(memory, &copy->snapshot.false_present, from->snapshot.false_present.data,
+                               from->snapshot.false_present.size)) {
         if (count > 0)
             memcpy(copy->segments, from->segments + drop, count * sizeof(state_segment));
         return TAMIS_OK;
     }
     tamis__state_manifest_free(memory, copy);
-    return tamis__fail_nomem(err, "manifest", size + from->about.size + from->snapshot.sums.size);
+    return tamis__fail_nomem(err, "manifest", size + from->metadata.size + from->snapshot.false_present.size);
 }
 
 tamis_status tamis__state_note_add(const tamis_allocator *memory, state_notes *notes, const void *bytes,
                                    size_t size, tamis_error *err) {
-    if (notes->count == notes->room) {
-        size_t room = notes->room ? 2 * notes->room : 8;
-        state_note *list = tamis__alloc(memory, room * sizeof *list, _Alignof(state_note));
+    if (notes->count == notes->capacity) {
+        size_t new_capacity = notes->capacity ? 2 * notes->capacity : 8;
+        state_note *list = tamis__alloc(memory, new_capacity * sizeof *list, _Alignof(state_note));
         if (!list)
-            return tamis__fail_nomem(err, "note", room * sizeof *list);
+            return tamis__fail_nomem(err, "note", new_capacity * sizeof *list);
         if (notes->count > 0)
             memcpy(list, notes->list, notes->count * sizeof *list);
-        tamis__free(memory, notes->list, notes->room * sizeof *list);
+        tamis__free(memory, notes->list, notes->capacity * sizeof *list);
         notes->list = list;
-        notes->room = room;
+        notes->capacity = new_capacity;
     }
     uint8_t *copy = tamis__alloc(memory, size, 1);
     if (!copy)
@@ -94,17 +95,17 @@ void tamis__state_notes_cut(const tamis_allocator *memory, state_notes *notes, u
 
 void tamis__state_notes_free(const tamis_allocator *memory, state_notes *notes) {
     tamis__state_notes_cut(memory, notes, 0);
-    tamis__free(memory, notes->list, notes->room * sizeof *notes->list);
+    tamis__free(memory, notes->list, notes->capacity * sizeof *notes->list);
     *notes = (state_notes){NULL, 0, 0, 0};
 }
 
 /* ---- encoding and decoding, by one list of fields ---- */
 
-/* Encoder if `out` is set, else a decoder that reads from `at`. */
+/* Encoder if `out` is set, else a decoder that reads from `cursor`. */
 typedef struct coder {
     const tamis_allocator *memory;
     state_bytes *out;
-    const uint8_t *at, *end;
+    const uint8_t *cursor, *end;
     bool no_memory;
     bool bad; /* the bytes are no valid manifest */
 } coder;
@@ -112,12 +113,12 @@ typedef struct coder {
 static void code_bytes(coder *c, void *bytes, size_t size) {
     if (c->out) {
         c->no_memory = c->no_memory || !tamis__state_bytes_add(c->memory, c->out, bytes, size);
-    } else if (c->bad || (size_t)(c->end - c->at) < size) {
+    } else if (c->bad || (size_t)(c->end - c->cursor) < size) {
         c->bad = true;
         memset(bytes, 0, size);
     } else {
-        memcpy(bytes, c->at, size);
-        c->at += size;
+        memcpy(bytes, c->cursor, size);
+        c->cursor += size;
     }
 }
 
@@ -135,12 +136,12 @@ static void code32(coder *c, uint32_t *value) {
     *value = (uint32_t)wide;
 }
 
-static void code_real(coder *c, double *value, double most) {
+static void code_real(coder *c, double *value, double max) {
     uint64_t bits;
     memcpy(&bits, value, sizeof bits);
     code64(c, &bits);
     memcpy(value, &bits, sizeof bits);
-    c->bad = c->bad || !(*value >= 0 && *value <= most);
+    c->bad = c->bad || !(*value >= 0 && *value <= max);
 }
 
 static void code_plan(coder *c, tamis_plan *plan) {
@@ -166,15 +167,15 @@ static void code_plan(coder *c, tamis_plan *plan) {
     plan->reason[sizeof plan->reason - 1] = '\0';
 }
 
-/* Encodes a length and that many bytes, at most `most`. */
-static void code_run(coder *c, state_bytes *run, uint64_t most) {
+/* Encodes a length and that many bytes, at most `max`. */
+static void code_run(coder *c, state_bytes *run, uint64_t max) {
     uint64_t size = run->size;
     code64(c, &size);
-    c->bad = c->bad || size > most || (!c->out && size > (uint64_t)(c->end - c->at));
+    c->bad = c->bad || size > max || (!c->out && size > (uint64_t)(c->end - c->cursor));
     if (c->bad || size == 0)
         return;
     if (!c->out) {
-        c->no_memory = c->no_memory || !tamis__state_bytes_room(c->memory, run, (size_t)size);
+        c->no_memory = c->no_memory || !tamis__state_bytes_reserve(c->memory, run, (size_t)size);
         if (c->no_memory)
             return;
         run->size = (size_t)size;
@@ -185,14 +186,14 @@ static void code_run(coder *c, state_bytes *run, uint64_t most) {
 static void code_snapshot(coder *c, state_snapshot *snapshot) {
     code64(c, &snapshot->number);
     code64(c, &snapshot->bytes);
-    code64(c, &snapshot->of.number);
-    code64(c, &snapshot->of.keys);
-    code64(c, &snapshot->of.foreseen);
-    code64(c, &snapshot->of.notes);
-    code32(c, &snapshot->of.flags);
-    code32(c, &snapshot->of.full);
-    code_run(c, &snapshot->sums, 8 * SUMS_MAX);
-    c->bad = c->bad || snapshot->sums.size % 8;
+    code64(c, &snapshot->covers.number);
+    code64(c, &snapshot->covers.keys);
+    code64(c, &snapshot->covers.size_hint);
+    code64(c, &snapshot->covers.notes);
+    code32(c, &snapshot->covers.flags);
+    code32(c, &snapshot->covers.full);
+    code_run(c, &snapshot->false_present, 8 * FALSE_PRESENT_MAX);
+    c->bad = c->bad || snapshot->false_present.size % 8;
 }
 
 static void code_segment(coder *c, state_segment *segment) {
@@ -208,7 +209,7 @@ static void code_segments(coder *c, state_manifest *manifest) {
     uint64_t count = manifest->segment_count;
     code64(c, &count);
     c->bad = c->bad || count < 1 || count > STATE_SEGMENTS_MAX ||
-             (!c->out && count > (uint64_t)(c->end - c->at) / SEGMENT_ROW);
+             (!c->out && count > (uint64_t)(c->end - c->cursor) / SEGMENT_ROW);
     if (c->bad)
         return;
     if (!c->out) {
@@ -217,23 +218,23 @@ static void code_segments(coder *c, state_manifest *manifest) {
         c->no_memory = c->no_memory || !manifest->segments;
         if (c->no_memory)
             return;
-        manifest->segment_count = manifest->segment_room = (size_t)count;
+        manifest->segment_count = manifest->segment_capacity = (size_t)count;
     }
     for (size_t i = 0; i < manifest->segment_count; i++)
         code_segment(c, &manifest->segments[i]);
 }
 
 static void code_fields(coder *c, state_manifest *manifest) {
-    uint32_t flags = manifest->overfill | (uint32_t)manifest->frozen << 1;
+    uint32_t flags = manifest->allow_over_capacity | (uint32_t)manifest->frozen << 1;
     code64(c, &manifest->epoch);
     code64(c, &manifest->next);
     code_plan(c, &manifest->plan);
     code64(c, &manifest->seed);
     code64(c, &manifest->secret_print);
     code32(c, &flags);
-    manifest->overfill = flags & 1;
+    manifest->allow_over_capacity = flags & 1;
     manifest->frozen = flags & 2;
-    code_run(c, &manifest->about, TAMIS_STATE_ABOUT_MAX + 1);
+    code_run(c, &manifest->metadata, TAMIS_STATE_METADATA_MAX + 1);
     code_snapshot(c, &manifest->snapshot);
     code_segments(c, manifest);
 }
@@ -242,7 +243,7 @@ static void put_notes(coder *c, const state_notes *notes, uint64_t count) {
     code64(c, &count);
     for (uint64_t i = 0; i < count; i++) {
         state_bytes note = {notes->list[i].bytes, notes->list[i].size, notes->list[i].size};
-        code_run(c, &note, TAMIS_STATE_ACCOUNT_MAX);
+        code_run(c, &note, TAMIS_STATE_CHECKPOINT_MAX);
     }
 }
 
@@ -253,17 +254,18 @@ static tamis_status get_notes(coder *c, state_notes *notes, tamis_error *err) {
     for (uint64_t i = 0; i < count && status == TAMIS_OK && !c->bad; i++) {
         uint64_t size = 0;
         code64(c, &size);
-        c->bad = c->bad || size < 1 || size > TAMIS_STATE_ACCOUNT_MAX || size > (uint64_t)(c->end - c->at);
+        c->bad =
+            c->bad || size < 1 || size > TAMIS_STATE_CHECKPOINT_MAX || size > (uint64_t)(c->end - c->cursor);
         if (c->bad)
             break;
-        status = tamis__state_note_add(c->memory, notes, c->at, (size_t)size, err);
-        c->at += size;
+        status = tamis__state_note_add(c->memory, notes, c->cursor, (size_t)size, err);
+        c->cursor += size;
     }
     return status;
 }
 
-static uint64_t check_of(const uint8_t *bytes, size_t size) {
-    return XXH3_64bits_withSeed(bytes + HEAD, size - HEAD, XXH3_64bits(bytes, 24));
+static uint64_t checksum_of(const uint8_t *bytes, size_t size) {
+    return XXH3_64bits_withSeed(bytes + HEADER_SIZE, size - HEADER_SIZE, XXH3_64bits(bytes, 24));
 }
 
 /* ---- the file ---- */
@@ -271,11 +273,11 @@ static uint64_t check_of(const uint8_t *bytes, size_t size) {
 static tamis_status encode(const tamis_allocator *memory, const state_manifest *manifest,
                            const state_notes *notes, uint64_t note_count, state_bytes *out,
                            tamis_error *err) {
-    state_manifest told = *manifest; /* an encoder only reads it */
+    state_manifest fields = *manifest; /* an encoder only reads it */
     coder c = {.memory = memory, .out = out};
-    uint8_t head[HEAD] = {0};
-    code_bytes(&c, head, HEAD);
-    code_fields(&c, &told);
+    uint8_t header[HEADER_SIZE] = {0};
+    code_bytes(&c, header, HEADER_SIZE);
+    code_fields(&c, &fields);
     put_notes(&c, notes, note_count);
     if (c.no_memory)
         return tamis__fail_nomem(err, "manifest", out->size);
@@ -287,42 +289,42 @@ static tamis_status encode(const tamis_allocator *memory, const state_manifest *
     memcpy(out->data, magic, sizeof magic);
     tamis__store32le(out->data + 8, VERSION);
     tamis__store64le(out->data + 16, out->size);
-    tamis__store64le(out->data + 24, check_of(out->data, out->size));
+    tamis__store64le(out->data + 24, checksum_of(out->data, out->size));
     return TAMIS_OK;
 }
 
-static tamis_status write_aside(const char *aside, const state_bytes *bytes, tamis_error *err) {
+static tamis_status write_temp_file(const char *temp, const state_bytes *bytes, tamis_error *err) {
     int fd;
-    tamis_status status = tamis__state_create(aside, &fd, err);
+    tamis_status status = tamis__state_create(temp, &fd, err);
     if (status != TAMIS_OK)
         return status;
-    status = tamis__state_write_file(fd, aside, bytes->data, bytes->size, err);
+    status = tamis__state_write_file(fd, temp, bytes->data, bytes->size, err);
     if (status == TAMIS_OK && tamis__sync(fd) < 0)
-        status = tamis__fail_file(err, aside, errno);
+        status = tamis__fail_file(err, temp, errno);
     tamis__sys.close(fd);
     if (status != TAMIS_OK)
-        (void)tamis__sys.unlink(aside);
+        (void)tamis__sys.unlink(temp);
     return status;
 }
 
-tamis_status tamis__state_manifest_write(const state_folder *folder, const tamis_allocator *memory,
+tamis_status tamis__state_manifest_write(const state_directory *directory, const tamis_allocator *memory,
                                          const state_manifest *manifest, const state_notes *notes,
                                          uint64_t note_count, bool *replaced, tamis_error *err) {
-    const state_path path = tamis__state_path(folder, "manifest");
-    const state_path aside = tamis__state_path(folder, "manifest.new");
+    const state_path path = tamis__state_path(directory, "manifest");
+    const state_path temp = tamis__state_path(directory, "manifest.new");
     state_bytes bytes = {NULL, 0, 0};
     *replaced = false;
     tamis_status status = encode(memory, manifest, notes, note_count, &bytes, err);
     if (status == TAMIS_OK)
-        status = write_aside(aside.text, &bytes, err);
+        status = write_temp_file(temp.text, &bytes, err);
     tamis__state_bytes_free(memory, &bytes);
     if (status != TAMIS_OK)
         return status;
     /* A failed rename may still have happened on the disk. */
     *replaced = true;
-    if (tamis__sys.rename(aside.text, path.text) < 0)
+    if (tamis__sys.rename(temp.text, path.text) < 0)
         return tamis__fail_file(err, path.text, errno);
-    return tamis__state_folder_sync(folder, err);
+    return tamis__state_directory_sync(directory, err);
 }
 
 static tamis_status fail_manifest(const char *path, tamis_status status, const char *why, tamis_error *err) {
@@ -330,7 +332,7 @@ static tamis_status fail_manifest(const char *path, tamis_status status, const c
 }
 
 static bool are_in_order(const state_manifest *manifest) {
-    uint64_t number = 0, keys = manifest->snapshot.number ? manifest->snapshot.of.keys : 0;
+    uint64_t number = 0, keys = manifest->snapshot.number ? manifest->snapshot.covers.keys : 0;
     for (size_t i = 0; i < manifest->segment_count; i++) {
         const state_segment *segment = &manifest->segments[i];
         const bool live = i + 1 == manifest->segment_count;
@@ -348,17 +350,17 @@ static bool are_in_order(const state_manifest *manifest) {
 static tamis_status decode(const char *path, const tamis_allocator *memory, const state_bytes *bytes,
                            state_manifest *manifest, state_notes *notes, tamis_error *err) {
     static const char damaged[] = "is not what was written; " STATE_REMEDY;
-    if (bytes->size < HEAD)
+    if (bytes->size < HEADER_SIZE)
         return fail_manifest(path, TAMIS_E_DAMAGED, damaged, err);
     if (memcmp(bytes->data, magic, sizeof magic) != 0)
         return fail_manifest(path, TAMIS_E_FORMAT,
                              "is no manifest of a state; name a folder that has one, or a new one", err);
     if (tamis__load64le(bytes->data + 16) != bytes->size ||
-        tamis__load64le(bytes->data + 24) != check_of(bytes->data, bytes->size))
+        tamis__load64le(bytes->data + 24) != checksum_of(bytes->data, bytes->size))
         return fail_manifest(path, TAMIS_E_DAMAGED, damaged, err);
     if (tamis__load32le(bytes->data + 8) > VERSION || tamis__load32le(bytes->data + 12))
         return fail_manifest(path, TAMIS_E_FORMAT, "is of a later version; use a newer tamis", err);
-    coder c = {.memory = memory, .at = bytes->data + HEAD, .end = bytes->data + bytes->size};
+    coder c = {.memory = memory, .cursor = bytes->data + HEADER_SIZE, .end = bytes->data + bytes->size};
     manifest->plan = (tamis_plan)TAMIS_PLAN_INIT;
     code_fields(&c, manifest);
     tamis_status status = get_notes(&c, notes, err);
@@ -366,40 +368,41 @@ static tamis_status decode(const char *path, const tamis_allocator *memory, cons
         return status;
     if (c.no_memory)
         return tamis__fail_nomem(err, path, bytes->size);
-    const state_bytes *about = &manifest->about;
-    if (c.bad || c.at != c.end || !are_in_order(manifest) || about->size < 1 || about->data[about->size - 1])
+    const state_bytes *metadata = &manifest->metadata;
+    if (c.bad || c.cursor != c.end || !are_in_order(manifest) || metadata->size < 1 ||
+        metadata->data[metadata->size - 1])
         return fail_manifest(path, TAMIS_E_DAMAGED, damaged, err);
     return TAMIS_OK;
 }
 
 static tamis_status read_whole(const char *path, const tamis_allocator *memory, state_bytes *bytes,
-                               bool *there, tamis_error *err) {
-    struct stat about;
+                               bool *exists, tamis_error *err) {
+    struct stat st;
     tamis_error why = TAMIS_ERROR_INIT;
     int fd;
-    tamis_status status = tamis__file_open(path, &fd, &about, &why);
-    *there = status == TAMIS_OK || why.sys_errno != ENOENT;
+    tamis_status status = tamis__file_open(path, &fd, &st, &why);
+    *exists = status == TAMIS_OK || why.sys_errno != ENOENT;
     if (status != TAMIS_OK)
-        return *there ? tamis__fail(err, status, why.sys_errno, "%s", why.text) : TAMIS_OK;
-    if ((uint64_t)about.st_size > SIZE_MOST)
+        return *exists ? tamis__fail(err, status, why.sys_errno, "%s", why.text) : TAMIS_OK;
+    if ((uint64_t)st.st_size > MANIFEST_SIZE_MAX)
         status = fail_manifest(path, TAMIS_E_DAMAGED, "is too long for a manifest; " STATE_REMEDY, err);
-    else if (!tamis__state_bytes_room(memory, bytes, (size_t)about.st_size + 1))
-        status = tamis__fail_nomem(err, path, (uint64_t)about.st_size);
+    else if (!tamis__state_bytes_reserve(memory, bytes, (size_t)st.st_size + 1))
+        status = tamis__fail_nomem(err, path, (uint64_t)st.st_size);
     if (status == TAMIS_OK)
-        status = tamis__file_read(fd, path, bytes->data, (size_t)about.st_size, &bytes->size, err);
+        status = tamis__file_read(fd, path, bytes->data, (size_t)st.st_size, &bytes->size, err);
     tamis__sys.close(fd);
     return status;
 }
 
-tamis_status tamis__state_manifest_read(const state_folder *folder, const tamis_allocator *memory,
-                                        state_manifest *manifest, state_notes *notes, bool *there,
+tamis_status tamis__state_manifest_read(const state_directory *directory, const tamis_allocator *memory,
+                                        state_manifest *manifest, state_notes *notes, bool *exists,
                                         tamis_error *err) {
-    const state_path path = tamis__state_path(folder, "manifest");
+    const state_path path = tamis__state_path(directory, "manifest");
     state_bytes bytes = {NULL, 0, 0};
     memset(manifest, 0, sizeof *manifest);
     *notes = (state_notes){NULL, 0, 0, 0};
-    tamis_status status = read_whole(path.text, memory, &bytes, there, err);
-    if (status == TAMIS_OK && *there)
+    tamis_status status = read_whole(path.text, memory, &bytes, exists, err);
+    if (status == TAMIS_OK && *exists)
         status = decode(path.text, memory, &bytes, manifest, notes, err);
     manifest->note_count = notes->count;
     tamis__state_bytes_free(memory, &bytes);

@@ -22,19 +22,19 @@
 #include "base/system.h"
 #include "base/versioned.h"
 #include "hash/hasher.h"
+#include "store/file_error.h"
 #include "store/state/state_int.h"
-#include "store/trouble.h"
 
-typedef enum purpose { TO_WRITE, TO_LOOK, TO_VERIFY } purpose;
+typedef enum purpose { TO_WRITE, TO_READ, TO_VERIFY } purpose;
 
-enum { LOOKS = 100 }; /* attempts to read a state that another process changes */
+enum { READ_TRIES = 100 }; /* attempts to read a state that another process changes */
 
 static void release_disk(tamis_state *state) {
-    tamis__state_snapshot_leave(state);
+    tamis__state_snapshot_abandon(state);
     if (state->log.fd >= 0 && state->failed == TAMIS_OK) /* Z; a failure leaves the state as a kill would */
         (void)tamis__state_seal(state, NULL);
     tamis__state_log_close(&state->log, &state->memory);
-    tamis__state_folder_close(&state->folder);
+    tamis__state_directory_close(&state->directory);
 }
 
 static void release_read(tamis_state *state) {
@@ -52,7 +52,7 @@ void tamis_state_close(tamis_state *state) {
     const tamis_allocator memory = state->memory;
     release_disk(state);
     release_read(state);
-    tamis__state_bytes_free(&memory, &state->account);
+    tamis__state_bytes_free(&memory, &state->checkpoint);
     tamis__free(&memory, state, sizeof *state);
 }
 
@@ -79,7 +79,7 @@ static bool is_lock(const uint8_t *bytes, size_t size) {
 }
 
 /* Sets *so if the file's first bytes are those that an interrupted start may have left. */
-static tamis_status begins_as(const char *path, bool (*is)(const uint8_t *bytes, size_t size), bool *so,
+static tamis_status begins_as(const char *path, bool (*rest)(const uint8_t *bytes, size_t size), bool *so,
                               tamis_error *err) {
     uint8_t bytes[BEGINNING];
     int fd;
@@ -93,33 +93,33 @@ static tamis_status begins_as(const char *path, bool (*is)(const uint8_t *bytes,
     const int failed = size < 0 ? errno : 0;
     if (fd >= 0)
         tamis__sys.close(fd);
-    *so = size >= 0 && is(bytes, (size_t)size);
+    *so = size >= 0 && rest(bytes, (size_t)size);
     return failed ? tamis__fail_file(err, path, failed) : TAMIS_OK;
 }
 
 /* Step M3: accepts what an interrupted first start may have left, and refuses all other files. */
-static tamis_status take_left_over(void *context, const state_found *found, tamis_error *err) {
-    const state_folder *folder = context;
+static tamis_status check_left_over(void *context, const state_found *found, tamis_error *err) {
+    const state_directory *directory = context;
     const char *name = found->name;
-    struct stat about;
+    struct stat st;
     tamis_status status = TAMIS_OK;
     bool ours = false;
-    if (found->log == 1 && tamis__sys.stat(tamis__state_log_path(folder, 1).text, &about) == 0 &&
-        about.st_size <= STATE_HEADER + STATE_FRAME_HEADER + STATE_COMMIT_FIXED)
-        status = begins_as(tamis__state_log_path(folder, 1).text, is_log, &ours, err);
+    if (found->log == 1 && tamis__sys.stat(tamis__state_log_path(directory, 1).text, &st) == 0 &&
+        st.st_size <= STATE_HEADER + STATE_FRAME_HEADER + STATE_COMMIT_FIXED)
+        status = begins_as(tamis__state_log_path(directory, 1).text, is_log, &ours, err);
     if (strcmp(name, "lock") == 0)
-        status = begins_as(tamis__state_path(folder, "lock").text, is_lock, &ours, err);
+        status = begins_as(tamis__state_path(directory, "lock").text, is_lock, &ours, err);
     if (ours || status != TAMIS_OK)
         return status;
     if (found->log || found->snapshot)
         return tamis__fail(err, TAMIS_E_DAMAGED, 0, "%s: has a log but no manifest; " STATE_REMEDY,
-                           tamis__show(folder->path).text);
+                           tamis__show(directory->path).text);
     if (name[0] == '.' || strcmp(name, "manifest.new") == 0 || strcmp(name, "lost+found") == 0)
         return TAMIS_OK;
     return tamis__fail(
         err, TAMIS_E_FORMAT, 0,
         "%s: is no state, and has other files (%s); name a folder that is empty, or not there yet",
-        tamis__show(folder->path).text, tamis__show(name).text);
+        tamis__show(directory->path).text, tamis__show(name).text);
 }
 
 static tamis_status check_new(const tamis_filter *filter, tamis_error *err) {
@@ -131,21 +131,21 @@ static tamis_status check_new(const tamis_filter *filter, tamis_error *err) {
 }
 
 tamis_status tamis__state_check_about(size_t size, tamis_error *err) {
-    if (size <= TAMIS_STATE_ABOUT_MAX)
+    if (size <= TAMIS_STATE_METADATA_MAX)
         return TAMIS_OK;
     return tamis__fail(err, TAMIS_E_RANGE, 0, "state: about has %zu bytes, and at most %d are kept; say less",
-                       size, TAMIS_STATE_ABOUT_MAX);
+                       size, TAMIS_STATE_METADATA_MAX);
 }
 
 /* Fills the manifest of a new state and creates its filter. */
 static tamis_status plan_new(tamis_state *state, const tamis_state_options *options, tamis_error *err) {
     state_manifest *manifest = &state->manifest;
     tamis_filter_options how = TAMIS_FILTER_OPTIONS_INIT;
-    const char *about = options->about ? options->about : "";
+    const char *metadata = options->metadata ? options->metadata : "";
     tamis_status status =
-        tamis__take_options(&how, sizeof how, options->filter, "TAMIS_FILTER_OPTIONS_INIT", err);
+        tamis__read_options(&how, sizeof how, options->filter, "TAMIS_FILTER_OPTIONS_INIT", err);
     if (status == TAMIS_OK)
-        status = tamis__state_check_about(strlen(about), err);
+        status = tamis__state_check_about(strlen(metadata), err);
     if (status != TAMIS_OK)
         return status;
     how.allocator = &state->memory;
@@ -159,15 +159,15 @@ static tamis_status plan_new(tamis_state *state, const tamis_state_options *opti
     if (status == TAMIS_OK)
         status = tamis__hasher_copy(&state->hasher, state->filter->hasher, err);
     if (status == TAMIS_OK &&
-        !tamis__state_bytes_add(&state->memory, &manifest->about, about, strlen(about) + 1))
-        status = tamis__fail_nomem(err, "state", strlen(about) + 1);
+        !tamis__state_bytes_add(&state->memory, &manifest->metadata, metadata, strlen(metadata) + 1))
+        status = tamis__fail_nomem(err, "state", strlen(metadata) + 1);
     if (status != TAMIS_OK)
         return status;
     manifest->next = 1;
     manifest->plan = state->filter->plan;
     manifest->seed = state->hasher->seed;
     manifest->secret_print = state->hasher->secret_print;
-    manifest->overfill = how.overfill;
+    manifest->allow_over_capacity = how.allow_over_capacity;
     manifest->frozen = how.frozen;
     return TAMIS_OK;
 }
@@ -176,9 +176,9 @@ static tamis_status make_new(tamis_state *state, const tamis_state_options *opti
     bool fatal;
     if (!options->plan)
         return tamis__fail(err, TAMIS_E_FORMAT, 0, "%s: is no state; name a folder that has one",
-                           tamis__show(state->folder.path).text);
+                           tamis__show(state->directory.path).text);
     tamis_status status =
-        tamis__state_folder_list(&state->folder, take_left_over, &state->folder, err); /* M3 */
+        tamis__state_directory_list(&state->directory, check_left_over, &state->directory, err); /* M3 */
     if (status == TAMIS_OK)
         status = plan_new(state, options, err);
     return status == TAMIS_OK ? tamis__state_roll(state, 1, &fatal, err) : status; /* M4 */
@@ -186,34 +186,35 @@ static tamis_status make_new(tamis_state *state, const tamis_state_options *opti
 
 /* ---- an existing state ---- */
 
-static tamis_status fail_plan(const char *name, const char *field, const char *has, const char *asked,
+static tamis_status fail_plan(const char *name, const char *field, const char *has, const char *given_plan,
                               tamis_error *err) {
     return tamis__fail(err, TAMIS_E_MISMATCH, 0,
                        "%s: %s is %s, and %s was asked for; give the plan and the filter options that it was "
                        "made with, or none",
-                       tamis__show(name).text, field, has, asked);
+                       tamis__show(name).text, field, has, given_plan);
 }
 
 /* Compares an integer of the state with that of the options. */
-static tamis_status compare_number(const char *name, const char *field, uint64_t has, uint64_t asked,
+static tamis_status compare_number(const char *name, const char *field, uint64_t has, uint64_t given_plan,
                                    tamis_error *err) {
-    char one[24], other[24];
-    snprintf(one, sizeof one, "%" PRIu64, has);
-    snprintf(other, sizeof other, "%" PRIu64, asked);
-    return has == asked ? TAMIS_OK : fail_plan(name, field, one, other, err);
+    char has_text[24], asked_text[24];
+    snprintf(has_text, sizeof has_text, "%" PRIu64, has);
+    snprintf(asked_text, sizeof asked_text, "%" PRIu64, given_plan);
+    return has == given_plan ? TAMIS_OK : fail_plan(name, field, has_text, asked_text, err);
 }
 
 /* The seed matters only under scheme xxh3. */
 static tamis_status check_filter_options(const state_manifest *has, const tamis_filter_options *options,
                                          const char *name, tamis_error *err) {
-    tamis_filter_options asked = TAMIS_FILTER_OPTIONS_INIT;
+    tamis_filter_options given_plan = TAMIS_FILTER_OPTIONS_INIT;
     tamis_status status =
-        tamis__take_options(&asked, sizeof asked, options, "TAMIS_FILTER_OPTIONS_INIT", err);
+        tamis__read_options(&given_plan, sizeof given_plan, options, "TAMIS_FILTER_OPTIONS_INIT", err);
     if (status == TAMIS_OK && has->plan.scheme == TAMIS_SCHEME_XXH3)
-        status = compare_number(name, "seed", has->seed, asked.seed, err);
+        status = compare_number(name, "seed", has->seed, given_plan.seed, err);
     if (status == TAMIS_OK)
-        status = compare_number(name, "overfill", has->overfill, asked.overfill, err);
-    return status == TAMIS_OK ? compare_number(name, "frozen", has->frozen, asked.frozen, err) : status;
+        status = compare_number(name, "allow_over_capacity", has->allow_over_capacity,
+                                given_plan.allow_over_capacity, err);
+    return status == TAMIS_OK ? compare_number(name, "frozen", has->frozen, given_plan.frozen, err) : status;
 }
 
 /*
@@ -222,26 +223,27 @@ static tamis_status check_filter_options(const state_manifest *has, const tamis_
  */
 static tamis_status check_plan(const tamis_state *state, const tamis_state_options *options,
                                tamis_error *err) {
-    const char *name = state->folder.path;
+    const char *name = state->directory.path;
     const tamis_plan *has = &state->manifest.plan;
-    tamis_plan asked = TAMIS_PLAN_INIT;
-    char one[32], other[32];
-    tamis_status status = tamis__take_struct(&asked, sizeof asked, options->plan, "TAMIS_PLAN_INIT", err);
+    tamis_plan given_plan = TAMIS_PLAN_INIT;
+    char has_text[32], asked_text[32];
+    tamis_status status =
+        tamis__read_struct(&given_plan, sizeof given_plan, options->plan, "TAMIS_PLAN_INIT", err);
     if (status != TAMIS_OK)
         return status;
-    if (asked.kind != has->kind)
-        return fail_plan(name, "kind", tamis_kind_name(has->kind), tamis_kind_name(asked.kind), err);
-    if (asked.scheme != TAMIS_SCHEME_AUTO && asked.scheme != has->scheme)
-        return fail_plan(name, "scheme", tamis_scheme_name(has->scheme), tamis_scheme_name(asked.scheme),
+    if (given_plan.kind != has->kind)
+        return fail_plan(name, "kind", tamis_kind_name(has->kind), tamis_kind_name(given_plan.kind), err);
+    if (given_plan.scheme != TAMIS_SCHEME_AUTO && given_plan.scheme != has->scheme)
+        return fail_plan(name, "scheme", tamis_scheme_name(has->scheme), tamis_scheme_name(given_plan.scheme),
                          err);
-    status = compare_number(name, "capacity", has->capacity, asked.capacity, err);
-    if (status == TAMIS_OK && asked.fpr != has->fpr) {
-        snprintf(one, sizeof one, "%.10g", has->fpr);
-        snprintf(other, sizeof other, "%.10g", asked.fpr);
-        return fail_plan(name, "fpr", one, other, err);
+    status = compare_number(name, "capacity", has->capacity, given_plan.capacity, err);
+    if (status == TAMIS_OK && given_plan.fpr != has->fpr) {
+        snprintf(has_text, sizeof has_text, "%.10g", has->fpr);
+        snprintf(asked_text, sizeof asked_text, "%.10g", given_plan.fpr);
+        return fail_plan(name, "fpr", has_text, asked_text, err);
     }
     if (status == TAMIS_OK)
-        status = compare_number(name, "memory_limit", has->memory_limit, asked.memory_limit, err);
+        status = compare_number(name, "memory_limit", has->memory_limit, given_plan.memory_limit, err);
     if (status == TAMIS_OK && options->filter)
         status = check_filter_options(&state->manifest, options->filter, name, err);
     return status;
@@ -249,7 +251,7 @@ static tamis_status check_plan(const tamis_state *state, const tamis_state_optio
 
 static tamis_status make_hasher(tamis_state *state, const tamis_state_options *options, tamis_error *err) {
     const state_manifest *manifest = &state->manifest;
-    const char *name = state->folder.path;
+    const char *name = state->directory.path;
     tamis_hasher_options how = TAMIS_HASHER_OPTIONS_INIT;
     how.scheme = manifest->plan.scheme;
     how.allocator = &state->memory;
@@ -259,7 +261,7 @@ static tamis_status make_hasher(tamis_state *state, const tamis_state_options *o
     if (!how.secret_size && options->filter) {
         tamis_filter_options made = TAMIS_FILTER_OPTIONS_INIT;
         tamis_status status =
-            tamis__take_options(&made, sizeof made, options->filter, "TAMIS_FILTER_OPTIONS_INIT", err);
+            tamis__read_options(&made, sizeof made, options->filter, "TAMIS_FILTER_OPTIONS_INIT", err);
         if (status != TAMIS_OK)
             return status;
         how.secret = made.secret;
@@ -281,7 +283,7 @@ static tamis_status make_hasher(tamis_state *state, const tamis_state_options *o
 
 /* Replaces the plan of a state without commits, as a refused run leaves it, by that of the present
  * options. */
-static tamis_status plan_anew(tamis_state *state, const tamis_state_options *options, tamis_error *err) {
+static tamis_status plan_again(tamis_state *state, const tamis_state_options *options, tamis_error *err) {
     const uint64_t next = state->manifest.next, epoch = state->manifest.epoch;
     release_read(state);
     const tamis_status status = plan_new(state, options, err);
@@ -291,16 +293,16 @@ static tamis_status plan_anew(tamis_state *state, const tamis_state_options *opt
 }
 
 /* Steps S2 to S5. */
-static tamis_status read_there(tamis_state *state, const tamis_state_options *options, bool *there,
-                               tamis_error *err) {
-    tamis_status status = tamis__state_manifest_read(&state->folder, &state->memory, &state->manifest,
-                                                     &state->notes, there, err);
-    if (status == TAMIS_OK && *there)
+static tamis_status read_existing(tamis_state *state, const tamis_state_options *options, bool *exists,
+                                  tamis_error *err) {
+    tamis_status status = tamis__state_manifest_read(&state->directory, &state->memory, &state->manifest,
+                                                     &state->notes, exists, err);
+    if (status == TAMIS_OK && *exists)
         status = tamis__state_find_commit(state, err);
-    if (status != TAMIS_OK || !*there)
+    if (status != TAMIS_OK || !*exists)
         return status;
     if (state->last.number == 0 && options->plan && !state->read_only)
-        return plan_anew(state, options, err);
+        return plan_again(state, options, err);
     if (options->plan)
         status = check_plan(state, options, err);
     if (status == TAMIS_OK)
@@ -310,49 +312,50 @@ static tamis_status read_there(tamis_state *state, const tamis_state_options *op
 
 /* Reads a state while another process may replace the manifest and unlink files. Reads again if that
  * happened. */
-static tamis_status read_meanwhile(tamis_state *state, const tamis_state_options *options, bool *there,
+static tamis_status read_meanwhile(tamis_state *state, const tamis_state_options *options, bool *exists,
                                    tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
     tamis_status status = TAMIS_OK;
-    for (int i = 0; i < LOOKS; i++) {
+    for (int i = 0; i < READ_TRIES; i++) {
         const uint64_t next = state->manifest.next;
         release_read(state);
-        status = read_there(state, options, there, &why);
+        status = read_existing(state, options, exists, &why);
         if (status == TAMIS_OK || (i > 0 && state->manifest.next == next))
             break;
         if (status != TAMIS_E_DAMAGED && status != TAMIS_E_IO)
             break;
     }
-    return status == TAMIS_OK ? TAMIS_OK : tamis__state_tell(&why, status, err);
+    return status == TAMIS_OK ? TAMIS_OK : tamis__state_report(&why, status, err);
 }
 
 /* Checks a directory without a manifest before anything is written to it, even a lock. */
-static tamis_status check_ours(const state_folder *folder, tamis_error *err) {
-    const state_path manifest = tamis__state_path(folder, "manifest");
-    struct stat about;
+static tamis_status check_ours(const state_directory *directory, tamis_error *err) {
+    const state_path manifest = tamis__state_path(directory, "manifest");
+    struct stat st;
     tamis_error why = TAMIS_ERROR_INIT;
-    if (tamis__sys.stat(manifest.text, &about) == 0)
+    if (tamis__sys.stat(manifest.text, &st) == 0)
         return TAMIS_OK;
-    const tamis_status status = tamis__state_folder_list(folder, take_left_over, (void *)folder, &why);
-    if (status == TAMIS_OK || tamis__sys.stat(manifest.text, &about) == 0) /* another start created it */
+    const tamis_status status =
+        tamis__state_directory_list(directory, check_left_over, (void *)directory, &why);
+    if (status == TAMIS_OK || tamis__sys.stat(manifest.text, &st) == 0) /* another start created it */
         return TAMIS_OK;
-    return tamis__state_tell(&why, status, err);
+    return tamis__state_report(&why, status, err);
 }
 
 static tamis_status open_to_write(tamis_state *state, const char *path, const tamis_state_options *options,
                                   tamis_error *err) {
-    bool there, fatal;
-    tamis_status status = options->plan ? tamis__state_folder_make(&state->folder, path, err)
-                                        : tamis__state_folder_open(&state->folder, path, err);
+    bool exists, fatal;
+    tamis_status status = options->plan ? tamis__state_directory_create(&state->directory, path, err)
+                                        : tamis__state_directory_open(&state->directory, path, err);
     if (status == TAMIS_OK)
-        status = check_ours(&state->folder, err);
+        status = check_ours(&state->directory, err);
     if (status == TAMIS_OK)
-        status = tamis__state_folder_lock(&state->folder, true, err); /* S1 */
+        status = tamis__state_directory_lock(&state->directory, true, err); /* S1 */
     if (status == TAMIS_OK)
-        status = read_there(state, options, &there, err);
+        status = read_existing(state, options, &exists, err);
     if (status != TAMIS_OK)
         return status;
-    if (there)
+    if (exists)
         status = tamis__state_roll(state, state->manifest.epoch + 1, &fatal, err); /* S6 */
     else
         status = make_new(state, options, err);
@@ -361,50 +364,50 @@ static tamis_status open_to_write(tamis_state *state, const char *path, const ta
     return status;
 }
 
-static tamis_status open_to_look(tamis_state *state, const char *path, const tamis_state_options *options,
+static tamis_status open_to_read(tamis_state *state, const char *path, const tamis_state_options *options,
                                  purpose to, tamis_error *err) {
-    bool there;
-    tamis_status status = tamis__state_folder_open(&state->folder, path, err);
+    bool exists;
+    tamis_status status = tamis__state_directory_open(&state->directory, path, err);
     if (status == TAMIS_OK && to == TO_VERIFY)
-        status = tamis__state_folder_lock(&state->folder, false, err);
+        status = tamis__state_directory_lock(&state->directory, false, err);
     if (status == TAMIS_OK)
-        status = read_meanwhile(state, options, &there, err);
-    if (status != TAMIS_OK || there)
+        status = read_meanwhile(state, options, &exists, err);
+    if (status != TAMIS_OK || exists)
         return status;
     tamis_error why = TAMIS_ERROR_INIT;
-    status = check_ours(&state->folder, &why);
+    status = check_ours(&state->directory, &why);
     if (status != TAMIS_OK && status != TAMIS_E_FORMAT) /* for example a state that has lost its manifest */
-        return tamis__state_tell(&why, status, err);
+        return tamis__state_report(&why, status, err);
     return tamis__fail(err, TAMIS_E_FORMAT, 0,
                        "%s: is not the folder of a state: it has no manifest; name a folder that has one",
-                       tamis__show(state->folder.path).text);
+                       tamis__show(state->directory.path).text);
 }
 
 static tamis_status open_state(tamis_state **state, const char *path, const tamis_state_options *given,
                                purpose to, tamis_error *err) {
     tamis_state_options options = TAMIS_STATE_OPTIONS_INIT;
     tamis_status status =
-        tamis__take_options(&options, sizeof options, given, "TAMIS_STATE_OPTIONS_INIT", err);
+        tamis__read_options(&options, sizeof options, given, "TAMIS_STATE_OPTIONS_INIT", err);
     tamis_filter_options filter = TAMIS_FILTER_OPTIONS_INIT;
     if (status == TAMIS_OK)
         status =
-            tamis__take_options(&filter, sizeof filter, options.filter, "TAMIS_FILTER_OPTIONS_INIT", err);
+            tamis__read_options(&filter, sizeof filter, options.filter, "TAMIS_FILTER_OPTIONS_INIT", err);
     if (status != TAMIS_OK)
         return status;
     if (!state || !path)
         return tamis__fail(err, TAMIS_E_INVALID, 0, "state: no folder, or no place for the state; give both");
     if (to == TO_WRITE && options.read_only)
-        to = TO_LOOK;
+        to = TO_READ;
     const tamis_allocator memory = tamis__allocator_resolve(options.allocator);
     tamis_state *made = tamis__alloc(&memory, sizeof *made, _Alignof(tamis_state));
     if (!made)
         return tamis__fail_nomem(err, "state", sizeof *made);
     made->memory = memory;
-    made->folder.fd = made->folder.lock_fd = made->log.fd = -1;
+    made->directory.fd = made->directory.lock_fd = made->log.fd = -1;
     made->read_only = to != TO_WRITE;
     made->concurrent = filter.concurrent && to == TO_WRITE;
     status = to == TO_WRITE ? open_to_write(made, path, &options, err)
-                            : open_to_look(made, path, &options, to, err);
+                            : open_to_read(made, path, &options, to, err);
     if (status == TAMIS_OK)
         *state = made;
     else
@@ -412,17 +415,17 @@ static tamis_status open_state(tamis_state **state, const char *path, const tami
     return status;
 }
 
-tamis_status tamis_state_open(tamis_state **state, const char *folder, const tamis_state_options *options,
+tamis_status tamis_state_open(tamis_state **state, const char *directory, const tamis_state_options *options,
                               tamis_error *err) {
     TAMIS__NEED(state, err);
-    TAMIS__NEED(folder, err);
-    return open_state(state, folder, options, TO_WRITE, err);
+    TAMIS__NEED(directory, err);
+    return open_state(state, directory, options, TO_WRITE, err);
 }
 
-tamis_status tamis_state_verify(const char *folder, const tamis_state_options *options, tamis_error *err) {
-    TAMIS__NEED(folder, err);
+tamis_status tamis_state_verify(const char *directory, const tamis_state_options *options, tamis_error *err) {
+    TAMIS__NEED(directory, err);
     tamis_state *state;
-    tamis_status status = open_state(&state, folder, options, TO_VERIFY, err);
+    tamis_status status = open_state(&state, directory, options, TO_VERIFY, err);
     if (status == TAMIS_OK)
         tamis_state_close(state);
     return status;

@@ -20,8 +20,8 @@
 #include <string.h>
 
 #include "base/system.h"
+#include "store/file_error.h"
 #include "store/state/state_int.h"
-#include "store/trouble.h"
 
 /* Makes the next manifest: the live segment closed, and a new one after it. A live segment without keys is
  * left out, since the new segment repeats its commit. *left_out is its number, or 0. */
@@ -48,7 +48,7 @@ static tamis_status next_manifest(const tamis_state *state, uint64_t epoch, uint
 static tamis_status fail_numbers(const tamis_state *state, tamis_error *err) {
     return tamis__fail(err, TAMIS_E_RANGE, 0,
                        "%s: has had all the %" PRIu64 " files it can number; begin a new state",
-                       tamis__show(state->folder.path).text, STATE_NUMBER_MAX);
+                       tamis__show(state->directory.path).text, STATE_NUMBER_MAX);
 }
 
 tamis_status tamis__state_roll(tamis_state *state, uint64_t epoch, bool *fatal, tamis_error *err) {
@@ -65,15 +65,15 @@ tamis_status tamis__state_roll(tamis_state *state, uint64_t epoch, bool *fatal, 
         return status;
     state->manifest.next++; /* never used again, even if this attempt fails */
     const state_segment *live = &next.segments[next.segment_count - 1];
-    status =
-        tamis__state_log_make(&log, &state->folder, &state->memory, live, &state->last, &state->account, err);
+    status = tamis__state_log_create(&log, &state->directory, &state->memory, live, &state->last,
+                                     &state->checkpoint, err);
     if (status != TAMIS_OK) {
         tamis__state_manifest_free(&state->memory, &next);
         return status;
     }
-    status = tamis__state_folder_sync(&state->folder, err); /* R3 */
-    if (status == TAMIS_OK)                                 /* R4, R5 */
-        status = tamis__state_manifest_write(&state->folder, &state->memory, &next, &state->notes,
+    status = tamis__state_directory_sync(&state->directory, err); /* R3 */
+    if (status == TAMIS_OK)                                       /* R4, R5 */
+        status = tamis__state_manifest_write(&state->directory, &state->memory, &next, &state->notes,
                                              state->last.notes, fatal, err);
     if (status != TAMIS_OK) {
         tamis__state_log_close(&log, &state->memory);
@@ -89,7 +89,7 @@ tamis_status tamis__state_roll(tamis_state *state, uint64_t epoch, bool *fatal, 
     state->log = log;
     state->manifest = next;
     if (left_out) /* R6 */
-        (void)tamis__sys.unlink(tamis__state_log_path(&state->folder, left_out).text);
+        (void)tamis__sys.unlink(tamis__state_log_path(&state->directory, left_out).text);
     return TAMIS_OK;
 }
 
@@ -101,7 +101,7 @@ tamis_status tamis__state_seal(tamis_state *state, tamis_error *err) {
     const tamis_status status = tamis__state_roll(state, state->manifest.epoch, &fatal, &why);
     if (status == TAMIS_OK)
         return TAMIS_OK;
-    return tamis__state_tell(&why, fatal ? tamis__state_fail(state, status, &why) : status, err);
+    return tamis__state_report(&why, fatal ? tamis__state_fail(state, status, &why) : status, err);
 }
 
 /* ---- files left over ---- */
@@ -115,16 +115,16 @@ static bool is_named(const state_manifest *manifest, const state_found *found) {
     return false;
 }
 
-static tamis_status sweep_one(void *context, const state_found *found, tamis_error *err) {
+static tamis_status sweep_file(void *context, const state_found *found, tamis_error *err) {
     const tamis_state *state = context;
     (void)err;
-    const bool aside =
+    const bool is_temporary =
         strcmp(found->name, "manifest.new") == 0 || strncmp(found->name, ".snapshot-", 10) == 0;
-    if (aside || ((found->log || found->snapshot) && !is_named(&state->manifest, found)))
-        (void)tamis__sys.unlink(tamis__state_path(&state->folder, found->name).text);
+    if (is_temporary || ((found->log || found->snapshot) && !is_named(&state->manifest, found)))
+        (void)tamis__sys.unlink(tamis__state_path(&state->directory, found->name).text);
     return TAMIS_OK;
 }
 
 void tamis__state_sweep(const tamis_state *state) {
-    (void)tamis__state_folder_list(&state->folder, sweep_one, (void *)(uintptr_t)state, NULL);
+    (void)tamis__state_directory_list(&state->directory, sweep_file, (void *)(uintptr_t)state, NULL);
 }

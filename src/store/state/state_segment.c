@@ -29,8 +29,8 @@
 
 #include "base/bytes.h"
 #include "base/system.h"
+#include "store/file_error.h"
 #include "store/state/state_int.h"
-#include "store/trouble.h"
 
 static const uint8_t magic[8] = STATE_LOG_MAGIC;
 enum { VERSION = 1 };
@@ -55,8 +55,8 @@ uint64_t tamis__state_frame_check(const uint8_t *frame, size_t size, uint64_t be
     return XXH3_64bits_withSeed(frame + STATE_FRAME_HEADER, size - STATE_FRAME_HEADER, seed);
 }
 
-uint64_t tamis__state_commit_check(const uint8_t *payload, size_t size, uint64_t seed, uint64_t at) {
-    return XXH3_64bits_withSeed(payload + 8, size - 8, seed ^ at * UINT64_C(0x9e3779b97f4a7c15));
+uint64_t tamis__state_commit_check(const uint8_t *payload, size_t size, uint64_t seed, uint64_t offset) {
+    return XXH3_64bits_withSeed(payload + 8, size - 8, seed ^ offset * UINT64_C(0x9e3779b97f4a7c15));
 }
 
 /* Writes a frame of `size` bytes. Its payload is already in place. */
@@ -84,15 +84,15 @@ static tamis_status write_keys(state_log *log, tamis_error *err) {
 tamis_status tamis__state_log_keys(state_log *log, const tamis_hash *hashes, size_t count, tamis_error *err) {
     tamis_status status = TAMIS_OK;
     while (count > 0 && status == TAMIS_OK) {
-        size_t some = STATE_KEYS_FRAME - log->keys < count ? STATE_KEYS_FRAME - log->keys : count;
+        size_t chunk = STATE_KEYS_FRAME - log->keys < count ? STATE_KEYS_FRAME - log->keys : count;
         uint8_t *to = log->frame.data + STATE_FRAME_HEADER + log->keys * STATE_KEY;
-        for (size_t i = 0; i < some; i++, to += STATE_KEY) {
+        for (size_t i = 0; i < chunk; i++, to += STATE_KEY) {
             tamis__store64le(to, hashes[i].word[0]);
             tamis__store64le(to + 8, hashes[i].word[1]);
         }
-        log->keys += some;
-        hashes += some;
-        count -= some;
+        log->keys += chunk;
+        hashes += chunk;
+        count -= chunk;
         if (log->keys == STATE_KEYS_FRAME)
             status = write_keys(log, err);
     }
@@ -105,7 +105,7 @@ tamis_status tamis__state_log_frame(state_log *log, const tamis_allocator *memor
     tamis_status status = write_keys(log, err);
     if (status != TAMIS_OK)
         return status;
-    if (!tamis__state_bytes_room(memory, &frame, STATE_FRAME_HEADER + size))
+    if (!tamis__state_bytes_reserve(memory, &frame, STATE_FRAME_HEADER + size))
         return tamis__fail_nomem(err, log->path.text, STATE_FRAME_HEADER + size);
     memcpy(frame.data + STATE_FRAME_HEADER, payload, size);
     status = write_frame(log, frame.data, type, STATE_FRAME_HEADER + size, err);
@@ -114,22 +114,22 @@ tamis_status tamis__state_log_frame(state_log *log, const tamis_allocator *memor
 }
 
 static tamis_status write_commit(state_log *log, const tamis_allocator *memory, uint32_t type,
-                                 const state_commit *commit, const void *account, size_t size,
+                                 const state_commit *commit, const void *checkpoint, size_t size,
                                  tamis_error *err) {
     state_bytes payload = {NULL, 0, 0};
     const size_t whole = STATE_COMMIT_FIXED + size;
-    if (!tamis__state_bytes_room(memory, &payload, whole))
+    if (!tamis__state_bytes_reserve(memory, &payload, whole))
         return tamis__fail_nomem(err, log->path.text, whole);
     uint8_t *to = payload.data;
     tamis__store64le(to + 8, commit->number);
     tamis__store64le(to + 16, commit->keys);
-    tamis__store64le(to + 24, commit->foreseen);
+    tamis__store64le(to + 24, commit->size_hint);
     tamis__store64le(to + 32, commit->notes);
     tamis__store32le(to + 40, commit->flags);
     tamis__store32le(to + 44, commit->full);
     tamis__store64le(to + 48, log->segment.epoch);
     if (size > 0)
-        memcpy(to + STATE_COMMIT_FIXED, account, size);
+        memcpy(to + STATE_COMMIT_FIXED, checkpoint, size);
     tamis__store64le(to, tamis__state_commit_check(to, whole, log->segment.seed, log->segment.bytes));
     tamis_status status = tamis__state_log_frame(log, memory, type, to, whole, err);
     tamis__state_bytes_free(memory, &payload);
@@ -141,14 +141,14 @@ static tamis_status sync_log(const state_log *log, tamis_error *err) {
 }
 
 tamis_status tamis__state_log_commit(state_log *log, const tamis_allocator *memory,
-                                     const state_commit *commit, const void *account, size_t size,
+                                     const state_commit *commit, const void *checkpoint, size_t size,
                                      tamis_error *err) {
     tamis_status status = write_keys(log, err); /* C1 */
     if (status == TAMIS_OK && log->segment.bytes > log->whole)
         status = sync_log(log, err); /* C2 */
     const uint64_t sure = log->segment.bytes, sure_check = log->segment.check;
     if (status == TAMIS_OK)
-        status = write_commit(log, memory, STATE_COMMIT, commit, account, size, err); /* C3 */
+        status = write_commit(log, memory, STATE_COMMIT, commit, checkpoint, size, err); /* C3 */
     if (status == TAMIS_OK)
         status = sync_log(log, err); /* C4 */
     if (status != TAMIS_OK)
@@ -159,14 +159,16 @@ tamis_status tamis__state_log_commit(state_log *log, const tamis_allocator *memo
     return TAMIS_OK;
 }
 
-tamis_status tamis__state_log_make(state_log *log, const state_folder *folder, const tamis_allocator *memory,
-                                   const state_segment *segment, const state_commit *last,
-                                   const state_bytes *account, tamis_error *err) {
+tamis_status tamis__state_log_create(state_log *log, const state_directory *directory,
+                                     const tamis_allocator *memory, const state_segment *segment,
+                                     const state_commit *last, const state_bytes *checkpoint,
+                                     tamis_error *err) {
     uint8_t header[STATE_HEADER];
-    const size_t room = STATE_FRAME_HEADER + STATE_KEYS_FRAME * STATE_KEY;
-    *log = (state_log){.fd = -1, .segment = *segment, .path = tamis__state_log_path(folder, segment->number)};
-    if (!tamis__state_bytes_room(memory, &log->frame, room))
-        return tamis__fail_nomem(err, log->path.text, room);
+    const size_t capacity = STATE_FRAME_HEADER + STATE_KEYS_FRAME * STATE_KEY;
+    *log =
+        (state_log){.fd = -1, .segment = *segment, .path = tamis__state_log_path(directory, segment->number)};
+    if (!tamis__state_bytes_reserve(memory, &log->frame, capacity))
+        return tamis__fail_nomem(err, log->path.text, capacity);
     tamis_status status = tamis__state_create(log->path.text, &log->fd, err); /* R1 */
     if (status == TAMIS_OK) {
         tamis__state_header_put(header, segment);
@@ -176,7 +178,7 @@ tamis_status tamis__state_log_make(state_log *log, const state_folder *folder, c
         status = tamis__state_write_file(log->fd, log->path.text, header, sizeof header, err);
     }
     if (status == TAMIS_OK)
-        status = write_commit(log, memory, STATE_RESTATED, last, account->data, account->size, err);
+        status = write_commit(log, memory, STATE_RESTATED, last, checkpoint->data, checkpoint->size, err);
     if (status == TAMIS_OK)
         status = sync_log(log, err); /* R2 */
     if (status == TAMIS_OK) {

@@ -10,7 +10,7 @@
  *   the thread that makes it shares nothing with the run, which goes on adding keys.
  * - It is the filter of the last commit before it was begun.
  * - It counts from the moment when the manifest names it (P4). Before that, an error does no harm: the run
- *   continues with the old files and reports the error later, in tamis_state_settle.
+ *   continues with the old files and reports the error later, in tamis_state_snapshot.
  *
  * A snapshot is due when the log is longer than twice the filter plus 64 MiB, or has more than 256 segments.
  * After a failure the next try waits until the log is twice as long, because each try reads all of it.
@@ -23,10 +23,10 @@
 #include "base/system.h"
 #include "base/thread.h"
 #include "hash/hasher.h"
+#include "store/file_error.h"
 #include "store/state/state_int.h"
-#include "store/trouble.h"
 
-#define LEAST_LOG ((uint64_t)64 << 20) /* log bytes that are acceptable for any filter */
+#define LOG_MIN ((uint64_t)64 << 20) /* log bytes that are acceptable for any filter */
 enum { TIMES_FILTER = 2, SEGMENTS = 256 /* each start adds a segment; a snapshot removes them */ };
 
 uint64_t tamis__state_log_bytes(const tamis_state *state) {
@@ -39,32 +39,32 @@ uint64_t tamis__state_log_bytes(const tamis_state *state) {
 
 bool tamis__state_snapshot_is_due(const tamis_state *state) {
     const uint64_t bytes = tamis__state_log_bytes(state);
-    uint64_t most = state->snapshot_at;
-    if (most == 0)
-        most = TIMES_FILTER * tamis__state_figures_now(state).memory + LEAST_LOG;
+    uint64_t max = state->snapshot_at;
+    if (max == 0)
+        max = TIMES_FILTER * tamis__state_stats_get(state).memory + LOG_MIN;
     return !state->job.begun && bytes >= state->snapshot_again &&
-           (bytes > most || state->manifest.segment_count > SEGMENTS);
+           (bytes > max || state->manifest.segment_count > SEGMENTS);
 }
 
 /* ---- the snapshot thread ---- */
 
-static tamis_status keep_sums(const tamis_filter *filter, const tamis_allocator *memory, state_bytes *sums,
-                              tamis_error *err) {
-    const size_t count = tamis__filter_sums(filter, NULL), size = count * 8;
+static tamis_status keep_false_present(const tamis_filter *filter, const tamis_allocator *memory,
+                                       state_bytes *false_present, tamis_error *err) {
+    const size_t count = tamis__filter_false_present_get(filter, NULL), size = count * 8;
     if (count == 0)
         return TAMIS_OK;
     double *reals = tamis__alloc(memory, size, 8);
-    if (!reals || !tamis__state_bytes_room(memory, sums, size)) {
+    if (!reals || !tamis__state_bytes_reserve(memory, false_present, size)) {
         tamis__free(memory, reals, size);
         return tamis__fail_nomem(err, "snapshot", size);
     }
-    (void)tamis__filter_sums(filter, reals);
+    (void)tamis__filter_false_present_get(filter, reals);
     for (size_t i = 0; i < count; i++) {
         uint64_t bits;
         memcpy(&bits, &reals[i], 8);
-        tamis__store64le(sums->data + 8 * i, bits);
+        tamis__store64le(false_present->data + 8 * i, bits);
     }
-    sums->size = size;
+    false_present->size = size;
     tamis__free(memory, reals, size);
     return TAMIS_OK;
 }
@@ -72,23 +72,23 @@ static tamis_status keep_sums(const tamis_filter *filter, const tamis_allocator 
 /* Steps P2, P3. */
 static void *make_snapshot(void *context) {
     state_job *job = context;
-    const state_path path = tamis__state_snapshot_path(job->source.folder, job->made.number);
+    const state_path path = tamis__state_snapshot_path(job->source.directory, job->made.number);
     tamis_filter *filter = NULL;
     uint64_t replayed;
-    struct stat about;
+    struct stat st;
     job->status = tamis__state_build(&job->source, &filter, &replayed, &job->err);
     if (job->status == TAMIS_OK)
-        job->status = keep_sums(filter, job->source.memory, &job->made.sums, &job->err);
+        job->status = keep_false_present(filter, job->source.memory, &job->made.false_present, &job->err);
     if (job->status == TAMIS_OK)
-        job->status = tamis__state_check_wanted(&job->source, &job->err);
+        job->status = tamis__state_check_given_up(&job->source, &job->err);
     if (job->status == TAMIS_OK)
         job->status = tamis_filter_save(filter, path.text, &job->err);
-    if (job->status == TAMIS_OK && tamis__sys.stat(path.text, &about) < 0)
+    if (job->status == TAMIS_OK && tamis__sys.stat(path.text, &st) < 0)
         job->status =
             tamis__fail(&job->err, TAMIS_E_IO, 0, "%s: is gone just after it was written; try again",
                         tamis__show(path.text).text);
     if (job->status == TAMIS_OK)
-        job->made.bytes = (uint64_t)about.st_size;
+        job->made.bytes = (uint64_t)st.st_size;
     tamis_filter_free(filter);
     __atomic_store_n(&job->ended, true, __ATOMIC_RELEASE);
     return NULL;
@@ -108,7 +108,7 @@ static void note_late(tamis_state *state, tamis_status status, const tamis_error
 static void drop_job(tamis_state *state) {
     state_job *job = &state->job;
     tamis__state_manifest_free(&state->memory, &job->manifest);
-    tamis__state_bytes_free(&state->memory, &job->made.sums);
+    tamis__state_bytes_free(&state->memory, &job->made.false_present);
     memset(job, 0, sizeof *job);
 }
 
@@ -123,8 +123,8 @@ static tamis_status prepare(tamis_state *state, tamis_error *err) {
     job->err = (tamis_error)TAMIS_ERROR_INIT;
     job->last = state->last;
     job->made.number = state->manifest.next++;
-    job->made.of = state->last;
-    job->source = (state_source){&state->folder,
+    job->made.covers = state->last;
+    job->source = (state_source){&state->directory,
                                  &state->memory,
                                  &job->manifest,
                                  job->manifest.segments,
@@ -137,10 +137,10 @@ static tamis_status prepare(tamis_state *state, tamis_error *err) {
     return TAMIS_OK;
 }
 
-tamis_status tamis__state_snapshot_begin(tamis_state *state, bool threaded) {
+tamis_status tamis__state_snapshot_start(tamis_state *state, bool threaded) {
     tamis_error why = TAMIS_ERROR_INIT;
     bool fatal;
-    const uint64_t before = state->manifest.snapshot.number ? state->manifest.snapshot.of.keys : 0;
+    const uint64_t before = state->manifest.snapshot.number ? state->manifest.snapshot.covers.keys : 0;
     if (state->last.keys == before)
         return TAMIS_OK; /* no new keys since the last snapshot */
     tamis_status status = tamis__state_roll(state, state->manifest.epoch, &fatal, &why); /* P1 */
@@ -153,7 +153,7 @@ tamis_status tamis__state_snapshot_begin(tamis_state *state, bool threaded) {
         return TAMIS_OK;
     }
     state_job *job = &state->job;
-    job->threaded = threaded && tamis__thread_make(&job->thread, make_snapshot, job) == 0;
+    job->threaded = threaded && tamis__thread_create(&job->thread, make_snapshot, job) == 0;
     if (!job->threaded)
         (void)make_snapshot(job);
     return TAMIS_OK;
@@ -162,9 +162,9 @@ tamis_status tamis__state_snapshot_begin(tamis_state *state, bool threaded) {
 /* Step P5 (I6): unlinks what the manifest no longer names. If that fails, the next start removes it. */
 static void unlink_covered(const tamis_state *state, const state_manifest *old, size_t covered) {
     if (old->snapshot.number)
-        (void)tamis__sys.unlink(tamis__state_snapshot_path(&state->folder, old->snapshot.number).text);
+        (void)tamis__sys.unlink(tamis__state_snapshot_path(&state->directory, old->snapshot.number).text);
     for (size_t i = 0; i < covered; i++)
-        (void)tamis__sys.unlink(tamis__state_log_path(&state->folder, old->segments[i].number).text);
+        (void)tamis__sys.unlink(tamis__state_log_path(&state->directory, old->segments[i].number).text);
 }
 
 /* Step P4. */
@@ -176,10 +176,10 @@ static tamis_status name_snapshot(tamis_state *state, bool *fatal, tamis_error *
     tamis_status status = tamis__state_manifest_copy(&state->memory, &next, &state->manifest, covered, err);
     if (status != TAMIS_OK)
         return status;
-    tamis__state_bytes_free(&state->memory, &next.snapshot.sums);
+    tamis__state_bytes_free(&state->memory, &next.snapshot.false_present);
     next.snapshot = job->made;
-    job->made.sums = (state_bytes){NULL, 0, 0};
-    status = tamis__state_manifest_write(&state->folder, &state->memory, &next, &state->notes,
+    job->made.false_present = (state_bytes){NULL, 0, 0};
+    status = tamis__state_manifest_write(&state->directory, &state->memory, &next, &state->notes,
                                          state->manifest.note_count, fatal, err);
     if (status != TAMIS_OK) {
         tamis__state_manifest_free(&state->memory, &next);
@@ -197,10 +197,10 @@ static void join(state_job *job) {
 }
 
 static void unlink_made(const tamis_state *state) {
-    (void)tamis__sys.unlink(tamis__state_snapshot_path(&state->folder, state->job.made.number).text);
+    (void)tamis__sys.unlink(tamis__state_snapshot_path(&state->directory, state->job.made.number).text);
 }
 
-tamis_status tamis__state_snapshot_end(tamis_state *state, bool wait, tamis_error *err) {
+tamis_status tamis__state_snapshot_finish(tamis_state *state, bool wait, tamis_error *err) {
     state_job *job = &state->job;
     tamis_error why = TAMIS_ERROR_INIT;
     bool fatal = false;
@@ -219,16 +219,17 @@ tamis_status tamis__state_snapshot_end(tamis_state *state, bool wait, tamis_erro
         unlink_made(state);
     }
     drop_job(state);
-    return fatal && status != TAMIS_OK ? tamis__state_tell(&why, tamis__state_fail(state, status, &why), err)
-                                       : TAMIS_OK;
+    return fatal && status != TAMIS_OK
+               ? tamis__state_report(&why, tamis__state_fail(state, status, &why), err)
+               : TAMIS_OK;
 }
 
-void tamis__state_snapshot_leave(tamis_state *state) {
+void tamis__state_snapshot_abandon(tamis_state *state) {
     if (!state->job.begun)
         return;
     __atomic_store_n(&state->job.given_up, true, __ATOMIC_RELAXED);
     if (state->failed == TAMIS_OK) {
-        (void)tamis__state_snapshot_end(state, true, NULL);
+        (void)tamis__state_snapshot_finish(state, true, NULL);
         return;
     }
     join(&state->job);

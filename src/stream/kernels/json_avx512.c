@@ -8,34 +8,34 @@ typedef __m512i bytes64;
 
 /* Returns a vector of equal bytes. Constants that every block needs are loaded from memory, where the
  * compiler cannot see them. Otherwise it would build each one anew at each use, with two instructions. */
-static inline __m512i all_of(unsigned char byte) {
-    static const char kept[] = TAMIS__JSON_KEPT;
+static inline __m512i splat(unsigned char byte) {
+    static const char kept[] = TAMIS__JSON_CONSTANTS;
     if (__builtin_constant_p(byte))
         for (size_t i = 0; i < sizeof kept - 1; i++)
             if (byte == (unsigned char)kept[i])
-                return _mm512_load_si512(tamis__json_kept[i]);
+                return _mm512_load_si512(tamis__json_constants[i]);
     return _mm512_set1_epi8((char)byte);
 }
 
-static inline bytes64 load(const unsigned char *at) {
-    return _mm512_loadu_si512(at);
+static inline bytes64 load(const unsigned char *pos) {
+    return _mm512_loadu_si512(pos);
 }
 
-static inline bytes64 load_some(const unsigned char *at, size_t size) {
-    return _mm512_mask_loadu_epi8(_mm512_set1_epi8(' '), UINT64_MAX >> (64 - size), at);
+static inline bytes64 load_some(const unsigned char *pos, size_t size) {
+    return _mm512_mask_loadu_epi8(_mm512_set1_epi8(' '), UINT64_MAX >> (64 - size), pos);
 }
 
 static inline uint64_t equal(bytes64 bytes, unsigned char byte) {
-    return _mm512_cmpeq_epi8_mask(bytes, all_of(byte));
+    return _mm512_cmpeq_epi8_mask(bytes, splat(byte));
 }
 
-static inline uint64_t within(bytes64 bytes, unsigned char least, unsigned char most) {
-    const __m512i from = _mm512_sub_epi8(bytes, all_of(least));
-    return _mm512_cmple_epu8_mask(from, all_of((unsigned char)(most - least)));
+static inline uint64_t within(bytes64 bytes, unsigned char low, unsigned char high) {
+    const __m512i from = _mm512_sub_epi8(bytes, splat(low));
+    return _mm512_cmple_epu8_mask(from, splat((unsigned char)(high - low)));
 }
 
 static inline bytes64 lower(bytes64 bytes) {
-    return _mm512_or_si512(bytes, all_of(0x20));
+    return _mm512_or_si512(bytes, splat(0x20));
 }
 
 /* ---- bits of eight blocks in one vector ---- */
@@ -72,8 +72,8 @@ static inline bits shift_in(bits these, bits *before) {
 }
 
 /* Adds with carry across words. A word of all ones passes a carry on; it cannot have produced one itself. */
-static inline bits sum(bits one, bits other, unsigned *carry) {
-    const bits added = one + other;
+static inline bits sum(bits one, bits addend, unsigned *carry) {
+    const bits added = one + addend;
     const unsigned over = _mm512_cmplt_epu64_mask((__m512i)added, (__m512i)one);
     const unsigned full = _mm512_cmpeq_epi64_mask((__m512i)added, _mm512_set1_epi64(-1));
     const unsigned carried = (over << 1 | *carry) + full;
@@ -96,14 +96,14 @@ static inline bits from_odd_to_even(bits these, unsigned *odd) {
 
 #include "stream/kernels/json_blocks.h"
 
-static void look(const tamis__json *json, tamis__json_ahead *ahead) {
-    const blocks b = blocks_at(ahead->text.start, ahead->text.end);
-    look_at(&b, json->first_letter, ahead->words);
+static void classify(const tamis__json *json, tamis__json_scanned *scanned) {
+    const blocks b = blocks_at(scanned->text.start, scanned->text.end);
+    classify_blocks(&b, json->first_letter, scanned->words);
 }
 
-static bool skim(tamis__json *json, const tamis__json_text *text, tamis__json_ahead *ahead) {
-    return skim_from(json, text, ahead ? ahead->words : NULL);
+static bool skim(tamis__json *json, const tamis__json_text *text, tamis__json_scanned *scanned) {
+    return skim_from(json, text, scanned ? scanned->words : NULL);
 }
 
-const struct tamis__json_kernels tamis__json_kernels_avx512 = {"avx512", look, skim};
+const struct tamis__json_kernels tamis__json_kernels_avx512 = {"avx512", classify, skim};
 #endif

@@ -17,6 +17,7 @@ const struct tamis__json_kernels *tamis__json_kernels_of(tamis__isa isa) {
 #define EIGHT(byte) byte, byte, byte, byte, byte, byte, byte, byte
 #define ALL(byte)                                                                                            \
     { EIGHT(byte), EIGHT(byte), EIGHT(byte), EIGHT(byte), EIGHT(byte), EIGHT(byte), EIGHT(byte), EIGHT(byte) }
-__attribute__((aligned(64))) const unsigned char tamis__json_kept[sizeof TAMIS__JSON_KEPT - 1][64] = {
+__attribute__((aligned(64)))
+const unsigned char tamis__json_constants[sizeof TAMIS__JSON_CONSTANTS - 1][64] = {
     ALL('"'), ALL('\\'), ALL(' '), ALL('{'), ALL('}'), ALL(':'), ALL(','), ALL('0'), ALL(0x5f), ALL(9)};
 #endif

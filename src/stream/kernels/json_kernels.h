@@ -18,14 +18,14 @@ struct tamis__json_kernels {
     const char *name;
     /* Computes ahead->words for a record that is parsed later; ahead->text is set. NULL: not useful with this
      * set. */
-    void (*look)(const tamis__json *json, tamis__json_ahead *ahead);
+    void (*classify)(const tamis__json *json, tamis__json_scanned *scanned);
     /*
      * Parses a record that begins with an opening and ends with a closing bracket. True if it is valid. Then
      * `found` of each node is its value. If the value's end is not known, its size is 0 and `begun` is set.
-     * All nodes are clear before the call; after false they may hold anything. `ahead` is the result of
-     * `look`, or NULL.
+     * All nodes are clear before the call; after false they may hold anything. `scanned` is the result of
+     * `classify`, or NULL.
      */
-    bool (*skim)(tamis__json *json, const tamis__json_text *text, tamis__json_ahead *ahead);
+    bool (*skim)(tamis__json *json, const tamis__json_text *text, tamis__json_scanned *scanned);
 };
 
 /* Returns the kernels for an instruction set. */
@@ -35,9 +35,9 @@ extern const struct tamis__json_kernels tamis__json_kernels_scalar;
 #ifdef TAMIS__HAVE_AVX512
 extern const struct tamis__json_kernels tamis__json_kernels_avx512;
 /* Constants in memory: each of these bytes 64 times. */
-#define TAMIS__JSON_KEPT "\"\\ {}:,0\x5f\x09"
-__attribute__((
-    visibility("hidden"))) extern const unsigned char tamis__json_kept[sizeof TAMIS__JSON_KEPT - 1][64];
+#define TAMIS__JSON_CONSTANTS "\"\\ {}:,0\x5f\x09"
+__attribute__((visibility(
+    "hidden"))) extern const unsigned char tamis__json_constants[sizeof TAMIS__JSON_CONSTANTS - 1][64];
 #endif
 
 #endif

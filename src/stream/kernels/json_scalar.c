@@ -3,9 +3,9 @@
 /* Without wide vectors the scanner (json.c) is as fast as parsing in blocks. */
 #include "stream/kernels/json_kernels.h"
 
-static bool skim(tamis__json *json, const tamis__json_text *text, tamis__json_ahead *ahead) {
+static bool skim(tamis__json *json, const tamis__json_text *text, tamis__json_scanned *scanned) {
     (void)json;
-    (void)ahead;
+    (void)scanned;
     (void)text;
     return false;
 }

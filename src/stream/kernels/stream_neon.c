@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "stream/kernels/stream_marks.h"
+#include "stream/kernels/stream_masks.h"
 
 #ifdef TAMIS__HAVE_NEON
 #include <arm_neon.h>
 
 /* Computes a byte mask: each equal byte keeps a bit of its own (1 to 128), and three pairwise additions join
  * eight bytes to one. */
-ALWAYS_INLINE uint64_t marks_of_all(const unsigned char *bytes, unsigned char byte) {
+ALWAYS_INLINE uint64_t mask_64(const unsigned char *bytes, unsigned char byte) {
     static const uint8_t bits[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
     const uint8x16_t bit = vld1q_u8(bits), wanted = vdupq_n_u8(byte);
     uint8x16_t found[4];
@@ -16,36 +16,36 @@ ALWAYS_INLINE uint64_t marks_of_all(const unsigned char *bytes, unsigned char by
     return vgetq_lane_u64(vreinterpretq_u64_u8(vpaddq_u8(sum, sum)), 0);
 }
 
-ALWAYS_INLINE unsigned bits_of_marks(uint64_t marks) {
-    return (unsigned)__builtin_popcountll(marks);
+ALWAYS_INLINE unsigned count_bits(uint64_t masks) {
+    return (unsigned)__builtin_popcountll(masks);
 }
 
-ALWAYS_INLINE uint32_t first_of_marks(uint64_t marks) {
-    return (uint32_t)__builtin_ctzll(marks | UINT64_C(1) << 63);
+ALWAYS_INLINE uint32_t first_bit(uint64_t masks) {
+    return (uint32_t)__builtin_ctzll(masks | UINT64_C(1) << 63);
 }
 
 static size_t find(const unsigned char **from, const unsigned char *to, unsigned char byte, size_t enough,
                    uint32_t *offsets) {
-    return find_offsets(from, to, byte, enough, offsets, marks_of_all, bits_of_marks, first_of_marks);
+    return find_offsets(from, to, byte, enough, offsets, mask_64, count_bits, first_bit);
 }
 
-static void mark_csv(const unsigned char *from, size_t blocks, unsigned char end, unsigned char delimiter,
-                     tamis__csv_marks *marks) {
-    mark_blocks(from, blocks, end, delimiter, marks, marks_of_all);
+static void mask_csv(const unsigned char *from, size_t blocks, unsigned char end, unsigned char delimiter,
+                     tamis__csv_masks *masks) {
+    mask_blocks(from, blocks, end, delimiter, masks, mask_64);
 }
 
-static size_t offsets(const uint64_t *marks, size_t blocks, uint32_t *to) {
-    return offsets_of(marks, blocks, to, bits_of_marks, first_of_marks);
+static size_t offsets(const uint64_t *masks, size_t blocks, uint32_t *to) {
+    return offsets_of(masks, blocks, to, count_bits, first_bit);
 }
 
 static uint64_t count(const unsigned char *from, const unsigned char *to, unsigned char byte) {
-    return count_bytes(from, to, byte, marks_of_all, bits_of_marks);
+    return count_bytes(from, to, byte, mask_64, count_bits);
 }
 
 const struct tamis__stream_kernels tamis__stream_kernels_neon = {
     .name = "neon",
     .find = find,
-    .mark_csv = mark_csv,
+    .mask_csv = mask_csv,
     .offsets = offsets,
     .count = count,
 };

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Adding and looking up keys: the path from the caller's batch to the kind.
+ *
+ *     caller's batch --> pieces --> hashes --> verified blocks --> kind's kernel --> answers
+ *                        |          |          only if the filter is in a file
+ *                        |          only if the scheme has a digest
+ *                        256 keys to add, 1024 to look up: they fit on the stack
+ *
+ * A remote or concurrent filter gets the batch as a whole and divides it itself.
+ *
+ * A kind gets hashes of its own scheme only, and reads verified memory only. This file checks both:
+ * - A hash says which scheme, seed and secret made it (tamis_hash.origin). tamis__hasher_check refuses a hash
+ *   of others.
+ * - A filter in a file: all blocks that a piece will read are verified first (guard.h). After the lookup the
+ *   file is checked: somebody may have written to it in place. Only then do answers reach the caller.
+ *
+ * Invariants:
+ * 1. On an error the first *done keys are added and answered. A filter that is not concurrent has none of the
+ *    keys after them.
+ * 2. A lookup in a damaged or changed file gives an error, never an answer.
+ * 3. Two equal keys in one batch behave as if added one after the other.
+ */
+#include <string.h>
+
+#include "filter/block_verifier.h"
+#include "filter/concurrent.h"
+#include "filter/filter_int.h"
+
+/* Keys added together: 6 KiB of stack. */
+enum { ADD_MAX = 256 };
+
+/* Keys looked up together: 25 KiB of stack. Each piece begins by waiting for its first cache lines. If the
+ * filter is in a file, it ends with a check of that file, which costs as much as a dozen lookups. */
+enum { QUERY_MAX = 1024 };
+
+/* ---- filters in an image ---- */
+
+tamis_status tamis__filter_check_writable(const tamis_filter *filter, const char *query, tamis_error *err) {
+    if (!filter->verifier && !filter->opened)
+        return TAMIS_OK;
+    return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                       "%s: the filter is an opened file and only read; open it writable, or change a copy",
+                       query);
+}
+
+static bool must_verify(const tamis_filter *filter) {
+    return filter->verifier && !tamis__block_verifier_is_done(filter->verifier);
+}
+
+/* Fails if the file was written to after it was mapped. Blocks are verified only once, so such bytes could
+ * become answers. */
+static tamis_status check_same(const tamis_filter *filter, tamis_error *err) {
+    if (!filter->backing.release || filter->backing.is_same(&filter->backing))
+        return TAMIS_OK;
+    return tamis__fail(
+        err, TAMIS_E_DAMAGED, 0,
+        "%s: was written in place while it was open; put filters in place by rename, and open it anew",
+        tamis__block_verifier_name(filter->verifier));
+}
+
+static tamis_status verify(const tamis_filter *filter, tamis_error *err) {
+    tamis_status status =
+        filter->verifier ? tamis__block_verifier_check_all(filter->verifier, err) : TAMIS_OK;
+    return status == TAMIS_OK ? check_same(filter, err) : status;
+}
+
+tamis_status tamis_filter_verify(const tamis_filter *filter, tamis_error *err) {
+    TAMIS__NEED(filter, err);
+    tamis_status status = tamis__filter_check_local(filter, "verify", err);
+    if (status != TAMIS_OK ||
+        filter->concurrent) /* a concurrent filter is in memory, and this thread may hold its lock */
+        return status;
+    tamis__filter_keep(filter);
+    status = verify(filter, err);
+    tamis__filter_let_go(filter);
+    return status;
+}
+
+/* ---- checked builds: one thread at a time ---- */
+
+#ifndef NDEBUG
+#define ALONE                                                                                                \
+    (UINT32_C(1) << 31) /* flag in tamis_filter.inside, beside the number of threads that share the filter */
+
+static bool is_checked(const tamis_filter *filter) {
+    return !filter->remote && !filter->concurrent;
+}
+
+tamis_status tamis__filter_claim(const tamis_filter *filter, bool alone, tamis_error *err) {
+    uint32_t *inside = (uint32_t *)(uintptr_t)&filter->inside, none = 0;
+    if (!is_checked(filter))
+        return TAMIS_OK;
+    if (alone && __atomic_compare_exchange_n(inside, &none, ALONE, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        return TAMIS_OK;
+    if (!alone && !(__atomic_fetch_add(inside, 1, __ATOMIC_RELAXED) & ALONE))
+        return TAMIS_OK;
+    if (!alone)
+        __atomic_fetch_sub(inside, 1, __ATOMIC_RELAXED);
+    return tamis__fail(
+        err, TAMIS_E_INVALID, 0,
+        "filter: two threads are in it at once, and it is not concurrent; make or open it with "
+        "options.concurrent, or let one thread in at a time");
+}
+
+void tamis__filter_unclaim(const tamis_filter *filter, bool alone) {
+    if (is_checked(filter))
+        __atomic_fetch_sub((uint32_t *)(uintptr_t)&filter->inside, alone ? ALONE : 1, __ATOMIC_RELAXED);
+}
+#endif
+
+/* ---- batches ---- */
+
+static bool has_digest(const tamis_filter *filter) {
+    return tamis_scheme_digest_bits(filter->hasher->scheme) != 0;
+}
+
+/* Adds hashes of this filter's hasher. answers may be NULL. */
+static tamis_status add_hashed(tamis_filter *filter, const tamis_hash *hashes, size_t count,
+                               tamis_answer *answers, size_t *done, tamis_error *err) {
+    tamis_answer unwanted[ADD_MAX];
+    *done = 0;
+    while (*done < count) {
+        size_t chunk = count - *done, in = 0;
+        if (!answers && chunk > ADD_MAX)
+            chunk = ADD_MAX;
+        tamis_status status =
+            filter->ops->add(filter, hashes + *done, chunk, answers ? answers + *done : unwanted, &in, err);
+        *done += in;
+        if (status != TAMIS_OK)
+            return status;
+    }
+    return TAMIS_OK;
+}
+
+/* Adds at most ADD_MAX keys. */
+static tamis_status add_chunk(tamis_filter *filter, const tamis_key *keys, size_t count,
+                              tamis_answer *answers, size_t *done, tamis_error *err) {
+    tamis_hash hashes[ADD_MAX];
+    tamis_answer unwanted[ADD_MAX];
+    if (!has_digest(filter))
+        return filter->ops->add_keys(filter, keys, count, answers ? answers : unwanted, done, err);
+    tamis_status status = tamis_hash_many(filter->hasher, keys, count, hashes, err);
+    if (status == TAMIS_OK)
+        status = add_hashed(filter, hashes, count, answers, done, err);
+    return status;
+}
+
+/* ---- remote and concurrent filters: the whole batch at once ---- */
+
+static bool takes_whole(const tamis_filter *filter) {
+    return filter->remote || filter->concurrent;
+}
+
+static tamis_status add_whole(tamis_filter *filter, const tamis__key_batch *key_query, tamis_answer *answers,
+                              size_t *done, tamis_error *err) {
+    size_t in = 0;
+    tamis_status status = filter->remote ? filter->remote->add(filter, key_query, answers, &in, err)
+                                         : tamis__concurrent_add(filter, key_query, answers, &in, err);
+    if (done)
+        *done = in;
+    return status;
+}
+
+static tamis_status contains_whole(const tamis_filter *filter, const tamis__key_batch *key_query,
+                                   tamis_answer *answers, size_t *done, tamis_error *err) {
+    return filter->remote ? filter->remote->contains(filter, key_query, answers, done, err)
+                          : tamis__concurrent_contains(filter, key_query, answers, done, err);
+}
+
+tamis_status tamis__filter_check_local(const tamis_filter *filter, const char *query, tamis_error *err) {
+    if (!filter->remote)
+        return TAMIS_OK;
+    return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0, "%s: the filter's bits are on a server; pull it first",
+                       query);
+}
+
+/* ---- batches of the caller ---- */
+
+/* Claims the filter for a call that adds. After a failure nothing was added. */
+static tamis_status claim_to_add(tamis_filter *filter, size_t *done, tamis_error *err) {
+    tamis_status status = tamis__filter_check_writable(filter, "add", err);
+    if (done)
+        *done = 0;
+    return status == TAMIS_OK ? tamis__filter_claim(filter, true, err) : status;
+}
+
+tamis_status tamis_filter_add_many(tamis_filter *filter, const tamis_key *keys, size_t count,
+                                   tamis_answer *answers, size_t *done, tamis_error *err) {
+    TAMIS__NEED(filter, err);
+    TAMIS__NEED_IF(count, keys, err);
+    if (takes_whole(filter))
+        return add_whole(filter, &(tamis__key_batch){keys, NULL, count}, answers, done, err);
+    size_t from = 0;
+    tamis_status status = claim_to_add(filter, done, err);
+    if (status != TAMIS_OK)
+        return status;
+    while (from < count && status == TAMIS_OK) {
+        size_t chunk = count - from < ADD_MAX ? count - from : ADD_MAX, in = 0;
+        status = add_chunk(filter, keys + from, chunk, answers ? answers + from : NULL, &in, err);
+        from += in;
+    }
+    tamis__filter_unclaim(filter, true);
+    if (done)
+        *done = from;
+    return status;
+}
+
+/* ---- looking up ---- */
+
+/* The batch of a lookup. If `hashes` is NULL, the keys are used. */
+typedef struct key_query {
+    const tamis_hash *hashes;
+    const tamis_key *keys;
+    size_t count;
+} key_query;
+
+/* Hashes the keys into `made`, if the scheme has a digest. */
+static tamis_status hash_query(const tamis_filter *filter, key_query *query, tamis_hash *made,
+                               tamis_error *err) {
+    if (query->hashes || !has_digest(filter))
+        return TAMIS_OK;
+    query->hashes = made;
+    return tamis_hash_many(filter->hasher, query->keys, query->count, made, err);
+}
+
+static tamis_status verify_query(const tamis_filter *filter, const key_query *query, tamis_error *err) {
+    if (!must_verify(filter))
+        return TAMIS_OK;
+    return query->hashes ? filter->ops->touch(filter, query->hashes, query->count, err)
+                         : filter->ops->touch_keys(filter, query->keys, query->count, err);
+}
+
+/* Looks up at most QUERY_MAX keys: all of them, or none on an error. */
+static tamis_status query_chunk(const tamis_filter *filter, key_query query, tamis_answer *answers,
+                                tamis_error *err) {
+    tamis_hash made[QUERY_MAX];
+    tamis_answer held[QUERY_MAX]; /* kept back until the file is known to be unchanged */
+    tamis_answer *to = filter->verifier ? held : answers;
+    tamis_status status = hash_query(filter, &query, made, err);
+    if (status == TAMIS_OK)
+        status = verify_query(filter, &query, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (query.hashes)
+        filter->ops->contains(filter, query.hashes, query.count, to);
+    else
+        filter->ops->contains_keys(filter, query.keys, query.count, to);
+    if (!filter->verifier)
+        return TAMIS_OK;
+    status = check_same(filter, err);
+    if (status == TAMIS_OK)
+        memcpy(answers, held, query.count * sizeof *held);
+    return status;
+}
+
+/* Looks up a batch in pieces. *done must be 0. If a piece fails, its keys are looked up one by one. So all
+ * keys before the first one in a damaged block are answered, wherever the batch began. */
+static tamis_status query_filter(const tamis_filter *filter, key_query query, tamis_answer *answers,
+                                 size_t *done, tamis_error *err) {
+    size_t max = QUERY_MAX;
+    while (*done < query.count) {
+        size_t from = *done, chunk = query.count - from < max ? query.count - from : max;
+        const key_query next = {query.hashes ? query.hashes + from : NULL,
+                                query.keys ? query.keys + from : NULL, chunk};
+        tamis_status status = query_chunk(filter, next, answers + from, err);
+        if (status == TAMIS_OK)
+            *done += chunk;
+        else if (chunk > 1)
+            max = 1;
+        else
+            return status;
+    }
+    return TAMIS_OK;
+}
+
+tamis_status tamis_filter_contains_many(const tamis_filter *filter, const tamis_key *keys, size_t count,
+                                        tamis_answer *answers, size_t *done, tamis_error *err) {
+    TAMIS__NEED(filter, err);
+    TAMIS__NEED_IF(count, keys, err);
+    TAMIS__NEED_IF(count, answers, err);
+    size_t answered = 0;
+    tamis__filter_enter(filter);
+    tamis_status status = tamis__filter_claim(filter, false, err);
+    if (status == TAMIS_OK) {
+        if (takes_whole(filter))
+            status = contains_whole(filter, &(tamis__key_batch){keys, NULL, count}, answers, &answered, err);
+        else
+            status = query_filter(filter, (key_query){NULL, keys, count}, answers, &answered, err);
+        tamis__filter_unclaim(filter, false);
+    }
+    tamis__filter_leave(filter);
+    if (done)
+        *done = answered;
+    return status;
+}
+
+tamis_status tamis_filter_add_hashes(tamis_filter *filter, const tamis_hash *hashes, size_t count,
+                                     tamis_answer *answers, size_t *done, tamis_error *err) {
+    TAMIS__NEED(filter, err);
+    TAMIS__NEED_IF(count, hashes, err);
+    size_t in = 0;
+    tamis_status status = tamis__hasher_check(filter->hasher, hashes, count, err);
+    if (status == TAMIS_OK && takes_whole(filter))
+        return add_whole(filter, &(tamis__key_batch){NULL, hashes, count}, answers, done, err);
+    if (status == TAMIS_OK)
+        status = claim_to_add(filter, done, err);
+    if (status == TAMIS_OK) {
+        status = add_hashed(filter, hashes, count, answers, &in, err);
+        tamis__filter_unclaim(filter, true);
+    }
+    if (done)
+        *done = in;
+    return status;
+}
+
+tamis_status tamis_filter_contains_hashes(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
+                                          tamis_answer *answers, size_t *done, tamis_error *err) {
+    TAMIS__NEED(filter, err);
+    TAMIS__NEED_IF(count, hashes, err);
+    TAMIS__NEED_IF(count, answers, err);
+    size_t answered = 0;
+    tamis__filter_enter(filter);
+    tamis_status status = tamis__hasher_check(filter->hasher, hashes, count, err);
+    if (status == TAMIS_OK)
+        status = tamis__filter_claim(filter, false, err);
+    if (status == TAMIS_OK) {
+        if (takes_whole(filter))
+            status =
+                contains_whole(filter, &(tamis__key_batch){NULL, hashes, count}, answers, &answered, err);
+        else
+            status = query_filter(filter, (key_query){hashes, NULL, count}, answers, &answered, err);
+        tamis__filter_unclaim(filter, false);
+    }
+    tamis__filter_leave(filter);
+    if (done)
+        *done = answered;
+    return status;
+}
+
+tamis_status tamis_filter_add(tamis_filter *filter, const void *key, size_t size, tamis_answer *answer,
+                              tamis_error *err) {
+    TAMIS__NEED(filter, err);
+    TAMIS__NEED_IF(size, key, err);
+    tamis_key view = {key, size};
+    return tamis_filter_add_many(filter, &view, 1, answer, NULL, err);
+}
+
+tamis_status tamis_filter_contains(const tamis_filter *filter, const void *key, size_t size,
+                                   tamis_answer *answer, tamis_error *err) {
+    TAMIS__NEED(filter, err);
+    TAMIS__NEED_IF(size, key, err);
+    TAMIS__NEED(answer, err);
+    tamis_key view = {key, size};
+    return tamis_filter_contains_many(filter, &view, 1, answer, NULL, err);
+}
