@@ -129,7 +129,7 @@ function escaped(text) {
 function library_of(name) {
     if (name ~ /^redis/)
         return "tamis-redis"
-    return name ~ /^(stream|extract|packed|packing)$/ ? "tamis-stream" : "tamis"
+    return name ~ /^(stream|extract|compressed|compression)$/ ? "tamis-stream" : "tamis"
 }
 
 function begin_page(file, page, description,    title) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * com.google.common.hash.BloomFilter of Guava, on a filter of kind classic (docs/GUAVA.md has the table of
+ * com.google.common.hash.BloomFilter of Guava, on a filter of kind classic (docs/guide/other-systems.md has the table of
  * methods).
  *
  * Idea. A classic filter with scheme guava64 or guava32 already has Guava's bits: the same m, k, positions
@@ -11,7 +11,7 @@
  *     object --funnel--> bytes in a sink --> key --> hash --> k positions --> bits of the tamis filter
  *                (caller's function)       (scheme guava64: Murmur3, 128 bits)
  *
- * Sizes (docs/GUAVA.md, "Two rules for k"), for n expected insertions at rate p:
+ * Sizes (docs/guide/other-systems.md, "Two rules for the number of hash functions"), for n expected insertions at rate p:
  *
  *     m = (long) (-n ln p / (ln 2)^2), truncated, then up to a multiple of 64
  *     k = max(1, round(m/n ln 2))      TAMIS_GUAVA_RULE_SIZE: Guava up to 33.3
