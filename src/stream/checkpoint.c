@@ -379,7 +379,7 @@ bool tamis_stream_checkpoint_is_open(const tamis_stream_checkpoint *checkpoint) 
 }
 
 bool tamis_stream_checkpoint_is_same_run(const tamis_stream_checkpoint *one,
-                                      const tamis_stream_checkpoint *other) {
+                                         const tamis_stream_checkpoint *other) {
     return tamis__account_key(&one->checkpoint) == tamis__account_key(&other->checkpoint);
 }
 

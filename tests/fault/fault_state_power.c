@@ -201,7 +201,8 @@ static bool check_description(void *context, int mark) {
     const bool is_new = state && strcmp(tamis_state_metadata(state), new_text) == 0;
     const bool is_old = state && strcmp(tamis_state_metadata(state), "numbers") == 0;
     const bool fine = state && states_is_at(state, account(0)) && (is_new || (is_old && mark < 2)) &&
-                      (mark > 0 || is_old) && tamis_state_set_metadata(state, new_text, &states_err) == TAMIS_OK;
+                      (mark > 0 || is_old) &&
+                      tamis_state_set_metadata(state, new_text, &states_err) == TAMIS_OK;
     if (fine && mark == 1)
         f->under_way++;
     f->wrong += !fine;

@@ -101,19 +101,19 @@ static tamis_redis *servers_of(const char *text) {
 }
 
 static void check_map(tamis_redis *redis) {
-    tamis__map *map = tamis__map_hold(redis);
+    tamis__slot_map *map = tamis__slot_map_hold(redis);
     const tamis__node *before = NULL;
     check(map && map->slot_count == redis->slot_count);
     for (size_t i = 0; i < map->slot_count; i++) {
-        const tamis__node *node = map->of[i], *known = redis->nodes;
+        const tamis__node *node = map->slots[i], *known = redis->nodes;
         if (!node || node == before)
             continue;
         while (known && known != node)
             known = known->next;
-        check(known && known->to.address.port > 0 && !known->is_sentinel);
+        check(known && known->endpoint.address.port > 0 && !known->is_sentinel);
         before = node;
     }
-    tamis__map_drop(redis, map);
+    tamis__slot_map_drop(redis, map);
 }
 
 static void take_cluster(void *context, const tamis__reply *reply) {
@@ -122,7 +122,7 @@ static void take_cluster(void *context, const tamis__reply *reply) {
     tamis__redirection to;
     if (reply->type == TAMIS__REPLY_ERROR && tamis__cluster_redirection(reply, redis->nodes, &to))
         check(to.slot < TAMIS__CLUSTER_SLOTS && to.port > 0 && to.host_size > 0 && to.host[to.host_size - 1]);
-    tamis_status status = tamis__cluster_take(redis, redis->nodes, reply, &err);
+    tamis_status status = tamis__cluster_take_reply(redis, redis->nodes, reply, &err);
     if (status == TAMIS_OK)
         check_map(redis);
     else
@@ -135,7 +135,7 @@ static void take_sentinel(void *context, const tamis__reply *reply) {
     tamis_error err = TAMIS_ERROR_INIT;
     while (!sentinel->is_sentinel)
         sentinel = sentinel->next;
-    tamis_status status = tamis__sentinel_take(redis, sentinel, reply, &err);
+    tamis_status status = tamis__sentinel_take_reply(redis, sentinel, reply, &err);
     if (status == TAMIS_OK)
         check_map(redis);
     else
@@ -147,7 +147,7 @@ static void take_redisson(void *context, const tamis__reply *reply) {
     tamis_error err = TAMIS_ERROR_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
     bool is_there = false;
-    tamis_status status = tamis__redisson_told(tamis__redis_of(filter), reply, &plan, &is_there, &err);
+    tamis_status status = tamis__redisson_read_plan(tamis__redis_of(filter), reply, &plan, &is_there, &err);
     if (status != TAMIS_OK)
         check_failed(status, &err);
     else if (is_there)

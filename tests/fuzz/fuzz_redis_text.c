@@ -43,7 +43,7 @@ static void password_is_hidden(const tamis__redis_uri *uri, const char *text) {
         return;
     check(at);
     if (!strstr(at, uri->password))
-        check(!strstr(uri->shown, uri->password) && !strstr(uri->named, uri->password));
+        check(!strstr(uri->shown, uri->password) && !strstr(uri->shown_name, uri->password));
 }
 
 static void take_parameters(tamis__redis_uri *uri) {
@@ -100,10 +100,10 @@ static void read_uri(const char *text, bool is_name) {
 /* ---- plans ---- */
 
 /* What was understood says the same when it is written. */
-static void comes_back(tamis_filter *filter, const tamis__told *told) {
+static void comes_back(tamis_filter *filter, const tamis__parsed_plan *told) {
     tamis__redis_filter *at = tamis__redis_of(filter);
     char text[TAMIS__REDIS_PLAN];
-    tamis__told again;
+    tamis__parsed_plan again;
     tamis_scheme scheme;
     if (told->has_secret || tamis_scheme_parse(told->scheme, &scheme, NULL) != TAMIS_OK)
         return;
@@ -115,8 +115,8 @@ static void comes_back(tamis_filter *filter, const tamis__told *told) {
     filter->plan.probes = (uint32_t)told->probes;
     filter->plan.capacity = told->expect;
     filter->plan.fpr = told->fpr;
-    tamis__told_write(filter, text);
-    check(tamis__told_read(at, text, &again, NULL) == TAMIS_OK);
+    tamis__plan_text_write(filter, text);
+    check(tamis__plan_text_read(at, text, &again, NULL) == TAMIS_OK);
     check(again.seed == told->seed && again.partition == told->partition && again.bits == told->bits &&
           again.generation == told->generation && again.probes == told->probes &&
           again.expect == told->expect && again.fpr == told->fpr && strcmp(again.scheme, told->scheme) == 0);
@@ -125,10 +125,10 @@ static void comes_back(tamis_filter *filter, const tamis__told *told) {
 static void read_plan(const char *text, bool is_family) {
     tamis_error err = TAMIS_ERROR_INIT;
     tamis_filter *filter;
-    tamis__told told;
+    tamis__parsed_plan told;
     check(tamis__redis_name(&filter, NULL, "redis://127.0.0.1:1/n", &allocator, NULL) == TAMIS_OK);
     tamis__redis_of(filter)->is_family = is_family;
-    tamis_status status = tamis__told_read(tamis__redis_of(filter), text, &told, &err);
+    tamis_status status = tamis__plan_text_read(tamis__redis_of(filter), text, &told, &err);
     if (status == TAMIS_OK)
         comes_back(filter, &told);
     else

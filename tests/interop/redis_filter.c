@@ -83,7 +83,7 @@ static void add_to_family(const char *uri) {
 static const tamis__layout *layout_of(tamis__redis_uri *uri) {
     static const tamis__layout *const known[] = {&tamis__layout_php1, &tamis__layout_php2,
                                                  &tamis__layout_php3};
-    const char *name = tamis__redis_uri_take(uri, "layout");
+    const char *name = tamis__redis_uri_get(uri, "layout");
     for (size_t i = 0; name && i < sizeof known / sizeof *known; i++)
         if (strcmp(known[i]->name, name) == 0)
             return known[i];
@@ -104,8 +104,8 @@ static void show_places(uint32_t servers, const char *name) {
     must(at.layout->open(&filter, &options, &err));
     for (size_t count; (count = read_keys(bytes, keys)) > 0;) {
         for (size_t i = 0; i < count; i++) {
-            tamis__spot spot;
-            at.layout->place(&filter, &(tamis__key_batch){keys, NULL, count}, i, &spot);
+            tamis__element_positions spot;
+            at.layout->locate(&filter, &(tamis__key_batch){keys, NULL, count}, i, &spot);
             printf("%" PRIu32, spot.server);
             for (uint32_t j = 0; j < filter.plan.probes; j++) {
                 char key[TAMIS__REDIS_KEY];

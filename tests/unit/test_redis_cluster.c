@@ -92,7 +92,7 @@ static void reads_redirections(void **state) {
         assert_true(tamis__cluster_redirection(&error, &teller, &to));
         assert_int_equal(to.slot, right[i].slot);
         assert_int_equal(to.port, right[i].port);
-        assert_int_equal(to.asks, right[i].asks);
+        assert_int_equal(to.is_ask, right[i].asks);
         assert_int_equal(to.host_size, strlen(right[i].host));
         assert_memory_equal(to.host, right[i].host, to.host_size);
     }

@@ -349,12 +349,12 @@ static void both_places_are_round_robin(void **state) {
 enum { BEFORE = 1000, ALL = 1500 };
 static size_t taken;
 
-static bool ask_ping(void *context, size_t i, tamis__link *link) {
+static bool ask_ping(void *context, size_t i, tamis__connection *link) {
     (void)context;
     if (i >= BEFORE)
         assert_in_range(taken, BEFORE, ALL);
-    tamis__link_command(link, 1);
-    tamis__link_text(link, "PING");
+    tamis__connection_put_command(link, 1);
+    tamis__connection_put_text(link, "PING");
     return true;
 }
 
@@ -369,15 +369,18 @@ static tamis_status take_pong(void *context, size_t i, const tamis__reply *reply
 }
 
 static void barriers_are_waited_for(void **state) {
-    const tamis__exchange exchange = {
-        .count = ALL, .ask = ask_ping, .take = take_pong, .what = "it", .barriers = {BEFORE, BEFORE}};
+    const tamis__requests exchange = {.count = ALL,
+                                      .put_command = ask_ping,
+                                      .take_reply = take_pong,
+                                      .what = "it",
+                                      .barriers = {BEFORE, BEFORE}};
     bool redone = true;
     (void)state;
     begin();
     set_state("/jodis/order", 0, "online");
     tamis_redis *redis = open_codis("order");
     taken = 0;
-    OK(tamis__redis_run(redis, &exchange, &redone, &err));
+    OK(tamis__requests_run(redis, &exchange, &redone, &err));
     assert_int_equal(taken, ALL);
     assert_false(redone);
     tamis_redis_close(redis);
@@ -552,7 +555,7 @@ static size_t idle_links(tamis_redis *redis, int i) {
     size_t count = 0;
     pthread_mutex_lock(&redis->mutex);
     for (const tamis__node *node = redis->nodes; node; node = node->next)
-        if (node->to.address.port == proxy_port(proxies[i]))
+        if (node->endpoint.address.port == proxy_port(proxies[i]))
             count += node->idle_count;
     pthread_mutex_unlock(&redis->mutex);
     return count;

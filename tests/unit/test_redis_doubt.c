@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "store/redis/redis_doubt.h"
+#include "store/redis/redis_unconfirmed.h"
 #include "support/fault.h"
 #include "support/scratch.h"
 
@@ -40,18 +40,21 @@ static void begin(tamis_scheme scheme) {
     assert_int_equal(tamis_hasher_create(&filter.hasher, &options, NULL), TAMIS_OK);
 }
 
-static void keep(tamis__doubts *doubts, const tamis__key_batch *asked, size_t count) {
+static void keep(tamis__unconfirmed_adds *doubts, const tamis__key_batch *asked, size_t count) {
     for (size_t i = 0; i < count; i++)
-        tamis__doubts_keep(doubts, tamis__doubts_print(&filter, asked, i), &filter.allocator);
+        tamis__unconfirmed_adds_insert(doubts, tamis__unconfirmed_adds_fingerprint(&filter, asked, i),
+                                       &filter.allocator);
 }
 
-static void settle_one(tamis__doubts *doubts, const tamis__key_batch *asked, size_t i, tamis_answer *answer) {
-    if (tamis__doubts_take(doubts, tamis__doubts_print(&filter, asked, i)) && *answer == TAMIS_PRESENT)
+static void settle_one(tamis__unconfirmed_adds *doubts, const tamis__key_batch *asked, size_t i,
+                       tamis_answer *answer) {
+    if (tamis__unconfirmed_adds_remove(doubts, tamis__unconfirmed_adds_fingerprint(&filter, asked, i)) &&
+        *answer == TAMIS_PRESENT)
         *answer = TAMIS_UNKNOWN;
 }
 
 /* How many of all that are answered `was` are UNKNOWN instead: the first. */
-static size_t settle(tamis__doubts *doubts, const tamis__key_batch *asked, tamis_answer was) {
+static size_t settle(tamis__unconfirmed_adds *doubts, const tamis__key_batch *asked, tamis_answer was) {
     tamis_answer answers[COUNT];
     size_t unknown = 0;
     memset(answers, was, sizeof answers);
@@ -67,7 +70,7 @@ static size_t settle(tamis__doubts *doubts, const tamis__key_batch *asked, tamis
 static void what_was_kept_is_unknown_once(void **state) {
     (void)state;
     begin(TAMIS_SCHEME_XXH3);
-    tamis__doubts doubts = {0};
+    tamis__unconfirmed_adds doubts = {0};
     assert_int_equal(settle(&doubts, &by_key, TAMIS_PRESENT), 0);
     for (int round = 0; round < 2; round++) {
         keep(&doubts, &by_key, KEPT);
@@ -81,7 +84,7 @@ static void what_was_kept_is_unknown_once(void **state) {
     keep(&doubts, &by_key, KEPT);
     assert_int_equal(settle(&doubts, &by_key, TAMIS_ABSENT), 0);
     assert_int_equal(settle(&doubts, &by_key, TAMIS_PRESENT), 0);
-    tamis__doubts_release(&doubts, &filter.allocator);
+    tamis__unconfirmed_adds_release(&doubts, &filter.allocator);
     tamis_hasher_free(filter.hasher);
 }
 
@@ -90,14 +93,15 @@ static void the_others_are_found(void **state) {
     (void)state;
     begin(TAMIS_SCHEME_BKDR63);
     uint64_t random = test_seed(11);
-    tamis__doubts doubts = {0};
+    tamis__unconfirmed_adds doubts = {0};
     bool is_kept[COUNT] = {false};
     for (int turn = 0; turn < 40 * COUNT; turn++) {
         const size_t i = test_below(&random, COUNT);
         const tamis__key_batch one = {&keys[i], NULL, 1};
         tamis_answer answer = TAMIS_PRESENT;
         if (test_below(&random, 2)) {
-            tamis__doubts_keep(&doubts, tamis__doubts_print(&filter, &one, 0), &filter.allocator);
+            tamis__unconfirmed_adds_insert(&doubts, tamis__unconfirmed_adds_fingerprint(&filter, &one, 0),
+                                           &filter.allocator);
             is_kept[i] = true;
             continue;
         }
@@ -105,7 +109,7 @@ static void the_others_are_found(void **state) {
         assert_int_equal(answer, is_kept[i] ? TAMIS_UNKNOWN : TAMIS_PRESENT);
         is_kept[i] = false;
     }
-    tamis__doubts_release(&doubts, &filter.allocator);
+    tamis__unconfirmed_adds_release(&doubts, &filter.allocator);
     tamis_hasher_free(filter.hasher);
 }
 
@@ -114,11 +118,11 @@ static void a_key_is_known_by_its_hash(void **state) {
     static const tamis_scheme schemes[] = {TAMIS_SCHEME_XXH3, TAMIS_SCHEME_GUAVA64, TAMIS_SCHEME_REDISSON};
     for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
         begin(schemes[i]);
-        tamis__doubts doubts = {0};
+        tamis__unconfirmed_adds doubts = {0};
         assert_int_equal(tamis_hash_many(filter.hasher, keys, COUNT, hashes, NULL), TAMIS_OK);
         keep(&doubts, &by_key, KEPT);
         assert_int_equal(settle(&doubts, &by_hash, TAMIS_PRESENT), KEPT);
-        tamis__doubts_release(&doubts, &filter.allocator);
+        tamis__unconfirmed_adds_release(&doubts, &filter.allocator);
         tamis_hasher_free(filter.hasher);
     }
 }
@@ -127,24 +131,26 @@ static void a_key_is_known_by_its_hash(void **state) {
 static void what_cannot_be_kept_makes_all_unknown(void **state) {
     (void)state;
     begin(TAMIS_SCHEME_XXH3);
-    tamis__doubts doubts = {0};
-    for (uint64_t i = 0; i <= TAMIS__DOUBTS_MOST; i++) {
+    tamis__unconfirmed_adds doubts = {0};
+    for (uint64_t i = 0; i <= TAMIS__UNCONFIRMED_ADDS_MAX; i++) {
         const tamis_key key = {&i, sizeof i};
         assert_int_equal(doubts.count, i);
         assert_false(doubts.every);
-        tamis__doubts_keep(&doubts, tamis__doubts_print(&filter, &(tamis__key_batch){&key, NULL, 1}, 0),
-                           &filter.allocator);
+        tamis__unconfirmed_adds_insert(
+            &doubts, tamis__unconfirmed_adds_fingerprint(&filter, &(tamis__key_batch){&key, NULL, 1}, 0),
+            &filter.allocator);
     }
     assert_int_equal(settle(&doubts, &by_key, TAMIS_PRESENT), COUNT);
     assert_int_equal(settle(&doubts, &by_key, TAMIS_ABSENT), 0);
-    tamis__doubts_release(&doubts, &filter.allocator);
+    tamis__unconfirmed_adds_release(&doubts, &filter.allocator);
 
     fault_memory memory = {.fail_at = 1};
     const tamis_allocator own = filter.allocator;
     filter.allocator = fault_memory_allocator(&memory);
-    tamis__doubts_keep(&doubts, tamis__doubts_print(&filter, &by_key, 0), &filter.allocator);
+    tamis__unconfirmed_adds_insert(&doubts, tamis__unconfirmed_adds_fingerprint(&filter, &by_key, 0),
+                                   &filter.allocator);
     assert_int_equal(settle(&doubts, &by_key, TAMIS_PRESENT), COUNT);
-    tamis__doubts_release(&doubts, &filter.allocator);
+    tamis__unconfirmed_adds_release(&doubts, &filter.allocator);
     filter.allocator = own;
     tamis_hasher_free(filter.hasher);
 }

@@ -102,8 +102,8 @@ static void check_places(const place_case *c) {
     for (golden g = golden_open("php8-bkdr.tsv"); golden_next(&g); rows++) {
         const tamis_key key = {bytes, golden_bytes(g.field[0], bytes)};
         const uint32_t crc = crc32_of(bytes, key.size);
-        tamis__spot spot;
-        c->layout->place(&one.filter, &(tamis__key_batch){&key, NULL, 1}, 0, &spot);
+        tamis__element_positions spot;
+        c->layout->locate(&one.filter, &(tamis__key_batch){&key, NULL, 1}, 0, &spot);
         assert_int_equal(spot.server, crc % c->servers);
         for (int n = 0; n < 16; n++) {
             char *comma;
@@ -210,7 +210,8 @@ static void cut_up(tamis_filter *filter, uint32_t keys) {
 }
 
 /* The Redis key that most of its bits are in, of such the one that the probes come to first. */
-static uint32_t deciding_key(const tamis__redis_filter *at, const tamis__spot *spot, uint32_t probes) {
+static uint32_t deciding_key(const tamis__redis_filter *at, const tamis__element_positions *spot,
+                             uint32_t probes) {
     uint32_t counts[MODEL_KEYS] = {0}, most = 0, found = spot->key;
     for (uint32_t j = 0; at->parts > 1 && j < probes; j++)
         counts[spot->keys[j]]++;
@@ -244,8 +245,8 @@ static void check_batches(tamis_filter *filter, uint64_t *random, bool unknown) 
         assert_int_equal(done, count);
         for (size_t i = 0; i < count; i++) {
             bool had_all = true, had_deciding = true;
-            tamis__spot spot;
-            at->layout->place(filter, &(tamis__key_batch){keys, NULL, count}, i, &spot);
+            tamis__element_positions spot;
+            at->layout->locate(filter, &(tamis__key_batch){keys, NULL, count}, i, &spot);
             const uint32_t deciding = deciding_key(at, &spot, filter->plan.probes);
             for (uint32_t j = 0; j < filter->plan.probes; j++) {
                 const uint32_t key = at->parts > 1 ? spot.keys[j] : spot.key;
@@ -323,9 +324,9 @@ static void one_of_two_at_once_is_fresh(void **state) {
     for (int i = 0; i < BOTH; i++) {
         char text[24];
         tamis_answer answers[2];
-        tamis__spot spot;
+        tamis__element_positions spot;
         const tamis_key key = {text, (size_t)snprintf(text, sizeof text, "%d", i)};
-        at->layout->place(filter, &(tamis__key_batch){&key, NULL, 1}, 0, &spot);
+        at->layout->locate(filter, &(tamis__key_batch){&key, NULL, 1}, 0, &spot);
         for (uint32_t ours = 0; ours < 2; ours++) {
             assert_int_equal(tamis_filter_clear(filter, &err), TAMIS_OK);
             for (uint32_t j = 0; j < 7; j++) /* what the other one did */

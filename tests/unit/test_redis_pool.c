@@ -133,10 +133,10 @@ static void who_waits_too_long_is_told(void **state) {
     begin();
     tamis_redis *there = open_server(server.port, "connections=1&patience=1s");
     tamis_filter *filter = open_there(there);
-    assert_true(tamis__redis_enter(there, only_node(there), 0));
-    assert_false(tamis__redis_enter(there, only_node(there), 0));
+    assert_true(tamis__redis_acquire_permit(there, only_node(there), 0));
+    assert_false(tamis__redis_acquire_permit(there, only_node(there), 0));
     FAILS(tamis_filter_add_many(filter, keys, 10, NULL, NULL, &err), TAMIS_E_TIMEOUT, "(connections=)");
-    tamis__redis_leave(there, only_node(there));
+    tamis__redis_release_permit(there, only_node(there));
     OK(tamis_filter_add_many(filter, keys, 10, NULL, NULL, &err));
     tamis_filter_free(filter);
     tamis_redis_close(there);
@@ -154,11 +154,11 @@ static atomic_int next_number;
 
 static void *queue(void *context) {
     queuer *self = context;
-    self->entered = tamis__redis_enter(self->there, only_node(self->there), self->deadline);
+    self->entered = tamis__redis_acquire_permit(self->there, only_node(self->there), self->deadline);
     if (!self->entered)
         return NULL;
     self->number = atomic_fetch_add(&next_number, 1);
-    tamis__redis_leave(self->there, only_node(self->there));
+    tamis__redis_release_permit(self->there, only_node(self->there));
     return NULL;
 }
 
@@ -177,7 +177,7 @@ static void who_comes_first_goes_first(void **state) {
     (void)state;
     begin();
     tamis_redis *there = open_server(server.port, "connections=1");
-    assert_true(tamis__redis_enter(there, only_node(there), 0));
+    assert_true(tamis__redis_acquire_permit(there, only_node(there), 0));
     next_number = 0;
     for (size_t i = 0; i < 4; i++) {
         const uint64_t wait = i == 1 ? 50000000 : UINT64_C(60000000000);
@@ -188,8 +188,8 @@ static void who_comes_first_goes_first(void **state) {
         if (i == 1)
             pthread_join(all[i].thread, NULL);
     }
-    assert_false(tamis__redis_enter(there, only_node(there), 0)); /* nobody overtakes */
-    tamis__redis_leave(there, only_node(there));
+    assert_false(tamis__redis_acquire_permit(there, only_node(there), 0)); /* nobody overtakes */
+    tamis__redis_release_permit(there, only_node(there));
     for (size_t i = 0; i < 4; i++)
         if (i != 1)
             pthread_join(all[i].thread, NULL);
@@ -197,8 +197,8 @@ static void who_comes_first_goes_first(void **state) {
     assert_int_equal(all[0].number, 0);
     assert_int_equal(all[2].number, 1);
     assert_int_equal(all[3].number, 2);
-    assert_true(tamis__redis_enter(there, only_node(there), 0));
-    tamis__redis_leave(there, only_node(there));
+    assert_true(tamis__redis_acquire_permit(there, only_node(there), 0));
+    tamis__redis_release_permit(there, only_node(there));
     tamis_redis_close(there);
 }
 
@@ -228,17 +228,17 @@ static void reg_22_only_the_next_in_line_is_woken(void **state) {
              shards[0].port, shards[1].port);
     OK(tamis_redis_open(&there, uri, NULL, &err));
     tamis__node *busy = only_node(there), *other = busy->next;
-    assert_true(tamis__redis_enter(there, busy, 0));
+    assert_true(tamis__redis_acquire_permit(there, busy, 0));
     sleeper first = {.queue = {.there = there, .deadline = tamis__now_ns() + UINT64_C(60000000000)}};
     pthread_create(&first.queue.thread, NULL, sleep_in_line, &first);
     while (count_waiting(there) < 1)
         pause_ms(1);
     for (int i = 0; i < COMMANDS; i++) {
-        assert_true(tamis__redis_enter(there, other, 0));
-        tamis__redis_leave(there, other);
+        assert_true(tamis__redis_acquire_permit(there, other, 0));
+        tamis__redis_release_permit(there, other);
         sched_yield();
     }
-    tamis__redis_leave(there, busy);
+    tamis__redis_release_permit(there, busy);
     pthread_join(first.queue.thread, NULL);
     assert_true(first.queue.entered);
     assert_in_range(first.after.ru_nvcsw - first.before.ru_nvcsw, 0, COMMANDS / 100);
@@ -257,12 +257,13 @@ static atomic_int inside;
 static void *hop(void *context) {
     hopper *self = context;
     for (size_t i = 0; i < self->turns; i++) {
-        if (!tamis__redis_enter(self->there, only_node(self->there), tamis__now_ns() + self->patience))
+        if (!tamis__redis_acquire_permit(self->there, only_node(self->there),
+                                         tamis__now_ns() + self->patience))
             continue;
         if (atomic_fetch_add(&inside, 1) < 2)
             self->entered++;
         atomic_fetch_sub(&inside, 1);
-        tamis__redis_leave(self->there, only_node(self->there));
+        tamis__redis_release_permit(self->there, only_node(self->there));
     }
     return NULL;
 }
@@ -284,7 +285,7 @@ static void reg_22_no_waiting_thread_is_forgotten(void **state) {
         pthread_join(all[i].thread, NULL);
     for (size_t i = 0; i < 8; i += 2)
         assert_int_equal(all[i].entered, turns);
-    assert_int_equal(only_node(there)->entered, 0);
+    assert_int_equal(only_node(there)->permits_used, 0);
     assert_null(only_node(there)->waiters);
     tamis_redis_close(there);
 }

@@ -108,7 +108,7 @@ static void every_type_is_read(void **state) {
         feed(samples[i].sent, samples[i].size);
         check(next(), samples[i].shown);
         assert_null(next());
-        assert_true(tamis__replies_at_rest(replies));
+        assert_true(tamis__replies_is_drained(replies));
     }
 }
 
@@ -137,7 +137,7 @@ static void replies_may_come_in_parts(void **state) {
                 check(reply, samples[seen].shown);
         }
         assert_int_equal(seen, SAMPLES);
-        assert_true(tamis__replies_at_rest(replies));
+        assert_true(tamis__replies_is_drained(replies));
     }
     int seen = 0;
     for (size_t i = 0; i < all.size; i++) {
@@ -146,7 +146,7 @@ static void replies_may_come_in_parts(void **state) {
         if (reply)
             check(reply, samples[seen++].shown);
         else
-            assert_false(tamis__replies_at_rest(replies));
+            assert_false(tamis__replies_is_drained(replies));
     }
     assert_int_equal(seen, SAMPLES);
     bytes_clear(&all);

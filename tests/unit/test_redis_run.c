@@ -127,14 +127,14 @@ typedef struct asking {
 
 static asking all;
 
-static bool ask(void *context, size_t i, tamis__link *link) {
+static bool ask(void *context, size_t i, tamis__connection *link) {
     char digits[8];
     (void)context;
     if (all.skips && i % 3 == 0)
         return false;
     snprintf(digits, sizeof digits, "%06u", (unsigned)i);
-    tamis__link_command(link, 1);
-    tamis__link_text(link, digits);
+    tamis__connection_put_command(link, 1);
+    tamis__connection_put_text(link, digits);
     return true;
 }
 
@@ -148,11 +148,11 @@ static tamis_status take(void *context, size_t i, const tamis__reply *reply, boo
 }
 
 static tamis_status run(tamis_redis *redis, size_t count, bool *redone) {
-    const tamis__exchange exchange = {.count = count, .ask = ask, .take = take, .what = "it"};
+    const tamis__requests exchange = {.count = count, .put_command = ask, .take_reply = take, .what = "it"};
     memset(all.taken, 0, sizeof all.taken);
     memset(all.again, 0, sizeof all.again);
     all.wrong = false;
-    return tamis__redis_run(redis, &exchange, redone, &err);
+    return tamis__requests_run(redis, &exchange, redone, &err);
 }
 
 static void check_taken(size_t count) {

@@ -126,11 +126,11 @@ static void refuses_a_replica_that_is_named(void **state) {
     const char *uri = uri_of("?sentinel_password=sesame", "mine");
     tamis_redis *redis;
     tamis__node *node;
-    tamis__link *link;
+    tamis__connection *link;
     assert_int_equal(tamis_redis_open(&redis, uri, NULL, &err), TAMIS_OK);
     assert_int_equal(tamis__redis_node(redis, "127.0.0.1", 9, (uint16_t)servers[1].port, &node, &err),
                      TAMIS_OK);
-    assert_int_equal(tamis__redis_lease(redis, node, UINT64_MAX, &link, &err), TAMIS_E_IO);
+    assert_int_equal(tamis__redis_get_connection(redis, node, UINT64_MAX, &link, &err), TAMIS_E_IO);
     assert_non_null(strstr(err.text, "is a slave"));
     tamis_redis_close(redis);
 }

@@ -285,12 +285,12 @@ static uint32_t slot_of(void *context, size_t i) {
     return i % 7 == 6 ? TAMIS__NO_SLOT : (uint32_t)(i % SERVERS);
 }
 
-static bool put_counted(void *context, size_t i, tamis__link *link) {
+static bool put_counted(void *context, size_t i, tamis__connection *link) {
     counted *all = context;
     all->asked_early += i >= all->barrier && all->answered < all->barrier - all->barrier / 7;
-    tamis__link_command(link, 2);
-    tamis__link_text(link, i < all->barrier ? "INCR" : "GET");
-    tamis__link_text(link, "n");
+    tamis__connection_put_command(link, 2);
+    tamis__connection_put_text(link, i < all->barrier ? "INCR" : "GET");
+    tamis__connection_put_text(link, "n");
     return true;
 }
 
@@ -312,19 +312,20 @@ static void asks_behind_a_barrier_when_all_is_answered(void **state) {
     begin("");
     tamis_redis *redis = open_servers();
     counted all = {.barrier = 7 * 3 * 500};
-    const tamis__exchange exchange = {.count = all.barrier + SERVERS,
+    const tamis__requests exchange = {.count = all.barrier + SERVERS,
                                       .context = &all,
-                                      .ask = put_counted,
-                                      .take = take_counted,
+                                      .put_command = put_counted,
+                                      .take_reply = take_counted,
                                       .what = "counted",
                                       .slot = slot_of,
                                       .barriers = {all.barrier}};
-    assert_int_equal(tamis__redis_run(redis, &exchange, NULL, &err), TAMIS_OK);
+    assert_int_equal(tamis__requests_run(redis, &exchange, NULL, &err), TAMIS_OK);
     assert_int_equal(all.asked_early, 0);
     for (int i = 0; i < SERVERS; i++)
         assert_int_equal(all.seen[i], 3000);
-    const tamis__exchange unrouted = {.count = 1, .context = &all, .ask = put_counted, .what = "unrouted"};
-    assert_int_equal(tamis__redis_run(redis, &unrouted, NULL, &err), TAMIS_E_UNSUPPORTED);
+    const tamis__requests unrouted = {
+        .count = 1, .context = &all, .put_command = put_counted, .what = "unrouted"};
+    assert_int_equal(tamis__requests_run(redis, &unrouted, NULL, &err), TAMIS_E_UNSUPPORTED);
     tamis_redis_close(redis);
 }
 

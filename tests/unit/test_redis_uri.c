@@ -55,10 +55,10 @@ static void schemes_are_told_apart(void **state) {
         parse(rows[i].text);
         assert_int_equal(uri.kind, rows[i].kind);
         assert_int_equal(uri.has_tls, rows[i].has_tls);
-        assert_string_equal(uri.named, "n");
+        assert_string_equal(uri.shown_name, "n");
     }
     parse("redis://u:secret@h/3/a%2Fb?layout=java");
-    assert_string_equal(uri.named, "a%2Fb");
+    assert_string_equal(uri.shown_name, "a%2Fb");
 }
 
 static void every_part_is_found(void **state) {
@@ -72,9 +72,9 @@ static void every_part_is_found(void **state) {
     assert_string_equal(uri.name, "seen");
     assert_int_equal(uri.name_size, 4);
     assert_int_equal(uri.parameter_count, 2);
-    assert_string_equal(tamis__redis_uri_take(&uri, "expect"), "10");
-    assert_string_equal(tamis__redis_uri_take(&uri, "fpr"), "0.01");
-    assert_null(tamis__redis_uri_take(&uri, "ttl"));
+    assert_string_equal(tamis__redis_uri_get(&uri, "expect"), "10");
+    assert_string_equal(tamis__redis_uri_get(&uri, "fpr"), "0.01");
+    assert_null(tamis__redis_uri_get(&uri, "ttl"));
     assert_int_equal(tamis__redis_uri_check_used(&uri, &err), TAMIS_OK);
 }
 
@@ -93,7 +93,7 @@ static void what_is_left_out_has_a_value_of_its_own(void **state) {
     assert_string_equal(uri.name, "n");
     parse("redis://h?timeout=1s");
     assert_null(uri.name);
-    assert_string_equal(tamis__redis_uri_take(&uri, "timeout"), "1s");
+    assert_string_equal(tamis__redis_uri_get(&uri, "timeout"), "1s");
     parse("redis://h/3/");
     assert_int_equal(uri.db, 3);
     assert_null(uri.name);
@@ -109,7 +109,7 @@ static void parts_are_decoded_after_they_are_told_apart(void **state) {
     assert_string_equal(uri.addresses[0].host, "host");
     assert_int_equal(uri.name_size, 6);
     assert_memory_equal(uri.name, "x/y\0z@", 6);
-    assert_string_equal(tamis__redis_uri_take(&uri, "ttl"), "1d");
+    assert_string_equal(tamis__redis_uri_get(&uri, "ttl"), "1d");
     parse("redis://u:a@b@h/n"); /* the last @ of the authority ends the password */
     assert_string_equal(uri.password, "a@b");
     assert_string_equal(uri.addresses[0].host, "h");
@@ -141,7 +141,7 @@ static void a_name_alone_may_hold_what_marks_parts(void **state) {
     assert_int_equal(tamis__redis_uri_parse_name(&uri, "a/b:c@d%3F?expect=1", &allocator, &err), TAMIS_OK);
     assert_string_equal(uri.name, "a/b:c@d?");
     assert_string_equal(uri.shown, "a/b:c@d%3F?expect=1");
-    assert_string_equal(tamis__redis_uri_take(&uri, "expect"), "1");
+    assert_string_equal(tamis__redis_uri_get(&uri, "expect"), "1");
     tamis__redis_uri_release(&uri);
     assert_int_equal(tamis__redis_uri_parse_name(&uri, "redis://u:hush@h/n", &allocator, &err),
                      TAMIS_E_INVALID);
@@ -289,7 +289,7 @@ static void counts_have_units(void **state) {
 static void a_parameter_that_nobody_knows_is_named(void **state) {
     (void)state;
     parse("redis://u:hush@h/n?expect=1&exepct=2");
-    (void)tamis__redis_uri_take(&uri, "expect");
+    (void)tamis__redis_uri_get(&uri, "expect");
     assert_int_equal(tamis__redis_uri_check_used(&uri, &err), TAMIS_E_INVALID);
     assert_non_null(strstr(err.text, "'exepct'"));
     assert_null(strstr(err.text, "hush"));

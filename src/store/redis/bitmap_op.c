@@ -21,15 +21,15 @@ typedef struct combining {
 
 /* ---- one command that changes the target ---- */
 
-static tamis_status run(const tamis_redis_bitmap *target, const tamis_key *words, size_t count,
-                        int64_t *integer, tamis_error *err) {
-    tamis__command one = {.redis = target->redis,
-                          .what = target->uri->named,
-                          .slot = tamis__bitmap_slot(target),
-                          .words = words,
-                          .count = count};
-    tamis_status status = tamis__redis_do(&one, err);
-    *integer = one.integer;
+static tamis_status run_command(const tamis_redis_bitmap *target, const tamis_key *words, size_t count,
+                                int64_t *integer, tamis_error *err) {
+    tamis__command command = {.redis = target->redis,
+                              .what = target->uri->shown_name,
+                              .slot = tamis__bitmap_slot(target),
+                              .words = words,
+                              .count = count};
+    tamis_status status = tamis__command_run(&command, err);
+    *integer = command.integer;
     return status;
 }
 
@@ -39,59 +39,59 @@ static tamis_key key_of(const tamis_redis_bitmap *bitmap) {
 
 /* ---- by the server ---- */
 
-static bool is_text(const char *one, const char *other) {
-    return one == other || (one && other && strcmp(one, other) == 0);
+static bool is_same_text(const char *a, const char *b) {
+    return a == b || (a && b && strcmp(a, b) == 0);
 }
 
 /* Whether two URIs name the same server, and who asks is the same. */
-static bool is_same_server(const tamis__redis_uri *one, const tamis__redis_uri *other) {
-    if (one->kind != other->kind || one->has_tls != other->has_tls || one->db != other->db ||
-        one->address_count != other->address_count || !is_text(one->user, other->user) ||
-        !is_text(one->password, other->password) || !is_text(one->master, other->master))
+static bool is_same_server(const tamis__redis_uri *a, const tamis__redis_uri *b) {
+    if (a->kind != b->kind || a->has_tls != b->has_tls || a->db != b->db ||
+        a->address_count != b->address_count || !is_same_text(a->user, b->user) ||
+        !is_same_text(a->password, b->password) || !is_same_text(a->master, b->master))
         return false;
-    for (size_t i = 0; i < one->address_count; i++)
-        if (one->addresses[i].port != other->addresses[i].port ||
-            strcmp(one->addresses[i].host, other->addresses[i].host) != 0)
+    for (size_t i = 0; i < a->address_count; i++)
+        if (a->addresses[i].port != b->addresses[i].port ||
+            strcmp(a->addresses[i].host, b->addresses[i].host) != 0)
             return false;
     return true;
 }
 
-static bool is_beside(const tamis_redis_bitmap *target, const tamis_redis_bitmap *source) {
+static bool is_in_same_slot(const tamis_redis_bitmap *target, const tamis_redis_bitmap *source) {
     return (source->redis == target->redis || is_same_server(&source->redis->uri, &target->redis->uri)) &&
            tamis__redis_slot(target->redis, source->uri->name, source->uri->name_size) ==
                tamis__bitmap_slot(target);
 }
 
-static bool can_ask(const combining *all) {
-    const tamis_key target = key_of(all->target);
-    for (size_t i = 0; i < all->count; i++) {
-        const tamis_key source = key_of(all->sources[i]);
-        if (!is_beside(all->target, all->sources[i]))
+static bool can_use_bitop(const combining *ctx) {
+    const tamis_key target = key_of(ctx->target);
+    for (size_t i = 0; i < ctx->count; i++) {
+        const tamis_key source = key_of(ctx->sources[i]);
+        if (!is_in_same_slot(ctx->target, ctx->sources[i]))
             return false;
-        if ((all->op == TAMIS_REDIS_BITMAP_XOR || all->op == TAMIS_REDIS_BITMAP_NOT) &&
+        if ((ctx->op == TAMIS_REDIS_BITMAP_XOR || ctx->op == TAMIS_REDIS_BITMAP_NOT) &&
             source.size == target.size && memcmp(source.data, target.data, target.size) == 0)
             return false;
     }
     return true;
 }
 
-static tamis_status ask(const combining *all, uint64_t *size, tamis_error *err) {
+static tamis_status run_bitop(const combining *ctx, uint64_t *size, tamis_error *err) {
     static const char *const names[] = {"AND", "OR", "XOR", "NOT"};
-    const tamis_allocator *allocator = &all->target->allocator;
-    const size_t count = 3 + all->count, room = count * sizeof(tamis_key);
-    tamis_key *words = tamis__alloc(allocator, room, _Alignof(tamis_key));
+    const tamis_allocator *allocator = &ctx->target->allocator;
+    const size_t count = 3 + ctx->count, buffer_size = count * sizeof(tamis_key);
+    tamis_key *words = tamis__alloc(allocator, buffer_size, _Alignof(tamis_key));
     if (!words)
-        return tamis__fail_nomem(err, "redis", room);
+        return tamis__fail_nomem(err, "redis", buffer_size);
     words[0] = (tamis_key){"BITOP", 5};
-    words[1] = (tamis_key){names[all->op], strlen(names[all->op])};
-    words[2] = key_of(all->target);
-    for (size_t i = 0; i < all->count; i++)
-        words[3 + i] = key_of(all->sources[i]);
+    words[1] = (tamis_key){names[ctx->op], strlen(names[ctx->op])};
+    words[2] = key_of(ctx->target);
+    for (size_t i = 0; i < ctx->count; i++)
+        words[3 + i] = key_of(ctx->sources[i]);
     int64_t length;
-    tamis_status status = run(all->target, words, count, &length, err);
-    tamis__free(allocator, words, room);
+    tamis_status status = run_command(ctx->target, words, count, &length, err);
+    tamis__free(allocator, words, buffer_size);
     if (status == TAMIS_OK && length < 0)
-        return tamis__bitmap_strange(all->target, err);
+        return tamis__bitmap_bad_reply(ctx->target, err);
     if (status == TAMIS_OK)
         *size = (uint64_t)length;
     return status;
@@ -115,65 +115,66 @@ static void combine(tamis_redis_bitmap_operation op, bool is_first, uint8_t *res
 }
 
 /* One source; `bytes` has room for the pieces that are asked for at once. */
-static tamis_status fetch(const combining *all, size_t source, uint8_t *result, size_t size, uint8_t *bytes,
+static tamis_status fetch(const combining *ctx, size_t source, uint8_t *result, size_t size, uint8_t *bytes,
                           tamis_error *err) {
     tamis_status status = TAMIS_OK;
-    for (size_t at = 0; at < size && status == TAMIS_OK;) {
-        tamis__bitmap_query queries[TAMIS__CHUNKS_AT_ONCE];
-        const size_t left = (size - at + TAMIS__CHUNK - 1) / TAMIS__CHUNK;
-        const size_t count = left < TAMIS__CHUNKS_AT_ONCE ? left : TAMIS__CHUNKS_AT_ONCE;
+    for (size_t done = 0; done < size && status == TAMIS_OK;) {
+        tamis__bitmap_query queries[TAMIS__CHUNKS_PER_ROUND];
+        const size_t left = (size - done + TAMIS__CHUNK - 1) / TAMIS__CHUNK;
+        const size_t count = left < TAMIS__CHUNKS_PER_ROUND ? left : TAMIS__CHUNKS_PER_ROUND;
         for (size_t i = 0; i < count; i++) {
-            const int64_t from = (int64_t)(at + i * TAMIS__CHUNK);
+            const int64_t from = (int64_t)(done + i * TAMIS__CHUNK);
             queries[i] = (tamis__bitmap_query){.command = "GETRANGE",
                                                .numbers = {from, from + TAMIS__CHUNK - 1},
                                                .count = 2,
                                                .bytes = bytes + i * TAMIS__CHUNK,
-                                               .room = TAMIS__CHUNK};
+                                               .buffer_size = TAMIS__CHUNK};
         }
-        status = tamis__bitmap_ask(all->sources[source], queries, count, err);
+        status = tamis__bitmap_run_queries(ctx->sources[source], queries, count, err);
         for (size_t i = 0; i < count && status == TAMIS_OK; i++) {
-            const size_t some = size - at < TAMIS__CHUNK ? size - at : TAMIS__CHUNK;
+            const size_t chunk_size = size - done < TAMIS__CHUNK ? size - done : TAMIS__CHUNK;
             memset(queries[i].bytes + queries[i].size, 0, TAMIS__CHUNK - queries[i].size);
-            combine(all->op, source == 0, result + at, queries[i].bytes, some);
-            at += some;
+            combine(ctx->op, source == 0, result + done, queries[i].bytes, chunk_size);
+            done += chunk_size;
         }
     }
     return status;
 }
 
-static tamis_status put_there(const combining *all, const uint8_t *result, size_t size, tamis_error *err) {
+static tamis_status store_result(const combining *ctx, const uint8_t *result, size_t size, tamis_error *err) {
     const tamis_key words[] = {
-        size > 0 ? (tamis_key){"SET", 3} : (tamis_key){"DEL", 3}, key_of(all->target), {result, size}};
+        size > 0 ? (tamis_key){"SET", 3} : (tamis_key){"DEL", 3}, key_of(ctx->target), {result, size}};
     int64_t gone; /* of DEL */
-    return run(all->target, words, size > 0 ? 3 : 2, &gone, err);
+    return run_command(ctx->target, words, size > 0 ? 3 : 2, &gone, err);
 }
 
-static tamis_status fetch_all(const combining *all, size_t size, tamis_error *err) {
-    const tamis_allocator *allocator = &all->target->allocator;
-    const size_t room = (size_t)TAMIS__CHUNKS_AT_ONCE * TAMIS__CHUNK;
-    uint8_t *result = tamis__alloc(allocator, size, 1), *bytes = tamis__alloc(allocator, room, 1);
-    tamis_status status = result && bytes ? TAMIS_OK : tamis__fail_nomem(err, "redis", result ? room : size);
-    for (size_t i = 0; i < all->count && status == TAMIS_OK; i++)
-        status = fetch(all, i, result, size, bytes, err);
-    tamis__free(allocator, bytes, room);
+static tamis_status fetch_all(const combining *ctx, size_t size, tamis_error *err) {
+    const tamis_allocator *allocator = &ctx->target->allocator;
+    const size_t buffer_size = (size_t)TAMIS__CHUNKS_PER_ROUND * TAMIS__CHUNK;
+    uint8_t *result = tamis__alloc(allocator, size, 1), *bytes = tamis__alloc(allocator, buffer_size, 1);
+    tamis_status status =
+        result && bytes ? TAMIS_OK : tamis__fail_nomem(err, "redis", result ? buffer_size : size);
+    for (size_t i = 0; i < ctx->count && status == TAMIS_OK; i++)
+        status = fetch(ctx, i, result, size, bytes, err);
+    tamis__free(allocator, bytes, buffer_size);
     if (status == TAMIS_OK)
-        status = put_there(all, result, size, err);
+        status = store_result(ctx, result, size, err);
     tamis__free(allocator, result, size);
     return status;
 }
 
-static tamis_status by_pieces(const combining *all, uint64_t *size, tamis_error *err) {
+static tamis_status combine_by_pieces(const combining *ctx, uint64_t *size, tamis_error *err) {
     uint64_t longest = 0;
-    for (size_t i = 0; i < all->count; i++) {
+    for (size_t i = 0; i < ctx->count; i++) {
         tamis__bitmap_query length = {.command = "STRLEN"};
-        tamis_status status = tamis__bitmap_ask(all->sources[i], &length, 1, err);
+        tamis_status status = tamis__bitmap_run_queries(ctx->sources[i], &length, 1, err);
         if (status != TAMIS_OK)
             return status;
         if (length.integer > 0 && (uint64_t)length.integer > longest)
             longest = (uint64_t)length.integer;
     }
     *size = longest;
-    return longest > 0 ? fetch_all(all, (size_t)longest, err) : put_there(all, NULL, 0, err);
+    return longest > 0 ? fetch_all(ctx, (size_t)longest, err) : store_result(ctx, NULL, 0, err);
 }
 
 /* ---- the whole ---- */
@@ -184,8 +185,8 @@ static tamis_status open_source(tamis_redis_bitmap **source, const tamis_redis_b
                                    &target->allocator, err);
 }
 
-static tamis_status check(const tamis_redis_bitmap *target, tamis_redis_bitmap_operation op, size_t count,
-                          tamis_error *err) {
+static tamis_status check_operation(const tamis_redis_bitmap *target, tamis_redis_bitmap_operation op,
+                                    size_t count, tamis_error *err) {
     if (op > TAMIS_REDIS_BITMAP_NOT)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "%s: operation %d is not known; give one of tamis_redis_bitmap_operation",
@@ -198,22 +199,22 @@ static tamis_status check(const tamis_redis_bitmap *target, tamis_redis_bitmap_o
 
 /* BITOP would not mind what else has the target's name, and names the target where a source is none; STRLEN is each
  * one's own error. */
-static tamis_status check_types(const combining *all, tamis_error *err) {
+static tamis_status check_types(const combining *ctx, tamis_error *err) {
     tamis__bitmap_query length = {.command = "STRLEN"};
-    tamis_status status = tamis__bitmap_ask(all->target, &length, 1, err);
-    for (size_t i = 0; i < all->count && status == TAMIS_OK; i++)
-        status = tamis__bitmap_ask(all->sources[i], &length, 1, err);
+    tamis_status status = tamis__bitmap_run_queries(ctx->target, &length, 1, err);
+    for (size_t i = 0; i < ctx->count && status == TAMIS_OK; i++)
+        status = tamis__bitmap_run_queries(ctx->sources[i], &length, 1, err);
     return status;
 }
 
 /* A server that was waited for all its time is not waited for once more. */
-static tamis_status combine_all(const combining *all, uint64_t *size, tamis_error *err) {
-    const uint64_t end = tamis__now_ns() + all->target->redis->patience_ns;
+static tamis_status combine_all(const combining *ctx, uint64_t *size, tamis_error *err) {
+    const uint64_t end = tamis__now_ns() + ctx->target->redis->patience_ns;
     tamis_status status = TAMIS_E_REFUSED;
-    if (can_ask(all))
-        status = ask(all, size, err);
+    if (can_use_bitop(ctx))
+        status = run_bitop(ctx, size, err);
     const bool is_refused = status == TAMIS_E_REFUSED || status == TAMIS_E_UNSUPPORTED; /* of a Codis */
-    return is_refused && tamis__now_ns() < end ? by_pieces(all, size, err) : status;
+    return is_refused && tamis__now_ns() < end ? combine_by_pieces(ctx, size, err) : status;
 }
 
 tamis_status tamis_redis_bitmap_op(tamis_redis_bitmap *target, tamis_redis_bitmap_operation op,
@@ -222,23 +223,23 @@ tamis_status tamis_redis_bitmap_op(tamis_redis_bitmap *target, tamis_redis_bitma
     TAMIS__NEED(target, err);
     TAMIS__NEED_IF(count, sources, err);
     const tamis_allocator *allocator = &target->allocator;
-    combining all = {target, NULL, count, op};
+    combining ctx = {target, NULL, count, op};
     uint64_t bytes = 0;
-    tamis_status status = check(target, op, count, err);
+    tamis_status status = check_operation(target, op, count, err);
     if (status != TAMIS_OK)
         return status;
-    all.sources = tamis__alloc(allocator, count * sizeof *all.sources, _Alignof(tamis_redis_bitmap *));
-    if (!all.sources)
-        return tamis__fail_nomem(err, "redis", count * sizeof *all.sources);
+    ctx.sources = tamis__alloc(allocator, count * sizeof *ctx.sources, _Alignof(tamis_redis_bitmap *));
+    if (!ctx.sources)
+        return tamis__fail_nomem(err, "redis", count * sizeof *ctx.sources);
     for (size_t i = 0; i < count && status == TAMIS_OK; i++)
-        status = open_source(&all.sources[i], target, sources[i], err);
+        status = open_source(&ctx.sources[i], target, sources[i], err);
     if (status == TAMIS_OK)
-        status = check_types(&all, err);
+        status = check_types(&ctx, err);
     if (status == TAMIS_OK)
-        status = combine_all(&all, &bytes, err);
+        status = combine_all(&ctx, &bytes, err);
     for (size_t i = 0; i < count; i++)
-        tamis_redis_bitmap_close(all.sources[i]);
-    tamis__free(allocator, all.sources, count * sizeof *all.sources);
+        tamis_redis_bitmap_close(ctx.sources[i]);
+    tamis__free(allocator, ctx.sources, count * sizeof *ctx.sources);
     if (status == TAMIS_OK && size)
         *size = bytes;
     return status;

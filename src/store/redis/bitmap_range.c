@@ -17,34 +17,34 @@
 #include "base/versioned.h"
 #include "store/redis/bitmap_query.h"
 
-enum { SOME = 4096 /* bytes */ };
+enum { EDGE_BYTES = 4096 /* bytes */ };
 
 /* With the defaults where none is given. */
-static tamis_status take_range(tamis_redis_bitmap_range *range, const tamis_redis_bitmap_range *given,
+static tamis_status read_range(tamis_redis_bitmap_range *range, const tamis_redis_bitmap_range *given,
                                tamis_error *err) {
     *range = (tamis_redis_bitmap_range)TAMIS_REDIS_BITMAP_RANGE_INIT;
     return tamis__read_options(range, sizeof *range, given, "TAMIS_REDIS_BITMAP_RANGE_INIT", err);
 }
 
-static int64_t from_end(int64_t place, int64_t length) {
-    if (place < 0)
-        place += length;
-    return place < 0 ? 0 : place;
+static int64_t from_end(int64_t bit_index, int64_t length) {
+    if (bit_index < 0)
+        bit_index += length;
+    return bit_index < 0 ? 0 : bit_index;
 }
 
 /* Makes both ends of a range of bits count from the begin. */
-static tamis_status settle(const tamis_redis_bitmap *bitmap, tamis_redis_bitmap_range *range,
-                           tamis_error *err) {
+static tamis_status resolve_range(const tamis_redis_bitmap *bitmap, tamis_redis_bitmap_range *range,
+                                  tamis_error *err) {
     tamis__bitmap_query length = {.command = "STRLEN"};
     if (range->is_open)
         range->to = INT64_MAX;
     if (range->from >= 0 && range->to >= 0)
         return TAMIS_OK;
-    tamis_status status = tamis__bitmap_ask(bitmap, &length, 1, err);
+    tamis_status status = tamis__bitmap_run_queries(bitmap, &length, 1, err);
     if (status != TAMIS_OK)
         return status;
     if (length.integer < 0 || length.integer > INT64_MAX / 8)
-        return tamis__bitmap_strange(bitmap, err);
+        return tamis__bitmap_bad_reply(bitmap, err);
     range->from = from_end(range->from, 8 * length.integer);
     range->to = from_end(range->to, 8 * length.integer);
     return TAMIS_OK;
@@ -78,7 +78,7 @@ static uint64_t count_in(const uint8_t *bytes, size_t size, int64_t from, int64_
 static tamis_status count_bytes(const tamis_redis_bitmap *bitmap, int64_t from, int64_t to, uint64_t *count,
                                 tamis_error *err) {
     tamis__bitmap_query query = {.command = "BITCOUNT", .numbers = {from, to}, .count = 2};
-    tamis_status status = tamis__bitmap_ask(bitmap, &query, 1, err);
+    tamis_status status = tamis__bitmap_run_queries(bitmap, &query, 1, err);
     if (status == TAMIS_OK)
         *count = (uint64_t)query.integer;
     return status;
@@ -87,19 +87,22 @@ static tamis_status count_bytes(const tamis_redis_bitmap *bitmap, int64_t from, 
 static tamis_status count_bits(const tamis_redis_bitmap *bitmap, int64_t from, int64_t to, uint64_t *count,
                                tamis_error *err) {
     const int64_t first = from / 8, last = to / 8;
-    uint8_t bytes[SOME], end[1];
+    uint8_t bytes[EDGE_BYTES], end[1];
     if (from % 8 == 0 && to % 8 == 7)
         return count_bytes(bitmap, first, last, count, err);
-    const bool is_short = last - first < SOME;
-    tamis__bitmap_query queries[] = {
-        {.command = "GETRANGE",
-         .numbers = {first, is_short ? last : first},
-         .count = 2,
-         .bytes = bytes,
-         .room = sizeof bytes},
-        {.command = "BITCOUNT", .numbers = {first + 1, last - 1}, .count = 2},
-        {.command = "GETRANGE", .numbers = {last, last}, .count = 2, .bytes = end, .room = sizeof end}};
-    tamis_status status = tamis__bitmap_ask(bitmap, queries, is_short ? 1 : 3, err);
+    const bool is_short = last - first < EDGE_BYTES;
+    tamis__bitmap_query queries[] = {{.command = "GETRANGE",
+                                      .numbers = {first, is_short ? last : first},
+                                      .count = 2,
+                                      .bytes = bytes,
+                                      .buffer_size = sizeof bytes},
+                                     {.command = "BITCOUNT", .numbers = {first + 1, last - 1}, .count = 2},
+                                     {.command = "GETRANGE",
+                                      .numbers = {last, last},
+                                      .count = 2,
+                                      .bytes = end,
+                                      .buffer_size = sizeof end}};
+    tamis_status status = tamis__bitmap_run_queries(bitmap, queries, is_short ? 1 : 3, err);
     if (status != TAMIS_OK)
         return status;
     *count = count_in(bytes, queries[0].size, from, to);
@@ -113,14 +116,14 @@ tamis_status tamis_redis_bitmap_count(const tamis_redis_bitmap *bitmap, const ta
     TAMIS__NEED(bitmap, err);
     TAMIS__NEED(count, err);
     tamis_redis_bitmap_range range;
-    tamis_status status = take_range(&range, given, err);
+    tamis_status status = read_range(&range, given, err);
     if (status != TAMIS_OK)
         return status;
     /* Before what lies outside is cut off, as a Redis does. */
     const bool is_none = !range.is_open && range.from < 0 && range.to < 0 && range.from > range.to;
     if (range.unit == TAMIS_REDIS_BITMAP_BYTES)
         return count_bytes(bitmap, range.from, range.is_open ? -1 : range.to, count, err);
-    status = settle(bitmap, &range, err);
+    status = resolve_range(bitmap, &range, err);
     if (status != TAMIS_OK)
         return status;
     if (!is_none && range.from <= range.to)
@@ -133,9 +136,10 @@ tamis_status tamis_redis_bitmap_count(const tamis_redis_bitmap *bitmap, const ta
 
 /* The first from `from` to `to` in bytes of which the first is byte from / 8; -1 where none is. */
 static int64_t search_in(const uint8_t *bytes, size_t size, int64_t from, int64_t to, unsigned bit) {
-    for (int64_t at = from; at <= to && at / 8 - from / 8 < (int64_t)size; at++)
-        if ((bytes[at / 8 - from / 8] >> (7 - at % 8) & 1u) == bit)
-            return at;
+    for (int64_t bit_offset = from; bit_offset <= to && bit_offset / 8 - from / 8 < (int64_t)size;
+         bit_offset++)
+        if ((bytes[bit_offset / 8 - from / 8] >> (7 - bit_offset % 8) & 1u) == bit)
+            return bit_offset;
     return -1;
 }
 
@@ -146,18 +150,19 @@ static tamis__bitmap_query search(unsigned bit, int64_t from, int64_t to, bool i
 
 static tamis_status search_bits(const tamis_redis_bitmap *bitmap, unsigned bit,
                                 const tamis_redis_bitmap_range *range, int64_t *offset, tamis_error *err) {
-    const int64_t from = range->from, to = range->to, first = from / 8, behind = first + SOME, last = to / 8;
+    const int64_t from = range->from, to = range->to, first = from / 8, behind = first + EDGE_BYTES,
+                  last = to / 8;
     const bool goes_on = range->is_open && bit == 0;
     const size_t count = from % 8 == 0 ? 1 : last < behind ? 2 : 3;
-    uint8_t bytes[SOME];
+    uint8_t bytes[EDGE_BYTES];
     tamis__bitmap_query queries[] = {search(bit, first, last, range->is_open),
                                      {.command = "GETRANGE",
                                       .numbers = {first, behind - 1},
                                       .count = 2,
                                       .bytes = bytes,
-                                      .room = sizeof bytes},
+                                      .buffer_size = sizeof bytes},
                                      search(bit, behind, last, range->is_open)};
-    tamis_status status = tamis__bitmap_ask(bitmap, queries, count, err);
+    tamis_status status = tamis__bitmap_run_queries(bitmap, queries, count, err);
     if (status != TAMIS_OK)
         return status;
     int64_t found = queries[0].integer;
@@ -170,7 +175,7 @@ static tamis_status search_bits(const tamis_redis_bitmap *bitmap, unsigned bit,
         return TAMIS_OK;
     }
     found = search_in(bytes, queries[1].size, from, to, bit);
-    if (found < 0 && goes_on && queries[1].size < SOME)
+    if (found < 0 && goes_on && queries[1].size < EDGE_BYTES)
         found = 8 * (first + (int64_t)queries[1].size);
     else if (found < 0 && count == 3) {
         found = queries[2].integer <= to ? queries[2].integer : -1;
@@ -187,18 +192,18 @@ tamis_status tamis_redis_bitmap_pos(const tamis_redis_bitmap *bitmap, unsigned b
     TAMIS__NEED(bitmap, err);
     TAMIS__NEED(offset, err);
     tamis_redis_bitmap_range range;
-    tamis_status status = take_range(&range, given, err);
+    tamis_status status = read_range(&range, given, err);
     if (status == TAMIS_OK && bit > 1)
         return tamis__fail(err, TAMIS_E_INVALID, 0, "%s: bit %u is searched for; give 0 or 1",
                            bitmap->uri->shown, bit);
     if (status == TAMIS_OK && range.unit == TAMIS_REDIS_BITMAP_BITS)
-        status = settle(bitmap, &range, err);
+        status = resolve_range(bitmap, &range, err);
     if (status != TAMIS_OK)
         return status;
     if (range.unit == TAMIS_REDIS_BITMAP_BITS)
         return search_bits(bitmap, bit, &range, offset, err);
     tamis__bitmap_query query = search(bit, range.from, range.to, range.is_open);
-    status = tamis__bitmap_ask(bitmap, &query, 1, err);
+    status = tamis__bitmap_run_queries(bitmap, &query, 1, err);
     if (status == TAMIS_OK)
         *offset = query.integer;
     return status;

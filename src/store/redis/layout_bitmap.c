@@ -6,21 +6,23 @@
 #include "hash/positions.h"
 #include "store/redis/redis_filter.h"
 
-void tamis__redis_place(const tamis_filter *filter, const tamis__key_batch *asked, size_t i,
-                        tamis__spot *spot) {
+void tamis__redis_locate(const tamis_filter *filter, const tamis__key_batch *key_batch, size_t i,
+                         tamis__element_positions *positions) {
     const tamis_plan *plan = &filter->plan;
-    spot->server = spot->key = 0;
-    if (asked->hashes)
-        tamis__positions(plan->scheme, asked->hashes[i].word, plan->bits, plan->probes, spot->offsets);
+    positions->server = positions->key = 0;
+    if (key_batch->hashes)
+        tamis__positions(plan->scheme, key_batch->hashes[i].word, plan->bits, plan->probes,
+                         positions->offsets);
     else
-        tamis__hasher_positions(filter->hasher, &asked->keys[i], plan->bits, plan->probes, spot->offsets);
+        tamis__hasher_positions(filter->hasher, &key_batch->keys[i], plan->bits, plan->probes,
+                                positions->offsets);
 }
 
 tamis_status tamis__redis_estimate(const tamis_filter *filter, double filters, double bits,
                                    tamis_filter_info *info, tamis_error *err) {
-    const tamis__redis_filter *at = tamis__redis_of(filter);
+    const tamis__redis_filter *rf = tamis__redis_of(filter);
     const uint64_t each =
-        at->partition > 0 ? at->partition : (uint64_t)bits; /* layout php3 cuts a filter up */
+        rf->partition > 0 ? rf->partition : (uint64_t)bits; /* layout php3 cuts a filter up */
     tamis_status status = tamis__redis_check_length(filter, err);
     if (status == TAMIS_OK)
         status = tamis__redis_count(filter, (each + 7) / 8, NULL, &info->ones, err);

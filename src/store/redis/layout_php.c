@@ -26,18 +26,18 @@
 
 /* ---- parameters ---- */
 
-static uint64_t of_server(const tamis__redis_filter *at, uint64_t bits) {
-    return at->servers > 1 ? (uint64_t)ceil((double)bits / at->servers) : bits;
+static uint64_t of_server(const tamis__redis_filter *rf, uint64_t bits) {
+    return rf->servers > 1 ? (uint64_t)ceil((double)bits / rf->servers) : bits;
 }
 
-static tamis_status make_plan(tamis_filter *filter, tamis_scheme scheme, uint64_t most, tamis_error *err) {
-    tamis__redis_filter *at = tamis__redis_of(filter);
+static tamis_status make_plan(tamis_filter *filter, tamis_scheme scheme, uint64_t max, tamis_error *err) {
+    tamis__redis_filter *rf = tamis__redis_of(filter);
     tamis_plan *plan = &filter->plan;
     uint64_t probes = 0;
     plan->bits = 0;
-    tamis_status status = tamis__redis_uri_count(at->uri, "bits", 1, most, &plan->bits, err);
+    tamis_status status = tamis__redis_uri_count(rf->uri, "bits", 1, max, &plan->bits, err);
     if (status == TAMIS_OK)
-        status = tamis__redis_uri_count(at->uri, "probes", 1, TAMIS_PROBES_MAX, &probes, err);
+        status = tamis__redis_uri_count(rf->uri, "probes", 1, TAMIS_PROBES_MAX, &probes, err);
     if (status != TAMIS_OK)
         return status;
     if (plan->bits == 0 || probes == 0)
@@ -45,7 +45,7 @@ static tamis_status make_plan(tamis_filter *filter, tamis_scheme scheme, uint64_
             err, TAMIS_E_INVALID, 0,
             "%s: layout %s keeps no parameters in the Redis; give bits=M and probes=K, the same as "
             "every other program that uses the filter",
-            at->uri->shown, at->layout->name);
+            rf->uri->shown, rf->layout->name);
     /* The class speaks of bits and probes alone; they suit so many keys, at this rate if its hashes were good. */
     plan->kind = TAMIS_KIND_CLASSIC;
     plan->scheme = scheme;
@@ -59,53 +59,53 @@ static tamis_status make_plan(tamis_filter *filter, tamis_scheme scheme, uint64_
 
 /* Of all servers' Redis keys, each of which may get `bits`. */
 static void set_memory(tamis_filter *filter, uint64_t bits) {
-    const tamis__redis_filter *at = tamis__redis_of(filter);
-    filter->plan.memory = (bits + 7) / 8 * at->keys * at->servers;
+    const tamis__redis_filter *rf = tamis__redis_of(filter);
+    filter->plan.memory = (bits + 7) / 8 * rf->keys * rf->servers;
     filter->plan.bits_per_key = 8 * (double)filter->plan.memory / (double)filter->plan.capacity;
 }
 
-static uint64_t least(uint64_t a, uint64_t b) {
+static uint64_t min(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
 static tamis_status open_php1(tamis_filter *filter, const tamis_redis_filter_options *options,
                               tamis_error *err) {
-    tamis__redis_filter *at = tamis__redis_of(filter);
+    tamis__redis_filter *rf = tamis__redis_of(filter);
     tamis_status status = make_plan(filter, TAMIS_SCHEME_BKDR31, (uint64_t)KEY_BITS, err);
-    if (status == TAMIS_OK && at->servers > 1)
+    if (status == TAMIS_OK && rf->servers > 1)
         status = tamis__fail(err, TAMIS_E_INVALID, 0,
-                             "%s: layout php1 has one server; name one, or use php2 or php3", at->uri->shown);
+                             "%s: layout php1 has one server; name one, or use php2 or php3", rf->uri->shown);
     if (status != TAMIS_OK)
         return status;
-    at->keys = 1;
-    set_memory(filter, least(filter->plan.bits, HASH_BITS));
+    rf->keys = 1;
+    set_memory(filter, min(filter->plan.bits, HASH_BITS));
     return tamis__redis_set_up(filter, options, err);
 }
 
 static tamis_status open_php2(tamis_filter *filter, const tamis_redis_filter_options *options,
                               tamis_error *err) {
-    tamis__redis_filter *at = tamis__redis_of(filter);
+    tamis__redis_filter *rf = tamis__redis_of(filter);
     tamis_status status = make_plan(filter, TAMIS_SCHEME_BKDR31, BITS_MAX, err);
     if (status != TAMIS_OK)
         return status;
-    at->keys = 1;
+    rf->keys = 1;
     if ((double)filter->plan.bits > KEY_BITS)
-        at->keys = (uint32_t)ceil((double)of_server(at, filter->plan.bits) / KEY_BITS);
-    set_memory(filter, least(filter->plan.bits, HASH_BITS));
+        rf->keys = (uint32_t)ceil((double)of_server(rf, filter->plan.bits) / KEY_BITS);
+    set_memory(filter, min(filter->plan.bits, HASH_BITS));
     return tamis__redis_set_up(filter, options, err);
 }
 
 static tamis_status open_php3(tamis_filter *filter, const tamis_redis_filter_options *options,
                               tamis_error *err) {
-    tamis__redis_filter *at = tamis__redis_of(filter);
+    tamis__redis_filter *rf = tamis__redis_of(filter);
     tamis_status status = make_plan(filter, TAMIS_SCHEME_BKDR63, BITS_MAX, err);
     if (status != TAMIS_OK)
         return status;
-    at->share = of_server(at, filter->plan.bits);
-    at->keys = (uint32_t)ceil((double)at->share / KEY_BITS);
-    at->partition = (uint64_t)ceil((double)at->share / at->keys);
-    at->parts = (uint32_t)least(at->keys, filter->plan.probes);
-    set_memory(filter, at->partition);
+    rf->share = of_server(rf, filter->plan.bits);
+    rf->keys = (uint32_t)ceil((double)rf->share / KEY_BITS);
+    rf->partition = (uint64_t)ceil((double)rf->share / rf->keys);
+    rf->parts = (uint32_t)min(rf->keys, filter->plan.probes);
+    set_memory(filter, rf->partition);
     return tamis__redis_set_up(filter, options, err);
 }
 
@@ -115,73 +115,73 @@ static uint32_t crc_of(const tamis_key *key) {
     return (uint32_t)crc32_z(0, key->data ? key->data : (const void *)"", key->size);
 }
 
-static void place_by_key(const tamis_filter *filter, const tamis__key_batch *asked, size_t i,
-                         tamis__spot *spot) {
-    const tamis__redis_filter *at = tamis__redis_of(filter);
-    const tamis_key *key = &asked->keys[i];
-    const uint32_t crc = at->servers > 1 || at->keys > 1 ? crc_of(key) : 0;
-    spot->server = crc % at->servers;
-    spot->key = crc % at->keys;
-    tamis__hasher_positions(filter->hasher, key, filter->plan.bits, filter->plan.probes, spot->offsets);
+static void locate_by_key(const tamis_filter *filter, const tamis__key_batch *key_batch, size_t i,
+                          tamis__element_positions *positions) {
+    const tamis__redis_filter *rf = tamis__redis_of(filter);
+    const tamis_key *key = &key_batch->keys[i];
+    const uint32_t crc = rf->servers > 1 || rf->keys > 1 ? crc_of(key) : 0;
+    positions->server = crc % rf->servers;
+    positions->key = crc % rf->keys;
+    tamis__hasher_positions(filter->hasher, key, filter->plan.bits, filter->plan.probes, positions->offsets);
 }
 
-static void place_by_offset(const tamis_filter *filter, const tamis__key_batch *asked, size_t i,
-                            tamis__spot *spot) {
-    const tamis__redis_filter *at = tamis__redis_of(filter);
-    const tamis_key *key = &asked->keys[i];
-    spot->server = at->servers > 1 ? crc_of(key) % at->servers : 0;
-    spot->key = 0;
-    tamis__hasher_positions(filter->hasher, key, at->share, filter->plan.probes, spot->offsets);
-    for (uint32_t j = 0; at->keys > 1 && j < filter->plan.probes; j++) {
-        spot->keys[j] = (uint32_t)((double)spot->offsets[j] / (double)at->partition);
-        spot->offsets[j] %= at->partition;
+static void locate_by_offset(const tamis_filter *filter, const tamis__key_batch *key_batch, size_t i,
+                             tamis__element_positions *positions) {
+    const tamis__redis_filter *rf = tamis__redis_of(filter);
+    const tamis_key *key = &key_batch->keys[i];
+    positions->server = rf->servers > 1 ? crc_of(key) % rf->servers : 0;
+    positions->key = 0;
+    tamis__hasher_positions(filter->hasher, key, rf->share, filter->plan.probes, positions->offsets);
+    for (uint32_t j = 0; rf->keys > 1 && j < filter->plan.probes; j++) {
+        positions->keys[j] = (uint32_t)((double)positions->offsets[j] / (double)rf->partition);
+        positions->offsets[j] %= rf->partition;
     }
-    if (at->keys > 1)
-        spot->key = spot->keys[0];
+    if (rf->keys > 1)
+        positions->key = positions->keys[0];
 }
 
 /* ---- names ---- */
 
-static size_t write_name(const tamis__redis_filter *at, char mark, uint32_t key, char *to) {
-    const size_t size = at->name.size;
-    memcpy(to, at->name.data, size);
+static size_t write_name(const tamis__redis_filter *rf, char mark, uint32_t key, char *to) {
+    const size_t size = rf->name.size;
+    memcpy(to, rf->name.data, size);
     return size + (size_t)snprintf(to + size, TAMIS__REDIS_KEY - size, "%c%" PRIu32, mark, key);
 }
 
-static size_t name_whole(const tamis__redis_filter *at, uint32_t key, char *to) {
+static size_t name_whole(const tamis__redis_filter *rf, uint32_t key, char *to) {
     (void)key;
-    memcpy(to, at->name.data, at->name.size);
-    return at->name.size;
+    memcpy(to, rf->name.data, rf->name.size);
+    return rf->name.size;
 }
 
-static size_t name_by_key(const tamis__redis_filter *at, uint32_t key, char *to) {
-    return write_name(at, '.', key, to);
+static size_t name_by_key(const tamis__redis_filter *rf, uint32_t key, char *to) {
+    return write_name(rf, '.', key, to);
 }
 
-static size_t name_by_offset(const tamis__redis_filter *at, uint32_t key, char *to) {
-    return write_name(at, ':', key, to);
+static size_t name_by_offset(const tamis__redis_filter *rf, uint32_t key, char *to) {
+    return write_name(rf, ':', key, to);
 }
 
 /* ---- the whole ---- */
 
 /* Every Redis key is a filter of its own. */
 static tamis_status estimate_by_key(const tamis_filter *filter, tamis_filter_info *info, tamis_error *err) {
-    const tamis__redis_filter *at = tamis__redis_of(filter);
-    return tamis__redis_estimate(filter, (double)at->keys * at->servers,
-                                 (double)least(filter->plan.bits, HASH_BITS), info, err);
+    const tamis__redis_filter *rf = tamis__redis_of(filter);
+    return tamis__redis_estimate(filter, (double)rf->keys * rf->servers,
+                                 (double)min(filter->plan.bits, HASH_BITS), info, err);
 }
 
 /* Those of a server are one together. */
 static tamis_status estimate_by_offset(const tamis_filter *filter, tamis_filter_info *info,
                                        tamis_error *err) {
-    const tamis__redis_filter *at = tamis__redis_of(filter);
-    return tamis__redis_estimate(filter, at->servers, (double)at->share, info, err);
+    const tamis__redis_filter *rf = tamis__redis_of(filter);
+    return tamis__redis_estimate(filter, rf->servers, (double)rf->share, info, err);
 }
 
 const tamis__layout tamis__layout_php1 = {.name = "php1",
                                           .has_servers = true,
                                           .open = open_php1,
-                                          .place = place_by_key,
+                                          .locate = locate_by_key,
                                           .key_name = name_whole,
                                           .refresh = tamis__redis_check_length,
                                           .bytes_in = tamis__redis_bytes_in,
@@ -190,7 +190,7 @@ const tamis__layout tamis__layout_php1 = {.name = "php1",
 const tamis__layout tamis__layout_php2 = {.name = "php2",
                                           .has_servers = true,
                                           .open = open_php2,
-                                          .place = place_by_key,
+                                          .locate = locate_by_key,
                                           .key_name = name_by_key,
                                           .refresh = tamis__redis_check_length,
                                           .bytes_in = tamis__redis_bytes_in,
@@ -199,7 +199,7 @@ const tamis__layout tamis__layout_php2 = {.name = "php2",
 const tamis__layout tamis__layout_php3 = {.name = "php3",
                                           .has_servers = true,
                                           .open = open_php3,
-                                          .place = place_by_offset,
+                                          .locate = locate_by_offset,
                                           .key_name = name_by_offset,
                                           .refresh = tamis__redis_check_length,
                                           .bytes_in = tamis__redis_bytes_in,

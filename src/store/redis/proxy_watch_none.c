@@ -10,30 +10,30 @@ bool tamis__proxy_read(const char *data, size_t size, tamis__proxy *proxy, bool 
     return *is_online = false;
 }
 
-tamis_status tamis__proxy_watch_start(tamis__proxy_watch **watch, const tamis__proxy_watched *what,
-                                      tamis_error *err) {
-    (void)watch;
-    (void)what;
+tamis_status tamis__proxy_watcher_start(tamis__proxy_watcher **watcher,
+                                        const tamis__proxy_watcher_options *options, tamis_error *err) {
+    (void)watcher;
+    (void)options;
     return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
                        "codis+zk: this build has no ZooKeeper; build tamis where libzookeeper-mt-dev and "
                        "libjansson-dev are installed, or name a proxy itself: redis://host:port/NAME");
 }
 
-void tamis__proxy_watch_stop(tamis__proxy_watch *watch) {
-    (void)watch;
+void tamis__proxy_watcher_stop(tamis__proxy_watcher *watcher) {
+    (void)watcher;
 }
 
-tamis_status tamis__proxy_watch_look(tamis__proxy_watch *watch, uint64_t deadline, uint64_t *seen,
-                                     tamis__proxy **list, size_t *count, tamis_error *err) {
+tamis_status tamis__proxy_watcher_list(tamis__proxy_watcher *watcher, uint64_t deadline, uint64_t *edition,
+                                       tamis__proxy **list, size_t *count, tamis_error *err) {
     (void)deadline;
-    (void)seen;
+    (void)edition;
     (void)list;
     (void)count;
-    return tamis__proxy_watch_start(&watch, NULL, err);
+    return tamis__proxy_watcher_start(&watcher, NULL, err);
 }
 
-tamis_status tamis__proxy_watch_empty(tamis__proxy_watch *watch, tamis_error *err) {
-    return tamis__proxy_watch_start(&watch, NULL, err);
+tamis_status tamis__proxy_watcher_fail_empty(tamis__proxy_watcher *watcher, tamis_error *err) {
+    return tamis__proxy_watcher_start(&watcher, NULL, err);
 }
 
 const char *tamis__zookeeper_version(void) {

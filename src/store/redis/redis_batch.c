@@ -16,317 +16,325 @@
 #include "store/redis/redis_batch.h"
 
 /* Elements of one pipeline; how often that may have to be asked again. */
-enum { AT_ONCE = 64 << 10, REPEATS_MOST = 64 };
+enum { ELEMENTS_MAX = 64 << 10, REPEATS_MAX = 64 };
 
-tamis_status tamis__redis_strange(const tamis__redis_filter *at, tamis_error *err) {
-    return tamis__redis_no_reply(at->redis, at->uri->named, err);
+tamis_status tamis__redis_filter_bad_reply(const tamis__redis_filter *rf, tamis_error *err) {
+    return tamis__redis_bad_reply(rf->redis, rf->uri->shown_name, err);
 }
 
 /* ---- what comes behind ---- */
 
-static bool must_expire(const tamis__redis_filter *at, bool adds) {
-    return adds && at->ttl_ms > 0;
+static bool must_expire(const tamis__redis_filter *rf, bool adds) {
+    return adds && rf->ttl_ms > 0;
 }
 
-static uint32_t slot_of_end(void *context, size_t i) {
-    const tamis__batch *all = context;
-    return all->endless[i] ? tamis__batch_key_slot(all, i) : TAMIS__NO_SLOT;
+static uint32_t slot_of_expire(void *context, size_t i) {
+    const tamis__batch *batch = context;
+    return batch->endless[i] ? tamis__batch_key_slot(batch, i) : TAMIS__NO_SLOT;
 }
 
-static bool put_end(void *context, size_t i, tamis__link *link) {
-    const tamis__batch *all = context;
-    if (!all->endless[i])
+static bool put_expire(void *context, size_t i, tamis__connection *conn) {
+    const tamis__batch *batch = context;
+    if (!batch->endless[i])
         return false;
-    tamis__batch_put_expiry(all, i, true, link);
+    tamis__batch_put_expiry(batch, i, true, conn);
     return true;
 }
 
-static tamis_status take_end(void *context, size_t i, const tamis__reply *reply, bool resent,
-                             tamis_error *err) {
-    const tamis__batch *all = context;
+static tamis_status take_expire(void *context, size_t i, const tamis__reply *reply, bool resent,
+                                tamis_error *err) {
+    const tamis__batch *batch = context;
     (void)i;
     (void)resent;
-    return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_strange(all->at, err);
+    return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_filter_bad_reply(batch->rf, err);
 }
 
 /* renew=create: only what this batch made has no end yet. (PEXPIRE ... NX would do, but came with Redis 7.) */
-static tamis_status end_endless(tamis__batch *all, tamis_error *err) {
-    const tamis__exchange exchange = {.count = tamis__batch_keys(all),
-                                      .context = all,
-                                      .ask = put_end,
-                                      .take = take_end,
-                                      .what = all->at->uri->named,
-                                      .slot = slot_of_end};
-    if (!must_expire(all->at, all->adds) || !memchr(all->endless, true, exchange.count))
+static tamis_status expire_endless(tamis__batch *batch, tamis_error *err) {
+    const tamis__requests requests = {.count = tamis__batch_keys(batch),
+                                      .context = batch,
+                                      .put_command = put_expire,
+                                      .take_reply = take_expire,
+                                      .what = batch->rf->uri->shown_name,
+                                      .slot = slot_of_expire};
+    if (!must_expire(batch->rf, batch->adds) || !memchr(batch->endless, true, requests.count))
         return TAMIS_OK;
-    return tamis__redis_run(all->at->redis, &exchange, NULL, err);
+    return tamis__requests_run(batch->rf->redis, &requests, NULL, err);
 }
 
-static size_t count_checks(const tamis__batch *all) {
-    const tamis__layout *layout = all->at->layout;
-    return layout->check_count ? layout->check_count(all->filter) : 0;
+static size_t count_checks(const tamis__batch *batch) {
+    const tamis__layout *layout = batch->rf->layout;
+    return layout->check_count ? layout->check_count(batch->filter) : 0;
 }
 
-static size_t count_expiries(const tamis__batch *all) {
-    return must_expire(all->at, all->adds) ? tamis__batch_keys(all) : 0;
+static size_t count_expiries(const tamis__batch *batch) {
+    return must_expire(batch->rf, batch->adds) ? tamis__batch_keys(batch) : 0;
 }
 
 /* All that comes behind the elements. */
-static tamis_status run_rest(tamis__batch *all, tamis_error *err) {
-    const tamis__exchange exchange = {.count = all->checks + count_expiries(all),
-                                      .context = all,
-                                      .ask = tamis__batch_put,
-                                      .take = tamis__batch_take,
-                                      .what = all->at->uri->named,
+static tamis_status run_rest(tamis__batch *batch, tamis_error *err) {
+    const tamis__requests requests = {.count = batch->checks + count_expiries(batch),
+                                      .context = batch,
+                                      .put_command = tamis__batch_put_command,
+                                      .take_reply = tamis__batch_take_reply,
+                                      .what = batch->rf->uri->shown_name,
                                       .slot = tamis__batch_slot};
-    all->first = all->elements;
-    return tamis__redis_run(all->at->redis, &exchange, NULL, err);
+    batch->first = batch->elements;
+    return tamis__requests_run(batch->rf->redis, &requests, NULL, err);
 }
 
-static tamis_status settle(tamis__batch *all, tamis_error *err) {
-    const tamis__layout *layout = all->at->layout;
-    return layout->settle
-               ? layout->settle(all->filter, &(tamis__touched){all->adds, all->touched}, &all->again, err)
+static tamis_status apply_checks(tamis__batch *batch, tamis_error *err) {
+    const tamis__layout *layout = batch->rf->layout;
+    return layout->apply_checks
+               ? layout->apply_checks(batch->filter, &(tamis__touched){batch->adds, batch->touched},
+                                      &batch->again, err)
                : TAMIS_OK;
 }
 
 /* What is not where it has to be besides has no answer. */
-static tamis_status mirror(tamis__batch *all, tamis_error *err) {
-    const tamis__layout *layout = all->at->layout;
-    if (!all->adds || all->asked.count == 0 || !layout->mirror)
+static tamis_status mirror(tamis__batch *batch, tamis_error *err) {
+    const tamis__layout *layout = batch->rf->layout;
+    if (!batch->adds || batch->key_batch.count == 0 || !layout->mirror)
         return TAMIS_OK;
-    tamis_status status = layout->mirror(all->filter, &all->asked, &all->again, err);
-    all->lacks_mirror = status != TAMIS_OK;
+    tamis_status status = layout->mirror(batch->filter, &batch->key_batch, &batch->again, err);
+    batch->lacks_mirror = status != TAMIS_OK;
     return status;
 }
 
-static tamis_status ask_and_check(tamis__batch *all, tamis_error *err) {
-    const tamis__redis_filter *at = all->at;
-    bool redone = false, unconfirmed = false;
-    tamis__exchange exchange = {.context = all,
-                                .ask = tamis__batch_put,
-                                .take = tamis__batch_take,
-                                .what = at->uri->named,
+static tamis_status run_and_check(tamis__batch *batch, tamis_error *err) {
+    const tamis__redis_filter *rf = batch->rf;
+    bool any_retried = false, unconfirmed = false;
+    tamis__requests requests = {.context = batch,
+                                .put_command = tamis__batch_put_command,
+                                .take_reply = tamis__batch_take_reply,
+                                .what = rf->uri->shown_name,
                                 .slot = tamis__batch_slot,
-                                .unconfirmed = all->adds && all->asked.count > 0 ? &unconfirmed : NULL,
-                                .denied = &all->denied};
-    all->checks = count_checks(all);
-    tamis__batch_count(all);
-    exchange.barriers[0] = all->elements;
-    exchange.barriers[1] = all->elements + all->checks;
-    exchange.count = exchange.barriers[1] + count_expiries(all);
-    tamis_status status = tamis__redis_run(at->redis, &exchange, &redone, err);
-    all->again = unconfirmed; /* as if it had no answers: keys that it added must not count as seen */
-    if (status == TAMIS_OK && redone)
-        status = run_rest(all, err);
+                                .unconfirmed =
+                                    batch->adds && batch->key_batch.count > 0 ? &unconfirmed : NULL,
+                                .denied = &batch->denied};
+    batch->checks = count_checks(batch);
+    tamis__batch_count(batch);
+    requests.barriers[0] = batch->elements;
+    requests.barriers[1] = batch->elements + batch->checks;
+    requests.count = requests.barriers[1] + count_expiries(batch);
+    tamis_status status = tamis__requests_run(rf->redis, &requests, &any_retried, err);
+    batch->again = unconfirmed; /* as if it had no answers: keys that it added must not count as seen */
+    if (status == TAMIS_OK && any_retried)
+        status = run_rest(batch, err);
     if (status == TAMIS_OK) /* also of what was replaced meanwhile, where nobody will do it later */
-        status = end_endless(all, err);
-    return status == TAMIS_OK && !all->again ? settle(all, err) : status;
+        status = expire_endless(batch, err);
+    return status == TAMIS_OK && !batch->again ? apply_checks(batch, err) : status;
 }
 
-static tamis_status run_batch(tamis__batch *all, tamis_error *err) {
-    const tamis__redis_filter *at = all->at;
-    tamis__map *before = tamis__map_hold(at->redis);
-    tamis_status status = ask_and_check(all, err);
-    if (status == TAMIS_OK && !all->again)
-        status = tamis__sentinel_has_moved(at->redis, before, &all->again, err);
-    all->is_unsure = status != TAMIS_OK && at->redis->uri.kind == TAMIS__REDIS_SENTINEL;
-    tamis__map_drop(at->redis, before);
-    if (status != TAMIS_OK || all->again)
+static tamis_status run_batch(tamis__batch *batch, tamis_error *err) {
+    const tamis__redis_filter *rf = batch->rf;
+    tamis__slot_map *before = tamis__slot_map_hold(rf->redis);
+    tamis_status status = run_and_check(batch, err);
+    if (status == TAMIS_OK && !batch->again)
+        status = tamis__sentinel_has_moved(rf->redis, before, &batch->again, err);
+    batch->is_unsure = status != TAMIS_OK && rf->redis->uri.kind == TAMIS__REDIS_SENTINEL;
+    tamis__slot_map_drop(rf->redis, before);
+    if (status != TAMIS_OK || batch->again)
         return status;
-    if (all->cut)
+    if (batch->has_short_block)
         return tamis__fail(
             err, TAMIS_E_DAMAGED, 0,
             "redis %s: %s: a block of it was not there, and then it was; ask again, and see who "
             "writes to its keys",
-            at->redis->to.shown, at->uri->named);
-    return mirror(all, err);
+            rf->redis->endpoint.shown, rf->uri->shown_name);
+    return mirror(batch, err);
 }
 
 /* The first of them that are answered. */
-static size_t answered(const tamis__batch *all) {
+static size_t answered(const tamis__batch *batch) {
     size_t done = 0;
-    while (done < all->asked.count && all->left[done] == 0)
+    while (done < batch->key_batch.count && batch->parts_left[done] == 0)
         done++;
     return done;
 }
 
 /* Whether the answers of a batch do not hold: where the layout has checks, those of one that failed do only if these
  * pass. A server that cannot be reached is not waited for once more. */
-static bool is_moot(tamis__batch *all, tamis_status status) {
-    const bool is_unconfirmed = all->adds && all->at->redis->replicas > 0 && status != TAMIS_OK;
-    if (is_unconfirmed || all->lacks_mirror || all->is_unsure || status == TAMIS_E_DAMAGED ||
+static bool is_discarded(tamis__batch *batch, tamis_status status) {
+    const bool is_unconfirmed = batch->adds && batch->rf->redis->replicas > 0 && status != TAMIS_OK;
+    if (is_unconfirmed || batch->lacks_mirror || batch->is_unsure || status == TAMIS_E_DAMAGED ||
         status == TAMIS_E_MISMATCH || status == TAMIS_E_NOT_FOUND)
         return true;
-    if (status == TAMIS_OK || all->checks == 0)
-        return all->again;
-    return status != TAMIS_E_REFUSED || all->cut || all->again || run_rest(all, NULL) != TAMIS_OK ||
-           settle(all, NULL) != TAMIS_OK || all->again || mirror(all, NULL) != TAMIS_OK || all->again;
+    if (status == TAMIS_OK || batch->checks == 0)
+        return batch->again;
+    return status != TAMIS_E_REFUSED || batch->has_short_block || batch->again ||
+           run_rest(batch, NULL) != TAMIS_OK || apply_checks(batch, NULL) != TAMIS_OK || batch->again ||
+           mirror(batch, NULL) != TAMIS_OK || batch->again;
 }
 
 /* ---- what a call that failed has left, see redis_doubt.h ---- */
 
-static uint64_t print_of(const tamis__batch *all, size_t element) {
-    const uint64_t print = tamis__doubts_print(all->filter, &all->asked, element);
-    const tamis__members *members = all->members;
+static uint64_t fingerprint_of(const tamis__batch *batch, size_t element) {
+    const uint64_t fingerprint =
+        tamis__unconfirmed_adds_fingerprint(batch->filter, &batch->key_batch, element);
+    const tamis__members *members = batch->members;
     tamis_hash name;
     if (!members)
-        return print;
-    tamis_hash_many(members->hasher, &members->names[all->member_of[element]], 1, &name, NULL);
-    return (print ^ name.word[0]) | 1;
+        return fingerprint;
+    tamis_hash_many(members->hasher, &members->names[batch->member_of[element]], 1, &name, NULL);
+    return (fingerprint ^ name.word[0]) | 1;
 }
 
-static void settle_doubts(const tamis__batch *all, size_t done) {
-    tamis__doubts *doubts = &tamis__redis_of(all->filter)->doubts;
-    for (size_t i = 0; i < done && tamis__doubts_any(doubts); i++)
-        if (tamis__doubts_take(doubts, print_of(all, i)) && all->answers[i] == TAMIS_PRESENT)
-            all->answers[i] = TAMIS_UNKNOWN;
+static void apply_unconfirmed(const tamis__batch *batch, size_t done) {
+    tamis__unconfirmed_adds *unconfirmed_adds = &tamis__redis_of(batch->filter)->unconfirmed_adds;
+    for (size_t i = 0; i < done && tamis__unconfirmed_adds_has_any(unconfirmed_adds); i++)
+        if (tamis__unconfirmed_adds_remove(unconfirmed_adds, fingerprint_of(batch, i)) &&
+            batch->answers[i] == TAMIS_PRESENT)
+            batch->answers[i] = TAMIS_UNKNOWN;
 }
 
 /* What was added and is not told, but for what somebody else had added. Where all is asked again, of a filter that has
  * the name by then, that may hold some of it already. */
-static void keep_doubts(const tamis__batch *all, size_t done) {
-    tamis__doubts *doubts = &tamis__redis_of(all->filter)->doubts;
-    for (size_t i = done; i < all->asked.count; i++)
-        if (all->sent[i] && (all->left[i] > 0 || all->answers[i] != TAMIS_PRESENT))
-            tamis__doubts_keep(doubts, print_of(all, i), &all->filter->allocator);
+static void keep_unconfirmed(const tamis__batch *batch, size_t done) {
+    tamis__unconfirmed_adds *unconfirmed_adds = &tamis__redis_of(batch->filter)->unconfirmed_adds;
+    for (size_t i = done; i < batch->key_batch.count; i++)
+        if (batch->sent[i] && (batch->parts_left[i] > 0 || batch->answers[i] != TAMIS_PRESENT))
+            tamis__unconfirmed_adds_insert(unconfirmed_adds, fingerprint_of(batch, i),
+                                           &batch->filter->allocator);
 }
 
-static void tell_trace(tamis__batch *all, size_t done) {
+static void report_trace(tamis__batch *batch, size_t done) {
     for (size_t i = 0; i < done; i++) {
-        if (all->members)
-            all->at->name = all->members->names[all->member_of[i]];
-        tamis__trace_tell(all->trace, tamis__batch_place(all, i), all->adds, all->answers[i],
-                          all->asked.keys ? &all->asked.keys[i] : NULL, i);
+        if (batch->members)
+            batch->rf->name = batch->members->names[batch->member_of[i]];
+        tamis__trace_report(batch->trace, tamis__batch_locate(batch, i), batch->adds, batch->answers[i],
+                            batch->key_batch.keys ? &batch->key_batch.keys[i] : NULL, i);
     }
 }
 
 /* BITFIELD counts as writing, whatever is in it, and is refused to who may only read, and where there is no memory left;
  * what asks alone is not known to every proxy. */
-static bool may_ask_otherwise(const tamis__batch *all) {
-    return all->denied && !all->adds && !all->at->layout->has_blocks && !all->at->only_reads;
+static bool can_fall_back(const tamis__batch *batch) {
+    return batch->denied && !batch->adds && !batch->rf->layout->has_blocks && !batch->rf->only_reads;
 }
 
 /* As many of what is asked as go at once; none where they are to be asked again, of a filter with other keys perhaps. */
-static tamis_status ask_some(tamis__batch *all, tamis_answer *answers, size_t *done, uint64_t *fresh,
-                             tamis_error *err) {
-    const size_t count = all->asked.count, keys = tamis__batch_keys(all);
-    const size_t size = 3 * count + keys * (2 + sizeof *all->slots);
-    uint8_t *scratch = tamis__alloc(&all->filter->allocator, size, _Alignof(uint16_t));
+static tamis_status run_chunk(tamis__batch *batch, tamis_answer *answers, size_t *done,
+                              uint64_t *absent_count, tamis_error *err) {
+    const size_t count = batch->key_batch.count, keys = tamis__batch_keys(batch);
+    const size_t size = 3 * count + keys * (2 + sizeof *batch->slots);
+    uint8_t *scratch = tamis__alloc(&batch->filter->allocator, size, _Alignof(uint16_t));
     if (!scratch)
         return tamis__fail_nomem(err, "redis", size);
-    all->slots = (uint16_t *)scratch;
-    all->answers = scratch + keys * sizeof *all->slots;
-    all->left = all->answers + count;
-    all->sent = (bool *)(all->left + count);
-    all->touched = all->sent + count;
-    all->endless = all->touched + keys;
-    memset(all->slots, 0xff, keys * sizeof *all->slots); /* TAMIS__NOT_ASKED */
-    memset(all->answers, TAMIS_PRESENT, count);
-    memset(all->left, (int)all->at->parts, count);
-    memset(all->sent, false, count);
-    memset(all->touched, count == 0, keys); /* the checks alone are of all keys */
-    memset(all->endless, 0, keys);
-    tamis_status status = tamis__trace_begin(&all->trace, all->filter, count, err);
+    batch->slots = (uint16_t *)scratch;
+    batch->answers = scratch + keys * sizeof *batch->slots;
+    batch->parts_left = batch->answers + count;
+    batch->sent = (bool *)(batch->parts_left + count);
+    batch->touched = batch->sent + count;
+    batch->endless = batch->touched + keys;
+    memset(batch->slots, 0xff, keys * sizeof *batch->slots); /* TAMIS__SLOT_UNKNOWN */
+    memset(batch->answers, TAMIS_PRESENT, count);
+    memset(batch->parts_left, (int)batch->rf->parts, count);
+    memset(batch->sent, false, count);
+    memset(batch->touched, count == 0, keys); /* the checks alone are of all keys */
+    memset(batch->endless, 0, keys);
+    tamis_status status = tamis__trace_begin(&batch->trace, batch->filter, count, err);
     if (status == TAMIS_OK)
-        status = run_batch(all, err);
-    *done = is_moot(all, status) ? 0 : answered(all);
-    if (all->adds) {
-        settle_doubts(all, *done);
-        if (status != TAMIS_OK || all->again)
-            keep_doubts(all, *done);
+        status = run_batch(batch, err);
+    *done = is_discarded(batch, status) ? 0 : answered(batch);
+    if (batch->adds) {
+        apply_unconfirmed(batch, *done);
+        if (status != TAMIS_OK || batch->again)
+            keep_unconfirmed(batch, *done);
     }
     if (answers)
-        memcpy(answers, all->answers, *done);
+        memcpy(answers, batch->answers, *done);
     for (size_t i = 0; i < *done; i++)
-        *fresh += all->answers[i] == TAMIS_ABSENT;
-    if (all->trace && !may_ask_otherwise(all))
-        tell_trace(all, *done);
-    tamis__trace_free(all->trace);
-    all->trace = NULL;
-    tamis__free(&all->filter->allocator, scratch, size);
+        *absent_count += batch->answers[i] == TAMIS_ABSENT;
+    if (batch->trace && !can_fall_back(batch))
+        report_trace(batch, *done);
+    tamis__trace_free(batch->trace);
+    batch->trace = NULL;
+    tamis__free(&batch->filter->allocator, scratch, size);
     return status;
 }
 
-static tamis_status ask_otherwise(tamis__batch *all, tamis_answer *answers, size_t *done, uint64_t *fresh,
-                                  tamis_error *err) {
-    tamis__redis_filter *at = tamis__redis_of(all->filter);
-    const tamis__batch first = *all;
-    tamis_status status = ask_some(all, answers, done, fresh, err);
+static tamis_status run_with_fallback(tamis__batch *batch, tamis_answer *answers, size_t *done,
+                                      uint64_t *absent_count, tamis_error *err) {
+    tamis__redis_filter *rf = tamis__redis_of(batch->filter);
+    const tamis__batch first = *batch;
+    tamis_status status = run_chunk(batch, answers, done, absent_count, err);
     const size_t before = *done;
-    if (may_ask_otherwise(all)) {
-        *all = first;
-        at->only_reads = true;
-        if (ask_some(all, answers, done, fresh, NULL) == TAMIS_OK)
+    if (can_fall_back(batch)) {
+        *batch = first;
+        rf->only_reads = true;
+        if (run_chunk(batch, answers, done, absent_count, NULL) == TAMIS_OK)
             return TAMIS_OK;
         *done = before;
     }
-    at->only_reads = at->only_reads && status == TAMIS_OK; /* the next server may be another */
+    rf->only_reads = rf->only_reads && status == TAMIS_OK; /* the next server may be another */
     return status;
 }
 
-static tamis_status ask(const tamis_filter *filter, const tamis__key_batch *asked,
-                        const tamis__members *members, bool adds, tamis_answer *answers, size_t *done,
-                        uint64_t *fresh, tamis_error *err) {
-    tamis__redis_filter *at = tamis__redis_of(filter);
+static tamis_status run_batches(const tamis_filter *filter, const tamis__key_batch *key_batch,
+                                const tamis__members *members, bool adds, tamis_answer *answers, size_t *done,
+                                uint64_t *absent_count, tamis_error *err) {
+    tamis__redis_filter *rf = tamis__redis_of(filter);
     tamis_hash hash;
     *done = 0;
-    if (filter->hasher->locked && asked->keys) /* its secret was not given: says so */
-        return tamis_hash_many(filter->hasher, asked->keys, 1, &hash, err);
-    tamis_status status = at->layout->refresh ? at->layout->refresh(filter, err) : TAMIS_OK;
+    if (filter->hasher->locked && key_batch->keys) /* its secret was not given: says so */
+        return tamis_hash_many(filter->hasher, key_batch->keys, 1, &hash, err);
+    tamis_status status = rf->layout->refresh ? rf->layout->refresh(filter, err) : TAMIS_OK;
     uint32_t repeats = 0;
-    while (*done < asked->count && status == TAMIS_OK) {
-        if (repeats > REPEATS_MOST)
+    while (*done < key_batch->count && status == TAMIS_OK) {
+        if (repeats > REPEATS_MAX)
             return tamis__fail(
                 err, TAMIS_E_IO, 0,
                 "redis %s: %s: its master changed, or connections to it ended, %d times during one batch; "
                 "check server, sentinels and network",
-                at->redis->to.shown, at->uri->named, REPEATS_MOST);
-        const size_t left = asked->count - *done;
-        size_t some = 0;
-        tamis__batch all = {.filter = filter, .at = at, .members = members, .adds = adds, .placed = SIZE_MAX};
-        all.member_of = members ? members->of + *done : NULL;
-        all.asked =
-            (tamis__key_batch){asked->keys ? asked->keys + *done : NULL,
-                               asked->hashes ? asked->hashes + *done : NULL, left < AT_ONCE ? left : AT_ONCE};
-        status = ask_otherwise(&all, answers ? answers + *done : NULL, &some, fresh, err);
-        *done += some;
-        repeats = all.again ? repeats + 1 : 0;
+                rf->redis->endpoint.shown, rf->uri->shown_name, REPEATS_MAX);
+        const size_t left = key_batch->count - *done;
+        size_t chunk_done = 0;
+        tamis__batch batch = {
+            .filter = filter, .rf = rf, .members = members, .adds = adds, .located = SIZE_MAX};
+        batch.member_of = members ? members->member_of + *done : NULL;
+        batch.key_batch = (tamis__key_batch){key_batch->keys ? key_batch->keys + *done : NULL,
+                                             key_batch->hashes ? key_batch->hashes + *done : NULL,
+                                             left < ELEMENTS_MAX ? left : ELEMENTS_MAX};
+        status = run_with_fallback(&batch, answers ? answers + *done : NULL, &chunk_done, absent_count, err);
+        *done += chunk_done;
+        repeats = batch.again ? repeats + 1 : 0;
     }
     return status;
 }
 
 tamis_status tamis__redis_check(const tamis_filter *filter, bool adds, bool *again, tamis_error *err) {
-    tamis__redis_filter *at = tamis__redis_of(filter);
-    tamis__batch all = {.filter = filter, .at = at, .adds = adds, .placed = SIZE_MAX};
+    tamis__redis_filter *rf = tamis__redis_of(filter);
+    tamis__batch batch = {.filter = filter, .rf = rf, .adds = adds, .located = SIZE_MAX};
     size_t none = 0;
-    uint64_t fresh = 0;
-    tamis_status status = at->layout->check_count ? ask_some(&all, NULL, &none, &fresh, err) : TAMIS_OK;
-    *again = all.again;
+    uint64_t absent_count = 0;
+    tamis_status status =
+        rf->layout->check_count ? run_chunk(&batch, NULL, &none, &absent_count, err) : TAMIS_OK;
+    *again = batch.again;
     return status;
 }
 
-tamis_status tamis__redis_add(tamis_filter *filter, const tamis__key_batch *asked, tamis_answer *answers,
+tamis_status tamis__redis_add(tamis_filter *filter, const tamis__key_batch *key_batch, tamis_answer *answers,
                               size_t *done, tamis_error *err) {
-    uint64_t fresh = 0;
-    tamis_status status = ask(filter, asked, NULL, true, answers, done, &fresh, err);
-    filter->added += fresh;
+    uint64_t absent_count = 0;
+    tamis_status status = run_batches(filter, key_batch, NULL, true, answers, done, &absent_count, err);
+    filter->added += absent_count;
     return status;
 }
 
-tamis_status tamis__redis_contains(const tamis_filter *filter, const tamis__key_batch *asked,
+tamis_status tamis__redis_contains(const tamis_filter *filter, const tamis__key_batch *key_batch,
                                    tamis_answer *answers, size_t *done, tamis_error *err) {
-    uint64_t fresh = 0;
-    return ask(filter, asked, NULL, false, answers, done, &fresh, err);
+    uint64_t absent_count = 0;
+    return run_batches(filter, key_batch, NULL, false, answers, done, &absent_count, err);
 }
 
-tamis_status tamis__redis_ask_members(const tamis_filter *family, const tamis__key_batch *asked,
-                                      const tamis__members *members, bool adds, tamis_answer *answers,
-                                      size_t *done, tamis_error *err) {
-    tamis__redis_filter *at = tamis__redis_of(family);
-    const tamis_key own = at->name;
-    uint64_t fresh = 0;
-    tamis_status status = ask(family, asked, members, adds, answers, done, &fresh, err);
-    at->name = own;
+tamis_status tamis__redis_query_members(const tamis_filter *family, const tamis__key_batch *key_batch,
+                                        const tamis__members *members, bool adds, tamis_answer *answers,
+                                        size_t *done, tamis_error *err) {
+    tamis__redis_filter *rf = tamis__redis_of(family);
+    const tamis_key own = rf->name;
+    uint64_t absent_count = 0;
+    tamis_status status = run_batches(family, key_batch, members, adds, answers, done, &absent_count, err);
+    rf->name = own;
     return status;
 }

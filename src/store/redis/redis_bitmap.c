@@ -13,11 +13,11 @@
 #include "base/memory.h"
 #include "store/redis/bitmap_query.h"
 
-enum { OF_A_COMMAND = 256 /* bits */, AT_ONCE = 256 /* commands */ };
+enum { BITS_PER_COMMAND = 256 /* bits */, COMMANDS_MAX = 256 /* commands */ };
 
 /* ---- opening ---- */
 
-static tamis_status find(tamis_redis_bitmap *bitmap, const char *key, tamis_error *err) {
+static tamis_status find_server(tamis_redis_bitmap *bitmap, const char *key, tamis_error *err) {
     tamis_status status = tamis__redis_find(&bitmap->redis, &bitmap->named, key, &bitmap->allocator, err);
     if (status != TAMIS_OK)
         return status;
@@ -40,7 +40,7 @@ tamis_status tamis_redis_bitmap_open(tamis_redis_bitmap **bitmap, tamis_redis *r
     made->allocator = allocator;
     made->redis = redis;
     made->owns_redis = !redis;
-    tamis_status status = find(made, key, err);
+    tamis_status status = find_server(made, key, err);
     if (status != TAMIS_OK) {
         tamis_redis_bitmap_close(made);
         return status;
@@ -69,102 +69,103 @@ typedef struct touching {
     size_t count;
     bool sets;
     bool is_mixed; /* some are set and some cleared */
-    bool answered[AT_ONCE];
+    bool answered[COMMANDS_MAX];
 } touching;
 
 static size_t first_of(size_t command) {
-    return command * OF_A_COMMAND;
+    return command * BITS_PER_COMMAND;
 }
 
-static size_t count_of(const touching *all, size_t command) {
-    const size_t left = all->count - first_of(command);
-    return left < OF_A_COMMAND ? left : OF_A_COMMAND;
+static size_t count_of(const touching *ctx, size_t command) {
+    const size_t left = ctx->count - first_of(command);
+    return left < BITS_PER_COMMAND ? left : BITS_PER_COMMAND;
 }
 
-static unsigned value_of(const touching *all, size_t i) {
-    return all->values ? all->values[i] : 1;
+static unsigned value_of(const touching *ctx, size_t i) {
+    return ctx->values ? ctx->values[i] : 1;
 }
 
 static uint32_t slot(void *context, size_t i) {
-    const touching *all = context;
+    const touching *ctx = context;
     (void)i;
-    return tamis__bitmap_slot(all->bitmap);
+    return tamis__bitmap_slot(ctx->bitmap);
 }
 
-static bool put(void *context, size_t i, tamis__link *link) {
-    const touching *all = context;
-    const size_t count = count_of(all, i);
-    tamis__link_command(link, 2 + count * (all->sets ? 4 : 3));
-    tamis__link_word(link, "BITFIELD", 8);
-    tamis__link_word(link, all->bitmap->uri->name, all->bitmap->uri->name_size);
+static bool put_command(void *context, size_t i, tamis__connection *conn) {
+    const touching *ctx = context;
+    const size_t count = count_of(ctx, i);
+    tamis__connection_put_command(conn, 2 + count * (ctx->sets ? 4 : 3));
+    tamis__connection_put(conn, "BITFIELD", 8);
+    tamis__connection_put(conn, ctx->bitmap->uri->name, ctx->bitmap->uri->name_size);
     for (size_t j = first_of(i); j < first_of(i) + count; j++) {
-        tamis__link_word(link, all->sets ? "SET" : "GET", 3);
-        tamis__link_word(link, "u1", 2);
-        tamis__link_number(link, (int64_t)all->offsets[j]);
-        if (all->sets)
-            tamis__link_word(link, value_of(all, j) ? "1" : "0", 1);
+        tamis__connection_put(conn, ctx->sets ? "SET" : "GET", 3);
+        tamis__connection_put(conn, "u1", 2);
+        tamis__connection_put_number(conn, (int64_t)ctx->offsets[j]);
+        if (ctx->sets)
+            tamis__connection_put(conn, value_of(ctx, j) ? "1" : "0", 1);
     }
     return true;
 }
 
-static tamis_status take(void *context, size_t i, const tamis__reply *reply, bool resent, tamis_error *err) {
-    touching *all = context;
-    if (reply->type != TAMIS__REPLY_ARRAY || reply->size != count_of(all, i))
-        return tamis__bitmap_strange(all->bitmap, err);
+static tamis_status take_reply(void *context, size_t i, const tamis__reply *reply, bool resent,
+                               tamis_error *err) {
+    touching *ctx = context;
+    if (reply->type != TAMIS__REPLY_ARRAY || reply->size != count_of(ctx, i))
+        return tamis__bitmap_bad_reply(ctx->bitmap, err);
     for (size_t j = 0; j < reply->size; j++) {
         const tamis__reply *bit = &reply->items[j];
-        const size_t at = first_of(i) + j;
+        const size_t index = first_of(i) + j;
         if (bit->type != TAMIS__REPLY_INTEGER || (bit->integer != 0 && bit->integer != 1))
-            return tamis__bitmap_strange(all->bitmap, err);
-        all->bits[at] = (uint8_t)bit->integer;
-        if (all->sets && resent && (all->is_mixed || all->bits[at] == value_of(all, at)))
-            all->bits[at] = TAMIS_REDIS_BIT_UNKNOWN; /* perhaps it is its own doing */
+            return tamis__bitmap_bad_reply(ctx->bitmap, err);
+        ctx->bits[index] = (uint8_t)bit->integer;
+        if (ctx->sets && resent && (ctx->is_mixed || ctx->bits[index] == value_of(ctx, index)))
+            ctx->bits[index] = TAMIS_REDIS_BIT_UNKNOWN; /* perhaps it is its own doing */
     }
-    all->answered[i] = true;
+    ctx->answered[i] = true;
     return TAMIS_OK;
 }
 
 /* As many of them as go at once; *done the first of these that are answered. */
-static tamis_status touch_some(touching *all, size_t *done, tamis_error *err) {
-    const tamis__exchange exchange = {.count = (all->count + OF_A_COMMAND - 1) / OF_A_COMMAND,
-                                      .context = all,
-                                      .ask = put,
-                                      .take = take,
-                                      .what = all->bitmap->uri->named,
+static tamis_status touch_chunk(touching *ctx, size_t *done, tamis_error *err) {
+    const tamis__requests requests = {.count = (ctx->count + BITS_PER_COMMAND - 1) / BITS_PER_COMMAND,
+                                      .context = ctx,
+                                      .put_command = put_command,
+                                      .take_reply = take_reply,
+                                      .what = ctx->bitmap->uri->shown_name,
                                       .slot = slot};
     size_t answered = 0;
-    memset(all->answered, 0, sizeof all->answered);
-    tamis_status status = tamis__redis_run(all->bitmap->redis, &exchange, NULL, err);
-    while (answered < exchange.count && all->answered[answered])
+    memset(ctx->answered, 0, sizeof ctx->answered);
+    tamis_status status = tamis__requests_run(ctx->bitmap->redis, &requests, NULL, err);
+    while (answered < requests.count && ctx->answered[answered])
         answered++;
-    *done = answered < exchange.count ? first_of(answered) : all->count;
+    *done = answered < requests.count ? first_of(answered) : ctx->count;
     return status;
 }
 
 /* Into `bits` (may be NULL) go those that are answered. */
-static tamis_status touch(const touching *whole, uint8_t *bits, size_t *done, tamis_error *err) {
+static tamis_status touch_bits(const touching *whole, uint8_t *bits, size_t *done, tamis_error *err) {
     const tamis_allocator *allocator = &whole->bitmap->allocator;
-    const size_t most = (size_t)OF_A_COMMAND * (whole->is_mixed ? 1 : AT_ONCE);
-    touching some = *whole;
+    const size_t max_bits = (size_t)BITS_PER_COMMAND * (whole->is_mixed ? 1 : COMMANDS_MAX);
+    touching chunk = *whole;
     tamis_status status = TAMIS_OK;
-    size_t at = 0;
-    some.bits = tamis__alloc(allocator, most, 1);
-    if (!some.bits)
-        return tamis__fail_nomem(err, "redis", most);
-    while (at < whole->count && status == TAMIS_OK) {
-        const size_t left = whole->count - at;
+    size_t done_count = 0;
+    chunk.bits = tamis__alloc(allocator, max_bits, 1);
+    if (!chunk.bits)
+        return tamis__fail_nomem(err, "redis", max_bits);
+    while (done_count < whole->count && status == TAMIS_OK) {
+        const size_t left = whole->count - done_count;
         size_t answered;
-        some.offsets = whole->offsets + at;
-        some.values = whole->values ? whole->values + at : NULL;
-        some.count = left < most ? left : most;
-        status = touch_some(&some, &answered, err);
+        chunk.offsets = whole->offsets + done_count;
+        chunk.values = whole->values ? whole->values + done_count : NULL;
+        chunk.count = left < max_bits ? left : max_bits;
+        status = touch_chunk(&chunk, &answered, err);
         if (bits && answered > 0)
-            memcpy(bits + at, some.bits, answered);
-        at += answered;
+            memcpy(bits + done_count, chunk.bits, answered);
+        done_count += answered;
     }
-    tamis__free(allocator, some.bits, most);
+    tamis__free(allocator, chunk.bits, max_bits);
     if (done)
-        *done = at;
+        *done = done_count;
     return status;
 }
 
@@ -187,15 +188,15 @@ tamis_status tamis_redis_bitmap_set(tamis_redis_bitmap *bitmap, const uint64_t *
                                     tamis_error *err) {
     TAMIS__NEED(bitmap, err);
     TAMIS__NEED_IF(count, offsets, err);
-    touching all = {.bitmap = bitmap, .offsets = offsets, .values = values, .count = count, .sets = true};
+    touching ctx = {.bitmap = bitmap, .offsets = offsets, .values = values, .count = count, .sets = true};
     tamis_status status = check_offsets(bitmap, offsets, count, done, err);
     for (size_t i = 0; values && i < count && status == TAMIS_OK; i++) {
-        all.is_mixed = all.is_mixed || values[i] != values[0];
+        ctx.is_mixed = ctx.is_mixed || values[i] != values[0];
         if (values[i] > 1)
             status = tamis__fail(err, TAMIS_E_INVALID, 0, "%s: value %d of offset %" PRIu64 "; give 0 or 1",
                                  bitmap->uri->shown, values[i], offsets[i]);
     }
-    return status == TAMIS_OK ? touch(&all, old, done, err) : status;
+    return status == TAMIS_OK ? touch_bits(&ctx, old, done, err) : status;
 }
 
 tamis_status tamis_redis_bitmap_get(const tamis_redis_bitmap *bitmap, const uint64_t *offsets, size_t count,
@@ -203,7 +204,7 @@ tamis_status tamis_redis_bitmap_get(const tamis_redis_bitmap *bitmap, const uint
     TAMIS__NEED(bitmap, err);
     TAMIS__NEED_IF(count, offsets, err);
     TAMIS__NEED_IF(count, bits, err);
-    const touching all = {.bitmap = bitmap, .offsets = offsets, .count = count};
+    const touching ctx = {.bitmap = bitmap, .offsets = offsets, .count = count};
     tamis_status status = check_offsets(bitmap, offsets, count, done, err);
-    return status == TAMIS_OK ? touch(&all, bits, done, err) : status;
+    return status == TAMIS_OK ? touch_bits(&ctx, bits, done, err) : status;
 }

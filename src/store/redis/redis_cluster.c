@@ -42,8 +42,8 @@ bool tamis__cluster_redirection(const tamis__reply *error, const tamis__node *te
                                 tamis__redirection *to) {
     const char *rest = error->text;
     char *end;
-    to->asks = strncmp(rest, "ASK ", 4) == 0;
-    if (!to->asks && strncmp(rest, "MOVED ", 6) != 0)
+    to->is_ask = strncmp(rest, "ASK ", 4) == 0;
+    if (!to->is_ask && strncmp(rest, "MOVED ", 6) != 0)
         return false;
     const unsigned long slot = strtoul(strchr(rest, ' ') + 1, &end, 10);
     if (*end != ' ' || slot >= TAMIS__CLUSTER_SLOTS ||
@@ -59,65 +59,66 @@ bool tamis__cluster_redirection(const tamis__reply *error, const tamis__node *te
 
 /* ---- the map: [[first slot, last slot, [host, port, ...] of the master, [host, port, ...] of a replica, ...], ...] ---- */
 
-static tamis_status strange(const tamis__node *teller, tamis_error *err) {
+static tamis_status fail_bad_slots(const tamis__node *teller, tamis_error *err) {
     return tamis__fail(
         err, TAMIS_E_IO, 0,
         "redis %s: told nothing of use of its cluster; see CLUSTER SLOTS and CLUSTER INFO there",
-        teller->to.shown);
+        teller->endpoint.shown);
 }
 
-static tamis_status read_node(tamis_redis *redis, const tamis__node *teller, const tamis__reply *told,
+static tamis_status read_node(tamis_redis *redis, const tamis__node *teller, const tamis__reply *reply,
                               tamis__node **node, tamis_error *err) {
-    if (told->type != TAMIS__REPLY_ARRAY || told->size < 2 || told->items[1].type != TAMIS__REPLY_INTEGER ||
-        told->items[1].integer < 1 || told->items[1].integer > UINT16_MAX)
-        return strange(teller, err);
-    const tamis__reply *host = &told->items[0];
-    const uint16_t port = (uint16_t)told->items[1].integer;
+    if (reply->type != TAMIS__REPLY_ARRAY || reply->size < 2 ||
+        reply->items[1].type != TAMIS__REPLY_INTEGER || reply->items[1].integer < 1 ||
+        reply->items[1].integer > UINT16_MAX)
+        return fail_bad_slots(teller, err);
+    const tamis__reply *host = &reply->items[0];
+    const uint16_t port = (uint16_t)reply->items[1].integer;
     const bool known = host->type == TAMIS__REPLY_STRING && host->size > 0 && strcmp(host->text, "?") != 0;
     return tamis__redis_node(redis, known ? host->text : teller->host,
                              known ? host->size : strlen(teller->host), port, node, err);
 }
 
 static tamis_status read_range(tamis_redis *redis, const tamis__node *teller, const tamis__reply *range,
-                               tamis__map *map, tamis_error *err) {
+                               tamis__slot_map *map, tamis_error *err) {
     const tamis__reply *items = range->items;
     tamis__node *master, *replica;
     if (range->type != TAMIS__REPLY_ARRAY || range->size < 3 || items[0].type != TAMIS__REPLY_INTEGER ||
         items[1].type != TAMIS__REPLY_INTEGER || items[0].integer < 0 ||
         items[1].integer >= TAMIS__CLUSTER_SLOTS)
-        return strange(teller, err);
+        return fail_bad_slots(teller, err);
     tamis_status status = read_node(redis, teller, &items[2], &master, err);
     for (int64_t i = items[0].integer; i <= items[1].integer && status == TAMIS_OK; i++)
-        map->of[i] = master;
+        map->slots[i] = master;
     for (size_t i = 3; i < range->size && status == TAMIS_OK; i++)
         status = read_node(redis, teller, &items[i], &replica, err); /* to be asked when masters are gone */
     return status;
 }
 
-tamis_status tamis__cluster_take(tamis_redis *redis, const tamis__node *teller, const tamis__reply *told,
-                                 tamis_error *err) {
-    if (told->type == TAMIS__REPLY_ERROR && strstr(told->text, "cluster support disabled"))
+tamis_status tamis__cluster_take_reply(tamis_redis *redis, const tamis__node *teller,
+                                       const tamis__reply *reply, tamis_error *err) {
+    if (reply->type == TAMIS__REPLY_ERROR && strstr(reply->text, "cluster support disabled"))
         return tamis__fail(err, TAMIS_E_REFUSED, 0,
                            "redis %s: is no node of a cluster; write redis:// or redis+shard://",
-                           teller->to.shown);
-    if (told->type == TAMIS__REPLY_ERROR &&
-        (tamis__reply_begins(told, "NOPERM") || tamis__reply_begins(told, "NOAUTH")))
-        return tamis__redis_refused(&teller->to, "CLUSTER SLOTS", told, err);
-    if (told->type != TAMIS__REPLY_ARRAY || told->size == 0)
-        return strange(teller, err);
-    tamis__map *map = tamis__map_create(redis);
+                           teller->endpoint.shown);
+    if (reply->type == TAMIS__REPLY_ERROR &&
+        (tamis__reply_begins(reply, "NOPERM") || tamis__reply_begins(reply, "NOAUTH")))
+        return tamis__redis_refused(&teller->endpoint, "CLUSTER SLOTS", reply, err);
+    if (reply->type != TAMIS__REPLY_ARRAY || reply->size == 0)
+        return fail_bad_slots(teller, err);
+    tamis__slot_map *map = tamis__slot_map_create(redis);
     tamis_status status = map ? TAMIS_OK : tamis__fail_nomem(err, "redis", sizeof *map);
-    for (size_t i = 0; i < told->size && status == TAMIS_OK; i++)
-        status = read_range(redis, teller, &told->items[i], map, err);
+    for (size_t i = 0; i < reply->size && status == TAMIS_OK; i++)
+        status = read_range(redis, teller, &reply->items[i], map, err);
     if (status == TAMIS_OK)
-        tamis__map_replace(redis, map);
+        tamis__slot_map_replace(redis, map);
     else
-        tamis__map_drop(redis, map);
+        tamis__slot_map_drop(redis, map);
     return status;
 }
 
-void tamis__cluster_ask(tamis__link *link) {
-    tamis__link_command(link, 2);
-    tamis__link_text(link, "CLUSTER");
-    tamis__link_text(link, "SLOTS");
+void tamis__cluster_put_query(tamis__connection *conn) {
+    tamis__connection_put_command(conn, 2);
+    tamis__connection_put_text(conn, "CLUSTER");
+    tamis__connection_put_text(conn, "SLOTS");
 }

@@ -8,7 +8,7 @@ enum { RANGE = 4 << 20 };
 
 typedef struct counting {
     const tamis_filter *filter;
-    const tamis__redis_filter *at;
+    const tamis__redis_filter *rf;
     tamis__bytes_of *bytes_of;
     uint64_t bytes; /* of a Redis key, at most */
     size_t ranges;  /* of each */
@@ -16,48 +16,48 @@ typedef struct counting {
 } counting;
 
 static uint32_t slot_of_range(void *context, size_t i) {
-    const counting *all = context;
-    return tamis__redis_key_slot(all->at, i / all->ranges);
+    const counting *ctx = context;
+    return tamis__redis_key_slot(ctx->rf, i / ctx->ranges);
 }
 
-static bool put_range(void *context, size_t i, tamis__link *link) {
-    const counting *all = context;
-    const uint32_t key = (uint32_t)(i / all->ranges % all->at->keys);
-    const uint64_t from = i % all->ranges * (uint64_t)RANGE;
-    const uint64_t bytes = all->bytes_of ? all->bytes_of(all->filter, key) : all->bytes;
+static bool put_range(void *context, size_t i, tamis__connection *conn) {
+    const counting *ctx = context;
+    const uint32_t key = (uint32_t)(i / ctx->ranges % ctx->rf->keys);
+    const uint64_t from = i % ctx->ranges * (uint64_t)RANGE;
+    const uint64_t bytes = ctx->bytes_of ? ctx->bytes_of(ctx->filter, key) : ctx->bytes;
     char name[TAMIS__REDIS_KEY];
     if (from >= bytes)
         return false;
-    tamis__link_command(link, 4);
-    tamis__link_text(link, "BITCOUNT");
-    tamis__link_word(link, name, all->at->layout->key_name(all->at, key, name));
-    tamis__link_number(link, (int64_t)from);
-    tamis__link_number(link, (int64_t)(bytes - from < RANGE ? bytes : from + RANGE) - 1);
+    tamis__connection_put_command(conn, 4);
+    tamis__connection_put_text(conn, "BITCOUNT");
+    tamis__connection_put(conn, name, ctx->rf->layout->key_name(ctx->rf, key, name));
+    tamis__connection_put_number(conn, (int64_t)from);
+    tamis__connection_put_number(conn, (int64_t)(bytes - from < RANGE ? bytes : from + RANGE) - 1);
     return true;
 }
 
 static tamis_status take_range(void *context, size_t i, const tamis__reply *reply, bool resent,
                                tamis_error *err) {
-    counting *all = context;
+    counting *ctx = context;
     (void)i;
     (void)resent;
     if (reply->type != TAMIS__REPLY_INTEGER || reply->integer < 0)
-        return tamis__redis_strange(all->at, err);
-    all->ones += (uint64_t)reply->integer;
+        return tamis__redis_filter_bad_reply(ctx->rf, err);
+    ctx->ones += (uint64_t)reply->integer;
     return TAMIS_OK;
 }
 
 tamis_status tamis__redis_count(const tamis_filter *filter, uint64_t bytes, tamis__bytes_of *bytes_of,
                                 uint64_t *ones, tamis_error *err) {
-    const tamis__redis_filter *at = tamis__redis_of(filter);
-    counting all = {filter, at, bytes_of, bytes, (size_t)((bytes + RANGE - 1) / RANGE), 0};
-    const tamis__exchange exchange = {.count = tamis__redis_all_keys(at) * all.ranges,
-                                      .context = &all,
-                                      .ask = put_range,
-                                      .take = take_range,
-                                      .what = at->uri->named,
+    const tamis__redis_filter *rf = tamis__redis_of(filter);
+    counting ctx = {filter, rf, bytes_of, bytes, (size_t)((bytes + RANGE - 1) / RANGE), 0};
+    const tamis__requests requests = {.count = tamis__redis_all_keys(rf) * ctx.ranges,
+                                      .context = &ctx,
+                                      .put_command = put_range,
+                                      .take_reply = take_range,
+                                      .what = rf->uri->shown_name,
                                       .slot = slot_of_range};
-    tamis_status status = tamis__redis_run(at->redis, &exchange, NULL, err);
-    *ones = all.ones;
+    tamis_status status = tamis__requests_run(rf->redis, &requests, NULL, err);
+    *ones = ctx.ones;
     return status;
 }

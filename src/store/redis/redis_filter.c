@@ -12,138 +12,138 @@
 
 /* ---- single commands ---- */
 
-static uint32_t slot_of_words(const tamis__redis_filter *at, const tamis_key *words) {
-    return tamis__redis_slot(at->redis, words[1].data, words[1].size);
+static uint32_t slot_of_words(const tamis__redis_filter *rf, const tamis_key *words) {
+    return tamis__redis_slot(rf->redis, words[1].data, words[1].size);
 }
 
-static tamis__command command_of(const tamis__redis_filter *at, uint32_t slot, const tamis_key *words,
-                                 size_t count) {
+static tamis__command make_command(const tamis__redis_filter *rf, uint32_t slot, const tamis_key *words,
+                                   size_t count) {
     return (tamis__command){
-        .redis = at->redis, .what = at->uri->named, .slot = slot, .words = words, .count = count};
+        .redis = rf->redis, .what = rf->uri->shown_name, .slot = slot, .words = words, .count = count};
 }
 
-tamis_status tamis__redis_command_in(tamis__redis_filter *at, uint32_t slot, const tamis_key *words,
+tamis_status tamis__redis_command_in(tamis__redis_filter *rf, uint32_t slot, const tamis_key *words,
                                      size_t count, int64_t *integer, tamis_error *err) {
-    tamis__command one = command_of(at, slot, words, count);
-    tamis_status status = tamis__redis_do(&one, err);
+    tamis__command command = make_command(rf, slot, words, count);
+    tamis_status status = tamis__command_run(&command, err);
     if (integer)
-        *integer = one.integer;
+        *integer = command.integer;
     return status;
 }
 
-tamis_status tamis__redis_command(tamis__redis_filter *at, const tamis_key *words, size_t count,
+tamis_status tamis__redis_command(tamis__redis_filter *rf, const tamis_key *words, size_t count,
                                   int64_t *integer, tamis_error *err) {
-    return tamis__redis_command_in(at, slot_of_words(at, words), words, count, integer, err);
+    return tamis__redis_command_in(rf, slot_of_words(rf, words), words, count, integer, err);
 }
 
-tamis_status tamis__redis_get_in(tamis__redis_filter *at, uint32_t slot, const tamis_key *words, size_t count,
-                                 char *to, size_t room, size_t *size, tamis_error *err) {
-    tamis__command one = command_of(at, slot, words, count);
-    one.to = to;
-    one.room = room;
-    tamis_status status = tamis__redis_do(&one, err);
-    *size = one.size;
+tamis_status tamis__redis_get_in(tamis__redis_filter *rf, uint32_t slot, const tamis_key *words, size_t count,
+                                 char *to, size_t buffer_size, size_t *size, tamis_error *err) {
+    tamis__command command = make_command(rf, slot, words, count);
+    command.to = to;
+    command.buffer_size = buffer_size;
+    tamis_status status = tamis__command_run(&command, err);
+    *size = command.size;
     return status;
 }
 
-tamis_status tamis__redis_get(tamis__redis_filter *at, const tamis_key *words, size_t count, char *to,
-                              size_t room, size_t *size, tamis_error *err) {
-    return tamis__redis_get_in(at, slot_of_words(at, words), words, count, to, room, size, err);
+tamis_status tamis__redis_get(tamis__redis_filter *rf, const tamis_key *words, size_t count, char *to,
+                              size_t buffer_size, size_t *size, tamis_error *err) {
+    return tamis__redis_get_in(rf, slot_of_words(rf, words), words, count, to, buffer_size, size, err);
 }
 
-tamis_status tamis__redis_expire_in(tamis__redis_filter *at, uint32_t slot, tamis_key key, uint64_t ms,
+tamis_status tamis__redis_expire_in(tamis__redis_filter *rf, uint32_t slot, tamis_key key, uint64_t ms,
                                     tamis_error *err) {
     char digits[24];
     snprintf(digits, sizeof digits, "%" PRIu64, ms);
     const tamis_key words[] = {tamis__redis_word(ms > 0 ? "PEXPIRE" : "PERSIST"), key,
                                tamis__redis_word(digits)};
-    return tamis__redis_command_in(at, slot, words, ms > 0 ? 3 : 2, NULL, err);
+    return tamis__redis_command_in(rf, slot, words, ms > 0 ? 3 : 2, NULL, err);
 }
 
-tamis_status tamis__redis_expire(tamis__redis_filter *at, tamis_key key, uint64_t ms, tamis_error *err) {
-    return tamis__redis_expire_in(at, tamis__redis_slot(at->redis, key.data, key.size), key, ms, err);
+tamis_status tamis__redis_expire(tamis__redis_filter *rf, tamis_key key, uint64_t ms, tamis_error *err) {
+    return tamis__redis_expire_in(rf, tamis__redis_slot(rf->redis, key.data, key.size), key, ms, err);
 }
 
-tamis_status tamis__redis_ttl(tamis__redis_filter *at, tamis_key key, uint64_t *ms, tamis_error *err) {
+tamis_status tamis__redis_ttl(tamis__redis_filter *rf, tamis_key key, uint64_t *ms, tamis_error *err) {
     const tamis_key words[] = {tamis__redis_word("PTTL"), key};
     int64_t left = 0;
-    tamis_status status = tamis__redis_command(at, words, 2, &left, err);
+    tamis_status status = tamis__redis_command(rf, words, 2, &left, err);
     *ms = left > 0 ? (uint64_t)left : 0;
     return status;
 }
 
 /* ---- the whole ---- */
 
-uint32_t tamis__redis_key_slot(const tamis__redis_filter *at, size_t number) {
+uint32_t tamis__redis_key_slot(const tamis__redis_filter *rf, size_t number) {
     char name[TAMIS__REDIS_KEY];
-    if (at->servers > 1)
-        return (uint32_t)(number / at->keys);
-    return tamis__redis_slot(at->redis, name, at->layout->key_name(at, (uint32_t)number, name));
+    if (rf->servers > 1)
+        return (uint32_t)(number / rf->keys);
+    return tamis__redis_slot(rf->redis, name, rf->layout->key_name(rf, (uint32_t)number, name));
 }
 
 /* The same command on each Redis key. */
 typedef struct every_key {
-    const tamis__redis_filter *at;
+    const tamis__redis_filter *rf;
     const char *command;
     uint64_t sum;
 } every_key;
 
 static uint32_t slot_of_key(void *context, size_t i) {
-    const every_key *all = context;
-    return tamis__redis_key_slot(all->at, i);
+    const every_key *ctx = context;
+    return tamis__redis_key_slot(ctx->rf, i);
 }
 
-static bool put_key(void *context, size_t i, tamis__link *link) {
-    const every_key *all = context;
+static bool put_key(void *context, size_t i, tamis__connection *conn) {
+    const every_key *ctx = context;
     char name[TAMIS__REDIS_KEY];
-    size_t size = all->at->layout->key_name(all->at, (uint32_t)(i % all->at->keys), name);
-    tamis__link_command(link, 2);
-    tamis__link_text(link, all->command);
-    tamis__link_word(link, name, size);
+    size_t size = ctx->rf->layout->key_name(ctx->rf, (uint32_t)(i % ctx->rf->keys), name);
+    tamis__connection_put_command(conn, 2);
+    tamis__connection_put_text(conn, ctx->command);
+    tamis__connection_put(conn, name, size);
     return true;
 }
 
 static tamis_status take_sum(void *context, size_t i, const tamis__reply *reply, bool resent,
                              tamis_error *err) {
-    every_key *all = context;
+    every_key *ctx = context;
     (void)i;
     (void)resent;
     if (reply->type != TAMIS__REPLY_INTEGER || reply->integer < 0)
-        return tamis__redis_strange(all->at, err);
-    all->sum += (uint64_t)reply->integer;
+        return tamis__redis_filter_bad_reply(ctx->rf, err);
+    ctx->sum += (uint64_t)reply->integer;
     return TAMIS_OK;
 }
 
-tamis_status tamis__redis_every_key(const tamis__redis_filter *at, const char *name, uint64_t *sum,
+tamis_status tamis__redis_every_key(const tamis__redis_filter *rf, const char *name, uint64_t *sum,
                                     tamis_error *err) {
-    every_key all = {at, name, 0};
-    const tamis__exchange exchange = {.count = tamis__redis_all_keys(at),
-                                      .context = &all,
-                                      .ask = put_key,
-                                      .take = take_sum,
-                                      .what = at->uri->named,
+    every_key ctx = {rf, name, 0};
+    const tamis__requests requests = {.count = tamis__redis_all_keys(rf),
+                                      .context = &ctx,
+                                      .put_command = put_key,
+                                      .take_reply = take_sum,
+                                      .what = rf->uri->shown_name,
                                       .slot = slot_of_key};
-    tamis_status status = tamis__redis_run(at->redis, &exchange, NULL, err);
-    *sum = all.sum;
+    tamis_status status = tamis__requests_run(rf->redis, &requests, NULL, err);
+    *sum = ctx.sum;
     return status;
 }
 
-tamis_status tamis__redis_check_moves(const tamis__redis_filter *at, tamis_error *err) {
-    if (at->layout == &tamis__layout_tamis || tamis__redis_all_keys(at) == 1)
+tamis_status tamis__redis_check_moves(const tamis__redis_filter *rf, tamis_error *err) {
+    if (rf->layout == &tamis__layout_tamis || tamis__redis_all_keys(rf) == 1)
         return TAMIS_OK;
     return tamis__fail(
         err, TAMIS_E_UNSUPPORTED, 0,
         "redis %s: %s: filters of layout %s over several servers or Redis keys cannot be moved "
         "whole; add its keys to it (tamis add)",
-        at->redis->to.shown, at->uri->named, at->layout->name);
+        rf->redis->endpoint.shown, rf->uri->shown_name, rf->layout->name);
 }
 
 static tamis_status estimate(const tamis_filter *filter, tamis_filter_info *info, tamis_error *err) {
-    const tamis__redis_filter *at = tamis__redis_of(filter);
-    tamis_status status = at->layout->estimate(filter, info, err);
+    const tamis__redis_filter *rf = tamis__redis_of(filter);
+    tamis_status status = rf->layout->estimate(filter, info, err);
     const double n = info->cardinality;
     /* By more than what the estimate may be off: about three deviations of it. */
-    if (status == TAMIS_OK && at->layout->has_capacity)
+    if (status == TAMIS_OK && rf->layout->has_capacity)
         info->saturated = isinf(n) || n - 2 * sqrt(n / filter->plan.probes) > (double)info->capacity;
     return status;
 }
@@ -153,14 +153,14 @@ static tamis_status clear(tamis_filter *filter, tamis_error *err) {
 }
 
 static void destroy(tamis_filter *filter) {
-    tamis__redis_filter *at = tamis__redis_of(filter);
-    if (!at)
+    tamis__redis_filter *rf = tamis__redis_of(filter);
+    if (!rf)
         return;
-    tamis__redis_uri_release(&at->named);
-    tamis__doubts_release(&at->doubts, &filter->allocator);
-    if (at->owns_redis)
-        tamis_redis_close(at->redis);
-    tamis__free(&filter->allocator, at, sizeof *at);
+    tamis__redis_uri_release(&rf->named);
+    tamis__unconfirmed_adds_release(&rf->unconfirmed_adds, &filter->allocator);
+    if (rf->owns_redis)
+        tamis_redis_close(rf->redis);
+    tamis__free(&filter->allocator, rf, sizeof *rf);
 }
 
 static const tamis__remote remote = {tamis__redis_add, tamis__redis_contains, estimate, clear, destroy};
@@ -171,47 +171,47 @@ static const tamis__layout *const layouts[] = {&tamis__layout_tamis, &tamis__lay
                                                &tamis__layout_php1,  &tamis__layout_php2,
                                                &tamis__layout_php3,  &tamis__layout_redisson};
 
-static tamis_status choose_layout(tamis__redis_filter *at, tamis_error *err) {
-    const char *name = tamis__redis_uri_take(at->uri, "layout");
-    at->layout = name ? NULL : layouts[0];
+static tamis_status choose_layout(tamis__redis_filter *rf, tamis_error *err) {
+    const char *name = tamis__redis_uri_get(rf->uri, "layout");
+    rf->layout = name ? NULL : layouts[0];
     for (size_t i = 0; name && i < sizeof layouts / sizeof *layouts; i++)
         if (strcmp(layouts[i]->name, name) == 0)
-            at->layout = layouts[i];
-    if (at->layout)
+            rf->layout = layouts[i];
+    if (rf->layout)
         return TAMIS_OK;
     return tamis__fail(
         err, TAMIS_E_INVALID, 0,
         "%s: layout '%.40s' is not known; there are tamis, java, redisson, php1, php2 and php3",
-        at->uri->shown, tamis__show(name).text);
+        rf->uri->shown, tamis__show(name).text);
 }
 
-static tamis_status take_expiry(tamis__redis_filter *at, tamis_error *err) {
-    tamis_status status = tamis__redis_uri_time(at->uri, "ttl", &at->ttl_ms, err);
-    const bool never = status == TAMIS_OK && at->ttl_ms == 0 && tamis__redis_uri_take(at->uri, "ttl");
-    const char *renew = tamis__redis_uri_take(at->uri, "renew");
+static tamis_status read_expiry(tamis__redis_filter *rf, tamis_error *err) {
+    tamis_status status = tamis__redis_uri_time(rf->uri, "ttl", &rf->ttl_ms, err);
+    const bool never = status == TAMIS_OK && rf->ttl_ms == 0 && tamis__redis_uri_get(rf->uri, "ttl");
+    const char *renew = tamis__redis_uri_get(rf->uri, "renew");
     if (never)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "%s: parameter ttl is 0; give a time as 1d, or leave it out for no expiry",
-                           at->uri->shown);
-    at->renews_on_add = !renew || strcmp(renew, "add") == 0;
-    if (status == TAMIS_OK && !at->renews_on_add && strcmp(renew, "create") != 0)
+                           rf->uri->shown);
+    rf->renews_on_add = !renew || strcmp(renew, "add") == 0;
+    if (status == TAMIS_OK && !rf->renews_on_add && strcmp(renew, "create") != 0)
         return tamis__fail(err, TAMIS_E_INVALID, 0, "%s: parameter renew is '%.40s'; give add or create",
-                           at->uri->shown, tamis__show(renew).text);
+                           rf->uri->shown, tamis__show(renew).text);
     return status;
 }
 
 tamis_status tamis__redis_set_up(tamis_filter *filter, const tamis_redis_filter_options *options,
                                  tamis_error *err) {
-    const tamis__redis_filter *at = tamis__redis_of(filter);
+    const tamis__redis_filter *rf = tamis__redis_of(filter);
     tamis_hasher_options hashing = TAMIS_HASHER_OPTIONS_INIT;
-    tamis_status status = tamis__redis_uri_check_used(at->uri, err);
+    tamis_status status = tamis__redis_uri_check_used(rf->uri, err);
     if (status != TAMIS_OK)
         return status;
     hashing.scheme = filter->plan.scheme;
-    hashing.seed = at->seed;
+    hashing.seed = rf->seed;
     hashing.allocator = &filter->allocator;
-    if (hashing.scheme == TAMIS_SCHEME_SIP && options->secret_size == 0 && at->secret_print)
-        return tamis__hasher_create_locked(&filter->hasher, at->secret_print, &filter->allocator, err);
+    if (hashing.scheme == TAMIS_SCHEME_SIP && options->secret_size == 0 && rf->secret_print)
+        return tamis__hasher_create_locked(&filter->hasher, rf->secret_print, &filter->allocator, err);
     if (hashing.scheme == TAMIS_SCHEME_SIP) {
         hashing.secret = options->secret;
         hashing.secret_size = options->secret_size;
@@ -219,30 +219,30 @@ tamis_status tamis__redis_set_up(tamis_filter *filter, const tamis_redis_filter_
     return tamis_hasher_create(&filter->hasher, &hashing, err);
 }
 
-static tamis_status take_name(tamis_filter *made, tamis_error *err) {
-    tamis__redis_filter *at = made->body;
+static tamis_status read_name(tamis_filter *made, tamis_error *err) {
+    tamis__redis_filter *rf = made->body;
     tamis_status status = TAMIS_OK;
-    if (at->uri->name_size == 0 || at->uri->name_size > TAMIS__REDIS_NAME)
+    if (rf->uri->name_size == 0 || rf->uri->name_size > TAMIS__REDIS_NAME)
         status = tamis__fail(err, TAMIS_E_INVALID, 0, "%s: the filter's name has %zu bytes; give 1 to %d",
-                             at->uri->shown, at->uri->name_size, TAMIS__REDIS_NAME);
+                             rf->uri->shown, rf->uri->name_size, TAMIS__REDIS_NAME);
     if (status == TAMIS_OK)
-        status = choose_layout(at, err);
+        status = choose_layout(rf, err);
     if (status == TAMIS_OK)
-        status = take_expiry(at, err);
-    at->name = (tamis_key){at->uri->name, at->uri->name_size};
-    if (status == TAMIS_OK && at->layout->has_servers)
-        at->servers = tamis__redis_servers(at->redis);
+        status = read_expiry(rf, err);
+    rf->name = (tamis_key){rf->uri->name, rf->uri->name_size};
+    if (status == TAMIS_OK && rf->layout->has_servers)
+        rf->servers = tamis__redis_servers(rf->redis);
     return status;
 }
 
 /* The server, and the URI that the parameters are in. */
-static tamis_status find_server(tamis__redis_filter *at, tamis_redis *redis, const char *name,
+static tamis_status find_server(tamis__redis_filter *rf, tamis_redis *redis, const char *name,
                                 const tamis_allocator *allocator, tamis_error *err) {
-    at->redis = redis;
-    at->servers = at->parts = 1;
-    tamis_status status = tamis__redis_find(&at->redis, &at->named, name, allocator, err);
-    at->owns_redis = !redis && at->redis;
-    at->uri = at->owns_redis ? &at->redis->uri : &at->named;
+    rf->redis = redis;
+    rf->servers = rf->parts = 1;
+    tamis_status status = tamis__redis_find(&rf->redis, &rf->named, name, allocator, err);
+    rf->owns_redis = !redis && rf->redis;
+    rf->uri = rf->owns_redis ? &rf->redis->uri : &rf->named;
     return status;
 }
 
@@ -253,12 +253,12 @@ tamis_status tamis__redis_name(tamis_filter **filter, tamis_redis *redis, const 
         tamis__filter_create_remote(&made, &remote, redis && !allocator ? &redis->allocator : allocator, err);
     if (status != TAMIS_OK)
         return status;
-    tamis__redis_filter *at = tamis__alloc(&made->allocator, sizeof *at, _Alignof(tamis__redis_filter));
-    made->body = at;
-    status = at ? find_server(at, redis, name, &made->allocator, err)
-                : tamis__fail_nomem(err, "redis", sizeof *at);
+    tamis__redis_filter *rf = tamis__alloc(&made->allocator, sizeof *rf, _Alignof(tamis__redis_filter));
+    made->body = rf;
+    status = rf ? find_server(rf, redis, name, &made->allocator, err)
+                : tamis__fail_nomem(err, "redis", sizeof *rf);
     if (status == TAMIS_OK)
-        status = take_name(made, err);
+        status = read_name(made, err);
     if (status != TAMIS_OK) {
         tamis_filter_free(made);
         return status;

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "filter/filter_int.h"
-#include "store/redis/redis_doubt.h"
 #include "store/redis/redis_int.h"
+#include "store/redis/redis_unconfirmed.h"
 
 /*
  * A layout says in which bits of which Redis key an element is, and what else is kept there. All else is the same for
@@ -17,13 +17,13 @@
 typedef struct tamis__redis_filter tamis__redis_filter;
 
 /* Where an element is. Offsets are SETBIT's: bit i is 0x80 >> (i & 7) of byte i >> 3. */
-typedef struct tamis__spot {
+typedef struct tamis__element_positions {
     uint32_t server; /* number of the server, where the layout spreads elements over several; else 0 */
     uint32_t key;    /* number of the Redis key there */
     uint64_t block;  /* first byte of its block, where the layout has blocks */
     uint64_t offsets[TAMIS_PROBES_MAX];
     uint32_t keys[TAMIS_PROBES_MAX]; /* of each offset, where an element may be in several: at->parts > 1 */
-} tamis__spot;
+} tamis__element_positions;
 
 enum {
     TAMIS__REDIS_NAME = 512,
@@ -48,24 +48,26 @@ typedef struct tamis__layout {
     /* Reads the layout's parameters of filter's URI and, where they or the filter itself are kept at the server, looks
      * there. Fills filter->plan but for the scheme's hasher, which is made from plan.scheme and at->seed. */
     tamis_status (*open)(tamis_filter *filter, const tamis_redis_filter_options *options, tamis_error *err);
-    void (*place)(const tamis_filter *filter, const tamis__key_batch *asked, size_t i, tamis__spot *spot);
+    void (*locate)(const tamis_filter *filter, const tamis__key_batch *key_batch, size_t i,
+                   tamis__element_positions *positions);
     /* The name of a Redis key that holds bits: at most TAMIS__REDIS_KEY bytes into `to`. */
-    size_t (*key_name)(const tamis__redis_filter *at, uint32_t key, char *to);
+    size_t (*key_name)(const tamis__redis_filter *rf, uint32_t key, char *to);
     /* NULL, or the Redis key that keeps the parameters: at most TAMIS__REDIS_KEY bytes. (tamis has calls of its own.) */
-    size_t (*config_name)(const tamis__redis_filter *at, char *to);
+    size_t (*config_name)(const tamis__redis_filter *rf, char *to);
     /* NULL, or after each batch: whether the filter is still what it was when it was opened. check_count says in how
-     * many commands; they are numbered from 0, see tamis__exchange, and in several slots are in no order. */
+     * many commands; they are numbered from 0, see tamis__requests, and in several slots are in no order. */
     size_t (*check_count)(const tamis_filter *filter);
-    bool (*check_query)(const tamis_filter *filter, const tamis__touched *batch, size_t i, tamis__link *link);
+    bool (*check_query)(const tamis_filter *filter, const tamis__touched *batch, size_t i,
+                        tamis__connection *conn);
     uint32_t (*check_slot)(const tamis_filter *filter, const tamis__touched *batch, size_t i);
-    tamis_status (*check_take)(const tamis_filter *filter, size_t i, const tamis__reply *reply,
-                               tamis_error *err);
+    tamis_status (*take_check_reply)(const tamis_filter *filter, size_t i, const tamis__reply *reply,
+                                     tamis_error *err);
     /* NULL, or what comes of the checks. *again: another filter has the name now, which this is from now on, and the
      * whole batch is to be asked again. */
-    tamis_status (*settle)(const tamis_filter *filter, const tamis__touched *batch, bool *again,
-                           tamis_error *err);
+    tamis_status (*apply_checks)(const tamis_filter *filter, const tamis__touched *batch, bool *again,
+                                 tamis_error *err);
     /* NULL, or after a batch of adds that is answered: puts them where they have to be besides. *again: see settle. */
-    tamis_status (*mirror)(const tamis_filter *filter, const tamis__key_batch *asked, bool *again,
+    tamis_status (*mirror)(const tamis_filter *filter, const tamis__key_batch *key_batch, bool *again,
                            tamis_error *err);
     /* NULL, or before each batch: sees to it that what is known of the filter is not too old. */
     tamis_status (*refresh)(const tamis_filter *filter, tamis_error *err);
@@ -103,11 +105,11 @@ struct tamis__redis_filter {
     bool is_next;                      /* layout tamis: a resize fills it, and adders add to it too */
     uint32_t
         *fills; /* layout tamis: numbers in the marks of partitions being filled; NULL: not being filled */
-    char aside[16];     /* its bits are others, beside those: see redis_unite.c, redis_replace.c */
-    bool is_measured;   /* see tamis__redis_check_length */
-    bool plans;         /* layout redisson: what is not there is not made, but planned */
-    uint64_t looked_at; /* tamis__now_ns when the plan was last seen to stand */
-    tamis__doubts doubts;
+    char staging[16];    /* its bits are others, beside those: see redis_unite.c, redis_replace.c */
+    bool is_measured;    /* see tamis__redis_check_length */
+    bool plans;          /* layout redisson: what is not there is not made, but planned */
+    uint64_t checked_ns; /* tamis__now_ns when the plan was last seen to stand */
+    tamis__unconfirmed_adds unconfirmed_adds;
     bool only_reads;           /* asks with BITFIELD_RO, since BITFIELD was denied */
     tamis_redis_tracer tracer; /* NULL, or is told of every element */
     void *tracer_context;
@@ -126,9 +128,9 @@ static inline tamis__redis_filter *tamis__redis_of(const tamis_filter *filter) {
 }
 
 /* Adds or asks; see tamis__remote. */
-tamis_status tamis__redis_add(tamis_filter *filter, const tamis__key_batch *asked, tamis_answer *answers,
+tamis_status tamis__redis_add(tamis_filter *filter, const tamis__key_batch *key_batch, tamis_answer *answers,
                               size_t *done, tamis_error *err);
-tamis_status tamis__redis_contains(const tamis_filter *filter, const tamis__key_batch *asked,
+tamis_status tamis__redis_contains(const tamis_filter *filter, const tamis__key_batch *key_batch,
                                    tamis_answer *answers, size_t *done, tamis_error *err);
 
 /* Of a family, the names that a batch is of, each once, and the number of each element's. */
@@ -136,17 +138,17 @@ typedef struct tamis__members {
     const tamis_hasher *hasher; /* of names */
     const tamis_key *names;
     size_t count;
-    const uint32_t *of;
+    const uint32_t *member_of;
 } tamis__members;
 
 /* The same of a family's members; answers may be NULL. */
-tamis_status tamis__redis_ask_members(const tamis_filter *family, const tamis__key_batch *asked,
-                                      const tamis__members *members, bool adds, tamis_answer *answers,
-                                      size_t *done, tamis_error *err);
+tamis_status tamis__redis_query_members(const tamis_filter *family, const tamis__key_batch *key_batch,
+                                        const tamis__members *members, bool adds, tamis_answer *answers,
+                                        size_t *done, tamis_error *err);
 
 /* Redis keys of all servers. */
-static inline size_t tamis__redis_all_keys(const tamis__redis_filter *at) {
-    return (size_t)at->servers * at->keys;
+static inline size_t tamis__redis_all_keys(const tamis__redis_filter *rf) {
+    return (size_t)rf->servers * rf->keys;
 }
 
 /* bytes_in of a layout that keeps the bits in the order of those in memory, where it has them in one Redis key. */
@@ -155,10 +157,10 @@ static inline uint64_t tamis__redis_bytes_in(const tamis_filter *filter, uint32_
     return filter->plan.memory;
 }
 /* Whether all its bits are where it can be moved whole: else TAMIS_E_UNSUPPORTED. */
-tamis_status tamis__redis_check_moves(const tamis__redis_filter *at, tamis_error *err);
+tamis_status tamis__redis_check_moves(const tamis__redis_filter *rf, tamis_error *err);
 
 /* The slot of the Redis key of that number; those of server s are numbered from s * keys on. */
-uint32_t tamis__redis_key_slot(const tamis__redis_filter *at, size_t number);
+uint32_t tamis__redis_key_slot(const tamis__redis_filter *rf, size_t number);
 
 static inline tamis_key tamis__redis_word(const char *text) {
     return (tamis_key){text, strlen(text)};
@@ -166,28 +168,28 @@ static inline tamis_key tamis__redis_word(const char *text) {
 
 /* One command with these words, which may be asked twice; the second is its Redis key. *integer is
  * its reply, or -1 where that is OK or nil. */
-tamis_status tamis__redis_command(tamis__redis_filter *at, const tamis_key *words, size_t count,
+tamis_status tamis__redis_command(tamis__redis_filter *rf, const tamis_key *words, size_t count,
                                   int64_t *integer, tamis_error *err);
 /* The same, sent to where that slot is: see tamis__redis_key_slot. */
-tamis_status tamis__redis_command_in(tamis__redis_filter *at, uint32_t slot, const tamis_key *words,
+tamis_status tamis__redis_command_in(tamis__redis_filter *rf, uint32_t slot, const tamis_key *words,
                                      size_t count, int64_t *integer, tamis_error *err);
-/* The same of a command that answers with bytes, sent to where that slot is: up to `room` into `to`, *size 0 where there are
+/* The same of a command that answers with bytes, sent to where that slot is: up to `buffer_size` into `to`, *size 0 where there are
  * none. */
-tamis_status tamis__redis_get_in(tamis__redis_filter *at, uint32_t slot, const tamis_key *words, size_t count,
-                                 char *to, size_t room, size_t *size, tamis_error *err);
+tamis_status tamis__redis_get_in(tamis__redis_filter *rf, uint32_t slot, const tamis_key *words, size_t count,
+                                 char *to, size_t buffer_size, size_t *size, tamis_error *err);
 /* And to where its Redis key is. */
-tamis_status tamis__redis_get(tamis__redis_filter *at, const tamis_key *words, size_t count, char *to,
-                              size_t room, size_t *size, tamis_error *err);
+tamis_status tamis__redis_get(tamis__redis_filter *rf, const tamis_key *words, size_t count, char *to,
+                              size_t buffer_size, size_t *size, tamis_error *err);
 
 /* PEXPIRE of a Redis key, or PERSIST where ms is 0; and the same sent to where that slot is. */
-tamis_status tamis__redis_expire(tamis__redis_filter *at, tamis_key key, uint64_t ms, tamis_error *err);
-tamis_status tamis__redis_expire_in(tamis__redis_filter *at, uint32_t slot, tamis_key key, uint64_t ms,
+tamis_status tamis__redis_expire(tamis__redis_filter *rf, tamis_key key, uint64_t ms, tamis_error *err);
+tamis_status tamis__redis_expire_in(tamis__redis_filter *rf, uint32_t slot, tamis_key key, uint64_t ms,
                                     tamis_error *err);
 /* How long it stays: *ms is 0 where it does not expire, or is not there. */
-tamis_status tamis__redis_ttl(tamis__redis_filter *at, tamis_key key, uint64_t *ms, tamis_error *err);
+tamis_status tamis__redis_ttl(tamis__redis_filter *rf, tamis_key key, uint64_t *ms, tamis_error *err);
 
 /* COMMAND KEY on each Redis key, summed up. */
-tamis_status tamis__redis_every_key(const tamis__redis_filter *at, const char *name, uint64_t *sum,
+tamis_status tamis__redis_every_key(const tamis__redis_filter *rf, const char *name, uint64_t *sum,
                                     tamis_error *err);
 
 /* Of a Redis key of that number: bytes that are bits. */
@@ -200,8 +202,8 @@ tamis_status tamis__redis_count(const tamis_filter *filter, uint64_t bytes, tami
 /* ---- what layouts have in common ---- */
 
 /* Of one Redis key: the positions of the scheme among plan.bits. */
-void tamis__redis_place(const tamis_filter *filter, const tamis__key_batch *asked, size_t i,
-                        tamis__spot *spot);
+void tamis__redis_locate(const tamis_filter *filter, const tamis__key_batch *key_batch, size_t i,
+                         tamis__element_positions *positions);
 /* Of filters alike, each of `bits` bits, from how many are set in all their Redis keys. */
 tamis_status tamis__redis_estimate(const tamis_filter *filter, double filters, double bits,
                                    tamis_filter_info *info, tamis_error *err);
@@ -224,15 +226,15 @@ tamis_status tamis__redis_name(tamis_filter **made, tamis_redis *redis, const ch
 
 /* What a hash of that name says of a filter of layout redisson: the question, and a plan made of its answer; or not is_there,
  * or TAMIS_E_DAMAGED. */
-void tamis__redisson_ask(tamis__link *link, const char *name, size_t size);
-tamis_status tamis__redisson_told(const tamis__redis_filter *at, const tamis__reply *reply, tamis_plan *plan,
-                                  bool *is_there, tamis_error *err);
+void tamis__redisson_put_query(tamis__connection *conn, const char *name, size_t size);
+tamis_status tamis__redisson_read_plan(const tamis__redis_filter *rf, const tamis__reply *reply,
+                                       tamis_plan *plan, bool *is_there, tamis_error *err);
 
 /* Push, of a layout that keeps its bits in one Redis key; `made` is the handle that tamis__redis_name gave. */
 tamis_status tamis__redis_replace(tamis_filter *made, const tamis_filter *filter,
                                   const tamis_redis_push_options *options, tamis_error *err);
 
 /* TAMIS_E_IO: a reply that a Redis does not give to what was asked. */
-tamis_status tamis__redis_strange(const tamis__redis_filter *at, tamis_error *err);
+tamis_status tamis__redis_filter_bad_reply(const tamis__redis_filter *rf, tamis_error *err);
 
 #endif

@@ -31,12 +31,12 @@ typedef struct part {
 } part;
 
 typedef struct leftover_search {
-    tamis__redis_filter at; /* the current name */
+    tamis__redis_filter rf; /* the current name */
     tamis__redis_uri uri;
     char *text;
     size_t text_used, text_size;
     part *parts;
-    size_t count, room;
+    size_t count, capacity;
     tamis_redis_leftover_sink sink;
     void *context;
     bool removes;
@@ -73,123 +73,124 @@ static bool read_key(const char *key, size_t size, part *to) {
 }
 
 /* The server's pattern also finds NAME:MORE for NAME. */
-static bool is_wanted(const leftover_search *all, const char *name, size_t size) {
+static bool is_wanted(const leftover_search *ctx, const char *name, size_t size) {
     char pattern[TAMIS__REDIS_NAME + 1], text[TAMIS__REDIS_NAME + 1];
-    if (all->at.uri->name_size == 0 || size > TAMIS__REDIS_NAME)
+    if (ctx->rf.uri->name_size == 0 || size > TAMIS__REDIS_NAME)
         return true;
-    snprintf(pattern, sizeof pattern, "%.*s", (int)all->at.uri->name_size, all->at.uri->name);
+    snprintf(pattern, sizeof pattern, "%.*s", (int)ctx->rf.uri->name_size, ctx->rf.uri->name);
     snprintf(text, sizeof text, "%.*s", (int)size, name);
     return fnmatch(pattern, text, 0) == 0;
 }
 
 static tamis_status add_partition(void *context, const char *key, size_t size, tamis_error *err) {
-    leftover_search *all = context;
-    void *text = all->text, *parts = all->parts;
-    part one = {.key = all->text_used, .key_size = size};
-    if (!read_key(key, size, &one) || !is_wanted(all, key + PREFIX, one.name_size))
+    leftover_search *ctx = context;
+    void *text = ctx->text, *parts = ctx->parts;
+    part group = {.key = ctx->text_used, .key_size = size};
+    if (!read_key(key, size, &group) || !is_wanted(ctx, key + PREFIX, group.name_size))
         return TAMIS_OK;
-    tamis_status status = tamis__scan_reserve(all->at.redis, &text, all->text_used, all->text_used + size,
-                                              &all->text_size, 1, err);
-    all->text = text;
+    tamis_status status = tamis__scan_reserve(ctx->rf.redis, &text, ctx->text_used, ctx->text_used + size,
+                                              &ctx->text_size, 1, err);
+    ctx->text = text;
     if (status == TAMIS_OK)
-        status = tamis__scan_reserve(all->at.redis, &parts, all->count, all->count + 1, &all->room,
-                                     sizeof *all->parts, err);
-    all->parts = parts;
+        status = tamis__scan_reserve(ctx->rf.redis, &parts, ctx->count, ctx->count + 1, &ctx->capacity,
+                                     sizeof *ctx->parts, err);
+    ctx->parts = parts;
     if (status != TAMIS_OK)
         return status;
-    memcpy(all->text + all->text_used, key, size);
-    all->text_used += size;
-    all->parts[all->count++] = one;
+    memcpy(ctx->text + ctx->text_used, key, size);
+    ctx->text_used += size;
+    ctx->parts[ctx->count++] = group;
     return TAMIS_OK;
 }
 
-static int compare(const void *one, const void *other, void *context) {
-    const part *a = one, *b = other;
+static int compare(const void *left, const void *right, void *context) {
+    const part *a = left, *b = right;
     const char *text = context;
     const size_t size = a->key_size < b->key_size ? a->key_size : b->key_size;
     const int order = memcmp(text + a->key, text + b->key, size);
     return order != 0 ? order : a->key_size < b->key_size ? -1 : a->key_size > b->key_size;
 }
 
-static bool is_of(const leftover_search *all, const part *one, const part *other) {
-    return one->generation == other->generation && one->name_size == other->name_size &&
-           memcmp(all->text + one->key, all->text + other->key, PREFIX + one->name_size) == 0;
+static bool is_same_generation(const leftover_search *ctx, const part *a, const part *b) {
+    return a->generation == b->generation && a->name_size == b->name_size &&
+           memcmp(ctx->text + a->key, ctx->text + b->key, PREFIX + a->name_size) == 0;
 }
 
-static tamis_status scan(leftover_search *all, tamis_error *err) {
+static tamis_status scan_keys(leftover_search *ctx, tamis_error *err) {
     char pattern[TAMIS__REDIS_KEY + 16];
-    const tamis__redis_uri *uri = all->at.uri;
+    const tamis__redis_uri *uri = ctx->rf.uri;
     const int size =
         snprintf(pattern, sizeof pattern, "tamis:{%.*s:*}:bits",
                  (int)(uri->name_size > 0 ? uri->name_size : 1), uri->name_size > 0 ? uri->name : "*");
-    const tamis__scan keys = {pattern, (size_t)size, "string", add_partition, all};
-    tamis_status status = tamis__redis_scan(all->at.redis, &keys, err);
-    size_t kept = all->count > 0;
-    if (status != TAMIS_OK || all->count == 0)
+    const tamis__scan keys = {pattern, (size_t)size, "string", add_partition, ctx};
+    tamis_status status = tamis__redis_scan(ctx->rf.redis, &keys, err);
+    size_t kept = ctx->count > 0;
+    if (status != TAMIS_OK || ctx->count == 0)
         return status;
-    qsort_r(all->parts, all->count, sizeof *all->parts, compare, all->text);
-    for (size_t i = 1; i < all->count; i++) /* SCAN may return a key twice */
-        if (compare(&all->parts[kept - 1], &all->parts[i], all->text) != 0)
-            all->parts[kept++] = all->parts[i];
-    all->count = kept;
+    qsort_r(ctx->parts, ctx->count, sizeof *ctx->parts, compare, ctx->text);
+    for (size_t i = 1; i < ctx->count; i++) /* SCAN may return a key twice */
+        if (compare(&ctx->parts[kept - 1], &ctx->parts[i], ctx->text) != 0)
+            ctx->parts[kept++] = ctx->parts[i];
+    ctx->count = kept;
     return TAMIS_OK;
 }
 
 /* ---- one generation ---- */
 
 static uint32_t slot_of_part(void *context, size_t i) {
-    const leftover_search *all = context;
-    const part *one = &all->parts[all->first + i];
-    return tamis__redis_slot(all->at.redis, all->text + one->key, one->key_size);
+    const leftover_search *ctx = context;
+    const part *group = &ctx->parts[ctx->first + i];
+    return tamis__redis_slot(ctx->rf.redis, ctx->text + group->key, group->key_size);
 }
 
-static bool put_ttl(void *context, size_t i, tamis__link *link) {
-    const leftover_search *all = context;
-    const part *one = &all->parts[all->first + i];
-    tamis__link_command(link, 2);
-    tamis__link_text(link, "PTTL");
-    tamis__link_word(link, all->text + one->key, one->key_size);
+static bool put_ttl(void *context, size_t i, tamis__connection *conn) {
+    const leftover_search *ctx = context;
+    const part *group = &ctx->parts[ctx->first + i];
+    tamis__connection_put_command(conn, 2);
+    tamis__connection_put_text(conn, "PTTL");
+    tamis__connection_put(conn, ctx->text + group->key, group->key_size);
     return true;
 }
 
 static tamis_status take_ttl(void *context, size_t i, const tamis__reply *reply, bool resent,
                              tamis_error *err) {
-    leftover_search *all = context;
+    leftover_search *ctx = context;
     (void)i;
     (void)resent;
     if (reply->type != TAMIS__REPLY_INTEGER)
-        return tamis__redis_strange(&all->at, err);
-    all->stay += reply->integer == -1;
+        return tamis__redis_filter_bad_reply(&ctx->rf, err);
+    ctx->stay += reply->integer == -1;
     return TAMIS_OK;
 }
 
-static bool put_removal(void *context, size_t i, tamis__link *link) {
-    const leftover_search *all = context;
-    const part *one = &all->parts[all->first + i];
-    tamis__link_command(link, 2);
-    tamis__link_text(link, tamis__redis_unlink(all->at.redis));
-    tamis__link_word(link, all->text + one->key, one->key_size);
+static bool put_removal(void *context, size_t i, tamis__connection *conn) {
+    const leftover_search *ctx = context;
+    const part *group = &ctx->parts[ctx->first + i];
+    tamis__connection_put_command(conn, 2);
+    tamis__connection_put_text(conn, tamis__redis_unlink(ctx->rf.redis));
+    tamis__connection_put(conn, ctx->text + group->key, group->key_size);
     return true;
 }
 
 static tamis_status take_removal(void *context, size_t i, const tamis__reply *reply, bool resent,
                                  tamis_error *err) {
-    const leftover_search *all = context;
+    const leftover_search *ctx = context;
     (void)i;
     (void)resent;
-    return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_strange(&all->at, err);
+    return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_filter_bad_reply(&ctx->rf, err);
 }
 
-static tamis_status run(leftover_search *all, size_t count, bool (*ask)(void *, size_t, tamis__link *),
-                        tamis_status (*take)(void *, size_t, const tamis__reply *, bool, tamis_error *),
-                        tamis_error *err) {
-    const tamis__exchange exchange = {.count = count,
-                                      .context = all,
-                                      .ask = ask,
-                                      .take = take,
-                                      .what = all->at.uri->named,
+static tamis_status
+run_requests(leftover_search *ctx, size_t count, bool (*put_command)(void *, size_t, tamis__connection *),
+             tamis_status (*take_reply)(void *, size_t, const tamis__reply *, bool, tamis_error *),
+             tamis_error *err) {
+    const tamis__requests requests = {.count = count,
+                                      .context = ctx,
+                                      .put_command = put_command,
+                                      .take_reply = take_reply,
+                                      .what = ctx->rf.uri->shown_name,
                                       .slot = slot_of_part};
-    return tamis__redis_run(all->at.redis, &exchange, NULL, err);
+    return tamis__requests_run(ctx->rf.redis, &requests, NULL, err);
 }
 
 static bool names(const char *plan, uint64_t generation) {
@@ -199,106 +200,108 @@ static bool names(const char *plan, uint64_t generation) {
 }
 
 /* *is_used: the generation is in use, or will be. If it is not, *kind says what kind of leftover it is. */
-static tamis_status check_use(leftover_search *all, uint64_t generation, bool *is_used,
+static tamis_status check_use(leftover_search *ctx, uint64_t generation, bool *is_used,
                               tamis_redis_leftover_kind *kind, tamis_error *err) {
     tamis__config config;
     char copy[TAMIS__REDIS_PLAN];
-    tamis_status status = tamis__config_own(&all->at, &config, err);
+    tamis_status status = tamis__config_own(&ctx->rf, &config, err);
     if (status == TAMIS_OK)
-        status = tamis__copy_read(&all->at, copy, err);
+        status = tamis__copy_read(&ctx->rf, copy, err);
     if (status != TAMIS_OK)
         return status;
     *is_used = names(config.plan, generation) ||
                (!*config.plan &&
                 names(copy, generation)); /* the hash was deleted: tamis redis drop removes its partitions */
-    all->is_next = names(config.next, generation);
-    *kind = all->is_next                        ? TAMIS_REDIS_LEFT_RESIZE
+    ctx->is_next = names(config.next, generation);
+    *kind = ctx->is_next                        ? TAMIS_REDIS_LEFT_RESIZE
             : names(config.pushing, generation) ? TAMIS_REDIS_LEFT_UNFINISHED
             : names(config.before, generation)  ? TAMIS_REDIS_LEFT_REPLACED
                                                 : TAMIS_REDIS_LEFT_UNKNOWN;
-    snprintf(all->plan, sizeof all->plan, "%s", config.plan);
-    snprintf(all->next, sizeof all->next, "%s", config.next);
+    snprintf(ctx->plan, sizeof ctx->plan, "%s", config.plan);
+    snprintf(ctx->next, sizeof ctx->next, "%s", config.next);
     return TAMIS_OK;
 }
 
-static tamis_status is_locked(leftover_search *all, bool *is, tamis_error *err) {
-    char name[TAMIS__REDIS_KEY], there[TAMIS__REDIS_PLAN];
+static tamis_status is_locked(leftover_search *ctx, bool *locked, tamis_error *err) {
+    char name[TAMIS__REDIS_KEY], holder[TAMIS__REDIS_PLAN];
     size_t size = 0;
-    const tamis_key words[] = {tamis__redis_word("GET"), {name, tamis__lock_name(&all->at, name)}};
-    tamis_status status = tamis__redis_get_in(&all->at, tamis__config_slot(&all->at), words, 2, there,
-                                              sizeof there, &size, err);
-    *is = size > 0;
+    const tamis_key words[] = {tamis__redis_word("GET"), {name, tamis__lock_name(&ctx->rf, name)}};
+    tamis_status status = tamis__redis_get_in(&ctx->rf, tamis__config_slot(&ctx->rf), words, 2, holder,
+                                              sizeof holder, &size, err);
+    *locked = size > 0;
     return status;
 }
 
 /* The lock is held. Checks first that it was also held when the hash was read. */
-static tamis_status remove_locked(leftover_search *all, size_t count, bool *is_used, tamis_error *err) {
+static tamis_status remove_locked(leftover_search *ctx, size_t count, bool *is_used, tamis_error *err) {
     tamis_redis_leftover_kind kind;
-    tamis_status status = check_use(all, all->parts[all->first].generation, is_used, &kind, err);
-    if (status == TAMIS_OK && !*is_used && all->is_next) {
-        status = tamis__change_begin(&all->at, all->plan, err); /* ends the resize */
-        return status == TAMIS_OK ? tamis__told_expire(&all->at, all->next, TAMIS__GRACE_MS, err) : status;
+    tamis_status status = check_use(ctx, ctx->parts[ctx->first].generation, is_used, &kind, err);
+    if (status == TAMIS_OK && !*is_used && ctx->is_next) {
+        status = tamis__change_begin(&ctx->rf, ctx->plan, err); /* ends the resize */
+        return status == TAMIS_OK ? tamis__plan_text_expire(&ctx->rf, ctx->next, TAMIS__GRACE_MS, err)
+                                  : status;
     }
     if (status == TAMIS_OK)
-        status = tamis__lock_renew(&all->at, err);
-    return status == TAMIS_OK && !*is_used ? run(all, count, put_removal, take_removal, err) : status;
+        status = tamis__lock_renew(&ctx->rf, err);
+    return status == TAMIS_OK && !*is_used ? run_requests(ctx, count, put_removal, take_removal, err)
+                                           : status;
 }
 
 /* *is_used: by now it is, and stays. */
-static tamis_status remove_with_lock(leftover_search *all, size_t count, bool *is_used, tamis_error *err) {
-    tamis_status status = tamis__lock_take(&all->at, err);
+static tamis_status remove_with_lock(leftover_search *ctx, size_t count, bool *is_used, tamis_error *err) {
+    tamis_status status = tamis__lock_acquire(&ctx->rf, err);
     if (status != TAMIS_OK)
         return status;
-    status = remove_locked(all, count, is_used, err);
-    (void)tamis__lock_leave(&all->at, NULL);
+    status = remove_locked(ctx, count, is_used, err);
+    (void)tamis__lock_release(&ctx->rf, NULL);
     return status;
 }
 
-static tamis_status report(leftover_search *all, size_t count, tamis_error *err) {
-    const part *one = &all->parts[all->first];
-    tamis_redis_leftover leftover = {.struct_size = sizeof leftover, .generation = one->generation};
+static tamis_status report(leftover_search *ctx, size_t count, tamis_error *err) {
+    const part *group = &ctx->parts[ctx->first];
+    tamis_redis_leftover leftover = {.struct_size = sizeof leftover, .generation = group->generation};
     bool is_used = true, is_busy = true;
-    all->uri.name = all->text + one->key + PREFIX;
-    all->uri.name_size = one->name_size;
-    all->at.name = (tamis_key){all->uri.name, all->uri.name_size};
-    all->stay = 0;
-    tamis_status status = is_locked(all, &is_busy, err);
+    ctx->uri.name = ctx->text + group->key + PREFIX;
+    ctx->uri.name_size = group->name_size;
+    ctx->rf.name = (tamis_key){ctx->uri.name, ctx->uri.name_size};
+    ctx->stay = 0;
+    tamis_status status = is_locked(ctx, &is_busy, err);
     if (status == TAMIS_OK && !is_busy)
-        status = check_use(all, one->generation, &is_used, &leftover.kind, err);
+        status = check_use(ctx, group->generation, &is_used, &leftover.kind, err);
     if (status != TAMIS_OK || is_busy || is_used)
         return status;
-    status = run(all, count, put_ttl, take_ttl, err);
-    if (status != TAMIS_OK || all->stay == 0)
+    status = run_requests(ctx, count, put_ttl, take_ttl, err);
+    if (status != TAMIS_OK || ctx->stay == 0)
         return status;
-    if (all->removes)
-        status = remove_with_lock(all, count, &is_used, err);
+    if (ctx->removes)
+        status = remove_with_lock(ctx, count, &is_used, err);
     if (is_used)
         return status;
-    leftover.name = all->uri.name;
-    leftover.name_size = all->uri.name_size;
-    leftover.keys = all->stay;
-    return status == TAMIS_OK ? all->sink(all->context, &leftover, err) : status;
+    leftover.name = ctx->uri.name;
+    leftover.name_size = ctx->uri.name_size;
+    leftover.keys = ctx->stay;
+    return status == TAMIS_OK ? ctx->sink(ctx->context, &leftover, err) : status;
 }
 
 /* ---- all generations ---- */
 
-static tamis_status visit_generations(leftover_search *all, tamis_error *err) {
-    tamis_status status = tamis__redis_uri_check_used(all->at.uri, err);
-    if (status == TAMIS_OK && all->at.uri->name_size > TAMIS__REDIS_NAME)
+static tamis_status visit_generations(leftover_search *ctx, tamis_error *err) {
+    tamis_status status = tamis__redis_uri_check_used(ctx->rf.uri, err);
+    if (status == TAMIS_OK && ctx->rf.uri->name_size > TAMIS__REDIS_NAME)
         status = tamis__fail(err, TAMIS_E_INVALID, 0, "%s: the pattern has %zu bytes; give up to %d",
-                             all->at.uri->shown, all->at.uri->name_size, TAMIS__REDIS_NAME);
+                             ctx->rf.uri->shown, ctx->rf.uri->name_size, TAMIS__REDIS_NAME);
     if (status == TAMIS_OK)
-        status = scan(all, err);
-    all->uri = *all->at.uri;
-    all->at.uri = &all->uri;
-    for (size_t i = 0; i < all->count && status == TAMIS_OK; i += 0) {
-        all->first = i;
-        while (i < all->count && is_of(all, &all->parts[all->first], &all->parts[i]))
+        status = scan_keys(ctx, err);
+    ctx->uri = *ctx->rf.uri;
+    ctx->rf.uri = &ctx->uri;
+    for (size_t i = 0; i < ctx->count && status == TAMIS_OK; i += 0) {
+        ctx->first = i;
+        while (i < ctx->count && is_same_generation(ctx, &ctx->parts[ctx->first], &ctx->parts[i]))
             i++;
-        status = report(all, i - all->first, err);
+        status = report(ctx, i - ctx->first, err);
     }
-    tamis__free(&all->at.redis->allocator, all->parts, all->room * sizeof *all->parts);
-    tamis__free(&all->at.redis->allocator, all->text, all->text_size);
+    tamis__free(&ctx->rf.redis->allocator, ctx->parts, ctx->capacity * sizeof *ctx->parts);
+    tamis__free(&ctx->rf.redis->allocator, ctx->text, ctx->text_size);
     return status;
 }
 
@@ -313,11 +316,11 @@ tamis_status tamis_redis_leftovers(tamis_redis *redis, const char *pattern, bool
                            "redis: neither a server nor a URI to look at; give one of them");
     tamis_status status = tamis__redis_find(&found, &named, pattern ? pattern : "*", &allocator, err);
     if (status == TAMIS_OK) {
-        leftover_search all = {.at = {.redis = found, .uri = redis ? &named : &found->uri},
+        leftover_search ctx = {.rf = {.redis = found, .uri = redis ? &named : &found->uri},
                                .sink = sink,
                                .context = context,
                                .removes = removes};
-        status = visit_generations(&all, err);
+        status = visit_generations(&ctx, err);
     }
     tamis__redis_uri_release(&named);
     if (!redis)

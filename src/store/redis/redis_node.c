@@ -12,20 +12,21 @@
 
 /* ---- nodes ---- */
 
-typedef struct place {
+typedef struct node_key {
     const char *host;
     size_t host_size;
     uint16_t port;
     bool is_sentinel;
-} place;
+} node_key;
 
-enum { HOST_MOST = 255 };
+enum { HOST_SIZE_MAX = 255 };
 
-static tamis__node *find_node(const tamis_redis *redis, const place *at) {
-    for (tamis__node *one = redis->nodes; one; one = one->next)
-        if (one->to.address.port == at->port && one->is_sentinel == at->is_sentinel &&
-            strlen(one->host) == at->host_size && memcmp(one->host, at->host, at->host_size) == 0)
-            return one;
+static tamis__node *find_node(const tamis_redis *redis, const node_key *wanted) {
+    for (tamis__node *node = redis->nodes; node; node = node->next)
+        if (node->endpoint.address.port == wanted->port && node->is_sentinel == wanted->is_sentinel &&
+            strlen(node->host) == wanted->host_size &&
+            memcmp(node->host, wanted->host, wanted->host_size) == 0)
+            return node;
     return NULL;
 }
 
@@ -34,53 +35,54 @@ static size_t size_of_node(const tamis_redis *redis, size_t host_size) {
     return sizeof(tamis__node) + redis->connections * sizeof(tamis__idle) + host_size + 1;
 }
 
-static tamis__node *make_node(tamis_redis *redis, const place *at) {
+static tamis__node *make_node(tamis_redis *redis, const node_key *wanted) {
     tamis__node *node =
-        tamis__alloc(&redis->allocator, size_of_node(redis, at->host_size), _Alignof(tamis__node));
+        tamis__alloc(&redis->allocator, size_of_node(redis, wanted->host_size), _Alignof(tamis__node));
     if (!node)
         return NULL;
     node->idle = (tamis__idle *)(node + 1);
     node->host = (char *)(node->idle + redis->connections);
-    memcpy(node->host, at->host, at->host_size);
-    node->host[at->host_size] = '\0';
-    node->to = redis->to;
-    if (at->is_sentinel) {
-        node->to.user = redis->sentinel_user;
-        node->to.password = redis->sentinel_password;
-        node->to.db = 0;
+    memcpy(node->host, wanted->host, wanted->host_size);
+    node->host[wanted->host_size] = '\0';
+    node->endpoint = redis->endpoint;
+    if (wanted->is_sentinel) {
+        node->endpoint.user = redis->sentinel_user;
+        node->endpoint.password = redis->sentinel_password;
+        node->endpoint.db = 0;
     }
-    node->to.address = (tamis__redis_address){node->host, at->port};
-    tamis__link_to_show(&node->to);
-    node->is_sentinel = at->is_sentinel;
+    node->endpoint.address = (tamis__redis_address){node->host, wanted->port};
+    tamis__endpoint_show(&node->endpoint);
+    node->is_sentinel = wanted->is_sentinel;
     node->number = redis->node_count++;
     node->next = redis->nodes;
     redis->nodes = node;
     return node;
 }
 
-static tamis_status find_or_make(tamis_redis *redis, const place *at, tamis__node **node, tamis_error *err) {
-    if (at->host_size > HOST_MOST || memchr(at->host, '\0', at->host_size))
+static tamis_status find_or_make(tamis_redis *redis, const node_key *wanted, tamis__node **node,
+                                 tamis_error *err) {
+    if (wanted->host_size > HOST_SIZE_MAX || memchr(wanted->host, '\0', wanted->host_size))
         return tamis__fail(
             err, TAMIS_E_IO, 0,
             "redis: told of a server whose name has %zu bytes or a zero byte; is it a Redis at "
             "that port?",
-            at->host_size);
+            wanted->host_size);
     pthread_mutex_lock(&redis->mutex);
-    *node = find_node(redis, at);
+    *node = find_node(redis, wanted);
     if (!*node)
-        *node = make_node(redis, at);
+        *node = make_node(redis, wanted);
     pthread_mutex_unlock(&redis->mutex);
-    return *node ? TAMIS_OK : tamis__fail_nomem(err, "redis", size_of_node(redis, at->host_size));
+    return *node ? TAMIS_OK : tamis__fail_nomem(err, "redis", size_of_node(redis, wanted->host_size));
 }
 
 tamis_status tamis__redis_node(tamis_redis *redis, const char *host, size_t host_size, uint16_t port,
                                tamis__node **node, tamis_error *err) {
-    return find_or_make(redis, &(place){host, host_size, port, false}, node, err);
+    return find_or_make(redis, &(node_key){host, host_size, port, false}, node, err);
 }
 
 tamis_status tamis__redis_sentinel(tamis_redis *redis, const char *host, size_t host_size, uint16_t port,
                                    tamis__node **node, tamis_error *err) {
-    return find_or_make(redis, &(place){host, host_size, port, true}, node, err);
+    return find_or_make(redis, &(node_key){host, host_size, port, true}, node, err);
 }
 
 void tamis__redis_free_nodes(tamis_redis *redis) {
@@ -96,18 +98,18 @@ void tamis__redis_free_nodes(tamis_redis *redis) {
 
 /* A server that was the master and came back takes itself for one until a sentinel looks; one that is told to be a
  * replica says so. Who may not ask for its role is not kept out. */
-static tamis_status check_role(tamis_redis *redis, const tamis__node *node, tamis__link *link,
+static tamis_status check_role(tamis_redis *redis, const tamis__node *node, tamis__connection *conn,
                                tamis_error *err) {
-    const tamis__reply *told;
-    tamis__link_command(link, 1);
-    tamis__link_text(link, "ROLE");
-    tamis_status status = tamis__link_ask(link, tamis__now_ns() + redis->read_ns, &told, err);
-    if (status != TAMIS_OK || told->type != TAMIS__REPLY_ARRAY || told->size == 0 ||
-        told->items[0].type != TAMIS__REPLY_STRING || strcmp(told->items[0].text, "master") == 0)
+    const tamis__reply *reply;
+    tamis__connection_put_command(conn, 1);
+    tamis__connection_put_text(conn, "ROLE");
+    tamis_status status = tamis__connection_wait_reply(conn, tamis__now_ns() + redis->read_ns, &reply, err);
+    if (status != TAMIS_OK || reply->type != TAMIS__REPLY_ARRAY || reply->size == 0 ||
+        reply->items[0].type != TAMIS__REPLY_STRING || strcmp(reply->items[0].text, "master") == 0)
         return status;
     return tamis__fail(err, TAMIS_E_IO, 0,
                        "redis %s: sentinels name it as master, and it is a %.20s; see SENTINEL MASTERS there",
-                       node->to.shown, tamis__show(told->items[0].text).text);
+                       node->endpoint.shown, tamis__show(reply->items[0].text).text);
 }
 
 void tamis__redis_mark_answered(tamis_redis *redis, tamis__node *node) {
@@ -126,19 +128,19 @@ bool tamis__redis_is_hopeless(const tamis_redis *redis, const tamis__node *node,
 }
 
 tamis_status tamis__redis_connect(tamis_redis *redis, tamis__node *node, uint64_t deadline,
-                                  tamis__link **link, tamis_error *err) {
+                                  tamis__connection **conn, tamis_error *err) {
     const uint64_t connect_by = tamis__now_ns() + redis->connect_ns;
-    tamis__link *made = NULL;
+    tamis__connection *made = NULL;
     tamis_status status =
-        tamis__link_open(&made, &node->to, connect_by < deadline ? connect_by : deadline, err);
+        tamis__connection_open(&made, &node->endpoint, connect_by < deadline ? connect_by : deadline, err);
     if (status == TAMIS_OK && redis->uri.kind == TAMIS__REDIS_SENTINEL && !node->is_sentinel)
         status = check_role(redis, node, made, err);
     if (status == TAMIS_OK)
-        *link = made;
+        *conn = made;
     else
-        tamis__link_close(made);
+        tamis__connection_close(made);
     pthread_mutex_lock(&redis->mutex);
-    node->shun_till = status == TAMIS_OK ? 0 : tamis__now_ns() + redis->connect_ns;
+    node->avoid_until = status == TAMIS_OK ? 0 : tamis__now_ns() + redis->connect_ns;
     pthread_mutex_unlock(&redis->mutex);
     return status;
 }
@@ -146,11 +148,12 @@ tamis_status tamis__redis_connect(tamis_redis *redis, tamis__node *node, uint64_
 /* ---- slots ---- */
 
 static size_t size_of_map(size_t slot_count) {
-    return sizeof(tamis__map) + slot_count * sizeof(tamis__node *);
+    return sizeof(tamis__slot_map) + slot_count * sizeof(tamis__node *);
 }
 
-tamis__map *tamis__map_create(tamis_redis *redis) {
-    tamis__map *map = tamis__alloc(&redis->allocator, size_of_map(redis->slot_count), _Alignof(tamis__map));
+tamis__slot_map *tamis__slot_map_create(tamis_redis *redis) {
+    tamis__slot_map *map =
+        tamis__alloc(&redis->allocator, size_of_map(redis->slot_count), _Alignof(tamis__slot_map));
     if (!map)
         return NULL;
     map->users = 1;
@@ -158,16 +161,16 @@ tamis__map *tamis__map_create(tamis_redis *redis) {
     return map;
 }
 
-tamis__map *tamis__map_hold(tamis_redis *redis) {
+tamis__slot_map *tamis__slot_map_hold(tamis_redis *redis) {
     pthread_mutex_lock(&redis->mutex);
-    tamis__map *map = redis->map;
+    tamis__slot_map *map = redis->map;
     if (map)
         map->users++;
     pthread_mutex_unlock(&redis->mutex);
     return map;
 }
 
-void tamis__map_drop(tamis_redis *redis, tamis__map *map) {
+void tamis__slot_map_drop(tamis_redis *redis, tamis__slot_map *map) {
     if (!map)
         return;
     pthread_mutex_lock(&redis->mutex);
@@ -177,12 +180,12 @@ void tamis__map_drop(tamis_redis *redis, tamis__map *map) {
         tamis__free(&redis->allocator, map, size_of_map(map->slot_count));
 }
 
-void tamis__map_replace(tamis_redis *redis, tamis__map *map) {
+void tamis__slot_map_replace(tamis_redis *redis, tamis__slot_map *map) {
     pthread_mutex_lock(&redis->mutex);
-    tamis__map *before = redis->map;
+    tamis__slot_map *before = redis->map;
     redis->map = map;
     pthread_mutex_unlock(&redis->mutex);
-    tamis__map_drop(redis, before);
+    tamis__slot_map_drop(redis, before);
 }
 
 /* ---- who has what ---- */
@@ -193,28 +196,28 @@ bool tamis__redis_can_learn(const tamis_redis *redis) {
 }
 
 static tamis_status learn_from(tamis_redis *redis, tamis__node *teller, uint64_t deadline, tamis_error *err) {
-    const tamis__reply *told;
-    tamis__link *link;
-    tamis_status status = tamis__redis_lease(redis, teller, deadline, &link, err);
+    const tamis__reply *reply;
+    tamis__connection *conn;
+    tamis_status status = tamis__redis_get_connection(redis, teller, deadline, &conn, err);
     if (status != TAMIS_OK)
         return status;
     const uint64_t answer_by = tamis__now_ns() + redis->read_ns;
     if (teller->is_sentinel)
-        tamis__sentinel_ask(redis, link);
+        tamis__sentinel_put_query(redis, conn);
     else
-        tamis__cluster_ask(link);
-    status = tamis__link_ask(link, answer_by < deadline ? answer_by : deadline, &told, err);
+        tamis__cluster_put_query(conn);
+    status = tamis__connection_wait_reply(conn, answer_by < deadline ? answer_by : deadline, &reply, err);
     if (status == TAMIS_OK)
         tamis__redis_mark_answered(redis, teller);
     if (status == TAMIS_OK && teller->is_sentinel)
-        status = tamis__sentinel_take(redis, teller, told, err);
+        status = tamis__sentinel_take_reply(redis, teller, reply, err);
     else if (status == TAMIS_OK)
-        status = tamis__cluster_take(redis, teller, told, err);
+        status = tamis__cluster_take_reply(redis, teller, reply, err);
     if (status != TAMIS_OK) {
-        tamis__link_close(link);
+        tamis__connection_close(conn);
         return status;
     }
-    tamis__redis_give_back(redis, teller, link);
+    tamis__redis_return_connection(redis, teller, conn);
     return TAMIS_OK;
 }
 
@@ -224,8 +227,8 @@ static tamis__node **list_nodes(tamis_redis *redis, size_t *count) {
     const size_t turn = redis->turn++;
     *count = redis->node_count;
     tamis__node **list = tamis__alloc(&redis->allocator, *count * sizeof *list, _Alignof(tamis__node *));
-    for (tamis__node *one = list ? redis->nodes : NULL; one; one = one->next)
-        list[(one->number + turn) % *count] = one;
+    for (tamis__node *node = list ? redis->nodes : NULL; node; node = node->next)
+        list[(node->number + turn) % *count] = node;
     pthread_mutex_unlock(&redis->mutex);
     return list;
 }

@@ -21,116 +21,118 @@
 /* ---- places ---- */
 
 /* The first in line, or who comes while nobody stands there. */
-static bool may_enter(const tamis_redis *redis, const tamis__node *node, const tamis__waiter *first) {
-    return node->waiters == first && node->entered < redis->connections;
+static bool can_acquire(const tamis_redis *redis, const tamis__node *node, const tamis__waiter *first) {
+    return node->waiters == first && node->permits_used < redis->connections;
 }
 
 /* Wakes the first waiting thread of this node if a slot is free. Called after each change that may let it enter: a thread
  * released its slot, or left the queue ahead of another one. */
 static void wake_first(const tamis_redis *redis, tamis__node *node) {
-    if (node->waiters && may_enter(redis, node, node->waiters))
+    if (node->waiters && can_acquire(redis, node, node->waiters))
         pthread_cond_signal(&node->waiters->may_enter);
 }
 
 static bool wait_in_line(tamis_redis *redis, tamis__node *node, uint64_t deadline) {
-    tamis__waiter self = {.next = NULL}, **at = &node->waiters;
+    tamis__waiter self = {.next = NULL}, **entry = &node->waiters;
     bool is_late = false;
     tamis__cond_init(&self.may_enter);
-    while (*at)
-        at = &(*at)->next;
-    *at = &self;
-    while (!may_enter(redis, node, &self) && !is_late)
+    while (*entry)
+        entry = &(*entry)->next;
+    *entry = &self;
+    while (!can_acquire(redis, node, &self) && !is_late)
         is_late = !tamis__cond_wait(&self.may_enter, &redis->mutex, deadline);
-    const bool may = may_enter(redis, node, &self);
-    for (at = &node->waiters; *at != &self;)
-        at = &(*at)->next;
-    *at = self.next;
+    const bool acquired = can_acquire(redis, node, &self);
+    for (entry = &node->waiters; *entry != &self;)
+        entry = &(*entry)->next;
+    *entry = self.next;
     pthread_cond_destroy(&self.may_enter);
-    return may;
+    return acquired;
 }
 
-bool tamis__redis_enter(tamis_redis *redis, tamis__node *node, uint64_t deadline) {
+bool tamis__redis_acquire_permit(tamis_redis *redis, tamis__node *node, uint64_t deadline) {
     pthread_mutex_lock(&redis->mutex);
-    bool may = may_enter(redis, node, NULL);
-    if (!may && tamis__now_ns() < deadline)
-        may = wait_in_line(redis, node, deadline);
-    node->entered += may;
+    bool acquired = can_acquire(redis, node, NULL);
+    if (!acquired && tamis__now_ns() < deadline)
+        acquired = wait_in_line(redis, node, deadline);
+    node->permits_used += acquired;
     wake_first(redis, node); /* there may be room for the next one too */
     pthread_mutex_unlock(&redis->mutex);
-    return may;
+    return acquired;
 }
 
-tamis_status tamis__redis_no_place(const tamis_redis *redis, const tamis__node *node, tamis_error *err) {
+tamis_status tamis__redis_fail_no_permit(const tamis_redis *redis, const tamis__node *node,
+                                         tamis_error *err) {
     return tamis__fail(err, TAMIS_E_TIMEOUT, ETIMEDOUT,
                        "redis %s: all %" PRIu64 " connections were in use all the time; allow more "
                        "(connections=), or use it from fewer threads",
-                       node->to.shown, redis->connections);
+                       node->endpoint.shown, redis->connections);
 }
 
-void tamis__redis_leave(tamis_redis *redis, tamis__node *node) {
+void tamis__redis_release_permit(tamis_redis *redis, tamis__node *node) {
     pthread_mutex_lock(&redis->mutex);
-    node->entered--;
+    node->permits_used--;
     wake_first(redis, node);
     pthread_mutex_unlock(&redis->mutex);
 }
 
 /* ---- links at rest ---- */
 
-static tamis__link *take_idle(tamis_redis *redis, tamis__node *node, uint64_t *since) {
-    tamis__link *link = NULL;
+static tamis__connection *pop_idle(tamis_redis *redis, tamis__node *node, uint64_t *since) {
+    tamis__connection *conn = NULL;
     pthread_mutex_lock(&redis->mutex);
     if (node->idle_count > 0) {
         const tamis__idle *last = &node->idle[--node->idle_count];
-        link = last->link;
+        conn = last->conn;
         *since = last->since;
     }
     pthread_mutex_unlock(&redis->mutex);
-    return link;
+    return conn;
 }
 
 void tamis__redis_close_idle(tamis_redis *redis, tamis__node *node) {
     uint64_t since;
-    for (tamis__link *one; (one = take_idle(redis, node, &since));)
-        tamis__link_close(one);
+    for (tamis__connection *idle_conn; (idle_conn = pop_idle(redis, node, &since));)
+        tamis__connection_close(idle_conn);
 }
 
 /* Whether the server has said nothing: what nobody asked for is the end of the connection, or will be. */
-static bool is_quiet(const tamis__link *link) {
-    struct pollfd fd = tamis__link_poll(link);
+static bool is_quiet(const tamis__connection *conn) {
+    struct pollfd fd = tamis__connection_pollfd(conn);
     return tamis__sys.poll(&fd, 1, 0) == 0;
 }
 
 /* An error will do: it is an answer. */
-static bool answers(const tamis_redis *redis, tamis__link *link, uint64_t deadline) {
+static bool answers(const tamis_redis *redis, tamis__connection *conn, uint64_t deadline) {
     const uint64_t answer_by = tamis__now_ns() + redis->read_ns / 2;
     const tamis__reply *reply;
-    tamis__link_command(link, 1);
-    tamis__link_text(link, "PING");
-    return tamis__link_ask(link, answer_by < deadline ? answer_by : deadline, &reply, NULL) == TAMIS_OK;
+    tamis__connection_put_command(conn, 1);
+    tamis__connection_put_text(conn, "PING");
+    return tamis__connection_wait_reply(conn, answer_by < deadline ? answer_by : deadline, &reply, NULL) ==
+           TAMIS_OK;
 }
 
-tamis_status tamis__redis_lease(tamis_redis *redis, tamis__node *node, uint64_t deadline, tamis__link **link,
-                                tamis_error *err) {
+tamis_status tamis__redis_get_connection(tamis_redis *redis, tamis__node *node, uint64_t deadline,
+                                         tamis__connection **conn, tamis_error *err) {
     uint64_t since = 0;
-    for (tamis__link *one; (one = take_idle(redis, node, &since));) {
-        const bool quiet = is_quiet(one);
-        if (quiet && (tamis__now_ns() < since + redis->read_ns || answers(redis, one, deadline))) {
-            *link = one;
+    for (tamis__connection *idle_conn; (idle_conn = pop_idle(redis, node, &since));) {
+        const bool quiet = is_quiet(idle_conn);
+        if (quiet && (tamis__now_ns() < since + redis->read_ns || answers(redis, idle_conn, deadline))) {
+            *conn = idle_conn;
             return TAMIS_OK;
         }
-        tamis__link_close(one);
+        tamis__connection_close(idle_conn);
         if (quiet)
             tamis__redis_close_idle(redis, node);
     }
-    return tamis__redis_connect(redis, node, deadline, link, err);
+    return tamis__redis_connect(redis, node, deadline, conn, err);
 }
 
-void tamis__redis_give_back(tamis_redis *redis, tamis__node *node, tamis__link *link) {
+void tamis__redis_return_connection(tamis_redis *redis, tamis__node *node, tamis__connection *conn) {
     pthread_mutex_lock(&redis->mutex);
-    if (node->idle_count < redis->connections && !node->is_left && tamis__link_at_rest(link)) {
-        node->idle[node->idle_count++] = (tamis__idle){link, tamis__now_ns()};
-        link = NULL;
+    if (node->idle_count < redis->connections && !node->is_offline && tamis__connection_is_idle(conn)) {
+        node->idle[node->idle_count++] = (tamis__idle){conn, tamis__now_ns()};
+        conn = NULL;
     }
     pthread_mutex_unlock(&redis->mutex);
-    tamis__link_close(link);
+    tamis__connection_close(conn);
 }

@@ -14,64 +14,64 @@
 
 typedef struct fetching {
     const tamis_filter *there;
-    const tamis__redis_filter *at;
+    const tamis__redis_filter *rf;
     uint64_t first;  /* chunk of the run */
     uint64_t *words; /* of the filter, or NULL: */
     uint8_t *bytes;  /* of the chunks of a run */
 } fetching;
 
 static uint32_t slot_of_get(void *context, size_t i) {
-    const fetching *all = context;
-    return tamis__redis_key_slot(all->at, tamis__chunk_of(all->there, all->first + i).key);
+    const fetching *ctx = context;
+    return tamis__redis_key_slot(ctx->rf, tamis__chunk_of(ctx->there, ctx->first + i).key);
 }
 
-static bool put_get(void *context, size_t i, tamis__link *link) {
-    const fetching *all = context;
-    const tamis__chunk chunk = tamis__chunk_of(all->there, all->first + i);
+static bool put_get(void *context, size_t i, tamis__connection *conn) {
+    const fetching *ctx = context;
+    const tamis__chunk chunk = tamis__chunk_of(ctx->there, ctx->first + i);
     char name[TAMIS__REDIS_KEY];
-    size_t size = all->at->layout->key_name(all->at, chunk.key, name);
-    tamis__link_command(link, 4);
-    tamis__link_text(link, "GETRANGE");
-    tamis__link_word(link, name, size);
-    tamis__link_number(link, (int64_t)chunk.from);
-    tamis__link_number(link, (int64_t)(chunk.from + chunk.size) - 1);
+    size_t size = ctx->rf->layout->key_name(ctx->rf, chunk.key, name);
+    tamis__connection_put_command(conn, 4);
+    tamis__connection_put_text(conn, "GETRANGE");
+    tamis__connection_put(conn, name, size);
+    tamis__connection_put_number(conn, (int64_t)chunk.from);
+    tamis__connection_put_number(conn, (int64_t)(chunk.from + chunk.size) - 1);
     return true;
 }
 
 /* Bytes past the end of a bitmap are zeros; both places were so before. */
 static tamis_status take_get(void *context, size_t i, const tamis__reply *reply, bool resent,
                              tamis_error *err) {
-    const fetching *all = context;
-    const tamis__chunk chunk = tamis__chunk_of(all->there, all->first + i);
+    const fetching *ctx = context;
+    const tamis__chunk chunk = tamis__chunk_of(ctx->there, ctx->first + i);
     (void)resent;
     if (reply->type != TAMIS__REPLY_STRING || reply->size > chunk.size)
-        return tamis__redis_strange(all->at, err);
-    if (all->words)
-        tamis__chunk_to_words(all->words, chunk.at, (const uint8_t *)reply->text, reply->size);
+        return tamis__redis_filter_bad_reply(ctx->rf, err);
+    if (ctx->words)
+        tamis__chunk_to_words(ctx->words, chunk.filter_offset, (const uint8_t *)reply->text, reply->size);
     else
-        memcpy(all->bytes + i * TAMIS__CHUNK, reply->text, reply->size);
+        memcpy(ctx->bytes + i * TAMIS__CHUNK, reply->text, reply->size);
     return TAMIS_OK;
 }
 
 /* Into all->words, or all->bytes and from there to the sink. */
-static tamis_status fetch(fetching *all, tamis_redis_sink sink, void *context, tamis_error *err) {
-    const uint64_t chunks = tamis__chunk_count(all->there);
+static tamis_status fetch(fetching *ctx, tamis_redis_sink sink, void *context, tamis_error *err) {
+    const uint64_t chunks = tamis__chunk_count(ctx->there);
     tamis_status status = TAMIS_OK;
-    for (all->first = 0; all->first < chunks && status == TAMIS_OK; all->first += TAMIS__CHUNKS_AT_ONCE) {
-        const uint64_t left = chunks - all->first;
-        const size_t some = left < TAMIS__CHUNKS_AT_ONCE ? (size_t)left : TAMIS__CHUNKS_AT_ONCE;
-        const tamis__exchange exchange = {.count = some,
-                                          .context = all,
-                                          .ask = put_get,
-                                          .take = take_get,
-                                          .what = all->at->uri->named,
+    for (ctx->first = 0; ctx->first < chunks && status == TAMIS_OK; ctx->first += TAMIS__CHUNKS_PER_ROUND) {
+        const uint64_t left = chunks - ctx->first;
+        const size_t batch_size = left < TAMIS__CHUNKS_PER_ROUND ? (size_t)left : TAMIS__CHUNKS_PER_ROUND;
+        const tamis__requests requests = {.count = batch_size,
+                                          .context = ctx,
+                                          .put_command = put_get,
+                                          .take_reply = take_get,
+                                          .what = ctx->rf->uri->shown_name,
                                           .slot = slot_of_get};
-        if (all->bytes)
-            memset(all->bytes, 0, some * TAMIS__CHUNK);
-        status = tamis__redis_run(all->at->redis, &exchange, NULL, err);
-        for (size_t i = 0; sink && i < some && status == TAMIS_OK; i++)
-            status = sink(context, all->bytes + i * TAMIS__CHUNK,
-                          (size_t)tamis__chunk_of(all->there, all->first + i).size, err);
+        if (ctx->bytes)
+            memset(ctx->bytes, 0, batch_size * TAMIS__CHUNK);
+        status = tamis__requests_run(ctx->rf->redis, &requests, NULL, err);
+        for (size_t i = 0; sink && i < batch_size && status == TAMIS_OK; i++)
+            status = sink(context, ctx->bytes + i * TAMIS__CHUNK,
+                          (size_t)tamis__chunk_of(ctx->there, ctx->first + i).size, err);
     }
     return status;
 }
@@ -92,29 +92,29 @@ static tamis_status check_there(const tamis_filter *there, tamis_error *err) {
 
 /* ---- a layout of one Redis key ---- */
 
-static tamis_status too_long(const tamis__redis_filter *at, const tamis_plan *plan, tamis_error *err) {
+static tamis_status fail_too_long(const tamis__redis_filter *rf, const tamis_plan *plan, tamis_error *err) {
     return tamis__fail(err, TAMIS_E_MISMATCH, 0,
                        "redis %s: %s: has bits past the %" PRIu64
                        " that its parameters come to; give those that it was made with",
-                       at->redis->to.shown, at->uri->named, plan->bits);
+                       rf->redis->endpoint.shown, rf->uri->shown_name, plan->bits);
 }
 
 /* What can be told from the size of the bitmap. */
 static tamis_status check_size(const tamis_filter *there, tamis_error *err) {
-    tamis__redis_filter *at = tamis__redis_of(there);
+    tamis__redis_filter *rf = tamis__redis_of(there);
     char name[TAMIS__REDIS_KEY];
     int64_t size;
-    if (at->layout->settle)
+    if (rf->layout->apply_checks)
         return TAMIS_OK;
-    const tamis_key words[] = {{"STRLEN", 6}, {name, at->layout->key_name(at, 0, name)}};
-    tamis_status status = tamis__redis_command(at, words, 2, &size, err);
-    if (status == TAMIS_OK && size <= 0 && !at->layout->config_name)
+    const tamis_key words[] = {{"STRLEN", 6}, {name, rf->layout->key_name(rf, 0, name)}};
+    tamis_status status = tamis__redis_command(rf, words, 2, &size, err);
+    if (status == TAMIS_OK && size <= 0 && !rf->layout->config_name)
         return tamis__fail(
             err, TAMIS_E_NOT_FOUND, 0,
             "redis %s: %s: there is no such filter, or nothing was ever added to it; check the name",
-            at->redis->to.shown, at->uri->named);
-    if (status == TAMIS_OK && (uint64_t)size > at->layout->bytes_in(there, 0))
-        return too_long(at, &there->plan, err);
+            rf->redis->endpoint.shown, rf->uri->shown_name);
+    if (status == TAMIS_OK && (uint64_t)size > rf->layout->bytes_in(there, 0))
+        return fail_too_long(rf, &there->plan, err);
     return status;
 }
 
@@ -122,7 +122,7 @@ static tamis_status check_end(const tamis_filter *there, const uint64_t *words, 
     const uint64_t bits = there->plan.bits;
     if (bits % 64 == 0 || words[bits / 64] >> bits % 64 == 0)
         return TAMIS_OK;
-    return too_long(tamis__redis_of(there), &there->plan, err);
+    return fail_too_long(tamis__redis_of(there), &there->plan, err);
 }
 
 /* ---- into memory ---- */
@@ -156,11 +156,11 @@ static tamis_status create_like(tamis_filter **filter, const tamis_filter *there
 /* *again: it was replaced meanwhile, and *made is not to be used. */
 static tamis_status pull_once(const tamis_filter *there, tamis_filter *made, bool *again, tamis_error *err) {
     size_t count;
-    fetching all = {.there = there, .at = tamis__redis_of(there)};
-    all.words = tamis__bloom_words_mut(made, &count);
-    tamis_status status = fetch(&all, NULL, NULL, err);
+    fetching ctx = {.there = there, .rf = tamis__redis_of(there)};
+    ctx.words = tamis__bloom_words_mut(made, &count);
+    tamis_status status = fetch(&ctx, NULL, NULL, err);
     if (status == TAMIS_OK)
-        status = check_end(there, all.words, err);
+        status = check_end(there, ctx.words, err);
     if (status == TAMIS_OK)
         status = tamis__redis_check(there, false, again, err);
     if (status == TAMIS_OK && !*again)
@@ -192,8 +192,8 @@ tamis_status tamis_redis_pull(const tamis_filter *there, tamis_filter **pulled, 
 /* ---- raw bitmaps ---- */
 
 static uint64_t bytes_of(const tamis_filter *there) {
-    const tamis__redis_filter *at = tamis__redis_of(there);
-    return (at->keys - 1) * at->layout->bytes_in(there, 0) + at->layout->bytes_in(there, at->keys - 1);
+    const tamis__redis_filter *rf = tamis__redis_of(there);
+    return (rf->keys - 1) * rf->layout->bytes_in(there, 0) + rf->layout->bytes_in(there, rf->keys - 1);
 }
 
 tamis_status tamis_redis_from_bitmap(const tamis_filter *there, const void *bytes, size_t size,
@@ -228,25 +228,25 @@ tamis_status tamis_redis_pull_bitmap(const tamis_filter *there, tamis_redis_sink
                                      tamis_error *err) {
     TAMIS__NEED(there, err);
     TAMIS__NEED(sink, err);
-    const size_t size = (size_t)TAMIS__CHUNKS_AT_ONCE * TAMIS__CHUNK;
-    fetching all = {.there = there};
+    const size_t size = (size_t)TAMIS__CHUNKS_PER_ROUND * TAMIS__CHUNK;
+    fetching ctx = {.there = there};
     bool again = false;
     tamis_status status = check_there(there, err);
     if (status == TAMIS_OK)
         status = check_size(there, err);
     if (status != TAMIS_OK)
         return status;
-    all.at = tamis__redis_of(there);
-    all.bytes = tamis__alloc(&there->allocator, size, 1);
-    if (!all.bytes)
+    ctx.rf = tamis__redis_of(there);
+    ctx.bytes = tamis__alloc(&there->allocator, size, 1);
+    if (!ctx.bytes)
         return tamis__fail_nomem(err, "redis", size);
-    status = fetch(&all, sink, context, err);
-    tamis__free(&there->allocator, all.bytes, size);
+    status = fetch(&ctx, sink, context, err);
+    tamis__free(&there->allocator, ctx.bytes, size);
     if (status == TAMIS_OK)
         status = tamis__redis_check(there, false, &again, err);
     if (status == TAMIS_OK && again)
         return tamis__fail(err, TAMIS_E_MISMATCH, 0,
                            "redis %s: %s: was replaced while it was pulled; pull it again",
-                           all.at->redis->to.shown, all.at->uri->named);
+                           ctx.rf->redis->endpoint.shown, ctx.rf->uri->shown_name);
     return status;
 }

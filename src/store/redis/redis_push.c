@@ -51,7 +51,7 @@ tamis_status tamis__push_check(const tamis_filter *filter, tamis_error *err) {
     return TAMIS_OK;
 }
 
-static tamis_status check_hash(const tamis__push *p, const tamis__told *old, tamis_error *err) {
+static tamis_status check_hash(const tamis__push *p, const tamis__parsed_plan *old, tamis_error *err) {
     const tamis_hasher *hasher = p->made->hasher;
     if (strcmp(old->scheme, tamis_scheme_name(hasher->scheme)) == 0 && old->seed == hasher->seed &&
         old->secret == hasher->secret_print)
@@ -59,104 +59,104 @@ static tamis_status check_hash(const tamis__push *p, const tamis__told *old, tam
     return tamis__fail(err, TAMIS_E_MISMATCH, 0,
                        "redis %s: %s: what is there has another scheme, seed or secret, and programs that "
                        "have it open could not follow; drop it first, or push under another name",
-                       p->at->redis->to.shown, p->at->uri->named);
+                       p->rf->redis->endpoint.shown, p->rf->uri->shown_name);
 }
 
 /* For a new generation, of what p->made has as its plan. */
 tamis_status tamis__push_name(tamis__push *p, tamis_error *err) {
-    tamis_status status = tamis__generation_new(p->at, err);
-    tamis__told_write(p->made, p->plan);
-    p->hash_size = tamis__config_name(p->at, p->hash);
+    tamis_status status = tamis__generation_new(p->rf, err);
+    tamis__plan_text_write(p->made, p->plan);
+    p->hash_size = tamis__config_name(p->rf, p->hash);
     return status;
 }
 
 /* All that is known before anything is written. */
 tamis_status tamis__push_plan(tamis__push *p, tamis_error *err) {
-    tamis__redis_filter *at = p->at;
-    tamis__told old;
+    tamis__redis_filter *rf = p->rf;
+    tamis__parsed_plan old;
     p->made->plan = p->filter->plan;
     p->made->metadata.fields.key_type = p->filter->metadata.fields.key_type;
     p->made->plan.scheme = p->filter->hasher->scheme;
-    at->seed = p->filter->hasher->seed;
+    rf->seed = p->filter->hasher->seed;
     tamis_status status = tamis__hasher_copy(&p->made->hasher, p->filter->hasher, err);
     if (status == TAMIS_OK)
-        status = tamis__config_find(at, &p->config, err);
+        status = tamis__config_find(rf, &p->config, err);
     const bool is_there = status == TAMIS_OK && *p->config.plan;
     if (is_there)
-        status = tamis__told_read(at, p->config.plan, &old, err);
+        status = tamis__plan_text_read(rf, p->config.plan, &old, err);
     if (status == TAMIS_OK && is_there)
         status = check_hash(p, &old, err);
     if (status == TAMIS_OK)
         status = tamis__partitions_choose(p->made, is_there ? &old : NULL, err);
     if (status != TAMIS_OK)
         return status;
-    memcpy(at->target, p->config.target, p->config.target_size);
-    at->target_size = p->config.target_size;
+    memcpy(rf->target, p->config.target, p->config.target_size);
+    rf->target_size = p->config.target_size;
     return tamis__push_name(p, err);
 }
 
 /* A step that is carried out while we hold the lock and the plan is what it was when we took it. */
 void tamis__push_step(const tamis__push *p, tamis__step *step, char lock[TAMIS__REDIS_KEY],
                       char hash[TAMIS__REDIS_KEY]) {
-    tamis__lock_guard(p->at, step, lock);
-    (void)tamis__plan_guard(p->at, step, p->config.plan, hash);
+    tamis__lock_add_condition(p->rf, step, lock);
+    (void)tamis__plan_add_condition(p->rf, step, p->config.plan, hash);
 }
 
 tamis_key tamis__push_hash(const tamis__push *p) {
     return (tamis_key){p->hash, p->hash_size};
 }
 
-tamis_status tamis__change_confirm(const tamis__redis_filter *at, const char *plan, tamis_error *err) {
+tamis_status tamis__change_confirm(const tamis__redis_filter *rf, const char *plan, tamis_error *err) {
     char lock[TAMIS__REDIS_KEY], name[TAMIS__REDIS_KEY], ms[24];
-    tamis__redis_filter copy = *at;
+    tamis__redis_filter copy = *rf;
     tamis__step step = {.key_count = 0};
     bool is_done;
-    tamis__lock_guard(at, &step, lock);
-    (void)tamis__plan_guard(at, &step, plan, name);
+    tamis__lock_add_condition(rf, &step, lock);
+    (void)tamis__plan_add_condition(rf, &step, plan, name);
     tamis__step_expire(&step, step.keys[0], TAMIS__LOCK_MS, ms);
     tamis_status status = tamis__step_run(&copy, &step, &is_done, err);
-    return status == TAMIS_OK && !is_done ? tamis__lock_lost(at, err) : status;
+    return status == TAMIS_OK && !is_done ? tamis__lock_lost(rf, err) : status;
 }
 
-tamis_status tamis__change_begin(tamis__redis_filter *at, const char *plan, tamis_error *err) {
+tamis_status tamis__change_begin(tamis__redis_filter *rf, const char *plan, tamis_error *err) {
     char lock[TAMIS__REDIS_KEY], name[TAMIS__REDIS_KEY];
     tamis__step step = {.key_count = 0};
     bool is_done;
-    tamis__lock_guard(at, &step, lock);
-    const tamis_key hash = tamis__plan_guard(at, &step, plan, name);
+    tamis__lock_add_condition(rf, &step, lock);
+    const tamis_key hash = tamis__plan_add_condition(rf, &step, plan, name);
     tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("HDEL"), hash, tamis__redis_word("next"),
                                           tamis__redis_word("sending")));
-    tamis_status status = tamis__step_run(at, &step, &is_done, err);
-    return status == TAMIS_OK && !is_done ? tamis__lock_lost(at, err) : status;
+    tamis_status status = tamis__step_run(rf, &step, &is_done, err);
+    return status == TAMIS_OK && !is_done ? tamis__lock_lost(rf, err) : status;
 }
 
 /* Removes leftovers of other writers. Partitions of `pushing` and `next` have no writer any more, since the lock is held
  * here. Clients may still use those of `before`. */
-tamis_status tamis__leftovers_remove(const tamis__redis_filter *at, const tamis__config *config,
+tamis_status tamis__leftovers_remove(const tamis__redis_filter *rf, const tamis__config *config,
                                      tamis_error *err) {
     tamis_status status = TAMIS_OK;
     if (*config->pushing && strcmp(config->pushing, config->plan) != 0 &&
         strcmp(config->pushing, config->next) != 0)
-        status = tamis__told_expire(at, config->pushing, -1, err);
+        status = tamis__plan_text_expire(rf, config->pushing, -1, err);
     if (status == TAMIS_OK && *config->next && strcmp(config->next, config->plan) != 0)
-        status = tamis__told_expire(at, config->next, TAMIS__GRACE_MS, err);
+        status = tamis__plan_text_expire(rf, config->next, TAMIS__GRACE_MS, err);
     if (status == TAMIS_OK && *config->before && strcmp(config->before, config->plan) != 0)
-        status = tamis__told_expire(at, config->before, TAMIS__GRACE_MS, err);
+        status = tamis__plan_text_expire(rf, config->before, TAMIS__GRACE_MS, err);
     return status;
 }
 
 /* The hash of the filter that was named first: an alias may stand for another by now. */
 static tamis_status find_config(tamis__push *p, tamis_error *err) {
-    const tamis__redis_filter *at = p->at;
-    tamis_status status = tamis__config_find(at, &p->config, err);
-    if (status != TAMIS_OK || (p->config.target_size == at->target_size &&
-                               memcmp(p->config.target, at->target, at->target_size) == 0))
+    const tamis__redis_filter *rf = p->rf;
+    tamis_status status = tamis__config_find(rf, &p->config, err);
+    if (status != TAMIS_OK || (p->config.target_size == rf->target_size &&
+                               memcmp(p->config.target, rf->target, rf->target_size) == 0))
         return status;
     return tamis__fail(
         err, TAMIS_E_MISMATCH, 0,
         "redis %s: %s: stands for another filter since this began, and nothing was replaced; see who "
         "changes aliases, and try again",
-        at->redis->to.shown, at->uri->named);
+        rf->redis->endpoint.shown, rf->uri->shown_name);
 }
 
 static tamis_status set_pushing(const tamis__push *p, tamis_error *err) {
@@ -165,38 +165,38 @@ static tamis_status set_pushing(const tamis__push *p, tamis_error *err) {
     tamis__push_step(p, &step, lock, hash);
     tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("HSET"), tamis__push_hash(p),
                                           tamis__redis_word("pushing"), tamis__redis_word(p->plan)));
-    return tamis__step_run(p->at, &step, &(bool){false}, err);
+    return tamis__step_run(p->rf, &step, &(bool){false}, err);
 }
 
-tamis_status tamis__push_enter(tamis__push *p, tamis_error *err) {
+tamis_status tamis__push_begin(tamis__push *p, tamis_error *err) {
     *p->copy = '\0';
-    tamis_status status = tamis__lock_take(p->at, err);
+    tamis_status status = tamis__lock_acquire(p->rf, err);
     if (status != TAMIS_OK)
         return status;
     status = find_config(p, err);
     if (status == TAMIS_OK && !*p->config.plan)
-        status = tamis__copy_read(p->at, p->copy, err);
+        status = tamis__copy_read(p->rf, p->copy, err);
     return status == TAMIS_OK ? status : tamis__push_withdraw(p, status);
 }
 
 tamis_status tamis__push_withdraw(const tamis__push *p, tamis_status status) {
-    (void)tamis__lock_leave(p->at, NULL); /* it expires anyway */
-    *p->at->token = '\0';
+    (void)tamis__lock_release(p->rf, NULL); /* it expires anyway */
+    *p->rf->token = '\0';
     return status;
 }
 
 tamis_status tamis__push_announce(tamis__push *p, tamis_error *err) {
     tamis__config now;
-    tamis_status status = tamis__change_begin(p->at, p->config.plan, err);
+    tamis_status status = tamis__change_begin(p->rf, p->config.plan, err);
     if (status == TAMIS_OK)
-        status = tamis__leftovers_remove(p->at, &p->config, err);
+        status = tamis__leftovers_remove(p->rf, &p->config, err);
     if (status == TAMIS_OK && *p->copy)
-        status = tamis__told_expire(p->at, p->copy, TAMIS__GRACE_MS, err);
+        status = tamis__plan_text_expire(p->rf, p->copy, TAMIS__GRACE_MS, err);
     if (status == TAMIS_OK)
         status = set_pushing(p, err);
     if (status == TAMIS_OK) /* a step that was sent twice may have met its own first write */
-        status = tamis__config_locked(p->at, &now, err);
-    return status == TAMIS_OK && strcmp(now.pushing, p->plan) != 0 ? tamis__lock_lost(p->at, err) : status;
+        status = tamis__config_locked(p->rf, &now, err);
+    return status == TAMIS_OK && strcmp(now.pushing, p->plan) != 0 ? tamis__lock_lost(p->rf, err) : status;
 }
 
 static tamis_status upload(const tamis__push *p, tamis_error *err) {
@@ -204,7 +204,7 @@ static tamis_status upload(const tamis__push *p, tamis_error *err) {
     const tamis__upload bits = {.there = p->made,
                                 .words = tamis__bloom_words(p->filter, &count),
                                 .key_name = tamis__partition_name,
-                                .guard = tamis__partition_guard,
+                                .add_condition = tamis__partition_add_condition,
                                 .has_bits = true,
                                 .progress = p->options->progress,
                                 .context = p->options->context};
@@ -214,38 +214,38 @@ static tamis_status upload(const tamis__push *p, tamis_error *err) {
 /* Makes the partitions. A family has none: its members begin with their first adds. */
 tamis_status tamis__push_make(tamis__push *p, tamis_error *err) {
     const uint64_t lifetime = LIFETIME_MS + p->made->plan.bits / 8 / TAMIS__CHUNK * 1000;
-    if (p->at->is_family)
+    if (p->rf->is_family)
         return TAMIS_OK;
-    p->fills = tamis__alloc(&p->at->redis->allocator, p->at->keys * sizeof *p->fills, _Alignof(uint32_t));
+    p->fills = tamis__alloc(&p->rf->redis->allocator, p->rf->keys * sizeof *p->fills, _Alignof(uint32_t));
     if (!p->fills)
-        return tamis__fail_nomem(err, "redis", p->at->keys * sizeof *p->fills);
-    memset(p->fills, 0, p->at->keys * sizeof *p->fills);
-    p->at->fills = p->fills;
+        return tamis__fail_nomem(err, "redis", p->rf->keys * sizeof *p->fills);
+    memset(p->fills, 0, p->rf->keys * sizeof *p->fills);
+    p->rf->fills = p->fills;
     return tamis__partitions_make(p->made, lifetime, err);
 }
 
 /* Partitions outlive the hash: an expired filter is then found absent, not damaged. */
 tamis_status tamis__push_seal(tamis__push *p, tamis_error *err) {
-    if (p->at->is_family)
+    if (p->rf->is_family)
         return TAMIS_OK;
     p->is_sealed = true;
     return tamis__partitions_seal(p->made, p->filter || p->is_resize,
-                                  p->at->ttl_ms > 0 ? p->at->ttl_ms + TAMIS__GRACE_MS : 0, err);
+                                  p->rf->ttl_ms > 0 ? p->rf->ttl_ms + TAMIS__GRACE_MS : 0, err);
 }
 
 static void write_switch(const tamis__push *p, tamis__step *step, char copy[TAMIS__REDIS_KEY], char ttl[24]) {
     const char *before = *p->config.plan ? p->config.plan : p->copy;
-    const tamis_key name = {copy, tamis__copy_name(p->at, copy)};
+    const tamis_key name = {copy, tamis__copy_name(p->rf, copy)};
     tamis__step_key(step, name);
-    snprintf(ttl, 24, "%" PRIu64, p->at->ttl_ms);
-    const tamis_key words[] = {tamis__redis_word(tamis__redis_hset(p->at->redis)),
+    snprintf(ttl, 24, "%" PRIu64, p->rf->ttl_ms);
+    const tamis_key words[] = {tamis__redis_word(tamis__redis_hset(p->rf->redis)),
                                tamis__push_hash(p),
                                tamis__redis_word("plan"),
                                tamis__redis_word(p->plan),
                                tamis__redis_word("before"),
                                tamis__redis_word(before)};
     tamis__step_write(step, words, *before ? 6 : 4);
-    if (p->at->ttl_ms == 0) { /* end the expiry of an earlier filter of this name */
+    if (p->rf->ttl_ms == 0) { /* end the expiry of an earlier filter of this name */
         tamis__step_write(step, TAMIS__WORDS(tamis__redis_word("SET"), name, tamis__redis_word(p->plan)));
         tamis__step_write(step, TAMIS__WORDS(tamis__redis_word("PERSIST"), tamis__push_hash(p)));
     } else {
@@ -268,26 +268,26 @@ tamis_status tamis__push_switch(tamis__push *p, tamis_error *err) {
     tamis__step_expect_field(&step, tamis__push_hash(p), p->is_resize ? "next" : "pushing", p->plan);
     write_switch(p, &step, copy, ttl);
     p->is_switching = true;
-    tamis_status status = tamis__step_run_once(p->at, &step, &is_refused, err);
+    tamis_status status = tamis__step_run_once(p->rf, &step, &is_refused, err);
     p->is_switching = !is_refused;
     if (status == TAMIS_OK)
-        status = tamis__plan_read_back(p->at, now, err);
-    return status == TAMIS_OK && strcmp(now, p->plan) != 0 ? tamis__lock_lost(p->at, err) : status;
+        status = tamis__plan_read_back(p->rf, now, err);
+    return status == TAMIS_OK && strcmp(now, p->plan) != 0 ? tamis__lock_lost(p->rf, err) : status;
 }
 
 /* It expires when what it replaces would have, where the URI says nothing. */
 tamis_status tamis__push_keep_expiry(const tamis__push *p, tamis_error *err) {
-    if (p->at->ttl_ms > 0 || !*p->config.plan)
+    if (p->rf->ttl_ms > 0 || !*p->config.plan)
         return TAMIS_OK;
-    return tamis__redis_ttl(p->at, tamis__push_hash(p), &p->at->ttl_ms, err);
+    return tamis__redis_ttl(p->rf, tamis__push_hash(p), &p->rf->ttl_ms, err);
 }
 
 /* Lets the old partitions expire soon, not at once: batches may still read them. */
 tamis_status tamis__push_retire(const tamis__push *p, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
-    if (!*p->config.plan || p->at->is_family)
+    if (!*p->config.plan || p->rf->is_family)
         return TAMIS_OK;
-    tamis_status status = tamis__told_expire(p->at, p->config.plan, TAMIS__GRACE_MS, &why);
+    tamis_status status = tamis__plan_text_expire(p->rf, p->config.plan, TAMIS__GRACE_MS, &why);
     if (status == TAMIS_OK)
         return TAMIS_OK;
     return tamis__fail(
@@ -302,7 +302,7 @@ static tamis_status fail_unknown(const tamis__push *p, const tamis_error *why, t
                        "%.300s; it is unknown whether the filter was replaced by generation %016" PRIx64
                        ": check with tamis info, push again, and remove Redis keys that are left with tamis "
                        "redis clean",
-                       why->text, p->at->generation);
+                       why->text, p->rf->generation);
 }
 
 /* Removes the announcement in this field if it is still that of p->plan; with `next` also the number of its sending. */
@@ -313,20 +313,20 @@ static tamis_status remove_field(const tamis__push *p, const char *field, tamis_
     tamis__step_key(&step, tamis__push_hash(p));
     tamis__step_expect_field(&step, tamis__push_hash(p), field, p->plan);
     tamis__step_write(&step, words, strcmp(field, "next") == 0 ? 4 : 3);
-    return tamis__step_run(p->at, &step, &(bool){false}, err);
+    return tamis__step_run(p->rf, &step, &(bool){false}, err);
 }
 
 /* Removes the partitions of p->plan, then their announcement. Partitions of a resize get a short expiry instead: an add on
  * its way would recreate a deleted one without an expiry. */
 tamis_status tamis__push_remove(const tamis__push *p, tamis_error *err) {
     tamis_status status = p->is_resize ? remove_field(p, "next", err) : TAMIS_OK;
-    if (status == TAMIS_OK && !p->at->is_family)
-        status = tamis__partitions_expire(p->at, NULL, p->is_resize ? TAMIS__GRACE_MS : -1, err);
+    if (status == TAMIS_OK && !p->rf->is_family)
+        status = tamis__partitions_expire(p->rf, NULL, p->is_resize ? TAMIS__GRACE_MS : -1, err);
     return status == TAMIS_OK ? remove_field(p, "pushing", err) : status;
 }
 
-static bool is_same(const char *one, const char *other) {
-    return strcmp(one, other) == 0;
+static bool is_same(const char *a, const char *b) {
+    return strcmp(a, b) == 0;
 }
 
 /*
@@ -344,11 +344,11 @@ static tamis_status recover(tamis__push *p, tamis_status status, tamis_error *er
     if (err)
         why = *err;
     why.status = status;
-    const bool is_released = tamis__lock_leave(p->at, NULL) == TAMIS_OK;
-    *p->at->token = '\0'; /* nothing that follows needs the lock, or renews it */
-    const bool is_read = tamis__config_locked(p->at, &now, NULL) == TAMIS_OK;
+    const bool is_released = tamis__lock_release(p->rf, NULL) == TAMIS_OK;
+    *p->rf->token = '\0'; /* nothing that follows needs the lock, or renews it */
+    const bool is_read = tamis__config_locked(p->rf, &now, NULL) == TAMIS_OK;
     const bool is_over = is_released && is_read;
-    const bool may_be_lost = status == TAMIS_E_TIMEOUT && p->at->redis->replicas > 0; /* in a failover */
+    const bool may_be_lost = status == TAMIS_E_TIMEOUT && p->rf->redis->replicas > 0; /* in a failover */
     if (is_read && is_same(now.plan, p->plan))
         return may_be_lost ? fail_unknown(p, &why, err) : tamis__push_retire(p, err);
     if (is_read && !is_same(now.plan, p->config.plan))
@@ -364,8 +364,8 @@ static tamis_status recover(tamis__push *p, tamis_status status, tamis_error *er
 
 tamis_status tamis__push_conclude(tamis__push *p, tamis_status status, tamis_error *err) {
     if (status == TAMIS_OK)
-        (void)tamis__lock_leave(p->at, NULL); /* it expires anyway */
-    else if (*p->at->token)
+        (void)tamis__lock_release(p->rf, NULL); /* it expires anyway */
+    else if (*p->rf->token)
         return recover(p, status, err);
     else if (p->is_resize) /* the lock was not taken: no step of this process is on its way */
         (void)tamis__push_remove(p, NULL);
@@ -389,19 +389,19 @@ tamis_status tamis__push_run(tamis__push *p, tamis_error *err) {
 }
 
 void tamis__push_free(tamis__push *p) {
-    p->at->fills = NULL;
+    p->rf->fills = NULL;
     if (p->fills)
-        tamis__free(&p->at->redis->allocator, p->fills, p->at->keys * sizeof *p->fills);
+        tamis__free(&p->rf->redis->allocator, p->fills, p->rf->keys * sizeof *p->fills);
     p->fills = NULL;
 }
 
-/* `stands`: NULL, or the plan that has to stand. */
-tamis_status tamis__push_replace(tamis__push *p, const char *stands, tamis_error *err) {
-    tamis_status status = tamis__push_enter(p, err);
+/* `expected_plan`: NULL, or the plan that has to stand. */
+tamis_status tamis__push_replace(tamis__push *p, const char *expected_plan, tamis_error *err) {
+    tamis_status status = tamis__push_begin(p, err);
     if (status != TAMIS_OK)
         return status;
-    if (stands && strcmp(stands, p->config.plan) != 0)
-        return tamis__push_withdraw(p, tamis__lock_busy(p->at, err));
+    if (expected_plan && strcmp(expected_plan, p->config.plan) != 0)
+        return tamis__push_withdraw(p, tamis__lock_busy(p->rf, err));
     status = tamis__push_conclude(p, tamis__push_run(p, err), err);
     tamis__push_free(p);
     return status;
@@ -428,10 +428,10 @@ tamis_status tamis_redis_push(const tamis_filter *filter, tamis_redis *redis, co
         status = tamis__redis_name(&p.made, redis, name, &filter->allocator, err);
     if (status != TAMIS_OK)
         return status;
-    p.at = tamis__redis_of(p.made);
+    p.rf = tamis__redis_of(p.made);
     tamis__filter_keep(filter);
     status = tamis_filter_verify(filter, err);
-    if (status == TAMIS_OK && p.at->layout == &tamis__layout_tamis)
+    if (status == TAMIS_OK && p.rf->layout == &tamis__layout_tamis)
         status = push_tamis(&p, err);
     else if (status == TAMIS_OK)
         status = tamis__redis_replace(p.made, filter, &options, err);

@@ -9,7 +9,7 @@
 typedef struct tamis__push {
     const tamis_filter *filter; /* NULL: an empty one */
     tamis_filter *made;         /* handle of the new filter */
-    tamis__redis_filter *at;
+    tamis__redis_filter *rf;
     tamis__config config;         /* hash before the push */
     char copy[TAMIS__REDIS_PLAN]; /* the plan's copy if the hash was deleted; else empty */
     char plan[TAMIS__REDIS_PLAN];
@@ -35,7 +35,7 @@ tamis_status tamis__push_name(tamis__push *p, tamis_error *err);
 /* ---- with the lock: see the head of redis_push.c ---- */
 
 /* Takes the lock, and reads the hash and, if that has no plan, the copy. After a failure the lock is released. */
-tamis_status tamis__push_enter(tamis__push *p, tamis_error *err);
+tamis_status tamis__push_begin(tamis__push *p, tamis_error *err);
 /* Releases the lock; nothing that was sent needs it any more. Returns `status`. */
 tamis_status tamis__push_withdraw(const tamis__push *p, tamis_status status);
 tamis_status tamis__push_announce(tamis__push *p, tamis_error *err);
@@ -50,8 +50,8 @@ tamis_status tamis__push_run(tamis__push *p, tamis_error *err);
 tamis_status tamis__push_conclude(tamis__push *p, tamis_status status, tamis_error *err);
 /* Removes the partitions of p->plan and their announcement. No step of this push may still be under way. */
 tamis_status tamis__push_remove(const tamis__push *p, tamis_error *err);
-/* The whole push, from taking the lock to releasing it. `stands`: NULL, or the plan that the hash must have. */
-tamis_status tamis__push_replace(tamis__push *p, const char *stands, tamis_error *err);
+/* The whole push, from taking the lock to releasing it. `expected_plan`: NULL, or the plan that the hash must have. */
+tamis_status tamis__push_replace(tamis__push *p, const char *expected_plan, tamis_error *err);
 /* Frees p->fills. */
 void tamis__push_free(tamis__push *p);
 

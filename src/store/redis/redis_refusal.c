@@ -28,7 +28,7 @@ bool tamis__redis_forbids_scripts(const tamis__reply *error) {
            (strcasestr(error->text, "'eval'") || strcasestr(error->text, "`eval`"));
 }
 
-bool tamis__redis_is_passing(const tamis__reply *error) {
+bool tamis__redis_is_transient(const tamis__reply *error) {
     static const char *const passing[] = {"LOADING",
                                           "BUSY",
                                           "MASTERDOWN",
@@ -75,8 +75,8 @@ static void grant(const tamis__reply *reply, char to[REMEDY]) {
             "~{NAME:* (php3)");
 }
 
-tamis_status tamis__redis_refused(const tamis__link_to *to, const char *what, const tamis__reply *reply,
-                                  tamis_error *err) {
+tamis_status tamis__redis_refused(const tamis__endpoint *endpoint, const char *what,
+                                  const tamis__reply *reply, tamis_error *err) {
     static const char denied[] = "grant it"; /* stands for what grant() says */
     static const struct {
         const char *word, *remedy;
@@ -121,6 +121,6 @@ tamis_status tamis__redis_refused(const tamis__link_to *to, const char *what, co
         remedy = granted;
     }
     return tamis__fail(err, status, tamis__reply_begins(reply, "OOM") ? ENOMEM : 0,
-                       "redis %s: %s: %.200s; %s", to->shown, tamis__show(what).text,
+                       "redis %s: %s: %.200s; %s", endpoint->shown, tamis__show(what).text,
                        tamis__show(reply->text).text, remedy);
 }

@@ -20,80 +20,82 @@ enum {
 
 typedef struct chunk {
     struct chunk *next;
-    size_t room, used; /* of `bytes` */
+    size_t capacity, used; /* of `bytes` */
     _Alignas(16) char bytes[];
 } chunk;
 
 struct tamis__replies {
     tamis_allocator allocator;
     redisReader *reader;
-    chunk *first, *at; /* those before `at` are full */
-    size_t held;       /* bytes of all */
+    chunk *first, *current; /* those before `current` are full */
+    size_t held;            /* bytes of all */
     tamis__reply *root;
     bool out_of_memory;
-    bool at_rest; /* every byte fed belongs to a reply that was given */
+    bool is_drained; /* every byte fed belongs to a reply that was given */
 };
 
-static void *take(tamis__replies *replies, size_t size) {
+static void *alloc_memory(tamis__replies *replies, size_t size) {
     size = (size + 15) & ~(size_t)15;
-    while (replies->at && replies->at->room - replies->at->used < size && replies->at->next) {
-        replies->at = replies->at->next;
-        replies->at->used = 0;
+    while (replies->current && replies->current->capacity - replies->current->used < size &&
+           replies->current->next) {
+        replies->current = replies->current->next;
+        replies->current->used = 0;
     }
-    if (!replies->at || replies->at->room - replies->at->used < size) {
-        size_t room = size > CHUNK ? size : CHUNK;
-        if (room > 2 * (size_t)REPLY_MAX - replies->held) /* of one reply, and of small chunks that stay */
+    if (!replies->current || replies->current->capacity - replies->current->used < size) {
+        size_t capacity = size > CHUNK ? size : CHUNK;
+        if (capacity >
+            2 * (size_t)REPLY_MAX - replies->held) /* of one reply, and of small chunks that stay */
             return NULL;
-        chunk *made = tamis__alloc(&replies->allocator, sizeof *made + room, _Alignof(chunk));
+        chunk *made = tamis__alloc(&replies->allocator, sizeof *made + capacity, _Alignof(chunk));
         if (!made) {
             replies->out_of_memory = true;
             return NULL;
         }
-        made->room = room;
-        replies->held += room;
-        if (replies->at)
-            replies->at->next = made;
+        made->capacity = capacity;
+        replies->held += capacity;
+        if (replies->current)
+            replies->current->next = made;
         else
             replies->first = made;
-        replies->at = made;
+        replies->current = made;
     }
-    void *taken = replies->at->bytes + replies->at->used;
-    replies->at->used += size;
-    return taken;
+    void *memory = replies->current->bytes + replies->current->used;
+    replies->current->used += size;
+    return memory;
 }
 
 /* Large chunks are for large replies alone: they are given back after them. */
-static void take_back(tamis__replies *replies) {
-    chunk **link = &replies->first;
-    while (*link) {
-        chunk *one = *link;
-        if (one->room > CHUNK) {
-            *link = one->next;
-            replies->held -= one->room;
-            tamis__free(&replies->allocator, one, sizeof *one + one->room);
+static void reset_memory(tamis__replies *replies) {
+    chunk **block_link = &replies->first;
+    while (*block_link) {
+        chunk *block = *block_link;
+        if (block->capacity > CHUNK) {
+            *block_link = block->next;
+            replies->held -= block->capacity;
+            tamis__free(&replies->allocator, block, sizeof *block + block->capacity);
         } else {
-            link = &one->next;
+            block_link = &block->next;
         }
     }
-    replies->at = replies->first;
-    if (replies->at)
-        replies->at->used = 0;
+    replies->current = replies->first;
+    if (replies->current)
+        replies->current->used = 0;
     replies->root = NULL;
 }
 
 /* ---- what hiredis calls: NULL ends the reading with REDIS_ERR_OOM ---- */
 
-static tamis__reply *place_of(const redisReadTask *task) {
+static tamis__reply *reply_for(const redisReadTask *task) {
     tamis__replies *replies = task->privdata;
     if (task->parent)
         return (tamis__reply *)((tamis__reply *)task->parent->obj)->items + task->idx;
-    replies->root = take(replies, sizeof *replies->root);
+    replies->root = alloc_memory(replies, sizeof *replies->root);
     return replies->root;
 }
 
 static void *put_string(const redisReadTask *task, char *text, size_t size) {
-    tamis__reply *reply = place_of(task);
-    char *copy = reply ? take(task->privdata, size + 1) : NULL;
+    tamis__reply *reply = reply_for(task);
+    char *copy = reply ? alloc_memory(task->privdata, size + 1) : NULL;
     if (!copy)
         return NULL;
     memcpy(copy, text, size);
@@ -107,14 +109,14 @@ static void *put_string(const redisReadTask *task, char *text, size_t size) {
 }
 
 static void *put_integer(const redisReadTask *task, long long value) {
-    tamis__reply *reply = place_of(task);
+    tamis__reply *reply = reply_for(task);
     if (reply)
         *reply = (tamis__reply){.type = TAMIS__REPLY_INTEGER, .integer = value};
     return reply;
 }
 
 static void *put_nil(const redisReadTask *task) {
-    tamis__reply *reply = place_of(task);
+    tamis__reply *reply = reply_for(task);
     if (reply)
         *reply = (tamis__reply){.type = TAMIS__REPLY_NIL};
     return reply;
@@ -122,10 +124,10 @@ static void *put_nil(const redisReadTask *task) {
 
 /* A count that no reply to us has is not worth trying to find memory for. */
 static void *put_items(const redisReadTask *task, size_t count) {
-    tamis__reply *reply = place_of(task);
+    tamis__reply *reply = reply_for(task);
     tamis__reply *items = NULL;
     if (reply && count <= REPLY_MAX / sizeof *items)
-        items = take(task->privdata, (count > 0 ? count : 1) * sizeof *items);
+        items = alloc_memory(task->privdata, (count > 0 ? count : 1) * sizeof *items);
     if (!items)
         return NULL;
     for (size_t i = 0; i < count; i++)
@@ -144,7 +146,7 @@ static void *put_array(const redisReadTask *task, int count) {
 }
 #endif
 
-static void keep(void *reply) {
+static void free_nothing(void *reply) {
     (void)reply; /* all go at once */
 }
 
@@ -168,7 +170,7 @@ static redisReplyObjectFunctions functions = {.createString = put_string,
                                               .createArray = put_array,
                                               .createInteger = put_integer,
                                               .createNil = put_nil,
-                                              .freeObject = keep};
+                                              .freeObject = free_nothing};
 
 /* ---- replies ---- */
 
@@ -183,23 +185,23 @@ tamis__replies *tamis__replies_create(const tamis_allocator *allocator) {
         return NULL;
     }
     replies->reader->privdata = replies;
-    replies->at_rest = true;
+    replies->is_drained = true;
     return replies;
 }
 
 void tamis__replies_free(tamis__replies *replies) {
     if (!replies)
         return;
-    for (chunk *one = replies->first, *next; one; one = next) {
-        next = one->next;
-        tamis__free(&replies->allocator, one, sizeof *one + one->room);
+    for (chunk *block = replies->first, *next; block; block = next) {
+        next = block->next;
+        tamis__free(&replies->allocator, block, sizeof *block + block->capacity);
     }
     redisReaderFree(replies->reader);
     tamis_allocator allocator = replies->allocator;
     tamis__free(&allocator, replies, sizeof *replies);
 }
 
-static tamis_status fail(const tamis__replies *replies, tamis_error *err) {
+static tamis_status fail_reader(const tamis__replies *replies, tamis_error *err) {
     if (replies->out_of_memory || replies->reader->err == REDIS_ERR_OOM)
         return tamis__fail(err, TAMIS_E_NOMEM, 0,
                            "redis: out of memory for a reply; free some, or raise the limit");
@@ -212,22 +214,22 @@ tamis_status tamis__replies_feed(tamis__replies *replies, const char *bytes, siz
         return tamis__fail(err, TAMIS_E_IO, 0,
                            "redis: sent a reply without end, %d MiB until now; is it a Redis at that port?",
                            REPLY_MAX >> 20);
-    replies->at_rest = replies->at_rest && size == 0;
-    return redisReaderFeed(replies->reader, bytes, size) == REDIS_OK ? TAMIS_OK : fail(replies, err);
+    replies->is_drained = replies->is_drained && size == 0;
+    return redisReaderFeed(replies->reader, bytes, size) == REDIS_OK ? TAMIS_OK : fail_reader(replies, err);
 }
 
-bool tamis__replies_at_rest(const tamis__replies *replies) {
-    return replies->at_rest;
+bool tamis__replies_is_drained(const tamis__replies *replies) {
+    return replies->is_drained;
 }
 
 tamis_status tamis__replies_next(tamis__replies *replies, const tamis__reply **reply, tamis_error *err) {
     void *whole = NULL;
     if (replies->reader->reply == NULL && replies->reader->ridx < 0)
-        take_back(replies); /* no reply is half read */
-    if (!replies->at_rest && redisReaderGetReply(replies->reader, &whole) != REDIS_OK)
-        return fail(replies, err);
+        reset_memory(replies); /* no reply is half read */
+    if (!replies->is_drained && redisReaderGetReply(replies->reader, &whole) != REDIS_OK)
+        return fail_reader(replies, err);
     if (whole)
-        replies->at_rest = replies->reader->pos == replies->reader->len;
+        replies->is_drained = replies->reader->pos == replies->reader->len;
     *reply = whole;
     return TAMIS_OK;
 }

@@ -40,7 +40,7 @@ void tamis__replies_free(tamis__replies *replies);
 /* Bytes that the server sent. */
 tamis_status tamis__replies_feed(tamis__replies *replies, const char *bytes, size_t size, tamis_error *err);
 /* Whether no byte is left of those that were fed. */
-bool tamis__replies_at_rest(const tamis__replies *replies);
+bool tamis__replies_is_drained(const tamis__replies *replies);
 /* The next whole reply, valid until the next call; *reply is NULL where more bytes are needed. TAMIS_E_IO: what the
  * server sent is no reply. TAMIS_E_NOMEM. After a failure the replies are of no more use. */
 tamis_status tamis__replies_next(tamis__replies *replies, const tamis__reply **reply, tamis_error *err);

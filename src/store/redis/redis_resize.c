@@ -16,11 +16,11 @@ struct tamis_redis_resize {
 
 /* A resize may outlast the hash. If the hash expires, nothing names the partitions, so they expire with it. */
 static tamis_status expire_with_hash(const tamis__push *p, tamis_error *err) {
-    uint64_t left = 0;
-    tamis_status status = tamis__redis_ttl(p->at, (tamis_key){p->hash, p->hash_size}, &left, err);
+    uint64_t left_ms = 0;
+    tamis_status status = tamis__redis_ttl(p->rf, (tamis_key){p->hash, p->hash_size}, &left_ms, err);
     if (status != TAMIS_OK)
         return status;
-    return tamis__partitions_set_expiry(p->made, NULL, left > 0 ? left + TAMIS__GRACE_MS : 0, err);
+    return tamis__partitions_set_expiry(p->made, NULL, left_ms > 0 ? left_ms + TAMIS__GRACE_MS : 0, err);
 }
 
 /*
@@ -36,59 +36,59 @@ typedef struct next_setting {
 } next_setting;
 
 static uint32_t slot_of_next(void *context, size_t i) {
-    const next_setting *one = context;
+    const next_setting *ctx = context;
     (void)i;
-    return tamis__config_slot(one->p->at);
+    return tamis__config_slot(ctx->p->rf);
 }
 
-static bool put_next(void *context, size_t i, tamis__link *link) {
-    next_setting *one = context;
-    const tamis__push *p = one->p;
+static bool put_next(void *context, size_t i, tamis__connection *conn) {
+    next_setting *ctx = context;
+    const tamis__push *p = ctx->p;
     char lock[TAMIS__REDIS_KEY], hash[TAMIS__REDIS_KEY], number[TAMIS__SENDING];
     tamis__step step = {.key_count = 0};
     (void)i;
-    snprintf(number, sizeof number, "%" PRIu32, ++one->sent);
+    snprintf(number, sizeof number, "%" PRIu32, ++ctx->sent);
     tamis__push_step(p, &step, lock, hash);
     tamis__step_expect_field(&step, tamis__push_hash(p), "pushing", p->plan);
     tamis__step_expect_field(&step, tamis__push_hash(p), "next", "");
     tamis__step_write(&step,
-                      TAMIS__WORDS(tamis__redis_word(tamis__redis_hset(p->at->redis)), tamis__push_hash(p),
+                      TAMIS__WORDS(tamis__redis_word(tamis__redis_hset(p->rf->redis)), tamis__push_hash(p),
                                    tamis__redis_word("next"), tamis__redis_word(p->plan),
                                    tamis__redis_word("sending"), tamis__redis_word(number)));
-    tamis__step_put(&step, link);
+    tamis__step_put(&step, conn);
     return true;
 }
 
 static tamis_status check_next_reply(void *context, size_t i, const tamis__reply *reply, bool resent,
                                      tamis_error *err) {
-    const next_setting *one = context;
+    const next_setting *ctx = context;
     (void)i;
     (void)resent;
-    return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_strange(one->p->at, err);
+    return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_filter_bad_reply(ctx->p->rf, err);
 }
 
 static tamis_status set_next(tamis__push *p, tamis_error *err) {
-    next_setting one = {.p = p};
+    next_setting ctx = {.p = p};
     tamis__config now;
-    const tamis__exchange exchange = {.count = 1,
-                                      .context = &one,
-                                      .ask = put_next,
-                                      .take = check_next_reply,
-                                      .what = p->at->uri->named,
+    const tamis__requests requests = {.count = 1,
+                                      .context = &ctx,
+                                      .put_command = put_next,
+                                      .take_reply = check_next_reply,
+                                      .what = p->rf->uri->shown_name,
                                       .slot = slot_of_next,
                                       .is_steps = true};
-    tamis_status status = tamis__redis_run(p->at->redis, &exchange, NULL, err);
+    tamis_status status = tamis__requests_run(p->rf->redis, &requests, NULL, err);
     if (status == TAMIS_OK)
-        status = tamis__config_locked(p->at, &now, err);
+        status = tamis__config_locked(p->rf, &now, err);
     if (status != TAMIS_OK)
         return status;
     memcpy(p->sending, now.sending, sizeof p->sending);
-    return strcmp(now.next, p->plan) == 0 ? TAMIS_OK : tamis__lock_lost(p->at, err);
+    return strcmp(now.next, p->plan) == 0 ? TAMIS_OK : tamis__lock_lost(p->rf, err);
 }
 
 static tamis_status fail_absent(const tamis__push *p, tamis_error *err) {
     return tamis__fail(err, TAMIS_E_NOT_FOUND, 0, "redis %s: %s: there is no such filter; build it",
-                       p->at->redis->to.shown, p->at->uri->shown);
+                       p->rf->redis->endpoint.shown, p->rf->uri->shown);
 }
 
 /* Adds since then are in no input yet, perhaps: to begin again would leave them out without a word. */
@@ -97,25 +97,25 @@ static tamis_status fail_unfinished(const tamis__push *p, tamis_error *err) {
         err, TAMIS_E_BUSY, 0,
         "redis %s: %s: another resize of it is under way, or was killed; wait for it, or end it with tamis "
         "redis clean and resize with an input that also holds what was added since it began",
-        p->at->redis->to.shown, p->at->uri->shown);
+        p->rf->redis->endpoint.shown, p->rf->uri->shown);
 }
 
 static tamis_status begin_resize(tamis__push *p, tamis_error *err) {
     tamis_status status = tamis__push_check(p->filter, err);
-    if (status == TAMIS_OK && p->at->layout != &tamis__layout_tamis)
+    if (status == TAMIS_OK && p->rf->layout != &tamis__layout_tamis)
         status = tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
                              "%s: layout %s cannot be resized while it is used; push another in its place",
-                             p->at->uri->shown, p->at->layout->name);
-    if (status == TAMIS_OK) /* before adders add to both: see tamis__unite */
-        status = tamis__redis_must_know(p->at->redis, p->at->uri->shown, "BITOP", "push another in its place",
-                                        err);
+                             p->rf->uri->shown, p->rf->layout->name);
+    if (status == TAMIS_OK) /* before adders add to both: see tamis__upload_union */
+        status = tamis__redis_require_command(p->rf->redis, p->rf->uri->shown, "BITOP",
+                                              "push another in its place", err);
     if (status == TAMIS_OK)
         status = tamis__push_plan(p, err);
     if (status != TAMIS_OK)
         return status;
     p->filter = NULL;
     p->is_resize = true;
-    status = tamis__push_enter(p, err);
+    status = tamis__push_begin(p, err);
     if (status != TAMIS_OK)
         return status;
     if (!*p->config.plan)
@@ -151,14 +151,14 @@ tamis_status tamis_redis_resize_begin(tamis_redis_resize **resize, const tamis_f
     made->p = (tamis__push){.filter = like, .options = &made->options};
     status = tamis__redis_name(&made->p.made, redis, name, &like->allocator, err);
     if (status == TAMIS_OK) {
-        made->p.at = tamis__redis_of(made->p.made);
+        made->p.rf = tamis__redis_of(made->p.made);
         status = begin_resize(&made->p, err);
     }
     if (status == TAMIS_OK) {
         *resize = made;
         return TAMIS_OK;
     }
-    if (made->p.at)
+    if (made->p.rf)
         tamis__push_free(&made->p);
     tamis_filter_free(made->p.made);
     tamis__free(&like->allocator, made, sizeof *made);
@@ -166,7 +166,7 @@ tamis_status tamis_redis_resize_begin(tamis_redis_resize **resize, const tamis_f
 }
 
 static tamis_status finish_resize(tamis__push *p, const tamis_filter *filter, tamis_error *err) {
-    tamis_status status = tamis__unite(p->made, filter, err);
+    tamis_status status = tamis__upload_union(p->made, filter, err);
     if (status == TAMIS_OK)
         status = tamis__push_keep_expiry(p, err);
     if (status == TAMIS_OK)
@@ -180,7 +180,7 @@ static tamis_status fail_lost(const tamis__push *p, tamis_error *err) {
     return tamis__fail(err, TAMIS_E_MISMATCH, 0,
                        "redis %s: %s: was replaced, dropped or resized by another meanwhile, or a failover "
                        "ended this resize; the filter stays as it is now; resize it again",
-                       p->at->redis->to.shown, p->at->uri->shown);
+                       p->rf->redis->endpoint.shown, p->rf->uri->shown);
 }
 
 static bool is_announced(const tamis__push *p, const tamis__config *now) {
@@ -190,15 +190,15 @@ static bool is_announced(const tamis__push *p, const tamis__config *now) {
 /* Takes the lock and reads the hash. Waits while another holds the lock and leaves the resize as it is, as an expire does
  * or a writer that was killed: to give up would throw away what adders have added to both. */
 static tamis_status enter_end(tamis__push *p, tamis_error *err) {
-    tamis_status status = tamis__push_enter(p, err);
+    tamis_status status = tamis__push_begin(p, err);
     for (int i = 0; i < TAMIS__LOCK_POLLS && status == TAMIS_E_BUSY; i++) {
         status = tamis__lock_pause(err);
         if (status == TAMIS_OK)
-            status = tamis__config_locked(p->at, &p->config, err);
+            status = tamis__config_locked(p->rf, &p->config, err);
         if (status == TAMIS_OK && !is_announced(p, &p->config))
             return fail_lost(p, err);
         if (status == TAMIS_OK)
-            status = tamis__push_enter(p, err);
+            status = tamis__push_begin(p, err);
     }
     return status == TAMIS_OK && !is_announced(p, &p->config) ? fail_lost(p, err) : status;
 }

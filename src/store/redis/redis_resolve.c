@@ -21,8 +21,8 @@
 typedef struct lookup {
     pthread_mutex_t mutex; /* guards the next five */
     pthread_cond_t is_done;
-    bool done, left; /* by the thread; by the caller */
-    int failed;      /* of getaddrinfo */
+    bool done, is_abandoned; /* by the thread; by the caller */
+    int failed;              /* of getaddrinfo */
     struct addrinfo *found;
     char port[8];
     char host[];
@@ -34,49 +34,49 @@ static int look_up(const char *host, const char *port, int flags, struct addrinf
     return tamis__sys.look_up(host, port, &hints, found);
 }
 
-static void give_back(lookup *one) {
-    if (one->found)
-        freeaddrinfo(one->found);
-    pthread_cond_destroy(&one->is_done);
-    pthread_mutex_destroy(&one->mutex);
-    free(one);
+static void free_lookup(lookup *task) {
+    if (task->found)
+        freeaddrinfo(task->found);
+    pthread_cond_destroy(&task->is_done);
+    pthread_mutex_destroy(&task->mutex);
+    free(task);
 }
 
-static void *run(void *context) {
-    lookup *one = context;
+static void *run_lookup(void *context) {
+    lookup *task = context;
     struct addrinfo *found = NULL;
-    int failed = look_up(one->host, one->port, 0, &found);
-    pthread_mutex_lock(&one->mutex);
-    one->found = failed ? NULL : found;
-    one->failed = failed;
-    one->done = true;
-    bool left = one->left;
-    pthread_cond_signal(&one->is_done);
-    pthread_mutex_unlock(&one->mutex);
-    if (left)
-        give_back(one);
+    int failed = look_up(task->host, task->port, 0, &found);
+    pthread_mutex_lock(&task->mutex);
+    task->found = failed ? NULL : found;
+    task->failed = failed;
+    task->done = true;
+    bool is_abandoned = task->is_abandoned;
+    pthread_cond_signal(&task->is_done);
+    pthread_mutex_unlock(&task->mutex);
+    if (is_abandoned)
+        free_lookup(task);
     return NULL;
 }
 
-static lookup *create(const char *host, const char *port) {
-    lookup *one = calloc(1, sizeof *one + strlen(host) + 1);
-    if (!one)
+static lookup *create_lookup(const char *host, const char *port) {
+    lookup *task = calloc(1, sizeof *task + strlen(host) + 1);
+    if (!task)
         return NULL;
-    strcpy(one->host, host);
-    strcpy(one->port, port);
-    tamis__cond_init(&one->is_done);
-    pthread_mutex_init(&one->mutex, NULL);
-    return one;
+    strcpy(task->host, host);
+    strcpy(task->port, port);
+    tamis__cond_init(&task->is_done);
+    pthread_mutex_init(&task->mutex, NULL);
+    return task;
 }
 
 /* Whether it is done in time. Where it is not, it is the thread's. */
-static bool wait_for(lookup *one, uint64_t deadline) {
-    pthread_mutex_lock(&one->mutex);
-    while (!one->done && tamis__cond_wait(&one->is_done, &one->mutex, deadline))
+static bool wait_for(lookup *task, uint64_t deadline) {
+    pthread_mutex_lock(&task->mutex);
+    while (!task->done && tamis__cond_wait(&task->is_done, &task->mutex, deadline))
         ;
-    bool done = one->done;
-    one->left = !done;
-    pthread_mutex_unlock(&one->mutex);
+    bool done = task->done;
+    task->is_abandoned = !done;
+    pthread_mutex_unlock(&task->mutex);
     return done;
 }
 
@@ -94,26 +94,26 @@ tamis_status tamis__resolve(struct addrinfo **found, const tamis__redis_address 
     int failed = look_up(address->host, port, AI_NUMERICHOST, found);
     if (failed != EAI_NONAME)
         return failed ? no_address(shown, failed, err) : TAMIS_OK;
-    lookup *one = create(address->host, port);
-    if (!one)
-        return tamis__fail_nomem(err, "redis", sizeof *one);
-    failed = tamis__thread_start(run, one);
+    lookup *task = create_lookup(address->host, port);
+    if (!task)
+        return tamis__fail_nomem(err, "redis", sizeof *task);
+    failed = tamis__thread_start(run_lookup, task);
     if (failed) {
-        give_back(one);
+        free_lookup(task);
         return tamis__fail(err, TAMIS_E_SYSTEM, failed, "redis %s: no thread to look up its name: %s; %s",
                            shown, tamis__errno_text(failed), tamis__errno_remedy(failed));
     }
-    if (!wait_for(one, deadline))
+    if (!wait_for(task, deadline))
         return tamis__fail(
             err, TAMIS_E_TIMEOUT, ETIMEDOUT,
             "redis %s: its name was not found out in time; check the name servers, or give more "
             "time (timeout=)",
             shown);
-    tamis_status status = one->failed ? no_address(shown, one->failed, err) : TAMIS_OK;
+    tamis_status status = task->failed ? no_address(shown, task->failed, err) : TAMIS_OK;
     if (status == TAMIS_OK) {
-        *found = one->found;
-        one->found = NULL;
+        *found = task->found;
+        task->found = NULL;
     }
-    give_back(one);
+    free_lookup(task);
     return status;
 }

@@ -10,7 +10,7 @@ typedef struct tamis__scan {
     size_t size;
     const char *type; /* "hash" */
     /* Takes a key, perhaps more than once. */
-    tamis_status (*take)(void *context, const char *key, size_t size, tamis_error *err);
+    tamis_status (*add_key)(void *context, const char *key, size_t size, tamis_error *err);
     void *context;
 } tamis__scan;
 
@@ -20,6 +20,6 @@ tamis_status tamis__redis_scan(tamis_redis *redis, const tamis__scan *scan, tami
 
 /* Grows *block, of *room items of which `used` are kept, to hold `wanted` items of `size` bytes each. */
 tamis_status tamis__scan_reserve(const tamis_redis *redis, void **block, size_t used, size_t wanted,
-                                 size_t *room, size_t size, tamis_error *err);
+                                 size_t *capacity, size_t size, tamis_error *err);
 
 #endif

@@ -6,11 +6,11 @@
 #include "base/system.h"
 #include "base/thread.h"
 #include "store/file_error.h"
-#include "store/redis/redis_lane.h"
+#include "store/redis/redis_pipeline.h"
 
-enum { MS = 1000000, CONNECTIONS = 64, CONNECTIONS_MOST = 10000, REPLICAS_MAX = 100 };
+enum { MS = 1000000, CONNECTIONS = 64, CONNECTIONS_MAX = 10000, REPLICAS_MAX = 100 };
 
-static tamis_status take_time(tamis__redis_uri *uri, const char *name, uint64_t *ns, uint64_t otherwise_ms,
+static tamis_status read_time(tamis__redis_uri *uri, const char *name, uint64_t *ns, uint64_t otherwise_ms,
                               tamis_error *err) {
     uint64_t ms = otherwise_ms;
     tamis_status status = tamis__redis_uri_time(uri, name, &ms, err);
@@ -21,30 +21,30 @@ static tamis_status take_time(tamis__redis_uri *uri, const char *name, uint64_t 
     return status;
 }
 
-static tamis_status take_connect_wait(tamis_redis *redis, tamis_error *err) {
+static tamis_status read_connect_wait(tamis_redis *redis, tamis_error *err) {
     uint64_t ns = 0;
-    const tamis_status status = tamis__redis_uri_take(&redis->uri, "connect_wait")
-                                    ? take_time(&redis->uri, "connect_wait", &ns, 0, err)
+    const tamis_status status = tamis__redis_uri_get(&redis->uri, "connect_wait")
+                                    ? read_time(&redis->uri, "connect_wait", &ns, 0, err)
                                     : TAMIS_OK;
     redis->connect_by = tamis__now_ns() + ns;
     return status;
 }
 
-static tamis_status take_times(tamis_redis *redis, tamis_error *err) {
+static tamis_status read_times(tamis_redis *redis, tamis_error *err) {
     tamis__redis_uri *uri = &redis->uri;
-    tamis_status status = take_time(uri, "timeout", &redis->connect_ns, 1000, err);
+    tamis_status status = read_time(uri, "timeout", &redis->connect_ns, 1000, err);
     if (status == TAMIS_OK)
-        status = take_time(uri, "read_timeout", &redis->read_ns, 2000, err);
+        status = read_time(uri, "read_timeout", &redis->read_ns, 2000, err);
     if (status == TAMIS_OK)
-        status = take_time(uri, "retry_interval", &redis->retry_ns, 50, err);
+        status = read_time(uri, "retry_interval", &redis->retry_ns, 50, err);
     if (status == TAMIS_OK)
-        status = take_time(uri, "patience", &redis->patience_ns, 15000, err);
+        status = read_time(uri, "patience", &redis->patience_ns, 15000, err);
     if (status == TAMIS_OK)
-        status = take_connect_wait(redis, err);
+        status = read_connect_wait(redis, err);
     return status;
 }
 
-static tamis_status take_replicas(tamis_redis *redis, tamis_error *err) {
+static tamis_status read_replicas(tamis_redis *redis, tamis_error *err) {
     tamis_status status =
         tamis__redis_uri_count(&redis->uri, "replicas", 1, REPLICAS_MAX, &redis->replicas, err);
     if (status == TAMIS_OK && redis->replicas > 0 && redis->uri.kind == TAMIS__REDIS_CODIS)
@@ -57,18 +57,19 @@ static tamis_status take_replicas(tamis_redis *redis, tamis_error *err) {
 /* "host:port", or of several "host:port,host:port,..." */
 static void show_all(tamis_redis *redis) {
     const tamis__redis_uri *uri = &redis->uri;
-    tamis__link_to *all = &redis->to, one = *all;
-    all->address = uri->addresses[0];
-    tamis__link_to_show(all);
+    tamis__endpoint *joined = &redis->endpoint, single = *joined;
+    joined->address = uri->addresses[0];
+    tamis__endpoint_show(joined);
     for (size_t i = 1; i < uri->address_count; i++) {
-        size_t used = strlen(all->shown);
-        one.address = uri->addresses[i];
-        tamis__link_to_show(&one);
-        if (used + strlen(one.shown) + 6 > sizeof all->shown) {
-            strcpy(all->shown + (used < sizeof all->shown - 5 ? used : sizeof all->shown - 5), ",...");
+        size_t used = strlen(joined->shown);
+        single.address = uri->addresses[i];
+        tamis__endpoint_show(&single);
+        if (used + strlen(single.shown) + 6 > sizeof joined->shown) {
+            strcpy(joined->shown + (used < sizeof joined->shown - 5 ? used : sizeof joined->shown - 5),
+                   ",...");
             return;
         }
-        snprintf(all->shown + used, sizeof all->shown - used, ",%.100s", one.shown);
+        snprintf(joined->shown + used, sizeof joined->shown - used, ",%.100s", single.shown);
     }
 }
 
@@ -89,10 +90,10 @@ static tamis_status add_nodes(tamis_redis *redis, tamis_error *err) {
     }
     if (status != TAMIS_OK || tamis__redis_can_learn(redis))
         return status;
-    redis->map = tamis__map_create(redis);
+    redis->map = tamis__slot_map_create(redis);
     if (!redis->map)
         return tamis__fail_nomem(err, "redis", sizeof *redis->map);
-    memcpy(redis->map->of, nodes, redis->slot_count * sizeof *nodes);
+    memcpy(redis->map->slots, nodes, redis->slot_count * sizeof *nodes);
     return TAMIS_OK;
 }
 
@@ -111,27 +112,27 @@ tamis_status tamis__redis_create(tamis_redis **made, tamis__redis_uri *uri, tami
     redis->allocator = *uri->allocator;
     redis->uri = *uri;
     redis->uri.allocator = &redis->allocator;
-    redis->to.user = uri->user;
-    redis->to.password = uri->password;
-    redis->to.db = uri->db;
-    redis->to.allocator = &redis->allocator;
+    redis->endpoint.user = uri->user;
+    redis->endpoint.password = uri->password;
+    redis->endpoint.db = uri->db;
+    redis->endpoint.allocator = &redis->allocator;
     if (uri->kind == TAMIS__REDIS_SENTINEL) {
-        redis->sentinel_user = tamis__redis_uri_take(&redis->uri, "sentinel_user");
-        redis->sentinel_password = tamis__redis_uri_take(&redis->uri, "sentinel_password");
+        redis->sentinel_user = tamis__redis_uri_get(&redis->uri, "sentinel_user");
+        redis->sentinel_password = tamis__redis_uri_get(&redis->uri, "sentinel_password");
     }
     redis->slot_count = count_slots(uri);
     show_all(redis);
     pthread_mutex_init(&redis->mutex, NULL);
     redis->connections = CONNECTIONS;
-    tamis_status status = take_times(redis, err);
+    tamis_status status = read_times(redis, err);
     if (status == TAMIS_OK)
         status =
-            tamis__redis_uri_count(&redis->uri, "connections", 1, CONNECTIONS_MOST, &redis->connections, err);
+            tamis__redis_uri_count(&redis->uri, "connections", 1, CONNECTIONS_MAX, &redis->connections, err);
     if (status == TAMIS_OK)
-        status = take_replicas(redis, err);
+        status = read_replicas(redis, err);
     if (status == TAMIS_OK && uri->has_tls)
         status = tamis__tls_context_create(&redis->tls, &redis->uri, err);
-    redis->to.tls = redis->tls; /* before there are nodes, which take it over */
+    redis->endpoint.tls = redis->tls; /* before there are nodes, which take it over */
     if (status == TAMIS_OK)
         status = add_nodes(redis, err);
     if (status != TAMIS_OK) {
@@ -159,7 +160,7 @@ void tamis_redis_close(tamis_redis *redis) {
         return;
     tamis__codis_free(redis);
     tamis__redis_free_nodes(redis);
-    tamis__map_drop(redis, redis->map);
+    tamis__slot_map_drop(redis, redis->map);
     tamis__tls_context_free(redis->tls);
     pthread_mutex_destroy(&redis->mutex);
     tamis_allocator allocator = redis->allocator;
@@ -169,21 +170,21 @@ void tamis_redis_close(tamis_redis *redis) {
 }
 
 /* Reads the first reply. An error counts too: it is a Redis, even if it needs a password, so calls wait for it from now on. */
-static tamis_status hear(tamis_redis *redis, tamis__node *node, tamis_error *err) {
+static tamis_status ping_node(tamis_redis *redis, tamis__node *node, tamis_error *err) {
     const tamis__reply *reply;
-    tamis__link *link;
-    tamis_status status = tamis__redis_lease(redis, node, UINT64_MAX, &link, err);
+    tamis__connection *conn;
+    tamis_status status = tamis__redis_get_connection(redis, node, UINT64_MAX, &conn, err);
     if (status != TAMIS_OK)
         return status;
-    tamis__link_command(link, 1);
-    tamis__link_text(link, "PING");
-    status = tamis__link_ask(link, tamis__now_ns() + redis->read_ns, &reply, err);
+    tamis__connection_put_command(conn, 1);
+    tamis__connection_put_text(conn, "PING");
+    status = tamis__connection_wait_reply(conn, tamis__now_ns() + redis->read_ns, &reply, err);
     if (status != TAMIS_OK) {
-        tamis__link_close(link);
+        tamis__connection_close(conn);
         return status;
     }
     tamis__redis_mark_answered(redis, node);
-    tamis__redis_give_back(redis, node, link);
+    tamis__redis_return_connection(redis, node, conn);
     return TAMIS_OK;
 }
 
@@ -193,13 +194,13 @@ static tamis_status reach_all(tamis_redis *redis, tamis_error *err) {
         return tamis__codis_reach(redis, err);
     if (tamis__redis_can_learn(redis))
         return tamis__redis_learn(redis, NULL, UINT64_MAX, err);
-    tamis__map *map = tamis__map_hold(redis);
+    tamis__slot_map *map = tamis__slot_map_hold(redis);
     tamis_status status = TAMIS_OK;
     for (size_t i = 0; i < map->slot_count && status == TAMIS_OK; i++) {
-        if (i == 0 || map->of[i] != map->of[i - 1])
-            status = hear(redis, map->of[i], err);
+        if (i == 0 || map->slots[i] != map->slots[i - 1])
+            status = ping_node(redis, map->slots[i], err);
     }
-    tamis__map_drop(redis, map);
+    tamis__slot_map_drop(redis, map);
     return status;
 }
 
@@ -209,7 +210,7 @@ static tamis_status reach_in_time(tamis_redis *redis, tamis_error *err) {
         const tamis_status status = reach_all(redis, err);
         if (!tamis__is_lost(status) || tamis__now_ns() >= redis->connect_by)
             return status;
-        (void)tamis__sys.poll(NULL, 0, (int)(tamis__flight_pause(redis, tries) / MS) + 1);
+        (void)tamis__sys.poll(NULL, 0, (int)(tamis__retry_delay_ns(redis, tries) / MS) + 1);
     }
 }
 

@@ -51,9 +51,9 @@ void tamis__step_key(tamis__step *step, tamis_key key) {
 }
 
 void tamis__step_expect(tamis__step *step, tamis_key expected, const tamis_key *words, size_t count) {
-    assert(step->guard_count < TAMIS__STEP_GUARDS);
-    step->expected[step->guard_count] = expected;
-    set_words(&step->guards[step->guard_count++], words, count);
+    assert(step->condition_count < TAMIS__STEP_CONDITIONS);
+    step->expected[step->condition_count] = expected;
+    set_words(&step->conditions[step->condition_count++], words, count);
 }
 
 void tamis__step_expect_text(tamis__step *step, tamis_key key, const char *text) {
@@ -72,98 +72,98 @@ void tamis__step_write(tamis__step *step, const tamis_key *words, size_t count) 
 
 static size_t count_words(const tamis__step *step) {
     size_t count = 3 + step->key_count + 2; /* EVAL script number KEYS... keeps, number of guards */
-    for (size_t i = 0; i < step->guard_count; i++)
-        count += 1 + step->guards[i].count + 1;
+    for (size_t i = 0; i < step->condition_count; i++)
+        count += 1 + step->conditions[i].count + 1;
     for (size_t i = 0; i < step->write_count; i++)
         count += 1 + step->writes[i].count;
     return count;
 }
 
-static void put_command(const tamis__step_command *command, tamis__link *link) {
-    tamis__link_number(link, (int64_t)command->count);
+static void put_words(const tamis__step_command *command, tamis__connection *conn) {
+    tamis__connection_put_number(conn, (int64_t)command->count);
     for (size_t i = 0; i < command->count; i++)
-        tamis__link_word(link, command->words[i].data, command->words[i].size);
+        tamis__connection_put(conn, command->words[i].data, command->words[i].size);
 }
 
-void tamis__step_put(const tamis__step *step, tamis__link *link) {
-    tamis__transacting *transacting = tamis__link_transacting(link);
+void tamis__step_put(const tamis__step *step, tamis__connection *conn) {
+    tamis__transaction *transacting = tamis__connection_get_transaction(conn);
     if (transacting) {
-        tamis__step_transact(step, link, transacting);
+        tamis__step_transact(step, conn, transacting);
         return;
     }
-    tamis__link_command(link, count_words(step));
-    tamis__link_text(link, "EVAL");
-    tamis__link_word(link, script, sizeof script - 1);
-    tamis__link_number(link, (int64_t)step->key_count);
+    tamis__connection_put_command(conn, count_words(step));
+    tamis__connection_put_text(conn, "EVAL");
+    tamis__connection_put(conn, script, sizeof script - 1);
+    tamis__connection_put_number(conn, (int64_t)step->key_count);
     for (size_t i = 0; i < step->key_count; i++)
-        tamis__link_word(link, step->keys[i].data, step->keys[i].size);
-    tamis__link_number(link, step->keeps_expiry);
-    tamis__link_number(link, (int64_t)step->guard_count);
-    for (size_t i = 0; i < step->guard_count; i++) {
-        put_command(&step->guards[i], link);
-        tamis__link_word(link, step->expected[i].data, step->expected[i].size);
+        tamis__connection_put(conn, step->keys[i].data, step->keys[i].size);
+    tamis__connection_put_number(conn, step->keeps_expiry);
+    tamis__connection_put_number(conn, (int64_t)step->condition_count);
+    for (size_t i = 0; i < step->condition_count; i++) {
+        put_words(&step->conditions[i], conn);
+        tamis__connection_put(conn, step->expected[i].data, step->expected[i].size);
     }
     for (size_t i = 0; i < step->write_count; i++)
-        put_command(&step->writes[i], link);
+        put_words(&step->writes[i], conn);
 }
 
 /* ---- sending one step ---- */
 
 typedef struct running {
-    tamis__redis_filter *at;
+    tamis__redis_filter *rf;
     const tamis__step *step;
     bool is_done, is_resent;
 } running;
 
 static uint32_t slot_of_step(void *context, size_t i) {
-    const running *one = context;
+    const running *ctx = context;
     (void)i;
-    return tamis__config_slot(one->at);
+    return tamis__config_slot(ctx->rf);
 }
 
-static bool put_step(void *context, size_t i, tamis__link *link) {
-    const running *one = context;
+static bool put_step(void *context, size_t i, tamis__connection *conn) {
+    const running *ctx = context;
     (void)i;
-    tamis__step_put(one->step, link);
+    tamis__step_put(ctx->step, conn);
     return true;
 }
 
 static tamis_status take_step(void *context, size_t i, const tamis__reply *reply, bool resent,
                               tamis_error *err) {
-    running *one = context;
+    running *ctx = context;
     (void)i;
-    one->is_resent = resent;
+    ctx->is_resent = resent;
     if (reply->type != TAMIS__REPLY_INTEGER)
-        return tamis__redis_strange(one->at, err);
-    one->is_done = reply->integer == 1;
+        return tamis__redis_filter_bad_reply(ctx->rf, err);
+    ctx->is_done = reply->integer == 1;
     return TAMIS_OK;
 }
 
-static tamis_status run(running *one, tamis_error *err) {
-    const tamis__exchange exchange = {.count = 1,
-                                      .context = one,
-                                      .ask = put_step,
-                                      .take = take_step,
-                                      .what = one->at->uri->named,
+static tamis_status run(running *ctx, tamis_error *err) {
+    const tamis__requests requests = {.count = 1,
+                                      .context = ctx,
+                                      .put_command = put_step,
+                                      .take_reply = take_step,
+                                      .what = ctx->rf->uri->shown_name,
                                       .slot = slot_of_step,
                                       .is_steps = true};
-    return tamis__redis_run(one->at->redis, &exchange, NULL, err);
+    return tamis__requests_run(ctx->rf->redis, &requests, NULL, err);
 }
 
-tamis_status tamis__step_run(tamis__redis_filter *at, const tamis__step *step, bool *is_done,
+tamis_status tamis__step_run(tamis__redis_filter *rf, const tamis__step *step, bool *is_done,
                              tamis_error *err) {
-    running one = {at, step, false, false};
-    tamis_status status = run(&one, err);
+    running ctx = {rf, step, false, false};
+    tamis_status status = run(&ctx, err);
     if (status == TAMIS_OK)
-        *is_done = one.is_done;
+        *is_done = ctx.is_done;
     return status;
 }
 
-tamis_status tamis__step_run_once(tamis__redis_filter *at, const tamis__step *step, bool *is_refused,
+tamis_status tamis__step_run_once(tamis__redis_filter *rf, const tamis__step *step, bool *is_refused,
                                   tamis_error *err) {
-    running one = {at, step, false, false};
-    tamis_status status = run(&one, err);
+    running ctx = {rf, step, false, false};
+    tamis_status status = run(&ctx, err);
     if (status == TAMIS_OK)
-        *is_refused = !one.is_done && !one.is_resent;
+        *is_refused = !ctx.is_done && !ctx.is_resent;
     return status;
 }

@@ -9,7 +9,7 @@
  * sender expects, and carries out its writes only if all are equal. A step that arrives late or twice finds other values
  * and does nothing. See docs/REDIS-LAYOUT.md, Steps.
  */
-enum { TAMIS__STEP_GUARDS = 4, TAMIS__STEP_WRITES = 4, TAMIS__STEP_WORDS = 10 };
+enum { TAMIS__STEP_CONDITIONS = 4, TAMIS__STEP_WRITES = 4, TAMIS__STEP_WORDS = 10 };
 
 typedef struct tamis__step_command {
     tamis_key words[TAMIS__STEP_WORDS]; /* borrowed until the step is sent */
@@ -19,24 +19,24 @@ typedef struct tamis__step_command {
 typedef struct tamis__step {
     tamis_key keys[3]; /* all Redis keys read or written, of one slot */
     size_t key_count;
-    tamis__step_command guards[TAMIS__STEP_GUARDS];
-    tamis_key expected[TAMIS__STEP_GUARDS]; /* expected reply of each guard, as text; "": missing */
-    size_t guard_count;
+    tamis__step_command conditions[TAMIS__STEP_CONDITIONS];
+    tamis_key expected[TAMIS__STEP_CONDITIONS]; /* expected reply of each guard, as text; "": missing */
+    size_t condition_count;
     tamis__step_command writes[TAMIS__STEP_WRITES]; /* writes that need memory come first: see redis_step.c */
     size_t write_count;
     bool keeps_expiry; /* restore the expiry of keys[0] after the writes */
 } tamis__step;
 
 /* Result of a step that runs as a transaction: see redis_transaction.c. */
-struct tamis__transacting {
-    const tamis__link_to *to;
+struct tamis__transaction {
+    const tamis__endpoint *endpoint;
     const char *what; /* the filter's name, for sentences */
     uint64_t read_ns, deadline;
     tamis_status status;
     tamis_error why;
     bool is_done;
 };
-void tamis__step_transact(const tamis__step *step, tamis__link *link, tamis__transacting *state);
+void tamis__step_transact(const tamis__step *step, tamis__connection *conn, tamis__transaction *state);
 
 /* The words of a command, as two arguments. */
 #define TAMIS__WORDS(...)                                                                                    \
@@ -56,14 +56,14 @@ void tamis__step_expect_field(tamis__step *step, tamis_key key, const char *fiel
 void tamis__step_write(tamis__step *step, const tamis_key *words, size_t count);
 
 /* Puts it as one command of an exchange. Its reply is 1, or 0 where a guard failed and nothing was written. */
-void tamis__step_put(const tamis__step *step, tamis__link *link);
+void tamis__step_put(const tamis__step *step, tamis__connection *conn);
 
 /* Sends a step on the hash, its lock or the copy of its plan. *is_done: the sending that was answered carried out the writes.
  * If the step was sent twice, false may mean that the first sending did: callers then read the values back. */
-tamis_status tamis__step_run(tamis__redis_filter *at, const tamis__step *step, bool *is_done,
+tamis_status tamis__step_run(tamis__redis_filter *rf, const tamis__step *step, bool *is_done,
                              tamis_error *err);
 /* The same. *is_refused: a guard failed, and the step was sent only once, so it was not and will not be carried out. */
-tamis_status tamis__step_run_once(tamis__redis_filter *at, const tamis__step *step, bool *is_refused,
+tamis_status tamis__step_run_once(tamis__redis_filter *rf, const tamis__step *step, bool *is_refused,
                                   tamis_error *err);
 
 #endif

@@ -31,28 +31,28 @@ struct tamis__tls {
     tamis_allocator allocator;
     SSL *ssl;
     int fd;
-    char trouble[160];
+    char error_text[160];
     bool final;
 };
 
 /* ---- the socket ---- */
 
-static int put_bytes(BIO *bio, const char *bytes, int size) {
+static int write_bytes(BIO *bio, const char *bytes, int size) {
     const tamis__tls *tls = BIO_get_data(bio);
-    ssize_t some = tamis__sys.send(tls->fd, bytes, (size_t)size);
+    ssize_t transferred = tamis__sys.send(tls->fd, bytes, (size_t)size);
     BIO_clear_retry_flags(bio);
-    if (some < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+    if (transferred < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
         BIO_set_retry_write(bio);
-    return (int)some;
+    return (int)transferred;
 }
 
-static int get_bytes(BIO *bio, char *to, int size) {
+static int read_bytes(BIO *bio, char *to, int size) {
     const tamis__tls *tls = BIO_get_data(bio);
-    ssize_t some = tamis__sys.receive(tls->fd, to, (size_t)size);
+    ssize_t transferred = tamis__sys.receive(tls->fd, to, (size_t)size);
     BIO_clear_retry_flags(bio);
-    if (some < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+    if (transferred < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
         BIO_set_retry_read(bio);
-    return (int)some;
+    return (int)transferred;
 }
 
 static long control(BIO *bio, int command, long number, void *pointer) {
@@ -64,7 +64,7 @@ static long control(BIO *bio, int command, long number, void *pointer) {
 
 static BIO_METHOD *make_socket(void) {
     BIO_METHOD *method = BIO_meth_new(BIO_TYPE_SOURCE_SINK | BIO_get_new_index(), "tamis");
-    if (!method || !BIO_meth_set_write(method, put_bytes) || !BIO_meth_set_read(method, get_bytes) ||
+    if (!method || !BIO_meth_set_write(method, write_bytes) || !BIO_meth_set_read(method, read_bytes) ||
         !BIO_meth_set_ctrl(method, control)) {
         BIO_meth_free(method);
         return NULL;
@@ -94,9 +94,9 @@ static int no_passphrase(char *to, int size, int writes, void *context) {
     return -1;
 }
 
-static tamis_status take_files(SSL_CTX *ssl, tamis__redis_uri *uri, tamis_error *err) {
-    const char *trusted = tamis__redis_uri_take(uri, "cacert");
-    const char *cert = tamis__redis_uri_take(uri, "cert"), *key = tamis__redis_uri_take(uri, "key");
+static tamis_status load_files(SSL_CTX *ssl, tamis__redis_uri *uri, tamis_error *err) {
+    const char *trusted = tamis__redis_uri_get(uri, "cacert");
+    const char *cert = tamis__redis_uri_get(uri, "cert"), *key = tamis__redis_uri_get(uri, "key");
     ERR_clear_error();
     if (!cert != !key)
         return tamis__fail(err, TAMIS_E_INVALID, 0, "%s: has one of cert and key; give both, or none",
@@ -112,8 +112,8 @@ static tamis_status take_files(SSL_CTX *ssl, tamis__redis_uri *uri, tamis_error 
     return TAMIS_OK;
 }
 
-static tamis_status take_verify(SSL_CTX *ssl, tamis__redis_uri *uri, tamis_error *err) {
-    const char *verify = tamis__redis_uri_take(uri, "verify");
+static tamis_status set_verify(SSL_CTX *ssl, tamis__redis_uri *uri, tamis_error *err) {
+    const char *verify = tamis__redis_uri_get(uri, "verify");
     if (verify && strcmp(verify, "no") != 0 && strcmp(verify, "yes") != 0)
         return tamis__fail(err, TAMIS_E_INVALID, 0, "%s: parameter verify is '%.40s'; give yes or no",
                            uri->shown, tamis__show(verify).text);
@@ -128,7 +128,7 @@ tamis_status tamis__tls_context_create(tamis__tls_context **context, tamis__redi
     if (!made)
         return tamis__fail_nomem(err, "redis", sizeof *made);
     made->allocator = *uri->allocator;
-    made->name = tamis__redis_uri_take(uri, "sni");
+    made->name = tamis__redis_uri_get(uri, "sni");
     made->ssl = SSL_CTX_new(TLS_client_method());
     made->socket = make_socket();
     tamis_status status = made->ssl && made->socket ? TAMIS_OK : tamis__fail_nomem(err, "redis", 0);
@@ -138,10 +138,10 @@ tamis_status tamis__tls_context_create(tamis__tls_context **context, tamis__redi
         SSL_CTX_set_options(made->ssl, SSL_OP_NO_RENEGOTIATION | SSL_OP_IGNORE_UNEXPECTED_EOF);
         SSL_CTX_set_mode(made->ssl, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
         SSL_CTX_set_default_passwd_cb(made->ssl, no_passphrase);
-        status = take_verify(made->ssl, uri, err);
+        status = set_verify(made->ssl, uri, err);
     }
     if (status == TAMIS_OK)
-        status = take_files(made->ssl, uri, err);
+        status = load_files(made->ssl, uri, err);
     if (status != TAMIS_OK) {
         tamis__tls_context_free(made);
         return status;
@@ -219,7 +219,7 @@ static bool is_final(int reason) {
 }
 
 /* What a call of OpenSSL that was not done means: 0 at the end of the connection, else -1 and errno. */
-static int judge(tamis__tls *tls, int result, int system_errno, short *events) {
+static int check_result(tamis__tls *tls, int result, int system_errno, short *events) {
     const int error = SSL_get_error(tls->ssl, result);
     const unsigned long last = ERR_peek_last_error();
     const char *why = ERR_reason_error_string(last);
@@ -234,23 +234,23 @@ static int judge(tamis__tls *tls, int result, int system_errno, short *events) {
         return system_errno ? -1 : 0;
     if (ERR_GET_REASON(last) == SSL_R_CERTIFICATE_VERIFY_FAILED)
         why = X509_verify_cert_error_string(SSL_get_verify_result(tls->ssl));
-    snprintf(tls->trouble, sizeof tls->trouble, "TLS: %.140s", why ? why : "failed");
+    snprintf(tls->error_text, sizeof tls->error_text, "TLS: %.140s", why ? why : "failed");
     tls->final = is_final(ERR_GET_REASON(last));
     errno = EPROTO;
     return -1;
 }
 
-static void prepare(void) {
+static void clear_errors(void) {
     ERR_clear_error();
     errno = 0;
 }
 
-int tamis__tls_greet(tamis__tls *tls, short *events) {
-    prepare();
+int tamis__tls_handshake(tamis__tls *tls, short *events) {
+    clear_errors();
     int result = SSL_do_handshake(tls->ssl);
     if (result == 1)
         return 0;
-    if (judge(tls, result, errno, events) < 0)
+    if (check_result(tls, result, errno, events) < 0)
         return -1;
     errno = ECONNRESET;
     return -1;
@@ -259,23 +259,23 @@ int tamis__tls_greet(tamis__tls *tls, short *events) {
 /* A server that will not have us says so and goes, while we send already: then what it said is there to be read. */
 static void find_reason(tamis__tls *tls) {
     char byte;
-    size_t some;
+    size_t transferred;
     short events;
     const int failed = errno;
-    prepare();
-    int result = SSL_read_ex(tls->ssl, &byte, 1, &some);
-    if (result == 1 || judge(tls, result, errno, &events) == 0 || errno != EPROTO)
+    clear_errors();
+    int result = SSL_read_ex(tls->ssl, &byte, 1, &transferred);
+    if (result == 1 || check_result(tls, result, errno, &events) == 0 || errno != EPROTO)
         errno = failed;
 }
 
 ssize_t tamis__tls_send(tamis__tls *tls, const void *bytes, size_t size) {
-    size_t some;
+    size_t transferred;
     short events;
-    prepare();
-    int result = SSL_write_ex(tls->ssl, bytes, size, &some);
+    clear_errors();
+    int result = SSL_write_ex(tls->ssl, bytes, size, &transferred);
     if (result == 1)
-        return (ssize_t)some;
-    if (judge(tls, result, errno, &events) == 0)
+        return (ssize_t)transferred;
+    if (check_result(tls, result, errno, &events) == 0)
         errno = EPIPE;
     if (errno == EPIPE || errno == ECONNRESET)
         find_reason(tls);
@@ -283,14 +283,14 @@ ssize_t tamis__tls_send(tamis__tls *tls, const void *bytes, size_t size) {
 }
 
 ssize_t tamis__tls_receive(tamis__tls *tls, void *to, size_t size) {
-    size_t some;
+    size_t transferred;
     short events;
-    prepare();
-    int result = SSL_read_ex(tls->ssl, to, size, &some);
-    return result == 1 ? (ssize_t)some : judge(tls, result, errno, &events);
+    clear_errors();
+    int result = SSL_read_ex(tls->ssl, to, size, &transferred);
+    return result == 1 ? (ssize_t)transferred : check_result(tls, result, errno, &events);
 }
 
-const char *tamis__tls_trouble(const tamis__tls *tls, bool *final) {
+const char *tamis__tls_error(const tamis__tls *tls, bool *final) {
     *final = tls->final;
-    return tls->trouble;
+    return tls->error_text;
 }

@@ -30,12 +30,12 @@ tamis__tls *tamis__tls_create(const tamis__tls_context *context, int fd, const c
 void tamis__tls_free(tamis__tls *tls); /* NULL is fine */
 
 /* The next step of the greeting: 0 when it is done, or -1 and errno as the next two; EAGAIN: when *events are there. */
-int tamis__tls_greet(tamis__tls *tls, short *events);
-/* As send and recv; -1 and EPROTO: see tamis__tls_trouble. */
+int tamis__tls_handshake(tamis__tls *tls, short *events);
+/* As send and recv; -1 and EPROTO: see tamis__tls_error. */
 ssize_t tamis__tls_send(tamis__tls *tls, const void *bytes, size_t size);
 ssize_t tamis__tls_receive(tamis__tls *tls, void *to, size_t size);
 
 /* What was wrong; *final: it will be the next time, as a certificate that is not trusted. */
-const char *tamis__tls_trouble(const tamis__tls *tls, bool *final);
+const char *tamis__tls_error(const tamis__tls *tls, bool *final);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "base/system.h"
-#include "store/redis/redis_spot.h"
+#include "store/redis/redis_positions.h"
 
 typedef struct passage {
     const char *instance;
@@ -28,21 +28,21 @@ tamis_status tamis_redis_filter_trace(tamis_filter *filter, tamis_redis_tracer t
     if (!tamis_redis_filter_layout(filter))
         return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
                            "filter: is not in a Redis, so there is nothing to trace; leave that out");
-    tamis__redis_filter *at = tamis__redis_of(filter);
-    at->tracer = tracer;
-    at->tracer_context = context;
+    tamis__redis_filter *rf = tamis__redis_of(filter);
+    rf->tracer = tracer;
+    rf->tracer_context = context;
     return TAMIS_OK;
 }
 
 tamis_status tamis__trace_begin(tamis__trace **trace, const tamis_filter *filter, size_t elements,
                                 tamis_error *err) {
-    const tamis__redis_filter *at = tamis__redis_of(filter);
+    const tamis__redis_filter *rf = tamis__redis_of(filter);
     *trace = NULL;
-    if (!at->tracer || elements == 0)
+    if (!rf->tracer || elements == 0)
         return TAMIS_OK;
-    const size_t passages = elements * at->parts * sizeof(passage);
-    const size_t parts = at->parts * sizeof(tamis_redis_traced_part);
-    const size_t names = (size_t)at->parts * TAMIS__REDIS_KEY;
+    const size_t passages = elements * rf->parts * sizeof(passage);
+    const size_t parts = rf->parts * sizeof(tamis_redis_traced_part);
+    const size_t names = (size_t)rf->parts * TAMIS__REDIS_KEY;
     const size_t size = sizeof **trace + passages + parts + names + elements * filter->plan.probes;
     tamis__trace *made = tamis__alloc(&filter->allocator, size, _Alignof(tamis__trace));
     if (!made)
@@ -51,8 +51,8 @@ tamis_status tamis__trace_begin(tamis__trace **trace, const tamis_filter *filter
     made->elements = elements;
     made->size = size;
     made->passages = (passage *)(made + 1); /* each as strictly aligned as what follows it */
-    made->parts = (tamis_redis_traced_part *)(made->passages + elements * at->parts);
-    made->names = (char *)(made->parts + at->parts);
+    made->parts = (tamis_redis_traced_part *)(made->passages + elements * rf->parts);
+    made->names = (char *)(made->parts + rf->parts);
     made->bits = (uint8_t *)made->names + names;
     *trace = made;
     return TAMIS_OK;
@@ -67,67 +67,67 @@ static passage *passage_of(const tamis__trace *trace, size_t element, uint32_t n
     return &trace->passages[element * tamis__redis_of(trace->filter)->parts + number];
 }
 
-void tamis__trace_put(tamis__trace *trace, size_t element, uint32_t number, const tamis__link *link) {
-    *passage_of(trace, element, number) = (passage){tamis__link_shown(link), tamis__now_ns()};
+void tamis__trace_put(tamis__trace *trace, size_t element, uint32_t number, const tamis__connection *conn) {
+    *passage_of(trace, element, number) = (passage){tamis__connection_name(conn), tamis__now_ns()};
 }
 
-void tamis__trace_take(tamis__trace *trace, size_t element, uint32_t number, const tamis__spot *spot,
-                       const tamis__reply *reply) {
+void tamis__trace_take_reply(tamis__trace *trace, size_t element, uint32_t number,
+                             const tamis__element_positions *positions, const tamis__reply *reply) {
     const uint32_t probes = trace->filter->plan.probes;
     uint8_t *bits = trace->bits + element * probes;
-    passage *here = passage_of(trace, element, number);
-    tamis__spot_part part;
+    passage *passage_here = passage_of(trace, element, number);
+    tamis__element_part part;
     size_t item = 0;
-    here->ns = tamis__now_ns() - here->ns;
-    tamis__spot_find_part(trace->filter, spot, number, &part); /* it was put */
+    passage_here->ns = tamis__now_ns() - passage_here->ns;
+    tamis__element_find_part(trace->filter, positions, number, &part); /* it was put */
     for (uint32_t j = part.first; j < probes; j++) {
-        if (!tamis__spot_is_in(trace->filter, spot, j, part.key))
+        if (!tamis__element_is_in(trace->filter, positions, j, part.key))
             continue;
         /* Of a block there are the bytes, else there is an integer a bit. */
         bits[j] = reply->type == TAMIS__REPLY_ARRAY ? reply->items[item++].integer == 1
-                                                    : tamis__spot_is_set(spot, j, reply);
+                                                    : tamis__element_is_set(positions, j, reply);
     }
 }
 
 /* ---- telling ---- */
 
 /* Fills parts, offsets and found, and gives the number of parts. */
-static size_t gather(tamis__trace *trace, size_t element, const tamis__spot *spot) {
-    const tamis__redis_filter *at = tamis__redis_of(trace->filter);
+static size_t collect_parts(tamis__trace *trace, size_t element, const tamis__element_positions *positions) {
+    const tamis__redis_filter *rf = tamis__redis_of(trace->filter);
     const uint32_t probes = trace->filter->plan.probes;
     const uint8_t *bits = trace->bits + element * probes;
     size_t used = 0;
     uint32_t count = 0;
-    tamis__spot_part its;
-    for (; tamis__spot_find_part(trace->filter, spot, count, &its); count++) {
+    tamis__element_part element_part;
+    for (; tamis__element_find_part(trace->filter, positions, count, &element_part); count++) {
         tamis_redis_traced_part *part = &trace->parts[count];
-        const passage *here = passage_of(trace, element, count);
+        const passage *passage_here = passage_of(trace, element, count);
         char *name = trace->names + (size_t)count * TAMIS__REDIS_KEY;
-        *part = (tamis_redis_traced_part){.instance = here->instance,
+        *part = (tamis_redis_traced_part){.instance = passage_here->instance,
                                           .key = name,
                                           .offsets = trace->offsets + used,
                                           .bits = trace->found + used,
-                                          .ns = here->ns};
-        part->key_size = at->layout->key_name(at, its.key, name);
-        part->count = its.count;
-        for (uint32_t j = its.first; j < probes; j++) {
-            if (!tamis__spot_is_in(trace->filter, spot, j, its.key))
+                                          .ns = passage_here->ns};
+        part->key_size = rf->layout->key_name(rf, element_part.key, name);
+        part->count = element_part.count;
+        for (uint32_t j = element_part.first; j < probes; j++) {
+            if (!tamis__element_is_in(trace->filter, positions, j, element_part.key))
                 continue;
-            trace->offsets[used] = spot->offsets[j];
+            trace->offsets[used] = positions->offsets[j];
             trace->found[used++] = bits[j];
         }
     }
     return count;
 }
 
-void tamis__trace_tell(tamis__trace *trace, const tamis__spot *spot, bool adds, tamis_answer answer,
-                       const tamis_key *key, size_t element) {
-    const tamis__redis_filter *at = tamis__redis_of(trace->filter);
-    const tamis_redis_traced one = {.struct_size = sizeof one,
-                                    .adds = adds,
-                                    .answer = answer,
-                                    .parts = trace->parts,
-                                    .part_count = gather(trace, element, spot),
-                                    .element = key};
-    at->tracer(at->tracer_context, &one);
+void tamis__trace_report(tamis__trace *trace, const tamis__element_positions *positions, bool adds,
+                         tamis_answer answer, const tamis_key *key, size_t element) {
+    const tamis__redis_filter *rf = tamis__redis_of(trace->filter);
+    const tamis_redis_traced report = {.struct_size = sizeof report,
+                                       .adds = adds,
+                                       .answer = answer,
+                                       .parts = trace->parts,
+                                       .part_count = collect_parts(trace, element, positions),
+                                       .element = key};
+    rf->tracer(rf->tracer_context, &report);
 }

@@ -12,13 +12,13 @@ typedef struct tamis__trace tamis__trace;
 tamis_status tamis__trace_begin(tamis__trace **trace, const tamis_filter *filter, size_t elements,
                                 tamis_error *err);
 /* The command of that part goes out on this link; maybe once more later, and then that counts. */
-void tamis__trace_put(tamis__trace *trace, size_t element, uint32_t number, const tamis__link *link);
+void tamis__trace_put(tamis__trace *trace, size_t element, uint32_t number, const tamis__connection *conn);
 /* Its reply, which is one that such a command has. */
-void tamis__trace_take(tamis__trace *trace, size_t element, uint32_t number, const tamis__spot *spot,
-                       const tamis__reply *reply);
+void tamis__trace_take_reply(tamis__trace *trace, size_t element, uint32_t number,
+                             const tamis__element_positions *positions, const tamis__reply *reply);
 /* Tells of an element, which is there, in the member of a family that has at->name. */
-void tamis__trace_tell(tamis__trace *trace, const tamis__spot *spot, bool adds, tamis_answer answer,
-                       const tamis_key *key, size_t element);
+void tamis__trace_report(tamis__trace *trace, const tamis__element_positions *positions, bool adds,
+                         tamis_answer answer, const tamis_key *key, size_t element);
 void tamis__trace_free(tamis__trace *trace); /* NULL is fine */
 
 #endif

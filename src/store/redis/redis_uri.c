@@ -32,29 +32,29 @@ static void hide_passwords(char *shown) {
 }
 
 /* `size` bytes of it, or as many as there is room for. */
-static void show_line(char *to, size_t room, const char *text, size_t size) {
+static void show_line(char *to, size_t buffer_size, const char *text, size_t size) {
     size_t used = 0;
-    for (; used < size && used + 1 < room; used++)
+    for (; used < size && used + 1 < buffer_size; used++)
         to[used] = (unsigned char)text[used] < 0x20 || text[used] == 0x7f ? '?' : text[used];
     to[used] = '\0';
 }
 
 /* What stands before the last @ is nobody's business, and what has one is no scheme. Where one stands behind a ?, nobody
  * knows what is what. */
-size_t tamis_redis_uri_show(const char *text, char *to, size_t room) {
-    const char *rest = strstr(text, "://"), *at = strrchr(text, '@'), *query = strchr(text, '?');
+size_t tamis_redis_uri_show(const char *text, char *to, size_t buffer_size) {
+    const char *rest = strstr(text, "://"), *at_sign = strrchr(text, '@'), *query = strchr(text, '?');
     size_t used = 0;
     rest = rest && !memchr(text, '@', (size_t)(rest - text)) ? rest + 3 : text;
-    if (room == 0)
+    if (buffer_size == 0)
         return 0;
-    if (at && query && at > query) {
-        show_line(to, room, text, (size_t)(rest - text));
-        strncat(to, "...", room - strlen(to) - 1);
+    if (at_sign && query && at_sign > query) {
+        show_line(to, buffer_size, text, (size_t)(rest - text));
+        strncat(to, "...", buffer_size - strlen(to) - 1);
         return strlen(to);
     }
-    for (const char *c = text; *c && used + 1 < room; c++) {
-        if (at && c == rest)
-            c = at + 1;
+    for (const char *c = text; *c && used + 1 < buffer_size; c++) {
+        if (at_sign && c == rest)
+            c = at_sign + 1;
         if (!*c)
             break;
         to[used++] = (unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c;
@@ -65,7 +65,7 @@ size_t tamis_redis_uri_show(const char *text, char *to, size_t room) {
 }
 
 /* The URI as a sentence may hold it. A name alone has no user. */
-static void show(tamis__redis_uri *uri, const char *text, bool is_name) {
+static void set_shown(tamis__redis_uri *uri, const char *text, bool is_name) {
     if (!is_name || strstr(text, "://")) {
         tamis_redis_uri_show(text, uri->shown, sizeof uri->shown);
         return;
@@ -110,19 +110,19 @@ static tamis_status decode_text(const tamis__redis_uri *uri, char *text, tamis_e
 }
 
 /* Cuts the text at its first `mark` and gives what stands behind it, or NULL. */
-static char *cut(char *text, char mark) {
-    char *at = strchr(text, mark);
-    if (at)
-        *at++ = '\0';
-    return at;
+static char *split_at(char *text, char mark) {
+    char *found = strchr(text, mark);
+    if (found)
+        *found++ = '\0';
+    return found;
 }
 
-static tamis_status take_user(tamis__redis_uri *uri, char **authority, tamis_error *err) {
-    char *at = strrchr(*authority, '@'), *colon;
+static tamis_status parse_user(tamis__redis_uri *uri, char **authority, tamis_error *err) {
+    char *at_sign = strrchr(*authority, '@'), *colon;
     tamis_status status;
-    if (!at)
+    if (!at_sign)
         return TAMIS_OK;
-    *at = '\0';
+    *at_sign = '\0';
     colon = strchr(*authority, ':');
     if (!colon)
         return refuse(uri, "has a user without a password",
@@ -133,11 +133,11 @@ static tamis_status take_user(tamis__redis_uri *uri, char **authority, tamis_err
     status = decode_text(uri, *authority, err);
     if (status == TAMIS_OK)
         status = decode_text(uri, colon + 1, err);
-    *authority = at + 1;
+    *authority = at_sign + 1;
     return status;
 }
 
-static tamis_status take_socket(tamis__redis_uri *uri, char *text, tamis_error *err) {
+static tamis_status parse_socket(tamis__redis_uri *uri, char *text, tamis_error *err) {
     uri->addresses[uri->address_count++] = (tamis__redis_address){text, 0};
     if (!*text)
         return refuse(uri, "names no socket", "write redis+unix://%2Frun%2Fredis.sock/NAME", err);
@@ -156,7 +156,7 @@ bool tamis__redis_address_read(const char *text, const char **host, size_t *host
     return true;
 }
 
-static tamis_status take_address(tamis__redis_uri *uri, char *text, tamis_error *err) {
+static tamis_status parse_address(tamis__redis_uri *uri, char *text, tamis_error *err) {
     char *port = NULL;
     uint64_t number = uri->kind == TAMIS__REDIS_SENTINEL ? SENTINEL_PORT
                       : uri->kind == TAMIS__REDIS_CODIS  ? ZOOKEEPER_PORT
@@ -180,38 +180,38 @@ static tamis_status take_address(tamis__redis_uri *uri, char *text, tamis_error 
     return decode_text(uri, text, err);
 }
 
-static tamis_status take_addresses(tamis__redis_uri *uri, char *text, tamis_error *err) {
+static tamis_status parse_addresses(tamis__redis_uri *uri, char *text, tamis_error *err) {
     tamis_status status = TAMIS_OK;
     if (uri->kind == TAMIS__REDIS_ONE)
         return strchr(text, ',')
                    ? refuse(uri, "names several servers",
                             "say how they belong together: redis+shard:// or redis+cluster://", err)
-                   : take_address(uri, text, err);
+                   : parse_address(uri, text, err);
     while (text && status == TAMIS_OK) {
-        char *next = cut(text, ',');
+        char *next = split_at(text, ',');
         if (!*text)
             return refuse(uri, "has an empty place in its list of hosts", "write h1:6379,h2:6379", err);
         if (uri->address_count == TAMIS__REDIS_ADDRESSES)
             return refuse(uri, "names more than 64 hosts", "leave some out", err);
-        status = take_address(uri, text, err);
+        status = parse_address(uri, text, err);
         text = next;
     }
     return status;
 }
 
 /* What stands before the rest of the path. */
-static tamis_status take_master(tamis__redis_uri *uri, char **path, tamis_error *err) {
+static tamis_status parse_master(tamis__redis_uri *uri, char **path, tamis_error *err) {
     char *master = *path;
     if ((!master || !*master || *master == '/') && uri->kind == TAMIS__REDIS_CODIS)
         return refuse(uri, "names no product", "write codis+zk://host:2181/PRODUCT/NAME", err);
     if (!master || !*master || *master == '/')
         return refuse(uri, "names no master", "write redis+sentinel://host:26379/MASTER/db/NAME", err);
-    *path = cut(master, '/');
+    *path = split_at(master, '/');
     uri->master = master;
     return decode_text(uri, master, err);
 }
 
-static tamis_status take_path(tamis__redis_uri *uri, char *path, tamis_error *err) {
+static tamis_status parse_path(tamis__redis_uri *uri, char *path, tamis_error *err) {
     char *name = path, *slash = strchr(path, '/');
     uint64_t db;
     if (slash) {
@@ -230,11 +230,11 @@ static tamis_status take_path(tamis__redis_uri *uri, char *path, tamis_error *er
     if (!*name)
         return TAMIS_OK;
     uri->name = name;
-    show_line(uri->named, sizeof uri->named, name, strlen(name));
+    show_line(uri->shown_name, sizeof uri->shown_name, name, strlen(name));
     return decode(uri, name, &uri->name_size, err);
 }
 
-static tamis_status take_parameters(tamis__redis_uri *uri, char *text, tamis_error *err) {
+static tamis_status parse_parameters(tamis__redis_uri *uri, char *text, tamis_error *err) {
     tamis_status status = TAMIS_OK;
     while (text && *text && status == TAMIS_OK) {
         char *next = strchr(text, '&'), *value = strchr(text, '=');
@@ -255,10 +255,10 @@ static tamis_status take_parameters(tamis__redis_uri *uri, char *text, tamis_err
     return status;
 }
 
-static tamis_status begin(tamis__redis_uri *uri, const char *text, bool is_name,
-                          const tamis_allocator *allocator, tamis_error *err) {
+static tamis_status init_uri(tamis__redis_uri *uri, const char *text, bool is_name,
+                             const tamis_allocator *allocator, tamis_error *err) {
     *uri = (tamis__redis_uri){.allocator = allocator, .block_size = strlen(text) + 1};
-    show(uri, text, is_name);
+    set_shown(uri, text, is_name);
     uri->block = tamis__alloc(allocator, uri->block_size, 1);
     if (!uri->block)
         return tamis__fail_nomem(err, "URI", uri->block_size);
@@ -284,7 +284,7 @@ tamis_status tamis__redis_uri_parse(tamis__redis_uri *uri, const char *text, con
                    {"codis+zk://", TAMIS__REDIS_CODIS, false, false}};
     char *authority = NULL, *path, *query;
     bool is_socket = false;
-    tamis_status status = begin(uri, text, false, allocator, err);
+    tamis_status status = init_uri(uri, text, false, allocator, err);
     if (status != TAMIS_OK)
         return status;
     for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
@@ -299,38 +299,38 @@ tamis_status tamis__redis_uri_parse(tamis__redis_uri *uri, const char *text, con
     if (!authority)
         return refuse(uri, "is no URI of a Redis",
                       "write redis://host:port/NAME, rediss:// for TLS, or redis+unix://SOCKET/NAME", err);
-    query = cut(authority, '?');
-    path = cut(authority, '/');
+    query = split_at(authority, '?');
+    path = split_at(authority, '/');
     /* Else a password with a slash would be taken for host and name, and told in sentences. */
     if ((path && strchr(path, '@')) || (query && strchr(query, '@')))
         return refuse(uri, "has an @ behind the host", "write %40, and in a password %2F for / and %3F for ?",
                       err);
-    status = take_user(uri, &authority, err);
+    status = parse_user(uri, &authority, err);
     if (status == TAMIS_OK)
-        status = is_socket ? take_socket(uri, authority, err) : take_addresses(uri, authority, err);
+        status = is_socket ? parse_socket(uri, authority, err) : parse_addresses(uri, authority, err);
     if (status == TAMIS_OK && (uri->kind == TAMIS__REDIS_SENTINEL || uri->kind == TAMIS__REDIS_CODIS))
-        status = take_master(uri, &path, err);
+        status = parse_master(uri, &path, err);
     if (status == TAMIS_OK && path)
-        status = take_path(uri, path, err);
+        status = parse_path(uri, path, err);
     if (status == TAMIS_OK)
-        status = take_parameters(uri, query, err);
+        status = parse_parameters(uri, query, err);
     return status;
 }
 
 tamis_status tamis__redis_uri_parse_name(tamis__redis_uri *uri, const char *text,
                                          const tamis_allocator *allocator, tamis_error *err) {
-    tamis_status status = begin(uri, text, true, allocator, err);
+    tamis_status status = init_uri(uri, text, true, allocator, err);
     if (status != TAMIS_OK)
         return status;
     if (strstr(text, "://"))
         return refuse(uri, "is a URI, where the name of a filter belongs", "give NAME?parameter=value&...",
                       err);
-    char *query = cut(uri->block, '?');
+    char *query = split_at(uri->block, '?');
     uri->name = uri->block;
-    show_line(uri->named, sizeof uri->named, uri->name, strlen(uri->name));
+    show_line(uri->shown_name, sizeof uri->shown_name, uri->name, strlen(uri->name));
     status = decode(uri, uri->block, &uri->name_size, err);
     if (status == TAMIS_OK)
-        status = take_parameters(uri, query, err);
+        status = parse_parameters(uri, query, err);
     return status;
 }
 
@@ -353,7 +353,7 @@ void tamis__redis_uri_release(tamis__redis_uri *uri) {
 
 /* ---- parameters ---- */
 
-const char *tamis__redis_uri_take(tamis__redis_uri *uri, const char *name) {
+const char *tamis__redis_uri_get(tamis__redis_uri *uri, const char *name) {
     for (size_t i = 0; i < uri->parameter_count; i++) {
         if (strcmp(uri->parameters[i].name, name) != 0)
             continue;
@@ -363,7 +363,7 @@ const char *tamis__redis_uri_take(tamis__redis_uri *uri, const char *name) {
     return NULL;
 }
 
-static bool is_of_tls(const char *name) {
+static bool is_tls_parameter(const char *name) {
     static const char *const names[] = {"cacert", "cert", "key", "sni", "verify"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0)
@@ -372,7 +372,7 @@ static bool is_of_tls(const char *name) {
 }
 
 static tamis_status refuse_unused(const tamis__redis_uri *uri, const char *name, tamis_error *err) {
-    if (is_of_tls(name) && !uri->has_tls)
+    if (is_tls_parameter(name) && !uri->has_tls)
         return tamis__fail(
             err, TAMIS_E_INVALID, 0,
             "%s: parameter %s is for rediss:// (TLS), and this is not; write rediss://, or leave it out",
@@ -391,7 +391,7 @@ tamis_status tamis__redis_uri_check_used(const tamis__redis_uri *uri, tamis_erro
 }
 
 /* As the command takes numbers: 5000000, 5M, 5e6, 64MiB. */
-static bool read_scaled(const char *text, uint64_t most, uint64_t *out) {
+static bool read_scaled(const char *text, uint64_t max, uint64_t *out) {
     static const struct {
         const char *name;
         uint64_t by;
@@ -405,41 +405,41 @@ static bool read_scaled(const char *text, uint64_t most, uint64_t *out) {
         return false;
     memcpy(digits, text, size);
     digits[size] = '\0';
-    if (!tamis__read_number(digits, most, &number))
+    if (!tamis__read_number(digits, max, &number))
         return false;
     if (text[size] == 'e') {
         if (!tamis__read_number(text + size + 1, 19, &zeros))
             return false;
         for (; zeros > 0; zeros--, number *= 10)
-            if (number > most / 10)
+            if (number > max / 10)
                 return false;
         *out = number;
         return true;
     }
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (strcmp(text + size, units[i].name) == 0 && number <= most / units[i].by) {
+        if (strcmp(text + size, units[i].name) == 0 && number <= max / units[i].by) {
             *out = number * units[i].by;
             return true;
         }
     return false;
 }
 
-tamis_status tamis__redis_uri_count(tamis__redis_uri *uri, const char *name, uint64_t least, uint64_t most,
+tamis_status tamis__redis_uri_count(tamis__redis_uri *uri, const char *name, uint64_t min, uint64_t max,
                                     uint64_t *out, tamis_error *err) {
-    const char *value = tamis__redis_uri_take(uri, name);
+    const char *value = tamis__redis_uri_get(uri, name);
     if (!value)
         return TAMIS_OK;
     uint64_t number;
-    if (!read_scaled(value, most, &number) || number < least)
+    if (!read_scaled(value, max, &number) || number < min)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "%s: parameter %s is '%.40s'; give a whole number from %" PRIu64 " to %" PRIu64,
-                           uri->shown, name, tamis__show(value).text, least, most);
+                           uri->shown, name, tamis__show(value).text, min, max);
     *out = number;
     return TAMIS_OK;
 }
 
 tamis_status tamis__redis_uri_rate(tamis__redis_uri *uri, const char *name, double *out, tamis_error *err) {
-    const char *value = tamis__redis_uri_take(uri, name);
+    const char *value = tamis__redis_uri_get(uri, name);
     char *end;
     if (!value)
         return TAMIS_OK;
@@ -462,7 +462,7 @@ tamis_status tamis__redis_uri_time(tamis__redis_uri *uri, const char *name, uint
         const char *name;
         uint64_t milliseconds;
     } units[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}, {"", 1000}};
-    const char *value = tamis__redis_uri_take(uri, name);
+    const char *value = tamis__redis_uri_get(uri, name);
     if (!value)
         return TAMIS_OK;
     char digits[20];

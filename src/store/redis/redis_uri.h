@@ -60,9 +60,9 @@ typedef struct tamis__redis_uri {
     size_t name_size;
     tamis__redis_parameter parameters[TAMIS__REDIS_PARAMETERS];
     size_t parameter_count;
-    char shown[200]; /* for sentences: without user and password; */
-    char named[104]; /* and for those that name the server: the filter's name alone */
-    char *block;     /* the strings */
+    char shown[200];      /* for sentences: without user and password; */
+    char shown_name[104]; /* and for those that name the server: the filter's name alone */
+    char *block;          /* the strings */
     size_t block_size;
     const tamis_allocator *allocator; /* outlives this */
 } tamis__redis_uri;
@@ -78,12 +78,12 @@ tamis_status tamis__redis_uri_server(tamis__redis_uri *uri, tamis_error *err);
 void tamis__redis_uri_release(tamis__redis_uri *uri);
 
 /* The parameter's value, or NULL; it counts as used. */
-const char *tamis__redis_uri_take(tamis__redis_uri *uri, const char *name);
+const char *tamis__redis_uri_get(tamis__redis_uri *uri, const char *name);
 /* TAMIS_E_INVALID names the first parameter that nobody took. */
 tamis_status tamis__redis_uri_check_used(const tamis__redis_uri *uri, tamis_error *err);
 
 /* Values of parameters; *out stays as it was where there is none. TAMIS_E_INVALID names value and bounds. */
-tamis_status tamis__redis_uri_count(tamis__redis_uri *uri, const char *name, uint64_t least, uint64_t most,
+tamis_status tamis__redis_uri_count(tamis__redis_uri *uri, const char *name, uint64_t min, uint64_t max,
                                     uint64_t *out, tamis_error *err);
 /* A rate above 0 and below 1, as 0.03 or 3%. */
 tamis_status tamis__redis_uri_rate(tamis__redis_uri *uri, const char *name, double *out, tamis_error *err);

@@ -11,8 +11,8 @@
 
 enum { BLOCK_BITS = 8 * TAMIS__REDIS_BLOCK };
 
-static const char *kind_of(const tamis__redis_filter *at) {
-    return at->is_family ? "family" : "blocked";
+static const char *kind_name(const tamis__redis_filter *rf) {
+    return rf->is_family ? "family" : "blocked";
 }
 
 /* Of tamis_key_type; those of later versions are numbers. */
@@ -42,8 +42,8 @@ static uint32_t read_key_type(const char *text) {
     return UINT32_MAX;
 }
 
-void tamis__told_write(const tamis_filter *filter, char to[TAMIS__REDIS_PLAN]) {
-    const tamis__redis_filter *at = tamis__redis_of(filter);
+void tamis__plan_text_write(const tamis_filter *filter, char to[TAMIS__REDIS_PLAN]) {
+    const tamis__redis_filter *rf = tamis__redis_of(filter);
     const tamis_plan *plan = &filter->plan;
     char secret[32] = "", fpr[32], type[KEY_TYPE_TEXT];
     write_key_type(filter->metadata.fields.key_type, type);
@@ -53,8 +53,8 @@ void tamis__told_write(const tamis_filter *filter, char to[TAMIS__REDIS_PLAN]) {
     snprintf(to, TAMIS__REDIS_PLAN,
              "layout=2 kind=%s scheme=%s seed=%" PRIu64 "%s bits=%" PRIu64 " probes=%" PRIu32
              " partition=%" PRIu64 " expect=%" PRIu64 " fpr=%s generation=%016" PRIx64 "%s",
-             kind_of(at), tamis_scheme_name(plan->scheme), at->seed, secret, plan->bits, plan->probes,
-             at->partition, plan->capacity, fpr, at->generation, type);
+             kind_name(rf), tamis_scheme_name(plan->scheme), rf->seed, secret, plan->bits, plan->probes,
+             rf->partition, plan->capacity, fpr, rf->generation, type);
 }
 
 enum { HEX_DIGITS = 16, WHY = 200 };
@@ -67,42 +67,42 @@ static bool read_hex(const char *text, uint64_t *out) {
     return true;
 }
 
-/* The words that are numbers; those without `most` are hexadecimal. */
+/* The words that are numbers; those without `max` are hexadecimal. */
 typedef struct number {
     const char *name;
-    size_t to; /* offset in a tamis__told */
-    uint64_t least, most;
+    size_t to; /* offset in a tamis__parsed_plan */
+    uint64_t min, max;
 } number;
 
 static const number numbers[] = {
-    {"layout", offsetof(tamis__told, layout), 1, 2},
-    {"seed", offsetof(tamis__told, seed), 0, UINT64_MAX},
-    {"secret", offsetof(tamis__told, secret), 0, 0},
-    {"bits", offsetof(tamis__told, bits), BLOCK_BITS, TAMIS_BITS_MAX},
-    {"probes", offsetof(tamis__told, probes), 1, TAMIS_PROBES_MAX},
-    {"partition", offsetof(tamis__told, partition), 1, TAMIS__PARTITION_MAX / TAMIS__REDIS_BLOCK - 1},
-    {"expect", offsetof(tamis__told, expect), 1, TAMIS_EXPECT_MAX},
-    {"generation", offsetof(tamis__told, generation), 0, 0}};
+    {"layout", offsetof(tamis__parsed_plan, layout), 1, 2},
+    {"seed", offsetof(tamis__parsed_plan, seed), 0, UINT64_MAX},
+    {"secret", offsetof(tamis__parsed_plan, secret), 0, 0},
+    {"bits", offsetof(tamis__parsed_plan, bits), BLOCK_BITS, TAMIS_BITS_MAX},
+    {"probes", offsetof(tamis__parsed_plan, probes), 1, TAMIS_PROBES_MAX},
+    {"partition", offsetof(tamis__parsed_plan, partition), 1, TAMIS__PARTITION_MAX / TAMIS__REDIS_BLOCK - 1},
+    {"expect", offsetof(tamis__parsed_plan, expect), 1, TAMIS_EXPECT_MAX},
+    {"generation", offsetof(tamis__parsed_plan, generation), 0, 0}};
 
 enum { NUMBERS = sizeof numbers / sizeof *numbers, SECRET = 2 /* alone may be missing */ };
 
-static bool read_number(tamis__told *plan, const number *one, const char *value, char why[WHY]) {
-    uint64_t *to = (uint64_t *)(void *)((char *)plan + one->to);
+static bool read_number(tamis__parsed_plan *plan, const number *spec, const char *value, char why[WHY]) {
+    uint64_t *to = (uint64_t *)(void *)((char *)plan + spec->to);
     const tamis__shown shown = tamis__show(value);
-    if (one->most == 0 ? read_hex(value, to) : tamis__read_number(value, one->most, to) && *to >= one->least)
+    if (spec->max == 0 ? read_hex(value, to) : tamis__read_number(value, spec->max, to) && *to >= spec->min)
         return true;
-    if (one->most == 0)
-        snprintf(why, WHY, "has %s=%.40s, and takes 16 digits of 0 to 9 and a to f", one->name, shown.text);
-    else if (one->most == one->least)
-        snprintf(why, WHY, "has %s=%.40s, and takes %" PRIu64, one->name, shown.text, one->most);
+    if (spec->max == 0)
+        snprintf(why, WHY, "has %s=%.40s, and takes 16 digits of 0 to 9 and a to f", spec->name, shown.text);
+    else if (spec->max == spec->min)
+        snprintf(why, WHY, "has %s=%.40s, and takes %" PRIu64, spec->name, shown.text, spec->max);
     else
-        snprintf(why, WHY, "has %s=%.40s, and takes %" PRIu64 " to %" PRIu64, one->name, shown.text,
-                 one->least, one->most);
+        snprintf(why, WHY, "has %s=%.40s, and takes %" PRIu64 " to %" PRIu64, spec->name, shown.text,
+                 spec->min, spec->max);
     return false;
 }
 
 /* Words of a later version are passed over. */
-static bool read_word(tamis__told *plan, const char *name, const char *value, char why[WHY]) {
+static bool read_word(tamis__parsed_plan *plan, const char *name, const char *value, char why[WHY]) {
     for (size_t i = 0; i < NUMBERS; i++)
         if (strcmp(name, numbers[i].name) == 0) {
             plan->words |= 1u << i;
@@ -133,7 +133,7 @@ static bool read_word(tamis__told *plan, const char *name, const char *value, ch
 }
 
 /* Of words that are fine one by one. */
-static bool is_whole(const tamis__told *plan, char why[WHY]) {
+static bool is_whole(const tamis__parsed_plan *plan, char why[WHY]) {
     const char *missing = !plan->blocked ? "kind" : !*plan->scheme ? "scheme" : plan->fpr > 0 ? NULL : "fpr";
     for (size_t i = NUMBERS; i-- > 0;)
         if (i != SECRET && !(plan->words & 1u << i))
@@ -143,9 +143,9 @@ static bool is_whole(const tamis__told *plan, char why[WHY]) {
         snprintf(why, WHY, "has no word %s", missing);
     else if (plan->bits % BLOCK_BITS != 0)
         snprintf(why, WHY, "has bits=%" PRIu64 ", and takes a multiple of %d", plan->bits, BLOCK_BITS);
-    else if ((plan->bits / BLOCK_BITS - 1) / plan->partition >= TAMIS__PARTITIONS_MOST)
+    else if ((plan->bits / BLOCK_BITS - 1) / plan->partition >= TAMIS__PARTITIONS_MAX)
         snprintf(why, WHY, "has bits=%" PRIu64 " and partition=%" PRIu64 ", which is more than %d partitions",
-                 plan->bits, plan->partition, TAMIS__PARTITIONS_MOST);
+                 plan->bits, plan->partition, TAMIS__PARTITIONS_MAX);
     else if (plan->is_family && plan->partition != plan->bits / BLOCK_BITS)
         snprintf(why, WHY, "has partition=%" PRIu64 ", and of a family of bits=%" PRIu64 " takes %" PRIu64,
                  plan->partition, plan->bits, plan->bits / BLOCK_BITS);
@@ -160,10 +160,10 @@ static bool is_whole(const tamis__told *plan, char why[WHY]) {
     return false;
 }
 
-static bool read_plan(tamis__told *plan, const char *text, char why[WHY]) {
+static bool read_plan(tamis__parsed_plan *plan, const char *text, char why[WHY]) {
     char copy[TAMIS__REDIS_PLAN], *rest = NULL;
     snprintf(copy, sizeof copy, "%s", text);
-    *plan = (tamis__told){0};
+    *plan = (tamis__parsed_plan){0};
     for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
         char *value = strchr(word, '=');
         if (!value)
@@ -175,8 +175,8 @@ static bool read_plan(tamis__told *plan, const char *text, char why[WHY]) {
     return is_whole(plan, why);
 }
 
-tamis_status tamis__told_parse(const tamis__redis_filter *at, const char *field, const char *text,
-                               tamis__told *plan, tamis_error *err) {
+tamis_status tamis__plan_text_parse(const tamis__redis_filter *rf, const char *field, const char *text,
+                                    tamis__parsed_plan *plan, tamis_error *err) {
     char why[WHY];
     if (read_plan(plan, text, why))
         return TAMIS_OK;
@@ -184,21 +184,22 @@ tamis_status tamis__told_parse(const tamis__redis_filter *at, const char *field,
         err, TAMIS_E_DAMAGED, 0,
         "redis %s: %s: its field %s is no plan of layout 1 or 2: it %s; use a version of tamis that "
         "knows that, restore it, or drop the filter and build it anew",
-        at->redis->to.shown, at->uri->named, field, why);
+        rf->redis->endpoint.shown, rf->uri->shown_name, field, why);
 }
 
-tamis_status tamis__told_read_field(const tamis__redis_filter *at, const char *field, const char *text,
-                                    tamis__told *plan, tamis_error *err) {
-    tamis_status status = tamis__told_parse(at, field, text, plan, err);
-    if (status != TAMIS_OK || plan->is_family == at->is_family)
+tamis_status tamis__plan_text_read_field(const tamis__redis_filter *rf, const char *field, const char *text,
+                                         tamis__parsed_plan *plan, tamis_error *err) {
+    tamis_status status = tamis__plan_text_parse(rf, field, text, plan, err);
+    if (status != TAMIS_OK || plan->is_family == rf->is_family)
         return status;
-    return tamis__fail(err, TAMIS_E_MISMATCH, 0, "redis %s: %s: is %s; %s", at->redis->to.shown,
-                       at->uri->named, at->is_family ? "one filter, and no family" : "a family of filters",
-                       at->is_family ? "choose another name"
+    return tamis__fail(err, TAMIS_E_MISMATCH, 0, "redis %s: %s: is %s; %s", rf->redis->endpoint.shown,
+                       rf->uri->shown_name,
+                       rf->is_family ? "one filter, and no family" : "a family of filters",
+                       rf->is_family ? "choose another name"
                                      : "add and check take it, with {1} and so on where its name has *");
 }
 
-tamis_status tamis__told_read(const tamis__redis_filter *at, const char *text, tamis__told *plan,
-                              tamis_error *err) {
-    return tamis__told_read_field(at, "plan", text, plan, err);
+tamis_status tamis__plan_text_read(const tamis__redis_filter *rf, const char *text, tamis__parsed_plan *plan,
+                                   tamis_error *err) {
+    return tamis__plan_text_read_field(rf, "plan", text, plan, err);
 }
