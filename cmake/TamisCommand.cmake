@@ -6,9 +6,9 @@ if(NOT TAMIS_JANSSON_FOUND)
   message(FATAL_ERROR "The command needs jansson: install libjansson-dev, or give -DTAMIS_BUILD_CLI=OFF")
 endif()
 
-file(GLOB cli_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/cli/*.c")
+file(GLOB_RECURSE cli_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/cli/*.c")
 set(cli_main "${PROJECT_SOURCE_DIR}/src/cli/main.c")
-set(cli_docs_main "${PROJECT_SOURCE_DIR}/src/cli/docs_main.c")
+set(cli_docs_main "${PROJECT_SOURCE_DIR}/src/cli/docs/docs_main.c")
 list(REMOVE_ITEM cli_sources "${cli_main}" "${cli_docs_main}")
 
 add_library(tamis_cli_objects OBJECT ${cli_sources})

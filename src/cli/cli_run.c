@@ -9,8 +9,8 @@
 #include <tamis/hash.h>
 
 #include "cli/cli.h"
-#include "cli/cli_help.h"
-#include "cli/cli_option.h"
+#include "cli/core/cli_help.h"
+#include "cli/core/cli_option.h"
 
 static int run_command(const cli_command *command, int argc, char **argv, tamis_error *err) {
     cli_args args;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/cli_text.h"
+#include "cli/core/cli_text.h"
 
 const cli_command *const cli_commands[] = {&cmd_dedup, &cmd_state,  &cmd_build, &cmd_add,  &cmd_check,
                                            &cmd_info,  &cmd_verify, &cmd_merge, &cmd_copy, &cmd_clear,

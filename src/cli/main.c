@@ -3,7 +3,7 @@
 
 #include "cli/cli.h"
 #include "cli/cli_run.h"
-#include "cli/cli_signal.h"
+#include "cli/process/cli_signal.h"
 
 /* All that a command prints itself fits in here, so the first write is the last and its error is seen. */
 static char output_buffer[1 << 16];

@@ -100,7 +100,7 @@ typedef struct tamis__opened {
     void (*release)(struct tamis__opened *opened); /* called by tamis_filter_free, last */
 } tamis__opened;
 
-/* The source file of a filter and its state when it was read (store/source_file.h). One block of the filter's
+/* The source file of a filter and its state when it was read (store/file/source_file.h). One block of the filter's
  * allocator. */
 typedef struct tamis__source_file {
     dev_t device;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The table of formats, and decoding and encoding in the caller's memory (tamis_filter_decode,
- * tamis_filter_encode). Files go the same way (store/file_open.c): a mapped file is a source like any buffer.
+ * tamis_filter_encode). Files go the same way (store/file/file_open.c): a mapped file is a source like any buffer.
  *
  * Recognition tries the formats in the order of their numbers. The native format has a magic of 8 bytes. DCSO
  * files begin with a version number, and Guava files with no mark at all. So Guava is tried by what its first

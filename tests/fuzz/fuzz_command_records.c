@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "command.h"
-#include "stream/decompressor.h"
+#include "stream/codec/decompressor.h"
 
 enum { PARTS = 3, BYTES_MAX = 2048, LONGEST = 16 };
 

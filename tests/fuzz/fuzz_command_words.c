@@ -18,8 +18,8 @@
 #include <tamis/tamis.h>
 
 #include "cli/cli.h"
-#include "cli/cli_number.h"
-#include "cli/cli_option.h"
+#include "cli/core/cli_number.h"
+#include "cli/core/cli_option.h"
 #include "command.h"
 #include "support/stored.h"
 

@@ -15,7 +15,7 @@
 #include <tamis/extract.h>
 
 #include "base/bytes.h"
-#include "stream/extract_int.h"
+#include "stream/extract/extract_int.h"
 
 enum { PARTS = 4, RECORDS = 8, BLOCKS = 4096, PATTERN = 64, RECORD = 1000 };
 

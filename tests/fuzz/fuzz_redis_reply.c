@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/redis/redis_filter.h"
+#include "store/redis/filter/redis_filter.h"
 #include "support/fault.h"
 
 enum { MEMORY = 4 << 20 };

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/redis/layout_tamis.h"
-#include "store/redis/proxy_watch.h"
+#include "store/redis/layout/layout_tamis.h"
+#include "store/redis/topology/proxy_watch.h"
 #include "support/fault.h"
 
 static fault_memory memory;

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/system.h"
-#include "stream/decompressor.h"
+#include "stream/codec/decompressor.h"
 #include "support/fault.h"
 
 enum { MEMORY = 16 << 20, CAPACITY = 16 << 10, MOST = 1 << 20 /* bytes that are looked at */ };

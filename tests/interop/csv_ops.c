@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "stream/find.h"
-#include "stream/split.h"
+#include "stream/split/find.h"
+#include "stream/split/split.h"
 
 enum { MOST = 16, BATCH = 50 };
 

@@ -19,7 +19,7 @@
 
 #include <tamis/redis_family.h>
 
-#include "store/redis/redis_filter.h"
+#include "store/redis/filter/redis_filter.h"
 
 enum { AT_ONCE = 1000, ROOM = 256 };
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "store/state/state_int.h"
-#include "stream/runner.h"
+#include "stream/run/runner.h"
 
 const commits_make commits_makes[COMMITS_MAKES] = {
     [COMMITS_GROWING] = {"growing", TAMIS_KIND_FINGERPRINT, 0, 1e-2},

@@ -4,7 +4,7 @@
 
 #include <tamis/tamis.h>
 
-#include "stream/runner.h"
+#include "stream/run/runner.h"
 #include "support/scratch.h"
 
 /* Runs that are made last, over a state "state" in the scratch folder. Nothing here asserts: what fails is

@@ -39,7 +39,7 @@ void pair_tear_down(void);
 tamis_status pair_go(commits_run *run, const tamis_allocator *allocator);
 /* Removes the state and both outputs. */
 void pair_forget(void);
-/* Removes files with bytes that stood behind a commit of an output, see stream/tail.h: how many there were. */
+/* Removes files with bytes that stood behind a commit of an output, see stream/durable/tail.h: how many there were. */
 int pair_sweep(void);
 /* Whether both outputs are, unpacked, those of the undisturbed run. Unless `quiet`, stderr has where they are not. */
 bool pair_is_right(bool quiet);

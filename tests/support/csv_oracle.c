@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stream/find.h"
-#include "stream/split.h"
+#include "stream/split/find.h"
+#include "stream/split/split.h"
 
 typedef struct reader {
     csv_oracle *oracle;

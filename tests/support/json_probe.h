@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "stream/find.h"
+#include "stream/split/find.h"
 #include "support/scratch.h"
 
 /* Looking for values in one JSON record by the real code. Fails the cmocka test that it is called from. */

@@ -6,7 +6,7 @@
 #include <tamis/stream.h>
 
 #include "scratch.h"
-#include "stream/runner.h"
+#include "stream/run/runner.h"
 
 /* What a dedup of some inputs must give, made the slow and obvious way. */
 typedef struct stream_oracle {

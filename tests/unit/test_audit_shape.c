@@ -11,7 +11,7 @@
 #include <tamis/tamis.h>
 
 /* The command is no library. */
-#include "cli/audit_shape.c"
+#include "cli/cmd/audit/audit_shape.c"
 
 static const cli_key_form plain = {.type = CLI_KEY_BYTES};
 static audit_shape shape;

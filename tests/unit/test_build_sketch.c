@@ -12,8 +12,8 @@
 #include <tamis/tamis.h>
 
 /* The command is no library: what is tested of it is compiled in. */
-#include "cli/build_sketch.c"
-#include "cli/cli_error.c"
+#include "cli/cmd/build/build_sketch.c"
+#include "cli/core/cli_error.c"
 
 #include "support/scratch.h"
 

@@ -14,8 +14,8 @@
 #include <cmocka.h>
 
 /* The command is no library: what is tested of it is compiled in. */
-#include "cli/build_inputs.c"
-#include "cli/cli_error.c"
+#include "cli/cmd/build/build_inputs.c"
+#include "cli/core/cli_error.c"
 #include "support/scratch.h"
 
 static char path[300], other[300];

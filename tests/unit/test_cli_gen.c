@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 /* The command is no library: what is tested of it is compiled in. */
-#include "cli/gen_record.c"
+#include "cli/cmd/gen/gen_record.c"
 
 enum { RECORDS = 200000 };
 

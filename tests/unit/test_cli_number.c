@@ -8,9 +8,9 @@
 #include <cmocka.h>
 
 /* The command is no library: what is tested of it is compiled in. */
-#include "cli/cli_error.c"
-#include "cli/cli_number.c"
-#include "cli/cli_text.c"
+#include "cli/core/cli_error.c"
+#include "cli/core/cli_number.c"
+#include "cli/core/cli_text.c"
 
 static const cli_option count_option = {.name = "expect", .type = CLI_COUNT, .min = 1, .max = 1000000000000};
 static const cli_option size_option = {

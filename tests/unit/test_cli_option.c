@@ -11,11 +11,11 @@
 #include <tamis/tamis.h>
 
 /* The command is no library: what is tested of it is compiled in. */
-#include "cli/cli_choice.c"
-#include "cli/cli_error.c"
-#include "cli/cli_number.c"
-#include "cli/cli_option.c"
-#include "cli/cli_text.c"
+#include "cli/core/cli_choice.c"
+#include "cli/core/cli_error.c"
+#include "cli/core/cli_number.c"
+#include "cli/core/cli_option.c"
+#include "cli/core/cli_text.c"
 
 enum { OPT_OUTPUT, OPT_EXPECT, OPT_EXACT, OPT_KIND, OPT_QUIET, OPT_KEY, OPT_LABEL, OPT_MARK, OPT_COUNT };
 

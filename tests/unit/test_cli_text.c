@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 /* The command is no library: what is tested of it is compiled in. */
-#include "cli/cli_progress.c"
-#include "cli/cli_text.c"
+#include "cli/core/cli_text.c"
+#include "cli/process/cli_progress.c"
 
 static char text[CLI_TEXT_NUMBER];
 

@@ -12,10 +12,10 @@
 #include <tamis/tamis.h>
 
 /* The command is no library: what is tested of it is compiled in. */
-#include "cli/cli_error.c"
-#include "cli/cli_key.c"
-#include "cli/cli_text.c"
-#include "cli/cli_typed.c"
+#include "cli/core/cli_error.c"
+#include "cli/core/cli_text.c"
+#include "cli/input/cli_key.c"
+#include "cli/input/cli_typed.c"
 
 enum { MANY = 5000, LOG = 200000 };
 

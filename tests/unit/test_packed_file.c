@@ -18,7 +18,7 @@
 #include <tamis/compressed.h>
 
 #include "base/system.h"
-#include "stream/decompressor.h"
+#include "stream/codec/decompressor.h"
 #include "support/ask.h"
 #include "support/fault.h"
 #include "support/packers.h"

@@ -14,7 +14,7 @@
 
 #include "base/system.h"
 #include "base/thread.h"
-#include "stream/pipeline.h"
+#include "stream/run/pipeline.h"
 #include "support/fault.h"
 #include "support/scratch.h"
 

@@ -9,10 +9,10 @@
 #include <cmocka.h>
 
 /* The command is no library: what is tested of it is compiled in. */
-#include "cli/cli_error.c"
-#include "cli/gen_record.c"
-#include "cli/plan_chance.c"
-#include "cli/plan_trial.c"
+#include "cli/cmd/gen/gen_record.c"
+#include "cli/cmd/plan/plan_chance.c"
+#include "cli/cmd/plan/plan_trial.c"
+#include "cli/core/cli_error.c"
 
 static void assert_near(double value, double expected, double part) {
     if (!(fabs(value - expected) <= part * expected))

@@ -21,7 +21,7 @@
 #include <tamis/redis_bitmap.h>
 #include <tamis/tamis.h>
 
-#include "store/redis/redis_int.h"
+#include "store/redis/topology/redis_int.h"
 #include "support/redis_cluster.h"
 #include "support/redis_families.h"
 #include "support/redis_keys.h"

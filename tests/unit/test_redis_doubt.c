@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "store/redis/redis_unconfirmed.h"
+#include "store/redis/filter/redis_unconfirmed.h"
 #include "support/fault.h"
 #include "support/scratch.h"
 

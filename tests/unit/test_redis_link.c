@@ -20,7 +20,7 @@
 
 #include "base/memory.h"
 #include "base/system.h"
-#include "store/redis/redis_connection.h"
+#include "store/redis/connection/redis_connection.h"
 #include "support/fault.h"
 #include "support/scratch.h"
 

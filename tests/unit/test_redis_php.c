@@ -19,7 +19,7 @@
 #include <tamis/redis.h>
 
 #include "golden/golden_reader.h"
-#include "store/redis/redis_filter.h"
+#include "store/redis/filter/redis_filter.h"
 #include "support/redis_server.h"
 #include "support/scratch.h"
 

@@ -15,7 +15,7 @@
 
 #include <tamis/file.h>
 
-#include "store/redis/layout_tamis.h"
+#include "store/redis/layout/layout_tamis.h"
 #include "support/fault.h"
 #include "support/redis_filters.h"
 

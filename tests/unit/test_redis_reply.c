@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "store/redis/redis_reply.h"
+#include "store/redis/connection/redis_reply.h"
 #include "support/fault.h"
 #include "support/scratch.h"
 

@@ -16,7 +16,7 @@
 
 #include <tamis/redis.h>
 
-#include "store/redis/layout_tamis.h"
+#include "store/redis/layout/layout_tamis.h"
 #include "support/fault.h"
 #include "support/redis_calls.h"
 #include "support/redis_server.h"

@@ -7,7 +7,7 @@
 
 #include <tamis/tamis.h>
 
-#include "store/redis/redis_filter.h"
+#include "store/redis/filter/redis_filter.h"
 #include "support/fault.h"
 #include "support/proxy.h"
 #include "support/redis_filters.h"

@@ -10,7 +10,7 @@
 
 #include <tamis/redis.h>
 
-#include "store/redis/redis_uri.h"
+#include "store/redis/connection/redis_uri.h"
 #include "support/fault.h"
 
 static fault_memory memory;

@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include "base/system.h"
-#include "stream/checkpoint.h"
+#include "stream/durable/checkpoint.h"
 #include "support/commits.h"
 #include "support/scratch.h"
 

@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "base/byte_mask.h"
-#include "stream/find.h"
-#include "stream/split.h"
+#include "stream/split/find.h"
+#include "stream/split/split.h"
 #include "support/csv_oracle.h"
 #include "support/fault.h"
 #include "support/scratch.h"

@@ -17,7 +17,7 @@
 #include <tamis/extract.h>
 
 #include "base/bytes.h"
-#include "stream/find.h"
+#include "stream/split/find.h"
 #include "support/fault.h"
 #include "support/scratch.h"
 

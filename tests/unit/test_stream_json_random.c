@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "stream/json_int.h"
+#include "stream/extract/json_int.h"
 #include "support/json_oracle.h"
 #include "support/scratch.h"
 

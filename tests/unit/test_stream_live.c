@@ -21,7 +21,7 @@
 #include <cmocka.h>
 
 #include "base/system.h"
-#include "stream/runner.h"
+#include "stream/run/runner.h"
 #include "support/fault.h"
 #include "support/scratch.h"
 #include "support/stream_oracle.h"

@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "stream/runner.h"
+#include "stream/run/runner.h"
 #include "support/fault.h"
 #include "support/packers.h"
 #include "support/scratch.h"

@@ -15,7 +15,7 @@
 
 /* How lines of slots are made is seen from inside. */
 #include "plan/plan_int.h"
-#include "stream/runner.h"
+#include "stream/run/runner.h"
 #include "support/fault.h"
 #include "support/scratch.h"
 #include "support/stream_oracle.h"

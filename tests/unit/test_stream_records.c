@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "stream/runner.h"
+#include "stream/run/runner.h"
 #include "support/scratch.h"
 #include "support/stream_oracle.h"
 #include "support/threads.h"

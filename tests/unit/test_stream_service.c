@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "stream/runner.h"
+#include "stream/run/runner.h"
 #include "support/fault.h"
 #include "support/scratch.h"
 #include "support/threads.h"

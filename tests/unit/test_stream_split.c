@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "stream/split.h"
+#include "stream/split/split.h"
 #include "support/isa.h"
 #include "support/scratch.h"
 

@@ -17,8 +17,8 @@
 
 #include "base/system.h"
 #include "base/thread.h"
-#include "stream/pipeline.h"
-#include "stream/runner.h"
+#include "stream/run/pipeline.h"
+#include "stream/run/runner.h"
 #include "support/fault.h"
 #include "support/scratch.h"
 #include "support/stream_oracle.h"

@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include "base/system.h"
-#include "stream/decompressor.h"
+#include "stream/codec/decompressor.h"
 #include "support/fault.h"
 #include "support/packers.h"
 #include "support/scratch.h"

@@ -25,7 +25,7 @@
 #include "base/system.h"
 #include "base/versioned.h"
 #include "hash/hasher.h"
-#include "store/file_error.h"
+#include "store/file/file_error.h"
 #include "store/state/state_int.h"
 
 tamis_status tamis__state_report(const tamis_error *why, tamis_status status, tamis_error *err) {

@@ -21,8 +21,8 @@
 #include <unistd.h>
 
 #include "base/system.h"
-#include "store/file_error.h"
-#include "store/holder.h"
+#include "store/file/file_error.h"
+#include "store/file/holder.h"
 #include "store/state/state_int.h"
 
 enum { DIGITS = 10 };

@@ -21,8 +21,8 @@
 
 #include "base/bytes.h"
 #include "base/system.h"
-#include "store/file_error.h"
-#include "store/filter_file.h"
+#include "store/file/file_error.h"
+#include "store/file/filter_file.h"
 #include "store/state/state_int.h"
 
 enum { BUFFER = 2 * STATE_FRAME_MAX };

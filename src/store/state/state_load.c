@@ -25,7 +25,7 @@
 #include "base/thread.h"
 #include "filter/concurrent.h"
 #include "hash/hasher.h"
-#include "store/file_error.h"
+#include "store/file/file_error.h"
 #include "store/state/state_int.h"
 
 /* ---- the initial filter ---- */

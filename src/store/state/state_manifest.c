@@ -24,8 +24,8 @@
 
 #include "base/bytes.h"
 #include "base/system.h"
-#include "store/file_error.h"
-#include "store/filter_file.h"
+#include "store/file/file_error.h"
+#include "store/file/filter_file.h"
 #include "store/state/state_int.h"
 
 static const uint8_t magic[8] = {0x89, 'T', 'A', 'M', 'S', 'T', '\r', '\n'};

@@ -22,7 +22,7 @@
 #include "base/system.h"
 #include "base/versioned.h"
 #include "hash/hasher.h"
-#include "store/file_error.h"
+#include "store/file/file_error.h"
 #include "store/state/state_int.h"
 
 typedef enum purpose { TO_WRITE, TO_READ, TO_VERIFY } purpose;

@@ -20,7 +20,7 @@
 #include <string.h>
 
 #include "base/system.h"
-#include "store/file_error.h"
+#include "store/file/file_error.h"
 #include "store/state/state_int.h"
 
 /* Makes the next manifest: the live segment closed, and a new one after it. A live segment without keys is

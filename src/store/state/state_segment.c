@@ -29,7 +29,7 @@
 
 #include "base/bytes.h"
 #include "base/system.h"
-#include "store/file_error.h"
+#include "store/file/file_error.h"
 #include "store/state/state_int.h"
 
 static const uint8_t magic[8] = STATE_LOG_MAGIC;

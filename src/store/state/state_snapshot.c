@@ -23,7 +23,7 @@
 #include "base/system.h"
 #include "base/thread.h"
 #include "hash/hasher.h"
-#include "store/file_error.h"
+#include "store/file/file_error.h"
 #include "store/state/state_int.h"
 
 #define LOG_MIN ((uint64_t)64 << 20) /* log bytes that are acceptable for any filter */

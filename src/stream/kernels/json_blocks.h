@@ -45,7 +45,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "stream/json_int.h"
+#include "stream/extract/json_int.h"
 
 enum { DEPTH_MAX = 64 /* bits of a word; the scanner handles deeper texts */ };
 

@@ -3,7 +3,7 @@
 #define TAMIS_STREAM_KERNELS_JSON_KERNELS_H
 
 #include "base/isa.h"
-#include "stream/json_int.h"
+#include "stream/extract/json_int.h"
 
 /*
  * Parsing JSON records in blocks of 64 bytes (json_blocks.h). Only AVX-512 does it, eight blocks at a time.

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_CLI_CMD_ADD_ADD_CONFIG_H
+#define TAMIS_CLI_CMD_ADD_ADD_CONFIG_H
+
+#include "cli/core/cli_rows.h"
+#include "cli/filter/cli_filter.h"
+#include "cli/input/cli_stream.h"
+
+/* The options of add, in the order of the help. */
+enum {
+    ADD_PRINT,
+    ADD_OVERFILL,
+    ADD_LOCK_WAIT,
+    ADD_SECRET,
+    ADD_TRACE,
+    ADD_FILES_FROM,
+    ADD_COMPRESS,
+    ADD_RECORDS, /* the block */
+    ADD_THREADS = ADD_RECORDS + CLI_RECORDS,
+    ADD_STATS,
+    ADD_JSON,
+    ADD_PROGRESS,
+    ADD_NO_PROGRESS,
+    ADD_QUIET,
+    ADD_OPTIONS
+};
+
+enum { ADD_CONFLICTS = 3 };
+
+/* What --print may say, in the order of its choices. */
+typedef enum add_print { ADD_PRINT_NONE, ADD_PRINT_FRESH, ADD_PRINT_SEEN } add_print;
+
+extern const cli_option add_options[ADD_OPTIONS];
+extern const cli_conflict add_conflicts[ADD_CONFLICTS];
+extern const char *const add_description[], *const add_exits[], *const add_notes[];
+extern const cli_example add_examples[];
+extern const cli_entry add_json[];
+
+/* What a run needs to know: checked. Strings belong to argv. */
+typedef struct add_config {
+    cli_stream stream;
+    const char *filter;
+    const char *secret_file; /* NULL: none */
+    add_print print;
+    bool over_capacity;
+    cli_lock_wait lock_wait;
+    bool trace;
+    bool is_family; /* `filter` is one of many: cli_family.h */
+} add_config;
+
+/* From parsed arguments to a run: CLI_DONE, or CLI_FAILED with the contradiction in *err. Its stream is to be released
+ * either way. */
+int add_configure(add_config *config, const cli_args *args, tamis_error *err);
+
+#endif

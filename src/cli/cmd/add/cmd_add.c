@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cmd/add/add_config.h"
+#include "cli/core/cli_text.h"
+#include "cli/filter/cli_file.h"
+#include "cli/filter/cli_filter.h"
+#include "cli/input/cli_summary.h"
+#include "cli/process/cli_progress.h"
+#include "cli/process/cli_signal.h"
+#include "cli/server/cli_bounded_filter.h"
+#include "cli/server/cli_family.h"
+#include "cli/server/cli_server.h"
+#include "cli/server/cli_trace.h"
+
+typedef struct add_run {
+    add_config config;
+    int stop_fd;
+    tamis_lock *lock;
+    tamis_filter *filter;
+    cli_bounded_filter bounded;
+    cli_family *family;            /* or this one, and no filter */
+    tamis_compression compression; /* of its file */
+    cli_summary summary;
+    uint64_t added;       /* records answered new or unknown, of a filter on a server */
+    uint64_t unconfirmed; /* records of a failed batch that the server may have added */
+} add_run;
+
+/* True if unanswered keys may be on the server. A full filter and an unreadable record send nothing. */
+static bool may_have_arrived(tamis_status status) {
+    return status != TAMIS_OK && status != TAMIS_E_FULL && status != TAMIS_E_INVALID &&
+           status != TAMIS_E_RECORD && status != TAMIS_E_NO_KEY;
+}
+
+/* Adds keys, and counts those that the server has, whether or not their records get printed. */
+static tamis_status add_to_server(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
+                                  size_t *done, tamis_error *err) {
+    add_run *run = context;
+    tamis_status status = run->family != NULL
+                              ? cli_family_query(run->family, keys, count, answers, done, err)
+                              : cli_bounded_filter_add(&run->bounded, keys, count, answers, done, err);
+
+    for (size_t i = 0; i < *done; i++)
+        run->added += answers[i] != TAMIS_PRESENT;
+    if (may_have_arrived(status))
+        run->unconfirmed += count - *done;
+    return status;
+}
+
+static void set_family_source(void *context, const tamis_stream_source *source) {
+    const add_run *run = context;
+
+    cli_family_set_source(run->family, source);
+}
+
+/* To a filter in a file, whose room is not bounded here. */
+static tamis_status add_hashes(void *context, const tamis_key *keys, const tamis_hash *hashes, size_t count,
+                               tamis_answer *answers, size_t *done, tamis_error *err) {
+    const cli_bounded_filter *bounded = context;
+
+    (void)keys;
+    return tamis_filter_add_hashes(bounded->filter, hashes, count, answers, done, err);
+}
+
+static tamis_status stream(add_run *run, tamis_error *err) {
+    const add_config *config = &run->config;
+    cli_stream records = config->stream;
+    tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
+    tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
+
+    service.context = &run->bounded;
+    service.query = cli_bounded_filter_add;
+    if (cli_server_is_uri(config->filter)) {
+        service.context = run;
+        service.query = add_to_server;
+    }
+    if (run->family != NULL) {
+        service.set_source = set_family_source;
+        cli_family_prepare_stream(&records);
+    } else {
+        cli_key_fit(&records.form, tamis_hasher_scheme(tamis_filter_hasher(run->filter)),
+                    cli_stream_line_end(&records));
+        if (cli_filter_takes_hashes(run->filter)) {
+            service.hasher = tamis_filter_hasher(run->filter);
+            service.query_hashes = add_hashes;
+        }
+    }
+    options.output = config->print == ADD_PRINT_FRESH ? "-" : NULL;
+    options.duplicates = config->print == ADD_PRINT_SEEN ? "-" : NULL;
+    options.durable = true; /* a filter on the disk must not know records that are not there themselves */
+    options.stop_fd = run->stop_fd;
+    options.first_malformed = &run->summary.first_malformed;
+    return cli_stream_run(&records, &service, &options, &run->summary.stats, err);
+}
+
+/* Holds the file from before it is read until after it is saved: nobody's adds are lost. */
+static int open_held(add_run *run, tamis_error *err) {
+    const add_config *config = &run->config;
+    cli_filter_file file;
+    cli_secret secret;
+    const cli_secret *given = config->secret_file != NULL ? &secret : NULL;
+    int code;
+
+    if (config->secret_file != NULL) {
+        code = cli_secret_read(&secret, config->secret_file, run->stop_fd, err);
+        if (code != CLI_DONE)
+            return code;
+    }
+    file.path = config->filter;
+    file.secret = given;
+    file.access = config->over_capacity ? CLI_OVER_CAPACITY : CLI_CHANGE;
+    file.form = config->stream.form;
+    if (config->is_family)
+        code = cli_family_open(&run->family,
+                               &(cli_family_setup){config->filter, &config->stream.extract, true,
+                                                   config->trace, config->stream.form, given},
+                               err);
+    else
+        code = cli_filter_hold(&run->lock, &run->filter, &file, config->lock_wait, &run->compression, err);
+    if (config->secret_file != NULL)
+        cli_secret_forget(&secret);
+    return code;
+}
+
+/* Says in *err what helps a filter that is full. */
+static void fail_full(const add_run *run, tamis_error *err) {
+    const tamis_plan *plan = tamis_filter_plan(run->filter);
+    const char *remedy = "build a larger one";
+
+    if (tamis_kind_is_bloom(plan->kind))
+        remedy = CLI_FILTER_LARGER ", or give --overfill and let its rate rise";
+    else if (plan->capacity > 0)
+        remedy = CLI_FILTER_LARGER;
+    if (run->bounded.is_bounded)
+        cli_bounded_filter_fail_full(&run->bounded, run->config.filter, run->summary.stats.records + 1,
+                                     remedy, err);
+    else
+        cli_filter_full(run->filter, run->config.filter, run->summary.stats.records + 1, remedy, err);
+}
+
+/* Reports new keys that the server has, or may have, although their records were not printed. Reports them even with --quiet,
+ * since no later run prints them. True if there were any. */
+static bool report_unprinted(const add_run *run) {
+    uint64_t printed = run->summary.stats.printed;
+    uint64_t lost = run->added > printed ? run->added - printed : 0;
+    char shown[CLI_SERVER_SHOWN], number[CLI_TEXT_NUMBER], doubtful[CLI_TEXT_NUMBER], what[200],
+        message[CLI_SERVER_SHOWN + 300];
+
+    if (run->config.print != ADD_PRINT_FRESH || lost + run->unconfirmed == 0)
+        return false;
+    cli_text_count(number, sizeof number, lost);
+    cli_text_count(doubtful, sizeof doubtful, run->unconfirmed);
+    if (lost == 0)
+        snprintf(what, sizeof what, "up to %s new key%s may be in it", doubtful,
+                 run->unconfirmed == 1 ? "" : "s");
+    else if (run->unconfirmed == 0)
+        snprintf(what, sizeof what, "%s new key%s in it", number, lost == 1 ? " is" : "s are");
+    else
+        snprintf(what, sizeof what, "%s new key%s in it, and up to %s more may be", number,
+                 lost == 1 ? " is" : "s are", doubtful);
+    snprintf(message, sizeof message,
+             "%.300s: %s, without their records being printed; no later run prints those: find them in the "
+             "input, behind the last one printed",
+             cli_server_show(run->config.filter, shown), what);
+    cli_report(message);
+    return true;
+}
+
+static int add_records(add_run *run, tamis_error *err) {
+    const char *path = run->config.filter;
+    char shown[CLI_SERVER_SHOWN];
+    double begun = cli_progress_now();
+    tamis_status status = stream(run, err);
+
+    if (status == TAMIS_OK && run->family == NULL &&
+        cli_file_save(run->filter, path, TAMIS_FORMAT_AUTO, run->compression, err) != CLI_DONE)
+        status = err->status;
+    else if (status == TAMIS_E_FULL && run->family == NULL)
+        fail_full(run, err);
+    run->summary.seconds = cli_progress_now() - begun;
+    bool is_reported = status != TAMIS_OK && report_unprinted(run);
+    if (status != TAMIS_OK && !is_reported && status != TAMIS_E_PIPE && run->family == NULL &&
+        run->summary.stats.records > 0 && !run->config.stream.quiet && !run->config.stream.json)
+        cli_filter_report_kept(path);
+    /* A server looks at all the bits to say it. */
+    if (status == TAMIS_OK && run->family == NULL &&
+        (run->config.over_capacity || !cli_server_is_uri(path)) && !run->config.stream.quiet &&
+        !run->config.stream.json)
+        cli_filter_report_overfull(run->filter, cli_server_show(path, shown), CLI_FILTER_LARGER);
+    if (status == TAMIS_OK && cli_server_is_uri(path) && !run->config.stream.quiet &&
+        !run->config.stream.json) {
+        if (run->family != NULL)
+            cli_family_report_overfull(run->family, path);
+        else
+            cli_bounded_filter_report_dense(run->filter, path);
+    }
+    return cli_summary_conclude(&run->summary, &run->config.stream, run->filter, status, err);
+}
+
+static int run_add(const cli_args *args, tamis_error *err) {
+    add_run run = {.stop_fd = -1, .summary = CLI_SUMMARY_INIT};
+    int code;
+
+    run.summary.absent_name = "added";
+    run.summary.present_name = "present";
+    code = add_configure(&run.config, args, err);
+    run.summary.into = run.config.filter;
+    run.summary.passes = run.config.print == ADD_PRINT_FRESH;
+    if (code == CLI_DONE)
+        code = cli_signals_begin(&run.stop_fd, err);
+    run.summary.on_server = code == CLI_DONE && cli_server_is_uri(run.config.filter);
+    if (code == CLI_DONE)
+        code = open_held(&run, err);
+    if (code == CLI_DONE && run.family == NULL)
+        code = cli_stream_apply_filter(&run.config.stream, run.filter, run.config.filter, true, err);
+    if (code == CLI_DONE && run.config.trace && run.family == NULL)
+        code = cli_trace_begin(run.filter, err);
+    run.bounded.traced = run.config.trace;
+    if (code == CLI_DONE && run.family == NULL)
+        code = cli_bounded_filter_init(&run.bounded, run.filter, run.config.over_capacity, err);
+    if (code == CLI_DONE)
+        code = add_records(&run, err);
+    tamis_filter_free(run.filter);
+    cli_family_free(run.family);
+    tamis_file_unlock(run.lock);
+    cli_stream_release(&run.config.stream);
+    return code;
+}
+
+const cli_command cmd_add = {
+    .name = "add",
+    .summary = "add records to a filter in a file",
+    .operands = "FILTER [FILE...]",
+    .description = add_description,
+    .options = add_options,
+    .option_count = ADD_OPTIONS,
+    .conflicts = add_conflicts,
+    .conflict_count = ADD_CONFLICTS,
+    .exits = add_exits,
+    .examples = add_examples,
+    .json_about = "The summary of --json is one object on a line of standard error:",
+    .json = add_json,
+    .notes = add_notes,
+    .files = cli_file_files,
+    .run = run_add,
+};

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/cmd/audit/audit_run.h"
+#include "cli/cmd/plan/plan_chance.h"
+#include "cli/cmd/plan/plan_trial.h"
+#include "cli/core/cli_rows.h"
+#include "cli/core/cli_text.h"
+#include "cli/filter/cli_file.h"
+#include "cli/filter/cli_filter.h"
+#include "cli/server/cli_server.h"
+
+enum {
+    OPT_QUESTIONS,
+    OPT_SEED,
+    OPT_FILES_FROM,
+    OPT_RECORDS,
+    OPT_SECRET = OPT_RECORDS + CLI_RECORDS,
+    OPT_JSON,
+    OPT_COUNT
+};
+
+#define CONFIDENCE  0.99
+#define HITS_TO_SEE 3 /* to be expected at the promised rate, for the promise to be tested at all */
+
+static const cli_option options[OPT_COUNT] = {
+    [OPT_QUESTIONS] = {.name = "questions",
+                       .type = CLI_COUNT,
+                       .value = "N",
+                       .min = 1,
+                       .max = TAMIS_EXPECT_MAX,
+                       .help =
+                           "Number of random keys to ask; by default as many as the rate needs, up to 1e7.",
+                       .more = "A rate of 1e-9 shows after some 1e10; each takes about 5 bytes of memory."},
+    [OPT_SEED] = {.name = "seed",
+                  .type = CLI_SEED,
+                  .value = "SEED",
+                  .fallback = "0",
+                  .help = "Number that the random keys are made from: the same seed, the same keys."},
+    [OPT_FILES_FROM] = CLI_ROW_FILES_FROM,
+    [OPT_RECORDS] = CLI_ROWS_RECORDS("key of KEYS", "Keys of KEYS"),
+    [OPT_SECRET] = {.name = "secret-file",
+                    .type = CLI_FILE,
+                    .value = "FILE",
+                    .help = "The secret that a keyed filter was made with: the bytes of FILE.",
+                    .more = "Every byte of the file counts, a newline at its end too. Standard input is "
+                            "/dev/stdin here, not -."},
+    [OPT_JSON] = {.name = "json", .type = CLI_FLAG, .help = "Print the result as one JSON object."},
+};
+
+typedef struct report {
+    const char *path;
+    audit run;
+    tamis_filter_info info;
+    bool promises;
+    double promised, low, high;
+    const char *verdict;
+    bool broken;
+    cli_stream keys;
+    bool partial; /* "broken" would be told of keys that may be in it */
+} report;
+
+static int open_filter(tamis_filter **filter, const char *path, const char *secret_file, tamis_error *err) {
+    cli_secret secret;
+    int code;
+
+    if (secret_file == NULL) {
+        code = cli_file_open(filter, path, CLI_QUERY, NULL, NULL, err);
+        if (code != CLI_DONE || tamis_hasher_scheme(tamis_filter_hasher(*filter)) != TAMIS_SCHEME_SIP)
+            return code;
+        return cli_fail(err, "%.300s: is keyed, and its secret is needed to ask it; give --secret-file FILE",
+                        path);
+    }
+    if (strcmp(secret_file, "-") == 0)
+        return cli_fail(err, "--secret-file '-': is not taken for standard input here; give /dev/stdin, or "
+                             "./- for a file of that name");
+    code = cli_secret_read(&secret, secret_file, -1, err);
+    if (code != CLI_DONE)
+        return code;
+    code = cli_file_open(filter, path, CLI_QUERY, &secret, NULL, err);
+    cli_secret_forget(&secret);
+    return code;
+}
+
+/* Whether it clearly holds more keys than KEYS has: by more than five times what an estimate of so many errs by. */
+static bool holds_others(const report *result) {
+    double holds = result->info.cardinality;
+
+    return result->run.has_keys && isfinite(holds) && holds > (double)result->run.distinct + 5 * sqrt(holds);
+}
+
+/* A filter of another program's size may have a computed rate above the one that was asked for by rounding, a few per
+ * cent. What is far above, as where positions of a scheme repeat, is no promise kept. */
+static double rate_kept(const tamis_plan *plan) {
+    bool rounded = plan->fpr_predicted > plan->fpr && plan->fpr_predicted <= 1.1 * plan->fpr;
+
+    return rounded ? plan->fpr_predicted : plan->fpr;
+}
+
+/* To call a promise broken takes more than to doubt it: chance is to do it once in 1e9 times, not once in 200, and one
+ * filter of a plan has a higher rate than another. What lies between is neither broken nor kept. */
+static void judge(report *result, const tamis_plan *plan) {
+    const audit *run = &result->run;
+    double rate = rate_kept(plan);
+    double allowed =
+        plan_trial_allowed(plan, rate, isfinite(result->info.cardinality) ? result->info.cardinality : 1);
+
+    plan_chance_interval(run->hits, run->queries, CONFIDENCE, &result->low, &result->high);
+    result->verdict = "none";
+    if (!result->promises)
+        return;
+    result->broken = plan_chance_exceeds(run->hits, run->queries, allowed);
+    result->partial =
+        result->broken && holds_others(result) &&
+        plan_chance_exceeds(run->hits, run->queries, fmax(allowed, 1.1 * result->info.fpr_live));
+    result->broken = result->broken && !result->partial;
+    result->verdict = result->partial                                  ? "untold"
+                      : result->broken                                 ? "broken"
+                      : result->low > rate                             ? "doubtful"
+                      : plan->fpr * (double)run->queries < HITS_TO_SEE ? "too rare"
+                                                                       : "kept";
+}
+
+static const char *explain(const report *result) {
+    if (result->partial)
+        return "untold: the random keys may be keys that are in it and not in KEYS";
+    if (result->broken)
+        return "broken: above the promise beyond chance";
+    if (strcmp(result->verdict, "doubtful") == 0)
+        return "doubtful: above the promise, by no more than chance and the spread of such filters may do";
+    if (strcmp(result->verdict, "kept") != 0)
+        return "too rare: not above the promise, as far as so many questions can tell";
+    return result->low > result->promised
+               ? "kept: above the promise by no more than rounding to its size gives"
+               : "kept: not above the promise, or not beyond chance";
+}
+
+static void print_text(const report *result) {
+    const audit *run = &result->run;
+    const char *overfull = result->info.saturated ? "; more keys came than it was made for" : "";
+    char a[CLI_TEXT_NUMBER], b[CLI_TEXT_NUMBER], c[CLI_TEXT_NUMBER];
+
+    cli_file_print(stdout, result->path);
+    printf("\n  promised      %s\n",
+           result->promises ? cli_text_rate(a, sizeof a, result->promised) : "none is recorded");
+    printf("  computed      %s\n", cli_text_rate(a, sizeof a, result->info.fpr_live));
+    cli_text_rate(a, sizeof a, (double)run->hits / (double)run->queries);
+    cli_text_rate(b, sizeof b, result->low);
+    cli_text_rate(c, sizeof c, result->high);
+    if (run->hits > 0)
+        printf("  measured      %s, with 99 %% confidence from %s to %s\n", a, b, c);
+    else
+        printf("  measured      0, with 99 %% confidence below %s\n", c);
+    printf("  random keys   %s asked, %s of them answered wrongly\n",
+           cli_text_count(a, sizeof a, run->queries), cli_text_count(b, sizeof b, run->hits));
+    if (run->has_keys)
+        printf("  keys          %s asked, %s of them missing\n", cli_text_count(a, sizeof a, run->keys),
+               cli_text_count(b, sizeof b, run->missing));
+    if (result->promises)
+        printf("  rate          %s%s\n", explain(result), overfull);
+    else
+        printf("  rate          no promise is recorded; measured %s%s\n",
+               cli_text_rate(a, sizeof a, (double)run->hits / (double)run->queries), overfull);
+}
+
+static int print_json(const report *result, tamis_error *err) {
+    const audit *run = &result->run;
+    json_t *object = json_object();
+
+    cli_file_json_text(object, "file", result->path);
+    if (result->promises)
+        cli_json_real(object, "fpr", result->promised);
+    else
+        cli_json_null(object, "fpr");
+    cli_json_real(object, "fpr_live", result->info.fpr_live);
+    cli_json_real(object, "fpr_measured", (double)run->hits / (double)run->queries);
+    cli_json_real(object, "fpr_low", result->low);
+    cli_json_real(object, "fpr_high", result->high);
+    cli_json_count(object, "asked", run->queries);
+    cli_json_count(object, "hits", run->hits);
+    cli_json_count(object, "keys", run->keys);
+    cli_json_count(object, "missing", run->missing);
+    cli_json_bool(object, "saturated", result->info.saturated);
+    cli_json_text(object, "verdict", result->verdict);
+    if (cli_json_write(object, 12, stdout, 0))
+        return CLI_DONE;
+    return cli_fail_nomem("audit", err);
+}
+
+/* A filter never forgets a key: one that is missing was never added, or the file or the program is at fault. */
+static void tell_missing(const report *result) {
+    const audit *run = &result->run;
+    char message[500], count[CLI_TEXT_NUMBER];
+
+    if (run->missing == 0)
+        return;
+    snprintf(message, sizeof message,
+             "%.120s: %s of the keys %s missing, key %" PRIu64
+             " of %s ('%s') the first; if they were added, and by this --key, --type and --hex, it is a "
+             "false negative, which must never be",
+             result->path, cli_text_count(count, sizeof count, run->missing),
+             run->missing == 1 ? "is" : "are", run->first_missing, run->missing_in, run->shown);
+    cli_report(message);
+}
+
+/* Random keys are like those of KEYS, and so like the others in the filter: where there are few such, they are those. */
+static void tell_partial(const report *result) {
+    char message[400], holds[CLI_TEXT_NUMBER], given[CLI_TEXT_NUMBER];
+
+    if (!result->partial)
+        return;
+    snprintf(
+        message, sizeof message,
+        "%.120s: holds about %s keys, and KEYS has %s: random keys that look like these may be in it; give "
+        "all its keys",
+        result->path, cli_text_expected(holds, sizeof holds, result->info.cardinality),
+        cli_text_count(given, sizeof given, result->run.distinct));
+    cli_report(message);
+}
+
+static int audit_filter(report *result, const cli_args *args, tamis_error *err) {
+    const tamis_plan *plan = tamis_filter_plan(result->run.filter);
+    const cli_value *questions = &args->values[OPT_QUESTIONS];
+    int code;
+
+    /* Whole, or what its bits tell is told of damage. */
+    if ((cli_server_format(result->run.filter) == NULL &&
+         tamis_filter_verify(result->run.filter, err) != TAMIS_OK) ||
+        tamis_filter_info_get(result->run.filter, &result->info, err) != TAMIS_OK)
+        return CLI_FAILED;
+    result->promises = cli_filter_promises(plan);
+    result->promised = result->promises ? plan->fpr : 0;
+    result->run.queries = questions->given
+                              ? questions->number
+                              : plan_trial_questions(plan, fmax(result->promised, result->info.fpr_live));
+    code = audit_run(&result->run, err);
+    if (code != CLI_DONE)
+        return code;
+    judge(result, plan);
+    tell_missing(result);
+    tell_partial(result);
+    if (!args->values[OPT_JSON].given)
+        print_text(result);
+    else if (print_json(result, err) != CLI_DONE)
+        return CLI_FAILED;
+    return result->broken || result->run.missing > 0 ? CLI_NEGATIVE : CLI_DONE;
+}
+
+static int configure(report *result, const cli_args *args, tamis_error *err) {
+    const cli_value *records = args->values + OPT_RECORDS;
+    cli_stream_given given = {.records = records};
+
+    if (args->operand_count < 1)
+        return cli_fail(err, "audit: takes a filter, and files of keys; name the filter");
+    result->run.has_keys = args->operand_count > 1 || args->values[OPT_FILES_FROM].given;
+    result->run.records = &result->keys;
+    result->run.seed = args->values[OPT_SEED].number;
+    result->run.progress = isatty(STDERR_FILENO);
+    given.files_from = &args->values[OPT_FILES_FROM];
+    given.inputs = args->operands + 1;
+    given.input_count = args->operand_count - 1;
+    if (cli_stream_configure(&result->keys, &given, err) != CLI_DONE)
+        return CLI_FAILED;
+    result->run.form = result->keys.form;
+    /* The type is that of the random keys too. */
+    for (size_t i = 0; !result->run.has_keys && i < CLI_RECORDS; i++)
+        if (records[i].given && i != CLI_RECORDS_TYPE)
+            return cli_fail(err, "--%s: there are no KEYS; name their files, or leave it out",
+                            options[OPT_RECORDS + i].name);
+    return CLI_DONE;
+}
+
+static int run_audit(const cli_args *args, tamis_error *err) {
+    char shown[CLI_SERVER_SHOWN];
+    report result = {.info = TAMIS_FILTER_INFO_INIT};
+    tamis_filter *filter = NULL;
+    int code = configure(&result, args, err);
+
+    if (code == CLI_DONE) {
+        result.path = cli_server_show(args->operands[0], shown);
+        code = open_filter(&filter, args->operands[0], args->values[OPT_SECRET].text, err);
+    }
+    result.run.filter = filter;
+    if (code == CLI_DONE)
+        code = cli_stream_apply_filter(&result.keys, filter, result.path, false, err);
+    result.run.form = result.keys.form;
+    if (code == CLI_DONE)
+        cli_key_fit(&result.run.form, tamis_hasher_scheme(tamis_filter_hasher(filter)),
+                    cli_stream_line_end(&result.keys));
+    if (code == CLI_DONE)
+        code = audit_filter(&result, args, err);
+    tamis_filter_free(filter);
+    cli_stream_release(&result.keys);
+    return code;
+}
+
+static const char *const description[] = {
+    "Measure how often FILTER wrongly answers \"seen\", and say whether that is what was promised.",
+    "Random keys are asked that were never added. With KEYS, files of keys that were (the key of each "
+    "record, by default a line; - is standard input), they look like those: a random key takes the shape of "
+    "one of them, and each letter, digit and byte above 127 becomes a random one. Keys of KEYS are never "
+    "among them, and none is asked twice; where a shape has too few keys for that, characters are appended. "
+    "Without KEYS they are words of 24 letters.",
+    "With --type a random key is of that type: text that is UTF-8, or a number of the sign and size of one "
+    "in KEYS, or any number without these. With --hex it is random bytes, as many as one of KEYS has.",
+    "Every key of KEYS is asked too, and has to be there: one that is missing is a false negative, which no "
+    "filter may have, or was never added.",
+    "The measured rate is given with its interval of 99 %. \"broken\" means that so many wrong answers have "
+    "a chance of less than 1e-9 if the promise holds, with room for how one filter differs from another. "
+    "\"doubtful\" means that the whole interval lies above the promise, but not so far; more --questions "
+    "may tell. Where another program rounds the size, so that a rate up to a tenth above the promise is to "
+    "be expected, that one counts as the promise. "
+    "\"too rare\" means that at the promised rate fewer than 3 wrong answers were to be expected, so nothing "
+    "but a gross breach would show.",
+    "KEYS has to be all that is in FILTER: else a random key may be one of the others, and is no wrong "
+    "answer. Where more random keys are in it than it can be wrong about, and it clearly holds more keys "
+    "than KEYS has, the rate is \"untold\", with a remark.",
+    "Of a Guava file, which promises nothing, the promise is what follows from bits and probes for the most "
+    "keys that it can have been made for; with one probe a key nothing follows, and nothing is judged. A "
+    "filter of another program hashes the bytes that it was given: --type says which these are. A carriage "
+    "return at the end of a line is no part of the key where the scheme is fnv-dcso, as in tamis-check(1).",
+    NULL};
+
+static const char *const notes[] = {CLI_NOTES_EXTRACT, CLI_NOTE_COMPRESSED, NULL};
+
+static const char *const exits[] = {
+    "0",
+    "The rate is not above the promise, or not beyond chance (doubtful), or none is recorded, or it is "
+    "untold, and no key is missing.",
+    "1",
+    "The promise is broken beyond chance, or a key is missing.",
+    "2",
+    "Error: a file that cannot be read, is no filter or is damaged, records of which none has a key, unless "
+    "--missing is given, or a secret that is needed or wrong.",
+    "141",
+    "The reader of standard output has gone: ended by SIGPIPE, without a word.",
+    NULL};
+
+/* In the order in which they are printed. */
+static const cli_entry json[] = {
+    {"file", "The name, as given; what is not UTF-8 in it is shown as ?."},
+    {"fpr", "Rate of wrong answers that was promised, 0 to 1; null = none is recorded."},
+    {"fpr_live", "Rate computed from what is in the filter."},
+    {"fpr_measured", "Rate measured: hits divided by asked."},
+    {"fpr_low", "The low end of its interval of 99 %."},
+    {"fpr_high", "The high end."},
+    {"asked", "Random keys that were asked."},
+    {"hits", "How many of them were answered \"seen\"."},
+    {"keys", "Keys in KEYS."},
+    {"missing", "How many of them were answered \"new\": false negatives."},
+    {"saturated", "true: more keys came than the filter was made for."},
+    {"verdict", "kept, doubtful (above the promise, not beyond chance), too rare (to be measured), broken, "
+                "untold, or none (was promised); of the rate alone."},
+    {NULL, NULL}};
+
+static const cli_example examples[] = {
+    {"tamis build -o seen.tamis --fpr 1% a.log && tamis audit seen.tamis a.log",
+     "Whether a filter has all of its keys, and keeps its rate with keys like them."},
+    {"tamis build -o seen.tamis a.log && tamis audit --questions 1e5 --json seen.tamis",
+     "A quick look, for a program to read."},
+    {"tamis build -o users.tamis --key csv:email users.csv && tamis audit --questions 1e5 --key csv:email "
+     "users.tamis users.csv",
+     "The keys are taken from their records as build took them."},
+    {"seq 1000 > ids; tamis build -o ids.bloom --format guava --type int64 ids; tamis audit --type int64 "
+     "--questions 1e5 ids.bloom ids",
+     "A filter of numbers as Guava's longFunnel() has them."},
+    {NULL, NULL}};
+
+const cli_command cmd_audit = {
+    .name = "audit",
+    .summary = "whether a filter keeps its promised rate and has its keys",
+    .operands = "FILTER [KEYS...]",
+    .description = description,
+    .options = options,
+    .option_count = OPT_COUNT,
+    .exits = exits,
+    .examples = examples,
+    .json = json,
+    .notes = notes,
+    .json_about = "The result is one object on a line:",
+    .run = run_audit,
+};

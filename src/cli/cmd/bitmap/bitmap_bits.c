@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/cmd/bitmap/bitmap_bits.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cmd/bitmap/bitmap_lines.h"
+
+enum { BATCH = 4096 };
+
+typedef struct bits_run {
+    tamis_redis_bitmap *bitmap;
+    bool sets;
+    bool quiet;
+    uint64_t done;  /* answered in all */
+    uint64_t lines; /* read before those of now */
+    size_t count;   /* gathered, to be asked together */
+    uint64_t offsets[BATCH];
+    uint8_t values[BATCH], bits[BATCH];
+    char rows[2 * BATCH];
+    bitmap_lines input;
+} bits_run;
+
+/* ---- what is asked for ---- */
+
+/* `where` names it: "line 7", or "" for an operand. */
+static int read_bit(const bits_run *run, const char *where, tamis_key text, uint64_t *offset, uint8_t *value,
+                    tamis_error *err) {
+    const char *pos = text.data, *end = pos + text.size;
+    char shown[64];
+
+    snprintf(shown, sizeof shown, "%.*s", (int)(text.size < 40 ? text.size : 40), pos);
+    *value = 1;
+    if (run->sets && text.size > 2 && end[-2] == '=' && (end[-1] == '0' || end[-1] == '1')) {
+        *value = end[-1] == '1';
+        end -= 2;
+    }
+    *offset = 0;
+    for (; pos < end && *pos >= '0' && *pos <= '9'; pos++)
+        if (*offset < TAMIS_REDIS_BITMAP_BITS_MAX)
+            *offset = *offset * 10 + (uint64_t)(*pos - '0');
+    if (pos < end || text.size == 0)
+        return cli_fail(err, "bitmap: %s'%s' is no offset; give a whole number from 0 to 4294967295%s", where,
+                        shown, run->sets ? ", with =0 or =1 behind it if need be" : "");
+    if (*offset >= TAMIS_REDIS_BITMAP_BITS_MAX)
+        return cli_fail(err,
+                        "bitmap: %soffset '%s' is past 4294967295, the last bit (of 2^32) that a Redis keeps "
+                        "under a key; split the bitmap over several keys",
+                        where, shown);
+    return CLI_DONE;
+}
+
+static int check_operands(const bits_run *run, char *const *operands, size_t count, tamis_error *err) {
+    uint64_t offset;
+    uint8_t value;
+
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(operands[i], "-") != 0 && read_bit(run, "", (tamis_key){operands[i], strlen(operands[i])},
+                                                      &offset, &value, err) != CLI_DONE)
+            return CLI_FAILED;
+    return CLI_DONE;
+}
+
+/* ---- asking ---- */
+
+/* What a run that failed has done all the same. */
+static void tell_done(const bits_run *run, tamis_error *err) {
+    size_t used = strlen(err->text);
+
+    if (run->sets && run->done > 0)
+        snprintf(err->text + used, sizeof err->text - used, " (the first %" PRIu64 " were set)", run->done);
+}
+
+/* Those that were gathered. */
+static int answer(bits_run *run, tamis_error *err) {
+    size_t done = 0;
+    tamis_status status =
+        run->sets ? tamis_redis_bitmap_set(run->bitmap, run->offsets, run->values, run->count, run->bits,
+                                           &done, err)
+                  : tamis_redis_bitmap_get(run->bitmap, run->offsets, run->count, run->bits, &done, err);
+    int code = CLI_DONE;
+
+    run->done += done;
+    run->count = 0;
+    for (size_t i = 0; i < done; i++) {
+        run->rows[2 * i] = run->bits[i] == TAMIS_REDIS_BIT_UNKNOWN ? '?' : (char)('0' + run->bits[i]);
+        run->rows[2 * i + 1] = '\n';
+    }
+    if (!run->quiet)
+        code = cli_output_write(run->rows, 2 * done, err);
+    return status == TAMIS_OK || code != CLI_DONE ? code : CLI_FAILED;
+}
+
+static int buffer_bit(bits_run *run, const char *where, tamis_key text, tamis_error *err) {
+    int code = read_bit(run, where, text, &run->offsets[run->count], &run->values[run->count], err);
+
+    if (code == CLI_DONE && ++run->count == BATCH)
+        code = answer(run, err);
+    return code;
+}
+
+static int answer_lines(bits_run *run, tamis_error *err) {
+    tamis_key lines[BATCH];
+    size_t count;
+    int code;
+
+    do {
+        code = bitmap_lines_next(&run->input, lines, BATCH, &count, err);
+        if (code != CLI_DONE)
+            cli_remedy(err, "give offsets as operands, or another input");
+        for (size_t i = 0; i < count && code == CLI_DONE; i++) {
+            char where[40];
+            snprintf(where, sizeof where, "line %" PRIu64 ": ", run->lines + i + 1);
+            code = buffer_bit(run, where, lines[i], err);
+        }
+        run->lines += count;
+        if (run->count > 0) {
+            tamis_error unasked = TAMIS_ERROR_INIT;
+            int answered = answer(run, code == CLI_DONE ? err : &unasked);
+            if (answered != CLI_DONE && code != CLI_DONE)
+                *err = unasked;
+            code = answered != CLI_DONE ? answered : code;
+        }
+    } while (code == CLI_DONE && count > 0);
+    return code;
+}
+
+static int answer_all(bits_run *run, char *const *operands, size_t count, tamis_error *err) {
+    int code = check_operands(run, operands, count, err);
+
+    if (count == 0)
+        return answer_lines(run, err);
+    for (size_t i = 0; i < count && code == CLI_DONE; i++)
+        if (strcmp(operands[i], "-") != 0)
+            code = buffer_bit(run, "", (tamis_key){operands[i], strlen(operands[i])}, err);
+        else if ((code = answer(run, err)) == CLI_DONE)
+            code = answer_lines(run, err);
+    return code == CLI_DONE ? answer(run, err) : code;
+}
+
+int bitmap_bits(tamis_redis_bitmap *bitmap, bool sets, bool quiet, char *const *operands, size_t count,
+                tamis_error *err) {
+    bits_run *run;
+    int code;
+
+    if (!quiet && cli_output_check(err) != CLI_DONE)
+        return CLI_FAILED;
+    run = calloc(1, sizeof *run);
+    if (run == NULL)
+        return cli_fail_nomem("bitmap", err);
+    run->bitmap = bitmap;
+    run->sets = sets;
+    run->quiet = quiet;
+    code = answer_all(run, operands, count, err);
+    if (code == CLI_FAILED)
+        tell_done(run, err);
+    bitmap_lines_release(&run->input);
+    free(run);
+    return code;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/cmd/bitmap/bitmap_lines.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { CAPACITY_MIN = 1 << 16 };
+
+/* Moves what is left to the front, or doubles the buffer where that is all of it. */
+static int reserve_space(bitmap_lines *lines, tamis_error *err) {
+    size_t allocated = lines->allocated > 0 ? 2 * lines->allocated : CAPACITY_MIN;
+    char *grown;
+
+    if (lines->start > 0) {
+        memmove(lines->buffer, lines->buffer + lines->start, lines->end - lines->start);
+        lines->scan -= lines->start;
+        lines->end -= lines->start;
+        lines->start = 0;
+        return CLI_DONE;
+    }
+    if (lines->end < lines->allocated)
+        return CLI_DONE;
+    grown = realloc(lines->buffer, allocated);
+    if (grown == NULL)
+        return cli_fail(err,
+                        "standard input: no memory for a line of more than %zu bytes; free some, or check "
+                        "what ends the lines",
+                        lines->allocated);
+    lines->buffer = grown;
+    lines->allocated = allocated;
+    return CLI_DONE;
+}
+
+static int read_more(bitmap_lines *lines, tamis_error *err) {
+    char why[80];
+
+    for (;;) {
+        ssize_t got = read(STDIN_FILENO, lines->buffer + lines->end, lines->allocated - lines->end);
+        if (got >= 0) {
+            lines->end += (size_t)got;
+            lines->ended = got == 0;
+            return CLI_DONE;
+        }
+        if (errno == EAGAIN) {
+            struct pollfd wait = {STDIN_FILENO, POLLIN, 0};
+            poll(&wait, 1, -1);
+        } else if (errno != EINTR) {
+            return cli_fail(err, "standard input: %s; give keys as operands, or another input",
+                            cli_errno_text(why, sizeof why, errno));
+        }
+    }
+}
+
+/* Cuts whole lines off the front, and at the end what is left over. */
+static size_t cut(bitmap_lines *lines, tamis_key *keys, size_t capacity) {
+    size_t count = 0;
+
+    while (count < capacity && lines->scan < lines->end) {
+        char *line = lines->buffer + lines->start;
+        char *newline = memchr(lines->buffer + lines->scan, '\n', lines->end - lines->scan);
+        if (newline == NULL) {
+            lines->scan = lines->end;
+            break;
+        }
+        keys[count++] = (tamis_key){line, (size_t)(newline - line)};
+        lines->start = lines->scan = (size_t)(newline - lines->buffer) + 1;
+    }
+    if (count == 0 && lines->ended && lines->start < lines->end) {
+        keys[count++] = (tamis_key){lines->buffer + lines->start, lines->end - lines->start};
+        lines->start = lines->end;
+    }
+    return count;
+}
+
+int bitmap_lines_next(bitmap_lines *lines, tamis_key *keys, size_t capacity, size_t *count,
+                      tamis_error *err) {
+    while ((*count = cut(lines, keys, capacity)) == 0 && !lines->ended)
+        if (reserve_space(lines, err) != CLI_DONE || read_more(lines, err) != CLI_DONE)
+            return CLI_FAILED;
+    return CLI_DONE;
+}
+
+void bitmap_lines_release(bitmap_lines *lines) {
+    free(lines->buffer);
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tamis/redis_bitmap.h>
+
+#include "cli/cli.h"
+#include "cli/cmd/bitmap/bitmap_bits.h"
+#include "cli/core/cli_action.h"
+
+enum { OPT_BYTES, OPT_BITS, OPT_QUIET, OPT_COUNT };
+
+static const cli_option options[OPT_COUNT] = {
+    [OPT_BYTES] =
+        {.name = "bytes",
+         .type = CLI_TEXT,
+         .value = "FROM:TO",
+         .help = "count and pos: of these bytes alone, both included; below 0 from the end.",
+         .more = "Byte 0 has bits 0 to 7; -1 is the last byte. What lies outside is left out, and FROM: "
+                 "alone is up to the end."},
+    [OPT_BITS] =
+        {.name = "bits",
+         .type = CLI_TEXT,
+         .value = "FROM:TO",
+         .help = "count and pos: of these bits alone, both included; below 0 from the end.",
+         .more = "Where the bits are not whole bytes and stand in more than 4096 of them, each is looked at "
+                 "in some instant of the run, not all in the same."},
+    [OPT_QUIET] = {.name = "quiet",
+                   .letter = 'q',
+                   .type = CLI_FLAG,
+                   .help = "set and op: print no old bits and no length."}};
+
+static const cli_conflict conflicts[] = {{OPT_BYTES, OPT_BITS, "a range is of one or the other"}};
+
+typedef struct bitmap_run {
+    const cli_args *args;
+    char **operands; /* behind the URI */
+    size_t operand_count;
+    tamis_redis_bitmap *bitmap;
+    tamis_redis_bitmap_range range;
+} bitmap_run;
+
+/* ---- ranges ---- */
+
+static bool read_position(const char *text, const char *end, int64_t *position) {
+    uint64_t number = 0;
+    bool is_below = *text == '-';
+
+    text += is_below;
+    if (text == end || end - text > 18)
+        return false;
+    for (; text < end; text++) {
+        if (*text < '0' || *text > '9')
+            return false;
+        number = number * 10 + (uint64_t)(*text - '0');
+    }
+    *position = is_below ? -(int64_t)number : (int64_t)number;
+    return true;
+}
+
+static int read_range(bitmap_run *run, tamis_error *err) {
+    const cli_value *bits = &run->args->values[OPT_BITS], *bytes = &run->args->values[OPT_BYTES];
+    const char *text = bits->given ? bits->text : bytes->text, *colon;
+
+    run->range = (tamis_redis_bitmap_range)TAMIS_REDIS_BITMAP_RANGE_INIT;
+    if (text == NULL)
+        return CLI_DONE;
+    run->range.unit = bits->given ? TAMIS_REDIS_BITMAP_BITS : TAMIS_REDIS_BITMAP_BYTES;
+    colon = strchr(text, ':');
+    if (colon != NULL && read_position(text, colon, &run->range.from)) {
+        run->range.is_open = colon[1] == '\0';
+        if (run->range.is_open || read_position(colon + 1, colon + strlen(colon), &run->range.to))
+            return CLI_DONE;
+    }
+    return cli_fail(err, "--%s '%.60s': is no range; give FROM:TO, as 0:99, 100: or -10:-1",
+                    options[bits->given ? OPT_BITS : OPT_BYTES].name, text);
+}
+
+/* ---- actions ---- */
+
+static int set(bitmap_run *run, tamis_error *err) {
+    return bitmap_bits(run->bitmap, true, run->args->values[OPT_QUIET].given, run->operands,
+                       run->operand_count, err);
+}
+
+static int get(bitmap_run *run, tamis_error *err) {
+    return bitmap_bits(run->bitmap, false, false, run->operands, run->operand_count, err);
+}
+
+static int count(bitmap_run *run, tamis_error *err) {
+    uint64_t ones;
+
+    if (tamis_redis_bitmap_count(run->bitmap, &run->range, &ones, err) != TAMIS_OK)
+        return CLI_FAILED;
+    printf("%" PRIu64 "\n", ones);
+    return CLI_DONE;
+}
+
+static int pos(bitmap_run *run, tamis_error *err) {
+    const char *bit = run->operands[0];
+    int64_t offset;
+
+    if (strcmp(bit, "0") != 0 && strcmp(bit, "1") != 0)
+        return cli_fail(err, "bitmap pos: '%.60s' is no bit; give 0 or 1", bit);
+    if (tamis_redis_bitmap_pos(run->bitmap, *bit == '1', &run->range, &offset, err) != TAMIS_OK)
+        return CLI_FAILED;
+    if (offset < 0)
+        return CLI_NEGATIVE;
+    printf("%" PRId64 "\n", offset);
+    return CLI_DONE;
+}
+
+static int op(bitmap_run *run, tamis_error *err) {
+    static const char *const names[] = {"and", "or", "xor", "not"}; /* as tamis_redis_bitmap_operation */
+    const size_t sources = run->operand_count - 1;
+    uint64_t size;
+    size_t i = 0;
+
+    while (i < sizeof names / sizeof *names && strcmp(names[i], run->operands[0]) != 0)
+        i++;
+    if (i == sizeof names / sizeof *names)
+        return cli_fail(err, "bitmap op: '%.60s' is not known; give and, or, xor or not", run->operands[0]);
+    if (i == TAMIS_REDIS_BITMAP_NOT && sources > 1)
+        return cli_fail(err, "bitmap op not: takes one source, and here are %zu; unite them first (or)",
+                        sources);
+    if (tamis_redis_bitmap_op(run->bitmap, (tamis_redis_bitmap_operation)i,
+                              (const char *const *)run->operands + 1, sources, &size, err) != TAMIS_OK)
+        return CLI_FAILED;
+    if (!run->args->values[OPT_QUIET].given)
+        printf("%" PRIu64 "\n", size);
+    return CLI_DONE;
+}
+
+enum { SET, GET, COUNT, POS, OP, ACTIONS };
+
+enum { QUIET = 1 << OPT_QUIET, RANGE = 1 << OPT_BYTES | 1 << OPT_BITS };
+
+static const cli_action actions[ACTIONS] = {
+    [SET] = {"set", 0, SIZE_MAX, "URI [OFFSET[=0|1]...]", QUIET},
+    [GET] = {"get", 0, SIZE_MAX, "URI [OFFSET...]", 0},
+    [COUNT] = {"count", 0, 0, "URI", RANGE},
+    [POS] = {"pos", 1, 1, "URI 0|1", RANGE},
+    [OP] = {"op", 2, SIZE_MAX, "URI and|or|xor|not SOURCE...", QUIET}};
+
+static int (*const runs[ACTIONS])(bitmap_run *run, tamis_error *err) = {
+    [SET] = set, [GET] = get, [COUNT] = count, [POS] = pos, [OP] = op};
+
+static const char *const action_names[] = {"set", "get", "count", "pos", "op", NULL};
+
+static int run_bitmap(const cli_args *args, tamis_error *err) {
+    const cli_actions known = {"bitmap", "redis://host:port/KEY", actions, ACTIONS};
+    bitmap_run run = {.args = args};
+    size_t action;
+    int code;
+
+    if (cli_action_find(&action, &known, args, options, err) != CLI_DONE)
+        return CLI_FAILED;
+    run.operands = args->operands + 2;
+    run.operand_count = args->operand_count - 2;
+    if (read_range(&run, err) != CLI_DONE ||
+        tamis_redis_bitmap_open(&run.bitmap, NULL, args->operands[1], NULL, err) != TAMIS_OK)
+        return CLI_FAILED;
+    code = runs[action](&run, err);
+    tamis_redis_bitmap_close(run.bitmap);
+    return code;
+}
+
+/* ---- texts ---- */
+
+static const char *const description[] = {
+    "Set, ask, count and combine the bits of plain bitmaps in a Redis, as its own commands SETBIT, "
+    "GETBIT, BITCOUNT, BITPOS and BITOP have them. The URI is redis://user:password@host:port/db/KEY, of "
+    "any server that tamis-redis(1) takes, KEY being percent-encoded. Bit 0 is the highest of the first "
+    "byte. A key that is not there is a bitmap of no bytes; offsets go up to 4294967295 (2^32 - 1).",
+    "set URI [OFFSET[=0|1]...] sets bits to 1, or as is said, and prints what each was before: 0, 1, or ?"
+    " where a reply was lost and the command was sent again, so that the bit may be its own doing. The "
+    "bitmap grows by zero bytes as far as it must. get URI [OFFSET...] prints bits. Both take offsets "
+    "from standard input, one a line, where none is given or - is.",
+    "count URI prints how many bits are 1. pos URI 0|1 prints the offset of the first bit that is 0 or 1."
+    " As for BITPOS the first 0 of a bitmap of nothing but ones is the bit behind it, unless a range with"
+    " an end is given, and that of a key that is not there is bit 0.",
+    "op URI and|or|xor|not SOURCE... makes the bitmap of URI what comes of the sources, whatever it was, "
+    "and prints its length in bytes, that of the longest source; where that is 0 it is removed. A source "
+    "is a key of the same server, or a URI. Where one server has all of them in one slot that is one "
+    "BITOP, and one instant. Else, or where BITOP is refused, as by Codis, or the target is a source of "
+    "xor or not, they are fetched, combined here and put there with one SET: what is written to them "
+    "meanwhile may be lost.",
+    NULL};
+
+static const char *const exits[] = {
+    "0",
+    "It was done, or pos found such a bit.",
+    "1",
+    "pos: there is no such bit.",
+    "2",
+    "Error: an offset that is none, another kind of value under the key, a server that cannot be reached or "
+    "refuses. Where bits were set before it says how many.",
+    "141",
+    "The reader of standard output has gone: ended by SIGPIPE, without a word.",
+    NULL};
+
+static const cli_example examples[] = {
+    {"tamis bitmap set redis://localhost/tickets 7 14=0 && tamis bitmap get redis://localhost/tickets 6 7 8",
+     "What the bits were before, and what they are."},
+    {"tamis bitmap set -q redis://localhost/mon 3 7 1000 && tamis bitmap set -q redis://localhost/tue 7 1000 "
+     "2000 && tamis bitmap op -q redis://localhost/both and mon tue && tamis bitmap count "
+     "redis://localhost/both",
+     "Users by number, a bitmap a day: two of them came on both. With or, four came at all."},
+    {"seq 0 2 1000 | tamis bitmap set -q redis://localhost/even && tamis bitmap count --bits 10:19 "
+     "redis://localhost/even",
+     "Offsets by the line; how many of the bits 10 to 19 are set."},
+    {NULL, NULL}};
+
+const cli_command cmd_bitmap = {
+    .name = "bitmap",
+    .summary = "set, ask, count and combine bits of plain bitmaps in a Redis",
+    .operands = "ACTION URI [OPERAND...]",
+    .operand_words = action_names,
+    .description = description,
+    .options = options,
+    .option_count = OPT_COUNT,
+    .conflicts = conflicts,
+    .conflict_count = sizeof conflicts / sizeof conflicts[0],
+    .exits = exits,
+    .examples = examples,
+    .run = run_bitmap,
+};

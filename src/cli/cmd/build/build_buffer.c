@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Which keys are distinct an exact filter knows, of a hash of its own: that of the filter wanted need not have the bits
+ * for it. What is kept besides is 24 bytes a key.
+ */
+#include "cli/cmd/build/build_buffer.h"
+
+#include <stdlib.h>
+
+#include "cli/cli.h"
+
+enum {
+    BATCH = 256,
+    KEPT_MAX = 1 << 16 /* distinct keys of which hashes are kept */
+};
+
+struct build_buffer {
+    const cli_filter_spec *spec;
+    const cli_secret *secret; /* NULL: none */
+    tamis_filter *filter;     /* where there are more: keys go there then, and what follows is empty */
+    tamis_filter *known;
+    tamis_hasher *hasher;
+    tamis_hash *hashes; /* malloc, MOST of them */
+    size_t count;
+};
+
+/* ---- what is kept ---- */
+
+static void free_hashes(build_buffer *buffer) {
+    tamis_filter_free(buffer->known);
+    tamis_hasher_free(buffer->hasher);
+    free(buffer->hashes);
+    buffer->known = NULL;
+    buffer->hasher = NULL;
+    buffer->hashes = NULL;
+    buffer->count = 0;
+}
+
+static int create_known(build_buffer *buffer, tamis_error *err) {
+    cli_filter_spec spec = {.plan_options = TAMIS_PLAN_OPTIONS_INIT};
+
+    spec.plan_options.kind = TAMIS_KIND_EXACT;
+    spec.plan_options.expect = KEPT_MAX;
+    spec.plan_options.scheme = buffer->secret != NULL ? TAMIS_SCHEME_SIP : TAMIS_SCHEME_XXH3;
+    return cli_filter_create(&buffer->known, &spec, buffer->secret, err);
+}
+
+static int create_hasher(build_buffer *buffer, tamis_error *err) {
+    tamis_hasher_options options = TAMIS_HASHER_OPTIONS_INIT;
+
+    options.scheme = buffer->spec->plan_options.scheme;
+    options.seed = buffer->spec->seed;
+    if (buffer->secret != NULL) {
+        options.secret = buffer->secret->bytes;
+        options.secret_size = buffer->secret->size;
+    }
+    return tamis_hasher_create(&buffer->hasher, &options, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+}
+
+/* Up to BATCH keys that have room, or none of them. */
+static tamis_status add_batch(build_buffer *buffer, const tamis_key *keys, size_t count,
+                              tamis_answer *answers, tamis_error *err) {
+    tamis_hash hashes[BATCH];
+    tamis_status status = tamis_hash_many(buffer->hasher, keys, count, hashes, err);
+
+    if (status == TAMIS_OK)
+        status = tamis_filter_add_many(buffer->known, keys, count, answers, NULL, err);
+    for (size_t i = 0; i < count && status == TAMIS_OK; i++)
+        if (answers[i] == TAMIS_ABSENT)
+            buffer->hashes[buffer->count++] = hashes[i];
+    return status;
+}
+
+uint64_t build_buffer_count(const build_buffer *buffer) {
+    return buffer->count;
+}
+
+tamis_status build_buffer_flush(const build_buffer *buffer, tamis_filter *filter, tamis_error *err) {
+    tamis_answer answers[BATCH];
+    size_t done;
+
+    for (size_t from = 0; from < buffer->count; from += BATCH) {
+        size_t batch_size = buffer->count - from < BATCH ? buffer->count - from : BATCH;
+        tamis_status status =
+            tamis_filter_add_hashes(filter, buffer->hashes + from, batch_size, answers, &done, err);
+        if (status != TAMIS_OK)
+            return status;
+    }
+    return TAMIS_OK;
+}
+
+/* ---- what is not ---- */
+
+static bool grows(const cli_filter_spec *filter) {
+    const tamis_plan_options *plan_options = &filter->plan_options;
+
+    return !filter->frozen && !tamis_kind_is_bloom(plan_options->kind) &&
+           tamis_scheme_digest_bits(plan_options->scheme) >= 128;
+}
+
+static tamis_status refuse(const char *much, bool frozen, tamis_error *err) {
+    cli_fail(
+        err,
+        "--expect: missing, and the input %scannot be read twice to be counted first; give --expect N, or "
+        "files, or a filter that grows (--kind fingerprint)%s",
+        much, frozen ? ", without --frozen" : "");
+    return TAMIS_E_INVALID;
+}
+
+/* There are more keys than are kept: from here on the filter has to grow. */
+static tamis_status create_growing(build_buffer *buffer, tamis_error *err) {
+    tamis_status status;
+
+    if (!grows(buffer->spec))
+        return refuse("has more than some 65,000 distinct records, and ", buffer->spec->frozen, err);
+    if (cli_filter_create(&buffer->filter, buffer->spec, buffer->secret, err) != CLI_DONE)
+        return err->status;
+    status = build_buffer_flush(buffer, buffer->filter, err);
+    free_hashes(buffer);
+    return status;
+}
+
+tamis_status build_buffer_add(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
+                              size_t *done, tamis_error *err) {
+    build_buffer *buffer = context;
+    tamis_status status = TAMIS_OK;
+
+    for (*done = 0; *done < count && status == TAMIS_OK;) {
+        size_t left = count - *done, batch_size = left < BATCH ? left : BATCH, added = 0;
+        if (buffer->filter != NULL) {
+            status = tamis_filter_add_many(buffer->filter, keys + *done, left, answers + *done, &added, err);
+        } else if (batch_size > KEPT_MAX - buffer->count) {
+            status = create_growing(buffer, err);
+        } else {
+            status = add_batch(buffer, keys + *done, batch_size, answers + *done, err);
+            added = status == TAMIS_OK ? batch_size : 0;
+        }
+        *done += added;
+    }
+    return status;
+}
+
+tamis_filter *build_buffer_take_filter(build_buffer *buffer) {
+    tamis_filter *filter = buffer->filter;
+
+    buffer->filter = NULL;
+    return filter;
+}
+
+/* ---- making one ---- */
+
+static int check_plan(const cli_filter_spec *spec, const cli_secret *secret, tamis_error *err) {
+    cli_filter_spec single = *spec;
+    tamis_filter *filter = NULL;
+
+    if (tamis_scheme_digest_bits(spec->plan_options.scheme) == 0) {
+        refuse("", spec->frozen, err);
+        return CLI_FAILED;
+    }
+    single.plan_options.expect = 1;
+    if (cli_filter_create(&filter, &single, secret, err) != CLI_DONE)
+        return CLI_FAILED;
+    tamis_filter_free(filter);
+    return CLI_DONE;
+}
+
+int build_buffer_create(build_buffer **buffer, const cli_filter_spec *spec, const cli_secret *secret,
+                        tamis_error *err) {
+    build_buffer *made;
+
+    if (check_plan(spec, secret, err) != CLI_DONE)
+        return CLI_FAILED;
+    made = calloc(1, sizeof *made);
+    if (made != NULL) {
+        made->spec = spec;
+        made->secret = secret;
+        made->hashes = malloc(KEPT_MAX * sizeof *made->hashes);
+    }
+    if (made == NULL || made->hashes == NULL) {
+        build_buffer_free(made);
+        return cli_fail(err, "hashes of keys: out of memory; free some, or give --expect");
+    }
+    if (create_known(made, err) != CLI_DONE || create_hasher(made, err) != CLI_DONE) {
+        build_buffer_free(made);
+        return CLI_FAILED;
+    }
+    *buffer = made;
+    return CLI_DONE;
+}
+
+void build_buffer_free(build_buffer *buffer) {
+    if (buffer == NULL)
+        return;
+    free_hashes(buffer);
+    tamis_filter_free(buffer->filter);
+    free(buffer);
+}

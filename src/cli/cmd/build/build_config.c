@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/cmd/build/build_config.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/cmd/build/build_uri.h"
+#include "cli/core/cli_rows.h"
+#include "cli/filter/cli_file.h"
+#include "cli/server/cli_server.h"
+
+const cli_option build_options[BUILD_OPTIONS] = {
+    [BUILD_OUTPUT] = {.name = "output",
+                      .letter = 'o',
+                      .type = CLI_FILE,
+                      .value = "FILTER",
+                      .help = "Write the filter to the file FILTER; it must be given.",
+                      .more = "It is written beside its name and renamed when all went well, with the "
+                              "permissions of the file it replaces; on an error or a signal the old file "
+                              "stays as it was. A URI of a filter on a server may say expect, fpr, scheme, "
+                              "seed and probes of it instead of the options; what is replaced keeps the "
+                              "time in which it expires unless the URI gives ttl."},
+    [BUILD_FORMAT] = {.name = "format",
+                      .type = CLI_CHOICE,
+                      .value = "FORMAT",
+                      .fallback = "auto",
+                      .choices = cli_formats,
+                      .help = "Format of the file: tamis, guava or dcso; auto is tamis.",
+                      .more = "guava means --kind classic and --scheme guava64, or guava32 if that is given; "
+                              "dcso means --kind classic --scheme fnv-dcso."},
+    [BUILD_GZIP] = CLI_ROW_GZIP,
+    [BUILD_LABEL] = CLI_ROW_LABEL,
+    [BUILD_VERSION] = CLI_ROW_FILTER_VERSION,
+    [BUILD_RESIZE] =
+        {.name = "resize",
+         .type = CLI_FLAG,
+         .help = "Take the place of the filter on a server in use, and lose nothing added meanwhile.",
+         .more = "For --output on a server, in layout tamis; --expect is needed, or expect in the URI, and "
+                 "--secret-file as it was; --scheme and --seed are, and so is --fpr where it is not given. "
+                 "From the remark at its beginning on, what others add is in both "
+                 "(programs with tamis of this version or later); the FILEs have to hold what was added "
+                 "before. At the end the new filter takes the place at once. A run that fails leaves what "
+                 "was there. Over a Codis it is refused: build in its place."},
+    [BUILD_LOCK_WAIT] = CLI_ROW_LOCK_WAIT,
+    [BUILD_FROZEN] = {.name = "frozen",
+                      .type = CLI_FLAG,
+                      .help = "Make the filter as small as its records allow; it takes no more later.",
+                      .more =
+                          "A filter of kind fingerprint or exact grows when add, merge or dedup need it. A "
+                          "frozen one refuses records past the number that it was made for. Without "
+                          "--expect, kind blocked is used too if it is as small."},
+    [BUILD_FILES_FROM] = CLI_ROW_FILES_FROM,
+    [BUILD_RECORDS] = CLI_ROWS_RECORDS("key", "Keys"),
+    [BUILD_EXPECT] =
+        {.name = "expect",
+         .type = CLI_COUNT,
+         .value = "N",
+         .min = 1,
+         .max = TAMIS_EXPECT_MAX,
+         .help = "Number of distinct records to make room for; without it they are counted.",
+         .more = "Counting reads the FILEs twice, see NOTES. Kinds fingerprint and exact grow past N, "
+                 "as far as --memory allows; an N that is far too large takes no more memory than the "
+                 "FILEs can need. Kinds classic and blocked cannot grow: a record past N is an error."},
+    [BUILD_FPR] = {.name = "fpr",
+                   .type = CLI_RATE,
+                   .value = "RATE",
+                   .fallback = "1e-6",
+                   .rate_min = TAMIS_FPR_MIN,
+                   .rate_max = TAMIS_FPR_MAX,
+                   .help = "Chance that a record that is not in the filter is taken for one, as 1e-6 or "
+                           "0.1%."},
+    [BUILD_MEMORY] = CLI_ROW_MEMORY,
+    [BUILD_KIND] = CLI_ROW_KIND,
+    [BUILD_EXACT] = CLI_ROW_EXACT,
+    [BUILD_SCHEME] = CLI_ROW_SCHEME,
+    [BUILD_SEED] = CLI_ROW_SEED,
+    [BUILD_SECRET] = CLI_ROW_SECRET,
+    [BUILD_THREADS] = CLI_ROW_THREADS,
+    [BUILD_STATS] = CLI_ROW_STATS,
+    [BUILD_JSON] = CLI_ROW_JSON,
+    [BUILD_PROGRESS] = CLI_ROW_PROGRESS,
+    [BUILD_NO_PROGRESS] = CLI_ROW_NO_PROGRESS,
+    [BUILD_QUIET] = CLI_ROW_QUIET,
+};
+
+const cli_conflict build_conflicts[BUILD_CONFLICTS] = {
+    {BUILD_EXACT, BUILD_FPR, "exact accepts no rate"},
+    {BUILD_PROGRESS, BUILD_NO_PROGRESS, "one shows what the other hides"},
+    {BUILD_PROGRESS, BUILD_QUIET, "one shows what the other hides"},
+};
+
+/* Before the input is read, which may take hours. */
+static int check_output(const build_config *config, tamis_error *err) {
+    struct stat st;
+
+    if (config->output == NULL)
+        return cli_fail(err, "--output: missing; give --output FILTER, the file to make");
+    if (strcmp(config->output, "-") == 0)
+        return cli_fail(err, "--output '-': a filter is not written to standard output; name a file, or give "
+                             "./- for one of that name");
+    if (cli_server_is_uri(config->output))
+        return CLI_DONE;
+    if (stat(config->output, &st) == 0 && !S_ISREG(st.st_mode))
+        return cli_fail(err, "%.300s: is %s; name another file", config->output,
+                        S_ISDIR(st.st_mode) ? "a directory" : "no regular file");
+    return cli_stream_keep_apart(&config->stream, config->output, "the filter to make", err);
+}
+
+/* The formats of other programs keep one kind, with hashes of their own. */
+static int check_format(build_config *config, tamis_error *err) {
+    tamis_plan_options *plan_options = &config->filter.plan_options;
+    bool guava = config->format == TAMIS_FORMAT_GUAVA;
+
+    if (!guava && config->format != TAMIS_FORMAT_DCSO)
+        return CLI_DONE;
+    if (cli_metadata_check(&config->metadata, config->format, err) != CLI_DONE)
+        return CLI_FAILED;
+    if (plan_options->kind == TAMIS_KIND_AUTO)
+        plan_options->kind = TAMIS_KIND_CLASSIC;
+    if (plan_options->scheme == TAMIS_SCHEME_AUTO)
+        plan_options->scheme = guava ? TAMIS_SCHEME_GUAVA64 : TAMIS_SCHEME_FNV_DCSO;
+    if (plan_options->kind == TAMIS_KIND_CLASSIC &&
+        (guava ? plan_options->scheme == TAMIS_SCHEME_GUAVA64 || plan_options->scheme == TAMIS_SCHEME_GUAVA32
+               : plan_options->scheme == TAMIS_SCHEME_FNV_DCSO))
+        return CLI_DONE;
+    return cli_fail(err,
+                    "--format %s: keeps kind classic with scheme %s, and this is %s with %s; leave --kind "
+                    "and --scheme out, or --format",
+                    tamis_format_name(config->format), guava ? "guava64 or guava32" : "fnv-dcso",
+                    tamis_kind_name(plan_options->kind), tamis_scheme_name(plan_options->scheme));
+}
+
+/* Of a layout of another program all is said by the URI. */
+static int apply_layout(build_config *config, const tamis_plan *plan, const cli_value *given,
+                        tamis_error *err) {
+    for (int i = BUILD_EXPECT; i <= BUILD_SECRET; i++)
+        if (given[i].given)
+            return cli_fail(
+                err,
+                "--%s: contradicts --output, whose URI says what the filter of that layout is; leave it "
+                "out",
+                build_options[i].name);
+    config->filter.server = config->output;
+    config->filter.layout = *plan;
+    config->filter.plan_options.expect = plan->capacity;
+    config->filter.plan_options.kind = plan->kind;
+    return CLI_DONE;
+}
+
+static int check_resize(const build_config *config, const cli_value *given, tamis_error *err) {
+    if (!config->resizes)
+        return CLI_DONE;
+    if (!cli_server_is_uri(config->output))
+        return cli_fail(err,
+                        "--resize: is for a filter on a server, and --output names a file; leave it out");
+    if (!given[BUILD_EXPECT].given)
+        return cli_fail(err,
+                        "--resize: needs --expect, the number of keys that the filter is to have room for");
+    return CLI_DONE;
+}
+
+/* Layout tamis is blocked, and a server has no place for the rest. */
+static int check_server(build_config *config, const cli_value *given, tamis_error *err) {
+    tamis_plan_options *plan_options = &config->filter.plan_options, any = TAMIS_PLAN_OPTIONS_INIT;
+    tamis_plan plan = TAMIS_PLAN_INIT;
+
+    if (!cli_server_is_uri(config->output))
+        return CLI_DONE;
+    if (cli_server_refuse_family(config->output, err) != CLI_DONE)
+        return CLI_FAILED;
+    if (config->format != TAMIS_FORMAT_AUTO || config->compression != TAMIS_COMPRESSION_NONE ||
+        config->metadata.label_count > 0 || config->metadata.has_version)
+        return cli_fail(err, "--output: is on a server, which has no place for --format, --gzip, --label or "
+                             "--filter-version; leave them out");
+    /* Which layout it is the plan tells: another program's does not ask what is wanted, and ours not the server. */
+    any.kind = TAMIS_KIND_BLOCKED;
+    any.expect = 1;
+    any.fpr = 0.5;
+    if (cli_server_plan(&plan, &any, config->output, err) != TAMIS_OK)
+        return CLI_FAILED;
+    if (plan.kind == TAMIS_KIND_CLASSIC)
+        return apply_layout(config, &plan, given, err);
+    if (plan_options->kind == TAMIS_KIND_AUTO)
+        plan_options->kind = TAMIS_KIND_BLOCKED;
+    if (plan_options->kind != TAMIS_KIND_BLOCKED)
+        return cli_fail(err, "--kind %s: is not kept on a server; leave it out, or give --kind blocked",
+                        tamis_kind_name(plan_options->kind));
+    config->filter.server = config->output;
+    return CLI_DONE;
+}
+
+int build_configure(build_config *config, const cli_args *args, tamis_error *err) {
+    const cli_value *values = config->values;
+    const cli_stream_given given = {.records = values + BUILD_RECORDS,
+                                    .report = values + BUILD_STATS,
+                                    .files_from = &values[BUILD_FILES_FROM],
+                                    .threads = &values[BUILD_THREADS],
+                                    .inputs = args->operands,
+                                    .input_count = args->operand_count};
+
+    memset(config, 0, sizeof *config);
+    memcpy(config->values, args->values, sizeof config->values);
+    config->output = values[BUILD_OUTPUT].text;
+    config->format = (tamis_format)values[BUILD_FORMAT].number;
+    config->compression = cli_file_compression(values[BUILD_GZIP].given);
+    config->resizes = values[BUILD_RESIZE].given;
+    if (cli_stream_configure(&config->stream, &given, err) != CLI_DONE ||
+        check_output(config, err) != CLI_DONE ||
+        cli_metadata_read(&config->metadata, values + BUILD_LABEL, err) != CLI_DONE)
+        return CLI_FAILED;
+    if (build_uri_apply(config, err) != CLI_DONE ||
+        cli_filter_configure(&config->filter, values + BUILD_EXPECT, 1e-6, err) != CLI_DONE)
+        return CLI_FAILED;
+    config->filter.plan_options.probes = (uint32_t)config->probes.number;
+    config->filter.frozen = values[BUILD_FROZEN].given;
+    if (config->filter.frozen && cli_server_is_uri(config->output))
+        return cli_fail(err, "--frozen: is for files, and --output is on a server; leave it out");
+    if (check_resize(config, values, err) != CLI_DONE)
+        return CLI_FAILED;
+    if (check_server(config, values, err) != CLI_DONE)
+        return CLI_FAILED;
+    if (check_format(config, err) != CLI_DONE)
+        return CLI_FAILED;
+    cli_key_fit(&config->stream.form, config->filter.plan_options.scheme,
+                cli_stream_line_end(&config->stream));
+    return CLI_DONE;
+}
+
+void build_config_release(build_config *config) {
+    cli_metadata_release(&config->metadata);
+    cli_stream_release(&config->stream);
+}

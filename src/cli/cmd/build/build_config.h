@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_CLI_CMD_BUILD_BUILD_CONFIG_H
+#define TAMIS_CLI_CMD_BUILD_BUILD_CONFIG_H
+
+#include "cli/core/cli_rows.h"
+#include "cli/filter/cli_filter.h"
+#include "cli/filter/cli_metadata.h"
+#include "cli/input/cli_stream.h"
+
+/* The options of build, in the order of the help. */
+enum {
+    BUILD_OUTPUT,
+    BUILD_FORMAT,
+    BUILD_GZIP,
+    BUILD_LABEL,
+    BUILD_VERSION,
+    BUILD_RESIZE,
+    BUILD_LOCK_WAIT,
+    BUILD_FROZEN,
+    BUILD_FILES_FROM,
+    BUILD_RECORDS, /* the block */
+    BUILD_EXPECT = BUILD_RECORDS + CLI_RECORDS,
+    BUILD_FPR,
+    BUILD_MEMORY,
+    BUILD_KIND,
+    BUILD_EXACT,
+    BUILD_SCHEME,
+    BUILD_SEED,
+    BUILD_SECRET,
+    BUILD_THREADS,
+    BUILD_STATS,
+    BUILD_JSON,
+    BUILD_PROGRESS,
+    BUILD_NO_PROGRESS,
+    BUILD_QUIET,
+    BUILD_OPTIONS
+};
+
+enum { BUILD_CONFLICTS = 3 };
+
+extern const cli_option build_options[BUILD_OPTIONS];
+extern const cli_conflict build_conflicts[BUILD_CONFLICTS];
+
+/* What help and manual say besides: build_manual.c. */
+extern const char *const build_description[], *const build_exits[], *const build_notes[];
+extern const cli_example build_examples[];
+extern const cli_entry build_json[];
+
+enum { BUILD_PARAMETERS = 5 };
+/* A value in the URI of --output, decoded. */
+typedef struct build_parameter {
+    char text[40];
+} build_parameter;
+
+/* What a run needs to know: checked, defaults filled in. Strings belong to argv. */
+typedef struct build_config {
+    cli_stream stream;
+    cli_filter_spec filter;
+    const char *output;
+    tamis_format format;
+    tamis_compression compression;
+    bool resizes; /* a filter on a server, while others add to it */
+    cli_metadata metadata;
+    cli_value values[BUILD_OPTIONS]; /* as typed, or as the URI of --output says: build_uri.h */
+    cli_value probes;
+    build_parameter parameters[BUILD_PARAMETERS];
+} build_config;
+
+/* From parsed arguments to a run: CLI_DONE, or CLI_FAILED with the contradiction in *err. Release either way. */
+int build_configure(build_config *config, const cli_args *args, tamis_error *err);
+void build_config_release(build_config *config);
+
+#endif

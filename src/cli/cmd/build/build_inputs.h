@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_CLI_CMD_BUILD_BUILD_INPUTS_H
+#define TAMIS_CLI_CMD_BUILD_BUILD_INPUTS_H
+
+#include "cli/input/cli_stream.h"
+
+/* True if every input is a regular file, so that it can be read a second time. */
+bool build_inputs_are_files(const cli_stream *stream);
+
+/* The files as they are before the first reading: one struct stat for each input, freed by the caller. CLI_DONE or
+ * CLI_FAILED. */
+int build_inputs_note(struct stat **before, const cli_stream *stream, tamis_error *err);
+
+/* After the last reading: CLI_FAILED if a file was replaced, cut short or edited since `before`, because the last reading
+ * then lacks records of the first. A file that has grown is fine. */
+int build_inputs_check(const struct stat *before, const cli_stream *stream, tamis_error *err);
+
+#endif

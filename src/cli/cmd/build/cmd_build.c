@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Without --expect the keys are counted before the filter is made, so that it gets the size that they need. Unless --frozen
+ * is given it is a table, which grows when keys are added later.
+ *
+ *     regular files    read twice: a sketch counts (build_sketch.h), then the filter is filled. Nothing is kept aside,
+ *                      however large the input, and every kind can be had. Should there be more keys after all (the
+ *                      sketch's chance, or a file that has grown), the filter says it is full, and the second reading
+ *                      begins again with twice the room: never is a key left out or the rate passed. A file that
+ *                      was replaced, cut short or edited between the readings is an error (build_inputs.h).
+ *     pipes, devices   cannot be read twice. The hashes of the first keys are kept (build_buffer.h): if that is all
+ *                      there are, the filter has the right size, and every kind can be had. Else they go into one that
+ *                      grows and so keeps the rate whatever comes; it is somewhat larger than one of the right size.
+ *                      Spooling the records would ask for room on a disk that the user did not offer, so kinds that
+ *                      cannot grow need --expect for more keys than that.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/cmd/build/build_buffer.h"
+#include "cli/cmd/build/build_config.h"
+#include "cli/cmd/build/build_inputs.h"
+#include "cli/cmd/build/build_sketch.h"
+#include "cli/filter/cli_file.h"
+#include "cli/input/cli_summary.h"
+#include "cli/process/cli_progress.h"
+#include "cli/process/cli_signal.h"
+#include "cli/server/cli_server.h"
+
+typedef struct build_run {
+    build_config config;
+    cli_secret secret;
+    bool keyed;         /* a secret was given */
+    bool is_read_twice; /* the inputs, which must not change meanwhile */
+    bool is_fixed;      /* --memory has no place for a table that grows */
+    int stop_fd;
+    uint64_t expected;    /* number given with --expect; 0: none */
+    off_t start;          /* of standard input, where that is a file */
+    build_buffer *buffer; /* NULL: the filter is filled from the input */
+    tamis_filter *filter;
+    tamis_redis_resize *resize; /* NULL: none is under way */
+    cli_summary summary;
+} build_run;
+
+/* ---- reading twice ---- */
+
+/* One reading of the whole input. */
+static tamis_status read_all(build_run *run, const tamis_stream_service *service, tamis_error *err) {
+    tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
+
+    if (run->start >= 0)
+        (void)lseek(STDIN_FILENO, run->start, SEEK_SET);
+    run->summary.stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
+    options.stop_fd = run->stop_fd;
+    options.first_malformed = &run->summary.first_malformed;
+    return cli_stream_run(&run->config.stream, service, &options, &run->summary.stats, err);
+}
+
+/* Sets how many keys to make room for. */
+static tamis_status count_keys(build_run *run, tamis_error *err) {
+    tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
+    build_sketch *sketch = NULL;
+    tamis_status status;
+
+    if (build_sketch_create(&sketch, run->keyed ? &run->secret : NULL, err) != CLI_DONE)
+        return err->status;
+    service.context = sketch;
+    service.query = build_sketch_add;
+    status = read_all(run, &service, err);
+    if (status == TAMIS_OK)
+        run->config.filter.plan_options.expect = build_sketch_bound(sketch);
+    build_sketch_free(sketch);
+    return status;
+}
+
+/* ---- filling ---- */
+
+static tamis_status add_keys(void *filter, const tamis_key *keys, size_t count, tamis_answer *answers,
+                             size_t *done, tamis_error *err) {
+    return tamis_filter_add_many(filter, keys, count, answers, done, err);
+}
+
+static tamis_status add_hashes(void *filter, const tamis_key *keys, const tamis_hash *hashes, size_t count,
+                               tamis_answer *answers, size_t *done, tamis_error *err) {
+    (void)keys;
+    return tamis_filter_add_hashes(filter, hashes, count, answers, done, err);
+}
+
+static tamis_status create(build_run *run, tamis_error *err) {
+    const cli_secret *secret = run->keyed ? &run->secret : NULL;
+
+    tamis_filter_free(run->filter);
+    run->filter = NULL;
+    if (cli_filter_create(&run->filter, &run->config.filter, secret, err) != CLI_DONE)
+        return err->status;
+    if (run->config.filter.plan_options.expect == 0) /* a table that grows, for as many as --expect says */
+        tamis_filter_expect(run->filter, run->expected);
+    return TAMIS_OK;
+}
+
+static tamis_status begin_resize(build_run *run, tamis_error *err) {
+    const char *output = run->config.output;
+    const cli_lock_wait wait = cli_lock_wait_of(&run->config.values[BUILD_LOCK_WAIT]);
+    char shown[CLI_SERVER_SHOWN], message[CLI_SERVER_SHOWN + 100];
+
+    if (!run->config.resizes)
+        return TAMIS_OK;
+    if (cli_key_store_form(run->config.stream.form, run->filter, err) != CLI_DONE ||
+        cli_server_resize_begin(&run->resize, run->filter, output, wait, err) != CLI_DONE)
+        return err->status;
+    if (run->config.stream.quiet)
+        return TAMIS_OK;
+    snprintf(message, sizeof message, "%s: what is added from now on is kept; the input has to hold the rest",
+             cli_server_show(output, shown));
+    cli_report(message);
+    return TAMIS_OK;
+}
+
+static tamis_status fill_filter(build_run *run, tamis_error *err) {
+    tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
+
+    if (run->buffer != NULL)
+        return build_buffer_flush(run->buffer, run->filter, err);
+    service.context = run->filter;
+    service.query = add_keys;
+    if (cli_filter_takes_hashes(run->filter)) {
+        service.hasher = tamis_filter_hasher(run->filter);
+        service.query_hashes = add_hashes;
+    }
+    return read_all(run, &service, err);
+}
+
+/* Replaces a filter that is too small. If its keys were counted (`counted`), makes a larger one. Otherwise, if the kind was
+ * chosen here and cannot grow, makes one that grows. */
+static tamis_status create_and_fill(build_run *run, bool counted, tamis_error *err) {
+    tamis_plan_options *plan_options = &run->config.filter.plan_options;
+
+    for (;;) {
+        tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
+        tamis_status status = create(run, err);
+        if (status == TAMIS_OK)
+            status = begin_resize(run, err);
+        if (status == TAMIS_OK)
+            status = fill_filter(run, err);
+        if (status != TAMIS_E_FULL || plan_options->expect > TAMIS_EXPECT_MAX / 2 ||
+            tamis_filter_info_get(run->filter, &info, NULL) != TAMIS_OK || info.full != TAMIS_FULL_CAPACITY)
+            return status;
+        if (counted)
+            plan_options->expect *= 2;
+        else if (plan_options->kind == TAMIS_KIND_AUTO && build_inputs_are_files(&run->config.stream))
+            (void)cli_filter_prefer_growth(&run->config.filter);
+        if (!counted && (plan_options->kind != TAMIS_KIND_FINGERPRINT || info.kind == TAMIS_KIND_FINGERPRINT))
+            return status;
+        run->is_read_twice = true;
+    }
+}
+
+/* ---- reading once ---- */
+
+static tamis_status buffer_and_fill(build_run *run, tamis_error *err) {
+    tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
+    cli_filter_spec *spec = &run->config.filter;
+    tamis_status status;
+
+    if (build_buffer_create(&run->buffer, spec, run->keyed ? &run->secret : NULL, err) != CLI_DONE)
+        return err->status;
+    service.context = run->buffer;
+    service.query = build_buffer_add;
+    status = read_all(run, &service, err);
+    run->filter = build_buffer_take_filter(run->buffer);
+    if (status != TAMIS_OK || run->filter != NULL)
+        return status;
+    spec->plan_options.expect = build_buffer_count(run->buffer) + 1; /* room for one, at least */
+    run->is_fixed = !cli_filter_prefer_growth(spec);
+    return create_and_fill(run, true, err);
+}
+
+static tamis_status count_and_fill(build_run *run, tamis_error *err) {
+    const cli_stream *stream = &run->config.stream;
+    cli_filter_spec *filter = &run->config.filter;
+    const bool counted = filter->plan_options.expect == 0, are_files = build_inputs_are_files(stream);
+    struct stat *before = NULL;
+    tamis_status status = TAMIS_OK;
+
+    run->expected = cli_filter_fit_inputs(filter, stream, true);
+    if (!are_files)
+        (void)cli_filter_prefer_growth(filter);
+    if (counted && !are_files)
+        return buffer_and_fill(run, err);
+    if (are_files && build_inputs_note(&before, stream, err) != CLI_DONE)
+        return err->status;
+    run->is_read_twice = counted;
+    if (counted)
+        status = count_keys(run, err);
+    if (status == TAMIS_OK && counted)
+        run->is_fixed = !cli_filter_prefer_growth(filter);
+    if (status == TAMIS_OK)
+        status = create_and_fill(run, counted, err);
+    if (status == TAMIS_E_MEMORY_LIMIT && counted)
+        cli_remedy(err, "allow that much, or give a larger --fpr: the records were counted");
+    if (status == TAMIS_OK && run->is_read_twice && build_inputs_check(before, stream, err) != CLI_DONE)
+        status = err->status;
+    free(before);
+    return status;
+}
+
+/* ---- the run ---- */
+
+/* What the library has against the labels it says now, and not after hours: of a filter of one key. */
+static int try_labels(const build_config *config, tamis_error *err) {
+    cli_filter_spec single = {.plan_options = TAMIS_PLAN_OPTIONS_INIT};
+    tamis_filter *filter = NULL;
+    int code;
+
+    single.plan_options.expect = 1;
+    if (cli_filter_create(&filter, &single, NULL, err) != CLI_DONE)
+        return CLI_FAILED;
+    code = cli_metadata_apply(&config->metadata, filter, err);
+    tamis_filter_free(filter);
+    return code;
+}
+
+static int end_resize(build_run *run, const tamis_filter *filter, tamis_error *err) {
+    tamis_redis_resize *resize = run->resize;
+
+    run->resize = NULL;
+    return cli_server_resize_end(resize, filter, err);
+}
+
+static tamis_status save(build_run *run, tamis_error *err) {
+    const build_config *config = &run->config;
+    int code;
+
+    if (cli_metadata_apply(&config->metadata, run->filter, err) != CLI_DONE ||
+        cli_key_store_form(config->stream.form, run->filter, err) != CLI_DONE)
+        return err->status;
+    if (run->resize != NULL)
+        return end_resize(run, run->filter, err) == CLI_DONE ? TAMIS_OK : err->status;
+    code = cli_server_is_uri(config->output)
+               ? cli_server_push(run->filter, config->output,
+                                 cli_lock_wait_of(&config->values[BUILD_LOCK_WAIT]), err)
+               : cli_file_save(run->filter, config->output, config->format, config->compression, err);
+    return code == CLI_DONE ? TAMIS_OK : err->status;
+}
+
+static void tell_fixed(const build_run *run) {
+    const tamis_kind kind = tamis_filter_plan(run->filter)->kind;
+    char message[400];
+
+    if (!run->is_fixed || !tamis_kind_is_bloom(kind))
+        return;
+    snprintf(
+        message, sizeof message,
+        "%.200s: kind %s, which takes no more records: --memory is too little for kind fingerprint, which "
+        "grows; allow more, or give a larger --fpr",
+        run->config.output, tamis_kind_name(kind));
+    cli_report(message);
+}
+
+static int build(build_run *run, tamis_error *err) {
+    double begun = cli_progress_now();
+    char shown[CLI_SERVER_SHOWN];
+    tamis_status status;
+
+    run->summary.into = run->config.output;
+    status = count_and_fill(run, err);
+    if (status == TAMIS_OK)
+        status = save(run, err);
+    else if (status == TAMIS_E_FULL)
+        cli_filter_full(run->filter, run->config.output, run->summary.stats.records + 1,
+                        "give a larger --expect, or more --memory", err);
+    run->summary.seconds = cli_progress_now() - begun;
+    if (status == TAMIS_OK && !run->config.stream.quiet && !run->config.stream.json)
+        cli_filter_report_rate(run->filter);
+    if (status == TAMIS_OK && !run->config.stream.quiet && !run->config.stream.json)
+        tell_fixed(run);
+    if (status == TAMIS_OK && !run->config.stream.quiet && !run->config.stream.json)
+        cli_metadata_report_lost(run->filter, run->config.output, run->config.format);
+    if (status == TAMIS_OK && !run->config.stream.quiet && run->config.filter.server != NULL)
+        cli_filter_report_overfull(run->filter, cli_server_show(run->config.output, shown),
+                                   "give a larger expect in the URI");
+    return cli_summary_conclude(&run->summary, &run->config.stream, run->filter, status, err);
+}
+
+/* Refused before anything is created: who overwrites the secret loses it. */
+static int read_secret(build_run *run, tamis_error *err) {
+    const char *secret_file = run->config.filter.secret_file;
+    int code;
+
+    if (secret_file == NULL)
+        return CLI_DONE;
+    code = cli_secret_read(&run->secret, secret_file, run->stop_fd, err);
+    if (code != CLI_DONE)
+        return code;
+    run->keyed = true;
+    if (!cli_secret_is_in(&run->secret, run->config.output))
+        return CLI_DONE;
+    return cli_fail(err, "--secret-file '%.300s': is the file of --output too; write to another file",
+                    secret_file);
+}
+
+/* The lock is taken before the input is read: what would fail at the end of hours fails now. */
+static int run_held(build_run *run, tamis_error *err) {
+    tamis_lock *lock = NULL;
+    int code;
+
+    code =
+        cli_file_lock(&lock, run->config.output, cli_lock_wait_of(&run->config.values[BUILD_LOCK_WAIT]), err);
+    if (code != CLI_DONE)
+        return code;
+    code = build(run, err);
+    tamis_file_unlock(lock);
+    return code;
+}
+
+static int run_build(const cli_args *args, tamis_error *err) {
+    build_run *run = calloc(1, sizeof *run);
+    int code;
+
+    if (run == NULL)
+        return cli_fail_nomem("build", err);
+    run->summary = (cli_summary)CLI_SUMMARY_INIT;
+    run->start = lseek(STDIN_FILENO, 0, SEEK_CUR);
+    code = build_configure(&run->config, args, err);
+    if (code == CLI_DONE)
+        code = try_labels(&run->config, err);
+    if (code == CLI_DONE)
+        code = cli_signals_begin(&run->stop_fd, err);
+    if (code == CLI_DONE)
+        code = read_secret(run, err);
+    if (code == CLI_DONE)
+        code = run_held(run, err);
+    (void)end_resize(run, NULL, NULL);
+    build_buffer_free(run->buffer);
+    tamis_filter_free(run->filter);
+    cli_secret_forget(&run->secret);
+    build_config_release(&run->config);
+    free(run);
+    return code;
+}
+
+const cli_command cmd_build = {
+    .name = "build",
+    .summary = "make a filter of records, and keep it in a file",
+    .operands = "[FILE...]",
+    .description = build_description,
+    .options = build_options,
+    .option_count = BUILD_OPTIONS,
+    .conflicts = build_conflicts,
+    .conflict_count = BUILD_CONFLICTS,
+    .exits = build_exits,
+    .examples = build_examples,
+    .json_about = "The summary of --json is one object on a line of standard error:",
+    .json = build_json,
+    .files = cli_file_files,
+    .notes = build_notes,
+    .run = run_build,
+};

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/cmd/check/check_config.h"
+
+#include <string.h>
+
+#include "cli/core/cli_rows.h"
+#include "cli/filter/cli_filter.h"
+#include "cli/server/cli_family.h"
+#include "cli/server/cli_server.h"
+#include "cli/server/cli_trace.h"
+
+const cli_option check_options[CHECK_OPTIONS] = {
+    [CHECK_FILTER] = {.name = "filter",
+                      .letter = 'f',
+                      .type = CLI_FILE,
+                      .value = "FILTER",
+                      .help = "Ask this filter; may be given again. No operand is a filter then.",
+                      .more = "With several, a record is printed that is in any of them, and before it the "
+                              "names of those it is in, as they were given, separated by commas and ended by "
+                              "a tab. A record is hashed once for all that share scheme, seed and secret.",
+                      .many = true},
+    [CHECK_ASK] = {.name = "ask",
+                   .letter = 'k',
+                   .type = CLI_TEXT,
+                   .value = "KEY",
+                   .help = "Ask for KEY, and read no records; may be given again.",
+                   .more =
+                       "It is a key as it stands, of which --key takes no part; --trim and --ignore-case do "
+                       "what they do to keys of records.",
+                   .many = true,
+                   .may_be_empty = true},
+    [CHECK_INVERT] = {.name = "invert-match",
+                      .letter = 'v',
+                      .type = CLI_FLAG,
+                      .help = "Print the records that are in no filter instead."},
+    [CHECK_COUNT] = {.name = "count",
+                     .letter = 'c',
+                     .type = CLI_FLAG,
+                     .help = "Print no records, only how many would have been printed."},
+    [CHECK_FOLLOW] = {.name = "follow",
+                      .type = CLI_FLAG,
+                      .help = "Read on as the last FILE grows, as tail -F does, until a signal comes.",
+                      .more =
+                          "A file that takes its name, as when a log is rotated, is read from its start as "
+                          "soon as something is in it; until then the old one is followed, and once more "
+                          "read to its end: what is appended to that later is not seen. A file that was "
+                          "made shorter is read from its start too; one that was refilled to its old "
+                          "length or more between two looks, 0.1 seconds apart, is taken for one that "
+                          "grew. A line is asked when its newline is there. Standard input is followed if "
+                          "it is a regular file. A compressed file is refused. A FILTER that is replaced "
+                          "meanwhile is taken anew."},
+    [CHECK_SECRET] = {.name = "secret-file",
+                      .type = CLI_FILE,
+                      .value = "FILE",
+                      .help = "The secret that a keyed filter was made with: the bytes of FILE; may be given "
+                              "again.",
+                      .more =
+                          "Every byte of the file counts, a newline at its end too. Standard input is "
+                          "/dev/stdin here, not -. Of several each keyed filter takes the one it was made "
+                          "with; one that none takes is an error.",
+                      .many = true},
+    [CHECK_TRACE] = CLI_ROW_TRACE,
+    [CHECK_FILES_FROM] = CLI_ROW_FILES_FROM,
+    [CHECK_COMPRESS] = CLI_ROW_COMPRESS,
+    [CHECK_RECORDS] = CLI_ROWS_RECORDS("key", "Keys"),
+    [CHECK_THREADS] = CLI_ROW_THREADS,
+    [CHECK_STATS] = CLI_ROW_STATS,
+    [CHECK_JSON] = CLI_ROW_JSON,
+    [CHECK_PROGRESS] = CLI_ROW_PROGRESS,
+    [CHECK_NO_PROGRESS] = CLI_ROW_NO_PROGRESS,
+    [CHECK_QUIET] =
+        {.name = "quiet",
+         .letter = 'q',
+         .type = CLI_FLAG,
+         .help = "Print no records, only answer by the exit status, as soon as it is known.",
+         .more = "As with grep -q, the status is 0 if a record of any FILE would be printed, even if "
+                 "another FILE has an error or cannot be read. The error is reported in any case. If no "
+                 "record would be printed, the status after an error is 2."},
+};
+
+const cli_conflict check_conflicts[CHECK_CONFLICTS] = {
+    {CHECK_COUNT, CHECK_QUIET, "one prints what the other does not"},
+    {CHECK_ASK, CHECK_FOLLOW, "no file is read"},
+    {CHECK_ASK, CHECK_FILES_FROM, "no file is read"},
+    {CHECK_ASK, CHECK_PROGRESS, "no file is read"},
+    {CHECK_TRACE, CHECK_PROGRESS, "both write to standard error"},
+    {CHECK_PROGRESS, CHECK_NO_PROGRESS, "one shows what the other hides"},
+    {CHECK_PROGRESS, CHECK_QUIET, "one shows what the other hides"},
+};
+
+/* A family takes names from records, so there have to be some; and it is asked alone. */
+static int check_family(check_config *config, tamis_error *err) {
+    char shown[CLI_SERVER_SHOWN];
+
+    config->is_family = false;
+    for (size_t i = 0; i < config->filter_count; i++) {
+        if (!cli_server_is_family(config->filters[i]))
+            continue;
+        config->is_family = true;
+        if (config->filter_count > 1)
+            return cli_fail(err,
+                            "--filter '%.300s': names a family of filters; ask it alone, or name one of them",
+                            cli_server_show(config->filters[i], shown));
+        if (config->key_count > 0)
+            return cli_fail(
+                err,
+                "--ask (-k): contradicts '%.300s', which takes fields of a record; name one filter, or "
+                "give records",
+                cli_server_show(config->filters[i], shown));
+        if (config->secret_count > 1)
+            return cli_fail(err, "--secret-file '%.300s': a family has one secret; leave this one out",
+                            config->secret_files[1]);
+    }
+    return CLI_DONE;
+}
+
+int check_configure(check_config *config, const cli_args *args, tamis_error *err) {
+    const cli_value *values = args->values;
+    char **inputs = args->operands;
+    size_t input_count = args->operand_count;
+    cli_stream_given given = {.records = values + CHECK_RECORDS,
+                              .report = values + CHECK_STATS,
+                              .files_from = &values[CHECK_FILES_FROM],
+                              .threads = &values[CHECK_THREADS],
+                              .compress = &values[CHECK_COMPRESS]};
+
+    config->filters = (const char *const *)values[CHECK_FILTER].list;
+    config->filter_count = values[CHECK_FILTER].count;
+    if (config->filter_count == 0) {
+        if (input_count == 0)
+            return cli_fail(err, "filter: missing; give its file first, as in tamis check FILTER FILE");
+        config->filters = (const char *const *)inputs++;
+        config->filter_count = 1;
+        input_count--;
+    }
+    config->keys = (const char *const *)values[CHECK_ASK].list;
+    config->key_count = values[CHECK_ASK].count;
+    config->invert = values[CHECK_INVERT].given;
+    config->count = values[CHECK_COUNT].given;
+    config->follow = values[CHECK_FOLLOW].given;
+    config->trace = values[CHECK_TRACE].given;
+    config->secret_files = (const char *const *)values[CHECK_SECRET].list;
+    config->secret_count = values[CHECK_SECRET].count;
+    config->prints_names = config->filter_count > 1 && !config->invert;
+    if (config->key_count > 0 && input_count > 0)
+        return cli_fail(err, "--ask (-k): contradicts '%.300s', which would be read; leave one of them out",
+                        inputs[0]);
+    if (check_family(config, err) != CLI_DONE)
+        return CLI_FAILED;
+    given.inputs = inputs;
+    given.input_count = input_count;
+    given.prints = !config->count && !values[CHECK_QUIET].given;
+    given.fields = config->is_family;
+    if (cli_stream_configure(&config->stream, &given, err) != CLI_DONE)
+        return CLI_FAILED;
+    if (config->trace)
+        config->stream.progress = false;
+    for (size_t i = 0; config->trace && i < config->filter_count; i++)
+        if (cli_trace_check(config->filters[i], err) != CLI_DONE)
+            return CLI_FAILED;
+    if (!config->stream.quiet && cli_output_check(err) != CLI_DONE)
+        return CLI_FAILED;
+    for (size_t i = 0; i < config->secret_count; i++)
+        if (cli_filter_check_secret(config->secret_files[i], err) != CLI_DONE)
+            return CLI_FAILED;
+    return CLI_DONE;
+}

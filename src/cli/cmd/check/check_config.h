@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_CLI_CMD_CHECK_CHECK_CONFIG_H
+#define TAMIS_CLI_CMD_CHECK_CHECK_CONFIG_H
+
+#include "cli/core/cli_rows.h"
+#include "cli/input/cli_stream.h"
+
+/* The options of check, in the order of the help. */
+enum {
+    CHECK_FILTER,
+    CHECK_ASK,
+    CHECK_INVERT,
+    CHECK_COUNT,
+    CHECK_FOLLOW,
+    CHECK_SECRET,
+    CHECK_TRACE,
+    CHECK_FILES_FROM,
+    CHECK_COMPRESS,
+    CHECK_RECORDS, /* the block */
+    CHECK_THREADS = CHECK_RECORDS + CLI_RECORDS,
+    CHECK_STATS,
+    CHECK_JSON,
+    CHECK_PROGRESS,
+    CHECK_NO_PROGRESS,
+    CHECK_QUIET,
+    CHECK_OPTIONS
+};
+
+enum { CHECK_CONFLICTS = 7 };
+
+extern const cli_option check_options[CHECK_OPTIONS];
+extern const cli_conflict check_conflicts[CHECK_CONFLICTS];
+
+/* What help and manual say besides: check_manual.c. */
+extern const char *const check_description[], *const check_exits[], *const check_notes[];
+extern const cli_example check_examples[];
+extern const cli_entry check_json[];
+
+/* What a run needs to know: checked. Strings belong to argv, lists to the arguments. */
+typedef struct check_config {
+    cli_stream stream;
+    const char *const *filters;
+    size_t filter_count;
+    const char *const *keys;
+    size_t key_count; /* 0: records are read */
+    const char *const *secret_files;
+    size_t secret_count;
+    bool invert;
+    bool count;
+    bool follow;
+    bool trace;
+    bool is_family;    /* the one filter is one of many: cli_family.h */
+    bool prints_names; /* records are printed with the names of the filters that have them */
+} check_config;
+
+/* From parsed arguments to a run: CLI_DONE, or CLI_FAILED with the contradiction in *err. Its stream is to be released
+ * either way. */
+int check_configure(check_config *config, const cli_args *args, tamis_error *err);
+
+#endif

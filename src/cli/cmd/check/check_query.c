@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Several filters are asked group by group: those of a group share scheme, seed and secret, so that a batch is hashed
+ * once for all of them.
+ *
+ *     keys --group 1: hash--> hashes --+--> filter A --> row A of answers --+
+ *          |                           +--> filter B --> row B              +--> any of them
+ *          +-group 2: hash--> hashes -----> filter C --> row C              |
+ *          +-(no digest) -----------------> filter D --> row D -------------+
+ */
+#include "cli/cmd/check/check_query.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/filter/cli_filter.h"
+#include "cli/server/cli_family.h"
+#include "cli/server/cli_server.h"
+#include "cli/server/cli_trace.h"
+
+enum { LINES_AT_ONCE = 256 }; /* keys: 6 KiB of stack */
+
+typedef struct member {
+    tamis_filter *filter;
+    const char *name;             /* as it is printed: */
+    char shown[CLI_SERVER_SHOWN]; /* that of one on a server */
+    size_t group;                 /* index of its first member */
+    bool by_digest;               /* the hash can be made once; else the filter makes it itself */
+    bool lost;                    /* its file could not be taken anew */
+} member;
+
+struct check_query {
+    const check_config *config;
+    cli_family *family; /* NULL: members are asked */
+    size_t count;       /* of members that are open */
+    size_t capacity;    /* keys that the arrays have room for */
+    tamis_hash *hashes;
+    tamis_answer *rows;        /* count rows of `capacity` */
+    char *mark;                /* room for all names */
+    cli_key_maker *line_maker; /* of keys for filters that take lines so; NULL: none does */
+    const tamis_key *records;  /* of the batch that is asked in parts */
+    bool found;
+    member members[];
+};
+
+/* ---- opening ---- */
+
+/* Whether the other filter takes hashes that this one's hasher makes. */
+static bool shares_hashes(const member *a, const member *b) {
+    tamis_hash hash;
+    tamis_answer answer;
+
+    if (tamis_hash_many(tamis_filter_hasher(a->filter), &(tamis_key){"", 0}, 1, &hash, NULL) != TAMIS_OK)
+        return false;
+    /* Any other failure is for the question to tell that meets it. */
+    return tamis_filter_contains_hashes(b->filter, &hash, 1, &answer, NULL, NULL) != TAMIS_E_MISMATCH;
+}
+
+static void find_group(check_query *query, size_t i) {
+    member *added = &query->members[i];
+    tamis_scheme scheme = tamis_hasher_scheme(tamis_filter_hasher(added->filter));
+
+    added->by_digest = tamis_scheme_digest_bits(scheme) > 0;
+    added->group = i;
+    for (size_t j = 0; added->by_digest && j < i; j++)
+        if (query->members[j].group == j && query->members[j].by_digest &&
+            shares_hashes(&query->members[j], added)) {
+            added->group = j;
+            return;
+        }
+}
+
+/* Of the secrets the one that fits is marked as used; `secrets` is NULL where there are none. */
+static int open_member(member *added, const char *path, const check_config *config, const cli_secret *secrets,
+                       bool *used, tamis_error *err) {
+    size_t index = 0;
+    bool keyed;
+
+    added->name = cli_server_is_uri(path) ? cli_server_show(path, added->shown) : path;
+
+    while (cli_filter_open(&added->filter, path, secrets != NULL ? &secrets[index] : NULL, &keyed, err) !=
+           CLI_DONE) {
+        if (err->status != TAMIS_E_MISMATCH || config->secret_count <= 1)
+            return CLI_FAILED;
+        if (++index == config->secret_count)
+            return cli_fail(err,
+                            "%.300s: was made with another secret than these %zu; give that one too by "
+                            "--secret-file",
+                            added->name, config->secret_count);
+    }
+    if (keyed)
+        used[index] = true;
+    return CLI_DONE;
+}
+
+static int check_used(const check_config *config, const bool *used, tamis_error *err) {
+    for (size_t i = 0; i < config->secret_count; i++)
+        if (!used[i])
+            return config->secret_count == 1
+                       ? cli_filter_unkeyed(config->filters[0], err)
+                       : cli_fail(err,
+                                  "--secret-file '%.300s': is the secret of none of the filters, or given "
+                                  "twice; leave it out",
+                                  config->secret_files[i]);
+    return CLI_DONE;
+}
+
+/* Lines are texts; a key of the command line is no line, and one of digits or a number may end in any byte. */
+static int fit_keys(check_query *query, const tamis_filter *filter, tamis_error *err) {
+    const cli_stream *records = &query->config->stream;
+    cli_key_form form = {.type = CLI_KEY_BYTES};
+
+    if (query->config->key_count > 0 || records->form.hex || records->form.type > CLI_KEY_UTF8)
+        return CLI_DONE;
+    cli_key_fit(&form, tamis_hasher_scheme(tamis_filter_hasher(filter)), cli_stream_line_end(records));
+    if (!form.strip_cr || query->line_maker != NULL)
+        return CLI_DONE;
+    return cli_key_maker_create(&query->line_maker, form, err);
+}
+
+static int open_members(check_query *query, const cli_secret *secrets, tamis_error *err) {
+    const check_config *config = query->config;
+    bool *used = calloc(config->secret_count + 1, sizeof *used);
+    int code = used == NULL ? cli_fail_nomem("check", err) : CLI_DONE;
+
+    for (size_t i = 0; i < config->filter_count && code == CLI_DONE; i++) {
+        code = open_member(&query->members[i], config->filters[i], config, secrets, used, err);
+        if (code == CLI_DONE) {
+            query->count++;
+            find_group(query, i);
+            if (config->trace)
+                code = cli_trace_begin(query->members[i].filter, err);
+        }
+    }
+    if (code == CLI_DONE)
+        code = check_used(config, used, err);
+    free(used);
+    return code;
+}
+
+static int open_family(check_query *query, const cli_secret *secrets, tamis_error *err) {
+    const check_config *config = query->config;
+    const cli_family_setup setup = {config->filters[0], &config->stream.extract, false,
+                                    config->trace,      config->stream.form,     secrets};
+
+    return cli_family_open(&query->family, &setup, err);
+}
+
+int check_query_open(check_query **query, const check_config *config, const cli_secret *secrets,
+                     tamis_error *err) {
+    size_t names = 1;
+    check_query *made = calloc(1, sizeof *made + config->filter_count * sizeof made->members[0]);
+    int code;
+
+    for (size_t i = 0; i < config->filter_count; i++)
+        names += strlen(config->filters[i]) + 1;
+    if (made == NULL)
+        return cli_fail_nomem("check", err);
+    made->config = config;
+    made->mark = malloc(names);
+    code = made->mark == NULL  ? cli_fail_nomem("check", err)
+           : config->is_family ? open_family(made, secrets, err)
+                               : open_members(made, secrets, err);
+    if (code == CLI_DONE)
+        *query = made;
+    else
+        check_query_free(made);
+    return code;
+}
+
+int check_query_apply_key_form(check_query *query, cli_key_form *form, tamis_error *err) {
+    int code = CLI_DONE;
+
+    for (size_t i = 0; i < query->count && code == CLI_DONE; i++)
+        code = cli_key_apply_filter(form, query->members[i].filter, query->members[i].name, false, err);
+    for (size_t i = 0; i < query->count && code == CLI_DONE; i++)
+        code = fit_keys(query, query->members[i].filter, err);
+    return code;
+}
+
+void check_query_free(check_query *query) {
+    if (query == NULL)
+        return;
+    for (size_t i = 0; i < query->count; i++)
+        tamis_filter_free(query->members[i].filter);
+    cli_family_free(query->family);
+    cli_key_maker_free(query->line_maker);
+    free(query->hashes);
+    free(query->rows);
+    free(query->mark);
+    free(query);
+}
+
+/* ---- asking ---- */
+
+static tamis_status reserve_arrays(check_query *query, size_t count, tamis_error *err) {
+    if (count <= query->capacity)
+        return TAMIS_OK;
+    query->capacity = 0;
+    free(query->hashes);
+    free(query->rows);
+    query->hashes = calloc(count, sizeof *query->hashes);
+    query->rows = calloc(count, query->count);
+    if (query->hashes == NULL || query->rows == NULL) {
+        cli_fail_nomem("check", err);
+        return TAMIS_E_NOMEM;
+    }
+    query->capacity = count;
+    return TAMIS_OK;
+}
+
+/* The records as keys of that filter. */
+static tamis_status keys_for(check_query *query, const member *target, const tamis_key *records, size_t count,
+                             const tamis_key **keys, tamis_error *err) {
+    cli_key_position no_position = {NULL, "record", 1, NULL};
+    size_t made;
+
+    *keys = records;
+    if (query->line_maker == NULL ||
+        tamis_hasher_scheme(tamis_filter_hasher(target->filter)) != TAMIS_SCHEME_FNV_DCSO ||
+        cli_key_make(query->line_maker, records, count, no_position, keys, &made, err) == CLI_DONE)
+        return TAMIS_OK;
+    return err->status;
+}
+
+/* Fills the rows of all filters. */
+static tamis_status query_members(check_query *query, const tamis_key *records, size_t count,
+                                  tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+    const tamis_key *keys;
+
+    for (size_t first = 0; first < query->count; first++) {
+        const member *leader = &query->members[first];
+        if (leader->group != first)
+            continue;
+        status = keys_for(query, leader, records, count, &keys, err);
+        if (leader->by_digest && status == TAMIS_OK)
+            status = tamis_hash_many(tamis_filter_hasher(leader->filter), keys, count, query->hashes, err);
+        for (size_t i = first; i < query->count && status == TAMIS_OK; i++) {
+            const member *target = &query->members[i];
+            tamis_answer *row = query->rows + i * query->capacity;
+            if (target->group != first)
+                continue;
+            if (leader->by_digest)
+                status = tamis_filter_contains_hashes(target->filter, query->hashes, count, row, NULL, err);
+            else
+                status = tamis_filter_contains_many(target->filter, keys, count, row, NULL, err);
+        }
+        if (status != TAMIS_OK)
+            return status;
+    }
+    return TAMIS_OK;
+}
+
+/* Files that took the place of those that are open, with --follow. What cannot be opened is told once, and the old one
+ * asked on. A look takes a few system calls a batch. */
+static tamis_status reload_members(check_query *query, tamis_error *err) {
+    bool any = false;
+
+    for (size_t i = 0; i < query->count; i++) {
+        member *a = &query->members[i];
+        tamis_error why = TAMIS_ERROR_INIT;
+        bool changed = false, lost = false;
+        if (cli_server_format(a->filter) == NULL)
+            lost = tamis_filter_reload(a->filter, &changed, &why) != TAMIS_OK &&
+                   why.status != TAMIS_E_UNSUPPORTED; /* a packed one is in memory */
+        if (lost && !a->lost && !query->config->stream.quiet && !query->config->stream.json) {
+            cli_remedy(&why, "the filter that was read before stays in use");
+            cli_report(why.text);
+        }
+        a->lost = lost;
+        any = any || changed;
+    }
+    for (size_t i = 0; any && i < query->count; i++) {
+        cli_key_form form = query->config->stream.form;
+        find_group(query, i);
+        if (cli_key_apply_filter(&form, query->members[i].filter, query->members[i].name, false, err) !=
+                CLI_DONE ||
+            fit_keys(query, query->members[i].filter, err) != CLI_DONE)
+            return err->status;
+    }
+    return TAMIS_OK;
+}
+
+static tamis_status query_all(check_query *query, const tamis_key *keys, size_t count, tamis_answer *answers,
+                              size_t *done, tamis_error *err) {
+    tamis_status status;
+
+    if (query->family != NULL)
+        return cli_family_query(query->family, keys, count, answers, done, err);
+    *done = 0;
+    if (query->count == 1) {
+        status = keys_for(query, &query->members[0], keys, count, &keys, err);
+        return status == TAMIS_OK
+                   ? tamis_filter_contains_many(query->members[0].filter, keys, count, answers, done, err)
+                   : status;
+    }
+    status = query_members(query, keys, count, err);
+    if (status != TAMIS_OK)
+        return status;
+    memcpy(answers, query->rows, count);
+    for (size_t i = 1; i < query->count; i++)
+        for (size_t j = 0; j < count; j++)
+            answers[j] |= query->rows[i * query->capacity + j]; /* TAMIS_ABSENT is 0, TAMIS_PRESENT 1 */
+    *done = count;
+    return TAMIS_OK;
+}
+
+static void note_found(check_query *query, const tamis_answer *answers, size_t count) {
+    tamis_answer wanted = query->config->invert ? TAMIS_ABSENT : TAMIS_PRESENT;
+
+    if (!query->found && count > 0)
+        query->found = memchr(answers, wanted, count) != NULL;
+}
+
+tamis_status check_query_keys(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
+                              size_t *done, tamis_error *err) {
+    check_query *query = context;
+    tamis_status status;
+
+    *done = 0;
+    status = reserve_arrays(query, count, err);
+    if (status == TAMIS_OK && query->config->follow)
+        status = reload_members(query, err);
+    if (status == TAMIS_OK)
+        status = query_all(query, keys, count, answers, done, err);
+    note_found(query, answers, *done);
+    return status;
+}
+
+/* Of one that is taken anew, with --follow, the hasher is too. Lines that are taken bare are hashed as they are read, and
+ * those that are none of their keys once more: of these the records have to be the keys. */
+const tamis_hasher *check_query_hasher(const check_query *query) {
+    const tamis_filter *only = query->count == 1 ? query->members[0].filter : NULL;
+    bool takes = only != NULL && query->family == NULL && !query->config->prints_names &&
+                 !query->config->follow &&
+                 (query->line_maker == NULL || query->config->stream.extract.extractor == NULL) &&
+                 cli_filter_takes_hashes(only);
+
+    return takes ? tamis_filter_hasher(only) : NULL;
+}
+
+static bool has_no_cr(tamis_key line) {
+    return line.size == 0 || ((const char *)line.data)[line.size - 1] != '\r';
+}
+
+/* Hashes of lines as bare keys: `hashes` itself where all lines are bare, else in `made`. */
+static tamis_status hash_without_cr(const check_query *query, const tamis_key *lines,
+                                    const tamis_hash **hashes, size_t count, tamis_hash *made,
+                                    tamis_error *err) {
+    const tamis_hasher *hasher = tamis_filter_hasher(query->members[0].filter);
+    tamis_status status = TAMIS_OK;
+    size_t i = 0;
+
+    while (i < count && has_no_cr(lines[i]))
+        i++;
+    if (i == count)
+        return TAMIS_OK;
+    memcpy(made, *hashes, count * sizeof *made);
+    for (; i < count && status == TAMIS_OK; i++)
+        if (!has_no_cr(lines[i]))
+            status =
+                tamis_hash_many(hasher, &(tamis_key){lines[i].data, lines[i].size - 1}, 1, &made[i], err);
+    *hashes = made;
+    return status;
+}
+
+/* A row of keys and their hashes, by any thread. */
+static tamis_status query_row(const check_query *query, const tamis_key *keys, const tamis_hash *hashes,
+                              size_t count, tamis_answer *answers, size_t *done, tamis_error *err) {
+    const tamis_filter *filter = query->members[0].filter;
+    tamis_status status = TAMIS_OK;
+    tamis_hash made[LINES_AT_ONCE];
+
+    *done = 0;
+    if (query->line_maker == NULL)
+        return tamis_filter_contains_hashes(filter, hashes, count, answers, done, err);
+    while (*done < count && status == TAMIS_OK) {
+        const tamis_hash *part_hashes = hashes + *done;
+        size_t max = count - *done < LINES_AT_ONCE ? count - *done : LINES_AT_ONCE, in = 0;
+        status = hash_without_cr(query, keys + *done, &part_hashes, max, made, err);
+        if (status == TAMIS_OK)
+            status = tamis_filter_contains_hashes(filter, part_hashes, max, answers + *done, &in, err);
+        *done += in;
+    }
+    return status;
+}
+
+tamis_status check_query_hashes(void *context, const tamis_key *keys, const tamis_hash *hashes, size_t count,
+                                tamis_answer *answers, size_t *done, tamis_error *err) {
+    check_query *query = context;
+    tamis_status status = query_row(query, keys, hashes, count, answers, done, err);
+
+    note_found(query, answers, *done);
+    return status;
+}
+
+/* A filter that is only asked has room for any number of threads: a part is a row of keys. */
+uint32_t check_query_parts(void *context, size_t count, uint32_t max) {
+    (void)context;
+    (void)count;
+    return max;
+}
+
+tamis_status check_query_part(void *context, const tamis_hash *hashes, size_t count, uint32_t part,
+                              uint32_t parts, tamis_answer *answers, size_t *done, tamis_error *err) {
+    const check_query *query = context;
+    const size_t first = count * part / parts, end = count * (part + 1) / parts;
+    size_t in = 0;
+    tamis_status status =
+        query_row(query, query->records + first, hashes + first, end - first, answers + first, &in, err);
+
+    *done = status == TAMIS_OK ? count : first + in;
+    return status;
+}
+
+void check_query_finish_parts(void *context, const tamis_answer *answers, size_t done, tamis_status status,
+                              tamis_error *err) {
+    (void)status;
+    (void)err;
+    note_found(context, answers, done);
+}
+
+void check_query_set_source(void *context, const tamis_stream_source *source) {
+    check_query *query = context;
+
+    query->records = source->records;
+    if (query->family != NULL)
+        cli_family_set_source(query->family, source);
+}
+
+/* A name is one word of the mark, which is one field of a line. */
+static char shown(char byte) {
+    return iscntrl((unsigned char)byte) || byte == ',' ? '?' : byte;
+}
+
+tamis_key check_query_mark(void *context, size_t i) {
+    check_query *query = context;
+    size_t used = 0;
+
+    for (size_t j = 0; j < query->count; j++) {
+        size_t size = strlen(query->members[j].name);
+        if (query->rows[j * query->capacity + i] != TAMIS_PRESENT)
+            continue;
+        if (used > 0)
+            query->mark[used++] = ',';
+        for (size_t pos = 0; pos < size; pos++)
+            query->mark[used++] = shown(query->members[j].name[pos]);
+    }
+    query->mark[used++] = '\t';
+    return (tamis_key){query->mark, used};
+}
+
+bool check_query_found(void *context) {
+    return ((check_query *)context)->found;
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cmd/check/check_config.h"
+#include "cli/cmd/check/check_query.h"
+#include "cli/input/cli_summary.h"
+#include "cli/input/cli_typed.h"
+#include "cli/process/cli_progress.h"
+#include "cli/process/cli_signal.h"
+#include "cli/server/cli_family.h"
+
+/* Answers the records of these inputs. */
+static tamis_status stream(check_query *query, const check_config *config, cli_stream records, int stop_fd,
+                           cli_summary *summary, tamis_error *err) {
+    tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
+    tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
+    const char *output = config->count || config->stream.quiet ? NULL : "-";
+
+    service.context = query;
+    service.query = check_query_keys;
+    service.set_source = check_query_set_source;
+    service.hasher = check_query_hasher(query);
+    if (service.hasher != NULL) {
+        service.query_hashes = check_query_hashes;
+        service.parts = check_query_parts;
+        service.query_part = check_query_part;
+        service.finish_parts = check_query_finish_parts;
+    }
+    if (config->is_family)
+        cli_family_prepare_stream(&records);
+    service.mark = config->prints_names ? check_query_mark : NULL;
+    service.enough = config->stream.quiet ? check_query_found : NULL;
+    options.output = config->invert ? output : NULL;
+    options.duplicates = config->invert ? NULL : output;
+    options.mark_name = "filters";
+    options.follow = config->follow;
+    options.stop_fd = stop_fd;
+    options.first_malformed = &summary->first_malformed;
+    return cli_stream_run(&records, &service, &options, &summary->stats, err);
+}
+
+/*
+ * As grep -q of POSIX: the answer is yes if any input has a matching record, even if another input has an error. Each input is
+ * read by itself. The error of the run over all inputs is reported in either case.
+ */
+static tamis_status search_each(check_query *query, const check_config *config, tamis_status failed,
+                                int stop_fd, cli_summary *summary, tamis_error *err) {
+    cli_summary single = *summary;
+    tamis_error ignored = TAMIS_ERROR_INIT;
+
+    for (size_t i = 0; i < config->stream.input_count; i++) {
+        cli_stream input = config->stream;
+        input.inputs += i;
+        input.input_count = 1;
+        input.each = input.each != NULL ? input.each + i : NULL;
+        single.stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
+        tamis_status status = stream(query, config, input, stop_fd, &single, &ignored);
+        if (status == TAMIS_E_INTERRUPTED)
+            return status;
+        if (!check_query_found(query))
+            continue;
+        cli_stream_advise(failed, err);
+        cli_report(err->text);
+        *summary = single;
+        return TAMIS_OK;
+    }
+    return failed;
+}
+
+/* Prints the keys that are to be, of those that were answered. */
+static void print_keys(check_query *query, const check_config *config, const tamis_answer *answers,
+                       size_t done, tamis_stream_stats *stats) {
+    for (size_t i = 0; i < done; i++) {
+        tamis_key mark = {"", 0};
+        size_t size = strlen(config->keys[i]);
+        stats->records++;
+        stats->bytes_in += size;
+        *(answers[i] == TAMIS_PRESENT ? &stats->duplicates : &stats->unique) += 1;
+        if ((answers[i] == TAMIS_PRESENT) == config->invert || config->count || config->stream.quiet)
+            continue;
+        if (config->prints_names)
+            mark = check_query_mark(query, i);
+        fwrite(mark.data, 1, mark.size, stdout);
+        fwrite(config->keys[i], 1, size, stdout);
+        putchar(config->stream.terminator);
+        stats->bytes_out += mark.size + size + 1;
+    }
+}
+
+/* The keys of the command line, as --trim and --ignore-case have them: the extractor's, which is the caller's. */
+static int take_keys(const check_config *config, tamis_key *keys, tamis_extractor **whole, tamis_error *err) {
+    size_t count = config->key_count;
+    tamis_extraction *found;
+    int code = CLI_DONE;
+
+    for (size_t i = 0; i < count; i++)
+        keys[i] = (tamis_key){config->keys[i], strlen(config->keys[i])};
+    if (cli_extract_whole(whole, &config->stream.extract, err) != CLI_DONE)
+        return CLI_FAILED;
+    if (*whole == NULL)
+        return CLI_DONE;
+    found = calloc(count, sizeof *found);
+    if (found == NULL)
+        return cli_fail_nomem("--ask", err);
+    if (tamis_extractor_extract(*whole, keys, count, found, err) != TAMIS_OK)
+        code = CLI_FAILED;
+    for (size_t i = 0; i < count && code == CLI_DONE; i++)
+        keys[i] = found[i].key;
+    free(found);
+    return code;
+}
+
+/* Answers the keys of the command line. */
+static tamis_status answer_keys(check_query *query, const check_config *config, tamis_stream_stats *stats,
+                                tamis_error *err) {
+    size_t count = config->key_count, done = 0;
+    tamis_key *keys = calloc(count, sizeof *keys);
+    tamis_answer *answers = calloc(count, sizeof *answers);
+    tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
+    tamis_status status = TAMIS_E_NOMEM;
+    cli_typed typed = {.maker = NULL};
+    tamis_extractor *whole = NULL;
+
+    service.context = query;
+    service.query = check_query_keys;
+    if (keys == NULL || answers == NULL) {
+        cli_fail(err, "--ask: out of memory; free some, or give it less often");
+    } else if (take_keys(config, keys, &whole, err) != CLI_DONE) {
+        status = err->status;
+    } else if (cli_typed_begin(&typed, config->stream.form, &service, err) == CLI_DONE) {
+        typed.next.word = "key";
+        status = typed.service.query(typed.service.context, keys, count, answers, &done, err);
+        print_keys(query, config, answers, done, stats);
+    }
+    cli_typed_end(&typed);
+    tamis_extractor_free(whole);
+    free(keys);
+    free(answers);
+    return status;
+}
+
+static int check(check_query *query, const check_config *config, int stop_fd, tamis_error *err) {
+    cli_summary summary = CLI_SUMMARY_INIT;
+    double begun = cli_progress_now();
+    uint64_t printed;
+    tamis_status status;
+    int code;
+
+    summary.absent_name = "absent";
+    summary.present_name = "present";
+    summary.passes = config->invert;
+    if (config->key_count > 0)
+        status = answer_keys(query, config, &summary.stats, err);
+    else
+        status = stream(query, config, config->stream, stop_fd, &summary, err);
+    if (status != TAMIS_OK && status != TAMIS_E_INTERRUPTED && config->stream.quiet && !config->follow &&
+        config->stream.input_count > 1)
+        status = search_each(query, config, status, stop_fd, &summary, err);
+    summary.seconds = cli_progress_now() - begun;
+    printed = config->invert ? summary.stats.unique + cli_stream_passed(&config->stream, &summary.stats)
+                             : summary.stats.duplicates;
+    if (config->count && (status == TAMIS_OK || status == TAMIS_E_INTERRUPTED))
+        printf("%" PRIu64 "\n", printed);
+    code = cli_summary_conclude(&summary, &config->stream, NULL, status, err);
+    return code == CLI_DONE && printed == 0 ? CLI_NEGATIVE : code;
+}
+
+/* With the secrets, which are read for that and forgotten. */
+static int open_filters(check_query **query, const check_config *config, int stop_fd, tamis_error *err) {
+    cli_secret *secrets = NULL;
+    int code = CLI_DONE;
+
+    if (config->secret_count > 0) {
+        secrets = calloc(config->secret_count, sizeof *secrets);
+        if (secrets == NULL)
+            return cli_fail(err, "--secret-file: out of memory; free some, or give it less often");
+    }
+    for (size_t i = 0; i < config->secret_count && code == CLI_DONE; i++)
+        code = cli_secret_read(&secrets[i], config->secret_files[i], stop_fd, err);
+    if (code == CLI_DONE)
+        code = check_query_open(query, config, secrets, err);
+    for (size_t i = 0; i < config->secret_count; i++)
+        cli_secret_forget(&secrets[i]);
+    free(secrets);
+    return code;
+}
+
+static int run_check(const cli_args *args, tamis_error *err) {
+    check_config config = {.is_family = false};
+    check_query *query = NULL;
+    int stop_fd = -1, code = check_configure(&config, args, err);
+
+    if (code == CLI_DONE)
+        code = cli_signals_begin(&stop_fd, err);
+    if (code == CLI_DONE)
+        code = open_filters(&query, &config, stop_fd, err);
+    if (code == CLI_DONE)
+        code = check_query_apply_key_form(query, &config.stream.form, err);
+    if (code == CLI_DONE)
+        code = cli_extract_apply_made(&config.stream.extract, config.stream.form.made, err);
+    if (code == CLI_DONE)
+        code = check(query, &config, stop_fd, err);
+    check_query_free(query);
+    cli_stream_release(&config.stream);
+    return code;
+}
+
+const cli_command cmd_check = {
+    .name = "check",
+    .summary = "print the records that a filter has, or has not",
+    .operands = "[FILTER] [FILE...]",
+    .description = check_description,
+    .options = check_options,
+    .option_count = CHECK_OPTIONS,
+    .conflicts = check_conflicts,
+    .conflict_count = CHECK_CONFLICTS,
+    .exits = check_exits,
+    .examples = check_examples,
+    .json_about = "The summary of --json is one object on a line of standard error:",
+    .json = check_json,
+    .notes = check_notes,
+    .run = run_check,
+};

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/cli.h"
+#include "cli/core/cli_rows.h"
+#include "cli/filter/cli_file.h"
+#include "cli/process/cli_signal.h"
+
+enum { OPT_LOCK_WAIT, OPT_QUIET, OPT_COUNT };
+
+/* There are no remarks; scripts that give it to all commands may. */
+static const cli_option options[OPT_COUNT] = {
+    [OPT_LOCK_WAIT] = CLI_ROW_LOCK_WAIT,
+    [OPT_QUIET] = CLI_ROW_WRITE_QUIET,
+};
+
+/* Whole, and a filter; nobody holds it, and a file could be put beside it. */
+static int check(const char *path, cli_lock_wait wait, tamis_error *err) {
+    tamis_filter *filter = NULL;
+    (void)wait;
+    int code = cli_file_open(&filter, path, CLI_CHANGE, NULL, NULL, err);
+
+    tamis_filter_free(filter);
+    return code;
+}
+
+/* A filter on a server may be changed by another process. */
+static int empty(tamis_filter *filter, cli_lock_wait *wait, tamis_error *err) {
+    tamis_status status;
+
+    while ((status = tamis_filter_clear(filter, err)) == TAMIS_E_BUSY) {
+        int code = cli_lock_again(wait, err);
+        if (code != CLI_DONE)
+            return code;
+    }
+    return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+}
+
+static int clear(const char *path, cli_lock_wait wait, tamis_error *err) {
+    tamis_filter *filter = NULL;
+    tamis_compression compression = TAMIS_COMPRESSION_NONE;
+    int code = cli_file_open(&filter, path, CLI_CHANGE, NULL, &compression, err);
+
+    if (code == CLI_DONE)
+        code = empty(filter, &wait, err);
+    if (code == CLI_DONE)
+        code = cli_file_write(filter, path, TAMIS_FORMAT_AUTO, compression, wait, err);
+    tamis_filter_free(filter);
+    return code;
+}
+
+static int hold(const cli_args *args, const char *path,
+                int (*then)(const char *path, cli_lock_wait wait, tamis_error *err), tamis_error *err) {
+    const cli_lock_wait wait = cli_lock_wait_of(&args->values[OPT_LOCK_WAIT]);
+    tamis_lock *lock = NULL;
+    int code = cli_signals_look(err);
+
+    if (code == CLI_DONE)
+        code = cli_file_lock(&lock, path, wait, err);
+    if (code == CLI_DONE)
+        code = then(path, wait, err);
+    tamis_file_unlock(lock);
+    return code > CLI_FAILED ? cli_signals_look(err) : code; /* a signal ended a wait */
+}
+
+static int check_each(const cli_args *args, const char *path, tamis_error *err) {
+    return hold(args, path, check, err);
+}
+
+static int clear_each(const cli_args *args, const char *path, tamis_error *err) {
+    return hold(args, path, clear, err);
+}
+
+/* What was cleared cannot be had back, and a name that is no filter's is likely a mistake: all are looked at first. One
+ * alone is looked at when it is cleared. */
+static int clear_all(const cli_args *args, tamis_error *err) {
+    int code = args->operand_count > 1 ? cli_file_each(args, check_each, err) : CLI_DONE;
+
+    return code == CLI_DONE ? cli_file_each(args, clear_each, err) : code;
+}
+
+static int run_clear(const cli_args *args, tamis_error *err) {
+    int stop_fd;
+
+    if (cli_signals_begin(&stop_fd, err) != CLI_DONE)
+        return CLI_FAILED;
+    return cli_signals_end(clear_all(args, err), err);
+}
+
+static const char *const description[] = {
+    "Take all keys out of each FILTER. What it was made for, its labels and its version stay, and so do "
+    "its format and that it is compressed.",
+    "The file is replaced atomically: whoever reads it sees the old filter or the empty one. While it is "
+    "cleared no other process of tamis changes it. No secret is needed.",
+    "All are read and verified before the first is cleared: where one of them is no filter, none is.", NULL};
+
+static const char *const exits[] = {
+    "0",
+    "All were cleared.",
+    "2",
+    "Error: a file that cannot be read, is no filter or is damaged: all stay as they were. One that cannot "
+    "be "
+    "written stays as it was; the others are cleared.",
+    "130",
+    "Ended by SIGINT (143 by SIGTERM, 129 by SIGHUP): the FILTER in hand stays as it was, and those after "
+    "it.",
+    "141",
+    "The reader of standard output has gone: ended by SIGPIPE, without a word.",
+    NULL};
+
+static const cli_example examples[] = {
+    {"tamis build -o today.tamis a.log && tamis clear today.tamis", "A new day with the same filter."},
+    {NULL, NULL}};
+
+const cli_command cmd_clear = {
+    .name = "clear",
+    .summary = "take all keys out of a filter",
+    .operands = "FILTER...",
+    .description = description,
+    .options = options,
+    .option_count = OPT_COUNT,
+    .exits = exits,
+    .examples = examples,
+    .files = cli_file_files,
+    .run = run_clear,
+};

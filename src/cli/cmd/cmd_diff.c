@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/core/cli_text.h"
+#include "cli/filter/cli_file.h"
+#include "cli/input/cli_key.h"
+#include "cli/server/cli_server.h"
+
+enum { OPT_QUIET, OPT_JSON, OPT_COUNT };
+enum { PARAMETERS = 12 };
+
+static const cli_option options[OPT_COUNT] = {
+    [OPT_QUIET] = {.name = "quiet",
+                   .letter = 'q',
+                   .type = CLI_FLAG,
+                   .help = "Print nothing; answer by the exit status alone."},
+    [OPT_JSON] = {.name = "json", .type = CLI_FLAG, .help = "Print the answer as one JSON object."},
+};
+
+static const cli_conflict conflicts[] = {{OPT_QUIET, OPT_JSON, "one prints and the other does not"}};
+
+typedef struct side {
+    const char *name; /* as given */
+    const char *path; /* as it is printed: */
+    char shown[CLI_SERVER_SHOWN];
+    tamis_filter *filter;
+    tamis_filter_info info;
+    uint32_t key_type; /* how keys were made: of tamis_metadata */
+} side;
+
+static void name_side(side *input, const char *name) {
+    input->name = name;
+    input->path = cli_server_is_uri(name) ? cli_server_show(name, input->shown) : name;
+}
+
+typedef struct comparison {
+    side a, b;
+    tamis_difference difference;
+} comparison;
+
+/* A parameter of both, as text. */
+typedef struct parameter {
+    const char *name;
+    char a[64], b[64];
+} parameter;
+
+static void write_parameters(const side *input, parameter *list, bool first) {
+    const tamis_plan *plan = tamis_filter_plan(input->filter);
+    const tamis_hasher *hasher = tamis_filter_hasher(input->filter);
+    const uint64_t numbers[] = {tamis_hasher_seed(hasher), plan->bits,      plan->probes,
+                                plan->slot_bits,           plan->home_bits, plan->lines,
+                                plan->partitions,          plan->capacity,  plan->memory_limit};
+    static const char *const names[PARAMETERS] = {"kind",       "scheme",    "seed",         "bits",
+                                                  "probes",     "slot_bits", "home_bits",    "lines",
+                                                  "partitions", "capacity",  "memory_limit", "fpr"};
+    for (int i = 0; i < PARAMETERS; i++) {
+        char *text = first ? list[i].a : list[i].b;
+        const size_t size = sizeof list[i].a;
+        list[i].name = names[i];
+        if (i == 0)
+            snprintf(text, size, "%s", tamis_kind_name(plan->kind));
+        else if (i == 1)
+            snprintf(text, size, "%s", tamis_scheme_name(tamis_hasher_scheme(hasher)));
+        else if (i == PARAMETERS - 1)
+            snprintf(text, size, "%.9g", plan->fpr);
+        else
+            snprintf(text, size, "%" PRIu64, numbers[i - 2]);
+    }
+}
+
+/* Those that differ, to the front; their number. */
+static int find_different(const comparison *diff, parameter list[PARAMETERS]) {
+    int count = 0;
+
+    write_parameters(&diff->a, list, true);
+    write_parameters(&diff->b, list, false);
+    for (int i = 0; i < PARAMETERS; i++)
+        if (strcmp(list[i].a, list[i].b) != 0)
+            list[count++] = list[i];
+    return count;
+}
+
+static bool secrets_differ(const comparison *diff) {
+    return !diff->difference.same_hash && diff->a.info.scheme == TAMIS_SCHEME_SIP &&
+           diff->b.info.scheme == TAMIS_SCHEME_SIP;
+}
+
+/* The same text then makes another key: what was added to both is seen by one of them. */
+static bool keys_differ(const comparison *diff) {
+    return !cli_key_types_equal(diff->a.key_type, diff->b.key_type);
+}
+
+static bool is_equal(const comparison *diff) {
+    return diff->difference.same_body && !keys_differ(diff);
+}
+
+static bool is_comparable(const comparison *diff) {
+    return diff->difference.same_hash && diff->difference.same_shape;
+}
+
+static void print_count(const char *name, uint64_t count) {
+    char text[CLI_TEXT_NUMBER];
+
+    printf("  %-16s%s\n", name, cli_text_count(text, sizeof text, count));
+}
+
+/* All bits set tell no number. */
+static const char *keys_text(char *text, size_t size, const side *diff) {
+    return isfinite(diff->info.cardinality) ? cli_text_expected(text, size, diff->info.cardinality)
+                                            : "any number";
+}
+
+static void print_text(const comparison *diff) {
+    parameter list[PARAMETERS];
+    int count = find_different(diff, list);
+    char a[CLI_TEXT_NUMBER], b[CLI_TEXT_NUMBER], rule_a[CLI_KEY_RULE], rule_b[CLI_KEY_RULE];
+
+    fputs("A: ", stdout);
+    cli_file_print(stdout, diff->a.path);
+    fputs("\nB: ", stdout);
+    cli_file_print(stdout, diff->b.path);
+    printf("\n%s\n", is_equal(diff)               ? "equal: they answer alike for every key"
+                     : diff->difference.same_body ? "different: the same content, but keys made otherwise"
+                     : is_comparable(diff) && keys_differ(diff)
+                         ? "different: other content, and keys made otherwise"
+                     : is_comparable(diff) ? "different: the same parameters, other content"
+                                           : "different: not comparable, since parameters differ");
+    for (int i = 0; i < count; i++)
+        printf("  %-16s%s, %s\n", list[i].name, list[i].a, list[i].b);
+    if (secrets_differ(diff))
+        puts("  secret          not the same");
+    if (keys_differ(diff))
+        printf("  %-16s%s, %s\n", "keys made with", cli_key_rule(rule_a, diff->a.key_type),
+               cli_key_rule(rule_b, diff->b.key_type));
+    printf("  %-16sabout %s, %s\n", "keys", keys_text(a, sizeof a, &diff->a),
+           keys_text(b, sizeof b, &diff->b));
+    if (!is_comparable(diff) || !tamis_kind_is_bloom(tamis_filter_plan(diff->a.filter)->kind))
+        return;
+    print_count("bits in A only", diff->difference.only_a);
+    print_count("bits in B only", diff->difference.only_b);
+    print_count("bits in both", diff->difference.in_both);
+}
+
+static void put_bits(json_t *object, const comparison *diff, const char *name, uint64_t count) {
+    if (is_comparable(diff) && tamis_kind_is_bloom(tamis_filter_plan(diff->a.filter)->kind))
+        cli_json_count(object, name, count);
+    else
+        cli_json_null(object, name);
+}
+
+static int print_json(const comparison *diff, tamis_error *err) {
+    parameter list[PARAMETERS];
+    int count = find_different(diff, list);
+    json_t *object = json_object(), *names = json_array();
+
+    for (int i = 0; i < count; i++)
+        json_array_append_new(names, json_string(list[i].name));
+    if (secrets_differ(diff))
+        json_array_append_new(names, json_string("secret"));
+    if (keys_differ(diff))
+        json_array_append_new(names, json_string("keys"));
+    cli_file_json_text(object, "a", diff->a.path);
+    cli_file_json_text(object, "b", diff->b.path);
+    cli_json_bool(object, "equal", is_equal(diff));
+    cli_json_bool(object, "comparable", is_comparable(diff));
+    json_object_set_new(object, "differ", names);
+    cli_json_real(object, "keys_a", diff->a.info.cardinality);
+    cli_json_real(object, "keys_b", diff->b.info.cardinality);
+    put_bits(object, diff, "bits_a", diff->difference.only_a);
+    put_bits(object, diff, "bits_b", diff->difference.only_b);
+    put_bits(object, diff, "bits_both", diff->difference.in_both);
+    if (cli_json_write(object, 10, stdout, 0))
+        return CLI_DONE;
+    return cli_fail_nomem("diff", err);
+}
+
+static int load(side *diff, tamis_error *err) {
+    int code = cli_file_fetch(&diff->filter, diff->name, err);
+
+    return code == CLI_DONE ? cli_key_type_stored(diff->filter, &diff->key_type, err) : code;
+}
+
+/* Compares first: that verifies both, and what is counted then is what was written. */
+static int compare(comparison *diff, tamis_error *err) {
+    if (tamis_filter_compare(diff->a.filter, diff->b.filter, &diff->difference, err) != TAMIS_OK ||
+        tamis_filter_info_get(diff->a.filter, &diff->a.info, err) != TAMIS_OK ||
+        tamis_filter_info_get(diff->b.filter, &diff->b.info, err) != TAMIS_OK)
+        return CLI_FAILED;
+    return CLI_DONE;
+}
+
+static int run_diff(const cli_args *args, tamis_error *err) {
+    comparison diff = {.a.info = TAMIS_FILTER_INFO_INIT,
+                       .b.info = TAMIS_FILTER_INFO_INIT,
+                       .difference = TAMIS_DIFFERENCE_INIT};
+    int code;
+
+    if (args->operand_count != 2)
+        return cli_fail(err, "diff: takes two filters, and %zu %s named; give their files",
+                        args->operand_count, args->operand_count == 1 ? "is" : "are");
+    name_side(&diff.a, args->operands[0]);
+    name_side(&diff.b, args->operands[1]);
+    code = load(&diff.a, err);
+    if (code == CLI_DONE)
+        code = load(&diff.b, err);
+    if (code == CLI_DONE)
+        code = compare(&diff, err);
+    if (code == CLI_DONE && args->values[OPT_JSON].given)
+        code = print_json(&diff, err);
+    else if (code == CLI_DONE && !args->values[OPT_QUIET].given)
+        print_text(&diff);
+    tamis_filter_free(diff.a.filter);
+    tamis_filter_free(diff.b.filter);
+    return code == CLI_DONE && !is_equal(&diff) ? CLI_NEGATIVE : code;
+}
+
+static const char *const description[] = {
+    "Say whether the filters A and B are equal, and how they differ.",
+    "They are equal if they answer alike for every key: kind, scheme, seed, secret and size are the same, "
+    "and every bit, and keys are made alike: with the same --type, --ignore-case and --trim. A filter that "
+    "does not say how, as those of Guava and DCSO, is taken for one of --type bytes, as check takes it. "
+    "Parameters that differ are listed, A's first; capacity, promised rate and memory limit do not keep "
+    "filters from being equal. Labels, version, time and format are not compared.",
+    "Of classic and blocked with the same parameters the bits that are set in A only, in B only and in "
+    "both are counted. In a table (fingerprint and exact) a key lies where there was room, so the same "
+    "keys added in another order make another table: its keys may be the same though its bytes differ.",
+    "Both are read whole and verified. No secret is needed.", NULL};
+
+static const char *const exits[] = {
+    "0",   "A and B are equal.",
+    "1",   "They differ.",
+    "2",   "Error: a file that cannot be read, is no filter or is damaged.",
+    "141", "The reader of standard output has gone: ended by SIGPIPE, without a word.",
+    NULL};
+
+/* In the order in which they are printed. */
+static const cli_entry json[] = {
+    {"a", "The name of A, as given; what is not UTF-8 in it is shown as ?."},
+    {"b", "The name of B."},
+    {"equal", "true: they answer alike for every key."},
+    {"comparable", "true: kind, scheme, seed, secret and size are the same."},
+    {"differ", "Names of the parameters that differ: kind, scheme, seed, bits, probes, slot_bits, home_bits, "
+               "lines, partitions, capacity, memory_limit, fpr, secret, keys (how they were made)."},
+    {"keys_a", "Distinct keys in A, estimated; null = cannot be told."},
+    {"keys_b", "The same of B."},
+    {"bits_a", "Bits set in A only; null = not comparable, or a table."},
+    {"bits_b", "Bits set in B only."},
+    {"bits_both", "Bits set in both."},
+    {NULL, NULL}};
+
+static const cli_example examples[] = {
+    {"tamis build -o a.tamis --kind blocked --expect 1e4 a.log && tamis build -o b.tamis --kind blocked "
+     "--expect 1e4 b.log && tamis diff a.tamis b.tamis || test $? = 1",
+     "What two filters have in common."},
+    {"tamis build -o a.tamis a.log && tamis copy -o b.tamis a.tamis && tamis diff a.tamis b.tamis",
+     "Whether a copy is one."},
+    {NULL, NULL}};
+
+const cli_command cmd_diff = {
+    .name = "diff",
+    .summary = "whether two filters are equal, and how they differ",
+    .operands = "A B",
+    .description = description,
+    .options = options,
+    .option_count = OPT_COUNT,
+    .conflicts = conflicts,
+    .conflict_count = sizeof conflicts / sizeof conflicts[0],
+    .exits = exits,
+    .examples = examples,
+    .json = json,
+    .json_about = "The answer is one object on a line:",
+    .run = run_diff,
+};

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/cli.h"
+#include "cli/core/cli_help.h"
+
+static int run_help(const cli_args *args, tamis_error *err) {
+    const cli_command *command;
+
+    if (args->operand_count == 0) {
+        cli_help_all(stdout);
+        return CLI_DONE;
+    }
+    if (args->operand_count > 1)
+        return cli_fail(err, "help: takes one command; leave out what follows it");
+    command = cli_command_find(args->operands[0]);
+    if (command == NULL)
+        return cli_command_unknown(err, args->operands[0], "help ");
+    cli_help_command(stdout, command);
+    return CLI_DONE;
+}
+
+static const char *const description[] = {
+    "Print what a command does, its options and examples of its use; without a command, the list of them.",
+    NULL};
+
+static const char *const exits[] = {
+    "0",   "Done.",
+    "2",   "Error: there is no such command, or not all was written.",
+    "141", "The reader of standard output has gone: ended by SIGPIPE, without a word.",
+    NULL};
+
+static const cli_example examples[] = {
+    {"tamis help dedup", "All about dedup, as tamis dedup --help prints it."}, {NULL, NULL}};
+
+const cli_command cmd_help = {
+    .name = "help",
+    .summary = "what a command does and what it takes",
+    .operands = CLI_OPERAND_COMMAND,
+    .description = description,
+    .exits = exits,
+    .examples = examples,
+    .run = run_help,
+};

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
+
+#include "cli/cli.h"
+#include "cli/core/cli_rows.h"
+#include "cli/core/cli_text.h"
+#include "cli/filter/cli_file.h"
+#include "cli/filter/cli_filter.h"
+#include "cli/filter/cli_metadata.h"
+#include "cli/input/cli_key.h"
+#include "cli/process/cli_signal.h"
+#include "cli/server/cli_server.h"
+
+enum { OPT_OUTPUT, OPT_FORMAT, OPT_GZIP, OPT_LABEL, OPT_VERSION, OPT_LOCK_WAIT, OPT_QUIET, OPT_COUNT };
+
+static const cli_option options[OPT_COUNT] = {
+    [OPT_OUTPUT] = CLI_ROW_WRITE_OUTPUT,
+    [OPT_FORMAT] = CLI_ROW_WRITE_FORMAT(", the first of several"),
+    [OPT_GZIP] = CLI_ROW_GZIP,
+    [OPT_LABEL] = CLI_ROW_LABEL,
+    [OPT_VERSION] = CLI_ROW_FILTER_VERSION,
+    [OPT_LOCK_WAIT] = CLI_ROW_LOCK_WAIT,
+    [OPT_QUIET] = CLI_ROW_WRITE_QUIET,
+};
+
+typedef struct merge_run {
+    const char *output, *first;
+    const char *teller; /* which filter says how keys are made, as far as any has */
+    uint32_t key_type;  /* that */
+    tamis_format format;
+    tamis_compression compression;
+    bool remarks;
+    cli_lock_wait lock_wait;
+    cli_metadata metadata;
+    cli_metadata_conflict conflict;
+    tamis_filter *merged;
+    double fpr; /* promised rate of the first filter */
+} merge_run;
+
+/* Keys are looked at last: where nothing else differs it is they that do. */
+static bool keys_differ(const merge_run *run, const tamis_filter *from, const tamis_error *err) {
+    tamis_difference difference = TAMIS_DIFFERENCE_INIT;
+
+    return err->status == TAMIS_E_MISMATCH &&
+           tamis_filter_compare(run->merged, from, &difference, NULL) == TAMIS_OK && difference.same_hash &&
+           difference.same_shape;
+}
+
+static int refuse_keys(const merge_run *run, const tamis_filter *from, const char *path, tamis_error *err) {
+    char its[CLI_KEY_RULE], before[CLI_KEY_RULE], shown[CLI_SERVER_SHOWN], teller[CLI_SERVER_SHOWN];
+    uint32_t key_type = TAMIS_KEYS_UNSPECIFIED;
+
+    if (cli_key_type_stored(from, &key_type, err) != CLI_DONE)
+        return CLI_FAILED;
+    return cli_fail(err,
+                    "%.100s: not united with %.100s: its keys were made with %s, and those before it with "
+                    "%s, so that some would be missed; build both with the same options",
+                    cli_server_show(path, shown), cli_server_show(run->teller, teller),
+                    cli_key_rule(its, key_type), cli_key_rule(before, run->key_type));
+}
+
+/* The library's sentence says what differs; which files is known here. What names its file already is left alone. */
+static int refuse(const merge_run *run, const tamis_filter *from, const char *path, tamis_error *err) {
+    char shown[CLI_SERVER_SHOWN], other[CLI_SERVER_SHOWN];
+    const bool is_frozen = err->status == TAMIS_E_UNSUPPORTED; /* the first one: named as what is wrong */
+
+    if (keys_differ(run, from, err))
+        return refuse_keys(run, from, path, err);
+    if (err->status == TAMIS_E_FULL)
+        cli_remedy(err, "build the first one with more --memory");
+    if (is_frozen)
+        cli_remedy(err, "name one first that was not built with --frozen");
+    if (err->status == TAMIS_E_FULL || err->status == TAMIS_E_MISMATCH || is_frozen)
+        cli_subject(err, "%.100s: not united with %.100s",
+                    cli_server_show(is_frozen ? run->first : path, shown),
+                    cli_server_show(is_frozen ? path : run->first, other));
+    return CLI_FAILED;
+}
+
+/* `path` is mapped, and let go of before the next: any number of filters takes the memory of one. (A file of Guava or
+ * DCSO, or a compressed one, is decoded, and so of two.) */
+static int merge_filter(merge_run *run, const char *path, tamis_error *err) {
+    tamis_filter *from = NULL;
+    uint32_t key_type = run->key_type;
+    int code = cli_signals_look(err);
+
+    if (code == CLI_DONE)
+        code = cli_file_fetch(&from, path, err);
+
+    if (code == CLI_DONE && tamis_filter_union(run->merged, from, err) != TAMIS_OK)
+        code = refuse(run, from, path, err);
+    if (code == CLI_DONE)
+        code = cli_metadata_merge(run->merged, from, path, &run->metadata, &run->conflict, err);
+    tamis_filter_free(from);
+    if (code == CLI_DONE)
+        code = cli_key_type_stored(run->merged, &run->key_type, err);
+    if (run->key_type != key_type)
+        run->teller = path;
+    return code;
+}
+
+/* It is made now, not when the first was. */
+static int forget_time(tamis_filter *filter, tamis_error *err) {
+    tamis_metadata metadata = TAMIS_METADATA_INIT;
+    tamis_status status = tamis_filter_metadata_get(filter, &metadata, err);
+
+    metadata.created = 0;
+    if (status == TAMIS_OK)
+        status = tamis_filter_metadata_set(filter, &metadata, err);
+    return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+}
+
+/* Read into memory of its own, or pulled from its server. */
+static int load_first(tamis_filter **merged, const char *path, tamis_error *err) {
+    int code = cli_file_open(merged, path, CLI_CHANGE, NULL, NULL, err);
+
+    return code == CLI_DONE ? cli_server_pull(merged, err) : code;
+}
+
+/* The first, with what is said of it anew: what is wrong with that is told before the others are read. */
+static int prepare_merge(merge_run *run, tamis_error *err) {
+    int code = load_first(&run->merged, run->first, err);
+
+    if (code == CLI_DONE)
+        run->fpr = tamis_filter_plan(run->merged)->fpr;
+    if (code == CLI_DONE)
+        code = cli_metadata_check(&run->metadata, cli_metadata_format(run->merged, run->format), err);
+    if (code == CLI_DONE)
+        code = cli_key_type_stored(run->merged, &run->key_type, err);
+    return code == CLI_DONE ? cli_metadata_apply(&run->metadata, run->merged, err) : code;
+}
+
+/* Remarks that a union of tables promises a higher rate than its first filter did. */
+static void report_rate(const merge_run *run) {
+    const double now = tamis_filter_plan(run->merged)->fpr;
+    char message[400], rate[CLI_TEXT_NUMBER], was[CLI_TEXT_NUMBER], shown[CLI_SERVER_SHOWN];
+
+    if (tamis_kind_is_bloom(tamis_filter_plan(run->merged)->kind) || now <= run->fpr)
+        return;
+    snprintf(message, sizeof message,
+             "%.200s: promises a rate of %s, which is at most the sum of its filters' rates, and not %s; "
+             "build them with a smaller --fpr",
+             cli_server_show(run->output, shown), cli_text_real(rate, sizeof rate, now),
+             cli_text_real(was, sizeof was, run->fpr));
+    cli_report(message);
+}
+
+static int merge(merge_run *run, const cli_args *args, tamis_error *err) {
+    int code = prepare_merge(run, err);
+
+    for (size_t i = 1; i < args->operand_count && code == CLI_DONE; i++)
+        code = merge_filter(run, args->operands[i], err);
+    if (code == CLI_DONE)
+        code = forget_time(run->merged, err);
+    if (code == CLI_DONE)
+        code = cli_file_write(run->merged, run->output, run->format, run->compression, run->lock_wait, err);
+    if (code != CLI_DONE || !run->remarks)
+        return code;
+    report_rate(run);
+    cli_metadata_report_conflict(&run->conflict);
+    cli_metadata_report_lost(run->merged, run->output, run->format);
+    cli_filter_report_overfull(run->merged, run->output,
+                               "build filters to be united with the --expect of all of them");
+    return code;
+}
+
+static int merge_held(merge_run *run, const cli_args *args, tamis_error *err) {
+    tamis_lock *lock = NULL;
+    int code = cli_file_lock(&lock, run->output, run->lock_wait, err);
+
+    if (code == CLI_DONE)
+        code = merge(run, args, err);
+    tamis_filter_free(run->merged);
+    tamis_file_unlock(lock);
+    return code;
+}
+
+static int run_merge(const cli_args *args, tamis_error *err) {
+    const cli_value *values = args->values;
+    merge_run run = {.output = values[OPT_OUTPUT].text,
+                     .format = (tamis_format)values[OPT_FORMAT].number,
+                     .compression = cli_file_compression(values[OPT_GZIP].given),
+                     .lock_wait = cli_lock_wait_of(&values[OPT_LOCK_WAIT]),
+                     .remarks = !values[OPT_QUIET].given};
+    int code, stop_fd;
+
+    if (run.output == NULL)
+        return cli_fail(err, "merge: --output is missing; name the file to write as -o FILE");
+    if (args->operand_count == 0)
+        return cli_fail(err, "merge: no filter is named; give the files of those to unite");
+    run.first = run.teller = args->operands[0];
+    code = cli_metadata_read(&run.metadata, values + OPT_LABEL, err);
+    if (code == CLI_DONE)
+        code = cli_signals_begin(&stop_fd, err);
+    if (code == CLI_DONE)
+        code = merge_held(&run, args, err);
+    cli_metadata_release(&run.metadata);
+    return cli_signals_end(code, err);
+}
+
+static const char *const description[] = {
+    "Write one filter that holds the keys of every FILTER.",
+    "Filters of kind fingerprint or exact, as build makes them by itself, may have any sizes and rates; "
+    "their "
+    "scheme, seed and secret must be equal, and the first may not be frozen. The rate of the union is the "
+    "sum of "
+    "theirs; the share of a smaller one may count up to four times. If that exceeds the rate of the first, "
+    "the "
+    "union promises the sum of both rates, and a remark says so. Filters of kind classic or blocked must "
+    "also "
+    "have the same bits and probes: build them with the same --kind, --expect and --fpr. What differs is "
+    "named, "
+    "with the file, and nothing is written.",
+    "Their keys must have been made alike, with the same --type, --ignore-case and --trim, as far as the "
+    "filters say it: else what makes the keys of the one would miss those of the other. Files of Guava and "
+    "DCSO do not say it, and are united with any; the union says what the others do.",
+    "Each is read once, and memory is taken for one filter, however many there are (for two, where they are "
+    "files of Guava or DCSO, or compressed, or where the union of tables has to become larger). The union "
+    "has the labels of all: where two say another of one "
+    "name the first stands, which a remark says. Its time is now; its version and the user "
+    "data of DCSO are those of the first, and a remark says whose user data is left out. It holds "
+    "more keys than each: build those of kind classic or blocked with the --expect of all together, or the "
+    "promised rate does not hold, which a remark says.",
+    "The FILTERs may be compressed with gzip, zstd, lz4, xz or bzip2. FILE is, with gzip, where --gzip is "
+    "given. It is replaced atomically, and while it "
+    "is written no other process of tamis changes it. No secret is "
+    "needed.",
+    "FILTERs and FILE may be on a server, named by URIs: see tamis help redis.",
+    NULL};
+
+static const char *const exits[] = {
+    "0",
+    "The union is written.",
+    "2",
+    "Error: a filter that cannot be read, is none, is damaged or cannot be united with the first, or FILE "
+    "cannot be written. FILE stays as it was.",
+    "130",
+    "Ended by SIGINT (143 by SIGTERM, 129 by SIGHUP): FILE stays as it was, and nothing lies beside it.",
+    "141",
+    "The reader of standard output has gone: ended by SIGPIPE, without a word.",
+    NULL};
+
+static const cli_example examples[] = {{"tamis build -o a.tamis a.log && tamis build -o b.tamis b.log && "
+                                        "tamis merge -o both.tamis a.tamis b.tamis",
+                                        "What was seen on either of two machines."},
+                                       {NULL, NULL}};
+
+const cli_command cmd_merge = {
+    .name = "merge",
+    .summary = "unite filters",
+    .operands = "FILTER...",
+    .description = description,
+    .options = options,
+    .option_count = OPT_COUNT,
+    .exits = exits,
+    .examples = examples,
+    .files = cli_file_files,
+    .run = run_merge,
+};

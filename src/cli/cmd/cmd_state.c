@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tamis/state.h>
+#include <tamis/stream.h>
+
+#include "cli/cli.h"
+#include "cli/cmd/dedup/dedup_command.h"
+#include "cli/core/cli_json.h"
+#include "cli/core/cli_text.h"
+#include "cli/filter/cli_file.h"
+#include "cli/process/cli_secret.h"
+#include "cli/process/cli_signal.h"
+
+enum { OPT_SECRET, OPT_JSON, OPT_COUNT };
+enum { COMMAND_MAX = 1 << 20 /* bytes; enough for all names in an account */ };
+
+static const cli_option options[OPT_COUNT] = {
+    [OPT_SECRET] = {.name = "secret-file",
+                    .type = CLI_FILE,
+                    .value = "FILE",
+                    .help = "The secret that the state was made with, for a keyed hash."},
+    [OPT_JSON] = {.name = "json", .type = CLI_FLAG, .help = "Print one JSON object."},
+};
+
+/* A state that is looked at. */
+typedef struct state_view {
+    const char *directory;
+    cli_secret secret;
+    tamis_state_options options;
+    tamis_state *state;
+    tamis_state_info info;
+} state_view;
+
+/* ---- show ---- */
+
+static void print_number(const char *name, uint64_t number, const char *more) {
+    char text[CLI_TEXT_NUMBER];
+
+    printf("%-12s %15s%s\n", name, cli_text_count(text, sizeof text, number), more);
+}
+
+/* Prints the command that finishes an unfinished run. */
+static void print_command(const state_view *view, const tamis_stream_checkpoint *run) {
+    char *command = malloc(COMMAND_MAX), doubt[400];
+    dedup_finish finish;
+
+    if (command != NULL && dedup_command_of(command, COMMAND_MAX, run, view->directory, &finish)) {
+        printf("%-12s ", "finish it by");
+        cli_file_print(stdout, command);
+        dedup_command_doubt(doubt, sizeof doubt, &finish);
+        cli_file_print(stdout, doubt);
+        putchar('\n');
+    }
+    free(command);
+}
+
+/* True if the run was repeated: an account after number `i` has its result. */
+static bool is_superseded(const tamis_state *state, size_t i, const tamis_stream_checkpoint *run) {
+    const void *bytes;
+    size_t size;
+    bool found = false, last;
+
+    do {
+        tamis_stream_checkpoint *later = NULL;
+        bytes = tamis_state_note_at(state, ++i, &size);
+        last = bytes == NULL;
+        if (last)
+            tamis_state_committed(state, &bytes, &size);
+        if (size > 0 && tamis_stream_checkpoint_open(&later, bytes, size, NULL) == TAMIS_OK)
+            found = tamis_stream_checkpoint_is_same_run(run, later);
+        tamis_stream_checkpoint_free(later);
+    } while (!last && !found);
+    return found;
+}
+
+static void print_run(const state_view *view, const tamis_stream_checkpoint *run, size_t number) {
+    tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
+    bool finished = tamis_stream_checkpoint_get(run, &stats);
+    char records[CLI_TEXT_NUMBER], unique[CLI_TEXT_NUMBER];
+    const char *name;
+
+    printf("%-12s %15s records, %s unique:", finished ? "run ended" : "run begun",
+           cli_text_count(records, sizeof records, stats.records),
+           cli_text_count(unique, sizeof unique, stats.unique));
+    for (size_t i = 0; (name = tamis_stream_checkpoint_input(run, i, NULL)) != NULL; i++) {
+        putchar(' ');
+        cli_file_print(stdout, name);
+    }
+    for (size_t i = 0; i < 2; i++)
+        if ((name = tamis_stream_checkpoint_output(run, i, NULL)) != NULL) {
+            fputs(i == 0 ? " to " : ", duplicates to ", stdout);
+            cli_file_print(stdout, name);
+        }
+    putchar('\n');
+    if (tamis_stream_checkpoint_is_open(run) &&
+        (number == SIZE_MAX || !is_superseded(view->state, number, run)))
+        print_command(view, run);
+}
+
+static void add_run(json_t *runs, const tamis_stream_checkpoint *run) {
+    tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
+    json_t *object = json_object(), *inputs = json_array();
+    static const char *const names[] = {"output", "duplicates_to"};
+    const char *name;
+    uint64_t bytes;
+
+    cli_json_bool(object, "ended", tamis_stream_checkpoint_get(run, &stats));
+    cli_json_count(object, "records", stats.records);
+    cli_json_count(object, "unique", stats.unique);
+    cli_json_count(object, "duplicates", stats.duplicates);
+    for (size_t i = 0; (name = tamis_stream_checkpoint_input(run, i, &bytes)) != NULL; i++) {
+        json_t *input = json_object();
+        cli_file_json_text(input, "file", name);
+        cli_json_count(input, "bytes_read", bytes);
+        json_array_append_new(inputs, input);
+    }
+    json_object_set_new(object, "inputs", inputs);
+    for (size_t i = 0; i < 2; i++)
+        if ((name = tamis_stream_checkpoint_output(run, i, NULL)) != NULL)
+            cli_file_json_text(object, names[i], name);
+        else
+            cli_json_null(object, names[i]);
+    json_array_append_new(runs, object);
+}
+
+/* Every run that the state knows, the last one last: to `runs`, or printed where that is NULL. What is none of the command's
+ * own is another program's, and passed over. */
+static int each_run(const state_view *view, json_t *runs, tamis_error *err) {
+    for (size_t i = 0;; i++) {
+        tamis_stream_checkpoint *run = NULL;
+        size_t size;
+        const void *bytes = tamis_state_note_at(view->state, i, &size);
+        bool last = bytes == NULL;
+        tamis_status status;
+
+        if (last)
+            tamis_state_committed(view->state, &bytes, &size);
+        status = size > 0 ? tamis_stream_checkpoint_open(&run, bytes, size, err) : TAMIS_E_FORMAT;
+        if (status != TAMIS_OK && status != TAMIS_E_FORMAT)
+            return CLI_FAILED;
+        if (status == TAMIS_OK && runs != NULL)
+            add_run(runs, run);
+        else if (status == TAMIS_OK)
+            print_run(view, run, last ? SIZE_MAX : i);
+        tamis_stream_checkpoint_free(run);
+        if (last)
+            return CLI_DONE;
+    }
+}
+
+static int show_text(const state_view *view, tamis_error *err) {
+    const tamis_filter *filter = tamis_state_filter(view->state);
+    const tamis_plan *plan = tamis_filter_plan(filter);
+    char rate[CLI_TEXT_NUMBER], more[100], volume[CLI_TEXT_NUMBER];
+
+    snprintf(more, sizeof more, "  kind %s, scheme %s, rate %s", tamis_kind_name(plan->kind),
+             tamis_scheme_name(tamis_hasher_scheme(tamis_filter_hasher(filter))),
+             cli_text_real(rate, sizeof rate, plan->fpr));
+    print_number("keys", view->info.keys, more);
+    snprintf(more, sizeof more, "  in %s starts", cli_text_count(rate, sizeof rate, view->info.epoch));
+    print_number("commits", view->info.commits, more);
+    snprintf(more, sizeof more, "  %s", cli_text_volume(volume, sizeof volume, (double)view->info.log_bytes));
+    print_number("log", view->info.log_bytes, more);
+    snprintf(more, sizeof more, "  %s",
+             cli_text_volume(volume, sizeof volume, (double)view->info.snapshot_bytes));
+    print_number("snapshot", view->info.snapshot_bytes, more);
+    if (tamis_state_metadata(view->state)[0] != '\0') {
+        printf("%-12s ", "made with");
+        cli_file_print(stdout, tamis_state_metadata(view->state));
+        putchar('\n');
+    }
+    return each_run(view, NULL, err);
+}
+
+static int show_json(const state_view *view, tamis_error *err) {
+    const tamis_filter *filter = tamis_state_filter(view->state);
+    const tamis_plan *plan = tamis_filter_plan(filter);
+    json_t *object = json_object(), *runs = json_array();
+
+    cli_file_json_text(object, "state", view->directory);
+    cli_json_count(object, "keys", view->info.keys);
+    cli_json_text(object, "kind", tamis_kind_name(plan->kind));
+    cli_json_text(object, "scheme", tamis_scheme_name(tamis_hasher_scheme(tamis_filter_hasher(filter))));
+    cli_json_real(object, "fpr", plan->fpr);
+    cli_json_count(object, "commits", view->info.commits);
+    cli_json_count(object, "starts", view->info.epoch);
+    cli_json_count(object, "log_bytes", view->info.log_bytes);
+    cli_json_count(object, "snapshot_bytes", view->info.snapshot_bytes);
+    cli_file_json_text(object, "made_with", tamis_state_metadata(view->state));
+    if (each_run(view, runs, err) != CLI_DONE) {
+        json_decref(runs);
+        json_decref(object);
+        return CLI_FAILED;
+    }
+    json_object_set_new(object, "runs", runs);
+    return cli_json_write(object, 11, stdout, 0) ? CLI_DONE : cli_fail_nomem("state", err);
+}
+
+static int show(state_view *view, const cli_args *args, tamis_error *err) {
+    view->options.read_only = true;
+    if (tamis_state_open(&view->state, view->directory, &view->options, err) != TAMIS_OK)
+        return CLI_FAILED;
+    tamis_state_info_get(view->state, &view->info);
+    return args->values[OPT_JSON].given ? show_json(view, err) : show_text(view, err);
+}
+
+/* ---- verify ---- */
+
+static int verify(state_view *view, const cli_args *args, tamis_error *err) {
+    tamis_status status = tamis_state_verify(view->directory, &view->options, err);
+    json_t *object;
+
+    if (status != TAMIS_OK && status != TAMIS_E_DAMAGED)
+        return CLI_FAILED;
+    if (!args->values[OPT_JSON].given) {
+        cli_file_print(stdout, status == TAMIS_OK ? view->directory : err->text);
+        puts(status == TAMIS_OK ? ": whole" : "");
+        return status == TAMIS_OK ? CLI_DONE : CLI_NEGATIVE;
+    }
+    object = json_object();
+    cli_file_json_text(object, "state", view->directory);
+    cli_json_bool(object, "whole", status == TAMIS_OK);
+    if (status == TAMIS_OK)
+        cli_json_null(object, "damage");
+    else
+        cli_file_json_text(object, "damage", err->text);
+    if (!cli_json_write(object, 3, stdout, 0))
+        return cli_fail_nomem("state", err);
+    return status == TAMIS_OK ? CLI_DONE : CLI_NEGATIVE;
+}
+
+static const char *const action_names[] = {"show", "verify", NULL};
+
+static int run_state(const cli_args *args, tamis_error *err) {
+    state_view view = {.options = TAMIS_STATE_OPTIONS_INIT, .info = TAMIS_STATE_INFO_INIT};
+    const char *action = args->operand_count > 0 ? args->operands[0] : NULL;
+    bool shows = action != NULL && strcmp(action, "show") == 0;
+    int code = CLI_DONE, stop_fd;
+
+    if (action == NULL)
+        return cli_fail(err, "state: what to do is missing; give show or verify");
+    if (!shows && strcmp(action, "verify") != 0)
+        return cli_fail(err, "state: '%.60s' is not known; give show or verify", action);
+    if (args->operand_count != 2)
+        return cli_fail(err, "state %s: takes DIR, the folder of --state; see tamis help state", action);
+    view.directory = args->operands[1];
+    if (args->values[OPT_SECRET].given) {
+        code = cli_signals_begin(&stop_fd, err);
+        if (code == CLI_DONE)
+            code = cli_secret_read(&view.secret, args->values[OPT_SECRET].text, stop_fd, err);
+        view.options.secret = view.secret.bytes;
+        view.options.secret_size = view.secret.size;
+    }
+    if (code == CLI_DONE)
+        code = shows ? show(&view, args, err) : verify(&view, args, err);
+    if (code == CLI_FAILED && err->status == TAMIS_E_MISMATCH)
+        cli_remedy(err, strstr(err->text, "without a secret") != NULL ? "leave --secret-file out"
+                                                                      : "give that one by --secret-file");
+    cli_secret_forget(&view.secret);
+    tamis_state_close(view.state);
+    return code;
+}
+
+static const char *const description[] = {
+    "Look at the folder that tamis dedup --state keeps: what was seen, and how far its runs are.",
+    "show prints how many keys it has, of what kind its filter is, how many commits and starts there were, "
+    "the bytes of its "
+    "log and of its snapshot, and each run: whether it ended, its records, its inputs and its outputs. "
+    "Another process may be "
+    "at work there meanwhile; what is printed is as of one of its commits.",
+    "verify reads all of it: that log and snapshot are as they were written, and agree. It waits for nobody: "
+    "while a run is "
+    "under way it is refused.",
+    "Nothing in the folder is changed. To begin anew, name a new folder and new outputs.", NULL};
+
+static const char *const exits[] = {
+    "0",   "It was printed; verify: all is whole.",
+    "1",   "verify: damage was found.",
+    "2",   "Error: there is no state, or it cannot be read, or another process has it (verify).",
+    "141", "The reader of standard output has gone: ended by SIGPIPE, without a word.",
+    NULL};
+
+static const cli_entry json[] = {
+    {"state", "The folder, as given; what is not UTF-8 in it is shown as ?."},
+    {"keys", "show: keys that were seen, in all runs."},
+    {"kind", "show: kind of its filter."},
+    {"scheme", "show: hash in use, as --scheme names it."},
+    {"fpr", "show: chance, 0 to 1, that was promised for a new record to be taken for a duplicate."},
+    {"commits", "show: commits, in all."},
+    {"starts", "show: how often it was opened by a run."},
+    {"log_bytes", "show: bytes of the log on the disk."},
+    {"snapshot_bytes", "show: bytes of the snapshot; 0 = there is none yet."},
+    {"made_with", "show: the options that say what a key is."},
+    {"runs", "show: of each run, in order: ended, records, unique, duplicates, inputs (file and bytes_read "
+             "of each), and the "
+             "files output and duplicates_to; null = there was none."},
+    {"whole", "verify: false: damage was found."},
+    {"damage", "verify: what is damaged, in words; null = nothing."},
+    {NULL, NULL}};
+
+static const cli_example examples[] = {
+    {"tamis dedup --state seen clicks.log -o unique.log && tamis state show seen",
+     "What was seen so far, and by which run."},
+    {"tamis dedup --state seen clicks.log -o unique.log && tamis state verify seen",
+     "Whether all of it is whole."},
+    {NULL, NULL}};
+
+const cli_command cmd_state = {
+    .name = "state",
+    .summary = "look at what dedup --state keeps",
+    .operands = "show|verify DIR",
+    .operand_words = action_names,
+    .description = description,
+    .options = options,
+    .option_count = OPT_COUNT,
+    .exits = exits,
+    .examples = examples,
+    .json = json,
+    .json_about = "With --json it is one object:",
+    .run = run_state,
+};

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/cmd/dedup/dedup_command.h"
+#include "cli/cmd/dedup/dedup_config.h"
+#include "cli/cmd/dedup/dedup_state.h"
+#include "cli/core/cli_text.h"
+#include "cli/filter/cli_file.h"
+#include "cli/filter/cli_same.h"
+#include "cli/input/cli_summary.h"
+#include "cli/process/cli_progress.h"
+#include "cli/process/cli_secret.h"
+#include "cli/process/cli_signal.h"
+
+typedef struct dedup_run {
+    tamis_lock *lock; /* of --filter */
+    tamis_state *state;
+    tamis_stream_commits commits;
+    tamis_filter *filter;          /* of `state` too */
+    tamis_compression compression; /* of its file */
+    bool opened;                   /* it was there before */
+    bool saved;
+    tamis_dedup *session;
+    cli_summary report;
+    tamis_stream_profile profile;
+} dedup_run;
+
+/* Refused before anything is created: who overwrites the secret loses it. */
+static int check_secret_kept(const cli_secret *secret, const dedup_config *config, tamis_error *err) {
+    const struct {
+        const char *path, *name; /* NULL: nowhere */
+    } outputs[] = {{config->output, "the file of --output"},
+                   {config->duplicates, "the file of --duplicates"},
+                   {config->filter_file, "the file of --filter"},
+                   {config->count ? "-" : NULL, ""}};
+
+    for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++) {
+        const char *path = outputs[i].path;
+        if (path == NULL || !cli_secret_is_in(secret, path))
+            continue;
+        return cli_fail(err, "--secret-file '%.300s': is %s too; write to another file",
+                        config->filter.secret_file,
+                        strcmp(path, "-") == 0 ? "standard output" : outputs[i].name);
+    }
+    return CLI_DONE;
+}
+
+/* The filter of --filter if it is there, held from before it is read until it is saved; else an empty one. */
+static int find_filter(dedup_run *run, const dedup_config *config, const cli_secret *secret,
+                       tamis_error *err) {
+    const char *path = config->filter_file;
+    bool remarks = !config->stream.quiet && !config->stream.json;
+    cli_filter_spec spec = config->filter;
+    int code = CLI_DONE;
+
+    if (config->state != NULL) {
+        code = dedup_state_open(&run->state, config, secret, err);
+        if (code != CLI_DONE)
+            return code;
+        run->filter = tamis_state_filter(run->state);
+        return CLI_DONE;
+    }
+    /* Held first: else another run could make the file after this one has looked, and its keys be lost. */
+    if (path != NULL)
+        code = cli_file_lock(&run->lock, path, config->lock_wait, err);
+    if (code != CLI_DONE)
+        return code;
+    run->opened = path != NULL && access(path, F_OK) == 0;
+    if (run->opened) {
+        const cli_filter_file file = {.path = path, .secret = secret, .access = CLI_CHANGE};
+        if (cli_filter_held(&run->filter, &file, &run->compression, err) != CLI_DONE)
+            return CLI_FAILED;
+        return cli_same_check(run->filter, path, &config->filter, remarks, err);
+    }
+    cli_filter_prefer_growth(&spec);
+    (void)cli_filter_fit_inputs(&spec, &config->stream, path != NULL);
+    if (cli_filter_create(&run->filter, &spec, secret, err) != CLI_DONE)
+        return CLI_FAILED;
+    if (remarks)
+        cli_filter_report_rate(run->filter);
+    return CLI_DONE;
+}
+
+/* CLI_DONE, CLI_FAILED or the status of a run that a signal ended. */
+static int create_filter(dedup_run *run, const dedup_config *config, int stop_fd, tamis_error *err) {
+    const char *secret_file = config->filter.secret_file;
+    cli_secret secret;
+    int code;
+
+    if (secret_file == NULL)
+        return find_filter(run, config, NULL, err);
+    code = cli_secret_read(&secret, secret_file, stop_fd, err);
+    if (code != CLI_DONE)
+        return code;
+    code = check_secret_kept(&secret, config, err);
+    if (code == CLI_DONE)
+        code = find_filter(run, config, &secret, err);
+    cli_secret_forget(&secret);
+    return code;
+}
+
+static int open_run(dedup_run *run, const dedup_config *config, int stop_fd, tamis_error *err) {
+    tamis_dedup_options session_options = TAMIS_DEDUP_OPTIONS_INIT;
+    int code = create_filter(run, config, stop_fd, err);
+
+    if (code != CLI_DONE)
+        return code;
+    session_options.when_full = config->when_full;
+    session_options.state = run->state;
+    if (tamis_dedup_open(&run->session, run->filter, &session_options, err) == TAMIS_OK)
+        return CLI_DONE;
+    if (run->opened && err->status == TAMIS_E_UNSUPPORTED)
+        cli_subject(err, "%.200s: scheme %s", config->filter_file,
+                    tamis_scheme_name(tamis_hasher_scheme(tamis_filter_hasher(run->filter))));
+    return CLI_FAILED;
+}
+
+static tamis_status stream(dedup_run *run, const dedup_config *config, int stop_fd, tamis_error *err) {
+    tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
+    tamis_stream_options stream_options = TAMIS_STREAM_OPTIONS_INIT;
+    cli_stream records = config->stream;
+    dedup_state_begun begun = {config, &run->report.before};
+    char command[DEDUP_COMMAND];
+
+    tamis_stream_service_dedup(&service, run->session);
+    stream_options.output = config->output;
+    stream_options.duplicates = config->duplicates;
+    /* A filter on the disk must not know records that are not there themselves. */
+    stream_options.durable = config->filter_file != NULL;
+    stream_options.stop_fd = stop_fd;
+    stream_options.first_malformed = &run->report.first_malformed;
+    stream_options.marking = config->marking;
+    stream_options.mark_name = config->mark_name;
+    stream_options.profile = config->profile ? &run->profile : NULL;
+    run->report.profile = stream_options.profile;
+    if (run->state != NULL) {
+        run->commits.session = run->session;
+        run->commits.bytes = config->commit_bytes;
+        run->commits.milliseconds = (uint32_t)config->commit_ms;
+        run->commits.again = config->again;
+        run->commits.require_exact = config->require_exact;
+        run->commits.leave_partial = config->leave_partial;
+        run->commits.abandon = config->abandon;
+        run->commits.command = dedup_command_keep(command, config->values) ? command : NULL;
+        run->commits.remark = dedup_state_remark;
+        run->commits.on_start = dedup_state_on_start;
+        run->commits.callback_context = &begun;
+        run->report.commits = &run->commits;
+        stream_options.commits = &run->commits;
+    }
+    cli_key_fit(&records.form, tamis_hasher_scheme(tamis_filter_hasher(run->filter)),
+                cli_stream_line_end(&records));
+    return cli_stream_run(&records, &service, &stream_options, &run->report.stats, err);
+}
+
+/* The library knows why it is full; which option helps is known here. */
+static int fail_full(const dedup_run *run, const dedup_config *config, tamis_error *err) {
+    tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
+    char record[CLI_TEXT_NUMBER], size[CLI_TEXT_NUMBER];
+
+    if (tamis_filter_info_get(run->filter, &info, NULL) != TAMIS_OK)
+        return CLI_FAILED; /* the library's own sentence stands in *err */
+    cli_text_count(record, sizeof record, run->report.stats.records + 1);
+    if (run->state != NULL) {
+        cli_remedy(err,
+                   "begin a new state with a larger --expect or more --memory, or give --when-full pass");
+        return CLI_FAILED;
+    }
+    switch (info.full) {
+    case TAMIS_FULL_CAPACITY:
+        return cli_fail(err,
+                        "filter: full with the %s it was made for, and record %s is another; give a larger "
+                        "--expect, or --when-full pass to print what finds no room",
+                        cli_text_records(size, sizeof size, info.capacity), record);
+    case TAMIS_FULL_MEMORY:
+        return cli_fail(
+            err,
+            "filter: full, record %s would make it grow beyond --memory %s; give more --memory, a larger "
+            "--fpr, or --when-full pass to print what finds no room",
+            record, cli_text_bytes(size, sizeof size, config->filter.plan_options.memory));
+    /* Any other reason is rare and the library's sentence the best there is: it needs the option only. */
+    case TAMIS_FULL_CROWDED:
+        cli_remedy(err, "give --secret-file, so that nobody can choose hashes, or --when-full pass");
+        return CLI_FAILED;
+    default:
+        cli_remedy(err, "give another --fpr, --exact, or --when-full pass");
+        return CLI_FAILED;
+    }
+}
+
+/* What was passed on is no secret, but --json promises nothing but an object. */
+static void tell_unknown(const dedup_run *run, const dedup_config *config) {
+    uint64_t unknown = run->report.stats.unknown;
+    char count[CLI_TEXT_NUMBER], message[500];
+
+    if (unknown == 0 || config->stream.quiet || config->stream.json)
+        return;
+    snprintf(message, sizeof message, "%.200s: full, so %s %s passed on without being remembered%s; %s",
+             config->filter_file != NULL ? config->filter_file : "filter",
+             cli_text_records(count, sizeof count, unknown), unknown == 1 ? "was" : "were",
+             config->count ? ", and counted each time" : "",
+             run->opened ? CLI_FILTER_LARGER : "give a larger --expect or more --memory");
+    cli_report(message);
+}
+
+/* The summary, if one was asked for. A first error in *err is kept. */
+static int summarize(dedup_run *run, const dedup_config *config, tamis_error *err) {
+    if (!config->stream.stats && run->report.profile == NULL)
+        return CLI_DONE;
+    if (cli_summary_set_filter(&run->report, run->filter, run->report.failed ? NULL : err) != CLI_DONE)
+        return CLI_FAILED;
+    return cli_summary_print(&run->report, &config->stream, err);
+}
+
+/* The stream has removed what it wrote beside a regular file: that deserves a word. */
+static void tell_removed(const char *path) {
+    struct stat file;
+    char message[400];
+
+    if (path == NULL || strcmp(path, "-") == 0)
+        return;
+    if (stat(path, &file) == 0 && !S_ISREG(file.st_mode))
+        return;
+    snprintf(message, sizeof message, "%.300s: interrupted, so nothing was written there; run again", path);
+    cli_report(message);
+}
+
+/* Says in *err what the library knows, with what helps here. */
+static int fail(const dedup_run *run, const dedup_config *config, tamis_status status, tamis_error *err) {
+    if (run->state != NULL)
+        dedup_state_advise(&run->commits, config, status, err);
+    if (status == TAMIS_E_FULL && run->opened)
+        return cli_filter_full(
+            run->filter, config->filter_file, run->report.stats.records + 1,
+            tamis_filter_plan(run->filter)->capacity > 0
+                ? CLI_FILTER_LARGER ", or give --when-full pass to print what finds no room"
+                : "build a larger one, or give --when-full pass to print what finds no room",
+            err);
+    if (status == TAMIS_E_FULL)
+        return fail_full(run, config, err);
+    cli_stream_advise(status, err);
+    return CLI_FAILED;
+}
+
+/* One that came since this run has looked is no less somebody's keys than one that was there. */
+static int save_filter(const dedup_run *run, const char *path, tamis_error *err) {
+    return run->opened ? cli_file_save(run->filter, path, TAMIS_FORMAT_AUTO, run->compression, err)
+                       : cli_file_save_new(run->filter, path, err);
+}
+
+/* When every record is where it belongs, and not before: one that is printed twice is better than one lost. That can be
+ * after a signal too. */
+static tamis_status save(dedup_run *run, const dedup_config *config, tamis_status status, tamis_error *err) {
+    bool good = status == TAMIS_OK || (status == TAMIS_E_INTERRUPTED && run->report.stats.records > 0);
+
+    if (config->filter_file == NULL || !good || !run->report.stats.complete)
+        return status;
+    run->saved = save_filter(run, config->filter_file, err) == CLI_DONE;
+    return run->saved ? status : err->status;
+}
+
+/* What has become of the file of --filter when a run did not go well. */
+static void tell_saved(const dedup_run *run, const dedup_config *config) {
+    char message[400];
+
+    if (config->filter_file == NULL || run->report.stats.records == 0 || config->stream.quiet ||
+        config->stream.json)
+        return;
+    if (!run->saved) {
+        cli_filter_report_kept(config->filter_file);
+        return;
+    }
+    snprintf(message, sizeof message, "%.300s: saved, with the records that were answered until then",
+             config->filter_file);
+    cli_report(message);
+}
+
+static int conclude(dedup_run *run, const dedup_config *config, tamis_status status, tamis_error *err) {
+    cli_summary *report = &run->report;
+    int code = CLI_DONE;
+
+    if (status == TAMIS_E_PIPE)
+        return CLI_PIPE_GONE;
+    report->interrupted = status == TAMIS_E_INTERRUPTED;
+    report->failed = status != TAMIS_OK && !report->interrupted;
+    if (status != TAMIS_OK)
+        tell_saved(run, config);
+    if (report->failed) {
+        code = fail(run, config, status, err);
+        if (report->stats.records == 0)
+            return code; /* it has not begun */
+    } else {
+        if (config->count)
+            printf("%" PRIu64 "\n", report->stats.unique + report->stats.unknown +
+                                        cli_stream_passed(&config->stream, &report->stats));
+        tell_unknown(run, config);
+        dedup_state_ended(config, &run->commits);
+        if (run->state == NULL || run->commits.begun != TAMIS_STREAM_FINISHED)
+            cli_summary_report_skipped(report, &config->stream);
+        if (status == TAMIS_OK && run->opened && report->stats.unknown == 0 && !config->stream.quiet &&
+            !config->stream.json)
+            cli_filter_report_overfull(run->filter, config->filter_file, CLI_FILTER_LARGER);
+    }
+    if (summarize(run, config, err) != CLI_DONE)
+        code = CLI_FAILED;
+    if (!report->interrupted)
+        return code;
+    if (err->sys_errno != 0 && code == CLI_DONE)
+        cli_report(err->text); /* the last records found no reader */
+    if (run->state == NULL) {
+        tell_removed(config->output);
+        tell_removed(config->duplicates);
+    }
+    return code == CLI_DONE ? cli_signals_code() : code;
+}
+
+/* A snapshot that is under way is a part of the run. Where the reader of a pipe did not take all, the last commit was left
+ * undone, so that it comes again: no snapshot is waited for then. */
+static tamis_status finish_state(const dedup_run *run, tamis_error *err) {
+    tamis_error refused = TAMIS_ERROR_INIT;
+    tamis_status status = tamis_state_snapshot(run->state, UINT64_MAX, &refused);
+
+    if (status == TAMIS_OK || (status == TAMIS_E_INVALID && run->commits.inexact != NULL))
+        return TAMIS_OK;
+    *err = refused;
+    return status;
+}
+
+static int run_dedup(const cli_args *args, tamis_error *err) {
+    dedup_config config;
+    dedup_run run = {.report = CLI_SUMMARY_INIT,
+                     .profile = TAMIS_STREAM_PROFILE_INIT,
+                     .commits = TAMIS_STREAM_COMMITS_INIT};
+    double begun = cli_progress_now();
+    int code, stop_fd = -1;
+
+    run.report.drops = true;
+    run.report.passes = true;
+    code = dedup_configure(&config, args, err);
+    if (code == CLI_DONE)
+        code = cli_signals_begin(&stop_fd, err);
+    if (code == CLI_DONE)
+        code = open_run(&run, &config, stop_fd, err);
+    if (code == CLI_DONE && config.filter_file != NULL)
+        code = run.opened ? cli_stream_apply_filter(&config.stream, run.filter, config.filter_file, true, err)
+                          : cli_key_store_form(config.stream.form, run.filter, err);
+    if (code == CLI_DONE) {
+        tamis_status status = stream(&run, &config, stop_fd, err);
+        status = save(&run, &config, status, err);
+        if (status == TAMIS_OK && run.state != NULL)
+            status = finish_state(&run, err);
+        run.report.seconds = cli_progress_now() - begun;
+        code = conclude(&run, &config, status, err);
+    }
+    tamis_stream_checkpoint_free(run.commits.unfinished);
+    tamis_dedup_close(run.session);
+    if (run.state == NULL)
+        tamis_filter_free(run.filter);
+    tamis_state_close(run.state);
+    tamis_file_unlock(run.lock);
+    cli_stream_release(&config.stream);
+    return code;
+}
+
+const cli_command cmd_dedup = {
+    .name = "dedup",
+    .summary = "print each record the first time it is seen",
+    .operands = "[FILE...]",
+    .description = dedup_description,
+    .options = dedup_options,
+    .option_count = DEDUP_OPTIONS,
+    .conflicts = dedup_conflicts,
+    .conflict_count = DEDUP_CONFLICTS,
+    .exits = dedup_exits,
+    .examples = dedup_examples,
+    .json_about = "The summary of --json is one object on a line of standard error:",
+    .json = dedup_json,
+    .files = dedup_files,
+    .notes = dedup_notes,
+    .run = run_dedup,
+};

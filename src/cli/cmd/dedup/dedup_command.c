@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/cmd/dedup/dedup_command.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/cmd/dedup/dedup_config.h"
+
+/* A command line in a buffer of fixed size. */
+typedef struct line {
+    char *to;
+    size_t capacity, used;
+    bool fits;
+} line;
+
+static void append(line *l, const char *text, size_t size) {
+    l->fits = l->fits && size < l->capacity - l->used;
+    if (!l->fits)
+        return;
+    memcpy(l->to + l->used, text, size);
+    l->used += size;
+    l->to[l->used] = '\0';
+}
+
+static void append_text(line *l, const char *text) {
+    append(l, text, strlen(text));
+}
+
+static bool is_plain(const char *text) {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=,@%+-";
+    return text[0] != '\0' && strspn(text, plain) == strlen(text);
+}
+
+static bool has_control(const char *text) {
+    for (; *text != '\0'; text++)
+        if ((unsigned char)*text < ' ' || *text == 127)
+            return true;
+    return false;
+}
+
+/* Appends the text, quoted as one word of a shell. */
+static void append_quoted(line *l, const char *text) {
+    const bool controls = has_control(text);
+
+    if (is_plain(text)) {
+        append_text(l, text);
+        return;
+    }
+    append_text(l, controls ? "$'" : "'");
+    for (; *text != '\0'; text++) {
+        char escaped[8];
+        if (controls && (has_control((char[]){*text, '\0'}) || *text == '\\' || *text == '\'')) {
+            snprintf(escaped, sizeof escaped, "\\%03o", (unsigned)(unsigned char)*text);
+            append_text(l, escaped);
+        } else if (*text == '\'') {
+            append_text(l, "'\\''");
+        } else {
+            append(l, text, 1);
+        }
+    }
+    append_text(l, "'");
+}
+
+static void append_option(line *l, const cli_option *option, const char *text) {
+    append_text(l, " --");
+    append_text(l, option->name);
+    if (text == NULL)
+        return;
+    append_text(l, option->optional ? "=" : " ");
+    append_quoted(l, text);
+}
+
+/* True for options that do not change the outputs, or that were meant for one run only. */
+static bool is_left_out(int option) {
+    static const int those[] = {DEDUP_AGAIN,       DEDUP_ABANDON, DEDUP_FILES_FROM,  DEDUP_THREADS,
+                                DEDUP_PROFILE,     DEDUP_STATS,   DEDUP_JSON,        DEDUP_PROGRESS,
+                                DEDUP_NO_PROGRESS, DEDUP_QUIET,   DEDUP_COMMIT_EVERY};
+
+    for (size_t i = 0; i < sizeof those / sizeof *those; i++)
+        if (those[i] == option)
+            return true;
+    return false;
+}
+
+bool dedup_command_keep(char *to, const cli_value *values) {
+    line l = {to, DEDUP_COMMAND, 0, true};
+    char directory[PATH_MAX];
+
+    if (getcwd(directory, sizeof directory) == NULL)
+        return false;
+    append_quoted(&l, directory);
+    append_text(&l, "\ntamis dedup");
+    for (int i = 0; i < DEDUP_OPTIONS; i++) {
+        if (!values[i].given || is_left_out(i))
+            continue;
+        for (size_t n = 0; n < values[i].count; n++)
+            append_option(&l, &dedup_options[i], values[i].list[n]);
+        if (values[i].count == 0)
+            append_option(&l, &dedup_options[i], values[i].text);
+    }
+    if (!l.fits)
+        to[0] = '\0';
+    return l.fits;
+}
+
+/* ---- the command that finishes a run ---- */
+
+/* Reads one word that append_quoted wrote. Returns what is behind it, NULL: it does not fit. */
+static const char *read_word(char *to, size_t capacity, const char *text) {
+    const bool escapes = text[0] == '$';
+    size_t used = 0;
+    bool quoted = false;
+
+    for (text += escapes; *text != '\0' && (quoted || (*text != ' ' && *text != '\n'));) {
+        char c = *text++;
+        if (c == '\'') {
+            quoted = !quoted;
+            continue;
+        }
+        if (c == '\\' && !quoted)
+            c = *text++; /* of '\'' */
+        else if (c == '\\' && escapes) {
+            c = (char)((text[0] - '0') << 6 | (text[1] - '0') << 3 | (text[2] - '0'));
+            text += 3;
+        }
+        if (used + 1 >= capacity)
+            return NULL;
+        to[used++] = c;
+    }
+    to[used] = '\0';
+    return text;
+}
+
+/* An option of the command. */
+typedef struct kept_option {
+    const char *text; /* as it stands in the command */
+    size_t name_size, size;
+    bool has_value;
+    char value[DEDUP_COMMAND];
+} kept_option;
+
+static bool is_named(const kept_option *o, const char *name) {
+    return strlen(name) == o->name_size && strncmp(o->text, name, o->name_size) == 0;
+}
+
+/* The option at `text`, which begins with "--". Returns what is behind it, NULL: there is none. */
+static const char *read_option(kept_option *o, const char *text) {
+    const char *end = text + strcspn(text, " =");
+
+    if (strncmp(text, "--", 2) != 0)
+        return NULL;
+    *o = (kept_option){.text = text, .name_size = (size_t)(end - text)};
+    o->has_value = *end == '=';
+    for (int i = 0; i < DEDUP_OPTIONS && !o->has_value; i++)
+        o->has_value = strlen(dedup_options[i].name) == o->name_size - 2 &&
+                       strncmp(dedup_options[i].name, text + 2, o->name_size - 2) == 0 &&
+                       dedup_options[i].type != CLI_FLAG && !dedup_options[i].optional;
+    if (o->has_value)
+        end = *end == '\0' ? NULL : read_word(o->value, sizeof o->value, end + 1);
+    if (end != NULL)
+        o->size = (size_t)(end - text);
+    return end;
+}
+
+static bool is_there(const char *path) {
+    struct stat about;
+
+    return stat(path, &about) == 0;
+}
+
+static bool is_same_file(const char *one, const char *other) {
+    struct stat a, b;
+
+    return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+static void resolve(char to[PATH_MAX], const char *directory, const char *name) {
+    if (name[0] == '/')
+        snprintf(to, PATH_MAX, "%s", name);
+    else
+        snprintf(to, PATH_MAX, "%s%s%s", directory, strcmp(directory, "/") == 0 ? "" : "/", name);
+}
+
+/* Where the command is to be given, and the state that it is about. */
+typedef struct site {
+    char directory[PATH_MAX]; /* of the names in the command */
+    char state[PATH_MAX];     /* absolute */
+    bool moved;               /* the state is not where it was */
+    bool together;            /* and the names beside it moved with it */
+} site;
+
+/* Name of the path as it is seen from the folder. */
+static const char *seen_from(const site *at, const char *path) {
+    size_t size = strlen(at->directory);
+
+    return strncmp(path, at->directory, size) == 0 && path[size] == '/' && path[size + 1] != '\0'
+               ? path + size + 1
+               : path;
+}
+
+/* The state was `name` in `directory`. */
+static void find_site(site *at, const char *directory, const char *name, const char *state) {
+    char before[PATH_MAX];
+    size_t size, all;
+
+    resolve(before, directory, name);
+    snprintf(at->directory, sizeof at->directory, "%s", directory);
+    if (realpath(state, at->state) == NULL)
+        snprintf(at->state, sizeof at->state, "%s", before);
+    at->moved = !is_same_file(before, at->state);
+    while (strncmp(name, "./", 2) == 0)
+        name += 2;
+    size = strlen(name);
+    while (size > 0 && name[size - 1] == '/')
+        size--;
+    all = strlen(at->state);
+    at->together = at->moved && size > 0 && name[0] != '/' && all > size + 1 &&
+                   strncmp(at->state + all - size, name, size) == 0 && at->state[all - size - 1] == '/';
+    if (at->together)
+        snprintf(at->directory, sizeof at->directory, "%.*s", (int)(all - size - 1), at->state);
+    else if (at->moved && !is_there(directory) && getcwd(at->directory, sizeof at->directory) == NULL)
+        snprintf(at->directory, sizeof at->directory, "%s", directory);
+}
+
+static void note_absent(dedup_finish *finish, const site *at, const char *name) {
+    char path[PATH_MAX];
+
+    resolve(path, at->directory, name);
+    if (finish->absent[0] == '\0' && strcmp(name, "-") != 0 && !is_there(path))
+        snprintf(finish->absent, sizeof finish->absent, "%s", name);
+}
+
+/* The value of an option: the state and outputs have other names by now if they were copied or moved. */
+static const char *present_name(const site *at, const kept_option *o, const tamis_stream_checkpoint *run,
+                                dedup_finish *finish) {
+    const bool is_output = is_named(o, "--output"), is_second = is_named(o, "--duplicates");
+    const char *known;
+    char path[PATH_MAX];
+
+    if (is_named(o, "--state"))
+        return at->moved && !at->together ? seen_from(at, at->state) : o->value;
+    known = is_output || is_second ? tamis_stream_checkpoint_output(run, is_second, NULL) : NULL;
+    if (known == NULL)
+        return o->value;
+    resolve(path, at->directory, o->value);
+    if (is_there(known) && !is_same_file(known, path) &&
+        !(at->together && o->value[0] != '/' && is_there(path)))
+        return seen_from(at, known);
+    note_absent(finish, at, o->value);
+    finish->unsure = finish->unsure || (at->moved && !at->together);
+    return o->value;
+}
+
+static bool append_options(line *l, const char *text, const site *at, const tamis_stream_checkpoint *run,
+                           dedup_finish *finish) {
+    kept_option o;
+
+    while (*text == ' ') {
+        const char *name;
+        text = read_option(&o, text + 1);
+        if (text == NULL)
+            return false;
+        name = o.has_value ? present_name(at, &o, run, finish) : o.value;
+        append_text(l, " ");
+        if (name == o.value) {
+            append(l, o.text, o.size);
+        } else {
+            append(l, o.text, o.name_size);
+            append_text(l, " ");
+            append_quoted(l, name);
+        }
+    }
+    return true;
+}
+
+/* What --state has in the command. */
+static bool find_state(char *to, size_t capacity, const char *text) {
+    kept_option o;
+
+    while (*text == ' ') {
+        text = read_option(&o, text + 1);
+        if (text == NULL)
+            return false;
+        if (is_named(&o, "--state"))
+            return snprintf(to, capacity, "%s", o.value) < (int)capacity;
+    }
+    return false;
+}
+
+bool dedup_command_of(char *to, size_t capacity, const tamis_stream_checkpoint *run, const char *state,
+                      dedup_finish *finish) {
+    static const char command[] = "\ntamis dedup";
+    const char *kept = tamis_stream_checkpoint_command(run), *options, *name;
+    line l = {to, capacity, 0, true};
+    char directory[PATH_MAX], before[PATH_MAX];
+    site at;
+
+    *finish = (dedup_finish){.unsure = false};
+    options = kept != NULL ? read_word(directory, sizeof directory, kept) : NULL;
+    if (options == NULL || strncmp(options, command, strlen(command)) != 0)
+        return false;
+    options += strlen(command);
+    if (!find_state(before, sizeof before, options))
+        return false;
+    find_site(&at, directory, before, state);
+    if (getcwd(directory, sizeof directory) == NULL || strcmp(directory, at.directory) != 0) {
+        append_text(&l, "cd ");
+        append_quoted(&l, at.directory);
+        append_text(&l, " && ");
+    }
+    append_text(&l, command + 1);
+    if (!append_options(&l, options, &at, run, finish))
+        return false;
+    for (size_t i = 0; (name = tamis_stream_checkpoint_input(run, i, NULL)) != NULL; i++) {
+        name = seen_from(&at, name);
+        if (i == 0 && name[0] == '-' && name[1] != '\0')
+            append_text(&l, " --");
+        append_text(&l, " ");
+        append_quoted(&l, name);
+        note_absent(finish, &at, name);
+    }
+    return l.fits;
+}
+
+void dedup_command_doubt(char *to, size_t capacity, const dedup_finish *finish) {
+    to[0] = '\0';
+    if (finish->absent[0] != '\0')
+        snprintf(to, capacity, " (%s is not there: give its present name)", finish->absent);
+    else if (finish->unsure)
+        snprintf(to, capacity, " (the state was copied or moved: give the outputs by their present names)");
+}

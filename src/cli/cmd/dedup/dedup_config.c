@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/cmd/dedup/dedup_config.h"
+
+#include <ctype.h>
+#include <jansson.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/cmd/dedup/dedup_state.h"
+#include "cli/server/cli_server.h"
+
+static bool is_standard(const char *path) {
+    return path != NULL && strcmp(path, "-") == 0;
+}
+
+/* Before hours of work are done: records or a number need somewhere to go. */
+static int check_standard_output(const dedup_config *config, tamis_error *err) {
+    if (config->count || is_standard(config->output) || is_standard(config->duplicates))
+        return cli_output_check(err);
+    return CLI_DONE;
+}
+
+static int check_outputs(const dedup_config *config, tamis_error *err) {
+    const char *const paths[] = {config->output, config->duplicates, config->count ? "-" : NULL};
+
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
+        if (paths[i] != NULL && cli_stream_keep_list(&config->stream, paths[i], err) != CLI_DONE)
+            return CLI_FAILED;
+    if (config->duplicates == NULL)
+        return check_standard_output(config, err);
+    if (is_standard(config->duplicates) && config->count)
+        return cli_fail(err, "--duplicates '-': contradicts --count: the number goes to standard output; "
+                             "give --duplicates a file, or leave one of them out");
+    if (config->output == NULL || strcmp(config->output, config->duplicates) != 0)
+        return check_standard_output(config, err);
+    if (is_standard(config->output))
+        return cli_fail(err, "--duplicates '-': the first occurrences go to standard output already; "
+                             "send them elsewhere with --output FILE");
+    return cli_fail(err, "--duplicates '%.300s': is the file of --output too; give two files",
+                    config->duplicates);
+}
+
+static int check_kind(const dedup_config *config, const cli_args *args, tamis_error *err) {
+    const tamis_plan_options *plan_options = &config->filter.plan_options;
+    const char *kept = config->state != NULL ? config->state : config->filter_file;
+
+    /* Of one that is there it is asked only whether it is that kind. */
+    if ((kept == NULL || access(kept, F_OK) != 0) && tamis_kind_is_bloom(plan_options->kind) &&
+        plan_options->expect == 0)
+        return cli_fail(err,
+                        "--kind '%s': cannot grow, so the number of records must be known; give --expect N, "
+                        "or --kind fingerprint",
+                        args->values[DEDUP_KIND].text);
+    if (tamis_scheme_digest_bits(plan_options->scheme) == 0)
+        return cli_fail(err,
+                        "--scheme '%s': has no digest to know a record by, only a poor hash for each probe; "
+                        "give another, such as xxh3",
+                        args->values[DEDUP_SCHEME].text);
+    return CLI_DONE;
+}
+
+/* It is read, and written when the outputs are whole. */
+static int check_filter_file(const dedup_config *config, tamis_error *err) {
+    const char *path = config->filter_file;
+    const char *const outputs[] = {config->output, config->duplicates};
+    struct stat filter, output;
+
+    if (path == NULL)
+        return CLI_DONE;
+    if (cli_server_refuse(path, "--filter",
+                          "name a file: records cannot be lost there only where filter and output "
+                          "are saved together",
+                          err) != CLI_DONE)
+        return CLI_FAILED;
+    for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++) {
+        if (outputs[i] == NULL || is_standard(outputs[i]))
+            continue;
+        if (strcmp(path, outputs[i]) == 0 ||
+            (stat(path, &filter) == 0 && stat(outputs[i], &output) == 0 && filter.st_dev == output.st_dev &&
+             filter.st_ino == output.st_ino))
+            return cli_fail(err, "%.300s: is the file of --filter and an output; give two files", path);
+    }
+    return cli_stream_keep_apart(&config->stream, path, "the file of --filter", err);
+}
+
+/* The options that say something of --state need it. */
+static int check_state(dedup_config *config, const cli_value *values, tamis_error *err) {
+    static const int needing[] = {DEDUP_AGAIN, DEDUP_ABANDON, DEDUP_REQUIRE_EXACT, DEDUP_LEAVE_PARTIAL,
+                                  DEDUP_COMMIT_EVERY};
+
+    for (size_t i = 0; i < sizeof needing / sizeof *needing && config->state == NULL; i++)
+        if (values[needing[i]].given)
+            return cli_fail(err, "--%s needs --state DIR; give it, or leave --%s out",
+                            dedup_options[needing[i]].name, dedup_options[needing[i]].name);
+    if (config->state == NULL)
+        return CLI_DONE;
+    if (cli_server_refuse(config->state, "--state", "name a folder: no server commits together with output",
+                          err) != CLI_DONE)
+        return CLI_FAILED;
+    return values[DEDUP_COMMIT_EVERY].given
+               ? dedup_state_commits(values[DEDUP_COMMIT_EVERY].text, &config->commit_bytes,
+                                     &config->commit_ms, err)
+               : CLI_DONE;
+}
+
+/* Where it is a member of records, and so of UTF-8; the other one is a word of a header. */
+static int check_mark(dedup_config *config, const cli_value *mark, tamis_error *err) {
+    const tamis_extractor *extractor = config->stream.extract.extractor;
+    bool is_json = extractor != NULL && tamis_extractor_is_json(extractor), is_text;
+    json_t *text;
+
+    if (!mark->given)
+        return CLI_DONE;
+    config->marking = is_json ? TAMIS_STREAM_MEMBER : TAMIS_STREAM_COLUMN;
+    config->mark_name = mark->text;
+    if (mark->text == NULL)
+        return CLI_DONE;
+    text = json_string(mark->text);
+    is_text = text != NULL;
+    json_decref(text);
+    for (const char *pos = mark->text; *pos != '\0'; pos++)
+        is_text = is_text && !iscntrl((unsigned char)*pos);
+    return is_text ? CLI_DONE
+                   : cli_fail(err, "--mark '%.60s': is no name; give one in UTF-8, without tabs and the like",
+                              mark->text);
+}
+
+int dedup_configure(dedup_config *config, const cli_args *args, tamis_error *err) {
+    const cli_value *values = args->values;
+    cli_stream_given given = {.records = values + DEDUP_RECORDS,
+                              .report = values + DEDUP_STATS,
+                              .files_from = &values[DEDUP_FILES_FROM],
+                              .threads = &values[DEDUP_THREADS],
+                              .compress = &values[DEDUP_COMPRESS],
+                              .inputs = args->operands,
+                              .input_count = args->operand_count};
+
+    memset(config, 0, sizeof *config);
+    config->count = values[DEDUP_COUNT].given;
+    config->profile = values[DEDUP_PROFILE].given;
+    config->output = values[DEDUP_OUTPUT].given ? values[DEDUP_OUTPUT].text : config->count ? NULL : "-";
+    config->duplicates = values[DEDUP_DUPLICATES].text;
+    config->filter_file = values[DEDUP_FILTER].text;
+    config->lock_wait = cli_lock_wait_of(&values[DEDUP_LOCK_WAIT]);
+    config->state = values[DEDUP_STATE].text;
+    config->again = values[DEDUP_AGAIN].given;
+    config->abandon = values[DEDUP_ABANDON].given;
+    config->require_exact = values[DEDUP_REQUIRE_EXACT].given;
+    config->leave_partial = values[DEDUP_LEAVE_PARTIAL].given;
+    config->values = values;
+    config->when_full = (tamis_when_full)values[DEDUP_WHEN_FULL].number;
+    given.prints = is_standard(config->output) || is_standard(config->duplicates);
+    if (cli_stream_configure(&config->stream, &given, err) != CLI_DONE ||
+        check_mark(config, &values[DEDUP_MARK], err) != CLI_DONE || check_outputs(config, err) != CLI_DONE ||
+        check_filter_file(config, err) != CLI_DONE || check_state(config, values, err) != CLI_DONE ||
+        cli_filter_configure(&config->filter, values + DEDUP_EXPECT, 0, err) != CLI_DONE)
+        return CLI_FAILED;
+    return check_kind(config, args, err);
+}

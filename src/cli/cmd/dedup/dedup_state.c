@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/cmd/dedup/dedup_state.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/cmd/dedup/dedup_command.h"
+#include "cli/core/cli_number.h"
+#include "cli/core/cli_text.h"
+#include "cli/filter/cli_same.h"
+
+/* The options that say what a key is, as the command line had them: a state's keys are of one kind. */
+static const int key_options[] = {
+    DEDUP_RECORDS + CLI_RECORDS_EXTRACT + CLI_EXTRACT_KEY,
+    DEDUP_RECORDS + CLI_RECORDS_EXTRACT + CLI_EXTRACT_DELIMITER,
+    DEDUP_RECORDS + CLI_RECORDS_EXTRACT + CLI_EXTRACT_TRIM,
+    DEDUP_RECORDS + CLI_RECORDS_EXTRACT + CLI_EXTRACT_IGNORE_CASE,
+    DEDUP_RECORDS + CLI_RECORDS_TYPE,
+    DEDUP_RECORDS + CLI_RECORDS_HEX,
+};
+
+static bool append(char *to, size_t capacity, size_t *used, const char *name, const char *text) {
+    int size = snprintf(to + *used, capacity - *used, "%s--%s%s%s", *used > 0 ? " " : "", name,
+                        text != NULL ? " " : "", text != NULL ? text : "");
+
+    if (size < 0 || (size_t)size >= capacity - *used)
+        return false;
+    *used += (size_t)size;
+    return true;
+}
+
+/* "--key json:/id --trim": `capacity` bytes. */
+static int describe_keys(char *to, size_t capacity, const cli_value *values, tamis_error *err) {
+    size_t used = 0;
+    bool fits = true;
+
+    to[0] = '\0';
+    for (size_t i = 0; i < sizeof key_options / sizeof *key_options && fits; i++) {
+        const cli_value *value = &values[key_options[i]];
+        const char *name = dedup_options[key_options[i]].name;
+        if (!value->given)
+            continue;
+        for (size_t n = 0; n < value->count && fits; n++)
+            fits = append(to, capacity, &used, name, value->list[n]);
+        if (value->count == 0)
+            fits = append(to, capacity, &used, name, value->text);
+    }
+    return fits ? CLI_DONE : cli_fail(err, "--key: too long for a state to keep; give a shorter one");
+}
+
+static const char *show_keys(const char *options) {
+    return options[0] != '\0' ? options : "no option (whole lines)";
+}
+
+/* Records that the runs of a state have read, with a key or without. UINT64_MAX: another program's runs, of which nothing is
+ * known. */
+static uint64_t count_records(const tamis_state *state) {
+    uint64_t records = 0;
+    const void *bytes;
+    size_t size, i = 0;
+    bool last;
+
+    do {
+        tamis_stream_checkpoint *run = NULL;
+        tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
+        bytes = tamis_state_note_at(state, i++, &size);
+        last = bytes == NULL;
+        if (last)
+            tamis_state_committed(state, &bytes, &size);
+        if (size > 0 && tamis_stream_checkpoint_open(&run, bytes, size, NULL) != TAMIS_OK)
+            return UINT64_MAX;
+        if (size > 0)
+            (void)tamis_stream_checkpoint_get(run, &stats);
+        tamis_stream_checkpoint_free(run);
+        records += stats.records;
+    } while (!last);
+    return records;
+}
+
+/* A state without keys takes other key options, unless its runs passed records on: these would not be read again. */
+static int correct_keys(tamis_state *state, const dedup_config *config, const char *has, const char *keys,
+                        tamis_error *err) {
+    const uint64_t records = count_records(state);
+    char message[600], count[CLI_TEXT_NUMBER];
+
+    if (records > 0)
+        return cli_fail(err,
+                        "%.200s: has no keys yet, but its runs read %s with %.200s, not with %.200s; give "
+                        "those options, or another state and output",
+                        config->state,
+                        records == UINT64_MAX ? "records" : cli_text_records(count, sizeof count, records),
+                        show_keys(has), show_keys(keys));
+    snprintf(message, sizeof message,
+             "%.200s: has no keys yet; they are made with %.150s now, not with %.150s", config->state,
+             show_keys(keys), show_keys(has));
+    if (tamis_state_set_metadata(state, keys, err) != TAMIS_OK)
+        return CLI_FAILED;
+    if (!config->stream.quiet && !config->stream.json)
+        cli_report(message);
+    return CLI_DONE;
+}
+
+static int check_keys(tamis_state *state, const dedup_config *config, const char *keys, tamis_error *err) {
+    const char *has = tamis_state_metadata(state);
+    tamis_state_info info = TAMIS_STATE_INFO_INIT;
+
+    if (strcmp(has, keys) == 0)
+        return CLI_DONE;
+    tamis_state_info_get(state, &info);
+    if (info.keys == 0)
+        return correct_keys(state, config, has, keys, err);
+    return cli_fail(
+        err, "%.200s: its keys were made with %.200s, not with %.200s; give those options, or another state",
+        config->state, show_keys(has), show_keys(keys));
+}
+
+/* What is written there would be taken for a piece of the state, or be in its way. */
+static int check_outside(const dedup_config *config, tamis_error *err) {
+    const char *const outputs[] = {config->output, config->duplicates};
+    struct stat state, directory;
+
+    if (stat(config->state, &state) != 0)
+        return CLI_DONE; /* it is not there yet */
+    for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++) {
+        const char *slash = outputs[i] != NULL ? strrchr(outputs[i], '/') : NULL;
+        char name[4096] = ".";
+        if (outputs[i] == NULL || strcmp(outputs[i], "-") == 0)
+            continue;
+        if (slash != NULL)
+            snprintf(name, sizeof name, "%.*s/", (int)(slash - outputs[i]), outputs[i]);
+        if (stat(name, &directory) == 0 && directory.st_dev == state.st_dev &&
+            directory.st_ino == state.st_ino)
+            return cli_fail(
+                err,
+                "%.300s: is in the folder of --state, which has no place for other files; write elsewhere",
+                outputs[i]);
+    }
+    return CLI_DONE;
+}
+
+/* Whether it is not there yet, or a folder without files. */
+static bool is_empty(const char *directory) {
+    DIR *opened = opendir(directory);
+    const struct dirent *entry;
+    bool empty = true;
+
+    if (opened == NULL)
+        return errno == ENOENT;
+    while (empty && (entry = readdir(opened)) != NULL)
+        empty = entry->d_name[0] == '.' || strcmp(entry->d_name, "lock") == 0;
+    closedir(opened);
+    return empty;
+}
+
+static void advise_full(tamis_error *err) {
+    if (err->sys_errno == ENOSPC || err->sys_errno == EDQUOT)
+        cli_remedy(err, "free space there, and give the same command again");
+}
+
+int dedup_state_open(tamis_state **state, const dedup_config *config, const cli_secret *secret,
+                     tamis_error *err) {
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    tamis_filter_options filter = TAMIS_FILTER_OPTIONS_INIT;
+    tamis_state_options options = TAMIS_STATE_OPTIONS_INIT;
+    tamis_error unplanned = TAMIS_ERROR_INIT;
+    cli_filter_spec spec = config->filter;
+    cli_lock_wait wait = config->lock_wait;
+    tamis_status status;
+    char keys[4096];
+    bool remarks = !config->stream.quiet && !config->stream.json, planned;
+
+    if (check_outside(config, err) != CLI_DONE ||
+        describe_keys(keys, sizeof keys, config->values, err) != CLI_DONE)
+        return CLI_FAILED;
+    cli_filter_prefer_growth(&spec);
+    planned = cli_filter_plan(&plan, &filter, &spec, secret, &unplanned) == CLI_DONE;
+    options.plan = planned ? &plan : NULL; /* too little is said to make a state: one may be there */
+    options.filter = &filter;
+    options.metadata = keys;
+    if (secret != NULL) {
+        options.secret = secret->bytes;
+        options.secret_size = secret->size;
+    }
+    while ((status = tamis_state_open(state, config->state, &options, err)) == TAMIS_E_BUSY) {
+        int code = cli_lock_again(&wait, err);
+        if (code != CLI_DONE)
+            return code;
+    }
+    if (status == TAMIS_E_MISMATCH && planned) { /* cli_same_check says which options contradict it */
+        options.plan = NULL;
+        status = tamis_state_open(state, config->state, &options, err);
+    }
+    if (status != TAMIS_OK) {
+        if (!planned && is_empty(config->state))
+            *err = unplanned;
+        advise_full(err);
+        return CLI_FAILED;
+    }
+    if (check_outside(config, err) != CLI_DONE) /* again, where it was not there before */
+        return CLI_FAILED;
+    if (cli_same_check(tamis_state_filter(*state), config->state, &config->filter, remarks, err) != CLI_DONE)
+        return CLI_FAILED;
+    return check_keys(*state, config, keys, err);
+}
+
+/* One of the two that a number with this unit is. */
+static bool read_commit_limit(const char *text, uint64_t *bytes, uint64_t *milliseconds) {
+    uint64_t value;
+    size_t size = strlen(text);
+    bool is_time = size > 0 && strchr("smhd", text[size - 1]) != NULL;
+
+    if (*(is_time ? milliseconds : bytes) != 0)
+        return false; /* said twice */
+    if (is_time ? cli_number_time(text, &value) != CLI_NUMBER_OK
+                : cli_number_size(text, &value) != CLI_NUMBER_OK)
+        return false;
+    if (value == 0 || (is_time && value > UINT32_MAX))
+        return false;
+    *(is_time ? milliseconds : bytes) = value;
+    return true;
+}
+
+int dedup_state_commits(const char *text, uint64_t *bytes, uint64_t *milliseconds, tamis_error *err) {
+    char part[64];
+    const char *pos = text;
+
+    *bytes = *milliseconds = 0;
+    for (;;) {
+        size_t size = strcspn(pos, ",|");
+        if (size == 0 || size >= sizeof part)
+            break;
+        memcpy(part, pos, size);
+        part[size] = '\0';
+        if (!read_commit_limit(part, bytes, milliseconds))
+            break;
+        if (pos[size] == '\0')
+            return CLI_DONE;
+        pos += size + 1;
+    }
+    return cli_fail(err,
+                    "--commit-every '%.60s': is no size, no time and not one of each; give them as 64MiB, "
+                    "500ms or 64MiB,1s",
+                    text);
+}
+
+void dedup_state_on_start(void *context, const tamis_stream_commits *commits,
+                          const tamis_stream_stats *before) {
+    const dedup_state_begun *begun = context;
+    const dedup_config *config = begun->config;
+    char message[600], count[CLI_TEXT_NUMBER];
+
+    *begun->before = *before;
+    if (config->stream.quiet || config->stream.json)
+        return;
+    if (commits->begun == TAMIS_STREAM_RESUMED || commits->begun == TAMIS_STREAM_GROWN) {
+        snprintf(message, sizeof message, "%.200s: %s, behind %s", config->state,
+                 commits->begun == TAMIS_STREAM_RESUMED ? "goes on where it was"
+                                                        : "goes on with what has come since",
+                 cli_text_records(count, sizeof count, before->records));
+        cli_report(message);
+    } else if (commits->begun == TAMIS_STREAM_FINISHED) {
+        if (before->records > 0)
+            snprintf(message, sizeof message, "%.200s: already finished: %s; nothing to do", config->state,
+                     cli_text_records(count, sizeof count, before->records));
+        else
+            snprintf(message, sizeof message, "%.200s: nothing new in these files; nothing to do",
+                     config->state);
+        cli_report(message);
+    }
+    if (commits->inexact != NULL && commits->begun != TAMIS_STREAM_FINISHED) {
+        snprintf(message, sizeof message,
+                 "%.200s: is no regular file, so after a crash a record may come twice; none is lost",
+                 commits->inexact);
+        cli_report(message);
+    }
+    if (commits->unlocked != NULL) {
+        snprintf(message, sizeof message,
+                 "%.200s: its file system has no locks; see to it that nothing else writes to it",
+                 commits->unlocked);
+        cli_report(message);
+    }
+}
+
+void dedup_state_remark(void *context, const char *text, bool loss) {
+    const dedup_state_begun *begun = context;
+
+    if (loss || (!begun->config->stream.quiet && !begun->config->stream.json))
+        cli_report(text);
+}
+
+void dedup_state_ended(const dedup_config *config, const tamis_stream_commits *commits) {
+    char message[400], others[60] = "";
+
+    if (commits->partial == NULL || config->stream.quiet || config->stream.json)
+        return;
+    if (commits->partial_count > 1)
+        snprintf(others, sizeof others, ", as %" PRIu64 " more of other files are",
+                 commits->partial_count - 1);
+    snprintf(message, sizeof message, "%.200s: its last record has no end yet; it is left for the next run%s",
+             commits->partial, others);
+    cli_report(message);
+}
+
+/* Never truncates the command: part of it would be a different command. */
+static void advise_unfinished(const tamis_stream_commits *commits, const dedup_config *config,
+                              tamis_error *err) {
+    char command[sizeof err->text], doubt[400] = "", remedy[sizeof command + sizeof doubt + 60];
+    const char *end = strrchr(err->text, ';');
+    const char *otherwise = commits->was_read ? "add --again to read it again" : "give it up with --abandon";
+    size_t used = end != NULL ? (size_t)(end - err->text) : strlen(err->text);
+    dedup_finish finish;
+
+    if (!dedup_command_of(command, sizeof command, commits->unfinished, config->state, &finish))
+        command[0] = '\0';
+    if (command[0] != '\0')
+        dedup_command_doubt(doubt, sizeof doubt, &finish);
+    if (command[0] != '\0' && used + strlen(command) + strlen(doubt) + 60 < sizeof err->text)
+        snprintf(remedy, sizeof remedy, "finish it by: %s%s, or %s", command, doubt, otherwise);
+    else
+        snprintf(remedy, sizeof remedy, "finish it by the command that tamis state show %.100s prints, or %s",
+                 config->state, otherwise);
+    cli_remedy(err, remedy);
+}
+
+void dedup_state_advise(const tamis_stream_commits *commits, const dedup_config *config, tamis_status status,
+                        tamis_error *err) {
+    if (commits->unfinished != NULL)
+        advise_unfinished(commits, config, err);
+    else if (commits->was_read && commits->partial != NULL)
+        cli_remedy(err, commits->leave_partial
+                            ? "give --again to read it anew"
+                            : "give --again to read it anew, and --leave-partial from now on");
+    else if (commits->was_read)
+        cli_remedy(err, status == TAMIS_E_INVALID
+                            ? "list only new files, repeat that run's files and --output "
+                              "to continue it, or add --again to read it again"
+                            : "give it as it was, or --again to read it anew");
+    else if (status == TAMIS_E_UNSUPPORTED && commits->inexact != NULL && commits->require_exact)
+        cli_remedy(err, "give a file, or leave --require-exact out");
+    else if (status == TAMIS_E_UNSUPPORTED && strncmp(err->text, "standard output", 15) == 0)
+        cli_remedy(err, "give -o FILE instead of redirecting");
+    else
+        advise_full(err);
+}

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/cmd/hash/hash_config.h"
+#include "cli/input/cli_summary.h"
+#include "cli/input/cli_typed.h"
+#include "cli/process/cli_secret.h"
+
+enum {
+    BATCH = 256,                                 /* keys hashed at a time */
+    NUMBER_MAX = 21,                             /* a tab and the digits of UINT64_MAX */
+    ROW_MAX = 2 * TAMIS_PROBES_MAX * NUMBER_MAX, /* hashes and positions, which is more than a digest has */
+    ROWS_SIZE = 1 << 16
+};
+
+typedef struct hash_run {
+    hash_config config;
+    tamis_hasher *hasher;
+    cli_summary summary; /* of records that have no hash */
+    tamis_hash hashes[BATCH];
+    uint64_t *numbers;            /* the block of the two that follow; NULL without --probes */
+    uint64_t *series, *positions; /* BATCH * probes of each */
+    char rows[ROWS_SIZE], *end;   /* printed, not yet written */
+} hash_run;
+
+/* ---- rows ---- */
+
+static int write_rows(hash_run *run, tamis_error *err) {
+    size_t size = (size_t)(run->end - run->rows);
+
+    run->end = run->rows;
+    return cli_output_write(run->rows, size, err);
+}
+
+/* The words' bytes in little-endian order, as the digest has them. */
+static char *print_digest(char *pos, const tamis_hash *hash, uint32_t bits) {
+    static const char digits[] = "0123456789abcdef";
+
+    for (uint32_t bit = 0; bit < bits; bit += 8) {
+        unsigned byte = (unsigned)(hash->word[bit / 64] >> bit % 64) & 0xff;
+        *pos++ = digits[byte >> 4];
+        *pos++ = digits[byte & 15];
+    }
+    return pos;
+}
+
+static char *print_number(char *pos, uint64_t number) {
+    char digits[NUMBER_MAX], *first = digits + sizeof digits;
+    size_t size;
+
+    do
+        *--first = (char)('0' + number % 10);
+    while ((number /= 10) > 0);
+    size = (size_t)(digits + sizeof digits - first);
+    memcpy(pos, first, size);
+    return pos + size;
+}
+
+static char *print_numbers(char *pos, const uint64_t *numbers, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (i > 0)
+            *pos++ = '\t';
+        pos = print_number(pos, numbers[i]);
+    }
+    return pos;
+}
+
+static tamis_status hash_keys(hash_run *run, const tamis_key *keys, size_t count, tamis_error *err) {
+    const hash_config *config = &run->config;
+    tamis_status status;
+
+    if (tamis_scheme_digest_bits(config->scheme) > 0)
+        status = tamis_hash_many(run->hasher, keys, count, run->hashes, err);
+    else
+        status = tamis_hash_series(run->hasher, keys, count, config->probes, run->series, err);
+    if (status != TAMIS_OK || config->bits == 0)
+        return status;
+    return tamis_hash_positions(run->hasher, keys, count, config->bits, config->probes, run->positions, err);
+}
+
+static int print_keys(hash_run *run, const tamis_key *keys, size_t count, tamis_error *err) {
+    const hash_config *config = &run->config;
+    uint32_t bits = tamis_scheme_digest_bits(config->scheme), probes = config->probes;
+
+    if (hash_keys(run, keys, count, err) != TAMIS_OK)
+        return CLI_FAILED;
+    for (size_t i = 0; i < count; i++) {
+        char *pos = run->end;
+        pos = bits > 0 ? print_digest(pos, &run->hashes[i], bits)
+                       : print_numbers(pos, run->series + i * probes, probes);
+        if (config->bits > 0) {
+            *pos++ = '\t';
+            pos = print_numbers(pos, run->positions + i * probes, probes);
+        }
+        *pos++ = '\n';
+        run->end = pos;
+        if (pos + ROW_MAX > run->rows + ROWS_SIZE) {
+            int code = write_rows(run, err);
+            if (code != CLI_DONE)
+                return code;
+        }
+    }
+    return CLI_DONE;
+}
+
+/* As ask of a service. What was answered is written when it returns, whatever came after. */
+static tamis_status hash_texts(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
+                               size_t *done, tamis_error *err) {
+    hash_run *run = context;
+    int code = CLI_DONE, written;
+
+    for (*done = 0; *done < count && code == CLI_DONE;) {
+        size_t batch_size = count - *done < BATCH ? count - *done : BATCH;
+        code = print_keys(run, keys + *done, batch_size, err);
+        memset(answers + *done, TAMIS_ABSENT, batch_size);
+        *done += code == CLI_DONE ? batch_size : 0;
+    }
+    written = write_rows(run, err);
+    if (written == CLI_DONE)
+        written = code;
+    return written == CLI_DONE ? TAMIS_OK : written == CLI_PIPE_GONE ? TAMIS_E_PIPE : err->status;
+}
+
+/* ---- keys ---- */
+
+static int code_of(tamis_status status) {
+    return status == TAMIS_OK ? CLI_DONE : status == TAMIS_E_PIPE ? CLI_PIPE_GONE : CLI_FAILED;
+}
+
+static int answer_records(hash_run *run, const tamis_stream_service *service, tamis_error *err) {
+    tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
+    tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
+    tamis_stream_stats *total = &run->summary.stats;
+    tamis_status status;
+
+    options.first_malformed = total->malformed == 0 ? &run->summary.first_malformed : NULL;
+    status = cli_stream_run(&run->config.stream, service, &options, &stats, err);
+    total->records += stats.records;
+    total->missing += stats.missing;
+    total->malformed += stats.malformed;
+    cli_stream_advise(status, err);
+    if (status == TAMIS_E_NO_KEY) /* nothing is passed on here */
+        cli_remedy(err, "mend it, or give --missing drop");
+    if (status == TAMIS_E_RECORD)
+        cli_remedy(err, "mend it, or give --on-error skip");
+    return code_of(status);
+}
+
+/* Of a KEY of the command line. */
+static int leave_malformed(hash_run *run, const tamis_key *key, const tamis_extraction *found,
+                           cli_key_position position, tamis_error *err) {
+    bool fails = run->config.stream.malformed == TAMIS_STREAM_FAIL;
+    tamis_error *first = &run->summary.first_malformed;
+    char why[200];
+
+    snprintf(why, sizeof why, "at byte %zu: %.100s%s", found->pos, found->why,
+             fails ? "; mend it, check --key, or give --on-error skip" : "");
+    if (fails)
+        return cli_key_fail(position, key, why, err);
+    if (run->summary.stats.malformed++ == 0)
+        cli_key_fail(position, key, why, first);
+    return CLI_DONE;
+}
+
+static int leave_missing(hash_run *run, const tamis_key *key, cli_key_position position, tamis_error *err) {
+    if (run->config.stream.missing == TAMIS_STREAM_FAIL)
+        return cli_key_fail(position, key, "has no key; check --key, or give --missing drop", err);
+    run->summary.stats.missing++;
+    return CLI_DONE;
+}
+
+static int answer_operand(hash_run *run, cli_typed *typed, const char *operand, size_t number,
+                          tamis_error *err) {
+    tamis_key key = {operand, strlen(operand)};
+    tamis_extractor *extractor = run->config.stream.extract.extractor;
+    tamis_extraction found;
+    tamis_answer answer;
+    size_t done;
+
+    typed->next = (cli_key_position){NULL, "key", number, NULL};
+    run->summary.stats.records++;
+    if (extractor != NULL) {
+        if (tamis_extractor_extract(extractor, &key, 1, &found, err) != TAMIS_OK)
+            return CLI_FAILED;
+        if (found.outcome == TAMIS_KEY_MISSING)
+            return leave_missing(run, &key, typed->next, err);
+        if (found.outcome == TAMIS_KEY_MALFORMED)
+            return leave_malformed(run, &key, &found, typed->next, err);
+        key = found.key;
+    }
+    return code_of(typed->service.query(typed->service.context, &key, 1, &answer, &done, err));
+}
+
+static int answer_all(hash_run *run, const cli_args *args, tamis_error *err) {
+    tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
+    cli_typed typed;
+    int code;
+
+    service.context = run;
+    service.query = hash_texts;
+    if (args->operand_count == 0)
+        return answer_records(run, &service, err);
+    code = cli_typed_begin(&typed, run->config.stream.form, &service, err);
+    for (size_t i = 0; i < args->operand_count && code == CLI_DONE; i++)
+        code = strcmp(args->operands[i], "-") == 0
+                   ? answer_records(run, &service, err)
+                   : answer_operand(run, &typed, args->operands[i], i + 1, err);
+    cli_typed_end(&typed);
+    return code;
+}
+
+/* ---- the run ---- */
+
+static int create_hasher(hash_run *run, tamis_error *err) {
+    tamis_hasher_options options = TAMIS_HASHER_OPTIONS_INIT;
+    const char *secret_file = run->config.secret_file;
+    cli_secret secret;
+    int code = CLI_DONE;
+
+    options.scheme = run->config.scheme;
+    options.seed = run->config.seed;
+    if (secret_file != NULL) {
+        code = cli_secret_read(&secret, secret_file, -1, err);
+        if (code != CLI_DONE)
+            return code;
+        options.secret = secret.bytes;
+        options.secret_size = secret.size;
+        if (cli_secret_is_in(&secret, "-"))
+            code = cli_fail(err, "--secret-file '%.300s': is standard output too; write to another file",
+                            secret_file);
+    }
+    if (code == CLI_DONE && tamis_hasher_create(&run->hasher, &options, err) != TAMIS_OK)
+        code = CLI_FAILED;
+    if (secret_file != NULL)
+        cli_secret_forget(&secret);
+    return code;
+}
+
+static int prepare(hash_run *run, tamis_error *err) {
+    size_t numbers = (size_t)BATCH * run->config.probes;
+
+    run->end = run->rows;
+    run->summary = (cli_summary)CLI_SUMMARY_INIT;
+    if (numbers > 0) {
+        run->numbers = calloc(2 * numbers, sizeof *run->numbers);
+        if (run->numbers == NULL)
+            return cli_fail_nomem("hash", err);
+        run->series = run->numbers;
+        run->positions = run->numbers + numbers;
+    }
+    return create_hasher(run, err);
+}
+
+static void release(hash_run *run) {
+    cli_stream_release(&run->config.stream);
+    tamis_hasher_free(run->hasher);
+    free(run->numbers);
+    free(run);
+}
+
+static int run_hash(const cli_args *args, tamis_error *err) {
+    hash_config config;
+    hash_run *run;
+    int code;
+
+    code = hash_configure(&config, args, err);
+    if (code == CLI_DONE)
+        code = cli_output_check(err);
+    run = code == CLI_DONE ? calloc(1, sizeof *run) : NULL;
+    if (run == NULL) {
+        cli_stream_release(&config.stream);
+        return code == CLI_DONE ? cli_fail_nomem("hash", err) : code;
+    }
+    run->config = config;
+    code = prepare(run, err);
+    if (code == CLI_DONE) {
+        code = answer_all(run, args, err);
+        run->summary.failed = code != CLI_DONE;
+        if (code != CLI_PIPE_GONE)
+            cli_summary_report_skipped(&run->summary, &config.stream);
+    }
+    release(run);
+    return code;
+}
+
+/* Keys are not file names, so nothing is completed. */
+static const char *const no_words[] = {NULL};
+
+const cli_command cmd_hash = {
+    .name = "hash",
+    .summary = "digests and positions of keys, as this or another system has them",
+    .operands = "[KEY...]",
+    .operand_words = no_words,
+    .description = hash_description,
+    .options = hash_options,
+    .option_count = HASH_OPTIONS,
+    .schemes = hash_schemes,
+    .exits = hash_exits,
+    .notes = hash_notes,
+    .examples = hash_examples,
+    .run = run_hash,
+};

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/cmd/hash/hash_config.h"
+
+#include <string.h>
+
+#include "cli/core/cli_choice.h"
+#include "cli/core/cli_rows.h"
+
+/* What has no hash has no line of output, so that nothing is passed on here. */
+static const char *const missing[] = {"fail", "drop", NULL}, *const on_error[] = {"fail", "skip", NULL};
+
+const cli_option hash_options[HASH_OPTIONS] = {
+    [HASH_SCHEME] = {.name = "scheme",
+                     .type = CLI_CHOICE,
+                     .value = "SCHEME",
+                     .fallback = "auto",
+                     .choices = cli_schemes,
+                     .help = "Hash and positions: xxh3, sip, guava64, guava32, bkdr31, bkdr63, redisbloom, "
+                             "fnv-dcso or redisson; auto takes xxh3, or sip where a secret is given."},
+    [HASH_RECORDS] = CLI_ROWS_EXTRACT,
+    [HASH_RECORDS + CLI_RECORDS_HEADER] = {.name = "header",
+                                           .type = CLI_FLAG,
+                                           .help = "The first record of standard input is a header, and no "
+                                                   "key.",
+                                           .more = "csv:NAME implies it."},
+    [HASH_RECORDS + CLI_RECORDS_MISSING] = {.name = "missing",
+                                            .type = CLI_CHOICE,
+                                            .value = "ACTION",
+                                            .fallback = "fail",
+                                            .choices = missing,
+                                            .help = "What becomes of a record without key: fail, or drop it: "
+                                                    "it has no line of output.",
+                                            .more = "Needs --key."},
+    [HASH_RECORDS + CLI_RECORDS_ON_ERROR] = {.name = "on-error",
+                                             .type = CLI_CHOICE,
+                                             .value = "ACTION",
+                                             .fallback = "fail",
+                                             .choices = on_error,
+                                             .help = "What becomes of a malformed record: fail, or skip it.",
+                                             .more = "The error names line and byte. Where records were "
+                                                     "skipped, remarks at the end say that of the first one, "
+                                                     "and how many there were. Needs --key. A text that is "
+                                                     "no key of its --type, or not --hex, always ends the "
+                                                     "run: beside these skip is refused, but for records of "
+                                                     "CSV and JSON."},
+    [HASH_RECORDS + CLI_RECORDS_TYPE] = CLI_ROW_TYPE("KEY"),
+    [HASH_RECORDS + CLI_RECORDS_HEX] = {.name = "hex",
+                                        .type = CLI_FLAG,
+                                        .help =
+                                            "KEYs are hexadecimal digits, two for each byte of the key or "
+                                            "of its text."},
+    [HASH_RECORDS + CLI_RECORDS_ZERO] = CLI_ROW_ZERO,
+    [HASH_RECORDS + CLI_RECORDS_MAX] = CLI_ROW_MAX_RECORD,
+    [HASH_BITS] = {.name = "bits",
+                   .type = CLI_COUNT,
+                   .value = "M",
+                   .min = 1,
+                   .max = TAMIS_BITS_MAX,
+                   .help = "Print positions in a filter of M bits; needs --probes.",
+                   .more = "M is taken as it is: a filter of Guava or RedisBloom has a multiple of 64."},
+    [HASH_PROBES] = {.name = "probes",
+                     .type = CLI_COUNT,
+                     .value = "K",
+                     .min = 1,
+                     .max = TAMIS_PROBES_MAX,
+                     .help = "Positions of a key; for bkdr31 and bkdr63 its hashes too."},
+    [HASH_SEED] = {.name = "seed",
+                   .type = CLI_SEED,
+                   .value = "SEED",
+                   .fallback = "0",
+                   .help = "Seed of scheme xxh3, decimal or 0x...; the others have none to choose."},
+    [HASH_SECRET] = {.name = "secret-file",
+                     .type = CLI_FILE,
+                     .value = "FILE",
+                     .help = "Key scheme sip with the bytes of FILE (16 to 4096).",
+                     .more = "Every byte of the file counts, a newline at its end too. Standard input is "
+                             "/dev/stdin here, not -."},
+};
+
+static int check_scheme(const hash_config *config, const cli_args *args, tamis_error *err) {
+    bool secret = config->secret_file != NULL;
+
+    if (secret && strcmp(config->secret_file, "-") == 0)
+        return cli_fail(err, "--secret-file '-': is not taken for standard input here; give /dev/stdin, or "
+                             "./- for a file of that name");
+    if (config->scheme == TAMIS_SCHEME_SIP && !secret)
+        return cli_fail(err, "--scheme 'sip': needs a secret; give --secret-file FILE of %d to %d bytes",
+                        TAMIS_SECRET_MIN, TAMIS_SECRET_MAX);
+    if (config->scheme != TAMIS_SCHEME_SIP && secret)
+        return cli_fail(
+            err, "--secret-file: contradicts --scheme %s, which takes no secret; leave one of them out",
+            args->values[HASH_SCHEME].text);
+    if (config->scheme != TAMIS_SCHEME_XXH3 && args->values[HASH_SEED].given)
+        return cli_fail(err, "--seed '%.60s': contradicts scheme %s, which takes no seed; leave --seed out",
+                        args->values[HASH_SEED].text, tamis_scheme_name(config->scheme));
+    return CLI_DONE;
+}
+
+static int check_positions(const hash_config *config, const cli_args *args, tamis_error *err) {
+    const char *name = tamis_scheme_name(config->scheme);
+
+    if (config->bits > 0 && config->probes == 0)
+        return cli_fail(err, "--bits '%.60s': needs the number of positions too; give --probes K",
+                        args->values[HASH_BITS].text);
+    if (tamis_scheme_digest_bits(config->scheme) == 0) {
+        if (config->probes == 0)
+            return cli_fail(err, "--scheme '%s': has no digest, but a hash for each probe; give --probes K",
+                            name);
+    } else if (config->probes > 0 && config->bits == 0) {
+        return cli_fail(err, "--probes '%.60s': needs the size of the filter too; give --bits M",
+                        args->values[HASH_PROBES].text);
+    }
+    return CLI_DONE;
+}
+
+static int configure_stream(hash_config *config, const cli_args *args, tamis_error *err) {
+    const cli_value *given = args->values + HASH_RECORDS;
+    cli_value records[CLI_RECORDS];
+    cli_stream *stream = &config->stream;
+    bool named;
+
+    memcpy(records, given, sizeof records);
+    records[CLI_RECORDS_HEX].given = false; /* digits may be those of a text here */
+    if (cli_stream_configure(stream, &(cli_stream_given){.records = records}, err) != CLI_DONE)
+        return CLI_FAILED;
+    stream->missing = given[CLI_RECORDS_MISSING].number == 0 ? TAMIS_STREAM_FAIL : TAMIS_STREAM_DROP;
+    stream->form.hex = given[CLI_RECORDS_HEX].given;
+    if (stream->form.hex && (stream->form.type == CLI_KEY_INT32 || stream->form.type == CLI_KEY_INT64))
+        return cli_fail(err,
+                        "--hex: contradicts --type %s: a number is given in decimal; leave one of them out",
+                        given[CLI_RECORDS_TYPE].text);
+    if (cli_stream_check_form(stream, err) != CLI_DONE)
+        return CLI_FAILED;
+    named = stream->extract.extractor != NULL && tamis_extractor_wants_header(stream->extract.extractor);
+    for (size_t i = 0; named && i < args->operand_count; i++)
+        if (strcmp(args->operands[i], "-") != 0)
+            return cli_fail(err,
+                            "--key: names a column, and a KEY has no header; give its number, as csv:1, or "
+                            "records and their header on standard input");
+    return CLI_DONE;
+}
+
+int hash_configure(hash_config *config, const cli_args *args, tamis_error *err) {
+    const cli_value *values = args->values;
+
+    memset(config, 0, sizeof *config);
+    config->secret_file = values[HASH_SECRET].text;
+    config->scheme = (tamis_scheme)values[HASH_SCHEME].number;
+    if (config->scheme == TAMIS_SCHEME_AUTO)
+        config->scheme = config->secret_file != NULL ? TAMIS_SCHEME_SIP : TAMIS_SCHEME_XXH3;
+    config->bits = values[HASH_BITS].number;
+    config->probes = (uint32_t)values[HASH_PROBES].number;
+    config->seed = values[HASH_SEED].number;
+    if (configure_stream(config, args, err) != CLI_DONE || check_scheme(config, args, err) != CLI_DONE)
+        return CLI_FAILED;
+    return check_positions(config, args, err);
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/cmd/info/info_report.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <time.h>
+
+#include "cli/core/cli_text.h"
+#include "cli/filter/cli_file.h"
+#include "cli/filter/cli_filter.h"
+#include "cli/input/cli_key.h"
+#include "cli/server/cli_server.h"
+
+enum { NAME_COLUMN = 14 };
+
+static bool is_bloom(const info_report *report) {
+    return tamis_kind_is_bloom(tamis_filter_plan(report->filter)->kind);
+}
+
+/* Whether there is a number of keys that it was made for, and known. */
+static bool has_capacity(const info_report *report) {
+    return report->info.capacity > 0 && cli_filter_promises(tamis_filter_plan(report->filter));
+}
+
+/* Share of its capacity that is in it; 0 where it has none. */
+static double load(const info_report *report) {
+    return has_capacity(report) ? report->info.cardinality / (double)report->info.capacity : 0;
+}
+
+static double fill_ratio(const info_report *report) {
+    return (double)report->info.ones / (double)tamis_filter_plan(report->filter)->bits;
+}
+
+__attribute__((format(printf, 3, 4))) static void row(FILE *out, const char *name, const char *format, ...) {
+    va_list arguments;
+
+    fprintf(out, "  %-*s", NAME_COLUMN, name);
+    va_start(arguments, format);
+    vfprintf(out, format, arguments);
+    va_end(arguments);
+    fputc('\n', out);
+}
+
+/* NULL where it is not told. */
+static const char *key_type(const tamis_metadata *metadata) {
+    uint32_t type = metadata->key_type & ~(uint32_t)TAMIS_KEYS_MADE;
+
+    if (type > TAMIS_KEYS_INT64)
+        return "unknown";
+    return type == TAMIS_KEYS_UNSPECIFIED ? NULL : cli_key_types[type - 1];
+}
+
+static void print_maker(FILE *out, const info_report *report) {
+    const tamis_metadata *metadata = &report->metadata;
+    const bool compressed = report->compression != TAMIS_COMPRESSION_NONE;
+    const char *checksums = metadata->format == TAMIS_FORMAT_TAMIS ? "" : ", which has no checksums";
+    const tamis_hasher *hasher = tamis_filter_hasher(report->filter);
+    tamis_scheme scheme = tamis_hasher_scheme(hasher);
+    time_t created = (time_t)metadata->created;
+    struct tm parts;
+    char text[64];
+
+    if (cli_server_format(report->filter) != NULL)
+        row(out, "format", "%s", cli_server_format(report->filter));
+    else
+        row(out, "format", "%s%s%s", tamis_format_name(metadata->format),
+            compressed ? ", compressed with " : checksums,
+            compressed ? tamis_compression_name(report->compression) : "");
+    if (scheme == TAMIS_SCHEME_XXH3)
+        row(out, "scheme", "xxh3, seed %" PRIu64, tamis_hasher_seed(hasher));
+    else
+        row(out, "scheme", "%s%s", tamis_scheme_name(scheme),
+            scheme == TAMIS_SCHEME_SIP ? ", keyed: to ask it takes its secret" : "");
+    if (metadata->version != 0)
+        row(out, "version", "%" PRIu64, metadata->version);
+    if (metadata->created != 0 && gmtime_r(&created, &parts) != NULL &&
+        strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &parts) > 0)
+        row(out, "created", "%s", text);
+    for (size_t i = 0; i < metadata->label_count; i++)
+        row(out, i == 0 ? "labels" : "", "%s=%s", metadata->labels[i].name, metadata->labels[i].value);
+    if ((metadata->key_type & ~(uint32_t)TAMIS_KEYS_MADE) > TAMIS_KEYS_BYTES)
+        row(out, "key type", "%s", key_type(metadata));
+    if ((metadata->key_type & TAMIS_KEYS_MADE) != 0)
+        row(out, "key text", "%s",
+            (metadata->key_type & TAMIS_KEYS_MADE) == TAMIS_KEYS_MADE ? "without case, trimmed"
+            : metadata->key_type & TAMIS_KEYS_FOLDED                  ? "without case"
+                                                                      : "trimmed");
+    if (metadata->data_size > 0)
+        row(out, "user data", "%zu bytes", metadata->data_size);
+}
+
+/* The promise, and where the file does not hold it, what it is drawn from. */
+static void print_promise(FILE *out, const info_report *report) {
+    const tamis_plan *plan = tamis_filter_plan(report->filter);
+    bool guava = report->metadata.format == TAMIS_FORMAT_GUAVA;
+    char count[CLI_TEXT_NUMBER], rate[CLI_TEXT_NUMBER];
+
+    cli_text_real(rate, sizeof rate, plan->fpr);
+    if (!cli_filter_promises(plan)) {
+        double min_keys = floor(tamis_bloom_half_full_keys((double)plan->bits, plan->probes + 0.5));
+        row(out, "capacity",
+            "not known: so many bits with one probe a key may be meant for %s keys or any more",
+            cli_text_count(count, sizeof count, (uint64_t)fmax(1, min_keys)));
+        row(out, "promised rate", "none: the file has none, and none follows from one probe a key");
+        return;
+    }
+    if (plan->capacity == 0)
+        row(out, "capacity", "grows with its keys");
+    else
+        row(out, "capacity", "%s%s key%s", guava ? "at most " : "",
+            cli_text_count(count, sizeof count, plan->capacity), plan->capacity == 1 ? "" : "s");
+    if (plan->kind == TAMIS_KIND_EXACT)
+        row(out, "promised rate", "n/2^128 with n keys");
+    else
+        row(out, "promised rate", "%s%s%s", rate,
+            guava ? " (the file has neither: both follow from bits and probes)" : "",
+            tamis_scheme_is_uniform(plan->scheme)
+                ? ""
+                : " (claimed: the hashes are poor, and it is not the one got)");
+}
+
+static void print_body(FILE *out, const info_report *report) {
+    const tamis_plan *plan = tamis_filter_plan(report->filter);
+    char text[CLI_TEXT_NUMBER], limit[CLI_TEXT_NUMBER];
+
+    if (is_bloom(report))
+        row(out, "bits", "%s, %" PRIu32 " probe%s a key", cli_text_count(text, sizeof text, plan->bits),
+            plan->probes, plan->probes == 1 ? "" : "s");
+    else
+        row(out, "slots", "of %" PRIu32 " bits, %u buckets a line", plan->slot_bits, 1u << plan->home_bits);
+    cli_text_bytes(text, sizeof text, report->info.memory);
+    if (plan->memory_limit != 0)
+        row(out, "filter memory", "%s, may grow to %s", text,
+            cli_text_bytes(limit, sizeof limit, plan->memory_limit));
+    else
+        row(out, cli_server_format(report->filter) != NULL ? "server memory" : "filter memory", "%s", text);
+}
+
+static void print_content(FILE *out, const info_report *report) {
+    const tamis_filter_info *info = &report->info;
+    char text[CLI_TEXT_NUMBER], count[CLI_TEXT_NUMBER], added[80] = "";
+
+    if (is_bloom(report))
+        row(out, "fill", "%.1f %% of its bits are set", 100 * fill_ratio(report));
+    if (info->added > 0)
+        snprintf(added, sizeof added, "; %s %s new when added",
+                 cli_text_count(count, sizeof count, info->added), info->added == 1 ? "was" : "were");
+    if (!isfinite(info->cardinality))
+        row(out, "keys", "cannot be told, all bits are set%s", added);
+    else if (has_capacity(report))
+        row(out, "keys", "about %s, %.1f %% of its capacity%s",
+            cli_text_expected(text, sizeof text, info->cardinality), 100 * load(report), added);
+    else
+        row(out, "keys", "about %s%s", cli_text_expected(text, sizeof text, info->cardinality), added);
+    row(out, "rate now", "%s", cli_text_real(text, sizeof text, info->fpr_live));
+    row(out, "saturated", "%s", info->saturated ? "yes: more keys came than it was made for" : "no");
+}
+
+void info_report_text(FILE *out, const info_report *report) {
+    cli_file_print(out, report->path);
+    fprintf(out, ": filter of kind %s\n", tamis_kind_name(report->info.kind));
+    print_maker(out, report);
+    print_promise(out, report);
+    print_body(out, report);
+    if (report->whole)
+        print_content(out, report);
+}
+
+static json_t *labels_object(const tamis_metadata *metadata) {
+    json_t *labels = json_object();
+
+    for (size_t i = 0; i < metadata->label_count; i++)
+        cli_json_text(labels, metadata->labels[i].name, metadata->labels[i].value);
+    if (json_object_size(labels) == metadata->label_count)
+        return labels;
+    json_decref(labels);
+    return NULL;
+}
+
+static void put_number(json_t *object, const char *name, bool known, double number) {
+    if (known)
+        cli_json_real(object, name, number);
+    else
+        cli_json_null(object, name);
+}
+
+static void put_plan(json_t *object, const info_report *report) {
+    const tamis_plan *plan = tamis_filter_plan(report->filter);
+
+    if (cli_filter_promises(plan))
+        cli_json_count(object, "capacity", plan->capacity);
+    else
+        cli_json_null(object, "capacity");
+    put_number(object, "fpr", cli_filter_promises(plan), plan->fpr);
+    cli_json_bool(object, "estimated", report->metadata.format == TAMIS_FORMAT_GUAVA);
+    cli_json_count(object, "bits", plan->bits);
+    cli_json_count(object, "probes", plan->probes);
+    cli_json_count(object, "slot_bits", plan->slot_bits);
+    cli_json_count(object, "memory", report->info.memory);
+    cli_json_count(object, "memory_limit", plan->memory_limit);
+}
+
+static void put_content(json_t *object, const info_report *report) {
+    const tamis_filter_info *info = &report->info;
+
+    cli_json_bool(object, "whole", report->whole);
+    if (cli_server_format(report->filter) != NULL)
+        cli_json_null(object, "added");
+    else
+        cli_json_count(object, "added", info->added);
+    put_number(object, "fill", report->whole && is_bloom(report), is_bloom(report) ? fill_ratio(report) : 0);
+    put_number(object, "keys", report->whole, info->cardinality);
+    put_number(object, "load", report->whole && has_capacity(report), load(report));
+    put_number(object, "fpr_live", report->whole, info->fpr_live);
+    put_number(object, "false_fresh", report->whole, info->false_present);
+    cli_json_bool(object, "saturated", info->saturated);
+}
+
+static void put_made(json_t *object, const char *name, const tamis_metadata *metadata, uint32_t how) {
+    if (metadata->key_type == TAMIS_KEYS_UNSPECIFIED)
+        cli_json_null(object, name);
+    else
+        cli_json_bool(object, name, (metadata->key_type & how) != 0);
+}
+
+bool info_report_json(FILE *out, const info_report *report) {
+    enum { METADATA = 13, PLAN = 8, CONTENT = 8 };
+    const tamis_metadata *metadata = &report->metadata;
+    const tamis_hasher *hasher = tamis_filter_hasher(report->filter);
+    json_t *object = json_object();
+    char seed[32], version[32]; /* any 64 bits, which most readers of JSON numbers do not take */
+
+    snprintf(seed, sizeof seed, "%" PRIu64, tamis_hasher_seed(hasher));
+    snprintf(version, sizeof version, "%" PRIu64, metadata->version);
+    cli_file_json_text(object, "file", report->path);
+    cli_json_text(object, "format",
+                  cli_server_format(report->filter) != NULL ? cli_server_format(report->filter)
+                                                            : tamis_format_name(metadata->format));
+    if (report->compression == TAMIS_COMPRESSION_NONE)
+        cli_json_null(object, "compression");
+    else
+        cli_json_text(object, "compression", tamis_compression_name(report->compression));
+    cli_json_text(object, "kind", tamis_kind_name(report->info.kind));
+    cli_json_text(object, "scheme", tamis_scheme_name(tamis_hasher_scheme(hasher)));
+    cli_json_text(object, "seed", seed);
+    cli_json_text(object, "version", version);
+    json_object_set_new(object, "created",
+                        metadata->created != 0 ? json_integer(metadata->created) : json_null());
+    json_object_set_new(object, "labels", labels_object(metadata));
+    cli_json_count(object, "user_data", metadata->data_size);
+    if (key_type(metadata) == NULL)
+        cli_json_null(object, "key_type");
+    else
+        cli_json_text(object, "key_type", key_type(metadata));
+    put_made(object, "ignore_case", metadata, TAMIS_KEYS_FOLDED);
+    put_made(object, "trim", metadata, TAMIS_KEYS_TRIMMED);
+    put_plan(object, report);
+    put_content(object, report);
+    return cli_json_write(object, METADATA + PLAN + CONTENT, out, 0);
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/cmd/plan/plan_request.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "cli/core/cli_text.h"
+#include "cli/filter/cli_plan.h"
+
+const char *const plan_number_names[PLAN_NUMBERS] = {"expect", "fpr", "memory", "bits-per-key", "probes"};
+
+static int check_probes(const plan_request *request, const cli_value *probes, tamis_error *err) {
+    if (!probes->given || request->plan_options.kind == TAMIS_KIND_AUTO ||
+        tamis_kind_is_bloom(request->plan_options.kind))
+        return CLI_DONE;
+    return cli_fail(err, "--probes: contradicts --kind %s, which has none; leave one of them out",
+                    tamis_kind_name(request->plan_options.kind));
+}
+
+/* Probes alone decide on nothing; bits without records are plan_record's. */
+static int check_enough(const plan_request *request, tamis_error *err) {
+    if (request->sources[PLAN_EXPECT] || request->sources[PLAN_MEMORY] ||
+        request->sources[PLAN_PROBES] != PLAN_GIVEN)
+        return CLI_DONE;
+    return cli_fail(
+        err, "--probes: not enough for a plan, since any rate can be had with them; give --fpr RATE or "
+             "--bits-per-key BITS, or --expect N for the rate with half of the bits set");
+}
+
+/* --memory and --bits-per-key make the number of records. */
+static int derive_expect(plan_request *request, const cli_value *memory, const cli_value *bits,
+                         tamis_error *err) {
+    double count = floor(8 * (double)memory->number / bits->rate);
+    char made[CLI_TEXT_NUMBER], max[CLI_TEXT_NUMBER];
+
+    if (count < 1)
+        return cli_fail(err,
+                        "--memory '%.60s': less than the --bits-per-key '%.60s' of one record; give more",
+                        memory->text, bits->text);
+    if (count > (double)TAMIS_EXPECT_MAX)
+        return cli_fail(err,
+                        "--memory '%.60s': makes %s records of --bits-per-key '%.60s', more than %s; give "
+                        "less memory or more bits",
+                        memory->text, cli_text_real(made, sizeof made, count), bits->text,
+                        cli_text_real(max, sizeof max, (double)TAMIS_EXPECT_MAX));
+    request->plan_options.expect = (uint64_t)count;
+    request->sources[PLAN_EXPECT] = PLAN_DERIVED;
+    request->bits_decide = true;
+    return CLI_DONE;
+}
+
+/* --expect and --bits-per-key make an amount of memory: the limit, unless --memory is a tighter one. */
+static int derive_memory(plan_request *request, const cli_value *const values[PLAN_NUMBERS],
+                         tamis_error *err) {
+    uint64_t bytes =
+        (uint64_t)fmax(1, floor((double)request->plan_options.expect * request->bits / 8)); /* below 2^60 */
+    char made[CLI_TEXT_NUMBER];
+
+    if (!values[PLAN_MEMORY]->given) {
+        request->sources[PLAN_MEMORY] = PLAN_DERIVED;
+    } else if (bytes > request->plan_options.memory) {
+        if (values[PLAN_FPR]->given)
+            return CLI_DONE;
+        return cli_fail(err,
+                        "--bits-per-key '%.60s': contradicts --memory '%.60s': so many bits for each of "
+                        "--expect '%.60s' are %s; leave one of the three out",
+                        values[PLAN_BITS]->text, values[PLAN_MEMORY]->text, values[PLAN_EXPECT]->text,
+                        cli_text_bytes(made, sizeof made, bytes));
+    }
+    request->plan_options.memory = bytes;
+    request->bits_decide = true;
+    return CLI_DONE;
+}
+
+/* The rate: given; what fits the memory; that of the probes with half of the bits set; or the default. */
+static int derive_rate(plan_request *request, const cli_value *const values[PLAN_NUMBERS], tamis_error *err) {
+    bool counted = request->plan_options.expect > 0, limited = request->plan_options.memory > 0;
+    char min[CLI_TEXT_NUMBER];
+
+    request->fit = limited && !(counted && values[PLAN_FPR]->given);
+    if (limited && !counted)
+        request->sources[PLAN_EXPECT] = PLAN_DERIVED;
+    if (values[PLAN_FPR]->given)
+        return CLI_DONE;
+    if (counted && limited) {
+        request->sources[PLAN_FPR] = PLAN_DERIVED;
+        return CLI_DONE;
+    }
+    if (!values[PLAN_PROBES]->given) {
+        request->plan_options.fpr = PLAN_FPR_DEFAULT;
+        request->sources[PLAN_FPR] = PLAN_DEFAULT;
+        return CLI_DONE;
+    }
+    request->plan_options.fpr = ldexp(1, -(int)request->plan_options.probes);
+    request->sources[PLAN_FPR] = PLAN_DERIVED;
+    if (request->plan_options.fpr >= TAMIS_FPR_MIN)
+        return CLI_DONE;
+    return cli_fail(err,
+                    "--probes '%.60s': with half of the bits set their rate is below %s; give the rate "
+                    "(--fpr), or fewer probes",
+                    values[PLAN_PROBES]->text, cli_text_real(min, sizeof min, TAMIS_FPR_MIN));
+}
+
+int plan_request_solve(plan_request *request, const cli_value *const values[PLAN_NUMBERS], tamis_error *err) {
+    const cli_value *memory = values[PLAN_MEMORY], *bits = values[PLAN_BITS];
+    int status = CLI_DONE;
+
+    for (int i = 0; i < PLAN_NUMBERS; i++)
+        request->sources[i] = values[i]->given ? PLAN_GIVEN : PLAN_UNKNOWN;
+    request->plan_options.expect = values[PLAN_EXPECT]->number;
+    request->plan_options.fpr = values[PLAN_FPR]->rate;
+    request->plan_options.memory = memory->number;
+    request->plan_options.probes = (uint32_t)values[PLAN_PROBES]->number;
+    request->bits = bits->rate;
+    if (check_probes(request, values[PLAN_PROBES], err) != CLI_DONE || check_enough(request, err) != CLI_DONE)
+        return CLI_FAILED;
+    if (bits->given)
+        status = values[PLAN_EXPECT]->given ? derive_memory(request, values, err)
+                                            : derive_expect(request, memory, bits, err);
+    return status == CLI_DONE ? derive_rate(request, values, err) : status;
+}
+
+tamis_status plan_request_plan(tamis_plan *plan, const plan_request *request, tamis_kind kind,
+                               tamis_error *err) {
+    tamis_plan_options plan_options = request->plan_options;
+
+    plan_options.kind = kind;
+    return request->fit ? tamis_plan_fit(plan, &plan_options, err)
+                        : tamis_plan_make(plan, &plan_options, err);
+}
+
+/* Bits a key of the lightest kind that may be chosen, at the rate asked for or, where none is, at any; 0: none can. */
+static double min_bits(const plan_request *request, tamis_kind *lightest) {
+    double min = 0;
+
+    for (int kind = TAMIS_KIND_CLASSIC; kind <= TAMIS_KIND_EXACT; kind++) {
+        tamis_plan_options plan_options = request->plan_options;
+        tamis_plan plan = TAMIS_PLAN_INIT;
+        bool candidate =
+            plan_options.kind == TAMIS_KIND_AUTO ? kind != TAMIS_KIND_EXACT : (int)plan_options.kind == kind;
+        plan_options.kind = (tamis_kind)kind;
+        plan_options.memory = 0;
+        if (request->fit)
+            plan_options.fpr = TAMIS_FPR_MAX;
+        if (!candidate || tamis_plan_make(&plan, &plan_options, NULL) != TAMIS_OK)
+            continue;
+        if (min > 0 && plan.bits_per_key >= min)
+            continue;
+        min = plan.bits_per_key;
+        *lightest = plan.kind;
+    }
+    return min;
+}
+
+void plan_request_name_limit(const plan_request *request, const cli_value *const values[PLAN_NUMBERS],
+                             tamis_error *err) {
+    tamis_kind lightest = TAMIS_KIND_AUTO;
+
+    if (err->status != TAMIS_E_MEMORY_LIMIT)
+        return;
+    if (!request->bits_decide) {
+        cli_plan_name_memory(values[PLAN_MEMORY], err);
+        return;
+    }
+    double min = min_bits(request, &lightest);
+    if (request->fit)
+        cli_fail(err, "--bits-per-key '%.60s': too few at any rate, kind %s needs %.3g; give that many",
+                 values[PLAN_BITS]->text, tamis_kind_name(lightest), ceil(10 * min) / 10);
+    else
+        cli_fail(err,
+                 "--bits-per-key '%.60s': contradicts --fpr '%.60s': too few, kind %s needs %.4g; give that "
+                 "many%s",
+                 values[PLAN_BITS]->text, values[PLAN_FPR]->text, tamis_kind_name(lightest),
+                 ceil(10 * min) / 10, request->plan_options.fpr < TAMIS_FPR_MAX ? ", or a larger rate" : "");
+}

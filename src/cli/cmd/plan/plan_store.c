@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/cmd/plan/plan_store.h"
+
+#include <inttypes.h>
+
+#include <tamis/redis.h>
+
+#include "cli/core/cli_json.h"
+#include "cli/core/cli_text.h"
+
+enum { MEMBERS = 5, PLAN_MEMBERS = 6 };
+
+tamis_status plan_store_make(plan_store *store, const tamis_plan_options *plan_options, tamis_error *err) {
+    tamis_plan_options blocked = *plan_options;
+    tamis_status status;
+
+    blocked.kind = TAMIS_KIND_BLOCKED;
+    if (blocked.scheme == TAMIS_SCHEME_AUTO)
+        blocked.scheme = TAMIS_SCHEME_XXH3;
+    store->smallest = store->chosen = (tamis_plan)TAMIS_PLAN_INIT;
+    status = tamis_redis_plan_make(&store->chosen, &blocked, err);
+    blocked.probes = 0;
+    return status == TAMIS_OK ? tamis_plan_make(&store->smallest, &blocked, err) : status;
+}
+
+static void print_plan(FILE *out, const char *name, const tamis_plan *plan) {
+    char bytes[CLI_TEXT_NUMBER], rate[CLI_TEXT_NUMBER];
+
+    fprintf(out, "  %-12s %12.1f %10s %8" PRIu32 " %16.1f   %s\n", name, plan->bits_per_key,
+            cli_text_bytes(bytes, sizeof bytes, plan->memory), plan->probes,
+            tamis_redis_add_cost(plan->probes), cli_text_rate(rate, sizeof rate, plan->fpr_predicted));
+}
+
+void plan_store_text(FILE *out, const plan_store *store) {
+    char count[CLI_TEXT_NUMBER], rate[CLI_TEXT_NUMBER];
+
+    fprintf(out, "A filter in a Redis, layout tamis: %s records, rate %s\n\n",
+            cli_text_count(count, sizeof count, store->chosen.capacity),
+            cli_text_rate(rate, sizeof rate, store->chosen.fpr));
+    fprintf(out, "  %-12s %12s %10s %8s %16s   %s\n", "", "bits a record", "memory", "probes",
+            "server, us/add", "rate when full");
+    print_plan(out, "least bits", &store->smallest);
+    print_plan(out, "chosen", &store->chosen);
+    fprintf(out, "\nchosen: %s\n", store->chosen.reason);
+}
+
+static json_t *object_of(const tamis_plan *plan) {
+    json_t *object = json_object();
+
+    cli_json_real(object, "bits_per_key", plan->bits_per_key);
+    cli_json_count(object, "memory", plan->memory);
+    cli_json_count(object, "bits", plan->bits);
+    cli_json_count(object, "probes", plan->probes);
+    cli_json_real(object, "server_us", tamis_redis_add_cost(plan->probes));
+    cli_json_real(object, "fpr_predicted", plan->fpr_predicted);
+    if (json_object_size(object) == PLAN_MEMBERS)
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
+bool plan_store_json(FILE *out, const plan_store *store) {
+    json_t *object = json_object();
+
+    cli_json_count(object, "expect", store->chosen.capacity);
+    cli_json_real(object, "fpr", store->chosen.fpr);
+    cli_json_text(object, "reason", store->chosen.reason);
+    json_object_set_new(object, "least_bits", object_of(&store->smallest));
+    json_object_set_new(object, "in_redis", object_of(&store->chosen));
+    return cli_json_write(object, MEMBERS, out, 0);
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/cmd/plan/plan_table.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "cli/core/cli_json.h"
+#include "cli/core/cli_text.h"
+
+/* Below so many records a plain hash set does as well, at so many bytes for each (docs/MATH.md). */
+#define HASH_SET_RECORDS 1e6
+#define HASH_SET_BYTES   80.0
+
+static bool grows(const plan_request *request) {
+    return request->plan_options.expect == 0 && !request->fit;
+}
+
+/* The library's sentence is for one kind alone; in a table the first reason is enough. */
+static void explain(plan_row *row, const plan_request *request, const tamis_error *err) {
+    int length;
+    const char *why = cli_why(err, &length);
+
+    if (tamis_kind_is_bloom(row->kind) && grows(request)) {
+        snprintf(row->note, sizeof row->note, "cannot grow: needs --expect");
+        return;
+    }
+    if (request->fit && err->status == TAMIS_E_MEMORY_LIMIT) {
+        snprintf(row->note, sizeof row->note, "too little memory, at any rate");
+        return;
+    }
+    snprintf(row->note, sizeof row->note, "%.*s", length, why);
+}
+
+static void make_row(plan_row *row, tamis_kind kind, const plan_request *request) {
+    plan_request own = *request;
+    tamis_error err = TAMIS_ERROR_INIT;
+
+    row->kind = kind;
+    row->plan = (tamis_plan)TAMIS_PLAN_INIT;
+    row->note[0] = '\0';
+    if (!request->fit)
+        own.plan_options.memory = 0; /* what it would take is worth knowing even if it is too much */
+    row->possible = plan_request_plan(&row->plan, &own, kind, &err) == TAMIS_OK;
+    if (!row->possible)
+        explain(row, request, &err);
+    row->fits = row->possible &&
+                (request->plan_options.memory == 0 || row->plan.memory <= request->plan_options.memory);
+    if (row->possible && !row->fits)
+        snprintf(row->note, sizeof row->note, "more than --%s",
+                 plan_number_names[request->bits_decide ? PLAN_BITS : PLAN_MEMORY]);
+}
+
+/* About how many records a filter that grows holds in the memory in which the most were asked for. */
+static double growth_within(const plan_request *request) {
+    tamis_plan_options plan_options = request->plan_options;
+    tamis_plan plan = TAMIS_PLAN_INIT;
+
+    if (!request->fit || plan_options.expect > 0 || plan_options.probes > 0 ||
+        tamis_kind_is_bloom(plan_options.kind))
+        return 0;
+    if (tamis_plan_make(&plan, &plan_options, NULL) != TAMIS_OK || plan.capacity != 0)
+        return 0;
+    return 8 * (double)plan_options.memory / plan.bits_per_key;
+}
+
+/* A plain hash set instead: where it would fit, and no other program has to read the filter. */
+static double hash_set_bytes(const plan_table *table) {
+    double records = table->decided ? (double)table->chosen.capacity : 0, bytes = HASH_SET_BYTES * records;
+    tamis_scheme scheme = table->request.plan_options.scheme;
+    bool ours = scheme == TAMIS_SCHEME_AUTO || scheme == TAMIS_SCHEME_XXH3 || scheme == TAMIS_SCHEME_SIP;
+    bool fits =
+        table->request.plan_options.memory == 0 || bytes <= (double)table->request.plan_options.memory;
+
+    return ours && fits && records > 0 && records < HASH_SET_RECORDS ? bytes : 0;
+}
+
+tamis_status plan_table_make(plan_table *table, const plan_request *request, tamis_error *err) {
+    tamis_status status;
+
+    memset(table, 0, sizeof *table);
+    table->request = *request;
+    table->chosen = (tamis_plan)TAMIS_PLAN_INIT;
+    for (int i = 0; i < PLAN_ROWS; i++)
+        make_row(&table->rows[i], (tamis_kind)(TAMIS_KIND_CLASSIC + i), request);
+    status = plan_request_plan(&table->chosen, request, request->plan_options.kind, err);
+    table->decided = status == TAMIS_OK;
+    table->grows_to = growth_within(request);
+    table->hash_set = hash_set_bytes(table);
+    return status;
+}
+
+static bool is_chosen(const plan_table *table, const plan_row *row) {
+    return table->decided && table->chosen.kind == row->kind;
+}
+
+/* The rate that was asked for or, where it follows from the memory, found; 0 where none was. */
+static double rate_of(const plan_table *table) {
+    bool requested =
+        table->request.plan_options.fpr > 0 && table->request.plan_options.kind != TAMIS_KIND_EXACT;
+
+    return requested ? table->request.plan_options.fpr : table->decided ? table->chosen.fpr : 0;
+}
+
+/* Whether another kind makes a little more of the memory than the one that was chosen for its fewer lines. */
+static bool is_nearly(const plan_table *table) {
+    if (table->request.plan_options.kind != TAMIS_KIND_AUTO || !table->decided || !table->request.fit)
+        return false;
+    for (int i = 0; i < PLAN_ROWS; i++) {
+        const tamis_plan *plan = &table->rows[i].plan;
+        if (!table->rows[i].possible || plan->kind == TAMIS_KIND_EXACT)
+            continue;
+        if (table->request.plan_options.expect > 0 ? plan->fpr_predicted < table->chosen.fpr_predicted
+                                                   : plan->capacity > table->chosen.capacity)
+            return true;
+    }
+    return false;
+}
+
+static void print_records(FILE *out, const plan_table *table) {
+    const plan_request *request = &table->request;
+    char count[CLI_TEXT_NUMBER];
+
+    if (grows(request))
+        fputs("records   number not given: the filter must grow\n", out);
+    else if (request->plan_options.expect > 0)
+        fprintf(out, "records   %s distinct%s\n",
+                cli_text_count(count, sizeof count, request->plan_options.expect),
+                request->sources[PLAN_EXPECT] == PLAN_DERIVED ? ", from --memory and --bits-per-key" : "");
+    else if (table->decided)
+        fprintf(out, "records   %s distinct, %sthe most that fit\n",
+                cli_text_count(count, sizeof count, table->chosen.capacity),
+                is_nearly(table) ? "nearly " : "");
+    else
+        fputs("records   none fit\n", out);
+}
+
+static void print_rate(FILE *out, const plan_table *table) {
+    const plan_request *request = &table->request;
+    char count[CLI_TEXT_NUMBER], rate[CLI_TEXT_NUMBER];
+    double fpr = rate_of(table);
+    const char *from = request->plan_options.kind == TAMIS_KIND_EXACT ? ", that of 128-bit hashes"
+                       : request->sources[PLAN_FPR] != PLAN_DERIVED   ? ""
+                       : request->plan_options.fpr > 0 ? ", of these probes with half of the bits set"
+                       : is_nearly(table)              ? ", nearly the least that fits"
+                                                       : ", the least that fits";
+
+    if (fpr == 0) {
+        fputs("rate      none fits\n", out);
+        return;
+    }
+    cli_text_real(rate, sizeof rate, fpr);
+    if (fpr < 1e-6)
+        cli_text_real(count, sizeof count, 1 / fpr);
+    else if (fpr < 1e-2)
+        cli_text_count(count, sizeof count, (uint64_t)llround(1 / fpr));
+    else
+        snprintf(count, sizeof count, "%.3g", 1 / fpr);
+    fprintf(out, "rate      %s%s: of %s records that are new, one is taken for seen\n", rate, from, count);
+}
+
+static void print_head(FILE *out, const plan_table *table) {
+    const plan_request *request = &table->request;
+    char memory[CLI_TEXT_NUMBER];
+
+    print_records(out, table);
+    print_rate(out, table);
+    if (request->plan_options.memory > 0)
+        fprintf(out, "memory    at most %s for the filter%s\n",
+                cli_text_bytes(memory, sizeof memory, request->plan_options.memory),
+                request->bits_decide && request->sources[PLAN_EXPECT] == PLAN_GIVEN ? ", from --bits-per-key"
+                                                                                    : "");
+    if (request->plan_options.probes > 0)
+        fprintf(out, "probes    %" PRIu32 "\n", request->plan_options.probes);
+    if (table->decided)
+        fprintf(out, "choice    %s: %s\n", tamis_kind_name(table->chosen.kind), table->chosen.reason);
+    else
+        fputs("choice    none\n", out);
+}
+
+/* Whether the kinds differ in how many records they hold, and not in memory. */
+static bool lists_records(const plan_table *table) {
+    return table->request.fit && table->request.plan_options.expect == 0;
+}
+
+static void print_row(FILE *out, const plan_table *table, const plan_row *row) {
+    char size[CLI_TEXT_NUMBER], shape[CLI_TEXT_NUMBER], rate[CLI_TEXT_NUMBER];
+    const tamis_plan *plan = &row->plan;
+    const char *note = is_chosen(table, row) ? "chosen" : row->note;
+
+    fprintf(out, "%c %-12s", is_chosen(table, row) ? '*' : ' ', tamis_kind_name(row->kind));
+    if (!row->possible) {
+        fprintf(out, " %8s  %10s  %-13s %6s  %9s  %s\n", "-", "-", "-", "-", "-", note);
+        return;
+    }
+    if (tamis_kind_is_bloom(row->kind))
+        snprintf(shape, sizeof shape, "%3" PRIu32 " probe%s", plan->probes, plan->probes == 1 ? "" : "s");
+    else
+        snprintf(shape, sizeof shape, "%3" PRIu32 "-bit slot", plan->slot_bits);
+    if (lists_records(table))
+        cli_text_metric(size, sizeof size, (double)plan->capacity);
+    else
+        cli_text_bytes(size, sizeof size, plan->memory);
+    fprintf(out, " %8.1f  %10s  %-13s %6.2f  %9s%s%s\n", plan->bits_per_key, size, shape, plan->lines_touched,
+            cli_text_real(rate, sizeof rate, plan->fpr_predicted), *note ? "  " : "", note);
+}
+
+/* Below the table: what its columns mean, and what else there is to say. */
+static void print_notes(FILE *out, const plan_table *table) {
+    char number[CLI_TEXT_NUMBER];
+
+    if (grows(&table->request))
+        fputs("\nbits/key is the average while it grows; at first: memory of the filter from some thousand "
+              "records on;\nrate is predicted for 2^40 records.\n"
+              "lines: cache lines of 64 bytes that a lookup reads.\n",
+              out);
+    else
+        fprintf(out,
+                "\n%s; lines: cache lines of 64 bytes that a lookup reads; rate: "
+                "predicted when full.\n",
+                lists_records(table) ? "records: how many fit the memory"
+                                     : "memory: of the filter, at its peak");
+    if (table->grows_to >= 1)
+        fprintf(out, "A filter that grows (dedup without --expect) holds about %s records in that memory.\n",
+                cli_text_metric(number, sizeof number, table->grows_to));
+    if (table->hash_set > 0)
+        fprintf(out,
+                "Below about a million records a plain hash set does as well, without wrong answers: some %s "
+                "here.\n",
+                cli_text_bytes(number, sizeof number, (uint64_t)table->hash_set));
+    if (!tamis_scheme_is_uniform(table->request.plan_options.scheme))
+        fprintf(out,
+                "The hashes of scheme %s are poor: the promised rate does not hold; --measure shows what "
+                "does.\n",
+                tamis_scheme_name(table->request.plan_options.scheme));
+}
+
+void plan_table_text(FILE *out, const plan_table *table) {
+    const char *size = grows(&table->request) ? "at first" : lists_records(table) ? "records" : "memory";
+
+    print_head(out, table);
+    fprintf(out, "\n  %-12s %8s  %10s  %-13s %6s  %9s\n", "kind", "bits/key", size, "  per key", "lines",
+            "rate");
+    for (int i = 0; i < PLAN_ROWS; i++)
+        print_row(out, table, &table->rows[i]);
+    print_notes(out, table);
+}
+
+static json_t *row_object(const plan_table *table, const plan_row *row) {
+    const tamis_plan *plan = &row->plan;
+    json_t *object = json_object();
+
+    cli_json_text(object, "kind", tamis_kind_name(row->kind));
+    cli_json_bool(object, "chosen", is_chosen(table, row));
+    cli_json_bool(object, "possible", row->possible);
+    cli_json_bool(object, "fits", row->fits);
+    if (*row->note)
+        cli_json_text(object, "why_not", row->note);
+    if (!row->possible)
+        return object;
+    cli_json_count(object, "capacity", plan->capacity);
+    cli_json_real(object, "bits_per_key", plan->bits_per_key);
+    cli_json_count(object, "memory", plan->memory);
+    if (tamis_kind_is_bloom(row->kind)) {
+        cli_json_count(object, "bits", plan->bits);
+        cli_json_count(object, "probes", plan->probes);
+    } else {
+        cli_json_count(object, "slot_bits", plan->slot_bits);
+        cli_json_count(object, "lines", plan->lines);
+    }
+    cli_json_real(object, "lines_touched", plan->lines_touched);
+    cli_json_real(object, "fpr_predicted", plan->fpr_predicted);
+    return object;
+}
+
+/* Names of the numbers that come from there. */
+static json_t *numbers_from(const plan_table *table, plan_source source) {
+    json_t *names = json_array();
+
+    for (int i = 0; i < PLAN_NUMBERS; i++)
+        if (table->request.sources[i] == source)
+            json_array_append_new(names, json_string(plan_number_names[i]));
+    return names;
+}
+
+static void add_numbers(json_t *object, const plan_table *table) {
+    const plan_request *request = &table->request;
+    uint64_t capacity = table->decided ? table->chosen.capacity : 0;
+
+    json_object_set_new(object, "given", numbers_from(table, PLAN_GIVEN));
+    json_object_set_new(object, "derived", numbers_from(table, PLAN_DERIVED));
+    cli_json_count(object, "expect",
+                   request->plan_options.expect > 0 ? request->plan_options.expect : capacity);
+    cli_json_real(object, "fpr", table->decided || request->plan_options.fpr > 0 ? rate_of(table) : NAN);
+    cli_json_count(object, "memory_limit", request->plan_options.memory);
+    cli_json_real(object, "bits_per_key_limit", request->bits);
+    cli_json_count(object, "probes", request->plan_options.probes);
+}
+
+bool plan_table_json(FILE *out, const plan_table *table) {
+    enum { MEMBERS = 12 };
+    json_t *object = json_object(), *kinds = json_array();
+
+    add_numbers(object, table);
+    if (table->decided) {
+        cli_json_text(object, "chosen", tamis_kind_name(table->chosen.kind));
+        cli_json_text(object, "reason", table->chosen.reason);
+    } else {
+        cli_json_null(object, "chosen");
+        cli_json_null(object, "reason");
+    }
+    cli_json_count(object, "grows_to", (uint64_t)table->grows_to);
+    if (table->hash_set > 0)
+        cli_json_text(object, "hint", "a plain hash set does as well for so few");
+    else
+        cli_json_null(object, "hint");
+    for (int i = 0; i < PLAN_ROWS; i++)
+        json_array_append_new(kinds, row_object(table, &table->rows[i]));
+    /* Without all of its rows the member is left out, and the object is seen not to be whole. */
+    if (json_array_size(kinds) == PLAN_ROWS)
+        json_object_set_new(object, "kinds", kinds);
+    else
+        json_decref(kinds);
+    return cli_json_write(object, MEMBERS, out, 2);
+}

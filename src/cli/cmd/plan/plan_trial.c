@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/cmd/plan/plan_trial.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tamis/filter.h>
+
+#include "cli/cli.h"
+#include "cli/cmd/gen/gen_record.h"
+#include "cli/cmd/plan/plan_chance.h"
+
+enum {
+    BATCH = 256,
+    KEY_MAX = 112,      /* an address and its newline */
+    HITS_WANTED = 2500, /* 2 % of chance in the rate measured */
+    QUERIES_MIN = 100000,
+    QUERIES_MAX = 10000000,
+    PROBES_MAX = 200000000, /* of all keys asked */
+    HASHES_MAX = 6400000    /* the same where each probe is a hash of its own */
+};
+
+/* For scheme sip; no secret, and so every run gives the same. */
+static const char fixed_secret[] = "tamis plan --measure";
+
+typedef struct key_stream {
+    trial_keys form;
+    gen_source source;
+    uint64_t next; /* number of the key to be made */
+    /* Words repeat themselves: what was added, with all bits of its hash; NULL for the others. */
+    tamis_filter *known;
+    tamis_key keys[BATCH];
+    char text[BATCH][KEY_MAX];
+} key_stream;
+
+const char *trial_keys_name(trial_keys keys) {
+    static const char *const names[] = {"numbers", "words", "urls"};
+    return names[keys];
+}
+
+static size_t put_number(uint64_t number, char *pos) {
+    char digits[20];
+    size_t used = sizeof digits, size;
+
+    do {
+        digits[--used] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number != 0);
+    size = sizeof digits - used;
+    memcpy(pos, digits + used, size);
+    return size;
+}
+
+static size_t make_key(const key_stream *stream, uint64_t index, char *pos) {
+    switch (stream->form) {
+    case TRIAL_WORDS:
+        return (size_t)(gen_word(&stream->source, index, pos) - pos) - 1;
+    case TRIAL_URLS:
+        return (size_t)(gen_url(&stream->source, index, pos) - pos) - 1;
+    case TRIAL_NUMBERS:
+        break;
+    }
+    return put_number(index + 1, pos);
+}
+
+/* Keeps of the first *count keys those that are not known; with `learn` they are from now on. */
+static tamis_status keep_unknown(key_stream *stream, size_t *count, bool learn, tamis_error *err) {
+    tamis_answer answers[BATCH];
+    tamis_status status =
+        learn ? tamis_filter_add_many(stream->known, stream->keys, *count, answers, NULL, err)
+              : tamis_filter_contains_many(stream->known, stream->keys, *count, answers, NULL, err);
+    size_t kept = 0;
+
+    if (status != TAMIS_OK)
+        return status;
+    for (size_t i = 0; i < *count; i++)
+        if (answers[i] == TAMIS_ABSENT)
+            stream->keys[kept++] = stream->keys[i];
+    *count = kept;
+    return TAMIS_OK;
+}
+
+/* The next keys, at most `wanted` and one at the least; *count tells how many. */
+static tamis_status next_keys(key_stream *stream, uint64_t wanted, bool learn, size_t *count,
+                              tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+
+    *count = 0;
+    while (*count == 0 && status == TAMIS_OK) {
+        *count = wanted < BATCH ? (size_t)wanted : BATCH;
+        for (size_t i = 0; i < *count; i++) {
+            stream->keys[i].data = stream->text[i];
+            stream->keys[i].size = make_key(stream, stream->next++, stream->text[i]);
+        }
+        if (stream->known != NULL)
+            status = keep_unknown(stream, count, learn, err);
+    }
+    return status;
+}
+
+static tamis_status fill_filter(tamis_filter *filter, key_stream *stream, uint64_t added, tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+    size_t count;
+
+    for (uint64_t done = 0; done < added && status == TAMIS_OK; done += count) {
+        status = next_keys(stream, added - done, true, &count, err);
+        if (status == TAMIS_OK)
+            status = tamis_filter_add_many(filter, stream->keys, count, NULL, NULL, err);
+    }
+    return status;
+}
+
+static tamis_status query_keys(const tamis_filter *filter, key_stream *stream, uint64_t queries,
+                               uint64_t *hits, tamis_error *err) {
+    tamis_answer answers[BATCH];
+    tamis_status status = TAMIS_OK;
+    size_t count;
+
+    for (uint64_t done = 0; done < queries && status == TAMIS_OK; done += count) {
+        status = next_keys(stream, queries - done, false, &count, err);
+        if (status == TAMIS_OK)
+            status = tamis_filter_contains_many(filter, stream->keys, count, answers, NULL, err);
+        for (size_t i = 0; i < count && status == TAMIS_OK; i++)
+            *hits += answers[i] == TAMIS_PRESENT;
+    }
+    return status;
+}
+
+static tamis_status open_stream(key_stream *stream, const plan_trial *trial, tamis_error *err) {
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
+    tamis_plan exact = TAMIS_PLAN_INIT;
+    tamis_status status;
+
+    stream->form = trial->keys;
+    stream->next = 0;
+    stream->known = NULL;
+    gen_source_init(&stream->source, 0, 0);
+    if (trial->keys != TRIAL_WORDS)
+        return TAMIS_OK;
+    plan_options.kind = TAMIS_KIND_EXACT;
+    plan_options.expect = trial->added;
+    status = tamis_plan_make(&exact, &plan_options, err);
+    if (status == TAMIS_OK)
+        status = tamis_filter_create(&stream->known, &exact, NULL, err);
+    return status;
+}
+
+bool plan_trial_overfills(const plan_trial *trial) {
+    return trial->plan.capacity > 0 && trial->added > trial->plan.capacity;
+}
+
+bool plan_trial_is_claim(const plan_trial *trial) {
+    return !tamis_scheme_is_uniform(trial->plan.scheme);
+}
+
+static double compute(const plan_trial *trial) {
+    double n = (double)trial->added, m = (double)trial->plan.bits, k = trial->plan.probes;
+
+    if (trial->plan.fpr_predicted > 0 && !plan_trial_overfills(trial))
+        return trial->plan.fpr_predicted;
+    if (trial->plan.kind == TAMIS_KIND_CLASSIC)
+        return tamis_bloom_fpr(n, m, k);
+    if (trial->plan.kind == TAMIS_KIND_BLOCKED)
+        return tamis_blocked_fpr(n, m, k);
+    return trial->plan.fpr_predicted;
+}
+
+uint64_t plan_trial_questions(const tamis_plan *plan, double rate) {
+    bool series = tamis_scheme_digest_bits(plan->scheme) == 0;
+    double work = series ? HASHES_MAX : PROBES_MAX;
+    double max = fmin(QUERIES_MAX, floor(work / fmax(1, plan->probes)));
+
+    return (uint64_t)fmin(max, fmax(QUERIES_MIN, ceil(HITS_WANTED / rate)));
+}
+
+/* docs/MATH.md, "Measured rates". In blocked the few crowded blocks decide. */
+double plan_trial_allowed(const tamis_plan *plan, double rate, double keys) {
+    double spread = plan->kind == TAMIS_KIND_BLOCKED ? 2 * pow(rate, -0.2) : sqrt(fmax(1, -log2(rate)));
+
+    if (!(rate > 0))
+        return 0;
+    return fmin(1, rate * (1 + 6 * spread / sqrt(fmax(1, keys))));
+}
+
+static double allowed(const plan_trial *trial) {
+    const tamis_plan *plan = &trial->plan;
+    double rate = plan_trial_overfills(trial) ? trial->computed : fmax(plan->fpr, trial->computed);
+
+    return plan_trial_allowed(plan, rate, (double)trial->added);
+}
+
+void plan_trial_judge(plan_trial *trial) {
+    bool exceeded = plan_chance_exceeds(trial->hits, trial->queries, allowed(trial));
+    bool overfills = plan_trial_overfills(trial);
+    double rate = overfills ? trial->computed : trial->plan.fpr;
+
+    plan_chance_interval(trial->hits, trial->queries, 0.95, &trial->low, &trial->high);
+    trial->broken = exceeded && !plan_trial_is_claim(trial);
+    if (exceeded)
+        trial->verdict = plan_trial_is_claim(trial) ? "missed" : "broken";
+    else if (rate * (double)trial->queries < 3)
+        trial->verdict = "too rare";
+    else
+        trial->verdict = overfills || (trial->computed > rate && trial->low > rate) ? "as computed" : "kept";
+}
+
+tamis_status plan_trial_run(plan_trial *trial, tamis_error *err) {
+    tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
+    key_stream *stream = malloc(sizeof *stream);
+    tamis_filter *filter = NULL;
+    tamis_status status;
+    uint64_t hits = 0;
+
+    if (stream == NULL) {
+        cli_fail_nomem("plan", err);
+        return err->status;
+    }
+    trial->computed = compute(trial);
+    trial->queries = plan_trial_questions(&trial->plan, trial->computed);
+    options.allow_over_capacity = plan_trial_overfills(trial);
+    if (trial->plan.scheme == TAMIS_SCHEME_SIP) {
+        options.secret = fixed_secret;
+        options.secret_size = sizeof fixed_secret - 1;
+    }
+    status = open_stream(stream, trial, err);
+    if (status == TAMIS_OK)
+        status = tamis_filter_create(&filter, &trial->plan, &options, err);
+    if (status == TAMIS_OK)
+        status = fill_filter(filter, stream, trial->added, err);
+    if (status == TAMIS_OK)
+        status = query_keys(filter, stream, trial->queries, &hits, err);
+    if (status == TAMIS_OK) {
+        trial->hits = hits;
+        plan_trial_judge(trial);
+    }
+    tamis_filter_free(filter);
+    tamis_filter_free(stream->known);
+    free(stream);
+    return status;
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/cmd/redis/redis_ls.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include <tamis/redis.h>
+
+#include "cli/core/cli_json.h"
+#include "cli/filter/cli_file.h"
+#include "cli/server/cli_server.h"
+
+enum { MEMBERS = 10 };
+
+static const char *const states[] = {"ready", "making", "alias", "left", "damaged", "family", "denied"};
+
+static void print_count(uint64_t number) {
+    if (number > 0)
+        printf("\t%" PRIu64, number);
+    else
+        fputs("\t-", stdout);
+}
+
+static tamis_status print_line(void *context, const tamis_redis_entry *entry, tamis_error *err) {
+    char name[CLI_SERVER_NAME];
+
+    (void)context;
+    (void)err;
+    printf("%s\t%s\t%s", cli_server_encode(name, entry->name, entry->name_size), entry->layout,
+           states[entry->state]);
+    print_count(entry->expect);
+    if (entry->fpr > 0)
+        printf("\t%.15g", entry->fpr);
+    else
+        fputs("\t-", stdout);
+    print_count(entry->bits);
+    print_count(entry->probes);
+    print_count(entry->keys);
+    if (entry->expires_ms >= 0)
+        printf("\t%" PRId64, (entry->expires_ms + 999) / 1000);
+    else
+        fputs("\t-", stdout);
+    printf("\t%s\n",
+           entry->target != NULL ? cli_server_encode(name, entry->target, entry->target_size) : "-");
+    return TAMIS_OK;
+}
+
+static void put_count(json_t *object, const char *name, uint64_t number) {
+    if (number > 0)
+        cli_json_count(object, name, number);
+    else
+        cli_json_null(object, name);
+}
+
+static tamis_status print_json(void *context, const tamis_redis_entry *entry, tamis_error *err) {
+    json_t *object = json_object();
+    char name[CLI_SERVER_NAME];
+
+    (void)context;
+    cli_file_json_text(object, "name", cli_server_encode(name, entry->name, entry->name_size));
+    cli_json_text(object, "layout", entry->layout);
+    cli_json_text(object, "state", states[entry->state]);
+    put_count(object, "expect", entry->expect);
+    if (entry->fpr > 0)
+        cli_json_real(object, "fpr", entry->fpr);
+    else
+        cli_json_null(object, "fpr");
+    put_count(object, "bits", entry->bits);
+    put_count(object, "probes", entry->probes);
+    put_count(object, "keys", entry->keys);
+    if (entry->expires_ms >= 0)
+        cli_json_real(object, "expires", (double)entry->expires_ms / 1000);
+    else
+        cli_json_null(object, "expires");
+    if (entry->target != NULL)
+        cli_file_json_text(object, "target", cli_server_encode(name, entry->target, entry->target_size));
+    else
+        cli_json_null(object, "target");
+    if (cli_json_write(object, MEMBERS, stdout, 0))
+        return TAMIS_OK;
+    cli_fail_output(err, 0);
+    err->status = TAMIS_E_IO;
+    return err->status;
+}
+
+const cli_entry redis_ls_json[] = {
+    {"name", "The filter's, as a URI has it."},
+    {"layout", "\"tamis\", \"java\" or \"redisson\"."},
+    {"state",
+     "\"ready\"; \"making\": a client of layout 1 is making it, or was stopped while it did; \"alias\"; "
+     "\"left\": what a drop or a push that "
+     "was stopped left, to be dropped; \"damaged\": what says its parameters cannot be read; \"family\": of "
+     "filters under names of their own, with the parameters of each; \"denied\": the user may not read it."},
+    {"expect", "Keys it was made for; null, like the next three: nothing says it."},
+    {"fpr", "The rate promised for those."},
+    {"bits", "Its bits; of layout java those there are so far."},
+    {"probes", "Bits of a key."},
+    {"keys", "Redis keys that hold its bits; null for an alias and a family."},
+    {"expires", "Seconds from now; null: never."},
+    {"target", "Of an alias: the filter that it stands for; else null."},
+    {"leftover", "ls --leftover and clean, whose objects have name, leftover, generation and keys alone: "
+                 "\"unfinished\", of a build or resize that was killed; \"replaced\", of a filter that was "
+                 "replaced or dropped; \"resize\", of one that was killed or is under way, which clean ends; "
+                 "\"unknown\", of which the filter's hash has no record."},
+    {"generation", "Which filter of that name the partitions are of."},
+    {NULL, NULL}};
+
+int redis_ls(const char *uri, bool json, tamis_error *err) {
+    if (cli_output_check(err) != CLI_DONE)
+        return CLI_FAILED;
+    return tamis_redis_list(NULL, uri, json ? print_json : print_line, NULL, err) == TAMIS_OK ? CLI_DONE
+                                                                                              : CLI_FAILED;
+}
+
+/* ---- leftovers ---- */
+
+enum { LEFTOVER_MEMBERS = 4 };
+
+static const char *const kinds[] = {"unfinished", "replaced", "unknown", "resize"};
+
+static tamis_status print_leftover(void *context, const tamis_redis_leftover *leftover, tamis_error *err) {
+    char name[CLI_SERVER_NAME];
+
+    (void)context;
+    (void)err;
+    printf("%s\t%s\t%016" PRIx64 "\t%" PRIu64 "\n",
+           cli_server_encode(name, leftover->name, leftover->name_size), kinds[leftover->kind],
+           leftover->generation, leftover->keys);
+    return TAMIS_OK;
+}
+
+static tamis_status print_leftover_json(void *context, const tamis_redis_leftover *leftover,
+                                        tamis_error *err) {
+    json_t *object = json_object();
+    char name[CLI_SERVER_NAME], generation[20];
+
+    (void)context;
+    snprintf(generation, sizeof generation, "%016" PRIx64, leftover->generation);
+    cli_file_json_text(object, "name", cli_server_encode(name, leftover->name, leftover->name_size));
+    cli_json_text(object, "leftover", kinds[leftover->kind]);
+    cli_json_text(object, "generation", generation);
+    cli_json_count(object, "keys", leftover->keys);
+    if (cli_json_write(object, LEFTOVER_MEMBERS, stdout, 0))
+        return TAMIS_OK;
+    cli_fail_output(err, 0);
+    err->status = TAMIS_E_IO;
+    return err->status;
+}
+
+int redis_leftovers(const char *uri, bool removes, bool json, tamis_error *err) {
+    if (cli_output_check(err) != CLI_DONE)
+        return CLI_FAILED;
+    return tamis_redis_leftovers(NULL, uri, removes, json ? print_leftover_json : print_leftover, NULL,
+                                 err) == TAMIS_OK
+               ? CLI_DONE
+               : CLI_FAILED;
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/core/cli_help.h"
+
+#include <dlfcn.h>
+#include <jansson.h>
+#include <string.h>
+
+#include <tamis/redis.h>
+#include <tamis/version.h>
+
+#include "cli/core/cli_option.h"
+#include "cli/core/cli_text.h"
+#include "cli/process/cli_pages.h"
+
+enum { WIDTH = 80, OPTION_COLUMN = 27, SCHEME_COLUMN = 14 };
+
+void cli_help_all(FILE *out) {
+    fputs("usage: tamis COMMAND [OPTION...] [OPERAND...]\n\n", out);
+    cli_text_wrap(out, "Membership filters: keep each record once, in a few bytes a key.", 0, 0, WIDTH);
+    fputs("\nCommands:\n", out);
+    for (size_t i = 0; cli_commands[i] != NULL; i++)
+        fprintf(out, "  %-10s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
+    fputc('\n', out);
+    cli_text_wrap(
+        out,
+        "'tamis COMMAND --help' and 'man tamis-COMMAND' say more; 'tamis --version' tells what is built in.",
+        0, 0, WIDTH);
+}
+
+static void print_option(FILE *out, const cli_option *option) {
+    char head[64], value[40] = "", help[700];
+    int column;
+
+    if (option->value != NULL)
+        snprintf(value, sizeof value, option->optional ? "[=%s]" : " %s", option->value);
+
+    if (option->letter != 0)
+        snprintf(head, sizeof head, "  -%c, --%s%s", option->letter, option->name, value);
+    else
+        snprintf(head, sizeof head, "      --%s%s", option->name, value);
+    if (option->fallback != NULL)
+        snprintf(help, sizeof help, "%s (default: %s)", option->help, option->fallback);
+    else
+        snprintf(help, sizeof help, "%s", option->help);
+    column = fprintf(out, "%-*s", OPTION_COLUMN, head);
+    if (column > OPTION_COLUMN)
+        fprintf(out, "\n%*s", OPTION_COLUMN, "");
+    cli_text_wrap(out, help, OPTION_COLUMN, OPTION_COLUMN, WIDTH);
+}
+
+static void print_schemes(FILE *out, const cli_entry *schemes) {
+    if (schemes == NULL)
+        return;
+    fputs("\nSchemes:\n", out);
+    for (; schemes->name != NULL; schemes++) {
+        fprintf(out, "  %-*s", SCHEME_COLUMN - 2, schemes->name);
+        cli_text_wrap(out, schemes->text, SCHEME_COLUMN, SCHEME_COLUMN, WIDTH);
+    }
+}
+
+static void print_files(FILE *out, const cli_entry *files) {
+    if (files == NULL)
+        return;
+    fputs("\nFiles:\n", out);
+    for (; files->name != NULL; files++) {
+        fprintf(out, "  %-*s", OPTION_COLUMN - 2, files->name);
+        cli_text_wrap(out, files->text, OPTION_COLUMN, OPTION_COLUMN, WIDTH);
+    }
+}
+
+void cli_help_command(FILE *out, const cli_command *command) {
+    fprintf(out, "usage: tamis %s [OPTION...]%s%s\n\n", command->name, *command->operands ? " " : "",
+            command->operands);
+    cli_text_wrap(out, command->description[0], 0, 0, WIDTH);
+    fputs("\nOptions:\n", out);
+    for (size_t i = 0; i < command->option_count; i++)
+        print_option(out, &command->options[i]);
+    print_option(out, &cli_option_help);
+    print_schemes(out, command->schemes);
+    print_files(out, command->files);
+    if (command->examples != NULL && command->examples->line != NULL)
+        fputs("\nExamples:\n", out);
+    for (const cli_example *example = command->examples; example != NULL && example->line != NULL;
+         example++) {
+        fprintf(out, "  $ %s\n        ", example->line);
+        cli_text_wrap(out, example->what, 8, 8, WIDTH);
+    }
+}
+
+/*
+ * A library's version as it runs, asked of the library itself if it is loaded. By name, because the
+ * command does not link what the core links: the linker's map of the process is all it may lean on.
+ * ISO C has no cast from object to function pointer; POSIX promises that the bytes are the same.
+ */
+static void print_xxhash(FILE *out) {
+    void *symbol = dlsym(RTLD_DEFAULT, "XXH_versionNumber");
+    unsigned (*version)(void), number;
+
+    if (symbol == NULL)
+        return;
+    memcpy(&version, &symbol, sizeof version);
+    number = version();
+    fprintf(out, "xxhash   %u.%u.%u\n", number / 10000, number / 100 % 100, number % 100);
+}
+
+static void print_version(FILE *out, const char *name, const char *function) {
+    void *symbol = dlsym(RTLD_DEFAULT, function);
+    const char *(*version)(void);
+
+    if (symbol == NULL)
+        return;
+    memcpy(&version, &symbol, sizeof version);
+    /* The date behind it that some tell is left out. */
+    fprintf(out, "%-8s %.*s\n", name, (int)strcspn(version(), ", "), version());
+}
+
+static void print_pcre2(FILE *out) {
+    enum { VERSION = 11 }; /* PCRE2_CONFIG_VERSION */
+    void *symbol = dlsym(RTLD_DEFAULT, "pcre2_config_8");
+    int (*config)(uint32_t, void *);
+    char version[64] = "";
+
+    if (symbol == NULL)
+        return;
+    memcpy(&config, &symbol, sizeof config);
+    if (config(VERSION, NULL) <= (int)sizeof version && config(VERSION, version) > 0)
+        fprintf(out, "pcre2    %.*s\n", (int)strcspn(version, " "), version);
+}
+
+/* Those of libtamis-redis, which says of them what it was built with. */
+static void print_redis(FILE *out) {
+    static const char *const names[] = {"hiredis", "openssl", "zookeeper"};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *version = tamis_redis_library_version(names[i]);
+        if (version != NULL)
+            fprintf(out, "%-8s %s\n", names[i], version);
+    }
+}
+
+void cli_help_version(FILE *out) {
+    char policy[CLI_TEXT_NUMBER];
+
+    fprintf(out, "tamis %s\n", tamis_version());
+    fprintf(out, "kernel   %s\n", tamis_kernel_name());
+    fprintf(out, "hugepage %s\n", cli_pages_policy(policy, sizeof policy));
+    print_xxhash(out);
+    print_version(out, "sodium", "sodium_version_string");
+    print_version(out, "zlib", "zlibVersion");
+#ifdef CLI_ISAL_VERSION /* it says at run time nothing of itself */
+    fprintf(out, "isa-l    %s\n", CLI_ISAL_VERSION);
+#endif
+    print_version(out, "zstd", "ZSTD_versionString");
+    print_version(out, "lz4", "LZ4_versionString");
+    print_version(out, "lzma", "lzma_version_string");
+    print_version(out, "bzip2", "BZ2_bzlibVersion");
+    print_pcre2(out);
+    print_version(out, "utf8proc", "utf8proc_version");
+    fprintf(out, "jansson  %s\n", jansson_version_str());
+    print_redis(out);
+}

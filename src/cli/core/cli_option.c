@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/core/cli_option.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/core/cli_number.h"
+#include "cli/core/cli_text.h"
+
+const cli_option cli_option_help = {
+    .name = "help", .letter = 'h', .type = CLI_FLAG, .help = "Print this help and do nothing else."};
+
+/* getopt_long answers LONG_BASE + number for an option, so that letters stay free. */
+enum { LONG_BASE = 256, LONG_HELP = LONG_BASE + CLI_OPTIONS_MAX };
+
+static void build_getopt(const cli_command *command, struct option *longs, char *shorts) {
+    char *pos = shorts;
+
+    *pos++ = ':'; /* tells a missing value from an unknown option */
+    for (size_t i = 0; i < command->option_count; i++) {
+        const cli_option *option = &command->options[i];
+        int value = option->type == CLI_FLAG ? no_argument
+                    : option->optional       ? optional_argument
+                                             : required_argument;
+        longs[i] = (struct option){option->name, value, NULL, LONG_BASE + (int)i};
+        if (option->letter == 0)
+            continue;
+        *pos++ = option->letter;
+        if (value == required_argument)
+            *pos++ = ':';
+    }
+    *pos++ = cli_option_help.letter;
+    *pos = '\0';
+    longs[command->option_count] = (struct option){cli_option_help.name, no_argument, NULL, LONG_HELP};
+    longs[command->option_count + 1] = (struct option){NULL, 0, NULL, 0};
+}
+
+/* The table's number of what getopt_long answered; -1 for none. */
+static int option_number(const cli_command *command, int answer) {
+    if (answer >= LONG_BASE)
+        return answer - LONG_BASE;
+    for (size_t i = 0; i < command->option_count; i++)
+        if (command->options[i].letter == answer)
+            return (int)i;
+    return -1;
+}
+
+static int read_choice(const cli_option *option, const char *what, const char *text, cli_value *value,
+                       tamis_error *err) {
+    char list[160];
+    size_t used = 0;
+
+    for (size_t i = 0; option->choices[i] != NULL; i++) {
+        const char *between = i == 0 ? "" : option->choices[i + 1] == NULL ? " or " : ", ";
+        if (strcmp(option->choices[i], text) == 0) {
+            value->number = i;
+            return CLI_DONE;
+        }
+        if (used < sizeof list)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", between, option->choices[i]);
+    }
+    return cli_fail(err, "%s '%.60s': not one of its values; give %s", what, text, list);
+}
+
+static int keep_in_list(const char *what, const char *text, cli_value *value, tamis_error *err) {
+    const char **list = realloc(value->list, (value->count + 1) * sizeof *list);
+
+    if (list == NULL)
+        return cli_fail(err, "%s: out of memory; free some, or give it less often", what);
+    list[value->count++] = text;
+    value->list = list;
+    return CLI_DONE;
+}
+
+int cli_option_read(const cli_option *option, const char *what, const char *text, cli_value *value,
+                    tamis_error *err) {
+    value->given = true;
+    value->text = text;
+    if (text == NULL)
+        return CLI_DONE;
+    switch (option->type) {
+    case CLI_FLAG:
+        return CLI_DONE;
+    case CLI_TEXT:
+    case CLI_FILE:
+        if (*text != '\0' || option->may_be_empty)
+            return option->many ? keep_in_list(what, text, value, err) : CLI_DONE;
+        return cli_fail(err, "%s '': empty; give %s%c%s", what, what, option->optional ? '=' : ' ',
+                        option->value);
+    case CLI_CHOICE:
+        return read_choice(option, what, text, value, err);
+    default:
+        return cli_number_read(option, what, text, value, err);
+    }
+}
+
+static int store_option(const cli_option *option, const char *text, cli_value *value, tamis_error *err) {
+    char what[40];
+
+    snprintf(what, sizeof what, "--%s", option->name);
+    if (!option->many)
+        *value = (cli_value){.given = false}; /* the last value counts */
+    return cli_option_read(option, what, text, value, err);
+}
+
+/* Row `i` of the command's long options, --help the last; NULL past it. */
+static const char *long_name(const cli_command *command, size_t i) {
+    if (i < command->option_count)
+        return command->options[i].name;
+    return i == command->option_count ? cli_option_help.name : NULL;
+}
+
+/* Lists the long options that begin like `name`, as "--a, --b or --c", and answers how many there are. */
+static size_t list_beginning(const cli_command *command, const char *name, char *list, size_t size) {
+    const char *last = NULL, *candidate;
+    size_t count = 0, used = 0;
+
+    list[0] = '\0';
+    for (size_t i = 0; (candidate = long_name(command, i)) != NULL; i++) {
+        if (strncmp(candidate, name, strlen(name)) != 0)
+            continue;
+        if (last != NULL && used < size)
+            used += (size_t)snprintf(list + used, size - used, "%s--%s", count > 1 ? ", " : "", last);
+        last = candidate;
+        count++;
+    }
+    if (last != NULL && used < size)
+        snprintf(list + used, size - used, "%s--%s", count > 1 ? " or " : "", last);
+    return count;
+}
+
+/* An unknown long option: which rows begin like it, and which row is nearest. */
+static int refuse_long(const cli_command *command, const char *typed, tamis_error *err) {
+    size_t length = strcspn(typed, "=");
+    char name[64], list[400];
+    const char *closest = cli_option_help.name, *candidate;
+    unsigned best;
+
+    snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), typed);
+    if (list_beginning(command, name, list, sizeof list) > 1)
+        return cli_fail(err, "--%s: could be %s; write the option in full", name, list);
+    best = cli_text_distance(name, closest);
+    for (size_t i = 0; (candidate = long_name(command, i)) != NULL; i++) {
+        unsigned distance = cli_text_distance(name, candidate);
+        if (distance >= best)
+            continue;
+        best = distance;
+        closest = candidate;
+    }
+    /* A third of the letters wrong is a slip; more is another word. */
+    if (best > 1 + strlen(name) / 3)
+        return cli_fail(err, "--%s: unknown option; see tamis %s --help", name, command->name);
+    return cli_fail(err, "--%s: unknown option; did you mean --%s? See tamis %s --help", name, closest,
+                    command->name);
+}
+
+/* What getopt_long answered '?' or ':' to. */
+static int refuse(const cli_command *command, int answer, char **argv, tamis_error *err) {
+    int number = option_number(command, optopt);
+    const cli_option *option =
+        number >= 0 && (size_t)number < command->option_count ? &command->options[number] : NULL;
+
+    if (answer == ':' && option != NULL)
+        return cli_fail(err, "--%s: its value is missing; give --%s %s", option->name, option->name,
+                        option->value);
+    if (optopt >= LONG_BASE) {
+        const char *name = option != NULL ? option->name : cli_option_help.name;
+        return cli_fail(err, "--%s: takes no value; leave out what follows the '='", name);
+    }
+    if (optopt >= '0' && optopt <= '9' && *command->operands != '\0')
+        return cli_fail(err, "-%c: is no option; if a number below zero is meant, give -- before it", optopt);
+    if (optopt != 0)
+        return cli_fail(err, "-%c: unknown option; see tamis %s --help", optopt, command->name);
+    return refuse_long(command, argv[optind - 1] + 2, err);
+}
+
+static int check_conflicts(const cli_command *command, const cli_args *args, tamis_error *err) {
+    for (size_t i = 0; i < command->conflict_count; i++) {
+        const cli_conflict *conflict = &command->conflicts[i];
+        if (!args->values[conflict->first].given || !args->values[conflict->second].given)
+            continue;
+        return cli_fail(err, "--%s: contradicts --%s: %s; leave one of them out",
+                        command->options[conflict->first].name, command->options[conflict->second].name,
+                        conflict->why);
+    }
+    return CLI_DONE;
+}
+
+void cli_args_release(cli_args *args) {
+    for (size_t i = 0; i < CLI_OPTIONS_MAX; i++) {
+        free(args->values[i].list);
+        args->values[i].list = NULL;
+    }
+}
+
+int cli_parse(const cli_command *command, int argc, char **argv, cli_args *args, tamis_error *err) {
+    struct option longs[CLI_OPTIONS_MAX + 2];
+    char shorts[2 * CLI_OPTIONS_MAX + 4];
+    int answer;
+
+    memset(args, 0, sizeof *args);
+    build_getopt(command, longs, shorts);
+    opterr = 0; /* the sentences are ours */
+    optind = 0; /* GNU: begin anew, so that a test may parse twice */
+    while ((answer = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
+        int number;
+        if (answer == LONG_HELP || answer == cli_option_help.letter) {
+            args->help = true;
+            return CLI_DONE;
+        }
+        if (answer == '?' || answer == ':')
+            return refuse(command, answer, argv, err);
+        number = option_number(command, answer);
+        if (store_option(&command->options[number], optarg, &args->values[number], err) != CLI_DONE)
+            return CLI_FAILED;
+    }
+    args->operands = argv + optind;
+    args->operand_count = (size_t)(argc - optind);
+    return check_conflicts(command, args, err);
+}

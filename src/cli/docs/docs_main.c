@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* tamis-docs: writes manual pages (mdoc) and shell completions from the tables that parse the options. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/docs/docs_int.h"
+
+static int write_file(const char *path, void (*write)(FILE *, const cli_command *),
+                      const cli_command *command) {
+    FILE *out = fopen(path, "w");
+    int failed;
+
+    if (out == NULL) {
+        perror(path);
+        return 1;
+    }
+    write(out, command);
+    failed = ferror(out);
+    failed |= fclose(out);
+    if (failed)
+        perror(path);
+    return failed ? 1 : 0;
+}
+
+static int write_manual(const char *directory) {
+    char path[4096];
+    int failed;
+
+    snprintf(path, sizeof path, "%s/tamis.1", directory);
+    failed = write_file(path, docs_manual_main, NULL);
+    for (size_t i = 0; cli_commands[i] != NULL; i++) {
+        snprintf(path, sizeof path, "%s/tamis-%s.1", directory, cli_commands[i]->name);
+        failed |= write_file(path, docs_manual_command, cli_commands[i]);
+    }
+    return failed;
+}
+
+static const struct {
+    const char *shell;
+    void (*write)(FILE *, const cli_command *);
+} completions[] = {
+    {"bash", docs_completion_bash}, {"fish", docs_completion_fish}, {"zsh", docs_completion_zsh}};
+
+int main(int argc, char **argv) {
+    if (argc == 3 && strcmp(argv[1], "man") == 0)
+        return write_manual(argv[2]);
+    for (size_t i = 0; argc == 3 && i < sizeof completions / sizeof completions[0]; i++)
+        if (strcmp(argv[1], completions[i].shell) == 0)
+            return write_file(argv[2], completions[i].write, NULL);
+    fputs("usage: tamis-docs man DIRECTORY\n       tamis-docs bash|fish|zsh FILE\n", stderr);
+    return 2;
+}

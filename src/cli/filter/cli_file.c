@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/filter/cli_file.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/core/cli_rows.h"
+#include "cli/process/cli_bus.h"
+#include "cli/process/cli_progress.h"
+#include "cli/process/cli_signal.h"
+#include "cli/server/cli_server.h"
+
+const cli_entry cli_file_files[] = {
+    {".NAME.tamis-lock", "Lies beside the file NAME while it is held, and says by which process. The lock "
+                         "goes with the process; a "
+                         "file that is left over holds nobody up."},
+    {".NAME.tamis-PID-RANDOM",
+     "What becomes the file NAME: written in the same folder and renamed at the end. What a process "
+     "leaves that was killed, or ended by a second signal, is removed by the next one that writes NAME."},
+    {NULL, NULL}};
+
+/* "-" would be taken for a stream, and a filter is none. */
+static int check_name(const char *path, tamis_error *err) {
+    if (strcmp(path, "-") != 0)
+        return CLI_DONE;
+    return cli_fail(err,
+                    "filter '-': is not read from standard input, nor written to standard output; name a "
+                    "file, or give ./- for one of that name");
+}
+
+int cli_file_open(tamis_filter **filter, const char *path, cli_access access, const cli_secret *secret,
+                  tamis_compression *compression, tamis_error *err) {
+    tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
+
+    if (cli_server_is_uri(path)) {
+        if (compression != NULL)
+            *compression = TAMIS_COMPRESSION_NONE;
+        return cli_server_open(filter, path, NULL, secret, err);
+    }
+    if (check_name(path, err) != CLI_DONE)
+        return CLI_FAILED;
+    cli_bus_begin();
+    options.writable = access != CLI_QUERY;
+    options.allow_over_capacity = access == CLI_OVER_CAPACITY;
+    if (secret != NULL) {
+        options.secret = secret->bytes;
+        options.secret_size = secret->size;
+    }
+    return tamis_compressed_open(filter, path, &options, compression, err) == TAMIS_OK ? CLI_DONE
+                                                                                       : CLI_FAILED;
+}
+
+int cli_file_fetch(tamis_filter **filter, const char *path, tamis_error *err) {
+    int code = cli_file_open(filter, path, false, NULL, NULL, err);
+
+    return code == CLI_DONE ? cli_server_pull(filter, err) : code;
+}
+
+tamis_compression cli_file_compression(bool gzip) {
+    return gzip ? TAMIS_COMPRESSION_GZIP : TAMIS_COMPRESSION_NONE;
+}
+
+cli_lock_wait cli_lock_wait_of(const cli_value *value) {
+    return (cli_lock_wait){.seconds = value->given ? value->number : CLI_LOCK_WAIT};
+}
+
+static void tell_waiting(const cli_lock_wait *wait, const tamis_error *err) {
+    const char *advice = strrchr(err->text, ';');
+    char message[600];
+
+    snprintf(message, sizeof message, "%.*s; waiting for at most %" PRIu64 " seconds (--lock-wait)",
+             advice != NULL ? (int)(advice - err->text) : (int)strlen(err->text), err->text, wait->seconds);
+    cli_report(message);
+}
+
+int cli_lock_again(cli_lock_wait *wait, tamis_error *err) {
+    enum { PAUSE = 50 }; /* milliseconds */
+    const double now = cli_progress_now();
+    struct pollfd stop = {.fd = cli_signals_fd(), .events = POLLIN};
+
+    if (wait->begun <= 0)
+        wait->begun = now;
+    if (err->sys_errno != 0) /* no wait helps: status.h */
+        return CLI_FAILED;
+    if (now - wait->begun >= (double)wait->seconds) {
+        cli_remedy(err, "wait for that to end, or give a larger --lock-wait");
+        return CLI_FAILED;
+    }
+    if (!wait->reported && now - wait->begun >= 1) {
+        tell_waiting(wait, err);
+        wait->reported = true;
+    }
+    (void)poll(&stop, 1, PAUSE);
+    return cli_signals_look(err) == CLI_DONE ? CLI_DONE : cli_signals_code();
+}
+
+int cli_file_lock(tamis_lock **lock, const char *path, cli_lock_wait wait, tamis_error *err) {
+    tamis_status status;
+
+    *lock = NULL;
+    if (cli_server_is_uri(path)) /* a server orders who comes at the same time */
+        return CLI_DONE;
+    if (check_name(path, err) != CLI_DONE)
+        return CLI_FAILED;
+    for (int code; (status = tamis_file_lock(lock, path, err)) == TAMIS_E_BUSY;) {
+        *lock = NULL;
+        code = cli_lock_again(&wait, err);
+        if (code != CLI_DONE)
+            return code;
+    }
+    if (status != TAMIS_E_UNSUPPORTED)
+        return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+    *lock = NULL;
+    return CLI_DONE;
+}
+
+/* What has taken the place of a file may be no filter: running again does not help then. */
+static int fail_changed(const char *path, tamis_error *err) {
+    tamis_filter *now = NULL;
+    tamis_error why = TAMIS_ERROR_INIT;
+
+    if (cli_file_open(&now, path, CLI_QUERY, NULL, NULL, &why) == CLI_DONE)
+        cli_remedy(err, "run again");
+    else
+        cli_remedy(err, "that is no filter: put a whole one there, and run again");
+    tamis_filter_free(now);
+    return CLI_FAILED;
+}
+
+static int save(tamis_filter *filter, const char *path, tamis_format format, tamis_compression compression,
+                cli_lock_wait wait, int stop_fd, tamis_error *err) {
+    tamis_metadata metadata = TAMIS_METADATA_INIT;
+    tamis_status status;
+
+    if (cli_server_is_uri(path)) /* what was added or cleared there is there */
+        return cli_server_format(filter) != NULL ? CLI_DONE : cli_server_push(filter, path, wait, err);
+    status = tamis_filter_metadata_get(filter, &metadata, err);
+    signal(SIGXFSZ, SIG_IGN); /* past the limit of file sizes is an error to report, not an end */
+    if (status == TAMIS_OK)
+        status = tamis_compressed_save_until(
+            filter, path, format == TAMIS_FORMAT_AUTO ? metadata.format : format, compression, stop_fd, err);
+    if (status == TAMIS_E_CHANGED)
+        return fail_changed(path, err);
+    return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+}
+
+int cli_file_save(tamis_filter *filter, const char *path, tamis_format format, tamis_compression compression,
+                  tamis_error *err) {
+    return save(filter, path, format, compression, (cli_lock_wait){0}, -1, err);
+}
+
+int cli_file_write(tamis_filter *filter, const char *path, tamis_format format, tamis_compression compression,
+                   cli_lock_wait wait, tamis_error *err) {
+    int code = cli_signals_look(err);
+
+    return code == CLI_DONE ? save(filter, path, format, compression, wait, cli_signals_fd(), err) : code;
+}
+
+int cli_file_save_new(tamis_filter *filter, const char *path, tamis_error *err) {
+    tamis_status status;
+
+    signal(SIGXFSZ, SIG_IGN); /* as above */
+    status = tamis_filter_save_new(filter, path, TAMIS_FORMAT_TAMIS, err);
+    if (status == TAMIS_E_CHANGED)
+        cli_remedy(err, "run again");
+    return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+}
+
+int cli_file_each(const cli_args *args, int (*each)(const cli_args *args, const char *path, tamis_error *err),
+                  tamis_error *err) {
+    int code = CLI_DONE;
+
+    if (args->operand_count == 0)
+        return cli_fail(err, "filter: none is named; give its file");
+    for (size_t i = 0; i < args->operand_count; i++) {
+        tamis_error failed = TAMIS_ERROR_INIT;
+        int one = each(args, args->operands[i], &failed);
+        if (one == CLI_NEGATIVE && code == CLI_DONE)
+            code = CLI_NEGATIVE;
+        if (one != CLI_FAILED)
+            continue;
+        if (code == CLI_FAILED)
+            cli_report(err->text); /* main() reports the last one */
+        code = CLI_FAILED;
+        *err = failed;
+        if (failed.status == TAMIS_E_INTERRUPTED)
+            break;
+    }
+    return code;
+}
+
+void cli_file_print(FILE *out, const char *text) {
+    for (; *text != '\0'; text++)
+        fputc(iscntrl((unsigned char)*text) ? '?' : *text, out);
+}
+
+void cli_file_json_text(json_t *object, const char *name, const char *text) {
+    json_t *value = json_string(text);
+    char *plain = value == NULL ? strdup(text) : NULL;
+
+    for (char *pos = plain; pos != NULL && *pos != '\0'; pos++)
+        if ((unsigned char)*pos >= 0x80)
+            *pos = '?';
+    json_object_set_new(object, name, plain != NULL ? json_string(plain) : value);
+    free(plain);
+}

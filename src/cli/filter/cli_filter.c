@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/filter/cli_filter.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/core/cli_rows.h"
+#include "cli/core/cli_text.h"
+#include "cli/filter/cli_file.h"
+#include "cli/filter/cli_plan.h"
+#include "cli/server/cli_server.h"
+
+static int check_kind(cli_filter_spec *filter, const cli_value *plan, tamis_error *err) {
+    const cli_value *kind = &plan[CLI_PLAN_KIND];
+    bool exact = plan[CLI_PLAN_EXACT].given;
+
+    if (exact && kind->given && kind->number != TAMIS_KIND_EXACT)
+        return cli_fail(err, "--exact: contradicts --kind %s: it means --kind exact; leave one of them out",
+                        kind->text);
+    filter->plan_options.kind = exact ? TAMIS_KIND_EXACT : (tamis_kind)kind->number;
+    return cli_plan_check_rate(kind, &plan[CLI_PLAN_FPR], err);
+}
+
+int cli_filter_check_secret(const char *secret_file, tamis_error *err) {
+    if (secret_file == NULL || strcmp(secret_file, "-") != 0)
+        return CLI_DONE;
+    return cli_fail(err, "--secret-file '-': is not taken for standard input here; give /dev/stdin, or ./- "
+                         "for a file of that name");
+}
+
+static int check_scheme(cli_filter_spec *filter, const cli_value *plan, tamis_error *err) {
+    const cli_value *scheme = &plan[CLI_PLAN_SCHEME];
+    bool secret = filter->secret_file != NULL;
+
+    if (cli_filter_check_secret(filter->secret_file, err) != CLI_DONE)
+        return CLI_FAILED;
+    filter->plan_options.scheme = (tamis_scheme)scheme->number;
+    if (filter->plan_options.scheme == TAMIS_SCHEME_AUTO && secret)
+        filter->plan_options.scheme = TAMIS_SCHEME_SIP;
+    if (filter->plan_options.scheme == TAMIS_SCHEME_SIP && !secret)
+        return cli_fail(err, "--scheme 'sip': needs a secret; give --secret-file FILE of %d to %d bytes",
+                        TAMIS_SECRET_MIN, TAMIS_SECRET_MAX);
+    if (filter->plan_options.scheme != TAMIS_SCHEME_SIP && secret)
+        return cli_fail(
+            err, "--secret-file: contradicts --scheme %s, which takes no secret; leave one of them out",
+            scheme->text);
+    if (plan[CLI_PLAN_SEED].given && filter->plan_options.scheme > TAMIS_SCHEME_XXH3)
+        return cli_fail(err, "--seed: contradicts scheme %s, which takes no seed; leave --seed out",
+                        tamis_scheme_name(filter->plan_options.scheme));
+    return CLI_DONE;
+}
+
+int cli_filter_configure(cli_filter_spec *filter, const cli_value *plan, double fpr, tamis_error *err) {
+    filter->plan_options = (tamis_plan_options)TAMIS_PLAN_OPTIONS_INIT;
+    filter->plan_options.expect = plan[CLI_PLAN_EXPECT].number;
+    filter->plan_options.memory = plan[CLI_PLAN_MEMORY].number;
+    filter->given = plan;
+    filter->seed = plan[CLI_PLAN_SEED].number;
+    filter->secret_file = plan[CLI_PLAN_SECRET].text;
+    if (check_kind(filter, plan, err) != CLI_DONE)
+        return CLI_FAILED;
+    if (filter->plan_options.kind != TAMIS_KIND_EXACT)
+        filter->plan_options.fpr = plan[CLI_PLAN_FPR].given ? plan[CLI_PLAN_FPR].rate : fpr;
+    return check_scheme(filter, plan, err);
+}
+
+static bool is_compressed(int fd, off_t offset) {
+    static const char *const magics[] = {"\x1f\x8b", "\x28\xb5\x2f\xfd", "\x04\x22\x4d\x18", "\xfd\x37zXZ",
+                                         "BZh"};
+    char head[8] = {0};
+    bool compressed = pread(fd, head, sizeof head, offset) <= 0;
+
+    for (size_t i = 0; i < sizeof magics / sizeof *magics && !compressed; i++)
+        compressed = memcmp(head, magics[i], strlen(magics[i])) == 0;
+    return compressed;
+}
+
+/* Bytes that are left to read of an input, "-" for standard input. False: it is no regular file, or is compressed. */
+static bool size_of_input(const char *input, uint64_t *bytes) {
+    const bool is_standard = strcmp(input, "-") == 0;
+    struct stat st;
+    off_t offset;
+    int fd;
+
+    if ((is_standard ? fstat(STDIN_FILENO, &st) : stat(input, &st)) != 0 || !S_ISREG(st.st_mode))
+        return false;
+    fd = is_standard ? STDIN_FILENO : open(input, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    offset = is_standard ? lseek(fd, 0, SEEK_CUR) : 0;
+    *bytes = offset < 0 || offset >= st.st_size ? 0 : (uint64_t)(st.st_size - offset);
+    const bool known = offset >= 0 && (*bytes == 0 || !is_compressed(fd, offset));
+    if (!is_standard)
+        close(fd);
+    return known;
+}
+
+/* Bytes of all inputs. False: one of them is not known. */
+static bool size_of_inputs(const cli_stream *stream, uint64_t *bytes) {
+    uint64_t one;
+
+    *bytes = 0;
+    if (stream->input_count == 0)
+        return size_of_input("-", bytes);
+    for (size_t i = 0; i < stream->input_count; i++) {
+        if (!size_of_input(stream->inputs[i], &one))
+            return false;
+        *bytes += one;
+    }
+    return true;
+}
+
+bool cli_filter_prefer_growth(cli_filter_spec *spec) {
+    return spec->frozen || spec->server != NULL || tamis_plan_options_prefer_growth(&spec->plan_options);
+}
+
+uint64_t cli_filter_fit_inputs(cli_filter_spec *spec, const cli_stream *inputs, bool grows) {
+    const uint64_t given = spec->plan_options.expect;
+    const uint64_t few = 1 + 256 + 65536; /* records of less than 3 bytes; all others take 4 with their end */
+    uint64_t bytes, most = grows ? 0 : UINT64_MAX;
+
+    if (given == 0 || spec->frozen || spec->server != NULL || spec->layout.kind != TAMIS_KIND_AUTO)
+        return given;
+    if (size_of_inputs(inputs, &bytes))
+        most = bytes / 4 + few;
+    tamis_plan_options_limit(&spec->plan_options, most);
+    return given;
+}
+
+int cli_filter_plan(tamis_plan *plan, tamis_filter_options *options, const cli_filter_spec *spec,
+                    const cli_secret *secret, tamis_error *err) {
+    if (spec->layout.kind != TAMIS_KIND_AUTO) {
+        *plan = spec->layout;
+    } else if ((spec->server != NULL ? cli_server_plan(plan, &spec->plan_options, spec->server, err)
+                                     : tamis_plan_make(plan, &spec->plan_options, err)) != TAMIS_OK) {
+        if (spec->given != NULL)
+            cli_plan_name_memory(&spec->given[CLI_PLAN_MEMORY], err);
+        return CLI_FAILED;
+    }
+    options->seed = spec->seed;
+    options->frozen = spec->frozen && !tamis_kind_is_bloom(plan->kind);
+    options->allow_over_capacity =
+        spec->server != NULL && plan->kind == TAMIS_KIND_CLASSIC; /* as other programs do */
+    if (secret != NULL) {
+        options->secret = secret->bytes;
+        options->secret_size = secret->size;
+    }
+    return CLI_DONE;
+}
+
+int cli_filter_create(tamis_filter **filter, const cli_filter_spec *spec, const cli_secret *secret,
+                      tamis_error *err) {
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
+
+    if (cli_filter_plan(&plan, &options, spec, secret, err) != CLI_DONE)
+        return CLI_FAILED;
+    return tamis_filter_create(filter, &plan, &options, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+}
+
+int cli_filter_full(const tamis_filter *filter, const char *path, uint64_t record, const char *remedy,
+                    tamis_error *err) {
+    tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
+    tamis_metadata metadata = TAMIS_METADATA_INIT;
+    char number[CLI_TEXT_NUMBER], size[CLI_TEXT_NUMBER];
+
+    if (tamis_filter_info_get(filter, &info, NULL) != TAMIS_OK ||
+        tamis_filter_metadata_get(filter, &metadata, NULL) != TAMIS_OK)
+        return CLI_FAILED; /* the library's own sentence stands in *err */
+    cli_text_count(number, sizeof number, record);
+    if (info.full == TAMIS_FULL_CAPACITY && !tamis_kind_is_bloom(info.kind))
+        return cli_fail(err,
+                        "%.200s: full: it was made for %s with --frozen, and record %s is another; build it "
+                        "again without --frozen, or with --expect N",
+                        path, cli_text_records(size, sizeof size, info.capacity), number);
+    if (info.full == TAMIS_FULL_CAPACITY)
+        return cli_fail(err, "%.200s: full with the %s it was made for%s, and record %s is another; %s", path,
+                        cli_text_records(size, sizeof size, info.capacity),
+                        metadata.format == TAMIS_FORMAT_GUAVA ? " at the most" : "", number, remedy);
+    if (info.full == TAMIS_FULL_MEMORY)
+        return cli_fail(err, "%.200s: full, record %s would make it grow beyond its %s; %s", path, number,
+                        cli_text_bytes(size, sizeof size, tamis_filter_plan(filter)->memory_limit), remedy);
+    cli_remedy(err, remedy);
+    return CLI_FAILED;
+}
+
+int cli_filter_unkeyed(const char *path, tamis_error *err) {
+    return cli_fail(err, "%.300s: was made without a secret; leave --secret-file out", path);
+}
+
+static int open_filter(tamis_filter **filter, const cli_filter_file *file, bool *keyed,
+                       tamis_compression *compression, tamis_error *err) {
+    const char *path = file->path;
+    tamis_filter *opened = NULL;
+    bool sip, whole, on_server = cli_server_is_uri(path);
+
+    /* Whether it is keyed the header says: only then the library takes a secret. A server makes what is not there. */
+    if ((on_server && file->access != CLI_QUERY
+             ? cli_server_open(&opened, path, &file->form, file->secret, err)
+             : cli_file_open(&opened, path, CLI_QUERY, NULL, compression, err)) != CLI_DONE)
+        return CLI_FAILED;
+    sip = tamis_hasher_scheme(tamis_filter_hasher(opened)) == TAMIS_SCHEME_SIP;
+    if (sip && file->secret == NULL) {
+        tamis_filter_free(opened);
+        return cli_fail(err, "%.300s: was made with a secret; give it by --secret-file", path);
+    }
+    /* A packed one is whole in memory by now, to be changed. */
+    whole = on_server || file->access == CLI_QUERY ||
+            (file->access == CLI_CHANGE && *compression != TAMIS_COMPRESSION_NONE);
+    if (sip || !whole) {
+        tamis_filter_free(opened);
+        if (cli_file_open(&opened, path, file->access, sip ? file->secret : NULL, compression, err) !=
+            CLI_DONE) {
+            if (err->status == TAMIS_E_MISMATCH)
+                cli_remedy(err, "give that one by --secret-file");
+            if (err->status == TAMIS_E_UNSUPPORTED && file->access == CLI_OVER_CAPACITY)
+                cli_remedy(err, "leave --overfill out");
+            return CLI_FAILED;
+        }
+    }
+    if (keyed != NULL)
+        *keyed = sip;
+    *filter = opened;
+    return CLI_DONE;
+}
+
+int cli_filter_open(tamis_filter **filter, const char *path, const cli_secret *secret, bool *keyed,
+                    tamis_error *err) {
+    tamis_compression compression;
+
+    return open_filter(filter, &(cli_filter_file){.path = path, .secret = secret, .access = CLI_QUERY}, keyed,
+                       &compression, err);
+}
+
+int cli_filter_hold(tamis_lock **lock, tamis_filter **filter, const cli_filter_file *file, cli_lock_wait wait,
+                    tamis_compression *compression, tamis_error *err) {
+    int code;
+
+    /* Of a file that is not there the lock would say nothing; opening says why. */
+    if (!cli_server_is_uri(file->path) && access(file->path, F_OK) != 0) {
+        if (cli_filter_held(filter, file, compression, err) != CLI_DONE)
+            return CLI_FAILED;
+        tamis_filter_free(*filter); /* it came meanwhile: once more, and held */
+        *filter = NULL;
+    }
+    code = cli_file_lock(lock, file->path, wait, err);
+    if (code != CLI_DONE)
+        return code;
+    return cli_filter_held(filter, file, compression, err);
+}
+
+int cli_filter_held(tamis_filter **filter, const cli_filter_file *file, tamis_compression *compression,
+                    tamis_error *err) {
+    bool keyed = false;
+
+    if (open_filter(filter, file, &keyed, compression, err) != CLI_DONE)
+        return CLI_FAILED;
+    return file->secret == NULL || keyed ? CLI_DONE : cli_filter_unkeyed(file->path, err);
+}
+
+bool cli_filter_promises(const tamis_plan *plan) {
+    return plan->fpr < 1;
+}
+
+/* The plan has a reason, and behind a semicolon what there is to say of the scheme. */
+void cli_filter_report_rate(const tamis_filter *filter) {
+    const tamis_plan *plan = tamis_filter_plan(filter);
+    const char *caution = strstr(plan->reason, "; ");
+    char message[400], now[CLI_TEXT_NUMBER], requested[CLI_TEXT_NUMBER];
+
+    if (caution == NULL)
+        return;
+    snprintf(message, sizeof message, "scheme %s: %s", tamis_scheme_name(plan->scheme), caution + 2);
+    if (strstr(caution, "predicted") != NULL) {
+        size_t used = strlen(message);
+        snprintf(message + used, sizeof message - used, ": %s, not %s; give scheme xxh3, or accept that",
+                 cli_text_real(now, sizeof now, plan->fpr_predicted),
+                 cli_text_real(requested, sizeof requested, plan->fpr));
+    }
+    cli_report(message);
+}
+
+void cli_filter_report_overfull(const tamis_filter *filter, const char *path, const char *remedy) {
+    tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
+    tamis_metadata metadata = TAMIS_METADATA_INIT;
+    char message[500], holds[CLI_TEXT_NUMBER], made[CLI_TEXT_NUMBER], now[CLI_TEXT_NUMBER],
+        promised[CLI_TEXT_NUMBER];
+
+    if (tamis_filter_info_get(filter, &info, NULL) != TAMIS_OK || !info.saturated ||
+        tamis_filter_metadata_get(filter, &metadata, NULL) != TAMIS_OK)
+        return;
+    cli_text_real(now, sizeof now, info.fpr_live);
+    cli_text_real(promised, sizeof promised, tamis_filter_plan(filter)->fpr);
+    if (strcmp(now, promised) == 0)
+        return; /* so few more that nobody would see it */
+    snprintf(message, sizeof message,
+             "%.200s: holds %s%s keys and was made for %s%s, so its rate is now about %s and not %s; %s",
+             path, isfinite(info.cardinality) ? "about " : "",
+             isfinite(info.cardinality) ? cli_text_expected(holds, sizeof holds, info.cardinality)
+                                        : "an untold number of",
+             metadata.format == TAMIS_FORMAT_GUAVA ? "at most " : "",
+             cli_text_count(made, sizeof made, info.capacity), now, promised, remedy);
+    cli_report(message);
+}
+
+void cli_filter_report_kept(const char *path) {
+    char message[400], shown[CLI_SERVER_SHOWN];
+
+    if (cli_server_is_uri(path))
+        snprintf(message, sizeof message, "%.300s: what was added until then is in it",
+                 cli_server_show(path, shown));
+    else
+        snprintf(message, sizeof message, "%.300s: %s, nothing was saved", path,
+                 access(path, F_OK) == 0 ? "stays as it was" : "was not made");
+    cli_report(message);
+}
+
+bool cli_filter_takes_hashes(const tamis_filter *filter) {
+    return cli_server_format(filter) == NULL &&
+           tamis_scheme_digest_bits(tamis_hasher_scheme(tamis_filter_hasher(filter))) > 0;
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/filter/cli_metadata.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/core/cli_rows.h"
+#include "cli/input/cli_key.h"
+#include "cli/server/cli_server.h"
+
+/* ---- those that the user gives ---- */
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(((const tamis_label *)a)->name, ((const tamis_label *)b)->name);
+}
+
+static int read_labels(cli_metadata *metadata, const cli_value *given, tamis_error *err) {
+    size_t size = given->count * sizeof *metadata->labels;
+    char *to;
+
+    if (given->count > TAMIS_LABELS_MAX)
+        return cli_fail(err, "--label: %zu of them are too many; give up to %d", given->count,
+                        TAMIS_LABELS_MAX);
+    for (size_t i = 0; i < given->count; i++)
+        size += strlen(given->list[i]) + 1;
+    metadata->labels = malloc(size + 1);
+    if (metadata->labels == NULL)
+        return cli_fail_nomem("labels", err);
+    to = (char *)(metadata->labels + given->count);
+    for (size_t i = 0; i < given->count; i++) {
+        char *value;
+        strcpy(to, given->list[i]);
+        value = strchr(to, '=');
+        if (value == NULL || value == to)
+            return cli_fail(err, "--label '%.200s': has no %s; give --label NAME=VALUE", given->list[i],
+                            value == NULL ? "'='" : "name");
+        metadata->labels[metadata->label_count++] = (tamis_label){to, value + 1};
+        to += strlen(to) + 1;
+        *value = '\0';
+    }
+    qsort(metadata->labels, metadata->label_count, sizeof *metadata->labels, by_name);
+    return CLI_DONE;
+}
+
+int cli_metadata_read(cli_metadata *metadata, const cli_value *given, tamis_error *err) {
+    *metadata = (cli_metadata){.has_version = given[CLI_METADATA_VERSION].given,
+                               .version = given[CLI_METADATA_VERSION].number};
+    return read_labels(metadata, &given[CLI_METADATA_LABEL], err);
+}
+
+void cli_metadata_release(cli_metadata *metadata) {
+    free(metadata->labels);
+    metadata->labels = NULL;
+}
+
+/* ---- formats ---- */
+
+static bool can_store(tamis_format format) {
+    return format != TAMIS_FORMAT_GUAVA && format != TAMIS_FORMAT_DCSO;
+}
+
+int cli_metadata_check(const cli_metadata *metadata, tamis_format format, tamis_error *err) {
+    if (can_store(format) || (metadata->label_count == 0 && metadata->version == 0))
+        return CLI_DONE;
+    return cli_fail(err, "%s: format %s has no place for it; leave it out, or give --format tamis",
+                    metadata->label_count > 0 ? "--label" : "--filter-version", tamis_format_name(format));
+}
+
+tamis_format cli_metadata_format(const tamis_filter *filter, tamis_format format) {
+    tamis_metadata has = TAMIS_METADATA_INIT;
+
+    if (format != TAMIS_FORMAT_AUTO || tamis_filter_metadata_get(filter, &has, NULL) != TAMIS_OK)
+        return format;
+    return has.format;
+}
+
+/* Who asks without that rule asks for other keys than were added. */
+static void report_lost_rule(uint32_t key_type, const char *shown, const char *keeper) {
+    char message[500], rule[CLI_KEY_RULE];
+
+    if (cli_key_types_equal(key_type, TAMIS_KEYS_UNSPECIFIED))
+        return;
+    snprintf(message, sizeof message,
+             "%.300s: its keys are made with %s, which %s has no place for; give that with every add and "
+             "check",
+             shown, cli_key_rule(rule, key_type), keeper);
+    cli_report(message);
+}
+
+/* A server keeps the rule of keys alone, and that in our own layout. */
+static void report_lost_on_server(const tamis_metadata *has, const char *uri) {
+    char message[500], shown[CLI_SERVER_SHOWN];
+
+    cli_server_show(uri, shown);
+    if (has->label_count > 0 || has->version != 0) {
+        snprintf(message, sizeof message, "%.300s: a server has no place for %s%s%s, so it is without", shown,
+                 has->label_count > 0 ? "labels" : "",
+                 has->label_count > 0 && has->version != 0 ? " and " : "",
+                 has->version != 0 ? "a version" : "");
+        cli_report(message);
+    }
+    if (!cli_server_keeps_type(uri))
+        report_lost_rule(has->key_type, shown, "its layout");
+}
+
+void cli_metadata_report_lost(const tamis_filter *filter, const char *output, tamis_format format) {
+    tamis_metadata has = TAMIS_METADATA_INIT;
+    char message[400], keeper[40];
+
+    if (cli_server_is_uri(output)) {
+        if (tamis_filter_metadata_get(filter, &has, NULL) == TAMIS_OK)
+            report_lost_on_server(&has, output);
+        return;
+    }
+    format = cli_metadata_format(filter, format);
+    if (can_store(format) || tamis_filter_metadata_get(filter, &has, NULL) != TAMIS_OK)
+        return;
+    snprintf(keeper, sizeof keeper, "format %s", tamis_format_name(format));
+    if (has.label_count > 0 || has.version != 0) {
+        snprintf(message, sizeof message, "%.300s: %s has no place for %s%s%s, so it is without", output,
+                 keeper, has.label_count > 0 ? "labels" : "",
+                 has.label_count > 0 && has.version != 0 ? " and " : "", has.version != 0 ? "a version" : "");
+        cli_report(message);
+    }
+    report_lost_rule(has.key_type, output, keeper);
+}
+
+/* ---- two lists ---- */
+
+/* Labels by name, of two lists that are. */
+typedef struct label_join {
+    tamis_label *labels; /* malloc */
+    size_t count;
+    tamis_label conflict; /* the first that the second list has with another value */
+    size_t conflicts;
+} label_join;
+
+static bool is_given(const cli_metadata *metadata, const tamis_label *label) {
+    return metadata != NULL && metadata->label_count > 0 &&
+           bsearch(label, metadata->labels, metadata->label_count, sizeof *label, by_name) != NULL;
+}
+
+/* Of a name in both the first list's value is taken; where the second's is another, and `given` has none, it is a clash. */
+static int join_labels(label_join *joined_list, const tamis_label *a, size_t a_count, const tamis_label *b,
+                       size_t b_count, const cli_metadata *given, tamis_error *err) {
+    size_t i = 0, j = 0;
+
+    *joined_list = (label_join){.labels = malloc((a_count + b_count + 1) * sizeof *joined_list->labels)};
+    if (joined_list->labels == NULL)
+        return cli_fail_nomem("labels", err);
+    while (i < a_count || j < b_count) {
+        int order = i == a_count ? 1 : j == b_count ? -1 : by_name(&a[i], &b[j]);
+        if (order == 0 && strcmp(a[i].value, b[j].value) != 0 && !is_given(given, &b[j]) &&
+            joined_list->conflicts++ == 0)
+            joined_list->conflict = a[i];
+        joined_list->labels[joined_list->count++] = order <= 0 ? a[i] : b[j];
+        i += order <= 0;
+        j += order >= 0;
+    }
+    return CLI_DONE;
+}
+
+int cli_metadata_apply(const cli_metadata *metadata, tamis_filter *filter, tamis_error *err) {
+    tamis_metadata has = TAMIS_METADATA_INIT;
+    tamis_status status;
+    label_join joined_list;
+
+    if (tamis_filter_metadata_get(filter, &has, err) != TAMIS_OK ||
+        join_labels(&joined_list, metadata->labels, metadata->label_count, has.labels, has.label_count, NULL,
+                    err) != CLI_DONE)
+        return CLI_FAILED;
+    has.labels = joined_list.labels;
+    has.label_count = joined_list.count;
+    if (metadata->has_version)
+        has.version = metadata->version;
+    status = tamis_filter_metadata_set(filter, &has, err);
+    free(joined_list.labels);
+    return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+}
+
+static void note_conflict(cli_metadata_conflict *conflict, const label_join *joined_list, const char *path) {
+    if (joined_list->conflicts > 0 && conflict->count == 0)
+        snprintf(conflict->first, sizeof conflict->first,
+                 "%.120s: another value of label '%.80s' than the filters before it have; '%.80s' is kept",
+                 path, joined_list->conflict.name, joined_list->conflict.value);
+    conflict->count += joined_list->conflicts;
+}
+
+static void note_data(cli_metadata_conflict *conflict, const tamis_metadata *own, const tamis_metadata *its,
+                      const char *path) {
+    if (its->data_size == 0 ||
+        (its->data_size == own->data_size && memcmp(its->data, own->data, its->data_size) == 0))
+        return;
+    if (conflict->data_count++ == 0)
+        snprintf(conflict->data_first, sizeof conflict->data_first,
+                 "%.300s: other user data than the first filter has; that of the first is kept", path);
+}
+
+static void report_count(const char *first, size_t count) {
+    char message[500], more[60] = "";
+
+    if (count == 0)
+        return;
+    if (count == 2)
+        snprintf(more, sizeof more, " (and so once more)");
+    if (count > 2)
+        snprintf(more, sizeof more, " (and so %zu times more)", count - 1);
+    snprintf(message, sizeof message, "%s%s", first, more);
+    cli_report(message);
+}
+
+void cli_metadata_report_conflict(const cli_metadata_conflict *conflict) {
+    report_count(conflict->first, conflict->count);
+    report_count(conflict->data_first, conflict->data_count);
+}
+
+int cli_metadata_merge(tamis_filter *into, const tamis_filter *from, const char *path,
+                       const cli_metadata *given, cli_metadata_conflict *conflict, tamis_error *err) {
+    tamis_metadata own = TAMIS_METADATA_INIT, its = TAMIS_METADATA_INIT;
+    tamis_status status;
+    label_join joined_list;
+
+    if (tamis_filter_metadata_get(into, &own, err) != TAMIS_OK ||
+        tamis_filter_metadata_get(from, &its, err) != TAMIS_OK ||
+        join_labels(&joined_list, own.labels, own.label_count, its.labels, its.label_count, given, err) !=
+            CLI_DONE)
+        return CLI_FAILED;
+    note_conflict(conflict, &joined_list, path);
+    note_data(conflict, &own, &its, path);
+    own.labels = joined_list.labels;
+    own.label_count = joined_list.count;
+    status = tamis_filter_metadata_set(into, &own, err);
+    free(joined_list.labels);
+    return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+}

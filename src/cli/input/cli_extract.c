@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/input/cli_extract.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <tamis/file.h>
+
+#include "cli/core/cli_rows.h"
+
+/* The byte that `text` names; -1: none. */
+static int read_byte(const char *text) {
+    static const struct {
+        const char *name;
+        char byte;
+    } names[] = {{"tab", '\t'}, {"\\t", '\t'},  {"comma", ','}, {"semicolon", ';'},
+                 {"pipe", '|'}, {"space", ' '}, {"nul", '\0'},  {"\\0", '\0'}};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(text, names[i].name) == 0)
+            return names[i].byte;
+    return strlen(text) == 1 ? (unsigned char)*text : -1;
+}
+
+static bool begins(const char *text, const char *with) {
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+static int read_delimiter(cli_extract *extract, const cli_value *given, int terminator, bool fields,
+                          tamis_error *err) {
+    extract->delimiter = -1;
+    if (!given->given)
+        return CLI_DONE;
+    for (size_t i = 0; i < extract->options.part_count; i++)
+        fields = fields || begins(extract->options.parts[i], "csv:") ||
+                 begins(extract->options.parts[i], "field:");
+    if (!fields)
+        return cli_fail(err,
+                        "--delimiter: nothing takes fields of a record; leave it out, or give --key field:N");
+    extract->delimiter = read_byte(given->text);
+    if (extract->delimiter < 0 || extract->delimiter == terminator)
+        return cli_fail(
+            err,
+            "--delimiter '%.20s': give one byte, tab, comma, semicolon, pipe, space or nul, and none that "
+            "ends a record",
+            given->text);
+    return CLI_DONE;
+}
+
+int cli_extract_configure(cli_extract *extract, const cli_value *values, int terminator, bool fields,
+                          tamis_error *err) {
+    tamis_extractor_options *options = &extract->options;
+
+    memset(extract, 0, sizeof *extract);
+    *options = (tamis_extractor_options)TAMIS_EXTRACTOR_OPTIONS_INIT;
+    options->parts = (const char *const *)values[CLI_EXTRACT_KEY].list;
+    options->part_count = values[CLI_EXTRACT_KEY].count;
+    options->trim = values[CLI_EXTRACT_TRIM].given;
+    options->ignore_case = values[CLI_EXTRACT_IGNORE_CASE].given;
+    extract->has_parts = options->part_count > 0;
+    if (read_delimiter(extract, &values[CLI_EXTRACT_DELIMITER], terminator, fields, err) != CLI_DONE)
+        return CLI_FAILED;
+    options->delimiter = extract->delimiter;
+    if (!extract->has_parts && !options->trim && !options->ignore_case)
+        return CLI_DONE;
+    if (tamis_extractor_create(&extract->extractor, options, err) == TAMIS_OK)
+        return CLI_DONE;
+    if (begins(err->text, "key '") || begins(err->text, "delimiter:")) { /* which are called so here */
+        tamis_error original = *err;
+        snprintf(err->text, sizeof err->text, "--%.*s", (int)sizeof err->text - 3, original.text);
+    }
+    return CLI_FAILED;
+}
+
+void cli_extract_release(cli_extract *extract) {
+    tamis_extractor_free(extract->extractor);
+    extract->extractor = NULL;
+}
+
+uint32_t cli_extract_made(const cli_extract *extract) {
+    return (extract->options.ignore_case ? TAMIS_KEYS_FOLDED : 0U) |
+           (extract->options.trim ? TAMIS_KEYS_TRIMMED : 0U);
+}
+
+int cli_extract_apply_made(cli_extract *extract, uint32_t made, tamis_error *err) {
+    if (made == cli_extract_made(extract))
+        return CLI_DONE;
+    extract->options.ignore_case = (made & TAMIS_KEYS_FOLDED) != 0;
+    extract->options.trim = (made & TAMIS_KEYS_TRIMMED) != 0;
+    cli_extract_release(extract);
+    return tamis_extractor_create(&extract->extractor, &extract->options, err) == TAMIS_OK ? CLI_DONE
+                                                                                           : CLI_FAILED;
+}
+
+int cli_extract_whole(tamis_extractor **extractor, const cli_extract *extract, tamis_error *err) {
+    tamis_extractor_options options = extract->options;
+
+    *extractor = NULL;
+    options.parts = NULL;
+    options.part_count = 0;
+    options.delimiter = -1;
+    if (!options.trim && !options.ignore_case)
+        return CLI_DONE;
+    return tamis_extractor_create(extractor, &options, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+}

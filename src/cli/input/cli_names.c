@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * No name holds a zero byte, so one in the list says that names end with it, as find -print0 has them: a name with a
+ * newline needs no option to be read.
+ */
+#include "cli/input/cli_names.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { CAPACITY_MIN = 1 << 16 };
+
+/* The whole of the file, with a zero byte behind it. */
+static int read_file(cli_names_list *names, FILE *file, const char *list, size_t *size, tamis_error *err) {
+    size_t capacity = 0, got;
+    char why[80];
+
+    *size = 0;
+    do {
+        if (capacity - *size < 2) {
+            char *grown = realloc(names->bytes, capacity = capacity > 0 ? 2 * capacity : CAPACITY_MIN);
+            if (grown == NULL)
+                return cli_fail_nomem("--files-from", err);
+            names->bytes = grown;
+        }
+        got = fread(names->bytes + *size, 1, capacity - *size - 1, file);
+        *size += got;
+    } while (got > 0);
+    names->bytes[*size] = '\0';
+    if (ferror(file) || fstat(fileno(file), &names->st) != 0)
+        return cli_fail(err, "--files-from '%.300s': %s; give a file with names of files", list,
+                        cli_errno_text(why, sizeof why, errno));
+    return CLI_DONE;
+}
+
+static int read_list(cli_names_list *names, const char *list, size_t *size, tamis_error *err) {
+    FILE *file;
+    char why[80];
+    int code;
+
+    if (strcmp(list, "-") == 0)
+        return read_file(names, stdin, list, size, err);
+    file = fopen(list, "re");
+    if (file == NULL)
+        return cli_fail(err, "--files-from '%.300s': %s; give a file with names of files", list,
+                        cli_errno_text(why, sizeof why, errno));
+    code = read_file(names, file, list, size, err);
+    fclose(file);
+    return code;
+}
+
+/* Names do not begin so, and their bytes would be told as names that are not there. */
+static int check_plain(const cli_names_list *names, size_t size, const char *list, tamis_error *err) {
+    static const struct {
+        const char *head;
+        size_t size;
+        const char *name;
+    } compressions[] = {{"\x1F\x8B", 2, "gzip"},
+                        {"\x28\xB5\x2F\xFD", 4, "zstd"},
+                        {"\x04\x22\x4D\x18", 4, "lz4"},
+                        {"\xFD\x37zXZ\0", 6, "xz"},
+                        {"BZh91AY&SY", 10, "bzip2"}};
+
+    for (size_t i = 0; i < sizeof compressions / sizeof *compressions; i++)
+        if (size >= compressions[i].size &&
+            memcmp(names->bytes, compressions[i].head, compressions[i].size) == 0)
+            return cli_fail(err,
+                            "--files-from '%.300s': is compressed with %s, and names are read as they are; "
+                            "unpack it into --files-from -",
+                            list, compressions[i].name);
+    return CLI_DONE;
+}
+
+static int check_name(const char *name, const char *list, tamis_error *err) {
+    if (strcmp(list, "-") == 0 && strcmp(name, "-") == 0)
+        return cli_fail(
+            err, "--files-from '-': standard input has the names, and is an input too; give the names in a "
+                 "file");
+    return CLI_DONE;
+}
+
+static int add_name(cli_names *names, const char *name, const char *list, tamis_error *err) {
+    const char **grown = names->paths;
+
+    if (check_name(name, list, err) != CLI_DONE)
+        return CLI_FAILED;
+    /* Capacity doubles at powers of two. */
+    if ((names->count & (names->count - 1)) == 0)
+        grown = realloc(names->paths, (names->count > 0 ? 2 * names->count : 1) * sizeof *grown);
+    if (grown == NULL)
+        return cli_fail_nomem("--files-from", err);
+    names->paths = grown;
+    names->paths[names->count++] = name;
+    return CLI_DONE;
+}
+
+/* Splits the list into names and appends them. */
+static int cut(cli_names *names, char *bytes, size_t size, const char *list, tamis_error *err) {
+    char end = memchr(bytes, '\0', size) != NULL ? '\0' : '\n';
+    size_t before = names->count;
+
+    for (char *at = bytes, *last = bytes + size; at < last;) {
+        char *stop = memchr(at, end, (size_t)(last - at));
+        if (stop == NULL)
+            stop = last;
+        *stop = '\0';
+        if (*at != '\0' && add_name(names, at, list, err) != CLI_DONE)
+            return CLI_FAILED;
+        at = stop + 1;
+    }
+    return names->count > before
+               ? CLI_DONE
+               : cli_fail(err, "--files-from '%.300s': has no names; give some, or leave it out", list);
+}
+
+int cli_names_read(cli_names *names, const char *const *lists, size_t list_count, char **operands,
+                   size_t count, tamis_error *err) {
+    *names = (cli_names){.lists = calloc(list_count, sizeof *names->lists), .list_count = list_count};
+    if (names->lists == NULL)
+        return cli_fail_nomem("--files-from", err);
+    for (size_t i = 0; i < count; i++)
+        if (add_name(names, operands[i], "", err) != CLI_DONE)
+            return CLI_FAILED;
+    for (size_t n = 0; n < list_count; n++) {
+        cli_names_list *list = &names->lists[n];
+        size_t size;
+        for (size_t i = 0; i < count; i++)
+            if (check_name(operands[i], lists[n], err) != CLI_DONE)
+                return CLI_FAILED;
+        if (read_list(list, lists[n], &size, err) != CLI_DONE ||
+            check_plain(list, size, lists[n], err) != CLI_DONE ||
+            cut(names, list->bytes, size, lists[n], err) != CLI_DONE)
+            return CLI_FAILED;
+    }
+    return CLI_DONE;
+}
+
+void cli_names_release(cli_names *names) {
+    for (size_t i = 0; i < names->list_count && names->lists != NULL; i++)
+        free(names->lists[i].bytes);
+    free(names->lists);
+    free(names->paths);
+    *names = (cli_names){.paths = NULL};
+}
+
+bool cli_names_are_in(const cli_names *names, const char *path) {
+    struct stat file;
+
+    if (names->list_count == 0 ||
+        (strcmp(path, "-") == 0 ? fstat(STDOUT_FILENO, &file) : stat(path, &file)) != 0)
+        return false; /* not there yet */
+    for (size_t i = 0; i < names->list_count; i++) {
+        const struct stat *st = &names->lists[i].st;
+        if (S_ISREG(st->st_mode) && file.st_dev == st->st_dev && file.st_ino == st->st_ino)
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/input/cli_stream.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/core/cli_number.h"
+#include "cli/core/cli_rows.h"
+#include "cli/core/cli_text.h"
+#include "cli/input/cli_typed.h"
+#include "cli/process/cli_progress.h"
+
+enum { LEVEL_MAX = 22 }; /* zstd's; what others do not know the library says */
+
+static int check_names(char **inputs, size_t count, tamis_error *err) {
+    for (size_t i = 0; i < count; i++)
+        if (*inputs[i] == '\0')
+            return cli_fail(err, "'': an empty name; name a file, or give - for standard input");
+    return CLI_DONE;
+}
+
+static int configure_inputs(cli_stream *stream, const cli_stream_given *given, tamis_error *err) {
+    const cli_value *list = given->files_from;
+
+    if (check_names(given->inputs, given->input_count, err) != CLI_DONE)
+        return CLI_FAILED;
+    stream->inputs = (const char *const *)given->inputs;
+    stream->input_count = given->input_count;
+    if (list != NULL && list->given) {
+        if (cli_names_read(&stream->names, (const char *const *)list->list, list->count, given->inputs,
+                           given->input_count, err) != CLI_DONE)
+            return CLI_FAILED;
+        stream->inputs = stream->names.paths;
+        stream->input_count = stream->names.count;
+        if (given->prints && cli_stream_keep_list(stream, "-", err) != CLI_DONE)
+            return CLI_FAILED;
+    }
+    if (!stream->stats)
+        return CLI_DONE;
+    stream->each = calloc(cli_stream_inputs(stream), sizeof *stream->each);
+    return stream->each != NULL ? CLI_DONE : cli_fail_nomem("--stats", err);
+}
+
+/* The packing that begins `text`, with *level what stands behind a colon, or NULL; -1: none. */
+static int find_compression(const char *text, const char **level) {
+    const char *colon = strchr(text, ':');
+    size_t size = colon != NULL ? (size_t)(colon - text) : strlen(text);
+
+    *level = colon != NULL ? colon + 1 : NULL;
+    for (int i = 0; cli_compressions[i] != NULL; i++)
+        if (strlen(cli_compressions[i]) == size && memcmp(text, cli_compressions[i], size) == 0)
+            return i;
+    return -1;
+}
+
+/* Without parts there is no record of which they would be said. */
+static int check_policies(const cli_value *records, tamis_error *err) {
+    const char *needless = records[CLI_RECORDS_MISSING].given    ? "missing"
+                           : records[CLI_RECORDS_ON_ERROR].given ? "on-error"
+                                                                 : NULL;
+
+    if (needless == NULL || records[CLI_RECORDS_EXTRACT + CLI_EXTRACT_KEY].given)
+        return CLI_DONE;
+    return cli_fail(err, "--%s: every line has a key; give --key PART, or leave it out", needless);
+}
+
+static int configure_compression(cli_stream *stream, const cli_stream_given *given, tamis_error *err) {
+    const cli_value *compress = given->compress;
+    const char *level;
+    uint64_t number = 0;
+
+    stream->compression = -1;
+    if (compress == NULL || !compress->given)
+        return CLI_DONE;
+    stream->compression = find_compression(compress->text, &level);
+    if (stream->compression < 0)
+        return cli_fail(err,
+                        "--compress '%.60s': not one of its values; give gzip, zstd, lz4, xz, bzip2 or none",
+                        compress->text);
+    if (!tamis_compression_is_built((tamis_compression)stream->compression))
+        return cli_fail(err, "--compress '%.60s': this tamis was built without it; give another",
+                        compress->text);
+    if (given->prints && stream->compression != TAMIS_COMPRESSION_NONE && isatty(STDOUT_FILENO) == 1)
+        return cli_fail(err,
+                        "--compress '%.60s': standard output is a terminal, which shows no compressed bytes; "
+                        "redirect it, or leave --compress out",
+                        compress->text);
+    if (level == NULL)
+        return CLI_DONE;
+    if (stream->compression == TAMIS_COMPRESSION_NONE || cli_number_count(level, &number) != CLI_NUMBER_OK ||
+        number > LEVEL_MAX)
+        return cli_fail(
+            err,
+            "--compress '%.60s': has no such level; give one, as zstd:19, of gzip and bzip2 1 to 9, "
+            "of zstd 1 to 22, of lz4 1 to 12, of xz 0 to 9, or leave it out",
+            compress->text);
+    stream->compression_level = number == 0 ? TAMIS_COMPRESSION_LEVEL_0 : (int)number;
+    return CLI_DONE;
+}
+
+static void configure_report(cli_stream *stream, const cli_value *report, bool prints) {
+    bool terminal = isatty(STDERR_FILENO) == 1;
+
+    stream->json = report[CLI_REPORT_JSON].given;
+    stream->stats = report[CLI_REPORT_STATS].given || stream->json;
+    stream->quiet = report[CLI_REPORT_QUIET].given;
+    /* By itself only where it can be seen and is in nobody's way: not among records on the same screen. */
+    stream->progress_bar = terminal;
+    stream->progress = terminal && !stream->quiet && !(prints && isatty(STDOUT_FILENO) == 1);
+    if (report[CLI_REPORT_PROGRESS].given)
+        stream->progress = true;
+    if (report[CLI_REPORT_NO_PROGRESS].given)
+        stream->progress = false;
+}
+
+static bool is_bytes(cli_key_form form) {
+    return form.type == CLI_KEY_BYTES && !form.hex;
+}
+
+static bool joins(const cli_stream *stream) {
+    return stream->extract.extractor != NULL && tamis_extractor_joins(stream->extract.extractor);
+}
+
+/* Then there are records that are malformed whatever the type of their keys, and --on-error is said of these. */
+static bool has_syntax(const cli_stream *stream) {
+    const tamis_extractor *extractor = stream->extract.extractor;
+
+    return extractor != NULL && (tamis_extractor_is_csv(extractor) || tamis_extractor_is_json(extractor));
+}
+
+int cli_stream_check_form(const cli_stream *stream, tamis_error *err) {
+    char option[40] = "--hex";
+
+    if (is_bytes(stream->form))
+        return CLI_DONE;
+    if (!stream->form.hex)
+        snprintf(option, sizeof option, "--type %s", cli_key_types[stream->form.type]);
+    if (joins(stream))
+        return cli_fail(err,
+                        "%s: contradicts --key of several parts, which are joined as bytes; give one part, "
+                        "or leave it out",
+                        option);
+    if (stream->malformed != TAMIS_STREAM_FAIL && !has_syntax(stream))
+        return cli_fail(err,
+                        "--on-error %s: contradicts %s: a text that is no such key ends the run; leave one "
+                        "of them out",
+                        stream->malformed == TAMIS_STREAM_DROP ? "skip" : "pass", option);
+    return CLI_DONE;
+}
+
+/* The type that a filter has told may not fit either. */
+static tamis_status check_key_type(const cli_stream *stream, tamis_error *err) {
+    if (is_bytes(stream->form) || !joins(stream))
+        return TAMIS_OK;
+    cli_fail(err,
+             "--key: several parts are joined as bytes, and the keys of the filter are of type %s; give one "
+             "part, or name another filter",
+             cli_key_types[stream->form.type]);
+    return err->status;
+}
+
+int cli_stream_configure(cli_stream *stream, const cli_stream_given *given, tamis_error *err) {
+    /* In the order of cli_missing and cli_on_error. */
+    static const tamis_stream_policy missing[] = {TAMIS_STREAM_PASS, TAMIS_STREAM_DROP, TAMIS_STREAM_FAIL};
+    static const tamis_stream_policy malformed[] = {TAMIS_STREAM_FAIL, TAMIS_STREAM_DROP, TAMIS_STREAM_PASS};
+    const cli_value *records = given->records;
+
+    memset(stream, 0, sizeof *stream);
+    stream->terminator = records[CLI_RECORDS_ZERO].given ? 0 : '\n';
+    stream->max_record = records[CLI_RECORDS_MAX].number;
+    stream->threads = given->threads != NULL ? (uint32_t)given->threads->number : 1;
+    stream->header = records[CLI_RECORDS_HEADER].given;
+    stream->missing = missing[records[CLI_RECORDS_MISSING].number];
+    stream->missing_given = records[CLI_RECORDS_MISSING].given;
+    stream->malformed = malformed[records[CLI_RECORDS_ON_ERROR].number];
+    if (given->report != NULL)
+        configure_report(stream, given->report, given->prints);
+    if (check_policies(records, err) != CLI_DONE || configure_inputs(stream, given, err) != CLI_DONE ||
+        configure_compression(stream, given, err) != CLI_DONE ||
+        cli_extract_configure(&stream->extract, records + CLI_RECORDS_EXTRACT, stream->terminator,
+                              given->fields, err) != CLI_DONE)
+        return CLI_FAILED;
+    if (cli_key_configure(&stream->form, &records[CLI_RECORDS_TYPE], &records[CLI_RECORDS_HEX], err) !=
+        CLI_DONE)
+        return CLI_FAILED;
+    stream->form.made = stream->form.made_given = cli_extract_made(&stream->extract);
+    return cli_stream_check_form(stream, err);
+}
+
+int cli_stream_apply_filter(cli_stream *stream, const tamis_filter *filter, const char *path, bool grows,
+                            tamis_error *err) {
+    if (cli_key_apply_filter(&stream->form, filter, path, grows, err) != CLI_DONE)
+        return CLI_FAILED;
+    return cli_extract_apply_made(&stream->extract, stream->form.made, err);
+}
+
+void cli_stream_release(cli_stream *stream) {
+    cli_extract_release(&stream->extract);
+    cli_names_release(&stream->names);
+    free(stream->each);
+    stream->each = NULL;
+}
+
+int cli_stream_line_end(const cli_stream *stream) {
+    return stream->extract.has_parts ? -1 : stream->terminator;
+}
+
+static void store_input_stats(void *context, size_t index, const tamis_stream_stats *of_it) {
+    ((tamis_stream_stats *)context)[index] = *of_it;
+}
+
+/* True if the output cannot be taken back: standard output, a FIFO or a device. */
+static bool is_direct(const char *output) {
+    struct stat file;
+
+    return strcmp(output, "-") == 0 || (stat(output, &file) == 0 && !S_ISREG(file.st_mode));
+}
+
+static tamis_status fail_no_keys(const cli_stream *stream, const tamis_stream_options *options,
+                                 const tamis_stream_stats *stats, tamis_error *err) {
+    const tamis_extractor_options *key = &stream->extract.options;
+    bool passed = options->output != NULL && is_direct(options->output);
+    char records[CLI_TEXT_NUMBER], others[40] = "";
+
+    if (key->part_count > 1)
+        snprintf(others, sizeof others, " and %zu more", key->part_count - 1);
+    cli_fail(err,
+             "--key '%.200s'%s: none of %s has a key%s; correct --key, or allow that by --missing pass or "
+             "drop",
+             key->parts[0], others, cli_text_records(records, sizeof records, stats->records),
+             passed ? ", and they were passed on" : "");
+    return err->status;
+}
+
+tamis_status cli_stream_run(const cli_stream *stream, const tamis_stream_service *service,
+                            tamis_stream_options *options, tamis_stream_stats *stats, tamis_error *err) {
+    cli_progress progress;
+    cli_typed typed;
+    tamis_status status;
+
+    options->terminator = stream->terminator;
+    options->inputs = stream->inputs;
+    options->input_count = stream->input_count;
+    options->max_record = stream->max_record;
+    options->extractor = stream->extract.extractor;
+    options->header = stream->header;
+    options->missing = stream->missing;
+    options->malformed = stream->malformed;
+    options->compression = stream->compression;
+    options->compression_level = stream->compression_level;
+    options->threads = stream->threads;
+    if (stream->each != NULL) {
+        memset(stream->each, 0, cli_stream_inputs(stream) * sizeof *stream->each);
+        options->input_end = store_input_stats;
+        options->input_end_context = stream->each;
+    }
+    status = check_key_type(stream, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (cli_typed_begin(&typed, stream->form, service, err) != CLI_DONE)
+        return err->status;
+    cli_progress_begin(&progress, STDERR_FILENO, stream->progress_bar);
+    if (stream->progress) {
+        options->progress = cli_progress_step;
+        options->progress_context = &progress;
+    }
+    options->require_keys =
+        stream->extract.has_parts && !stream->missing_given && stream->missing != TAMIS_STREAM_FAIL;
+    status = tamis_stream_run(&typed.service, options, stats, err);
+    cli_progress_end(&progress);
+    cli_typed_end(&typed);
+    return status == TAMIS_E_NO_KEY && options->require_keys ? fail_no_keys(stream, options, stats, err)
+                                                             : status;
+}
+
+/* The sentences about records have no remedy of their own. */
+void cli_stream_advise(tamis_status status, tamis_error *err) {
+    size_t used = strlen(err->text);
+
+    if (status == TAMIS_E_TOO_LONG)
+        cli_remedy(err, "give a larger --max-record, or check what ends the records");
+    if (status == TAMIS_E_NO_KEY || status == TAMIS_E_RECORD)
+        snprintf(err->text + used, sizeof err->text - used, "; mend it, or give %s",
+                 status == TAMIS_E_NO_KEY ? "--missing pass or drop" : "--on-error skip or pass");
+}
+
+uint64_t cli_stream_passed(const cli_stream *stream, const tamis_stream_stats *stats) {
+    return (stream->missing == TAMIS_STREAM_PASS ? stats->missing : 0) +
+           (stream->malformed == TAMIS_STREAM_PASS ? stats->malformed : 0);
+}
+
+/* Whether `input` ("-": standard input) is the file of `st`. */
+static bool is_file(const char *input, const struct stat *st) {
+    struct stat file;
+
+    if ((strcmp(input, "-") == 0 ? fstat(STDIN_FILENO, &file) : stat(input, &file)) != 0)
+        return false; /* whoever opens it will say so */
+    return S_ISREG(file.st_mode) && file.st_dev == st->st_dev && file.st_ino == st->st_ino;
+}
+
+int cli_stream_keep_list(const cli_stream *stream, const char *path, tamis_error *err) {
+    bool prints = strcmp(path, "-") == 0;
+
+    if (!cli_names_are_in(&stream->names, path))
+        return CLI_DONE;
+    return cli_fail(err, "%.300s: is the list of --files-from and an output; write to another file",
+                    prints ? "standard output" : path);
+}
+
+int cli_stream_keep_apart(const cli_stream *stream, const char *path, const char *what, tamis_error *err) {
+    struct stat st;
+    bool same;
+
+    if (stat(path, &st) != 0)
+        return CLI_DONE; /* not there yet */
+    if (cli_names_are_in(&stream->names, path))
+        return cli_fail(err, "%.300s: is %s and the list of --files-from; name another file", path, what);
+    same = stream->input_count == 0 && is_file("-", &st);
+    for (size_t i = 0; i < stream->input_count; i++)
+        same = same || is_file(stream->inputs[i], &st);
+    if (!same)
+        return CLI_DONE;
+    return cli_fail(err, "%.300s: is %s and an input; name another file", path, what);
+}

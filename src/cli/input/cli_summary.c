@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/input/cli_summary.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/core/cli_json.h"
+#include "cli/core/cli_text.h"
+#include "cli/filter/cli_file.h"
+#include "cli/filter/cli_filter.h"
+#include "cli/process/cli_profile.h"
+#include "cli/process/cli_signal.h"
+
+/* With fewer keys than this the bits of each are those of a filter that has hardly begun. */
+enum { KEYS_TO_AVERAGE = 1024 };
+
+/* As precise as the clock; keeps a run of no time from having an infinite rate. */
+static double seconds_of(const cli_summary *summary) {
+    return summary->seconds > 1e-6 ? summary->seconds : 1e-6;
+}
+
+/* Bits of the filter's peak a key that was put into it; 0 where none was. */
+static double bits_per_key(const cli_summary *summary) {
+    return summary->info.added > 0 ? 8.0 * (double)summary->info.memory_peak / (double)summary->info.added
+                                   : 0.0;
+}
+
+/* How a run with commits began. */
+static const char *begun_name(const tamis_stream_commits *commits) {
+    static const char *const names[] = {[TAMIS_STREAM_NEW] = "new",
+                                        [TAMIS_STREAM_RESUMED] = "resumed",
+                                        [TAMIS_STREAM_GROWN] = "grown",
+                                        [TAMIS_STREAM_FINISHED] = "finished"};
+
+    return names[commits->begun];
+}
+
+static double per_second(const cli_summary *summary, uint64_t now, uint64_t before) {
+    return (double)(now - before) / seconds_of(summary);
+}
+
+static void print_share(FILE *out, const char *name, uint64_t count, uint64_t records) {
+    char text[CLI_TEXT_NUMBER];
+
+    fprintf(out, "%-22s %15s", name, cli_text_count(text, sizeof text, count));
+    if (records > 0)
+        fprintf(out, "  %6.2f %%", 100.0 * (double)count / (double)records);
+    fputc('\n', out);
+}
+
+/* Where no records were read the caller's alone was at work. */
+static uint32_t threads_of(const cli_summary *summary) {
+    return summary->stats.threads > 0 ? summary->stats.threads : 1;
+}
+
+static void print_speed(FILE *out, const cli_summary *summary) {
+    char text[CLI_TEXT_NUMBER], more[CLI_TEXT_NUMBER];
+    uint32_t threads = threads_of(summary);
+
+    fprintf(out, "%-22s %15s", "bytes", cli_text_count(text, sizeof text, summary->stats.bytes_in));
+    if (summary->stats.bytes_in >= 1000) /* else it would say the same again */
+        fprintf(out, "  %s", cli_text_volume(more, sizeof more, (double)summary->stats.bytes_in));
+    fputc('\n', out);
+    fprintf(out, "%-22s %15.3f\n", "seconds", summary->seconds);
+    cli_text_metric(text, sizeof text, per_second(summary, summary->stats.records, summary->before.records));
+    cli_text_volume(more, sizeof more,
+                    per_second(summary, summary->stats.bytes_in, summary->before.bytes_in));
+    fprintf(out, "%-22s %15s  records/s, %s/s, %" PRIu32 " thread%s\n", "rate", text, more, threads,
+            threads == 1 ? "" : "s");
+}
+
+static void print_filter(FILE *out, const cli_summary *summary) {
+    char text[CLI_TEXT_NUMBER], peak[CLI_TEXT_NUMBER];
+
+    fprintf(out, "%-22s %15s", summary->on_server ? "server memory" : "filter memory",
+            cli_text_bytes(text, sizeof text, summary->info.memory));
+    if (!summary->on_server) /* which tells neither */
+        fprintf(out, "  peak %s", cli_text_bytes(peak, sizeof peak, summary->info.memory_peak));
+    if (!summary->on_server && summary->info.added >= KEYS_TO_AVERAGE)
+        fprintf(out, ", %.1f bits a key", bits_per_key(summary));
+    fprintf(out, "\n%-22s %15s  scheme %s, rate %s now\n", "kind", tamis_kind_name(summary->info.kind),
+            tamis_scheme_name(summary->scheme), cli_text_real(text, sizeof text, summary->info.fpr_live));
+    if (summary->drops)
+        fprintf(out, "%-22s %15s  records taken for duplicates wrongly\n", "estimated false drops",
+                cli_text_expected(text, sizeof text, summary->info.false_present));
+}
+
+static void print_cell(FILE *out, int width, uint64_t count) {
+    char text[CLI_TEXT_NUMBER];
+
+    fprintf(out, " %*s", width, cli_text_count(text, sizeof text, count));
+}
+
+/* A line for each input that was begun, under the names of its columns. */
+static void print_each(FILE *out, const cli_summary *summary, const cli_stream *stream) {
+    bool unknown = summary->stats.unknown > 0;
+
+    if (stream->each == NULL || stream->input_count < 2)
+        return;
+    fprintf(out, "%-22s %15s %12s %12s", "file", "records", summary->absent_name, summary->present_name);
+    if (unknown)
+        fprintf(out, " %9s", summary->on_server ? "unknown" : "unasked");
+    fprintf(out, " %9s %9s %15s\n", "missing", "malformed", "bytes");
+    for (size_t i = 0; i < stream->input_count; i++) {
+        const tamis_stream_stats *file_stats = &stream->each[i];
+        size_t size = strlen(stream->inputs[i]);
+        if (file_stats->struct_size == 0)
+            continue;
+        cli_file_print(out, stream->inputs[i]);
+        fprintf(out, "%*s", size < 22 ? (int)(22 - size) : 0, "");
+        print_cell(out, 15, file_stats->records);
+        print_cell(out, 12, file_stats->unique);
+        print_cell(out, 12, file_stats->duplicates);
+        if (unknown)
+            print_cell(out, 9, file_stats->unknown);
+        print_cell(out, 9, file_stats->missing);
+        print_cell(out, 9, file_stats->malformed);
+        print_cell(out, 15, file_stats->bytes_in);
+        fputc('\n', out);
+    }
+}
+
+static void print_text(FILE *out, const cli_summary *summary, const cli_stream *stream) {
+    const tamis_stream_stats *stats = &summary->stats;
+
+    print_share(out, "records", stats->records, 0);
+    print_share(out, summary->absent_name, stats->unique, stats->records);
+    print_share(out, summary->present_name, stats->duplicates, stats->records);
+    if (stats->unknown > 0)
+        print_share(out, summary->on_server ? "unknown" : "passed on unasked", stats->unknown,
+                    stats->records);
+    if (stats->missing > 0)
+        print_share(out, "missing", stats->missing, stats->records);
+    if (stats->malformed > 0)
+        print_share(out, "malformed", stats->malformed, stats->records);
+    print_speed(out, summary);
+    if (summary->plan != NULL)
+        print_filter(out, summary);
+    if (summary->commits != NULL)
+        fprintf(out, "%-22s %15s%s%s\n", "run", begun_name(summary->commits),
+                summary->commits->inexact != NULL ? "  records may come twice after a crash: " : "",
+                summary->commits->inexact != NULL ? summary->commits->inexact : "");
+    print_each(out, summary, stream);
+    if (summary->interrupted || summary->failed)
+        fprintf(out, "%-22s %15s  what is above was answered until then\n",
+                summary->failed ? "failed" : "interrupted", "yes");
+}
+
+/* Answers how many members it has put in. */
+static size_t put_filter(json_t *object, const cli_summary *summary) {
+    const tamis_filter_info *info = &summary->info;
+
+    if (summary->plan == NULL)
+        return 0;
+    cli_json_count(object, "memory", info->memory);
+    if (summary->on_server) {
+        cli_json_null(object, "memory_peak");
+        cli_json_null(object, "bits_per_key");
+    } else {
+        cli_json_count(object, "memory_peak", info->memory_peak);
+        cli_json_real(object, "bits_per_key", bits_per_key(summary));
+    }
+    cli_json_text(object, "kind", tamis_kind_name(info->kind));
+    cli_json_text(object, "scheme", tamis_scheme_name(summary->scheme));
+    cli_json_count(object, "capacity", cli_filter_promises(summary->plan) ? info->capacity : 0);
+    cli_json_real(object, "fpr", summary->plan->fpr);
+    cli_json_real(object, "fpr_live", info->fpr_live);
+    if (summary->drops)
+        cli_json_real(object, "false_drops", info->false_present);
+    cli_json_bool(object, "saturated", info->saturated);
+    return summary->drops ? 10 : 9;
+}
+
+/* Whether there may be such records at all. */
+static bool has_unknown(const cli_summary *summary) {
+    return summary->drops || summary->on_server;
+}
+
+static void put_each(json_t *object, const cli_summary *summary, const cli_stream *stream) {
+    json_t *files = json_array();
+
+    for (size_t i = 0; i < cli_stream_inputs(stream); i++) {
+        const tamis_stream_stats *file_stats = &stream->each[i];
+        json_t *file = file_stats->struct_size > 0 ? json_object() : NULL;
+        if (file == NULL)
+            continue;
+        cli_file_json_text(file, "file", stream->input_count > 0 ? stream->inputs[i] : "-");
+        cli_json_count(file, "records", file_stats->records);
+        cli_json_count(file, summary->absent_name, file_stats->unique);
+        cli_json_count(file, summary->present_name, file_stats->duplicates);
+        if (has_unknown(summary))
+            cli_json_count(file, "unknown", file_stats->unknown);
+        cli_json_count(file, "missing", file_stats->missing);
+        cli_json_count(file, "malformed", file_stats->malformed);
+        cli_json_count(file, "bytes_in", file_stats->bytes_in);
+        json_array_append_new(files, file);
+    }
+    json_object_set_new(object, "files", files);
+}
+
+static void print_json(FILE *out, const cli_summary *summary, const cli_stream *stream) {
+    const tamis_stream_stats *stats = &summary->stats;
+    json_t *object = json_object();
+    size_t members = 13;
+
+    cli_json_count(object, "records", stats->records);
+    cli_json_count(object, summary->absent_name, stats->unique);
+    cli_json_count(object, summary->present_name, stats->duplicates);
+    if (has_unknown(summary))
+        cli_json_count(object, "unknown", stats->unknown);
+    else
+        members--;
+    cli_json_count(object, "missing", stats->missing);
+    cli_json_count(object, "malformed", stats->malformed);
+    cli_json_count(object, "bytes_in", stats->bytes_in);
+    cli_json_count(object, "bytes_out", stats->bytes_out);
+    cli_json_real(object, "seconds", summary->seconds);
+    cli_json_real(object, "records_per_second", per_second(summary, stats->records, summary->before.records));
+    cli_json_real(object, "bytes_per_second", per_second(summary, stats->bytes_in, summary->before.bytes_in));
+    cli_json_count(object, "threads", threads_of(summary));
+    members += put_filter(object, summary);
+    if (stream->each != NULL) {
+        put_each(object, summary, stream);
+        members++;
+    }
+    if (summary->commits != NULL) {
+        cli_json_text(object, "run", begun_name(summary->commits));
+        if (summary->commits->inexact != NULL)
+            cli_file_json_text(object, "inexact", summary->commits->inexact);
+        else
+            cli_json_null(object, "inexact");
+        cli_json_count(object, "partial", summary->commits->partial_count);
+        members += 3;
+    }
+    if (summary->profile != NULL) {
+        cli_profile_put(object, summary->profile);
+        members++;
+    }
+    cli_json_bool(object, "interrupted", summary->interrupted);
+    cli_json_bool(object, "failed", summary->failed);
+    if (!cli_json_write(object, members + 1, out, 0))
+        fputs("{}\n", out);
+}
+
+int cli_summary_set_filter(cli_summary *summary, const tamis_filter *filter, tamis_error *err) {
+    if (tamis_filter_info_get(filter, &summary->info, err) != TAMIS_OK)
+        return CLI_FAILED;
+    summary->plan = tamis_filter_plan(filter);
+    summary->scheme = tamis_hasher_scheme(tamis_filter_hasher(filter));
+    return CLI_DONE;
+}
+
+int cli_summary_print(const cli_summary *summary, const cli_stream *stream, tamis_error *err) {
+    char why[80];
+
+    errno = 0;
+    if (stream->json)
+        print_json(stderr, summary, stream);
+    else if (stream->stats)
+        print_text(stderr, summary, stream);
+    if (summary->profile != NULL && !stream->json)
+        cli_profile_print(stderr, summary->profile, summary->stats.records);
+    if (fflush(stderr) == 0 && !ferror(stderr))
+        return CLI_DONE;
+    if (!summary->failed)
+        cli_fail(err, "standard error: the summary cannot be written: %s; redirect it to a file",
+                 errno != 0 ? cli_errno_text(why, sizeof why, errno) : "not all was taken");
+    return CLI_FAILED;
+}
+
+/* Malformed ones aside. */
+static bool has_no_keys(const tamis_stream_stats *stats) {
+    return stats->missing > 0 && stats->missing + stats->malformed == stats->records;
+}
+
+static void tell_malformed(const cli_summary *summary, const cli_stream *stream) {
+    uint64_t malformed = summary->stats.malformed;
+    char count[CLI_TEXT_NUMBER], message[100];
+
+    if (malformed == 0)
+        return;
+    /* Else it was in an earlier part of a run with --state. */
+    if (summary->first_malformed.status != TAMIS_OK)
+        cli_report(summary->first_malformed.text);
+    if (stream->stats)
+        return;
+    snprintf(message, sizeof message, "%s malformed record%s %s",
+             cli_text_count(count, sizeof count, malformed), malformed == 1 ? "" : "s",
+             stream->malformed == TAMIS_STREAM_PASS && summary->passes ? "passed on" : "skipped");
+    cli_report(message);
+}
+
+/* Records without a key are counted in a warning, unless --missing was given and some record has a key. */
+static void tell_missing(const cli_summary *summary, const cli_stream *stream) {
+    const tamis_stream_stats *stats = &summary->stats;
+    bool passed = stream->missing == TAMIS_STREAM_PASS;
+    bool is_single = stats->missing == 1;
+    char count[CLI_TEXT_NUMBER], records[CLI_TEXT_NUMBER], outcome[300], message[400];
+
+    if (stats->missing == 0 || (stream->missing_given && !has_no_keys(stats)))
+        return;
+    if (passed && summary->passes)
+        snprintf(outcome, sizeof outcome, "%s passed on", is_single ? "was" : "were");
+    else if (summary->into != NULL)
+        snprintf(outcome, sizeof outcome, "%s not in %.200s", is_single ? "is" : "are", summary->into);
+    else
+        snprintf(outcome, sizeof outcome, "%s left out", is_single ? "was" : "were");
+    snprintf(message, sizeof message, "%s of %s had no key and %s; see --missing, --key",
+             cli_text_count(count, sizeof count, stats->missing),
+             cli_text_records(records, sizeof records, stats->records), outcome);
+    cli_report(message);
+}
+
+void cli_summary_report_skipped(const cli_summary *summary, const cli_stream *stream) {
+    if (stream->json || stream->quiet)
+        return;
+    tell_malformed(summary, stream);
+    if (!stream->stats && !summary->failed && !(summary->interrupted && summary->into != NULL))
+        tell_missing(summary, stream);
+}
+
+int cli_summary_conclude(cli_summary *summary, const cli_stream *stream, const tamis_filter *filter,
+                         tamis_status status, tamis_error *err) {
+    int code = CLI_DONE;
+
+    if (status == TAMIS_E_PIPE)
+        return CLI_PIPE_GONE;
+    summary->interrupted = status == TAMIS_E_INTERRUPTED;
+    summary->failed = status != TAMIS_OK && !summary->interrupted;
+    cli_stream_advise(status, err);
+    if (summary->failed && summary->stats.records == 0)
+        return CLI_FAILED; /* it has not begun */
+    cli_summary_report_skipped(summary, stream);
+    if (stream->stats) {
+        tamis_error *first = summary->failed ? NULL : err;
+        if (filter != NULL && cli_summary_set_filter(summary, filter, first) != CLI_DONE)
+            code = CLI_FAILED;
+        else
+            code = cli_summary_print(summary, stream, err);
+    }
+    if (summary->failed || code != CLI_DONE)
+        return CLI_FAILED;
+    if (!summary->interrupted)
+        return CLI_DONE;
+    if (err->sys_errno != 0)
+        cli_report(err->text); /* the last records found no reader */
+    return cli_signals_code();
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/input/cli_typed.h"
+
+#include <string.h>
+
+/* Those before a text that is no key are answered; where that fails it is what is told. */
+static tamis_status query_keys(void *context, const tamis_key *texts, size_t count, tamis_answer *answers,
+                               size_t *done, tamis_error *err) {
+    cli_typed *typed = context;
+    tamis_error wrong = TAMIS_ERROR_INIT;
+    const tamis_key *keys;
+    tamis_status status = TAMIS_OK;
+    size_t made;
+    int code = cli_key_make(typed->maker, texts, count, typed->next, &keys, &made, &wrong);
+
+    *done = 0;
+    if (made > 0)
+        status = typed->inner.query(typed->inner.context, keys, made, answers, done, err);
+    typed->next = cli_key_position_after(typed->next, *done);
+    if (status != TAMIS_OK || code == CLI_DONE)
+        return status;
+    *err = wrong;
+    return wrong.status;
+}
+
+static tamis_key get_mark(void *context, size_t i) {
+    const cli_typed *typed = context;
+
+    return typed->inner.mark(typed->inner.context, i);
+}
+
+static bool has_enough(void *context) {
+    const cli_typed *typed = context;
+
+    return typed->inner.enough(typed->inner.context);
+}
+
+static void set_typed_source(void *context, const tamis_stream_source *source) {
+    cli_typed *typed = context;
+
+    typed->next = (cli_key_position){source->input, "record", source->first, source->record_index};
+    if (typed->inner.set_source != NULL)
+        typed->inner.set_source(typed->inner.context, source);
+}
+
+static void set_size_hint(void *context, uint64_t more) {
+    cli_typed *typed = context;
+
+    typed->inner.expect(typed->inner.context, more);
+}
+
+int cli_typed_begin(cli_typed *typed, cli_key_form form, const tamis_stream_service *inner,
+                    tamis_error *err) {
+    memset(typed, 0, sizeof *typed);
+    typed->inner = typed->service = *inner;
+    typed->next = (cli_key_position){NULL, "record", 1, NULL};
+    if (cli_key_is_plain(form))
+        return CLI_DONE;
+    typed->service.context = typed;
+    typed->service.query = query_keys;
+    typed->service.hasher = NULL; /* of texts, which are not keys yet */
+    typed->service.query_hashes = NULL;
+    typed->service.parts = NULL;
+    typed->service.query_part = NULL;
+    typed->service.finish_parts = NULL;
+    typed->service.expect = inner->expect != NULL ? set_size_hint : NULL;
+    typed->service.mark = inner->mark != NULL ? get_mark : NULL;
+    typed->service.enough = inner->enough != NULL ? has_enough : NULL;
+    typed->service.set_source = set_typed_source;
+    return cli_key_maker_create(&typed->maker, form, err);
+}
+
+void cli_typed_end(cli_typed *typed) {
+    cli_key_maker_free(typed->maker);
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/process/cli_progress.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/core/cli_text.h"
+
+enum { COLUMNS_DEFAULT = 80, LINE_MAX_SIZE = 256, BAR_MAX = 40, BAR_MIN = 8 };
+
+/* A run that is over sooner needs no bar; a bar older than this shows the new speed, not the old. */
+static const double first_after = 0.3, bar_every = 0.09, line_every = 1.0, smoothing = 2.0;
+
+double cli_progress_now(void) {
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+void cli_progress_begin(cli_progress *progress, int fd, bool bar) {
+    memset(progress, 0, sizeof *progress);
+    progress->fd = fd;
+    progress->bar = bar;
+    progress->begun = progress->last = cli_progress_now();
+}
+
+static size_t terminal_columns(int fd) {
+    struct winsize window;
+
+    if (ioctl(fd, TIOCGWINSZ, &window) != 0 || window.ws_col == 0)
+        return COLUMNS_DEFAULT;
+    return window.ws_col;
+}
+
+/* Bytes as they are counted here: of inputs whose sizes are known those, packed or not. */
+static uint64_t bytes_of(const tamis_stream_stats *now) {
+    return now->bytes_total > 0 ? now->bytes_read : now->bytes_in;
+}
+
+enum { FACTS = 4, FACT_SIZE = 2 * CLI_TEXT_NUMBER + 8 };
+
+/* "12.3 GB of 29.3 GB", "147 MB/s", "1:55 left", "92.5 % unique": what is known, first things first. */
+static void collect(char facts[FACTS][FACT_SIZE], const tamis_stream_stats *now, double rate,
+                    double elapsed) {
+    char done[CLI_TEXT_NUMBER], total[CLI_TEXT_NUMBER], speed[CLI_TEXT_NUMBER], time[CLI_TEXT_NUMBER];
+    double unique = now->records > 0 ? 100.0 * (double)now->unique / (double)now->records : 0.0;
+    bool known = now->bytes_total > 0;
+
+    cli_text_volume(done, sizeof done, (double)bytes_of(now));
+    cli_text_volume(total, sizeof total, (double)now->bytes_total);
+    cli_text_volume(speed, sizeof speed, rate);
+    if (known && rate > 0)
+        elapsed = fmax(0.0, (double)now->bytes_total - (double)bytes_of(now)) / rate;
+    cli_text_duration(time, sizeof time, elapsed);
+    snprintf(facts[0], FACT_SIZE, "%s%s%s", done, known ? " of " : "", known ? total : "");
+    snprintf(facts[1], FACT_SIZE, "%s/s", speed);
+    snprintf(facts[2], FACT_SIZE, "%s%s", time, known && rate > 0 ? " left" : "");
+    snprintf(facts[3], FACT_SIZE, "%.1f %% unique", unique);
+}
+
+/* " 42%", and a bar where there is room for one beside the facts. True with a bar. */
+static bool put_share(char *text, size_t size, double share, size_t capacity) {
+    size_t cells = capacity < BAR_MAX ? capacity : BAR_MAX, filled = (size_t)(share * (double)cells);
+    unsigned percent = (unsigned)(100 * share);
+
+    if (cells < BAR_MIN) {
+        snprintf(text, size, "%3u%%", percent);
+        return false;
+    }
+    snprintf(text, size, "%3u%% [%.*s%.*s]", percent, (int)filled, "########################################",
+             (int)(cells - filled), "........................................");
+    return true;
+}
+
+void cli_progress_line(char *text, size_t size, size_t columns, const tamis_stream_stats *now, double rate,
+                       double elapsed) {
+    char facts[FACTS][FACT_SIZE], head[2 * BAR_MAX + 16] = "";
+    size_t used = sizeof " 42% [] " - 1 + 2 * (FACTS - 1);
+    bool bar = false;
+
+    collect(facts, now, rate, elapsed);
+    if (columns >= size)
+        columns = size - 1;
+    for (int i = 0; i < FACTS; i++)
+        used += strlen(facts[i]);
+    if (now->bytes_total > 0)
+        bar = put_share(head, sizeof head, fmin(1.0, (double)bytes_of(now) / (double)now->bytes_total),
+                        columns > used ? columns - used : 0);
+    /* Where the terminal is too narrow whole facts are left out, the last ones first. */
+    used = strlen(head) <= columns ? strlen(head) : 0;
+    snprintf(text, size, "%.*s", (int)used, head);
+    for (int i = 0; i < FACTS; i++) {
+        const char *gap = used == 0 ? "" : i == 0 && bar ? " " : "  ";
+        if (used + strlen(gap) + strlen(facts[i]) > columns)
+            break;
+        used += (size_t)snprintf(text + used, size - used, "%s%s", gap, facts[i]);
+    }
+}
+
+static void write_quietly(int fd, const char *text, size_t size) {
+    if (write(fd, text, size) < 0)
+        return; /* a bar that cannot be drawn is no reason to stop */
+}
+
+void cli_progress_step(void *context, const tamis_stream_stats *now) {
+    cli_progress *progress = context;
+    double pos = cli_progress_now(), since = pos - progress->last;
+    char line[LINE_MAX_SIZE], text[LINE_MAX_SIZE * 2 + 8];
+    double speed, weight;
+    int length;
+
+    if (pos - progress->begun < first_after || since < (progress->bar ? bar_every : line_every))
+        return;
+    speed = (double)(bytes_of(now) - progress->last_bytes) / since;
+    weight = progress->last <= progress->begun ? 1.0 : 1.0 - exp(-since / smoothing);
+    progress->rate += weight * (speed - progress->rate);
+    progress->last = pos;
+    progress->last_bytes = bytes_of(now);
+    /* The last column stays free: some terminals go to the next line when it is written. */
+    cli_progress_line(line, sizeof line, progress->bar ? terminal_columns(progress->fd) - 1 : sizeof line - 1,
+                      now, progress->rate, pos - progress->begun);
+    if (progress->bar)
+        length = snprintf(text, sizeof text, "\r%-*s", (int)progress->shown, line);
+    else
+        length = snprintf(text, sizeof text, "tamis: %s\n", line);
+    progress->shown = strlen(line);
+    write_quietly(progress->fd, text, (size_t)length);
+}
+
+void cli_progress_end(cli_progress *progress) {
+    char text[LINE_MAX_SIZE + 8];
+    int length;
+
+    if (!progress->bar || progress->shown == 0)
+        return;
+    length = snprintf(text, sizeof text, "\r%*s\r", (int)progress->shown, "");
+    write_quietly(progress->fd, text, (size_t)length);
+    progress->shown = 0;
+}

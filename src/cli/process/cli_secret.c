@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/process/cli_secret.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/process/cli_signal.h"
+
+/* Waits until there is something to read. A FIFO was opened without waiting for its writer, so that the
+ * request to stop is seen here and nowhere missed. */
+static int wait_readable(int fd, int stop_fd) {
+    struct pollfd waits[] = {{stop_fd, POLLIN, 0}, {fd, POLLIN, 0}};
+
+    while (poll(waits, 2, -1) < 0)
+        if (errno != EINTR)
+            return CLI_FAILED;
+    return waits[0].revents != 0 ? cli_signals_code() : CLI_DONE;
+}
+
+/* Until the end, or one byte more than a secret may have: that one says "too long". CLI_FAILED: errno. */
+static int read_whole(cli_secret *secret, int fd, int stop_fd) {
+    while (secret->size < sizeof secret->bytes) {
+        int code = wait_readable(fd, stop_fd);
+        ssize_t got;
+        if (code != CLI_DONE)
+            return code;
+        got = read(fd, secret->bytes + secret->size, sizeof secret->bytes - secret->size);
+        if (got < 0 && (errno == EINTR || errno == EAGAIN))
+            continue;
+        if (got < 0)
+            return CLI_FAILED;
+        if (got == 0)
+            break;
+        secret->size += (size_t)got;
+    }
+    return fstat(fd, &secret->st) == 0 ? CLI_DONE : CLI_FAILED;
+}
+
+static int check_size(const cli_secret *secret, const char *path, tamis_error *err) {
+    if (secret->size < TAMIS_SECRET_MIN)
+        return cli_fail(
+            err, "--secret-file '%.300s': has %zu bytes, too few to be secret; give a file of %d to %d bytes",
+            path, secret->size, TAMIS_SECRET_MIN, TAMIS_SECRET_MAX);
+    if (secret->size > TAMIS_SECRET_MAX)
+        return cli_fail(err, "--secret-file '%.300s': has more than %d bytes; give a file of %d to %d bytes",
+                        path, TAMIS_SECRET_MAX, TAMIS_SECRET_MIN, TAMIS_SECRET_MAX);
+    return CLI_DONE;
+}
+
+int cli_secret_read(cli_secret *secret, const char *path, int stop_fd, tamis_error *err) {
+    char why[80];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), code;
+
+    secret->size = 0;
+    code = fd < 0 ? CLI_FAILED : read_whole(secret, fd, stop_fd);
+    if (code == CLI_FAILED)
+        cli_fail(err, "--secret-file '%.300s': %s; give a readable file", path,
+                 cli_errno_text(why, sizeof why, errno));
+    if (fd >= 0)
+        close(fd);
+    if (code == CLI_DONE)
+        code = check_size(secret, path, err);
+    if (code != CLI_DONE)
+        cli_secret_forget(secret);
+    return code;
+}
+
+bool cli_secret_is_in(const cli_secret *secret, const char *path) {
+    struct stat output;
+    mode_t mode;
+
+    if ((strcmp(path, "-") == 0 ? fstat(STDOUT_FILENO, &output) : stat(path, &output)) != 0)
+        return false; /* not there yet */
+    mode = output.st_mode;
+    /* A terminal or /dev/null keeps nothing: it may be both. */
+    return (S_ISREG(mode) || S_ISFIFO(mode) || S_ISBLK(mode)) && output.st_dev == secret->st.st_dev &&
+           output.st_ino == secret->st.st_ino;
+}
+
+void cli_secret_forget(cli_secret *secret) {
+    explicit_bzero(secret, sizeof *secret);
+}

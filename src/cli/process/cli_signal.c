@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/process/cli_signal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+static volatile sig_atomic_t caught_signal;
+static volatile sig_atomic_t wake_fd = -1;
+static int stopping_fd = -1; /* the other end */
+
+static void on_signal(int number) {
+    int saved = errno;
+
+    caught_signal = number;
+    /* The pipe is empty and does not block: the byte goes in, or one is in already. */
+    if (write((int)wake_fd, "", 1) < 0)
+        errno = saved;
+    errno = saved;
+}
+
+int cli_signals_begin(int *stop_fd, tamis_error *err) {
+    static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action, before;
+    char why[80];
+    int pipe_fds[2];
+
+    if (pipe2(pipe_fds, O_CLOEXEC | O_NONBLOCK) != 0)
+        return cli_fail(err, "pipe for signals: %s; close files, or raise the limit of open files",
+                        cli_errno_text(why, sizeof why, errno));
+    wake_fd = pipe_fds[1];
+    *stop_fd = stopping_fd = pipe_fds[0];
+    memset(&action, 0, sizeof action);
+    sigemptyset(&action.sa_mask);
+    action.sa_handler = SIG_IGN;
+    sigaction(SIGPIPE, &action, NULL);
+    sigaction(SIGXFSZ, &action, NULL);
+    action.sa_handler = on_signal;
+    action.sa_flags = (int)SA_RESETHAND; /* and no SA_RESTART: a blocked read must wake up */
+    for (size_t i = 0; i < sizeof ending / sizeof ending[0]; i++) {
+        if (sigaction(ending[i], NULL, &before) == 0 && before.sa_handler == SIG_IGN)
+            continue;
+        sigaction(ending[i], &action, NULL);
+    }
+    return CLI_DONE;
+}
+
+int cli_signals_fd(void) {
+    return stopping_fd;
+}
+
+int cli_signals_look(tamis_error *err) {
+    if (caught_signal == 0)
+        return CLI_DONE;
+    cli_fail(err, "stopped by a signal");
+    err->status = TAMIS_E_INTERRUPTED;
+    return CLI_FAILED;
+}
+
+int cli_signals_end(int code, const tamis_error *err) {
+    return code == CLI_FAILED && err->status == TAMIS_E_INTERRUPTED ? cli_signals_code() : code;
+}
+
+int cli_signals_code(void) {
+    return 128 + (caught_signal != 0 ? (int)caught_signal : SIGTERM);
+}
+
+_Noreturn void cli_die_of_pipe(void) {
+    sigset_t mask;
+
+    signal(SIGPIPE, SIG_DFL);
+    sigemptyset(&mask);
+    sigaddset(&mask, SIGPIPE);
+    sigprocmask(SIG_UNBLOCK, &mask, NULL);
+    raise(SIGPIPE);
+    _exit(128 + SIGPIPE);
+}
+
+void cli_hold_standard_files(void) {
+    /* Opened the wrong way round: who reads or writes there gets an error, not silence. */
+    static const int modes[] = {O_WRONLY, O_RDONLY, O_RDONLY};
+
+    for (int fd = 0; fd <= 2; fd++) {
+        if (fcntl(fd, F_GETFD) != -1 || errno != EBADF)
+            continue;
+        if (open("/dev/null", modes[fd]) != fd)
+            return; /* no /dev/null: nothing better can be done */
+    }
+}

@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ *     runner --records--> split --names------------------------+--> pairs --> server
+ *        |                  +-----texts--> cli_typed --keys----+
+ *        +- - - keys that are extracted: texts - - ^
+ */
+#include "cli/server/cli_family.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tamis/redis_family.h>
+
+#include "cli/filter/cli_filter.h"
+#include "cli/input/cli_typed.h"
+#include "cli/server/cli_members.h"
+#include "cli/server/cli_server.h"
+#include "cli/server/cli_trace.h"
+
+enum {
+    NAME_MAX_BYTES = 512, /* of a filter */
+    PARTS_MAX = 64,
+    FIELD_MAX = 1000000
+};
+
+/* The name is its parts one behind the other. */
+typedef struct part {
+    size_t field;    /* number of a field, from 1, */
+    const char *own; /* or 0, and these bytes */
+    size_t size;
+} part;
+
+struct cli_family {
+    tamis_redis_family *family;
+    bool adds;
+    cli_members *members; /* of what is added */
+    char delimiter;
+    bool keyed;               /* keys are extracted by the run; else they are what names leave of records */
+    tamis_extractor *columns; /* of records of CSV, what names take; NULL: fields */
+    tamis_extractor *whole;   /* of keys that are made here; NULL: they stay as they are */
+    part parts[PARTS_MAX];
+    size_t part_count, last_field;
+    char *template; /* the name of the URI, decoded piece by piece */
+    cli_typed typed;
+    cli_key_position next;    /* of the key that is asked next, */
+    const tamis_key *records; /* and its record, or those that next.of numbers */
+    tamis_redis_pair *pairs;
+    tamis_key *texts; /* of the keys */
+    tamis_key *rows;  /* records */
+    tamis_extraction *found;
+    size_t capacity; /* of each */
+    char *bytes;     /* that names and texts are made of */
+    size_t bytes_capacity;
+};
+
+/* ---- the name ---- */
+
+static int add_part(cli_family *family, part added, tamis_error *err) {
+    if (added.field == 0 && added.size == 0)
+        return CLI_DONE;
+    if (family->part_count == PARTS_MAX)
+        return cli_fail(err, "filter: its name takes too many fields; give %d at the most", PARTS_MAX / 2);
+    family->parts[family->part_count++] = added;
+    if (added.field > family->last_field)
+        family->last_field = added.field;
+    return CLI_DONE;
+}
+
+/* Takes the name apart. `plain` becomes the URI with a * for each field. */
+static int read_template(cli_family *family, const char *uri, char *plain, tamis_error *err) {
+    size_t size, used = 0;
+    const char *name = cli_server_name(uri, &size), *end = name + size, *own = name;
+    char shown[CLI_SERVER_SHOWN], *to = family->template;
+
+    memcpy(plain, uri, (size_t)(name - uri));
+    plain += name - uri;
+    for (const char *pos = name; pos < end;) {
+        uint64_t field;
+        size_t length = cli_server_field(pos, end, &field);
+        if (length == 0) {
+            *plain++ = *pos++;
+            continue;
+        }
+        if (field == 0 || field > FIELD_MAX)
+            return cli_fail(err,
+                            "%.200s: its name takes field %.*s; fields are numbered from 1 to %d, and a "
+                            "brace that is meant is written %%7B",
+                            cli_server_show(uri, shown), (int)(length < 20 ? length : 20), pos, FIELD_MAX);
+        used = cli_server_decode(to, own, (size_t)(pos - own));
+        if (add_part(family, (part){0, to, used}, err) != CLI_DONE ||
+            add_part(family, (part){(size_t)field, NULL, 0}, err) != CLI_DONE)
+            return CLI_FAILED;
+        to += used;
+        *plain++ = '*';
+        own = pos += length;
+    }
+    memcpy(plain, end, strlen(end) + 1);
+    used = cli_server_decode(to, own, (size_t)(end - own));
+    return add_part(family, (part){0, to, used}, err);
+}
+
+/* ---- opening ---- */
+
+static tamis_status query_pairs(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
+                                size_t *done, tamis_error *err) {
+    cli_family *family = context;
+    tamis_status status;
+
+    for (size_t i = 0; i < count; i++)
+        family->pairs[i].key = keys[i];
+    if (!family->adds)
+        return tamis_redis_family_contains_many(family->family, family->pairs, count, answers, done, err);
+    status = tamis_redis_family_add_many(family->family, family->pairs, count, answers, done, err);
+    cli_members_note(family->members, family->pairs, answers, *done);
+    return status;
+}
+
+void cli_family_report_overfull(const cli_family *family, const char *uri) {
+    cli_members_report(family->members, family->family, uri);
+}
+
+static int check_secret(const cli_family *family, const cli_family_setup *setup, tamis_error *err) {
+    bool keyed = tamis_redis_family_plan(family->family)->scheme == TAMIS_SCHEME_SIP;
+    char shown[CLI_SERVER_SHOWN];
+
+    if (keyed && setup->secret == NULL)
+        return cli_fail(err, "%.300s: was made with a secret; give it by --secret-file",
+                        cli_server_show(setup->uri, shown));
+    if (!keyed && setup->secret != NULL)
+        return cli_filter_unkeyed(cli_server_show(setup->uri, shown), err);
+    return CLI_DONE;
+}
+
+/* What takes columns for the name, where keys are taken from CSV. */
+static int open_columns(cli_family *family, const cli_extract *extract, tamis_error *err) {
+    tamis_extractor_options options = TAMIS_EXTRACTOR_OPTIONS_INIT;
+    char texts[PARTS_MAX][28];
+    const char *columns[PARTS_MAX];
+
+    if (extract->extractor == NULL || !tamis_extractor_is_csv(extract->extractor))
+        return CLI_DONE;
+    for (size_t i = 0; i < family->part_count; i++) {
+        if (family->parts[i].field == 0)
+            continue;
+        snprintf(texts[i], sizeof texts[i], "csv:%zu", family->parts[i].field);
+        columns[options.part_count++] = texts[i];
+    }
+    options.parts = columns;
+    options.delimiter = extract->delimiter;
+    return tamis_extractor_create(&family->columns, &options, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+}
+
+/* A tab within JSON would not tell a field from a half of a string. */
+static int refuse_json(const cli_extract *extract, tamis_error *err) {
+    size_t i = 0;
+
+    if (extract->extractor == NULL || !tamis_extractor_is_json(extract->extractor))
+        return CLI_DONE;
+    while (strncmp(extract->options.parts[i], "json:", 5) != 0)
+        i++;
+    return cli_fail(err,
+                    "--key '%.60s': its records are JSON, and the filter's name takes fields of text or "
+                    "columns of CSV; name one filter, or give records with such fields",
+                    extract->options.parts[i]);
+}
+
+static int open_extractors(cli_family *family, const cli_extract *extract, tamis_error *err) {
+    if (refuse_json(extract, err) != CLI_DONE)
+        return CLI_FAILED;
+    family->delimiter = extract->delimiter < 0 ? '\t' : (char)extract->delimiter;
+    family->keyed = extract->has_parts;
+    if (family->keyed)
+        return open_columns(family, extract, err);
+    return cli_extract_whole(&family->whole, extract, err);
+}
+
+/* Where the family says otherwise than the options what its keys are made of: anew. Keys of --key come from the run, which
+ * has its extractor by now. */
+static int remake_extractors(cli_family *made, const cli_family_setup *setup, uint32_t is_made,
+                             tamis_error *err) {
+    cli_extract extract = *setup->extract;
+    char shown[CLI_SERVER_SHOWN];
+
+    if (is_made == setup->form.made)
+        return CLI_DONE;
+    extract.options.ignore_case = (is_made & TAMIS_KEYS_FOLDED) != 0;
+    extract.options.trim = (is_made & TAMIS_KEYS_TRIMMED) != 0;
+    if (made->keyed)
+        return cli_fail(err, "%.300s: its keys were made with%s%s; give the same beside --key",
+                        cli_server_show(setup->uri, shown),
+                        extract.options.ignore_case ? " --ignore-case" : "",
+                        extract.options.trim ? " --trim" : "");
+    tamis_extractor_free(made->whole);
+    made->whole = NULL;
+    return open_extractors(made, &extract, err);
+}
+
+static int open_family(cli_family *made, const cli_family_setup *setup, char *plain, tamis_error *err) {
+    tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
+    tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
+    cli_key_form form = setup->form;
+    char shown[CLI_SERVER_SHOWN];
+
+    if (read_template(made, setup->uri, plain, err) != CLI_DONE ||
+        open_extractors(made, setup->extract, err) != CLI_DONE)
+        return CLI_FAILED;
+    options.create = setup->adds;
+    options.key_type = cli_key_type_of(setup->form);
+    if (setup->secret != NULL) {
+        options.secret = setup->secret->bytes;
+        options.secret_size = setup->secret->size;
+    }
+    if (tamis_redis_family_open(&made->family, NULL, plain, &options, err) != TAMIS_OK) {
+        if (err->status == TAMIS_E_MISMATCH && setup->secret != NULL && strstr(err->text, "secret") != NULL)
+            cli_remedy(err, "give that one by --secret-file");
+        return CLI_FAILED;
+    }
+    if (check_secret(made, setup, err) != CLI_DONE ||
+        cli_key_apply_type(&form, tamis_redis_family_key_type(made->family),
+                           cli_server_show(setup->uri, shown), setup->adds, err) != CLI_DONE ||
+        remake_extractors(made, setup, form.made, err) != CLI_DONE)
+        return CLI_FAILED;
+    if (setup->trace)
+        cli_trace_family(made->family);
+    service.context = made;
+    service.query = query_pairs;
+    return cli_typed_begin(&made->typed, form, &service, err);
+}
+
+int cli_family_open(cli_family **family, const cli_family_setup *setup, tamis_error *err) {
+    size_t size = strlen(setup->uri) + 1;
+    cli_family *made = calloc(1, sizeof *made);
+    char *plain = malloc(size);
+    int code = CLI_FAILED;
+
+    if (made != NULL)
+        made->template = malloc(size);
+    if (made == NULL || plain == NULL || made->template == NULL) {
+        cli_fail_nomem("records", err);
+    } else {
+        made->adds = setup->adds;
+        made->members = setup->adds ? cli_members_create() : NULL;
+        made->next = (cli_key_position){NULL, "record", 1, NULL};
+        code = open_family(made, setup, plain, err);
+    }
+    free(plain);
+    if (code == CLI_DONE)
+        *family = made;
+    else
+        cli_family_free(made);
+    return code;
+}
+
+void cli_family_free(cli_family *family) {
+    if (family == NULL)
+        return;
+    cli_typed_end(&family->typed);
+    tamis_redis_family_free(family->family);
+    tamis_extractor_free(family->columns);
+    tamis_extractor_free(family->whole);
+    free(family->members);
+    free(family->template);
+    free(family->pairs);
+    free(family->texts);
+    free(family->rows);
+    free(family->found);
+    free(family->bytes);
+    free(family);
+}
+
+/* ---- records ---- */
+
+static int reserve_rows(cli_family *family, size_t count, tamis_error *err) {
+    if (count <= family->capacity)
+        return CLI_DONE;
+    family->capacity = 0;
+    free(family->pairs);
+    free(family->texts);
+    free(family->rows);
+    free(family->found);
+    family->pairs = calloc(count, sizeof *family->pairs);
+    family->texts = calloc(count, sizeof *family->texts);
+    family->rows = calloc(count, sizeof *family->rows);
+    family->found = calloc(count, sizeof *family->found);
+    if (family->pairs == NULL || family->texts == NULL || family->rows == NULL || family->found == NULL)
+        return cli_fail_nomem("records", err);
+    family->capacity = count;
+    return CLI_DONE;
+}
+
+static int reserve_bytes(cli_family *family, size_t size, tamis_error *err) {
+    char *bytes;
+
+    if (size <= family->bytes_capacity)
+        return CLI_DONE;
+    bytes = realloc(family->bytes, 2 * size);
+    if (bytes == NULL)
+        return cli_fail_nomem("records", err);
+    family->bytes = bytes;
+    family->bytes_capacity = 2 * size;
+    return CLI_DONE;
+}
+
+static int fail_record(const cli_family *family, size_t i, const char *why, tamis_error *err) {
+    return cli_key_fail(cli_key_position_of(family->next, i), &family->rows[i], why, err);
+}
+
+typedef struct fields {
+    tamis_key values[PARTS_MAX]; /* that parts of the name take */
+    size_t count;                /* of all: what is behind the last that is taken counts as one */
+    size_t left;                 /* that no part takes */
+    size_t size;                 /* of these with delimiters between, */
+} fields;
+
+/* which are written to `to`: the text of the key. */
+static void find_fields(const cli_family *family, const tamis_key *record, fields *found, char *to) {
+    const char *pos = record->data, *end = pos + record->size, *stop;
+
+    do {
+        size_t length;
+        bool is_used = false;
+        found->count++;
+        stop = found->count > family->last_field || pos == end
+                   ? NULL
+                   : memchr(pos, family->delimiter, (size_t)(end - pos));
+        length = (size_t)((stop != NULL ? stop : end) - pos);
+        for (size_t i = 0; i < family->part_count; i++)
+            if (family->parts[i].field == found->count) {
+                found->values[i] = (tamis_key){pos, length};
+                is_used = true;
+            }
+        if (!is_used && found->left++ > 0)
+            to[found->size++] = family->delimiter;
+        if (!is_used)
+            memcpy(to + found->size, pos, length);
+        found->size += is_used ? 0 : length;
+        pos = stop != NULL ? stop + 1 : NULL;
+    } while (stop != NULL);
+}
+
+/* The columns that the name takes, of several each behind its size in 8 bytes: tamis/extract.h. */
+static void find_columns(const cli_family *family, tamis_key joined, fields *found) {
+    const unsigned char *pos = joined.data;
+    bool several = false;
+
+    for (size_t i = 0, is_used = 0; i < family->part_count; i++)
+        several = several || (family->parts[i].field > 0 && is_used++ > 0);
+    for (size_t i = 0; i < family->part_count; i++) {
+        uint64_t size = 0;
+        if (family->parts[i].field == 0)
+            continue;
+        for (int byte = 7; several && byte >= 0; byte--)
+            size = size << 8 | pos[byte];
+        pos += several ? 8 : 0;
+        found->values[i] = (tamis_key){pos, several ? (size_t)size : joined.size};
+        pos += found->values[i].size;
+    }
+}
+
+/* What is wrong with a record of which not all fields are there. */
+static int fail_fields(const cli_family *family, size_t i, const fields *found, tamis_error *err) {
+    char why[200];
+
+    if (family->columns != NULL)
+        snprintf(why, sizeof why,
+                 "has not all columns that the filter's name takes; check --delimiter, or leave such "
+                 "records out");
+    else if (found->count < family->last_field)
+        snprintf(why, sizeof why,
+                 "has %zu field%s, and the filter's name takes field %zu; check --delimiter, or leave such "
+                 "records out",
+                 found->count, found->count == 1 ? "" : "s", family->last_field);
+    else
+        snprintf(why, sizeof why,
+                 "has no key: the filter's name takes all of its fields; check --delimiter, or leave such "
+                 "records out");
+    return fail_record(family, i, why, err);
+}
+
+static bool has_fields(const cli_family *family, size_t i, const fields *found) {
+    if (family->columns != NULL)
+        return family->found[i].outcome == TAMIS_KEY_FOUND;
+    return found->count >= family->last_field && (family->keyed || found->left > 0);
+}
+
+/* The name and the key's text of a record, behind what stands in `bytes`; data of both are offsets still. */
+static int split_record(cli_family *family, size_t i, size_t *used, tamis_error *err) {
+    const tamis_key *record = &family->rows[i];
+    fields found = {.count = 0};
+    size_t size = 0;
+    char *to;
+
+    if (reserve_bytes(family, *used + record->size + 1 + NAME_MAX_BYTES, err) != CLI_DONE)
+        return CLI_FAILED;
+    to = family->bytes + *used;
+    if (family->columns == NULL)
+        find_fields(family, record, &found, to + NAME_MAX_BYTES);
+    if (!has_fields(family, i, &found))
+        return fail_fields(family, i, &found, err);
+    if (family->columns != NULL)
+        find_columns(family, family->found[i].key, &found);
+    for (size_t j = 0; j < family->part_count; j++) {
+        const part *own = &family->parts[j];
+        tamis_key text = own->field > 0 ? found.values[j] : (tamis_key){own->own, own->size};
+        if (text.size > NAME_MAX_BYTES - size)
+            return fail_record(family, i, "makes a filter's name of more than 512 bytes; take shorter fields",
+                               err);
+        memcpy(to + size, text.data, text.size);
+        size += text.size;
+    }
+    if (size == 0)
+        return fail_record(family, i, "makes an empty name of a filter; write more than fields in it", err);
+    family->pairs[i].name = (tamis_key){NULL, size};
+    *used += size;
+    if (family->keyed)
+        return CLI_DONE;
+    family->texts[i] = (tamis_key){NULL, found.size};
+    memmove(to + size, to + NAME_MAX_BYTES, found.size);
+    *used += found.size;
+    return CLI_DONE;
+}
+
+/* The records of the keys, and their columns. */
+static int find_rows(cli_family *family, size_t count, tamis_error *err) {
+    const uint32_t *record_index = family->next.record_index;
+
+    for (size_t i = 0; i < count; i++)
+        family->rows[i] = family->records[record_index != NULL ? record_index[i] : i];
+    if (family->columns == NULL)
+        return CLI_DONE;
+    return tamis_extractor_extract(family->columns, family->rows, count, family->found, err) == TAMIS_OK
+               ? CLI_DONE
+               : CLI_FAILED;
+}
+
+/* Keys that were made here become what --trim and --ignore-case make of them. */
+static int finish_texts(cli_family *family, size_t count, tamis_error *err) {
+    if (family->whole == NULL || count == 0)
+        return CLI_DONE;
+    if (tamis_extractor_extract(family->whole, family->texts, count, family->found, err) != TAMIS_OK)
+        return CLI_FAILED;
+    for (size_t i = 0; i < count; i++)
+        family->texts[i] = family->found[i].key;
+    return CLI_DONE;
+}
+
+/* Splits records up to one that cannot be, of which *err tells; how many. */
+static size_t split_records(cli_family *family, const tamis_key *keys, size_t count, tamis_error *err) {
+    size_t used = 0, good = 0;
+    const char *pos;
+
+    if (reserve_rows(family, count, err) != CLI_DONE || find_rows(family, count, err) != CLI_DONE)
+        return 0;
+    while (good < count && split_record(family, good, &used, err) == CLI_DONE)
+        good++;
+    pos = family->bytes;
+    for (size_t i = 0; i < good; i++) {
+        family->pairs[i].name.data = pos;
+        pos += family->pairs[i].name.size;
+        if (family->keyed) {
+            family->texts[i] = keys[i];
+            continue;
+        }
+        family->texts[i].data = pos;
+        pos += family->texts[i].size;
+    }
+    return finish_texts(family, good, err) == CLI_DONE ? good : 0;
+}
+
+void cli_family_prepare_stream(cli_stream *records) {
+    records->form = (cli_key_form){.type = CLI_KEY_BYTES};
+    if (!records->extract.has_parts)
+        records->extract.extractor = NULL;
+}
+
+tamis_status cli_family_query(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
+                              size_t *done, tamis_error *err) {
+    cli_family *family = context;
+    const tamis_stream_service *typed = &family->typed.service;
+    tamis_error wrong = TAMIS_ERROR_INIT;
+    tamis_status status = TAMIS_OK;
+    size_t good = split_records(family, keys, count, &wrong);
+
+    *done = 0;
+    if (good > 0)
+        status = typed->query(typed->context, family->texts, good, answers, done, err);
+    family->records += family->next.record_index == NULL ? *done : 0;
+    family->next = cli_key_position_after(family->next, *done);
+    if (status != TAMIS_OK || good == count)
+        return status;
+    *err = wrong;
+    return wrong.status;
+}
+
+void cli_family_set_source(void *context, const tamis_stream_source *source) {
+    cli_family *family = context;
+    const tamis_stream_service *typed = &family->typed.service;
+
+    family->next = (cli_key_position){source->input, "record", source->first, source->record_index};
+    family->records = source->records;
+    if (typed->set_source != NULL)
+        typed->set_source(typed->context, source);
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/server/cli_server.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/core/cli_text.h"
+
+bool cli_server_is_uri(const char *name) {
+    const char *colon = strstr(name, "://");
+
+    return colon != NULL && colon != name && strcspn(name, "/") > (size_t)(colon - name);
+}
+
+const char *cli_server_name(const char *uri, size_t *size) {
+    const char *host = strstr(uri, "://"), *pos = host != NULL ? host + 3 : uri,
+               *end = pos + strcspn(pos, "?"), *name = end;
+
+    pos += strcspn(pos, "/?");
+    for (; pos < end; pos++)
+        if (*pos == '/')
+            name = pos + 1;
+    *size = (size_t)(end - name);
+    return name;
+}
+
+size_t cli_server_field(const char *pos, const char *end, uint64_t *field) {
+    const char *digit = pos + 1;
+
+    if (pos == end || *pos != '{')
+        return 0;
+    for (*field = 0; digit < end && *digit >= '0' && *digit <= '9'; digit++)
+        *field = *field > UINT64_MAX / 100 ? UINT64_MAX : 10 * *field + (uint64_t)(*digit - '0');
+    return digit > pos + 1 && digit < end && *digit == '}' ? (size_t)(digit + 1 - pos) : 0;
+}
+
+bool cli_server_is_family(const char *uri) {
+    uint64_t field;
+    size_t size;
+    const char *pos;
+
+    if (!cli_server_is_uri(uri))
+        return false;
+    pos = cli_server_name(uri, &size);
+    for (const char *end = pos + size; pos < end; pos++)
+        if (cli_server_field(pos, end, &field) > 0)
+            return true;
+    return false;
+}
+
+/* The name in the URI with a * for each field. */
+static void star_name(const char *uri, char *to, size_t capacity) {
+    size_t size, used = 0, field_size;
+    const char *pos = cli_server_name(uri, &size), *end = pos + size;
+    uint64_t field;
+
+    for (; pos < end && used + 1 < capacity; pos += field_size > 0 ? field_size : 1) {
+        field_size = cli_server_field(pos, end, &field);
+        to[used++] = field_size > 0 ? '*' : *pos;
+    }
+    to[used] = '\0';
+}
+
+int cli_server_refuse_family(const char *uri, tamis_error *err) {
+    char shown[CLI_SERVER_SHOWN], name[120];
+
+    if (!cli_server_is_family(uri))
+        return CLI_DONE;
+    star_name(uri, name, sizeof name);
+    return cli_fail(err,
+                    "%.200s: names a family of filters, which add and check alone take; %s %s%s, or "
+                    "write a brace that is meant as %%7B",
+                    cli_server_show(uri, shown),
+                    cli_server_keeps_type(uri) ? "tamis redis drop, expire and ls take it as"
+                                               : "name one of them, as",
+                    name, cli_server_keeps_type(uri) ? "" : " with the value of each field for its *");
+}
+
+const char *cli_server_encode(char *to, const char *name, size_t size) {
+    const char *end = name + size;
+    size_t used = 0;
+    uint64_t field;
+
+    for (; name < end && used + 4 <= CLI_SERVER_NAME; name++) {
+        unsigned char c = (unsigned char)*name;
+        if (c <= ' ' || c == 0x7f || strchr("%/?@&#", c) != NULL || cli_server_field(name, end, &field) > 0)
+            used += (size_t)snprintf(to + used, 4, "%%%02X", c);
+        else
+            to[used++] = *name;
+    }
+    to[used] = '\0';
+    return to;
+}
+
+size_t cli_server_decode(char *to, const char *from, size_t size) {
+    size_t used = 0;
+
+    for (size_t i = 0; i < size; i++) {
+        int high = from[i] == '%' && i + 2 < size ? cli_text_hex_digit(from[i + 1]) : -1;
+        int low = high >= 0 ? cli_text_hex_digit(from[i + 2]) : -1;
+        to[used++] = low < 0 ? from[i] : (char)(high * 16 + low);
+        i += low < 0 ? 0 : 2;
+    }
+    return used;
+}
+
+const char *cli_server_parameter(const char *uri, const char *name, size_t *size) {
+    const char *pos = strchr(uri, '?');
+    size_t length = strlen(name);
+
+    for (; pos != NULL; pos = strchr(pos, '&')) {
+        pos++;
+        if (strncmp(pos, name, length) == 0 && pos[length] == '=') {
+            *size = strcspn(pos + length + 1, "&");
+            return pos + length + 1;
+        }
+    }
+    return NULL;
+}
+
+bool cli_server_keeps_type(const char *uri) {
+    size_t size;
+    const char *layout = cli_server_parameter(uri, "layout", &size);
+
+    return layout == NULL || (size == 5 && memcmp(layout, "tamis", size) == 0);
+}
+
+int cli_server_open(tamis_filter **filter, const char *uri, const cli_key_form *made,
+                    const cli_secret *secret, tamis_error *err) {
+    tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
+
+    if (cli_server_refuse_family(uri, err) != CLI_DONE)
+        return CLI_FAILED;
+    options.create = made != NULL;
+    options.key_type = made != NULL ? cli_key_type_of(*made) : TAMIS_KEYS_UNSPECIFIED;
+    if (secret != NULL) {
+        options.secret = secret->bytes;
+        options.secret_size = secret->size;
+    }
+    return tamis_redis_filter_open(filter, NULL, uri, &options, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+}
+
+int cli_server_pull(tamis_filter **filter, tamis_error *err) {
+    tamis_filter *pulled;
+
+    if (tamis_redis_filter_layout(*filter) == NULL)
+        return CLI_DONE;
+    if (tamis_redis_pull(*filter, &pulled, err) != TAMIS_OK)
+        return CLI_FAILED;
+    tamis_filter_free(*filter);
+    *filter = pulled;
+    return CLI_DONE;
+}
+
+int cli_server_push(const tamis_filter *filter, const char *uri, cli_lock_wait wait, tamis_error *err) {
+    tamis_status status;
+
+    if (cli_server_refuse_family(uri, err) != CLI_DONE)
+        return CLI_FAILED;
+    while ((status = tamis_redis_push(filter, NULL, uri, NULL, err)) == TAMIS_E_BUSY) {
+        int code = cli_lock_again(&wait, err);
+        if (code != CLI_DONE)
+            return code;
+    }
+    return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+}
+
+int cli_server_resize_begin(tamis_redis_resize **resize, const tamis_filter *like, const char *uri,
+                            cli_lock_wait wait, tamis_error *err) {
+    tamis_status status;
+
+    while ((status = tamis_redis_resize_begin(resize, like, NULL, uri, err)) == TAMIS_E_BUSY) {
+        int code = cli_lock_again(&wait, err);
+        if (code != CLI_DONE)
+            return code;
+    }
+    return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+}
+
+int cli_server_resize_end(tamis_redis_resize *resize, const tamis_filter *filter, tamis_error *err) {
+    return tamis_redis_resize_end(resize, filter, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+}
+
+tamis_status cli_server_plan(tamis_plan *plan, const tamis_plan_options *plan_options, const char *uri,
+                             tamis_error *err) {
+    return tamis_redis_plan_for(plan, plan_options, NULL, uri, err);
+}
+
+const char *cli_server_format(const tamis_filter *filter) {
+    static char format[32];
+    const char *layout = tamis_redis_filter_layout(filter);
+
+    if (layout == NULL)
+        return NULL;
+    snprintf(format, sizeof format, "redis-%s", layout);
+    return format;
+}
+
+int cli_server_refuse(const char *name, const char *what, const char *remedy, tamis_error *err) {
+    char shown[CLI_SERVER_SHOWN];
+
+    if (!cli_server_is_uri(name))
+        return CLI_DONE;
+    return cli_fail(err, "%s '%.200s': is a filter on a server; %s", what, cli_server_show(name, shown),
+                    remedy);
+}
+
+const char *cli_server_show(const char *name, char *to) {
+    if (cli_server_is_uri(name))
+        tamis_redis_uri_show(name, to, CLI_SERVER_SHOWN);
+    else
+        snprintf(to, CLI_SERVER_SHOWN, "%s", name);
+    return to;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/server/cli_trace.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cli/server/cli_server.h"
+
+/* Of whatever length, on one line and without what ends a word. */
+static void print_record(FILE *line, const tamis_key *record) {
+    const unsigned char *bytes = record->data;
+
+    fputs("record=", line);
+    for (size_t i = 0; i < record->size; i++)
+        fprintf(line, bytes[i] > ' ' && bytes[i] < 0x7f && bytes[i] != '%' ? "%c" : "%%%02X", bytes[i]);
+    putc('\t', line);
+}
+
+static void print_part(FILE *line, const tamis_redis_traced_part *part, bool adds) {
+    char key[CLI_SERVER_NAME]; /* in it no byte ends a word or a line */
+    size_t changed = 0;
+
+    fprintf(line, "instance=%s\tkey=%s\toffsets=", part->instance,
+            cli_server_encode(key, part->key, part->key_size));
+    for (size_t i = 0; i < part->count; i++)
+        fprintf(line, "%s%" PRIu64, i > 0 ? "," : "", part->offsets[i]);
+    fputs("\tbits=", line);
+    for (size_t i = 0; i < part->count; i++) {
+        putc('0' + part->bits[i], line);
+        changed += part->bits[i] == 0;
+    }
+    if (adds)
+        fprintf(line, "\tchanged=%zu", changed);
+    fprintf(line, "\tms=%.3f\t", (double)part->ns / 1e6);
+}
+
+/* In one piece, so that it does not mix with what others write. Where there is no memory for it, it is left out. */
+static void print_line(void *context, const tamis_redis_traced *traced) {
+    const char *answer = traced->answer == TAMIS_PRESENT  ? "seen"
+                         : traced->answer == TAMIS_ABSENT ? traced->adds ? "fresh" : "absent"
+                                                          : "unknown";
+    char *text = NULL;
+    size_t size = 0;
+    FILE *line = open_memstream(&text, &size);
+
+    (void)context;
+    if (line == NULL)
+        return;
+    if (traced->element != NULL)
+        print_record(line, traced->element);
+    for (size_t i = 0; i < traced->part_count; i++)
+        print_part(line, &traced->parts[i], traced->adds);
+    fprintf(line, "answer=%s\n", answer);
+    if (fclose(line) == 0 && write(STDERR_FILENO, text, size) < 0)
+        clearerr(stderr); /* nobody is left to tell */
+    free(text);
+}
+
+int cli_trace_check(const char *name, tamis_error *err) {
+    if (cli_server_is_uri(name))
+        return CLI_DONE;
+    return cli_fail(err, "--trace: '%.300s' is a file, and only filters in a Redis are traced; leave it out",
+                    name);
+}
+
+void cli_trace_family(tamis_redis_family *family) {
+    tamis_redis_family_trace(family, print_line, NULL);
+}
+
+int cli_trace_begin(tamis_filter *filter, tamis_error *err) {
+    return tamis_redis_filter_trace(filter, print_line, NULL, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * File fingerprints: is this the file that an earlier run read, or wrote, up to byte `length`?
+ *
+ *     base                                         base + at
+ *     | 4 KiB: head |            ...       | 4 KiB: tail |  appended later
+ *
+ * A fingerprint is the length `length`, the XXH3 of the first and of the last 4 KiB before `length`, and device and
+ * inode. Checking it takes two reads of 4 KiB, however large the file is.
+ *
+ * Why not device and inode alone: log rotation renames files, a restored copy has a new inode, and file
+ * systems reuse the numbers of removed files. Why not a hash of everything: logs have many GiB. The price
+ * is that a change in the middle of the prefix goes unnoticed.
+ *
+ * Result of a comparison, where "hint" means that the name or the inode agrees:
+ *
+ *     head and tail equal, at least 4 KiB, or a hint      SAME
+ *     head and tail equal, shorter, no hint               OTHER    short prefixes are often equal by chance
+ *     one end equal, and a hint                           CHANGED
+ *     no end equal, but both name and inode agree         CHANGED
+ *     else                                                OTHER
+ *
+ * If no end is equal, one hint is not enough. A rotated log leaves its name to a new file, and a removed file
+ * leaves its inode number.
+ */
+#include "store/file/file_fingerprint.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "base/system.h"
+#include "store/file/file_error.h"
+
+static uint64_t end_size(uint64_t length) {
+    return length < TAMIS__FILE_FINGERPRINT_BYTES ? length : TAMIS__FILE_FINGERPRINT_BYTES;
+}
+
+tamis_status tamis__read_at(int fd, off_t from, void *bytes, size_t size, const char *name, size_t *got,
+                            tamis_error *err) {
+    *got = 0;
+    while (*got < size) {
+        const ssize_t got_now =
+            tamis__sys.pread(fd, (unsigned char *)bytes + *got, size - *got, from + (off_t)*got);
+        if (got_now < 0 && errno != EINTR)
+            return tamis__fail_file(err, name, errno);
+        if (got_now == 0)
+            break;
+        *got += got_now > 0 ? (size_t)got_now : 0;
+    }
+    return TAMIS_OK;
+}
+
+/* Sums `size` bytes at offset `from`. *whole is false if the file has fewer. */
+static tamis_status checksum_bytes(int fd, off_t from, uint64_t size, const char *name, uint64_t *sum,
+                                   bool *is_whole, tamis_error *err) {
+    unsigned char bytes[TAMIS__FILE_FINGERPRINT_BYTES];
+    size_t got;
+    *sum = 0;
+    const tamis_status status = tamis__read_at(fd, from, bytes, (size_t)size, name, &got, err);
+    *is_whole = got == size;
+    if (status == TAMIS_OK && *is_whole && size > 0)
+        *sum = XXH3_64bits(bytes, got);
+    return status;
+}
+
+static tamis_status checksum_ends(tamis__file_fingerprint *fingerprint, int fd, off_t base, uint64_t length,
+                                  const char *name, bool *is_whole, tamis_error *err) {
+    const uint64_t size = end_size(length);
+    tamis_status status = checksum_bytes(fd, base, size, name, &fingerprint->head, is_whole, err);
+    if (status == TAMIS_OK && *is_whole)
+        status =
+            checksum_bytes(fd, base + (off_t)(length - size), size, name, &fingerprint->tail, is_whole, err);
+    fingerprint->length = length;
+    return status;
+}
+
+tamis_status tamis__file_fingerprint_compute(tamis__file_fingerprint *fingerprint, int fd, off_t base,
+                                             uint64_t length, const char *name, tamis_error *err) {
+    struct stat st;
+    bool is_whole;
+    if (tamis__sys.fstat(fd, &st) < 0)
+        return tamis__fail_file(err, name, errno);
+    *fingerprint = (tamis__file_fingerprint){.device = (uint64_t)st.st_dev, .inode = (uint64_t)st.st_ino};
+    tamis_status status = checksum_ends(fingerprint, fd, base, length, name, &is_whole, err);
+    if (status != TAMIS_OK || is_whole)
+        return status;
+    return tamis__fail(err, TAMIS_E_CHANGED, 0,
+                       "%s: was made shorter while it was used; nobody else may write to it",
+                       tamis__show(name).text);
+}
+
+tamis_status tamis__file_fingerprint_compare(const tamis__file_fingerprint *known, int fd, off_t base,
+                                             bool named, const char *name, tamis__file_match *match,
+                                             tamis_error *err) {
+    struct stat st;
+    tamis__file_fingerprint now = {.tail = 0};
+    bool is_whole;
+    if (tamis__sys.fstat(fd, &st) < 0)
+        return tamis__fail_file(err, name, errno);
+    const bool same_file = (uint64_t)st.st_dev == known->device && (uint64_t)st.st_ino == known->inode;
+    tamis_status status = checksum_ends(&now, fd, base, known->length, name, &is_whole, err);
+    if (status != TAMIS_OK)
+        return status;
+    const bool hinted = named || same_file;
+    const bool one_end =
+        known->length > 0 && (now.head == known->head || (is_whole && now.tail == known->tail));
+    const bool equal = is_whole && now.head == known->head && now.tail == known->tail;
+    if (equal)
+        *match =
+            hinted || known->length >= TAMIS__FILE_FINGERPRINT_BYTES ? TAMIS__FILE_SAME : TAMIS__FILE_OTHER;
+    else /* if both ends differ, one hint is not enough */
+        *match = (named && same_file) || (hinted && one_end) ? TAMIS__FILE_CHANGED : TAMIS__FILE_OTHER;
+    return TAMIS_OK;
+}
+
+void tamis__file_prefix_add(tamis__file_prefix *prefix, const void *bytes, size_t size) {
+    const size_t free_size = sizeof prefix->bytes - prefix->size;
+    const size_t added = size < free_size ? size : free_size;
+    memcpy(prefix->bytes + prefix->size, bytes, added);
+    prefix->size += added;
+}
+
+tamis__file_fingerprint tamis__file_prefix_fingerprint(const tamis__file_prefix *prefix) {
+    const uint64_t sum = prefix->size > 0 ? XXH3_64bits(prefix->bytes, prefix->size) : 0;
+    return (tamis__file_fingerprint){.length = prefix->size, .head = sum, .tail = sum};
+}
+
+uint64_t tamis__file_head_checksum(const tamis__file_head *head) {
+    return head->count == TAMIS__FILE_FINGERPRINT_BYTES ? XXH3_64bits(head->bytes, head->count) : 0;
+}
+
+bool tamis__file_head_matches(const tamis__file_fingerprint *known, const tamis__file_head *head) {
+    const size_t size = (size_t)end_size(known->length);
+    return head->count >= size && (size > 0 ? XXH3_64bits(head->bytes, size) : 0) == known->head;
+}
+
+bool tamis__file_head_compare(const tamis__file_fingerprint *known, const tamis__file_head *head, bool named,
+                              bool closely, tamis__file_match *match) {
+    const uint64_t size = end_size(known->length);
+    const bool same_file = head->device == known->device && head->inode == known->inode;
+    const bool hinted = named || same_file;
+    if (!hinted && known->length < TAMIS__FILE_FINGERPRINT_BYTES) {
+        *match = TAMIS__FILE_OTHER; /* whatever its bytes are */
+        return true;
+    }
+    const bool begins = tamis__file_head_matches(known, head);
+    if (begins && known->length == size) {
+        *match = TAMIS__FILE_SAME; /* the prefix is so short that its tail is its head */
+        return true;
+    }
+    const bool shorter = head->size < known->length;
+    if (!begins && !closely)
+        *match = TAMIS__FILE_OTHER;
+    else if (named && same_file && (!begins || shorter))
+        *match = TAMIS__FILE_CHANGED;
+    else if (shorter)
+        *match = hinted && begins ? TAMIS__FILE_CHANGED : TAMIS__FILE_OTHER;
+    else if (!begins && (!hinted || known->length == size))
+        *match = TAMIS__FILE_OTHER;
+    else
+        return false;
+    return true;
+}

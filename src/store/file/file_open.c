@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Opening a filter's file.
+ *
+ * Read-only (the default): the file is mapped shared, and the format leaves the bits in the mapping.
+ *
+ *     tamis_filter --> opened_file    path, options, former hashers: kept over reloads
+ *          |
+ *          +--------> backing        mapping and descriptor of the current file
+ *                         |
+ *                     [header|bits ...........]   page cache, shared by all processes
+ *
+ * Opening reads only the header, and all processes share one copy of the bits.
+ *
+ * Writable: the file is read whole into private memory. Changes reach the file only by a save.
+ *
+ * Reload: a saved file has a new inode, because saving renames (file_save.c). tamis_filter_reload opens the
+ * name again and compares it with the file in use by inode, size, time and a hash of the first 4 KiB. If they
+ * differ, the new content is swapped into the same handle. The old mapping stays valid until then, even if
+ * the old file has lost its name.
+ *
+ * A caller may hold the hasher of the former file in any thread. So a reload keeps that hasher object if both
+ * files hash keys in the same way. Otherwise the old one moves to the list `old_hasher`, which is freed with the
+ * filter.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <xxhash.h>
+
+#include "base/system.h"
+#include "base/thread.h"
+#include "base/versioned.h"
+#include "filter/filter_int.h"
+#include "format/format.h"
+#include "store/file/file_error.h"
+#include "store/file/filter_file.h"
+#include "store/file/source_file.h"
+
+enum {
+    HEAD = 4096,          /* bytes hashed to tell two files apart */
+    READ_MAX = 1024 << 20 /* bytes a read; Linux stops at 2 GiB */
+};
+
+/* A hasher of a former file, which callers may still hold. */
+typedef struct old_hasher {
+    tamis_hasher *hasher;
+    struct old_hasher *next;
+} old_hasher;
+
+/* Data of a read-only filter that outlives a reload. */
+typedef struct opened_file {
+    tamis__opened head; /* part known to the filter; must be the first field */
+    tamis_allocator memory;
+    pthread_mutex_t reloading;
+    tamis_open_options options; /* options of the open; the secret points into this block */
+    /* Hash of the current file's first bytes. The file's metadata cannot always tell it from its successor:
+     * both may have the same time, and a freed inode number is used again. The header has a checksum, so the
+     * hash differs. */
+    uint64_t head_hash;
+    old_hasher *old_hasher;
+    size_t path_size; /* bytes of `path` with its NUL; the secret follows them */
+    char path[];
+} opened_file;
+
+/* The bytes of a file, mapped or read. */
+typedef struct content {
+    uint8_t *bytes;
+    size_t size;
+    bool mapped;
+    size_t allocated; /* bytes allocated for a file that was read; 0: none, or the filter owns them */
+} content;
+
+/* ---- reading ---- */
+
+tamis_status tamis__file_open(const char *path, int *fd, struct stat *st, tamis_error *err) {
+    do
+        *fd = tamis__sys.open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
+    while (*fd < 0 && errno == EINTR);
+    if (*fd < 0)
+        return tamis__fail_file(err, path, errno);
+    tamis_status status = TAMIS_OK;
+    if (tamis__sys.fstat(*fd, st) < 0)
+        status = tamis__fail_file(err, path, errno);
+    else if (S_ISDIR(st->st_mode))
+        status = tamis__fail_file(err, path, EISDIR);
+    else if (!S_ISREG(st->st_mode))
+        status = tamis__fail_irregular(err, path);
+    if (status != TAMIS_OK)
+        tamis__sys.close(*fd);
+    return status;
+}
+
+tamis_status tamis__file_read(int fd, const char *path, uint8_t *into, size_t size, size_t *got,
+                              tamis_error *err) {
+    for (*got = 0; *got < size;) {
+        size_t chunk = size - *got < READ_MAX ? size - *got : READ_MAX;
+        ssize_t done = tamis__sys.pread(fd, into + *got, chunk, (off_t)*got);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done < 0)
+            return tamis__fail_file(err, path, errno);
+        if (done == 0)
+            break;
+        *got += (size_t)done;
+    }
+    return TAMIS_OK;
+}
+
+static tamis_status hash_head(int fd, const char *path, uint64_t *hash, tamis_error *err) {
+    uint8_t head[HEAD];
+    size_t size;
+    tamis_status status = tamis__file_read(fd, path, head, sizeof head, &size, err);
+    if (status == TAMIS_OK)
+        *hash = XXH3_64bits(head, size);
+    return status;
+}
+
+static void unmap(void *bytes, size_t size) {
+    tamis__sys.unmap(bytes, size);
+}
+
+static void free_content(const content *content_read, const tamis_allocator *memory) {
+    if (content_read->mapped)
+        unmap(content_read->bytes, content_read->size);
+    else if (content_read->allocated)
+        tamis__free(memory, content_read->bytes, content_read->allocated);
+}
+
+static tamis_status read_content(content *content_read, int fd, const char *path, const struct stat *st,
+                                 const tamis_open_options *options, tamis_error *err) {
+    *content_read = (content){NULL, (size_t)st->st_size, false, (size_t)st->st_size};
+    if (content_read->size == 0)
+        return TAMIS_OK;
+    if (!options->writable) {
+        content_read->bytes = tamis__sys.map_file(fd, content_read->size);
+        content_read->mapped = content_read->bytes != NULL;
+        if (content_read->mapped)
+            return TAMIS_OK;
+        if (errno != ENODEV) /* a file system without mappings */
+            return tamis__fail_file(err, path, errno);
+    }
+    /* Memory is allocated only for a file that begins like a filter. */
+    uint8_t head[HEAD] = {0};
+    size_t got;
+    tamis_format format;
+    const tamis__shown name = tamis__show(path);
+    tamis_status status = tamis__file_read(fd, path, head, sizeof head, &got, err);
+    if (status == TAMIS_OK)
+        status = tamis__format_recognise(&(tamis__source){head, content_read->size, name.text, false, NULL},
+                                         options, &format, err);
+    if (status != TAMIS_OK)
+        return status;
+    content_read->bytes = tamis__alloc(options->allocator, content_read->allocated, TAMIS__LINE);
+    if (!content_read->bytes)
+        return tamis__fail_nomem(err, tamis__show(path).text, content_read->allocated);
+    tamis__advise_large(content_read->bytes, content_read->allocated);
+    return tamis__file_read(fd, path, content_read->bytes, content_read->allocated, &content_read->size, err);
+}
+
+static void release_content(const tamis__backing *backing) {
+    unmap(backing->bytes, backing->size);
+    tamis__sys.close(backing->fd);
+}
+
+static bool is_unchanged(const tamis__backing *backing) {
+    struct stat now;
+    return tamis__sys.fstat(backing->fd, &now) == 0 && (size_t)now.st_size == backing->size &&
+           now.st_mtim.tv_sec == backing->modified.tv_sec && now.st_mtim.tv_nsec == backing->modified.tv_nsec;
+}
+
+/* Makes a filter from the open file. If the file stays mapped, the filter takes *fd over and *fd becomes
+ * -1. */
+static tamis_status load(tamis_filter **filter, int *fd, const char *path, const struct stat *st,
+                         const tamis_open_options *options, tamis_error *err) {
+    content content_read;
+    tamis_filter *made;
+    tamis_status status = read_content(&content_read, *fd, path, st, options, err);
+    if (status == TAMIS_OK) {
+        const tamis__shown name = tamis__show(path);
+        const tamis__source source = {
+            content_read.bytes ? content_read.bytes : (const uint8_t *)"", content_read.size, name.text,
+            content_read.mapped, content_read.mapped || !content_read.bytes ? NULL : &content_read.allocated};
+        status = tamis__format_decode(&made, &source, options, err);
+    }
+    if (status == TAMIS_OK && made->verifier && content_read.mapped) {
+        /* Probes are spread at random, so reading ahead would be wasted. */
+        (void)tamis__sys.advise(content_read.bytes, content_read.size, MADV_RANDOM);
+        made->backing = (tamis__backing){release_content,   is_unchanged, content_read.bytes,
+                                         content_read.size, *fd,          st->st_mtim};
+        *fd = -1;
+    } else {
+        free_content(&content_read, options->allocator);
+    }
+    if (status != TAMIS_OK)
+        return status;
+    status = tamis__source_file_set(made, path, st, err);
+    if (status == TAMIS_OK)
+        *filter = made;
+    else
+        tamis_filter_free(made);
+    return status;
+}
+
+/* ---- data kept over reloads ---- */
+
+static size_t opened_size(const opened_file *file) {
+    return sizeof *file + file->path_size + file->options.secret_size;
+}
+
+static void release(tamis__opened *opened) {
+    opened_file *file = (opened_file *)opened;
+    const tamis_allocator memory = file->memory;
+    for (old_hasher *gone = file->old_hasher, *next; gone; gone = next) {
+        next = gone->next;
+        tamis_hasher_free(gone->hasher);
+        tamis__free(&memory, gone, sizeof *gone);
+    }
+    pthread_rwlock_destroy(&file->head.turn);
+    pthread_rwlock_destroy(&file->head.kept);
+    pthread_mutex_destroy(&file->reloading);
+    size_t size = opened_size(file);
+    sodium_memzero(file, size);
+    tamis__free(&memory, file, size);
+}
+
+static int init_locks(tamis__opened *opened) {
+    int failed = tamis__rwlock_init(&opened->turn);
+    if (failed)
+        return failed;
+    failed = pthread_rwlock_init(&opened->kept, NULL);
+    if (failed)
+        pthread_rwlock_destroy(&opened->turn);
+    return failed;
+}
+
+static tamis_status remember(tamis_filter *filter, const char *path, const tamis_open_options *options,
+                             uint64_t head, tamis_error *err) {
+    size_t path_size = strlen(path) + 1, secret_size = options->secret ? options->secret_size : 0;
+    size_t size = sizeof(opened_file) + path_size + secret_size;
+    opened_file *file = tamis__alloc(options->allocator, size, _Alignof(opened_file));
+    if (!file)
+        return tamis__fail_nomem(err, "filter", size);
+    if (init_locks(&file->head) != 0) {
+        tamis__free(options->allocator, file, size);
+        return tamis__fail(err, TAMIS_E_SYSTEM, 0, "%s: the system has no lock left; free memory",
+                           tamis__show(path).text);
+    }
+    pthread_mutex_init(&file->reloading, NULL);
+    file->head.release = release;
+    file->memory = *options->allocator;
+    file->options = *options;
+    file->options.allocator = &file->memory;
+    file->options.secret = secret_size ? file->path + path_size : NULL;
+    file->options.secret_size = secret_size;
+    file->head_hash = head;
+    file->path_size = path_size;
+    memcpy(file->path, path, path_size);
+    if (secret_size)
+        memcpy(file->path + path_size, options->secret, secret_size);
+    filter->opened = &file->head;
+    return TAMIS_OK;
+}
+
+static tamis_status open_filter(tamis_filter **filter, const char *path, const tamis_open_options *options,
+                                tamis_error *err) {
+    struct stat st;
+    uint64_t head = 0;
+    int fd;
+    tamis_filter *made = NULL;
+    tamis_status status = tamis__file_open(path, &fd, &st, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (!options->writable)
+        status = hash_head(fd, path, &head, err);
+    if (status == TAMIS_OK)
+        status = load(&made, &fd, path, &st, options, err);
+    if (fd >= 0)
+        tamis__sys.close(fd);
+    if (status == TAMIS_OK && !options->writable)
+        status = remember(made, path, options, head, err);
+    if (status != TAMIS_OK) {
+        tamis_filter_free(made);
+        return status;
+    }
+    *filter = made;
+    return TAMIS_OK;
+}
+
+tamis_status tamis_filter_open(tamis_filter **filter, const char *path, const tamis_open_options *given,
+                               tamis_error *err) {
+    TAMIS__NEED(filter, err);
+    TAMIS__NEED(path, err);
+    tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
+    tamis_status status =
+        tamis__read_options(&options, sizeof options, given, "TAMIS_OPEN_OPTIONS_INIT", err);
+    if (status != TAMIS_OK)
+        return status;
+    const tamis_allocator memory = tamis__allocator_resolve(options.allocator);
+    options.allocator = &memory;
+    return open_filter(filter, path, &options, err);
+}
+
+/* ---- reloading ---- */
+
+static bool same_hasher(const tamis_hasher *a, const tamis_hasher *b) {
+    return a->scheme == b->scheme && a->seed == b->seed && a->hasher_id == b->hasher_id;
+}
+
+/* Replaces the filter's content by that of `with`, which it frees. Callers may use the old hasher at any
+ * time, so that one is kept, in `old_hasher` if the new file needs another. */
+static tamis_status swap(tamis_filter *filter, tamis_filter *with, opened_file *file, tamis_error *err) {
+    if (same_hasher(filter->hasher, with->hasher)) {
+        tamis_hasher *hasher = with->hasher;
+        with->hasher = filter->hasher;
+        tamis__filter_swap(filter, with);
+        with->hasher = hasher;
+        tamis_filter_free(with);
+        return TAMIS_OK;
+    }
+    old_hasher *gone = tamis__alloc(&file->memory, sizeof *gone, _Alignof(old_hasher));
+    if (!gone) {
+        tamis_filter_free(with);
+        return tamis__fail_nomem(err, "filter", sizeof *gone);
+    }
+    tamis__filter_swap(filter, with);
+    *gone = (old_hasher){with->hasher, file->old_hasher};
+    file->old_hasher = gone;
+    with->hasher = NULL;
+    tamis_filter_free(with);
+    return TAMIS_OK;
+}
+
+static tamis_status reload(tamis_filter *filter, opened_file *file, bool *changed, tamis_error *err) {
+    struct stat st;
+    uint64_t head;
+    int fd;
+    tamis_filter *made;
+    tamis_status status = tamis__file_open(file->path, &fd, &st, err);
+    if (status != TAMIS_OK)
+        return status;
+    status = hash_head(fd, file->path, &head, err);
+    *changed = status == TAMIS_OK &&
+               (!tamis__source_file_matches(filter->source_file, &st) || head != file->head_hash);
+    if (*changed)
+        status = load(&made, &fd, file->path, &st, &file->options, err);
+    if (fd >= 0)
+        tamis__sys.close(fd);
+    if (status == TAMIS_OK && *changed)
+        status = swap(filter, made, file, err);
+    if (status == TAMIS_OK)
+        file->head_hash = head;
+    return status;
+}
+
+tamis_status tamis_filter_reload(tamis_filter *filter, bool *changed, tamis_error *err) {
+    TAMIS__NEED(filter, err);
+    opened_file *file = (opened_file *)filter->opened;
+    bool is_new = false;
+    if (!file)
+        return tamis__fail(
+            err, TAMIS_E_UNSUPPORTED, 0,
+            "reload: the filter is no opened file, or a writable one, whose added keys would be "
+            "lost; open the file anew");
+    pthread_mutex_lock(&file->reloading);
+    tamis_status status = reload(filter, file, &is_new, err);
+    pthread_mutex_unlock(&file->reloading);
+    if (status == TAMIS_OK && changed)
+        *changed = is_new;
+    return status;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_STORE_FILE_FILTER_FILE_H
+#define TAMIS_STORE_FILE_FILTER_FILE_H
+
+#include <sys/stat.h>
+
+#include "base/memory.h"
+#include "format/format.h"
+
+/* File access for code that wraps a filter's file, such as a compression. */
+
+/* Opens a regular file for reading. Refuses other files without waiting for them. The caller closes *fd. */
+TAMIS_PRIVATE_API tamis_status tamis__file_open(const char *path, int *fd, struct stat *st, tamis_error *err);
+
+/* Reads up to `size` bytes from the beginning of the file. *got is smaller only at its end. The file offset
+ * of `fd` does not change. */
+TAMIS_PRIVATE_API tamis_status tamis__file_read(int fd, const char *path, uint8_t *into, size_t size,
+                                                size_t *got, tamis_error *err);
+
+/* Writes a filter to `out` instead of format->encode. `write` calls that with an emitter of its own. */
+typedef struct tamis__wrap {
+    tamis_status (*write)(const void *how, const tamis_filter *filter, const tamis__format *format,
+                          const tamis_allocator *memory, const tamis__emitter *out, tamis_error *err);
+    const void *how;
+} tamis__wrap;
+
+/*
+ * As tamis_filter_save_as, but encoded by `wrap` (NULL: by the format alone).
+ * - The size of the file is not known beforehand. A full disk is found while writing, before the old file is
+ *   touched.
+ * - When `stop_fd` (-1: none) becomes readable, the save ends with TAMIS_E_INTERRUPTED. The old file is
+ *   unchanged and no temporary file is left.
+ */
+TAMIS_PRIVATE_API tamis_status tamis__file_save(tamis_filter *filter, const char *path, tamis_format format,
+                                                const tamis__wrap *wrap, int stop_fd, tamis_error *err);
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "store/file/target.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/system.h"
+#include "store/file/file_error.h"
+
+enum { LINKS_MAX = 40 }; /* symbolic links followed at most, as in the kernel */
+
+static bool starts_with(const char *text, const char *prefix) {
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* Parses the whole text as a decimal number; -1 if it is none. */
+static int number_of(const char *text) {
+    if (*text < '0' || *text > '9')
+        return -1;
+    char *end;
+    long number = strtol(text, &end, 10);
+    return *end || number > INT_MAX ? -1 : (int)number;
+}
+
+int tamis__descriptor_named(const char *path, int standard) {
+    static const char *const names[] = {"/dev/stdin", "/dev/stdout", "/dev/stderr"};
+    if (strcmp(path, "-") == 0)
+        return standard;
+    for (int fd = 0; fd < 3; fd++)
+        if (strcmp(path, names[fd]) == 0)
+            return fd;
+    if (starts_with(path, "/dev/fd/"))
+        return number_of(path + strlen("/dev/fd/"));
+    if (starts_with(path, "/proc/self/fd/"))
+        return number_of(path + strlen("/proc/self/fd/"));
+    return -1;
+}
+
+const char *tamis__input_name(const char *path) {
+    return strcmp(path, "-") == 0 ? "standard input" : path;
+}
+
+const char *tamis__output_name(const char *path) {
+    return strcmp(path, "-") == 0 ? "standard output" : path;
+}
+
+size_t tamis__target_directory_length(const tamis__target *target) {
+    const char *slash = strrchr(target->path, '/');
+    return slash ? (size_t)(slash - target->path) + 1 : 0;
+}
+
+/* Replaces place->path, a symbolic link, by its target. */
+static tamis_status follow(tamis__target *target, const char *to, size_t size, tamis_error *err) {
+    size_t directory = *to == '/' ? 0 : tamis__target_directory_length(target);
+    if (directory + size >= sizeof target->path)
+        return tamis__fail_file(err, target->name, ENAMETOOLONG);
+    memcpy(target->path + directory, to, size);
+    target->path[directory + size] = '\0';
+    return TAMIS_OK;
+}
+
+/*
+ * Follows the symbolic links at the end of place->path one by one. The kernel follows those in its directory
+ * part. Sets DESCRIPTOR if a link leads to a descriptor's name, as a log file linked to /dev/stdout does.
+ */
+static tamis_status resolve(tamis__target *target, tamis_error *err) {
+    char to[PATH_MAX];
+    for (int links = 0; links <= LINKS_MAX; links++) {
+        target->fd = tamis__descriptor_named(target->path, -1);
+        if (target->fd >= 0) {
+            target->form = TAMIS__TARGET_DESCRIPTOR;
+            return TAMIS_OK;
+        }
+        if (starts_with(target->path, "/proc/"))
+            return TAMIS_OK;
+        ssize_t size = tamis__sys.readlink(target->path, to, sizeof to);
+        if (size < 0 && (errno == EINVAL || errno == ENOENT))
+            return TAMIS_OK; /* not a link, or no such file */
+        if (size < 0)
+            return tamis__fail_file(err, target->name, errno);
+        tamis_status status = follow(target, to, (size_t)size, err);
+        if (status != TAMIS_OK)
+            return status;
+    }
+    return tamis__fail_file(err, target->name, ELOOP);
+}
+
+/* A rename needs only write permission for the directory. We require it for the file too, as writing to it
+ * would. */
+static tamis_status check_writable(const tamis__target *target, tamis_error *err) {
+    int fd;
+    do
+        fd = tamis__sys.open(target->path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
+    while (fd < 0 && errno == EINTR);
+    if (fd < 0)
+        return tamis__fail_file(err, target->name, errno);
+    tamis__sys.close(fd);
+    return TAMIS_OK;
+}
+
+static tamis_status find_new(tamis__target *target, tamis_error *err) {
+    char directory[PATH_MAX] = ".";
+    size_t size = tamis__target_directory_length(target);
+    if (target->path[size] == '\0')
+        return tamis__fail_file(err, target->name, ENOENT);
+    if (size > 0) {
+        memcpy(directory, target->path, size);
+        directory[size] = '\0';
+    }
+    target->form = TAMIS__TARGET_NEW;
+    return tamis__sys.stat(directory, &target->st) == 0 ? TAMIS_OK
+                                                        : tamis__fail_file(err, target->name, errno);
+}
+
+static tamis_status find_path(tamis__target *target, tamis_error *err) {
+    if (tamis__sys.stat(target->path, &target->st) < 0)
+        return errno == ENOENT ? find_new(target, err) : tamis__fail_file(err, target->name, errno);
+    if (S_ISDIR(target->st.st_mode))
+        return tamis__fail_file(err, target->name, EISDIR);
+    target->form = TAMIS__TARGET_SPECIAL;
+    if (!S_ISREG(target->st.st_mode) || starts_with(target->path, "/proc/"))
+        return TAMIS_OK;
+    target->form = TAMIS__TARGET_REPLACE;
+    return check_writable(target, err);
+}
+
+tamis_status tamis__target_find(tamis__target *target, const char *path, tamis_error *err) {
+    memset(target, 0, sizeof *target);
+    target->fd = -1;
+    if (!path)
+        return TAMIS_OK;
+    target->name = tamis__output_name(path);
+    tamis_status status = TAMIS_OK;
+    target->fd = tamis__descriptor_named(path, STDOUT_FILENO);
+    if (target->fd >= 0) {
+        target->form = TAMIS__TARGET_DESCRIPTOR;
+    } else {
+        status = follow(target, path, strlen(path), err);
+        if (status == TAMIS_OK)
+            status = resolve(target, err);
+    }
+    if (status != TAMIS_OK)
+        return status;
+    if (target->form != TAMIS__TARGET_DESCRIPTOR)
+        return find_path(target, err);
+    if (tamis__sys.fstat(target->fd, &target->st) < 0)
+        return tamis__fail_file(err, target->name, errno);
+    return S_ISDIR(target->st.st_mode) ? tamis__fail_file(err, target->name, EISDIR) : TAMIS_OK;
+}

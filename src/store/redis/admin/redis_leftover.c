@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Partitions that a build, resize or drop left behind when it was killed: strings tamis:{NAME:G:I}:bits without an expiry,
+ * whose generation G is not that of the plan of NAME. Those of its next are of a resize, which holds no lock while it waits
+ * for its keys: nobody can tell whether it goes on, so it is listed, and ended by who asks for that. They are found by SCAN, sorted by name and
+ * generation, and compared with the hash of each name.
+ *
+ *     SCAN    tamis:{seen:00c0ffee:0}:bits, tamis:{seen:00c0ffee:1}:bits, tamis:{seen:00beef00:0}:bits, ...
+ *     HMGET   tamis:{seen}   plan -> ...generation=00beef00   pushing -> ...generation=00c0ffee   a push was killed
+ *
+ * A name whose lock is held is being changed: its partitions are no leftovers yet. To remove leftovers, take that lock and
+ * then read the hash: while the lock is held, no writer can make partitions of a generation that the hash does not name,
+ * since every writer announces its generation in the hash first.
+ */
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "store/redis/exchange/redis_scan.h"
+#include "store/redis/layout/layout_tamis.h"
+
+/* One partition. Its Redis key is in leftover_search.text. */
+typedef struct part {
+    size_t key, key_size;
+    size_t name_size; /* size of NAME, which follows "tamis:{" */
+    uint64_t generation;
+} part;
+
+typedef struct leftover_search {
+    tamis__redis_filter rf; /* the current name */
+    tamis__redis_uri uri;
+    char *text;
+    size_t text_used, text_size;
+    part *parts;
+    size_t count, capacity;
+    tamis_redis_leftover_sink sink;
+    void *context;
+    bool removes;
+    /* Of the generation at hand, as the hash was read last. */
+    bool is_next; /* adds go there too */
+    char plan[TAMIS__REDIS_PLAN], next[TAMIS__REDIS_PLAN];
+    size_t first;   /* first part of the current generation */
+    int64_t answer; /* reply to the current command */
+    size_t stay;    /* parts of the current generation without an expiry */
+} leftover_search;
+
+enum { PREFIX = sizeof "tamis:{" - 1, SUFFIX = sizeof "}:bits" - 1, HEX = 16, NUMBER_MAX = 7 };
+
+/* ---- finding partitions ---- */
+
+/* Parses NAME:G:I. More than NUMBER_MAX digits at the end are the generation of a member of a family. */
+static bool read_key(const char *key, size_t size, part *to) {
+    char hex[HEX + 1] = "";
+    size_t end = size - SUFFIX, digits = 0;
+    if (size < PREFIX + SUFFIX + HEX + 4)
+        return false;
+    while (key[end - 1 - digits] >= '0' && key[end - 1 - digits] <= '9')
+        digits++;
+    end -= digits + 1;
+    if (digits == 0 || digits > NUMBER_MAX || key[end] != ':' || end < PREFIX + HEX + 2)
+        return false;
+    memcpy(hex, key + end - HEX, HEX);
+    end -= HEX + 1;
+    if (strspn(hex, "0123456789abcdef") != HEX || key[end] != ':')
+        return false;
+    to->generation = strtoull(hex, NULL, 16);
+    to->name_size = end - PREFIX;
+    return true;
+}
+
+/* The server's pattern also finds NAME:MORE for NAME. */
+static bool is_wanted(const leftover_search *ctx, const char *name, size_t size) {
+    char pattern[TAMIS__REDIS_NAME + 1], text[TAMIS__REDIS_NAME + 1];
+    if (ctx->rf.uri->name_size == 0 || size > TAMIS__REDIS_NAME)
+        return true;
+    snprintf(pattern, sizeof pattern, "%.*s", (int)ctx->rf.uri->name_size, ctx->rf.uri->name);
+    snprintf(text, sizeof text, "%.*s", (int)size, name);
+    return fnmatch(pattern, text, 0) == 0;
+}
+
+static tamis_status add_partition(void *context, const char *key, size_t size, tamis_error *err) {
+    leftover_search *ctx = context;
+    void *text = ctx->text, *parts = ctx->parts;
+    part group = {.key = ctx->text_used, .key_size = size};
+    if (!read_key(key, size, &group) || !is_wanted(ctx, key + PREFIX, group.name_size))
+        return TAMIS_OK;
+    tamis_status status = tamis__scan_reserve(ctx->rf.redis, &text, ctx->text_used, ctx->text_used + size,
+                                              &ctx->text_size, 1, err);
+    ctx->text = text;
+    if (status == TAMIS_OK)
+        status = tamis__scan_reserve(ctx->rf.redis, &parts, ctx->count, ctx->count + 1, &ctx->capacity,
+                                     sizeof *ctx->parts, err);
+    ctx->parts = parts;
+    if (status != TAMIS_OK)
+        return status;
+    memcpy(ctx->text + ctx->text_used, key, size);
+    ctx->text_used += size;
+    ctx->parts[ctx->count++] = group;
+    return TAMIS_OK;
+}
+
+static int compare(const void *left, const void *right, void *context) {
+    const part *a = left, *b = right;
+    const char *text = context;
+    const size_t size = a->key_size < b->key_size ? a->key_size : b->key_size;
+    const int order = memcmp(text + a->key, text + b->key, size);
+    return order != 0 ? order : a->key_size < b->key_size ? -1 : a->key_size > b->key_size;
+}
+
+static bool is_same_generation(const leftover_search *ctx, const part *a, const part *b) {
+    return a->generation == b->generation && a->name_size == b->name_size &&
+           memcmp(ctx->text + a->key, ctx->text + b->key, PREFIX + a->name_size) == 0;
+}
+
+static tamis_status scan_keys(leftover_search *ctx, tamis_error *err) {
+    char pattern[TAMIS__REDIS_KEY + 16];
+    const tamis__redis_uri *uri = ctx->rf.uri;
+    const int size =
+        snprintf(pattern, sizeof pattern, "tamis:{%.*s:*}:bits",
+                 (int)(uri->name_size > 0 ? uri->name_size : 1), uri->name_size > 0 ? uri->name : "*");
+    const tamis__scan keys = {pattern, (size_t)size, "string", add_partition, ctx};
+    tamis_status status = tamis__redis_scan(ctx->rf.redis, &keys, err);
+    size_t kept = ctx->count > 0;
+    if (status != TAMIS_OK || ctx->count == 0)
+        return status;
+    qsort_r(ctx->parts, ctx->count, sizeof *ctx->parts, compare, ctx->text);
+    for (size_t i = 1; i < ctx->count; i++) /* SCAN may return a key twice */
+        if (compare(&ctx->parts[kept - 1], &ctx->parts[i], ctx->text) != 0)
+            ctx->parts[kept++] = ctx->parts[i];
+    ctx->count = kept;
+    return TAMIS_OK;
+}
+
+/* ---- one generation ---- */
+
+static uint32_t slot_of_part(void *context, size_t i) {
+    const leftover_search *ctx = context;
+    const part *group = &ctx->parts[ctx->first + i];
+    return tamis__redis_slot(ctx->rf.redis, ctx->text + group->key, group->key_size);
+}
+
+static bool put_ttl(void *context, size_t i, tamis__connection *conn) {
+    const leftover_search *ctx = context;
+    const part *group = &ctx->parts[ctx->first + i];
+    tamis__connection_put_command(conn, 2);
+    tamis__connection_put_text(conn, "PTTL");
+    tamis__connection_put(conn, ctx->text + group->key, group->key_size);
+    return true;
+}
+
+static tamis_status take_ttl(void *context, size_t i, const tamis__reply *reply, bool resent,
+                             tamis_error *err) {
+    leftover_search *ctx = context;
+    (void)i;
+    (void)resent;
+    if (reply->type != TAMIS__REPLY_INTEGER)
+        return tamis__redis_filter_bad_reply(&ctx->rf, err);
+    ctx->stay += reply->integer == -1;
+    return TAMIS_OK;
+}
+
+static bool put_removal(void *context, size_t i, tamis__connection *conn) {
+    const leftover_search *ctx = context;
+    const part *group = &ctx->parts[ctx->first + i];
+    tamis__connection_put_command(conn, 2);
+    tamis__connection_put_text(conn, tamis__redis_unlink(ctx->rf.redis));
+    tamis__connection_put(conn, ctx->text + group->key, group->key_size);
+    return true;
+}
+
+static tamis_status take_removal(void *context, size_t i, const tamis__reply *reply, bool resent,
+                                 tamis_error *err) {
+    const leftover_search *ctx = context;
+    (void)i;
+    (void)resent;
+    return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_filter_bad_reply(&ctx->rf, err);
+}
+
+static tamis_status
+run_requests(leftover_search *ctx, size_t count, bool (*put_command)(void *, size_t, tamis__connection *),
+             tamis_status (*take_reply)(void *, size_t, const tamis__reply *, bool, tamis_error *),
+             tamis_error *err) {
+    const tamis__requests requests = {.count = count,
+                                      .context = ctx,
+                                      .put_command = put_command,
+                                      .take_reply = take_reply,
+                                      .what = ctx->rf.uri->shown_name,
+                                      .slot = slot_of_part};
+    return tamis__requests_run(ctx->rf.redis, &requests, NULL, err);
+}
+
+static bool names(const char *plan, uint64_t generation) {
+    char word[40];
+    snprintf(word, sizeof word, "generation=%016" PRIx64, generation);
+    return strstr(plan, word) != NULL;
+}
+
+/* *is_used: the generation is in use, or will be. If it is not, *kind says what kind of leftover it is. */
+static tamis_status check_use(leftover_search *ctx, uint64_t generation, bool *is_used,
+                              tamis_redis_leftover_kind *kind, tamis_error *err) {
+    tamis__config config;
+    char copy[TAMIS__REDIS_PLAN];
+    tamis_status status = tamis__config_own(&ctx->rf, &config, err);
+    if (status == TAMIS_OK)
+        status = tamis__copy_read(&ctx->rf, copy, err);
+    if (status != TAMIS_OK)
+        return status;
+    *is_used = names(config.plan, generation) ||
+               (!*config.plan &&
+                names(copy, generation)); /* the hash was deleted: tamis redis drop removes its partitions */
+    ctx->is_next = names(config.next, generation);
+    *kind = ctx->is_next                        ? TAMIS_REDIS_LEFT_RESIZE
+            : names(config.pushing, generation) ? TAMIS_REDIS_LEFT_UNFINISHED
+            : names(config.before, generation)  ? TAMIS_REDIS_LEFT_REPLACED
+                                                : TAMIS_REDIS_LEFT_UNKNOWN;
+    snprintf(ctx->plan, sizeof ctx->plan, "%s", config.plan);
+    snprintf(ctx->next, sizeof ctx->next, "%s", config.next);
+    return TAMIS_OK;
+}
+
+static tamis_status is_locked(leftover_search *ctx, bool *locked, tamis_error *err) {
+    char name[TAMIS__REDIS_KEY], holder[TAMIS__REDIS_PLAN];
+    size_t size = 0;
+    const tamis_key words[] = {tamis__redis_word("GET"), {name, tamis__lock_name(&ctx->rf, name)}};
+    tamis_status status = tamis__redis_get_in(&ctx->rf, tamis__config_slot(&ctx->rf), words, 2, holder,
+                                              sizeof holder, &size, err);
+    *locked = size > 0;
+    return status;
+}
+
+/* The lock is held. Checks first that it was also held when the hash was read. */
+static tamis_status remove_locked(leftover_search *ctx, size_t count, bool *is_used, tamis_error *err) {
+    tamis_redis_leftover_kind kind;
+    tamis_status status = check_use(ctx, ctx->parts[ctx->first].generation, is_used, &kind, err);
+    if (status == TAMIS_OK && !*is_used && ctx->is_next) {
+        status = tamis__change_begin(&ctx->rf, ctx->plan, err); /* ends the resize */
+        return status == TAMIS_OK ? tamis__plan_text_expire(&ctx->rf, ctx->next, TAMIS__GRACE_MS, err)
+                                  : status;
+    }
+    if (status == TAMIS_OK)
+        status = tamis__lock_renew(&ctx->rf, err);
+    return status == TAMIS_OK && !*is_used ? run_requests(ctx, count, put_removal, take_removal, err)
+                                           : status;
+}
+
+/* *is_used: by now it is, and stays. */
+static tamis_status remove_with_lock(leftover_search *ctx, size_t count, bool *is_used, tamis_error *err) {
+    tamis_status status = tamis__lock_acquire(&ctx->rf, err);
+    if (status != TAMIS_OK)
+        return status;
+    status = remove_locked(ctx, count, is_used, err);
+    (void)tamis__lock_release(&ctx->rf, NULL);
+    return status;
+}
+
+static tamis_status report(leftover_search *ctx, size_t count, tamis_error *err) {
+    const part *group = &ctx->parts[ctx->first];
+    tamis_redis_leftover leftover = {.struct_size = sizeof leftover, .generation = group->generation};
+    bool is_used = true, is_busy = true;
+    ctx->uri.name = ctx->text + group->key + PREFIX;
+    ctx->uri.name_size = group->name_size;
+    ctx->rf.name = (tamis_key){ctx->uri.name, ctx->uri.name_size};
+    ctx->stay = 0;
+    tamis_status status = is_locked(ctx, &is_busy, err);
+    if (status == TAMIS_OK && !is_busy)
+        status = check_use(ctx, group->generation, &is_used, &leftover.kind, err);
+    if (status != TAMIS_OK || is_busy || is_used)
+        return status;
+    status = run_requests(ctx, count, put_ttl, take_ttl, err);
+    if (status != TAMIS_OK || ctx->stay == 0)
+        return status;
+    if (ctx->removes)
+        status = remove_with_lock(ctx, count, &is_used, err);
+    if (is_used)
+        return status;
+    leftover.name = ctx->uri.name;
+    leftover.name_size = ctx->uri.name_size;
+    leftover.keys = ctx->stay;
+    return status == TAMIS_OK ? ctx->sink(ctx->context, &leftover, err) : status;
+}
+
+/* ---- all generations ---- */
+
+static tamis_status visit_generations(leftover_search *ctx, tamis_error *err) {
+    tamis_status status = tamis__redis_uri_check_used(ctx->rf.uri, err);
+    if (status == TAMIS_OK && ctx->rf.uri->name_size > TAMIS__REDIS_NAME)
+        status = tamis__fail(err, TAMIS_E_INVALID, 0, "%s: the pattern has %zu bytes; give up to %d",
+                             ctx->rf.uri->shown, ctx->rf.uri->name_size, TAMIS__REDIS_NAME);
+    if (status == TAMIS_OK)
+        status = scan_keys(ctx, err);
+    ctx->uri = *ctx->rf.uri;
+    ctx->rf.uri = &ctx->uri;
+    for (size_t i = 0; i < ctx->count && status == TAMIS_OK; i += 0) {
+        ctx->first = i;
+        while (i < ctx->count && is_same_generation(ctx, &ctx->parts[ctx->first], &ctx->parts[i]))
+            i++;
+        status = report(ctx, i - ctx->first, err);
+    }
+    tamis__free(&ctx->rf.redis->allocator, ctx->parts, ctx->capacity * sizeof *ctx->parts);
+    tamis__free(&ctx->rf.redis->allocator, ctx->text, ctx->text_size);
+    return status;
+}
+
+tamis_status tamis_redis_leftovers(tamis_redis *redis, const char *pattern, bool removes,
+                                   tamis_redis_leftover_sink sink, void *context, tamis_error *err) {
+    const tamis_allocator allocator = tamis__allocator_resolve(redis ? &redis->allocator : NULL);
+    TAMIS__NEED(sink, err);
+    tamis_redis *found = redis;
+    tamis__redis_uri named;
+    if (!redis && !pattern)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "redis: neither a server nor a URI to look at; give one of them");
+    tamis_status status = tamis__redis_find(&found, &named, pattern ? pattern : "*", &allocator, err);
+    if (status == TAMIS_OK) {
+        leftover_search ctx = {.rf = {.redis = found, .uri = redis ? &named : &found->uri},
+                               .sink = sink,
+                               .context = context,
+                               .removes = removes};
+        status = visit_generations(&ctx, err);
+    }
+    tamis__redis_uri_release(&named);
+    if (!redis)
+        tamis_redis_close(found);
+    return status;
+}

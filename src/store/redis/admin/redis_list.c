@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * What filters there are: first the names of Redis keys that a layout has one of for each filter, of all servers, then in
+ * one exchange what is kept in them.
+ *
+ *     tamis:{NAME}                   hash      layout tamis, or an alias
+ *     {NAME}:config, N{TAG}N:config  hash      layout redisson
+ *     bf:NAME                        string    layout java
+ *
+ * The layouts of PHP have keys that look like any other.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "store/redis/exchange/redis_scan.h"
+#include "store/redis/layout/layout_tamis.h"
+
+/* Found by its name, which stands in the text of all. */
+typedef struct found {
+    size_t offset, size;
+    size_t target; /* of an alias: also there */
+    bool is_there;
+    tamis_redis_entry entry;
+} found;
+
+typedef struct listing {
+    tamis__redis_filter rf; /* of the servers, for sentences and slots */
+    const tamis__layout *layout;
+    const char *before, *behind; /* the name, in a Redis key of that layout */
+    bool tagged;                 /* names with a hash tag alone */
+    char *text;
+    size_t text_used, text_capacity;
+    found *entries;
+    size_t count, item_capacity;
+    size_t first; /* of those that are asked */
+} listing;
+
+/* *at is where it stands. */
+static tamis_status keep_text(listing *list, const char *text, size_t size, size_t *offset,
+                              tamis_error *err) {
+    void *block = list->text;
+    tamis_status status = tamis__scan_reserve(list->rf.redis, &block, list->text_used, list->text_used + size,
+                                              &list->text_capacity, 1, err);
+    list->text = block;
+    if (status != TAMIS_OK)
+        return status;
+    memcpy(list->text + list->text_used, text, size);
+    *offset = list->text_used;
+    list->text_used += size;
+    return TAMIS_OK;
+}
+
+/* ---- names ---- */
+
+static tamis_status take_key(void *context, const char *key, size_t size, tamis_error *err) {
+    listing *list = context;
+    const size_t before = strlen(list->before), around = before + strlen(list->behind);
+    void *block = list->entries;
+    if (size <= around || size - around > TAMIS__REDIS_NAME)
+        return TAMIS_OK;
+    const char *name = key + before;
+    size -= around;
+    /* {NAME}:config may be that of the name {NAME} too, which Redisson has no other for. */
+    if (list->tagged && (!memchr(name, '{', size) || (*name == '{' && name[size - 1] == '}')))
+        return TAMIS_OK;
+    tamis_status status = tamis__scan_reserve(list->rf.redis, &block, list->count, list->count + 1,
+                                              &list->item_capacity, sizeof *list->entries, err);
+    list->entries = block;
+    if (status != TAMIS_OK)
+        return status;
+    found *item = &list->entries[list->count];
+    *item = (found){.size = size, .entry = {.struct_size = sizeof item->entry, .layout = list->layout->name}};
+    status = keep_text(list, name, size, &item->offset, err);
+    list->count += status == TAMIS_OK;
+    return status;
+}
+
+static tamis_status scan_layout(listing *list, const tamis__layout *layout, const char *before,
+                                const char *behind, const char *type, tamis_error *err) {
+    char pattern[TAMIS__REDIS_KEY];
+    const tamis__redis_uri *uri = list->rf.uri;
+    const size_t start = strlen(before), end = strlen(behind);
+    size_t size = uri->name_size;
+    memcpy(pattern, before, start);
+    memcpy(pattern + start, size > 0 ? uri->name : "*", size > 0 ? size : 1);
+    size = start + (size > 0 ? size : 1);
+    memcpy(pattern + size, behind, end);
+    list->layout = layout;
+    list->before = before;
+    list->behind = behind;
+    list->tagged = layout == &tamis__layout_redisson && start == 0;
+    const tamis__scan scan = {pattern, size + end, type, take_key, list};
+    return tamis__redis_scan(list->rf.redis, &scan, err);
+}
+
+static int compare(const void *left, const void *right, void *context) {
+    const found *a = left, *b = right;
+    const char *text = context;
+    const size_t size = a->size < b->size ? a->size : b->size;
+    const int order = memcmp(text + a->offset, text + b->offset, size);
+    if (order != 0 || a->size != b->size)
+        return order != 0 ? order : a->size < b->size ? -1 : 1;
+    return strcmp(a->entry.layout, b->entry.layout);
+}
+
+static tamis_status scan_layouts(listing *list, tamis_error *err) {
+    tamis_status status = scan_layout(list, &tamis__layout_tamis, "tamis:{", "}", "hash", err);
+    if (status == TAMIS_OK)
+        status = scan_layout(list, &tamis__layout_java, "bf:", "", "string", err);
+    if (status == TAMIS_OK && tamis__redis_servers(list->rf.redis) == 1)
+        status = scan_layout(list, &tamis__layout_redisson, "{", "}:config", "hash", err);
+    if (status == TAMIS_OK && tamis__redis_servers(list->rf.redis) == 1)
+        status = scan_layout(list, &tamis__layout_redisson, "", ":config", "hash", err);
+    if (status != TAMIS_OK || list->count == 0)
+        return status;
+    qsort_r(list->entries, list->count, sizeof *list->entries, compare, list->text);
+    size_t kept = 1;
+    for (size_t i = 1; i < list->count; i++)
+        if (compare(&list->entries[kept - 1], &list->entries[i], list->text) != 0)
+            list->entries[kept++] = list->entries[i];
+    list->count = kept;
+    return TAMIS_OK;
+}
+
+/* ---- what is kept there: of each a command for that, and one for its expiry ---- */
+
+static size_t key_of(const listing *list, const found *item, char *to) {
+    tamis__redis_uri uri = {.name = list->text + item->offset, .name_size = item->size};
+    tamis__redis_filter rf = list->rf;
+    rf.uri = &uri;
+    rf.name = (tamis_key){uri.name, uri.name_size};
+    if (item->entry.layout == tamis__layout_tamis.name)
+        return tamis__alias_name(&rf, to);
+    if (item->entry.layout == tamis__layout_java.name)
+        return tamis__layout_java.key_name(&rf, 0, to);
+    return tamis__layout_redisson.config_name(&rf, to);
+}
+
+static uint32_t slot_of(void *context, size_t i) {
+    const listing *list = context;
+    char key[TAMIS__REDIS_KEY];
+    return tamis__redis_slot(list->rf.redis, key, key_of(list, &list->entries[list->first + i / 2], key));
+}
+
+static bool put_command(void *context, size_t i, tamis__connection *conn) {
+    static const char *const fields[] = {"plan", "state", "alias"};
+    const listing *list = context;
+    const found *item = &list->entries[list->first + i / 2];
+    char key[TAMIS__REDIS_KEY];
+    const size_t size = key_of(list, item, key);
+    if (i % 2 == 0 && item->entry.layout == tamis__layout_redisson.name) {
+        tamis__redisson_put_query(conn, key, size);
+        return true;
+    }
+    const bool is_hash = i % 2 == 0 && item->entry.layout == tamis__layout_tamis.name;
+    tamis__connection_put_command(conn, is_hash ? 5 : 2);
+    tamis__connection_put_text(conn, i % 2 == 1 ? "PTTL" : is_hash ? "HMGET" : "STRLEN");
+    tamis__connection_put(conn, key, size);
+    for (size_t j = 0; is_hash && j < 3; j++)
+        tamis__connection_put_text(conn, fields[j]);
+    return true;
+}
+
+static tamis_status take_plan(listing *list, found *item, const tamis__reply *reply, tamis_error *err) {
+    if (reply->type != TAMIS__REPLY_ARRAY || reply->size != 3)
+        return tamis__redis_filter_bad_reply(&list->rf, err);
+    const tamis__reply *plan = &reply->items[0], *state = &reply->items[1], *alias = &reply->items[2];
+    tamis_redis_entry *entry = &item->entry;
+    tamis__parsed_plan parsed;
+    char ready[TAMIS__REDIS_STATE];
+    item->is_there = true;
+    if (alias->type == TAMIS__REPLY_STRING) {
+        entry->state = TAMIS_REDIS_ALIAS;
+        entry->target_size = alias->size;
+        return keep_text(list, alias->text, alias->size, &item->target, err);
+    }
+    entry->state = plan->type == TAMIS__REPLY_STRING ? TAMIS_REDIS_DAMAGED : TAMIS_REDIS_LEFT;
+    if (plan->type != TAMIS__REPLY_STRING ||
+        tamis__plan_text_parse(&list->rf, "plan", plan->text, &parsed, NULL) != TAMIS_OK)
+        return TAMIS_OK;
+    list->rf.generation = parsed.generation;
+    tamis__state_write(&list->rf, ready);
+    const bool is_ready =
+        parsed.layout > 1 || (state->type == TAMIS__REPLY_STRING && strcmp(state->text, ready) == 0);
+    entry->state = is_ready ? TAMIS_REDIS_READY : TAMIS_REDIS_MAKING;
+    entry->expect = parsed.expect;
+    entry->fpr = parsed.fpr;
+    entry->bits = parsed.bits;
+    entry->probes = (uint32_t)parsed.probes;
+    if (parsed.is_family) { /* members have names of their own, which nothing lists */
+        entry->state = TAMIS_REDIS_FAMILY;
+        return TAMIS_OK;
+    }
+    entry->keys = (parsed.bits / (8 * TAMIS__REDIS_BLOCK) - 1) / parsed.partition + 1;
+    return TAMIS_OK;
+}
+
+static tamis_status take_size(listing *list, found *item, const tamis__reply *reply, tamis_error *err) {
+    if (reply->type != TAMIS__REPLY_INTEGER || reply->integer < 0)
+        return tamis__redis_filter_bad_reply(&list->rf, err);
+    item->is_there = reply->integer > 0;
+    item->entry.state = TAMIS_REDIS_READY;
+    item->entry.bits = 8 * (uint64_t)reply->integer;
+    item->entry.keys = 1;
+    return TAMIS_OK;
+}
+
+static tamis_status take_config(listing *list, found *item, const tamis__reply *reply, tamis_error *err) {
+    tamis_plan plan = TAMIS_PLAN_INIT;
+    tamis_status status = tamis__redisson_read_plan(&list->rf, reply, &plan, &item->is_there, err);
+    item->entry.state = status == TAMIS_OK ? TAMIS_REDIS_READY : TAMIS_REDIS_DAMAGED;
+    item->entry.keys = 1;
+    if (status != TAMIS_OK || !item->is_there)
+        return status == TAMIS_E_DAMAGED ? TAMIS_OK : status;
+    item->entry.expect = plan.capacity;
+    item->entry.fpr = plan.fpr;
+    item->entry.bits = plan.bits;
+    item->entry.probes = plan.probes;
+    return TAMIS_OK;
+}
+
+static tamis_status take_reply(void *context, size_t i, const tamis__reply *reply, bool resent,
+                               tamis_error *err) {
+    listing *list = context;
+    found *item = &list->entries[list->first + i / 2];
+    (void)resent;
+    if (i % 2 == 1 && reply->type != TAMIS__REPLY_INTEGER)
+        return tamis__redis_filter_bad_reply(&list->rf, err);
+    if (i % 2 == 1) {
+        item->entry.expires_ms = reply->integer < 0 ? -1 : reply->integer;
+        return TAMIS_OK;
+    }
+    if (item->entry.layout == tamis__layout_tamis.name)
+        return take_plan(list, item, reply, err);
+    return item->entry.layout == tamis__layout_java.name ? take_size(list, item, reply, err)
+                                                         : take_config(list, item, reply, err);
+}
+
+/* Where one of them may not be read, each half by itself. */
+static tamis_status query_entries(listing *list, size_t first, size_t count, tamis_error *err) {
+    bool denied = false;
+    const tamis__requests requests = {.count = 2 * count,
+                                      .context = list,
+                                      .put_command = put_command,
+                                      .take_reply = take_reply,
+                                      .what = list->rf.uri->shown_name,
+                                      .slot = slot_of,
+                                      .denied = &denied};
+    list->first = first;
+    tamis_status status = tamis__requests_run(list->rf.redis, &requests, NULL, err);
+    if (status == TAMIS_OK || !denied)
+        return status;
+    if (count == 1) {
+        found *item = &list->entries[first];
+        item->entry = (tamis_redis_entry){.struct_size = sizeof item->entry,
+                                          .state = TAMIS_REDIS_DENIED,
+                                          .layout = item->entry.layout,
+                                          .expires_ms = -1};
+        item->is_there = true;
+        return TAMIS_OK;
+    }
+    status = query_entries(list, first, count / 2, err);
+    return status == TAMIS_OK ? query_entries(list, first + count / 2, count - count / 2, err) : status;
+}
+
+static tamis_status report_entries(listing *list, tamis_redis_entry_sink sink, void *context,
+                                   tamis_error *err) {
+    tamis_status status = query_entries(list, 0, list->count, err);
+    for (size_t i = 0; i < list->count && status == TAMIS_OK; i++) {
+        found *item = &list->entries[i];
+        item->entry.name = list->text + item->offset;
+        item->entry.name_size = item->size;
+        item->entry.target = item->entry.state == TAMIS_REDIS_ALIAS ? list->text + item->target : NULL;
+        if (item->is_there)
+            status = sink(context, &item->entry, err);
+    }
+    return status;
+}
+
+/* ---- the whole ---- */
+
+static tamis_status list_filters(tamis_redis *redis, tamis__redis_uri *uri, tamis_redis_entry_sink sink,
+                                 void *context, tamis_error *err) {
+    listing list = {.rf = {.redis = redis, .uri = uri}};
+    tamis_status status = tamis__redis_uri_check_used(uri, err);
+    if (status == TAMIS_OK && uri->name_size > TAMIS__REDIS_NAME)
+        status = tamis__fail(err, TAMIS_E_INVALID, 0, "%s: the pattern has %zu bytes; give up to %d",
+                             uri->shown, uri->name_size, TAMIS__REDIS_NAME);
+    if (status == TAMIS_OK)
+        status = scan_layouts(&list, err);
+    if (status == TAMIS_OK)
+        status = report_entries(&list, sink, context, err);
+    tamis__free(&redis->allocator, list.entries, list.item_capacity * sizeof *list.entries);
+    tamis__free(&redis->allocator, list.text, list.text_capacity);
+    return status;
+}
+
+tamis_status tamis_redis_list(tamis_redis *redis, const char *pattern, tamis_redis_entry_sink sink,
+                              void *context, tamis_error *err) {
+    TAMIS__NEED(sink, err);
+    const tamis_allocator allocator = tamis__allocator_resolve(redis ? &redis->allocator : NULL);
+    tamis__redis_uri uri;
+    tamis_status status;
+    if (!redis && !pattern)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "redis: neither a server nor a URI to list; give one of them");
+    if (redis) {
+        status = tamis__redis_uri_parse_name(&uri, pattern ? pattern : "*", &allocator, err);
+        if (status == TAMIS_OK)
+            status = list_filters(redis, &uri, sink, context, err);
+        tamis__redis_uri_release(&uri);
+        return status;
+    }
+    status = tamis__redis_uri_parse(&uri, pattern, &allocator, err);
+    if (status != TAMIS_OK) {
+        tamis__redis_uri_release(&uri);
+        return status;
+    }
+    status = tamis__redis_create(&redis, &uri, err); /* the URI is the server's now */
+    if (status != TAMIS_OK)
+        return status;
+    status = list_filters(redis, &redis->uri, sink, context, err);
+    tamis_redis_close(redis);
+    return status;
+}

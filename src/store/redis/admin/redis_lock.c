@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * tamis:{NAME}:push, the lock for making, replacing, resizing, dropping or aliasing a filter: a token that expires.
+ *
+ *     take      step: lock is not there -> SET lock TOKEN PX life      another TOKEN each time it is sent
+ *     renew     step: lock is TOKEN -> PEXPIRE
+ *     release   step: lock is TOKEN -> DEL
+ *
+ * The lock keeps other writers from beginning. The token protects the filter from a writer that was stopped for longer
+ * than the lock lasts: each of its steps compares the token, and does nothing if the token is gone. No token is sent
+ * twice, so a token that is gone never returns. A `take_reply` that arrives late locks for a token that nobody uses, and the
+ * lock expires.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/system.h"
+#include "store/redis/layout/layout_tamis.h"
+
+size_t tamis__lock_name(const tamis__redis_filter *rf, char *to) {
+    const size_t size = tamis__config_name(rf, to);
+    memcpy(to + size, ":push", 5);
+    return size + 5;
+}
+
+tamis_status tamis__lock_busy(const tamis__redis_filter *rf, tamis_error *err) {
+    return tamis__fail(
+        err, TAMIS_E_BUSY, 0,
+        "redis %s: %s: another push or drop of it is under way, or ended less than a minute ago "
+        "without saying so; wait for it, and do it again",
+        rf->redis->endpoint.shown, rf->uri->shown);
+}
+
+/* ---- take ---- */
+
+typedef struct lock_attempt {
+    const tamis__redis_filter *rf;
+    char prefix[TAMIS__LOCK_TOKEN - 12]; /* prefix of all tokens sent: random, chosen once */
+    uint32_t sent;                       /* number of SETs sent; each token ends in its number */
+} lock_attempt;
+
+static uint32_t slot_of_lock(void *context, size_t i) {
+    const lock_attempt *lock = context;
+    (void)i;
+    return tamis__config_slot(lock->rf);
+}
+
+/* Taking the lock is a step too: a user who may not run steps could not release it. */
+static bool put_lock(void *context, size_t i, tamis__connection *conn) {
+    lock_attempt *lock = context;
+    char name[TAMIS__REDIS_KEY], token[TAMIS__LOCK_TOKEN], ms[24];
+    const tamis_key key = {name, tamis__lock_name(lock->rf, name)};
+    tamis__step step = {.key_count = 0};
+    (void)i;
+    snprintf(token, sizeof token, "%s%" PRIu32, lock->prefix, ++lock->sent);
+    snprintf(ms, sizeof ms, "%d", TAMIS__LOCK_MS);
+    tamis__step_key(&step, key);
+    tamis__step_expect_text(&step, key, "");
+    tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("SET"), key, tamis__redis_word(token),
+                                          tamis__redis_word("PX"), tamis__redis_word(ms)));
+    tamis__step_put(&step, conn);
+    return true;
+}
+
+static tamis_status check_lock_reply(void *context, size_t i, const tamis__reply *reply, bool resent,
+                                     tamis_error *err) {
+    const lock_attempt *lock = context;
+    (void)i;
+    (void)resent;
+    return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_filter_bad_reply(lock->rf, err);
+}
+
+/* Reads the lock's value: the reply of SET does not say whether an earlier sending of this process took the lock. */
+static tamis_status read_lock(tamis__redis_filter *rf, const lock_attempt *lock, tamis_error *err) {
+    char name[TAMIS__REDIS_KEY], holder[TAMIS__REDIS_PLAN]; /* of layout 1 a plan */
+    size_t size;
+    const tamis_key words[] = {tamis__redis_word("GET"), {name, tamis__lock_name(rf, name)}};
+    tamis_status status =
+        tamis__redis_get_in(rf, tamis__config_slot(rf), words, 2, holder, sizeof holder - 1, &size, err);
+    if (status != TAMIS_OK)
+        return status;
+    holder[size] = '\0';
+    if (strncmp(holder, lock->prefix, strlen(lock->prefix)) != 0)
+        return tamis__lock_busy(rf, err);
+    snprintf(rf->token, sizeof rf->token, "%.*s", TAMIS__LOCK_TOKEN - 1, holder);
+    return TAMIS_OK;
+}
+
+tamis_status tamis__lock_acquire(tamis__redis_filter *rf, tamis_error *err) {
+    lock_attempt lock = {.rf = rf};
+    uint64_t random;
+    const tamis__requests requests = {.count = 1,
+                                      .context = &lock,
+                                      .put_command = put_lock,
+                                      .take_reply = check_lock_reply,
+                                      .what = rf->uri->shown_name,
+                                      .slot = slot_of_lock,
+                                      .is_steps = true};
+    tamis_status status = tamis__random(&random, sizeof random, rf->uri->shown, err);
+    snprintf(lock.prefix, sizeof lock.prefix, "%016" PRIx64 "-", random);
+    if (status == TAMIS_OK)
+        status = tamis__requests_run(rf->redis, &requests, NULL, err);
+    if (status == TAMIS_OK)
+        status = read_lock(rf, &lock, err);
+    if (status == TAMIS_OK || status == TAMIS_E_BUSY)
+        return status;
+    snprintf(rf->token, sizeof rf->token, "%s%" PRIu32, lock.prefix, lock.sent); /* which may have it */
+    (void)tamis__lock_release(rf, NULL);
+    *rf->token = '\0';
+    return status;
+}
+
+tamis_status tamis__lock_pause(tamis_error *err) {
+    int ready;
+    return tamis__poll_until(NULL, 0, tamis__now_ns() + (uint64_t)TAMIS__LOCK_POLL_MS * 1000000, &ready, err);
+}
+
+/* ---- renew, release ---- */
+
+void tamis__lock_add_condition(const tamis__redis_filter *rf, tamis__step *step,
+                               char name[TAMIS__REDIS_KEY]) {
+    const tamis_key lock = {name, tamis__lock_name(rf, name)};
+    tamis__step_key(step, lock);
+    tamis__step_expect_text(step, lock, rf->token);
+}
+
+void tamis__lock_put_renewal(const tamis__redis_filter *rf, tamis__connection *conn) {
+    char name[TAMIS__REDIS_KEY], ms[24];
+    tamis__step step = {.key_count = 0};
+    tamis__lock_add_condition(rf, &step, name);
+    snprintf(ms, sizeof ms, "%d", TAMIS__LOCK_MS);
+    tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("PEXPIRE"), step.keys[0], tamis__redis_word(ms)));
+    tamis__step_put(&step, conn);
+}
+
+tamis_status tamis__lock_lost(const tamis__redis_filter *rf, tamis_error *err) {
+    if (!*rf->token) /* of a server that is full: see redis_manage.c */
+        return tamis__lock_busy(rf, err);
+    return tamis__fail(
+        err, TAMIS_E_BUSY, ESTALE,
+        "redis %s: %s: its lock is gone: this was held up for longer than the %d s it lasts, another "
+        "program changed the filter, or the server evicted or lost it; nothing was replaced; see that "
+        "the server has the memory, and do it again",
+        rf->redis->endpoint.shown, rf->uri->shown, TAMIS__LOCK_MS / 1000);
+}
+
+static uint32_t slot_of_renewal(void *context, size_t i) {
+    (void)i;
+    return tamis__config_slot(context);
+}
+
+static bool put_renewal(void *context, size_t i, tamis__connection *conn) {
+    (void)i;
+    tamis__lock_put_renewal(context, conn);
+    return true;
+}
+
+tamis_status tamis__lock_check_renewal(const tamis__redis_filter *rf, const tamis__reply *reply,
+                                       tamis_error *err) {
+    if (reply->type != TAMIS__REPLY_INTEGER)
+        return tamis__redis_filter_bad_reply(rf, err);
+    return reply->integer == 1 ? TAMIS_OK : tamis__lock_lost(rf, err);
+}
+
+static tamis_status take_renewal(void *context, size_t i, const tamis__reply *reply, bool resent,
+                                 tamis_error *err) {
+    (void)i;
+    (void)resent;
+    return tamis__lock_check_renewal(context, reply, err);
+}
+
+tamis_status tamis__lock_renew(const tamis__redis_filter *rf, tamis_error *err) {
+    tamis__redis_filter copy = *rf;
+    const tamis__requests requests = {.count = 1,
+                                      .context = &copy,
+                                      .put_command = put_renewal,
+                                      .take_reply = take_renewal,
+                                      .what = rf->uri->shown_name,
+                                      .slot = slot_of_renewal,
+                                      .is_steps = true};
+    return *rf->token ? tamis__requests_run(rf->redis, &requests, NULL, err) : TAMIS_OK;
+}
+
+tamis_status tamis__lock_release(tamis__redis_filter *rf, tamis_error *err) {
+    char name[TAMIS__REDIS_KEY];
+    tamis__step step = {.key_count = 0};
+    bool is_done;
+    tamis__lock_add_condition(rf, &step, name);
+    tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("DEL"), step.keys[0]));
+    tamis_status status = tamis__step_run(rf, &step, &is_done, err);
+    if (status == TAMIS_OK)
+        *rf->token = '\0';
+    return status;
+}

@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Filters as wholes: alias, drop, expire. Each holds the lock of a push, and changes the hash by steps alone (redis_step.c).
+ *
+ * A drop first moves the plan to `before`: clients no longer find the filter, and if the drop is killed, the next drop or
+ * push finds its partitions. After reading that back, the drop removes the partitions, then the fields. The hash vanishes
+ * with its last field. A server without free memory accepts neither lock nor `before`. The drop then goes on without
+ * them, and its steps require instead that nobody holds the lock. Without scripts it has no steps either, as it refuses
+ * every command of a transaction: the drop then removes the partitions first, which frees memory. Members of a family are
+ * found by SCAN, when no client can make new ones.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "store/redis/layout/layout_tamis.h"
+
+static tamis_status only_tamis(const tamis__redis_filter *rf, tamis_error *err) {
+    if (rf->layout == &tamis__layout_tamis)
+        return TAMIS_OK;
+    return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0, "%s: layout %s knows no alias; use layout tamis",
+                       rf->uri->shown, rf->layout->name);
+}
+
+static tamis_status fail_absent(const tamis__redis_filter *rf, tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_NOT_FOUND, 0, "redis %s: %s: there is no such filter; check the name",
+                       rf->redis->endpoint.shown, rf->uri->shown_name);
+}
+
+/* A handle of the name alone. Free what is made also after a failure. */
+static tamis_status name_only(tamis_filter **made, tamis_redis *redis, const char *name, tamis_error *err) {
+    *made = NULL;
+    tamis_status status = tamis__redis_name(made, redis, name, NULL, err);
+    if (status == TAMIS_OK)
+        status = only_tamis(tamis__redis_of(*made), err);
+    return status == TAMIS_OK ? tamis__redis_uri_check_used(tamis__redis_of(*made)->uri, err) : status;
+}
+
+/* ---- the lock ---- */
+
+/* Ignores a full server: a drop frees memory, so it goes on without the commands that need some. */
+static tamis_status unless_full(tamis_status status, const tamis_error *why, tamis_error *err) {
+    if (status == TAMIS_E_REFUSED && why->sys_errno == ENOMEM)
+        return TAMIS_OK;
+    if (status != TAMIS_OK && err)
+        *err = *why;
+    return status;
+}
+
+/* Takes the lock. If the server is too full for it, at->token is empty: steps then require that nobody holds it. */
+static tamis_status lock_or_full(tamis__redis_filter *rf, tamis_error *err) {
+    tamis_error why = TAMIS_ERROR_INIT;
+    return unless_full(tamis__lock_acquire(rf, &why), &why, err);
+}
+
+static tamis_status unlock(tamis__redis_filter *rf, tamis_status status, tamis_error *err) {
+    if (!*rf->token)
+        return status;
+    const tamis_status left_ms = tamis__lock_release(rf, status == TAMIS_OK ? err : NULL);
+    *rf->token = '\0';
+    return status == TAMIS_OK ? left_ms : status;
+}
+
+/* ---- alias ---- */
+
+static tamis_status check_target(tamis__redis_filter *rf, const tamis__redis_filter *alias,
+                                 tamis_error *err) {
+    tamis__config config;
+    if (rf->uri->name_size == alias->uri->name_size &&
+        memcmp(rf->uri->name, alias->uri->name, rf->uri->name_size) == 0)
+        return tamis__fail(err, TAMIS_E_INVALID, 0, "%s: cannot be an alias of itself; name another filter",
+                           rf->uri->shown);
+    tamis_status status = tamis__config_find(rf, &config, err);
+    if (status == TAMIS_OK && config.target_size > 0)
+        return tamis__fail(err, TAMIS_E_MISMATCH, 0,
+                           "redis %s: %s: is an alias itself; let the name stand for the filter",
+                           rf->redis->endpoint.shown, rf->uri->shown_name);
+    return status == TAMIS_OK && !*config.plan ? fail_absent(rf, err) : status;
+}
+
+static tamis_status check_alias(const tamis__redis_filter *rf, const tamis__config *config, bool sets,
+                                tamis_error *err) {
+    if (sets && *config->plan)
+        return tamis__fail(err, TAMIS_E_MISMATCH, 0,
+                           "redis %s: %s: is a filter itself; push to it, drop it, or choose another name",
+                           rf->redis->endpoint.shown, rf->uri->shown_name);
+    if (!sets && config->target_size == 0 && *config->plan)
+        return tamis__fail(err, TAMIS_E_MISMATCH, 0,
+                           "redis %s: %s: is a filter, and no alias; drop it, where that is meant",
+                           rf->redis->endpoint.shown, rf->uri->shown_name);
+    return !sets && config->target_size == 0 ? fail_absent(rf, err) : TAMIS_OK;
+}
+
+/* Names the hash of the alias itself, not that of its target at->target. */
+static tamis_key add_alias_condition(const tamis__redis_filter *rf, const tamis__config *config,
+                                     tamis__step *step, char name[TAMIS__REDIS_KEY]) {
+    const tamis_key hash = tamis__plan_add_condition(rf, step, config->plan, name);
+    tamis__step_expect(step, tamis__word_of(config->target, config->target_size),
+                       TAMIS__WORDS(tamis__redis_word("HGET"), hash, tamis__redis_word("alias")));
+    return hash;
+}
+
+/* Sets the alias; `target` NULL removes it. */
+static tamis_status change_alias(tamis__redis_filter *rf, const tamis__config *config,
+                                 const tamis__redis_filter *target, tamis_error *err) {
+    char lock[TAMIS__REDIS_KEY], name[TAMIS__REDIS_KEY];
+    tamis__step step = {.key_count = 0};
+    tamis__config now;
+    tamis__lock_add_condition(rf, &step, lock);
+    const tamis_key hash = add_alias_condition(rf, config, &step, name), field = tamis__redis_word("alias");
+    if (target)
+        tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("HSET"), hash, field,
+                                              {target->uri->name, target->uri->name_size}));
+    else
+        tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("HDEL"), hash, field));
+    tamis_status status = tamis__step_run(rf, &step, &(bool){false}, err);
+    if (status == TAMIS_OK)
+        status = tamis__config_own(rf, &now, err);
+    if (status != TAMIS_OK)
+        return status;
+    const size_t size = target ? target->uri->name_size : 0;
+    if (now.target_size == size && (!target || memcmp(now.target, target->uri->name, size) == 0))
+        return TAMIS_OK;
+    return tamis__lock_lost(rf, err);
+}
+
+static tamis_status set_alias(tamis__redis_filter *rf, const tamis__redis_filter *target, tamis_error *err) {
+    tamis__config config;
+    tamis_status status = lock_or_full(rf, err);
+    if (status != TAMIS_OK)
+        return status;
+    status = tamis__config_own(rf, &config, err);
+    if (status == TAMIS_OK)
+        status = check_alias(rf, &config, target, err);
+    if (status == TAMIS_OK)
+        status = change_alias(rf, &config, target, err);
+    return unlock(rf, status, err);
+}
+
+tamis_status tamis_redis_alias(tamis_redis *redis, const char *name, const char *target, tamis_error *err) {
+    TAMIS__NEED(name, err);
+    tamis_filter *alias, *to = NULL;
+    tamis_status status = name_only(&alias, redis, name, err);
+    if (status == TAMIS_OK && target) {
+        status = name_only(&to, tamis__redis_of(alias)->redis, target, err);
+        if (status == TAMIS_OK)
+            status = check_target(tamis__redis_of(to), tamis__redis_of(alias), err);
+    }
+    if (status == TAMIS_OK)
+        status = set_alias(tamis__redis_of(alias), to ? tamis__redis_of(to) : NULL, err);
+    tamis_filter_free(to);
+    tamis_filter_free(alias);
+    return status;
+}
+
+/* ---- drop ---- */
+
+/* A layout that keeps bits, and perhaps parameters: those go before, so that nobody finds them without the bits. */
+static tamis_status drop_keys(tamis_filter *filter, tamis_error *err) {
+    tamis__redis_filter *rf = tamis__redis_of(filter);
+    const tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
+    uint64_t removed = 0;
+    int64_t config = 0;
+    char name[TAMIS__REDIS_KEY];
+    tamis_status status = rf->layout->open(filter, &options, err);
+    if (status == TAMIS_OK && rf->layout->config_name) {
+        const tamis_key words[] = {tamis__redis_word(tamis__redis_unlink(rf->redis)),
+                                   {name, rf->layout->config_name(rf, name)}};
+        status = tamis__redis_command(rf, words, 2, &config, err);
+    }
+    if (status == TAMIS_OK)
+        status = tamis__redis_every_key(rf, tamis__redis_unlink(rf->redis), &removed, err);
+    return status == TAMIS_OK && removed == 0 && config <= 0 ? fail_absent(rf, err) : status;
+}
+
+/* Their plan stays in `before` where they cannot be found, for the next drop. */
+static tamis_status remove_members(const tamis__redis_filter *rf, const tamis__config *config,
+                                   const char *copy, tamis_error *err) {
+    tamis_status status = tamis__members_expire(rf, config->before, -1, err);
+    if (status == TAMIS_OK && !*config->plan) /* the hash was deleted */
+        status = tamis__members_expire(rf, copy, -1, err);
+    if (status == TAMIS_OK && strcmp(config->plan, config->before) != 0)
+        status = tamis__members_expire(rf, config->plan, -1, err);
+    if (status != TAMIS_E_REFUSED)
+        return status;
+    return tamis__fail(err, TAMIS_E_REFUSED, 0,
+                       "redis %s: %s: the family is dropped, and the strings of its members stay, since the "
+                       "server refuses SCAN; grant +scan and drop it again, or let them expire",
+                       rf->redis->endpoint.shown, rf->uri->shown_name);
+}
+
+/* Removes the plan, so that clients no longer find the filter. */
+static tamis_status remove_plan(tamis__redis_filter *rf, const tamis__config *config, bool is_full,
+                                tamis_error *err) {
+    char lock[TAMIS__REDIS_KEY], name[TAMIS__REDIS_KEY], copy_name[TAMIS__REDIS_KEY];
+    const tamis_key copy = {copy_name, tamis__copy_name(rf, copy_name)};
+    tamis__step step = {.key_count = 0};
+    tamis__lock_add_condition(rf, &step, lock);
+    const tamis_key hash = tamis__plan_add_condition(rf, &step, config->plan, name);
+    tamis__step_key(&step, copy);
+    if (!is_full && *config->plan)
+        tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("HSET"), hash, tamis__redis_word("before"),
+                                              tamis__redis_word(config->plan)));
+    tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("HDEL"), hash, tamis__redis_word("plan"),
+                                          tamis__redis_word("state"), tamis__redis_word("next"),
+                                          tamis__redis_word("sending")));
+    tamis__step_write(
+        &step, TAMIS__WORDS(tamis__redis_word("PERSIST"), hash)); /* the drop removes the rest of the hash */
+    tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("DEL"), copy));
+    bool is_refused = false;
+    tamis_status status = tamis__step_run_once(rf, &step, &is_refused, err);
+    return status == TAMIS_OK && is_refused ? tamis__lock_lost(rf, err) : status;
+}
+
+/* *now: the hash after that. */
+static tamis_status remove_plan_checked(tamis__redis_filter *rf, const tamis__config *config,
+                                        tamis__config *now, tamis_error *err) {
+    tamis_error why = TAMIS_ERROR_INIT;
+    tamis_status status = remove_plan(rf, config, !*rf->token, &why);
+    if (status == TAMIS_E_REFUSED && why.sys_errno == ENOMEM)
+        status = remove_plan(rf, config, true, &why);
+    if (status == TAMIS_OK)
+        status = tamis__plan_read_back(rf, now->plan, &why);
+    if (status == TAMIS_OK)
+        status = tamis__config_own(rf, now, &why);
+    if (status == TAMIS_OK && *now->plan)
+        status = tamis__lock_lost(rf, &why);
+    if (status != TAMIS_OK && err)
+        *err = why;
+    return status;
+}
+
+static tamis_status remove_field(tamis__redis_filter *rf, const char *field, const char *text,
+                                 tamis_error *err) {
+    char lock[TAMIS__REDIS_KEY], name[TAMIS__REDIS_KEY];
+    const tamis_key hash = {name, tamis__config_name(rf, name)};
+    tamis__step step = {.key_count = 0};
+    tamis__lock_add_condition(rf, &step, lock);
+    tamis__step_key(&step, hash);
+    tamis__step_expect_field(&step, hash, field, text);
+    tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("HDEL"), hash, tamis__redis_word(field)));
+    return tamis__step_run(rf, &step, &(bool){false}, err);
+}
+
+/* Removes leftovers of earlier writers first, since `before` has to be free for the plan of this drop. */
+static tamis_status remove_leftovers(const tamis__redis_filter *rf, const tamis__config *config,
+                                     const char *copy, tamis_error *err) {
+    tamis_status status = TAMIS_OK; /* what the plan names goes when the plan is gone */
+    if (strcmp(config->before, config->plan) != 0)
+        status = tamis__plan_text_expire(rf, config->before, -1, err);
+    if (status == TAMIS_OK && strcmp(config->pushing, config->next) != 0 &&
+        strcmp(config->pushing, config->plan) != 0)
+        status = tamis__plan_text_expire(rf, config->pushing, -1, err);
+    if (status == TAMIS_OK) /* adds to `next` may be on their way: see tamis__push_remove in redis_push.c */
+        status = tamis__plan_text_expire(rf, config->next, TAMIS__GRACE_MS, err);
+    return status == TAMIS_OK && !*config->plan ? tamis__plan_text_expire(rf, copy, -1, err) : status;
+}
+
+static tamis_status remove_tamis(tamis__redis_filter *rf, const tamis__config *config, const char *copy,
+                                 tamis_error *err) {
+    tamis__config now;
+    tamis_status status = tamis__change_begin(rf, config->plan, err);
+    if (status == TAMIS_OK)
+        status = remove_leftovers(rf, config, copy, err);
+    if (status == TAMIS_OK)
+        status = remove_plan_checked(rf, config, &now, err);
+    if (status == TAMIS_OK)
+        status = tamis__plan_text_expire(rf, config->plan, -1, err);
+    if (status == TAMIS_OK)
+        status = remove_members(rf, config, copy, err);
+    if (status == TAMIS_OK)
+        status = remove_field(rf, "before", now.before, err);
+    return status == TAMIS_OK ? remove_field(rf, "pushing", config->pushing, err) : status;
+}
+
+static bool has_partitions(const tamis__config *config) {
+    return *config->plan || *config->before || *config->pushing;
+}
+
+/* No push makes or switches meanwhile: what is there when the lock was taken is all there is. `expected_plan`: NULL, or the plan
+ * that the hash must have. */
+static tamis_status drop_locked(tamis__redis_filter *rf, const char *expected_plan, tamis_error *err) {
+    tamis__config config;
+    char copy[TAMIS__REDIS_PLAN];
+    tamis_status status = lock_or_full(rf, err);
+    if (status != TAMIS_OK)
+        return status;
+    status = tamis__config_own(rf, &config, err);
+    if (status == TAMIS_OK)
+        status = tamis__copy_read(rf, copy, err);
+    if (status == TAMIS_OK && expected_plan && strcmp(config.plan, expected_plan) != 0)
+        status = tamis__lock_busy(rf, err);
+    if (status == TAMIS_OK)
+        status =
+            has_partitions(&config) || *copy ? remove_tamis(rf, &config, copy, err) : fail_absent(rf, err);
+    return unlock(rf, status, err);
+}
+
+/* The server is full and runs no scripts. Removing the partitions of the plan takes no step: they belong to the filter that
+ * is to go, or to nobody. Until the plan is gone too, clients find the filter damaged. */
+static tamis_status drop_partitions_first(tamis__redis_filter *rf, const char *plan, tamis_error *err) {
+    tamis_error why = TAMIS_ERROR_INIT;
+    tamis_status status = tamis__plan_text_expire(rf, plan, -1, &why);
+    if (status == TAMIS_OK)
+        status = drop_locked(rf, plan, &why);
+    if (status == TAMIS_OK)
+        return status;
+    return tamis__fail(err, status, why.sys_errno,
+                       "%.300s; to free memory, partitions of the filter that was there were removed: look "
+                       "at it with tamis info, and drop it again",
+                       why.text);
+}
+
+static tamis_status drop_tamis(tamis__redis_filter *rf, tamis_error *err) {
+    tamis__config config;
+    tamis_error why = TAMIS_ERROR_INIT;
+    tamis_status status = tamis__config_own(rf, &config, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (config.target_size > 0)
+        return set_alias(rf, NULL, err);
+    status = drop_locked(rf, NULL, &why);
+    if (status == TAMIS_E_REFUSED && why.sys_errno == ENOMEM && rf->redis->forbids_scripts && *config.plan)
+        return drop_partitions_first(rf, config.plan, err);
+    if (status != TAMIS_OK && err)
+        *err = why;
+    return status;
+}
+
+tamis_status tamis_redis_drop(tamis_redis *redis, const char *name, tamis_error *err) {
+    TAMIS__NEED(name, err);
+    tamis_filter *filter;
+    tamis_status status = tamis__redis_name(&filter, redis, name, NULL, err);
+    if (status != TAMIS_OK)
+        return status;
+    tamis__redis_filter *rf = tamis__redis_of(filter);
+    if (rf->layout != &tamis__layout_tamis)
+        status = drop_keys(filter, err);
+    else
+        status = tamis__uri_options_check(rf, err);
+    if (status == TAMIS_OK && rf->layout == &tamis__layout_tamis)
+        status = drop_tamis(rf, err);
+    tamis_filter_free(filter);
+    return status;
+}
+
+/* ---- expire ---- */
+
+static tamis_status expire_hash(tamis__redis_filter *rf, const tamis__config *config, uint64_t ms,
+                                tamis_error *err) {
+    char lock[TAMIS__REDIS_KEY], name[TAMIS__REDIS_KEY], copy_name[TAMIS__REDIS_KEY], digits[24];
+    tamis__step step = {.key_count = 0};
+    bool is_done;
+    tamis__lock_add_condition(rf, &step, lock);
+    const tamis_key hash = tamis__plan_add_condition(rf, &step, config->plan, name);
+    const tamis_key copy = {copy_name, tamis__copy_name(rf, copy_name)};
+    snprintf(digits, sizeof digits, "%" PRIu64, ms);
+    const tamis_key time = tamis__redis_word(digits);
+    const tamis_key command = tamis__redis_word(ms > 0 ? "PEXPIRE" : "PERSIST");
+    tamis__step_key(&step, copy);
+    const tamis_key copy_words[] = {command, copy, time}, hash_words[] = {command, hash, time};
+    tamis__step_write(&step, copy_words, ms > 0 ? 3 : 2);
+    tamis__step_write(&step, hash_words, ms > 0 ? 3 : 2);
+    tamis_status status = tamis__step_run(rf, &step, &is_done, err);
+    return status == TAMIS_OK && !is_done ? tamis__lock_lost(rf, err) : status;
+}
+
+/* Sets the expiry of the partitions of that plan. */
+static tamis_status expire_partitions(tamis_filter *filter, const char *plan, uint64_t ms, tamis_error *err) {
+    tamis__redis_filter *rf = tamis__redis_of(filter);
+    tamis__parsed_plan parsed;
+    if (tamis__plan_text_parse(rf, "plan", plan, &parsed, NULL) != TAMIS_OK || parsed.is_family)
+        return TAMIS_OK;
+    rf->generation = parsed.generation;
+    filter->plan.bits = parsed.bits;
+    tamis__partitions_set(filter, parsed.partition);
+    return tamis__partitions_set_expiry(filter, plan, ms > 0 ? ms + TAMIS__GRACE_MS : 0, err);
+}
+
+/* The hash must never outlive its partitions: a longer expiry is set on the partitions first, a shorter one on the hash. */
+static tamis_status expire_locked(tamis_filter *filter, uint64_t ms, tamis_error *err) {
+    tamis__redis_filter *rf = tamis__redis_of(filter);
+    tamis__config config;
+    char name[TAMIS__REDIS_KEY];
+    uint64_t left_ms;
+    tamis_status status = tamis__config_find(rf, &config, err);
+    if (status == TAMIS_OK && !*config.plan)
+        status = fail_absent(rf, err);
+    if (status == TAMIS_OK)
+        status = tamis__redis_ttl(rf, (tamis_key){name, tamis__config_name(rf, name)}, &left_ms, err);
+    if (status != TAMIS_OK)
+        return status;
+    const bool is_shorter = ms > 0 && (left_ms == 0 || ms < left_ms);
+    if (is_shorter)
+        status = expire_hash(rf, &config, ms, err);
+    if (status == TAMIS_OK)
+        status = expire_partitions(filter, config.plan, ms, err);
+    if (status == TAMIS_OK)
+        status = tamis__members_expire(rf, config.plan, (int64_t)ms, err);
+    if (status == TAMIS_OK && rf->is_family) { /* to find them takes longer than a lock lasts */
+        (void)tamis__lock_release(rf, NULL);
+        status = tamis__lock_acquire(rf, err);
+    }
+    return status == TAMIS_OK && !is_shorter ? expire_hash(rf, &config, ms, err) : status;
+}
+
+/* If the filter was dropped or replaced meanwhile, retires its partitions: some of them just lost their expiry. */
+static tamis_status retire_if_gone(tamis__redis_filter *rf, const char *plan) {
+    tamis__config now;
+    tamis_status status = tamis__config_locked(rf, &now, NULL);
+    if (status == TAMIS_OK && strcmp(now.plan, plan) != 0)
+        status = tamis__plan_text_expire(rf, plan, TAMIS__GRACE_MS, NULL);
+    return status;
+}
+
+static tamis_status expire_tamis(tamis_filter *filter, uint64_t ms, tamis_error *err) {
+    tamis__redis_filter *rf = tamis__redis_of(filter);
+    tamis__config config;
+    tamis_error why = TAMIS_ERROR_INIT;
+    tamis_status status = tamis__config_find(rf, &config, err);
+    if (status == TAMIS_OK && !*config.plan)
+        status = fail_absent(rf, err);
+    if (status != TAMIS_OK)
+        return status;
+    memcpy(rf->target, config.target, config.target_size);
+    rf->target_size = config.target_size;
+    status = tamis__lock_acquire(rf, err);
+    if (status != TAMIS_OK)
+        return status;
+    status = expire_locked(filter, ms, &why);
+    const bool failed = status != TAMIS_OK;
+    status = unlock(rf, status, &why);
+    if (failed && retire_if_gone(rf, config.plan) != TAMIS_OK)
+        return tamis__fail(
+            err, status, why.sys_errno,
+            "%.300s; if the filter is gone, Redis keys of it may remain: remove them with tamis "
+            "redis clean",
+            why.text);
+    if (status != TAMIS_OK && err)
+        *err = why;
+    return status;
+}
+
+tamis_status tamis_redis_expire(tamis_redis *redis, const char *name, uint64_t ms, tamis_error *err) {
+    TAMIS__NEED(name, err);
+    const tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
+    tamis_filter *filter;
+    if (ms > INT64_MAX / 2000000) /* ten years for a server's clock in microseconds, and some */
+        return tamis__fail(err, TAMIS_E_RANGE, 0, "expire: %" PRIu64 " ms is too long; give 0 to keep it",
+                           ms);
+    tamis_status status = tamis__redis_name(&filter, redis, name, NULL, err);
+    if (status != TAMIS_OK)
+        return status;
+    tamis__redis_filter *rf = tamis__redis_of(filter);
+    if (rf->layout == &tamis__layout_tamis) {
+        status = tamis__uri_options_check(rf, err);
+        if (status == TAMIS_OK)
+            status = expire_tamis(filter, ms, err);
+    } else {
+        char config[TAMIS__REDIS_KEY];
+        status = rf->layout->open(filter, &options, err);
+        if (status == TAMIS_OK && rf->layout->config_name)
+            status =
+                tamis__redis_expire(rf, (tamis_key){config, rf->layout->config_name(rf, config)}, ms, err);
+        if (status == TAMIS_OK)
+            status = tamis__partitions_expire(rf, NULL, (int64_t)ms, err);
+    }
+    tamis_filter_free(filter);
+    return status;
+}

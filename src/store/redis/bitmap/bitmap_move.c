@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "store/redis/bitmap/bitmap_move.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/memory.h"
+
+/* ---- chunks ---- */
+
+static uint64_t chunks_in(uint64_t bytes) {
+    return (bytes + TAMIS__CHUNK - 1) / TAMIS__CHUNK;
+}
+
+uint64_t tamis__chunk_count(const tamis_filter *there) {
+    const tamis__redis_filter *rf = tamis__redis_of(there);
+    return (rf->keys - 1) * chunks_in(rf->layout->bytes_in(there, 0)) +
+           chunks_in(rf->layout->bytes_in(there, rf->keys - 1));
+}
+
+tamis__chunk tamis__chunk_of(const tamis_filter *there, uint64_t i) {
+    const tamis__redis_filter *rf = tamis__redis_of(there);
+    const uint64_t each = rf->layout->bytes_in(there, 0);
+    tamis__chunk chunk = {.key = (uint32_t)(i / chunks_in(each)), .from = i % chunks_in(each) * TAMIS__CHUNK};
+    chunk.size = rf->layout->bytes_in(there, chunk.key) - chunk.from;
+    if (chunk.size > TAMIS__CHUNK)
+        chunk.size = TAMIS__CHUNK;
+    chunk.filter_offset = chunk.key * each + chunk.from;
+    return chunk;
+}
+
+/* The bits of each byte in the other order. */
+static uint64_t reverse_bits(uint64_t word) {
+    word = (word >> 1 & UINT64_C(0x5555555555555555)) | (word & UINT64_C(0x5555555555555555)) << 1;
+    word = (word >> 2 & UINT64_C(0x3333333333333333)) | (word & UINT64_C(0x3333333333333333)) << 2;
+    return (word >> 4 & UINT64_C(0x0f0f0f0f0f0f0f0f)) | (word & UINT64_C(0x0f0f0f0f0f0f0f0f)) << 4;
+}
+
+void tamis__chunk_from_words(uint8_t *bytes, const uint64_t *words, uint64_t filter_offset, uint64_t size) {
+    const uint64_t whole = size / 8;
+    uint8_t last[8];
+    words += filter_offset / 8;
+    for (uint64_t i = 0; i < whole; i++)
+        tamis__store64le(bytes + 8 * i, reverse_bits(words[i]));
+    if (size % 8 == 0)
+        return;
+    tamis__store64le(last, reverse_bits(words[whole]));
+    memcpy(bytes + 8 * whole, last, size % 8);
+}
+
+void tamis__chunk_to_words(uint64_t *words, uint64_t filter_offset, const uint8_t *bytes, uint64_t size) {
+    const uint64_t whole = size / 8;
+    uint8_t last[8] = {0};
+    words += filter_offset / 8;
+    for (uint64_t i = 0; i < whole; i++)
+        words[i] = reverse_bits(tamis__load64le(bytes + 8 * i));
+    if (size % 8 == 0)
+        return;
+    memcpy(last, bytes + 8 * whole, size % 8);
+    words[whole] = reverse_bits(tamis__load64le(last));
+}
+
+/* ---- up ---- */
+
+typedef struct sending {
+    const tamis__upload *up;
+    const tamis__redis_filter *rf;
+    uint8_t *bytes; /* of one chunk, as the server has them */
+    uint64_t done, total;
+} sending;
+
+static void put_name(const sending *ctx, uint32_t key, tamis__connection *conn) {
+    char name[TAMIS__REDIS_KEY];
+    size_t size = ctx->up->key_name(ctx->rf, key, name);
+    tamis__connection_put(conn, name, size);
+}
+
+/* True for commands that renew the lock: every second one, if a lock is held and a renewal is due. */
+static bool renews(const sending *ctx, size_t i) {
+    return *ctx->rf->token && i / 2 % TAMIS__CHUNKS_PER_ROUND == 0;
+}
+
+static uint32_t slot_of_chunk(void *context, size_t i) {
+    const sending *ctx = context;
+    if (i % 2 == 0)
+        return tamis__redis_key_slot(ctx->rf, tamis__chunk_of(ctx->up->there, i / 2).key);
+    return renews(ctx, i) ? tamis__config_slot(ctx->rf) : TAMIS__NO_SLOT;
+}
+
+static bool put_chunk(void *context, size_t i, tamis__connection *conn) {
+    const sending *ctx = context;
+    const tamis__upload *up = ctx->up;
+    tamis__partition_buffers buffers;
+    tamis__step step = {.key_count = 0};
+    char from[24], bit[24];
+    if (i % 2 == 1 && renews(ctx, i))
+        tamis__lock_put_renewal(ctx->rf, conn);
+    if (i % 2 == 1)
+        return renews(ctx, i);
+    const tamis__chunk chunk = tamis__chunk_of(up->there, i / 2);
+    const tamis_key name = up->add_condition(up->there, chunk.key, &step, &buffers);
+    tamis__chunk_from_words(ctx->bytes, up->words, chunk.filter_offset, chunk.size);
+    snprintf(from, sizeof from, "%" PRIu64, chunk.from);
+    tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("SETRANGE"), name, tamis__redis_word(from),
+                                          tamis__word_of(ctx->bytes, chunk.size)));
+    if (up->has_bits) {
+        snprintf(bit, sizeof bit, "%" PRIu64,
+                 tamis__chunk_bit(up->there, chunk.key, chunk.from / TAMIS__CHUNK));
+        tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("SETBIT"), name, tamis__redis_word(bit),
+                                              tamis__redis_word("1")));
+    }
+    tamis__step_put(&step, conn);
+    return true;
+}
+
+static tamis_status fail_changed(const sending *ctx, tamis_error *err) {
+    return tamis__fail(
+        err, TAMIS_E_IO, 0,
+        "redis %s: %s: the server does not have what was sent (evicted, or lost in a failover); "
+        "check its memory, and repeat the command",
+        ctx->rf->redis->endpoint.shown, ctx->rf->uri->shown_name);
+}
+
+static tamis_status take_chunk(void *context, size_t i, const tamis__reply *reply, bool resent,
+                               tamis_error *err) {
+    sending *ctx = context;
+    const tamis__upload *up = ctx->up;
+    (void)resent;
+    if (i % 2 == 1)
+        return tamis__lock_check_renewal(ctx->rf, reply, err);
+    if (reply->type != TAMIS__REPLY_INTEGER)
+        return tamis__redis_filter_bad_reply(ctx->rf, err);
+    if (reply->integer == 0)
+        return fail_changed(ctx, err);
+    ctx->done += tamis__chunk_of(up->there, i / 2).size;
+    if (up->progress)
+        up->progress(up->context, ctx->done, ctx->total);
+    return TAMIS_OK;
+}
+
+/* The last word of a chunk that is not zero, or none: a chunk is there as a whole or not at all, and where it was to go there
+ * were zeros. */
+static const uint64_t *last_nonzero_word(const tamis__upload *up, const tamis__chunk *chunk) {
+    const uint64_t *first = up->words + chunk->filter_offset / 8, *word = first + (chunk->size + 7) / 8;
+    while (word > first)
+        if (*--word)
+            return word;
+    return NULL;
+}
+
+static uint32_t slot_of_mark(void *context, size_t i) {
+    const sending *ctx = context;
+    return tamis__redis_key_slot(ctx->rf, tamis__chunk_of(ctx->up->there, i).key);
+}
+
+static bool put_mark(void *context, size_t i, tamis__connection *conn) {
+    const sending *ctx = context;
+    const tamis__chunk chunk = tamis__chunk_of(ctx->up->there, i);
+    const uint64_t *word = last_nonzero_word(ctx->up, &chunk);
+    if (!word)
+        return false;
+    const int64_t from = (int64_t)(chunk.from + 8 * (uint64_t)(word - ctx->up->words) - chunk.filter_offset);
+    tamis__connection_put_command(conn, 4);
+    tamis__connection_put_text(conn, "GETRANGE");
+    put_name(ctx, chunk.key, conn);
+    tamis__connection_put_number(conn, from);
+    tamis__connection_put_number(conn, from + 7);
+    return true;
+}
+
+static tamis_status take_mark(void *context, size_t i, const tamis__reply *reply, bool resent,
+                              tamis_error *err) {
+    const sending *ctx = context;
+    const tamis__chunk chunk = tamis__chunk_of(ctx->up->there, i);
+    const uint64_t *word = last_nonzero_word(ctx->up, &chunk);
+    const uint64_t left = chunk.filter_offset + chunk.size - 8 * (uint64_t)(word - ctx->up->words);
+    uint8_t mark[8];
+    (void)resent;
+    tamis__store64le(mark, reverse_bits(*word));
+    if (reply->type == TAMIS__REPLY_STRING && reply->size == (left < sizeof mark ? left : sizeof mark) &&
+        memcmp(reply->text, mark, reply->size) == 0)
+        return TAMIS_OK;
+    return fail_changed(ctx, err);
+}
+
+tamis_status tamis__upload_run(const tamis__upload *up, tamis_error *err) {
+    const tamis__redis_filter *rf = tamis__redis_of(up->there);
+    const uint64_t chunks = tamis__chunk_count(up->there);
+    sending ctx = {up, rf, NULL, 0, up->there->plan.bits / 8};
+    tamis__requests requests = {.count = 2 * chunks,
+                                .context = &ctx,
+                                .put_command = put_chunk,
+                                .take_reply = take_chunk,
+                                .what = rf->uri->shown_name,
+                                .slot = slot_of_chunk,
+                                .is_steps = true};
+    ctx.bytes = tamis__alloc(&up->there->allocator, TAMIS__CHUNK, 1);
+    if (!ctx.bytes)
+        return tamis__fail_nomem(err, "redis", TAMIS__CHUNK);
+    tamis_status status = tamis__requests_run(rf->redis, &requests, NULL, err);
+    tamis__free(&up->there->allocator, ctx.bytes, TAMIS__CHUNK);
+    requests.count = chunks;
+    requests.is_steps = false;
+    requests.put_command = put_mark;
+    requests.take_reply = take_mark;
+    requests.slot = slot_of_mark;
+    return status == TAMIS_OK ? tamis__requests_run(rf->redis, &requests, NULL, err) : status;
+}
+
+/* ---- filters whose bits fit ---- */
+
+tamis_status tamis__check_compatible(const tamis_filter *there, const tamis_filter *from, const char *verb,
+                                     const char *advice, tamis_error *err) {
+    const tamis__redis_filter *rf = tamis__redis_of(there);
+    const tamis_plan *a = &there->plan, *b = &from->plan;
+    if (a->kind == b->kind && a->bits == b->bits && a->probes == b->probes &&
+        a->scheme == from->hasher->scheme)
+        return TAMIS_OK;
+    return tamis__fail(err, TAMIS_E_MISMATCH, 0,
+                       "redis %s: %s: has kind %s with scheme %s, %" PRIu64 " bits and %" PRIu32
+                       " probes, and the filter to %s %s with %s, %" PRIu64 " and %" PRIu32 "; %s",
+                       rf->redis->endpoint.shown, rf->uri->shown_name, tamis_kind_name(a->kind),
+                       tamis_scheme_name(a->scheme), a->bits, a->probes, verb, tamis_kind_name(b->kind),
+                       tamis_scheme_name(from->hasher->scheme), b->bits, b->probes, advice);
+}

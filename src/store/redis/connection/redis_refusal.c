@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Error replies: which of them pass, and what the others mean. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "store/file/file_error.h"
+#include "store/redis/topology/redis_int.h"
+
+bool tamis__reply_begins(const tamis__reply *reply, const char *word) {
+    size_t size = strlen(word);
+    return reply->size > size && memcmp(reply->text, word, size) == 0 && reply->text[size] == ' ';
+}
+
+/* Error if an ACL forbids a command or a key within a script. */
+static const char script_denied[] = "ERR The user executing the script";
+
+/* A Codis lost the server behind it, or had none yet for this slot. */
+static const char unsure[] = "ERR handle response,";
+
+bool tamis__redis_is_unsure(const tamis__reply *error) {
+    return tamis__reply_begins(error, unsure);
+}
+
+bool tamis__redis_forbids_scripts(const tamis__reply *error) {
+    return (tamis__reply_begins(error, "NOPERM") || tamis__reply_begins(error, "ERR unknown command")) &&
+           (strcasestr(error->text, "'eval'") || strcasestr(error->text, "`eval`"));
+}
+
+bool tamis__redis_is_transient(const tamis__reply *error) {
+    static const char *const passing[] = {"LOADING",
+                                          "BUSY",
+                                          "MASTERDOWN",
+                                          "READONLY",
+                                          "CLUSTERDOWN",
+                                          "TRYAGAIN",
+                                          "NOREPLICAS",
+                                          "ERR max number of clients",
+                                          "ERR router is",
+                                          unsure,
+                                          "ERR handle request, slot is"};
+    for (size_t i = 0; i < sizeof passing / sizeof *passing; i++)
+        if (tamis__reply_begins(error, passing[i]))
+            return true;
+    return false;
+}
+
+bool tamis__redis_is_denied(const tamis__reply *error) {
+    return tamis__reply_begins(error, "OOM") || tamis__reply_begins(error, "NOPERM") ||
+           tamis__reply_begins(error, script_denied) || tamis__reply_begins(error, "MISCONF");
+}
+
+enum { REMEDY = 400 };
+
+/* The error names the command ("... no permissions to run the 'setrange' command", longer in 6.2), or it is about keys. For a
+ * command within a script it does not say which. */
+static void grant(const tamis__reply *reply, char to[REMEDY]) {
+    const char *command = strstr(reply->text, "run the '");
+    const size_t size = command ? strcspn(command += strlen("run the '"), "'") : 0;
+    const bool is_command = size > 0 && size < 30;
+    if (is_command || strstr(reply->text, "run this command"))
+        snprintf(
+            to, REMEDY,
+            "grant %s%.*s with ACL SETUSER; all that filters take is +bitfield +getrange +setrange "
+            "+setbit +bitcount +bitop +strlen +exists +get +set +del +hget +hmget +hset +hdel +eval "
+            "+pexpire +pttl +persist +unlink +rename +info, and +scan to list them, or +@read to be asked "
+            "alone",
+            is_command ? "+" : "what its script runs", (int)(is_command ? size : 0), command);
+    else
+        snprintf(
+            to, REMEDY,
+            "grant the filter's keys with ACL SETUSER: ~tamis:{NAME* (layout tamis), ~bf:NAME ~{bf:NAME}:* "
+            "(java), ~NAME ~{NAME}:* (php1, redisson, and of a bitmap), ~NAME.* ~{NAME.* (php2), ~NAME:* "
+            "~{NAME:* (php3)");
+}
+
+tamis_status tamis__redis_refused(const tamis__endpoint *endpoint, const char *what,
+                                  const tamis__reply *reply, tamis_error *err) {
+    static const char denied[] = "grant it"; /* stands for what grant() says */
+    static const struct {
+        const char *word, *remedy;
+        tamis_status status;
+    } known[] = {
+        {"NOAUTH", "give user and password in the URI", TAMIS_E_REFUSED},
+        /* Said to who is not known yet and sends a command of more than 10 words. */
+        {"ERR Protocol error: unauthenticated", "give user and password in the URI", TAMIS_E_REFUSED},
+        {"NOPERM", denied, TAMIS_E_REFUSED},
+        {script_denied, denied, TAMIS_E_REFUSED},
+        {"OOM", "raise maxmemory, or free memory there, and do it again", TAMIS_E_REFUSED},
+        {"WRONGTYPE", "another program keeps something else under this name: choose another",
+         TAMIS_E_MISMATCH},
+        {"MISCONF", "the server cannot save to its disk: see its log", TAMIS_E_REFUSED},
+        {"NOREPLICAS",
+         "it has min-replicas-to-write, and fewer replicas than that have followed it within "
+         "min-replicas-max-lag: start or reconnect them (INFO replication), or lower it with CONFIG SET",
+         TAMIS_E_REFUSED},
+        {"LOADING", "wait until the server has read its data", TAMIS_E_REFUSED},
+        {"READONLY", "this server is a replica: name the master", TAMIS_E_REFUSED},
+        {"MOVED", "this is a node of a cluster: write redis+cluster://", TAMIS_E_REFUSED},
+        {"ERR unknown command",
+         "the server does not have it, or under another name: enable it (whole filters of "
+         "layout tamis are made, replaced and dropped by EVAL)",
+         TAMIS_E_UNSUPPORTED},
+        {"ERR handle request, command", "a Codis does not have this command: name a Redis",
+         TAMIS_E_UNSUPPORTED},
+        {"ERR max number of clients", "raise its maxclients, or have others close connections",
+         TAMIS_E_REFUSED},
+    };
+    const char *remedy = "see the server's log and its version (6.2 or later is needed)";
+    tamis_status status = TAMIS_E_REFUSED;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (tamis__reply_begins(reply, known[i].word)) {
+            remedy = known[i].remedy;
+            status = known[i].status;
+        }
+    }
+    char granted[REMEDY];
+    if (remedy == denied) {
+        grant(reply, granted);
+        remedy = granted;
+    }
+    return tamis__fail(err, status, tamis__reply_begins(reply, "OOM") ? ENOMEM : 0,
+                       "redis %s: %s: %.200s; %s", endpoint->shown, tamis__show(what).text,
+                       tamis__show(reply->text).text, remedy);
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * getaddrinfo waits for name servers as long as the system's configuration says, half a minute and more, and cannot be
+ * stopped. So a name is looked up in a thread of its own, which the caller leaves at its deadline: whoever of the two
+ * comes last gives the lookup back. Addresses in digits take no thread.
+ */
+#include "store/redis/connection/redis_resolve.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/system.h"
+#include "base/thread.h"
+#include "store/file/file_error.h"
+
+/* See base/thread.h. */
+typedef struct lookup {
+    pthread_mutex_t mutex; /* guards the next five */
+    pthread_cond_t is_done;
+    bool done, is_abandoned; /* by the thread; by the caller */
+    int failed;              /* of getaddrinfo */
+    struct addrinfo *found;
+    char port[8];
+    char host[];
+} lookup;
+
+static int look_up(const char *host, const char *port, int flags, struct addrinfo **found) {
+    const struct addrinfo hints = {
+        .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV | flags};
+    return tamis__sys.look_up(host, port, &hints, found);
+}
+
+static void free_lookup(lookup *task) {
+    if (task->found)
+        freeaddrinfo(task->found);
+    pthread_cond_destroy(&task->is_done);
+    pthread_mutex_destroy(&task->mutex);
+    free(task);
+}
+
+static void *run_lookup(void *context) {
+    lookup *task = context;
+    struct addrinfo *found = NULL;
+    int failed = look_up(task->host, task->port, 0, &found);
+    pthread_mutex_lock(&task->mutex);
+    task->found = failed ? NULL : found;
+    task->failed = failed;
+    task->done = true;
+    bool is_abandoned = task->is_abandoned;
+    pthread_cond_signal(&task->is_done);
+    pthread_mutex_unlock(&task->mutex);
+    if (is_abandoned)
+        free_lookup(task);
+    return NULL;
+}
+
+static lookup *create_lookup(const char *host, const char *port) {
+    lookup *task = calloc(1, sizeof *task + strlen(host) + 1);
+    if (!task)
+        return NULL;
+    strcpy(task->host, host);
+    strcpy(task->port, port);
+    tamis__cond_init(&task->is_done);
+    pthread_mutex_init(&task->mutex, NULL);
+    return task;
+}
+
+/* Whether it is done in time. Where it is not, it is the thread's. */
+static bool wait_for(lookup *task, uint64_t deadline) {
+    pthread_mutex_lock(&task->mutex);
+    while (!task->done && tamis__cond_wait(&task->is_done, &task->mutex, deadline))
+        ;
+    bool done = task->done;
+    task->is_abandoned = !done;
+    pthread_mutex_unlock(&task->mutex);
+    return done;
+}
+
+static tamis_status no_address(const char *shown, int failed, tamis_error *err) {
+    if (failed == EAI_MEMORY)
+        return tamis__fail_nomem(err, "redis", 0);
+    return tamis__fail(err, TAMIS_E_IO, 0, "redis %s: %s; check the name of the host", shown,
+                       gai_strerror(failed));
+}
+
+tamis_status tamis__resolve(struct addrinfo **found, const tamis__redis_address *address, const char *shown,
+                            uint64_t deadline, tamis_error *err) {
+    char port[8];
+    snprintf(port, sizeof port, "%u", (unsigned)address->port);
+    int failed = look_up(address->host, port, AI_NUMERICHOST, found);
+    if (failed != EAI_NONAME)
+        return failed ? no_address(shown, failed, err) : TAMIS_OK;
+    lookup *task = create_lookup(address->host, port);
+    if (!task)
+        return tamis__fail_nomem(err, "redis", sizeof *task);
+    failed = tamis__thread_start(run_lookup, task);
+    if (failed) {
+        free_lookup(task);
+        return tamis__fail(err, TAMIS_E_SYSTEM, failed, "redis %s: no thread to look up its name: %s; %s",
+                           shown, tamis__errno_text(failed), tamis__errno_remedy(failed));
+    }
+    if (!wait_for(task, deadline))
+        return tamis__fail(
+            err, TAMIS_E_TIMEOUT, ETIMEDOUT,
+            "redis %s: its name was not found out in time; check the name servers, or give more "
+            "time (timeout=)",
+            shown);
+    tamis_status status = task->failed ? no_address(shown, task->failed, err) : TAMIS_OK;
+    if (status == TAMIS_OK) {
+        *found = task->found;
+        task->found = NULL;
+    }
+    free_lookup(task);
+    return status;
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "store/redis/exchange/redis_pipeline.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/system.h"
+
+enum {
+    CODIS_WINDOW = 512, /* to a proxy, which hangs up on more than it is set to: 1024, where that was left */
+    UNSENT_MAX = 16 << 10,    /* bytes put before the next look at the socket */
+    PERMIT_AGAIN_NS = 1000000 /* between looks for a place at a node that has none */
+};
+
+/* ---- indices ---- */
+
+tamis_status tamis__in_flight_mark_sent(tamis__in_flight *run, size_t i, tamis_error *err) {
+    size_t size = (run->requests->count + 7) / 8;
+    if (!run->sent)
+        run->sent = tamis__alloc(&run->redis->allocator, size, 1);
+    if (!run->sent)
+        return tamis__fail_nomem(err, "redis", size);
+    run->sent[i / 8] |= (uint8_t)(1 << i % 8);
+    return TAMIS_OK;
+}
+
+tamis_status tamis__in_flight_put_back(tamis__in_flight *run, tamis__retry retry, tamis_error *err) {
+    if (run->retry_count == run->retry_capacity) {
+        const tamis_allocator *allocator = &run->redis->allocator;
+        const size_t capacity = run->retry_capacity ? 2 * run->retry_capacity : TAMIS__WINDOW / 4,
+                     size = capacity * sizeof *run->retries;
+        tamis__retry *retries = tamis__alloc(allocator, size, _Alignof(tamis__retry));
+        if (!retries)
+            return tamis__fail_nomem(err, "redis", size);
+        if (run->retry_count > 0)
+            memcpy(retries, run->retries, run->retry_count * sizeof *retries);
+        tamis__free(allocator, run->retries, run->retry_capacity * sizeof *retries);
+        run->retries = retries;
+        run->retry_capacity = capacity;
+    }
+    size_t index = run->retry_count++;
+    for (; index > 0 && run->retries[index - 1].i > retry.i; index--)
+        run->retries[index] = run->retries[index - 1];
+    run->retries[index] = retry;
+    run->any_retried = run->any_retried || tamis__redis_keeps_order(run->redis);
+    return TAMIS_OK;
+}
+
+void tamis__node_pipeline_push(tamis__node_pipeline *pipeline, uint32_t i) {
+    pipeline->pending[(pipeline->first + pipeline->count++) % TAMIS__WINDOW] = i;
+}
+
+uint32_t tamis__node_pipeline_shift(tamis__node_pipeline *pipeline) {
+    uint32_t i = pipeline->pending[pipeline->first];
+    pipeline->first = (pipeline->first + 1) % TAMIS__WINDOW;
+    pipeline->count--;
+    return i;
+}
+
+/* ---- failures of a lane ---- */
+
+uint64_t tamis__in_flight_deadline(const tamis__in_flight *run) {
+    const uint64_t deadline = run->last + run->redis->patience_ns;
+    return deadline > run->redis->connect_by ? deadline : run->redis->connect_by;
+}
+
+tamis_status tamis__in_flight_fail(const tamis__in_flight *run, tamis_error *err) {
+    if (err)
+        *err = run->last_error;
+    return run->last_error.status;
+}
+
+/* retry_ns and more, doubled up to 32 times, half of it by chance: clients that lost one server together do not come
+ * back together. */
+uint64_t tamis__retry_delay_ns(const tamis_redis *redis, uint64_t tries) {
+    uint64_t wait = redis->retry_ns << (tries < 5 ? tries : 5);
+    uint64_t chance = (tamis__now_ns() * UINT64_C(0x9e3779b97f4a7c15)) >> 32; /* of 2^32 */
+    return wait / 2 + (wait / 2 * chance >> 32);
+}
+
+void tamis__node_pipeline_pause(tamis__in_flight *run, tamis__node_pipeline *pipeline) {
+    if (pipeline->paused_until <= run->now)
+        pipeline->paused_until = tamis__now_ns() + tamis__retry_delay_ns(run->redis, pipeline->tries++);
+    run->paused = true; /* this turn has put already what it can */
+}
+
+void tamis__node_pipeline_release(const tamis__in_flight *run, tamis__node_pipeline *pipeline, bool is_done) {
+    if (!pipeline->conn)
+        return;
+    if (is_done)
+        tamis__redis_return_connection(run->redis, pipeline->node, pipeline->conn);
+    else
+        tamis__connection_close(pipeline->conn);
+    pipeline->conn = NULL;
+    if (pipeline->is_unconfirmed)
+        *run->requests->unconfirmed = true;
+    pipeline->is_unconfirmed = false;
+    tamis__redis_release_permit(run->redis, pipeline->node);
+}
+
+bool tamis__in_flight_is_hopeless(const tamis__in_flight *run, const tamis__node *node, uint64_t tries,
+                                  tamis_status status) {
+    const bool is_accident = tries == 0 && run->last_error.sys_errno != ETIMEDOUT;
+    return !is_accident && tamis__redis_is_hopeless(run->redis, node, status);
+}
+
+static tamis_status close_and_requeue(tamis__in_flight *run, tamis__node_pipeline *pipeline,
+                                      tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+    tamis__node_pipeline_release(run, pipeline, false);
+    while (pipeline->count > 0 && status == TAMIS_OK) {
+        uint32_t i = tamis__node_pipeline_shift(pipeline);
+        if (i == TAMIS__ASKING)
+            continue;
+        status = tamis__in_flight_mark_sent(run, i, err);
+        if (status == TAMIS_OK)
+            status = tamis__in_flight_put_back(run, (tamis__retry){.i = i}, err);
+    }
+    return status;
+}
+
+tamis_status tamis__node_pipeline_recover(tamis__in_flight *run, tamis__node_pipeline *pipeline,
+                                          tamis_status status, tamis_error *err) {
+    if (!tamis__is_lost(status) || tamis__in_flight_is_hopeless(run, pipeline->node, pipeline->tries, status))
+        return tamis__in_flight_fail(run, err);
+    tamis__node_pipeline_pause(run, pipeline);
+    run->is_stale = tamis__redis_can_learn(run->redis);
+    return close_and_requeue(run, pipeline, err);
+}
+
+/* ---- lanes ---- */
+
+static tamis_status grow_pipelines(tamis__in_flight *run, size_t number, tamis_error *err) {
+    const tamis_allocator *allocator = &run->redis->allocator;
+    const size_t capacity = number + 4;
+    tamis__node_pipeline **pipelines =
+        tamis__alloc(allocator, capacity * sizeof *pipelines, _Alignof(tamis__node_pipeline *));
+    struct pollfd *fds = tamis__alloc(allocator, capacity * sizeof *fds, _Alignof(struct pollfd));
+    if (!pipelines || !fds) {
+        tamis__free(allocator, pipelines, capacity * sizeof *pipelines);
+        tamis__free(allocator, fds, capacity * sizeof *fds);
+        return tamis__fail_nomem(err, "redis", capacity * (sizeof *pipelines + sizeof *fds));
+    }
+    if (run->capacity > 0)
+        memcpy(pipelines, run->pipelines, run->capacity * sizeof *pipelines);
+    tamis__free(allocator, run->pipelines, run->capacity * sizeof *pipelines);
+    tamis__free(allocator, run->fds, run->capacity * sizeof *fds);
+    run->pipelines = pipelines;
+    run->fds = fds;
+    run->capacity = capacity;
+    return TAMIS_OK;
+}
+
+tamis_status tamis__node_pipeline_find(tamis__in_flight *run, tamis__node *node, tamis__node_pipeline **found,
+                                       tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+    if (node->number >= run->capacity)
+        status = grow_pipelines(run, node->number, err);
+    if (status != TAMIS_OK)
+        return status;
+    tamis__node_pipeline **entry = &run->pipelines[node->number];
+    if (!*entry) {
+        *entry = tamis__alloc(&run->redis->allocator, sizeof **entry, _Alignof(tamis__node_pipeline));
+        if (!*entry)
+            return tamis__fail_nomem(err, "redis", sizeof **entry);
+        (*entry)->node = node;
+    }
+    *found = *entry;
+    return TAMIS_OK;
+}
+
+bool tamis__node_pipeline_has_capacity(const tamis__in_flight *run, const tamis__node_pipeline *pipeline) {
+    return pipeline->count + 2 <= (run->redis->codis ? CODIS_WINDOW : TAMIS__WINDOW) &&
+           tamis__connection_unsent(pipeline->conn) < UNSENT_MAX;
+}
+
+/* Waits for a place there only where no reply is on its way to it, and holding none elsewhere. */
+static tamis_status acquire_permit(tamis__in_flight *run, tamis__node_pipeline *pipeline, bool *acquired,
+                                   tamis_error *err) {
+    *acquired = tamis__redis_acquire_permit(run->redis, pipeline->node, 0);
+    if (*acquired)
+        return TAMIS_OK;
+    for (size_t n = 0; n < run->capacity; n++)
+        if (run->pipelines[n] && tamis__node_pipeline_awaits_reply(run->pipelines[n]))
+            return TAMIS_OK;
+    tamis_status status = tamis__in_flight_confirm(run, err);
+    if (status != TAMIS_OK)
+        return status;
+    for (size_t n = 0; n < run->capacity; n++)
+        if (run->pipelines[n])
+            tamis__node_pipeline_release(run, run->pipelines[n], true);
+    *acquired = tamis__redis_acquire_permit(run->redis, pipeline->node, tamis__in_flight_deadline(run));
+    return TAMIS_OK;
+}
+
+tamis_status tamis__node_pipeline_connect(tamis__in_flight *run, tamis__node_pipeline *pipeline,
+                                          tamis_error *err) {
+    const uint64_t deadline = tamis__in_flight_deadline(run);
+    bool acquired;
+    tamis_status status = acquire_permit(run, pipeline, &acquired, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (!acquired) {
+        run->now = tamis__now_ns();
+        pipeline->paused_until = run->now + PERMIT_AGAIN_NS;
+        tamis__redis_fail_no_permit(run->redis, pipeline->node, &run->last_error);
+        return TAMIS_OK;
+    }
+    if (pipeline->tries > 0) /* those may be as lost as the last one was */
+        tamis__redis_close_idle(run->redis, pipeline->node);
+    status =
+        tamis__redis_get_connection(run->redis, pipeline->node, deadline, &pipeline->conn, &run->last_error);
+    if (status != TAMIS_OK)
+        tamis__redis_release_permit(run->redis, pipeline->node);
+    run->now = tamis__now_ns();
+    return status == TAMIS_OK ? TAMIS_OK : tamis__node_pipeline_recover(run, pipeline, status, err);
+}

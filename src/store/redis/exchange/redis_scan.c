@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "store/redis/exchange/redis_scan.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/system.h"
+#include "store/file/file_error.h"
+#include "store/redis/exchange/redis_pipeline.h"
+
+enum { PAGE_SIZE = 1000, CURSOR = 24 };
+
+typedef struct scanning {
+    tamis_redis *redis;
+    const tamis__scan *what;
+    const tamis__slot_map *map;
+    tamis__node *node;
+    char cursor[CURSOR];
+    size_t failures; /* of connections */
+} scanning;
+
+static tamis_status fail_refused(const scanning *ctx, const tamis__reply *reply, tamis_error *err) {
+    return tamis__fail(
+        err, TAMIS_E_REFUSED, 0,
+        "redis %s: refuses SCAN, without which nobody can tell what is there (%.100s); grant +scan, or "
+        "ask for filters by their names",
+        ctx->node->endpoint.shown, tamis__show(reply->text).text);
+}
+
+/* [cursor, [key, key, ...]]. A key at a server where nobody would look for it is none of ours. */
+static tamis_status take_page(scanning *ctx, const tamis__reply *reply, tamis_error *err) {
+    if (reply->type == TAMIS__REPLY_ERROR)
+        return fail_refused(ctx, reply, err);
+    if (reply->type != TAMIS__REPLY_ARRAY || reply->size != 2 ||
+        reply->items[0].type != TAMIS__REPLY_STRING || reply->items[0].size >= CURSOR ||
+        reply->items[1].type != TAMIS__REPLY_ARRAY)
+        return tamis__fail(
+            err, TAMIS_E_IO, 0,
+            "redis %s: answered SCAN with what is no reply to it; see the server's log and version",
+            ctx->node->endpoint.shown);
+    snprintf(ctx->cursor, sizeof ctx->cursor, "%s", reply->items[0].text);
+    tamis_status status = TAMIS_OK;
+    for (size_t i = 0; i < reply->items[1].size && status == TAMIS_OK; i++) {
+        const tamis__reply *key = &reply->items[1].items[i];
+        const bool is_stray =
+            key->type != TAMIS__REPLY_STRING ||
+            (ctx->redis->uri.kind == TAMIS__REDIS_SHARD &&
+             ctx->map->slots[tamis__redis_slot(ctx->redis, key->text, key->size)] != ctx->node);
+        if (!is_stray)
+            status = ctx->what->add_key(ctx->what->context, key->text, key->size, err);
+    }
+    return status;
+}
+
+static void put_scan(const scanning *ctx, tamis__connection *conn) {
+    tamis__connection_put_command(conn, 8);
+    tamis__connection_put_text(conn, "SCAN");
+    tamis__connection_put_text(conn, ctx->cursor);
+    tamis__connection_put_text(conn, "MATCH");
+    tamis__connection_put(conn, ctx->what->pattern, ctx->what->size);
+    tamis__connection_put_text(conn, "COUNT");
+    tamis__connection_put_number(conn, PAGE_SIZE);
+    tamis__connection_put_text(conn, "TYPE");
+    tamis__connection_put_text(conn, ctx->what->type);
+}
+
+/* HAD: a page, or a failure that stays one. */
+typedef enum outcome { HAD, LOST, AWAY } outcome;
+
+/* The first failure may be an accident, see tamis__in_flight_is_hopeless. */
+static bool is_passing(scanning *ctx, tamis_status status) {
+    return tamis__is_lost(status) &&
+           (ctx->failures++ == 0 || !tamis__redis_is_hopeless(ctx->redis, ctx->node, status));
+}
+
+/* Each page takes a place of its own, so that other threads have their turns between. */
+static tamis_status scan_page(scanning *ctx, uint64_t deadline, outcome *had, tamis_error *err) {
+    tamis_redis *redis = ctx->redis;
+    const tamis__reply *reply;
+    tamis__connection *conn;
+    *had = HAD;
+    if (!tamis__redis_acquire_permit(redis, ctx->node, deadline))
+        return tamis__redis_fail_no_permit(redis, ctx->node, err);
+    tamis_status status = tamis__redis_get_connection(redis, ctx->node, deadline, &conn, err);
+    if (status != TAMIS_OK) {
+        *had = is_passing(ctx, status) ? AWAY : HAD;
+        tamis__redis_release_permit(redis, ctx->node);
+        return status;
+    }
+    put_scan(ctx, conn);
+    status = tamis__connection_wait_reply(conn, tamis__now_ns() + redis->read_ns, &reply, err);
+    if (status != TAMIS_OK) {
+        *had = is_passing(ctx, status) ? LOST : HAD;
+    } else if (reply->type == TAMIS__REPLY_ERROR && tamis__redis_is_transient(reply)) {
+        *had = AWAY;
+        status = tamis__redis_refused(&ctx->node->endpoint, "SCAN", reply, err);
+    } else {
+        status = take_page(ctx, reply, err);
+    }
+    if (status == TAMIS_OK)
+        tamis__redis_mark_answered(redis, ctx->node);
+    if (status == TAMIS_OK)
+        tamis__redis_return_connection(redis, ctx->node, conn);
+    else
+        tamis__connection_close(conn);
+    tamis__redis_release_permit(redis, ctx->node);
+    return status;
+}
+
+static void pause_for(uint64_t ns) {
+    tamis__sys.poll(NULL, 0, (int)(ns / 1000000) + 1);
+}
+
+/*
+ * A page that is lost is asked for again until patience ends: its cursor is as good on another connection. A server that
+ * was away may have been started again, where cursors are of another order: it is read from its beginning, and names come
+ * twice.
+ */
+static tamis_status scan_node(scanning *ctx, tamis_error *err) {
+    const tamis_redis *redis = ctx->redis;
+    uint64_t deadline = tamis__now_ns() + redis->patience_ns;
+    deadline = deadline > redis->connect_by ? deadline : redis->connect_by;
+    strcpy(ctx->cursor, "0");
+    for (;;) {
+        outcome had;
+        tamis_status status = scan_page(ctx, deadline, &had, err);
+        if (had != HAD && tamis__now_ns() + redis->retry_ns < deadline) {
+            if (had == AWAY)
+                strcpy(ctx->cursor, "0");
+            pause_for(redis->retry_ns);
+            continue;
+        }
+        if (status != TAMIS_OK || strcmp(ctx->cursor, "0") == 0)
+            return status;
+        deadline = tamis__now_ns() + redis->patience_ns;
+    }
+}
+
+/* Whether the server of this slot has one before it too. */
+static bool was_scanned(const tamis__slot_map *map, size_t slot) {
+    for (size_t i = 0; i < slot; i++) {
+        if (map->slots[i] == map->slots[slot])
+            return true;
+        while (i + 1 < slot && map->slots[i + 1] == map->slots[i])
+            i++;
+    }
+    return false;
+}
+
+tamis_status tamis__redis_scan(tamis_redis *redis, const tamis__scan *scan, tamis_error *err) {
+    scanning ctx = {.redis = redis, .what = scan};
+    tamis_status status = TAMIS_OK;
+    if (tamis__redis_can_learn(redis))
+        status = tamis__redis_learn(redis, NULL, UINT64_MAX, err);
+    if (status != TAMIS_OK)
+        return status;
+    tamis__slot_map *map = tamis__slot_map_hold(redis);
+    if (!map)
+        return tamis__fail(err, TAMIS_E_IO, 0, "redis %s: no server is known by now; try again",
+                           redis->endpoint.shown);
+    ctx.map = map;
+    for (size_t i = 0; i < map->slot_count && status == TAMIS_OK; i++) {
+        ctx.node = map->slots[i];
+        if (!ctx.node)
+            status = tamis__fail(
+                err, TAMIS_E_IO, 0,
+                "redis %s: slot %zu has no server, and what is there is not known; see CLUSTER INFO",
+                redis->endpoint.shown, i);
+        else if ((i == 0 || map->slots[i - 1] != ctx.node) && !was_scanned(map, i))
+            status = scan_node(&ctx, err);
+    }
+    tamis__slot_map_drop(redis, map);
+    return status;
+}
+
+tamis_status tamis__scan_reserve(const tamis_redis *redis, void **block, size_t used, size_t wanted,
+                                 size_t *capacity, size_t size, tamis_error *err) {
+    if (wanted <= *capacity)
+        return TAMIS_OK;
+    const size_t more = 2 * wanted + 256;
+    void *made = tamis__alloc(&redis->allocator, more * size, _Alignof(max_align_t));
+    if (!made)
+        return tamis__fail_nomem(err, "redis", more * size);
+    if (used > 0)
+        memcpy(made, *block, used * size);
+    tamis__free(&redis->allocator, *block, *capacity * size);
+    *block = made;
+    *capacity = more;
+    return TAMIS_OK;
+}

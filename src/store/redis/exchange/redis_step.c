@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Steps: compare, then write, at one instant.
+ *
+ *     EVAL script KEYS...  keeps expiry  guards  { words "HGET" key "plan"  expected }...  { words "HSET" key ... }...
+ *
+ * Why not a read followed by a write: between the two, another program may build, drop or switch. Also, a command may reach
+ * the server long after its sender gave up (the process was stopped, or TCP delivers late). A plain write would still be
+ * carried out; a step compares first. The compared values (a lock's token, a generation, a mark in a partition) never
+ * return once they have changed, so a step is carried out at most once.
+ *
+ * A script is not rolled back. The one error that may come between two writes is a full memory (OOM), which a server
+ * decides once for a whole script: with the writes that take memory in front, either the first fails or none does.
+ */
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "store/redis/layout/layout_tamis.h"
+
+/* Each command in ARGV is the number of its words, then the words. A missing key or field reads as ''. */
+static const char script[] = "local at = 3 "
+                             "local function command() "
+                             "local last = at + tonumber(ARGV[at]) "
+                             "local words = {unpack(ARGV, at + 1, last)} "
+                             "at = last + 1 "
+                             "return redis.pcall(unpack(words)) end "
+                             "for i = 1, tonumber(ARGV[2]) do "
+                             "local found = command() "
+                             "if type(found) == 'table' and found.err then return found end "
+                             "if tostring(found or '') ~= ARGV[at] then return 0 end "
+                             "at = at + 1 end "
+                             "local left = 0 "
+                             "if ARGV[1] == '1' then left = redis.call('PTTL', KEYS[1]) end "
+                             "while at <= #ARGV do "
+                             "local done = command() "
+                             "if type(done) == 'table' and done.err then return done end end "
+                             "if left > 0 then redis.call('PEXPIRE', KEYS[1], left) end "
+                             "return 1";
+
+static void set_words(tamis__step_command *to, const tamis_key *words, size_t count) {
+    assert(count <= TAMIS__STEP_WORDS);
+    memcpy(to->words, words, count * sizeof *words);
+    to->count = count;
+}
+
+void tamis__step_key(tamis__step *step, tamis_key key) {
+    assert(step->key_count < sizeof step->keys / sizeof *step->keys);
+    step->keys[step->key_count++] = key;
+}
+
+void tamis__step_expect(tamis__step *step, tamis_key expected, const tamis_key *words, size_t count) {
+    assert(step->condition_count < TAMIS__STEP_CONDITIONS);
+    step->expected[step->condition_count] = expected;
+    set_words(&step->conditions[step->condition_count++], words, count);
+}
+
+void tamis__step_expect_text(tamis__step *step, tamis_key key, const char *text) {
+    tamis__step_expect(step, tamis__redis_word(text), TAMIS__WORDS(tamis__redis_word("GET"), key));
+}
+
+void tamis__step_expect_field(tamis__step *step, tamis_key key, const char *field, const char *text) {
+    tamis__step_expect(step, tamis__redis_word(text),
+                       TAMIS__WORDS(tamis__redis_word("HGET"), key, tamis__redis_word(field)));
+}
+
+void tamis__step_write(tamis__step *step, const tamis_key *words, size_t count) {
+    assert(step->write_count < TAMIS__STEP_WRITES);
+    set_words(&step->writes[step->write_count++], words, count);
+}
+
+static size_t count_words(const tamis__step *step) {
+    size_t count = 3 + step->key_count + 2; /* EVAL script number KEYS... keeps, number of guards */
+    for (size_t i = 0; i < step->condition_count; i++)
+        count += 1 + step->conditions[i].count + 1;
+    for (size_t i = 0; i < step->write_count; i++)
+        count += 1 + step->writes[i].count;
+    return count;
+}
+
+static void put_words(const tamis__step_command *command, tamis__connection *conn) {
+    tamis__connection_put_number(conn, (int64_t)command->count);
+    for (size_t i = 0; i < command->count; i++)
+        tamis__connection_put(conn, command->words[i].data, command->words[i].size);
+}
+
+void tamis__step_put(const tamis__step *step, tamis__connection *conn) {
+    tamis__transaction *transacting = tamis__connection_get_transaction(conn);
+    if (transacting) {
+        tamis__step_transact(step, conn, transacting);
+        return;
+    }
+    tamis__connection_put_command(conn, count_words(step));
+    tamis__connection_put_text(conn, "EVAL");
+    tamis__connection_put(conn, script, sizeof script - 1);
+    tamis__connection_put_number(conn, (int64_t)step->key_count);
+    for (size_t i = 0; i < step->key_count; i++)
+        tamis__connection_put(conn, step->keys[i].data, step->keys[i].size);
+    tamis__connection_put_number(conn, step->keeps_expiry);
+    tamis__connection_put_number(conn, (int64_t)step->condition_count);
+    for (size_t i = 0; i < step->condition_count; i++) {
+        put_words(&step->conditions[i], conn);
+        tamis__connection_put(conn, step->expected[i].data, step->expected[i].size);
+    }
+    for (size_t i = 0; i < step->write_count; i++)
+        put_words(&step->writes[i], conn);
+}
+
+/* ---- sending one step ---- */
+
+typedef struct running {
+    tamis__redis_filter *rf;
+    const tamis__step *step;
+    bool is_done, is_resent;
+} running;
+
+static uint32_t slot_of_step(void *context, size_t i) {
+    const running *ctx = context;
+    (void)i;
+    return tamis__config_slot(ctx->rf);
+}
+
+static bool put_step(void *context, size_t i, tamis__connection *conn) {
+    const running *ctx = context;
+    (void)i;
+    tamis__step_put(ctx->step, conn);
+    return true;
+}
+
+static tamis_status take_step(void *context, size_t i, const tamis__reply *reply, bool resent,
+                              tamis_error *err) {
+    running *ctx = context;
+    (void)i;
+    ctx->is_resent = resent;
+    if (reply->type != TAMIS__REPLY_INTEGER)
+        return tamis__redis_filter_bad_reply(ctx->rf, err);
+    ctx->is_done = reply->integer == 1;
+    return TAMIS_OK;
+}
+
+static tamis_status run(running *ctx, tamis_error *err) {
+    const tamis__requests requests = {.count = 1,
+                                      .context = ctx,
+                                      .put_command = put_step,
+                                      .take_reply = take_step,
+                                      .what = ctx->rf->uri->shown_name,
+                                      .slot = slot_of_step,
+                                      .is_steps = true};
+    return tamis__requests_run(ctx->rf->redis, &requests, NULL, err);
+}
+
+tamis_status tamis__step_run(tamis__redis_filter *rf, const tamis__step *step, bool *is_done,
+                             tamis_error *err) {
+    running ctx = {rf, step, false, false};
+    tamis_status status = run(&ctx, err);
+    if (status == TAMIS_OK)
+        *is_done = ctx.is_done;
+    return status;
+}
+
+tamis_status tamis__step_run_once(tamis__redis_filter *rf, const tamis__step *step, bool *is_refused,
+                                  tamis_error *err) {
+    running ctx = {rf, step, false, false};
+    tamis_status status = run(&ctx, err);
+    if (status == TAMIS_OK)
+        *is_refused = !ctx.is_done && !ctx.is_resent;
+    return status;
+}

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * A batch:   elements | checks of the layout | expiry of every Redis key
+ *
+ * in one pipeline. The checks come behind: what they find to be there was there while the elements were asked. If a
+ * command had to be asked again, the order is not sure, and the checks are asked once more by themselves. Where the
+ * Redis keys are in several slots, there is no order between them: the checks wait until all elements are answered, and
+ * so does the expiry of the Redis keys for that of what the checks look at, which is not to be there any longer than
+ * they are.
+ */
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/system.h"
+#include "store/redis/filter/redis_batch.h"
+
+/* Elements of one pipeline; how often that may have to be asked again. */
+enum { ELEMENTS_MAX = 64 << 10, REPEATS_MAX = 64 };
+
+tamis_status tamis__redis_filter_bad_reply(const tamis__redis_filter *rf, tamis_error *err) {
+    return tamis__redis_bad_reply(rf->redis, rf->uri->shown_name, err);
+}
+
+/* ---- what comes behind ---- */
+
+static bool must_expire(const tamis__redis_filter *rf, bool adds) {
+    return adds && rf->ttl_ms > 0;
+}
+
+static uint32_t slot_of_expire(void *context, size_t i) {
+    const tamis__batch *batch = context;
+    return batch->endless[i] ? tamis__batch_key_slot(batch, i) : TAMIS__NO_SLOT;
+}
+
+static bool put_expire(void *context, size_t i, tamis__connection *conn) {
+    const tamis__batch *batch = context;
+    if (!batch->endless[i])
+        return false;
+    tamis__batch_put_expiry(batch, i, true, conn);
+    return true;
+}
+
+static tamis_status take_expire(void *context, size_t i, const tamis__reply *reply, bool resent,
+                                tamis_error *err) {
+    const tamis__batch *batch = context;
+    (void)i;
+    (void)resent;
+    return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_filter_bad_reply(batch->rf, err);
+}
+
+/* renew=create: only what this batch made has no end yet. (PEXPIRE ... NX would do, but came with Redis 7.) */
+static tamis_status expire_endless(tamis__batch *batch, tamis_error *err) {
+    const tamis__requests requests = {.count = tamis__batch_keys(batch),
+                                      .context = batch,
+                                      .put_command = put_expire,
+                                      .take_reply = take_expire,
+                                      .what = batch->rf->uri->shown_name,
+                                      .slot = slot_of_expire};
+    if (!must_expire(batch->rf, batch->adds) || !memchr(batch->endless, true, requests.count))
+        return TAMIS_OK;
+    return tamis__requests_run(batch->rf->redis, &requests, NULL, err);
+}
+
+static size_t count_checks(const tamis__batch *batch) {
+    const tamis__layout *layout = batch->rf->layout;
+    return layout->check_count ? layout->check_count(batch->filter) : 0;
+}
+
+static size_t count_expiries(const tamis__batch *batch) {
+    return must_expire(batch->rf, batch->adds) ? tamis__batch_keys(batch) : 0;
+}
+
+/* All that comes behind the elements. */
+static tamis_status run_rest(tamis__batch *batch, tamis_error *err) {
+    const tamis__requests requests = {.count = batch->checks + count_expiries(batch),
+                                      .context = batch,
+                                      .put_command = tamis__batch_put_command,
+                                      .take_reply = tamis__batch_take_reply,
+                                      .what = batch->rf->uri->shown_name,
+                                      .slot = tamis__batch_slot};
+    batch->first = batch->elements;
+    return tamis__requests_run(batch->rf->redis, &requests, NULL, err);
+}
+
+static tamis_status apply_checks(tamis__batch *batch, tamis_error *err) {
+    const tamis__layout *layout = batch->rf->layout;
+    return layout->apply_checks
+               ? layout->apply_checks(batch->filter, &(tamis__touched){batch->adds, batch->touched},
+                                      &batch->again, err)
+               : TAMIS_OK;
+}
+
+/* What is not where it has to be besides has no answer. */
+static tamis_status mirror(tamis__batch *batch, tamis_error *err) {
+    const tamis__layout *layout = batch->rf->layout;
+    if (!batch->adds || batch->key_batch.count == 0 || !layout->mirror)
+        return TAMIS_OK;
+    tamis_status status = layout->mirror(batch->filter, &batch->key_batch, &batch->again, err);
+    batch->lacks_mirror = status != TAMIS_OK;
+    return status;
+}
+
+static tamis_status run_and_check(tamis__batch *batch, tamis_error *err) {
+    const tamis__redis_filter *rf = batch->rf;
+    bool any_retried = false, unconfirmed = false;
+    tamis__requests requests = {.context = batch,
+                                .put_command = tamis__batch_put_command,
+                                .take_reply = tamis__batch_take_reply,
+                                .what = rf->uri->shown_name,
+                                .slot = tamis__batch_slot,
+                                .unconfirmed =
+                                    batch->adds && batch->key_batch.count > 0 ? &unconfirmed : NULL,
+                                .denied = &batch->denied};
+    batch->checks = count_checks(batch);
+    tamis__batch_count(batch);
+    requests.barriers[0] = batch->elements;
+    requests.barriers[1] = batch->elements + batch->checks;
+    requests.count = requests.barriers[1] + count_expiries(batch);
+    tamis_status status = tamis__requests_run(rf->redis, &requests, &any_retried, err);
+    batch->again = unconfirmed; /* as if it had no answers: keys that it added must not count as seen */
+    if (status == TAMIS_OK && any_retried)
+        status = run_rest(batch, err);
+    if (status == TAMIS_OK) /* also of what was replaced meanwhile, where nobody will do it later */
+        status = expire_endless(batch, err);
+    return status == TAMIS_OK && !batch->again ? apply_checks(batch, err) : status;
+}
+
+static tamis_status run_batch(tamis__batch *batch, tamis_error *err) {
+    const tamis__redis_filter *rf = batch->rf;
+    tamis__slot_map *before = tamis__slot_map_hold(rf->redis);
+    tamis_status status = run_and_check(batch, err);
+    if (status == TAMIS_OK && !batch->again)
+        status = tamis__sentinel_has_moved(rf->redis, before, &batch->again, err);
+    batch->is_unsure = status != TAMIS_OK && rf->redis->uri.kind == TAMIS__REDIS_SENTINEL;
+    tamis__slot_map_drop(rf->redis, before);
+    if (status != TAMIS_OK || batch->again)
+        return status;
+    if (batch->has_short_block)
+        return tamis__fail(
+            err, TAMIS_E_DAMAGED, 0,
+            "redis %s: %s: a block of it was not there, and then it was; ask again, and see who "
+            "writes to its keys",
+            rf->redis->endpoint.shown, rf->uri->shown_name);
+    return mirror(batch, err);
+}
+
+/* The first of them that are answered. */
+static size_t answered(const tamis__batch *batch) {
+    size_t done = 0;
+    while (done < batch->key_batch.count && batch->parts_left[done] == 0)
+        done++;
+    return done;
+}
+
+/* Whether the answers of a batch do not hold: where the layout has checks, those of one that failed do only if these
+ * pass. A server that cannot be reached is not waited for once more. */
+static bool is_discarded(tamis__batch *batch, tamis_status status) {
+    const bool is_unconfirmed = batch->adds && batch->rf->redis->replicas > 0 && status != TAMIS_OK;
+    if (is_unconfirmed || batch->lacks_mirror || batch->is_unsure || status == TAMIS_E_DAMAGED ||
+        status == TAMIS_E_MISMATCH || status == TAMIS_E_NOT_FOUND)
+        return true;
+    if (status == TAMIS_OK || batch->checks == 0)
+        return batch->again;
+    return status != TAMIS_E_REFUSED || batch->has_short_block || batch->again ||
+           run_rest(batch, NULL) != TAMIS_OK || apply_checks(batch, NULL) != TAMIS_OK || batch->again ||
+           mirror(batch, NULL) != TAMIS_OK || batch->again;
+}
+
+/* ---- what a call that failed has left, see redis_doubt.h ---- */
+
+static uint64_t fingerprint_of(const tamis__batch *batch, size_t element) {
+    const uint64_t fingerprint =
+        tamis__unconfirmed_adds_fingerprint(batch->filter, &batch->key_batch, element);
+    const tamis__members *members = batch->members;
+    tamis_hash name;
+    if (!members)
+        return fingerprint;
+    tamis_hash_many(members->hasher, &members->names[batch->member_of[element]], 1, &name, NULL);
+    return (fingerprint ^ name.word[0]) | 1;
+}
+
+static void apply_unconfirmed(const tamis__batch *batch, size_t done) {
+    tamis__unconfirmed_adds *unconfirmed_adds = &tamis__redis_of(batch->filter)->unconfirmed_adds;
+    for (size_t i = 0; i < done && tamis__unconfirmed_adds_has_any(unconfirmed_adds); i++)
+        if (tamis__unconfirmed_adds_remove(unconfirmed_adds, fingerprint_of(batch, i)) &&
+            batch->answers[i] == TAMIS_PRESENT)
+            batch->answers[i] = TAMIS_UNKNOWN;
+}
+
+/* What was added and is not told, but for what somebody else had added. Where all is asked again, of a filter that has
+ * the name by then, that may hold some of it already. */
+static void keep_unconfirmed(const tamis__batch *batch, size_t done) {
+    tamis__unconfirmed_adds *unconfirmed_adds = &tamis__redis_of(batch->filter)->unconfirmed_adds;
+    for (size_t i = done; i < batch->key_batch.count; i++)
+        if (batch->sent[i] && (batch->parts_left[i] > 0 || batch->answers[i] != TAMIS_PRESENT))
+            tamis__unconfirmed_adds_insert(unconfirmed_adds, fingerprint_of(batch, i),
+                                           &batch->filter->allocator);
+}
+
+static void report_trace(tamis__batch *batch, size_t done) {
+    for (size_t i = 0; i < done; i++) {
+        if (batch->members)
+            batch->rf->name = batch->members->names[batch->member_of[i]];
+        tamis__trace_report(batch->trace, tamis__batch_locate(batch, i), batch->adds, batch->answers[i],
+                            batch->key_batch.keys ? &batch->key_batch.keys[i] : NULL, i);
+    }
+}
+
+/* BITFIELD counts as writing, whatever is in it, and is refused to who may only read, and where there is no memory left;
+ * what asks alone is not known to every proxy. */
+static bool can_fall_back(const tamis__batch *batch) {
+    return batch->denied && !batch->adds && !batch->rf->layout->has_blocks && !batch->rf->only_reads;
+}
+
+/* As many of what is asked as go at once; none where they are to be asked again, of a filter with other keys perhaps. */
+static tamis_status run_chunk(tamis__batch *batch, tamis_answer *answers, size_t *done,
+                              uint64_t *absent_count, tamis_error *err) {
+    const size_t count = batch->key_batch.count, keys = tamis__batch_keys(batch);
+    const size_t size = 3 * count + keys * (2 + sizeof *batch->slots);
+    uint8_t *scratch = tamis__alloc(&batch->filter->allocator, size, _Alignof(uint16_t));
+    if (!scratch)
+        return tamis__fail_nomem(err, "redis", size);
+    batch->slots = (uint16_t *)scratch;
+    batch->answers = scratch + keys * sizeof *batch->slots;
+    batch->parts_left = batch->answers + count;
+    batch->sent = (bool *)(batch->parts_left + count);
+    batch->touched = batch->sent + count;
+    batch->endless = batch->touched + keys;
+    memset(batch->slots, 0xff, keys * sizeof *batch->slots); /* TAMIS__SLOT_UNKNOWN */
+    memset(batch->answers, TAMIS_PRESENT, count);
+    memset(batch->parts_left, (int)batch->rf->parts, count);
+    memset(batch->sent, false, count);
+    memset(batch->touched, count == 0, keys); /* the checks alone are of all keys */
+    memset(batch->endless, 0, keys);
+    tamis_status status = tamis__trace_begin(&batch->trace, batch->filter, count, err);
+    if (status == TAMIS_OK)
+        status = run_batch(batch, err);
+    *done = is_discarded(batch, status) ? 0 : answered(batch);
+    if (batch->adds) {
+        apply_unconfirmed(batch, *done);
+        if (status != TAMIS_OK || batch->again)
+            keep_unconfirmed(batch, *done);
+    }
+    if (answers)
+        memcpy(answers, batch->answers, *done);
+    for (size_t i = 0; i < *done; i++)
+        *absent_count += batch->answers[i] == TAMIS_ABSENT;
+    if (batch->trace && !can_fall_back(batch))
+        report_trace(batch, *done);
+    tamis__trace_free(batch->trace);
+    batch->trace = NULL;
+    tamis__free(&batch->filter->allocator, scratch, size);
+    return status;
+}
+
+static tamis_status run_with_fallback(tamis__batch *batch, tamis_answer *answers, size_t *done,
+                                      uint64_t *absent_count, tamis_error *err) {
+    tamis__redis_filter *rf = tamis__redis_of(batch->filter);
+    const tamis__batch first = *batch;
+    tamis_status status = run_chunk(batch, answers, done, absent_count, err);
+    const size_t before = *done;
+    if (can_fall_back(batch)) {
+        *batch = first;
+        rf->only_reads = true;
+        if (run_chunk(batch, answers, done, absent_count, NULL) == TAMIS_OK)
+            return TAMIS_OK;
+        *done = before;
+    }
+    rf->only_reads = rf->only_reads && status == TAMIS_OK; /* the next server may be another */
+    return status;
+}
+
+static tamis_status run_batches(const tamis_filter *filter, const tamis__key_batch *key_batch,
+                                const tamis__members *members, bool adds, tamis_answer *answers, size_t *done,
+                                uint64_t *absent_count, tamis_error *err) {
+    tamis__redis_filter *rf = tamis__redis_of(filter);
+    tamis_hash hash;
+    *done = 0;
+    if (filter->hasher->locked && key_batch->keys) /* its secret was not given: says so */
+        return tamis_hash_many(filter->hasher, key_batch->keys, 1, &hash, err);
+    tamis_status status = rf->layout->refresh ? rf->layout->refresh(filter, err) : TAMIS_OK;
+    uint32_t repeats = 0;
+    while (*done < key_batch->count && status == TAMIS_OK) {
+        if (repeats > REPEATS_MAX)
+            return tamis__fail(
+                err, TAMIS_E_IO, 0,
+                "redis %s: %s: its master changed, or connections to it ended, %d times during one batch; "
+                "check server, sentinels and network",
+                rf->redis->endpoint.shown, rf->uri->shown_name, REPEATS_MAX);
+        const size_t left = key_batch->count - *done;
+        size_t chunk_done = 0;
+        tamis__batch batch = {
+            .filter = filter, .rf = rf, .members = members, .adds = adds, .located = SIZE_MAX};
+        batch.member_of = members ? members->member_of + *done : NULL;
+        batch.key_batch = (tamis__key_batch){key_batch->keys ? key_batch->keys + *done : NULL,
+                                             key_batch->hashes ? key_batch->hashes + *done : NULL,
+                                             left < ELEMENTS_MAX ? left : ELEMENTS_MAX};
+        status = run_with_fallback(&batch, answers ? answers + *done : NULL, &chunk_done, absent_count, err);
+        *done += chunk_done;
+        repeats = batch.again ? repeats + 1 : 0;
+    }
+    return status;
+}
+
+tamis_status tamis__redis_check(const tamis_filter *filter, bool adds, bool *again, tamis_error *err) {
+    tamis__redis_filter *rf = tamis__redis_of(filter);
+    tamis__batch batch = {.filter = filter, .rf = rf, .adds = adds, .located = SIZE_MAX};
+    size_t none = 0;
+    uint64_t absent_count = 0;
+    tamis_status status =
+        rf->layout->check_count ? run_chunk(&batch, NULL, &none, &absent_count, err) : TAMIS_OK;
+    *again = batch.again;
+    return status;
+}
+
+tamis_status tamis__redis_add(tamis_filter *filter, const tamis__key_batch *key_batch, tamis_answer *answers,
+                              size_t *done, tamis_error *err) {
+    uint64_t absent_count = 0;
+    tamis_status status = run_batches(filter, key_batch, NULL, true, answers, done, &absent_count, err);
+    filter->added += absent_count;
+    return status;
+}
+
+tamis_status tamis__redis_contains(const tamis_filter *filter, const tamis__key_batch *key_batch,
+                                   tamis_answer *answers, size_t *done, tamis_error *err) {
+    uint64_t absent_count = 0;
+    return run_batches(filter, key_batch, NULL, false, answers, done, &absent_count, err);
+}
+
+tamis_status tamis__redis_query_members(const tamis_filter *family, const tamis__key_batch *key_batch,
+                                        const tamis__members *members, bool adds, tamis_answer *answers,
+                                        size_t *done, tamis_error *err) {
+    tamis__redis_filter *rf = tamis__redis_of(family);
+    const tamis_key own = rf->name;
+    uint64_t absent_count = 0;
+    tamis_status status = run_batches(family, key_batch, members, adds, answers, done, &absent_count, err);
+    rf->name = own;
+    return status;
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Elements as commands. An element has as many numbers as it may have parts: its bits in one Redis key each, in the order
+ * in which the probes come to the keys. Adding one that has several is not one instant: the part with most bits decides. Of
+ * those who add it at once just one finds that this one was not all set, and for him it is FRESH; it is SEEN where each of
+ * its bits was set by somebody else; and where only other parts were not all set, either chance filled the one that
+ * decides, or somebody else is at it: UNKNOWN.
+ *
+ * Where all bits are in one Redis key, a BITFIELD takes several elements: reading a command costs the server about as much
+ * as two of its words.
+ */
+#include "store/redis/filter/redis_batch.h"
+#include "store/redis/layout/layout_tamis.h"
+
+/* Bits of several elements in one command, at most: what a server takes at one instant is to be short. */
+enum { BITS_TOGETHER = 64 };
+
+#define PUT_MADE(conn, words) tamis__connection_put_encoded(conn, words, sizeof(words) - 1)
+
+/* ---- places ---- */
+
+/* Names the member that the Redis key of that number, among those of all members, is of; which of its own it is. */
+static size_t turn_to(const tamis__batch *batch, size_t number) {
+    const size_t each = tamis__redis_all_keys(batch->rf);
+    if (batch->members)
+        batch->rf->name = batch->members->names[number / each];
+    return number % each;
+}
+
+const tamis__element_positions *tamis__batch_locate(tamis__batch *batch, size_t element) {
+    if (batch->located != element)
+        batch->rf->layout->locate(batch->filter, &batch->key_batch, element, &batch->positions);
+    batch->located = element;
+    return &batch->positions;
+}
+
+/* False: the element has no part of that number. */
+static bool find_part(tamis__batch *batch, size_t element, uint32_t number, tamis__element_part *part) {
+    return tamis__element_find_part(batch->filter, tamis__batch_locate(batch, element), number, part);
+}
+
+/* Whether no other part of the element has more bits, and none before it as many. */
+static bool is_deciding(tamis__batch *batch, size_t element, uint32_t number) {
+    const uint32_t probes = batch->filter->plan.probes;
+    uint32_t max_count = 0, deciding = 0;
+    tamis__element_part part;
+    if (batch->rf->parts == 1 || !find_part(batch, element, number, &part))
+        return true;
+    for (uint32_t i = 0; i < probes; i++) {
+        uint32_t count = 0;
+        for (uint32_t j = 0; j < probes; j++)
+            count += batch->positions.keys[j] == batch->positions.keys[i];
+        deciding = count > max_count ? batch->positions.keys[i] : deciding;
+        max_count = count > max_count ? count : max_count;
+    }
+    return part.key == deciding;
+}
+
+/* Of a Redis key of the element that was placed last. */
+static size_t number_of(const tamis__batch *batch, uint32_t key) {
+    const size_t member = batch->members ? batch->member_of[batch->located] : 0;
+    return (member * batch->rf->servers + batch->positions.server) * batch->rf->keys + key;
+}
+
+/* A slot costs a name and a checksum, so it is asked for once a batch. */
+uint32_t tamis__batch_key_slot(const tamis__batch *batch, size_t number) {
+    if (batch->slots[number] == TAMIS__SLOT_UNKNOWN)
+        batch->slots[number] = (uint16_t)tamis__redis_key_slot(batch->rf, turn_to(batch, number));
+    return batch->slots[number];
+}
+
+/* Which command is of which element, the first of it where there are several. */
+static size_t element_of(const tamis__batch *batch, size_t i) {
+    return i / batch->rf->parts * batch->together;
+}
+
+static uint32_t part_of(const tamis__batch *batch, size_t i) {
+    return (uint32_t)(i % batch->rf->parts);
+}
+
+/* From element `first` on those of its command. */
+static size_t count_together(const tamis__batch *batch, size_t first) {
+    const size_t left = batch->key_batch.count - first;
+    return left < batch->together ? left : batch->together;
+}
+
+void tamis__batch_count(tamis__batch *batch) {
+    const uint32_t probes = batch->filter->plan.probes;
+    const bool has_one_key = batch->rf->parts == 1 && tamis__batch_keys(batch) == 1;
+    batch->together = 1;
+    if (has_one_key && (batch->adds || !batch->rf->layout->has_blocks) && probes < BITS_TOGETHER)
+        batch->together = BITS_TOGETHER / probes;
+    batch->elements = (batch->key_batch.count + batch->together - 1) / batch->together * batch->rf->parts;
+}
+
+uint32_t tamis__batch_slot(void *context, size_t i) {
+    tamis__batch *batch = context;
+    i += batch->first;
+    if (i < batch->elements) {
+        tamis__element_part part; /* where the element does not have it, any slot: nothing will be put */
+        find_part(batch, element_of(batch, i), part_of(batch, i), &part);
+        return tamis__batch_key_slot(batch, number_of(batch, part.key));
+    }
+    i -= batch->elements;
+    if (i < batch->checks)
+        return batch->rf->layout->check_slot(batch->filter, &(tamis__touched){batch->adds, batch->touched},
+                                             i);
+    return tamis__batch_key_slot(batch, i - batch->checks);
+}
+
+/* ---- putting ---- */
+
+static void put_key(const tamis__batch *batch, size_t number, tamis__connection *conn) {
+    char name[TAMIS__REDIS_KEY];
+    const uint32_t key = (uint32_t)(turn_to(batch, number) % batch->rf->keys);
+    size_t size = batch->rf->layout->key_name(batch->rf, key, name);
+    tamis__connection_put(conn, name, size);
+}
+
+static void put_block(const tamis__batch *batch, const tamis__element_positions *positions,
+                      tamis__connection *conn) {
+    PUT_MADE(conn, "*4\r\n$8\r\nGETRANGE\r\n");
+    put_key(batch, number_of(batch, positions->key), conn);
+    tamis__connection_put_number(conn, (int64_t)positions->block);
+    tamis__connection_put_number(conn, (int64_t)positions->block + TAMIS__REDIS_BLOCK - 1);
+}
+
+static void put_bitfield(const tamis__batch *batch, uint32_t key, size_t count, tamis__connection *conn) {
+    tamis__connection_put_command(conn, 2 + count * (batch->adds ? 4 : 3));
+    tamis__connection_put_text(conn, batch->rf->only_reads && !batch->adds ? "BITFIELD_RO" : "BITFIELD");
+    put_key(batch, number_of(batch, key), conn);
+}
+
+/* Of the element that was placed last. */
+static void put_bits(const tamis__batch *batch, uint32_t key, tamis__connection *conn) {
+    for (uint32_t j = 0; j < batch->filter->plan.probes; j++) {
+        if (!tamis__element_is_in(batch->filter, &batch->positions, j, key))
+            continue;
+        if (batch->adds)
+            PUT_MADE(conn, "$3\r\nSET\r\n$2\r\nu1\r\n");
+        else
+            PUT_MADE(conn, "$3\r\nGET\r\n$2\r\nu1\r\n");
+        tamis__connection_put_number(conn, (int64_t)batch->positions.offsets[j]);
+        if (batch->adds)
+            PUT_MADE(conn, "$1\r\n1\r\n");
+    }
+}
+
+static bool put_elements(tamis__batch *batch, size_t element, uint32_t number, tamis__connection *conn) {
+    const size_t group_size = count_together(batch, element);
+    tamis__element_part part;
+    if (!find_part(batch, element, number, &part)) {
+        batch->parts_left[element]--;
+        return false;
+    }
+    batch->touched[number_of(batch, part.key)] = true;
+    if (batch->rf->layout->has_blocks && !batch->adds)
+        put_block(batch, &batch->positions, conn);
+    else
+        put_bitfield(batch, part.key, group_size * part.count, conn);
+    for (size_t i = element; i < element + group_size; i++) {
+        batch->sent[i] = true;
+        if (batch->trace)
+            tamis__trace_put(batch->trace, i, number, conn);
+        if (batch->adds || !batch->rf->layout->has_blocks) {
+            tamis__batch_locate(batch, i);
+            put_bits(batch, part.key, conn);
+        }
+    }
+    return true;
+}
+
+void tamis__batch_put_expiry(const tamis__batch *batch, size_t number, bool sets, tamis__connection *conn) {
+    if (sets && (batch->rf->layout == &tamis__layout_tamis || batch->rf->is_next) && !batch->rf->is_family) {
+        tamis__partition_put_renewal(batch->filter, (uint32_t)number, conn);
+        return;
+    }
+    tamis__connection_put_command(conn, sets ? 3 : 2);
+    tamis__connection_put_text(conn, sets ? "PEXPIRE" : "PTTL");
+    put_key(batch, number, conn);
+    if (sets)
+        tamis__connection_put_number(conn, (int64_t)batch->rf->ttl_ms);
+}
+
+bool tamis__batch_put_command(void *context, size_t i, tamis__connection *conn) {
+    tamis__batch *batch = context;
+    i += batch->first;
+    if (i < batch->elements)
+        return put_elements(batch, element_of(batch, i), part_of(batch, i), conn);
+    i -= batch->elements;
+    if (i < batch->checks)
+        return batch->rf->layout->check_query(batch->filter, &(tamis__touched){batch->adds, batch->touched},
+                                              i, conn);
+    tamis__batch_put_expiry(batch, i - batch->checks, batch->rf->renews_on_add, conn);
+    return true;
+}
+
+/* ---- taking ---- */
+
+static tamis_status has_bits(tamis__batch *batch, size_t element, uint32_t number, const tamis__reply *reply,
+                             bool *all_set, tamis_error *err) {
+    tamis__element_part part = {.count = batch->filter->plan.probes};
+    if (batch->rf->parts > 1)
+        find_part(batch, element, number, &part); /* it was put */
+    if (reply->type != TAMIS__REPLY_ARRAY || reply->size != part.count)
+        return tamis__redis_filter_bad_reply(batch->rf, err);
+    *all_set = true;
+    for (size_t j = 0; j < reply->size; j++) {
+        if (reply->items[j].type != TAMIS__REPLY_INTEGER)
+            return tamis__redis_filter_bad_reply(batch->rf, err);
+        *all_set = *all_set && reply->items[j].integer == 1;
+    }
+    return TAMIS_OK;
+}
+
+/* Of a Redis key that is shorter bits are missing, which the layout's checks will tell; here they are not set. Those of a
+ * family's member come into being with the adds. */
+static tamis_status has_in_block(tamis__batch *batch, size_t element, const tamis__reply *reply,
+                                 bool *all_set, tamis_error *err) {
+    if (reply->type != TAMIS__REPLY_STRING || reply->size > TAMIS__REDIS_BLOCK)
+        return tamis__redis_filter_bad_reply(batch->rf, err);
+    const tamis__element_positions *positions = tamis__batch_locate(batch, element);
+    batch->has_short_block =
+        batch->has_short_block || (reply->size < TAMIS__REDIS_BLOCK && !batch->rf->is_family);
+    *all_set = true;
+    for (uint32_t j = 0; j < batch->filter->plan.probes && *all_set; j++)
+        *all_set = tamis__element_is_set(positions, j, reply);
+    return TAMIS_OK;
+}
+
+static tamis_status take_element(tamis__batch *batch, size_t element, uint32_t number,
+                                 const tamis__reply *reply, bool resent, tamis_error *err) {
+    tamis_answer *answer = &batch->answers[element];
+    bool all_set = false;
+    tamis_status status = batch->rf->layout->has_blocks && !batch->adds
+                              ? has_in_block(batch, element, reply, &all_set, err)
+                              : has_bits(batch, element, number, reply, &all_set, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (batch->trace)
+        tamis__trace_take_reply(batch->trace, element, number, tamis__batch_locate(batch, element), reply);
+    batch->parts_left[element]--;
+    if (!all_set && (!batch->adds || is_deciding(batch, element, number)))
+        *answer = TAMIS_ABSENT;
+    else if (*answer == TAMIS_PRESENT && (!all_set || (resent && batch->adds)))
+        *answer = TAMIS_UNKNOWN; /* perhaps these bits are its own, or somebody else's now */
+    return TAMIS_OK;
+}
+
+/* A reply to each of several elements is as many items of it as an element has probes. */
+static tamis_status take_elements(tamis__batch *batch, size_t element, uint32_t number,
+                                  const tamis__reply *reply, bool resent, tamis_error *err) {
+    const size_t group_size = count_together(batch, element), probes = batch->filter->plan.probes;
+    tamis_status status = TAMIS_OK;
+    if (group_size == 1)
+        return take_element(batch, element, number, reply, resent, err);
+    if (reply->type != TAMIS__REPLY_ARRAY || reply->size != group_size * probes)
+        return tamis__redis_filter_bad_reply(batch->rf, err);
+    tamis__reply own = *reply;
+    own.size = probes;
+    for (size_t i = 0; i < group_size && status == TAMIS_OK; i++, own.items += probes)
+        status = take_element(batch, element + i, number, &own, resent, err);
+    return status;
+}
+
+tamis_status tamis__batch_take_reply(void *context, size_t i, const tamis__reply *reply, bool resent,
+                                     tamis_error *err) {
+    tamis__batch *batch = context;
+    i += batch->first;
+    if (i < batch->elements)
+        return take_elements(batch, element_of(batch, i), part_of(batch, i), reply, resent, err);
+    i -= batch->elements;
+    if (i < batch->checks)
+        return batch->rf->layout->take_check_reply(batch->filter, i, reply, err);
+    batch->endless[i - batch->checks] = reply->integer == -1; /* PEXPIRE says 0 or 1 */
+    return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_filter_bad_reply(batch->rf, err);
+}

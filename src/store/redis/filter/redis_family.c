@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * A family is a filter whose name changes from element to element:
+ *
+ *     pairs    (b, 1) (a, 1) (b, 2) (b, 1) ...        a piece: as many as go at once
+ *     names     b      a                              each once, in the order in which they come: members
+ *     of        0      1      0      0                of each element, the number of its member
+ *     hashes    h(1)   h(1)   h(2)   h(1)
+ *
+ * What is put, checked and taken is as for one filter: redis_elements.c. A piece's members are found by a table of open
+ * addressing, under a seed that nobody knows, so that names cannot be aimed at it.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include <tamis/redis_family.h>
+
+#include "base/memory.h"
+#include "base/system.h"
+#include "base/versioned.h"
+#include "store/redis/filter/redis_filter.h"
+
+enum { PAIRS_MAX = 64 << 10, KEYS_MAX = 1 << 20 /* Redis keys of a piece */, CAPACITY_MIN = 64 };
+#define NOBODY UINT32_MAX /* in the table */
+
+/* The arrays of a piece, for `capacity` pairs. */
+typedef struct piece {
+    size_t capacity;
+    tamis_key *names;    /* of members */
+    uint32_t *member_of; /* of pairs */
+    uint32_t *table;     /* 2 * room: numbers of members, or NOBODY */
+    tamis_key *keys;     /* of pairs, */
+    tamis_hash *hashes;  /* and where the scheme has digests these */
+} piece;
+
+struct tamis_redis_family {
+    tamis_filter *filter;
+    tamis_hasher *names; /* of the table */
+    piece piece;
+};
+
+/* ---- opening ---- */
+
+static tamis_status open_family(tamis_redis_family *family, tamis_redis *redis, const char *name,
+                                const tamis_redis_filter_options *options, tamis_error *err) {
+    tamis_status status = tamis__redis_name(&family->filter, redis, name, options->allocator, err);
+    if (status != TAMIS_OK)
+        return status;
+    tamis__redis_filter *rf = tamis__redis_of(family->filter);
+    if (rf->layout == &tamis__layout_redisson)
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                           "%s: layout redisson has no families: each filter has parameters of its own; open "
+                           "them one by one, or use layout java",
+                           rf->uri->shown);
+    rf->is_family = true;
+    status = rf->layout->open(family->filter, options, err);
+    if (status != TAMIS_OK)
+        return status;
+    tamis_hasher_options hashing = TAMIS_HASHER_OPTIONS_INIT;
+    hashing.scheme = TAMIS_SCHEME_XXH3;
+    hashing.allocator = &family->filter->allocator;
+    status = tamis__random(&hashing.seed, sizeof hashing.seed, rf->uri->shown, err);
+    return status == TAMIS_OK ? tamis_hasher_create(&family->names, &hashing, err) : status;
+}
+
+tamis_status tamis_redis_family_open(tamis_redis_family **family, tamis_redis *redis, const char *name,
+                                     const tamis_redis_filter_options *given, tamis_error *err) {
+    TAMIS__NEED(family, err);
+    TAMIS__NEED(name, err);
+    tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
+    tamis_status status =
+        tamis__read_options(&options, sizeof options, given, "TAMIS_REDIS_FILTER_OPTIONS_INIT", err);
+    if (status != TAMIS_OK)
+        return status;
+    tamis_redis_family made = {0};
+    status = open_family(&made, redis, name, &options, err);
+    tamis_redis_family *kept = NULL;
+    if (status == TAMIS_OK) {
+        kept = tamis__alloc(&made.filter->allocator, sizeof *kept, _Alignof(tamis_redis_family));
+        if (!kept)
+            status = tamis__fail_nomem(err, "redis", sizeof *kept);
+    }
+    if (status != TAMIS_OK) {
+        tamis_hasher_free(made.names);
+        tamis_filter_free(made.filter);
+        return status;
+    }
+    *kept = made;
+    *family = kept;
+    return TAMIS_OK;
+}
+
+static void release(const tamis_allocator *allocator, piece *arrays) {
+    tamis__free(allocator, arrays->names, arrays->capacity * sizeof *arrays->names);
+    tamis__free(allocator, arrays->member_of, arrays->capacity * sizeof *arrays->member_of);
+    tamis__free(allocator, arrays->table, 2 * arrays->capacity * sizeof *arrays->table);
+    tamis__free(allocator, arrays->keys, arrays->capacity * sizeof *arrays->keys);
+    tamis__free(allocator, arrays->hashes, arrays->capacity * sizeof *arrays->hashes);
+    *arrays = (piece){0};
+}
+
+void tamis_redis_family_free(tamis_redis_family *family) {
+    if (!family)
+        return;
+    const tamis_allocator allocator = family->filter->allocator;
+    release(&allocator, &family->piece);
+    tamis_hasher_free(family->names);
+    tamis_filter_free(family->filter);
+    tamis__free(&allocator, family, sizeof *family);
+}
+
+const tamis_plan *tamis_redis_family_plan(const tamis_redis_family *family) {
+    return tamis_filter_plan(family->filter);
+}
+
+uint32_t tamis_redis_family_key_type(const tamis_redis_family *family) {
+    return family->filter->metadata.fields.key_type;
+}
+
+/* ---- a piece ---- */
+
+static bool has_digest(const tamis_redis_family *family) {
+    return tamis_scheme_digest_bits(family->filter->hasher->scheme) != 0;
+}
+
+static tamis_status reserve_pairs(tamis_redis_family *family, size_t count, tamis_error *err) {
+    const tamis_allocator *allocator = &family->filter->allocator;
+    size_t capacity = CAPACITY_MIN;
+    piece *made = &family->piece;
+    if (count <= made->capacity)
+        return TAMIS_OK;
+    while (capacity < count)
+        capacity *= 2;
+    release(allocator, made);
+    made->capacity = capacity;
+    made->names = tamis__alloc(allocator, capacity * sizeof *made->names, _Alignof(tamis_key));
+    made->member_of = tamis__alloc(allocator, capacity * sizeof *made->member_of, _Alignof(uint32_t));
+    made->table = tamis__alloc(allocator, 2 * capacity * sizeof *made->table, _Alignof(uint32_t));
+    if (has_digest(family))
+        made->hashes = tamis__alloc(allocator, capacity * sizeof *made->hashes, _Alignof(tamis_hash));
+    made->keys = tamis__alloc(allocator, capacity * sizeof *made->keys, _Alignof(tamis_key));
+    if (made->names && made->member_of && made->table && made->keys && (made->hashes || !has_digest(family)))
+        return TAMIS_OK;
+    release(allocator, made);
+    return tamis__fail_nomem(
+        err, "redis",
+        capacity * (3 * sizeof *made->names + 3 * sizeof *made->member_of + sizeof *made->hashes));
+}
+
+static bool is_same(const tamis_key *a, const tamis_key *b) {
+    return a->size == b->size && memcmp(a->data, b->data, a->size) == 0;
+}
+
+/* The number of the member of that name, which is the next one where it is new. */
+static uint32_t find_member(const tamis_redis_family *family, const tamis_key *name, size_t *members) {
+    const piece *arrays = &family->piece;
+    const size_t mask = 2 * arrays->capacity - 1;
+    tamis_hash hash;
+    tamis_hash_many(family->names, name, 1, &hash, NULL); /* xxh3 has a digest */
+    size_t i = hash.word[0] & mask;
+    for (; arrays->table[i] != NOBODY; i = (i + 1) & mask)
+        if (is_same(&arrays->names[arrays->table[i]], name))
+            return arrays->table[i];
+    arrays->names[*members] = *name;
+    arrays->table[i] = (uint32_t)*members;
+    return (uint32_t)(*members)++;
+}
+
+static tamis_status check_name(const tamis__redis_filter *rf, const tamis_key *name, tamis_error *err) {
+    if (name->size >= 1 && name->size <= TAMIS__REDIS_NAME)
+        return TAMIS_OK;
+    return tamis__fail(err, TAMIS_E_INVALID, 0, "%s: the name of a member has %zu bytes; give 1 to %d",
+                       rf->uri->shown, name->size, TAMIS__REDIS_NAME);
+}
+
+/* Those of a piece, in order, up to one that cannot be asked. */
+static tamis_status collect_pairs(const tamis_redis_family *family, const tamis_redis_pair *pairs,
+                                  size_t *count, size_t *members, tamis_error *err) {
+    const tamis__redis_filter *rf = tamis__redis_of(family->filter);
+    const piece *arrays = &family->piece;
+    tamis_status status = TAMIS_OK;
+    size_t i = 0;
+    *members = 0;
+    memset(arrays->table, 0xff, 2 * arrays->capacity * sizeof *arrays->table); /* NOBODY */
+    for (; i < *count; i++) {
+        status = check_name(rf, &pairs[i].name, err);
+        if (status == TAMIS_OK && arrays->hashes)
+            status = tamis_hash_many(family->filter->hasher, &pairs[i].key, 1, &arrays->hashes[i], err);
+        if (status != TAMIS_OK)
+            break;
+        arrays->member_of[i] = find_member(family, &pairs[i].name, members);
+        arrays->keys[i] = pairs[i].key;
+    }
+    *count = i;
+    return status;
+}
+
+/* So many pairs at once that neither they nor the Redis keys of their members take much memory. */
+static size_t pairs_at_once(const tamis_redis_family *family, size_t left) {
+    const size_t each = tamis__redis_all_keys(tamis__redis_of(family->filter));
+    size_t max_pairs = each < KEYS_MAX ? KEYS_MAX / each : 1;
+    max_pairs = max_pairs < PAIRS_MAX ? max_pairs : PAIRS_MAX;
+    return left < max_pairs ? left : max_pairs;
+}
+
+static tamis_status query_pairs(tamis_redis_family *family, const tamis_redis_pair *pairs, size_t count,
+                                bool adds, tamis_answer *answers, size_t *done, tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+    size_t pairs_done = 0;
+    if (done)
+        *done = 0;
+    while (pairs_done < count && status == TAMIS_OK) {
+        size_t count_now = pairs_at_once(family, count - pairs_done), members, answered = 0;
+        tamis_error wrong = TAMIS_ERROR_INIT;
+        status = reserve_pairs(family, count_now, err);
+        if (status != TAMIS_OK)
+            return status;
+        const piece *collected_keys = &family->piece;
+        const tamis_status collected =
+            collect_pairs(family, pairs + pairs_done, &count_now, &members, &wrong);
+        if (count_now > 0)
+            status = tamis__redis_query_members(
+                family->filter, &(tamis__key_batch){collected_keys->keys, collected_keys->hashes, count_now},
+                &(tamis__members){family->names, collected_keys->names, members, collected_keys->member_of},
+                adds, answers ? answers + pairs_done : NULL, &answered, err);
+        pairs_done += answered;
+        if (done)
+            *done = pairs_done;
+        if (status == TAMIS_OK && collected != TAMIS_OK) {
+            if (err)
+                *err = wrong;
+            status = collected;
+        }
+    }
+    return status;
+}
+
+tamis_status tamis_redis_family_add_many(tamis_redis_family *family, const tamis_redis_pair *pairs,
+                                         size_t count, tamis_answer *answers, size_t *done,
+                                         tamis_error *err) {
+    TAMIS__NEED(family, err);
+    TAMIS__NEED_IF(count, pairs, err);
+    return query_pairs(family, pairs, count, true, answers, done, err);
+}
+
+/* One thread at a time has the handle, so a question may use its room. */
+tamis_status tamis_redis_family_contains_many(tamis_redis_family *family, const tamis_redis_pair *pairs,
+                                              size_t count, tamis_answer *answers, size_t *done,
+                                              tamis_error *err) {
+    TAMIS__NEED(family, err);
+    TAMIS__NEED_IF(count, pairs, err);
+    TAMIS__NEED_IF(count, answers, err);
+    return query_pairs(family, pairs, count, false, answers, done, err);
+}
+
+tamis_status tamis_redis_family_info(const tamis_redis_family *family, const void *name, size_t name_size,
+                                     tamis_filter_info *info, tamis_error *err) {
+    TAMIS__NEED(family, err);
+    TAMIS__NEED(name, err);
+    tamis__redis_filter *rf = tamis__redis_of(family->filter);
+    const tamis_key own = rf->name;
+    rf->name = (tamis_key){name, name_size};
+    tamis_status status = check_name(rf, &rf->name, err);
+    if (status == TAMIS_OK)
+        status = tamis_filter_info_get(family->filter, info, err);
+    rf->name = own;
+    return status;
+}
+
+void tamis_redis_family_trace(tamis_redis_family *family, tamis_redis_tracer tracer, void *context) {
+    tamis_redis_filter_trace(family->filter, tracer, context, NULL); /* which is in a Redis */
+}

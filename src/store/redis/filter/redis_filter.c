@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "store/redis/filter/redis_filter.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/versioned.h"
+#include "store/file/file_error.h"
+
+/* ---- single commands ---- */
+
+static uint32_t slot_of_words(const tamis__redis_filter *rf, const tamis_key *words) {
+    return tamis__redis_slot(rf->redis, words[1].data, words[1].size);
+}
+
+static tamis__command make_command(const tamis__redis_filter *rf, uint32_t slot, const tamis_key *words,
+                                   size_t count) {
+    return (tamis__command){
+        .redis = rf->redis, .what = rf->uri->shown_name, .slot = slot, .words = words, .count = count};
+}
+
+tamis_status tamis__redis_command_in(tamis__redis_filter *rf, uint32_t slot, const tamis_key *words,
+                                     size_t count, int64_t *integer, tamis_error *err) {
+    tamis__command command = make_command(rf, slot, words, count);
+    tamis_status status = tamis__command_run(&command, err);
+    if (integer)
+        *integer = command.integer;
+    return status;
+}
+
+tamis_status tamis__redis_command(tamis__redis_filter *rf, const tamis_key *words, size_t count,
+                                  int64_t *integer, tamis_error *err) {
+    return tamis__redis_command_in(rf, slot_of_words(rf, words), words, count, integer, err);
+}
+
+tamis_status tamis__redis_get_in(tamis__redis_filter *rf, uint32_t slot, const tamis_key *words, size_t count,
+                                 char *to, size_t buffer_size, size_t *size, tamis_error *err) {
+    tamis__command command = make_command(rf, slot, words, count);
+    command.to = to;
+    command.buffer_size = buffer_size;
+    tamis_status status = tamis__command_run(&command, err);
+    *size = command.size;
+    return status;
+}
+
+tamis_status tamis__redis_get(tamis__redis_filter *rf, const tamis_key *words, size_t count, char *to,
+                              size_t buffer_size, size_t *size, tamis_error *err) {
+    return tamis__redis_get_in(rf, slot_of_words(rf, words), words, count, to, buffer_size, size, err);
+}
+
+tamis_status tamis__redis_expire_in(tamis__redis_filter *rf, uint32_t slot, tamis_key key, uint64_t ms,
+                                    tamis_error *err) {
+    char digits[24];
+    snprintf(digits, sizeof digits, "%" PRIu64, ms);
+    const tamis_key words[] = {tamis__redis_word(ms > 0 ? "PEXPIRE" : "PERSIST"), key,
+                               tamis__redis_word(digits)};
+    return tamis__redis_command_in(rf, slot, words, ms > 0 ? 3 : 2, NULL, err);
+}
+
+tamis_status tamis__redis_expire(tamis__redis_filter *rf, tamis_key key, uint64_t ms, tamis_error *err) {
+    return tamis__redis_expire_in(rf, tamis__redis_slot(rf->redis, key.data, key.size), key, ms, err);
+}
+
+tamis_status tamis__redis_ttl(tamis__redis_filter *rf, tamis_key key, uint64_t *ms, tamis_error *err) {
+    const tamis_key words[] = {tamis__redis_word("PTTL"), key};
+    int64_t left = 0;
+    tamis_status status = tamis__redis_command(rf, words, 2, &left, err);
+    *ms = left > 0 ? (uint64_t)left : 0;
+    return status;
+}
+
+/* ---- the whole ---- */
+
+uint32_t tamis__redis_key_slot(const tamis__redis_filter *rf, size_t number) {
+    char name[TAMIS__REDIS_KEY];
+    if (rf->servers > 1)
+        return (uint32_t)(number / rf->keys);
+    return tamis__redis_slot(rf->redis, name, rf->layout->key_name(rf, (uint32_t)number, name));
+}
+
+/* The same command on each Redis key. */
+typedef struct every_key {
+    const tamis__redis_filter *rf;
+    const char *command;
+    uint64_t sum;
+} every_key;
+
+static uint32_t slot_of_key(void *context, size_t i) {
+    const every_key *ctx = context;
+    return tamis__redis_key_slot(ctx->rf, i);
+}
+
+static bool put_key(void *context, size_t i, tamis__connection *conn) {
+    const every_key *ctx = context;
+    char name[TAMIS__REDIS_KEY];
+    size_t size = ctx->rf->layout->key_name(ctx->rf, (uint32_t)(i % ctx->rf->keys), name);
+    tamis__connection_put_command(conn, 2);
+    tamis__connection_put_text(conn, ctx->command);
+    tamis__connection_put(conn, name, size);
+    return true;
+}
+
+static tamis_status take_sum(void *context, size_t i, const tamis__reply *reply, bool resent,
+                             tamis_error *err) {
+    every_key *ctx = context;
+    (void)i;
+    (void)resent;
+    if (reply->type != TAMIS__REPLY_INTEGER || reply->integer < 0)
+        return tamis__redis_filter_bad_reply(ctx->rf, err);
+    ctx->sum += (uint64_t)reply->integer;
+    return TAMIS_OK;
+}
+
+tamis_status tamis__redis_every_key(const tamis__redis_filter *rf, const char *name, uint64_t *sum,
+                                    tamis_error *err) {
+    every_key ctx = {rf, name, 0};
+    const tamis__requests requests = {.count = tamis__redis_all_keys(rf),
+                                      .context = &ctx,
+                                      .put_command = put_key,
+                                      .take_reply = take_sum,
+                                      .what = rf->uri->shown_name,
+                                      .slot = slot_of_key};
+    tamis_status status = tamis__requests_run(rf->redis, &requests, NULL, err);
+    *sum = ctx.sum;
+    return status;
+}
+
+tamis_status tamis__redis_check_moves(const tamis__redis_filter *rf, tamis_error *err) {
+    if (rf->layout == &tamis__layout_tamis || tamis__redis_all_keys(rf) == 1)
+        return TAMIS_OK;
+    return tamis__fail(
+        err, TAMIS_E_UNSUPPORTED, 0,
+        "redis %s: %s: filters of layout %s over several servers or Redis keys cannot be moved "
+        "whole; add its keys to it (tamis add)",
+        rf->redis->endpoint.shown, rf->uri->shown_name, rf->layout->name);
+}
+
+static tamis_status estimate(const tamis_filter *filter, tamis_filter_info *info, tamis_error *err) {
+    const tamis__redis_filter *rf = tamis__redis_of(filter);
+    tamis_status status = rf->layout->estimate(filter, info, err);
+    const double n = info->cardinality;
+    /* By more than what the estimate may be off: about three deviations of it. */
+    if (status == TAMIS_OK && rf->layout->has_capacity)
+        info->saturated = isinf(n) || n - 2 * sqrt(n / filter->plan.probes) > (double)info->capacity;
+    return status;
+}
+
+static tamis_status clear(tamis_filter *filter, tamis_error *err) {
+    return tamis__redis_of(filter)->layout->clear(filter, err);
+}
+
+static void destroy(tamis_filter *filter) {
+    tamis__redis_filter *rf = tamis__redis_of(filter);
+    if (!rf)
+        return;
+    tamis__redis_uri_release(&rf->named);
+    tamis__unconfirmed_adds_release(&rf->unconfirmed_adds, &filter->allocator);
+    if (rf->owns_redis)
+        tamis_redis_close(rf->redis);
+    tamis__free(&filter->allocator, rf, sizeof *rf);
+}
+
+static const tamis__remote remote = {tamis__redis_add, tamis__redis_contains, estimate, clear, destroy};
+
+/* ---- opening ---- */
+
+static const tamis__layout *const layouts[] = {&tamis__layout_tamis, &tamis__layout_java,
+                                               &tamis__layout_php1,  &tamis__layout_php2,
+                                               &tamis__layout_php3,  &tamis__layout_redisson};
+
+static tamis_status choose_layout(tamis__redis_filter *rf, tamis_error *err) {
+    const char *name = tamis__redis_uri_get(rf->uri, "layout");
+    rf->layout = name ? NULL : layouts[0];
+    for (size_t i = 0; name && i < sizeof layouts / sizeof *layouts; i++)
+        if (strcmp(layouts[i]->name, name) == 0)
+            rf->layout = layouts[i];
+    if (rf->layout)
+        return TAMIS_OK;
+    return tamis__fail(
+        err, TAMIS_E_INVALID, 0,
+        "%s: layout '%.40s' is not known; there are tamis, java, redisson, php1, php2 and php3",
+        rf->uri->shown, tamis__show(name).text);
+}
+
+static tamis_status read_expiry(tamis__redis_filter *rf, tamis_error *err) {
+    tamis_status status = tamis__redis_uri_time(rf->uri, "ttl", &rf->ttl_ms, err);
+    const bool never = status == TAMIS_OK && rf->ttl_ms == 0 && tamis__redis_uri_get(rf->uri, "ttl");
+    const char *renew = tamis__redis_uri_get(rf->uri, "renew");
+    if (never)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "%s: parameter ttl is 0; give a time as 1d, or leave it out for no expiry",
+                           rf->uri->shown);
+    rf->renews_on_add = !renew || strcmp(renew, "add") == 0;
+    if (status == TAMIS_OK && !rf->renews_on_add && strcmp(renew, "create") != 0)
+        return tamis__fail(err, TAMIS_E_INVALID, 0, "%s: parameter renew is '%.40s'; give add or create",
+                           rf->uri->shown, tamis__show(renew).text);
+    return status;
+}
+
+tamis_status tamis__redis_set_up(tamis_filter *filter, const tamis_redis_filter_options *options,
+                                 tamis_error *err) {
+    const tamis__redis_filter *rf = tamis__redis_of(filter);
+    tamis_hasher_options hashing = TAMIS_HASHER_OPTIONS_INIT;
+    tamis_status status = tamis__redis_uri_check_used(rf->uri, err);
+    if (status != TAMIS_OK)
+        return status;
+    hashing.scheme = filter->plan.scheme;
+    hashing.seed = rf->seed;
+    hashing.allocator = &filter->allocator;
+    if (hashing.scheme == TAMIS_SCHEME_SIP && options->secret_size == 0 && rf->secret_print)
+        return tamis__hasher_create_locked(&filter->hasher, rf->secret_print, &filter->allocator, err);
+    if (hashing.scheme == TAMIS_SCHEME_SIP) {
+        hashing.secret = options->secret;
+        hashing.secret_size = options->secret_size;
+    }
+    return tamis_hasher_create(&filter->hasher, &hashing, err);
+}
+
+static tamis_status read_name(tamis_filter *made, tamis_error *err) {
+    tamis__redis_filter *rf = made->body;
+    tamis_status status = TAMIS_OK;
+    if (rf->uri->name_size == 0 || rf->uri->name_size > TAMIS__REDIS_NAME)
+        status = tamis__fail(err, TAMIS_E_INVALID, 0, "%s: the filter's name has %zu bytes; give 1 to %d",
+                             rf->uri->shown, rf->uri->name_size, TAMIS__REDIS_NAME);
+    if (status == TAMIS_OK)
+        status = choose_layout(rf, err);
+    if (status == TAMIS_OK)
+        status = read_expiry(rf, err);
+    rf->name = (tamis_key){rf->uri->name, rf->uri->name_size};
+    if (status == TAMIS_OK && rf->layout->has_servers)
+        rf->servers = tamis__redis_servers(rf->redis);
+    return status;
+}
+
+/* The server, and the URI that the parameters are in. */
+static tamis_status find_server(tamis__redis_filter *rf, tamis_redis *redis, const char *name,
+                                const tamis_allocator *allocator, tamis_error *err) {
+    rf->redis = redis;
+    rf->servers = rf->parts = 1;
+    tamis_status status = tamis__redis_find(&rf->redis, &rf->named, name, allocator, err);
+    rf->owns_redis = !redis && rf->redis;
+    rf->uri = rf->owns_redis ? &rf->redis->uri : &rf->named;
+    return status;
+}
+
+tamis_status tamis__redis_name(tamis_filter **filter, tamis_redis *redis, const char *name,
+                               const tamis_allocator *allocator, tamis_error *err) {
+    tamis_filter *made;
+    tamis_status status =
+        tamis__filter_create_remote(&made, &remote, redis && !allocator ? &redis->allocator : allocator, err);
+    if (status != TAMIS_OK)
+        return status;
+    tamis__redis_filter *rf = tamis__alloc(&made->allocator, sizeof *rf, _Alignof(tamis__redis_filter));
+    made->body = rf;
+    status = rf ? find_server(rf, redis, name, &made->allocator, err)
+                : tamis__fail_nomem(err, "redis", sizeof *rf);
+    if (status == TAMIS_OK)
+        status = read_name(made, err);
+    if (status != TAMIS_OK) {
+        tamis_filter_free(made);
+        return status;
+    }
+    *filter = made;
+    return TAMIS_OK;
+}
+
+tamis_status tamis_redis_filter_open(tamis_filter **filter, tamis_redis *redis, const char *name,
+                                     const tamis_redis_filter_options *given, tamis_error *err) {
+    TAMIS__NEED(filter, err);
+    TAMIS__NEED(name, err);
+    tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
+    tamis_filter *made;
+    tamis_status status =
+        tamis__read_options(&options, sizeof options, given, "TAMIS_REDIS_FILTER_OPTIONS_INIT", err);
+    if (status == TAMIS_OK)
+        status = tamis__redis_name(&made, redis, name, options.allocator, err);
+    if (status != TAMIS_OK)
+        return status;
+    status = tamis__redis_of(made)->layout->open(made, &options, err);
+    if (status != TAMIS_OK) {
+        tamis_filter_free(made);
+        return status;
+    }
+    *filter = made;
+    return TAMIS_OK;
+}
+
+const char *tamis_redis_filter_layout(const tamis_filter *filter) {
+    return filter->remote == &remote ? tamis__redis_of(filter)->layout->name : NULL;
+}

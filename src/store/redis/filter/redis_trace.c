@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "store/redis/filter/redis_trace.h"
+
+#include "base/memory.h"
+#include "base/system.h"
+#include "store/redis/filter/redis_positions.h"
+
+typedef struct passage {
+    const char *instance;
+    uint64_t ns; /* when it was put; then how long it took */
+} passage;
+
+struct tamis__trace {
+    const tamis_filter *filter;
+    size_t elements;
+    size_t size;                    /* of the block that all of this is in */
+    passage *passages;              /* of each part of each element */
+    tamis_redis_traced_part *parts; /* of the element that is told, and */
+    char *names;                    /* TAMIS__REDIS_KEY bytes for each of them */
+    uint8_t *bits;                  /* of each probe of each element */
+    uint64_t offsets[TAMIS_PROBES_MAX];
+    uint8_t found[TAMIS_PROBES_MAX];
+};
+
+tamis_status tamis_redis_filter_trace(tamis_filter *filter, tamis_redis_tracer tracer, void *context,
+                                      tamis_error *err) {
+    TAMIS__NEED(filter, err);
+    if (!tamis_redis_filter_layout(filter))
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                           "filter: is not in a Redis, so there is nothing to trace; leave that out");
+    tamis__redis_filter *rf = tamis__redis_of(filter);
+    rf->tracer = tracer;
+    rf->tracer_context = context;
+    return TAMIS_OK;
+}
+
+tamis_status tamis__trace_begin(tamis__trace **trace, const tamis_filter *filter, size_t elements,
+                                tamis_error *err) {
+    const tamis__redis_filter *rf = tamis__redis_of(filter);
+    *trace = NULL;
+    if (!rf->tracer || elements == 0)
+        return TAMIS_OK;
+    const size_t passages = elements * rf->parts * sizeof(passage);
+    const size_t parts = rf->parts * sizeof(tamis_redis_traced_part);
+    const size_t names = (size_t)rf->parts * TAMIS__REDIS_KEY;
+    const size_t size = sizeof **trace + passages + parts + names + elements * filter->plan.probes;
+    tamis__trace *made = tamis__alloc(&filter->allocator, size, _Alignof(tamis__trace));
+    if (!made)
+        return tamis__fail_nomem(err, "redis", size);
+    made->filter = filter;
+    made->elements = elements;
+    made->size = size;
+    made->passages = (passage *)(made + 1); /* each as strictly aligned as what follows it */
+    made->parts = (tamis_redis_traced_part *)(made->passages + elements * rf->parts);
+    made->names = (char *)(made->parts + rf->parts);
+    made->bits = (uint8_t *)made->names + names;
+    *trace = made;
+    return TAMIS_OK;
+}
+
+void tamis__trace_free(tamis__trace *trace) {
+    if (trace)
+        tamis__free(&trace->filter->allocator, trace, trace->size);
+}
+
+static passage *passage_of(const tamis__trace *trace, size_t element, uint32_t number) {
+    return &trace->passages[element * tamis__redis_of(trace->filter)->parts + number];
+}
+
+void tamis__trace_put(tamis__trace *trace, size_t element, uint32_t number, const tamis__connection *conn) {
+    *passage_of(trace, element, number) = (passage){tamis__connection_name(conn), tamis__now_ns()};
+}
+
+void tamis__trace_take_reply(tamis__trace *trace, size_t element, uint32_t number,
+                             const tamis__element_positions *positions, const tamis__reply *reply) {
+    const uint32_t probes = trace->filter->plan.probes;
+    uint8_t *bits = trace->bits + element * probes;
+    passage *passage_here = passage_of(trace, element, number);
+    tamis__element_part part;
+    size_t item = 0;
+    passage_here->ns = tamis__now_ns() - passage_here->ns;
+    tamis__element_find_part(trace->filter, positions, number, &part); /* it was put */
+    for (uint32_t j = part.first; j < probes; j++) {
+        if (!tamis__element_is_in(trace->filter, positions, j, part.key))
+            continue;
+        /* Of a block there are the bytes, else there is an integer a bit. */
+        bits[j] = reply->type == TAMIS__REPLY_ARRAY ? reply->items[item++].integer == 1
+                                                    : tamis__element_is_set(positions, j, reply);
+    }
+}
+
+/* ---- telling ---- */
+
+/* Fills parts, offsets and found, and gives the number of parts. */
+static size_t collect_parts(tamis__trace *trace, size_t element, const tamis__element_positions *positions) {
+    const tamis__redis_filter *rf = tamis__redis_of(trace->filter);
+    const uint32_t probes = trace->filter->plan.probes;
+    const uint8_t *bits = trace->bits + element * probes;
+    size_t used = 0;
+    uint32_t count = 0;
+    tamis__element_part element_part;
+    for (; tamis__element_find_part(trace->filter, positions, count, &element_part); count++) {
+        tamis_redis_traced_part *part = &trace->parts[count];
+        const passage *passage_here = passage_of(trace, element, count);
+        char *name = trace->names + (size_t)count * TAMIS__REDIS_KEY;
+        *part = (tamis_redis_traced_part){.instance = passage_here->instance,
+                                          .key = name,
+                                          .offsets = trace->offsets + used,
+                                          .bits = trace->found + used,
+                                          .ns = passage_here->ns};
+        part->key_size = rf->layout->key_name(rf, element_part.key, name);
+        part->count = element_part.count;
+        for (uint32_t j = element_part.first; j < probes; j++) {
+            if (!tamis__element_is_in(trace->filter, positions, j, element_part.key))
+                continue;
+            trace->offsets[used] = positions->offsets[j];
+            trace->found[used++] = bits[j];
+        }
+    }
+    return count;
+}
+
+void tamis__trace_report(tamis__trace *trace, const tamis__element_positions *positions, bool adds,
+                         tamis_answer answer, const tamis_key *key, size_t element) {
+    const tamis__redis_filter *rf = tamis__redis_of(trace->filter);
+    const tamis_redis_traced report = {.struct_size = sizeof report,
+                                       .adds = adds,
+                                       .answer = answer,
+                                       .parts = trace->parts,
+                                       .part_count = collect_parts(trace, element, positions),
+                                       .element = key};
+    rf->tracer(rf->tracer_context, &report);
+}

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Our own layout (docs/REDIS-LAYOUT.md): a filter of kind blocked, cut into partitions.
+ *
+ *     tamis:{NAME}                  hash:   plan -> "layout=2 kind=blocked ... generation=G"
+ *     tamis:{NAME}:plan             string: a copy of that text, which shows that a missing hash was deleted
+ *     tamis:{NAME:G:0}:bits         string: | block 0 | block 1 | ... | footer |       64 bytes each
+ *     tamis:{NAME:G:1}:bits                 | block of the next ...   | footer |
+ *
+ * The plan is one field of the hash. One step sets or replaces it (redis_step.c) when all partitions are whole. Each time the
+ * filter is made it gets a new generation G, so old bits are never taken for new ones.
+ *
+ * A partition that the server evicted, or that somebody deleted or cut short, has no footer: a batch that touched it
+ * fails rather than call keys absent that were in it.
+ *
+ * tamis:{NAME} may hold alias -> "TARGET" instead, or beside a plan, which then does not count: NAME stands for the
+ * filter TARGET. Every batch ends with a look at the plan, and at the alias it came by. Where they are others than when it
+ * began, the handle becomes the filter that has the name now, and asks the whole batch again: so a push (redis_push.c) and
+ * a new alias take effect for everyone by one step, while what was replaced stays for TAMIS__GRACE_MS.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/system.h"
+#include "filter/kernels/filter_kernels.h"
+#include "store/file/file_error.h"
+#include "store/redis/layout/layout_tamis.h"
+
+enum { BLOCK_BITS = 8 * TAMIS__REDIS_BLOCK, FOLLOW_MAX = 32 /* replacements during one batch */ };
+
+/* ---- following ---- */
+
+static tamis_status fail_gone(const tamis__redis_filter *rf, tamis_error *err) {
+    return tamis__fail(
+        err, TAMIS_E_NOT_FOUND, 0,
+        "redis %s: %s: was dropped, or expired, while it was open, or its server was started again "
+        "without its data; open it anew",
+        rf->redis->endpoint.shown, rf->uri->shown_name);
+}
+
+static bool has_target(const tamis__redis_filter *rf, const tamis__config *config) {
+    return rf->target_size == config->target_size && memcmp(rf->target, config->target, rf->target_size) == 0;
+}
+
+static bool is_same(const tamis__redis_filter *rf, const tamis__config *config) {
+    return strcmp(rf->plan_text, config->plan) == 0 && has_target(rf, config);
+}
+
+/* Becomes the filter that has the name now. A handle is used by one thread at a time, so a question may do that too. */
+static tamis_status follow_plan(const tamis_filter *filter, tamis_error *err) {
+    tamis__redis_filter *rf = tamis__redis_of(filter);
+    tamis__config config;
+    tamis_status status = tamis__config_find(rf, &config, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (!*config.plan && config.target_size > 0)
+        return tamis__target_gone(rf, &config, err);
+    if (!*config.plan)
+        return fail_gone(rf, err);
+    rf->checked_ns = tamis__now_ns();
+    if (is_same(rf, &config))
+        return TAMIS_OK;
+    return tamis__handle_set_config((tamis_filter *)(uintptr_t)filter, &config, err);
+}
+
+static tamis_status refresh(const tamis_filter *filter, tamis_error *err) {
+    tamis__redis_filter *rf = tamis__redis_of(filter);
+    rf->replaced = rf->retired = false;
+    rf->cut_from = 0;
+    rf->followed = 0;
+    if (tamis__now_ns() - rf->checked_ns < UINT64_C(1000000) * TAMIS__TRUST_MS)
+        return TAMIS_OK;
+    return follow_plan(filter, err);
+}
+
+/* Whether a hash with this plan, empty where it has none, is no more of our generation. */
+static bool is_retired_by(const tamis__redis_filter *rf, const char *plan) {
+    tamis__parsed_plan now;
+    return !*plan ||
+           (tamis__plan_text_read(rf, plan, &now, NULL) == TAMIS_OK && now.generation != rf->generation);
+}
+
+/* A footer was missing. Of several servers, which answer in no order, the plan may have been read before it was replaced
+ * and the footer after: only a plan that still stands says that the footer is to be there. */
+static tamis_status reread_config(tamis__redis_filter *rf, tamis_error *err) {
+    tamis__config config;
+    tamis_status status = tamis__config_find(rf, &config, err);
+    if (status != TAMIS_OK || is_same(rf, &config))
+        return status;
+    rf->replaced = true;
+    rf->retired = has_target(rf, &config) && is_retired_by(rf, config.plan);
+    return TAMIS_OK;
+}
+
+/* ---- elements ---- */
+
+static void locate(const tamis_filter *filter, const tamis__key_batch *key_batch, size_t i,
+                   tamis__element_positions *positions) {
+    const tamis__redis_filter *rf = tamis__redis_of(filter);
+    tamis_hash hash;
+    if (key_batch->hashes)
+        hash = key_batch->hashes[i];
+    else
+        tamis_hash_many(filter->hasher, &key_batch->keys[i], 1, &hash, NULL); /* both schemes have digests */
+    uint64_t block = tamis__mulhi(hash.word[1], tamis__blocks_of(filter));
+    positions->server = 0;
+    positions->key = (uint32_t)(block / rf->partition);
+    positions->block = block % rf->partition * TAMIS__REDIS_BLOCK;
+    tamis__block_positions(&hash, filter->plan.probes, positions->offsets);
+    for (uint32_t j = 0; j < filter->plan.probes; j++)
+        positions->offsets[j] += positions->block * 8;
+}
+
+/* ---- checks: the footer of each partition touched, the plan, the alias; and the hash's expiry ---- */
+
+enum { CHECK_PLAN, CHECK_ALIAS, CHECK_EXPIRY, CHECKS };
+
+static size_t count_footers(const tamis__redis_filter *rf) {
+    return rf->is_family ? 0 : rf->keys;
+}
+
+static size_t check_count(const tamis_filter *filter) {
+    return count_footers(tamis__redis_of(filter)) + CHECKS;
+}
+
+/* Renews the expiry of the hash and of the plan's copy. A late command changes no other filter's expiry. */
+typedef struct renewal {
+    tamis__step step;
+    char name[TAMIS__REDIS_KEY], copy_name[TAMIS__REDIS_KEY], digits[24], copy_digits[24];
+} renewal;
+
+static void write_renewal(const tamis__redis_filter *rf, renewal *to) {
+    to->step = (tamis__step){.key_count = 0};
+    const tamis_key hash = tamis__plan_add_condition(rf, &to->step, rf->plan_text, to->name);
+    const tamis_key copy = {to->copy_name, tamis__copy_name(rf, to->copy_name)};
+    tamis__step_key(&to->step, copy);
+    tamis__step_expire(&to->step, copy, rf->ttl_ms, to->copy_digits); /* not to outlive the hash */
+    tamis__step_expire(&to->step, hash, rf->ttl_ms, to->digits);
+}
+
+static bool renews(const tamis__redis_filter *rf, const tamis__touched *batch) {
+    return batch->adds && rf->ttl_ms > 0 && (rf->renews_on_add || rf->is_family);
+}
+
+/* A transaction has no place in a pipeline: it comes behind. */
+static tamis_status renew_expiry(tamis__redis_filter *rf, const tamis__touched *batch, tamis_error *err) {
+    renewal renewal_step;
+    if (!rf->redis->forbids_scripts || !renews(rf, batch))
+        return TAMIS_OK;
+    write_renewal(rf, &renewal_step);
+    return tamis__step_run(rf, &renewal_step.step, &(bool){false}, err);
+}
+
+static bool check_query(const tamis_filter *filter, const tamis__touched *batch, size_t i,
+                        tamis__connection *conn) {
+    const tamis__redis_filter *rf = tamis__redis_of(filter);
+    const size_t footers = count_footers(rf);
+    char name[TAMIS__REDIS_KEY];
+    if (i < footers) {
+        if (batch->touched[i])
+            tamis__footer_put_query(filter, (uint32_t)i, conn);
+        return batch->touched[i];
+    }
+    i -= footers;
+    if ((i == CHECK_ALIAS && rf->target_size == 0) ||
+        (i == CHECK_EXPIRY && (rf->redis->forbids_scripts || !renews(rf, batch))))
+        return false; /* a family's members are made one after the other, and it outlives them all */
+    size_t size = i == CHECK_ALIAS ? tamis__alias_name(rf, name) : tamis__config_name(rf, name);
+    if (i == CHECK_EXPIRY) {
+        renewal renewal_step;
+        write_renewal(rf, &renewal_step);
+        tamis__step_put(&renewal_step.step, conn);
+        return true;
+    }
+    tamis__connection_put_command(conn, i == CHECK_PLAN ? 5 : 3);
+    tamis__connection_put_text(conn, i == CHECK_PLAN ? "HMGET" : "HGET");
+    tamis__connection_put(conn, name, size);
+    if (i == CHECK_PLAN)
+        tamis__connection_put_text(conn, "plan");
+    tamis__connection_put_text(conn, "alias");
+    if (i == CHECK_PLAN)
+        tamis__connection_put_text(conn, "next");
+    return true;
+}
+
+static uint32_t check_slot(const tamis_filter *filter, const tamis__touched *batch, size_t i) {
+    const tamis__redis_filter *rf = tamis__redis_of(filter);
+    const size_t footers = count_footers(rf);
+    char name[TAMIS__REDIS_KEY];
+    if (i < footers)
+        return batch->touched[i] ? tamis__redis_key_slot(rf, i) : TAMIS__NO_SLOT;
+    const size_t size =
+        i - footers == CHECK_ALIAS ? tamis__alias_name(rf, name) : tamis__config_name(rf, name);
+    return tamis__redis_slot(rf->redis, name, size);
+}
+
+static tamis_status take_plan(tamis__redis_filter *rf, const tamis__reply *reply, tamis_error *err) {
+    if (reply->type != TAMIS__REPLY_ARRAY || reply->size != 3 ||
+        (reply->items[0].type != TAMIS__REPLY_STRING && reply->items[0].type != TAMIS__REPLY_NIL))
+        return tamis__redis_filter_bad_reply(rf, err);
+    const tamis__reply *plan = &reply->items[0], *next = &reply->items[2];
+    snprintf(rf->next_text, sizeof rf->next_text, "%s", next->type == TAMIS__REPLY_STRING ? next->text : "");
+    const char *text = plan->type == TAMIS__REPLY_STRING ? plan->text : "";
+    const bool is_current = strcmp(text, rf->plan_text) == 0;
+    rf->replaced = rf->replaced || !is_current || reply->items[1].type != TAMIS__REPLY_NIL;
+    rf->retired = rf->retired || (!is_current && is_retired_by(rf, text));
+    return TAMIS_OK;
+}
+
+static tamis_status take_check_reply(const tamis_filter *filter, size_t i, const tamis__reply *reply,
+                                     tamis_error *err) {
+    tamis__redis_filter *rf = tamis__redis_of(filter);
+    const size_t footers = count_footers(rf);
+    if (i == footers + CHECK_PLAN)
+        return take_plan(rf, reply, err);
+    if (i == footers + CHECK_EXPIRY)
+        return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_filter_bad_reply(rf, err);
+    if (i == footers + CHECK_ALIAS) {
+        rf->replaced = rf->replaced || reply->type != TAMIS__REPLY_STRING || reply->size != rf->target_size ||
+                       memcmp(reply->text, rf->target, rf->target_size) != 0;
+        return TAMIS_OK;
+    }
+    if (reply->type != TAMIS__REPLY_STRING)
+        return tamis__redis_filter_bad_reply(rf, err);
+    if (!tamis__footer_matches(rf, (uint32_t)i, reply) && !rf->cut_from)
+        rf->cut_from = (uint32_t)i + 1;
+    return TAMIS_OK;
+}
+
+static tamis_status apply_checks(const tamis_filter *filter, const tamis__touched *batch, bool *again,
+                                 tamis_error *err) {
+    tamis__redis_filter *rf = tamis__redis_of(filter);
+    tamis_status status = rf->cut_from > 0 && !rf->replaced ? reread_config(rf, err) : TAMIS_OK;
+    const uint32_t cut_from = rf->cut_from;
+    const bool replaced = rf->replaced, retired = rf->retired;
+    rf->replaced = rf->retired = false;
+    rf->cut_from = 0;
+    *again = replaced;
+    if (status != TAMIS_OK)
+        return status;
+    if (!replaced && cut_from > 0)
+        return tamis__fail(
+            err, TAMIS_E_DAMAGED, 0,
+            "redis %s: %s: partition %" PRIu32
+            " is gone or cut short (evicted, deleted or overwritten), with "
+            "keys that were in it; drop the filter and build it anew, and keep it from eviction",
+            rf->redis->endpoint.shown, rf->uri->shown_name, cut_from - 1);
+    if (!replaced) {
+        rf->checked_ns = tamis__now_ns();
+        return renew_expiry(rf, batch, err);
+    }
+    /* An add makes a partition that had expired already, and renews the expiry of one that had not. (What it made of a
+     * family's members stays, as all do of a family that was dropped.) */
+    if (retired && batch->adds && !rf->is_family)
+        status = tamis__partitions_expire(rf, rf->ttl_ms > 0 ? NULL : batch->touched, TAMIS__GRACE_MS, err);
+    if (status == TAMIS_OK && ++rf->followed > FOLLOW_MAX)
+        return tamis__fail(err, TAMIS_E_MISMATCH, 0,
+                           "redis %s: %s: was replaced %d times during one batch; find out who does that",
+                           rf->redis->endpoint.shown, rf->uri->shown_name, FOLLOW_MAX);
+    return status == TAMIS_OK ? follow_plan(filter, err) : status;
+}
+
+/* ---- what is to take its place: see redis_push.c ---- */
+
+static const tamis__layout layout_next = {
+    .name = "tamis", .has_blocks = true, .locate = locate, .key_name = tamis__partition_name};
+
+static tamis_status add_to_next(const tamis_filter *filter, const tamis__key_batch *key_batch,
+                                tamis_error *err) {
+    tamis_filter copy = *filter;
+    tamis__redis_filter rf = *tamis__redis_of(filter);
+    tamis__parsed_plan parsed;
+    size_t done;
+    tamis_status status = tamis__plan_text_read_field(&rf, "next", rf.next_text, &parsed, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (strcmp(parsed.scheme, tamis_scheme_name(filter->plan.scheme)) != 0 || parsed.seed != rf.seed ||
+        (parsed.has_secret && parsed.secret != filter->hasher->secret_print))
+        return tamis__fail(
+            err, TAMIS_E_MISMATCH, 0,
+            "redis %s: %s: is being resized into one of another scheme, seed or secret; see who does "
+            "that",
+            rf.redis->endpoint.shown, rf.uri->shown_name);
+    copy.body = &rf;
+    copy.plan.bits = parsed.bits;
+    copy.plan.probes = (uint32_t)parsed.probes;
+    rf.layout = &layout_next;
+    rf.is_next = true;
+    rf.generation = parsed.generation;
+    rf.ttl_ms = rf.ttl_ms > 0 && rf.renews_on_add ? rf.ttl_ms + TAMIS__GRACE_MS : 0;
+    rf.unconfirmed_adds = (tamis__unconfirmed_adds){0};
+    rf.tracer = NULL;
+    tamis__partitions_set(&copy, parsed.partition);
+    status = tamis__redis_add(&copy, key_batch, NULL, &done, err);
+    tamis__unconfirmed_adds_release(
+        &rf.unconfirmed_adds, &filter->allocator); /* what fails here is kept by the batch that it is of */
+    return status;
+}
+
+/* Where it has taken the place by then, the batch is asked again there; where nobody makes it any more, an add may have
+ * made partitions of it anew. */
+static tamis_status mirror(const tamis_filter *filter, const tamis__key_batch *key_batch, bool *again,
+                           tamis_error *err) {
+    tamis__redis_filter *rf = tamis__redis_of(filter);
+    tamis__config config = {.next = ""};
+    while (*rf->next_text && strcmp(rf->next_text, rf->plan_text) != 0) {
+        tamis_status status = add_to_next(filter, key_batch, err);
+        if (status == TAMIS_OK)
+            status = tamis__config_find(rf, &config, err);
+        if (status == TAMIS_OK && has_target(rf, &config) && strcmp(config.next, rf->next_text) != 0 &&
+            strcmp(config.plan, rf->next_text) != 0)
+            status = tamis__plan_text_expire(rf, rf->next_text, TAMIS__GRACE_MS, err);
+        if (status != TAMIS_OK)
+            return status;
+        *again = !is_same(rf, &config);
+        if (*again)
+            return follow_plan(filter, err);
+        if (strcmp(config.next, rf->next_text) == 0)
+            return TAMIS_OK;
+        memcpy(rf->next_text, config.next, sizeof rf->next_text);
+    }
+    return TAMIS_OK;
+}
+
+/* ---- the whole ---- */
+
+static uint64_t bytes_in(const tamis_filter *filter, uint32_t key) {
+    return tamis__blocks_in(filter, key) * TAMIS__REDIS_BLOCK;
+}
+
+/* Bits of a partition that is gone would count as none. */
+static tamis_status count_ones(const tamis_filter *filter, uint64_t *ones, tamis_error *err) {
+    tamis_status status = refresh(filter, err);
+    for (bool again = true; again && status == TAMIS_OK;) {
+        status = tamis__redis_count(filter, bytes_in(filter, 0), bytes_in, ones, err);
+        if (status == TAMIS_OK)
+            status = tamis__redis_check(filter, false, &again, err);
+    }
+    return status;
+}
+
+/*
+ * Blocks get Poisson numbers of keys, L on the mean, and a key leaves a bit of its block unset with chance
+ * q = (1 - 1/512)^k: of all bits exp(-L (1 - q)) stay unset.
+ */
+static tamis_status estimate(const tamis_filter *filter, tamis_filter_info *info, tamis_error *err) {
+    const tamis__redis_filter *rf = tamis__redis_of(filter);
+    const tamis_plan *plan = &filter->plan;
+    tamis_status status = count_ones(filter, &info->ones, err);
+    if (status != TAMIS_OK)
+        return status;
+    info->capacity = plan->capacity;
+    const double m = (double)plan->bits, q = pow(1 - 1.0 / BLOCK_BITS, plan->probes);
+    info->cardinality = m / BLOCK_BITS * -log1p(-fmin((double)info->ones, m - 1) / m) / (1 - q);
+    info->fpr_live = tamis_blocked_fpr(info->cardinality, m, plan->probes);
+    info->memory = (tamis__blocks_of(filter) + rf->keys) * TAMIS__REDIS_BLOCK;
+    return TAMIS_OK;
+}
+
+/* By a new generation: clients that add meanwhile add to the one or to the other, and see the whole of it. */
+static tamis_status clear(tamis_filter *filter, tamis_error *err) {
+    tamis_status status = follow_plan(filter, err);
+    if (status == TAMIS_OK)
+        status = tamis__push_empty(filter, err);
+    return status == TAMIS_OK ? follow_plan(filter, err) : status;
+}
+
+const tamis__layout tamis__layout_tamis = {.name = "tamis",
+                                           .has_capacity = true,
+                                           .has_blocks = true,
+                                           .open = tamis__handle_open,
+                                           .locate = locate,
+                                           .key_name = tamis__partition_name,
+                                           .check_count = check_count,
+                                           .check_query = check_query,
+                                           .check_slot = check_slot,
+                                           .take_check_reply = take_check_reply,
+                                           .apply_checks = apply_checks,
+                                           .mirror = mirror,
+                                           .refresh = refresh,
+                                           .bytes_in = bytes_in,
+                                           .estimate = estimate,
+                                           .clear = clear};

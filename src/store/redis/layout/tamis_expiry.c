@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Expiry of partitions of layout tamis.
+ *
+ * Partitions of a generation that no plan names, or will ever name again, may be expired or removed by any program, any
+ * number of times. Partitions in use need more care: if two writers set their expiry, the later writer must win, whichever
+ * command arrives last. So each partition has a stamp of its last writer behind the footer. A writer reads the stamp and
+ * confirms that it still holds the lock. Then one step writes the expiry and the writer's own stamp, if the stamp is still
+ * the one that was read.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/system.h"
+#include "store/redis/layout/layout_tamis.h"
+
+static tamis_status check_integer(void *context, size_t i, const tamis__reply *reply, bool resent,
+                                  tamis_error *err) {
+    tamis__rounds *ctx = context;
+    (void)i;
+    (void)resent;
+    ctx->done++;
+    return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_filter_bad_reply(ctx->rf, err);
+}
+
+/* ---- expiry ---- */
+
+typedef struct expiry_rounds {
+    tamis__rounds rounds; /* first */
+    const bool *selected;
+    int64_t ms;
+} expiry_rounds;
+
+static bool put_expiry(void *context, size_t i, tamis__connection *conn) {
+    const expiry_rounds *ctx = context;
+    const tamis__redis_filter *rf = ctx->rounds.rf;
+    const size_t number = ctx->rounds.first + i;
+    char name[TAMIS__REDIS_KEY];
+    if (ctx->selected && !ctx->selected[number])
+        return false;
+    const uint32_t key = (uint32_t)(number % rf->keys);
+    size_t size = *rf->staging ? tamis__temp_file_name(rf, key, name) : rf->layout->key_name(rf, key, name);
+    if (ctx->ms >= 0) {
+        tamis__connection_put_expire(conn, name, size, (uint64_t)ctx->ms);
+        return true;
+    }
+    tamis__connection_put_command(conn, 2);
+    tamis__connection_put_text(conn, tamis__redis_unlink(rf->redis));
+    tamis__connection_put(conn, name, size);
+    return true;
+}
+
+tamis_status tamis__partitions_expire(const tamis__redis_filter *rf, const bool *selected, int64_t ms,
+                                      tamis_error *err) {
+    expiry_rounds ctx = {{rf, 0, 0, check_integer, false}, selected, ms};
+    const size_t count = tamis__redis_all_keys(rf);
+    const bool removes = ms < 0 && rf->layout == &tamis__layout_tamis;
+    return tamis__rounds_run(&ctx.rounds, count, removes ? tamis__round_size(rf->partition) : count,
+                             put_expiry, err);
+}
+
+/* ---- of partitions in use ---- */
+enum { STAMP = TAMIS__STAMP, STAMP_TRIES = 4 };
+
+typedef struct stamp {
+    char bytes[STAMP];
+    uint8_t size; /* 0: the string ends before it */
+} stamp;
+
+typedef struct stamp_rounds {
+    tamis__rounds rounds; /* first */
+    const tamis_filter *filter;
+    const char *plan; /* plan that the hash must have; NULL: not switched to yet */
+    uint64_t ms;
+    char own_stamp[STAMP + 1];
+    stamp *there;     /* stamp read from each partition */
+    size_t unstamped; /* partitions without this writer's stamp */
+} stamp_rounds;
+
+/* Stamp of a generation that no plan names any more. */
+static const char retired[STAMP + 1] = "retired retired ";
+
+static bool is_ours(const stamp_rounds *ctx, const stamp *found) {
+    return found->size == STAMP && memcmp(found->bytes, ctx->own_stamp, STAMP) == 0;
+}
+
+/* Offsets of the first and last byte of the stamp. */
+static void write_stamp_range(const tamis_filter *filter, size_t key, char from[24], char to[24]) {
+    const uint64_t offset = (tamis__blocks_in(filter, (uint32_t)key) + 1) * TAMIS__REDIS_BLOCK;
+    snprintf(from, 24, "%" PRIu64, offset);
+    snprintf(to, 24, "%" PRIu64, offset + STAMP - 1);
+}
+
+static bool put_stamp(void *context, size_t i, tamis__connection *conn) {
+    const stamp_rounds *ctx = context;
+    char from[24], to[24], digits[24];
+    tamis__partition_buffers buffers;
+    tamis__step step = {.key_count = 0};
+    if (is_ours(ctx, &ctx->there[i]))
+        return false;
+    const tamis_key name = tamis__partition_add_condition(ctx->filter, (uint32_t)i, &step, &buffers);
+    write_stamp_range(ctx->filter, i, from, to);
+    tamis__step_expect(
+        &step, tamis__word_of(ctx->there[i].bytes, ctx->there[i].size),
+        TAMIS__WORDS(tamis__redis_word("GETRANGE"), name, tamis__redis_word(from), tamis__redis_word(to)));
+    tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("SETRANGE"), name, tamis__redis_word(from),
+                                          tamis__word_of(ctx->own_stamp, STAMP)));
+    tamis__step_expire(&step, name, ctx->ms, digits);
+    tamis__step_put(&step, conn);
+    return true;
+}
+
+static bool put_read(void *context, size_t i, tamis__connection *conn) {
+    const stamp_rounds *ctx = context;
+    char name[TAMIS__REDIS_KEY], from[24], to[24];
+    write_stamp_range(ctx->filter, i, from, to);
+    tamis__connection_put_command(conn, 4);
+    tamis__connection_put_text(conn, "GETRANGE");
+    tamis__connection_put(conn, name, tamis__partition_name(ctx->rounds.rf, (uint32_t)i, name));
+    tamis__connection_put_text(conn, from);
+    tamis__connection_put_text(conn, to);
+    return true;
+}
+
+static tamis_status take_stamp(void *context, size_t i, const tamis__reply *reply, bool resent,
+                               tamis_error *err) {
+    stamp_rounds *ctx = context;
+    (void)resent;
+    if (reply->type != TAMIS__REPLY_STRING || reply->size > STAMP)
+        return tamis__redis_filter_bad_reply(ctx->rounds.rf, err);
+    ctx->there[i].size = (uint8_t)reply->size;
+    memcpy(ctx->there[i].bytes, reply->text, reply->size);
+    if (reply->size == STAMP && memcmp(reply->text, retired, STAMP) == 0)
+        return tamis__lock_lost(ctx->rounds.rf, err);
+    ctx->unstamped += !is_ours(ctx, &ctx->there[i]);
+    return TAMIS_OK;
+}
+
+static tamis_status stamp_all(stamp_rounds *ctx, tamis_error *err) {
+    const tamis__redis_filter *rf = ctx->rounds.rf;
+    tamis_status status = TAMIS_OK;
+    for (int i = 0; i < STAMP_TRIES && status == TAMIS_OK; i++) {
+        ctx->unstamped = 0;
+        ctx->rounds.take_reply = take_stamp;
+        ctx->rounds.is_steps = false;
+        status = tamis__rounds_run(&ctx->rounds, rf->keys, rf->keys, put_read, err);
+        if (status != TAMIS_OK || ctx->unstamped == 0)
+            return status;
+        if (ctx->plan)
+            status = tamis__change_confirm(rf, ctx->plan, err);
+        ctx->rounds.take_reply = check_integer;
+        ctx->rounds.is_steps = true;
+        if (status == TAMIS_OK)
+            status = tamis__rounds_run(&ctx->rounds, rf->keys, rf->keys, put_stamp, err);
+    }
+    if (status == TAMIS_OK)
+        status = tamis__footers_check(ctx->filter, err); /* reports a partition that is gone */
+    return status == TAMIS_OK ? tamis__lock_busy(rf, err) : status;
+}
+
+/* False for the largest partitions of layout 1, which leave no space for a stamp. */
+static bool has_stamps(const tamis__redis_filter *rf) {
+    return rf->partition <= TAMIS__PARTITION_BLOCKS;
+}
+
+tamis_status tamis__partitions_set_expiry(const tamis_filter *filter, const char *plan, uint64_t ms,
+                                          tamis_error *err) {
+    const tamis__redis_filter *rf = tamis__redis_of(filter);
+    if (!has_stamps(rf))
+        return tamis__partitions_expire(rf, NULL, (int64_t)ms, err);
+    stamp_rounds ctx = {.rounds = {.rf = rf}, .filter = filter, .plan = plan, .ms = ms};
+    uint64_t random;
+    tamis_status status = tamis__random(&random, sizeof random, rf->uri->shown, err);
+    if (status != TAMIS_OK)
+        return status;
+    snprintf(ctx.own_stamp, sizeof ctx.own_stamp, "%016" PRIx64, random);
+    ctx.there = tamis__alloc(&filter->allocator, rf->keys * sizeof *ctx.there, _Alignof(stamp));
+    if (!ctx.there)
+        return tamis__fail_nomem(err, "redis", rf->keys * sizeof *ctx.there);
+    status = stamp_all(&ctx, err);
+    tamis__free(&filter->allocator, ctx.there, rf->keys * sizeof *ctx.there);
+    return status;
+}
+
+/* Guard: the partition has a mark of its generation, whichever number the mark has. Once it is sealed, a late step must not
+ * touch the expiry that its writers have given it since. */
+static tamis_key add_filling_condition(const tamis_filter *filter, uint32_t key, tamis__step *step,
+                                       tamis__partition_buffers *buffers) {
+    const tamis__redis_filter *rf = tamis__redis_of(filter);
+    const uint64_t end = tamis__blocks_in(filter, key) * TAMIS__REDIS_BLOCK;
+    const tamis_key name = {buffers->name, tamis__partition_name(rf, key, buffers->name)};
+    const int size = snprintf(buffers->footer, sizeof buffers->footer,
+                              "tamis-filling 2 %016" PRIx64 " %" PRIu32 " ", rf->generation, key);
+    snprintf(buffers->from, sizeof buffers->from, "%" PRIu64, end);
+    snprintf(buffers->to, sizeof buffers->to, "%" PRIu64, end + (uint64_t)size - 1);
+    tamis__step_key(step, name);
+    tamis__step_expect(step, tamis__word_of(buffers->footer, (size_t)size),
+                       TAMIS__WORDS(tamis__redis_word("GETRANGE"), name, tamis__redis_word(buffers->from),
+                                    tamis__redis_word(buffers->to)));
+    return name;
+}
+
+void tamis__partition_put_renewal(const tamis_filter *filter, uint32_t key, tamis__connection *conn) {
+    const tamis__redis_filter *rf = tamis__redis_of(filter);
+    char digits[24];
+    tamis__partition_buffers buffers;
+    tamis__step step = {.key_count = 0};
+    const tamis_key name = rf->is_next ? add_filling_condition(filter, key, &step, &buffers)
+                                       : tamis__partition_add_condition(filter, key, &step, &buffers);
+    if (rf->redis->forbids_scripts) {
+        tamis__connection_put_expire(conn, name.data, name.size, rf->ttl_ms);
+        return;
+    }
+    tamis__step_expire(&step, name, rf->ttl_ms, digits);
+    tamis__step_put(&step, conn);
+}
+
+/* ---- partitions of another plan than the handle's ---- */
+
+/* Marks a partition as retired: no writer, and no late command, changes its expiry after that. */
+static bool put_retirement(void *context, size_t i, tamis__connection *conn) {
+    const stamp_rounds *ctx = context;
+    char from[24], to[24];
+    tamis__partition_buffers buffers;
+    tamis__step step = {.key_count = 0};
+    const tamis_key name = tamis__partition_add_condition(ctx->filter, (uint32_t)i, &step, &buffers);
+    write_stamp_range(ctx->filter, i, from, to);
+    tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("SETRANGE"), name, tamis__redis_word(from),
+                                          tamis__word_of(ctx->own_stamp, STAMP)));
+    tamis__step_put(&step, conn);
+    return true;
+}
+
+static tamis_status retire_stamps(const tamis_filter *filter, tamis_error *err) {
+    const tamis__redis_filter *rf = tamis__redis_of(filter);
+    stamp_rounds ctx = {.rounds = {.rf = rf, .take_reply = check_integer, .is_steps = true},
+                        .filter = filter};
+    memcpy(ctx.own_stamp, retired, sizeof retired);
+    return tamis__rounds_run(&ctx.rounds, rf->keys, rf->keys, put_retirement, err);
+}
+
+tamis_status tamis__plan_text_expire(const tamis__redis_filter *rf, const char *text, int64_t ms,
+                                     tamis_error *err) {
+    tamis__redis_filter old = *rf;
+    tamis_filter filter = {.body = &old};
+    tamis__parsed_plan plan;
+    if (tamis__plan_text_parse(rf, "plan", text, &plan, NULL) != TAMIS_OK || plan.is_family)
+        return TAMIS_OK;
+    old.generation = plan.generation;
+    old.fills = NULL;
+    filter.plan.bits = plan.bits;
+    tamis__partitions_set(&filter, plan.partition);
+    tamis_status status = ms > 0 && has_stamps(&old) ? retire_stamps(&filter, err) : TAMIS_OK;
+    return status == TAMIS_OK ? tamis__partitions_expire(&old, NULL, ms, err) : status;
+}

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Uploads a filter in memory to a server in layout tamis, or makes an empty one there:
+ *
+ *     1 lock       tamis:{NAME}:push = token, renewed on the way: one writer at a time
+ *     2 announce   field pushing = plan; removes leftovers of earlier writers, and ends a resize of another writer
+ *     3 make       partitions of a new generation: zeros, then the mark "filling"
+ *     4 fill       chunks; each also sets its bit behind the mark
+ *     5 seal       if all chunk bits are set, the footer replaces the mark; clients accept only partitions with a footer
+ *     6 switch     field plan = the new plan, field before = the old one
+ *     7 look       read the plan back
+ *     8 retire     partitions of the old plan expire in TAMIS__GRACE_MS
+ *
+ * A resize does steps 1 to 3, and later steps 4 to 8. In between, the plan is also in field next, and adders add to both
+ * generations (mirror in layout_tamis.c). An add whose batch did not see field next was carried out before, so its key
+ * must be among the keys that the caller collects. At the end these keys are united with what adders have added. The lock
+ * is held only at both ends. A writer that takes it in between removes field next, and the resize then fails.
+ *
+ * Invariants:
+ * 1. Every write is a step (redis_step.c). A step compares the lock's token and the plan, or the partition's mark: sent
+ *    late or twice, it does nothing.
+ * 2. A plan is in field plan only when all its partitions are sealed. A partition lost on the way never gets a footer.
+ * 3. Every generation that has partitions is named in plan, next, before or pushing, so the next push or drop removes
+ *    what a killed writer left behind. Until they are sealed, partitions also expire by themselves.
+ * 4. Only step 6 changes what clients use, and nothing is retired before step 7.
+ * 5. After a failure the lock is released first: from then on a late step 6 does nothing, and the hash is final.
+ *
+ * tests/model checks all this, and shows what goes wrong without each part.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/system.h"
+#include "base/versioned.h"
+#include "store/redis/bitmap/bitmap_move.h"
+#include "store/redis/transfer/redis_push.h"
+
+enum { LIFETIME_MS = 3600000 /* of partitions being filled; plus a second for each mebibyte */ };
+
+/* ---- steps ---- */
+
+tamis_status tamis__push_check(const tamis_filter *filter, tamis_error *err) {
+    if (filter->plan.kind != TAMIS_KIND_BLOCKED || !tamis__has_scheme(filter->hasher->scheme))
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                           "push: kind %s with scheme %s is not kept in a Redis; build it with kind blocked "
+                           "and scheme xxh3, sip or guava64",
+                           tamis_kind_name(filter->plan.kind), tamis_scheme_name(filter->hasher->scheme));
+    return TAMIS_OK;
+}
+
+static tamis_status check_hash(const tamis__push *p, const tamis__parsed_plan *old, tamis_error *err) {
+    const tamis_hasher *hasher = p->made->hasher;
+    if (strcmp(old->scheme, tamis_scheme_name(hasher->scheme)) == 0 && old->seed == hasher->seed &&
+        old->secret == hasher->secret_print)
+        return TAMIS_OK;
+    return tamis__fail(err, TAMIS_E_MISMATCH, 0,
+                       "redis %s: %s: what is there has another scheme, seed or secret, and programs that "
+                       "have it open could not follow; drop it first, or push under another name",
+                       p->rf->redis->endpoint.shown, p->rf->uri->shown_name);
+}
+
+/* For a new generation, of what p->made has as its plan. */
+tamis_status tamis__push_name(tamis__push *p, tamis_error *err) {
+    tamis_status status = tamis__generation_new(p->rf, err);
+    tamis__plan_text_write(p->made, p->plan);
+    p->hash_size = tamis__config_name(p->rf, p->hash);
+    return status;
+}
+
+/* All that is known before anything is written. */
+tamis_status tamis__push_plan(tamis__push *p, tamis_error *err) {
+    tamis__redis_filter *rf = p->rf;
+    tamis__parsed_plan old;
+    p->made->plan = p->filter->plan;
+    p->made->metadata.fields.key_type = p->filter->metadata.fields.key_type;
+    p->made->plan.scheme = p->filter->hasher->scheme;
+    rf->seed = p->filter->hasher->seed;
+    tamis_status status = tamis__hasher_copy(&p->made->hasher, p->filter->hasher, err);
+    if (status == TAMIS_OK)
+        status = tamis__config_find(rf, &p->config, err);
+    const bool is_there = status == TAMIS_OK && *p->config.plan;
+    if (is_there)
+        status = tamis__plan_text_read(rf, p->config.plan, &old, err);
+    if (status == TAMIS_OK && is_there)
+        status = check_hash(p, &old, err);
+    if (status == TAMIS_OK)
+        status = tamis__partitions_choose(p->made, is_there ? &old : NULL, err);
+    if (status != TAMIS_OK)
+        return status;
+    memcpy(rf->target, p->config.target, p->config.target_size);
+    rf->target_size = p->config.target_size;
+    return tamis__push_name(p, err);
+}
+
+/* A step that is carried out while we hold the lock and the plan is what it was when we took it. */
+void tamis__push_step(const tamis__push *p, tamis__step *step, char lock[TAMIS__REDIS_KEY],
+                      char hash[TAMIS__REDIS_KEY]) {
+    tamis__lock_add_condition(p->rf, step, lock);
+    (void)tamis__plan_add_condition(p->rf, step, p->config.plan, hash);
+}
+
+tamis_key tamis__push_hash(const tamis__push *p) {
+    return (tamis_key){p->hash, p->hash_size};
+}
+
+tamis_status tamis__change_confirm(const tamis__redis_filter *rf, const char *plan, tamis_error *err) {
+    char lock[TAMIS__REDIS_KEY], name[TAMIS__REDIS_KEY], ms[24];
+    tamis__redis_filter copy = *rf;
+    tamis__step step = {.key_count = 0};
+    bool is_done;
+    tamis__lock_add_condition(rf, &step, lock);
+    (void)tamis__plan_add_condition(rf, &step, plan, name);
+    tamis__step_expire(&step, step.keys[0], TAMIS__LOCK_MS, ms);
+    tamis_status status = tamis__step_run(&copy, &step, &is_done, err);
+    return status == TAMIS_OK && !is_done ? tamis__lock_lost(rf, err) : status;
+}
+
+tamis_status tamis__change_begin(tamis__redis_filter *rf, const char *plan, tamis_error *err) {
+    char lock[TAMIS__REDIS_KEY], name[TAMIS__REDIS_KEY];
+    tamis__step step = {.key_count = 0};
+    bool is_done;
+    tamis__lock_add_condition(rf, &step, lock);
+    const tamis_key hash = tamis__plan_add_condition(rf, &step, plan, name);
+    tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("HDEL"), hash, tamis__redis_word("next"),
+                                          tamis__redis_word("sending")));
+    tamis_status status = tamis__step_run(rf, &step, &is_done, err);
+    return status == TAMIS_OK && !is_done ? tamis__lock_lost(rf, err) : status;
+}
+
+/* Removes leftovers of other writers. Partitions of `pushing` and `next` have no writer any more, since the lock is held
+ * here. Clients may still use those of `before`. */
+tamis_status tamis__leftovers_remove(const tamis__redis_filter *rf, const tamis__config *config,
+                                     tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+    if (*config->pushing && strcmp(config->pushing, config->plan) != 0 &&
+        strcmp(config->pushing, config->next) != 0)
+        status = tamis__plan_text_expire(rf, config->pushing, -1, err);
+    if (status == TAMIS_OK && *config->next && strcmp(config->next, config->plan) != 0)
+        status = tamis__plan_text_expire(rf, config->next, TAMIS__GRACE_MS, err);
+    if (status == TAMIS_OK && *config->before && strcmp(config->before, config->plan) != 0)
+        status = tamis__plan_text_expire(rf, config->before, TAMIS__GRACE_MS, err);
+    return status;
+}
+
+/* The hash of the filter that was named first: an alias may stand for another by now. */
+static tamis_status find_config(tamis__push *p, tamis_error *err) {
+    const tamis__redis_filter *rf = p->rf;
+    tamis_status status = tamis__config_find(rf, &p->config, err);
+    if (status != TAMIS_OK || (p->config.target_size == rf->target_size &&
+                               memcmp(p->config.target, rf->target, rf->target_size) == 0))
+        return status;
+    return tamis__fail(
+        err, TAMIS_E_MISMATCH, 0,
+        "redis %s: %s: stands for another filter since this began, and nothing was replaced; see who "
+        "changes aliases, and try again",
+        rf->redis->endpoint.shown, rf->uri->shown_name);
+}
+
+static tamis_status set_pushing(const tamis__push *p, tamis_error *err) {
+    char lock[TAMIS__REDIS_KEY], hash[TAMIS__REDIS_KEY];
+    tamis__step step = {.key_count = 0};
+    tamis__push_step(p, &step, lock, hash);
+    tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("HSET"), tamis__push_hash(p),
+                                          tamis__redis_word("pushing"), tamis__redis_word(p->plan)));
+    return tamis__step_run(p->rf, &step, &(bool){false}, err);
+}
+
+tamis_status tamis__push_begin(tamis__push *p, tamis_error *err) {
+    *p->copy = '\0';
+    tamis_status status = tamis__lock_acquire(p->rf, err);
+    if (status != TAMIS_OK)
+        return status;
+    status = find_config(p, err);
+    if (status == TAMIS_OK && !*p->config.plan)
+        status = tamis__copy_read(p->rf, p->copy, err);
+    return status == TAMIS_OK ? status : tamis__push_withdraw(p, status);
+}
+
+tamis_status tamis__push_withdraw(const tamis__push *p, tamis_status status) {
+    (void)tamis__lock_release(p->rf, NULL); /* it expires anyway */
+    *p->rf->token = '\0';
+    return status;
+}
+
+tamis_status tamis__push_announce(tamis__push *p, tamis_error *err) {
+    tamis__config now;
+    tamis_status status = tamis__change_begin(p->rf, p->config.plan, err);
+    if (status == TAMIS_OK)
+        status = tamis__leftovers_remove(p->rf, &p->config, err);
+    if (status == TAMIS_OK && *p->copy)
+        status = tamis__plan_text_expire(p->rf, p->copy, TAMIS__GRACE_MS, err);
+    if (status == TAMIS_OK)
+        status = set_pushing(p, err);
+    if (status == TAMIS_OK) /* a step that was sent twice may have met its own first write */
+        status = tamis__config_locked(p->rf, &now, err);
+    return status == TAMIS_OK && strcmp(now.pushing, p->plan) != 0 ? tamis__lock_lost(p->rf, err) : status;
+}
+
+static tamis_status upload(const tamis__push *p, tamis_error *err) {
+    size_t count;
+    const tamis__upload bits = {.there = p->made,
+                                .words = tamis__bloom_words(p->filter, &count),
+                                .key_name = tamis__partition_name,
+                                .add_condition = tamis__partition_add_condition,
+                                .has_bits = true,
+                                .progress = p->options->progress,
+                                .context = p->options->context};
+    return tamis__upload_run(&bits, err);
+}
+
+/* Makes the partitions. A family has none: its members begin with their first adds. */
+tamis_status tamis__push_make(tamis__push *p, tamis_error *err) {
+    const uint64_t lifetime = LIFETIME_MS + p->made->plan.bits / 8 / TAMIS__CHUNK * 1000;
+    if (p->rf->is_family)
+        return TAMIS_OK;
+    p->fills = tamis__alloc(&p->rf->redis->allocator, p->rf->keys * sizeof *p->fills, _Alignof(uint32_t));
+    if (!p->fills)
+        return tamis__fail_nomem(err, "redis", p->rf->keys * sizeof *p->fills);
+    memset(p->fills, 0, p->rf->keys * sizeof *p->fills);
+    p->rf->fills = p->fills;
+    return tamis__partitions_make(p->made, lifetime, err);
+}
+
+/* Partitions outlive the hash: an expired filter is then found absent, not damaged. */
+tamis_status tamis__push_seal(tamis__push *p, tamis_error *err) {
+    if (p->rf->is_family)
+        return TAMIS_OK;
+    p->is_sealed = true;
+    return tamis__partitions_seal(p->made, p->filter || p->is_resize,
+                                  p->rf->ttl_ms > 0 ? p->rf->ttl_ms + TAMIS__GRACE_MS : 0, err);
+}
+
+static void write_switch(const tamis__push *p, tamis__step *step, char copy[TAMIS__REDIS_KEY], char ttl[24]) {
+    const char *before = *p->config.plan ? p->config.plan : p->copy;
+    const tamis_key name = {copy, tamis__copy_name(p->rf, copy)};
+    tamis__step_key(step, name);
+    snprintf(ttl, 24, "%" PRIu64, p->rf->ttl_ms);
+    const tamis_key words[] = {tamis__redis_word(tamis__redis_hset(p->rf->redis)),
+                               tamis__push_hash(p),
+                               tamis__redis_word("plan"),
+                               tamis__redis_word(p->plan),
+                               tamis__redis_word("before"),
+                               tamis__redis_word(before)};
+    tamis__step_write(step, words, *before ? 6 : 4);
+    if (p->rf->ttl_ms == 0) { /* end the expiry of an earlier filter of this name */
+        tamis__step_write(step, TAMIS__WORDS(tamis__redis_word("SET"), name, tamis__redis_word(p->plan)));
+        tamis__step_write(step, TAMIS__WORDS(tamis__redis_word("PERSIST"), tamis__push_hash(p)));
+    } else {
+        tamis__step_write(step, TAMIS__WORDS(tamis__redis_word("SET"), name, tamis__redis_word(p->plan),
+                                             tamis__redis_word("PX"), tamis__redis_word(ttl)));
+        tamis__step_write(
+            step, TAMIS__WORDS(tamis__redis_word("PEXPIRE"), tamis__push_hash(p), tamis__redis_word(ttl)));
+    }
+    tamis__step_write(step, TAMIS__WORDS(tamis__redis_word("HDEL"), tamis__push_hash(p),
+                                         tamis__redis_word("state"), tamis__redis_word("pushing"),
+                                         tamis__redis_word("next"), tamis__redis_word("sending")));
+}
+
+tamis_status tamis__push_switch(tamis__push *p, tamis_error *err) {
+    char lock[TAMIS__REDIS_KEY], hash[TAMIS__REDIS_KEY], copy[TAMIS__REDIS_KEY], ttl[24];
+    tamis__step step = {.key_count = 0};
+    char now[TAMIS__REDIS_PLAN];
+    bool is_refused = false;
+    tamis__push_step(p, &step, lock, hash);
+    tamis__step_expect_field(&step, tamis__push_hash(p), p->is_resize ? "next" : "pushing", p->plan);
+    write_switch(p, &step, copy, ttl);
+    p->is_switching = true;
+    tamis_status status = tamis__step_run_once(p->rf, &step, &is_refused, err);
+    p->is_switching = !is_refused;
+    if (status == TAMIS_OK)
+        status = tamis__plan_read_back(p->rf, now, err);
+    return status == TAMIS_OK && strcmp(now, p->plan) != 0 ? tamis__lock_lost(p->rf, err) : status;
+}
+
+/* It expires when what it replaces would have, where the URI says nothing. */
+tamis_status tamis__push_keep_expiry(const tamis__push *p, tamis_error *err) {
+    if (p->rf->ttl_ms > 0 || !*p->config.plan)
+        return TAMIS_OK;
+    return tamis__redis_ttl(p->rf, tamis__push_hash(p), &p->rf->ttl_ms, err);
+}
+
+/* Lets the old partitions expire soon, not at once: batches may still read them. */
+tamis_status tamis__push_retire(const tamis__push *p, tamis_error *err) {
+    tamis_error why = TAMIS_ERROR_INIT;
+    if (!*p->config.plan || p->rf->is_family)
+        return TAMIS_OK;
+    tamis_status status = tamis__plan_text_expire(p->rf, p->config.plan, TAMIS__GRACE_MS, &why);
+    if (status == TAMIS_OK)
+        return TAMIS_OK;
+    return tamis__fail(
+        err, status, why.sys_errno,
+        "%.300s; the filter was replaced, but Redis keys of the old one may remain: remove them with "
+        "tamis redis clean",
+        why.text);
+}
+
+static tamis_status fail_unknown(const tamis__push *p, const tamis_error *why, tamis_error *err) {
+    return tamis__fail(err, why->status, why->sys_errno,
+                       "%.300s; it is unknown whether the filter was replaced by generation %016" PRIx64
+                       ": check with tamis info, push again, and remove Redis keys that are left with tamis "
+                       "redis clean",
+                       why->text, p->rf->generation);
+}
+
+/* Removes the announcement in this field if it is still that of p->plan; with `next` also the number of its sending. */
+static tamis_status remove_field(const tamis__push *p, const char *field, tamis_error *err) {
+    const tamis_key words[] = {tamis__redis_word("HDEL"), tamis__push_hash(p), tamis__redis_word(field),
+                               tamis__redis_word("sending")};
+    tamis__step step = {.key_count = 0};
+    tamis__step_key(&step, tamis__push_hash(p));
+    tamis__step_expect_field(&step, tamis__push_hash(p), field, p->plan);
+    tamis__step_write(&step, words, strcmp(field, "next") == 0 ? 4 : 3);
+    return tamis__step_run(p->rf, &step, &(bool){false}, err);
+}
+
+/* Removes the partitions of p->plan, then their announcement. Partitions of a resize get a short expiry instead: an add on
+ * its way would recreate a deleted one without an expiry. */
+tamis_status tamis__push_remove(const tamis__push *p, tamis_error *err) {
+    tamis_status status = p->is_resize ? remove_field(p, "next", err) : TAMIS_OK;
+    if (status == TAMIS_OK && !p->rf->is_family)
+        status = tamis__partitions_expire(p->rf, NULL, p->is_resize ? TAMIS__GRACE_MS : -1, err);
+    return status == TAMIS_OK ? remove_field(p, "pushing", err) : status;
+}
+
+static bool is_same(const char *a, const char *b) {
+    return strcmp(a, b) == 0;
+}
+
+/*
+ * Cleans up after a failure. Releases the lock first, so that what the hash says about the switch is final:
+ * - p->plan is in field plan, or in field before (another writer has replaced it since): the switch took place.
+ * - The old plan is still there; it never returns after a switch: the switch did not take place.
+ * - Neither: the outcome is unknown.
+ * If the old plan is gone, its partitions are retired even if the lock could not be released: their record is in the
+ * hash, which may have expired. If the hash cannot be read, the new partitions stay announced, and the next holder of
+ * the lock removes them.
+ */
+static tamis_status recover(tamis__push *p, tamis_status status, tamis_error *err) {
+    tamis_error why = TAMIS_ERROR_INIT;
+    tamis__config now = {.plan = ""};
+    if (err)
+        why = *err;
+    why.status = status;
+    const bool is_released = tamis__lock_release(p->rf, NULL) == TAMIS_OK;
+    *p->rf->token = '\0'; /* nothing that follows needs the lock, or renews it */
+    const bool is_read = tamis__config_locked(p->rf, &now, NULL) == TAMIS_OK;
+    const bool is_over = is_released && is_read;
+    const bool may_be_lost = status == TAMIS_E_TIMEOUT && p->rf->redis->replicas > 0; /* in a failover */
+    if (is_read && is_same(now.plan, p->plan))
+        return may_be_lost ? fail_unknown(p, &why, err) : tamis__push_retire(p, err);
+    if (is_read && !is_same(now.plan, p->config.plan))
+        (void)tamis__push_retire(p, NULL);
+    if (is_over && p->is_switching && is_same(now.before, p->plan))
+        return TAMIS_OK;
+    if (is_over || (p->is_sealed && !p->is_switching))
+        (void)tamis__push_remove(p, NULL);
+    if (!p->is_switching || (is_over && is_same(now.plan, p->config.plan)))
+        return status;
+    return fail_unknown(p, &why, err);
+}
+
+tamis_status tamis__push_conclude(tamis__push *p, tamis_status status, tamis_error *err) {
+    if (status == TAMIS_OK)
+        (void)tamis__lock_release(p->rf, NULL); /* it expires anyway */
+    else if (*p->rf->token)
+        return recover(p, status, err);
+    else if (p->is_resize) /* the lock was not taken: no step of this process is on its way */
+        (void)tamis__push_remove(p, NULL);
+    return status;
+}
+
+/* With the lock held. */
+tamis_status tamis__push_run(tamis__push *p, tamis_error *err) {
+    tamis_status status = tamis__push_announce(p, err);
+    if (status == TAMIS_OK)
+        status = tamis__push_make(p, err);
+    if (status == TAMIS_OK && p->filter)
+        status = upload(p, err);
+    if (status == TAMIS_OK)
+        status = tamis__push_keep_expiry(p, err);
+    if (status == TAMIS_OK)
+        status = tamis__push_seal(p, err);
+    if (status == TAMIS_OK)
+        status = tamis__push_switch(p, err);
+    return status == TAMIS_OK ? tamis__push_retire(p, err) : status;
+}
+
+void tamis__push_free(tamis__push *p) {
+    p->rf->fills = NULL;
+    if (p->fills)
+        tamis__free(&p->rf->redis->allocator, p->fills, p->rf->keys * sizeof *p->fills);
+    p->fills = NULL;
+}
+
+/* `expected_plan`: NULL, or the plan that has to stand. */
+tamis_status tamis__push_replace(tamis__push *p, const char *expected_plan, tamis_error *err) {
+    tamis_status status = tamis__push_begin(p, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (expected_plan && strcmp(expected_plan, p->config.plan) != 0)
+        return tamis__push_withdraw(p, tamis__lock_busy(p->rf, err));
+    status = tamis__push_conclude(p, tamis__push_run(p, err), err);
+    tamis__push_free(p);
+    return status;
+}
+
+static tamis_status push_tamis(tamis__push *p, tamis_error *err) {
+    tamis_status status = tamis__push_check(p->filter, err);
+    if (status == TAMIS_OK)
+        status = tamis__push_plan(p, err);
+    return status == TAMIS_OK ? tamis__push_replace(p, NULL, err) : status;
+}
+
+tamis_status tamis_redis_push(const tamis_filter *filter, tamis_redis *redis, const char *name,
+                              const tamis_redis_push_options *given, tamis_error *err) {
+    TAMIS__NEED(filter, err);
+    TAMIS__NEED(name, err);
+    tamis_redis_push_options options = TAMIS_REDIS_PUSH_OPTIONS_INIT;
+    tamis__push p = {.filter = filter, .options = &options};
+    tamis_status status =
+        tamis__read_options(&options, sizeof options, given, "TAMIS_REDIS_PUSH_OPTIONS_INIT", err);
+    if (status == TAMIS_OK)
+        status = tamis__filter_check_local(filter, "push", err);
+    if (status == TAMIS_OK)
+        status = tamis__redis_name(&p.made, redis, name, &filter->allocator, err);
+    if (status != TAMIS_OK)
+        return status;
+    p.rf = tamis__redis_of(p.made);
+    tamis__filter_keep(filter);
+    status = tamis_filter_verify(filter, err);
+    if (status == TAMIS_OK && p.rf->layout == &tamis__layout_tamis)
+        status = push_tamis(&p, err);
+    else if (status == TAMIS_OK)
+        status = tamis__redis_replace(p.made, filter, &options, err);
+    tamis__filter_let_go(filter);
+    tamis_filter_free(p.made);
+    return status;
+}

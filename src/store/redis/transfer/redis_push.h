@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_STORE_REDIS_TRANSFER_REDIS_PUSH_H
+#define TAMIS_STORE_REDIS_TRANSFER_REDIS_PUSH_H
+
+#include "store/redis/layout/layout_tamis.h"
+
+/* The steps of redis_push.c, shared by push, make and resize. */
+
+typedef struct tamis__push {
+    const tamis_filter *filter; /* NULL: an empty one */
+    tamis_filter *made;         /* handle of the new filter */
+    tamis__redis_filter *rf;
+    tamis__config config;         /* hash before the push */
+    char copy[TAMIS__REDIS_PLAN]; /* the plan's copy if the hash was deleted; else empty */
+    char plan[TAMIS__REDIS_PLAN];
+    char hash[TAMIS__REDIS_KEY];
+    size_t hash_size;
+    const tamis_redis_push_options *options;
+    uint32_t *fills;              /* see tamis__redis_filter; of at->keys */
+    bool is_resize;               /* the switch requires p->plan in field next */
+    char sending[TAMIS__SENDING]; /* number of the command that set field next; empty: no resize has begun */
+    bool is_switching;            /* the switch was sent, and may take place */
+    bool is_sealed;               /* the partitions no longer expire by themselves */
+} tamis__push;
+
+/* ---- before the lock ---- */
+
+/* TAMIS_E_UNSUPPORTED: no filter that layout tamis keeps. */
+tamis_status tamis__push_check(const tamis_filter *filter, tamis_error *err);
+/* Plans p->made after p->filter and what is there. */
+tamis_status tamis__push_plan(tamis__push *p, tamis_error *err);
+/* Chooses a new generation, and writes the plan of p->made to p->plan as text. */
+tamis_status tamis__push_name(tamis__push *p, tamis_error *err);
+
+/* ---- with the lock: see the head of redis_push.c ---- */
+
+/* Takes the lock, and reads the hash and, if that has no plan, the copy. After a failure the lock is released. */
+tamis_status tamis__push_begin(tamis__push *p, tamis_error *err);
+/* Releases the lock; nothing that was sent needs it any more. Returns `status`. */
+tamis_status tamis__push_withdraw(const tamis__push *p, tamis_status status);
+tamis_status tamis__push_announce(tamis__push *p, tamis_error *err);
+tamis_status tamis__push_make(tamis__push *p, tamis_error *err);
+tamis_status tamis__push_keep_expiry(const tamis__push *p, tamis_error *err);
+tamis_status tamis__push_seal(tamis__push *p, tamis_error *err);
+tamis_status tamis__push_switch(tamis__push *p, tamis_error *err);
+tamis_status tamis__push_retire(const tamis__push *p, tamis_error *err);
+/* All of these steps, from the announcement on. */
+tamis_status tamis__push_run(tamis__push *p, tamis_error *err);
+/* Releases the lock. After a failure, finds out whether the switch took place, and removes the unused partitions. */
+tamis_status tamis__push_conclude(tamis__push *p, tamis_status status, tamis_error *err);
+/* Removes the partitions of p->plan and their announcement. No step of this push may still be under way. */
+tamis_status tamis__push_remove(const tamis__push *p, tamis_error *err);
+/* The whole push, from taking the lock to releasing it. `expected_plan`: NULL, or the plan that the hash must have. */
+tamis_status tamis__push_replace(tamis__push *p, const char *expected_plan, tamis_error *err);
+/* Frees p->fills. */
+void tamis__push_free(tamis__push *p);
+
+/* ---- for further steps ---- */
+
+tamis_key tamis__push_hash(const tamis__push *p);
+/* Begins a step with two guards: the lock is held, and the plan is the one read when the lock was taken. The names are
+ * buffers. */
+void tamis__push_step(const tamis__push *p, tamis__step *step, char lock[TAMIS__REDIS_KEY],
+                      char hash[TAMIS__REDIS_KEY]);
+
+#endif

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * A filter in memory to a server, in a layout that keeps its bits in one Redis key and knows no alias (java, redisson, and
+ * where they have one, php1 to php3):
+ *
+ *     1 make      a string of zeros beside the key, which expires
+ *     2 fill      SETRANGE of chunks, then a look whether each is there, and whether the length is that of the filter
+ *     3 expire    the time that the URI says, or what is left to that which is there
+ *     4 rename    it over the key, at one instant
+ *
+ *     bf:seen       the filter                bf:{u}seen               has a hash tag, which counts for both
+ *     {bf:seen}:push-R   what is made         bf:{u}seen:push-R        R by chance
+ *
+ * So in a cluster both are in one slot; servers that go by other rules are asked where the key itself is. What is used is
+ * changed by step 4 alone. Where the answer to that is lost and it is asked again, there is nothing left to rename: then
+ * what has the name is read, and has to hold all that was sent.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/system.h"
+#include "base/versioned.h"
+#include "plan/plan_int.h"
+#include "store/redis/bitmap/bitmap_move.h"
+
+enum { LIFETIME_MS = 3600000 /* and a second for each mebibyte */ };
+
+typedef struct replacement {
+    tamis_filter *made; /* the handle of what is there */
+    tamis__redis_filter *rf;
+    const tamis_filter *filter;
+    char key[TAMIS__REDIS_KEY], staging_key[TAMIS__REDIS_KEY];
+    size_t key_size, staging_size;
+} replacement;
+
+/* ---- names ---- */
+
+static size_t staging_name(const tamis__redis_filter *rf, uint32_t key, char *to) {
+    char name[TAMIS__REDIS_KEY];
+    const size_t size = rf->layout->key_name(rf, key, name);
+    size_t used = 0, tag_size = size;
+    const bool tagged = tamis__cluster_tag(name, &tag_size) != NULL;
+    if (!tagged)
+        to[used++] = '{';
+    memcpy(to + used, name, size);
+    used += size;
+    return used +
+           (size_t)snprintf(to + used, TAMIS__REDIS_KEY - used, "%s:%s", tagged ? "" : "}", rf->staging);
+}
+
+static tamis_status choose_names(replacement *r, tamis_error *err) {
+    tamis__redis_filter *rf = r->rf;
+    uint32_t random;
+    tamis_status status = tamis__random(&random, sizeof random, rf->uri->shown, err);
+    if (status != TAMIS_OK)
+        return status;
+    snprintf(rf->staging, sizeof rf->staging, "push-%08" PRIx32, random);
+    r->key_size = rf->layout->key_name(rf, 0, r->key);
+    r->staging_size = staging_name(rf, 0, r->staging_key);
+    if (rf->redis->uri.kind != TAMIS__REDIS_CLUSTER ||
+        tamis__redis_slot(rf->redis, r->staging_key, r->staging_size) == tamis__redis_key_slot(rf, 0))
+        return TAMIS_OK;
+    return tamis__fail(
+        err, TAMIS_E_INVALID, 0,
+        "%s: has a } in its name and no hash tag, so that no other key can be in its slot of the "
+        "cluster; choose another name",
+        rf->uri->shown);
+}
+
+/* ---- commands, all of them where the key is ---- */
+
+static tamis_status command(const replacement *r, const tamis_key *words, size_t count, int64_t *answer,
+                            tamis_error *err) {
+    return tamis__redis_command_in(r->rf, tamis__redis_key_slot(r->rf, 0), words, count, answer, err);
+}
+
+static tamis_status query_staging(const replacement *r, const char *name, int64_t *answer, tamis_error *err) {
+    const tamis_key words[] = {tamis__redis_word(name), {r->staging_key, r->staging_size}};
+    return command(r, words, 2, answer, err);
+}
+
+/* None where ms is 0. */
+static tamis_status expire(const replacement *r, tamis_key key, uint64_t ms, tamis_error *err) {
+    return tamis__redis_expire_in(r->rf, tamis__redis_key_slot(r->rf, 0), key, ms, err);
+}
+
+/* ---- steps ---- */
+
+/* The plan of what is there, or comes of the URI; with `plans` nothing is made. */
+static tamis_status open_plan(tamis_filter *made, bool plans, tamis_error *err) {
+    tamis__redis_filter *rf = tamis__redis_of(made);
+    tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
+    options.create = true;
+    rf->plans = plans;
+    tamis_hasher_free(made->hasher);
+    made->hasher = NULL;
+    tamis_status status = rf->layout->open(made, &options, err);
+    return status == TAMIS_OK ? tamis__redis_check_moves(rf, err) : status;
+}
+
+static tamis_status check_compatible(const replacement *r, tamis_error *err) {
+    return tamis__check_compatible(r->made, r->filter, "push",
+                                   "build it for that URI, or give the parameters that it was made with",
+                                   err);
+}
+
+/* RENAME would not mind what else has the name; STRLEN does. */
+static tamis_status check_type(const replacement *r, tamis_error *err) {
+    const tamis_key words[] = {tamis__redis_word("STRLEN"), {r->key, r->key_size}};
+    return command(r, words, 2, NULL, err);
+}
+
+static tamis_status make_staging(const replacement *r, tamis_error *err) {
+    const uint64_t bytes = r->made->plan.memory;
+    char last[24];
+    snprintf(last, sizeof last, "%" PRIu64, bytes - 1);
+    const tamis_key words[] = {
+        tamis__redis_word("SETRANGE"), {r->staging_key, r->staging_size}, tamis__redis_word(last), {"", 1}};
+    tamis_status status = command(r, words, 4, NULL, err);
+    if (status != TAMIS_OK)
+        return status;
+    return expire(r, words[1], LIFETIME_MS + bytes / TAMIS__CHUNK * 1000, err);
+}
+
+/* Guard: the string being filled still exists. It is renamed when complete, so a late chunk does nothing. */
+static tamis_key add_staging_condition(const tamis_filter *made, uint32_t key, tamis__step *step,
+                                       tamis__partition_buffers *buffers) {
+    const tamis_key name = {buffers->name, staging_name(tamis__redis_of(made), key, buffers->name)};
+    tamis__step_key(step, name);
+    tamis__step_expect(step, tamis__redis_word("1"), TAMIS__WORDS(tamis__redis_word("EXISTS"), name));
+    return name;
+}
+
+static tamis_status upload_bits(const replacement *r, const tamis_redis_push_options *options,
+                                tamis_error *err) {
+    size_t count;
+    int64_t size = 0;
+    const tamis__upload bits = {.there = r->made,
+                                .words = tamis__bloom_words(r->filter, &count),
+                                .key_name = staging_name,
+                                .add_condition = add_staging_condition,
+                                .progress = options->progress,
+                                .context = options->context};
+    tamis_status status = tamis__upload_run(&bits, err);
+    if (status == TAMIS_OK)
+        status = query_staging(r, "STRLEN", &size, err);
+    if (status == TAMIS_OK && (uint64_t)size != r->made->plan.memory)
+        return tamis__fail(
+            err, TAMIS_E_IO, 0,
+            "redis %s: %s: what was sent has %" PRId64 " bytes there and not %" PRIu64
+            " (evicted, or lost in a failover); see to it that it has the memory, and push again",
+            r->rf->redis->endpoint.shown, r->rf->uri->shown_name, size, r->made->plan.memory);
+    return status;
+}
+
+/* Redisson's hash, where it is not there. */
+static tamis_status make_config(const replacement *r, tamis_error *err) {
+    tamis_status status = open_plan(r->made, false, err);
+    return status == TAMIS_OK ? check_compatible(r, err) : status;
+}
+
+/* Nothing is beside any more: whether all that was sent is under the name. */
+static tamis_status check_sent(const replacement *r, tamis_error *err) {
+    tamis_filter *pulled;
+    size_t count;
+    tamis_status status = tamis_redis_pull(r->made, &pulled, err);
+    if (status != TAMIS_OK)
+        return status;
+    const uint64_t *sent = tamis__bloom_words(r->filter, &count), *there = tamis__bloom_words(pulled, &count);
+    for (size_t i = 0; i < count && status == TAMIS_OK; i++)
+        if (sent[i] & ~there[i])
+            status = tamis__fail(err, TAMIS_E_IO, 0,
+                                 "redis %s: %s: what was sent is not there any more (evicted, or lost in a "
+                                 "failover); see to it that it has the memory, and push again",
+                                 r->rf->redis->endpoint.shown, r->rf->uri->shown_name);
+    tamis_filter_free(pulled);
+    return status;
+}
+
+static tamis_status rename_staging(const replacement *r, tamis_error *err) {
+    const tamis_key words[] = {
+        tamis__redis_word("RENAME"), {r->staging_key, r->staging_size}, {r->key, r->key_size}};
+    tamis_error why = TAMIS_ERROR_INIT;
+    tamis_status status = command(r, words, 3, NULL, &why);
+    if (status == TAMIS_E_REFUSED && strstr(why.text, "no such key"))
+        return check_sent(r, err);
+    if (status == TAMIS_E_REFUSED && strcasestr(why.text, "rename"))
+        return tamis__fail(
+            err, TAMIS_E_REFUSED, 0,
+            "redis %s: %s: the server refuses RENAME, by which alone a filter of layout %s is "
+            "replaced at once, and what was there is as it was; allow it, or drop the filter and "
+            "add the keys themselves",
+            r->rf->redis->endpoint.shown, r->rf->uri->shown_name, r->rf->layout->name);
+    if (status != TAMIS_OK && err)
+        *err = why;
+    return status;
+}
+
+/* Redisson's hash lives as long as the bits. */
+static tamis_status finish_config(const replacement *r, tamis_error *err) {
+    char name[TAMIS__REDIS_KEY];
+    bool again;
+    if (!r->rf->layout->config_name)
+        return TAMIS_OK;
+    const tamis_key config = {name, r->rf->layout->config_name(r->rf, name)};
+    tamis_status status = expire(r, config, r->rf->ttl_ms, err);
+    return status == TAMIS_OK ? tamis__redis_check(r->made, false, &again, err) : status;
+}
+
+static tamis_status keep_expiry(const replacement *r, tamis_error *err) {
+    const tamis_key words[] = {tamis__redis_word("PTTL"), {r->key, r->key_size}};
+    int64_t left = 0;
+    if (r->rf->ttl_ms > 0)
+        return TAMIS_OK;
+    tamis_status status = command(r, words, 2, &left, err);
+    r->rf->ttl_ms = left > 0 ? (uint64_t)left : 0;
+    return status;
+}
+
+static tamis_status run_replacement(const replacement *r, const tamis_redis_push_options *options,
+                                    tamis_error *err) {
+    int64_t removed;
+    tamis_status status = make_staging(r, err);
+    if (status == TAMIS_OK)
+        status = upload_bits(r, options, err);
+    if (status == TAMIS_OK && r->rf->layout->config_name)
+        status = make_config(r, err);
+    if (status == TAMIS_OK)
+        status = keep_expiry(r, err);
+    if (status == TAMIS_OK)
+        status = expire(r, (tamis_key){r->staging_key, r->staging_size}, r->rf->ttl_ms, err);
+    if (status == TAMIS_OK)
+        status = rename_staging(r, err);
+    if (status != TAMIS_OK) {
+        (void)query_staging(r, tamis__redis_unlink(r->rf->redis), &removed, NULL);
+        return status;
+    }
+    return finish_config(r, err);
+}
+
+tamis_status tamis__redis_replace(tamis_filter *made, const tamis_filter *filter,
+                                  const tamis_redis_push_options *options, tamis_error *err) {
+    replacement r = {.made = made, .rf = tamis__redis_of(made), .filter = filter};
+    tamis_status status = tamis__redis_require_command(
+        r.rf->redis, r.rf->uri->shown, "RENAME", "push into layout tamis, or add the keys themselves", err);
+    if (status == TAMIS_OK)
+        status = open_plan(made, true, err);
+    if (status == TAMIS_OK)
+        status = check_compatible(&r, err);
+    if (status == TAMIS_OK)
+        status = choose_names(&r, err);
+    if (status == TAMIS_OK)
+        status = check_type(&r, err);
+    return status == TAMIS_OK ? run_replacement(&r, options, err) : status;
+}
+
+/* `plan_options` counts for layout tamis alone, and may be NULL for the others. */
+tamis_status tamis_redis_plan_for(tamis_plan *plan, const tamis_plan_options *plan_options,
+                                  tamis_redis *redis, const char *name, tamis_error *err) {
+    TAMIS__NEED(name, err);
+    tamis_plan made = TAMIS_PLAN_INIT;
+    const tamis_plan_options none = TAMIS_PLAN_OPTIONS_INIT;
+    tamis_plan_options checked_options = TAMIS_PLAN_OPTIONS_INIT;
+    tamis_filter *named;
+    tamis_status status =
+        tamis__plan_read_options(&checked_options, plan_options ? plan_options : &none, plan, err);
+    if (status != TAMIS_OK)
+        return status;
+    status = tamis__redis_name(&named, redis, name, NULL, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (tamis__redis_of(named)->layout == &tamis__layout_tamis) {
+        status = tamis_redis_plan_make(&made, plan_options, err);
+    } else {
+        status = open_plan(named, true, err);
+        made = named->plan;
+    }
+    if (status == TAMIS_OK)
+        tamis__write_struct(plan, &made, sizeof made);
+    tamis_filter_free(named);
+    return status;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Unites a filter in memory with one on a server that is in use, or being filled. The new bits of each partition go into
+ * another string with the same hash tag, and so in the same slot. BITOP OR then adds them to the partition atomically:
+ *
+ *     tamis:{NAME:G:i}:bits      | what is there | footer or mark | stamp | a bit a chunk |
+ *     tamis:{NAME:G:i}:unite-R   | what is ours  | zeros          | zeros | a bit a chunk |     R random: two may unite at once
+ *
+ * The step with BITOP requires the footer (or mark) of the partition, and all chunks of the other string. The OR leaves
+ * footer and stamp as they are, and also sets the chunk bits, which seal a partition that is being filled. BITOP twice has
+ * the same effect as once.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/system.h"
+#include "store/redis/bitmap/bitmap_move.h"
+#include "store/redis/layout/layout_tamis.h"
+
+enum { LIFETIME_MS = 3600000 };
+
+typedef struct union_state {
+    const tamis_filter *there;
+    tamis__redis_filter *rf;
+    const tamis__redis_filter *staging;
+    size_t lost; /* 1 + the number of a partition that was lost, or whose string beside it was; 0: none */
+} union_state;
+
+static uint32_t slot_of_partition(void *context, size_t i) {
+    const union_state *ctx = context;
+    return tamis__redis_key_slot(ctx->rf, i);
+}
+
+static tamis_key add_staging_condition(const tamis_filter *staging, uint32_t key, tamis__step *step,
+                                       tamis__partition_buffers *buffers) {
+    const tamis_key name = {buffers->name,
+                            tamis__temp_file_name(tamis__redis_of(staging), key, buffers->name)};
+    tamis__step_key(step, name);
+    tamis__step_expect(step, tamis__redis_word("1"), TAMIS__WORDS(tamis__redis_word("EXISTS"), name));
+    return name;
+}
+
+/* BITOP recreates its target without its expiry, so the step restores that. When the string beside it is gone, a late step
+ * does nothing. */
+static bool put_or(void *context, size_t i, tamis__connection *conn) {
+    const union_state *ctx = context;
+    char staging_key_name[TAMIS__REDIS_KEY];
+    tamis__partition_buffers buffers;
+    tamis__chunks_buffers chunks;
+    tamis__step step = {.keeps_expiry = true};
+    const tamis_key name = tamis__partition_add_condition(ctx->there, (uint32_t)i, &step, &buffers);
+    const tamis_key staging_key = {staging_key_name,
+                                   tamis__temp_file_name(ctx->staging, (uint32_t)i, staging_key_name)};
+    tamis__step_key(&step, staging_key);
+    tamis__chunks_add_condition(ctx->there, (uint32_t)i, staging_key, &step, &chunks);
+    tamis__step_write(
+        &step, TAMIS__WORDS(tamis__redis_word("BITOP"), tamis__redis_word("OR"), name, name, staging_key));
+    tamis__step_put(&step, conn);
+    return true;
+}
+
+static tamis_status take_or(void *context, size_t i, const tamis__reply *reply, bool resent,
+                            tamis_error *err) {
+    union_state *ctx = context;
+    (void)resent;
+    if (reply->type != TAMIS__REPLY_INTEGER)
+        return tamis__redis_filter_bad_reply(ctx->rf, err);
+    if (reply->integer == 0)
+        ctx->lost = i + 1;
+    return TAMIS_OK;
+}
+
+static tamis_status check_compatible(const tamis_filter *there, const tamis_filter *from, tamis_error *err) {
+    const tamis__redis_filter *rf = tamis__redis_of(there);
+    tamis_status status = tamis__check_compatible(there, from, "unite", "build both alike", err);
+    if (status != TAMIS_OK ||
+        (rf->seed == from->hasher->seed && there->hasher->secret_print == from->hasher->secret_print))
+        return status;
+    return tamis__fail(err, TAMIS_E_MISMATCH, 0,
+                       "redis %s: %s: the filter to unite has another seed or secret; build both alike",
+                       rf->redis->endpoint.shown, rf->uri->shown_name);
+}
+
+/* `staging` is the handle of the strings beside the partitions of `there`. */
+static tamis_status or_staged(tamis_filter *there, tamis_filter *staging, const tamis_filter *from,
+                              tamis_error *err) {
+    size_t count;
+    union_state ctx = {there, tamis__redis_of(there), tamis__redis_of(staging), 0};
+    const tamis__upload upload = {.there = staging,
+                                  .words = tamis__bloom_words(from, &count),
+                                  .key_name = tamis__temp_file_name,
+                                  .add_condition = add_staging_condition,
+                                  .has_bits = true};
+    const tamis__requests or = {.count = ctx.rf->keys,
+                                .context = &ctx,
+                                .put_command = put_or,
+                                .take_reply = take_or,
+                                .what = ctx.rf->uri->shown_name,
+                                .slot = slot_of_partition,
+                                .is_steps = true};
+    tamis_status status = tamis__partitions_make(staging, LIFETIME_MS, err);
+    if (status == TAMIS_OK)
+        status = tamis__upload_run(&upload, err);
+    if (status == TAMIS_OK)
+        status = tamis__requests_run(ctx.rf->redis, & or, NULL, err);
+    if (status == TAMIS_OK && ctx.lost > 0)
+        status = tamis__partition_lost(ctx.rf, ctx.lost - 1, err);
+    const tamis_status removed =
+        tamis__partitions_expire(ctx.staging, NULL, -1, status == TAMIS_OK ? err : NULL);
+    return status == TAMIS_OK ? removed : status;
+}
+
+tamis_status tamis__upload_union(tamis_filter *there, const tamis_filter *from, tamis_error *err) {
+    tamis_filter copy = *there;
+    tamis__redis_filter rf = *tamis__redis_of(there);
+    uint32_t random;
+    tamis_status status = check_compatible(there, from, err);
+    if (status == TAMIS_OK)
+        status = tamis__random(&random, sizeof random, rf.uri->shown, err);
+    if (status != TAMIS_OK)
+        return status;
+    rf.fills = NULL;
+    snprintf(rf.staging, sizeof rf.staging, "unite-%08" PRIx32, random);
+    copy.body = &rf;
+    return or_staged(there, &copy, from, err);
+}
+
+static tamis_status union_once(tamis_filter *there, const tamis_filter *from, bool *again, tamis_error *err) {
+    const tamis__redis_filter *rf = tamis__redis_of(there);
+    tamis_error why = TAMIS_ERROR_INIT;
+    tamis_status status = tamis__upload_union(there, from, &why);
+    const bool may_be_replaced = status == TAMIS_E_IO;
+    if (status == TAMIS_OK || may_be_replaced) {
+        const tamis_status checked = tamis__redis_check(there, true, again, err);
+        status = checked != TAMIS_OK || *again || !may_be_replaced ? checked : status;
+        if (status != TAMIS_OK && checked == TAMIS_OK && err)
+            *err = why;
+    } else if (err) {
+        *err = why;
+    }
+    if (status != TAMIS_OK || *again || !*rf->next_text || strcmp(rf->next_text, rf->plan_text) == 0)
+        return status;
+    return tamis__fail(
+        err, TAMIS_E_BUSY, 0,
+        "redis %s: %s: is being resized, and bits do not go into what has another size; unite it when "
+        "that is done",
+        rf->redis->endpoint.shown, rf->uri->shown);
+}
+
+tamis_status tamis_redis_union(tamis_filter *there, const tamis_filter *from, tamis_error *err) {
+    TAMIS__NEED(there, err);
+    TAMIS__NEED(from, err);
+    const tamis__redis_filter *rf = there->remote ? tamis__redis_of(there) : NULL;
+    if (!rf || rf->layout != &tamis__layout_tamis)
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                           "unite: not a filter of a server, of layout tamis; name one of those");
+    if (rf->partition > TAMIS__PARTITION_BLOCKS)
+        return tamis__fail(
+            err, TAMIS_E_UNSUPPORTED, 0,
+            "redis %s: %s: its partitions, of layout 1, have no room for what a union writes behind them; "
+            "build it anew with both, or add the keys themselves",
+            rf->redis->endpoint.shown, rf->uri->shown);
+    tamis_status status = tamis__filter_check_local(from, "unite", err);
+    if (status == TAMIS_OK)
+        status =
+            tamis__redis_require_command(rf->redis, rf->uri->shown, "BITOP",
+                                         "pull it, unite it in memory, and push that while nobody adds", err);
+    if (status != TAMIS_OK)
+        return status;
+    tamis__filter_keep(from);
+    status = tamis_filter_verify(from, err);
+    if (status == TAMIS_OK)
+        status = rf->layout->refresh(there, err);
+    for (bool again = true; again && status == TAMIS_OK;)
+        status = union_once(there, from, &again, err);
+    tamis__filter_let_go(from);
+    return status;
+}

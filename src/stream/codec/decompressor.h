@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_STREAM_CODEC_DECOMPRESSOR_H
+#define TAMIS_STREAM_CODEC_DECOMPRESSOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tamis/compression.h>
+
+#include "base/failure.h"
+#include "base/memory.h"
+
+/* Decompression of a file with one or more members, in order. The format is recognised by the first bytes. */
+
+enum {
+    TAMIS__MAGIC_MAX = 10,                    /* bytes that suffice to recognise every compression format */
+    TAMIS__DECOMPRESSOR_READ_SIZE = 64 << 10, /* largest read, in bytes */
+};
+
+/* Returns the compression of a file that begins with these bytes. *undecided: none so far, but more bytes are
+ * needed to be sure. No such beginning contains a line feed, or a zero byte before its end. */
+tamis_compression tamis__compression_detect(const uint8_t *head, size_t size, bool *undecided);
+
+typedef struct tamis__decompressor tamis__decompressor;
+
+/* The pointers are borrowed while the decompressor lives. */
+typedef struct tamis__decompressor_setup {
+    int fd;
+    const char *name;        /* for messages */
+    const uint64_t *records; /* records read from the file so far, for messages; NULL: unknown */
+    const void *begun; /* bytes already read from the file, at most TAMIS__DECOMPRESSOR_READ_SIZE; copied */
+    size_t begun_size;
+    const tamis_allocator *memory; /* not used for the windows of libzstd and liblz4 */
+} tamis__decompressor_setup;
+
+typedef enum tamis__decompressor_event {
+    TAMIS__DECOMPRESSOR_BYTES, /* at least one byte */
+    TAMIS__DECOMPRESSOR_AGAIN, /* no output from the bytes read so far; call again when more can be read */
+    TAMIS__DECOMPRESSOR_END    /* end of the file, which was complete */
+} tamis__decompressor_event;
+
+/* Makes a decompressor for a file that begins like a compressed one. It reads `begun` first, then fd from its
+ * present offset. */
+tamis_status tamis__decompressor_create(tamis__decompressor **decompressor,
+                                        const tamis__decompressor_setup *setup, tamis_error *err);
+void tamis__decompressor_free(tamis__decompressor *decompressor); /* NULL does nothing; fd stays open */
+
+/*
+ * Decompresses up to `capacity` bytes. *size and *event are set only on success.
+ *
+ * The function reads at most once, only with may_read, and only if nothing read before is left to decompress.
+ * So it can follow a poll.
+ *
+ * TAMIS_E_DAMAGED (the bytes before the damage were returned, but no checksum has covered them yet),
+ * TAMIS_E_IO, TAMIS_E_NOMEM; TAMIS_E_UNSUPPORTED if the format is not built in or needs too much memory.
+ * After an error only tamis__decompressor_free may be called.
+ */
+tamis_status tamis__decompressor_read(tamis__decompressor *decompressor, bool may_read, void *into,
+                                      size_t capacity, size_t *size, tamis__decompressor_event *event,
+                                      tamis_error *err);
+
+/* Bytes of the file read so far, including `begun`. */
+uint64_t tamis__decompressor_bytes_read(const tamis__decompressor *decompressor);
+
+#endif

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Letters with numbers are steps of docs/DURABILITY.md. */
+#include "stream/durable/appended_output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/system.h"
+#include "store/file/file_error.h"
+
+void tamis__appended_output_init(tamis__appended_output *output, tamis__target *target) {
+    *output = (tamis__appended_output){.target = target, .fd = -1, .tail = {.fd = -1}};
+}
+
+/* ---- what it is ---- */
+
+/* Whatever is written there, nobody has it. */
+static bool is_null(const struct stat *st) {
+    return S_ISCHR(st->st_mode) && st->st_rdev == makedev(1, 3);
+}
+
+static tamis_status name_file(const tamis__target *target, tamis__checkpoint *checkpoint,
+                              tamis__checkpoint_output *out, tamis_error *err) {
+    char directory[PATH_MAX] = ".", path[2 * PATH_MAX];
+    const size_t size = tamis__target_directory_length(target);
+    if (size > 0) {
+        memcpy(directory, target->path, size);
+        directory[size] = '\0';
+    }
+    char *real = realpath(directory, NULL);
+    if (!real)
+        return tamis__fail_file(err, target->name, errno);
+    snprintf(path, sizeof path, "%s/%s", strcmp(real, "/") == 0 ? "" : real, target->path + size);
+    free(real);
+    out->form = TAMIS__OUTPUT_FILE;
+    if (target->form == TAMIS__TARGET_REPLACE) {
+        out->fingerprint.device = (uint64_t)target->st.st_dev;
+        out->fingerprint.inode = (uint64_t)target->st.st_ino;
+    }
+    out->path = tamis__checkpoint_copy_text(checkpoint, path);
+    return out->path ? TAMIS_OK : tamis__fail_nomem(err, "account of a run", strlen(path));
+}
+
+tamis_status tamis__appended_output_find(const tamis__appended_output *output, tamis__checkpoint *checkpoint,
+                                         int i, const char **inexact, tamis_error *err) {
+    const tamis__target *target = output->target;
+    if (target->form == TAMIS__TARGET_NEW || target->form == TAMIS__TARGET_REPLACE)
+        return name_file(target, checkpoint, &checkpoint->outputs[i], err);
+    if (target->form == TAMIS__TARGET_DESCRIPTOR && S_ISREG(target->st.st_mode))
+        return tamis__fail(
+            err, TAMIS_E_UNSUPPORTED, 0,
+            "%s: is a regular file that is open already, and whoever opens it at a restart may truncate it; "
+            "give the output by its name",
+            tamis__show(target->name).text);
+    if (target->form != TAMIS__TARGET_NONE && !is_null(&target->st)) {
+        checkpoint->outputs[i].form = TAMIS__OUTPUT_STREAM;
+        if (!*inexact)
+            *inexact = target->name;
+    }
+    return TAMIS_OK;
+}
+
+/* ---- where it begins ---- */
+
+static tamis_status fail_output(const tamis__appended_output *o, const char *why, tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_CHANGED, 0, "%s: %s", tamis__show(o->target->name).text, why);
+}
+
+static tamis_status fail_length(const tamis__appended_output *o, bool shorter, uint64_t length,
+                                tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_CHANGED, 0, "%s: is %s than the %" PRIu64 " bytes it was left with; %s",
+                       tamis__show(o->target->name).text, shorter ? "shorter" : "longer", length,
+                       shorter ? "restore it from a copy, or give another output"
+                               : "move what was added to another file, or give another output");
+}
+
+/* What is appended has to be of one kind with what is there. */
+static tamis_status check_same_form(const tamis__appended_output *o, const tamis__checkpoint *checkpoint,
+                                    int i, const tamis__known_output *known, tamis_error *err) {
+    static const int kept[] = {TAMIS__FORM_TERMINATOR, TAMIS__FORM_MARKING, TAMIS__FORM_MARK};
+    if (!known->found || known->fingerprint.length == 0)
+        return TAMIS_OK;
+    if (known->swapped)
+        return fail_output(o,
+                           i == 0 ? "has the duplicates of an earlier run; give another output"
+                                  : "has the first occurrences of an earlier run; give another output",
+                           err);
+    if (known->compression != checkpoint->outputs[i].compression)
+        return tamis__checkpoint_fail_form(o->target->name, TAMIS__FORMS, err);
+    for (size_t n = 0; n < sizeof kept / sizeof *kept; n++)
+        if (known->form[kept[n]] != checkpoint->form[kept[n]])
+            return tamis__checkpoint_fail_form(o->target->name, kept[n], err);
+    return TAMIS_OK;
+}
+
+/* Whether what is known of it is still there. */
+static tamis_status check_content(const tamis__appended_output *o, const tamis__file_fingerprint *known,
+                                  tamis_error *err) {
+    tamis__file_match match;
+    const tamis_status status =
+        tamis__file_fingerprint_compare(known, o->fd, 0, true, o->target->name, &match, err);
+    if (status != TAMIS_OK || match == TAMIS__FILE_SAME)
+        return status;
+    return fail_output(o, "was changed since it was left; restore it from a copy, or give another output",
+                       err);
+}
+
+/* B3: whether the output is as it was left, but for what an unfinished run has written behind its last commit. */
+static tamis_status check_unchanged(const tamis__appended_output *o, const tamis__known_output *known,
+                                    tamis_error *err) {
+    const uint64_t size = (uint64_t)o->target->st.st_size;
+    if (!known->found)
+        return size == 0
+                   ? TAMIS_OK
+                   : fail_output(o, "exists, and the state knows nothing of it; give another output", err);
+    if (size < known->fingerprint.length)
+        return fail_length(o, true, known->fingerprint.length, err);
+    if (size > known->fingerprint.length && !known->unfinished)
+        return fail_length(o, false, known->fingerprint.length, err);
+    return check_content(o, &known->fingerprint, err);
+}
+
+static int open_file(const char *path, int flags, mode_t mode) {
+    int fd;
+    do
+        fd = tamis__sys.open(path, flags | O_CLOEXEC, mode);
+    while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
+static void get_directory(const tamis__target *target, char directory[PATH_MAX]) {
+    const size_t size = tamis__target_directory_length(target);
+    snprintf(directory, PATH_MAX, "%.*s", size > 0 ? (int)size : 1, size > 0 ? target->path : ".");
+}
+
+/* So that the name is there after a power loss. */
+static tamis_status sync_directory(const tamis__target *target, tamis_error *err) {
+    char directory[PATH_MAX];
+    get_directory(target, directory);
+    const int fd = open_file(directory, O_RDONLY | O_DIRECTORY, 0);
+    if (fd < 0)
+        return tamis__fail_file(err, target->name, errno);
+    const int failed = tamis__sync_directory(fd) < 0 ? errno : 0;
+    tamis__sys.close(fd);
+    return failed ? tamis__fail_file(err, target->name, failed) : TAMIS_OK;
+}
+
+static void finish_tail(tamis__appended_output *o, bool ended) {
+    char kept[PATH_MAX];
+    tamis__tail_finish(&o->tail, ended, kept);
+    if (kept[0] != '\0')
+        snprintf(o->remark_text, sizeof o->remark_text,
+                 "%s: %" PRIu64 " bytes behind its last commit are not what the run writes there; they are "
+                 "kept in %s",
+                 tamis__show(o->target->name).text, o->tail.size, tamis__show(kept).text);
+}
+
+/* Copies the bytes behind the last commit before they are cut off, unless an earlier process has copied them. */
+static tamis_status keep_tail(tamis__appended_output *o, const tamis__known_output *known,
+                              unsigned char terminator, tamis_error *err) {
+    const uint64_t committed_size = known->fingerprint.length, size = (uint64_t)o->target->st.st_size;
+    const uint64_t from = known->tail_size > 0 ? known->tail_offset : committed_size;
+    char directory[PATH_MAX];
+    tamis_status status = tamis__tail_find(&o->tail, o->target->path, from, err);
+    if (status != TAMIS_OK)
+        return status;
+    o->tail.terminator = terminator;
+    tamis__tail_compare_file(&o->tail, o->fd, from, committed_size - from);
+    finish_tail(o, false);
+    if (size == committed_size)
+        return TAMIS_OK;
+    const uint64_t committed = o->tail.equal;
+    tamis__tail_compare_file(&o->tail, o->fd, committed_size, size - committed_size);
+    if (o->tail.fd >= 0 && !o->tail.differs && o->tail.equal == committed + size - committed_size) {
+        o->tail.equal = committed; /* the copy has all bytes */
+        return TAMIS_OK;
+    }
+    finish_tail(o, true);
+    get_directory(o->target, directory);
+    status = tamis__tail_create(&o->tail, o->target->path, directory, o->fd, o->target->st.st_mode,
+                                committed_size, size - committed_size, err);
+    o->tail.terminator = terminator;
+    return status;
+}
+
+/* The same for a compressed output, whose frames depend on when commits came: nothing compares such bytes, so all are kept. */
+static tamis_status keep_compressed(tamis__appended_output *o, uint64_t committed_size, tamis_error *err) {
+    const uint64_t size = (uint64_t)o->target->st.st_size - committed_size;
+    char directory[PATH_MAX], kept[PATH_MAX];
+    if (size == 0)
+        return TAMIS_OK;
+    get_directory(o->target, directory);
+    const tamis_status status = tamis__tail_keep(o->target->path, directory, o->fd, o->target->st.st_mode,
+                                                 committed_size, size, kept, err);
+    if (status == TAMIS_OK)
+        snprintf(o->remark_text, sizeof o->remark_text,
+                 "%s: cut off %" PRIu64
+                 " bytes behind its last commit, kept in %s; compressed data cannot be "
+                 "compared with what the run writes again",
+                 tamis__show(o->target->name).text, size, tamis__show(kept).text);
+    return status;
+}
+
+/* Cuts the output back to `length` and sees to it that the cut lasts before anything is appended: what stood there would come
+ * back among what is written (B4, B5). */
+static tamis_status cut_back(const tamis__appended_output *o, uint64_t length, tamis_error *err) {
+    if (tamis__sys.truncate(o->fd, (off_t)length) < 0 || tamis__sync(o->fd) < 0 ||
+        tamis__sys.seek(o->fd, (off_t)length, SEEK_SET) < 0)
+        return tamis__fail_file(err, o->target->name, errno);
+    return sync_directory(o->target, err);
+}
+
+/* Where there are no locks the run goes on without. */
+static tamis_status lock_output(tamis__appended_output *o, const char **unlocked, tamis_error *err) {
+    tamis_error refused = TAMIS_ERROR_INIT;
+    const tamis_status status = tamis_file_lock(&o->lock, o->target->path, &refused);
+    if (status == TAMIS_E_UNSUPPORTED && !*unlocked)
+        *unlocked = o->target->name;
+    return status == TAMIS_OK || status == TAMIS_E_UNSUPPORTED
+               ? TAMIS_OK
+               : tamis__fail(err, status, refused.sys_errno, "%s", refused.text);
+}
+
+tamis_status tamis__appended_output_open(tamis__appended_output *o, tamis__checkpoint *checkpoint, int i,
+                                         bool finished, const tamis__known_output *known,
+                                         const char **unlocked, tamis_error *err) {
+    tamis__target *target = o->target;
+    tamis__checkpoint_output *out = &checkpoint->outputs[i];
+    if (out->form != TAMIS__OUTPUT_FILE)
+        return TAMIS_OK;
+    tamis_status status = lock_output(o, unlocked, err);
+    if (status != TAMIS_OK)
+        return status;
+    o->fd =
+        open_file(target->path,
+                  O_RDWR | O_NOCTTY | (known->found && known->fingerprint.length > 0 ? 0 : O_CREAT), 0666);
+    if (o->fd < 0 && errno == ENOENT && known->found)
+        return fail_output(o, "is no longer there; restore it from a copy, or give another output", err);
+    if (o->fd < 0 || tamis__sys.fstat(o->fd, &target->st) < 0)
+        return tamis__fail_file(err, target->name, errno);
+    status = check_unchanged(o, known, err);
+    if (status == TAMIS_OK && !finished)
+        status = check_same_form(o, checkpoint, i, known, err);
+    if (status == TAMIS_OK && !finished && known->found)
+        status = out->compression == TAMIS_COMPRESSION_NONE
+                     ? keep_tail(o, known, (unsigned char)checkpoint->form[TAMIS__FORM_TERMINATOR], err)
+                     : keep_compressed(o, known->fingerprint.length, err);
+    if (status == TAMIS_OK && !finished)
+        status = cut_back(o, known->fingerprint.length, err);
+    if (status != TAMIS_OK)
+        return status;
+    out->fingerprint = o->observed = known->fingerprint;
+    out->owes_terminator = known->owes_terminator;
+    out->begun = known->begun;
+    out->header = known->header;
+    target->form = TAMIS__TARGET_DESCRIPTOR;
+    target->fd = o->fd;
+    return TAMIS_OK;
+}
+
+/* ---- commits ---- */
+
+/* Records that are written to a file that has lost its name are nowhere; and nobody else may write to it. */
+static tamis_status check_named(const tamis__appended_output *o, uint64_t length, tamis_error *err) {
+    const tamis__target *target = o->target;
+    struct stat st;
+    if (tamis__sys.stat(target->path, &st) < 0 || st.st_ino != target->st.st_ino ||
+        st.st_dev != target->st.st_dev)
+        return fail_output(
+            o, "was replaced or removed while it was used; bring it back under that name, and run again",
+            err);
+    if ((uint64_t)st.st_size != length)
+        return fail_length(o, (uint64_t)st.st_size < length, length, err);
+    return TAMIS_OK;
+}
+
+tamis_status tamis__appended_output_checksum(tamis__appended_output *o, tamis__checkpoint_output *out,
+                                             bool ended, tamis_error *err) {
+    tamis__file_fingerprint now = out->fingerprint;
+    if (o->fd < 0)
+        return TAMIS_OK;
+    if (o->observed.length == 0)
+        o->observed = tamis__file_prefix_fingerprint(&o->prefix);
+    tamis_status status = check_named(o, out->fingerprint.length, err);
+    if (status == TAMIS_OK)
+        status =
+            tamis__file_fingerprint_compute(&now, o->fd, 0, out->fingerprint.length, o->target->name, err);
+    if (status == TAMIS_OK) /* behind it, so that what was summed is what was there */
+        status = check_content(o, &o->observed, err);
+    if (status != TAMIS_OK)
+        return status;
+    out->fingerprint = o->observed = now;
+    finish_tail(o, ended);
+    out->tail_offset = o->tail.fd >= 0 ? o->tail.offset : 0;
+    out->tail_size = o->tail.fd >= 0 ? o->tail.size : 0;
+    return TAMIS_OK;
+}
+
+void tamis__appended_output_cut_back(const tamis__appended_output *o, const tamis__checkpoint_output *out,
+                                     uint64_t written) {
+    struct stat st;
+    if (o->fd >= 0 && tamis__sys.fstat(o->fd, &st) == 0 && (uint64_t)st.st_size == written)
+        (void)tamis__sys.truncate(o->fd, (off_t)out->fingerprint.length);
+}
+
+void tamis__appended_output_close(tamis__appended_output *o) {
+    if (o->fd >= 0)
+        tamis__sys.close(o->fd); /* what was to be kept is synced */
+    o->fd = -1;
+    tamis__tail_close(&o->tail);
+    tamis_file_unlock(o->lock);
+    o->lock = NULL;
+}

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Bytes of an account, all numbers little-endian, 64 bits:
+ *
+ *     'A' 'C' 'C' 2 0 0 0 0 | flags | counts (8) | form (4) | input | inputs | each input | each of two outputs | command
+ *     input   flags, offset, identity (5), bytes of the name, the name
+ *     output  form, flags, header, packing, tail (2), identity (5), bytes of the path, the path
+ *
+ * A state's checksums stand over them, so what does not fit is of another version of this library, or of another program.
+ */
+#include "stream/durable/checkpoint.h"
+
+#include <string.h>
+
+#include <tamis/state.h>
+
+#include "base/bytes.h"
+#include "base/versioned.h"
+#include "hash/fnv.h"
+#include "store/file/file_error.h"
+
+static const unsigned char MAGIC[8] = {'A', 'C', 'C', 2};
+
+enum {
+    FINISHED = 1,
+    BEGUN = 2,
+    CLOSED = 4,
+    REGULAR = 1,
+    COMPRESSED = 2,
+    UNTERMINATED = 4,
+    OWES_TERMINATOR = 1,
+    HAS_HEADER = 2,
+    NAME_SIZE_MAX = 65536,
+    MIN_INPUT_SIZE = 8 * 10 /* bytes of one with an empty name */
+};
+
+tamis_status tamis__checkpoint_init(tamis__checkpoint *checkpoint, size_t inputs,
+                                    const tamis_allocator *memory, tamis_error *err) {
+    checkpoint->memory = *memory;
+    checkpoint->stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
+    checkpoint->inputs =
+        tamis__alloc(memory, (inputs ? inputs : 1) * sizeof *checkpoint->inputs, TAMIS__LINE);
+    if (!checkpoint->inputs)
+        return tamis__fail_nomem(err, "account of a run", inputs * sizeof *checkpoint->inputs);
+    checkpoint->input_count = inputs;
+    return TAMIS_OK;
+}
+
+char *tamis__checkpoint_copy_text(const tamis__checkpoint *checkpoint, const char *text) {
+    char *copy = tamis__alloc(&checkpoint->memory, strlen(text) + 1, 1);
+    if (copy)
+        memcpy(copy, text, strlen(text) + 1);
+    return copy;
+}
+
+static void free_text(const tamis__checkpoint *checkpoint, char *text) {
+    if (text)
+        tamis__free(&checkpoint->memory, text, strlen(text) + 1);
+}
+
+void tamis__account_rename(const tamis__checkpoint *checkpoint, char **text, const char *to) {
+    char *copy = tamis__checkpoint_copy_text(checkpoint, to);
+    if (!copy)
+        return;
+    free_text(checkpoint, *text);
+    *text = copy;
+}
+
+void tamis__checkpoint_release(tamis__checkpoint *checkpoint) {
+    const size_t count = checkpoint->input_count;
+    for (size_t i = 0; checkpoint->inputs && i < count; i++)
+        free_text(checkpoint, checkpoint->inputs[i].name);
+    for (int i = 0; checkpoint->inputs && i < 2; i++)
+        free_text(checkpoint, checkpoint->outputs[i].path);
+    free_text(checkpoint, checkpoint->command);
+    if (checkpoint->inputs)
+        tamis__free(&checkpoint->memory, checkpoint->inputs,
+                    (count ? count : 1) * sizeof *checkpoint->inputs);
+    *checkpoint = (tamis__checkpoint){.inputs = NULL};
+}
+
+uint64_t tamis__account_key(const tamis__checkpoint *checkpoint) {
+    uint64_t key = TAMIS__FNV_BASIS;
+    for (size_t i = 0; i < checkpoint->input_count; i++)
+        key = tamis__fnv1_64_on(key, checkpoint->inputs[i].name, 0, strlen(checkpoint->inputs[i].name) + 1);
+    for (int i = 0; i < 2; i++) {
+        const char *path = checkpoint->outputs[i].path ? checkpoint->outputs[i].path : "";
+        const unsigned char form = (unsigned char)checkpoint->outputs[i].form;
+        key = tamis__fnv1_64_on(key, &form, 0, 1);
+        key = tamis__fnv1_64_on(key, path, 0, strlen(path) + 1);
+    }
+    return key;
+}
+
+bool tamis__checkpoint_is_open(const tamis__checkpoint *checkpoint) {
+    for (size_t i = (size_t)checkpoint->input; i < checkpoint->input_count; i++)
+        if (checkpoint->inputs[i].regular)
+            return !checkpoint->finished && !checkpoint->closed;
+    return false;
+}
+
+tamis_status tamis__checkpoint_fail_form(const char *name, int form, tamis_error *err) {
+    static const char *const names[] = {[TAMIS__FORM_TERMINATOR] = "end of records",
+                                        [TAMIS__FORM_HEADER] = "header",
+                                        [TAMIS__FORM_MARKING] = "mark of records",
+                                        [TAMIS__FORM_MARK] = "name of marks",
+                                        [TAMIS__FORMS] = "compression"};
+    return tamis__fail(
+        err, TAMIS_E_MISMATCH, 0,
+        "%s: was begun with another %s; give the options that it was begun with, or another output",
+        tamis__show(name).text, names[form]);
+}
+
+/* ---- writing: once to count, with `to` NULL, and once more ---- */
+
+typedef struct byte_writer {
+    unsigned char *to;
+    size_t size;
+} byte_writer;
+
+static void put_bytes(byte_writer *i, const void *bytes, size_t size) {
+    if (i->to && size > 0)
+        memcpy(i->to + i->size, bytes, size);
+    i->size += size;
+}
+
+static void put_number(byte_writer *i, uint64_t value) {
+    unsigned char bytes[8];
+    tamis__store64le(bytes, value);
+    put_bytes(i, bytes, sizeof bytes);
+}
+
+static void put_text(byte_writer *i, const char *text) {
+    const size_t size = text ? strlen(text) : 0;
+    put_number(i, size);
+    put_bytes(i, text, size);
+}
+
+static void put_fingerprint(byte_writer *i, const tamis__file_fingerprint *fingerprint) {
+    const uint64_t fields[] = {fingerprint->device, fingerprint->inode, fingerprint->length,
+                               fingerprint->head, fingerprint->tail};
+    for (size_t n = 0; n < sizeof fields / sizeof *fields; n++)
+        put_number(i, fields[n]);
+}
+
+static void put_checkpoint(byte_writer *i, const tamis__checkpoint *a) {
+    const tamis_stream_stats *s = &a->stats;
+    const uint64_t numbers[] = {(a->finished ? FINISHED : 0u) | (a->begun ? BEGUN : 0u) |
+                                    (a->closed ? CLOSED : 0u),
+                                s->records,
+                                s->unique,
+                                s->duplicates,
+                                s->unknown,
+                                s->missing,
+                                s->malformed,
+                                s->bytes_in,
+                                s->bytes_read};
+    put_bytes(i, MAGIC, sizeof MAGIC);
+    for (size_t n = 0; n < sizeof numbers / sizeof *numbers; n++)
+        put_number(i, numbers[n]);
+    for (int n = 0; n < TAMIS__FORMS; n++)
+        put_number(i, a->form[n]);
+    put_number(i, a->input);
+    put_number(i, a->input_count);
+    for (size_t n = 0; n < a->input_count; n++) {
+        const tamis__checkpoint_input *in = &a->inputs[n];
+        put_number(i, (in->regular ? REGULAR : 0u) | (in->compressed ? COMPRESSED : 0u) |
+                          (in->position.unterminated ? UNTERMINATED : 0u));
+        put_number(i, in->position.offset);
+        put_number(i, in->position.records);
+        put_number(i, in->position.lines);
+        put_fingerprint(i, &in->fingerprint);
+        put_text(i, in->name);
+    }
+    for (int n = 0; n < 2; n++) {
+        put_number(i, a->outputs[n].form);
+        put_number(i, (a->outputs[n].owes_terminator ? OWES_TERMINATOR : 0u) |
+                          (a->outputs[n].begun ? HAS_HEADER : 0u));
+        put_number(i, a->outputs[n].header);
+        put_number(i, (uint64_t)a->outputs[n].compression);
+        put_number(i, a->outputs[n].tail_offset);
+        put_number(i, a->outputs[n].tail_size);
+        put_fingerprint(i, &a->outputs[n].fingerprint);
+        put_text(i, a->outputs[n].path);
+    }
+    put_text(i, a->command);
+}
+
+tamis_status tamis__checkpoint_encode(const tamis__checkpoint *checkpoint, unsigned char **bytes,
+                                      size_t *size, tamis_error *err) {
+    byte_writer i = {NULL, 0};
+    put_checkpoint(&i, checkpoint);
+    if (i.size > TAMIS_STATE_CHECKPOINT_MAX)
+        return tamis__fail(
+            err, TAMIS_E_RANGE, 0,
+            "stream: the names of %zu inputs take %zu bytes of each commit, of which there may be %d; "
+            "run some of them, then the others",
+            checkpoint->input_count, i.size, TAMIS_STATE_CHECKPOINT_MAX);
+    *size = i.size;
+    i = (byte_writer){tamis__alloc(&checkpoint->memory, i.size, 1), 0};
+    if (!i.to)
+        return tamis__fail_nomem(err, "account of a run", *size);
+    put_checkpoint(&i, checkpoint);
+    *bytes = i.to;
+    return TAMIS_OK;
+}
+
+/* ---- reading ---- */
+
+typedef struct byte_reader {
+    const unsigned char *next;
+    size_t left;
+    bool is_valid; /* all that was asked was there */
+} byte_reader;
+
+static uint64_t read_number(byte_reader *e) {
+    if (e->left < 8)
+        e->is_valid = false;
+    if (!e->is_valid)
+        return 0;
+    e->next += 8;
+    e->left -= 8;
+    return tamis__load64le(e->next - 8);
+}
+
+/* NULL: no memory, or not there. */
+static char *read_text(byte_reader *e, const tamis_allocator *memory) {
+    const uint64_t size = read_number(e);
+    if (size > e->left || size > NAME_SIZE_MAX)
+        e->is_valid = false;
+    char *text = e->is_valid ? tamis__alloc(memory, (size_t)size + 1, 1) : NULL;
+    if (!text)
+        return NULL;
+    memcpy(text, e->next, (size_t)size);
+    text[size] = '\0';
+    e->next += size;
+    e->left -= (size_t)size;
+    if (strlen(text) == size)
+        return text;
+    tamis__free(memory, text, (size_t)size + 1);
+    e->is_valid = false;
+    return NULL;
+}
+
+static tamis__file_fingerprint read_fingerprint(byte_reader *e) {
+    tamis__file_fingerprint fingerprint;
+    fingerprint.device = read_number(e);
+    fingerprint.inode = read_number(e);
+    fingerprint.length = read_number(e);
+    fingerprint.head = read_number(e);
+    fingerprint.tail = read_number(e);
+    return fingerprint;
+}
+
+static tamis_status fail_format(tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_FORMAT, 0,
+                       "state: what one of its commits tells is not of this program; use that which made it");
+}
+
+static bool read_inputs_and_outputs(byte_reader *e, tamis__checkpoint *a) {
+    for (size_t n = 0; n < a->input_count; n++) {
+        tamis__checkpoint_input *in = &a->inputs[n];
+        const uint64_t flags = read_number(e);
+        in->regular = flags & REGULAR;
+        in->compressed = flags & COMPRESSED;
+        in->position.unterminated = flags & UNTERMINATED;
+        in->position.offset = read_number(e);
+        in->position.records = read_number(e);
+        in->position.lines = read_number(e);
+        in->fingerprint = read_fingerprint(e);
+        in->name = read_text(e, &a->memory);
+        if (!in->name)
+            return false;
+    }
+    for (int n = 0; n < 2; n++) {
+        const uint64_t form = read_number(e), flags = read_number(e);
+        a->outputs[n].form = (tamis__output_form)form;
+        a->outputs[n].owes_terminator = flags & OWES_TERMINATOR;
+        a->outputs[n].begun = flags & HAS_HEADER;
+        a->outputs[n].header = read_number(e);
+        a->outputs[n].compression = (int)read_number(e);
+        a->outputs[n].tail_offset = read_number(e);
+        a->outputs[n].tail_size = read_number(e);
+        a->outputs[n].fingerprint = read_fingerprint(e);
+        a->outputs[n].path = read_text(e, &a->memory);
+        e->is_valid = e->is_valid && form <= TAMIS__OUTPUT_STREAM;
+        if (!a->outputs[n].path)
+            return false;
+    }
+    a->command = read_text(e, &a->memory);
+    return a->command != NULL;
+}
+
+tamis_status tamis__checkpoint_decode(tamis__checkpoint *checkpoint, const void *bytes, size_t size,
+                                      const tamis_allocator *memory, tamis_error *err) {
+    byte_reader e = {bytes, size, size >= sizeof MAGIC && memcmp(bytes, MAGIC, sizeof MAGIC) == 0};
+    if (!e.is_valid)
+        return fail_format(err);
+    e.next += sizeof MAGIC;
+    e.left -= sizeof MAGIC;
+    tamis_stream_stats s = TAMIS_STREAM_STATS_INIT;
+    const uint64_t flags = read_number(&e);
+    uint64_t *const counts[] = {&s.records, &s.unique,    &s.duplicates, &s.unknown,
+                                &s.missing, &s.malformed, &s.bytes_in,   &s.bytes_read};
+    for (size_t n = 0; n < sizeof counts / sizeof *counts; n++)
+        *counts[n] = read_number(&e);
+    uint64_t form[TAMIS__FORMS];
+    for (int n = 0; n < TAMIS__FORMS; n++)
+        form[n] = read_number(&e);
+    const uint64_t input = read_number(&e), inputs = read_number(&e);
+    if (!e.is_valid || inputs > e.left / MIN_INPUT_SIZE || input >= inputs)
+        return fail_format(err);
+    tamis_status status = tamis__checkpoint_init(checkpoint, (size_t)inputs, memory, err);
+    if (status != TAMIS_OK)
+        return status;
+    checkpoint->finished = flags & FINISHED;
+    checkpoint->begun = flags & BEGUN;
+    checkpoint->closed = flags & CLOSED;
+    checkpoint->stats = s;
+    memcpy(checkpoint->form, form, sizeof form);
+    checkpoint->input = input;
+    const bool is_complete = read_inputs_and_outputs(&e, checkpoint);
+    if (is_complete && e.is_valid && e.left == 0)
+        return TAMIS_OK;
+    tamis__checkpoint_release(checkpoint);
+    return e.is_valid && !is_complete ? tamis__fail_nomem(err, "account of a run", NAME_SIZE_MAX)
+                                      : fail_format(err);
+}
+
+/* ---- for who looks at it ---- */
+
+struct tamis_stream_checkpoint {
+    tamis__checkpoint checkpoint;
+};
+
+tamis_status tamis__checkpoint_move(tamis_stream_checkpoint **checkpoint, tamis__checkpoint *from,
+                                    tamis_error *err) {
+    tamis_stream_checkpoint *made =
+        tamis__alloc(&from->memory, sizeof *made, _Alignof(tamis_stream_checkpoint));
+    if (!made)
+        return tamis__fail_nomem(err, "account of a run", sizeof *made);
+    made->checkpoint = *from;
+    *from = (tamis__checkpoint){.inputs = NULL};
+    *checkpoint = made;
+    return TAMIS_OK;
+}
+
+tamis_status tamis_stream_checkpoint_open(tamis_stream_checkpoint **checkpoint, const void *bytes,
+                                          size_t size, tamis_error *err) {
+    TAMIS__NEED(checkpoint, err);
+    TAMIS__NEED_IF(size, bytes, err);
+    const tamis_allocator memory = tamis__allocator_resolve(NULL);
+    tamis_stream_checkpoint *made = tamis__alloc(&memory, sizeof *made, _Alignof(tamis_stream_checkpoint));
+    if (!made)
+        return tamis__fail_nomem(err, "account of a run", sizeof *made);
+    tamis_status status = tamis__checkpoint_decode(&made->checkpoint, bytes, size, &memory, err);
+    if (status == TAMIS_OK)
+        *checkpoint = made;
+    else
+        tamis__free(&memory, made, sizeof *made);
+    return status;
+}
+
+void tamis_stream_checkpoint_free(tamis_stream_checkpoint *checkpoint) {
+    if (!checkpoint)
+        return;
+    const tamis_allocator memory = checkpoint->checkpoint.memory;
+    tamis__checkpoint_release(&checkpoint->checkpoint);
+    tamis__free(&memory, checkpoint, sizeof *checkpoint);
+}
+
+bool tamis_stream_checkpoint_get(const tamis_stream_checkpoint *checkpoint, tamis_stream_stats *stats) {
+    tamis__write_struct(stats, &checkpoint->checkpoint.stats, sizeof checkpoint->checkpoint.stats);
+    return checkpoint->checkpoint.finished;
+}
+
+bool tamis_stream_checkpoint_is_open(const tamis_stream_checkpoint *checkpoint) {
+    return tamis__checkpoint_is_open(&checkpoint->checkpoint);
+}
+
+bool tamis_stream_checkpoint_is_same_run(const tamis_stream_checkpoint *one,
+                                         const tamis_stream_checkpoint *other) {
+    return tamis__account_key(&one->checkpoint) == tamis__account_key(&other->checkpoint);
+}
+
+const char *tamis_stream_checkpoint_command(const tamis_stream_checkpoint *checkpoint) {
+    const char *command = checkpoint->checkpoint.command;
+    return command && command[0] ? command : NULL;
+}
+
+const char *tamis_stream_checkpoint_input(const tamis_stream_checkpoint *checkpoint, size_t i,
+                                          uint64_t *read) {
+    if (i >= checkpoint->checkpoint.input_count)
+        return NULL;
+    if (read)
+        *read = checkpoint->checkpoint.inputs[i].position.offset;
+    return checkpoint->checkpoint.inputs[i].name;
+}
+
+const char *tamis_stream_checkpoint_output(const tamis_stream_checkpoint *checkpoint, size_t i,
+                                           uint64_t *written) {
+    if (i >= 2 || checkpoint->checkpoint.outputs[i].form != TAMIS__OUTPUT_FILE)
+        return NULL;
+    if (written)
+        *written = checkpoint->checkpoint.outputs[i].fingerprint.length;
+    return checkpoint->checkpoint.outputs[i].path;
+}

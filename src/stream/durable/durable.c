@@ -1,0 +1,530 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Letters with numbers are steps of docs/DURABILITY.md. */
+#include "stream/durable/durable.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/system.h"
+#include "hash/fnv.h"
+#include "service/dedup/dedup_commits.h"
+#include "store/file/file_error.h"
+#include "stream/codec/decompressor.h"
+#include "stream/durable/history.h"
+
+enum { OUTPUTS = 2 };
+
+/* ---- what the run is of ---- */
+
+static void close_input(tamis__durable *d) {
+    if (d->input >= 0 && !d->borrowed)
+        tamis__sys.close(d->input);
+    d->input = -1;
+}
+
+/* Opens the input to sum it; d->input is -1 where it is no regular file. */
+static tamis_status open_input(tamis__durable *d, size_t i, tamis_error *err) {
+    close_input(d);
+    d->checksummed = i;
+    tamis_status status =
+        tamis__input_open_regular(d->names[i], &d->input, &d->borrowed, &d->base, &d->size, err);
+    /* A descriptor that was open before stands where it did only until it is read. */
+    if (d->borrowed && d->live.inputs[i].based)
+        d->base = d->live.inputs[i].base;
+    d->live.inputs[i].base = d->base;
+    d->live.inputs[i].based = status == TAMIS_OK;
+    return status;
+}
+
+static tamis_status detect_compression(tamis__durable *d, size_t i, bool *compressed, tamis_error *err) {
+    uint8_t head[TAMIS__MAGIC_MAX];
+    bool undecided;
+    size_t size;
+    const tamis_status status =
+        tamis__read_at(d->input, d->base, head, sizeof head, tamis__input_name(d->names[i]), &size, err);
+    *compressed =
+        status == TAMIS_OK && tamis__compression_detect(head, size, &undecided) != TAMIS_COMPRESSION_NONE;
+    return status;
+}
+
+/* A packed one is known as a whole from the beginning, for what of it is read has no place in it that could be told. */
+static tamis_status examine_input(tamis__durable *d, size_t i, tamis_error *err) {
+    tamis__checkpoint_input *in = &d->live.inputs[i];
+    tamis_status status = open_input(d, i, err);
+    if (status != TAMIS_OK)
+        return status;
+    in->regular = d->input >= 0;
+    if (!in->regular && !d->commits->inexact)
+        d->commits->inexact = tamis__input_name(d->names[i]);
+    if (!in->regular)
+        return TAMIS_OK;
+    status = detect_compression(d, i, &in->compressed, err);
+    if (status == TAMIS_OK)
+        status =
+            tamis__file_fingerprint_compute(&in->fingerprint, d->input, d->base, in->compressed ? d->size : 0,
+                                            tamis__input_name(d->names[i]), err);
+    in->observed = in->fingerprint;
+    return status;
+}
+
+static tamis_status find_input(tamis__durable *d, size_t i, tamis_error *err) {
+    tamis__checkpoint_input *in = &d->live.inputs[i];
+    in->name = tamis__checkpoint_copy_text(&d->live, d->names[i]);
+    if (!in->name)
+        return tamis__fail_nomem(err, "account of a run", strlen(d->names[i]));
+    return examine_input(d, i, err);
+}
+
+static tamis_status find_command(tamis__durable *d, tamis_error *err) {
+    enum { COMMAND_MAX = 60000 };
+    const char *command = d->commits->command ? d->commits->command : "";
+    if (strlen(command) > COMMAND_MAX)
+        return tamis__fail(
+            err, TAMIS_E_RANGE, 0,
+            "stream: commits.command has %zu bytes, and at most %d are kept; give a shorter one",
+            strlen(command), COMMAND_MAX);
+    d->live.command = tamis__checkpoint_copy_text(&d->live, command);
+    return d->live.command ? TAMIS_OK : tamis__fail_nomem(err, "account of a run", strlen(command));
+}
+
+static tamis_status find_inputs_and_outputs(tamis__durable *d, size_t inputs, tamis_error *err) {
+    tamis_status status = tamis__checkpoint_init(&d->live, inputs, &d->memory, err);
+    if (status == TAMIS_OK)
+        status = find_command(d, err);
+    for (size_t i = 0; i < inputs && status == TAMIS_OK; i++)
+        status = find_input(d, i, err);
+    for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
+        status = tamis__appended_output_find(&d->outputs[i], &d->live, i, &d->commits->inexact, err);
+    if (status != TAMIS_OK || !d->commits->inexact || !d->commits->require_exact)
+        return status;
+    return tamis__fail(
+        err, TAMIS_E_UNSUPPORTED, 0,
+        "%s: is no regular file, so that after a crash a record may come twice; give a file, or allow that",
+        tamis__show(d->commits->inexact).text);
+}
+
+/* ---- where it begins ---- */
+
+static tamis_status fail_unterminated(const tamis__durable *d, size_t i, tamis_error *err) {
+    d->commits->was_read = true;
+    d->commits->partial = tamis__input_name(d->names[i]);
+    return tamis__fail(
+        err, TAMIS_E_CHANGED, 0,
+        "%s: its last record had no end when it was read, and has got longer since; allow that the input is "
+        "read anew",
+        tamis__show(tamis__input_name(d->names[i])).text);
+}
+
+/* The end of a record that had none may have come. */
+static tamis_status skip_terminator(tamis__durable *d, size_t i, unsigned char terminator, tamis_error *err) {
+    struct tamis__input_position *position = &d->live.inputs[i].position;
+    unsigned char next = (unsigned char)~terminator;
+    size_t got;
+    const tamis_status status = tamis__read_at(d->input, d->base + (off_t)position->offset, &next, 1,
+                                               tamis__input_name(d->names[i]), &got, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (next != terminator)
+        return fail_unterminated(d, i, err);
+    position->offset++;
+    position->lines += terminator == '\n';
+    position->unterminated = false;
+    return TAMIS_OK;
+}
+
+/* Whether there is something to read of an input: what was read of it is as it was. */
+static tamis_status examine_read_input(tamis__durable *d, size_t i, unsigned char terminator, bool *more,
+                                       tamis_error *err) {
+    tamis__checkpoint_input *in = &d->live.inputs[i];
+    tamis_status status = open_input(d, i, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (d->input < 0 || in->position.offset == 0)
+        *more = d->input < 0 || d->size > 0;
+    else if (
+        in->compressed) /* of those behind the one that is read some may have been read in part, before that one grew */
+        *more = !d->live.finished && i >= d->live.input;
+    else
+        *more = d->size > in->position.offset;
+    if (*more && in->position.unterminated && !in->compressed)
+        status = skip_terminator(d, i, terminator, err);
+    return status;
+}
+
+/* A continued run keeps its form (terminator, header, marks). */
+static tamis_status check_form(const tamis__durable *d, const uint64_t *form, size_t input,
+                               tamis_error *err) {
+    for (int n = 0; n < TAMIS__FORMS; n++)
+        if (d->live.form[n] != form[n])
+            return tamis__checkpoint_fail_form(tamis__input_name(d->names[input]), n, err);
+    return TAMIS_OK;
+}
+
+/* What of the run before holds for this one; *d->live.input is the first input of which there is something to read. */
+static tamis_status continue_run(tamis__durable *d, const tamis__history *h, unsigned char terminator,
+                                 tamis_error *err) {
+    tamis__checkpoint *live = &d->live;
+    const tamis__checkpoint *before = &h->before;
+    size_t first = SIZE_MAX;
+    live->finished = before->finished;
+    live->begun = before->begun;
+    live->stats = before->stats;
+    live->input = before->input;
+    d->goes_on = before->stats.records > 0;
+    tamis_status status = TAMIS_OK;
+    for (size_t i = 0; i < live->input_count && status == TAMIS_OK; i++) {
+        bool more = false;
+        const tamis__earlier_read *newer =
+            &h->inputs[i]; /* a later run, with other inputs too, may have read more */
+        const bool read_on =
+            newer->found && newer->to_same && newer->position.offset > before->inputs[i].position.offset;
+        live->inputs[i].position = read_on ? newer->position : before->inputs[i].position;
+        if (live->inputs[i].position.offset > 0)
+            live->inputs[i].fingerprint = live->inputs[i].observed =
+                read_on ? newer->fingerprint : before->inputs[i].fingerprint;
+        status = examine_read_input(d, i, terminator, &more, err);
+        live->inputs[i].passed = !more;
+        if (more && first == SIZE_MAX)
+            first = i;
+    }
+    d->finished = (before->finished || h->any_before) && first == SIZE_MAX;
+    d->commits->begun = d->finished        ? TAMIS_STREAM_FINISHED
+                        : before->finished ? TAMIS_STREAM_GROWN
+                                           : TAMIS_STREAM_RESUMED;
+    live->finished = d->finished;
+    if (first != SIZE_MAX)
+        live->input = first;
+    return status == TAMIS_OK ? check_form(d, before->form, (size_t)live->input, err) : status;
+}
+
+/* For one input of a new run: skips what an earlier run has read. */
+static tamis_status pass_input(tamis__durable *d, const tamis__earlier_read *before, size_t i,
+                               unsigned char terminator, tamis_error *err) {
+    tamis__checkpoint_input *in = &d->live.inputs[i];
+    bool more = false;
+    in->position = before->position;
+    in->fingerprint = in->observed = before->fingerprint;
+    tamis_status status = examine_read_input(d, i, terminator, &more, err);
+    in->passed = in->compressed ? before->whole : !more;
+    d->live.begun = d->live.begun || before->to_same;
+    d->passed_bytes += in->compressed ? 0 : in->position.offset;
+    return status == TAMIS_OK && !in->passed ? check_form(d, before->form, i, err) : status;
+}
+
+/* For a new run with known inputs: skips these, or reads them from where they were left. */
+static tamis_status pass_inputs(tamis__durable *d, const tamis__history *h, unsigned char terminator,
+                                tamis_error *err) {
+    tamis__checkpoint *live = &d->live;
+    size_t first = SIZE_MAX;
+    bool to_same = true;
+    tamis_status status = TAMIS_OK;
+    for (size_t i = 0; i < live->input_count && status == TAMIS_OK; i++) {
+        if (h->inputs[i].found)
+            status = pass_input(d, &h->inputs[i], i, terminator, err);
+        to_same = to_same && h->inputs[i].to_same;
+        d->skipped += live->inputs[i].passed;
+        if (live->inputs[i].passed && !d->first_skipped)
+            d->first_skipped = d->names[i];
+        if (!live->inputs[i].passed && first == SIZE_MAX)
+            first = i;
+    }
+    if (status != TAMIS_OK)
+        return status;
+    if (first != SIZE_MAX) {
+        live->input = first;
+        return TAMIS_OK;
+    }
+    if (!to_same) {
+        d->commits->was_read = true;
+        return tamis__fail(err, h->read_by.status, 0, "%s", h->read_by.text);
+    }
+    d->finished = live->finished = true;
+    d->commits->begun = TAMIS_STREAM_FINISHED;
+    return TAMIS_OK;
+}
+
+/* Where the run was not here before, or is to be begun anew in spite of that. */
+static tamis_status begin_new(tamis__durable *d, tamis_error *err) {
+    tamis__checkpoint *live = &d->live;
+    tamis_status status = TAMIS_OK;
+    d->finished = d->goes_on = false;
+    d->commits->begun = TAMIS_STREAM_NEW;
+    d->commits->was_read = false;
+    d->commits->partial = NULL;
+    live->finished = live->begun = false;
+    live->input = 0;
+    live->stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
+    for (size_t i = 0; i < live->input_count && status == TAMIS_OK; i++) {
+        live->inputs[i].position = (struct tamis__input_position){0};
+        live->inputs[i].passed = false;
+        status = examine_input(d, i, err);
+    }
+    return status;
+}
+
+/* ---- the run ---- */
+
+/* B6: keeps the account of the last commit as a note if it is of another run, which may be repeated later. Also keeps the
+ * accounts of unfinished runs that end when this one begins. */
+static tamis_status keep_other_runs(const tamis__durable *d, const tamis__history *h, tamis_error *err) {
+    tamis_state *state = tamis__dedup_state(d->session);
+    tamis_status status = TAMIS_OK;
+    const void *checkpoint;
+    size_t size;
+    bool kept = h->last;
+    for (const tamis__closed_run *left = h->closed_runs; left && status == TAMIS_OK; left = left->next) {
+        status = tamis_state_note(state, left->bytes, left->size, err);
+        kept = kept || left->last;
+    }
+    tamis_state_committed(state, &checkpoint, &size);
+    if (status != TAMIS_OK || kept || size == 0)
+        return status;
+    return tamis_state_note(state, checkpoint, size, err);
+}
+
+static void send_remark(const tamis__durable *d, const char *message, bool loss) {
+    if (d->commits->remark && message[0])
+        d->commits->remark(d->commits->callback_context, message, loss);
+}
+
+/* Remarks about other runs, after this one has begun. */
+static void send_start_remarks(const tamis__durable *d, const tamis__history *h) {
+    char message[500];
+    send_remark(d, h->beside, false);
+    if (!h->found)
+        send_remark(d, h->rotated, true);
+    for (const tamis__closed_run *left = h->closed_runs; left; left = left->next)
+        send_remark(d, left->remark_text, true);
+    if (d->skipped == 0 || d->finished)
+        return;
+    const tamis__shown name = tamis__show(tamis__input_name(d->first_skipped));
+    if (d->skipped == 1)
+        snprintf(message, sizeof message, "%s: processed by an earlier run; skipped", name.text);
+    else
+        snprintf(message, sizeof message, "%s and %zu more input%s: processed by an earlier run; skipped",
+                 name.text, d->skipped - 1, d->skipped > 2 ? "s" : "");
+    send_remark(d, message, false);
+}
+
+static void set_form(tamis__durable *d, const tamis_stream_options *o, const int *compressions) {
+    uint64_t *form = d->live.form;
+    const char *mark = o->marking && o->mark_name ? o->mark_name : "";
+    form[TAMIS__FORM_TERMINATOR] = o->terminator;
+    form[TAMIS__FORM_HEADER] = o->header;
+    form[TAMIS__FORM_MARKING] = (uint64_t)o->marking;
+    form[TAMIS__FORM_MARK] = tamis__fnv1_64(mark, strlen(mark));
+    for (int i = 0; i < OUTPUTS; i++)
+        d->live.outputs[i].compression = compressions[i];
+}
+
+static tamis_status check_options(const tamis__durable *d, const tamis_stream_options *options,
+                                  tamis_error *err) {
+    if (!d->session || !tamis__dedup_state(d->session))
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "stream: commits without a session over a state; give that in commits.session");
+    if (tamis__dedup_is_concurrent(
+            d->session)) /* its log has no batches, but a run commits by written batches */
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                           "stream: the filter of its session is concurrent, and a run that commits has "
+                           "threads of its own; open the state without that option");
+    if (!tamis__dedup_is_committed(d->session))
+        return tamis__fail(
+            err, TAMIS_E_INVALID, 0,
+            "stream: its session was asked something since the last commit; commit or abort that first");
+    if (options->follow)
+        return tamis__fail(
+            err, TAMIS_E_UNSUPPORTED, 0,
+            "stream: a run that commits does not follow its input; run it again when there is more");
+    return TAMIS_OK;
+}
+
+/* Gives the caller the run that is in the way. Without memory for it the message has to suffice. */
+static void give_unfinished(tamis_stream_commits *commits, tamis__history *h, const tamis_error *err) {
+    if (h->blocked.inputs)
+        (void)tamis__checkpoint_move(&commits->unfinished, &h->blocked, NULL);
+    else if (h->reader.inputs && err && strcmp(err->text, h->reader_text) == 0)
+        (void)tamis__checkpoint_move(&commits->unfinished, &h->reader, NULL);
+}
+
+tamis_status tamis__durable_begin(tamis__durable *d, const tamis_stream_options *options,
+                                  const int *compressions, tamis__target *targets,
+                                  const tamis_allocator *memory, tamis_error *err) {
+    static const char *const standard_input[] = {"-"};
+    tamis__history h = {.run = &d->live,
+                        .again = options->commits->again,
+                        .abandon = options->commits->abandon,
+                        .options = options};
+    d->commits = options->commits;
+    d->session = d->commits->session;
+    d->memory = *memory;
+    d->names = options->input_count ? options->inputs : standard_input;
+    d->input = -1;
+    for (int i = 0; i < OUTPUTS; i++)
+        tamis__appended_output_init(&d->outputs[i], &targets[i]);
+    d->commits->inexact = d->commits->unlocked = d->commits->partial = NULL;
+    d->commits->partial_count = 0;
+    d->commits->was_read = false;
+    d->commits->begun = TAMIS_STREAM_NEW;
+    d->commits->unfinished = NULL;
+    tamis_status status = check_options(d, options, err);
+    if (status == TAMIS_OK)
+        status = find_inputs_and_outputs(d, options->input_count ? options->input_count : 1, err);
+    if (status == TAMIS_OK)
+        set_form(d, options, compressions);
+    if (status == TAMIS_OK)
+        status = tamis__history_search(&h, tamis__dedup_state(d->session), err); /* B2 */
+    d->commits->was_read = h.was_read && status != TAMIS_OK;
+    if (status == TAMIS_OK && h.found)
+        status = continue_run(d, &h, options->terminator, err);
+    else if (status == TAMIS_OK && h.any_before)
+        status = pass_inputs(d, &h, options->terminator, err);
+    if (status != TAMIS_OK && (h.found || h.any_before) && d->commits->was_read && options->commits->again) {
+        h.found = h.last = false;
+        status = begin_new(d, err);
+    }
+    if (status != TAMIS_OK)
+        give_unfinished(d->commits, &h, err);
+    for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
+        status = tamis__appended_output_open(&d->outputs[i], &d->live, i, d->finished, &h.outputs[i],
+                                             &d->commits->unlocked, err); /* B3 to B5 */
+    close_input(d);
+    d->checksummed = (size_t)d->live.input;
+    d->took_over = h.closed_runs != NULL;
+    if (status == TAMIS_OK && !d->finished)
+        status = keep_other_runs(d, &h, err);
+    if (status == TAMIS_OK && !d->finished)
+        status = tamis__durable_commit(d, err); /* B6 */
+    if (status == TAMIS_OK && d->commits->on_start)
+        d->commits->on_start(d->commits->callback_context, d->commits, &d->live.stats);
+    if (status == TAMIS_OK)
+        send_start_remarks(d, &h);
+    tamis__history_release(&h);
+    return status;
+}
+
+void tamis__durable_end(tamis__durable *d) {
+    if (!d->commits)
+        return;
+    close_input(d);
+    for (int i = 0; i < OUTPUTS; i++)
+        tamis__appended_output_close(&d->outputs[i]);
+    tamis__checkpoint_release(&d->live);
+}
+
+void tamis__durable_failed(tamis__durable *d) {
+    if (d->goes_on || d->took_over || d->finished || d->commits_made != 1 ||
+        !tamis__dedup_is_committed(d->session))
+        return;
+    d->live.closed = true;
+    (void)tamis__durable_commit(d, NULL);
+}
+
+tamis_status tamis__durable_expect(tamis__durable *d, uint64_t more, tamis_error *err) {
+    return d->goes_on ? TAMIS_OK : tamis_state_expect(tamis__dedup_state(d->session), more, err);
+}
+
+static tamis_status fail_replaced(const char *name, tamis_error *err) {
+    return tamis__fail(
+        err, TAMIS_E_CHANGED, 0,
+        "%s: was replaced or removed while it was used; bring it back under that name, and run again",
+        tamis__show(name).text);
+}
+
+/* Whether what was read of the input by now is still there, in what is open as `fd`. */
+static tamis_status check_content(const tamis__durable *d, size_t i, int fd, const struct stat *st,
+                                  tamis_error *err) {
+    const tamis__checkpoint_input *in = &d->live.inputs[i];
+    const char *name = tamis__input_name(d->names[i]);
+    tamis__file_match match;
+    tamis_status status =
+        tamis__file_fingerprint_compare(&in->observed, fd, in->base, true, name, &match, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (match == TAMIS__FILE_SAME &&
+        (!in->compressed || (uint64_t)(st->st_size - in->base) == in->observed.length))
+        return TAMIS_OK;
+    return tamis__fail(
+        err, TAMIS_E_CHANGED, 0,
+        "%s: was changed, made shorter or replaced while it was used: what was read of it is not there any "
+        "more; give it as it was, and run again",
+        tamis__show(name).text);
+}
+
+tamis_status tamis__durable_opened(tamis__durable *d, size_t i, int fd, const struct stat *st,
+                                   tamis_error *err) {
+    tamis__checkpoint_input *in = &d->live.inputs[i];
+    const char *name = tamis__input_name(d->names[i]);
+    in->device = (uint64_t)st->st_dev;
+    in->inode = (uint64_t)st->st_ino;
+    if (!in->regular)
+        return TAMIS_OK;
+    if (!S_ISREG(st->st_mode))
+        return fail_replaced(name, err);
+    if (in->observed.length > 0)
+        return check_content(d, i, fd, st, err);
+    /* So that one that is written anew before its first commit is noticed. */
+    const uint64_t size = st->st_size > in->base ? (uint64_t)(st->st_size - in->base) : 0;
+    return tamis__file_fingerprint_compute(
+        &in->observed, fd, in->base,
+        size < TAMIS__FILE_FINGERPRINT_BYTES ? size : TAMIS__FILE_FINGERPRINT_BYTES, name, err);
+}
+
+/* What is known of the input where it stands, in `fd`, by which it is known from now on. */
+static tamis_status checksum_input(tamis__durable *d, size_t i, int fd, tamis_error *err) {
+    tamis__checkpoint_input *in = &d->live.inputs[i];
+    const char *name = tamis__input_name(d->names[i]);
+    struct stat st;
+    tamis__file_fingerprint now;
+    if (fd < 0 || tamis__sys.fstat(fd, &st) < 0)
+        return fail_replaced(name, err);
+    /* Where the reader has opened it, it has to be that file. */
+    if (in->inode != 0 && ((uint64_t)st.st_ino != in->inode || (uint64_t)st.st_dev != in->device))
+        return fail_replaced(name, err);
+    tamis_status status = tamis__file_fingerprint_compute(
+        &now, fd, in->base, in->compressed ? in->fingerprint.length : in->position.offset, name, err);
+    if (status == TAMIS_OK) /* behind it, so that what was summed is what was there */
+        status = check_content(d, i, fd, &st, err);
+    if (status != TAMIS_OK)
+        return status;
+    in->fingerprint = now;
+    if (now.length >= in->observed.length)
+        in->observed = now;
+    return TAMIS_OK;
+}
+
+/* Inputs up to the one that is read now, from the first that was not summed at its end. */
+static tamis_status checksum_inputs(tamis__durable *d, tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+    for (size_t i = d->checksummed; status == TAMIS_OK && i <= d->live.input && i < d->live.input_count;
+         i++) {
+        const tamis__checkpoint_input *in = &d->live.inputs[i];
+        if (!in->regular || in->passed || (in->position.offset == 0 && !in->compressed))
+            continue; /* it is known by what an earlier run has read of it, or nothing was read */
+        if (d->input < 0 || d->checksummed != i)
+            status = open_input(d, i, err);
+        if (status == TAMIS_OK)
+            status = checksum_input(d, i, d->input, err);
+    }
+    return status;
+}
+
+/* K3, K4 */
+tamis_status tamis__durable_commit(tamis__durable *d, tamis_error *err) {
+    unsigned char *bytes;
+    size_t size;
+    tamis_status status = checksum_inputs(d, err);
+    for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
+        status = tamis__appended_output_checksum(&d->outputs[i], &d->live.outputs[i], d->live.finished, err);
+    if (status == TAMIS_OK)
+        status = tamis__checkpoint_encode(&d->live, &bytes, &size, err);
+    if (status != TAMIS_OK)
+        return status;
+    status = tamis_state_commit(tamis__dedup_state(d->session), bytes, size, err);
+    d->commits_made += status == TAMIS_OK;
+    for (int i = 0; i < OUTPUTS; i++) {
+        send_remark(d, d->outputs[i].remark_text, true);
+        d->outputs[i].remark_text[0] = '\0';
+    }
+    tamis__free(&d->memory, bytes, size);
+    return status;
+}

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/system.h"
+#include "hash/fnv.h"
+#include "store/file/file_error.h"
+#include "store/file/target.h"
+#include "stream/durable/history_int.h"
+
+/* ---- inputs ---- */
+
+tamis_status tamis__input_open_regular(const char *name, int *fd, bool *borrowed, off_t *base, uint64_t *size,
+                                       tamis_error *err) {
+    struct stat st;
+    const char *shown = tamis__input_name(name);
+    int opened = tamis__descriptor_named(name, STDIN_FILENO);
+    *borrowed = opened >= 0;
+    *fd = -1;
+    *base = 0;
+    *size = 0;
+    if ((*borrowed ? tamis__sys.fstat(opened, &st) : tamis__sys.stat(name, &st)) < 0)
+        return tamis__fail_file(err, shown, errno);
+    if (!S_ISREG(st.st_mode))
+        return TAMIS_OK;
+    /* A FIFO may have the name by now; opening it must not wait for a writer. */
+    while (!*borrowed &&
+           (opened = tamis__sys.open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0)) < 0 &&
+           errno == EINTR)
+        ;
+    if (opened < 0)
+        return tamis__fail_file(err, shown, errno);
+    const int failed = !*borrowed && tamis__sys.fstat(opened, &st) < 0 ? errno : 0;
+    if (failed || !S_ISREG(st.st_mode)) {
+        if (!*borrowed)
+            tamis__sys.close(opened);
+        return failed ? tamis__fail_file(err, shown, failed) : TAMIS_OK;
+    }
+    if (*borrowed)
+        *base = tamis__sys.seek(opened, 0, SEEK_CUR);
+    if (*base < 0)
+        return tamis__fail_file(err, shown, errno);
+    *fd = opened;
+    *size = st.st_size > *base ? (uint64_t)(st.st_size - *base) : 0;
+    return TAMIS_OK;
+}
+
+enum { CLUES = 3 };
+
+static void make_clues(uint64_t sums[CLUES], const char *name, uint64_t device, uint64_t inode,
+                       uint64_t head) {
+    const uint64_t file[] = {device, inode};
+    sums[0] = tamis__fnv1_64(name, strlen(name));
+    sums[1] = tamis__fnv1_64(file, sizeof file);
+    sums[2] = head;
+}
+
+static int by_sum(const void *left_clue, const void *right_clue) {
+    const tamis__clue *a = left_clue, *b = right_clue;
+    return a->sum < b->sum ? -1 : a->sum > b->sum;
+}
+
+static tamis_status keep_head(tamis__candidate *kept, int fd, off_t base, const char *name,
+                              const tamis_allocator *memory, tamis_error *err) {
+    struct stat st;
+    if (tamis__sys.fstat(fd, &st) < 0)
+        return tamis__fail_file(err, name, errno);
+    const uint64_t size = st.st_size > base ? (uint64_t)(st.st_size - base) : 0;
+    const size_t size_read =
+        size < TAMIS__FILE_FINGERPRINT_BYTES ? (size_t)size : TAMIS__FILE_FINGERPRINT_BYTES;
+    kept->head = (tamis__file_head){(uint64_t)st.st_dev, (uint64_t)st.st_ino, size, NULL, 0};
+    if (size_read == 0)
+        return TAMIS_OK;
+    kept->bytes = tamis__alloc(memory, size_read, 1);
+    if (!kept->bytes)
+        return tamis__fail_nomem(err, "heads of inputs", size_read);
+    kept->head.bytes = kept->bytes;
+    return tamis__read_at(fd, base, kept->bytes, size_read, name, &kept->head.count, err);
+}
+
+static tamis_status open_candidate_input(tamis__candidates *candidates, const tamis__checkpoint *run,
+                                         size_t i, tamis_error *err) {
+    const char *name = run->inputs[i].name;
+    tamis__candidate *kept = &candidates->inputs[i];
+    int fd;
+    bool borrowed;
+    off_t base;
+    uint64_t size, sums[CLUES];
+    tamis_status status = tamis__input_open_regular(name, &fd, &borrowed, &base, &size, err);
+    if (status == TAMIS_OK && fd >= 0)
+        status = keep_head(kept, fd, base, tamis__input_name(name), &run->memory, err);
+    if (fd >= 0 && !borrowed)
+        tamis__sys.close(fd);
+    make_clues(sums, name, kept->head.device, kept->head.inode, tamis__file_head_checksum(&kept->head));
+    for (size_t n = 0; n < CLUES; n++)
+        candidates->clues[i * CLUES + n] = (tamis__clue){sums[n], i};
+    return status;
+}
+
+/* Keeps the head of an existing output, which may be a copy of an output that the state knows. */
+static tamis_status open_candidate_output(tamis__candidate *kept, const tamis__checkpoint_output *output,
+                                          const tamis_allocator *memory, tamis_error *err) {
+    if (output->form != TAMIS__OUTPUT_FILE || output->fingerprint.inode == 0)
+        return TAMIS_OK;
+    const int fd = tamis__sys.open(output->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
+    if (fd < 0)
+        return TAMIS_OK; /* it cannot be read: its path has to do */
+    const tamis_status status = keep_head(kept, fd, 0, output->path, memory, err);
+    tamis__sys.close(fd);
+    return status;
+}
+
+static void free_head(const tamis__candidate *kept, const tamis_allocator *memory) {
+    tamis__free(memory, kept->bytes,
+                kept->head.size < TAMIS__FILE_FINGERPRINT_BYTES ? (size_t)kept->head.size
+                                                                : TAMIS__FILE_FINGERPRINT_BYTES);
+}
+
+void tamis__candidates_free(tamis__candidates *candidates, const tamis_allocator *memory) {
+    for (size_t i = 0; candidates->inputs && i < candidates->count; i++)
+        free_head(&candidates->inputs[i], memory);
+    for (int i = 0; i < 2; i++)
+        free_head(&candidates->outputs[i], memory);
+    tamis__free(memory, candidates->inputs, candidates->count * sizeof *candidates->inputs);
+    tamis__free(memory, candidates->clues, CLUES * candidates->count * sizeof *candidates->clues);
+}
+
+tamis_status tamis__candidates_open(tamis__candidates *candidates, const tamis__checkpoint *run,
+                                    tamis_error *err) {
+    candidates->count = run->input_count;
+    candidates->inputs =
+        tamis__alloc(&run->memory, candidates->count * sizeof *candidates->inputs, TAMIS__LINE);
+    candidates->clues =
+        tamis__alloc(&run->memory, CLUES * candidates->count * sizeof *candidates->clues, TAMIS__LINE);
+    if (!candidates->inputs || !candidates->clues)
+        return tamis__fail_nomem(err, "heads of inputs", candidates->count * sizeof *candidates->inputs);
+    tamis_status status = TAMIS_OK;
+    for (size_t i = 0; i < candidates->count && status == TAMIS_OK; i++)
+        status = open_candidate_input(candidates, run, i, err);
+    for (int i = 0; i < 2 && status == TAMIS_OK; i++)
+        status = open_candidate_output(&candidates->outputs[i], &run->outputs[i], &run->memory, err);
+    if (status == TAMIS_OK)
+        qsort(candidates->clues, CLUES * candidates->count, sizeof *candidates->clues, by_sum);
+    return status;
+}
+
+/* Index of the first clue of that sum, or of the next larger one. */
+static size_t find_clue(const tamis__candidates *candidates, uint64_t sum) {
+    size_t from = 0, to = CLUES * candidates->count;
+    while (from < to) {
+        const size_t middle = from + (to - from) / 2;
+        if (candidates->clues[middle].sum < sum)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
+}
+
+/* As tamis__file_fingerprint_compare, reading the file. */
+static tamis_status read_and_compare(const char *name, const tamis__checkpoint_input *known, bool named,
+                                     tamis__file_match *match, tamis_error *err) {
+    int fd;
+    bool borrowed;
+    off_t base;
+    uint64_t size;
+    *match = TAMIS__FILE_OTHER;
+    tamis_status status = tamis__input_open_regular(name, &fd, &borrowed, &base, &size, err);
+    if (status != TAMIS_OK || fd < 0)
+        return status;
+    status = tamis__file_fingerprint_compare(&known->fingerprint, fd, base, named, tamis__input_name(name),
+                                             match, err);
+    if (!borrowed)
+        tamis__sys.close(fd);
+    return status;
+}
+
+/* How the run's input `i` stands to what an account knows of one. Unless `closely`, one that was changed may pass for another. */
+tamis_status tamis__candidates_compare(const tamis__history *h, size_t i,
+                                       const tamis__checkpoint_input *known, bool closely,
+                                       tamis__file_match *match, tamis_error *err) {
+    const tamis__checkpoint_input *in = &h->run->inputs[i];
+    const tamis__candidate *kept = &h->candidates->inputs[i];
+    const bool named = strcmp(in->name, known->name) == 0;
+    tamis_status status = TAMIS_OK;
+    *match = TAMIS__FILE_OTHER;
+    if (!known->regular || !in->regular)
+        return TAMIS_OK;
+    if (!tamis__file_head_compare(&known->fingerprint, &kept->head, named, closely, match))
+        status = read_and_compare(in->name, known, named, match, err);
+    if (*match == TAMIS__FILE_SAME && known->compressed && kept->head.size != known->fingerprint.length)
+        *match = TAMIS__FILE_CHANGED; /* bytes behind the compressed data were not read */
+    if (*match == TAMIS__FILE_CHANGED && known->position.offset == 0)
+        *match = TAMIS__FILE_SAME; /* nothing of it was read, so any file will do */
+    return status;
+}
+
+/* The first of the run's inputs that has been read as this one of an account, SIZE_MAX: none; or, with its head, and was
+ * changed behind that: *changed. */
+tamis_status tamis__candidates_find(tamis__history *h, const tamis__checkpoint_input *known, size_t *found,
+                                    size_t *changed, tamis_error *err) {
+    tamis__candidates *candidates = h->candidates;
+    uint64_t sums[CLUES];
+    *found = *changed = SIZE_MAX;
+    if (!known->regular || known->position.offset == 0)
+        return TAMIS_OK;
+    candidates->turn++;
+    make_clues(sums, known->name, known->fingerprint.device, known->fingerprint.inode,
+               known->fingerprint.head);
+    for (size_t n = 0; n < CLUES; n++)
+        for (size_t clue = find_clue(candidates, sums[n]);
+             clue < CLUES * candidates->count && candidates->clues[clue].sum == sums[n]; clue++) {
+            const size_t i = candidates->clues[clue].input;
+            tamis__file_match match = TAMIS__FILE_OTHER;
+            tamis_status status = TAMIS_OK;
+            if (candidates->inputs[i].turn != candidates->turn && i < *found)
+                status = tamis__candidates_compare(h, i, known, false, &match, err);
+            candidates->inputs[i].turn = candidates->turn;
+            if (status != TAMIS_OK)
+                return status;
+            if (match == TAMIS__FILE_SAME)
+                *found = i;
+            if (match == TAMIS__FILE_CHANGED && i < *changed)
+                *changed = i;
+        }
+    return TAMIS_OK;
+}
+
+/* ---- inputs that were rotated away ---- */
+
+typedef struct rotation {
+    const tamis__checkpoint_input *known;
+    char directory[PATH_MAX];
+    char path[PATH_MAX]; /* current path of the file */
+    bool found;
+    uint64_t size;
+} rotation;
+
+static bool is_rotated(void *context, const char *name) {
+    rotation *r = context;
+    struct stat st;
+    const int size = snprintf(r->path, sizeof r->path, "%s%s", r->directory, name);
+    r->found = size > 0 && (size_t)size < sizeof r->path && tamis__sys.stat(r->path, &st) == 0 &&
+               (uint64_t)st.st_ino == r->known->fingerprint.inode &&
+               (uint64_t)st.st_dev == r->known->fingerprint.device && S_ISREG(st.st_mode);
+    r->size = r->found ? (uint64_t)st.st_size : 0;
+    return !r->found;
+}
+
+void tamis__candidates_note_rotation(tamis__history *h, const tamis__checkpoint_input *known, bool there) {
+    tamis__candidates *candidates = h->candidates;
+    const uint64_t sum = tamis__fnv1_64(known->name, strlen(known->name));
+    size_t clue = find_clue(candidates, sum);
+    while (clue < CLUES * candidates->count && candidates->clues[clue].sum == sum &&
+           strcmp(h->run->inputs[candidates->clues[clue].input].name, known->name) != 0)
+        clue++;
+    if (clue == CLUES * candidates->count || candidates->clues[clue].sum != sum)
+        return;
+    tamis__candidate *kept = &candidates->inputs[candidates->clues[clue].input];
+    const char *slash = strrchr(known->name, '/');
+    rotation r = {.known = known};
+    if (kept->name_known || !known->regular || known->compressed || known->position.offset == 0)
+        return;
+    kept->name_known = true;
+    if (there)
+        return;
+    snprintf(r.directory, sizeof r.directory, "%.*s", slash ? (int)(slash + 1 - known->name) : 2,
+             slash ? known->name : "./");
+    (void)tamis__sys.list(r.directory, is_rotated, &r);
+    if (h->rotated[0] != '\0' || (r.found && r.size <= known->position.offset))
+        return;
+    if (r.found)
+        snprintf(h->rotated, sizeof h->rotated,
+                 "%s: a new file; the last %" PRIu64 " bytes of the one before it, now %s, were not read",
+                 tamis__show(known->name).text, r.size - known->position.offset,
+                 tamis__show(r.path + (slash ? 0 : 2)).text);
+    else
+        snprintf(h->rotated, sizeof h->rotated,
+                 "%s: a new file; the one before it is gone, and what it had behind byte %" PRIu64
+                 " was not read",
+                 tamis__show(known->name).text, known->position.offset);
+}
+
+/* ---- outputs ---- */
+
+/* True if the file begins with the known output: at least `at` bytes, with the same head and tail. */
+static bool has_content(const tamis__candidate *file, const char *path,
+                        const tamis__file_fingerprint *known) {
+    tamis__file_match match = TAMIS__FILE_OTHER;
+    if (known->length == 0 || file->head.size < known->length ||
+        !tamis__file_head_matches(known, &file->head))
+        return false;
+    if (known->length <= TAMIS__FILE_FINGERPRINT_BYTES)
+        return true; /* that was all of it */
+    const int fd = tamis__sys.open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
+    if (fd < 0)
+        return false;
+    const tamis_status status = tamis__file_fingerprint_compare(known, fd, 0, false, path, &match, NULL);
+    tamis__sys.close(fd);
+    return status == TAMIS_OK && match == TAMIS__FILE_SAME;
+}
+
+bool tamis__is_same_output(tamis__history *h, int i, const tamis__checkpoint_output *known, bool ended,
+                           bool *by_content) {
+    const tamis__checkpoint_output *own = &h->run->outputs[i];
+    const tamis__candidate *file = &h->candidates->outputs[i];
+    struct stat st;
+    char *copied = h->candidates->copied[i];
+    *by_content = false;
+    if (strcmp(own->path, known->path) == 0 || strcmp(copied, known->path) == 0)
+        return true;
+    if (own->fingerprint.inode != 0 && own->fingerprint.inode == known->fingerprint.inode &&
+        own->fingerprint.device == known->fingerprint.device && tamis__sys.stat(known->path, &st) < 0 &&
+        errno == ENOENT)
+        return true;
+    /* Of a known copy, earlier runs wrote the beginning. */
+    const bool may_match = !ended || file->head.size == known->fingerprint.length || copied[0] != '\0';
+    *by_content = may_match && has_content(file, own->path, &known->fingerprint);
+    if (*by_content)
+        snprintf(copied, PATH_MAX, "%s", known->path);
+    return *by_content;
+}
+
+bool tamis__same_outputs(tamis__history *h, const tamis__checkpoint *checkpoint) {
+    bool by_content;
+    for (int i = 0; i < 2; i++) {
+        const tamis__checkpoint_output *a = &h->run->outputs[i], *b = &checkpoint->outputs[i];
+        if (a->form != b->form)
+            return false;
+        if (a->form == TAMIS__OUTPUT_FILE &&
+            !tamis__is_same_output(h, i, b, checkpoint->finished, &by_content))
+            return false;
+    }
+    return true;
+}
+
+/* Names of inputs are as somebody gave them, maybe in another folder. */
+static void rename_input(const tamis__checkpoint *checkpoint, tamis__checkpoint_input *in, const char *now) {
+    char *real = strcmp(in->name, now) == 0 ? NULL : realpath(now, NULL);
+    if (real)
+        tamis__account_rename(checkpoint, &in->name, real);
+    free(real);
+}
+
+void tamis__looks_rename(tamis__history *h, tamis__checkpoint *checkpoint) {
+    bool by_content;
+    for (size_t i = 0; i < checkpoint->input_count; i++) {
+        size_t found, changed;
+        if (tamis__candidates_find(h, &checkpoint->inputs[i], &found, &changed, NULL) == TAMIS_OK &&
+            found != SIZE_MAX)
+            rename_input(checkpoint, &checkpoint->inputs[i], h->run->inputs[found].name);
+    }
+    for (int i = 0; i < 2; i++) {
+        const tamis__checkpoint_output *own = &h->run->outputs[i];
+        tamis__checkpoint_output *known = &checkpoint->outputs[i];
+        if (own->form == TAMIS__OUTPUT_FILE && known->form == TAMIS__OUTPUT_FILE &&
+            strcmp(own->path, known->path) != 0 &&
+            tamis__is_same_output(h, i, known, checkpoint->finished, &by_content))
+            tamis__account_rename(checkpoint, &known->path, own->path);
+    }
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_STREAM_DURABLE_HISTORY_INT_H
+#define TAMIS_STREAM_DURABLE_HISTORY_INT_H
+
+/* For history.c, which looks through the accounts of a state, history_files.c, which compares files with them, and
+ * history_open.c, which decides about runs that have not finished. */
+#include "stream/durable/history.h"
+
+/*
+ * Heads of the run's inputs, each of which is opened once. A state has many accounts with many inputs, and the head suffices to
+ * reject nearly every pair. Pairs are compared only if they share a clue: the name, the inode, or the sum of a whole head.
+ */
+typedef struct tamis__candidate {
+    tamis__file_head head;
+    unsigned char *bytes; /* bytes of the head */
+    bool name_known;      /* a newer account had an input of that name */
+    bool once_named;      /* an earlier account has its name at the same position */
+    size_t turn;          /* turn of the last comparison */
+} tamis__candidate;
+
+typedef struct tamis__clue {
+    uint64_t sum;
+    size_t input;
+} tamis__clue;
+
+struct tamis__candidates {
+    tamis__candidate *inputs;
+    tamis__candidate outputs[2]; /* the head of each that is a regular file */
+    char copied[2][PATH_MAX];    /* path of the output that this one is a copy of; "": no known copy */
+    tamis__clue *clues;          /* 3 for each input, sorted by sum */
+    size_t count, turn;
+};
+
+/* Opens inputs and outputs of the run and keeps their heads. Call tamis__candidates_free even after a failure. */
+tamis_status tamis__candidates_open(tamis__candidates *candidates, const tamis__checkpoint *run,
+                                    tamis_error *err);
+void tamis__candidates_free(tamis__candidates *candidates, const tamis_allocator *memory);
+
+/* Compares the run's input `i` with an input of an account. Unless `closely`, a changed file may count as a different one. */
+tamis_status tamis__candidates_compare(const tamis__history *history, size_t i,
+                                       const tamis__checkpoint_input *known, bool closely,
+                                       tamis__file_match *match, tamis_error *err);
+/* *found: the first of the run's inputs that is this input of an account; SIZE_MAX: none. *changed: the first with the same
+ * head, but changed behind it. */
+tamis_status tamis__candidates_find(tamis__history *history, const tamis__checkpoint_input *known,
+                                    size_t *found, size_t *changed, tamis_error *err);
+
+/* Called for each input of each account, newest account first. `there`: it is one of the run's inputs. If only its name is, the
+ * file was rotated away, and history->rotated says how much of it was not read. */
+void tamis__candidates_note_rotation(tamis__history *history, const tamis__checkpoint_input *known,
+                                     bool there);
+
+/* True if output `i` of the run is the file that an account calls `known`: by its path; by its inode, if the old path is gone;
+ * or by its content, if it is a copy (`by_content`). `ended`: the run that wrote it last had finished. */
+bool tamis__is_same_output(tamis__history *history, int i, const tamis__checkpoint_output *known, bool ended,
+                           bool *by_content);
+bool tamis__same_outputs(tamis__history *history, const tamis__checkpoint *checkpoint);
+
+/* Gives the files of the account the names at which the run has them, if it has them under other ones: for messages. */
+void tamis__looks_rename(tamis__history *history, tamis__checkpoint *checkpoint);
+
+/* Name of the first file that the run wrote, for messages. */
+const char *tamis__output_of(const tamis__checkpoint *checkpoint);
+
+/* Decides about an account, newest first. If the new run would make an unfinished run impossible to finish, it is refused
+ * (history->blocked), unless it reads the rest of that run too or the caller gives it up (history->left). `is`: the account
+ * is that of the run itself. TAMIS_E_NOMEM. */
+tamis_status tamis__history_check_unfinished(tamis__history *history, tamis__checkpoint *checkpoint,
+                                             bool is_run, bool last, tamis_error *err);
+
+/* Whether the run of the account has not finished, and was not given again since. */
+bool tamis__history_is_unfinished(const tamis__history *history, const tamis__checkpoint *checkpoint);
+
+#endif

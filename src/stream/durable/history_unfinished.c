@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Unfinished runs, when another run begins. A new run that writes to an output of an unfinished run cuts that output back to
+ * its last commit, and the rest of the old run's inputs is never read. So the new run is refused, unless
+ *
+ *   - it has the same outputs, and the unread inputs among its own: then it reads the rest;
+ *   - the caller gives the rest up (commits.abandon): a remark says how much that is.
+ *
+ * In both cases the commit that begins the new run keeps the account of the old one as a note, marked `left`. So after a crash
+ * either the old run is still unfinished, or the new one has begun. An account no longer counts if a newer one has the same
+ * names of inputs and outputs: that run was repeated.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/system.h"
+#include "store/file/file_error.h"
+#include "store/file/target.h"
+#include "stream/durable/history_int.h"
+#include "stream/extract/extract_int.h"
+#include "stream/io/reader.h"
+
+/* ---- what is unread ---- */
+
+/* Unread rest of one input of an unfinished run. */
+typedef struct rest {
+    bool there;     /* the file of that name is the one that was read */
+    bool known;     /* and so is how much of it is unread: not of compressed files */
+    uint64_t bytes; /* unread, where known */
+} rest;
+
+static rest input_rest(const tamis__checkpoint_input *in) {
+    tamis__file_match match = TAMIS__FILE_SAME;
+    tamis_status status;
+    bool borrowed;
+    off_t base;
+    uint64_t size;
+    int fd;
+    if (tamis__input_open_regular(in->name, &fd, &borrowed, &base, &size, NULL) != TAMIS_OK || fd < 0)
+        return (rest){.there = false};
+    status = in->position.offset > 0
+                 ? tamis__file_fingerprint_compare(&in->fingerprint, fd, base, true, in->name, &match, NULL)
+                 : TAMIS_OK;
+    if (!borrowed)
+        tamis__sys.close(fd);
+    const bool there = status == TAMIS_OK && match == TAMIS__FILE_SAME;
+    const bool known = there && !in->compressed && size >= in->position.offset;
+    return (rest){there, known, known ? size - in->position.offset : 0};
+}
+
+/* Unread rest of all inputs of an unfinished run. */
+typedef struct total_rest {
+    const char *first; /* the first input with a rest; NULL: nothing is unread */
+    rest of_first;
+    uint64_t read;  /* bytes read of the first */
+    size_t others;  /* more inputs with a rest */
+    uint64_t bytes; /* sum of all known rests */
+    size_t unknown; /* inputs whose rest is not known */
+} total_rest;
+
+static total_rest total_rest_of_run(const tamis__checkpoint *checkpoint) {
+    total_rest total = {.first = NULL};
+    for (size_t i = (size_t)checkpoint->input; i < checkpoint->input_count; i++) {
+        const tamis__checkpoint_input *in = &checkpoint->inputs[i];
+        const rest left = in->regular ? input_rest(in) : (rest){true, true, 0};
+        if (left.known && left.bytes == 0)
+            continue;
+        total.bytes += left.bytes;
+        total.unknown += !left.known;
+        total.others += total.first != NULL;
+        if (total.first)
+            continue;
+        total.first = tamis__input_name(in->name);
+        total.of_first = left;
+        total.read = in->position.offset;
+    }
+    return total;
+}
+
+/* "1234 bytes of a.log and the rest of 2 more inputs" */
+static void describe_rest(char *to, size_t capacity, const total_rest *total) {
+    char others[60] = "";
+    if (total->others > 0)
+        snprintf(others, sizeof others, " and the rest of %zu more input%s", total->others,
+                 total->others > 1 ? "s" : "");
+    if (total->of_first.known)
+        snprintf(to, capacity, "%" PRIu64 " bytes of %s%s", total->of_first.bytes,
+                 tamis__show(total->first).text, others);
+    else
+        snprintf(to, capacity, "%s from byte %" PRIu64 " on%s", tamis__show(total->first).text, total->read,
+                 others);
+}
+
+/* ---- records that are given up ---- */
+
+/* Records behind the place where the run stands in that input, as a run would read them. False where they cannot be read, and
+ * where the file of that name is another one by now. */
+static bool count_input(const tamis__history *h, const tamis__checkpoint *checkpoint, size_t i,
+                        uint64_t *records) {
+    enum { KEYS = 1024, READ_SIZE = 256 << 10 };
+    const tamis_stream_options *o = h->options;
+    const tamis_extractor *x = o->extractor;
+    const tamis__checkpoint_input *in = &checkpoint->inputs[i];
+    const char *name = in->name;
+    const bool header = o->header || (x && tamis_extractor_wants_header(x));
+    const struct tamis__reader_start from = {false, in->position.offset, in->position.records,
+                                             in->position.lines};
+    const tamis__reader_setup setup = {.inputs = &name,
+                                       .input_count = 1,
+                                       .max_record = o->max_record,
+                                       .read_size = READ_SIZE,
+                                       .batch_size = KEYS,
+                                       .batches = 1,
+                                       .terminator = (unsigned char)checkpoint->form[TAMIS__FORM_TERMINATOR],
+                                       .csv = x && tamis_extractor_is_csv(x),
+                                       .delimiter = x ? tamis__extractor_delimiter(x) : 0,
+                                       .from = &from};
+    tamis__poll_loop loop = {.stop_fd = o->stop_fd};
+    tamis_key keys[KEYS];
+    tamis__batch batch = {.keys = keys};
+    tamis__reader_event event = TAMIS__READER_RECORDS;
+    tamis__reader reader;
+    if (tamis__descriptor_named(name, 0) >= 0)
+        return false; /* reading it would move the caller's descriptor */
+    if (!input_rest(in).there)
+        return false;
+    tamis_status status = tamis__reader_init(&reader, &setup, &loop, &h->run->memory, NULL);
+    uint64_t count = 0;
+    while (status == TAMIS_OK && event == TAMIS__READER_RECORDS) {
+        status = tamis__reader_next(&reader, keys, &batch, &event, NULL);
+        if (status != TAMIS_OK || event != TAMIS__READER_RECORDS)
+            break;
+        count += batch.count;
+        tamis__reader_give_back(&reader, &batch);
+    }
+    tamis__reader_release(&reader);
+    *records += count - (header && in->position.records == 0 && count > 0);
+    return status == TAMIS_OK && event == TAMIS__READER_END;
+}
+
+static void describe_given_up(const tamis__history *h, const tamis__checkpoint *checkpoint,
+                              const total_rest *total, char remark_text[500]) {
+    char what[260], counted[40] = "", unknown[80] = "";
+    uint64_t records = 0;
+    size_t uncounted = 0;
+    for (size_t i = (size_t)checkpoint->input; i < checkpoint->input_count; i++)
+        if (checkpoint->inputs[i].regular)
+            uncounted += !count_input(h, checkpoint, i, &records);
+    describe_rest(what, sizeof what, total);
+    if (uncounted > 0)
+        snprintf(unknown, sizeof unknown, "%san unknown number of records of %zu input%s",
+                 records > 0 ? " and " : "", uncounted, uncounted > 1 ? "s" : "");
+    if (records > 0 || uncounted == 0)
+        snprintf(counted, sizeof counted, "%" PRIu64 " record%s", records, records == 1 ? "" : "s");
+    snprintf(remark_text, 500, "gave up the rest of an unfinished run: %s: %s%s", what, counted, unknown);
+}
+
+/* ---- what becomes of an unfinished run ---- */
+
+/* True if a newer account has that key. Remembers the key for older accounts. */
+static tamis_status is_superseded(tamis__history *h, uint64_t key, bool *superseded, tamis_error *err) {
+    *superseded = false;
+    for (size_t i = 0; i < h->key_count; i++)
+        if (h->keys[i] == key) {
+            *superseded = true;
+            return TAMIS_OK;
+        }
+    if (h->key_count == h->key_capacity) {
+        const size_t capacity = h->key_capacity ? 2 * h->key_capacity : 64;
+        uint64_t *grown = tamis__alloc(&h->run->memory, capacity * sizeof *grown, 8);
+        if (!grown)
+            return tamis__fail_nomem(err, "accounts of runs", capacity * sizeof *grown);
+        if (h->keys) {
+            memcpy(grown, h->keys, h->key_count * sizeof *grown);
+            tamis__free(&h->run->memory, h->keys, h->key_capacity * sizeof *grown);
+        }
+        h->keys = grown;
+        h->key_capacity = capacity;
+    }
+    h->keys[h->key_count++] = key;
+    return TAMIS_OK;
+}
+
+/* True if the new run would cut back an output of the unfinished run, or has the same pipes as outputs. */
+static bool is_in_the_way(tamis__history *h, const tamis__checkpoint *checkpoint, bool to_same) {
+    bool copied;
+    for (int i = 0; i < 4; i++) {
+        const tamis__checkpoint_output *known = &checkpoint->outputs[i % 2];
+        if (h->run->outputs[i / 2].form == TAMIS__OUTPUT_FILE && known->form == TAMIS__OUTPUT_FILE &&
+            tamis__is_same_output(h, i / 2, known, false, &copied) && (!copied || i / 2 == i % 2))
+            return true;
+    }
+    return to_same;
+}
+
+/* True if the new run reads that input too, from its beginning or from where the unfinished run stopped. */
+static tamis_status reads_on(tamis__history *h, const tamis__checkpoint_input *in, bool *reads,
+                             tamis_error *err) {
+    size_t found = SIZE_MAX, changed;
+    *reads = false;
+    if (in->position.offset > 0) {
+        const tamis_status status = tamis__candidates_find(h, in, &found, &changed, err);
+        *reads = found != SIZE_MAX;
+        return status;
+    }
+    for (size_t i = 0; i < h->run->input_count && !*reads; i++)
+        *reads = strcmp(h->run->inputs[i].name, in->name) == 0;
+    return TAMIS_OK;
+}
+
+static tamis_status covers_rest(tamis__history *h, const tamis__checkpoint *checkpoint, bool *covered,
+                                tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+    *covered = true;
+    for (size_t i = (size_t)checkpoint->input; i < checkpoint->input_count && *covered && status == TAMIS_OK;
+         i++) {
+        const tamis__checkpoint_input *in = &checkpoint->inputs[i];
+        const rest left = in->regular ? input_rest(in) : (rest){true, true, 0};
+        if (!left.known || left.bytes > 0)
+            status = reads_on(h, in, covered, err);
+    }
+    return status;
+}
+
+static tamis_status close_run(tamis__history *h, tamis__checkpoint *checkpoint, bool last,
+                              const char *remark_text, tamis_error *err) {
+    tamis__closed_run *left = tamis__alloc(&h->run->memory, sizeof *left, _Alignof(tamis__closed_run));
+    if (!left)
+        return tamis__fail_nomem(err, "account of a run", sizeof *left);
+    checkpoint->closed = true;
+    const tamis_status status = tamis__checkpoint_encode(checkpoint, &left->bytes, &left->size, err);
+    checkpoint->closed = false;
+    if (status != TAMIS_OK) {
+        tamis__free(&h->run->memory, left, sizeof *left);
+        return status;
+    }
+    left->last = last;
+    snprintf(left->remark_text, sizeof left->remark_text, "%s", remark_text);
+    left->next = h->closed_runs;
+    h->closed_runs = left;
+    return TAMIS_OK;
+}
+
+static tamis_status fail_blocked(tamis__history *h, tamis__checkpoint *checkpoint, const total_rest *total,
+                                 tamis_error *err) {
+    char what[260];
+    describe_rest(what, sizeof what, total);
+    tamis__looks_rename(h, checkpoint);
+    const tamis_status status = tamis__fail(
+        err, TAMIS_E_INVALID, 0,
+        "%s: its last run did not finish (not read: %s); finish that run first, or allow that it is given up",
+        tamis__show(tamis__output_of(checkpoint)).text, what);
+    h->was_read = false;
+    h->blocked = *checkpoint;
+    *checkpoint = (tamis__checkpoint){.inputs = NULL};
+    return status;
+}
+
+/* A run that wrote to no file has no better name than its inputs. */
+static void describe_beside(char *to, size_t size, const tamis__checkpoint *checkpoint) {
+    char more[40] = "";
+    if (checkpoint->outputs[0].form == TAMIS__OUTPUT_FILE ||
+        checkpoint->outputs[1].form == TAMIS__OUTPUT_FILE) {
+        snprintf(to, size, "%s: its run has not finished; give that run again to finish it",
+                 tamis__show(tamis__output_of(checkpoint)).text);
+        return;
+    }
+    if (checkpoint->input_count > 1)
+        snprintf(more, sizeof more, " and %zu more input%s", checkpoint->input_count - 1,
+                 checkpoint->input_count > 2 ? "s" : "");
+    snprintf(
+        to, size,
+        "the run of %s%s to standard output or a pipe has not finished; give that run again to finish it",
+        tamis__show(tamis__input_name(checkpoint->inputs[0].name)).text, more);
+}
+
+bool tamis__history_is_unfinished(const tamis__history *h, const tamis__checkpoint *checkpoint) {
+    const uint64_t key = tamis__account_key(checkpoint);
+    for (size_t i = 0; i < h->key_count; i++)
+        if (h->keys[i] == key)
+            return false;
+    return tamis__checkpoint_is_open(checkpoint);
+}
+
+tamis_status tamis__history_check_unfinished(tamis__history *h, tamis__checkpoint *checkpoint, bool is_run,
+                                             bool last, tamis_error *err) {
+    const uint64_t key = tamis__account_key(checkpoint);
+    char remark_text[500] = "";
+    bool superseded, covered;
+    tamis_status status = is_superseded(h, key, &superseded, err);
+    if (status != TAMIS_OK || superseded || !tamis__checkpoint_is_open(checkpoint))
+        return status;
+    if (is_run) /* if names changed, the old account would stay unfinished */
+        return last || key == tamis__account_key(h->run) ? TAMIS_OK : close_run(h, checkpoint, last, "", err);
+    const bool renewed = h->again && key == tamis__account_key(h->run);
+    const bool to_same = tamis__same_outputs(h, checkpoint);
+    const total_rest total = total_rest_of_run(checkpoint);
+    if (renewed || !total.first)
+        return TAMIS_OK;
+    if (!is_in_the_way(h, checkpoint, to_same)) {
+        if (h->beside[0] == '\0')
+            describe_beside(h->beside, sizeof h->beside, checkpoint);
+        return TAMIS_OK;
+    }
+    status = covers_rest(h, checkpoint, &covered, err);
+    if (status != TAMIS_OK || (covered && (to_same || h->again)))
+        return status == TAMIS_OK ? close_run(h, checkpoint, last, "", err) : status;
+    if (!h->abandon)
+        return fail_blocked(h, checkpoint, &total, err);
+    describe_given_up(h, checkpoint, &total, remark_text);
+    return close_run(h, checkpoint, last, remark_text, err);
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "stream/durable/tail.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/system.h"
+#include "store/file/file_error.h"
+
+enum { PIECE = 65536 };
+
+static bool name_tail(char *to, const char *path, const char *kind, uint64_t offset, unsigned number) {
+    char more[20] = "";
+    if (number > 1)
+        snprintf(more, sizeof more, "-%u", number);
+    const int size = snprintf(to, PATH_MAX, "%s.%s-%" PRIu64 "%s", path, kind, offset, more);
+    return size > 0 && size < PATH_MAX;
+}
+
+static int open_retrying(const char *path, int flags, mode_t mode) {
+    int fd;
+    do
+        fd = tamis__sys.open(path, flags | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, mode);
+    while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
+/* Reads up to `size` bytes; fewer if the file ends or cannot be read. */
+static size_t read_piece(int fd, uint64_t from, void *bytes, size_t size) {
+    size_t done = 0;
+    while (done < size) {
+        const ssize_t got =
+            tamis__sys.pread(fd, (unsigned char *)bytes + done, size - done, (off_t)(from + done));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            break;
+        done += (size_t)got;
+    }
+    return done;
+}
+
+static bool write_piece(int fd, const unsigned char *bytes, size_t size) {
+    while (size > 0) {
+        const ssize_t wrote = tamis__sys.write(fd, bytes, size);
+        if (wrote < 0 && errno == EINTR)
+            continue;
+        if (wrote <= 0) {
+            errno = wrote == 0 ? EIO : errno;
+            return false;
+        }
+        bytes += wrote;
+        size -= (size_t)wrote;
+    }
+    return true;
+}
+
+static bool copy_bytes(int to, int from, uint64_t offset, uint64_t size) {
+    unsigned char bytes[PIECE];
+    for (uint64_t done = 0; done < size;) {
+        const size_t wanted = size - done < PIECE ? (size_t)(size - done) : PIECE;
+        if (read_piece(from, offset + done, bytes, wanted) != wanted) {
+            errno = EIO;
+            return false;
+        }
+        if (!write_piece(to, bytes, wanted))
+            return false;
+        done += wanted;
+    }
+    return true;
+}
+
+static int sync_directory(const char *directory) {
+    int fd;
+    do
+        fd = tamis__sys.open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    while (fd < 0 && errno == EINTR);
+    if (fd < 0)
+        return -1;
+    const int done = tamis__sync_directory(fd), failed = errno;
+    tamis__sys.close(fd);
+    errno = failed;
+    return done;
+}
+
+tamis_status tamis__tail_create(tamis__tail *tail, const char *path, const char *directory, int fd,
+                                mode_t mode, uint64_t offset, uint64_t size, tamis_error *err) {
+    char name[PATH_MAX];
+    if (!name_tail(name, path, "tail", offset, 1))
+        return tamis__fail_file(err, path, ENAMETOOLONG);
+    const int made = open_retrying(name, O_RDWR | O_CREAT | O_EXCL, mode & 0777);
+    if (made < 0)
+        return tamis__fail_file(err, name, errno);
+    if (!copy_bytes(made, fd, offset, size) || tamis__sync(made) < 0 || sync_directory(directory) < 0) {
+        const int failed = errno;
+        tamis__sys.close(made);
+        (void)tamis__sys.unlink(name);
+        return tamis__fail_file(err, name, failed);
+    }
+    *tail = (tamis__tail){.fd = made, .path = path, .offset = offset, .size = size};
+    return TAMIS_OK;
+}
+
+/* Makes a file that stays, for bytes that stood at `offset`; -1: none of its names is free, or it cannot be made. */
+static int make_kept(const char *path, uint64_t offset, mode_t mode, char *kept) {
+    int fd = -1;
+    for (unsigned number = 1; fd < 0 && number < 1000; number++) {
+        if (!name_tail(kept, path, "kept", offset, number)) {
+            errno = ENAMETOOLONG;
+            break;
+        }
+        fd = open_retrying(kept, O_WRONLY | O_CREAT | O_EXCL, mode & 0777);
+        if (fd < 0 && errno != EEXIST)
+            break;
+    }
+    return fd;
+}
+
+tamis_status tamis__tail_keep(const char *path, const char *directory, int fd, mode_t mode, uint64_t offset,
+                              uint64_t size, char *kept, tamis_error *err) {
+    const int made = make_kept(path, offset, mode, kept);
+    if (made < 0)
+        return tamis__fail_file(err, kept, errno);
+    const bool done =
+        copy_bytes(made, fd, offset, size) && tamis__sync(made) == 0 && sync_directory(directory) == 0;
+    const int failed = errno;
+    tamis__sys.close(made);
+    if (done)
+        return TAMIS_OK;
+    (void)tamis__sys.unlink(kept);
+    return tamis__fail_file(err, kept, failed);
+}
+
+tamis_status tamis__tail_find(tamis__tail *tail, const char *path, uint64_t offset, tamis_error *err) {
+    char name[PATH_MAX];
+    struct stat st;
+    *tail = (tamis__tail){.fd = -1, .path = path, .offset = offset};
+    if (!name_tail(name, path, "tail", offset, 1))
+        return TAMIS_OK;
+    const int fd = open_retrying(name, O_RDWR, 0);
+    if (fd < 0 && errno == ENOENT)
+        return TAMIS_OK;
+    if (fd < 0 || tamis__sys.fstat(fd, &st) < 0) {
+        const int failed = errno;
+        if (fd >= 0)
+            tamis__sys.close(fd);
+        return tamis__fail_file(err, name, failed);
+    }
+    tail->fd = fd;
+    tail->size = (uint64_t)st.st_size;
+    return TAMIS_OK;
+}
+
+void tamis__tail_compare(tamis__tail *tail, const void *bytes, uint64_t size) {
+    const unsigned char *expected = bytes;
+    unsigned char piece[4096];
+    while (tail->fd >= 0 && size > 0 && !tail->differs && tail->equal < tail->size) {
+        size_t wanted = size < sizeof piece ? (size_t)size : sizeof piece;
+        if (wanted > tail->size - tail->equal)
+            wanted = (size_t)(tail->size - tail->equal);
+        const size_t got = read_piece(tail->fd, tail->equal, piece, wanted);
+        size_t equal = 0;
+        if (got == wanted && memcmp(piece, expected, wanted) == 0)
+            equal = wanted;
+        while (equal < got && piece[equal] == expected[equal])
+            equal++;
+        tail->differs = equal < wanted;
+        tail->equal += equal;
+        expected += wanted;
+        size -= wanted;
+    }
+}
+
+void tamis__tail_compare_file(tamis__tail *tail, int fd, uint64_t from, uint64_t size) {
+    unsigned char piece[4096];
+    while (tail->fd >= 0 && size > 0 && !tail->differs && tail->equal < tail->size) {
+        const size_t wanted = size < sizeof piece ? (size_t)size : sizeof piece;
+        const size_t got = read_piece(fd, from, piece, wanted);
+        tamis__tail_compare(tail, piece, got);
+        tail->differs = tail->differs || got != wanted;
+        from += got;
+        size -= got;
+    }
+}
+
+/* The start of the record with the first differing byte. */
+static uint64_t record_start(const tamis__tail *tail) {
+    unsigned char piece[4096];
+    for (uint64_t end = tail->equal; end > 0;) {
+        const size_t size = end < sizeof piece ? (size_t)end : sizeof piece;
+        if (read_piece(tail->fd, end - size, piece, size) != size)
+            return 0;
+        for (size_t i = size; i > 0; i--)
+            if (piece[i - 1] == tail->terminator)
+                return end - size + i;
+        end -= size;
+    }
+    return 0;
+}
+
+/* Gives the whole file a name that stays, as that needs no room on the disk. Where that fails too, it keeps its name. */
+static void rename_tail(const tamis__tail *tail, const char *name, char *kept) {
+    for (unsigned number = 1; number < 1000 && name_tail(kept, tail->path, "kept", tail->offset, number);
+         number++) {
+        struct stat st;
+        int failed = tamis__sys.rename_new(name, kept) < 0 ? errno : 0;
+        if (failed == ENOSYS || failed == EINVAL) /* not on this file system */
+            failed = tamis__sys.stat(kept, &st) == 0 ? EEXIST : tamis__sys.rename(name, kept) < 0 ? errno : 0;
+        if (!failed)
+            return;
+        if (failed != EEXIST)
+            break;
+    }
+    snprintf(kept, PATH_MAX, "%s", name);
+}
+
+/* Copies what differs to a new file, `kept`. Where that fails, as on a full disk, the whole file stays under such a name: under
+ * its own it would be in the way of the next tail. */
+static void keep_rest(tamis__tail *tail, const char *name, char *kept) {
+    const uint64_t begin = record_start(tail);
+    const int fd = make_kept(tail->path, tail->offset + begin, 0600, kept);
+    const bool done = fd >= 0 && copy_bytes(fd, tail->fd, begin, tail->size - begin) && tamis__sync(fd) == 0;
+    if (fd >= 0)
+        tamis__sys.close(fd);
+    if (done) {
+        tail->size -= begin;
+        (void)tamis__sys.unlink(name);
+        return;
+    }
+    if (fd >= 0)
+        (void)tamis__sys.unlink(kept);
+    rename_tail(tail, name, kept);
+}
+
+void tamis__tail_finish(tamis__tail *tail, bool ended, char *kept) {
+    char name[PATH_MAX];
+    kept[0] = '\0';
+    const bool whole = tail->equal == tail->size && !tail->differs;
+    if (tail->fd < 0 || (!whole && !tail->differs && !ended) ||
+        !name_tail(name, tail->path, "tail", tail->offset, 1))
+        return;
+    if (whole)
+        (void)tamis__sys.unlink(name);
+    else
+        keep_rest(tail, name, kept);
+    tamis__tail_close(tail);
+}
+
+void tamis__tail_close(tamis__tail *tail) {
+    if (tail->fd >= 0)
+        tamis__sys.close(tail->fd);
+    tail->fd = -1;
+}

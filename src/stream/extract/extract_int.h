@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_STREAM_EXTRACT_EXTRACT_INT_H
+#define TAMIS_STREAM_EXTRACT_EXTRACT_INT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <tamis/extract.h>
+
+#include "base/failure.h"
+#include "stream/extract/arena.h"
+#include "stream/split/find.h"
+
+/* ---- parts of a key: extract_parts.c ---- */
+
+typedef enum tamis__part_kind {
+    TAMIS__PART_LINE,
+    TAMIS__PART_FIELD,
+    TAMIS__PART_BYTES,
+    TAMIS__PART_CSV,
+    TAMIS__PART_JSON,
+    TAMIS__PART_REGEX
+} tamis__part_kind;
+
+/* One part of a key, parsed from its text (tamis/extract.h). */
+typedef struct tamis__part {
+    const char *text; /* the whole text */
+    const char *rest; /* text after the colon: pointer of JSON, pattern of regex */
+    tamis_key name;   /* CSV column name, unquoted; data NULL: given by number */
+    size_t from;      /* field or column number from 1; first byte from 0 */
+    size_t to;        /* end of a byte range */
+    tamis__part_kind kind;
+} tamis__part;
+
+/* Parses a part. `text` is borrowed; a name is stored in `name_buffer`, of strlen(text) bytes. TAMIS_E_INVALID. */
+tamis_status tamis__part_parse(tamis__part *part, const char *text, char *name_buffer, tamis_error *err);
+
+/* True if a column of this name must be given with quotes: csv:"NAME". */
+bool tamis__part_is_quoted(tamis_key name);
+
+/* Returns TAMIS_E_INVALID with the message "key 'TEXT': ...". */
+tamis_status tamis__part_fail(tamis_error *err, const tamis__part *part, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static inline bool tamis__is_blank(unsigned char byte) {
+    return byte == ' ' || (byte >= '\t' && byte <= '\r');
+}
+
+/* ---- the extractor: extract.c makes it and reads headers, extract_keys.c extracts keys ---- */
+
+/* A part with its values. */
+
+typedef struct tamis__wanted_part {
+    tamis__part spec;
+    tamis__regex *regex; /* of a REGEX part, else NULL */
+    size_t first, count; /* its values in `values`; for CSV, `first` is also its index in `columns` */
+} tamis__wanted_part;
+
+struct tamis_extractor {
+    const tamis_extractor *original; /* owner of what a copy shares; NULL: not a copy */
+    tamis_allocator memory;
+    unsigned char field_delimiter, csv_delimiter;
+    bool trim, ignore_case;
+    bool wants_header, has_header;
+    tamis__wanted_part *parts;
+    size_t part_count;
+    char *texts; /* texts and names of the parts */
+    size_t texts_size;
+    tamis__json *json;
+    const char **pointers; /* capacity part_count */
+    size_t pointer_count;
+    size_t *columns; /* capacity part_count; 0: a named column that no header has given yet */
+    size_t column_count;
+    tamis_key *values; /* values of the present record */
+    size_t value_count;
+    tamis__arena arena;
+};
+
+tamis_status tamis__extract_fail_memory(tamis_error *err);
+
+#endif

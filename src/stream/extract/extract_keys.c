@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Extracting keys from records. A record has one value for each part; a regular expression with groups has
+ * one for each group. A key is the only value, or all values joined.
+ *
+ *     values   | JSON or CSV: found in one pass over the record | other parts, one by one |
+ *     joined   | size of value 0, 8 bytes | value 0 | size of value 1 | value 1 | ...     in part order
+ *
+ * Joined keys store sizes, so that ("ab", "c") and ("a", "bc") differ. A missing value has the size 2^64 - 1.
+ *
+ * 1. A value is a view into the record, or into the arena if it was decoded or folded. So a key of one plain
+ *    value is never copied.
+ * 2. The next call empties the arena but keeps its memory. Later batches of similar size allocate nothing.
+ */
+#include "stream/extract/extract_int.h"
+
+#include <string.h>
+
+#include "base/bytes.h"
+
+enum { SIZE_BYTES = 8 /* size field of a value in a joined key */ };
+
+/* ---- values ---- */
+
+static const tamis_key no_value = {NULL, 0};
+
+static tamis_key find_field(tamis_key record, size_t number, unsigned char delimiter) {
+    const unsigned char *pos = record.data, *const end = pos + record.size;
+    for (; number > 1; number--) {
+        pos = memchr(pos, delimiter, (size_t)(end - pos));
+        if (!pos)
+            return no_value;
+        pos++;
+    }
+    const unsigned char *next = memchr(pos, delimiter, (size_t)(end - pos));
+    return (tamis_key){pos, (size_t)((next ? next : end) - pos)};
+}
+
+static tamis_key find_bytes(tamis_key record, size_t from, size_t to) {
+    if (from >= record.size)
+        return no_value;
+    const size_t end = to < record.size ? to : record.size;
+    return (tamis_key){(const unsigned char *)record.data + from, end - from};
+}
+
+/* Finds a part that needs no memory and cannot fail. */
+static inline tamis_key find_piece(const tamis_extractor *x, const tamis__part *part, tamis_key record) {
+    switch (part->kind) {
+    case TAMIS__PART_FIELD:
+        return find_field(record, part->from, x->field_delimiter);
+    case TAMIS__PART_BYTES:
+        return find_bytes(record, part->from, part->to);
+    default:
+        return record;
+    }
+}
+
+static tamis_status find_match(tamis_extractor *x, const tamis__wanted_part *p, tamis_key record,
+                               tamis__fault *fault) {
+    bool matched;
+    tamis_status status = tamis__regex_find(p->regex, record, x->values + p->first, &matched, fault);
+    for (size_t i = 0; status == TAMIS_OK && !matched && i < p->count; i++)
+        x->values[p->first + i] = no_value;
+    return status;
+}
+
+/* Finds all JSON or CSV values in one pass. */
+static tamis_status find_in_syntax(tamis_extractor *x, tamis_key record, tamis__fault *fault) {
+    if (x->json)
+        return tamis__json_find(x->json, record, x->values, &x->arena, fault);
+    if (x->column_count > 0)
+        return tamis__csv_find(x->csv_delimiter, record, x->columns, x->column_count, x->values, &x->arena,
+                               fault);
+    return TAMIS_OK;
+}
+
+static tamis_status find_other_parts(tamis_extractor *x, tamis_key record, tamis__fault *fault) {
+    for (const tamis__wanted_part *p = x->parts; p < x->parts + x->part_count; p++) {
+        if (p->spec.kind == TAMIS__PART_JSON || p->spec.kind == TAMIS__PART_CSV)
+            continue;
+        if (!p->regex) {
+            x->values[p->first] = find_piece(x, &p->spec, record);
+            continue;
+        }
+        tamis_status status = find_match(x, p, record, fault);
+        if (status != TAMIS_OK)
+            return status;
+    }
+    return TAMIS_OK;
+}
+
+/* True if each part has a value. Of a regular expression one group is enough. */
+static bool has_key(const tamis_extractor *x) {
+    for (const tamis__wanted_part *p = x->parts; p < x->parts + x->part_count; p++) {
+        size_t i = 0;
+        while (i < p->count && !x->values[p->first + i].data)
+            i++;
+        if (i == p->count)
+            return false;
+    }
+    return true;
+}
+
+/* ---- keys ---- */
+
+static void trim_blanks(tamis_key *value) {
+    const unsigned char *pos = value->data, *end = pos + value->size;
+    while (pos < end && tamis__is_blank(*pos))
+        pos++;
+    while (pos < end && tamis__is_blank(end[-1]))
+        end--;
+    *value = (tamis_key){pos, (size_t)(end - pos)};
+}
+
+static tamis_status join_values(tamis_extractor *x, tamis_key *key) {
+    size_t size = 0;
+    for (size_t i = 0; i < x->value_count; i++)
+        size += SIZE_BYTES + x->values[i].size;
+    unsigned char *to = tamis__arena_alloc(&x->arena, size);
+    if (!to)
+        return TAMIS_E_NOMEM;
+    *key = (tamis_key){to, size};
+    for (const tamis__wanted_part *p = x->parts; p < x->parts + x->part_count; p++) {
+        for (const tamis_key *value = x->values + p->first; value < x->values + p->first + p->count;
+             value++) {
+            tamis__store64le(to, value->data ? value->size : UINT64_MAX);
+            to += SIZE_BYTES;
+            if (value->size > 0)
+                memcpy(to, value->data, value->size);
+            to += value->size;
+        }
+    }
+    return TAMIS_OK;
+}
+
+static tamis_status make_key(tamis_extractor *x, tamis_key *key) {
+    for (tamis_key *value = x->values; value < x->values + x->value_count; value++) {
+        if (x->trim && value->data)
+            trim_blanks(value);
+        tamis_status status = x->ignore_case ? tamis__fold_case(value, &x->arena) : TAMIS_OK;
+        if (status != TAMIS_OK)
+            return status;
+    }
+    if (x->value_count > 1)
+        return join_values(x, key);
+    *key = x->values[0];
+    return TAMIS_OK;
+}
+
+static tamis_status extract_record(tamis_extractor *x, tamis_key record, tamis_extraction *found,
+                                   tamis_error *err) {
+    tamis__fault fault = {NULL, 0};
+    *found = (tamis_extraction){no_value, TAMIS_KEY_MISSING, NULL, 0};
+    tamis_status status = find_in_syntax(x, record, &fault);
+    if (status == TAMIS_OK)
+        status = find_other_parts(x, record, &fault);
+    if (status == TAMIS_E_DAMAGED) {
+        *found = (tamis_extraction){no_value, TAMIS_KEY_MALFORMED, fault.why, fault.pos};
+        return TAMIS_OK;
+    }
+    if (status != TAMIS_OK)
+        return tamis__extract_fail_memory(err);
+    if (!has_key(x))
+        return TAMIS_OK;
+    if (make_key(x, &found->key) != TAMIS_OK)
+        return tamis__extract_fail_memory(err);
+    found->outcome = TAMIS_KEY_FOUND;
+    return TAMIS_OK;
+}
+
+/* An empty record may have a NULL pointer, but a value with NULL would count as missing. */
+static tamis_key non_null(tamis_key record) {
+    return record.data ? record : (tamis_key){"", 0};
+}
+
+/* Fast path for one part that is a piece of the record, the most frequent case. */
+static void extract_pieces(const tamis_extractor *x, const tamis_key *records, size_t count,
+                           tamis_extraction *found) {
+    for (size_t i = 0; i < count; i++) {
+        const tamis_key piece = find_piece(x, &x->parts->spec, non_null(records[i]));
+        found[i] = (tamis_extraction){piece, piece.data ? TAMIS_KEY_FOUND : TAMIS_KEY_MISSING, NULL, 0};
+    }
+}
+
+/* Fast path for one JSON value, unchanged. */
+static tamis_status extract_json_values(tamis_extractor *x, const tamis_key *records, size_t count,
+                                        tamis_extraction *found, tamis_error *err) {
+    tamis_key value;
+    tamis__fault fault;
+    for (size_t i = 0; i < count; i++) {
+        if (i + 1 < count)
+            tamis__json_expect(x->json, non_null(records[i + 1]));
+        const tamis_status status =
+            tamis__json_find(x->json, non_null(records[i]), &value, &x->arena, &fault);
+        if (status == TAMIS_OK)
+            found[i] = (tamis_extraction){value, value.data ? TAMIS_KEY_FOUND : TAMIS_KEY_MISSING, NULL, 0};
+        else if (status == TAMIS_E_DAMAGED)
+            found[i] = (tamis_extraction){no_value, TAMIS_KEY_MALFORMED, fault.why, fault.pos};
+        else
+            return tamis__extract_fail_memory(err);
+    }
+    return TAMIS_OK;
+}
+
+tamis_status tamis_extractor_extract(tamis_extractor *x, const tamis_key *records, size_t count,
+                                     tamis_extraction *found, tamis_error *err) {
+    TAMIS__NEED_AS(x, "extractor", err);
+    TAMIS__NEED_IF(count, records, err);
+    TAMIS__NEED_IF(count, found, err);
+    tamis_status status = TAMIS_OK;
+    tamis__arena_reset(&x->arena);
+    if (x->wants_header && !(x->original ? x->original : x)->has_header)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "keys of CSV: a column is asked for by its name, and no header gave it; "
+                           "call tamis_extractor_header with the first record");
+    if (x->part_count == 1 && x->parts->spec.kind <= TAMIS__PART_BYTES && !x->trim && !x->ignore_case) {
+        extract_pieces(x, records, count, found);
+        return TAMIS_OK;
+    }
+    if (x->json)
+        tamis__json_expect_none(x->json);
+    if (x->part_count == 1 && x->json && !x->trim && !x->ignore_case)
+        return extract_json_values(x, records, count, found, err);
+    for (size_t i = 0; i < count && status == TAMIS_OK; i++)
+        status = extract_record(x, non_null(records[i]), &found[i], err);
+    return status;
+}

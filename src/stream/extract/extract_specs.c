@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Parsing the texts of key parts. tamis/extract.h describes them. */
+#include "stream/extract/extract_int.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "store/file/file_error.h"
+
+tamis_status tamis__part_fail(tamis_error *err, const tamis__part *part, const char *format, ...) {
+    char why[sizeof err->text];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    return tamis__fail(err, TAMIS_E_INVALID, 0, "key '%s': %s", tamis__show(part->text).text, why);
+}
+
+/* ---- numbers ---- */
+
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+/* Parses the number at *text and moves *text after it. Returns 0, which is never valid, if there is none or
+ * it is too large. */
+static size_t read_number(const char **text) {
+    size_t value = 0;
+    bool fits = true;
+    for (; is_digit(**text); (*text)++) {
+        const size_t digit = (size_t)(**text - '0');
+        fits = fits && value <= (SIZE_MAX - digit) / 10;
+        value = value * 10 + digit;
+    }
+    return fits ? value : 0;
+}
+
+static tamis_status parse_field(tamis__part *part, tamis_error *err) {
+    const char *pos = part->rest;
+    part->from = read_number(&pos);
+    if (part->from == 0 || *pos)
+        return tamis__part_fail(err, part, "fields are numbered from 1 to %zu; write field:3 for the third",
+                                SIZE_MAX);
+    return TAMIS_OK;
+}
+
+static tamis_status parse_bytes(tamis__part *part, tamis_error *err) {
+    const char *pos = part->rest;
+    const size_t from = read_number(&pos);
+    const bool has_dash = *pos == '-';
+    pos += has_dash;
+    part->to = has_dash && !*pos ? SIZE_MAX : read_number(&pos);
+    if (from == 0 || !has_dash || part->to == 0 || *pos)
+        return tamis__part_fail(err, part,
+                                "bytes are from one number to another, counted from 1 to %zu; "
+                                "write bytes:5-8 for four of them, bytes:5- for all from the fifth on",
+                                SIZE_MAX);
+    if (part->to < from)
+        return tamis__part_fail(err, part, "its last byte is before its first; write bytes:%zu-%zu", part->to,
+                                from);
+    part->from = from - 1;
+    return TAMIS_OK;
+}
+
+/* ---- columns ---- */
+
+static tamis_status parse_quoted(tamis__part *part, char *name_buffer, tamis_error *err) {
+    const char *pos = part->rest + 1;
+    char *to = name_buffer;
+    for (; *pos && (*pos != '"' || pos[1] == '"'); pos++) {
+        pos += *pos == '"';
+        *to++ = *pos;
+    }
+    if (!*pos)
+        return tamis__part_fail(err, part,
+                                "the name's quotes are not closed; end it with one, and double those in it");
+    if (pos[1])
+        return tamis__part_fail(
+            err, part, "something stands behind the closing quote; double quotes that are in the name");
+    part->name = (tamis_key){name_buffer, (size_t)(to - name_buffer)};
+    return TAMIS_OK;
+}
+
+static bool is_number(tamis_key name) {
+    const char *bytes = name.data;
+    size_t i = 0;
+    while (i < name.size && is_digit(bytes[i]))
+        i++;
+    return i == name.size;
+}
+
+bool tamis__part_is_quoted(tamis_key name) {
+    const unsigned char *bytes = name.data;
+    return is_number(name) || tamis__is_blank(bytes[0]) || tamis__is_blank(bytes[name.size - 1]) ||
+           memchr(bytes, ',', name.size) || memchr(bytes, '"', name.size);
+}
+
+static tamis_status parse_csv(tamis__part *part, char *name_buffer, tamis_error *err) {
+    const char *pos = part->rest;
+    const size_t size = strlen(pos);
+    if (size == 0)
+        return tamis__part_fail(err, part, "it names no column; write csv:NAME, or csv:N to count from 1");
+    if (*pos == '"')
+        return parse_quoted(part, name_buffer, err);
+    part->from = read_number(&pos);
+    if (!*pos) {
+        if (part->from == 0)
+            return tamis__part_fail(err, part,
+                                    "columns are numbered from 1 to %zu; quote a name of digits: csv:\"%s\"",
+                                    SIZE_MAX, tamis__show(part->rest).text);
+        return TAMIS_OK;
+    }
+    pos = part->rest;
+    if (tamis__part_is_quoted((tamis_key){pos, size}))
+        return tamis__part_fail(err, part,
+                                "a name with a comma, a quote or blanks at its ends is quoted; "
+                                "write csv:\"NAME\", with quotes in it doubled");
+    memcpy(name_buffer, pos, size);
+    part->name = (tamis_key){name_buffer, size};
+    return TAMIS_OK;
+}
+
+/* ---- all kinds ---- */
+
+static const struct {
+    const char *name;
+    tamis__part_kind kind;
+} kinds[] = {
+    {"field", TAMIS__PART_FIELD}, {"bytes", TAMIS__PART_BYTES}, {"csv", TAMIS__PART_CSV},
+    {"json", TAMIS__PART_JSON},   {"regex", TAMIS__PART_REGEX},
+};
+
+/* Finds the kind before the colon. A text without a colon must be "line". */
+static bool find_kind(tamis__part *part) {
+    const char *colon = strchr(part->text, ':');
+    part->kind = TAMIS__PART_LINE;
+    if (!colon)
+        return strcmp(part->text, "line") == 0;
+    part->rest = colon + 1;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        part->kind = kinds[i].kind;
+        if (strlen(kinds[i].name) == (size_t)(colon - part->text) &&
+            memcmp(kinds[i].name, part->text, (size_t)(colon - part->text)) == 0)
+            return true;
+    }
+    return false;
+}
+
+tamis_status tamis__part_parse(tamis__part *part, const char *text, char *name_buffer, tamis_error *err) {
+    *part = (tamis__part){.text = text};
+    if (!find_kind(part))
+        return tamis__part_fail(err, part,
+                                "it is no kind of key; write line, field:N, bytes:FROM-TO, csv:N, csv:NAME, "
+                                "json:/POINTER or regex:PATTERN");
+    switch (part->kind) {
+    case TAMIS__PART_FIELD:
+        return parse_field(part, err);
+    case TAMIS__PART_BYTES:
+        return parse_bytes(part, err);
+    case TAMIS__PART_CSV:
+        return parse_csv(part, name_buffer, err);
+    case TAMIS__PART_REGEX:
+        if (!*part->rest)
+            return tamis__part_fail(err, part, "it has no expression; write regex:PATTERN");
+        return TAMIS_OK;
+    default: /* tamis__json_create checks pointers */
+        return TAMIS_OK;
+    }
+}

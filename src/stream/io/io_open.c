@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "stream/io/io_open.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/system.h"
+#include "store/file/file_error.h"
+
+/* True if bytes written to one can be read from the other. */
+static bool is_same_file(const struct stat *a, const struct stat *b) {
+    bool keeps = S_ISREG(a->st_mode) || S_ISFIFO(a->st_mode) || S_ISBLK(a->st_mode);
+    return keeps && a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+static bool is_same_new_file(const tamis__target *a, const tamis__target *b) {
+    return a->st.st_dev == b->st.st_dev && a->st.st_ino == b->st.st_ino &&
+           strcmp(a->path + tamis__target_directory_length(a), b->path + tamis__target_directory_length(b)) ==
+               0;
+}
+
+tamis_status tamis__outputs_check_distinct(const tamis__target *a, const tamis__target *b, tamis_error *err) {
+    bool same = false;
+    if (a->form == TAMIS__TARGET_NONE || b->form == TAMIS__TARGET_NONE)
+        return TAMIS_OK;
+    if (a->form == TAMIS__TARGET_NEW || b->form == TAMIS__TARGET_NEW)
+        same = a->form == b->form && is_same_new_file(a, b);
+    else if (a->form == TAMIS__TARGET_DESCRIPTOR && a->fd == b->fd)
+        same = true;
+    else
+        same = is_same_file(&a->st, &b->st);
+    if (!same)
+        return TAMIS_OK;
+    return tamis__fail(err, TAMIS_E_INVALID, 0,
+                       "%s: is the output for first occurrences and for duplicates; give them two files",
+                       tamis__show(b->name).text);
+}
+
+static tamis_status check_readable(const char *path, tamis_error *err) {
+    int fd = tamis__sys.open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
+    if (fd < 0)
+        return tamis__fail_file(err, path, errno);
+    tamis__sys.close(fd);
+    return TAMIS_OK;
+}
+
+tamis_status tamis__input_check(const char *path, const tamis__target *outputs, size_t count, uint64_t *total,
+                                tamis_error *err) {
+    struct stat st;
+    const char *name = tamis__input_name(path);
+    int fd = tamis__descriptor_named(path, STDIN_FILENO);
+    if ((fd >= 0 ? tamis__sys.fstat(fd, &st) : tamis__sys.stat(path, &st)) < 0)
+        return tamis__fail_file(err, name, errno);
+    if (S_ISDIR(st.st_mode))
+        return tamis__fail_file(err, name, EISDIR);
+    for (size_t i = 0; i < count; i++) {
+        tamis__target_form form = outputs[i].form;
+        if (form == TAMIS__TARGET_NONE || form == TAMIS__TARGET_NEW || !is_same_file(&outputs[i].st, &st))
+            continue;
+        return tamis__fail(err, TAMIS_E_INVALID, 0, "%s: is an input and an output; write to another file",
+                           tamis__show(form == TAMIS__TARGET_DESCRIPTOR ? name : outputs[i].name).text);
+    }
+    if (!S_ISREG(st.st_mode) || *total == UINT64_MAX)
+        *total = UINT64_MAX;
+    else
+        *total += (uint64_t)st.st_size;
+    return S_ISREG(st.st_mode) && fd < 0 ? check_readable(path, err) : TAMIS_OK;
+}
+
+/* Opens a file; repeats after a signal unless the run is to stop. If *fd is -1, errno has the error. */
+static tamis_status open_retrying(const char *path, int flags, const tamis__poll_loop *loop, int *fd,
+                                  tamis_error *err) {
+    for (;;) {
+        bool ready;
+        *fd = tamis__sys.open(path, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
+        if (*fd >= 0 || errno != EINTR)
+            return TAMIS_OK;
+        tamis_status status = tamis__poll_loop_check(loop, -1, 0, &ready, path, err);
+        if (status != TAMIS_OK)
+            return status;
+    }
+}
+
+tamis_status tamis__input_open(const char *path, const tamis__poll_loop *loop, int *fd, struct stat *st,
+                               tamis_error *err) {
+    const char *name = tamis__input_name(path);
+    int opened = tamis__descriptor_named(path, STDIN_FILENO);
+    bool borrowed = opened >= 0;
+    tamis_status status = borrowed ? TAMIS_OK : open_retrying(path, O_RDONLY, loop, &opened, err);
+    if (status != TAMIS_OK)
+        return status;
+    int sys_errno = 0;
+    if (opened < 0 || tamis__sys.fstat(opened, st) < 0)
+        sys_errno = errno;
+    else if (S_ISDIR(st->st_mode))
+        sys_errno = EISDIR;
+    if (sys_errno == 0) {
+        *fd = opened;
+        return TAMIS_OK;
+    }
+    if (opened >= 0 && !borrowed)
+        tamis__sys.close(opened);
+    return tamis__fail_file(err, name, sys_errno);
+}
+
+tamis_status tamis__output_open(const tamis__target *target, tamis__poll_loop *loop, int *fd,
+                                tamis_error *err) {
+    for (;;) {
+        int opened;
+        tamis_status status = open_retrying(target->path, O_WRONLY, loop, &opened, err);
+        if (status != TAMIS_OK)
+            return status;
+        if (opened >= 0) {
+            *fd = opened;
+            return TAMIS_OK;
+        }
+        /* A FIFO without a reader. A wait inside of open could miss the request to stop. */
+        if (errno != ENXIO || !S_ISFIFO(target->st.st_mode))
+            return tamis__fail_file(err, target->name, errno);
+        status = tamis__poll_loop_pause(loop, TAMIS__FIFO_MS, target->name, err);
+        if (status != TAMIS_OK)
+            return status;
+    }
+}

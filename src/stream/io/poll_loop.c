@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "stream/io/poll_loop.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+
+#include "base/system.h"
+#include "store/file/file_error.h"
+
+static const uint64_t NS_PER_MS = 1000000; /* nanoseconds */
+
+void tamis__poll_loop_report(tamis__poll_loop *loop) {
+    if (!loop->progress)
+        return;
+    uint64_t now = tamis__now_ns();
+    if (now < loop->next_report)
+        return;
+    loop->next_report = now + TAMIS__REPORT_MS * NS_PER_MS;
+    loop->progress(loop->progress_context, loop->stats);
+}
+
+/* Milliseconds until the next report or wake_at; -1: for ever. */
+static int ms_until_due(const tamis__poll_loop *loop) {
+    uint64_t due = loop->wake_at ? loop->wake_at : UINT64_MAX;
+    if (loop->progress && loop->next_report < due)
+        due = loop->next_report;
+    if (due == UINT64_MAX)
+        return -1;
+    const uint64_t now = tamis__now_ns();
+    const uint64_t wait = now >= due ? 0 : (due - now + NS_PER_MS - 1) / NS_PER_MS;
+    return wait < INT_MAX ? (int)wait : INT_MAX;
+}
+
+/* Polls fd (-1: none) and the request to stop once. A signal ends the poll early with *ready false: its
+ * handler may have asked to stop, which the next poll sees. */
+static tamis_status poll_once(const tamis__poll_loop *loop, struct pollfd input, int timeout_ms, bool *ready,
+                              const char *name, tamis_error *err) {
+    struct pollfd fds[2] = {input, {.fd = loop->stop_fd, .events = POLLIN}};
+    *ready = false;
+    if (tamis__sys.poll(fds, 2, timeout_ms) < 0)
+        return errno == EINTR ? TAMIS_OK : tamis__fail_file(err, name, errno);
+    if (fds[1].revents & POLLNVAL)
+        return tamis__fail(err, TAMIS_E_INVALID, EBADF, "stop_fd: descriptor %d is not open; use -1 for none",
+                           loop->stop_fd);
+    if (fds[1].revents)
+        return tamis__fail(err, TAMIS_E_INTERRUPTED, 0, "%s: stopped on request after %" PRIu64 " records",
+                           tamis__show(name).text, *loop->records);
+    *ready = fds[0].revents != 0;
+    return TAMIS_OK;
+}
+
+tamis_status tamis__poll_loop_check(const tamis__poll_loop *loop, int fd, short events, bool *ready,
+                                    const char *name, tamis_error *err) {
+    struct pollfd input = {.fd = fd, .events = events};
+    if (fd < 0 && loop->stop_fd < 0) {
+        *ready = false;
+        return TAMIS_OK;
+    }
+    return poll_once(loop, input, 0, ready, name, err);
+}
+
+tamis_status tamis__poll_loop_wait(tamis__poll_loop *loop, int fd, short events, const char *name,
+                                   tamis_error *err) {
+    struct pollfd input = {.fd = fd, .events = events};
+    for (;;) {
+        bool ready;
+        tamis_status status = poll_once(loop, input, ms_until_due(loop), &ready, name, err);
+        if (status != TAMIS_OK || ready || (loop->wake_at && tamis__now_ns() >= loop->wake_at))
+            return status;
+        tamis__poll_loop_report(loop);
+    }
+}
+
+tamis_status tamis__poll_loop_pause(tamis__poll_loop *loop, int milliseconds, const char *name,
+                                    tamis_error *err) {
+    struct pollfd no_input = {.fd = -1};
+    bool ready;
+    tamis_status status = poll_once(loop, no_input, milliseconds, &ready, name, err);
+    if (status == TAMIS_OK)
+        tamis__poll_loop_report(loop);
+    return status;
+}

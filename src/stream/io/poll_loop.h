@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_STREAM_IO_POLL_LOOP_H
+#define TAMIS_STREAM_IO_POLL_LOOP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <tamis/stream.h>
+
+#include "base/failure.h"
+
+/*
+ * The poll loop of a run. Every wait goes through here: for a descriptor, for the request to stop, and for
+ * the time of the next progress report. The request to stop is a readable descriptor, polled together with
+ * the awaited one. So it cannot be missed.
+ */
+typedef struct tamis__poll_loop {
+    int stop_fd; /* -1: none */
+    void (*progress)(void *context, const tamis_stream_stats *now);
+    void *progress_context;
+    const tamis_stream_stats *stats; /* updated by the run */
+    const uint64_t *records;         /* records read so far, for messages */
+    uint64_t next_report;            /* time of the next report (tamis__now_ns) */
+    uint64_t wake_at;                /* time at which a wait ends in any case (tamis__now_ns); 0: none */
+} tamis__poll_loop;
+
+enum {
+    TAMIS__REPORT_MS = 100, /* between two progress reports */
+    TAMIS__FIFO_MS = 20     /* between two attempts to open a FIFO that has no reader */
+};
+
+/* Calls `progress` if a report is due. */
+void tamis__poll_loop_report(tamis__poll_loop *loop);
+
+/*
+ * Checks without waiting whether `fd` has one of `events`, or an error. With fd -1 it checks only for a stop.
+ * TAMIS_E_INTERRUPTED if the run is to stop. `name` names fd in messages.
+ */
+tamis_status tamis__poll_loop_check(const tamis__poll_loop *loop, int fd, short events, bool *ready,
+                                    const char *name, tamis_error *err);
+
+/* The same, but waits until the descriptor is ready or wake_at has come. Reports progress meanwhile. */
+tamis_status tamis__poll_loop_wait(tamis__poll_loop *loop, int fd, short events, const char *name,
+                                   tamis_error *err);
+
+/* Waits for some milliseconds. Ends early, with TAMIS_E_INTERRUPTED, if the run is to stop. */
+tamis_status tamis__poll_loop_pause(tamis__poll_loop *loop, int milliseconds, const char *name,
+                                    tamis_error *err);
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_STREAM_IO_READER_H
+#define TAMIS_STREAM_IO_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include <tamis/key.h>
+
+#include "base/memory.h"
+#include "stream/codec/decompressor.h"
+#include "stream/io/poll_loop.h"
+
+/*
+ * Reads the inputs one after the other and cuts them into records. Nothing is copied: a batch is an array of
+ * views into a read buffer.
+ */
+typedef struct tamis__reader_setup {
+    const char *const *inputs; /* borrowed while the reader lives */
+    size_t input_count;        /* 0: standard input */
+    uint64_t max_record;
+    size_t read_size;  /* initial size of a buffer, at least 1 */
+    size_t batch_size; /* largest number of records in a batch, at least 1 */
+    size_t batches;    /* largest number of batches in use at once, at least 1 */
+    unsigned char terminator;
+    bool follow;             /* follow the last input (tamis_stream_run) */
+    bool header;             /* the first record of an input does not count in messages */
+    bool passes_mark;        /* skip a byte order mark at the start of an input */
+    bool csv;                /* terminators within quotes do not end a record */
+    unsigned char delimiter; /* CSV delimiter */
+    bool leaves_partial;     /* leave a last record without terminator, in regular uncompressed files */
+    /* Start position in each input, as an earlier reader left it; NULL: begin at the start. Borrowed. */
+    const struct tamis__reader_start {
+        bool passed;     /* finished earlier: do not open this input */
+        uint64_t offset; /* decompressed bytes to skip, whole records; ignored if not a regular file */
+        uint64_t records, lines; /* records skipped, with the header; line ends skipped, for CSV */
+    } * from;
+    /* Called for each opened input before it is read. An error ends the reading. May be NULL. */
+    tamis_status (*opened)(void *context, size_t input, int fd, const struct stat *st, tamis_error *err);
+    /* Called when a byte order mark of `bytes` bytes was skipped. May be NULL. */
+    void (*marked)(void *context, size_t input, uint64_t bytes);
+    /* Called when the last record of an input was left, because it has no terminator. May be NULL. */
+    void (*partial)(void *context, size_t input);
+    void *context; /* argument of the three functions */
+    /* Counter of bytes read from the files, compressed or not; without those skipped by `from`. May be
+     * NULL. */
+    uint64_t *bytes_read;
+    uint64_t *read_time; /* timers (clock.h); may be NULL */
+    uint64_t *split_time;
+} tamis__reader_setup;
+
+/* A buffer that batches are views into. */
+typedef struct tamis__read_buffer {
+    unsigned char *bytes; /* NULL: not allocated */
+    size_t capacity;
+    size_t batches; /* batches with views into it */
+} tamis__read_buffer;
+
+/*
+ * Consecutive records in a buffer, each followed by its terminator:
+ *
+ *     begin                                                   end
+ *     | record 0 | term. | record 1 | term. | record 2 | term. |
+ *     keys[0]            keys[1]            keys[2]
+ *
+ * Valid until tamis__reader_give_back.
+ */
+typedef struct tamis__batch {
+    tamis__read_buffer *buffer;
+    tamis_key *keys;
+    size_t count;
+    const char *input; /* name of the input, for messages */
+    uint64_t first;    /* number of the first record in its input, from 1 */
+    uint64_t line;     /* number of its first line, if records are lines */
+    uint64_t offset;   /* offset of `begin` in the decompressed input */
+    const unsigned char *begin, *end;
+    bool marked;       /* first batch of an input that began with a byte order mark */
+    bool shortened;    /* the followed file was shortened and is read again from its start */
+    bool unterminated; /* the last record has no terminator */
+} tamis__batch;
+
+typedef enum tamis__reader_event {
+    TAMIS__READER_RECORDS, /* the batch has at least one record */
+    /* No whole record is left, and the input would block or the followed file has ended: flush, then wait. */
+    TAMIS__READER_IDLE,
+    TAMIS__READER_END /* all inputs have ended */
+} tamis__reader_event;
+
+typedef struct tamis__reader {
+    tamis__reader_setup setup;
+    tamis__poll_loop *loop;
+    tamis_allocator memory;
+    tamis__read_buffer *buffers;       /* setup.batches + 1 of them */
+    tamis__read_buffer *into;          /* buffer that is read into */
+    size_t limit;                      /* bytes of it in use; its capacity may be larger */
+    size_t start;                      /* offset of the first record not handed out */
+    size_t scan;                       /* no terminator between `start` and here */
+    size_t end;                        /* end of the bytes read */
+    size_t next_input;                 /* index of the input to open next */
+    int fd;                            /* open input; -1: none */
+    tamis__decompressor *decompressor; /* its decompressor; NULL: not compressed */
+    bool marked;                       /* a byte order mark was skipped in it */
+    bool undecided;                    /* too few bytes read to know whether it is compressed */
+    bool borrowed;                     /* fd was open before us and stays open */
+    bool may_block;                    /* not a regular file */
+    bool waiting;                      /* at the end of the followed file */
+    bool shortened;                    /* the followed file was shortened */
+    bool replaced;                     /* another file has its name now; switch to it after this one's end */
+    dev_t device;                      /* identifies the open file */
+    ino_t inode;
+    bool skipping;         /* still skipping to setup.from */
+    off_t base;            /* offset of the input in its file; an inherited descriptor may not be at 0 */
+    const char *name;      /* name of the open input, for messages */
+    uint64_t file_offset;  /* decompressed offset of `start` in the input */
+    uint64_t file_records; /* records handed out of this input */
+    uint64_t file_counted; /* the same without its header, for messages */
+    uint64_t file_lines;   /* CSV: line ends handed out */
+    uint8_t csv_state;     /* CSV: parser state at `scan` (tamis__split_csv) */
+} tamis__reader;
+
+/* Allocates memory, opens nothing. `loop` is borrowed. Call release in any case, after an error too. */
+tamis_status tamis__reader_init(tamis__reader *reader, const tamis__reader_setup *setup,
+                                tamis__poll_loop *loop, const tamis_allocator *memory, tamis_error *err);
+void tamis__reader_release(tamis__reader *reader);
+
+/*
+ * Returns the next event. For RECORDS, *batch is set, and its views are stored in `keys`, of capacity
+ * batch_size. At most setup.batches batches may be in use at once.
+ *
+ * TAMIS_E_INTERRUPTED between two reads if the run is to stop. TAMIS_E_TOO_LONG, TAMIS_E_IO, TAMIS_E_NOMEM,
+ * TAMIS_E_DAMAGED, TAMIS_E_UNSUPPORTED (for compressed inputs) with the input and the position in the
+ * message. Before an error, all whole records in front of it were returned, and no part of another.
+ */
+tamis_status tamis__reader_next(tamis__reader *reader, tamis_key *keys, tamis__batch *batch,
+                                tamis__reader_event *event, tamis_error *err);
+
+/* Releases a batch. Its views become invalid. */
+void tamis__reader_give_back(tamis__reader *reader, const tamis__batch *batch);
+
+/* True if the batches in use hold so much memory that some should be released before the next read. */
+bool tamis__reader_is_full(const tamis__reader *reader);
+
+/* Bytes counted as read that are in no batch yet; 0 for compressed inputs. */
+size_t tamis__reader_ahead(const tamis__reader *reader);
+
+/* Index of the input that the last event belongs to; at the end, of the last input. */
+size_t tamis__reader_input(const tamis__reader *reader);
+
+/* Waits after IDLE until there is something to read. */
+tamis_status tamis__reader_wait(tamis__reader *reader, tamis_error *err);
+
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "stream/run/keys.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "store/file/file_error.h"
+#include "stream/split/find.h"
+#include "stream/split/split.h"
+
+enum { OPEN_NOTE_SIZE = 80 };
+
+tamis_status tamis__keys_init(tamis__keys *keys, size_t capacity, tamis_error *err) {
+    const tamis_allocator *memory = &keys->memory;
+    keys->capacity = capacity;
+    keys->outcomes = tamis__alloc(memory, capacity, TAMIS__LINE);
+    if (keys->extractor) {
+        keys->found = tamis__alloc(memory, capacity * sizeof *keys->found, TAMIS__LINE);
+        keys->keys = tamis__alloc(memory, capacity * sizeof *keys->keys, TAMIS__LINE);
+        keys->record_index = tamis__alloc(memory, capacity * sizeof *keys->record_index, TAMIS__LINE);
+        keys->answers = tamis__alloc(memory, capacity, TAMIS__LINE);
+    }
+    const bool extracts = keys->found && keys->keys && keys->record_index && keys->answers;
+    if (keys->outcomes && (extracts || !keys->extractor))
+        return TAMIS_OK;
+    return tamis__fail_nomem(err, "batch of keys",
+                             capacity *
+                                 (sizeof *keys->found + sizeof *keys->keys + sizeof *keys->record_index + 2));
+}
+
+void tamis__keys_release(tamis__keys *keys) {
+    const tamis_allocator *memory = &keys->memory;
+    tamis__free(memory, keys->outcomes, keys->capacity);
+    tamis__free(memory, keys->found, keys->capacity * sizeof *keys->found);
+    tamis__free(memory, keys->keys, keys->capacity * sizeof *keys->keys);
+    tamis__free(memory, keys->record_index, keys->capacity * sizeof *keys->record_index);
+    tamis__free(memory, keys->answers, keys->capacity);
+}
+
+/* Returns a phrase with the number of lines that an open quote swallowed, or "". Users would not think of
+ * that. */
+static const char *describe_open_quote(const tamis__keys *keys, tamis_key record, const char *why,
+                                       char text[OPEN_NOTE_SIZE]) {
+    const unsigned char *bytes = record.data, *end = bytes + record.size;
+    if (why != tamis__csv_open || keys->terminator != '\n')
+        return "";
+    const uint64_t lines = tamis__count_byte(bytes, end, '\n') + (end[-1] != '\n');
+    if (lines == 1)
+        return "";
+    snprintf(text, OPEN_NOTE_SIZE, ", and the record goes on to the end of the file, %" PRIu64 " lines",
+             lines);
+    return text;
+}
+
+/* Reports record i with its position: the line number for lines, which in CSV differs from the record
+ * number. */
+static tamis_status fail_record(const tamis__keys *keys, const tamis__batch *batch, size_t i,
+                                tamis_status status, size_t pos, const char *why, tamis_error *err) {
+    const unsigned char *record = batch->keys[i].data;
+    const uint64_t byte = batch->offset + (uint64_t)(record - batch->begin) + pos;
+    const bool lines = keys->terminator == '\n';
+    const uint64_t number =
+        lines ? batch->line + tamis__count_byte(batch->begin, record + pos, '\n') : batch->first + i;
+    char open[OPEN_NOTE_SIZE];
+    return tamis__fail(err, status, 0, "%s: %s %" PRIu64 ", at byte %" PRIu64 ": %s%s",
+                       tamis__show(batch->input).text, lines ? "line" : "record", number, byte, why,
+                       describe_open_quote(keys, batch->keys[i], why, open));
+}
+
+/* Returns an error if record i, which has no key, ends the run; else TAMIS_OK. */
+static tamis_status check_ends_run(const tamis__keys *keys, const tamis__batch *batch, size_t i,
+                                   tamis_error *why) {
+    const tamis_extraction *found = &keys->found[i];
+    if (found->outcome == TAMIS_KEY_MALFORMED && keys->malformed == TAMIS_STREAM_FAIL)
+        return fail_record(keys, batch, i, TAMIS_E_RECORD, found->pos, found->why, why);
+    if (found->outcome == TAMIS_KEY_MISSING && keys->missing == TAMIS_STREAM_FAIL)
+        return fail_record(keys, batch, i, TAMIS_E_NO_KEY, 0, "the record has no key", why);
+    return TAMIS_OK;
+}
+
+static bool is_object(tamis_key record) {
+    const unsigned char *bytes = record.data;
+    size_t pos = 0;
+    while (pos < record.size && tamis__json_is_blank(bytes[pos]))
+        pos++;
+    return pos < record.size && bytes[pos] == '{';
+}
+
+/* Marks records as malformed that are no objects: a member with the answer cannot be added to them. */
+static void refuse_non_objects(tamis__keys *keys, const tamis__batch *batch) {
+    for (size_t i = 0; i < batch->count; i++)
+        if (keys->found[i].outcome == TAMIS_KEY_FOUND && !is_object(batch->keys[i]))
+            keys->found[i] = (tamis_extraction){.outcome = TAMIS_KEY_MALFORMED,
+                                                .why = "it is no object, and has no place for a mark"};
+}
+
+tamis_status tamis__keys_extract(tamis__keys *keys, const tamis__batch *batch, tamis__query *query,
+                                 tamis_status *end_status, tamis_error *why, tamis_error *err) {
+    *end_status = TAMIS_OK;
+    *query = (tamis__query){batch->keys, NULL, batch->count, batch->count, keys->outcomes};
+    if (!keys->extractor)
+        return TAMIS_OK;
+    tamis_status status =
+        tamis_extractor_extract(keys->extractor, batch->keys, batch->count, keys->found, err);
+    if (status != TAMIS_OK)
+        return status;
+    if (keys->objects)
+        refuse_non_objects(keys, batch);
+    size_t count = 0, i = 0;
+    for (; i < batch->count; i++) {
+        if (keys->found[i].outcome == TAMIS_KEY_FOUND) {
+            keys->keys[count] = keys->found[i].key;
+            keys->record_index[count++] = (uint32_t)i;
+        } else if ((*end_status = check_ends_run(keys, batch, i, why)) != TAMIS_OK) {
+            break;
+        }
+    }
+    *query =
+        (tamis__query){keys->keys, count < batch->count ? keys->record_index : NULL, count, i, keys->answers};
+    return TAMIS_OK;
+}
+
+/* Stores the message about record i, after which the run continues. */
+static void note_malformed(tamis__keys *keys, const tamis__batch *batch, size_t i) {
+    const tamis_extraction *found = &keys->found[i];
+    tamis__first_malformed *first = keys->first;
+    const bool open = found->why == tamis__csv_open;
+    if (first->error && (!first->filled || open))
+        fail_record(keys, batch, i, TAMIS_E_RECORD, found->pos, found->why, first->error);
+    first->filled = true;
+    if (open)
+        first->error = NULL;
+}
+
+size_t tamis__keys_store_outcomes(tamis__keys *keys, const tamis__batch *batch, const tamis__query *query,
+                                  size_t done) {
+    if (!keys->extractor)
+        return done;
+    const size_t records = done < query->count ? keys->record_index[done] : query->records;
+    size_t next = 0;
+    for (size_t i = 0; i < records; i++) {
+        switch (keys->found[i].outcome) {
+        case TAMIS_KEY_FOUND:
+            keys->outcomes[i] = keys->answers[next++];
+            break;
+        case TAMIS_KEY_MISSING:
+            keys->outcomes[i] = TAMIS__OUTCOME_MISSING;
+            break;
+        default:
+            note_malformed(keys, batch, i);
+            keys->outcomes[i] = TAMIS__OUTCOME_MALFORMED;
+            break;
+        }
+    }
+    return records;
+}

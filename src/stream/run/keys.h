@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_STREAM_RUN_KEYS_H
+#define TAMIS_STREAM_RUN_KEYS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tamis/stream.h>
+
+#include "base/failure.h"
+#include "base/memory.h"
+#include "stream/io/reader.h"
+
+/*
+ * The records of a batch, their keys, and the outcome of each record:
+ *
+ *     records   r0      r1        r2     r3             all records of the batch
+ *     found     key     no key    key    malformed
+ *     keys      k0                k1                    dense array: the query that the service gets
+ *     of        0                 2                     record index of each key
+ *     answers   a0                a1                    dense array: the service's answers
+ *     fates     ABSENT  MISSING   PRESENT MALFORMED     outcome of each record
+ *
+ * Without an extractor every record is its own key. Then only `outcomes` exists, and the service writes its
+ * answers there.
+ */
+
+/* Outcome of a record: a tamis_answer, or one of these for a record without a query. */
+enum { TAMIS__OUTCOME_MISSING = TAMIS_UNKNOWN + 1, TAMIS__OUTCOME_MALFORMED };
+
+/* The malformed record to be reported at the end of a run that continues. */
+typedef struct tamis__first_malformed {
+    tamis_error *error; /* where to store its message; NULL: nobody wants it, or the final one is stored */
+    bool filled;        /* a message is stored; only one about an open quote may replace it */
+} tamis__first_malformed;
+
+typedef struct tamis__keys {
+    tamis_extractor
+        *extractor; /* borrowed; NULL: a record is its own key, and `outcomes` is the only array */
+    tamis_stream_policy missing, malformed;
+    tamis__first_malformed *first; /* shared by the run */
+    uint8_t terminator;            /* '\n': messages count lines, else records */
+    bool objects;                  /* records that are no JSON objects are malformed */
+    tamis_allocator memory;
+    size_t capacity; /* capacity of each array */
+    tamis_extraction *found;
+    tamis_key *keys;
+    uint32_t *record_index;
+    tamis_answer *answers;
+    uint8_t *outcomes;
+} tamis__keys;
+
+/* The query for a batch. */
+typedef struct tamis__query {
+    const tamis_key *keys;
+    const uint32_t *record_index; /* record index of each key, as in tamis_stream_source */
+    size_t count;
+    size_t records; /* records of the batch that the query covers, including those without a key */
+    tamis_answer *answers;
+} tamis__query;
+
+/* Allocates the arrays. Extractor, policies, terminator and memory are set before. After an error, call
+ * release. */
+tamis_status tamis__keys_init(tamis__keys *keys, size_t capacity, tamis_error *err);
+void tamis__keys_release(tamis__keys *keys);
+
+/*
+ * Extracts the keys of a batch into *question. If a record without a key ends the run, *ends is
+ * TAMIS_E_RECORD or TAMIS_E_NO_KEY and *why (never NULL) has its message. The query then covers the records
+ * before it, and the run ends after these are answered. Errors of tamis_extractor_extract.
+ */
+tamis_status tamis__keys_extract(tamis__keys *keys, const tamis__batch *batch, tamis__query *query,
+                                 tamis_status *end_status, tamis_error *why, tamis_error *err);
+
+/* Sets the outcome of each record that is decided once the first `done` keys are answered. Returns their
+ * number. */
+size_t tamis__keys_store_outcomes(tamis__keys *keys, const tamis__batch *batch, const tamis__query *query,
+                                  size_t done);
+
+#endif

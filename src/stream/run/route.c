@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "stream/run/route.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "stream/split/bom.h"
+#include "stream/split/find.h"
+
+/* ---- marks ---- */
+
+/* Builds "name": with JSON escapes. The caller is responsible for valid UTF-8. */
+tamis_status tamis__router_init(tamis__router *router, tamis_error *err) {
+    const char *name = router->name;
+    const size_t buffer_size = 6 * strlen(name) + sizeof "\"\":";
+    char *to;
+    if (router->marking != TAMIS_STREAM_MEMBER)
+        return TAMIS_OK;
+    to = router->member = tamis__alloc(&router->memory, buffer_size, 1);
+    if (!to)
+        return tamis__fail_nomem(err, "mark", buffer_size);
+    router->member_size = buffer_size;
+    *to++ = '"';
+    for (; *name; name++) {
+        const unsigned char byte = (unsigned char)*name;
+        if (byte < ' ')
+            to += sprintf(to, "\\u%04x", byte);
+        else if (byte == '"' || byte == '\\')
+            to += sprintf(to, "\\%c", byte);
+        else
+            *to++ = (char)byte;
+    }
+    memcpy(to, "\":", sizeof "\":");
+    return TAMIS_OK;
+}
+
+void tamis__router_release(tamis__router *router) {
+    tamis__free(&router->memory, router->member, router->member_size);
+}
+
+/* A record, or several consecutive ones with the same output. */
+typedef struct record {
+    const unsigned char *data;
+    size_t size; /* with its terminator, if it has one */
+    bool unterminated;
+    uint8_t outcome;
+    size_t key; /* index among the keys of the batch */
+} record;
+
+static tamis_status put_bytes(tamis__writer *writer, const void *data, size_t size, tamis_error *err) {
+    return size ? tamis__writer_put(writer, data, size, false, err) : TAMIS_OK;
+}
+
+/* True for blanks and for the terminator NUL. */
+static bool is_blank(unsigned char byte) {
+    return tamis__json_is_blank(byte) || byte == '\0';
+}
+
+/* Adds the member before the closing brace. Malformed records and other values are written unchanged. */
+static tamis_status put_marked_object(const tamis__router *router, tamis__writer *writer, const record *rec,
+                                      tamis_error *err) {
+    static const char *const values[] = {[TAMIS_ABSENT] = "true",
+                                         [TAMIS_PRESENT] = "false",
+                                         [TAMIS_UNKNOWN] = "null",
+                                         [TAMIS__OUTCOME_MISSING] = "null"};
+    size_t brace = rec->size;
+    while (brace > 0 && is_blank(rec->data[brace - 1]))
+        brace--;
+    if (brace < 2 || rec->data[brace - 1] != '}' || rec->outcome == TAMIS__OUTCOME_MALFORMED)
+        return tamis__writer_put(writer, rec->data, rec->size, rec->unterminated, err);
+    brace--;
+    size_t end = brace; /* end of its last member */
+    while (is_blank(rec->data[end - 1]))
+        end--;
+    const char *value = values[rec->outcome];
+    tamis_status status = put_bytes(writer, rec->data, brace, err);
+    if (status == TAMIS_OK && rec->data[end - 1] != '{')
+        status = put_bytes(writer, ",", 1, err);
+    if (status == TAMIS_OK)
+        status = put_bytes(writer, router->member, strlen(router->member), err);
+    if (status == TAMIS_OK)
+        status = put_bytes(writer, value, strlen(value), err);
+    return status == TAMIS_OK
+               ? tamis__writer_put(writer, rec->data + brace, rec->size - brace, rec->unterminated, err)
+               : status;
+}
+
+static tamis_status put_marked_column(tamis__writer *writer, const record *rec, tamis_error *err) {
+    const char *column = rec->outcome == TAMIS_ABSENT ? "1\t" : rec->outcome == TAMIS_PRESENT ? "0\t" : "-\t";
+    tamis_status status = put_bytes(writer, column, 2, err);
+    return status == TAMIS_OK ? tamis__writer_put(writer, rec->data, rec->size, rec->unterminated, err)
+                              : status;
+}
+
+/* Writes a record, after the service's mark if there is one. */
+static tamis_status put_record(const tamis__router *router, tamis__writer *writer, const record *rec,
+                               tamis_error *err) {
+    const tamis_stream_service *service = router->service;
+    tamis_status status = TAMIS_OK;
+    if (service->mark && rec->outcome <= TAMIS_UNKNOWN) {
+        const tamis_key mark = service->mark(service->context, rec->key);
+        status = put_bytes(writer, mark.data, mark.size, err);
+    }
+    if (status != TAMIS_OK)
+        return status;
+    switch (router->marking) {
+    case TAMIS_STREAM_COLUMN:
+        return put_marked_column(writer, rec, err);
+    case TAMIS_STREAM_MEMBER:
+        return put_marked_object(router, writer, rec, err);
+    case TAMIS_STREAM_UNMARKED:
+        break;
+    }
+    return tamis__writer_put(writer, rec->data, rec->size, rec->unterminated, err);
+}
+
+/* ---- outputs ---- */
+
+static tamis__writer *choose_writer(const tamis__router *router, uint8_t outcome) {
+    tamis__writer *firsts = &router->writers[TAMIS__FIRSTS];
+    switch (outcome) {
+    case TAMIS_PRESENT:
+        return router->marking ? firsts : &router->writers[TAMIS__REPEATS];
+    case TAMIS__OUTCOME_MISSING:
+        return router->missing == TAMIS_STREAM_PASS ? firsts : NULL;
+    case TAMIS__OUTCOME_MALFORMED:
+        return router->malformed == TAMIS_STREAM_PASS ? firsts : NULL;
+    default:
+        return firsts;
+    }
+}
+
+static uint64_t count_keyed(const uint8_t *outcomes, size_t count) {
+    uint64_t keyed = 0;
+    for (size_t i = 0; i < count; i++)
+        keyed += outcomes[i] <= TAMIS_UNKNOWN;
+    return keyed;
+}
+
+tamis_status tamis__route(tamis__router *router, const tamis__batch *batch, const uint8_t *outcomes,
+                          size_t count, tamis_error *err) {
+    const bool singly = router->service->mark || router->marking;
+    const unsigned char *data = batch->begin;
+    tamis_status status = TAMIS_OK;
+    size_t key = 0;
+    for (size_t from = 0, to; from < count && status == TAMIS_OK; from = to) {
+        tamis__writer *writer = choose_writer(router, outcomes[from]);
+        to = from + 1;
+        /* Consecutive records with the same output are written together. */
+        while (!singly && to < count && choose_writer(router, outcomes[to]) == writer)
+            to++;
+        const unsigned char *end = to < batch->count ? batch->keys[to].data : batch->end;
+        const record rec = {data, (size_t)(end - data), batch->unterminated && to == batch->count,
+                            outcomes[from], key};
+        if (writer && writer->target) {
+            writer->records += count_keyed(outcomes + from, to - from);
+            status = put_record(router, writer, &rec, err);
+        }
+        key += outcomes[from] <= TAMIS_UNKNOWN; /* not used for records written together */
+        data = end;
+    }
+    return status;
+}
+
+tamis_status tamis__route_mark(tamis__router *router, tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+    for (int i = 0; i < TAMIS__OUTPUTS && status == TAMIS_OK; i++)
+        if (router->writers[i].target && !router->writers[i].has_header)
+            status = put_bytes(&router->writers[i], TAMIS__BOM, TAMIS__BOM_SIZE, err);
+    return status;
+}
+
+tamis_status tamis__route_header(tamis__router *router, const unsigned char *data, size_t size,
+                                 bool unterminated, tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+    for (int i = 0; i < TAMIS__OUTPUTS && status == TAMIS_OK; i++) {
+        tamis__writer *writer = &router->writers[i];
+        if (!writer->target || writer->has_header)
+            continue;
+        if (router->marking == TAMIS_STREAM_COLUMN || router->service->mark) {
+            status = put_bytes(writer, router->name, strlen(router->name), err);
+            if (status == TAMIS_OK)
+                status = put_bytes(writer, "\t", 1, err);
+        }
+        if (status == TAMIS_OK)
+            status = tamis__writer_put(writer, data, size, unterminated, err);
+    }
+    return status;
+}

@@ -1,0 +1,573 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * A run: joins reader, service and writers.
+ *
+ *     inputs --> reader --batches--> keys --> service --answers--> route -+--> writer: first occurrences
+ *                  ^                                                      +--> writer: duplicates
+ *                  +---- idle: flush, then wait
+ *
+ * These are the stages of a pipeline (pipeline.h), which work on several batches at once if there are
+ * threads. A batch that was read ahead has no effect before the batches in front of it are written. If one of
+ * those ends the run, the later batches have no effect at all. So outputs, counts and errors are the same for
+ * any number of threads. The caller's thread does everything but extracting keys and querying.
+ *
+ * The phases: check (nothing is created), open, pump, finish. Finishing gives temporary files their names.
+ * After an error in any phase, answered records are flushed to outputs that are written directly, and
+ * temporary files are removed.
+ */
+#include "stream/run/runner.h"
+
+#include <inttypes.h>
+
+#include "base/memory.h"
+#include "base/system.h"
+#include "base/thread.h"
+#include "base/versioned.h"
+#include "stream/io/io_open.h"
+#include "stream/run/clock.h"
+#include "stream/run/run.h"
+#include "stream/run/run_options.h"
+#include "stream/split/find.h"
+
+enum { FIRSTS = TAMIS__FIRSTS, REPEATS = TAMIS__REPEATS, OUTPUTS = TAMIS__OUTPUTS };
+
+enum { PARTS_PER_THREAD = 2 };
+
+typedef tamis__run run;
+
+static size_t choose_threads(const tamis_stream_options *options) {
+    if (options->threads > 0)
+        return options->threads;
+    const uint32_t processors = tamis__thread_processors();
+    return processors < TAMIS_STREAM_THREADS_MAX ? processors : TAMIS_STREAM_THREADS_MAX;
+}
+
+static void init_run(run *r, const tamis_stream_service *service, const tamis_stream_options *options,
+                     const tamis__stream_buffer_sizes *tuning) {
+    r->service = *service;
+    r->options = *options;
+    r->tuning = *tuning;
+    r->threads = choose_threads(options);
+    r->stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
+    r->loop = (tamis__poll_loop){options->stop_fd,
+                                 options->progress,
+                                 options->progress_context,
+                                 &r->stats,
+                                 &r->read,
+                                 tamis__now_ns() + TAMIS__REPORT_MS * UINT64_C(1000000),
+                                 0};
+    r->reader.fd = -1;
+    for (int i = 0; i < OUTPUTS; i++) {
+        r->writers[i].memory = r->memory;
+        r->writers[i].terminator = options->terminator;
+        r->writers[i].durable = options->durable;
+    }
+    r->first_malformed = (tamis__first_malformed){options->first_malformed, false};
+    r->err = r->read_err = (tamis_error)TAMIS_ERROR_INIT;
+    r->router = (tamis__router){.writers = r->writers,
+                                .service = &r->service,
+                                .missing = options->missing,
+                                .malformed = options->malformed,
+                                .marking = options->marking,
+                                .name = options->mark_name ? options->mark_name : "fresh",
+                                .memory = r->memory};
+    r->header = (tamis__header){
+        .wanted = options->header || (options->extractor && tamis_extractor_wants_header(options->extractor)),
+        .terminator = options->terminator,
+        .extractor = options->extractor,
+        .memory = r->memory};
+    r->stats_before = r->stats;
+    r->timed = options->profile != NULL;
+    if (r->timed)
+        r->begin = tamis__now_ns();
+    for (int i = 0; i < OUTPUTS && r->timed; i++)
+        r->writers[i].time = &r->profile.write;
+}
+
+static tamis_status set_compressions(run *r, tamis_error *err) {
+    const tamis_stream_options *o = &r->options;
+    const char *const names[OUTPUTS] = {[FIRSTS] = o->output, [REPEATS] = o->duplicates};
+    tamis_status status = TAMIS_OK;
+    for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
+        status = tamis__writer_set_compression(&r->writers[i], o->compression, o->compression_level, names[i],
+                                               err);
+    return status;
+}
+
+static tamis_status check_run(run *r, tamis_error *err) {
+    static const char *const standard_input[] = {"-"};
+    const char *const *inputs = r->options.input_count ? r->options.inputs : standard_input;
+    size_t count = r->options.input_count ? r->options.input_count : 1;
+    uint64_t total = 0;
+    tamis_status status = set_compressions(r, err);
+    if (status == TAMIS_OK)
+        status = tamis__target_find(&r->targets[FIRSTS], r->options.output, err);
+    if (status == TAMIS_OK)
+        status = tamis__target_find(&r->targets[REPEATS], r->options.duplicates, err);
+    if (status == TAMIS_OK)
+        status = tamis__outputs_check_distinct(&r->targets[FIRSTS], &r->targets[REPEATS], err);
+    for (size_t i = 0; i < count && status == TAMIS_OK; i++)
+        status = tamis__input_check(inputs[i], r->targets, OUTPUTS, &total, err);
+    r->stats.bytes_total = total == UINT64_MAX || r->options.follow ? 0 : total;
+    return status;
+}
+
+/* Flushes the outputs that others can see before the end. */
+static tamis_status flush_direct(run *r, bool idle, tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+    for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
+        if (tamis__writer_is_direct(&r->writers[i]))
+            status = idle ? tamis__writer_flush(&r->writers[i], err)
+                          : tamis__writer_flush_due(&r->writers[i], err);
+    return status;
+}
+
+/* Counts the first `done` records of the item. */
+static void count_item(run *r, const tamis__item *item, size_t done) {
+    const tamis__batch *batch = &item->batch;
+    const unsigned char *end = done < batch->count ? batch->keys[done].data : batch->end;
+    const uint8_t *outcomes = item->keys.outcomes;
+    uint64_t by_outcome[TAMIS__OUTCOME_MALFORMED + 1] = {0};
+    for (uint8_t outcome = 0; outcome <= TAMIS__OUTCOME_MALFORMED; outcome++)
+        for (size_t i = 0; i < done; i++)
+            by_outcome[outcome] += outcomes[i] == outcome;
+    r->stats.records += done;
+    r->stats.unique += by_outcome[TAMIS_ABSENT];
+    r->stats.duplicates += by_outcome[TAMIS_PRESENT];
+    r->stats.unknown += by_outcome[TAMIS_UNKNOWN];
+    r->stats.missing += by_outcome[TAMIS__OUTCOME_MISSING];
+    r->stats.malformed += by_outcome[TAMIS__OUTCOME_MALFORMED];
+    r->stats.bytes_in += done > 0 ? (uint64_t)(end - batch->begin) : 0;
+}
+
+static void count_written(run *r) {
+    r->stats.bytes_out = r->writers[FIRSTS].written + r->writers[REPEATS].written - r->bytes_before;
+}
+
+/* Handles what is before the records of an input, at its first batch: byte order mark and header. */
+static tamis_status begin_input(run *r, tamis__batch *batch, tamis_error *err) {
+    tamis_status status = batch->marked && !r->begun ? tamis__route_mark(&r->router, err) : TAMIS_OK;
+    r->begun = true;
+    if (status == TAMIS_OK && r->header.wanted)
+        status = tamis__header_read(&r->header, batch, &r->router, err);
+    if (status == TAMIS_OK)
+        status = tamis__run_check_header(r, batch->input, err);
+    return status;
+}
+
+/* Reports the statistics of the inputs before `next`, which have ended. */
+static void end_inputs(run *r, size_t next) {
+    for (; r->input < next; r->input++) {
+        tamis_stream_stats input_stats = r->stats;
+        input_stats.records -= r->stats_before.records;
+        input_stats.unique -= r->stats_before.unique;
+        input_stats.duplicates -= r->stats_before.duplicates;
+        input_stats.unknown -= r->stats_before.unknown;
+        input_stats.missing -= r->stats_before.missing;
+        input_stats.malformed -= r->stats_before.malformed;
+        input_stats.bytes_in -= r->stats_before.bytes_in;
+        input_stats.bytes_out = input_stats.bytes_read = input_stats.bytes_total = 0;
+        r->stats_before = r->stats;
+        if (r->options.input_end)
+            r->options.input_end(r->options.input_end_context, r->input, &input_stats);
+    }
+}
+
+/* The last input opened may still be followed under its name, or none may have been opened. */
+static void end_last_input(run *r) {
+    if (r->opened > 0 || r->stats.records > 0)
+        end_inputs(r, r->opened > r->input ? r->opened : r->input + 1);
+}
+
+/* ---- the stages ---- */
+
+/* Reads the next records. False if there are none now; r->event and r->read_status say why. */
+static bool read_item(void *context, size_t which) {
+    run *r = context;
+    tamis__item *item = &r->items[which];
+    tamis__batch *batch = &item->batch;
+    r->event = TAMIS__READER_RECORDS;
+    if (tamis__reader_is_full(&r->reader))
+        return false;
+    do {
+        r->read_status = tamis__reader_next(&r->reader, item->records, batch, &r->event, &r->read_err);
+        if (r->read_status != TAMIS_OK || r->event != TAMIS__READER_RECORDS)
+            return false;
+        if (batch->first == 1)
+            r->read_status = begin_input(r, batch, &r->read_err);
+        if (r->read_status == TAMIS_OK)
+            tamis__run_prefix_read(r, batch);
+        if (r->read_status != TAMIS_OK || batch->count == 0)
+            tamis__reader_give_back(&r->reader, batch);
+    } while (r->read_status == TAMIS_OK && batch->count == 0);
+    item->input = tamis__reader_input(&r->reader);
+    item->opened = r->reader.next_input;
+    item->bytes_read = r->stats.bytes_read;
+    item->bytes_done = item->bytes_read - tamis__reader_ahead(&r->reader);
+    r->read += batch->count;
+    return r->read_status == TAMIS_OK;
+}
+
+static void extract_item(void *context, size_t which) {
+    run *r = context;
+    tamis__item_extract(&r->items[which], &r->service);
+}
+
+/* Estimates how many records follow those of the item, and announces them to the service. */
+static void estimate_remaining(run *r, const tamis__item *item) {
+    const uint64_t read = item->bytes_read, total = r->stats.bytes_total;
+    const bool first = r->queried == 0;
+    r->queried += item->batch.count;
+    if (read == 0 || read > total)
+        return;
+    const double each = (double)r->queried / (double)read;
+    if (r->service.expect)
+        r->service.expect(r->service.context, (uint64_t)(each * (double)(total - read)));
+    if (first)
+        tamis__run_expect(r, item, (uint64_t)(each * (double)total));
+}
+
+static size_t divide_item(void *context, size_t which) {
+    run *r = context;
+    estimate_remaining(r, &r->items[which]);
+    return tamis__item_divide(&r->items[which], &r->service);
+}
+
+static void query_part(void *context, size_t which, size_t part) {
+    run *r = context;
+    tamis__item_query_part(&r->items[which], &r->service, part);
+}
+
+static bool query_item(void *context, size_t which) {
+    run *r = context;
+    return tamis__item_query(&r->items[which], &r->service);
+}
+
+/* Writes the records of an item to their outputs, including those answered before an error. Sets *err unless
+ * it is NULL. */
+static tamis_status route_item(run *r, tamis__item *item, tamis_error *err) {
+    uint64_t *routing = r->timed ? &r->profile.route : NULL;
+    const uint64_t written = r->profile.write, begun = tamis__clock_begin(routing);
+    const size_t done = tamis__item_finish(item);
+    count_item(r, item, done);
+    tamis_status status = tamis__route(&r->router, &item->batch, item->keys.outcomes, done, err);
+    if (status == TAMIS_OK && item->status == TAMIS_OK)
+        status = flush_direct(r, false, err);
+    count_written(r);
+    tamis__clock_end(routing, begun);
+    r->profile.route -= r->profile.write - written;
+    return status;
+}
+
+/* Returns false if the run ends after this item, whatever was read ahead. */
+static bool write_item(void *context, size_t which) {
+    run *r = context;
+    tamis__item *item = &r->items[which];
+    end_inputs(r, item->input);
+    const bool fails = item->status != TAMIS_OK; /* its error is reported then */
+    tamis_status status = route_item(r, item, fails ? NULL : &r->err);
+    if (!fails && status == TAMIS_OK)
+        status = tamis__run_item_written(r, item, &r->err);
+    tamis__reader_give_back(&r->reader, &item->batch);
+    /* If the service has enough, a bad record after these ends nothing: the size of batches must not
+     * matter. */
+    const bool run_ends = item->end_status != TAMIS_OK && !item->enough;
+    if (!fails && status == TAMIS_OK && !run_ends && !item->enough)
+        return true;
+    r->stopped_early = true;
+    r->opened = item->opened;
+    r->stats.bytes_read = item->bytes_read;
+    r->status = fails ? item->status : status != TAMIS_OK ? status : run_ends ? item->end_status : TAMIS_OK;
+    if (fails)
+        r->err = item->err;
+    else if (status == TAMIS_OK && run_ends)
+        r->err = item->end_error;
+    return false;
+}
+
+/* For a service that marks records: it can mark only the batch of its last query, so the query waits for the
+ * write. */
+static bool query_later(void *context, size_t which) {
+    (void)context;
+    (void)which;
+    return true;
+}
+
+static bool query_and_write_item(void *context, size_t which) {
+    (void)query_item(context, which);
+    return write_item(context, which);
+}
+
+static tamis_status make_stages(run *r, tamis_error *err) {
+    const bool is_marking = r->service.mark != NULL;
+    const tamis__pipeline_stages stages = {.context = r,
+                                           .read = read_item,
+                                           .extract = extract_item,
+                                           .divide = is_marking ? NULL : divide_item,
+                                           .query_part = query_part,
+                                           .query = is_marking ? query_later : query_item,
+                                           .write = is_marking ? query_and_write_item : write_item};
+    return tamis__pipeline_create(&r->pipeline, &stages, r->threads, r->timed ? &r->waits : NULL, &r->memory,
+                                  err);
+}
+
+/* ---- set-up ---- */
+
+/* True if a byte order mark is no part of such records. */
+static bool has_syntax(const tamis_extractor *extractor) {
+    return tamis_extractor_is_csv(extractor) || tamis_extractor_is_json(extractor);
+}
+
+/* A power of two, several for each thread, so that a thread that also reads and writes still finds a part. */
+static uint32_t choose_parts(const run *r) {
+    uint32_t parts = 1;
+    if (!r->service.parts || r->threads == 1)
+        return 1;
+    while (parts < PARTS_PER_THREAD * r->threads && parts < TAMIS_STREAM_PARTS_MAX)
+        parts *= 2;
+    return parts;
+}
+
+/* If memory suffices for one item only, the run uses one thread. */
+static tamis_status create_items(run *r, tamis_error *err) {
+    const tamis_stream_options *o = &r->options;
+    const tamis__item_setup setup = {.keys = {.extractor = o->extractor,
+                                              .missing = o->missing,
+                                              .malformed = o->malformed,
+                                              .first = &r->first_malformed,
+                                              .terminator = o->terminator,
+                                              .objects = o->marking == TAMIS_STREAM_MEMBER,
+                                              .memory = r->memory},
+                                     .capacity = r->tuning.batch_size,
+                                     .hashed = r->service.hasher != NULL,
+                                     .timed = r->timed,
+                                     .max_parts = choose_parts(r)};
+    size_t made = 0;
+    r->item_count = tamis__pipeline_item_count(r->threads);
+    tamis_status status = tamis__items_create(&r->items, r->item_count, &setup, &made, err);
+    if (made == 1)
+        r->threads = 1;
+    return status;
+}
+
+static void bom_skipped(void *context, size_t input, uint64_t bytes) {
+    tamis__run_bom_skipped(context, input, bytes);
+}
+
+static void partial_left(void *context, size_t input) {
+    tamis__run_partial_left(context, input);
+}
+
+static tamis_status input_opened(void *context, size_t input, int fd, const struct stat *st,
+                                 tamis_error *err) {
+    return tamis__run_input_opened(context, input, fd, st, err);
+}
+
+static tamis_status open_all(run *r, tamis_error *err) {
+    const tamis_extractor *extractor = r->options.extractor;
+    tamis__reader_setup setup = {.inputs = r->options.inputs,
+                                 .input_count = r->options.input_count,
+                                 .max_record = r->options.max_record,
+                                 .read_size = r->tuning.read_size,
+                                 .batch_size = r->tuning.batch_size,
+                                 .batches = tamis__pipeline_item_count(r->threads),
+                                 .terminator = r->options.terminator,
+                                 .follow = r->options.follow,
+                                 .header = r->header.wanted,
+                                 .passes_mark = r->header.wanted || (extractor && has_syntax(extractor)),
+                                 .csv = extractor && tamis_extractor_is_csv(extractor),
+                                 .delimiter = extractor ? tamis__extractor_delimiter(extractor) : 0,
+                                 .leaves_partial = r->options.commits && r->options.commits->leave_partial,
+                                 .opened = input_opened,
+                                 .marked = bom_skipped,
+                                 .partial = partial_left,
+                                 .context = r,
+                                 .bytes_read = &r->stats.bytes_read,
+                                 .read_time = r->timed ? &r->profile.read : NULL,
+                                 .split_time = r->timed ? &r->profile.split : NULL};
+    tamis_status status = tamis__run_starts(r, &setup.from, err);
+    if (status == TAMIS_OK)
+        status = create_items(r, err);
+    if (status == TAMIS_OK)
+        status = make_stages(r, err);
+    if (status == TAMIS_OK)
+        status = tamis__router_init(&r->router, err);
+    if (status == TAMIS_OK)
+        status = tamis__reader_init(&r->reader, &setup, &r->loop, &r->memory, err);
+    for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
+        status = tamis__writer_open(&r->writers[i], &r->targets[i], r->tuning.write_size, &r->loop, err);
+    return status;
+}
+
+/* Sums the profile up. Called after the threads have ended. */
+static void store_profile(run *r) {
+    tamis_stream_profile *p = &r->profile;
+    if (!r->timed)
+        return;
+    p->struct_size = sizeof *p;
+    for (size_t i = 0; i < r->item_count; i++) {
+        const tamis__item_times times = tamis__item_times_get(&r->items[i]);
+        p->extract += times.extracting;
+        p->hash += times.hashing;
+        p->query += times.querying;
+    }
+    p->caller = r->waits.caller;
+    p->others = r->waits.others;
+    p->wall = tamis__now_ns() - r->begin;
+    tamis__write_struct(r->options.profile, p, sizeof *p);
+}
+
+/* ---- the run ---- */
+
+static bool has_enough(const run *r) {
+    return r->service.enough && r->service.enough(r->service.context);
+}
+
+/* Everything read is written, and input would block. */
+static tamis_status wait_for_input(run *r, tamis_error *err) {
+    uint64_t *waiting = r->timed ? &r->profile.input : NULL;
+    tamis_status status = flush_direct(r, true, err);
+    count_written(r);
+    if (status == TAMIS_OK)
+        status = tamis__run_idle(r, err);
+    const uint64_t begun = tamis__clock_begin(waiting);
+    if (status == TAMIS_OK)
+        status = tamis__reader_wait(&r->reader, err);
+    tamis__clock_end(waiting, begun);
+    return status;
+}
+
+static tamis_status pump_records(run *r, tamis_error *err) {
+    for (;;) {
+        tamis__pipeline_run(r->pipeline);
+        if (r->stopped_early && r->status != TAMIS_OK && err)
+            *err = r->err;
+        if (r->stopped_early)
+            return r->status;
+        r->opened = r->reader.next_input;
+        end_inputs(r, tamis__reader_input(&r->reader));
+        if (r->read_status != TAMIS_OK && err)
+            *err = r->read_err;
+        tamis_status status = r->read_status;
+        if (status == TAMIS_OK && r->event == TAMIS__READER_IDLE)
+            status = wait_for_input(r, err);
+        if (status != TAMIS_OK || r->event == TAMIS__READER_END || has_enough(r))
+            return status;
+    }
+}
+
+static tamis_status finish_run(run *r, tamis_error *err) {
+    tamis_status status = tamis__run_drain(r, err);
+    for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
+        status = tamis__writer_finish(&r->writers[i], err);
+    if (status == TAMIS_OK)
+        status = tamis__run_finish(r, err);
+    return status == TAMIS_OK ? tamis__temp_file_commit_both(&r->writers[FIRSTS].temp_file,
+                                                             &r->writers[REPEATS].temp_file, err)
+                              : status;
+}
+
+/* After an error: writes what was answered to outputs that are written directly. */
+static void flush_rest(run *r, tamis_status status, tamis_error *err) {
+    bool stopped = status == TAMIS_E_INTERRUPTED;
+    for (int i = 0; i < OUTPUTS; i++) {
+        if (stopped)
+            r->writers[i].stopping = true;
+        /* A stop itself is no error, so an error that loses the last records is reported instead. */
+        if (tamis__writer_is_direct(&r->writers[i]))
+            (void)tamis__writer_end(&r->writers[i], stopped ? err : NULL);
+    }
+    r->stats.complete = stopped;
+    for (int i = 0; i < OUTPUTS && r->stats.complete; i++)
+        r->stats.complete = tamis__writer_is_complete(&r->writers[i], err);
+    if (stopped && err)
+        err->status = status;
+}
+
+/* Commits after a stop. *err keeps the message about the stop, unless the commit fails. */
+static tamis_status commit_stopped(run *r, tamis_error *err) {
+    tamis_error failed = TAMIS_ERROR_INIT;
+    const tamis_status status = tamis__run_commit(r, &failed);
+    if (status == TAMIS_OK)
+        return TAMIS_E_INTERRUPTED;
+    return tamis__fail(err, status, failed.sys_errno, "%s", failed.text);
+}
+
+/* Input from a pipe cannot be read again, so a run that commits with pipes keeps everything. */
+static tamis_status fail_no_keys(run *r, tamis_error *err) {
+    const tamis_stream_commits *commits = r->options.commits;
+    const tamis_status status = commits && commits->inexact ? finish_run(r, err) : TAMIS_OK;
+    return status == TAMIS_OK ? tamis__fail(err, TAMIS_E_NO_KEY, 0,
+                                            "stream: none of %" PRIu64 " records has a key", r->stats.records)
+                              : status;
+}
+
+static tamis_status run_through(run *r, tamis_error *err) {
+    tamis_status status = open_all(r, err);
+    if (status == TAMIS_OK)
+        status = pump_records(r, err);
+    if (status == TAMIS_OK && tamis__run_lacks_keys(r))
+        return fail_no_keys(r, err);
+    if (status == TAMIS_OK)
+        return finish_run(r, err);
+    return status == TAMIS_E_INTERRUPTED ? commit_stopped(r, err) : status;
+}
+
+static tamis_status perform_run(run *r, tamis_error *err) {
+    tamis_status status = check_run(r, err);
+    if (status != TAMIS_OK)
+        return status;
+    status = tamis__run_begin(r, err);
+    if (status == TAMIS_OK && !r->durable.finished)
+        status = run_through(r, err);
+    r->stats.complete = status == TAMIS_OK;
+    if (status != TAMIS_OK)
+        flush_rest(r, status, err);
+    count_written(r);
+    if (r->writers[FIRSTS].target && (status == TAMIS_OK || tamis__writer_is_direct(&r->writers[FIRSTS])))
+        r->stats.printed = tamis__writer_records_written(&r->writers[FIRSTS]);
+    for (int i = 0; i < OUTPUTS; i++)
+        tamis__writer_abandon(&r->writers[i], status == TAMIS_OK ? NULL : err);
+    if (status == TAMIS_E_NO_KEY || status == TAMIS_E_INTERRUPTED)
+        tamis__run_undo(r);
+    end_last_input(r);
+    if (r->pipeline)
+        r->stats.threads = (uint32_t)tamis__pipeline_threads(r->pipeline);
+    tamis__pipeline_free(r->pipeline);
+    store_profile(r);
+    tamis__reader_release(&r->reader);
+    tamis__header_release(&r->header);
+    tamis__router_release(&r->router);
+    tamis__items_free(r->items, r->item_count, &r->memory);
+    tamis__run_end(r, status);
+    return status;
+}
+
+tamis_status tamis__stream_run_tuned(const tamis_stream_service *service, const tamis_stream_options *options,
+                                     const tamis__stream_buffer_sizes *tuning, tamis_stream_stats *stats,
+                                     tamis_error *err) {
+    tamis_stream_options checked_options;
+    tamis_stream_service checked_service;
+    tamis_status status = tamis__stream_check_options(&checked_options, options, stats, err);
+    if (status == TAMIS_OK)
+        status = tamis__stream_check_service(&checked_service, service, err);
+    if (status != TAMIS_OK)
+        return status;
+    tamis_allocator memory = tamis__allocator_resolve(checked_options.allocator);
+    run *r = tamis__alloc(&memory, sizeof *r, _Alignof(run));
+    if (!r)
+        return tamis__fail_nomem(err, "stream", sizeof *r);
+    r->memory = memory;
+    init_run(r, &checked_service, &checked_options, tuning);
+    status = perform_run(r, err);
+    tamis__write_struct(stats, &r->stats, sizeof r->stats);
+    tamis__free(&memory, r, sizeof *r);
+    return status;
+}
+
+tamis_status tamis_stream_run(const tamis_stream_service *service, const tamis_stream_options *options,
+                              tamis_stream_stats *stats, tamis_error *err) {
+    const tamis__stream_buffer_sizes tuned = TAMIS__STREAM_BUFFER_SIZES_INIT;
+    return tamis__stream_run_tuned(service, options, &tuned, stats, err);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Runs that query a dedup session: the session's functions as a tamis_stream_service. */
+#include "base/versioned.h"
+#include "filter/filter_int.h"
+#include "service/dedup/dedup_parts.h"
+#include "stream/run/runner.h"
+
+static tamis_status query_keys(void *session, const tamis_key *keys, size_t count, tamis_answer *answers,
+                               size_t *done, tamis_error *err) {
+    return tamis_dedup_add_many(session, keys, count, answers, done, err);
+}
+
+static tamis_status query_by_hashes(void *session, const tamis_key *keys, const tamis_hash *hashes,
+                                    size_t count, tamis_answer *answers, size_t *done, tamis_error *err) {
+    (void)keys;
+    return tamis_dedup_add_hashes(session, hashes, count, answers, done, err);
+}
+
+static void set_size_hint(void *session, uint64_t more) {
+    tamis_dedup_expect(session, more);
+}
+
+static uint32_t choose_parts(void *session, size_t count, uint32_t max) {
+    return tamis__dedup_parts(session, count, max);
+}
+
+static tamis_status query_one_part(void *session, const tamis_hash *hashes, size_t count, uint32_t part,
+                                   uint32_t part_count, tamis_answer *answers, size_t *done,
+                                   tamis_error *err) {
+    return tamis__dedup_add_part(session, hashes, count, part, part_count, answers, done, err);
+}
+
+static void finish_query(void *session, const tamis_answer *answers, size_t done, tamis_status status,
+                         tamis_error *err) {
+    tamis__dedup_finish_parts(session, answers, done, status, err);
+}
+
+void tamis_stream_service_dedup(tamis_stream_service *service, tamis_dedup *session) {
+    const tamis_filter *filter = tamis_dedup_filter(session);
+    tamis_stream_service full = TAMIS_STREAM_SERVICE_INIT;
+    full.context = session;
+    full.query = query_keys;
+    full.expect = set_size_hint;
+    /* A filter on a server needs the keys themselves, for its trace. */
+    if (tamis__filter_check_local(filter, "dedup", NULL) == TAMIS_OK) {
+        full.hasher = tamis_filter_hasher(filter);
+        full.query_hashes = query_by_hashes;
+        full.parts = choose_parts;
+        full.query_part = query_one_part;
+        full.finish_parts = finish_query;
+    }
+    tamis__write_struct(service, &full, sizeof full);
+}
+
+tamis_status tamis__stream_dedup_tuned(tamis_dedup *session, const tamis_stream_options *options,
+                                       const tamis__stream_buffer_sizes *tuning, tamis_stream_stats *stats,
+                                       tamis_error *err) {
+    tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
+    tamis_stream_service_dedup(&service, session);
+    return tamis__stream_run_tuned(&service, options, tuning, stats, err);
+}
+
+tamis_status tamis_stream_dedup(tamis_dedup *session, const tamis_stream_options *options,
+                                tamis_stream_stats *stats, tamis_error *err) {
+    TAMIS__NEED(session, err);
+    const tamis__stream_buffer_sizes tuned = TAMIS__STREAM_BUFFER_SIZES_INIT;
+    return tamis__stream_dedup_tuned(session, options, &tuned, stats, err);
+}
