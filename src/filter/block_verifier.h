@@ -20,7 +20,7 @@
  *
  * Invariants:
  * 1. A lookup reads only verified blocks. The caller verifies all blocks of a batch before it reads any
- *    (filter_ask.c).
+ *    (filter_batch.c).
  * 2. A block is verified once. Whoever maps a file must detect later changes (tamis__backing.is_same).
  * 3. A block counts as verified only if its bytes also make sense to the kind (`valid`): a forged file with
  *    right checksums must not lead a lookup out of the body.

@@ -13,7 +13,7 @@
  * A kind gets hashes of its own scheme only, and reads verified memory only. This file checks both:
  * - A hash says which scheme, seed and secret made it (tamis_hash.origin). tamis__hasher_check refuses a hash
  *   of others.
- * - A filter in a file: all blocks that a piece will read are verified first (guard.h). After the lookup the
+ * - A filter in a file: all blocks that a piece will read are verified first (block_verifier.h). After the lookup the
  *   file is checked: somebody may have written to it in place. Only then do answers reach the caller.
  *
  * Invariants:

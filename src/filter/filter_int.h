@@ -21,7 +21,7 @@
  *
  * Invariants:
  * 1. Exactly one of ops and remote is set.
- * 2. Hashes passed to ops come from this filter's hasher; filter_ask.c checks that.
+ * 2. Hashes passed to ops come from this filter's hasher; filter_batch.c checks that.
  * 3. Nothing is added to a filter in an image.
  */
 #include <pthread.h>
@@ -154,7 +154,7 @@ typedef struct tamis__piece_ops {
 #define TAMIS__PIECE  (UINT64_C(1) << 17)
 #define TAMIS__COPIED UINT64_MAX
 
-/* The operations of a kind. `hashes` were made by this filter's hasher; filter_ask.c has checked that. */
+/* The operations of a kind. `hashes` were made by this filter's hasher; filter_batch.c has checked that. */
 struct tamis__filter_ops {
     /* Makes filter->body from filter->plan. After a failure destroy() releases what exists of the body.
      * Fingerprint tables leave nothing. */

@@ -19,7 +19,7 @@
  * 1. tamis__fingerprint_restore accepts only parameters with which no lookup leaves the body: the line shape
  *    is one of the plan's, every partition lies within the body, and together they fill it.
  * 2. tamis__fingerprint_valid accepts only lines in which no slot range leaves the line. The block verifier
- *    calls it for each block before the first lookup in that block (guard.h).
+ *    calls it for each block before the first lookup in that block (block_verifier.h).
  * 3. tamis__fingerprint_touch verifies both lines that a lookup of a hash may read.
  *
  * The header has the rate of the whole table, `covered`. Its difference to the sum over the partitions is

@@ -16,6 +16,7 @@
 
 #include "service/dedup/dedup_commits.h"
 #include "service/dedup/dedup_parts.h"
+#include "store/state/state_stats.h"
 #include "support/fault.h"
 #include "support/scratch.h"
 
@@ -141,7 +142,7 @@ static void a_commit_has_what_is_written(void **state) {
     ask(o.session, 100, 10);
     assert_ok(tamis__dedup_written(o.session, &err));
     assert_ok(tamis__dedup_written(o.session, &err));
-    assert_ok(tamis_state_commit(o.state, "two", 3, &err));
+    assert_ok(tamis__state_commit(o.state, "two", 3, &err));
     close_it(&o);
     o = open_it(0);
     assert_int_equal(ask(o.session, 0, 15), 0);
@@ -175,6 +176,39 @@ static void what_a_session_leaves_is_aborted_first(void **state) {
     o = open_it(0);
     assert_int_equal(ask(o.session, 0, 20), 0);
     close_it(&o);
+}
+
+/* Nor while a session is open. */
+static void reg_22_the_state_commits_no_unlogged_key(void **state) {
+    (void)state;
+    const tamis_key key = {"direct", 6};
+    tamis_answer answer;
+    open_session o = open_it(0);
+    ask(o.session, 0, 10);
+    assert_ok(tamis_dedup_commit(o.session, "one", 3, &err));
+    assert_ok(tamis_filter_add_many(tamis_state_filter(o.state), &key, 1, &answer, NULL, &err));
+    assert_int_equal(tamis_state_commit(o.state, "two", 3, &err), TAMIS_E_INVALID);
+    assert_account(o.state, "one");
+    close_it(&o);
+}
+
+/* Its answers could never be committed. */
+static void reg_22_a_state_opened_to_look_has_no_session(void **state) {
+    (void)state;
+    tamis_state_options look = TAMIS_STATE_OPTIONS_INIT;
+    tamis_dedup_options options = TAMIS_DEDUP_OPTIONS_INIT;
+    tamis_state *opened = NULL;
+    tamis_dedup *session = NULL;
+    open_session o = open_it(0);
+    ask(o.session, 0, 10);
+    assert_ok(tamis_dedup_commit(o.session, "one", 3, &err));
+    close_it(&o);
+    look.read_only = true;
+    assert_ok(tamis_state_open(&opened, "seen", &look, &err));
+    options.state = opened;
+    assert_int_equal(tamis_dedup_open(&session, NULL, &options, &err), TAMIS_E_UNSUPPORTED);
+    assert_non_null(strstr(err.text, "open it without read_only"));
+    tamis_state_close(opened);
 }
 
 /* Once a session is closed the state is the caller's own. */
@@ -359,6 +393,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(an_abort_leaves_no_trace, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_commit_has_what_is_written, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_a_session_leaves_is_aborted_first, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(reg_22_the_state_commits_no_unlogged_key, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(reg_22_a_state_opened_to_look_has_no_session, set_up, tear_down),
         cmocka_unit_test_setup_teardown(without_the_session_the_state_goes_on, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_not_answered_is_not_done, set_up, tear_down),
         cmocka_unit_test_setup_teardown(reg_22_a_key_beside_the_session, set_up, tear_down),

@@ -423,7 +423,7 @@ tamis_status tamis_dedup_commit(tamis_dedup *session, const void *checkpoint, si
         status = session->is_concurrent ? tamis__dedup_log_cut(&session->log, session->filter, err)
                                         : tamis__dedup_log_written(&session->log, SIZE_MAX, err);
     if (status == TAMIS_OK)
-        status = tamis_state_commit(session->log.state, checkpoint, size, err);
+        status = tamis__state_commit(session->log.state, checkpoint, size, err);
     pthread_mutex_unlock(&session->commits);
     return status;
 }

@@ -11,7 +11,7 @@
 
 enum { TAMIS__FILE_FINGERPRINT_BYTES = 4096 }; /* bytes hashed at each end of a file */
 
-/* Fingerprint of the first `length` bytes of a file. identity.c explains it. */
+/* Fingerprint of the first `length` bytes of a file. file_fingerprint.c explains it. */
 typedef struct tamis__file_fingerprint {
     uint64_t device, inode; /* hints only: a moved or restored file has others */
     uint64_t length;        /* size of the prefix in bytes */

@@ -4,8 +4,8 @@
  * Saving a filter to a file. The steps, and what the target's name stands for after each:
  *
  *     lock the target        old file    no other tamis process saves it now (file_lock.c)
- *     compare with source    old file    the target is unchanged since the filter was read (origin.h)
- *     write a temporary file old file    in the same directory (aside.c); its space is reserved first
+ *     compare with source    old file    the target is unchanged since the filter was read (source_file.h)
+ *     write a temporary file old file    in the same directory (temp_file.c); its space is reserved first
  *     sync it                old file    its bytes are on the disk
  *     compare again          old file    writing may have taken minutes
  *     rename                 new file    atomic

@@ -8,7 +8,7 @@
 
 /*
  * A temporary file beside its target. The caller writes it, and an atomic rename then gives it the target's
- * name. aside.c explains why.
+ * name. temp_file.c explains why.
  *
  *            create             publish                        settle
  *     NONE ----------> WRITTEN ----------> SWAPPED or PLACED ----------> NONE

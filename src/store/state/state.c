@@ -184,7 +184,7 @@ static tamis_status check_added(const tamis_state *state, uint64_t added, tamis_
 }
 
 tamis_status tamis__state_check_logged(const tamis_state *state, tamis_error *err) {
-    const tamis_status status = tamis__state_check_alive(state, err);
+    const tamis_status status = check(state, err);
     return status == TAMIS_OK ? check_added(state, count_added(state), err) : status;
 }
 
@@ -291,6 +291,16 @@ static tamis_status commit(tamis_state *state, const void *checkpoint, size_t si
 tamis_status tamis_state_commit(tamis_state *state, const void *checkpoint, size_t size, tamis_error *err) {
     TAMIS__NEED(state, err);
     TAMIS__NEED_IF(size, checkpoint, err);
+    /* Keys added without an open session's knowledge are missing in its statistics. */
+    tamis_status status = check(state, err);
+    if (status == TAMIS_OK)
+        status = check_filter(state, err);
+    if (status == TAMIS_OK)
+        status = check_added(state, count_added(state), err);
+    return status == TAMIS_OK ? tamis__state_commit(state, checkpoint, size, err) : status;
+}
+
+tamis_status tamis__state_commit(tamis_state *state, const void *checkpoint, size_t size, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
     tamis_status status = check(state, err);
     if (status == TAMIS_OK)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* gzip by zlib, in builds without ISA-L (unpack_gzip_isal.c). zlib checks the head of each member, the
+/* gzip by zlib, in builds without ISA-L (decode_gzip_isal.c). zlib checks the head of each member, the
  * deflate stream, the CRC-32 and the length. */
 #include "stream/codec/decoder.h"
 

@@ -10,8 +10,8 @@
 #include "stream/codec/codec_alloc.h"
 #include "stream/codec/codec_buffer.h"
 
-/* Interface of the decoders, one file for each format (unpack_gzip.c and so on). A decoder decompresses one
- * member after the other, from a buffer to a buffer. unpack.c handles the bytes between members. */
+/* Interface of the decoders, one file for each format (decode_gzip.c and so on). A decoder decompresses one
+ * member after the other, from a buffer to a buffer. decompressor.c handles the bytes between members. */
 
 typedef enum tamis__decode_result {
     TAMIS__DECODE_MORE,        /* consumed all input, or filled all output space */

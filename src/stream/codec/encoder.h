@@ -7,7 +7,7 @@
 #include "stream/codec/compressor.h"
 
 /* Interface of the compression libraries, one file for each format. Their only error is lack of memory;
- * pack.c checks everything else before. */
+ * compressor.c checks everything else before. */
 
 tamis_status tamis__encoder_fail_memory(const tamis__codec_memory *memory,
                                         tamis_error *err); /* TAMIS_E_NOMEM */

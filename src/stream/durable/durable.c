@@ -9,6 +9,7 @@
 #include "hash/fnv.h"
 #include "service/dedup/dedup_commits.h"
 #include "store/file/file_error.h"
+#include "store/state/state_stats.h"
 #include "stream/codec/decompressor.h"
 #include "stream/durable/history.h"
 
@@ -519,7 +520,7 @@ tamis_status tamis__durable_commit(tamis__durable *d, tamis_error *err) {
         status = tamis__checkpoint_encode(&d->live, &bytes, &size, err);
     if (status != TAMIS_OK)
         return status;
-    status = tamis_state_commit(tamis__dedup_state(d->session), bytes, size, err);
+    status = tamis__state_commit(tamis__dedup_state(d->session), bytes, size, err);
     d->commits_made += status == TAMIS_OK;
     for (int i = 0; i < OUTPUTS; i++) {
         send_remark(d, d->outputs[i].remark_text, true);

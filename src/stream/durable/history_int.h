@@ -2,8 +2,8 @@
 #ifndef TAMIS_STREAM_DURABLE_HISTORY_INT_H
 #define TAMIS_STREAM_DURABLE_HISTORY_INT_H
 
-/* For history.c, which looks through the accounts of a state, history_files.c, which compares files with them, and
- * history_open.c, which decides about runs that have not finished. */
+/* For history.c, which looks through the accounts of a state, history_candidates.c, which compares files with them, and
+ * history_unfinished.c, which decides about runs that have not finished. */
 #include "stream/durable/history.h"
 
 /*

@@ -11,7 +11,7 @@
 #include "stream/extract/arena.h"
 #include "stream/split/find.h"
 
-/* ---- parts of a key: extract_parts.c ---- */
+/* ---- parts of a key: extract_specs.c ---- */
 
 typedef enum tamis__part_kind {
     TAMIS__PART_LINE,

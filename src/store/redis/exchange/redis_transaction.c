@@ -124,9 +124,12 @@ void tamis__step_transact(const tamis__step *step, tamis__connection *conn, tami
     int64_t left = 0;
     state->status = TAMIS_OK;
     while (state->status == TAMIS_OK && holds && !is_done) {
-        state->status = tamis__now_ns() < state->deadline ? watch_keys(&ctx, step) : fail_crowded(state);
+        state->status = watch_keys(&ctx, step);
         if (state->status == TAMIS_OK)
             state->status = check_conditions(&ctx, step, &holds);
+        /* Last: a lock that was lost in a long stop is another error, after which nothing may be tried again. */
+        if (state->status == TAMIS_OK && holds && tamis__now_ns() >= state->deadline)
+            state->status = fail_crowded(state);
         if (state->status == TAMIS_OK && holds)
             state->status = read_expiry(&ctx, step, &left);
         if (state->status == TAMIS_OK && holds)

@@ -167,7 +167,7 @@ static bool is_discarded(tamis__batch *batch, tamis_status status) {
            mirror(batch, NULL) != TAMIS_OK || batch->again;
 }
 
-/* ---- what a call that failed has left, see redis_doubt.h ---- */
+/* ---- what a call that failed has left, see redis_unconfirmed.h ---- */
 
 static uint64_t fingerprint_of(const tamis__batch *batch, size_t element) {
     const uint64_t fingerprint =

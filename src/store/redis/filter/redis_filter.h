@@ -105,7 +105,7 @@ struct tamis__redis_filter {
     bool is_next;                      /* layout tamis: a resize fills it, and adders add to it too */
     uint32_t
         *fills; /* layout tamis: numbers in the marks of partitions being filled; NULL: not being filled */
-    char staging[16];    /* its bits are others, beside those: see redis_unite.c, redis_replace.c */
+    char staging[16];    /* its bits are others, beside those: see redis_union.c, redis_replace.c */
     bool is_measured;    /* see tamis__redis_check_length */
     bool plans;          /* layout redisson: what is not there is not made, but planned */
     uint64_t checked_ns; /* tamis__now_ns when the plan was last seen to stand */

@@ -5,7 +5,7 @@
 #include "store/redis/filter/redis_filter.h"
 
 /* What a batch's elements met, kept until their answers are sure, and then told in their order: see
- * tamis_redis_filter_trace. Parts are those of redis_spot.h. */
+ * tamis_redis_filter_trace. Parts are those of redis_positions.h. */
 typedef struct tamis__trace tamis__trace;
 
 /* For so many elements; *trace is NULL where nobody listens, and the other functions are for one that is not. */

@@ -108,7 +108,7 @@ uint64_t tamis__blocks_in(const tamis_filter *filter, uint32_t key);
 void tamis__partitions_set(tamis_filter *filter, uint64_t blocks_each);
 size_t tamis__partition_name(const tamis__redis_filter *rf, uint32_t key, char *to);
 /* Of the string beside it, where at is of those; the partition's slot is its slot too, whatever the servers go by. */
-size_t tamis__temp_file_name(const tamis__redis_filter *rf, uint32_t key, char *to);
+size_t tamis__staging_name(const tamis__redis_filter *rf, uint32_t key, char *to);
 /* GETRANGE of a footer, and whether the reply is that. */
 void tamis__footer_put_query(const tamis_filter *filter, uint32_t key, tamis__connection *conn);
 bool tamis__footer_matches(const tamis__redis_filter *rf, uint32_t key, const tamis__reply *reply);
@@ -192,7 +192,7 @@ tamis_status tamis__members_expire(const tamis__redis_filter *rf, const char *te
 /* Writes field state of a filter of layout 1 whose partitions of this generation are all there. */
 void tamis__state_write(const tamis__redis_filter *rf, char to[TAMIS__REDIS_STATE]);
 
-/* ---- making: see tamis_room.c ---- */
+/* ---- making: see server_memory.c ---- */
 
 /* TAMIS_E_RANGE: so cut, the filter would be in more partitions than it may. */
 tamis_status tamis__partitions_check(const tamis_filter *filter, uint64_t blocks_each, tamis_error *err);

@@ -67,7 +67,7 @@ size_t tamis__partition_name(const tamis__redis_filter *rf, uint32_t key, char *
     return rf->is_family ? member_name(rf, to) : string_name(rf, key, "bits", to);
 }
 
-size_t tamis__temp_file_name(const tamis__redis_filter *rf, uint32_t key, char *to) {
+size_t tamis__staging_name(const tamis__redis_filter *rf, uint32_t key, char *to) {
     return string_name(rf, key, *rf->staging ? rf->staging : "bits", to);
 }
 

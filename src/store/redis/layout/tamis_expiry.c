@@ -42,7 +42,7 @@ static bool put_expiry(void *context, size_t i, tamis__connection *conn) {
     if (ctx->selected && !ctx->selected[number])
         return false;
     const uint32_t key = (uint32_t)(number % rf->keys);
-    size_t size = *rf->staging ? tamis__temp_file_name(rf, key, name) : rf->layout->key_name(rf, key, name);
+    size_t size = *rf->staging ? tamis__staging_name(rf, key, name) : rf->layout->key_name(rf, key, name);
     if (ctx->ms >= 0) {
         tamis__connection_put_expire(conn, name, size, (uint64_t)ctx->ms);
         return true;

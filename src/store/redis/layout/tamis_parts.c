@@ -31,7 +31,7 @@ void tamis__partitions_set(tamis_filter *filter, uint64_t blocks_each) {
 /* Writes the footer or, while the partition is being filled, the mark. No two writers and no two sendings share a mark. */
 void tamis__footer_write(const tamis__redis_filter *rf, uint32_t key, char to[TAMIS__REDIS_BLOCK]) {
     memset(to, 0, TAMIS__REDIS_BLOCK);
-    if (*rf->staging) /* a string beside the partition: see redis_unite.c */
+    if (*rf->staging) /* a string beside the partition: see redis_union.c */
         return;
     if (rf->fills)
         snprintf(to, TAMIS__REDIS_BLOCK, "tamis-filling 2 %016" PRIx64 " %" PRIu32 " %" PRIu32,
@@ -43,7 +43,7 @@ void tamis__footer_write(const tamis__redis_filter *rf, uint32_t key, char to[TA
 void tamis__footer_put_query(const tamis_filter *filter, uint32_t key, tamis__connection *conn) {
     char name[TAMIS__REDIS_KEY];
     const int64_t end = (int64_t)(tamis__blocks_in(filter, key) * TAMIS__REDIS_BLOCK);
-    size_t size = tamis__temp_file_name(tamis__redis_of(filter), key, name);
+    size_t size = tamis__staging_name(tamis__redis_of(filter), key, name);
     tamis__connection_put_command(conn, 4);
     tamis__connection_put_text(conn, "GETRANGE");
     tamis__connection_put(conn, name, size);
@@ -116,7 +116,7 @@ tamis_key tamis__partition_add_condition(const tamis_filter *filter, uint32_t ke
                                          tamis__partition_buffers *buffers) {
     const tamis__redis_filter *rf = tamis__redis_of(filter);
     const uint64_t end = tamis__blocks_in(filter, key) * TAMIS__REDIS_BLOCK;
-    const tamis_key name = {buffers->name, tamis__temp_file_name(rf, key, buffers->name)};
+    const tamis_key name = {buffers->name, tamis__staging_name(rf, key, buffers->name)};
     snprintf(buffers->from, sizeof buffers->from, "%" PRIu64, end);
     snprintf(buffers->to, sizeof buffers->to, "%" PRIu64, end + TAMIS__REDIS_BLOCK - 1);
     tamis__footer_write(rf, key, buffers->footer);
@@ -143,7 +143,7 @@ static bool put_partition(void *context, size_t i, tamis__connection *conn) {
     const uint32_t key = (uint32_t)(make->rounds.first + i);
     char name[TAMIS__REDIS_KEY], footer[TAMIS__REDIS_BLOCK], from[24], digits[24];
     tamis__step step = {.key_count = 0};
-    const tamis_key partition = {name, tamis__temp_file_name(rf, key, name)};
+    const tamis_key partition = {name, tamis__staging_name(rf, key, name)};
     if (rf->fills)
         rf->fills[key]++;
     tamis__footer_write(rf, key, footer);

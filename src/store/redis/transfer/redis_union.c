@@ -36,7 +36,7 @@ static uint32_t slot_of_partition(void *context, size_t i) {
 static tamis_key add_staging_condition(const tamis_filter *staging, uint32_t key, tamis__step *step,
                                        tamis__partition_buffers *buffers) {
     const tamis_key name = {buffers->name,
-                            tamis__temp_file_name(tamis__redis_of(staging), key, buffers->name)};
+                            tamis__staging_name(tamis__redis_of(staging), key, buffers->name)};
     tamis__step_key(step, name);
     tamis__step_expect(step, tamis__redis_word("1"), TAMIS__WORDS(tamis__redis_word("EXISTS"), name));
     return name;
@@ -52,7 +52,7 @@ static bool put_or(void *context, size_t i, tamis__connection *conn) {
     tamis__step step = {.keeps_expiry = true};
     const tamis_key name = tamis__partition_add_condition(ctx->there, (uint32_t)i, &step, &buffers);
     const tamis_key staging_key = {staging_key_name,
-                                   tamis__temp_file_name(ctx->staging, (uint32_t)i, staging_key_name)};
+                                   tamis__staging_name(ctx->staging, (uint32_t)i, staging_key_name)};
     tamis__step_key(&step, staging_key);
     tamis__chunks_add_condition(ctx->there, (uint32_t)i, staging_key, &step, &chunks);
     tamis__step_write(
@@ -90,7 +90,7 @@ static tamis_status or_staged(tamis_filter *there, tamis_filter *staging, const 
     union_state ctx = {there, tamis__redis_of(there), tamis__redis_of(staging), 0};
     const tamis__upload upload = {.there = staging,
                                   .words = tamis__bloom_words(from, &count),
-                                  .key_name = tamis__temp_file_name,
+                                  .key_name = tamis__staging_name,
                                   .add_condition = add_staging_condition,
                                   .has_bits = true};
     const tamis__requests or = {.count = ctx.rf->keys,
