@@ -94,7 +94,7 @@ static void check_in(const char *layout, const tamis_key *keys, size_t done) {
     tamis_filter *filter = NULL;
     tamis_error err = TAMIS_ERROR_INIT;
     tamis_answer answers[KEYS];
-    redis_server_ask(&server, "DEL tamis:{f%u}:push", names);
+    redis_server_command(&server, "DEL tamis:{f%u}:push", names);
     if (open_it(&filter, layout, "patience=60s", &err) != TAMIS_OK ||
         tamis_filter_contains_many(filter, keys, done, answers, NULL, &err) != TAMIS_OK)
         fail_msg("%s", err.text);

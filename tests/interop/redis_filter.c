@@ -95,28 +95,28 @@ static void show_places(uint32_t servers, const char *name) {
     static uint8_t bytes[AT_ONCE][ROOM];
     static tamis_key keys[AT_ONCE];
     const tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
-    tamis__redis_filter at = {.servers = servers, .parts = 1};
-    tamis_filter filter = {.body = &at, .allocator = tamis__allocator_resolve(NULL)};
-    at.uri = &at.named;
-    must(tamis__redis_uri_parse_name(&at.named, name, &filter.allocator, &err));
-    at.layout = layout_of(at.uri);
-    at.name = (tamis_key){at.uri->name, at.uri->name_size};
-    must(at.layout->open(&filter, &options, &err));
+    tamis__redis_filter rf = {.servers = servers, .parts = 1};
+    tamis_filter filter = {.body = &rf, .allocator = tamis__allocator_resolve(NULL)};
+    rf.uri = &rf.named;
+    must(tamis__redis_uri_parse_name(&rf.named, name, &filter.allocator, &err));
+    rf.layout = layout_of(rf.uri);
+    rf.name = (tamis_key){rf.uri->name, rf.uri->name_size};
+    must(rf.layout->open(&filter, &options, &err));
     for (size_t count; (count = read_keys(bytes, keys)) > 0;) {
         for (size_t i = 0; i < count; i++) {
-            tamis__element_positions spot;
-            at.layout->locate(&filter, &(tamis__key_batch){keys, NULL, count}, i, &spot);
-            printf("%" PRIu32, spot.server);
+            tamis__element_positions positions;
+            rf.layout->locate(&filter, &(tamis__key_batch){keys, NULL, count}, i, &positions);
+            printf("%" PRIu32, positions.server);
             for (uint32_t j = 0; j < filter.plan.probes; j++) {
                 char key[TAMIS__REDIS_KEY];
-                size_t size = at.layout->key_name(&at, at.parts > 1 ? spot.keys[j] : spot.key, key);
-                printf(" %.*s=%" PRIu64, (int)size, key, spot.offsets[j]);
+                size_t size = rf.layout->key_name(&rf, rf.parts > 1 ? positions.keys[j] : positions.key, key);
+                printf(" %.*s=%" PRIu64, (int)size, key, positions.offsets[j]);
             }
             putchar('\n');
         }
     }
     tamis_hasher_free(filter.hasher);
-    tamis__redis_uri_release(&at.named);
+    tamis__redis_uri_release(&rf.named);
 }
 
 int main(int argc, char **argv) {

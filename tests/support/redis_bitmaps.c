@@ -40,17 +40,17 @@ void fill(model *it, size_t size, int kind, uint64_t *seed) {
         it->bytes[test_below(seed, size)] ^= (uint8_t)(1u << test_below(seed, 8));
 }
 
-void put_there(const redis_server *at, const char *key, const model *it) {
+void put_there(const redis_server *on_server, const char *key, const model *it) {
     if (it->size > 0)
-        redis_server_ask(at, "SET %s %b", key, it->bytes, it->size);
+        redis_server_command(on_server, "SET %s %b", key, it->bytes, it->size);
     else
-        redis_server_ask(at, "DEL %s", key);
+        redis_server_command(on_server, "DEL %s", key);
 }
 
-void assert_there(const redis_server *at, const char *key, const model *it) {
+void assert_there(const redis_server *on_server, const char *key, const model *it) {
     test_bytes got = {0};
-    const test_bytes want = {(unsigned char *)(uintptr_t)it->bytes, it->size, 0};
-    redis_server_bytes(at, &got, "GET %s", key);
-    assert_true(bytes_check(key, &got, &want));
+    const test_bytes expected = {(unsigned char *)(uintptr_t)it->bytes, it->size, 0};
+    redis_server_bytes(on_server, &got, "GET %s", key);
+    assert_true(bytes_check(key, &got, &expected));
     bytes_clear(&got);
 }

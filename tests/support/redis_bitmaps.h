@@ -8,11 +8,11 @@
 
 #include "support/redis_filters.h"
 
-enum { MOST = 20000 /* bytes of a model */ };
+enum { MODEL_SIZE_MAX = 20000 /* bytes of a model */ };
 
 typedef struct model {
     size_t size; /* bytes; 0: there is no such key */
-    uint8_t bytes[MOST];
+    uint8_t bytes[MODEL_SIZE_MAX];
 } model;
 
 /* Of `redis`, or of a server's URI and what stands behind its slash. */
@@ -24,7 +24,7 @@ void set_bit(model *it, uint64_t offset, unsigned value);
 /* Zeros (0), ones (1), random bits (2), zeros or ones but for one bit (3, 4). */
 void fill(model *it, size_t size, int kind, uint64_t *seed);
 /* The same under a Redis key. */
-void put_there(const redis_server *at, const char *key, const model *it);
-void assert_there(const redis_server *at, const char *key, const model *it);
+void put_there(const redis_server *on_server, const char *key, const model *it);
+void assert_there(const redis_server *on_server, const char *key, const model *it);
 
 #endif

@@ -26,20 +26,20 @@ static void give_up(const char *what) {
 
 /* The number behind "name:" in INFO, or -1. */
 static long long info(const redis_server *server, const char *name) {
-    const char *at = strstr(redis_server_ask(server, "INFO replication"), name);
+    const char *at = strstr(redis_server_command(server, "INFO replication"), name);
     return at ? atoll(at + strlen(name)) : -1;
 }
 
 static bool is_master(const redis_server *server) {
-    return strncmp(redis_server_ask(server, "ROLE"), "master", 6) == 0;
+    return strncmp(redis_server_command(server, "ROLE"), "master", 6) == 0;
 }
 
 static bool is_well(const redis_server *server) {
-    if (!strstr(redis_server_ask(server, "CLUSTER INFO"), "cluster_state:ok"))
+    if (!strstr(redis_server_command(server, "CLUSTER INFO"), "cluster_state:ok"))
         return false;
     if (is_master(server))
         return true;
-    if (!strstr(redis_server_ask(server, "INFO replication"), "master_link_status:up"))
+    if (!strstr(redis_server_command(server, "INFO replication"), "master_link_status:up"))
         return false;
     const int port = (int)info(server, "master_port:");
     for (int i = 0; i < CLUSTER_NODES; i++) {
@@ -51,7 +51,7 @@ static bool is_well(const redis_server *server) {
     return false;
 }
 
-void cluster_settle(void) {
+void cluster_wait_until_ready(void) {
     for (int tries = 0; tries < 3000; tries++) {
         int well = 0, running = 0, masters = 0;
         for (int i = 0; i < CLUSTER_NODES; i++) {
@@ -74,10 +74,10 @@ void cluster_start(void) {
     to += sprintf(to, "redis-cli --cluster create --cluster-replicas 1 --cluster-yes");
     for (int i = 0; i < CLUSTER_NODES; i++)
         to += sprintf(to, " 127.0.0.1:%d", cluster[i].port);
-    sprintf(to, " > %s/create 2>&1", cluster[0].folder);
+    sprintf(to, " > %s/create 2>&1", cluster[0].directory);
     if (system(command) != 0)
         give_up("redis-cli did not make it");
-    cluster_settle();
+    cluster_wait_until_ready();
 }
 
 void cluster_stop(void) {
@@ -96,7 +96,7 @@ static redis_server *master_of(unsigned slot) {
     for (int i = 0; i < CLUSTER_NODES; i++) {
         if (!cluster[i].pid || !is_master(&cluster[i]))
             continue;
-        const char *slots = strstr(redis_server_ask(&cluster[i], "CLUSTER NODES"), "myself");
+        const char *slots = strstr(redis_server_command(&cluster[i], "CLUSTER NODES"), "myself");
         for (const char *at = slots ? strstr(slots, " connected") : NULL; at && *at && *at != '\n'; at++) {
             unsigned first, last;
             if (*at != ' ' || at[1] == '[')
@@ -141,7 +141,8 @@ redis_server *cluster_replica(unsigned slot) {
 void cluster_hand_over(redis_server *replica) {
     for (int tries = 0; tries < 3000; tries++) {
         if (tries % 150 == 0)
-            redis_server_ask(replica, "CLUSTER FAILOVER"); /* which the other nodes may not grant at once */
+            redis_server_command(replica,
+                                 "CLUSTER FAILOVER"); /* which the other nodes may not grant at once */
         if (is_master(replica))
             return;
         pause_ms(20);
@@ -156,20 +157,20 @@ static void must(const char *answer) {
 
 void cluster_move(unsigned slot, redis_server *from, redis_server *to, void (*between)(void)) {
     char from_id[64], to_id[64], key[700];
-    snprintf(from_id, sizeof from_id, "%s", redis_server_ask(from, "CLUSTER MYID"));
-    snprintf(to_id, sizeof to_id, "%s", redis_server_ask(to, "CLUSTER MYID"));
-    must(redis_server_ask(to, "CLUSTER SETSLOT %u IMPORTING %s", slot, from_id));
-    must(redis_server_ask(from, "CLUSTER SETSLOT %u MIGRATING %s", slot, to_id));
+    snprintf(from_id, sizeof from_id, "%s", redis_server_command(from, "CLUSTER MYID"));
+    snprintf(to_id, sizeof to_id, "%s", redis_server_command(to, "CLUSTER MYID"));
+    must(redis_server_command(to, "CLUSTER SETSLOT %u IMPORTING %s", slot, from_id));
+    must(redis_server_command(from, "CLUSTER SETSLOT %u MIGRATING %s", slot, to_id));
     if (between)
         between();
     for (;;) {
-        snprintf(key, sizeof key, "%s", redis_server_ask(from, "CLUSTER GETKEYSINSLOT %u 1", slot));
+        snprintf(key, sizeof key, "%s", redis_server_command(from, "CLUSTER GETKEYSINSLOT %u 1", slot));
         if (!*key)
             break;
-        must(redis_server_ask(from, "MIGRATE 127.0.0.1 %d %s 0 10000", to->port, key));
+        must(redis_server_command(from, "MIGRATE 127.0.0.1 %d %s 0 10000", to->port, key));
     }
     if (between)
         between();
-    must(redis_server_ask(to, "CLUSTER SETSLOT %u NODE %s", slot, to_id));
-    must(redis_server_ask(from, "CLUSTER SETSLOT %u NODE %s", slot, to_id));
+    must(redis_server_command(to, "CLUSTER SETSLOT %u NODE %s", slot, to_id));
+    must(redis_server_command(from, "CLUSTER SETSLOT %u NODE %s", slot, to_id));
 }

@@ -19,7 +19,7 @@ const char *cluster_uri(const char *rest);
 
 /* Waits until every node that runs says that all is well, no more than three take themselves for masters, and every
  * replica has all its master had then. */
-void cluster_settle(void);
+void cluster_wait_until_ready(void);
 /* The node that has the slot, of those that run, and a replica of that. Both are waited for: a node that was late may have
  * lost its place just now, without having been told to. */
 redis_server *cluster_master(unsigned slot);

@@ -25,20 +25,20 @@ int redis_filters_tear_down(void **state) {
     return 0;
 }
 
-void begin(void) {
+void begin_test(void) {
     if (!redis)
         skip();
-    redis_server_ask(&server, "FLUSHALL");
+    redis_server_command(&server, "FLUSHALL");
 }
 
 tamis_filter *open_filter(const char *name) {
     return open_on(redis, name);
 }
 
-void assert_alike(const tamis_filter *one, const tamis_filter *other, size_t count) {
+void assert_same_answers(const tamis_filter *a, const tamis_filter *b, size_t count) {
     tamis_answer *first = calloc(count, sizeof *first), *second = calloc(count, sizeof *second);
-    OK(tamis_filter_contains_many(one, keys, count, first, NULL, &err));
-    OK(tamis_filter_contains_many(other, keys, count, second, NULL, &err));
+    OK(tamis_filter_contains_many(a, keys, count, first, NULL, &err));
+    OK(tamis_filter_contains_many(b, keys, count, second, NULL, &err));
     assert_memory_equal(first, second, count * sizeof *first);
     free(first);
     free(second);
@@ -48,7 +48,7 @@ const char *partition_of(const char *name, int i) {
     static char found[100];
     char pattern[100];
     snprintf(pattern, sizeof pattern, "tamis:{%s:*:%d}:bits", name, i);
-    const char *all = redis_server_ask(&server, "KEYS %s", pattern);
+    const char *all = redis_server_command(&server, "KEYS %s", pattern);
     snprintf(found, sizeof found, "%s", all);
     assert_true(*found && !strchr(found, ' '));
     return found;

@@ -15,12 +15,12 @@ extern tamis_redis *redis;
 int redis_filters_set_up(void **state);
 int redis_filters_tear_down(void **state);
 /* Of each test: skips it where there is no redis-server, and empties the server. */
-void begin(void);
+void begin_test(void);
 
 /* Opened, or made where the name has the parameters. */
 tamis_filter *open_filter(const char *name);
 /* They answer alike for the first `count` keys. */
-void assert_alike(const tamis_filter *one, const tamis_filter *other, size_t count);
+void assert_same_answers(const tamis_filter *a, const tamis_filter *b, size_t count);
 /* The Redis key of partition i, of which there is one. Static storage. */
 const char *partition_of(const char *name, int i);
 

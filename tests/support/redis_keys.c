@@ -26,13 +26,13 @@ tamis_filter *open_on(tamis_redis *servers, const char *name) {
 }
 
 tamis_filter *make_filter(uint64_t expect, size_t from, size_t count) {
-    tamis_plan_options want = TAMIS_PLAN_OPTIONS_INIT;
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_filter *filter = NULL;
-    want.expect = expect;
-    want.fpr = 1e-3;
-    want.kind = TAMIS_KIND_BLOCKED;
-    OK(tamis_plan_make(&plan, &want, &err));
+    plan_options.expect = expect;
+    plan_options.fpr = 1e-3;
+    plan_options.kind = TAMIS_KIND_BLOCKED;
+    OK(tamis_plan_make(&plan, &plan_options, &err));
     OK(tamis_filter_create(&filter, &plan, NULL, &err));
     OK(tamis_filter_add_many(filter, keys + from, count, NULL, NULL, &err));
     return filter;
@@ -44,7 +44,7 @@ void add_keys(tamis_filter *filter, size_t from, size_t count) {
     assert_int_equal(done, count);
 }
 
-size_t count_seen(const tamis_filter *filter, size_t from, size_t count) {
+size_t count_present(const tamis_filter *filter, size_t from, size_t count) {
     tamis_answer *answers = calloc(count, sizeof *answers);
     size_t done = 0, seen = 0;
     OK(tamis_filter_contains_many(filter, keys + from, count, answers, &done, &err));
@@ -56,7 +56,7 @@ size_t count_seen(const tamis_filter *filter, size_t from, size_t count) {
 }
 
 void assert_all_in(const tamis_filter *filter, size_t count) {
-    const size_t seen = count > 0 ? count_seen(filter, 0, count) : 0;
+    const size_t seen = count > 0 ? count_present(filter, 0, count) : 0;
     if (seen != count)
         fail_msg("%zu of %zu keys are answered and not in", count - seen, count);
 }

@@ -22,7 +22,7 @@ tamis_filter *open_on(tamis_redis *servers, const char *name);
 tamis_filter *make_filter(uint64_t expect, size_t from, size_t count);
 /* All of them are answered. */
 void add_keys(tamis_filter *filter, size_t from, size_t count);
-size_t count_seen(const tamis_filter *filter, size_t from, size_t count);
+size_t count_present(const tamis_filter *filter, size_t from, size_t count);
 /* The first `count` are in. */
 void assert_all_in(const tamis_filter *filter, size_t count);
 

@@ -24,7 +24,7 @@ static redis_server *running[RUNNING];
 static pid_t owner;
 
 static void give_up(const redis_server *server, const char *what, const char *why) {
-    fprintf(stderr, "redis-server in %s: %s: %s\n", server->folder, what, why);
+    fprintf(stderr, "redis-server in %s: %s: %s\n", server->directory, what, why);
     abort();
 }
 
@@ -54,7 +54,7 @@ static void run(const redis_server *server) {
                                 "--save",
                                 "",
                                 "--dir",
-                                server->folder,
+                                server->directory,
                                 "--logfile",
                                 log,
                                 "--appendfsync",
@@ -65,7 +65,7 @@ static void run(const redis_server *server) {
     for (size_t i = 0; server->options && server->options[i] && used < WORDS - 1; i++)
         words[used++] = server->options[i];
     snprintf(port, sizeof port, "%d", server->port);
-    snprintf(log, sizeof log, "%s/log", server->folder);
+    snprintf(log, sizeof log, "%s/log", server->directory);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != owner)
         _exit(127);
@@ -86,26 +86,26 @@ static bool has_ended(redis_server *server) {
 
 /* NULL, or a connection; the socket is the server's own, so it is no other that answers. */
 static redisContext *reach(const redis_server *server) {
-    redisContext *link = redisConnectUnixWithTimeout(server->socket, (struct timeval){60, 0});
-    if (link && link->err) {
-        redisFree(link);
+    redisContext *conn = redisConnectUnixWithTimeout(server->socket, (struct timeval){60, 0});
+    if (conn && conn->err) {
+        redisFree(conn);
         return NULL;
     }
-    if (link)
-        redisSetTimeout(link, (struct timeval){60, 0});
-    return link;
+    if (conn)
+        redisSetTimeout(conn, (struct timeval){60, 0});
+    return conn;
 }
 
 /* Whether it answers; where a password or an ACL keeps us out it does. */
 static bool answers(const redis_server *server) {
-    redisContext *link = reach(server);
-    if (!link)
+    redisContext *conn = reach(server);
+    if (!conn)
         return false;
-    redisReply *reply = redisCommand(link, "PING");
+    redisReply *reply = redisCommand(conn, "PING");
     bool is_up = reply && strncmp(reply->str, "LOADING", 7) != 0;
     if (reply)
         freeReplyObject(reply);
-    redisFree(link);
+    redisFree(conn);
     return is_up;
 }
 
@@ -152,14 +152,14 @@ static void remember(redis_server *server) {
 
 static void name_it(redis_server *server) {
     char *to = server->uri_unix + sprintf(server->uri_unix, "redis+unix://");
-    snprintf(server->socket, sizeof server->socket, "%s/socket", server->folder);
+    snprintf(server->socket, sizeof server->socket, "%s/socket", server->directory);
     for (const char *c = server->socket; *c; c++)
         to += *c == '/' ? sprintf(to, "%%2F") : sprintf(to, "%c", *c);
 }
 
 void redis_server_start(redis_server *server, const char *const *options) {
     *server = (redis_server){.options = options};
-    if (!temporary_folder(server->folder, sizeof server->folder, "tamis-redis"))
+    if (!temporary_folder(server->directory, sizeof server->directory, "tamis-redis"))
         give_up(server, "a folder in TMPDIR", strerror(errno));
     name_it(server);
     remember(server);
@@ -192,19 +192,19 @@ void redis_server_restart(redis_server *server) {
     give_up(server, "restart", "ends at once; see its log");
 }
 
-static void remove_folder(const char *folder, int depth) {
+static void remove_folder(const char *directory, int depth) {
     char path[512];
-    DIR *names = opendir(folder);
+    DIR *names = opendir(directory);
     for (struct dirent *entry; names && (entry = readdir(names));) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
-        snprintf(path, sizeof path, "%.200s/%s", folder, entry->d_name);
+        snprintf(path, sizeof path, "%.200s/%s", directory, entry->d_name);
         if (unlink(path) < 0 && depth < 3)
             remove_folder(path, depth + 1);
     }
     if (names)
         closedir(names);
-    rmdir(folder);
+    rmdir(directory);
 }
 
 void redis_server_stop(redis_server *server) {
@@ -213,20 +213,20 @@ void redis_server_stop(redis_server *server) {
         if (running[i] != server)
             continue;
         running[i] = NULL;
-        remove_folder(server->folder, 0);
+        remove_folder(server->directory, 0);
     }
 }
 
 /* ---- questions ---- */
 
 static redisReply *ask(const redis_server *server, const char *format, va_list words) {
-    redisContext *link = reach(server);
-    if (link && server->password)
-        freeReplyObject(redisCommand(link, "AUTH %s", server->password));
-    redisReply *reply = link ? redisvCommand(link, format, words) : NULL;
+    redisContext *conn = reach(server);
+    if (conn && server->password)
+        freeReplyObject(redisCommand(conn, "AUTH %s", server->password));
+    redisReply *reply = conn ? redisvCommand(conn, format, words) : NULL;
     if (!reply)
         give_up(server, format, "no answer");
-    redisFree(link);
+    redisFree(conn);
     return reply;
 }
 
@@ -251,7 +251,7 @@ static void show(const redisReply *reply, test_bytes *to) {
     }
 }
 
-const char *redis_server_ask(const redis_server *server, const char *format, ...) {
+const char *redis_server_command(const redis_server *server, const char *format, ...) {
     static test_bytes text;
     va_list words;
     va_start(words, format);

@@ -23,7 +23,7 @@
 typedef struct redis_server {
     pid_t pid; /* 0: does not run */
     int port;
-    char folder[64];
+    char directory[64];
     char socket[80];
     char uri[64];       /* redis://127.0.0.1:PORT */
     char uri_unix[128]; /* redis+unix://SOCKET, percent-encoded */
@@ -46,7 +46,7 @@ void redis_server_stop(redis_server *server);
 /* Asks it one command, format as printf's for hiredis (%s, %d, %b with a size_t: each stays one word). Gives the answer
  * as text: an integer in decimal, nil as "(nil)", an error as "(error) ...", an array's items with a space between. Static
  * storage, until the next call. */
-const char *redis_server_ask(const redis_server *server, const char *format, ...);
+const char *redis_server_command(const redis_server *server, const char *format, ...);
 /* The same of what must answer with an integer. */
 long long redis_server_number(const redis_server *server, const char *format, ...);
 /* The same of what must answer with a string, or nil, which is no byte. */

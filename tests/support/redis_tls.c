@@ -14,7 +14,7 @@
 
 enum { PORTS = 8 };
 
-static char folder[64], port_texts[PORTS][8], paths[3][100];
+static char directory[64], port_texts[PORTS][8], paths[3][100];
 static unsigned ports;
 
 bool redis_tls_installed(void) {
@@ -26,14 +26,14 @@ const char *redis_tls_file(const char *name) {
     static char files[8][100];
     static unsigned next;
     char *path = files[next++ % 8];
-    snprintf(path, sizeof files[0], "%s/%s", folder, name);
+    snprintf(path, sizeof files[0], "%s/%s", directory, name);
     return path;
 }
 
-bool redis_tls_begin(void) {
+bool redis_tls_start(void) {
     static const char *const names[] = {"server.pem", "server.key", "ca.pem"};
     char script[2000];
-    if (!temporary_folder(folder, sizeof folder, "tamis-tls"))
+    if (!temporary_folder(directory, sizeof directory, "tamis-tls"))
         return false;
     for (int i = 0; i < 3; i++)
         strcpy(paths[i], redis_tls_file(names[i]));
@@ -46,16 +46,16 @@ bool redis_tls_begin(void) {
         "-keyout $who.key -out $who.csr && openssl x509 -req -in $who.csr -CA ca.pem -CAkey ca.key "
         "-CAcreateserial -days 3 -copy_extensions copy -out $who.pem || exit 1; done && "
         "openssl ec -in client.key -aes256 -passout pass:x -out locked.key",
-        folder);
+        directory);
     return system(script) == 0;
 }
 
-void redis_tls_end(void) {
+void redis_tls_stop(void) {
     char remove[100];
-    snprintf(remove, sizeof remove, "rm -r %s", folder);
-    if (*folder && system(remove) != 0)
+    snprintf(remove, sizeof remove, "rm -r %s", directory);
+    if (*directory && system(remove) != 0)
         abort();
-    *folder = '\0';
+    *directory = '\0';
 }
 
 static bool is_free(int port) {

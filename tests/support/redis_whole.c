@@ -13,8 +13,8 @@ static void pull_both_halves(const tamis_filter *there) {
     tamis_filter *pulled = NULL;
     tamis_filter_info here = TAMIS_FILTER_INFO_INIT, far = TAMIS_FILTER_INFO_INIT;
     OK(tamis_redis_pull(there, &pulled, &err));
-    assert_int_equal(count_seen(pulled, 0, HALF), HALF);
-    assert_int_equal(count_seen(pulled, HALF, HALF), HALF);
+    assert_int_equal(count_present(pulled, 0, HALF), HALF);
+    assert_int_equal(count_present(pulled, HALF, HALF), HALF);
     OK(tamis_filter_info_get(pulled, &here, &err));
     OK(tamis_filter_info_get(there, &far, &err));
     assert_int_equal(here.ones, far.ones);
@@ -35,7 +35,7 @@ static void replace_by_rename(tamis_redis *redis) {
         there = open_on(redis, name);
         add_keys(there, HALF, 1);
         OK(tamis_redis_push(made, redis, name, NULL, &err));
-        assert_int_equal(count_seen(there, 0, HALF), HALF);
+        assert_int_equal(count_present(there, 0, HALF), HALF);
         OK(tamis_redis_drop(redis, name, &err));
         tamis_filter_free(there);
         tamis_filter_free(made);
@@ -64,8 +64,8 @@ static void resize_there(tamis_redis *redis, tamis_filter *there) {
     add_keys(there, HALF, HALF);
     add_keys(larger, 0, HALF);
     OK(tamis_redis_resize_end(resize, larger, &err));
-    assert_int_equal(count_seen(there, 0, HALF), HALF);
-    assert_int_equal(count_seen(there, HALF, HALF), HALF);
+    assert_int_equal(count_present(there, 0, HALF), HALF);
+    assert_int_equal(count_present(there, HALF, HALF), HALF);
     assert_int_equal(tamis_filter_plan(there)->capacity, 2 * EXPECT);
     tamis_filter_free(larger);
 }
@@ -77,23 +77,23 @@ void redis_whole_filters(tamis_redis *redis) {
     tamis_filter *first = make_filter(EXPECT, 0, HALF), *second = make_filter(EXPECT, HALF, HALF);
     OK(tamis_redis_push(second, redis, "whole?partition=4096", NULL, &err));
     tamis_filter *there = open_on(redis, "whole");
-    assert_int_equal(count_seen(there, HALF, HALF), HALF);
+    assert_int_equal(count_present(there, HALF, HALF), HALF);
     resize_there(redis, there);
     OK(tamis_redis_push(first, redis, "whole", NULL, &err));
-    assert_int_equal(count_seen(there, 0, HALF), HALF); /* the handle follows */
-    assert_in_range(count_seen(there, HALF, HALF), 0, HALF / 100);
+    assert_int_equal(count_present(there, 0, HALF), HALF); /* the handle follows */
+    assert_in_range(count_present(there, HALF, HALF), 0, HALF / 100);
     OK(tamis_redis_union(there, second, &err));
-    assert_int_equal(count_seen(there, 0, HALF), HALF);
-    assert_int_equal(count_seen(there, HALF, HALF), HALF);
+    assert_int_equal(count_present(there, 0, HALF), HALF);
+    assert_int_equal(count_present(there, HALF, HALF), HALF);
     pull_both_halves(there);
     OK(tamis_redis_alias(redis, "other-whole", "whole", &err));
     check_list(redis, "other-whole tamis 2 whole;whole tamis 0 ;");
     tamis_filter *other = open_on(redis, "other-whole");
-    assert_int_equal(count_seen(other, HALF, HALF), HALF);
+    assert_int_equal(count_present(other, HALF, HALF), HALF);
     OK(tamis_redis_expire(redis, "whole", 3600000, &err));
     OK(tamis_redis_expire(redis, "whole", 0, &err));
     OK(tamis_filter_clear(there, &err));
-    assert_int_equal(count_seen(other, 0, HALF), 0);
+    assert_int_equal(count_present(other, 0, HALF), 0);
     OK(tamis_redis_drop(redis, "other-whole", &err));
     OK(tamis_redis_drop(redis, "whole", &err));
     assert_string_equal(
@@ -110,7 +110,7 @@ void redis_whole_filters(tamis_redis *redis) {
 void redis_whole_expires(redis_server *servers, size_t count) {
     for (size_t i = 0; i < count; i++) {
         char names[20000], *rest = NULL;
-        snprintf(names, sizeof names, "%s", redis_server_ask(&servers[i], "KEYS *whole*"));
+        snprintf(names, sizeof names, "%s", redis_server_command(&servers[i], "KEYS *whole*"));
         for (char *name = strtok_r(names, " ", &rest); name; name = strtok_r(NULL, " ", &rest))
             if (redis_server_number(&servers[i], "PTTL %s", name) == -1)
                 fail_msg("%s does not expire", name);

@@ -52,7 +52,7 @@ static void run(const zookeeper *self) {
                            "org.apache.zookeeper.server.quorum.QuorumPeerMain",
                            config,
                            NULL};
-    snprintf(config, sizeof config, "%s/zoo.cfg", self->folder);
+    snprintf(config, sizeof config, "%s/zoo.cfg", self->directory);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != owner)
         _exit(127);
@@ -99,7 +99,7 @@ static bool launch(zookeeper *self) {
 
 static void remove_data(const zookeeper *self) {
     char command[120];
-    snprintf(command, sizeof command, "rm -rf %s/data", self->folder);
+    snprintf(command, sizeof command, "rm -rf %s/data", self->directory);
     if (system(command) != 0)
         give_up(command, "failed");
 }
@@ -114,7 +114,7 @@ void zookeeper_start(zookeeper *self) {
     uint64_t random = (uint64_t)getpid() * 1000003 + (uint64_t)time(NULL);
     char path[100], config[400];
     *self = (zookeeper){0};
-    if (running || !temporary_folder(self->folder, sizeof self->folder, "tamis-zookeeper"))
+    if (running || !temporary_folder(self->directory, sizeof self->directory, "tamis-zookeeper"))
         give_up("start", running ? "one at a time" : strerror(errno));
     if (!registered && atexit(stop_running) == 0)
         registered = true;
@@ -126,8 +126,8 @@ void zookeeper_start(zookeeper *self) {
             snprintf(config, sizeof config,
                      "dataDir=%s/data\nclientPort=%d\nclientPortAddress=127.0.0.1\ntickTime=500\n"
                      "maxClientCnxns=0\nadmin.enableServer=false\n4lw.commands.whitelist=srvr\n",
-                     self->folder, self->port);
-        snprintf(path, sizeof path, "%s/zoo.cfg", self->folder);
+                     self->directory, self->port);
+        snprintf(path, sizeof path, "%s/zoo.cfg", self->directory);
         file_write(path, config, (size_t)size);
         if (launch(self))
             return;
@@ -161,9 +161,9 @@ void zookeeper_stop(zookeeper *self) {
         return;
     zookeeper_kill(self);
     remove_data(self);
-    snprintf(path, sizeof path, "%s/zoo.cfg", self->folder);
+    snprintf(path, sizeof path, "%s/zoo.cfg", self->directory);
     unlink(path);
-    rmdir(self->folder);
+    rmdir(self->directory);
     running = NULL;
 }
 

@@ -13,7 +13,7 @@
 typedef struct zookeeper {
     pid_t pid; /* 0: does not run */
     int port;
-    char folder[64];
+    char directory[64];
 } zookeeper;
 
 bool zookeeper_installed(void);

@@ -16,13 +16,13 @@ static void meow_becomes_lgow(void **state) {
     uint8_t bits[2];
     size_t done;
     (void)state;
-    begin();
-    redis_server_ask(&server, "SET word meow");
+    begin_test();
+    redis_server_command(&server, "SET word meow");
     tamis_redis_bitmap *word = open_bitmap("word");
     OK(tamis_redis_bitmap_set(word, offsets, values, 2, bits, &done, &err));
     assert_int_equal(done, 2);
     assert_memory_equal(bits, ((uint8_t[]){1, 0}), 2);
-    assert_string_equal(redis_server_ask(&server, "GET word"), "lgow");
+    assert_string_equal(redis_server_command(&server, "GET word"), "lgow");
     OK(tamis_redis_bitmap_get(word, offsets, 2, bits, &done, &err));
     assert_int_equal(done, 2);
     assert_memory_equal(bits, ((uint8_t[]){0, 1}), 2);
@@ -33,7 +33,7 @@ static void meow_becomes_lgow(void **state) {
 static void a_bitmap_grows_by_zeros(void **state) {
     uint8_t old = 7;
     (void)state;
-    begin();
+    begin_test();
     tamis_redis_bitmap *bitmap = open_bitmap("a%20key%00%2F");
     OK(tamis_redis_bitmap_get(bitmap, &(uint64_t){UINT32_MAX}, 1, &old, NULL, &err));
     assert_int_equal(old, 0);
@@ -53,7 +53,7 @@ static void bits_are_those_of_a_model(void **state) {
     static uint8_t values[BITS], old[BITS];
     uint64_t seed = test_seed(21);
     (void)state;
-    begin();
+    begin_test();
     tamis_redis_bitmap *bitmap = open_bitmap("bits");
     it.size = 0;
     for (int round = 0; round < 4; round++) {
@@ -85,7 +85,7 @@ static void what_is_no_bit_changes_nothing(void **state) {
     uint8_t bits[2];
     tamis_redis_bitmap *none;
     (void)state;
-    begin();
+    begin_test();
     tamis_redis_bitmap *bitmap = open_bitmap("k");
     const uint64_t offsets[] = {3, UINT64_C(1) << 32};
     FAILS(tamis_redis_bitmap_set(bitmap, offsets, NULL, 2, bits, &done, &err), TAMIS_E_RANGE,
@@ -106,7 +106,7 @@ static void what_is_no_bit_changes_nothing(void **state) {
     FAILS(tamis_redis_bitmap_open(&none, redis, "", NULL, &err), TAMIS_E_INVALID, "names no key");
     FAILS(tamis_redis_bitmap_open(&none, NULL, server.uri, NULL, &err), TAMIS_E_INVALID, "names no key");
     FAILS(tamis_redis_bitmap_open(&none, redis, "k?layout=java", NULL, &err), TAMIS_E_INVALID, "'layout'");
-    redis_server_ask(&server, "RPUSH k element");
+    redis_server_command(&server, "RPUSH k element");
     FAILS(tamis_redis_bitmap_set(bitmap, offsets, NULL, 1, bits, &done, &err), TAMIS_E_MISMATCH, "WRONGTYPE");
     assert_int_equal(done, 0);
     FAILS(tamis_redis_bitmap_get(bitmap, offsets, 1, bits, NULL, &err), TAMIS_E_MISMATCH, "WRONGTYPE");
@@ -127,15 +127,15 @@ enum {
 /* A call that is cut at byte `at`. False: it is no byte of it. */
 static bool cut_once(proxy *between, tamis_redis_bitmap *harmed, proxy_way way, uint64_t at, bool mixed) {
     uint64_t offsets[FEW], count;
-    uint8_t values[FEW], old[FEW], bits[FEW], want[FEW];
+    uint8_t values[FEW], old[FEW], bits[FEW], expected[FEW];
     size_t done = 0, unknown = 0;
-    redis_server_ask(&server, "DEL cut");
+    redis_server_command(&server, "DEL cut");
     for (size_t i = 0; i < FEW; i++) {
         offsets[i] = 3 * (mixed ? i % APART : i);
         values[i] = !mixed || i / APART % 2 == 1;
-        want[i] = mixed && i >= APART ? values[i - APART] : i % 5 == 0;
+        expected[i] = mixed && i >= APART ? values[i - APART] : i % 5 == 0;
         if (i % 5 == 0)
-            redis_server_ask(&server, "SETBIT cut %d 1", (int)offsets[i]);
+            redis_server_command(&server, "SETBIT cut %d 1", (int)offsets[i]);
     }
     proxy_arm(between, way, PROXY_CUT, at);
     OK(tamis_redis_bitmap_set(harmed, offsets, values, FEW, old, &done, &err));
@@ -143,7 +143,7 @@ static bool cut_once(proxy *between, tamis_redis_bitmap *harmed, proxy_way way, 
     assert_int_equal(done, FEW);
     for (size_t i = 0; i < FEW; i++) {
         unknown += old[i] == TAMIS_REDIS_BIT_UNKNOWN;
-        if (old[i] != TAMIS_REDIS_BIT_UNKNOWN && old[i] != want[i])
+        if (old[i] != TAMIS_REDIS_BIT_UNKNOWN && old[i] != expected[i])
             fail_msg("way %d, byte %" PRIu64 ": bit %zu was %d", (int)way, at, i, old[i]);
     }
     assert_true(reached || unknown == 0);
@@ -159,7 +159,7 @@ static bool cut_once(proxy *between, tamis_redis_bitmap *harmed, proxy_way way, 
 
 static void a_connection_may_end_at_every_byte(void **state) {
     (void)state;
-    begin();
+    begin_test();
     proxy *between = proxy_start(server.socket);
     char uri[100];
     snprintf(uri, sizeof uri, "redis://127.0.0.1:%d", proxy_port(between));
@@ -170,15 +170,15 @@ static void a_connection_may_end_at_every_byte(void **state) {
                  at += test_scale(53, 1009, 211))
                 ;
     /* A xor into one of its sources is done once, whatever happens. */
-    redis_server_ask(&server, "SET other abc");
+    redis_server_command(&server, "SET other abc");
     for (int way = 0; way < 2; way++)
         for (uint64_t at = 0, reached = 1; reached; at += test_scale(1, 7, 3)) {
-            redis_server_ask(&server, "SET cut 123");
+            redis_server_command(&server, "SET cut 123");
             proxy_arm(between, (proxy_way)way, PROXY_CUT, at);
             OK(tamis_redis_bitmap_op(harmed, TAMIS_REDIS_BITMAP_XOR, (const char *[]){"cut", "other"}, 2,
                                      NULL, &err));
             reached = proxy_harmed(between);
-            assert_string_equal(redis_server_ask(&server, "GET cut"), "PPP");
+            assert_string_equal(redis_server_command(&server, "GET cut"), "PPP");
         }
     tamis_redis_bitmap_close(harmed);
     proxy_stop(between);
@@ -190,7 +190,7 @@ static void a_server_that_goes_says_what_was_done(void **state) {
     static uint8_t old[MANY];
     size_t done = 7;
     (void)state;
-    begin();
+    begin_test();
     for (size_t i = 0; i < MANY; i++) {
         offsets[i] = i;
         old[i] = 9;
@@ -207,11 +207,11 @@ static void a_server_that_goes_says_what_was_done(void **state) {
     assert_int_equal(done, 0);
     tamis_redis_bitmap_close(harmed);
     harmed = open_bitmap("gone");
-    redis_server_ask(&server, "CONFIG SET proto-max-bulk-len 1048576"); /* the least: 2^23 bits */
+    redis_server_command(&server, "CONFIG SET proto-max-bulk-len 1048576"); /* the least: 2^23 bits */
     offsets[MANY - 1] = 1 << 23;
     FAILS(tamis_redis_bitmap_set(harmed, offsets, NULL, MANY, old, &done, &err), TAMIS_E_REFUSED,
           "bit offset");
-    redis_server_ask(&server, "CONFIG SET proto-max-bulk-len 536870912");
+    redis_server_command(&server, "CONFIG SET proto-max-bulk-len 536870912");
     assert_int_equal(done, MANY - MANY % 65536 % 256); /* all commands but the last */
     for (size_t i = 0; i < MANY; i++)
         assert_int_equal(old[i], i < done ? 0 : 9);
@@ -223,8 +223,8 @@ static void who_may_not_is_told_what_to_grant(void **state) {
     char uri[100];
     uint64_t count;
     (void)state;
-    begin();
-    redis_server_ask(&server, "ACL SETUSER poor on >pw ~poor -@all +bitfield");
+    begin_test();
+    redis_server_command(&server, "ACL SETUSER poor on >pw ~poor -@all +bitfield");
     snprintf(uri, sizeof uri, "redis://poor:pw@127.0.0.1:%d", server.port);
     tamis_redis_bitmap *bitmap = open_uri(uri, "poor"), *other = open_uri(uri, "other");
     OK(tamis_redis_bitmap_set(bitmap, &(uint64_t){9}, NULL, 1, NULL, NULL, &err));
@@ -258,8 +258,8 @@ static void memory_may_end(void **state) {
     uint64_t n = 0;
     tamis_status status = TAMIS_E_NOMEM;
     (void)state;
-    begin();
-    redis_server_ask(&server, "SET a abc");
+    begin_test();
+    redis_server_command(&server, "SET a abc");
     while (status == TAMIS_E_NOMEM) {
         fault_memory memory = {.fail_at = ++n};
         const tamis_allocator allocator = fault_memory_allocator(&memory);
@@ -274,7 +274,7 @@ static void memory_may_end(void **state) {
     }
     OK(status);
     assert_true(n > 10);
-    assert_string_equal(redis_server_ask(&server, "GET b"), "`bc");
+    assert_string_equal(redis_server_command(&server, "GET b"), "`bc");
 }
 
 int main(void) {

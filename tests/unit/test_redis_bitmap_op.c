@@ -40,7 +40,7 @@ static void model_op(model *to, tamis_redis_bitmap_operation op, const model *fr
 
 /* Into a key of its own, and into the second source; `elsewhere` (may be NULL): where the third is. */
 static void combine_at(const redis_server *at, const redis_server *elsewhere, uint64_t *seed) {
-    static model from[SOURCES], want;
+    static model from[SOURCES], expected;
     static const char *const keys_of[SOURCES] = {"s0", "s1", "s2", "s3"};
     char third[100];
     const char *sources[SOURCES];
@@ -59,53 +59,53 @@ static void combine_at(const redis_server *at, const redis_server *elsewhere, ui
             fill(&from[i], test_below(seed, 3) ? test_below(seed, 3000) : 0, 2, seed);
             put_there(i == 2 && elsewhere ? elsewhere : at, keys_of[i], &from[i]);
         }
-        model_op(&want, op, from + first, count);
+        model_op(&expected, op, from + first, count);
         tamis_redis_bitmap *target = open_uri(at->uri, in_place ? "s1" : "target");
-        redis_server_ask(at, "SET target a_longer_one_that_was_there_before EX 1000");
+        redis_server_command(at, "SET target a_longer_one_that_was_there_before EX 1000");
         OK(tamis_redis_bitmap_op(target, op, sources + first, count, &size, &err));
         tamis_redis_bitmap_close(target);
-        assert_int_equal(size, want.size);
-        assert_there(at, in_place ? "s1" : "target", &want);
+        assert_int_equal(size, expected.size);
+        assert_there(at, in_place ? "s1" : "target", &expected);
         if (!in_place)
-            assert_int_equal(redis_server_number(at, "TTL target"), want.size > 0 ? -1 : -2);
+            assert_int_equal(redis_server_number(at, "TTL target"), expected.size > 0 ? -1 : -2);
     }
 }
 
 static void combinations_are_those_of_a_model(void **state) {
     uint64_t seed = test_seed(24);
     (void)state;
-    begin();
-    redis_server_ask(&server, "CONFIG RESETSTAT");
+    begin_test();
+    redis_server_command(&server, "CONFIG RESETSTAT");
     combine_at(&server, NULL, &seed);
-    assert_non_null(strstr(redis_server_ask(&server, "INFO commandstats"), "cmdstat_bitop"));
+    assert_non_null(strstr(redis_server_command(&server, "INFO commandstats"), "cmdstat_bitop"));
 }
 
 /* What Codis refuses, and what no server can do. */
 static void combinations_are_made_here_where_no_server_makes_them(void **state) {
     uint64_t seed = test_seed(25);
     (void)state;
-    begin();
-    redis_server_ask(&forbidding, "FLUSHALL");
+    begin_test();
+    redis_server_command(&forbidding, "FLUSHALL");
     combine_at(&forbidding, NULL, &seed);
     combine_at(&server, &forbidding, &seed);
-    assert_non_null(strstr(redis_server_ask(&forbidding, "BITOP NOT a b"), "unknown command"));
+    assert_non_null(strstr(redis_server_command(&forbidding, "BITOP NOT a b"), "unknown command"));
 }
 
 /* A URI of the target's own server is no other server. */
 static void a_uri_may_name_the_same_server(void **state) {
     char source[100];
     (void)state;
-    begin();
+    begin_test();
     snprintf(source, sizeof source, "%s/a", server.uri);
-    redis_server_ask(&server, "SET a abc");
-    redis_server_ask(&server, "CONFIG RESETSTAT");
+    redis_server_command(&server, "SET a abc");
+    redis_server_command(&server, "CONFIG RESETSTAT");
     tamis_redis_bitmap *target = open_bitmap("b");
     OK(tamis_redis_bitmap_op(target, TAMIS_REDIS_BITMAP_OR, (const char *[]){source, "a"}, 2, NULL, &err));
-    assert_string_equal(redis_server_ask(&server, "GET b"), "abc");
-    assert_null(strstr(redis_server_ask(&server, "INFO commandstats"), "cmdstat_getrange"));
+    assert_string_equal(redis_server_command(&server, "GET b"), "abc");
+    assert_null(strstr(redis_server_command(&server, "INFO commandstats"), "cmdstat_getrange"));
     snprintf(source, sizeof source, "%s/1/a", server.uri); /* another database */
     OK(tamis_redis_bitmap_op(target, TAMIS_REDIS_BITMAP_OR, (const char *[]){source, "a"}, 2, NULL, &err));
-    assert_non_null(strstr(redis_server_ask(&server, "INFO commandstats"), "cmdstat_getrange"));
+    assert_non_null(strstr(redis_server_command(&server, "INFO commandstats"), "cmdstat_getrange"));
     tamis_redis_bitmap_close(target);
 }
 
@@ -115,8 +115,8 @@ static void shards_are_combined(void **state) {
     uint64_t size, count;
     char uri[100];
     (void)state;
-    begin();
-    redis_server_ask(&forbidding, "FLUSHALL");
+    begin_test();
+    redis_server_command(&forbidding, "FLUSHALL");
     snprintf(uri, sizeof uri, "redis+shard://127.0.0.1:%d,127.0.0.1:%d", server.port, forbidding.port);
     for (uint64_t i = 0; i < 6; i++) {
         tamis_redis_bitmap *source = open_uri(uri, names[i]);
@@ -139,14 +139,14 @@ static void long_bitmaps_are_combined(void **state) {
     const size_t size = test_scale((size_t)35 << 20, (size_t)17 << 20, (size_t)17 << 20) + 3;
     uint64_t made = 0, seed = test_seed(26);
     (void)state;
-    begin();
-    redis_server_ask(&forbidding, "FLUSHALL");
+    begin_test();
+    redis_server_command(&forbidding, "FLUSHALL");
     unsigned char *bytes = malloc(size);
     test_bytes got = {0};
     for (size_t i = 0; i < size; i += 4096)
         bytes[i] = (unsigned char)test_random(&seed);
-    redis_server_ask(&forbidding, "SET long %b", bytes, size);
-    redis_server_ask(&forbidding, "SETRANGE other %d x", 3 << 20);
+    redis_server_command(&forbidding, "SET long %b", bytes, size);
+    redis_server_command(&forbidding, "SETRANGE other %d x", 3 << 20);
     tamis_redis_bitmap *target = open_uri(forbidding.uri, "made");
     OK(tamis_redis_bitmap_op(target, TAMIS_REDIS_BITMAP_XOR, (const char *[]){"long", "other"}, 2, &made,
                              &err));
@@ -157,7 +157,7 @@ static void long_bitmaps_are_combined(void **state) {
     bytes_clear(&got);
     free(bytes);
     tamis_redis_bitmap_close(target);
-    redis_server_ask(&forbidding, "FLUSHALL");
+    redis_server_command(&forbidding, "FLUSHALL");
 }
 
 int main(void) {

@@ -96,8 +96,8 @@ static void check_range(const tamis_redis_bitmap *bitmap, const model *it,
 }
 
 static bool knows_bits(void) {
-    redis_server_ask(&server, "SET r x");
-    return redis_server_ask(&server, "BITCOUNT r 0 -1 BIT")[0] != '(';
+    redis_server_command(&server, "SET r x");
+    return redis_server_command(&server, "BITCOUNT r 0 -1 BIT")[0] != '(';
 }
 
 static void ranges_are_those_of_a_model(void **state) {
@@ -105,7 +105,7 @@ static void ranges_are_those_of_a_model(void **state) {
     static model it;
     uint64_t seed = test_seed(22);
     (void)state;
-    begin();
+    begin_test();
     tamis_redis_bitmap *bitmap = open_bitmap("r");
     const bool server_knows = knows_bits();
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
@@ -132,7 +132,7 @@ static void ranges_are_those_of_a_model(void **state) {
 static void ranges_are_right_at_every_alignment(void **state) {
     static model it;
     (void)state;
-    begin();
+    begin_test();
     tamis_redis_bitmap *bitmap = open_bitmap("r");
     for (int64_t from = 0; from < 20; from += (int64_t)test_scale(1, 3, 1))
         for (int64_t to = from - 1; to < 20; to++)
@@ -158,7 +158,7 @@ static void ranges_are_right_at_every_alignment(void **state) {
 static void nothing_before_a_range_is_found(void **state) {
     static model it;
     (void)state;
-    begin();
+    begin_test();
     tamis_redis_bitmap *bitmap = open_bitmap("r");
     for (int64_t first = 0; first < 5; first += 4)
         for (int64_t size = first + 4094; size < first + 4099; size++)
@@ -186,7 +186,7 @@ static void no_range_is_all(void **state) {
     uint64_t count, seed = test_seed(23);
     int64_t offset;
     (void)state;
-    begin();
+    begin_test();
     tamis_redis_bitmap *bitmap = open_bitmap("r");
     fill(&it, 999, 2, &seed);
     put_there(&server, "r", &it);

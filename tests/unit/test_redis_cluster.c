@@ -27,7 +27,7 @@
 #include "support/redis_keys.h"
 #include "support/redis_whole.h"
 
-enum { MOST = 100000, BATCH = 500 };
+enum { KEYS_MAX = 100000, BATCH = 500 };
 
 static int set_up_all(void **state) {
     (void)state;
@@ -74,7 +74,7 @@ static void reads_redirections(void **state) {
     static const struct {
         const char *text, *host;
         unsigned slot, port;
-        bool asks;
+        bool is_ask;
     } right[] = {{"MOVED 3999 127.0.0.1:6381", "127.0.0.1", 3999, 6381, false},
                  {"ASK 0 ::1:7", "::1", 0, 7, true},
                  {"MOVED 7 [::1]:6381", "::1", 7, 6381, false},
@@ -92,7 +92,7 @@ static void reads_redirections(void **state) {
         assert_true(tamis__cluster_redirection(&error, &teller, &to));
         assert_int_equal(to.slot, right[i].slot);
         assert_int_equal(to.port, right[i].port);
-        assert_int_equal(to.is_ask, right[i].asks);
+        assert_int_equal(to.is_ask, right[i].is_ask);
         assert_int_equal(to.host_size, strlen(right[i].host));
         assert_memory_equal(to.host, right[i].host, to.host_size);
     }
@@ -190,16 +190,16 @@ static void families_are_on_all_masters(void **state) {
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
         size_t made, there = 0;
         for (unsigned j = 0; j < CLUSTER_MASTERS; j++)
-            redis_server_ask(cluster_master(j * 5461 + 100), "FLUSHALL");
+            redis_server_command(cluster_master(j * 5461 + 100), "FLUSHALL");
         made = redis_families_fill(redis, families[i]);
         for (unsigned j = 0; j < CLUSTER_MASTERS; j++) {
             const redis_server *master = cluster_master(j * 5461 + 100);
             char expires[40];
-            const long long some = redis_server_number(master, "DBSIZE");
-            assert_true(some > 100);
-            snprintf(expires, sizeof expires, "keys=%lld,expires=%lld", some, some);
-            assert_non_null(strstr(redis_server_ask(master, "INFO keyspace"), expires));
-            there += (size_t)some;
+            const long long added = redis_server_number(master, "DBSIZE");
+            assert_true(added > 100);
+            snprintf(expires, sizeof expires, "keys=%lld,expires=%lld", added, added);
+            assert_non_null(strstr(redis_server_command(master, "INFO keyspace"), expires));
+            there += (size_t)added;
         }
         assert_int_equal(there, made);
     }
@@ -223,7 +223,7 @@ static void combines_bitmaps(void **state) {
         tamis_redis_bitmap_open(&other, redis, cases[n].other, NULL, &err);
         tamis_redis_bitmap_open(&target, redis, cases[n].target, NULL, &err);
         redis_server *owner = cluster_master(tamis__cluster_slot(cases[n].target, strlen(cases[n].target)));
-        redis_server_ask(owner, "CONFIG RESETSTAT");
+        redis_server_command(owner, "CONFIG RESETSTAT");
         if (tamis_redis_bitmap_set(one, offsets, NULL, 3, NULL, NULL, &err) != TAMIS_OK ||
             tamis_redis_bitmap_set(other, offsets + 1, NULL, 3, NULL, NULL, &err) != TAMIS_OK ||
             tamis_redis_bitmap_op(target, TAMIS_REDIS_BITMAP_XOR,
@@ -233,7 +233,7 @@ static void combines_bitmaps(void **state) {
             fail_msg("%s", err.text);
         assert_int_equal(size, 2501);
         assert_memory_equal(bits, ((uint8_t[]){1, 0, 0, 1}), 4);
-        assert_non_null(strstr(redis_server_ask(owner, "INFO commandstats"), cases[n].command));
+        assert_non_null(strstr(redis_server_command(owner, "INFO commandstats"), cases[n].command));
         tamis_redis_bitmap_close(one);
         tamis_redis_bitmap_close(other);
         tamis_redis_bitmap_close(target);
@@ -263,7 +263,7 @@ static void reg_22_each_master_waits_for_its_replicas(void **state) {
     tamis_filter *filter;
     (void)state;
     tamis_redis_close(open_cluster(""));
-    cluster_settle();
+    cluster_wait_until_ready();
     redis_server *late = cluster_replica(tamis__cluster_slot("bf:w", 4));
     for (int lags = 0; lags < 2; lags++) {
         snprintf(uri, sizeof uri, "%s%s", cluster_uri(name), lags ? "300ms" : "60s");
@@ -277,7 +277,7 @@ static void reg_22_each_master_waits_for_its_replicas(void **state) {
         tamis_filter_free(filter);
     }
     assert_int_equal(kill(late->pid, SIGCONT), 0);
-    cluster_settle();
+    cluster_wait_until_ready();
 }
 
 static void tells_clusters_from_others(void **state) {
@@ -324,22 +324,22 @@ static bool is_over(void) {
 
 /* Each batch is added, and asked for at once. */
 static void *add_all(void *context) {
-    adding *all = context;
+    adding *ctx = context;
     tamis_status status = TAMIS_OK;
-    while (all->done < all->count && status == TAMIS_OK) {
-        const tamis_key *batch = keys + all->done;
-        size_t some;
-        status = tamis_filter_add_many(all->filter, batch, BATCH, NULL, &some, &all->failure);
+    while (ctx->done < ctx->count && status == TAMIS_OK) {
+        const tamis_key *batch = keys + ctx->done;
+        size_t added;
+        status = tamis_filter_add_many(ctx->filter, batch, BATCH, NULL, &added, &ctx->failure);
         if (status == TAMIS_OK)
             status =
-                tamis_filter_contains_many(all->filter, batch, BATCH, all->answers, &some, &all->failure);
+                tamis_filter_contains_many(ctx->filter, batch, BATCH, ctx->answers, &added, &ctx->failure);
         for (size_t i = 0; i < BATCH && status == TAMIS_OK; i++)
-            if (all->answers[i] != TAMIS_PRESENT)
-                status = tamis__fail(&all->failure, TAMIS_E_DAMAGED, 0, "key %zu is answered and not in",
-                                     all->done + i);
-        __atomic_store_n(&all->done, all->done + some, __ATOMIC_RELAXED);
+            if (ctx->answers[i] != TAMIS_PRESENT)
+                status = tamis__fail(&ctx->failure, TAMIS_E_DAMAGED, 0, "key %zu is answered and not in",
+                                     ctx->done + i);
+        __atomic_store_n(&ctx->done, ctx->done + added, __ATOMIC_RELAXED);
     }
-    __atomic_store_n(&all->is_over, true, __ATOMIC_RELEASE);
+    __atomic_store_n(&ctx->is_over, true, __ATOMIC_RELEASE);
     return NULL;
 }
 
@@ -379,14 +379,17 @@ static size_t move_slots(void) {
     for (int node = 0; node < CLUSTER_NODES && !is_over(); node++) {
         char names[20000], *rest = NULL;
         redis_server *from = &cluster[node], *to = &cluster[(node + 1) % CLUSTER_NODES];
-        if (strncmp(redis_server_ask(from, "ROLE"), "master", 6) != 0)
+        if (strncmp(redis_server_command(from, "ROLE"), "master", 6) != 0)
             continue;
-        while (strncmp(redis_server_ask(to, "ROLE"), "master", 6) != 0)
+        while (strncmp(redis_server_command(to, "ROLE"), "master", 6) != 0)
             to = &cluster[(to - cluster + 1) % CLUSTER_NODES];
-        snprintf(names, sizeof names, "%s", redis_server_ask(from, "KEYS tamis:{moving*"));
+        snprintf(names, sizeof names, "%s", redis_server_command(from, "KEYS tamis:{moving*"));
         for (char *name = strtok_r(names, " ", &rest); name && !is_over();
              name = strtok_r(NULL, " ", &rest)) {
-            cluster_move(tamis__cluster_slot(name, strlen(name)), from, to, wait_for_some_adds);
+            const unsigned slot = tamis__cluster_slot(name, strlen(name));
+            if (redis_server_number(from, "CLUSTER COUNTKEYSINSLOT %u", slot) == 0)
+                continue; /* moved with another key: the hash and its copy share a slot */
+            cluster_move(slot, from, to, wait_for_some_adds);
             moved++;
         }
     }
@@ -396,8 +399,8 @@ static size_t move_slots(void) {
 static void adds_while_slots_move(void **state) {
     (void)state;
     tamis_redis *redis = open_cluster("?patience=60s&retry_interval=5ms");
-    cluster_settle();
-    begin_adding(redis, "moving?expect=100000&fpr=0.001&partition=8192", test_scale(MOST, 20000, 20000));
+    cluster_wait_until_ready();
+    begin_adding(redis, "moving?expect=100000&fpr=0.001&partition=8192", test_scale(KEYS_MAX, 20000, 20000));
     const size_t moved = move_slots();
     end_adding();
     assert_true(moved >= 5);
@@ -409,14 +412,15 @@ static void adds_while_masters_change(void **state) {
     const unsigned rounds = (unsigned)test_scale(6, 2, 2);
     (void)state;
     tamis_redis *redis = open_cluster("?patience=60s&retry_interval=5ms");
-    cluster_settle();
-    begin_adding(redis, "changing?expect=100000&fpr=0.001&partition=8192", test_scale(MOST, 50000, 50000));
+    cluster_wait_until_ready();
+    begin_adding(redis, "changing?expect=100000&fpr=0.001&partition=8192",
+                 test_scale(KEYS_MAX, 50000, 50000));
     unsigned changed = 0;
     for (; changed < rounds && !is_over(); changed++) {
         redis_server *replica = cluster_replica(100 + changed % 3 * 5461);
         wait_for_adds(2 * BATCH);
         cluster_hand_over(replica);
-        cluster_settle();
+        cluster_wait_until_ready();
     }
     end_adding();
     assert_true(changed > 0);
@@ -443,14 +447,14 @@ static void adds_while_masters_die(void **state) {
     uint64_t random = test_seed(17);
     (void)state;
     tamis_redis *redis = open_cluster("?patience=60s&retry_interval=20ms");
-    cluster_settle();
+    cluster_wait_until_ready();
     tamis_filter *filter = open_on(redis, "dying?expect=100000&fpr=0.001&partition=8192");
     size_t done = 0;
     for (size_t round = 0; round < rounds; round++) {
         pthread_t thread;
         for (; done < count * (round + 1) / (rounds + 1); done += BATCH)
             add_keys(filter, done, BATCH);
-        cluster_settle();
+        cluster_wait_until_ready();
         victim = cluster_master((unsigned)(100 + round % 3 * 5461));
         is_dead = false;
         pthread_create(&thread, NULL, kill_soon, &random);
@@ -463,7 +467,7 @@ static void adds_while_masters_die(void **state) {
         add_keys(filter, before, done - before);
         assert_all_in(filter, done);
         redis_server_restart(victim);
-        cluster_settle();
+        cluster_wait_until_ready();
     }
     for (; done < count; done += BATCH)
         add_keys(filter, done, BATCH);

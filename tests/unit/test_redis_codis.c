@@ -29,15 +29,15 @@
 #include "support/redis_server.h"
 #include "support/zookeeper.h"
 
-enum { MOST = 200000, BATCH = 200, PROXIES = 2 };
+enum { KEYS_MAX = 200000, BATCH = 200, PROXIES = 2 };
 
 static zookeeper keeper;
 static redis_server server;
 static proxy *proxies[PROXIES];
 static tamis_error err;
-static uint64_t numbers[MOST];
-static tamis_key keys[MOST];
-static tamis_answer answers[MOST];
+static uint64_t numbers[KEYS_MAX];
+static tamis_key keys[KEYS_MAX];
+static tamis_answer answers[KEYS_MAX];
 
 /* ---- all of them ---- */
 
@@ -59,7 +59,7 @@ static int set_up_all(void **state) {
     static const char *options[] = {"--include", NULL, NULL};
     (void)state;
     scratch_make();
-    for (uint64_t i = 0; i < MOST; i++) {
+    for (uint64_t i = 0; i < KEYS_MAX; i++) {
         numbers[i] = i;
         keys[i] = (tamis_key){&numbers[i], sizeof numbers[i]};
     }
@@ -83,7 +83,7 @@ static int tear_down_all(void **state) {
     return 0;
 }
 
-static void begin(void) {
+static void begin_test(void) {
     if (!keeper.pid || !server.pid)
         skip();
     err = (tamis_error)TAMIS_ERROR_INIT;
@@ -233,9 +233,9 @@ static void reads_what_proxies_say(void **state) {
         if (tamis__proxy_read(bad[i], strlen(bad[i]), &one, &is_online) || is_online)
             fail_msg("%s", bad[i]);
     for (int size = 255; size <= 256; size++) {
-        const int all =
+        const int ctx =
             snprintf(long_one, sizeof long_one, "{\"addr\":\"%0*d:1\",\"state\":\"online\"}", size, 0);
-        assert_int_equal(tamis__proxy_read(long_one, (size_t)all, &one, &is_online), size == 255);
+        assert_int_equal(tamis__proxy_read(long_one, (size_t)ctx, &one, &is_online), size == 255);
     }
 }
 
@@ -275,14 +275,14 @@ static void use(tamis_redis *codis, tamis_redis *itself, const char *layout, con
 }
 
 static void push_and_pull(tamis_redis *codis) {
-    tamis_plan_options want = TAMIS_PLAN_OPTIONS_INIT;
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_filter *made, *pulled;
     size_t done;
-    want.expect = 10000;
-    want.fpr = 1e-3;
-    want.kind = TAMIS_KIND_BLOCKED;
-    OK(tamis_plan_make(&plan, &want, &err));
+    plan_options.expect = 10000;
+    plan_options.fpr = 1e-3;
+    plan_options.kind = TAMIS_KIND_BLOCKED;
+    OK(tamis_plan_make(&plan, &plan_options, &err));
     OK(tamis_filter_create(&made, &plan, NULL, &err));
     OK(tamis_filter_add_many(made, keys, 10000, NULL, &done, &err));
     OK(tamis_redis_push(made, codis, "pushed?partition=4096", NULL, &err));
@@ -307,13 +307,13 @@ static void push_into_one_key(tamis_redis *codis) {
     tamis_filter *made;
     OK(tamis_redis_plan_for(&plan, NULL, codis, name, &err));
     OK(tamis_filter_create(&made, &plan, NULL, &err));
-    redis_server_ask(&server, "SETRANGE before 0 x"); /* so that they are counted */
-    char *before = strdup(strstr(redis_server_ask(&server, "INFO commandstats"), written));
+    redis_server_command(&server, "SETRANGE before 0 x"); /* so that they are counted */
+    char *before = strdup(strstr(redis_server_command(&server, "INFO commandstats"), written));
     assert_string_equal(tamis_status_name(tamis_redis_push(made, codis, name, NULL, &err)),
                         "TAMIS_E_UNSUPPORTED");
     if (!strstr(err.text, "takes RENAME, which a Codis refuses"))
         fail_msg("%s", err.text);
-    const char *after = strstr(redis_server_ask(&server, "INFO commandstats"), written);
+    const char *after = strstr(redis_server_command(&server, "INFO commandstats"), written);
     assert_int_equal(strcspn(before, ","), strcspn(after, ","));
     assert_memory_equal(before, after, strcspn(before, ","));
     free(before);
@@ -324,7 +324,7 @@ static void both_places_are_round_robin(void **state) {
     static const char *const at[][2] = {{"/jodis/one", "one"}, {"/zk/codis/db_old", "old"}};
     tamis_redis *itself;
     (void)state;
-    begin();
+    begin_test();
     OK(tamis_redis_open(&itself, server.uri_unix, NULL, &err));
     for (int i = 0; i < 2; i++) {
         for (int j = 0; j < PROXIES; j++)
@@ -349,17 +349,17 @@ static void both_places_are_round_robin(void **state) {
 enum { BEFORE = 1000, ALL = 1500 };
 static size_t taken;
 
-static bool ask_ping(void *context, size_t i, tamis__connection *link) {
+static bool put_ping(void *context, size_t i, tamis__connection *conn) {
     (void)context;
     if (i >= BEFORE)
         assert_in_range(taken, BEFORE, ALL);
-    tamis__connection_put_command(link, 1);
-    tamis__connection_put_text(link, "PING");
+    tamis__connection_put_command(conn, 1);
+    tamis__connection_put_text(conn, "PING");
     return true;
 }
 
-static tamis_status take_pong(void *context, size_t i, const tamis__reply *reply, bool again,
-                              tamis_error *error) {
+static tamis_status take_reply_of_ping(void *context, size_t i, const tamis__reply *reply, bool again,
+                                       tamis_error *error) {
     (void)context;
     (void)i;
     (void)again;
@@ -369,20 +369,20 @@ static tamis_status take_pong(void *context, size_t i, const tamis__reply *reply
 }
 
 static void barriers_are_waited_for(void **state) {
-    const tamis__requests exchange = {.count = ALL,
-                                      .put_command = ask_ping,
-                                      .take_reply = take_pong,
+    const tamis__requests requests = {.count = ALL,
+                                      .put_command = put_ping,
+                                      .take_reply = take_reply_of_ping,
                                       .what = "it",
                                       .barriers = {BEFORE, BEFORE}};
-    bool redone = true;
+    bool any_retried = true;
     (void)state;
-    begin();
+    begin_test();
     set_state("/jodis/order", 0, "online");
     tamis_redis *redis = open_codis("order");
     taken = 0;
-    OK(tamis__requests_run(redis, &exchange, &redone, &err));
+    OK(tamis__requests_run(redis, &requests, &any_retried, &err));
     assert_int_equal(taken, ALL);
-    assert_false(redone);
+    assert_false(any_retried);
     tamis_redis_close(redis);
 }
 
@@ -391,7 +391,7 @@ static void barriers_are_waited_for(void **state) {
 static void says_what_is_wrong(void **state) {
     char data[100000];
     (void)state;
-    begin();
+    begin_test();
     set_state("/jodis/here", 0, "online");
     refuses(uri_of("nowhere"), TAMIS_E_NOT_FOUND, "has no product 'nowhere'");
     refuses(uri_of("a%2F%2Fb"), TAMIS_E_IO, "bad arguments");
@@ -419,7 +419,7 @@ static void says_what_is_wrong(void **state) {
 
 static void says_who_may_not_read(void **state) {
     (void)state;
-    begin();
+    begin_test();
     set_state("/jodis/locked", 0, "online");
     zookeeper_lock(&keeper, "/jodis/locked", "me:sesame");
     refuses(uri_of("locked"), TAMIS_E_REFUSED, "give zk_user= and zk_password=");
@@ -430,7 +430,7 @@ static void says_who_may_not_read(void **state) {
 /* Who cannot be reached is passed over. */
 static void a_proxy_that_died_is_passed_over(void **state) {
     (void)state;
-    begin();
+    begin_test();
     set_state("/jodis/half", 1, "online");
     set_text("/jodis/half/proxy-dead", dead);
     for (int i = 0; i < 4; i++) {
@@ -449,7 +449,7 @@ static void a_proxy_that_died_is_passed_over(void **state) {
 static void nobody_online_is_nobody_asked(void **state) {
     size_t done;
     (void)state;
-    begin();
+    begin_test();
     set_state("/jodis/off", 0, "online");
     tamis_redis *redis = open_codis("off?patience=2s&retry_interval=5ms");
     tamis_filter *filter = open_filter(redis, "off?layout=java&expect=10000&fpr=0.01");
@@ -473,7 +473,7 @@ static void every_allocation_may_fail(void **state) {
     tamis_allocator allocator = fault_memory_allocator(&memory);
     tamis_status status = TAMIS_E_NOMEM;
     (void)state;
-    begin();
+    begin_test();
     const size_t descriptors = fault_open_descriptors();
     set_state("/jodis/small", 0, "online");
     set_state("/jodis/small", 1, "online");
@@ -507,30 +507,30 @@ typedef struct adding {
 } adding;
 
 static void *add_all(void *context) {
-    adding *all = context;
+    adding *ctx = context;
     tamis_status status = TAMIS_OK;
-    while (status == TAMIS_OK && !__atomic_load_n(&all->stop, __ATOMIC_ACQUIRE)) {
-        size_t some, from = all->done < MOST ? all->done : 0;
-        status = tamis_filter_add_many(all->filter, keys + from, BATCH, NULL, &some, &all->failure);
-        if (from == all->done)
-            __atomic_store_n(&all->done, from + some, __ATOMIC_RELEASE);
+    while (status == TAMIS_OK && !__atomic_load_n(&ctx->stop, __ATOMIC_ACQUIRE)) {
+        size_t added, from = ctx->done < KEYS_MAX ? ctx->done : 0;
+        status = tamis_filter_add_many(ctx->filter, keys + from, BATCH, NULL, &added, &ctx->failure);
+        if (from == ctx->done)
+            __atomic_store_n(&ctx->done, from + added, __ATOMIC_RELEASE);
     }
     return NULL;
 }
 
-static void start_adding(adding *all, const char *rest, const char *name) {
-    *all = (adding){.redis = open_codis(rest), .failure = TAMIS_ERROR_INIT};
-    all->filter = open_filter(all->redis, name);
-    assert_int_equal(pthread_create(&all->thread, NULL, add_all, all), 0);
+static void start_adding(adding *ctx, const char *rest, const char *name) {
+    *ctx = (adding){.redis = open_codis(rest), .failure = TAMIS_ERROR_INIT};
+    ctx->filter = open_filter(ctx->redis, name);
+    assert_int_equal(pthread_create(&ctx->thread, NULL, add_all, ctx), 0);
 }
 
-static void stop_adding(adding *all) {
-    __atomic_store_n(&all->stop, true, __ATOMIC_RELEASE);
-    pthread_join(all->thread, NULL);
-    assert_string_equal(all->failure.text, "");
-    assert_all_in(all->filter, all->done < MOST ? all->done : MOST);
-    tamis_filter_free(all->filter);
-    tamis_redis_close(all->redis);
+static void stop_adding(adding *ctx) {
+    __atomic_store_n(&ctx->stop, true, __ATOMIC_RELEASE);
+    pthread_join(ctx->thread, NULL);
+    assert_string_equal(ctx->failure.text, "");
+    assert_all_in(ctx->filter, ctx->done < KEYS_MAX ? ctx->done : KEYS_MAX);
+    tamis_filter_free(ctx->filter);
+    tamis_redis_close(ctx->redis);
 }
 
 /* Until this proxy is asked. */
@@ -562,20 +562,20 @@ static size_t idle_links(tamis_redis *redis, int i) {
 }
 
 static void follows(const char *place, const char *product, const char *name) {
-    adding all;
+    adding ctx;
     set_state(place, 0, "online");
-    start_adding(&all, product, name);
+    start_adding(&ctx, product, name);
     wait_for(0);
     set_state(place, 1, "online");
     wait_for(1);
     set_state(place, 0, "offline");
     wait_without(0);
-    assert_int_equal(idle_links(all.redis, 0), 0);
+    assert_int_equal(idle_links(ctx.redis, 0), 0);
     set_state(place, 0, "online");
     wait_for(0);
     leave(place, 1);
     wait_without(1);
-    assert_int_equal(idle_links(all.redis, 1), 0);
+    assert_int_equal(idle_links(ctx.redis, 1), 0);
     leave(place, 0); /* nobody for a while */
     pause_ms(100);
     set_state(place, 1, "online");
@@ -586,12 +586,12 @@ static void follows(const char *place, const char *product, const char *name) {
         while (proxy_harmed(proxies[1]) == 0)
             pause_ms(5);
     }
-    stop_adding(&all);
+    stop_adding(&ctx);
 }
 
 static void follows_proxies_that_come_and_go(void **state) {
     (void)state;
-    begin();
+    begin_test();
     follows("/jodis/flow", "flow?patience=60s&retry_interval=5ms",
             "flow?expect=200000&fpr=0.001&partition=65536");
     follows("/zk/codis/db_brook", "brook?patience=60s&retry_interval=5ms",
@@ -600,11 +600,11 @@ static void follows_proxies_that_come_and_go(void **state) {
 
 /* Without ZooKeeper the last list does; when it is there again, and when it has forgotten our session, changes are seen. */
 static void outlives_zookeeper(void **state) {
-    adding all;
+    adding ctx;
     (void)state;
-    begin();
+    begin_test();
     set_state("/jodis/alone", 0, "online");
-    start_adding(&all, "alone?patience=60s&retry_interval=5ms&timeout=200ms",
+    start_adding(&ctx, "alone?patience=60s&retry_interval=5ms&timeout=200ms",
                  "alone?expect=200000&fpr=0.001");
     for (int forgets = 0; forgets < 2; forgets++) {
         wait_for(forgets);
@@ -618,13 +618,13 @@ static void outlives_zookeeper(void **state) {
             leave("/jodis/alone", 0);
         wait_without(forgets);
     }
-    stop_adding(&all);
+    stop_adding(&ctx);
 }
 
 /* The one that all were found by is gone: who opens is told, who is open goes on. */
 static void opens_not_without_zookeeper(void **state) {
     (void)state;
-    begin();
+    begin_test();
     set_state("/jodis/last", 0, "online");
     tamis_redis *redis = open_codis("last");
     zookeeper_kill(&keeper);

@@ -31,7 +31,7 @@ static int set_up(void **state) {
     return 0;
 }
 
-static void begin(tamis_scheme scheme) {
+static void begin_test(tamis_scheme scheme) {
     tamis_hasher_options options = TAMIS_HASHER_OPTIONS_INIT;
     options.scheme = scheme;
     memset(&filter, 0, sizeof filter);
@@ -40,26 +40,28 @@ static void begin(tamis_scheme scheme) {
     assert_int_equal(tamis_hasher_create(&filter.hasher, &options, NULL), TAMIS_OK);
 }
 
-static void keep(tamis__unconfirmed_adds *doubts, const tamis__key_batch *asked, size_t count) {
+static void keep(tamis__unconfirmed_adds *unconfirmed_adds, const tamis__key_batch *asked, size_t count) {
     for (size_t i = 0; i < count; i++)
-        tamis__unconfirmed_adds_insert(doubts, tamis__unconfirmed_adds_fingerprint(&filter, asked, i),
-                                       &filter.allocator);
+        tamis__unconfirmed_adds_insert(
+            unconfirmed_adds, tamis__unconfirmed_adds_fingerprint(&filter, asked, i), &filter.allocator);
 }
 
-static void settle_one(tamis__unconfirmed_adds *doubts, const tamis__key_batch *asked, size_t i,
+static void settle_one(tamis__unconfirmed_adds *unconfirmed_adds, const tamis__key_batch *asked, size_t i,
                        tamis_answer *answer) {
-    if (tamis__unconfirmed_adds_remove(doubts, tamis__unconfirmed_adds_fingerprint(&filter, asked, i)) &&
+    if (tamis__unconfirmed_adds_remove(unconfirmed_adds,
+                                       tamis__unconfirmed_adds_fingerprint(&filter, asked, i)) &&
         *answer == TAMIS_PRESENT)
         *answer = TAMIS_UNKNOWN;
 }
 
 /* How many of all that are answered `was` are UNKNOWN instead: the first. */
-static size_t settle(tamis__unconfirmed_adds *doubts, const tamis__key_batch *asked, tamis_answer was) {
+static size_t settle(tamis__unconfirmed_adds *unconfirmed_adds, const tamis__key_batch *asked,
+                     tamis_answer was) {
     tamis_answer answers[COUNT];
     size_t unknown = 0;
     memset(answers, was, sizeof answers);
     for (size_t i = 0; i < COUNT; i++)
-        settle_one(doubts, asked, i, &answers[i]);
+        settle_one(unconfirmed_adds, asked, i, &answers[i]);
     while (unknown < COUNT && answers[unknown] == TAMIS_UNKNOWN)
         unknown++;
     for (size_t i = unknown; i < COUNT; i++)
@@ -69,47 +71,47 @@ static size_t settle(tamis__unconfirmed_adds *doubts, const tamis__key_batch *as
 
 static void what_was_kept_is_unknown_once(void **state) {
     (void)state;
-    begin(TAMIS_SCHEME_XXH3);
-    tamis__unconfirmed_adds doubts = {0};
-    assert_int_equal(settle(&doubts, &by_key, TAMIS_PRESENT), 0);
+    begin_test(TAMIS_SCHEME_XXH3);
+    tamis__unconfirmed_adds unconfirmed_adds = {0};
+    assert_int_equal(settle(&unconfirmed_adds, &by_key, TAMIS_PRESENT), 0);
     for (int round = 0; round < 2; round++) {
-        keep(&doubts, &by_key, KEPT);
-        keep(&doubts, &by_key, KEPT); /* failed twice */
-        assert_int_equal(doubts.count, KEPT);
-        assert_int_equal(settle(&doubts, &by_key, TAMIS_PRESENT), KEPT);
-        assert_int_equal(doubts.count, 0);
-        assert_int_equal(settle(&doubts, &by_key, TAMIS_PRESENT), 0);
+        keep(&unconfirmed_adds, &by_key, KEPT);
+        keep(&unconfirmed_adds, &by_key, KEPT); /* failed twice */
+        assert_int_equal(unconfirmed_adds.count, KEPT);
+        assert_int_equal(settle(&unconfirmed_adds, &by_key, TAMIS_PRESENT), KEPT);
+        assert_int_equal(unconfirmed_adds.count, 0);
+        assert_int_equal(settle(&unconfirmed_adds, &by_key, TAMIS_PRESENT), 0);
     }
     /* What is fresh was not carried out. */
-    keep(&doubts, &by_key, KEPT);
-    assert_int_equal(settle(&doubts, &by_key, TAMIS_ABSENT), 0);
-    assert_int_equal(settle(&doubts, &by_key, TAMIS_PRESENT), 0);
-    tamis__unconfirmed_adds_release(&doubts, &filter.allocator);
+    keep(&unconfirmed_adds, &by_key, KEPT);
+    assert_int_equal(settle(&unconfirmed_adds, &by_key, TAMIS_ABSENT), 0);
+    assert_int_equal(settle(&unconfirmed_adds, &by_key, TAMIS_PRESENT), 0);
+    tamis__unconfirmed_adds_release(&unconfirmed_adds, &filter.allocator);
     tamis_hasher_free(filter.hasher);
 }
 
 /* Taken out in any order, the others are found still. */
 static void the_others_are_found(void **state) {
     (void)state;
-    begin(TAMIS_SCHEME_BKDR63);
+    begin_test(TAMIS_SCHEME_BKDR63);
     uint64_t random = test_seed(11);
-    tamis__unconfirmed_adds doubts = {0};
+    tamis__unconfirmed_adds unconfirmed_adds = {0};
     bool is_kept[COUNT] = {false};
     for (int turn = 0; turn < 40 * COUNT; turn++) {
         const size_t i = test_below(&random, COUNT);
         const tamis__key_batch one = {&keys[i], NULL, 1};
         tamis_answer answer = TAMIS_PRESENT;
         if (test_below(&random, 2)) {
-            tamis__unconfirmed_adds_insert(&doubts, tamis__unconfirmed_adds_fingerprint(&filter, &one, 0),
-                                           &filter.allocator);
+            tamis__unconfirmed_adds_insert(
+                &unconfirmed_adds, tamis__unconfirmed_adds_fingerprint(&filter, &one, 0), &filter.allocator);
             is_kept[i] = true;
             continue;
         }
-        settle_one(&doubts, &one, 0, &answer);
+        settle_one(&unconfirmed_adds, &one, 0, &answer);
         assert_int_equal(answer, is_kept[i] ? TAMIS_UNKNOWN : TAMIS_PRESENT);
         is_kept[i] = false;
     }
-    tamis__unconfirmed_adds_release(&doubts, &filter.allocator);
+    tamis__unconfirmed_adds_release(&unconfirmed_adds, &filter.allocator);
     tamis_hasher_free(filter.hasher);
 }
 
@@ -117,12 +119,12 @@ static void a_key_is_known_by_its_hash(void **state) {
     (void)state;
     static const tamis_scheme schemes[] = {TAMIS_SCHEME_XXH3, TAMIS_SCHEME_GUAVA64, TAMIS_SCHEME_REDISSON};
     for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
-        begin(schemes[i]);
-        tamis__unconfirmed_adds doubts = {0};
+        begin_test(schemes[i]);
+        tamis__unconfirmed_adds unconfirmed_adds = {0};
         assert_int_equal(tamis_hash_many(filter.hasher, keys, COUNT, hashes, NULL), TAMIS_OK);
-        keep(&doubts, &by_key, KEPT);
-        assert_int_equal(settle(&doubts, &by_hash, TAMIS_PRESENT), KEPT);
-        tamis__unconfirmed_adds_release(&doubts, &filter.allocator);
+        keep(&unconfirmed_adds, &by_key, KEPT);
+        assert_int_equal(settle(&unconfirmed_adds, &by_hash, TAMIS_PRESENT), KEPT);
+        tamis__unconfirmed_adds_release(&unconfirmed_adds, &filter.allocator);
         tamis_hasher_free(filter.hasher);
     }
 }
@@ -130,27 +132,28 @@ static void a_key_is_known_by_its_hash(void **state) {
 /* Too many, or no memory for them: nothing is SEEN any more. */
 static void what_cannot_be_kept_makes_all_unknown(void **state) {
     (void)state;
-    begin(TAMIS_SCHEME_XXH3);
-    tamis__unconfirmed_adds doubts = {0};
+    begin_test(TAMIS_SCHEME_XXH3);
+    tamis__unconfirmed_adds unconfirmed_adds = {0};
     for (uint64_t i = 0; i <= TAMIS__UNCONFIRMED_ADDS_MAX; i++) {
         const tamis_key key = {&i, sizeof i};
-        assert_int_equal(doubts.count, i);
-        assert_false(doubts.every);
+        assert_int_equal(unconfirmed_adds.count, i);
+        assert_false(unconfirmed_adds.every);
         tamis__unconfirmed_adds_insert(
-            &doubts, tamis__unconfirmed_adds_fingerprint(&filter, &(tamis__key_batch){&key, NULL, 1}, 0),
+            &unconfirmed_adds,
+            tamis__unconfirmed_adds_fingerprint(&filter, &(tamis__key_batch){&key, NULL, 1}, 0),
             &filter.allocator);
     }
-    assert_int_equal(settle(&doubts, &by_key, TAMIS_PRESENT), COUNT);
-    assert_int_equal(settle(&doubts, &by_key, TAMIS_ABSENT), 0);
-    tamis__unconfirmed_adds_release(&doubts, &filter.allocator);
+    assert_int_equal(settle(&unconfirmed_adds, &by_key, TAMIS_PRESENT), COUNT);
+    assert_int_equal(settle(&unconfirmed_adds, &by_key, TAMIS_ABSENT), 0);
+    tamis__unconfirmed_adds_release(&unconfirmed_adds, &filter.allocator);
 
     fault_memory memory = {.fail_at = 1};
     const tamis_allocator own = filter.allocator;
     filter.allocator = fault_memory_allocator(&memory);
-    tamis__unconfirmed_adds_insert(&doubts, tamis__unconfirmed_adds_fingerprint(&filter, &by_key, 0),
-                                   &filter.allocator);
-    assert_int_equal(settle(&doubts, &by_key, TAMIS_PRESENT), COUNT);
-    tamis__unconfirmed_adds_release(&doubts, &filter.allocator);
+    tamis__unconfirmed_adds_insert(
+        &unconfirmed_adds, tamis__unconfirmed_adds_fingerprint(&filter, &by_key, 0), &filter.allocator);
+    assert_int_equal(settle(&unconfirmed_adds, &by_key, TAMIS_PRESENT), COUNT);
+    tamis__unconfirmed_adds_release(&unconfirmed_adds, &filter.allocator);
     filter.allocator = own;
     tamis_hasher_free(filter.hasher);
 }

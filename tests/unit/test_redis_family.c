@@ -69,14 +69,14 @@ static tamis_redis_pair pair_of(const char *name, const char *key) {
 static long long calls(const char *command) {
     char line[60];
     snprintf(line, sizeof line, "cmdstat_%s:calls=", command);
-    const char *all = redis_server_ask(&server, "INFO commandstats"), *at = strstr(all, line);
+    const char *all = redis_server_command(&server, "INFO commandstats"), *at = strstr(all, line);
     return at ? atoll(at + strlen(line)) : 0;
 }
 
 static long long figure(const char *section, const char *name) {
     char question[60];
     snprintf(question, sizeof question, "INFO %s", section);
-    const char *at = strstr(redis_server_ask(&server, question), name);
+    const char *at = strstr(redis_server_command(&server, question), name);
     assert_non_null(at);
     return atoll(at + strlen(name));
 }
@@ -88,7 +88,7 @@ static void members_are_the_filters_of_their_names(void **state) {
     static const char *const published[] = {"76930242", "76930243", "76930244", "76930245", "76930246"};
     static const char *const asked[] = {"76930242", "76930244", "76930246", "76930248"};
     (void)state;
-    begin();
+    begin_test();
     tamis_redis_family *family = open_family("topic_read:*:*?" JAVA "&ttl=1h");
     for (size_t i = 0; i < 5; i++) {
         pairs[2 * i] = pair_of("topic_read:8839540:20190609", published[i]);
@@ -134,10 +134,10 @@ static void members_are_the_filters_of_their_names(void **state) {
 static void a_hundred_thousand_in_few_round_trips(void **state) {
     const size_t count = test_scale(PAIRS, PAIRS / 10, PAIRS);
     (void)state;
-    begin();
+    begin_test();
     make_pairs(count, 2);
     tamis_redis_family *family = open_family("topic_read:*:*?" JAVA "&ttl=1h");
-    redis_server_ask(&server, "CONFIG RESETSTAT");
+    redis_server_command(&server, "CONFIG RESETSTAT");
     add(family, count);
     assert_true(figure("stats", "total_reads_processed:") < (long long)count / 10);
     assert_int_equal(calls("bitfield"), count);
@@ -151,8 +151,8 @@ static void a_hundred_thousand_in_few_round_trips(void **state) {
         char name[100];
         snprintf(name, sizeof name, "%.39s?" JAVA, names[i]);
         tamis_filter *alone = open_filter(name);
-        assert_int_equal(count_seen(alone, i / 2 * 2, 2), 2);
-        assert_true(count_seen(alone, count, 1000) < 5);
+        assert_int_equal(count_present(alone, i / 2 * 2, 2), 2);
+        assert_true(count_present(alone, count, 1000) < 5);
         tamis_filter_free(alone);
     }
     tamis_redis_family_free(family);
@@ -165,7 +165,7 @@ static void every_layout_is_what_it_is_alone(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
         char name[100];
-        begin();
+        begin_test();
         snprintf(name, sizeof name, "family?%s&ttl=1h", layouts[i]);
         make_pairs(MEMBERS * EACH, EACH);
         tamis_redis_family *family = open_family(name);
@@ -185,7 +185,7 @@ static void every_layout_is_what_it_is_alone(void **state) {
 
 static void equal_pairs_come_one_after_the_other(void **state) {
     (void)state;
-    begin();
+    begin_test();
     tamis_redis_family *family = open_family("f?" JAVA);
     const tamis_redis_pair some[] = {pair_of("a", "k"), pair_of("b", "k"), pair_of("a", "k"),
                                      pair_of("a", "l"), pair_of("b", "k"), pair_of("a", "")};
@@ -203,7 +203,7 @@ static void names_that_are_none_end_a_batch(void **state) {
     char longest[600];
     size_t done = 7;
     (void)state;
-    begin();
+    begin_test();
     memset(longest, 'x', sizeof longest);
     tamis_redis_family *family = open_family("f?" JAVA);
     tamis_redis_pair some[] = {
@@ -236,7 +236,7 @@ static void what_is_no_family_is_refused(void **state) {
     };
     tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
     (void)state;
-    begin();
+    begin_test();
     options.create = true;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         tamis_redis_family *family = NULL;
@@ -250,15 +250,15 @@ static void what_is_no_family_is_refused(void **state) {
 
 static void each_member_expires_by_itself(void **state) {
     (void)state;
-    begin();
+    begin_test();
     tamis_redis_family *renewed = open_family("f?" JAVA "&ttl=1h"),
                        *once = open_family("f?" JAVA "&ttl=1h&renew=create");
     pairs[0] = pair_of("a", "k");
     pairs[1] = pair_of("b", "k");
     add(once, 2);
     assert_true(redis_server_number(&server, "PTTL bf:a") > 3500000);
-    redis_server_ask(&server, "PEXPIRE bf:a 100000");
-    redis_server_ask(&server, "PEXPIRE bf:b 100000");
+    redis_server_command(&server, "PEXPIRE bf:a 100000");
+    redis_server_command(&server, "PEXPIRE bf:b 100000");
     add(once, 2);
     assert_true(redis_server_number(&server, "PTTL bf:a") <= 100000);
     add(renewed, 1);
@@ -272,7 +272,7 @@ static void each_member_expires_by_itself(void **state) {
 
 static void one_hash_has_the_plan_of_all(void **state) {
     (void)state;
-    begin();
+    begin_test();
     make_pairs(5000, 5);
     tamis_redis_family *maker = open_family("topic_read:*:*?expect=100&fpr=0.001&ttl=1h"),
                        *other = open_family("topic_read:*:*");
@@ -283,7 +283,8 @@ static void one_hash_has_the_plan_of_all(void **state) {
     assert_true(count_answers(5000, TAMIS_ABSENT) > 4980);
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 1002);
     assert_int_equal(figure("keyspace", "expires="), 1002);
-    assert_non_null(strstr(redis_server_ask(&server, "HGET tamis:{topic_read:*:*} plan"), " kind=family "));
+    assert_non_null(
+        strstr(redis_server_command(&server, "HGET tamis:{topic_read:*:*} plan"), " kind=family "));
     ask(other, 5000);
     assert_int_equal(count_answers(5000, TAMIS_PRESENT), 5000);
     for (size_t i = 0; i < 5000; i++)
@@ -301,15 +302,15 @@ static void one_hash_has_the_plan_of_all(void **state) {
 
 static void a_family_outlives_its_members(void **state) {
     (void)state;
-    begin();
+    begin_test();
     tamis_redis_family *family = open_family("f?expect=100&fpr=0.001&ttl=1h&renew=create");
     pairs[0] = pair_of("a", "k");
     pairs[1] = pair_of("b", "k");
     add(family, 1);
-    redis_server_ask(&server, "PEXPIRE tamis:{f} 100000");
+    redis_server_command(&server, "PEXPIRE tamis:{f} 100000");
     char name[100];
-    snprintf(name, sizeof name, "%s", redis_server_ask(&server, "KEYS tamis:{a:*"));
-    redis_server_ask(&server, "PEXPIRE %s 50000", name);
+    snprintf(name, sizeof name, "%s", redis_server_command(&server, "KEYS tamis:{a:*"));
+    redis_server_command(&server, "PEXPIRE %s 50000", name);
     add(family, 2);
     assert_true(redis_server_number(&server, "PTTL tamis:{f}") > 3500000);
     assert_true(redis_server_number(&server, "PTTL %s", name) <= 50000);
@@ -321,7 +322,7 @@ static void a_family_is_no_filter_and_a_filter_no_family(void **state) {
     tamis_filter *filter = NULL;
     tamis_redis_family *family = NULL;
     (void)state;
-    begin();
+    begin_test();
     tamis_redis_family_free(open_family("many?expect=100&fpr=0.001"));
     tamis_filter_free(open_filter("one?expect=100&fpr=0.001"));
     FAILS(tamis_redis_filter_open(&filter, redis, "many", NULL, &err), TAMIS_E_MISMATCH,
@@ -338,7 +339,7 @@ static void a_family_is_no_filter_and_a_filter_no_family(void **state) {
 static void a_family_may_be_dropped_and_made_anew(void **state) {
     size_t done = 7;
     (void)state;
-    begin();
+    begin_test();
     make_pairs(1000, 5);
     tamis_redis_family_free(open_family("f?expect=100&fpr=0.001"));
     tamis_redis_family *family = open_family("f");
@@ -370,7 +371,7 @@ static void keys_are_hashed_under_the_secret(void **state) {
     tamis_redis_family *family = NULL;
     size_t done = 7;
     (void)state;
-    begin();
+    begin_test();
     options.create = true;
     options.secret = secret;
     options.secret_size = sizeof secret;
@@ -399,13 +400,13 @@ static const size_t same_as[CUT_PAIRS] = {0, 1, 0, 2, 3, 1};
 
 static void check_cut(const char *where) {
     for (size_t i = 0; i < DIFFERENT; i++) {
-        int fresh = 0, unknown = 0;
+        int absent = 0, unknown = 0;
         for (size_t j = 0; j < CUT_PAIRS; j++) {
-            fresh += same_as[j] == i && answers[j] == TAMIS_ABSENT;
+            absent += same_as[j] == i && answers[j] == TAMIS_ABSENT;
             unknown += same_as[j] == i && answers[j] == TAMIS_UNKNOWN;
         }
-        if (fresh > 1 || (fresh == 0 && unknown == 0))
-            fail_msg("%s: pair %zu is fresh %d times and unknown %d times", where, i, fresh, unknown);
+        if (absent > 1 || (absent == 0 && unknown == 0))
+            fail_msg("%s: pair %zu is fresh %d times and unknown %d times", where, i, absent, unknown);
     }
 }
 
@@ -442,7 +443,7 @@ static void cut_everywhere(proxy *between, const char *parameters, proxy_way way
 static void a_connection_may_end_at_every_byte(void **state) {
     size_t next_key = 0;
     (void)state;
-    begin();
+    begin_test();
     proxy *between = proxy_start(server.socket);
     for (int way = 0; way < 2; way++) {
         cut_everywhere(between, "f?layout=java&expect=1000000&fpr=0.001&ttl=1h", (proxy_way)way, &next_key);
@@ -457,7 +458,7 @@ static void memory_may_run_out(void **state) {
     tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
     bool reached = true;
     (void)state;
-    begin();
+    begin_test();
     make_pairs(500, 5);
     options.allocator = &allocator;
     for (uint64_t n = 1; reached; n++) {

@@ -74,7 +74,7 @@ static void reg_22_a_refused_connection_is_told_at_once(void **state) {
 static void reg_22_one_of_several_that_refuses_is_told_at_once(void **state) {
     char uri[300];
     (void)state;
-    begin();
+    begin_test();
     snprintf(uri, sizeof uri,
              "redis+shard://127.0.0.1:%d,127.0.0.1:%d/f?layout=php2&bits=10000&probes=5&patience=1h",
              server.port, closed_port);
@@ -125,12 +125,12 @@ static void reg_22_what_is_no_redis_is_told_at_once(void **state) {
                  {"", "write rediss://"}}; /* as a server does that expects TLS */
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        impostor one;
+        impostor one_server;
         char uri[300];
-        start(&one, cases[i].words);
-        snprintf(uri, sizeof uri, "redis://127.0.0.1:%d" JAVA, one.port);
+        start(&one_server, cases[i].words);
+        snprintf(uri, sizeof uri, "redis://127.0.0.1:%d" JAVA, one_server.port);
         FAILS(add_there(uri), TAMIS_E_IO, cases[i].part);
-        stop(&one);
+        stop(&one_server);
     }
 }
 
@@ -138,7 +138,7 @@ static void reg_22_what_is_no_redis_is_told_at_once(void **state) {
 static void reg_22_tls_to_a_plain_port_is_told_at_once(void **state) {
     char uri[300];
     (void)state;
-    begin();
+    begin_test();
     snprintf(uri, sizeof uri, "rediss://127.0.0.1:%d" JAVA "&timeout=200ms&verify=no", server.port);
     const tamis_status status = add_there(uri);
     assert_true(status == TAMIS_E_IO || status == TAMIS_E_REFUSED);
@@ -149,7 +149,7 @@ static void reg_22_a_wrong_password_is_told_at_once(void **state) {
     redis_server locked = {0};
     char uri[300];
     (void)state;
-    begin();
+    begin_test();
     locked.password = "right";
     redis_server_start(&locked, (const char *[]){"--requirepass", "right", NULL});
     snprintf(uri, sizeof uri, "redis://:wrong@127.0.0.1:%d" JAVA, locked.port);
@@ -185,26 +185,26 @@ static void *make_call(void *context) {
     return NULL;
 }
 
-static void restart_during(redis_server *one, call *self) {
-    redis_server_kill(one);
+static void restart_during(redis_server *one_server, call *self) {
+    redis_server_kill(one_server);
     pthread_create(&self->thread, NULL, make_call, self);
     pause_ms(200);
-    redis_server_restart(one);
+    redis_server_restart(one_server);
     pthread_join(self->thread, NULL);
     OK(self->status);
 }
 
 static void reg_22_connect_wait_waits_for_a_server_that_starts(void **state) {
-    redis_server one = {0};
+    redis_server one_server = {0};
     call adds = {0}, opens = {.is_open = true};
     (void)state;
-    begin();
-    redis_server_start(&one, NULL);
-    snprintf(adds.uri, sizeof adds.uri, "redis://127.0.0.1:%d" JAVA "&connect_wait=50s", one.port);
-    restart_during(&one, &adds);
-    snprintf(opens.uri, sizeof opens.uri, "redis://127.0.0.1:%d?connect_wait=50s", one.port);
-    restart_during(&one, &opens);
-    redis_server_stop(&one);
+    begin_test();
+    redis_server_start(&one_server, NULL);
+    snprintf(adds.uri, sizeof adds.uri, "redis://127.0.0.1:%d" JAVA "&connect_wait=50s", one_server.port);
+    restart_during(&one_server, &adds);
+    snprintf(opens.uri, sizeof opens.uri, "redis://127.0.0.1:%d?connect_wait=50s", one_server.port);
+    restart_during(&one_server, &opens);
+    redis_server_stop(&one_server);
     snprintf(adds.uri, sizeof adds.uri, "redis://127.0.0.1:%d" JAVA "&connect_wait=100ms", closed_port);
     FAILS(add_there(adds.uri), TAMIS_E_IO, "connection refused");
     FAILS(add_there("redis://127.0.0.1/f?connect_wait=soon"), TAMIS_E_INVALID, "connect_wait");
@@ -212,36 +212,36 @@ static void reg_22_connect_wait_waits_for_a_server_that_starts(void **state) {
 
 /* A server that has answered once is waited for, as long as patience says. */
 static void reg_22_opening_a_server_is_to_hear_from_it(void **state) {
-    impostor one;
+    impostor one_server;
     tamis_redis *there;
     char uri[100];
     (void)state;
-    start(&one, "");
-    snprintf(uri, sizeof uri, "redis://127.0.0.1:%d?patience=1h", one.port);
+    start(&one_server, "");
+    snprintf(uri, sizeof uri, "redis://127.0.0.1:%d?patience=1h", one_server.port);
     FAILS(tamis_redis_open(&there, uri, NULL, &err), TAMIS_E_IO, "write rediss://");
-    stop(&one);
+    stop(&one_server);
 }
 
 static void reg_22_a_server_that_was_there_is_waited_for(void **state) {
-    redis_server one = {0};
+    redis_server one_server = {0};
     call adds = {0};
     (void)state;
-    begin();
-    redis_server_start(&one, NULL);
-    snprintf(adds.uri, sizeof adds.uri, "redis://127.0.0.1:%d" JAVA, one.port);
+    begin_test();
+    redis_server_start(&one_server, NULL);
+    snprintf(adds.uri, sizeof adds.uri, "redis://127.0.0.1:%d" JAVA, one_server.port);
     OK(tamis_redis_filter_open(&adds.filter, NULL, adds.uri, NULL, &err));
     OK(tamis_filter_add_many(adds.filter, keys, 10, NULL, NULL, &err));
-    restart_during(&one, &adds);
+    restart_during(&one_server, &adds);
     tamis_filter_free(adds.filter);
     /* Opened is as good. */
     tamis_redis *there;
-    snprintf(adds.uri, sizeof adds.uri, "redis://127.0.0.1:%d?patience=1h", one.port);
+    snprintf(adds.uri, sizeof adds.uri, "redis://127.0.0.1:%d?patience=1h", one_server.port);
     OK(tamis_redis_open(&there, adds.uri, NULL, &err));
     OK(tamis_redis_filter_open(&adds.filter, there, "f?layout=java&expect=1000&fpr=0.01", NULL, &err));
-    restart_during(&one, &adds);
+    restart_during(&one_server, &adds);
     tamis_filter_free(adds.filter);
     tamis_redis_close(there);
-    redis_server_stop(&one);
+    redis_server_stop(&one_server);
 }
 
 int main(void) {

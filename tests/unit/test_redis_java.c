@@ -41,7 +41,7 @@ static int tear_down(void **state) {
 static void need_server(void) {
     if (!server.pid)
         skip();
-    redis_server_ask(&server, "FLUSHALL");
+    redis_server_command(&server, "FLUSHALL");
 }
 
 /* Of the server's own URI with this in front of the host, and these parameters. */
@@ -90,18 +90,18 @@ static void bits_are_those_of_the_published_run(void **state) {
     assert_int_equal(tamis_filter_plan(filter)->bits, 21895);
     assert_int_equal(tamis_filter_plan(filter)->probes, 5);
     assert_int_equal(ask(filter, "76930242"), TAMIS_ABSENT); /* of a Redis key that is not there */
-    unsigned char want[(21895 + 7) / 8] = {0};
+    unsigned char expected[(21895 + 7) / 8] = {0};
     size_t size = 0;
     for (int i = 0; i < PUBLISHED; i++) {
         assert_int_equal(add(filter, published[i].key), TAMIS_ABSENT);
         assert_int_equal(add(filter, published[i].key), TAMIS_PRESENT);
         for (int j = 0; j < 5; j++) {
             size_t at = (size_t)published[i].offsets[j];
-            want[at / 8] |= (unsigned char)(0x80 >> at % 8);
+            expected[at / 8] |= (unsigned char)(0x80 >> at % 8);
             size = at / 8 + 1 > size ? at / 8 + 1 : size;
         }
     }
-    test_bytes got = {0}, wanted = {want, size, 0};
+    test_bytes got = {0}, wanted = {expected, size, 0};
     redis_server_bytes(&server, &got, "GET %s", "bf:" NAME);
     assert_true(bytes_check("bits", &got, &wanted));
     bytes_clear(&got);
@@ -165,7 +165,7 @@ static void or_only_the_add_that_makes_it(void **state) {
         redis_server_number(&server, "PEXPIRE bf:" NAME " 1000000");
         add(filter, "b");
         assert_in_range(ttl_of("bf:" NAME), 1, 1000000);
-        redis_server_ask(&server, "DEL bf:" NAME);
+        redis_server_command(&server, "DEL bf:" NAME);
     }
     tamis_filter_free(filter);
 }
@@ -182,7 +182,7 @@ static void names_and_databases_are_taken_as_they_are(void **state) {
     OK(try_open(&filter, "", "3/other?" PLAN));
     assert_int_equal(ask(filter, "k"), TAMIS_ABSENT);
     tamis_filter_free(filter);
-    redis_server_ask(&server, "SWAPDB 0 3");
+    redis_server_command(&server, "SWAPDB 0 3");
     assert_int_equal(redis_server_number(&server, "EXISTS %b", "bf:a b/\0@", (size_t)9), 1);
     assert_int_equal(try_open(&filter, "", "99999/x?" PLAN), TAMIS_E_INVALID);
 }
@@ -199,17 +199,17 @@ static void a_unix_socket_serves_as_well(void **state) {
     assert_int_equal(add(filter, "k"), TAMIS_ABSENT);
     tamis_filter_free(filter);
     tamis_redis_close(redis);
-    redis_server_ask(&server, "SWAPDB 0 2");
+    redis_server_command(&server, "SWAPDB 0 2");
     assert_int_equal(redis_server_number(&server, "EXISTS bf:a@b"), 1);
 }
 
 /* ---- refusals ---- */
 
-static void fails_with(tamis_filter *filter, tamis_status want, const char *said) {
+static void fails_with(tamis_filter *filter, tamis_status expected, const char *said) {
     tamis_answer answer = 77;
     snprintf(err.text, sizeof err.text, "-");
     tamis_status status = tamis_filter_add(filter, "key", 3, &answer, &err);
-    if (status != want || !strstr(err.text, said) || !strstr(err.text, "; "))
+    if (status != expected || !strstr(err.text, said) || !strstr(err.text, "; "))
         fail_msg("%s: %s", tamis_status_name(status), err.text);
     assert_int_equal(answer, 77);
     assert_null(strstr(err.text, "hush"));
@@ -219,7 +219,7 @@ static void another_type_under_the_name_is_told(void **state) {
     (void)state;
     need_server();
     tamis_filter *filter = open_filter(NAME "?" PLAN);
-    redis_server_ask(&server, "RPUSH bf:" NAME " x");
+    redis_server_command(&server, "RPUSH bf:" NAME " x");
     fails_with(filter, TAMIS_E_MISMATCH, "WRONGTYPE");
     tamis_filter_free(filter);
 }
@@ -229,13 +229,13 @@ static void a_server_without_memory_is_told(void **state) {
     need_server();
     tamis_filter *filter = open_filter(NAME "?" PLAN);
     assert_int_equal(add(filter, "before"), TAMIS_ABSENT);
-    redis_server_ask(&server, "CONFIG SET maxmemory 1");
+    redis_server_command(&server, "CONFIG SET maxmemory 1");
     fails_with(filter, TAMIS_E_REFUSED, "maxmemory");
     assert_int_equal(ask(filter, "before"), TAMIS_PRESENT); /* asking takes none */
     assert_int_equal(ask(filter, "key"), TAMIS_ABSENT);
     tamis_filter *other = open_filter(NAME "?" PLAN);
     assert_int_equal(ask(other, "before"), TAMIS_PRESENT);
-    redis_server_ask(&server, "CONFIG SET maxmemory 0");
+    redis_server_command(&server, "CONFIG SET maxmemory 0");
     assert_int_equal(add(other, "other"), TAMIS_ABSENT);
     tamis_filter_free(other);
     assert_int_equal(ask(filter, "before"), TAMIS_PRESENT);
@@ -247,9 +247,9 @@ static void who_may_not_is_told_what_to_grant(void **state) {
     (void)state;
     need_server();
     tamis_filter *filter = NULL;
-    redis_server_ask(&server, "ACL SETUSER ann on >hush ~bf:* +bitfield");
-    redis_server_ask(&server, "ACL SETUSER bob on >hush ~bf:* +ping");
-    redis_server_ask(&server, "ACL SETUSER cat on >hush ~other:* +bitfield");
+    redis_server_command(&server, "ACL SETUSER ann on >hush ~bf:* +bitfield");
+    redis_server_command(&server, "ACL SETUSER bob on >hush ~bf:* +ping");
+    redis_server_command(&server, "ACL SETUSER cat on >hush ~other:* +bitfield");
     OK(try_open(&filter, "ann:hush@", NAME "?" PLAN));
     assert_int_equal(add(filter, "k"), TAMIS_ABSENT);
     tamis_filter_free(filter);
@@ -262,7 +262,7 @@ static void who_may_not_is_told_what_to_grant(void **state) {
     OK(try_open(&filter, "ann:wronghush@", NAME "?" PLAN));
     fails_with(filter, TAMIS_E_REFUSED, "check user and password");
     tamis_filter_free(filter);
-    redis_server_ask(&server, "CONFIG SET requirepass hush");
+    redis_server_command(&server, "CONFIG SET requirepass hush");
     OK(try_open(&filter, "", NAME "?" PLAN));
     fails_with(filter, TAMIS_E_REFUSED, "give user and password");
     tamis_filter_free(filter);
@@ -289,13 +289,13 @@ static void who_may_only_read_may_ask(void **state) {
     tamis_answer answer = 77;
     add(filter, "there");
     tamis_filter_free(filter);
-    redis_server_ask(&server, "ACL SETUSER eve on >hush %s +@read", "~bf:*");
+    redis_server_command(&server, "ACL SETUSER eve on >hush %s +@read", "~bf:*");
     OK(try_open(&filter, "eve:hush@", NAME "?" PLAN));
     assert_int_equal(ask(filter, "there"), TAMIS_PRESENT);
     assert_int_equal(ask(filter, "key"), TAMIS_ABSENT);
     fails_with(filter, TAMIS_E_REFUSED, "+bitfield");
     assert_int_equal(ask(filter, "key"), TAMIS_ABSENT);
-    redis_server_ask(&server, "ACL SETUSER eve -bitfield_ro");
+    redis_server_command(&server, "ACL SETUSER eve -bitfield_ro");
     assert_int_equal(tamis_filter_contains(filter, "there", 5, &answer, &err), TAMIS_E_REFUSED);
     assert_non_null(strstr(err.text, "+@read"));
     assert_int_equal(answer, 77);

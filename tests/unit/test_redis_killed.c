@@ -66,10 +66,10 @@ static int tear_down(void **state) {
 
 /* ---- a client ---- */
 
-static tamis_status open_it(const storm *all, tamis_filter **filter, tamis_error *err) {
+static tamis_status open_it(const storm *ctx, tamis_filter **filter, tamis_error *err) {
     tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
     options.create = true;
-    return tamis_redis_filter_open(filter, NULL, all->uri, &options, err);
+    return tamis_redis_filter_open(filter, NULL, ctx->uri, &options, err);
 }
 
 /* Of keys from that number on. */
@@ -96,33 +96,33 @@ static tamis_status check(tamis_filter *filter, uint64_t from, tamis_error *err)
     return status;
 }
 
-static tamis_status work(const storm *all, int number, tamis_error *err) {
-    _Atomic uint64_t *answered = &all->shared->answered[number];
-    const uint64_t first = (uint64_t)number * all->each;
+static tamis_status work(const storm *ctx, int number, tamis_error *err) {
+    _Atomic uint64_t *answered = &ctx->shared->answered[number];
+    const uint64_t first = (uint64_t)number * ctx->each;
     uint64_t random = (uint64_t)getpid();
     tamis_answer answers[BATCH];
     tamis_filter *filter = NULL;
-    tamis_status status = open_it(all, &filter, err);
-    while (status == TAMIS_OK && *answered < all->each) {
+    tamis_status status = open_it(ctx, &filter, err);
+    while (status == TAMIS_OK && *answered < ctx->each) {
         status = batch(filter, first + *answered, true, answers, err);
         if (status == TAMIS_OK)
             *answered += BATCH;
     }
-    while (status == TAMIS_OK && !all->shared->may_end)
-        status = check(filter, first + test_below(&random, all->each / BATCH) * BATCH, err);
+    while (status == TAMIS_OK && !ctx->shared->may_end)
+        status = check(filter, first + test_below(&random, ctx->each / BATCH) * BATCH, err);
     tamis_filter_free(filter);
     return status;
 }
 
-static void start(storm *all, int number) {
+static void start(storm *ctx, int number) {
     fflush(NULL);
-    all->pids[number] = fork();
-    assert_true(all->pids[number] >= 0);
-    if (all->pids[number] > 0)
+    ctx->pids[number] = fork();
+    assert_true(ctx->pids[number] >= 0);
+    if (ctx->pids[number] > 0)
         return;
     tamis_error err = TAMIS_ERROR_INIT;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (work(all, number, &err) == TAMIS_OK)
+    if (work(ctx, number, &err) == TAMIS_OK)
         _exit(0);
     fprintf(stderr, "client %d: %s\n", number, err.text);
     _exit(1);
@@ -130,54 +130,54 @@ static void start(storm *all, int number) {
 
 /* ---- the storm ---- */
 
-static void kill_one(storm *all, int number) {
+static void kill_one(storm *ctx, int number) {
     int how;
-    kill(all->pids[number], SIGKILL);
-    assert_int_equal(waitpid(all->pids[number], &how, 0), all->pids[number]);
-    all->pids[number] = -1;
+    kill(ctx->pids[number], SIGKILL);
+    assert_int_equal(waitpid(ctx->pids[number], &how, 0), ctx->pids[number]);
+    ctx->pids[number] = -1;
     assert_true(WIFSIGNALED(how)); /* else it failed before */
 }
 
 /* Up to that many keys that were answered to it last, which nobody adds once more. */
-static void check_one(const storm *all, int number, uint64_t most) {
-    const uint64_t first = (uint64_t)number * all->each, answered = all->shared->answered[number];
+static void check_one(const storm *ctx, int number, uint64_t max) {
+    const uint64_t first = (uint64_t)number * ctx->each, answered = ctx->shared->answered[number];
     tamis_error err = TAMIS_ERROR_INIT;
     tamis_filter *filter = NULL;
-    tamis_status status = open_it(all, &filter, &err);
-    for (uint64_t i = answered > most ? answered - most : 0; i < answered && status == TAMIS_OK; i += BATCH)
+    tamis_status status = open_it(ctx, &filter, &err);
+    for (uint64_t i = answered > max ? answered - max : 0; i < answered && status == TAMIS_OK; i += BATCH)
         status = check(filter, first + i, &err);
     tamis_filter_free(filter);
     if (status != TAMIS_OK)
         fail_msg("%s", err.text);
 }
 
-static void end_all(storm *all) {
-    all->shared->may_end = true;
+static void end_all(storm *ctx) {
+    ctx->shared->may_end = true;
     for (int i = 0; i < CLIENTS; i++) {
         int how;
-        assert_int_equal(waitpid(all->pids[i], &how, 0), all->pids[i]);
+        assert_int_equal(waitpid(ctx->pids[i], &how, 0), ctx->pids[i]);
         assert_true(WIFEXITED(how) && WEXITSTATUS(how) == 0);
-        assert_int_equal(all->shared->answered[i], all->each);
-        check_one(all, i, all->each);
+        assert_int_equal(ctx->shared->answered[i], ctx->each);
+        check_one(ctx, i, ctx->each);
     }
 }
 
 static void run(const char *name, uint64_t seed) {
     const uint64_t each = test_scale(170000, 5000, 5000), kills = test_scale(60, 12, 12),
                    of_server = test_scale(20, 6, 6); /* one in so many is the server's */
-    storm all = {.each = each};
+    storm ctx = {.each = each};
     uint64_t early = 0;
     if (!server.pid)
         skip();
-    redis_server_ask(&server, "FLUSHALL");
-    all.shared = mmap(NULL, sizeof *all.shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert_ptr_not_equal(all.shared, MAP_FAILED);
-    snprintf(all.uri, sizeof all.uri,
+    redis_server_command(&server, "FLUSHALL");
+    ctx.shared = mmap(NULL, sizeof *ctx.shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(ctx.shared, MAP_FAILED);
+    snprintf(ctx.uri, sizeof ctx.uri,
              "redis://127.0.0.1:%d/%s&expect=%" PRIu64
              "&fpr=1e-5&retry_interval=1ms&patience=60s&connect_wait=60s&read_timeout=20s&timeout=20s",
              server.port, name, CLIENTS * each);
     for (int i = 0; i < CLIENTS; i++)
-        start(&all, i);
+        start(&ctx, i);
     for (uint64_t i = 0; i < kills; i++) {
         const int one = (int)test_below(&seed, CLIENTS);
         pause_ms(test_below(&seed, test_scale(50, 20, 20)));
@@ -185,16 +185,16 @@ static void run(const char *name, uint64_t seed) {
             redis_server_kill(&server);
             redis_server_restart(&server);
         }
-        kill_one(&all, one);
-        early += all.shared->answered[one] < each;
-        check_one(&all, one, LATEST);
-        start(&all, one);
+        kill_one(&ctx, one);
+        early += ctx.shared->answered[one] < each;
+        check_one(&ctx, one, LATEST);
+        start(&ctx, one);
     }
-    end_all(&all);
+    end_all(&ctx);
     printf("%" PRIu64 " adds, %" PRIu64 " clients killed, %" PRIu64 " of them while they added\n",
            CLIENTS * each, kills, early);
     assert_true(early > 0);
-    munmap(all.shared, sizeof *all.shared);
+    munmap(ctx.shared, sizeof *ctx.shared);
 }
 
 static void what_layout_tamis_answered_stays(void **state) {

@@ -110,7 +110,7 @@ static void build_other(char plan[500]) {
     OK(tamis_filter_add_many(filter, keys + ADDED, SOME, NULL, NULL, &err));
     tamis_filter_free(filter);
     OK(tamis_redis_expire(redis, "f", 0, &err)); /* it is to stay */
-    snprintf(plan, 500, "%s", redis_server_ask(&server, "HGET tamis:{f} plan"));
+    snprintf(plan, 500, "%s", redis_server_command(&server, "HGET tamis:{f} plan"));
 }
 
 /* ---- what has to be ---- */
@@ -119,16 +119,16 @@ static bool has_all(size_t from) {
     tamis_filter *filter = NULL;
     const tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
     OK(tamis_redis_filter_open(&filter, redis, "f", &options, &err));
-    const size_t seen = count_seen(filter, from, SOME);
+    const size_t present = count_present(filter, from, SOME);
     tamis_filter_free(filter);
-    return seen == SOME;
+    return present == SOME;
 }
 
 /* Each Redis key expires, or is the plan's, or stands in the hash. */
 static void nothing_is_left_behind(const char *what, uint64_t n) {
     char names[20000], hash[4000], *rest = NULL;
-    snprintf(names, sizeof names, "%s", redis_server_ask(&server, "KEYS *"));
-    snprintf(hash, sizeof hash, "%s", redis_server_ask(&server, "HVALS tamis:{f}"));
+    snprintf(names, sizeof names, "%s", redis_server_command(&server, "KEYS *"));
+    snprintf(hash, sizeof hash, "%s", redis_server_command(&server, "HVALS tamis:{f}"));
     for (char *name = strtok_r(names, " ", &rest); name; name = strtok_r(NULL, " ", &rest)) {
         char generation[17] = "";
         if (redis_server_number(&server, "PTTL %s", name) >= 0)
@@ -138,21 +138,21 @@ static void nothing_is_left_behind(const char *what, uint64_t n) {
     }
 }
 
-static void check(const work *one, uint64_t n, tamis_status status, const tamis_error *why,
+static void check(const work *work_item, uint64_t n, tamis_status status, const tamis_error *why,
                   const char *plan) {
     char now[500];
-    snprintf(now, sizeof now, "%s", redis_server_ask(&server, "HGET tamis:{f} plan"));
+    snprintf(now, sizeof now, "%s", redis_server_command(&server, "HGET tamis:{f} plan"));
     const bool is_others = strcmp(now, plan) == 0, is_gone = strcmp(now, "(nil)") == 0;
     if (!is_others && status != TAMIS_OK)
-        fail_msg("%s, command %d: failed (%s), and changed the plan to %s", one->what, (int)n, why->text,
-                 now);
-    if (!is_others && is_gone != (one->succeeds == IS_GONE))
-        fail_msg("%s, command %d: left the plan %s", one->what, (int)n, now);
+        fail_msg("%s, command %d: failed (%s), and changed the plan to %s", work_item->what, (int)n,
+                 why->text, now);
+    if (!is_others && is_gone != (work_item->succeeds == IS_GONE))
+        fail_msg("%s, command %d: left the plan %s", work_item->what, (int)n, now);
     if (is_others && !(has_all(OTHER) && has_all(ADDED)))
-        fail_msg("%s, command %d: acknowledged keys are absent", one->what, (int)n);
-    if (!is_others && one->succeeds == IS_OWN && !has_all(OWN))
-        fail_msg("%s, command %d: its own keys are absent", one->what, (int)n);
-    nothing_is_left_behind(one->what, n);
+        fail_msg("%s, command %d: acknowledged keys are absent", work_item->what, (int)n);
+    if (!is_others && work_item->succeeds == IS_OWN && !has_all(OWN))
+        fail_msg("%s, command %d: its own keys are absent", work_item->what, (int)n);
+    nothing_is_left_behind(work_item->what, n);
 }
 
 /* ---- both ways ---- */
@@ -165,43 +165,43 @@ static tamis_redis *open_slow(const char *parameters) {
     return slow;
 }
 
-static tamis_redis *prepare(const work *one, const char *parameters) {
-    redis_server_ask(&server, "FLUSHALL");
-    if (!one->is_made)
+static tamis_redis *prepare(const work *work_item, const char *parameters) {
+    redis_server_command(&server, "FLUSHALL");
+    if (!work_item->is_made)
         OK(tamis_redis_push(old, redis, "f", NULL, &err));
     proxy_disarm(between);
     tamis_redis *slow = open_slow(parameters);
-    if (one->prepare)
-        one->prepare(slow);
+    if (work_item->prepare)
+        work_item->prepare(slow);
     proxy_disarm(between); /* counts from here */
     return slow;
 }
 
 /* How many commands it takes. */
-static uint64_t count_commands(const work *one) {
-    tamis_redis *slow = prepare(one, "patience=20s");
-    OK(one->run(slow, &err));
+static uint64_t count_commands(const work *work_item) {
+    tamis_redis *slow = prepare(work_item, "patience=20s");
+    OK(work_item->run(slow, &err));
     tamis_redis_close(slow);
     return proxy_commands(between);
 }
 
-static void be_late(const work *one, uint64_t n) {
+static void be_late(const work *work_item, uint64_t n) {
     tamis_error why = TAMIS_ERROR_INIT;
     char plan[500];
-    tamis_redis *slow = prepare(one, "read_timeout=80ms&patience=20s");
+    tamis_redis *slow = prepare(work_item, "read_timeout=80ms&patience=20s");
     proxy_arm_command(between, PROXY_DELAY, n);
-    const tamis_status status = one->run(slow, &why);
+    const tamis_status status = work_item->run(slow, &why);
     tamis_redis_close(slow);
     if (status != TAMIS_OK)
-        redis_server_ask(&server, "DEL tamis:{f}:push"); /* which would expire */
+        redis_server_command(&server, "DEL tamis:{f}:push"); /* which would expire */
     build_other(plan);
     proxy_deliver(between, true);
-    check(one, n, TAMIS_E_BUSY, &why, plan);
+    check(work_item, n, TAMIS_E_BUSY, &why, plan);
     assert_int_equal(redis_server_number(&server, "PTTL tamis:{f}"), -1);
 }
 
 typedef struct stopped {
-    const work *one;
+    const work *work_item;
     tamis_redis *slow;
     tamis_status status;
     tamis_error why;
@@ -210,7 +210,7 @@ typedef struct stopped {
 
 static void *run_stopped(void *context) {
     stopped *self = context;
-    self->status = self->one->run(self->slow, &self->why);
+    self->status = self->work_item->run(self->slow, &self->why);
     atomic_store(&self->is_over, true);
     return NULL;
 }
@@ -222,21 +222,21 @@ static void start_stopped(stopped *self, pthread_t *thread, uint64_t n) {
         usleep(500);
 }
 
-static void be_stopped(const work *one, uint64_t n) {
-    stopped self = {.one = one, .why = TAMIS_ERROR_INIT};
+static void be_stopped(const work *work_item, uint64_t n) {
+    stopped self = {.work_item = work_item, .why = TAMIS_ERROR_INIT};
     pthread_t thread;
     char plan[500];
-    self.slow = prepare(one, "read_timeout=60s&patience=60s");
+    self.slow = prepare(work_item, "read_timeout=60s&patience=60s");
     start_stopped(&self, &thread, n);
-    redis_server_ask(&server, "DEL tamis:{f}:push");
+    redis_server_command(&server, "DEL tamis:{f}:push");
     build_other(plan);
     proxy_deliver(between, false);
     pthread_join(thread, NULL);
-    check(one, n, self.status, &self.why, plan);
+    check(work_item, n, self.status, &self.why, plan);
     tamis_redis_close(self.slow);
 }
 
-static void try_all(void (*be)(const work *one, uint64_t n), uint64_t step) {
+static void try_all(void (*be)(const work *work_item, uint64_t n), uint64_t step) {
     for (size_t i = 0; i < WORKS; i++) {
         const uint64_t commands = count_commands(&works[i]);
         assert_true(commands > 5);
@@ -247,37 +247,37 @@ static void try_all(void (*be)(const work *one, uint64_t n), uint64_t step) {
 
 static void reg_22_late_commands_change_nothing(void **state) {
     (void)state;
-    begin();
+    begin_test();
     try_all(be_late, test_scale(1, 5, 7));
 }
 
 static void reg_22_who_was_stopped_changes_nothing(void **state) {
     (void)state;
-    begin();
+    begin_test();
     try_all(be_stopped, test_scale(1, 5, 7));
 }
 
 /* Transactions do as little when they arrive late as scripts do. */
 static void reg_22_late_transactions_change_nothing(void **state) {
     (void)state;
-    begin();
-    redis_server_ask(&server, "ACL SETUSER default -eval");
+    begin_test();
+    redis_server_command(&server, "ACL SETUSER default -eval");
     try_all(be_late, test_scale(5, 17, 23));
     try_all(be_stopped, test_scale(5, 17, 23));
-    assert_non_null(strstr(redis_server_ask(&server, "INFO commandstats"), "cmdstat_exec:"));
-    redis_server_ask(&server, "ACL SETUSER default +eval");
+    assert_non_null(strstr(redis_server_command(&server, "INFO commandstats"), "cmdstat_exec:"));
+    redis_server_command(&server, "ACL SETUSER default +eval");
 }
 
 /* ---- a hash that was deleted ---- */
 
 static void reg_22_a_deleted_hash_is_no_new_filter(void **state) {
     (void)state;
-    begin();
+    begin_test();
     tamis_filter *filter = NULL;
     tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
     options.create = true;
     OK(tamis_redis_push(old, redis, "f?partition=1024", NULL, &err));
-    redis_server_ask(&server, "DEL tamis:{f}");
+    redis_server_command(&server, "DEL tamis:{f}");
     FAILS(tamis_redis_filter_open(&filter, redis, "f?expect=3000&fpr=0.001", &options, &err), TAMIS_E_DAMAGED,
           "was deleted or evicted; nothing was made");
     OK(tamis_redis_drop(redis, "f", &err));
@@ -289,18 +289,18 @@ static void reg_22_a_deleted_hash_is_no_new_filter(void **state) {
 /* The lock's token of the writer that released it last. */
 static void read_released_token(char token[100]) {
     snprintf(token, 100, "%s",
-             redis_server_ask(&server, "EVAL %s 0",
-                              "for _, entry in ipairs(redis.call('SLOWLOG', 'GET', -1)) do "
-                              "local words = entry[4] "
-                              "if words[#words - 1] == 'DEL' and words[#words] == 'tamis:{f}:push' then "
-                              "return words[#words - 3] end end"));
+             redis_server_command(&server, "EVAL %s 0",
+                                  "for _, entry in ipairs(redis.call('SLOWLOG', 'GET', -1)) do "
+                                  "local words = entry[4] "
+                                  "if words[#words - 1] == 'DEL' and words[#words] == 'tamis:{f}:push' then "
+                                  "return words[#words - 3] end end"));
 }
 
 /* The failover loses the last writes of a resize's beginning. Then a command arrives that was sent twice. */
 static void begin_resize_and_fail_over(uint64_t n) {
     char token[100];
-    redis_server_ask(&server, "FLUSHALL");
-    redis_server_ask(&server, "SLOWLOG RESET");
+    redis_server_command(&server, "FLUSHALL");
+    redis_server_command(&server, "SLOWLOG RESET");
     OK(tamis_redis_push(old, redis, "f", NULL, &err));
     tamis_filter *there = open_filter("f");
     proxy_disarm(between);
@@ -309,11 +309,11 @@ static void begin_resize_and_fail_over(uint64_t n) {
     proxy_arm_command(between, PROXY_DELAY, n);
     OK(tamis_redis_resize_begin(&resize, own, slow, "f", &err));
     read_released_token(token);
-    redis_server_ask(&server, "HDEL tamis:{f} next sending");
-    redis_server_ask(&server, "SET tamis:{f}:push %s PX 60000", token);
+    redis_server_command(&server, "HDEL tamis:{f} next sending");
+    redis_server_command(&server, "SET tamis:{f}:push %s PX 60000", token);
     OK(tamis_filter_add_many(there, keys + ADDED, SOME, NULL, NULL, &err));
     proxy_deliver(between, true);
-    redis_server_ask(&server, "DEL tamis:{f}:push"); /* which would expire */
+    redis_server_command(&server, "DEL tamis:{f}:push"); /* which would expire */
     FAILS(tamis_redis_resize_end(resize, own, &err), TAMIS_E_MISMATCH, "resize it again");
     assert_true(has_all(ADDED));
     tamis_filter_free(there);
@@ -322,38 +322,38 @@ static void begin_resize_and_fail_over(uint64_t n) {
 
 static void reg_22_a_late_next_after_a_failover(void **state) {
     (void)state;
-    begin();
-    redis_server_ask(&server, "CONFIG SET slowlog-log-slower-than 0");
+    begin_test();
+    redis_server_command(&server, "CONFIG SET slowlog-log-slower-than 0");
     const work beginning = {"begin", false, IS_OLD, resize_in_vain, NULL};
     const uint64_t commands = count_commands(&beginning);
     for (uint64_t n = 0; n < commands; n++)
         begin_resize_and_fail_over(n);
-    redis_server_ask(&server, "CONFIG SET slowlog-log-slower-than -1");
+    redis_server_command(&server, "CONFIG SET slowlog-log-slower-than -1");
 }
 
 /* ---- the record of what was replaced ---- */
 
 /* Builds of the filter are stopped at command n; if it is switched by then, it expires, and with it the record of the
  * old partitions, and the build cannot release its lock. Returns if it was. */
-static bool expire_while_stopped(const work *one, uint64_t n) {
-    stopped self = {.one = one, .why = TAMIS_ERROR_INIT};
+static bool expire_while_stopped(const work *work_item, uint64_t n) {
+    stopped self = {.work_item = work_item, .why = TAMIS_ERROR_INIT};
     pthread_t thread;
     char replaced[100], now[100];
-    self.slow = prepare(one, "read_timeout=60s&patience=60s");
+    self.slow = prepare(work_item, "read_timeout=60s&patience=60s");
     snprintf(replaced, sizeof replaced, "%s", partition_of("f", 0));
     start_stopped(&self, &thread, n);
-    snprintf(now, sizeof now, "%s", redis_server_ask(&server, "HGET tamis:{f} before"));
+    snprintf(now, sizeof now, "%s", redis_server_command(&server, "HGET tamis:{f} before"));
     const bool is_switched = strcmp(now, "(nil)") != 0;
     if (is_switched) {
-        redis_server_ask(&server, "DEL tamis:{f} tamis:{f}:plan");
-        redis_server_ask(&server, "ACL SETUSER default resetkeys ~tamis:{f} ~tamis:{f}:plan ~tamis:{f:*");
+        redis_server_command(&server, "DEL tamis:{f} tamis:{f}:plan");
+        redis_server_command(&server, "ACL SETUSER default resetkeys ~tamis:{f} ~tamis:{f}:plan ~tamis:{f:*");
     }
     proxy_deliver(between, false);
     pthread_join(thread, NULL);
-    redis_server_ask(&server, "ACL SETUSER default allkeys");
+    redis_server_command(&server, "ACL SETUSER default allkeys");
     tamis_redis_close(self.slow);
     if (is_switched && redis_server_number(&server, "PTTL %s", replaced) == -1)
-        fail_msg("%s, command %d: %s is left (%s)", one->what, (int)n, replaced, self.why.text);
+        fail_msg("%s, command %d: %s is left (%s)", work_item->what, (int)n, replaced, self.why.text);
     if (is_switched && self.status != TAMIS_OK)
         assert_non_null(strstr(self.why.text, "it is unknown whether the filter was replaced by generation"));
     return is_switched;
@@ -361,7 +361,7 @@ static bool expire_while_stopped(const work *one, uint64_t n) {
 
 static void reg_22_what_was_replaced_goes_without_its_record(void **state) {
     (void)state;
-    begin();
+    begin_test();
     int switched = 0;
     const uint64_t commands = count_commands(&works[0]);
     for (uint64_t n = commands - 6; n < commands; n++)
@@ -379,26 +379,26 @@ static tamis_status expire_alias(tamis_redis *slow, tamis_error *why) {
     return tamis_redis_expire(slow, "alias", 3600000, why);
 }
 
-static void move_alias_while_stopped(const work *one, uint64_t n) {
-    stopped self = {.one = one, .why = TAMIS_ERROR_INIT};
+static void move_alias_while_stopped(const work *work_item, uint64_t n) {
+    stopped self = {.work_item = work_item, .why = TAMIS_ERROR_INIT};
     pthread_t thread;
     char there[100], plan[500];
     snprintf(there, sizeof there, "%s", partition_of("f", 0));
-    snprintf(plan, sizeof plan, "%s", redis_server_ask(&server, "HGET tamis:{f} plan"));
+    snprintf(plan, sizeof plan, "%s", redis_server_command(&server, "HGET tamis:{f} plan"));
     OK(tamis_redis_alias(redis, "alias", "f", &err));
     proxy_disarm(between);
     self.slow = open_slow("read_timeout=60s&patience=60s");
     proxy_disarm(between);
     start_stopped(&self, &thread, n);
-    redis_server_ask(&server, "DEL tamis:{f}:push"); /* which would expire */
+    redis_server_command(&server, "DEL tamis:{f}:push"); /* which would expire */
     OK(tamis_redis_alias(redis, "alias", "other", &err));
     proxy_deliver(between, false);
     pthread_join(thread, NULL);
     tamis_redis_close(self.slow);
-    const bool stays = strcmp(redis_server_ask(&server, "HGET tamis:{f} plan"), plan) == 0;
+    const bool stays = strcmp(redis_server_command(&server, "HGET tamis:{f} plan"), plan) == 0;
     const long long left = redis_server_number(&server, "PTTL %s", there);
     if (stays && left != -1 && left <= 60000)
-        fail_msg("%s, command %d: retired the filter that it left as it is", one->what, (int)n);
+        fail_msg("%s, command %d: retired the filter that it left as it is", work_item->what, (int)n);
 }
 
 /* What an alias stands for by then says nothing of the filter that it stood for. */
@@ -406,10 +406,10 @@ static void reg_22_an_alias_that_moves_retires_nothing(void **state) {
     const work by_alias[] = {{"push", false, IS_OWN, push_to_alias, NULL},
                              {"expire", false, IS_OLD, expire_alias, NULL}};
     (void)state;
-    begin();
+    begin_test();
     for (size_t i = 0; i < 2; i++)
         for (uint64_t n = 2; n < 14; n++) {
-            redis_server_ask(&server, "FLUSHALL");
+            redis_server_command(&server, "FLUSHALL");
             OK(tamis_redis_push(old, redis, "f", NULL, &err));
             OK(tamis_redis_push(other, redis, "other", NULL, &err));
             move_alias_while_stopped(&by_alias[i], n);
@@ -420,7 +420,7 @@ static void reg_22_an_alias_that_moves_retires_nothing(void **state) {
 
 /* An adder's command n arrives when the resize has ended and the filter has no expiry any more. */
 static bool renew_late(uint64_t n) {
-    redis_server_ask(&server, "FLUSHALL");
+    redis_server_command(&server, "FLUSHALL");
     OK(tamis_redis_push(old, redis, "f", NULL, &err));
     proxy_disarm(between);
     tamis_redis *slow = open_slow("read_timeout=80ms&patience=20s");
@@ -434,7 +434,8 @@ static bool renew_late(uint64_t n) {
     OK(tamis_redis_expire(redis, "f", 0, &err));
     char generation[20];
     snprintf(generation, sizeof generation, "%.16s",
-             strstr(redis_server_ask(&server, "HGET tamis:{f} plan"), "generation=") + strlen("generation="));
+             strstr(redis_server_command(&server, "HGET tamis:{f} plan"), "generation=") +
+                 strlen("generation="));
     proxy_deliver(between, is_late);
     assert_int_equal(redis_server_number(&server, "PTTL tamis:{f:%s:0}:bits", generation), -1);
     assert_int_equal(redis_server_number(&server, "PTTL tamis:{f}"), -1);
@@ -445,7 +446,7 @@ static bool renew_late(uint64_t n) {
 
 static void reg_22_a_late_renewal_of_next_changes_nothing(void **state) {
     (void)state;
-    begin();
+    begin_test();
     uint64_t n = 0;
     while (renew_late(n))
         n++;

@@ -78,14 +78,14 @@ static void *serve(void *context) {
         setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
     } else {
         shutdown(fd, SHUT_WR);
-        for (ssize_t some; (some = recv(fd, buffer, sizeof buffer, 0)) > 0;)
-            bytes_add(&self->heard, buffer, (size_t)some);
+        for (ssize_t received; (received = recv(fd, buffer, sizeof buffer, 0)) > 0;)
+            bytes_add(&self->heard, buffer, (size_t)received);
     }
     close(fd);
     return NULL;
 }
 
-static void begin(server *self, const char *says, size_t size) {
+static void begin_test(server *self, const char *says, size_t size) {
     *self = (server){.says = says, .size = size, .resets = self->resets};
     assert_int_equal(pthread_create(&self->thread, NULL, serve, self), 0);
 }
@@ -94,53 +94,53 @@ static void end(server *self) {
     pthread_join(self->thread, NULL);
 }
 
-static void put_ping(tamis__connection *link) {
-    tamis__connection_put_command(link, 2);
-    tamis__connection_put_text(link, "PING");
-    tamis__connection_put_number(link, -42);
+static void put_ping(tamis__connection *conn) {
+    tamis__connection_put_command(conn, 2);
+    tamis__connection_put_text(conn, "PING");
+    tamis__connection_put_number(conn, -42);
 }
 
 /* ---- tests ---- */
 
 static void who_is_not_there_is_named(void **state) {
     (void)state;
-    tamis__connection *link = NULL;
+    tamis__connection *conn = NULL;
     close(door);
-    assert_int_equal(tamis__connection_open(&link, &to, in_ms(LONG), &err), TAMIS_E_IO);
+    assert_int_equal(tamis__connection_open(&conn, &to, in_ms(LONG), &err), TAMIS_E_IO);
     assert_int_equal(err.sys_errno, ECONNREFUSED);
     assert_non_null(strstr(err.text, "redis here: "));
-    assert_null(link);
+    assert_null(conn);
     to.address = (tamis__redis_address){"/nowhere/at/all.sock", 0};
-    assert_int_equal(tamis__connection_open(&link, &to, in_ms(LONG), &err), TAMIS_E_IO);
+    assert_int_equal(tamis__connection_open(&conn, &to, in_ms(LONG), &err), TAMIS_E_IO);
     assert_int_equal(err.sys_errno, ENOENT);
     char path[300];
     memset(path, 'x', sizeof path - 1);
     path[sizeof path - 1] = '\0';
     to.address.host = path;
-    assert_int_equal(tamis__connection_open(&link, &to, in_ms(LONG), &err), TAMIS_E_INVALID);
+    assert_int_equal(tamis__connection_open(&conn, &to, in_ms(LONG), &err), TAMIS_E_INVALID);
     door = -1;
 }
 
 /* The system accepts for it; nobody ever answers. */
 static void a_silent_server_is_waited_for_until_the_deadline(void **state) {
     (void)state;
-    tamis__connection *link = NULL;
+    tamis__connection *conn = NULL;
     const tamis__reply *reply = NULL;
     to.password = "hush";
     uint64_t deadline = in_ms(50);
-    assert_int_equal(tamis__connection_open(&link, &to, deadline, &err), TAMIS_E_TIMEOUT);
+    assert_int_equal(tamis__connection_open(&conn, &to, deadline, &err), TAMIS_E_TIMEOUT);
     assert_true(tamis__now_ns() >= deadline);
     assert_true(tamis__now_ns() < deadline + LONG * MS);
     assert_null(strstr(err.text, "hush"));
     to.password = NULL;
-    assert_int_equal(tamis__connection_open(&link, &to, in_ms(LONG), &err), TAMIS_OK);
-    put_ping(link);
+    assert_int_equal(tamis__connection_open(&conn, &to, in_ms(LONG), &err), TAMIS_OK);
+    put_ping(conn);
     deadline = in_ms(50);
-    assert_int_equal(tamis__connection_wait_reply(link, deadline, &reply, &err), TAMIS_E_TIMEOUT);
+    assert_int_equal(tamis__connection_wait_reply(conn, deadline, &reply, &err), TAMIS_E_TIMEOUT);
     assert_true(tamis__now_ns() >= deadline);
     assert_true(tamis__now_ns() < deadline + LONG * MS);
     assert_null(reply);
-    tamis__connection_close(link);
+    tamis__connection_close(conn);
 }
 
 /* No wait is given more time than is left, whatever the deadline. */
@@ -194,26 +194,26 @@ static int look_up_here(const char *host, const char *port, const struct addrinf
 
 static void a_name_is_waited_for_until_the_deadline(void **state) {
     (void)state;
-    tamis__connection *link = NULL;
+    tamis__connection *conn = NULL;
     tamis__sys.look_up = look_up_for_ever;
     sem_init(&name_server, 0, 0);
     sem_init(&looked_up, 0, 0);
     to.address.host = "slow.test";
     for (int i = 0; i < 3; i++)
-        assert_int_equal(tamis__connection_open(&link, &to, in_ms(10), &err), TAMIS_E_TIMEOUT);
+        assert_int_equal(tamis__connection_open(&conn, &to, in_ms(10), &err), TAMIS_E_TIMEOUT);
     assert_non_null(strstr(err.text, "name servers"));
     for (int i = 0; i < 3; i++) /* threads that nobody waits for give back what they have */
         sem_post(&name_server);
     for (int i = 0; i < 3; i++)
         sem_wait(&looked_up);
     sem_post(&name_server);
-    assert_int_equal(tamis__connection_open(&link, &to, in_ms(LONG), &err), TAMIS_E_IO);
+    assert_int_equal(tamis__connection_open(&conn, &to, in_ms(LONG), &err), TAMIS_E_IO);
     assert_non_null(strstr(err.text, "check the name of the host"));
     tamis__sys.look_up = look_up_here;
-    assert_int_equal(tamis__connection_open(&link, &to, in_ms(LONG), &err), TAMIS_E_IO);
+    assert_int_equal(tamis__connection_open(&conn, &to, in_ms(LONG), &err), TAMIS_E_IO);
     to.address.host = "here.test";
-    assert_int_equal(tamis__connection_open(&link, &to, in_ms(LONG), &err), TAMIS_OK);
-    tamis__connection_close(link);
+    assert_int_equal(tamis__connection_open(&conn, &to, in_ms(LONG), &err), TAMIS_OK);
+    tamis__connection_close(conn);
     tamis__sys.look_up = getaddrinfo;
 }
 
@@ -224,22 +224,22 @@ enum { GREETING = 10, ALL = sizeof answers - 1 };
 
 /* Greeted with a password and a database, then asked: the server goes after every byte of what it has to say. */
 static tamis_status ask_until(server *self, size_t size, bool *opened) {
-    tamis__connection *link = NULL;
+    tamis__connection *conn = NULL;
     const tamis__reply *reply = NULL;
-    begin(self, answers, size);
-    tamis_status status = tamis__connection_open(&link, &to, in_ms(LONG), &err);
+    begin_test(self, answers, size);
+    tamis_status status = tamis__connection_open(&conn, &to, in_ms(LONG), &err);
     *opened = status == TAMIS_OK;
     if (status == TAMIS_OK) {
-        put_ping(link);
-        assert_false(tamis__connection_is_idle(link));
-        status = tamis__connection_wait_reply(link, in_ms(LONG), &reply, &err);
+        put_ping(conn);
+        assert_false(tamis__connection_is_idle(conn));
+        status = tamis__connection_wait_reply(conn, in_ms(LONG), &reply, &err);
     }
     if (status == TAMIS_OK) {
         assert_int_equal(reply->size, 4);
         assert_memory_equal(reply->text, "pong", 4);
-        assert_true(tamis__connection_is_idle(link));
+        assert_true(tamis__connection_is_idle(conn));
     }
-    tamis__connection_close(link);
+    tamis__connection_close(conn);
     end(self);
     assert_int_equal(memory.live_blocks, 0);
     return status;
@@ -260,9 +260,10 @@ static void a_server_may_go_after_any_byte(void **state) {
             assert_non_null(strstr(err.text, "redis here: "));
         assert_null(strstr(err.text, "hush"));
         if (size == ALL) {
-            static const char want[] = "*3\r\n$4\r\nAUTH\r\n$3\r\nann\r\n$4\r\nhush\r\n"
-                                       "*2\r\n$6\r\nSELECT\r\n$1\r\n3\r\n*2\r\n$4\r\nPING\r\n$3\r\n-42\r\n";
-            test_bytes wanted = {(unsigned char *)(uintptr_t)want, sizeof want - 1, 0};
+            static const char expected[] =
+                "*3\r\n$4\r\nAUTH\r\n$3\r\nann\r\n$4\r\nhush\r\n"
+                "*2\r\n$6\r\nSELECT\r\n$1\r\n3\r\n*2\r\n$4\r\nPING\r\n$3\r\n-42\r\n";
+            test_bytes wanted = {(unsigned char *)(uintptr_t)expected, sizeof expected - 1, 0};
             assert_true(bytes_check("asked", &self.heard, &wanted));
         }
         bytes_clear(&self.heard);
@@ -285,7 +286,7 @@ static void a_connection_may_be_reset(void **state) {
 static void a_refusal_is_told_with_what_the_server_said(void **state) {
     (void)state;
     server self = {0};
-    tamis__connection *link = NULL;
+    tamis__connection *conn = NULL;
     static const struct {
         const char *says, *told;
         tamis_status status;
@@ -298,11 +299,11 @@ static void a_refusal_is_told_with_what_the_server_said(void **state) {
     to.password = "hush";
     to.db = 99;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        begin(&self, rows[i].says, strlen(rows[i].says));
-        assert_int_equal(tamis__connection_open(&link, &to, in_ms(LONG), &err), rows[i].status);
+        begin_test(&self, rows[i].says, strlen(rows[i].says));
+        assert_int_equal(tamis__connection_open(&conn, &to, in_ms(LONG), &err), rows[i].status);
         assert_non_null(strstr(err.text, rows[i].told));
         assert_null(strstr(err.text, "hush"));
-        assert_null(link);
+        assert_null(conn);
         end(&self);
         bytes_clear(&self.heard);
     }
@@ -326,10 +327,10 @@ static void a_wrong_password_may_be_a_word_of_the_answer(void **state) {
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         server self = {0};
-        tamis__connection *link = NULL;
+        tamis__connection *conn = NULL;
         to.password = rows[i].password;
-        begin(&self, rows[i].says, strlen(rows[i].says));
-        assert_int_equal(tamis__connection_open(&link, &to, in_ms(LONG), &err), TAMIS_E_REFUSED);
+        begin_test(&self, rows[i].says, strlen(rows[i].says));
+        assert_int_equal(tamis__connection_open(&conn, &to, in_ms(LONG), &err), TAMIS_E_REFUSED);
         if (!strstr(err.text, rows[i].told))
             fail_msg("%s", err.text);
         end(&self);
@@ -343,14 +344,14 @@ static void a_word_too_many_is_noticed(void **state) {
     static const char *const says[] = {"$4\r\npong\r\n:1\r\n", "$4\r\npong\r\n:"};
     for (size_t i = 0; i < 2; i++) {
         server self = {0};
-        tamis__connection *link = NULL;
+        tamis__connection *conn = NULL;
         const tamis__reply *reply = NULL;
-        begin(&self, says[i], strlen(says[i]));
-        assert_int_equal(tamis__connection_open(&link, &to, in_ms(LONG), &err), TAMIS_OK);
-        put_ping(link);
-        assert_int_equal(tamis__connection_wait_reply(link, in_ms(LONG), &reply, &err), TAMIS_OK);
-        assert_false(tamis__connection_is_idle(link));
-        tamis__connection_close(link);
+        begin_test(&self, says[i], strlen(says[i]));
+        assert_int_equal(tamis__connection_open(&conn, &to, in_ms(LONG), &err), TAMIS_OK);
+        put_ping(conn);
+        assert_int_equal(tamis__connection_wait_reply(conn, in_ms(LONG), &reply, &err), TAMIS_OK);
+        assert_false(tamis__connection_is_idle(conn));
+        tamis__connection_close(conn);
         end(&self);
         bytes_clear(&self.heard);
     }
@@ -360,36 +361,36 @@ static void a_word_too_many_is_noticed(void **state) {
 static void words_may_be_long_and_many(void **state) {
     (void)state;
     server self = {0};
-    tamis__connection *link = NULL;
+    tamis__connection *conn = NULL;
     const tamis__reply *reply = NULL;
     static char word[300000];
     memset(word, 'w', sizeof word);
-    begin(&self, "+OK\r\n", 5);
-    assert_int_equal(tamis__connection_open(&link, &to, in_ms(LONG), &err), TAMIS_OK);
-    tamis__connection_put_command(link, 20);
+    begin_test(&self, "+OK\r\n", 5);
+    assert_int_equal(tamis__connection_open(&conn, &to, in_ms(LONG), &err), TAMIS_OK);
+    tamis__connection_put_command(conn, 20);
     for (int i = 0; i < 19; i++)
-        tamis__connection_put(link, word, (size_t)i * 1000);
-    tamis__connection_put(link, word, sizeof word);
-    while (tamis__connection_unsent(link) > 0) { /* all of it, before the reply is looked at */
+        tamis__connection_put(conn, word, (size_t)i * 1000);
+    tamis__connection_put(conn, word, sizeof word);
+    while (tamis__connection_unsent(conn) > 0) { /* all of it, before the reply is looked at */
         int ready;
-        struct pollfd fd = {tamis__connection_pollfd(link).fd, POLLOUT, 0};
+        struct pollfd fd = {tamis__connection_pollfd(conn).fd, POLLOUT, 0};
         assert_int_equal(tamis__poll_until(&fd, 1, in_ms(LONG), &ready, &err), TAMIS_OK);
-        assert_int_equal(tamis__connection_send(link, &err), TAMIS_OK);
+        assert_int_equal(tamis__connection_send(conn, &err), TAMIS_OK);
     }
-    assert_int_equal(tamis__connection_wait_reply(link, in_ms(LONG), &reply, &err), TAMIS_OK);
-    tamis__connection_close(link);
+    assert_int_equal(tamis__connection_wait_reply(conn, in_ms(LONG), &reply, &err), TAMIS_OK);
+    tamis__connection_close(conn);
     end(&self);
-    test_bytes want = {0};
-    bytes_add(&want, "*20\r\n", 5);
+    test_bytes expected = {0};
+    bytes_add(&expected, "*20\r\n", 5);
     for (int i = 0; i < 20; i++) {
         char head[16];
         size_t size = i < 19 ? (size_t)i * 1000 : sizeof word;
-        bytes_add(&want, head, (size_t)sprintf(head, "$%zu\r\n", size));
-        bytes_add(&want, word, size);
-        bytes_add(&want, "\r\n", 2);
+        bytes_add(&expected, head, (size_t)sprintf(head, "$%zu\r\n", size));
+        bytes_add(&expected, word, size);
+        bytes_add(&expected, "\r\n", 2);
     }
-    assert_true(bytes_check("asked", &self.heard, &want));
-    bytes_clear(&want);
+    assert_true(bytes_check("asked", &self.heard, &expected));
+    bytes_clear(&expected);
     bytes_clear(&self.heard);
 }
 
@@ -398,20 +399,20 @@ static void every_allocation_may_fail(void **state) {
     bool failed = true;
     for (uint64_t n = 1; failed; n++) {
         server self = {0};
-        tamis__connection *link = NULL;
+        tamis__connection *conn = NULL;
         const tamis__reply *reply = NULL;
         size_t descriptors = fault_open_descriptors();
         memory = (fault_memory){.fail_at = n};
-        begin(&self, "+OK\r\n+OK\r\n", 10);
+        begin_test(&self, "+OK\r\n+OK\r\n", 10);
         to.db = 1;
-        tamis_status status = tamis__connection_open(&link, &to, in_ms(LONG), &err);
+        tamis_status status = tamis__connection_open(&conn, &to, in_ms(LONG), &err);
         if (status == TAMIS_OK) {
-            put_ping(link);
-            status = tamis__connection_wait_reply(link, in_ms(LONG), &reply, &err);
+            put_ping(conn);
+            status = tamis__connection_wait_reply(conn, in_ms(LONG), &reply, &err);
         }
         failed = memory.refused > 0;
         assert_int_equal(status, failed ? TAMIS_E_NOMEM : TAMIS_OK);
-        tamis__connection_close(link);
+        tamis__connection_close(conn);
         if (n <= 2) { /* it did not come to connecting: for the thread that waits at the door */
             int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
             struct sockaddr_in address = {.sin_family = AF_INET,

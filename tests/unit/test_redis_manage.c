@@ -26,29 +26,29 @@ static void push(const char *name, uint64_t expect, size_t from, size_t count) {
 
 static void an_alias_is_followed_by_open_handles(void **state) {
     (void)state;
-    begin();
+    begin_test();
     push("monday", 20000, 0, 10000);
     push("tuesday?partition=4096", 40000, 10000, 10000);
     OK(tamis_redis_alias(redis, "today", "monday", &err));
     tamis_filter *handle = open_filter("today");
-    assert_int_equal(count_seen(handle, 0, 10000), 10000);
+    assert_int_equal(count_present(handle, 0, 10000), 10000);
     OK(tamis_redis_alias(redis, "today", "tuesday", &err));
-    assert_int_equal(count_seen(handle, 10000, 10000), 10000);
-    assert_in_range(count_seen(handle, 0, 10000), 0, 100);
+    assert_int_equal(count_present(handle, 10000, 10000), 10000);
+    assert_in_range(count_present(handle, 0, 10000), 0, 100);
 
     /* What is added by the alias is in its target, which a push by the alias replaces. */
     OK(tamis_filter_add_many(handle, keys + 50000, 100, NULL, NULL, &err));
     tamis_filter *direct = open_filter("tuesday"), *monday = open_filter("monday");
-    assert_int_equal(count_seen(direct, 50000, 100), 100);
+    assert_int_equal(count_present(direct, 50000, 100), 100);
     push("today", 40000, 60000, 1000);
-    assert_int_equal(count_seen(direct, 60000, 1000), 1000);
-    assert_int_equal(count_seen(handle, 60000, 1000), 1000);
-    assert_in_range(count_seen(direct, 50000, 100), 0, 5);
+    assert_int_equal(count_present(direct, 60000, 1000), 1000);
+    assert_int_equal(count_present(handle, 60000, 1000), 1000);
+    assert_in_range(count_present(direct, 50000, 100), 0, 5);
 
     /* What it pointed at before stays: it was not replaced. */
     OK(tamis_redis_alias(redis, "today", "monday", &err));
     OK(tamis_filter_add_many(handle, keys + 70000, 10, NULL, NULL, &err));
-    assert_int_equal(count_seen(monday, 70000, 10), 10);
+    assert_int_equal(count_present(monday, 70000, 10), 10);
     assert_int_equal(redis_server_number(&server, "PTTL %s", partition_of("monday", 0)), -1);
     tamis_filter_free(monday);
     tamis_filter_free(direct);
@@ -57,7 +57,7 @@ static void an_alias_is_followed_by_open_handles(void **state) {
 
 static void an_alias_is_made_and_removed(void **state) {
     (void)state;
-    begin();
+    begin_test();
     tamis_filter *none = NULL;
     push("f", 1000, 0, 500);
     FAILS(tamis_redis_alias(redis, "a", "g", &err), TAMIS_E_NOT_FOUND, "g: there is no such filter");
@@ -89,8 +89,8 @@ static void an_alias_is_made_and_removed(void **state) {
     FAILS(tamis_redis_filter_open(&none, redis, "a", NULL, &err), TAMIS_E_NOT_FOUND,
           "there is no such filter");
     /* Put there by hand: one level is followed. */
-    redis_server_ask(&server, "HSET tamis:{a} alias b");
-    redis_server_ask(&server, "HSET tamis:{b} alias f");
+    redis_server_command(&server, "HSET tamis:{a} alias b");
+    redis_server_command(&server, "HSET tamis:{b} alias f");
     FAILS(tamis_redis_filter_open(&none, redis, "a", NULL, &err), TAMIS_E_MISMATCH,
           "an alias of another alias");
     tamis_filter_free(handle);
@@ -121,7 +121,7 @@ static void *ask_always(void *context) {
 
 static void a_batch_is_of_one_filter_while_an_alias_switches(void **state) {
     (void)state;
-    begin();
+    begin_test();
     enum { THREADS = 2 };
     pthread_t threads[THREADS];
     tamis_filter *handles[THREADS], *other = make_filter(5000, 0, 1000);
@@ -156,7 +156,7 @@ static int flips;
 
 static ssize_t flip_and_send(int fd, const void *bytes, size_t size) {
     if (flips < 2 && memmem(bytes, size, "BITFIELD", 8))
-        redis_server_ask(&server, "HSET tamis:{a} alias %s", flips++ == 0 ? "other" : "one");
+        redis_server_command(&server, "HSET tamis:{a} alias %s", flips++ == 0 ? "other" : "one");
     return send_on(fd, bytes, size);
 }
 
@@ -164,7 +164,7 @@ static ssize_t flip_and_send(int fd, const void *bytes, size_t size) {
  * know. */
 static void an_alias_that_comes_back_within_a_batch_leaves_answers_unknown(void **state) {
     (void)state;
-    begin();
+    begin_test();
     push("one", 1000, 0, 10);
     push("other", 1000, 0, 10);
     OK(tamis_redis_alias(redis, "a", "one", &err));
@@ -189,14 +189,14 @@ static void an_alias_that_comes_back_within_a_batch_leaves_answers_unknown(void 
 
 static void drop_leaves_nothing(void **state) {
     (void)state;
-    begin();
+    begin_test();
     push("f?partition=4096", 30000, 0, 1000);
     push("f?partition=8192", 30000, 0, 1000); /* and so before is there too */
     tamis_filter *handle = open_filter("f"), *adder = open_filter("f");
     tamis_answer answer = TAMIS_UNKNOWN;
     OK(tamis_redis_alias(redis, "a", "f", &err));
     OK(tamis_redis_drop(redis, "a", &err));
-    assert_int_equal(count_seen(handle, 0, 1000), 1000);
+    assert_int_equal(count_present(handle, 0, 1000), 1000);
     OK(tamis_redis_drop(redis, "f", &err));
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
     FAILS(tamis_filter_contains(handle, "x", 1, &answer, &err), TAMIS_E_NOT_FOUND, "was dropped");
@@ -206,7 +206,7 @@ static void drop_leaves_nothing(void **state) {
     /* An add finds out too late, and leaves nothing for ever. */
     FAILS(tamis_filter_add(adder, "x", 1, &answer, &err), TAMIS_E_NOT_FOUND, "was dropped");
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 1);
-    const char *key = redis_server_ask(&server, "RANDOMKEY");
+    const char *key = redis_server_command(&server, "RANDOMKEY");
     char name[100];
     snprintf(name, sizeof name, "%s", key);
     assert_in_range(redis_server_number(&server, "PTTL %s", name), 1, 60000);
@@ -216,12 +216,12 @@ static void drop_leaves_nothing(void **state) {
 
 static void drop_ends_what_a_drop_that_was_killed_began(void **state) {
     (void)state;
-    begin();
+    begin_test();
     push("f", 30000, 0, 1000);
     char plan[500];
-    snprintf(plan, sizeof plan, "%s", redis_server_ask(&server, "HGET tamis:{f} plan"));
-    redis_server_ask(&server, "HSET tamis:{f} before %s", plan);
-    redis_server_ask(&server, "HDEL tamis:{f} plan state");
+    snprintf(plan, sizeof plan, "%s", redis_server_command(&server, "HGET tamis:{f} plan"));
+    redis_server_command(&server, "HSET tamis:{f} before %s", plan);
+    redis_server_command(&server, "HDEL tamis:{f} plan state");
     OK(tamis_redis_drop(redis, "f", &err));
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
 }
@@ -230,48 +230,48 @@ static void drop_ends_what_a_drop_that_was_killed_began(void **state) {
  * keeps it. */
 static void a_server_that_is_full_can_be_emptied(void **state) {
     (void)state;
-    begin();
+    begin_test();
     push("f?partition=4096", 30000, 0, 1000);
-    redis_server_ask(&server, "SET tamis:{f}:push another");
-    redis_server_ask(&server, "CONFIG SET maxmemory 1");
+    redis_server_command(&server, "SET tamis:{f}:push another");
+    redis_server_command(&server, "CONFIG SET maxmemory 1");
     FAILS(tamis_redis_drop(redis, "f", &err), TAMIS_E_BUSY, "another push or drop of it is under way");
-    redis_server_ask(&server, "DEL tamis:{f}:push");
+    redis_server_command(&server, "DEL tamis:{f}:push");
     OK(tamis_redis_drop(redis, "f", &err));
-    redis_server_ask(&server, "CONFIG SET maxmemory 0");
+    redis_server_command(&server, "CONFIG SET maxmemory 0");
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
 }
 
 /* Without scripts it refuses every step: a transaction queues no command there. The bits go first. */
 static void reg_22_a_full_server_without_scripts_can_be_emptied(void **state) {
     (void)state;
-    begin();
-    redis_server_ask(&server, "ACL SETUSER default -eval");
+    begin_test();
+    redis_server_command(&server, "ACL SETUSER default -eval");
     push("f?partition=65536", 3000000, 0, 1000);
     char used[200];
-    snprintf(used, sizeof used, "%s", strstr(redis_server_ask(&server, "INFO memory"), "used_memory:"));
+    snprintf(used, sizeof used, "%s", strstr(redis_server_command(&server, "INFO memory"), "used_memory:"));
     const long long memory = strtoll(used + strlen("used_memory:"), NULL, 10);
-    redis_server_ask(&server, "CONFIG SET maxmemory %lld", memory - 1000000);
-    assert_non_null(strstr(redis_server_ask(&server, "SET a b"), "OOM"));
+    redis_server_command(&server, "CONFIG SET maxmemory %lld", memory - 1000000);
+    assert_non_null(strstr(redis_server_command(&server, "SET a b"), "OOM"));
     const tamis_status status = tamis_redis_drop(redis, "f", &err);
-    redis_server_ask(&server, "CONFIG SET maxmemory 0");
+    redis_server_command(&server, "CONFIG SET maxmemory 0");
     OK(status);
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
 
     /* Nothing else is dropped if that frees too little. */
     push("f?partition=4096", 30000, 0, 1000);
-    redis_server_ask(&server, "CONFIG SET maxmemory 1");
+    redis_server_command(&server, "CONFIG SET maxmemory 1");
     FAILS(tamis_redis_drop(redis, "f", &err), TAMIS_E_REFUSED,
           "partitions of the filter that was there were removed");
-    redis_server_ask(&server, "CONFIG SET maxmemory 0");
+    redis_server_command(&server, "CONFIG SET maxmemory 0");
     OK(tamis_redis_drop(redis, "f", &err));
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
-    redis_server_ask(&server, "ACL SETUSER default +eval");
+    redis_server_command(&server, "ACL SETUSER default +eval");
 }
 
 /* The URI that a filter was made by is for all that is done with it. */
 static void drop_and_expire_take_the_parameters(void **state) {
     (void)state;
-    begin();
+    begin_test();
     const char *name = "f?expect=3000&fpr=0.01&scheme=xxh3&seed=7&partition=4096&ttl=1h";
     tamis_filter_free(open_filter(name));
     OK(tamis_redis_expire(redis, name, 5000000, &err));
@@ -291,7 +291,7 @@ static void drop_in_the_middle(void *context, uint64_t done, uint64_t total) {
 
 static void drop_waits_for_a_push(void **state) {
     (void)state;
-    begin();
+    begin_test();
     int times = 0;
     tamis_redis_push_options options = TAMIS_REDIS_PUSH_OPTIONS_INIT;
     options.progress = drop_in_the_middle;
@@ -301,7 +301,7 @@ static void drop_waits_for_a_push(void **state) {
     OK(tamis_redis_push(made, redis, "f", &options, &err));
     assert_true(times > 0);
     tamis_filter *there = open_filter("f");
-    assert_int_equal(count_seen(there, 0, 2000), 2000);
+    assert_int_equal(count_present(there, 0, 2000), 2000);
     OK(tamis_redis_drop(redis, "f", &err));
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
     tamis_filter_free(there);
@@ -310,7 +310,7 @@ static void drop_waits_for_a_push(void **state) {
 
 static void drop_and_expire_know_layout_java(void **state) {
     (void)state;
-    begin();
+    begin_test();
     const char *name = "topic?layout=java&expect=3000&fpr=0.03";
     tamis_filter *handle = open_filter(name);
     FAILS(tamis_redis_drop(redis, name, &err), TAMIS_E_NOT_FOUND, "there is no such filter");
@@ -329,27 +329,27 @@ static void drop_and_expire_know_layout_java(void **state) {
 /* A server that counts a large string at once answers nobody else meanwhile. */
 static void bits_are_counted_piece_by_piece(void **state) {
     (void)state;
-    begin();
+    begin_test();
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
     static const char *const bits[] = {"0", "33554431", "33554432", "79999999"};
     for (size_t i = 0; i < sizeof bits / sizeof *bits; i++)
         redis_server_number(&server, "SETBIT p %s 1", bits[i]);
     tamis_filter *filter = open_filter("p?layout=php1&bits=80000000&probes=3");
-    redis_server_ask(&server, "CONFIG RESETSTAT");
+    redis_server_command(&server, "CONFIG RESETSTAT");
     OK(tamis_filter_info_get(filter, &info, &err));
     assert_int_equal(info.ones, 4);
-    assert_non_null(strstr(redis_server_ask(&server, "INFO commandstats"), "cmdstat_bitcount:calls=3,"));
+    assert_non_null(strstr(redis_server_command(&server, "INFO commandstats"), "cmdstat_bitcount:calls=3,"));
     tamis_filter_free(filter);
 
     filter = open_filter("f?expect=5000000&fpr=0.001");
     OK(tamis_filter_add_many(filter, keys, 10000, NULL, NULL, &err));
-    redis_server_ask(&server, "CONFIG RESETSTAT");
+    redis_server_command(&server, "CONFIG RESETSTAT");
     OK(tamis_filter_info_get(filter, &info, &err));
     const long long end = redis_server_number(&server, "STRLEN %s", partition_of("f", 0)) - 65;
     char calls[40];
     snprintf(calls, sizeof calls, "cmdstat_bitcount:calls=%lld,", end / (4 << 20) + 1);
     assert_true(end > 4 << 20);
-    assert_non_null(strstr(redis_server_ask(&server, "INFO commandstats"), calls));
+    assert_non_null(strstr(redis_server_command(&server, "INFO commandstats"), calls));
     assert_int_equal(info.ones,
                      redis_server_number(&server, "BITCOUNT %s 0 %s", partition_of("f", 0), "-65"));
     tamis_filter_free(filter);
@@ -359,7 +359,7 @@ static void bits_are_counted_piece_by_piece(void **state) {
 
 static void drop_and_expire_know_layout_redisson(void **state) {
     (void)state;
-    begin();
+    begin_test();
     const char *name = "r?layout=redisson&expect=1000&fpr=0.01";
     tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
     tamis_filter *filter = NULL;
@@ -379,7 +379,7 @@ static void drop_and_expire_know_layout_redisson(void **state) {
 
 static void expire_is_of_all_keys(void **state) {
     (void)state;
-    begin();
+    begin_test();
     char key[100];
     push("f?partition=4096", 30000, 0, 1000);
     OK(tamis_redis_alias(redis, "a", "f", &err));
@@ -414,7 +414,7 @@ static void *add_singly(void *context) {
 
 static void unite_loses_no_add(void **state) {
     (void)state;
-    begin();
+    begin_test();
     pthread_t thread;
     void *fault = NULL;
     push("f?partition=16384", 200000, 50000, 1000);
@@ -426,9 +426,9 @@ static void unite_loses_no_add(void **state) {
     pthread_join(thread, &fault);
     if (fault)
         fail_msg("%s", (char *)fault);
-    assert_int_equal(count_seen(there, 0, 5000), 5000);
-    assert_int_equal(count_seen(there, 50000, 1000), 1000);
-    assert_int_equal(count_seen(there, 100000, 100000), 100000);
+    assert_int_equal(count_present(there, 0, 5000), 5000);
+    assert_int_equal(count_present(there, 50000, 1000), 1000);
+    assert_int_equal(count_present(there, 100000, 100000), 100000);
 
     /* Just these bits: a union in memory has the same. */
     tamis_filter *second = make_filter(200000, 0, 5000), *third = make_filter(200000, 50000, 1000);
@@ -438,7 +438,7 @@ static void unite_loses_no_add(void **state) {
     assert_true(tamis_filter_is_equal(mine, pulled));
     tamis_filter_free(second);
     tamis_filter_free(third);
-    assert_string_equal(redis_server_ask(&server, "KEYS *unite*"), "");
+    assert_string_equal(redis_server_command(&server, "KEYS *unite*"), "");
     assert_in_range(redis_server_number(&server, "PTTL %s", partition_of("f", 1)), 4900000, 5060000);
     tamis_filter_free(pulled);
     tamis_filter_free(mine);
@@ -449,13 +449,13 @@ static void unite_loses_no_add(void **state) {
 /* A partition that is gone is not made anew of what is united into it. */
 static void unite_does_not_mend_what_is_lost(void **state) {
     (void)state;
-    begin();
+    begin_test();
     push("f", 1000, 0, 1000);
     tamis_filter *there = open_filter("f"), *mine = make_filter(1000, 0, 10),
                  *other = make_filter(2000, 0, 10);
     FAILS(tamis_redis_union(there, other, &err), TAMIS_E_MISMATCH, "build both alike");
     FAILS(tamis_redis_union(mine, other, &err), TAMIS_E_UNSUPPORTED, "not a filter of a server");
-    redis_server_ask(&server, "DEL %s", partition_of("f", 0));
+    redis_server_command(&server, "DEL %s", partition_of("f", 0));
     FAILS(tamis_redis_union(there, mine, &err), TAMIS_E_DAMAGED, "partition 0 is gone");
     tamis_answer answer = TAMIS_UNKNOWN;
     FAILS(tamis_filter_contains(there, "x", 1, &answer, &err), TAMIS_E_DAMAGED, "partition 0 is gone");

@@ -39,29 +39,31 @@ static tamis_error err = TAMIS_ERROR_INIT;
 /* A filter that was opened, of no server: layouts php ask none. */
 typedef struct opened {
     tamis_filter filter;
-    tamis__redis_filter at;
+    tamis__redis_filter rf;
     tamis_allocator allocator;
 } opened;
 
-static tamis_status open_layout(opened *one, const tamis__layout *layout, uint32_t servers,
+static tamis_status open_layout(opened *opened_filter, const tamis__layout *layout, uint32_t servers,
                                 const char *name) {
     const tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
-    memset(one, 0, sizeof *one);
-    one->allocator = tamis__allocator_resolve(NULL);
-    one->filter.allocator = one->allocator;
-    one->filter.body = &one->at;
-    one->at.layout = layout;
-    one->at.uri = &one->at.named;
-    one->at.servers = servers;
-    one->at.parts = 1;
-    assert_int_equal(tamis__redis_uri_parse_name(&one->at.named, name, &one->allocator, &err), TAMIS_OK);
-    one->at.name = (tamis_key){one->at.named.name, one->at.named.name_size};
-    return layout->open(&one->filter, &options, &err);
+    memset(opened_filter, 0, sizeof *opened_filter);
+    opened_filter->allocator = tamis__allocator_resolve(NULL);
+    opened_filter->filter.allocator = opened_filter->allocator;
+    opened_filter->filter.body = &opened_filter->rf;
+    opened_filter->rf.layout = layout;
+    opened_filter->rf.uri = &opened_filter->rf.named;
+    opened_filter->rf.servers = servers;
+    opened_filter->rf.parts = 1;
+    assert_int_equal(
+        tamis__redis_uri_parse_name(&opened_filter->rf.named, name, &opened_filter->allocator, &err),
+        TAMIS_OK);
+    opened_filter->rf.name = (tamis_key){opened_filter->rf.named.name, opened_filter->rf.named.name_size};
+    return layout->open(&opened_filter->filter, &options, &err);
 }
 
-static void close_layout(opened *one) {
-    tamis_hasher_free(one->filter.hasher);
-    tamis__redis_uri_release(&one->at.named);
+static void close_layout(opened *opened_filter) {
+    tamis_hasher_free(opened_filter->filter.hasher);
+    tamis__redis_uri_release(&opened_filter->rf.named);
 }
 
 /* IEEE, a bit at a time. */
@@ -93,31 +95,31 @@ static void check_places(const place_case *c) {
                    part = up(share, c->keys);
     static uint8_t bytes[4096];
     char name[80];
-    opened one;
+    opened opened_filter;
     int rows = 0;
     snprintf(name, sizeof name, "seen?bits=%llu&probes=16", (unsigned long long)c->m);
-    assert_int_equal(open_layout(&one, c->layout, c->servers, name), TAMIS_OK);
-    assert_int_equal(one.at.keys, c->keys);
-    assert_int_equal(one.at.parts, !by_offset ? 1 : c->keys < 16 ? c->keys : 16);
+    assert_int_equal(open_layout(&opened_filter, c->layout, c->servers, name), TAMIS_OK);
+    assert_int_equal(opened_filter.rf.keys, c->keys);
+    assert_int_equal(opened_filter.rf.parts, !by_offset ? 1 : c->keys < 16 ? c->keys : 16);
     for (golden g = golden_open("php8-bkdr.tsv"); golden_next(&g); rows++) {
         const tamis_key key = {bytes, golden_bytes(g.field[0], bytes)};
         const uint32_t crc = crc32_of(bytes, key.size);
-        tamis__element_positions spot;
-        c->layout->locate(&one.filter, &(tamis__key_batch){&key, NULL, 1}, 0, &spot);
-        assert_int_equal(spot.server, crc % c->servers);
+        tamis__element_positions positions;
+        c->layout->locate(&opened_filter.filter, &(tamis__key_batch){&key, NULL, 1}, 0, &positions);
+        assert_int_equal(positions.server, crc % c->servers);
         for (int n = 0; n < 16; n++) {
             char *comma;
             uint64_t h = strtoull(g.field[1 + n], &comma, 10);
             if (by_offset)
                 h = strtoull(comma + 1, NULL, 10);
             uint64_t offset = h % share, number = by_offset ? offset / part : by_key ? crc % c->keys : 0;
-            assert_true(spot.offsets[n] == (by_offset ? offset % part : offset));
-            assert_true(spot.offsets[n] < UINT64_C(1) << 32);
-            assert_int_equal(by_offset && c->keys > 1 ? spot.keys[n] : spot.key, number);
+            assert_true(positions.offsets[n] == (by_offset ? offset % part : offset));
+            assert_true(positions.offsets[n] < UINT64_C(1) << 32);
+            assert_int_equal(by_offset && c->keys > 1 ? positions.keys[n] : positions.key, number);
         }
     }
     assert_int_equal(rows, 200);
-    close_layout(&one);
+    close_layout(&opened_filter);
 }
 
 static void bits_are_where_php_has_them(void **state) {
@@ -147,15 +149,15 @@ static void bits_are_where_php_has_them(void **state) {
         check_places(&cases[i]);
 }
 
-static void assert_name(const tamis__layout *layout, uint64_t m, uint32_t key, const char *want) {
+static void assert_name(const tamis__layout *layout, uint64_t m, uint32_t key, const char *expected) {
     char name[80], got[TAMIS__REDIS_KEY];
-    opened one;
+    opened opened_filter;
     snprintf(name, sizeof name, "a%%20b?bits=%llu&probes=4", (unsigned long long)m);
-    assert_int_equal(open_layout(&one, layout, 1, name), TAMIS_OK);
-    size_t size = layout->key_name(&one.at, key, got);
-    assert_int_equal(size, strlen(want));
-    assert_memory_equal(got, want, size);
-    close_layout(&one);
+    assert_int_equal(open_layout(&opened_filter, layout, 1, name), TAMIS_OK);
+    size_t size = layout->key_name(&opened_filter.rf, key, got);
+    assert_int_equal(size, strlen(expected));
+    assert_memory_equal(got, expected, size);
+    close_layout(&opened_filter);
 }
 
 static void names_are_those_of_php(void **state) {
@@ -168,11 +170,11 @@ static void names_are_those_of_php(void **state) {
 }
 
 static void refused(const tamis__layout *layout, uint32_t servers, const char *name, const char *why) {
-    opened one;
-    assert_int_equal(open_layout(&one, layout, servers, name), TAMIS_E_INVALID);
+    opened opened_filter;
+    assert_int_equal(open_layout(&opened_filter, layout, servers, name), TAMIS_E_INVALID);
     if (!strstr(err.text, why))
         fail_msg("'%s' does not say '%s'", err.text, why);
-    close_layout(&one);
+    close_layout(&opened_filter);
 }
 
 static void parameters_are_checked(void **state) {
@@ -190,7 +192,7 @@ static void parameters_are_checked(void **state) {
 
 /* ---- a server ---- */
 
-enum { MODEL_KEYS = 8, MODEL_BITS = 4096, MOST = 600 };
+enum { MODEL_KEYS = 8, MODEL_BITS = 4096, KEYS_MAX = 600 };
 
 static bool model[MODEL_KEYS][MODEL_BITS];
 
@@ -203,21 +205,21 @@ static tamis_filter *filter_of(const char *name) {
 
 /* One that a layout has only past 2^32 bits: its bits in so many Redis keys, as if these were the most there can be. */
 static void cut_up(tamis_filter *filter, uint32_t keys) {
-    tamis__redis_filter *at = filter->body;
-    at->keys = keys;
-    at->partition = up(at->share, keys);
-    at->parts = keys < filter->plan.probes ? keys : filter->plan.probes;
+    tamis__redis_filter *rf = filter->body;
+    rf->keys = keys;
+    rf->partition = up(rf->share, keys);
+    rf->parts = keys < filter->plan.probes ? keys : filter->plan.probes;
 }
 
 /* The Redis key that most of its bits are in, of such the one that the probes come to first. */
-static uint32_t deciding_key(const tamis__redis_filter *at, const tamis__element_positions *spot,
+static uint32_t deciding_key(const tamis__redis_filter *rf, const tamis__element_positions *positions,
                              uint32_t probes) {
-    uint32_t counts[MODEL_KEYS] = {0}, most = 0, found = spot->key;
-    for (uint32_t j = 0; at->parts > 1 && j < probes; j++)
-        counts[spot->keys[j]]++;
-    for (uint32_t j = 0; at->parts > 1 && j < probes; j++)
-        if (counts[spot->keys[j]] > most) {
-            found = spot->keys[j];
+    uint32_t counts[MODEL_KEYS] = {0}, most = 0, found = positions->key;
+    for (uint32_t j = 0; rf->parts > 1 && j < probes; j++)
+        counts[positions->keys[j]]++;
+    for (uint32_t j = 0; rf->parts > 1 && j < probes; j++)
+        if (counts[positions->keys[j]] > most) {
+            found = positions->keys[j];
             most = counts[found];
         }
     return found;
@@ -227,15 +229,15 @@ static uint32_t deciding_key(const tamis__redis_filter *at, const tamis__element
  * of them were set; or with `unknown` that nobody knows whether an add set them, and where those of the key that decides
  * were, and others not, that somebody else may be at it. */
 static void check_batches(tamis_filter *filter, uint64_t *random, bool unknown) {
-    static char text[MOST][24];
-    static tamis_key keys[MOST];
-    static tamis_answer answers[MOST];
-    const tamis__redis_filter *at = filter->body;
-    uint64_t seen = 0, fresh = 0;
+    static char text[KEYS_MAX][24];
+    static tamis_key keys[KEYS_MAX];
+    static tamis_answer answers[KEYS_MAX];
+    const tamis__redis_filter *rf = filter->body;
+    uint64_t present = 0, absent = 0;
     memset(model, 0, sizeof model);
     for (int round = 0; round < 20; round++) {
         const bool adds = round % 2 == 0;
-        size_t count = 1 + test_below(random, MOST), done = 0;
+        size_t count = 1 + test_below(random, KEYS_MAX), done = 0;
         for (size_t i = 0; i < count; i++)
             keys[i] = (tamis_key){text[i], (size_t)snprintf(text[i], sizeof *text, "%llu",
                                                             (unsigned long long)test_below(random, 900))};
@@ -245,12 +247,12 @@ static void check_batches(tamis_filter *filter, uint64_t *random, bool unknown) 
         assert_int_equal(done, count);
         for (size_t i = 0; i < count; i++) {
             bool had_all = true, had_deciding = true;
-            tamis__element_positions spot;
-            at->layout->locate(filter, &(tamis__key_batch){keys, NULL, count}, i, &spot);
-            const uint32_t deciding = deciding_key(at, &spot, filter->plan.probes);
+            tamis__element_positions positions;
+            rf->layout->locate(filter, &(tamis__key_batch){keys, NULL, count}, i, &positions);
+            const uint32_t deciding = deciding_key(rf, &positions, filter->plan.probes);
             for (uint32_t j = 0; j < filter->plan.probes; j++) {
-                const uint32_t key = at->parts > 1 ? spot.keys[j] : spot.key;
-                bool *bit = &model[key][spot.offsets[j]];
+                const uint32_t key = rf->parts > 1 ? positions.keys[j] : positions.key;
+                bool *bit = &model[key][positions.offsets[j]];
                 had_all = had_all && *bit;
                 had_deciding = had_deciding && (*bit || key != deciding);
                 *bit = *bit || adds;
@@ -259,20 +261,20 @@ static void check_batches(tamis_filter *filter, uint64_t *random, bool unknown) 
                 assert_int_equal(answers[i], had_all                ? TAMIS_PRESENT
                                              : adds && had_deciding ? TAMIS_UNKNOWN
                                                                     : TAMIS_ABSENT);
-            seen += had_all;
-            fresh += !had_deciding && adds;
+            present += had_all;
+            absent += !had_deciding && adds;
         }
     }
-    assert_true(seen > 100 && fresh > 100); /* the keys were neither all old nor all new */
-    assert_true(filter->added == fresh || (unknown && filter->added < fresh));
+    assert_true(present > 100 && absent > 100); /* the keys were neither all old nor all new */
+    assert_true(filter->added == absent || (unknown && filter->added < absent));
 }
 
 /* The server has the bits of the model, and no others. */
 static void check_bits(const tamis_filter *filter) {
-    const tamis__redis_filter *at = filter->body;
-    for (uint32_t key = 0; key < at->keys; key++) {
+    const tamis__redis_filter *rf = filter->body;
+    for (uint32_t key = 0; key < rf->keys; key++) {
         char name[TAMIS__REDIS_KEY];
-        name[at->layout->key_name(at, key, name)] = '\0';
+        name[rf->layout->key_name(rf, key, name)] = '\0';
         test_bytes bits = {0};
         redis_server_bytes(&server, &bits, "GET %s", name);
         for (size_t i = 0; i < MODEL_BITS; i++)
@@ -318,29 +320,30 @@ static void one_of_two_at_once_is_fresh(void **state) {
         skip();
     enum { BOTH = 100 };
     tamis_filter *filter = filter_of("both?layout=php3&bits=40000&probes=7");
-    tamis__redis_filter *at = filter->body;
+    tamis__redis_filter *rf = filter->body;
     cut_up(filter, 2);
-    assert_int_equal(at->partition, 20000);
+    assert_int_equal(rf->partition, 20000);
     for (int i = 0; i < BOTH; i++) {
         char text[24];
         tamis_answer answers[2];
-        tamis__element_positions spot;
+        tamis__element_positions positions;
         const tamis_key key = {text, (size_t)snprintf(text, sizeof text, "%d", i)};
-        at->layout->locate(filter, &(tamis__key_batch){&key, NULL, 1}, 0, &spot);
+        rf->layout->locate(filter, &(tamis__key_batch){&key, NULL, 1}, 0, &positions);
         for (uint32_t ours = 0; ours < 2; ours++) {
             assert_int_equal(tamis_filter_clear(filter, &err), TAMIS_OK);
             for (uint32_t j = 0; j < 7; j++) /* what the other one did */
-                if (spot.keys[j] != ours)
-                    redis_server_number(&server, "SETBIT both:%d %d 1", 1 - (int)ours, (int)spot.offsets[j]);
+                if (positions.keys[j] != ours)
+                    redis_server_number(&server, "SETBIT both:%d %d 1", 1 - (int)ours,
+                                        (int)positions.offsets[j]);
             answers[ours] = TAMIS_PRESENT;
             assert_int_equal(tamis_filter_add(filter, key.data, key.size, &answers[ours], &err), TAMIS_OK);
         }
         bool in_both = false;
         for (uint32_t j = 1; j < 7; j++)
-            in_both = in_both || spot.keys[j] != spot.keys[0];
-        const int fresh = (answers[0] == TAMIS_ABSENT) + (answers[1] == TAMIS_ABSENT),
+            in_both = in_both || positions.keys[j] != positions.keys[0];
+        const int absent = (answers[0] == TAMIS_ABSENT) + (answers[1] == TAMIS_ABSENT),
                   unknown = (answers[0] == TAMIS_UNKNOWN) + (answers[1] == TAMIS_UNKNOWN);
-        assert_int_equal(fresh, 1);
+        assert_int_equal(absent, 1);
         assert_int_equal(unknown, in_both);
     }
     assert_int_equal(tamis_filter_clear(filter, &err), TAMIS_OK);

@@ -35,8 +35,9 @@ static int tear_down(void **state) {
 }
 
 /* Connections that the server ever had; this question is one of them. */
-static long long connections(const redis_server *at) {
-    return strtoll(strstr(redis_server_ask(at, "INFO stats"), "total_connections_received:") + 27, NULL, 10);
+static long long connections(const redis_server *queried) {
+    return strtoll(strstr(redis_server_command(queried, "INFO stats"), "total_connections_received:") + 27,
+                   NULL, 10);
 }
 
 static tamis_redis *open_server(int port, const char *parameters) {
@@ -101,7 +102,7 @@ static void work_together(tamis_redis *there, const char *name) {
 static void there_are_no_more_than_allowed(void **state) {
     static const char name[] = "p?layout=java&expect=100000&fpr=0.0001";
     (void)state;
-    begin();
+    begin_test();
     const long long before = connections(&server);
     tamis_redis *there = open_server(server.port, "connections=2&patience=60s&read_timeout=60s");
     work_together(there, name);
@@ -114,7 +115,7 @@ static void nobody_holds_one_and_waits_for_another(void **state) {
     char uri[200];
     tamis_redis *there;
     (void)state;
-    begin();
+    begin_test();
     snprintf(
         uri, sizeof uri,
         "redis+shard://127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d?connections=1&patience=60s&read_timeout=60s",
@@ -130,7 +131,7 @@ static tamis__node *only_node(tamis_redis *there) {
 
 static void who_waits_too_long_is_told(void **state) {
     (void)state;
-    begin();
+    begin_test();
     tamis_redis *there = open_server(server.port, "connections=1&patience=1s");
     tamis_filter *filter = open_there(there);
     assert_true(tamis__redis_acquire_permit(there, only_node(there), 0));
@@ -147,15 +148,15 @@ typedef struct queuer {
     tamis_redis *there;
     int number;
     uint64_t deadline;
-    bool entered;
+    bool permits_used;
 } queuer;
 
 static atomic_int next_number;
 
 static void *queue(void *context) {
     queuer *self = context;
-    self->entered = tamis__redis_acquire_permit(self->there, only_node(self->there), self->deadline);
-    if (!self->entered)
+    self->permits_used = tamis__redis_acquire_permit(self->there, only_node(self->there), self->deadline);
+    if (!self->permits_used)
         return NULL;
     self->number = atomic_fetch_add(&next_number, 1);
     tamis__redis_release_permit(self->there, only_node(self->there));
@@ -175,7 +176,7 @@ static size_t count_waiting(tamis_redis *there) {
 static void who_comes_first_goes_first(void **state) {
     queuer all[4];
     (void)state;
-    begin();
+    begin_test();
     tamis_redis *there = open_server(server.port, "connections=1");
     assert_true(tamis__redis_acquire_permit(there, only_node(there), 0));
     next_number = 0;
@@ -193,7 +194,7 @@ static void who_comes_first_goes_first(void **state) {
     for (size_t i = 0; i < 4; i++)
         if (i != 1)
             pthread_join(all[i].thread, NULL);
-    assert_false(all[1].entered);
+    assert_false(all[1].permits_used);
     assert_int_equal(all[0].number, 0);
     assert_int_equal(all[2].number, 1);
     assert_int_equal(all[3].number, 2);
@@ -223,7 +224,7 @@ static void reg_22_only_the_next_in_line_is_woken(void **state) {
     char uri[200];
     tamis_redis *there;
     (void)state;
-    begin();
+    begin_test();
     snprintf(uri, sizeof uri, "redis+shard://127.0.0.1:%d,127.0.0.1:%d?connections=1&timeout=20s",
              shards[0].port, shards[1].port);
     OK(tamis_redis_open(&there, uri, NULL, &err));
@@ -240,7 +241,7 @@ static void reg_22_only_the_next_in_line_is_woken(void **state) {
     }
     tamis__redis_release_permit(there, busy);
     pthread_join(first.queue.thread, NULL);
-    assert_true(first.queue.entered);
+    assert_true(first.queue.permits_used);
     assert_in_range(first.after.ru_nvcsw - first.before.ru_nvcsw, 0, COMMANDS / 100);
     tamis_redis_close(there);
 }
@@ -249,7 +250,7 @@ typedef struct hopper {
     pthread_t thread;
     tamis_redis *there;
     uint64_t patience; /* in ns, of one of its tries */
-    size_t entered, turns;
+    size_t permits_used, turns;
 } hopper;
 
 static atomic_int inside;
@@ -261,7 +262,7 @@ static void *hop(void *context) {
                                          tamis__now_ns() + self->patience))
             continue;
         if (atomic_fetch_add(&inside, 1) < 2)
-            self->entered++;
+            self->permits_used++;
         atomic_fetch_sub(&inside, 1);
         tamis__redis_release_permit(self->there, only_node(self->there));
     }
@@ -273,7 +274,7 @@ static void reg_22_no_waiting_thread_is_forgotten(void **state) {
     hopper all[8];
     const size_t turns = test_scale(4000, 1000, 500);
     (void)state;
-    begin();
+    begin_test();
     tamis_redis *there = open_server(server.port, "connections=2");
     for (size_t i = 0; i < 8; i++) {
         const bool gives_up = i % 2;
@@ -284,7 +285,7 @@ static void reg_22_no_waiting_thread_is_forgotten(void **state) {
     for (size_t i = 0; i < 8; i++)
         pthread_join(all[i].thread, NULL);
     for (size_t i = 0; i < 8; i += 2)
-        assert_int_equal(all[i].entered, turns);
+        assert_int_equal(all[i].permits_used, turns);
     assert_int_equal(only_node(there)->permits_used, 0);
     assert_null(only_node(there)->waiters);
     tamis_redis_close(there);
@@ -293,7 +294,7 @@ static void reg_22_no_waiting_thread_is_forgotten(void **state) {
 static void limits_are_checked(void **state) {
     tamis_redis *there;
     (void)state;
-    begin();
+    begin_test();
     FAILS(tamis_redis_open(&there, "redis://127.0.0.1?connections=0", NULL, &err), TAMIS_E_INVALID,
           "from 1 to 10000");
     FAILS(tamis_redis_open(&there, "redis://127.0.0.1?connections=10001", NULL, &err), TAMIS_E_INVALID,
@@ -312,17 +313,17 @@ static void add_surely(tamis_filter *filter, size_t from) {
 
 static void one_that_the_server_closed_is_noticed(void **state) {
     (void)state;
-    begin();
+    begin_test();
     tamis_redis *there = open_server(server.port, "read_timeout=60s");
     tamis_filter *filter = open_there(there);
     add_surely(filter, 0);
-    redis_server_ask(&server, "CONFIG SET timeout 1");
-    while (strstr(redis_server_ask(&server, "CLIENT LIST"), "cmd=bitfield"))
+    redis_server_command(&server, "CONFIG SET timeout 1");
+    while (strstr(redis_server_command(&server, "CLIENT LIST"), "cmd=bitfield"))
         pause_ms(20);
     const long long before = connections(&server);
     add_surely(filter, 10);
     assert_int_equal(connections(&server), before + 2);
-    redis_server_ask(&server, "CONFIG SET timeout 0");
+    redis_server_command(&server, "CONFIG SET timeout 0");
     tamis_filter_free(filter);
     tamis_redis_close(there);
 }
@@ -330,7 +331,7 @@ static void one_that_the_server_closed_is_noticed(void **state) {
 /* As a firewall forgets connections: what comes gets no further, and no answer comes back. */
 static void one_that_went_silent_is_noticed(void **state) {
     (void)state;
-    begin();
+    begin_test();
     proxy *between = proxy_start(server.socket);
     tamis_redis *there = open_server(proxy_port(between), "read_timeout=400ms&retry_interval=1ms");
     tamis_filter *filter = open_there(there);

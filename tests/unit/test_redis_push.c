@@ -30,14 +30,14 @@ static void check_saved(const tamis_filter *there, tamis_filter *pulled) {
     OK(tamis_filter_save(pulled, path, &err));
     OK(tamis_filter_open(&loaded, path, NULL, &err));
     assert_true(tamis_filter_is_equal(pulled, loaded));
-    assert_alike(there, loaded, 100000);
+    assert_same_answers(there, loaded, 100000);
     tamis_filter_free(loaded);
 }
 
 /* Four partitions, the last of them shorter, and chunks that do not fill them. */
 static void pull_answers_as_the_server_does(void **state) {
     (void)state;
-    begin();
+    begin_test();
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
     tamis_filter *there = open_filter("big?expect=1500000&fpr=1e-3&seed=9&partition=1600000"), *pulled = NULL;
     OK(tamis_filter_add_many(there, keys, 50000, NULL, NULL, &err));
@@ -45,8 +45,8 @@ static void pull_answers_as_the_server_does(void **state) {
     OK(tamis_redis_pull(there, &pulled, &err));
     assert_int_equal(tamis_filter_plan(pulled)->kind, TAMIS_KIND_BLOCKED);
     assert_int_equal(tamis_filter_plan(pulled)->bits, tamis_filter_plan(there)->bits);
-    assert_int_equal(count_seen(pulled, 0, 50000), 50000);
-    assert_alike(there, pulled, 100000);
+    assert_int_equal(count_present(pulled, 0, 50000), 50000);
+    assert_same_answers(there, pulled, 100000);
     OK(tamis_filter_info_get(pulled, &info, &err));
     assert_in_range(info.added, 49500, 50500);
     check_saved(there, pulled);
@@ -57,7 +57,7 @@ static void pull_answers_as_the_server_does(void **state) {
 /* m is odd, and stays so in a file. */
 static void pull_of_layout_java_keeps_its_bits(void **state) {
     (void)state;
-    begin();
+    begin_test();
     tamis_filter *there = open_filter("topic?layout=java&expect=60000&fpr=0.03"), *pulled = NULL;
     FAILS(tamis_redis_pull(there, &pulled, &err), TAMIS_E_NOT_FOUND, "there is no such filter");
     OK(tamis_filter_add_many(there, keys, 50000, NULL, NULL, &err));
@@ -65,15 +65,15 @@ static void pull_of_layout_java_keeps_its_bits(void **state) {
     assert_int_equal(tamis_filter_plan(pulled)->kind, TAMIS_KIND_CLASSIC);
     assert_int_equal(tamis_filter_plan(pulled)->scheme, TAMIS_SCHEME_GUAVA64);
     assert_int_equal(tamis_filter_plan(pulled)->bits, 437906);
-    assert_int_equal(count_seen(pulled, 0, 50000), 50000);
-    assert_alike(there, pulled, 100000);
+    assert_int_equal(count_present(pulled, 0, 50000), 50000);
+    assert_same_answers(there, pulled, 100000);
     check_saved(there, pulled);
     tamis_filter_free(pulled);
 
-    redis_server_ask(&server, "SETBIT bf:topic 437906 1");
+    redis_server_command(&server, "SETBIT bf:topic 437906 1");
     FAILS(tamis_redis_pull(there, &pulled, &err), TAMIS_E_MISMATCH, "has bits past the 437906");
-    redis_server_ask(&server, "SETBIT bf:topic 437906 0");
-    redis_server_ask(&server, "SETBIT bf:topic 500000 1");
+    redis_server_command(&server, "SETBIT bf:topic 437906 0");
+    redis_server_command(&server, "SETBIT bf:topic 500000 1");
     FAILS(tamis_redis_pull(there, &pulled, &err), TAMIS_E_MISMATCH, "has bits past the 437906");
     tamis_filter_free(there);
 }
@@ -94,28 +94,28 @@ static tamis_status refuse(void *context, const void *bytes, size_t size, tamis_
 
 static void pull_of_a_bitmap_has_the_servers_bytes(void **state) {
     (void)state;
-    begin();
-    test_bytes got = {0}, want = {0};
+    begin_test();
+    test_bytes got = {0}, plan_options = {0};
     tamis_filter *there = open_filter("topic?layout=java&expect=60000&fpr=0.03");
     OK(tamis_filter_add_many(there, keys, 50000, NULL, NULL, &err));
     OK(tamis_redis_pull_bitmap(there, collect, &got, &err));
-    redis_server_bytes(&server, &want, "GET bf:topic");
-    while (want.size < (437906 + 7) / 8)
-        bytes_add(&want, "", 1);
-    assert_true(bytes_check("bitmap", &got, &want));
+    redis_server_bytes(&server, &plan_options, "GET bf:topic");
+    while (plan_options.size < (437906 + 7) / 8)
+        bytes_add(&plan_options, "", 1);
+    assert_true(bytes_check("bitmap", &got, &plan_options));
     assert_int_equal(tamis_redis_pull_bitmap(there, refuse, NULL, &err), TAMIS_E_PIPE);
     tamis_filter_free(there);
     bytes_clear(&got);
-    bytes_clear(&want);
+    bytes_clear(&plan_options);
 }
 
 static void pull_does_not_take_a_lost_partition_for_zeros(void **state) {
     (void)state;
-    begin();
+    begin_test();
     tamis_filter *there = open_filter("big?expect=100000&fpr=1e-3&partition=64000"), *pulled = NULL;
     test_bytes got = {0};
     OK(tamis_filter_add_many(there, keys, 1000, NULL, NULL, &err));
-    redis_server_ask(&server, "DEL %s", partition_of("big", 1));
+    redis_server_command(&server, "DEL %s", partition_of("big", 1));
     FAILS(tamis_redis_pull(there, &pulled, &err), TAMIS_E_DAMAGED, "partition 1 is gone");
     FAILS(tamis_redis_pull_bitmap(there, collect, &got, &err), TAMIS_E_DAMAGED, "partition 1 is gone");
     tamis_filter_free(there);
@@ -125,7 +125,7 @@ static void pull_does_not_take_a_lost_partition_for_zeros(void **state) {
 /* As many keys as it was made for: what the bits tell is somewhat more or less. */
 static void a_full_filter_is_not_saturated_by_chance(void **state) {
     (void)state;
-    begin();
+    begin_test();
     static const char *const names[] = {"f?expect=1000&fpr=1e-3", "f?expect=1000&fpr=0.3",
                                         "f?layout=java&expect=1000&fpr=1e-3",
                                         "f?layout=java&expect=1000&fpr=0.3"};
@@ -139,7 +139,7 @@ static void a_full_filter_is_not_saturated_by_chance(void **state) {
         assert_int_equal(info.saturated, count > 1000);
         tamis_filter_free(pulled);
         tamis_filter_free(there);
-        redis_server_ask(&server, "FLUSHALL");
+        redis_server_command(&server, "FLUSHALL");
     }
 }
 
@@ -147,7 +147,7 @@ static void a_full_filter_is_not_saturated_by_chance(void **state) {
 
 static void push_and_pull_give_the_same_filter(void **state) {
     (void)state;
-    begin();
+    begin_test();
     static const char *const names[] = {"whole", "cut?partition=192", "odd?partition=1600000&expect=300000"};
     for (int i = 0; i < 3; i++) {
         tamis_filter *made = make_filter(300000, 0, i == 1 ? 0 : 200000), *pulled = NULL;
@@ -159,7 +159,7 @@ static void push_and_pull_give_the_same_filter(void **state) {
         tamis_filter *there = open_filter(names[i]);
         OK(tamis_redis_pull(there, &pulled, &err));
         assert_true(tamis_filter_is_equal(made, pulled));
-        assert_alike(there, made, 100000);
+        assert_same_answers(there, made, 100000);
         tamis_filter_free(there);
         tamis_filter_free(pulled);
         tamis_filter_free(made);
@@ -167,9 +167,9 @@ static void push_and_pull_give_the_same_filter(void **state) {
     /* Nothing is left beside hash and partitions, and they do not expire. */
     assert_int_equal(redis_server_number(&server, "EXISTS tamis:{whole}:push"), 0);
     char plan[500];
-    snprintf(plan, sizeof plan, "%s", redis_server_ask(&server, "HGET tamis:{whole} plan"));
-    assert_string_equal(redis_server_ask(&server, "GET tamis:{whole}:plan"), plan);
-    assert_string_equal(redis_server_ask(&server, "HMGET tamis:{whole} pushing before"), "(nil) (nil)");
+    snprintf(plan, sizeof plan, "%s", redis_server_command(&server, "HGET tamis:{whole} plan"));
+    assert_string_equal(redis_server_command(&server, "GET tamis:{whole}:plan"), plan);
+    assert_string_equal(redis_server_command(&server, "HMGET tamis:{whole} pushing before"), "(nil) (nil)");
     assert_int_equal(redis_server_number(&server, "PTTL tamis:{whole}"), -1);
     assert_int_equal(redis_server_number(&server, "PTTL %s", partition_of("whole", 0)), -1);
 }
@@ -177,7 +177,7 @@ static void push_and_pull_give_the_same_filter(void **state) {
 /* A handle of a secret that differs is refused, and what is pulled with the right one knows it. */
 static void push_and_pull_keep_scheme_seed_and_secret(void **state) {
     (void)state;
-    begin();
+    begin_test();
     static const tamis_scheme schemes[] = {TAMIS_SCHEME_XXH3, TAMIS_SCHEME_SIP, TAMIS_SCHEME_GUAVA64};
     for (int i = 0; i < 3; i++) {
         char name[2] = {(char)('a' + i), 0};
@@ -194,7 +194,7 @@ static void push_and_pull_keep_scheme_seed_and_secret(void **state) {
         OK(tamis_redis_push(made, redis, name, NULL, &err));
         OK(tamis_redis_filter_open(&there, redis, name, &opening, &err));
         OK(tamis_redis_push(made, redis, name, NULL, &err));
-        assert_alike(there, made, 100000);
+        assert_same_answers(there, made, 100000);
         OK(tamis_redis_pull(there, &pulled, &err));
         assert_true(tamis_filter_is_equal(made, pulled));
         tamis_filter_free(pulled);
@@ -206,28 +206,28 @@ static void push_and_pull_keep_scheme_seed_and_secret(void **state) {
 
 static void push_replaces_and_open_handles_follow(void **state) {
     (void)state;
-    begin();
+    begin_test();
     tamis_filter *old = make_filter(30000, 0, 10000), *new = make_filter(90000, 5000, 10000);
     OK(tamis_redis_push(old, redis, "seen?partition=4096", NULL, &err));
     tamis_filter *reader = open_filter("seen"), *adder = open_filter("seen");
-    assert_int_equal(count_seen(reader, 0, 10000), 10000);
+    assert_int_equal(count_present(reader, 0, 10000), 10000);
     OK(tamis_filter_add_many(adder, keys + 40000, 100, NULL, NULL, &err));
     char before[100];
     snprintf(before, sizeof before, "%s", partition_of("seen", 3));
 
     OK(tamis_redis_push(new, redis, "seen", NULL, &err));
     assert_in_range(redis_server_number(&server, "PTTL %s", before), 1, 60000);
-    assert_int_equal(count_seen(reader, 5000, 10000), 10000);
-    assert_in_range(count_seen(reader, 0, 5000), 0, 100);
+    assert_int_equal(count_present(reader, 5000, 10000), 10000);
+    assert_in_range(count_present(reader, 0, 5000), 0, 100);
     assert_int_equal(tamis_filter_plan(reader)->capacity, 90000);
-    assert_in_range(count_seen(reader, 40000, 100), 0, 5); /* added to what was replaced */
+    assert_in_range(count_present(reader, 40000, 100), 0, 5); /* added to what was replaced */
 
     /* An add that was asked of the old is in the new, which may have had it from there: nobody knows. */
     tamis_answer answers[200];
     OK(tamis_filter_add_many(adder, keys + 14900, 200, answers, NULL, &err));
     for (int i = 0; i < 100; i++)
         assert_int_equal(answers[i], TAMIS_UNKNOWN);
-    assert_int_equal(count_seen(reader, 14900, 200), 200);
+    assert_int_equal(count_present(reader, 14900, 200), 200);
     tamis_filter_free(reader);
     tamis_filter_free(adder);
     tamis_filter_free(old);
@@ -237,17 +237,17 @@ static void push_replaces_and_open_handles_follow(void **state) {
 /* What was replaced is gone for long: adds that find that out leave nothing there for ever. */
 static void adds_to_an_expired_generation_are_moved(void **state) {
     (void)state;
-    begin();
+    begin_test();
     tamis_filter *made = make_filter(30000, 0, 10000);
     OK(tamis_redis_push(made, redis, "seen", NULL, &err));
     tamis_filter *adder = open_filter("seen"), *reader = open_filter("seen");
     char before[100];
     snprintf(before, sizeof before, "%s", partition_of("seen", 0));
     OK(tamis_redis_push(made, redis, "seen", NULL, &err));
-    redis_server_ask(&server, "DEL %s", before);
-    assert_int_equal(count_seen(reader, 0, 10000), 10000);
+    redis_server_command(&server, "DEL %s", before);
+    assert_int_equal(count_present(reader, 0, 10000), 10000);
     OK(tamis_filter_add_many(adder, keys + 10000, 10, NULL, NULL, &err));
-    assert_int_equal(count_seen(reader, 0, 10010), 10010);
+    assert_int_equal(count_present(reader, 0, 10010), 10010);
     assert_in_range(redis_server_number(&server, "PTTL %s", before), 1, 60000);
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
     OK(tamis_filter_info_get(reader, &info, &err));
@@ -260,62 +260,62 @@ static void adds_to_an_expired_generation_are_moved(void **state) {
 /* A handle that was idle looks before it adds: the partitions of then would be made anew, each of them whole. */
 static void an_idle_handle_looks_before_it_adds(void **state) {
     (void)state;
-    begin();
+    begin_test();
     tamis_filter *made = make_filter(30000, 0, 10000);
     OK(tamis_redis_push(made, redis, "seen", NULL, &err));
     tamis_filter *adder = open_filter("seen");
     char before[100];
     snprintf(before, sizeof before, "%s", partition_of("seen", 0));
     OK(tamis_redis_push(made, redis, "seen", NULL, &err));
-    redis_server_ask(&server, "DEL %s", before);
+    redis_server_command(&server, "DEL %s", before);
     tamis__redis_of(adder)->checked_ns -= UINT64_C(1000000) * TAMIS__TRUST_MS;
     OK(tamis_filter_add_many(adder, keys + 10000, 10, NULL, NULL, &err));
     assert_int_equal(redis_server_number(&server, "EXISTS %s", before), 0);
-    assert_int_equal(count_seen(adder, 0, 10010), 10010);
+    assert_int_equal(count_present(adder, 0, 10010), 10010);
     tamis_filter_free(adder);
     tamis_filter_free(made);
 }
 
 static void clear_empties_it_for_everyone(void **state) {
     (void)state;
-    begin();
+    begin_test();
     tamis_filter *made = make_filter(30000, 0, 10000);
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
     OK(tamis_redis_push(made, redis, "seen?partition=4096", NULL, &err));
     OK(tamis_redis_expire(redis, "seen", 5000000, &err));
-    tamis_filter *one = open_filter("seen"), *other = open_filter("seen");
-    OK(tamis_filter_clear(one, &err));
-    assert_int_equal(count_seen(one, 0, 10000), 0);
-    assert_int_equal(count_seen(other, 0, 10000), 0);
+    tamis_filter *own = open_filter("seen"), *other = open_filter("seen");
+    OK(tamis_filter_clear(own, &err));
+    assert_int_equal(count_present(own, 0, 10000), 0);
+    assert_int_equal(count_present(other, 0, 10000), 0);
     OK(tamis_filter_info_get(other, &info, &err));
     assert_int_equal(info.ones, 0);
     assert_int_equal(info.capacity, 30000);
     OK(tamis_filter_add_many(other, keys, 10, NULL, NULL, &err));
-    assert_int_equal(count_seen(one, 0, 10), 10);
+    assert_int_equal(count_present(own, 0, 10), 10);
     assert_in_range(redis_server_number(&server, "PTTL tamis:{seen}"), 4900000, 5000000);
-    redis_server_ask(&server, "SET tamis:{seen}:push other");
-    FAILS(tamis_filter_clear(one, &err), TAMIS_E_BUSY, "another push");
-    assert_int_equal(count_seen(one, 0, 10), 10);
+    redis_server_command(&server, "SET tamis:{seen}:push other");
+    FAILS(tamis_filter_clear(own, &err), TAMIS_E_BUSY, "another push");
+    assert_int_equal(count_present(own, 0, 10), 10);
     FAILS(tamis_redis_drop(redis, "seen", &err), TAMIS_E_BUSY, "another push");
-    redis_server_ask(&server, "DEL tamis:{seen}:push");
+    redis_server_command(&server, "DEL tamis:{seen}:push");
     OK(tamis_redis_drop(redis, "seen", &err));
-    FAILS(tamis_filter_clear(one, &err), TAMIS_E_NOT_FOUND, "was dropped");
-    tamis_filter_free(one);
+    FAILS(tamis_filter_clear(own, &err), TAMIS_E_NOT_FOUND, "was dropped");
+    tamis_filter_free(own);
     tamis_filter_free(other);
     tamis_filter_free(made);
 }
 
 static void push_refuses_what_it_cannot(void **state) {
     (void)state;
-    begin();
-    tamis_plan_options want = TAMIS_PLAN_OPTIONS_INIT;
+    begin_test();
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_filter *made = make_filter(1000, 0, 100), *classic = NULL, *seeded = NULL;
     tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
-    want.expect = 1000;
-    want.fpr = 0.01;
-    want.kind = TAMIS_KIND_CLASSIC;
-    OK(tamis_plan_make(&plan, &want, &err));
+    plan_options.expect = 1000;
+    plan_options.fpr = 0.01;
+    plan_options.kind = TAMIS_KIND_CLASSIC;
+    OK(tamis_plan_make(&plan, &plan_options, &err));
     OK(tamis_filter_create(&classic, &plan, NULL, &err));
     FAILS(tamis_redis_push(classic, redis, "f", NULL, &err), TAMIS_E_UNSUPPORTED,
           "kind classic with scheme xxh3");
@@ -331,10 +331,10 @@ static void push_refuses_what_it_cannot(void **state) {
     tamis_filter *there = open_filter("f"), *none = NULL;
     FAILS(tamis_redis_push(there, redis, "g", NULL, &err), TAMIS_E_UNSUPPORTED, "pull it first");
     FAILS(tamis_redis_pull(made, &none, &err), TAMIS_E_INVALID, "is in memory");
-    redis_server_ask(&server, "SET tamis:{f}:push other");
+    redis_server_command(&server, "SET tamis:{f}:push other");
     FAILS(tamis_redis_push(made, redis, "f", NULL, &err), TAMIS_E_BUSY, "another push");
-    assert_string_equal(redis_server_ask(&server, "GET tamis:{f}:push"), "other");
-    assert_int_equal(count_seen(there, 0, 100), 100);
+    assert_string_equal(redis_server_command(&server, "GET tamis:{f}:push"), "other");
+    assert_int_equal(count_present(there, 0, 100), 100);
     tamis_filter_free(there);
     tamis_filter_free(classic);
     tamis_filter_free(seeded);
@@ -350,15 +350,15 @@ typedef struct harm {
 /* When the first chunk is in, loses it or its partition. */
 static void do_harm(void *context, uint64_t done, uint64_t total) {
     static const char zeros[1 << 20];
-    harm *one = context;
+    harm *own = context;
     char plan[500], key[64];
     assert_true(done > 0 && done <= total);
-    if (one->done)
+    if (own->done)
         return;
-    one->done = true;
-    snprintf(plan, sizeof plan, "%s", redis_server_ask(&server, "HGET tamis:{f} pushing"));
+    own->done = true;
+    snprintf(plan, sizeof plan, "%s", redis_server_command(&server, "HGET tamis:{f} pushing"));
     snprintf(key, sizeof key, "tamis:{f:%.16s:0}:bits", strstr(plan, "generation=") + 11);
-    if (one->whole)
+    if (own->whole)
         assert_int_equal(redis_server_number(&server, "DEL %s", key), 1);
     else
         redis_server_number(&server, "SETRANGE %s 0 %b", key, zeros, (size_t)done);
@@ -366,18 +366,18 @@ static void do_harm(void *context, uint64_t done, uint64_t total) {
 
 static void push_sees_what_was_lost_and_changes_nothing(void **state) {
     (void)state;
-    begin();
+    begin_test();
     tamis_filter *made = make_filter(1000, 0, 1000), *bigger = make_filter(2000000, 1000, 100000);
     OK(tamis_redis_push(made, redis, "f", NULL, &err));
     tamis_filter *there = open_filter("f");
     for (int i = 0; i < 2; i++) {
-        harm one = {i == 0, false};
+        harm own = {i == 0, false};
         tamis_redis_push_options options = TAMIS_REDIS_PUSH_OPTIONS_INIT;
         options.progress = do_harm;
-        options.context = &one;
+        options.context = &own;
         assert_int_equal(tamis_redis_push(bigger, redis, "f", &options, &err), TAMIS_E_IO);
-        assert_true(one.done);
-        assert_int_equal(count_seen(there, 0, 1000), 1000);
+        assert_true(own.done);
+        assert_int_equal(count_present(there, 0, 1000), 1000);
         assert_int_equal(redis_server_number(&server, "DBSIZE"), 3); /* nor is anything left */
         assert_int_equal(redis_server_number(&server, "HEXISTS tamis:{f} pushing"), 0);
     }
@@ -400,7 +400,7 @@ static void restart(void *context, uint64_t done, uint64_t total) {
 /* A server that comes back empty is told from one that was there all the time. */
 static void push_survives_no_restart_without_saying_so(void **state) {
     (void)state;
-    begin();
+    begin_test();
     bool has = false;
     tamis_filter *made = make_filter(20000000, 0, 100000);
     tamis_redis_push_options options = TAMIS_REDIS_PUSH_OPTIONS_INIT;
@@ -411,7 +411,7 @@ static void push_survives_no_restart_without_saying_so(void **state) {
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
     OK(tamis_redis_push(made, redis, "f", NULL, &err));
     tamis_filter *there = open_filter("f");
-    assert_int_equal(count_seen(there, 0, 100000), 100000);
+    assert_int_equal(count_present(there, 0, 100000), 100000);
     tamis_filter_free(there);
     tamis_filter_free(made);
 }
@@ -419,36 +419,36 @@ static void push_survives_no_restart_without_saying_so(void **state) {
 /* Killed at the worst moments: what it left is gone after the next push. */
 static void push_tidies_up_after_one_that_was_killed(void **state) {
     (void)state;
-    begin();
+    begin_test();
     tamis_filter *made = make_filter(1000, 0, 1000);
     OK(tamis_redis_push(made, redis, "f", NULL, &err));
     char plan[500], other[500];
-    snprintf(plan, sizeof plan, "%s", redis_server_ask(&server, "HGET tamis:{f} plan"));
+    snprintf(plan, sizeof plan, "%s", redis_server_command(&server, "HGET tamis:{f} plan"));
     snprintf(other, sizeof other, "%s", plan);
     memcpy(strstr(other, "generation=") + 11, "0123456789abcdef", 16);
-    redis_server_ask(&server, "HSET tamis:{f} pushing %s", other);
-    redis_server_ask(&server, "SET tamis:{f:0123456789abcdef:0}:bits x");
+    redis_server_command(&server, "HSET tamis:{f} pushing %s", other);
+    redis_server_command(&server, "SET tamis:{f:0123456789abcdef:0}:bits x");
     OK(tamis_redis_push(made, redis, "f", NULL, &err));
     assert_int_equal(redis_server_number(&server, "EXISTS tamis:{f:0123456789abcdef:0}:bits"), 0);
 
-    redis_server_ask(&server, "HSET tamis:{f} before %s", other);
-    redis_server_ask(&server, "SET tamis:{f:0123456789abcdef:0}:bits x");
+    redis_server_command(&server, "HSET tamis:{f} before %s", other);
+    redis_server_command(&server, "SET tamis:{f:0123456789abcdef:0}:bits x");
     OK(tamis_redis_push(made, redis, "f", NULL, &err));
     assert_in_range(redis_server_number(&server, "PTTL tamis:{f:0123456789abcdef:0}:bits"), 1, 60000);
 
     /* Between the switch and its end: what it made is in use. */
-    snprintf(plan, sizeof plan, "%s", redis_server_ask(&server, "HGET tamis:{f} plan"));
-    redis_server_ask(&server, "HSET tamis:{f} pushing %s", plan);
+    snprintf(plan, sizeof plan, "%s", redis_server_command(&server, "HGET tamis:{f} plan"));
+    redis_server_command(&server, "HSET tamis:{f} pushing %s", plan);
     tamis_filter *there = open_filter("f");
     OK(tamis_redis_push(made, redis, "f", NULL, &err));
-    assert_int_equal(count_seen(there, 0, 1000), 1000);
+    assert_int_equal(count_present(there, 0, 1000), 1000);
     tamis_filter_free(there);
     tamis_filter_free(made);
 }
 
 static void push_with_ttl_lets_all_keys_expire(void **state) {
     (void)state;
-    begin();
+    begin_test();
     tamis_filter *made = make_filter(1000, 0, 1000);
     OK(tamis_redis_push(made, redis, "f?ttl=1h", NULL, &err));
     assert_in_range(redis_server_number(&server, "PTTL tamis:{f}"), 3500000, 3600000);
@@ -464,7 +464,7 @@ static void push_with_ttl_lets_all_keys_expire(void **state) {
 /* Each allocation fails once: nothing is half replaced, nothing is left, and the next push finds no lock. */
 static void no_memory_leaves_all_as_it_was(void **state) {
     (void)state;
-    begin();
+    begin_test();
     char uri[120];
     fault_memory memory = {0};
     tamis_allocator allocator = fault_memory_allocator(&memory);
@@ -477,7 +477,7 @@ static void no_memory_leaves_all_as_it_was(void **state) {
     tamis_status status = TAMIS_E_NOMEM;
     for (uint64_t n = 1; status != TAMIS_OK; n++) {
         tamis_filter *pulled = NULL, *there = NULL;
-        redis_server_ask(&server, "FLUSHALL");
+        redis_server_command(&server, "FLUSHALL");
         OK(tamis_redis_push(old, redis, "f?partition=640", NULL, &err));
         const long long size = redis_server_number(&server, "DBSIZE");
         const size_t live = memory.live_blocks;
@@ -546,7 +546,7 @@ static void *add_always(void *context) {
 
 static void no_key_is_absent_while_pushes_switch(void **state) {
     (void)state;
-    begin();
+    begin_test();
     enum { THREADS = 4 };
     const uint64_t pushes = test_scale(40, 6, 10);
     pthread_t threads[THREADS];
@@ -574,7 +574,7 @@ static void no_key_is_absent_while_pushes_switch(void **state) {
         tamis_filter_free(handles[i]);
     }
     tamis_filter *there = open_filter("f");
-    assert_int_equal(count_seen(there, 0, KEYS + 200), KEYS + 200);
+    assert_int_equal(count_present(there, 0, KEYS + 200), KEYS + 200);
     tamis_filter_free(there);
     tamis_filter_free(made[0]);
     tamis_filter_free(made[1]);

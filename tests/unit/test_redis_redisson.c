@@ -42,25 +42,25 @@ static tamis_filter *opened(const char *name, bool create) {
     return filter;
 }
 
-static void assert_said(tamis_status status, tamis_status want, const char *why) {
-    if (status != want || !strstr(err.text, why))
-        fail_msg("%s: '%s' instead of %s: '%s'", tamis_status_name(status), err.text, tamis_status_name(want),
-                 why);
+static void assert_said(tamis_status status, tamis_status expected, const char *why) {
+    if (status != expected || !strstr(err.text, why))
+        fail_msg("%s: '%s' instead of %s: '%s'", tamis_status_name(status), err.text,
+                 tamis_status_name(expected), why);
 }
 
-static void refused(const char *name, bool create, tamis_status want, const char *why) {
+static void refused(const char *name, bool create, tamis_status expected, const char *why) {
     tamis_filter *filter = NULL;
-    assert_said(open_filter(&filter, name, create), want, why);
+    assert_said(open_filter(&filter, name, create), expected, why);
     assert_null(filter);
 }
 
 static void put_config(const char *key, const char *size, const char *probes, const char *expect,
                        const char *fpr) {
-    redis_server_ask(&server, "DEL %s", key);
+    redis_server_command(&server, "DEL %s", key);
     assert_string_equal(
-        redis_server_ask(&server,
-                         "HSET %s size %s hashIterations %s expectedInsertions %s falseProbability %s", key,
-                         size, probes, expect, fpr),
+        redis_server_command(&server,
+                             "HSET %s size %s hashIterations %s expectedInsertions %s falseProbability %s",
+                             key, size, probes, expect, fpr),
         "4");
 }
 
@@ -87,14 +87,14 @@ static void a_filter_of_redissons(void **state) {
     assert_int_equal(add(filter, "foo"), TAMIS_PRESENT);
     static const int bits[] = {5367, 4316, 7335, 6284, 9303, 8252, 1686};
     for (size_t i = 0; i < 7; i++)
-        assert_string_equal(redis_server_ask(&server, "GETBIT seen %d", bits[i]), "1");
-    assert_string_equal(redis_server_ask(&server, "BITCOUNT seen"), "7");
+        assert_string_equal(redis_server_command(&server, "GETBIT seen %d", bits[i]), "1");
+    assert_string_equal(redis_server_command(&server, "BITCOUNT seen"), "7");
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
     assert_int_equal(tamis_filter_info_get(filter, &info, &err), TAMIS_OK);
     assert_true(info.ones == 7 && info.cardinality > 0.99 && info.cardinality < 1.01);
 
     assert_int_equal(tamis_filter_clear(filter, &err), TAMIS_OK);
-    assert_string_equal(redis_server_ask(&server, "EXISTS seen"), "0");
+    assert_string_equal(redis_server_command(&server, "EXISTS seen"), "0");
     assert_int_equal(add(filter, "foo"), TAMIS_ABSENT); /* its config stays */
     tamis_filter_free(filter);
 
@@ -117,22 +117,22 @@ static void a_filter_is_made_as_redisson_would(void **state) {
     refused("none?layout=redisson&expect=1000", true, TAMIS_E_NOT_FOUND, "give expect=N and fpr=RATE");
     refused("none?layout=redisson&expect=1000000000&fpr=0.01", true, TAMIS_E_RANGE, "ask for a larger rate");
     refused("none?layout=redisson&expect=1&fpr=0.9", true, TAMIS_E_RANGE, "0 bits");
-    assert_string_equal(redis_server_ask(&server, "EXISTS none {none}:config"), "0");
+    assert_string_equal(redis_server_command(&server, "EXISTS none {none}:config"), "0");
 
     tamis_filter_free(opened("made?layout=redisson&expect=100&fpr=0.03", true));
     /* RedissonBloomFilterTest.testConfig */
-    assert_string_equal(redis_server_ask(&server, "HGET {made}:config size"), "729");
-    assert_string_equal(redis_server_ask(&server, "HGET {made}:config hashIterations"), "5");
-    assert_string_equal(redis_server_ask(&server, "HGET {made}:config expectedInsertions"), "100");
-    assert_string_equal(redis_server_ask(&server, "HGET {made}:config falseProbability"), "0.03");
-    assert_string_equal(redis_server_ask(&server, "HLEN {made}:config"), "4");
-    assert_string_equal(redis_server_ask(&server, "EXISTS made"), "0");
+    assert_string_equal(redis_server_command(&server, "HGET {made}:config size"), "729");
+    assert_string_equal(redis_server_command(&server, "HGET {made}:config hashIterations"), "5");
+    assert_string_equal(redis_server_command(&server, "HGET {made}:config expectedInsertions"), "100");
+    assert_string_equal(redis_server_command(&server, "HGET {made}:config falseProbability"), "0.03");
+    assert_string_equal(redis_server_command(&server, "HLEN {made}:config"), "4");
+    assert_string_equal(redis_server_command(&server, "EXISTS made"), "0");
 
     /* A name with a tag of its own. */
     tamis_filter *filter = opened("a%7Bb%7Dc?layout=redisson&expect=5&fpr=1e-6", true);
-    assert_string_equal(redis_server_ask(&server, "HGET a{b}c:config falseProbability"), "1e-06");
+    assert_string_equal(redis_server_command(&server, "HGET a{b}c:config falseProbability"), "1e-06");
     add(filter, "key");
-    assert_string_equal(redis_server_ask(&server, "EXISTS a{b}c"), "1");
+    assert_string_equal(redis_server_command(&server, "EXISTS a{b}c"), "1");
     tamis_filter_free(filter);
 }
 
@@ -141,21 +141,21 @@ static void both_keys_expire(void **state) {
     if (!server.pid)
         skip();
     tamis_filter *filter = opened("late?layout=redisson&expect=10&fpr=0.1&ttl=1h&renew=create", true);
-    assert_string_equal(redis_server_ask(&server, "EXISTS late {late}:config"), "2");
-    redis_server_ask(&server, "PEXPIRE late 1000000");
-    redis_server_ask(&server, "PEXPIRE {late}:config 1000000");
+    assert_string_equal(redis_server_command(&server, "EXISTS late {late}:config"), "2");
+    redis_server_command(&server, "PEXPIRE late 1000000");
+    redis_server_command(&server, "PEXPIRE {late}:config 1000000");
     add(filter, "key");
-    assert_true(atoi(redis_server_ask(&server, "PTTL late")) <= 1000000 &&
-                atoi(redis_server_ask(&server, "PTTL late")) > 0);
+    assert_true(atoi(redis_server_command(&server, "PTTL late")) <= 1000000 &&
+                atoi(redis_server_command(&server, "PTTL late")) > 0);
     assert_int_equal(tamis_filter_clear(filter, &err), TAMIS_OK);
-    assert_string_equal(redis_server_ask(&server, "BITCOUNT late"), "0");
-    assert_true(atoi(redis_server_ask(&server, "PTTL late")) <= 1000000 &&
-                atoi(redis_server_ask(&server, "PTTL late")) > 0);
+    assert_string_equal(redis_server_command(&server, "BITCOUNT late"), "0");
+    assert_true(atoi(redis_server_command(&server, "PTTL late")) <= 1000000 &&
+                atoi(redis_server_command(&server, "PTTL late")) > 0);
     tamis_filter_free(filter);
     filter = opened("late?layout=redisson&ttl=1h", true);
     add(filter, "key");
-    assert_true(atoi(redis_server_ask(&server, "PTTL late")) > 1000000 &&
-                atoi(redis_server_ask(&server, "PTTL {late}:config")) > 1000000);
+    assert_true(atoi(redis_server_command(&server, "PTTL late")) > 1000000 &&
+                atoi(redis_server_command(&server, "PTTL {late}:config")) > 1000000);
     tamis_filter_free(filter);
 }
 
@@ -172,7 +172,7 @@ static void a_config_that_changes_is_noticed(void **state) {
                 "its config was changed while it was open; open it anew");
     put_config("{open}:config", "9585", "8", "1000", "0.01");
     assert_said(tamis_filter_add(filter, "other", 5, &answer, &err), TAMIS_E_MISMATCH, "was changed");
-    redis_server_ask(&server, "DEL {open}:config");
+    redis_server_command(&server, "DEL {open}:config");
     assert_said(tamis_filter_contains(filter, "key", 3, &answer, &err), TAMIS_E_NOT_FOUND,
                 "was deleted, or expired, while it was open");
     assert_int_equal(answer, TAMIS_UNKNOWN);
@@ -216,14 +216,14 @@ static void forged_configs_are_refused(void **state) {
     tamis_filter_free(opened("forged?layout=redisson", false));
     put_config("{forged}:config", "9585", "7", "1000", "0.01");
     put_config("{forged}:config", "9585", "7", "1000", "0.01");
-    redis_server_ask(&server, "HDEL {forged}:config hashIterations");
+    redis_server_command(&server, "HDEL {forged}:config hashIterations");
     refused("forged?layout=redisson", true, TAMIS_E_DAMAGED, "hashIterations ''");
     put_config("{forged}:config", "9585", "7", "1000", "0.01");
-    redis_server_ask(&server, "HDEL {forged}:config falseProbability");
+    redis_server_command(&server, "HDEL {forged}:config falseProbability");
     refused("forged?layout=redisson", true, TAMIS_E_DAMAGED, "falseProbability ''");
-    redis_server_ask(&server, "SET {forged}:config x");
+    redis_server_command(&server, "SET {forged}:config x");
     refused("forged?layout=redisson&expect=1000&fpr=0.01", true, TAMIS_E_MISMATCH, "WRONGTYPE");
-    assert_string_equal(redis_server_ask(&server, "GET {forged}:config"), "x");
+    assert_string_equal(redis_server_command(&server, "GET {forged}:config"), "x");
 }
 
 /* Of another config, however it came to be there. */
@@ -233,18 +233,18 @@ static void a_bitmap_that_is_longer_is_refused(void **state) {
         skip();
     tamis_answer answer = TAMIS_UNKNOWN;
     put_config("{long}:config", "9585", "7", "1000", "0.01");
-    redis_server_ask(&server, "SETBIT long 9591 1"); /* the last of its 1199 bytes */
+    redis_server_command(&server, "SETBIT long 9591 1"); /* the last of its 1199 bytes */
     tamis_filter *filter = opened("long?layout=redisson", false);
     assert_int_equal(add(filter, "key"), TAMIS_ABSENT);
     tamis_filter_free(filter);
-    redis_server_ask(&server, "SETBIT long 9592 1");
+    redis_server_command(&server, "SETBIT long 9592 1");
     filter = opened("long?layout=redisson", false);
     for (int i = 0; i < 2; i++) {
         assert_said(tamis_filter_contains(filter, "key", 3, &answer, &err), TAMIS_E_MISMATCH,
                     "Redis key long has 1200 bytes, and 9585 bits take 1199; give the parameters");
         assert_said(tamis_filter_add(filter, "other", 5, &answer, &err), TAMIS_E_MISMATCH, "has 1200 bytes");
     }
-    assert_string_equal(redis_server_ask(&server, "BITCOUNT long"), "9");
+    assert_string_equal(redis_server_command(&server, "BITCOUNT long"), "9");
     tamis_filter_free(filter);
 }
 
@@ -278,7 +278,7 @@ static void one_of_many_makes_it(void **state) {
     for (int round = 0; round < 20; round++) {
         pthread_barrier_t start;
         int winner = -1, count = 0;
-        redis_server_ask(&server, "DEL {race}:config");
+        redis_server_command(&server, "DEL {race}:config");
         pthread_barrier_init(&start, NULL, MAKERS);
         for (int i = 0; i < MAKERS; i++) {
             char name[80];
@@ -297,9 +297,9 @@ static void one_of_many_makes_it(void **state) {
         }
         pthread_barrier_destroy(&start);
         assert_int_equal(count, 1);
-        assert_int_equal(atoi(redis_server_ask(&server, "HGET {race}:config expectedInsertions")),
+        assert_int_equal(atoi(redis_server_command(&server, "HGET {race}:config expectedInsertions")),
                          1000 + winner);
-        assert_string_equal(redis_server_ask(&server, "HLEN {race}:config"), "4");
+        assert_string_equal(redis_server_command(&server, "HLEN {race}:config"), "4");
     }
 }
 

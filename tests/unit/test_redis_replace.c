@@ -43,11 +43,11 @@ static void check_layout(const char *name, const char *key, long long size) {
     OK(tamis_redis_push(made, redis, name, NULL, &err));
     assert_int_equal(redis_server_number(&server, "STRLEN %s", key), size);
     assert_int_equal(redis_server_number(&server, "PTTL %s", key), -1);
-    assert_string_equal(redis_server_ask(&server, "KEYS *push*"), "");
+    assert_string_equal(redis_server_command(&server, "KEYS *push*"), "");
 
     /* What was there is gone, and a handle that was open asks what came in its place, as a batch of adds does. */
-    assert_in_range(count_seen(there, KEYS, 100), 0, 50);
-    assert_alike(there, made, 3 * KEYS);
+    assert_in_range(count_present(there, KEYS, 100), 0, 50);
+    assert_same_answers(there, made, 3 * KEYS);
     OK(tamis_redis_pull(there, &pulled, &err));
     assert_true(tamis_filter_is_equal(made, pulled));
     tamis_filter_free(pulled);
@@ -57,7 +57,7 @@ static void check_layout(const char *name, const char *key, long long size) {
 
 static void every_layout_of_one_key_takes_a_filter(void **state) {
     (void)state;
-    begin();
+    begin_test();
     check_layout("a?layout=java&expect=20000&fpr=0.03", "bf:a", (145968 + 7) / 8);
     check_layout("t%7Bu%7D%7D?layout=java&expect=20000&fpr=0.03", "bf:t{u}}", (145968 + 7) / 8);
     check_layout("b?layout=php1&bits=1000003&probes=5", "b", 125001);
@@ -70,11 +70,11 @@ static void every_layout_of_one_key_takes_a_filter(void **state) {
 /* Several chunks, and bits past the last that is set. */
 static void a_large_filter_comes_in_chunks(void **state) {
     (void)state;
-    begin();
+    begin_test();
     const char *name = "large?layout=java&expect=5000000&fpr=0.03";
     tamis_filter *made = make_for(name, 0, 5), *there = open_filter(name), *pulled = NULL;
     OK(tamis_redis_push(made, redis, name, NULL, &err));
-    assert_int_equal(count_seen(there, 0, 5), 5);
+    assert_int_equal(count_present(there, 0, 5), 5);
     assert_int_equal(redis_server_number(&server, "STRLEN bf:large"), tamis_filter_plan(made)->memory);
     OK(tamis_redis_pull(there, &pulled, &err));
     assert_true(tamis_filter_is_equal(made, pulled));
@@ -87,7 +87,7 @@ static void a_large_filter_comes_in_chunks(void **state) {
 
 static void what_does_not_fit_is_refused(void **state) {
     (void)state;
-    begin();
+    begin_test();
     tamis_filter *made = make_for("a?layout=java&expect=1000&fpr=0.03", 0, 10),
                  *blocked = make_filter(1000, 0, 10);
     FAILS(tamis_redis_push(made, redis, "a?layout=java&expect=1001&fpr=0.03", NULL, &err), TAMIS_E_MISMATCH,
@@ -104,10 +104,10 @@ static void what_does_not_fit_is_refused(void **state) {
     FAILS(tamis_redis_push(made, redis, "a?layout=java", NULL, &err), TAMIS_E_INVALID, "give expect=N");
     assert_int_equal(keys_there(), 0);
 
-    redis_server_ask(&server, "HSET bf:a x y");
+    redis_server_command(&server, "HSET bf:a x y");
     FAILS(tamis_redis_push(made, redis, "a?layout=java&expect=1000&fpr=0.03", NULL, &err), TAMIS_E_MISMATCH,
           "choose another");
-    assert_string_equal(redis_server_ask(&server, "HGET bf:a x"), "y");
+    assert_string_equal(redis_server_command(&server, "HGET bf:a x"), "y");
     tamis_filter_free(blocked);
     tamis_filter_free(made);
 }
@@ -115,7 +115,7 @@ static void what_does_not_fit_is_refused(void **state) {
 /* Rebuilt larger beside, and renamed: nothing keeps the parameters but those who ask. */
 static void a_filter_is_replaced_by_a_larger_one(void **state) {
     (void)state;
-    begin();
+    begin_test();
     tamis_filter *first = make_for("a?layout=java&expect=1000&fpr=0.03", 0, 1000),
                  *second = make_for("a?layout=java&expect=9000&fpr=0.03", 0, 9000);
     OK(tamis_redis_push(first, redis, "a?layout=java&expect=1000&fpr=0.03&ttl=1h", NULL, &err));
@@ -123,7 +123,7 @@ static void a_filter_is_replaced_by_a_larger_one(void **state) {
     OK(tamis_redis_push(second, redis, "a?layout=java&expect=9000&fpr=0.03", NULL, &err));
     assert_in_range(redis_server_number(&server, "PTTL bf:a"), 3500000, 3600000); /* what was left */
     tamis_filter *there = open_filter("a?layout=java&expect=9000&fpr=0.03");
-    assert_int_equal(count_seen(there, 0, 9000), 9000);
+    assert_int_equal(count_present(there, 0, 9000), 9000);
     tamis_filter_free(there);
     tamis_filter_free(second);
     tamis_filter_free(first);
@@ -131,14 +131,14 @@ static void a_filter_is_replaced_by_a_larger_one(void **state) {
 
 static void redissons_hash_lives_as_long(void **state) {
     (void)state;
-    begin();
+    begin_test();
     const char *name = "r?layout=redisson&expect=1000&fpr=0.01";
     tamis_filter *made = make_for(name, 0, 1000);
     assert_int_equal(keys_there(), 0); /* a plan makes nothing */
     OK(tamis_redis_push(made, redis, "r?layout=redisson&expect=1000&fpr=0.01&ttl=1h", NULL, &err));
     assert_in_range(redis_server_number(&server, "PTTL r"), 3500000, 3600000);
     assert_in_range(redis_server_number(&server, "PTTL {r}:config"), 3500000, 3600000);
-    assert_string_equal(redis_server_ask(&server, "HGET {r}:config size"), "9585");
+    assert_string_equal(redis_server_command(&server, "HGET {r}:config size"), "9585");
     OK(tamis_redis_push(made, redis, "r?layout=redisson", NULL, &err));
     assert_in_range(redis_server_number(&server, "PTTL {r}:config"), 3500000, 3600000);
     tamis_filter_free(made);
@@ -148,18 +148,18 @@ static void redissons_hash_lives_as_long(void **state) {
 
 static void a_refused_rename_leaves_all_as_it_was(void **state) {
     (void)state;
-    begin();
+    begin_test();
     const char *name = "a?layout=java&expect=1000&fpr=0.03";
     tamis_redis *other = NULL;
     char uri[100];
     tamis_filter *first = make_for(name, 0, 500), *second = make_for(name, 500, 500), *there;
     OK(tamis_redis_push(first, redis, name, NULL, &err));
-    redis_server_ask(&server, "ACL SETUSER clerk on >secret ~* +@all -rename");
+    redis_server_command(&server, "ACL SETUSER clerk on >secret ~* +@all -rename");
     snprintf(uri, sizeof uri, "redis://clerk:secret@127.0.0.1:%d", server.port);
     OK(tamis_redis_open(&other, uri, NULL, &err));
     FAILS(tamis_redis_push(second, other, name, NULL, &err), TAMIS_E_REFUSED, "the server refuses RENAME");
     there = open_filter(name);
-    assert_int_equal(count_seen(there, 0, 500), 500);
+    assert_int_equal(count_present(there, 0, 500), 500);
     assert_int_equal(keys_there(), 1);
     tamis_filter_free(there);
     tamis_redis_close(other);
@@ -172,7 +172,7 @@ static void a_refused_rename_leaves_all_as_it_was(void **state) {
 /* Whichever send or receive fails, once: it is done again, with nothing left beside. That of RENAME's answer too. */
 static void a_push_rides_out_lost_connections(void **state) {
     (void)state;
-    begin();
+    begin_test();
     static const fault_call calls[] = {FAULT_SEND, FAULT_RECEIVE};
     const char *name = "a?layout=java&expect=20000&fpr=0.03";
     char uri[200];
@@ -182,13 +182,13 @@ static void a_push_rides_out_lost_connections(void **state) {
     for (int kind = 0; kind < 2; kind++) {
         bool reached = true;
         for (uint64_t n = 1; reached; n++) {
-            redis_server_ask(&server, "FLUSHALL");
+            redis_server_command(&server, "FLUSHALL");
             fault_arm(calls[kind], n, ECONNRESET, false);
             OK(tamis_redis_push(made, NULL, uri, NULL, &err));
             reached = fault_fired() > 0;
             fault_disarm();
             tamis_filter *there = open_filter(name);
-            assert_int_equal(count_seen(there, 0, KEYS), KEYS);
+            assert_int_equal(count_present(there, 0, KEYS), KEYS);
             assert_int_equal(keys_there(), 1);
             tamis_filter_free(there);
             assert_true(n > 5 || reached);
@@ -200,7 +200,7 @@ static void a_push_rides_out_lost_connections(void **state) {
 
 static void without_random_bytes_nothing_is_made(void **state) {
     (void)state;
-    begin();
+    begin_test();
     const char *text = "no random bytes; check getrandom(2)", *name = "a?layout=java&expect=1000&fpr=0.03";
     tamis_filter *made = make_for(name, 0, 10), *blocked = make_filter(1000, 0, 10), *none = NULL;
     tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
@@ -236,7 +236,7 @@ static tamis_status collect(void *context, const void *bytes, size_t size, tamis
 
 static void a_bitmap_comes_back(void **state) {
     (void)state;
-    begin();
+    begin_test();
     static const char *const names[] = {"a?layout=java&expect=20000&fpr=0.03",
                                         "b?expect=20000&fpr=0.01&partition=4096"};
     for (int i = 0; i < 2; i++) {

@@ -22,8 +22,8 @@ static redis_server replica;
 static tamis_answer answers[BATCH];
 
 static void wait_until_online(void) {
-    while (!strstr(redis_server_ask(&server, "INFO replication"), "state=online") ||
-           !strstr(redis_server_ask(&replica, "INFO replication"), "master_link_status:up"))
+    while (!strstr(redis_server_command(&server, "INFO replication"), "state=online") ||
+           !strstr(redis_server_command(&replica, "INFO replication"), "master_link_status:up"))
         pause_ms(20);
 }
 
@@ -34,7 +34,7 @@ static int set_up(void **state) {
         return -1;
     if (!server.pid)
         return 0;
-    redis_server_ask(&server, "CONFIG SET repl-diskless-sync-delay 0");
+    redis_server_command(&server, "CONFIG SET repl-diskless-sync-delay 0");
     snprintf(port, sizeof port, "%d", server.port);
     redis_server_start(&replica, options);
     wait_until_online();
@@ -102,7 +102,7 @@ static void lags_with(const char *name) {
 
 static void reg_22_adds_are_not_answered_before_replicas_have_them(void **state) {
     (void)state;
-    begin();
+    begin_test();
     lags_with(JAVA);
     lags_with("t?expect=100000&partition=65536");
     lag(true);
@@ -120,7 +120,7 @@ static void reg_22_adds_are_not_answered_before_replicas_have_them(void **state)
 static void reg_22_what_was_answered_outlives_the_master(void **state) {
     const size_t added = 10 * BATCH;
     (void)state;
-    begin();
+    begin_test();
     tamis_filter *filter = open_patient(JAVA, "60s");
     for (size_t i = 0; i < added; i += BATCH)
         OK(tamis_filter_add_many(filter, keys + i, BATCH, answers, NULL, &err));
@@ -132,7 +132,7 @@ static void reg_22_what_was_answered_outlives_the_master(void **state) {
     tamis_filter_free(filter);
     redis_server_kill(&server);
     lag(false);
-    redis_server_ask(&replica, "REPLICAOF NO ONE");
+    redis_server_command(&replica, "REPLICAOF NO ONE");
     filter = open_there(replica.port, JAVA);
     for (size_t i = 0; i < added; i += BATCH) {
         OK(tamis_filter_contains_many(filter, keys + i, BATCH, answers, NULL, &err));
@@ -145,7 +145,7 @@ static void reg_22_what_was_answered_outlives_the_master(void **state) {
 static void reg_22_a_connection_may_end_before_replicas_have_answered(void **state) {
     bool reached = true;
     (void)state;
-    begin();
+    begin_test();
     proxy *between = proxy_start(server.socket);
     tamis_filter *filter =
         open_there(proxy_port(between), JAVA "&replicas=1&timeout=20s&retry_interval=1ms&patience=60s");
@@ -167,7 +167,7 @@ static void reg_22_a_connection_may_end_before_replicas_have_answered(void **sta
 static void reg_22_a_push_waits_for_replicas(void **state) {
     char uri[200];
     (void)state;
-    begin();
+    begin_test();
     tamis_filter *filter = make_filter(1000, 0, FEW);
     snprintf(uri, sizeof uri, "redis://127.0.0.1:%d/p?replicas=1&patience=60s", server.port);
     OK(tamis_redis_push(filter, NULL, uri, NULL, &err));
@@ -182,11 +182,11 @@ static void reg_22_a_push_waits_for_replicas(void **state) {
 static void reg_22_replicas_are_checked(void **state) {
     tamis_redis *there;
     (void)state;
-    begin();
+    begin_test();
     FAILS(tamis_redis_open(&there, "redis://127.0.0.1?replicas=0", NULL, &err), TAMIS_E_INVALID, "from 1 to");
     FAILS(tamis_redis_open(&there, "codis+zk://127.0.0.1:1/product?replicas=1", NULL, &err),
           TAMIS_E_UNSUPPORTED, "needs WAIT");
-    redis_server_ask(&server, "ACL SETUSER few on >pw ~* +@all -wait");
+    redis_server_command(&server, "ACL SETUSER few on >pw ~* +@all -wait");
     char uri[200];
     snprintf(uri, sizeof uri, "redis://few:pw@127.0.0.1:%d/" JAVA "&replicas=1", server.port);
     tamis_filter *filter;
@@ -199,12 +199,12 @@ static void reg_22_replicas_are_checked(void **state) {
 
 static void reg_22_no_replicas_has_its_own_advice(void **state) {
     (void)state;
-    begin();
+    begin_test();
     tamis_filter *filter = open_there(server.port, JAVA "&patience=100ms");
-    redis_server_ask(&server, "CONFIG SET min-replicas-to-write 3");
+    redis_server_command(&server, "CONFIG SET min-replicas-to-write 3");
     FAILS(tamis_filter_add_many(filter, keys, FEW, answers, NULL, &err), TAMIS_E_REFUSED,
           "min-replicas-to-write");
-    redis_server_ask(&server, "CONFIG SET min-replicas-to-write 0");
+    redis_server_command(&server, "CONFIG SET min-replicas-to-write 0");
     tamis_filter_free(filter);
 }
 

@@ -49,35 +49,35 @@ static void feed(const char *bytes, size_t size) {
 }
 
 /* Writes a reply as text, so that one comparison looks at all of it. */
-static size_t show(const tamis__reply *reply, char *to, size_t room) {
+static size_t show(const tamis__reply *reply, char *to, size_t buffer_size) {
     size_t used = 0;
     switch (reply->type) {
     case TAMIS__REPLY_NIL:
-        return (size_t)snprintf(to, room, "nil");
+        return (size_t)snprintf(to, buffer_size, "nil");
     case TAMIS__REPLY_INTEGER:
-        return (size_t)snprintf(to, room, "%lld", (long long)reply->integer);
+        return (size_t)snprintf(to, buffer_size, "%lld", (long long)reply->integer);
     case TAMIS__REPLY_ARRAY:
-        used = (size_t)snprintf(to, room, "[");
+        used = (size_t)snprintf(to, buffer_size, "[");
         for (size_t i = 0; i < reply->size; i++) {
-            used += show(&reply->items[i], to + used, room - used);
-            used += (size_t)snprintf(to + used, room - used, i + 1 < reply->size ? " " : "");
+            used += show(&reply->items[i], to + used, buffer_size - used);
+            used += (size_t)snprintf(to + used, buffer_size - used, i + 1 < reply->size ? " " : "");
         }
-        return used + (size_t)snprintf(to + used, room - used, "]");
+        return used + (size_t)snprintf(to + used, buffer_size - used, "]");
     case TAMIS__REPLY_STRING:
     case TAMIS__REPLY_STATUS:
     case TAMIS__REPLY_ERROR:
         assert_int_equal(reply->text[reply->size], '\0');
-        return (size_t)snprintf(to, room, "%c%zu:%s", "$+-"[reply->type - TAMIS__REPLY_STRING], reply -> size,
-                                reply -> text);
+        return (size_t)snprintf(to, buffer_size, "%c%zu:%s", "$+-"[reply->type - TAMIS__REPLY_STRING],
+                                reply -> size, reply -> text);
     }
     return 0;
 }
 
-static void check(const tamis__reply *reply, const char *want) {
+static void check(const tamis__reply *reply, const char *expected) {
     char shown[300] = "none yet";
     if (reply)
         show(reply, shown, sizeof shown);
-    assert_string_equal(shown, want);
+    assert_string_equal(shown, expected);
 }
 
 static const struct {
@@ -124,12 +124,12 @@ static void bytes_may_be_any(void **state) {
 /* All samples in one stream, which comes in two parts, cut at every byte; and byte by byte. */
 static void replies_may_come_in_parts(void **state) {
     (void)state;
-    test_bytes all = {0};
+    test_bytes reply_bytes = {0};
     for (int i = 0; i < SAMPLES; i++)
-        bytes_add(&all, samples[i].sent, samples[i].size);
-    for (size_t cut = 0; cut <= all.size; cut++) {
-        size_t fed[] = {cut, all.size - cut};
-        const unsigned char *from = all.data;
+        bytes_add(&reply_bytes, samples[i].sent, samples[i].size);
+    for (size_t cut = 0; cut <= reply_bytes.size; cut++) {
+        size_t fed[] = {cut, reply_bytes.size - cut};
+        const unsigned char *from = reply_bytes.data;
         int seen = 0;
         for (int part = 0; part < 2; from += fed[part++]) {
             feed((const char *)from, fed[part]);
@@ -140,8 +140,8 @@ static void replies_may_come_in_parts(void **state) {
         assert_true(tamis__replies_is_drained(replies));
     }
     int seen = 0;
-    for (size_t i = 0; i < all.size; i++) {
-        feed((const char *)all.data + i, 1);
+    for (size_t i = 0; i < reply_bytes.size; i++) {
+        feed((const char *)reply_bytes.data + i, 1);
         const tamis__reply *reply = next();
         if (reply)
             check(reply, samples[seen++].shown);
@@ -149,7 +149,7 @@ static void replies_may_come_in_parts(void **state) {
             assert_false(tamis__replies_is_drained(replies));
     }
     assert_int_equal(seen, SAMPLES);
-    bytes_clear(&all);
+    bytes_clear(&reply_bytes);
 }
 
 static void what_is_no_reply_is_said_to_be_none(void **state) {
@@ -228,11 +228,11 @@ static void memory_is_used_again(void **state) {
 
 static void every_allocation_may_fail(void **state) {
     (void)state;
-    test_bytes all = {0};
+    test_bytes reply_bytes = {0};
     char item[3000];
-    bytes_add(&all, "*20\r\n", 5);
+    bytes_add(&reply_bytes, "*20\r\n", 5);
     for (int i = 0; i < 20; i++)
-        bytes_add(&all, item, (size_t)snprintf(item, sizeof item, "$2000\r\n%02000d\r\n", i));
+        bytes_add(&reply_bytes, item, (size_t)snprintf(item, sizeof item, "$2000\r\n%02000d\r\n", i));
     bool failed = true;
     tear_down(NULL);
     for (uint64_t n = 1; failed; n++) {
@@ -241,7 +241,7 @@ static void every_allocation_may_fail(void **state) {
         const tamis__reply *reply = NULL;
         replies = tamis__replies_create(&allocator);
         if (replies) {
-            feed((const char *)all.data, all.size);
+            feed((const char *)reply_bytes.data, reply_bytes.size);
             status = tamis__replies_next(replies, &reply, &err);
         }
         failed = memory.refused > 0;
@@ -250,7 +250,7 @@ static void every_allocation_may_fail(void **state) {
         assert_int_equal(tear_down(NULL), 0);
         assert_true(n < 100);
     }
-    bytes_clear(&all);
+    bytes_clear(&reply_bytes);
     set_up(NULL);
 }
 

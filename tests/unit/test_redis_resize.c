@@ -23,7 +23,7 @@ static void push(const char *name, uint64_t expect, size_t count) {
 
 /* ---- without losing an add ---- */
 
-enum { BATCH = 10, MOST = NUMBERS - 100000 };
+enum { BATCH = 10, KEYS_MAX = NUMBERS - 100000 };
 
 static atomic_size_t answered;
 static atomic_bool over;
@@ -33,7 +33,7 @@ static void *add_always(void *context) {
     tamis_filter *filter = context;
     tamis_error why = TAMIS_ERROR_INIT;
     size_t done = 0;
-    for (size_t i = 0; i + BATCH <= MOST && !atomic_load(&over); i += BATCH) {
+    for (size_t i = 0; i + BATCH <= KEYS_MAX && !atomic_load(&over); i += BATCH) {
         if (tamis_filter_add_many(filter, keys + i, BATCH, NULL, &done, &why) != TAMIS_OK || done != BATCH)
             return strdup(why.text);
         atomic_store(&answered, i + BATCH);
@@ -43,7 +43,7 @@ static void *add_always(void *context) {
 
 static void wait_for_batches(size_t count) {
     const size_t before = atomic_load(&answered);
-    while (atomic_load(&answered) < before + count * BATCH && atomic_load(&answered) + BATCH <= MOST)
+    while (atomic_load(&answered) < before + count * BATCH && atomic_load(&answered) + BATCH <= KEYS_MAX)
         sched_yield();
 }
 
@@ -70,9 +70,9 @@ static void resize_beside_adds(const char *name, const char *made_as) {
     if (fault)
         fail_msg("%s", (char *)fault);
     const size_t all = atomic_load(&answered);
-    assert_int_equal(count_seen(there, 0, all), all);
+    assert_int_equal(count_present(there, 0, all), all);
     assert_int_equal(tamis_filter_plan(there)->capacity, 200000);
-    assert_in_range(count_seen(there, NUMBERS - 50000, 50000), 0, 500);
+    assert_in_range(count_present(there, NUMBERS - 50000, 50000), 0, 500);
     tamis_filter_free(there);
     tamis_filter_free(adder);
     tamis_filter_free(larger);
@@ -80,13 +80,13 @@ static void resize_beside_adds(const char *name, const char *made_as) {
 
 static void a_resize_loses_no_add(void **state) {
     (void)state;
-    begin();
+    begin_test();
     resize_beside_adds("f", "f?partition=4096");
     OK(tamis_redis_drop(redis, "f", &err));
     push("one", 1000, 0);
     OK(tamis_redis_alias(redis, "a", "one", &err));
     resize_beside_adds("a", "a");
-    assert_string_equal(redis_server_ask(&server, "KEYS *unite*"), "");
+    assert_string_equal(redis_server_command(&server, "KEYS *unite*"), "");
     assert_int_equal(redis_server_number(&server, "HEXISTS tamis:{one} next"), 0);
     assert_int_equal(redis_server_number(&server, "HEXISTS tamis:{one} pushing"), 0);
     assert_int_equal(redis_server_number(&server, "EXISTS tamis:{one}:push"), 0);
@@ -95,7 +95,7 @@ static void a_resize_loses_no_add(void **state) {
 /* Answers are of what is there until the switch, and what was added beside is known after it. */
 static void answers_are_of_what_is_there(void **state) {
     (void)state;
-    begin();
+    begin_test();
     tamis_redis_resize *resize = NULL;
     tamis_filter *larger = make_filter(50000, 0, 10);
     push("f", 1000, 10);
@@ -122,7 +122,7 @@ static void answers_are_of_what_is_there(void **state) {
 
 static void a_resize_is_given_up(void **state) {
     (void)state;
-    begin();
+    begin_test();
     tamis_redis_resize *resize = NULL;
     tamis_filter *larger = make_filter(50000, 0, 10);
     push("f", 1000, 10);
@@ -131,11 +131,11 @@ static void a_resize_is_given_up(void **state) {
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 4);
     OK(tamis_filter_add_many(there, keys, 20, NULL, NULL, &err));
     OK(tamis_redis_resize_end(resize, NULL, &err));
-    assert_string_equal(redis_server_ask(&server, "HMGET tamis:{f} next pushing"), "(nil) (nil)");
+    assert_string_equal(redis_server_command(&server, "HMGET tamis:{f} next pushing"), "(nil) (nil)");
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 4); /* for a minute: adds may be on their way */
     OK(tamis_filter_add_many(there, keys, 30, NULL, NULL, &err));
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 4);
-    assert_int_equal(count_seen(there, 0, 30), 30);
+    assert_int_equal(count_present(there, 0, 30), 30);
     OK(tamis_redis_resize_end(NULL, NULL, &err));
     tamis_filter_free(there);
     tamis_filter_free(larger);
@@ -157,7 +157,7 @@ static int count_leftovers(bool removes) {
 
 static void another_push_or_drop_ends_it(void **state) {
     (void)state;
-    begin();
+    begin_test();
     tamis_redis_resize *resize = NULL, *second = NULL;
     tamis_filter *larger = make_filter(50000, 0, 10);
     push("f", 1000, 10);
@@ -165,30 +165,31 @@ static void another_push_or_drop_ends_it(void **state) {
     push("f", 1000, 500);
     FAILS(tamis_redis_resize_end(resize, larger, &err), TAMIS_E_MISMATCH, "by another meanwhile");
     tamis_filter *there = open_filter("f");
-    assert_int_equal(count_seen(there, 0, 500), 500);
+    assert_int_equal(count_present(there, 0, 500), 500);
     assert_int_equal(tamis_filter_plan(there)->capacity, 1000);
 
     /* Another resize does not: what was added since would be in neither. It is ended by name. */
     OK(tamis_redis_resize_begin(&resize, larger, redis, "f", &err));
     FAILS(tamis_redis_resize_begin(&second, larger, redis, "f", &err), TAMIS_E_BUSY, "another resize of it");
     assert_int_equal(count_leftovers(true), 1);
+    assert_int_equal(count_leftovers(false), 0); /* its partitions expire */
     FAILS(tamis_redis_resize_end(resize, larger, &err), TAMIS_E_MISMATCH, "by another meanwhile");
     OK(tamis_redis_resize_begin(&second, larger, redis, "f", &err));
     assert_int_equal(count_leftovers(false), 1);
     OK(tamis_redis_resize_end(second, larger, &err));
     assert_int_equal(count_leftovers(false), 0);
-    assert_int_equal(count_seen(there, 0, 10), 10);
+    assert_int_equal(count_present(there, 0, 10), 10);
     assert_int_equal(tamis_filter_plan(there)->capacity, 50000);
 
     OK(tamis_redis_resize_begin(&resize, larger, redis, "f", &err));
     OK(tamis_redis_drop(redis, "f", &err));
     FAILS(tamis_redis_resize_end(resize, larger, &err), TAMIS_E_MISMATCH, "by another meanwhile");
     /* Those that were retired go by themselves. */
-    for (const char *key; strcmp(key = redis_server_ask(&server, "RANDOMKEY"), "(nil)") != 0;) {
+    for (const char *key; strcmp(key = redis_server_command(&server, "RANDOMKEY"), "(nil)") != 0;) {
         char name[100];
         snprintf(name, sizeof name, "%s", key);
         assert_in_range(redis_server_number(&server, "PTTL %s", name), 1, 60000);
-        redis_server_ask(&server, "DEL %s", name);
+        redis_server_command(&server, "DEL %s", name);
     }
     tamis_filter_free(there);
     tamis_filter_free(larger);
@@ -197,23 +198,23 @@ static void another_push_or_drop_ends_it(void **state) {
 /* Who holds the lock and leaves the resize alone is waited for: what was added to both is not thrown away. */
 static void reg_22_an_end_waits_for_the_lock(void **state) {
     (void)state;
-    begin();
+    begin_test();
     tamis_redis_resize *resize = NULL;
     tamis_filter *larger = make_filter(50000, 0, 10);
     push("f", 1000, 10);
     tamis_filter *there = open_filter("f");
     OK(tamis_redis_resize_begin(&resize, larger, redis, "f", &err));
     OK(tamis_filter_add_many(there, keys, 20, NULL, NULL, &err));
-    redis_server_ask(&server, "SET tamis:{f}:push another PX 200");
+    redis_server_command(&server, "SET tamis:{f}:push another PX 200");
     OK(tamis_redis_resize_end(resize, larger, &err));
-    assert_int_equal(count_seen(there, 0, 20), 20);
+    assert_int_equal(count_present(there, 0, 20), 20);
     assert_int_equal(tamis_filter_plan(there)->capacity, 50000);
 
     OK(tamis_redis_resize_begin(&resize, larger, redis, "f", &err));
-    redis_server_ask(&server, "SET tamis:{f}:push another"); /* a build, which ends it */
-    redis_server_ask(&server, "HDEL tamis:{f} next sending");
+    redis_server_command(&server, "SET tamis:{f}:push another"); /* a build, which ends it */
+    redis_server_command(&server, "HDEL tamis:{f} next sending");
     FAILS(tamis_redis_resize_end(resize, larger, &err), TAMIS_E_MISMATCH, "by another meanwhile");
-    assert_string_equal(redis_server_ask(&server, "GET tamis:{f}:push"), "another");
+    assert_string_equal(redis_server_command(&server, "GET tamis:{f}:push"), "another");
     tamis_filter_free(there);
     tamis_filter_free(larger);
 }
@@ -221,7 +222,7 @@ static void reg_22_an_end_waits_for_the_lock(void **state) {
 /* A partition of what is made that was lost is not made up for by those who add to it. */
 static void what_is_made_may_be_lost(void **state) {
     (void)state;
-    begin();
+    begin_test();
     tamis_redis_resize *resize = NULL;
     tamis_filter *larger = make_filter(50000, 0, 10);
     char made[200];
@@ -229,13 +230,13 @@ static void what_is_made_may_be_lost(void **state) {
     tamis_filter *there = open_filter("f");
     snprintf(made, sizeof made, "%s", partition_of("f", 0));
     OK(tamis_redis_resize_begin(&resize, larger, redis, "f", &err));
-    const char *next = strstr(redis_server_ask(&server, "HGET tamis:{f} next"), "generation=");
+    const char *next = strstr(redis_server_command(&server, "HGET tamis:{f} next"), "generation=");
     assert_non_null(next);
     snprintf(made, sizeof made, "tamis:{f:%.16s:0}:bits", next + strlen("generation="));
     assert_int_equal(redis_server_number(&server, "DEL %s", made), 1);
     OK(tamis_filter_add_many(there, keys, 20, NULL, NULL, &err));
     FAILS(tamis_redis_resize_end(resize, larger, &err), TAMIS_E_IO, "was lost on the way");
-    assert_int_equal(count_seen(there, 0, 20), 20);
+    assert_int_equal(count_present(there, 0, 20), 20);
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 4);
     tamis_filter_free(there);
     tamis_filter_free(larger);
@@ -243,7 +244,7 @@ static void what_is_made_may_be_lost(void **state) {
 
 static void what_cannot_be_resized_is_refused(void **state) {
     (void)state;
-    begin();
+    begin_test();
     tamis_redis_resize *resize = NULL;
     tamis_filter *larger = make_filter(50000, 0, 10);
     FAILS(tamis_redis_resize_begin(&resize, larger, redis, "f", &err), TAMIS_E_NOT_FOUND,
@@ -252,7 +253,7 @@ static void what_cannot_be_resized_is_refused(void **state) {
     FAILS(tamis_redis_resize_begin(&resize, larger, redis, "f?layout=java&expect=7&fpr=0.1", &err),
           TAMIS_E_UNSUPPORTED, "cannot be resized while it is used");
     push("f", 1000, 10);
-    redis_server_ask(&server, "SET tamis:{f}:push other");
+    redis_server_command(&server, "SET tamis:{f}:push other");
     FAILS(tamis_redis_resize_begin(&resize, larger, redis, "f", &err), TAMIS_E_BUSY, "another push");
     assert_null(resize);
     tamis_filter_free(larger);

@@ -23,7 +23,7 @@
 #include "support/fault.h"
 #include "support/scratch.h"
 
-enum { COMMAND = 16 /* *1 $6 and six digits, each with CR and LF */, MOST = 20000 };
+enum { COMMAND = 16 /* *1 $6 and six digits, each with CR and LF */, KEYS_MAX = 20000 };
 
 static tamis_error err;
 
@@ -36,9 +36,9 @@ typedef struct server {
     int door, port;
     deed (*decide)(struct server *self, uint32_t number);
     uint64_t random;
-    uint64_t asked;           /* commands read */
-    uint32_t order[3 * MOST]; /* of the first of them */
-    uint32_t refused_first;   /* for the test that uses it */
+    uint64_t asked;               /* commands read */
+    uint32_t order[3 * KEYS_MAX]; /* of the first of them */
+    uint32_t refused_first;       /* for the test that uses it */
 } server;
 
 static server self;
@@ -52,10 +52,10 @@ static bool read_whole(int fd, char *to) {
                 return false;
             got = 0;
         }
-        ssize_t some = recv(fd, to + got, COMMAND - got, 0);
-        if (some <= 0)
+        ssize_t received = recv(fd, to + got, COMMAND - got, 0);
+        if (received <= 0)
             return false;
-        got += (size_t)some;
+        got += (size_t)received;
     }
     return true;
 }
@@ -120,45 +120,47 @@ static tamis_redis *open_it(const char *parameters) {
 /* ---- the pipeline ---- */
 
 typedef struct asking {
-    unsigned char taken[MOST], again[MOST];
+    unsigned char taken[KEYS_MAX], again[KEYS_MAX];
     bool skips; /* there is no command of a number that 3 divides */
     bool wrong;
 } asking;
 
-static asking all;
+static asking ctx;
 
-static bool ask(void *context, size_t i, tamis__connection *link) {
+static bool put_command(void *context, size_t i, tamis__connection *conn) {
     char digits[8];
     (void)context;
-    if (all.skips && i % 3 == 0)
+    if (ctx.skips && i % 3 == 0)
         return false;
     snprintf(digits, sizeof digits, "%06u", (unsigned)i);
-    tamis__connection_put_command(link, 1);
-    tamis__connection_put_text(link, digits);
+    tamis__connection_put_command(conn, 1);
+    tamis__connection_put_text(conn, digits);
     return true;
 }
 
-static tamis_status take(void *context, size_t i, const tamis__reply *reply, bool again, tamis_error *error) {
+static tamis_status take_reply(void *context, size_t i, const tamis__reply *reply, bool again,
+                               tamis_error *error) {
     (void)context;
     (void)error;
-    all.wrong = all.wrong || reply->type != TAMIS__REPLY_INTEGER || reply->integer != (int64_t)i;
-    all.taken[i]++;
-    all.again[i] = again;
+    ctx.wrong = ctx.wrong || reply->type != TAMIS__REPLY_INTEGER || reply->integer != (int64_t)i;
+    ctx.taken[i]++;
+    ctx.again[i] = again;
     return TAMIS_OK;
 }
 
-static tamis_status run(tamis_redis *redis, size_t count, bool *redone) {
-    const tamis__requests exchange = {.count = count, .put_command = ask, .take_reply = take, .what = "it"};
-    memset(all.taken, 0, sizeof all.taken);
-    memset(all.again, 0, sizeof all.again);
-    all.wrong = false;
-    return tamis__requests_run(redis, &exchange, redone, &err);
+static tamis_status run(tamis_redis *redis, size_t count, bool *any_retried) {
+    const tamis__requests requests = {
+        .count = count, .put_command = put_command, .take_reply = take_reply, .what = "it"};
+    memset(ctx.taken, 0, sizeof ctx.taken);
+    memset(ctx.again, 0, sizeof ctx.again);
+    ctx.wrong = false;
+    return tamis__requests_run(redis, &requests, any_retried, &err);
 }
 
 static void check_taken(size_t count) {
-    assert_false(all.wrong);
+    assert_false(ctx.wrong);
     for (size_t i = 0; i < count; i++)
-        assert_int_equal(all.taken[i], all.skips && i % 3 == 0 ? 0 : 1);
+        assert_int_equal(ctx.taken[i], ctx.skips && i % 3 == 0 ? 0 : 1);
 }
 
 /* ---- tests ---- */
@@ -173,17 +175,17 @@ static void every_command_is_taken_once_in_its_order(void **state) {
     (void)state;
     start(answers_all);
     tamis_redis *redis = open_it("patience=60s");
-    bool redone = true;
+    bool any_retried = true;
     for (int i = 0; i < 2; i++) {
-        all.skips = i == 1;
-        assert_int_equal(run(redis, MOST, &redone), TAMIS_OK);
-        assert_false(redone);
-        check_taken(MOST);
+        ctx.skips = i == 1;
+        assert_int_equal(run(redis, KEYS_MAX, &any_retried), TAMIS_OK);
+        assert_false(any_retried);
+        check_taken(KEYS_MAX);
     }
-    all.skips = false;
-    assert_int_equal(run(redis, 0, &redone), TAMIS_OK);
+    ctx.skips = false;
+    assert_int_equal(run(redis, 0, &any_retried), TAMIS_OK);
     stop(redis);
-    for (uint32_t i = 0; i < MOST; i++)
+    for (uint32_t i = 0; i < KEYS_MAX; i++)
         assert_int_equal(self.order[i], i);
 }
 
@@ -192,13 +194,13 @@ static void the_last_may_be_no_command(void **state) {
     (void)state;
     start(answers_all);
     tamis_redis *redis = open_it("patience=60s");
-    bool redone = true;
-    all.skips = true;
+    bool any_retried = true;
+    ctx.skips = true;
     for (size_t count = 1; count < 3000; count = count * 3 + 1) {
-        assert_int_equal(run(redis, count, &redone), TAMIS_OK);
+        assert_int_equal(run(redis, count, &any_retried), TAMIS_OK);
         check_taken(count);
     }
-    all.skips = false;
+    ctx.skips = false;
     stop(redis);
 }
 
@@ -215,16 +217,16 @@ static void what_is_refused_for_now_is_asked_again_from_the_first_on(void **stat
     (void)state;
     start(refuses_first);
     tamis_redis *redis = open_it("patience=60s&retry_interval=50ms");
-    bool redone = false;
-    assert_int_equal(run(redis, 1000, &redone), TAMIS_OK);
-    assert_true(redone);
+    bool any_retried = false;
+    assert_int_equal(run(redis, 1000, &any_retried), TAMIS_OK);
+    assert_true(any_retried);
     check_taken(1000);
     stop(redis);
     assert_int_equal(self.asked, 2000);
     for (uint32_t i = 0; i < 2000; i++)
         assert_int_equal(self.order[i], i % 1000);
     for (int i = 0; i < 1000; i++)
-        assert_int_equal(all.again[i], 0); /* refused is not carried out */
+        assert_int_equal(ctx.again[i], 0); /* refused is not carried out */
 }
 
 /* A Codis answers so for a server that went away with the command, done or not. */
@@ -241,7 +243,7 @@ static void what_may_have_been_carried_out_is_marked(void **state) {
     check_taken(1000);
     stop(redis);
     for (int i = 0; i < 1000; i++)
-        assert_int_equal(all.again[i], i < 10);
+        assert_int_equal(ctx.again[i], i < 10);
 }
 
 static deed does_anything(server *one, uint32_t number) {
@@ -255,14 +257,14 @@ static void none_is_lost_and_none_taken_twice(void **state) {
     start(does_anything);
     tamis_redis *redis = open_it("patience=60s&retry_interval=1ms");
     for (int i = 0; i < 4; i++) {
-        bool redone = false;
-        all.skips = i % 2 == 1;
-        assert_int_equal(run(redis, MOST, &redone), TAMIS_OK);
-        check_taken(MOST);
-        for (size_t j = 0; j < MOST; j++)
-            assert_true(redone || !all.again[j]);
+        bool any_retried = false;
+        ctx.skips = i % 2 == 1;
+        assert_int_equal(run(redis, KEYS_MAX, &any_retried), TAMIS_OK);
+        check_taken(KEYS_MAX);
+        for (size_t j = 0; j < KEYS_MAX; j++)
+            assert_true(any_retried || !ctx.again[j]);
     }
-    all.skips = false;
+    ctx.skips = false;
     stop(redis);
 }
 
@@ -278,10 +280,10 @@ static void what_was_on_its_way_is_marked(void **state) {
     (void)state;
     start(goes_once);
     tamis_redis *redis = open_it("patience=60s&retry_interval=1ms");
-    assert_int_equal(run(redis, MOST, NULL), TAMIS_OK);
-    check_taken(MOST);
-    assert_int_equal(all.again[100], 1);
-    assert_int_equal(all.again[MOST - 1], 0); /* more than is ever on its way at once */
+    assert_int_equal(run(redis, KEYS_MAX, NULL), TAMIS_OK);
+    check_taken(KEYS_MAX);
+    assert_int_equal(ctx.again[100], 1);
+    assert_int_equal(ctx.again[KEYS_MAX - 1], 0); /* more than is ever on its way at once */
     stop(redis);
 }
 
@@ -297,7 +299,7 @@ static void a_refusal_for_good_ends_it(void **state) {
     assert_int_equal(run(redis, 1000, NULL), TAMIS_E_REFUSED);
     assert_non_null(strstr(err.text, "ERR never"));
     for (int i = 0; i < 1000; i++)
-        assert_int_equal(all.taken[i], i < 70);
+        assert_int_equal(ctx.taken[i], i < 70);
     assert_int_equal(run(redis, 70, NULL),
                      TAMIS_OK); /* by another connection: this one has answers on its way */
     check_taken(70);

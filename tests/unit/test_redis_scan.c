@@ -21,20 +21,20 @@ typedef struct names {
 } names;
 
 static tamis_status take_name(void *context, const tamis_redis_entry *entry, tamis_error *why) {
-    names *all = context;
+    names *collected = context;
     (void)why;
     unsigned long number = strtoul(entry->name, NULL, 10); /* a separator stands behind it in any case */
     assert_in_range(number, 0, FILTERS - 1);
-    assert_false(all->had[number]);
-    all->had[number] = true;
-    all->count++;
+    assert_false(collected->had[number]);
+    collected->had[number] = true;
+    collected->count++;
     return TAMIS_OK;
 }
 
 static void make_many(void) {
-    redis_server_ask(&server, "EVAL %s 0 %d",
-                     "for i = 1, ARGV[1] do redis.call('SETBIT', 'bf:' .. (i - 1) .. '.', 8, 1) end",
-                     FILTERS);
+    redis_server_command(&server, "EVAL %s 0 %d",
+                         "for i = 1, ARGV[1] do redis.call('SETBIT', 'bf:' .. (i - 1) .. '.', 8, 1) end",
+                         FILTERS);
 }
 
 static tamis_redis *open_through(int port, const char *parameters) {
@@ -46,16 +46,16 @@ static tamis_redis *open_through(int port, const char *parameters) {
 }
 
 static void list_all(tamis_redis *there) {
-    names *all = calloc(1, sizeof *all);
-    assert_non_null(all);
-    OK(tamis_redis_list(there, NULL, take_name, all, &err));
-    assert_int_equal(all->count, FILTERS);
-    free(all);
+    names *collected = calloc(1, sizeof *collected);
+    assert_non_null(collected);
+    OK(tamis_redis_list(there, NULL, take_name, collected, &err));
+    assert_int_equal(collected->count, FILTERS);
+    free(collected);
 }
 
 static void pages_that_are_lost_are_asked_for_again(void **state) {
     (void)state;
-    begin();
+    begin_test();
     make_many();
     proxy *between = proxy_start(server.socket);
     tamis_redis *there = open_through(proxy_port(between), "patience=60s");
@@ -78,7 +78,7 @@ static void pages_that_are_lost_are_asked_for_again(void **state) {
 
 static void a_server_that_stays_away_is_told(void **state) {
     (void)state;
-    begin();
+    begin_test();
     proxy *between = proxy_start(server.socket);
     tamis_redis *there = open_through(proxy_port(between), "patience=1s");
     proxy_stop(between);
@@ -91,8 +91,8 @@ static void a_server_that_stays_away_is_told(void **state) {
 /* ---- connections ---- */
 
 static long long connections(void) {
-    return strtoll(strstr(redis_server_ask(&server, "INFO stats"), "total_connections_received:") + 27, NULL,
-                   10);
+    return strtoll(strstr(redis_server_command(&server, "INFO stats"), "total_connections_received:") + 27,
+                   NULL, 10);
 }
 
 static void *list_often(void *there) {
@@ -104,7 +104,7 @@ static void *list_often(void *there) {
 static void lists_take_a_place(void **state) {
     (void)state;
     pthread_t thread;
-    begin();
+    begin_test();
     make_many();
     const long long before = connections();
     tamis_redis *there = open_through(server.port, "patience=60s&connections=1");
@@ -124,26 +124,26 @@ static void what_is_missing_is_told(void **state) {
         unsigned char rest[sizeof(tamis_plan)];
     } guarded;
     const uint32_t upto_probes = offsetof(tamis_plan, probes);
-    tamis_plan_options want = TAMIS_PLAN_OPTIONS_INIT, unset = {0};
+    tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT, unset = {0};
     tamis_plan plan = TAMIS_PLAN_INIT, none = {0};
-    want.kind = TAMIS_KIND_BLOCKED;
-    want.expect = 1000000;
-    want.fpr = 1e-6;
+    plan_options.kind = TAMIS_KIND_BLOCKED;
+    plan_options.expect = 1000000;
+    plan_options.fpr = 1e-6;
     err = (tamis_error)TAMIS_ERROR_INIT;
     FAILS(tamis_redis_list(NULL, NULL, take_name, NULL, &err), TAMIS_E_INVALID, "give one of them");
     FAILS(tamis_redis_plan_make(&plan, NULL, &err), TAMIS_E_INVALID, "TAMIS_PLAN_OPTIONS_INIT");
     FAILS(tamis_redis_plan_make(&plan, &unset, &err), TAMIS_E_INVALID, "TAMIS_PLAN_OPTIONS_INIT");
-    FAILS(tamis_redis_plan_make(&none, &want, &err), TAMIS_E_INVALID, "TAMIS_PLAN_INIT");
-    FAILS(tamis_redis_plan_make(NULL, &want, &err), TAMIS_E_INVALID, "TAMIS_PLAN_INIT");
-    FAILS(tamis_redis_plan_for(&none, &want, NULL, "redis://127.0.0.1:1/f", &err), TAMIS_E_INVALID,
+    FAILS(tamis_redis_plan_make(&none, &plan_options, &err), TAMIS_E_INVALID, "TAMIS_PLAN_INIT");
+    FAILS(tamis_redis_plan_make(NULL, &plan_options, &err), TAMIS_E_INVALID, "TAMIS_PLAN_INIT");
+    FAILS(tamis_redis_plan_for(&none, &plan_options, NULL, "redis://127.0.0.1:1/f", &err), TAMIS_E_INVALID,
           "TAMIS_PLAN_INIT");
 
     /* Of an older program: nothing past its struct is written. */
     memset(&guarded, 0x5a, sizeof guarded);
     guarded.struct_size = upto_probes;
-    OK(tamis_redis_plan_make((tamis_plan *)(void *)&guarded, &want, &err));
+    OK(tamis_redis_plan_make((tamis_plan *)(void *)&guarded, &plan_options, &err));
     assert_int_equal(guarded.struct_size, upto_probes);
-    OK(tamis_redis_plan_make(&plan, &want, &err));
+    OK(tamis_redis_plan_make(&plan, &plan_options, &err));
     assert_memory_equal((const char *)&guarded + sizeof guarded.struct_size,
                         (const char *)&plan + sizeof guarded.struct_size,
                         upto_probes - sizeof guarded.struct_size);
@@ -151,10 +151,10 @@ static void what_is_missing_is_told(void **state) {
         assert_int_equal(((const unsigned char *)&guarded)[i], 0x5a);
 
     /* And what it asks: no probes. */
-    want.probes = 3;
-    want.struct_size = offsetof(tamis_plan_options, probes);
+    plan_options.probes = 3;
+    plan_options.struct_size = offsetof(tamis_plan_options, probes);
     tamis_plan other = TAMIS_PLAN_INIT;
-    OK(tamis_redis_plan_make(&other, &want, &err));
+    OK(tamis_redis_plan_make(&other, &plan_options, &err));
     assert_int_equal(other.probes, plan.probes);
     assert_int_not_equal(other.probes, 3);
 }

@@ -24,7 +24,7 @@
 #include "support/redis_keys.h"
 #include "support/redis_sentinel.h"
 
-enum { MOST = 100000, BATCH = 500 };
+enum { KEYS_MAX = 100000, BATCH = 500 };
 
 static redis_server servers[2], sentinel;
 static char replica_of[32];
@@ -34,7 +34,7 @@ static const char *const replica_options[] = {
 /* ---- the three of them ---- */
 
 static bool is_linked(const redis_server *replica) {
-    return strstr(redis_server_ask(replica, "INFO replication"), "master_link_status:up") != NULL;
+    return strstr(redis_server_command(replica, "INFO replication"), "master_link_status:up") != NULL;
 }
 
 static int set_up_all(void **state) {
@@ -126,11 +126,11 @@ static void refuses_a_replica_that_is_named(void **state) {
     const char *uri = uri_of("?sentinel_password=sesame", "mine");
     tamis_redis *redis;
     tamis__node *node;
-    tamis__connection *link;
+    tamis__connection *conn;
     assert_int_equal(tamis_redis_open(&redis, uri, NULL, &err), TAMIS_OK);
     assert_int_equal(tamis__redis_node(redis, "127.0.0.1", 9, (uint16_t)servers[1].port, &node, &err),
                      TAMIS_OK);
-    assert_int_equal(tamis__redis_get_connection(redis, node, UINT64_MAX, &link, &err), TAMIS_E_IO);
+    assert_int_equal(tamis__redis_get_connection(redis, node, UINT64_MAX, &conn, &err), TAMIS_E_IO);
     assert_non_null(strstr(err.text, "is a slave"));
     tamis_redis_close(redis);
 }
@@ -146,7 +146,7 @@ static void *kill_soon(void *random) {
 }
 
 static long long offset(const redis_server *server, const char *name) {
-    const char *at = strstr(redis_server_ask(server, "INFO replication"), name);
+    const char *at = strstr(redis_server_command(server, "INFO replication"), name);
     return at ? atoll(at + strlen(name)) : -1;
 }
 
@@ -156,7 +156,7 @@ static void wait_for_replica(const redis_server *master, const redis_server *rep
     for (int tries = 0; !is_linked(replica) || offset(replica, "slave_repl_offset:") < had; tries++) {
         if (tries == 6000)
             fail_msg("the replica never came by what its master had: %s",
-                     redis_server_ask(replica, "INFO replication"));
+                     redis_server_command(replica, "INFO replication"));
         pause_ms(10);
     }
 }
@@ -164,7 +164,7 @@ static void wait_for_replica(const redis_server *master, const redis_server *rep
 /* What a master that dies had not given to its replica is gone, so the replica is waited for before; what was added from
  * then until it was dead, nobody knows of, and it is added once more. All else has to be there. */
 static void follows_a_failover(void **state) {
-    const size_t count = test_scale(MOST, 10000, 10000);
+    const size_t count = test_scale(KEYS_MAX, 10000, 10000);
     uint64_t random = test_seed(18);
     size_t done = 0;
     pthread_t thread;
@@ -179,7 +179,8 @@ static void follows_a_failover(void **state) {
     wait_for_replica(&servers[0], &servers[1]);
     const size_t before = done;
     /* Not sooner: on a busy machine one that lives is late for as long, and would be replaced before. */
-    assert_string_equal(redis_server_ask(&sentinel, "SENTINEL SET mine down-after-milliseconds 500"), "OK");
+    assert_string_equal(redis_server_command(&sentinel, "SENTINEL SET mine down-after-milliseconds 500"),
+                        "OK");
     victim = &servers[0];
     pthread_create(&thread, NULL, kill_soon, &random);
     do {
@@ -191,7 +192,7 @@ static void follows_a_failover(void **state) {
     for (; done < count; done += BATCH)
         add_keys(filter, done, BATCH);
     assert_all_in(filter, done);
-    assert_int_equal(strncmp(redis_server_ask(&servers[1], "ROLE"), "master", 6), 0);
+    assert_int_equal(strncmp(redis_server_command(&servers[1], "ROLE"), "master", 6), 0);
     tamis_filter_free(filter);
     tamis_redis_close(redis);
 }
@@ -220,11 +221,11 @@ static void leaves_a_master_that_was_replaced(void **state) {
     tamis_filter *filter = open_on(redis, "f?expect=100000&fpr=0.001");
     add_keys(filter, 0, BATCH);
     wait_for_replica(&old, &new);
-    while (strncmp(redis_server_ask(&teller, "SENTINEL FAILOVER mine"), "OK", 2) != 0)
+    while (strncmp(redis_server_command(&teller, "SENTINEL FAILOVER mine"), "OK", 2) != 0)
         pause_ms(100); /* it does not know of the replica yet */
     for (size_t done = BATCH; done < count; done += BATCH) {
         while (!is_replaced && done > count / 2) { /* the rest behind it */
-            is_replaced = strncmp(redis_server_ask(&new, "ROLE"), "master", 6) == 0;
+            is_replaced = strncmp(redis_server_command(&new, "ROLE"), "master", 6) == 0;
             pause_ms(1);
         }
         add_keys(filter, done, BATCH);
@@ -232,7 +233,7 @@ static void leaves_a_master_that_was_replaced(void **state) {
     }
     tamis_filter_free(filter);
     tamis_redis_close(redis);
-    assert_int_equal(strncmp(redis_server_ask(&new, "ROLE"), "master", 6), 0);
+    assert_int_equal(strncmp(redis_server_command(&new, "ROLE"), "master", 6), 0);
     snprintf(text, sizeof text, "redis://127.0.0.1:%d/f", new.port);
     filter = open_on(NULL, text);
     assert_all_in(filter, count);
@@ -252,12 +253,12 @@ typedef struct adding {
 } adding;
 
 static void *add_all(void *context) {
-    adding *all = context;
+    adding *ctx = context;
     tamis_status status = TAMIS_OK;
-    while (status == TAMIS_OK && !__atomic_load_n(&all->stop, __ATOMIC_ACQUIRE) && all->done < MOST) {
-        size_t some;
-        status = tamis_filter_add_many(all->filter, keys + all->done, BATCH, NULL, &some, &all->failure);
-        all->done += some;
+    while (status == TAMIS_OK && !__atomic_load_n(&ctx->stop, __ATOMIC_ACQUIRE) && ctx->done < KEYS_MAX) {
+        size_t added;
+        status = tamis_filter_add_many(ctx->filter, keys + ctx->done, BATCH, NULL, &added, &ctx->failure);
+        ctx->done += added;
     }
     return NULL;
 }
@@ -272,20 +273,20 @@ static void rides_out_being_a_replica(void **state) {
     redis_server_start(&alone, NULL);
     snprintf(uri, sizeof uri, "redis://127.0.0.1:%d?patience=60s&retry_interval=5ms", alone.port);
     assert_int_equal(tamis_redis_open(&redis, uri, NULL, &err), TAMIS_OK);
-    adding all = {.filter = open_on(redis, "alone?expect=100000&fpr=0.001"), .failure = TAMIS_ERROR_INIT};
-    pthread_create(&thread, NULL, add_all, &all);
+    adding ctx = {.filter = open_on(redis, "alone?expect=100000&fpr=0.001"), .failure = TAMIS_ERROR_INIT};
+    pthread_create(&thread, NULL, add_all, &ctx);
     for (int i = 0; i < 5; i++) {
-        redis_server_ask(&alone, "REPLICAOF 127.0.0.1 1");
+        redis_server_command(&alone, "REPLICAOF 127.0.0.1 1");
         pause_ms(30);
-        redis_server_ask(&alone, "REPLICAOF NO ONE");
+        redis_server_command(&alone, "REPLICAOF NO ONE");
         pause_ms(30);
     }
-    __atomic_store_n(&all.stop, true, __ATOMIC_RELEASE);
+    __atomic_store_n(&ctx.stop, true, __ATOMIC_RELEASE);
     pthread_join(thread, NULL);
-    assert_string_equal(all.failure.text, "");
-    assert_true(strstr(redis_server_ask(&alone, "INFO errorstats"), "READONLY") != NULL);
-    assert_all_in(all.filter, all.done);
-    tamis_filter_free(all.filter);
+    assert_string_equal(ctx.failure.text, "");
+    assert_true(strstr(redis_server_command(&alone, "INFO errorstats"), "READONLY") != NULL);
+    assert_all_in(ctx.filter, ctx.done);
+    tamis_filter_free(ctx.filter);
     tamis_redis_close(redis);
     redis_server_stop(&alone);
 }

@@ -25,7 +25,7 @@
 #include "support/redis_server.h"
 #include "support/redis_whole.h"
 
-enum { SERVERS = 3, MOST = 100000 };
+enum { SERVERS = 3, KEYS_MAX = 100000 };
 
 static redis_server servers[SERVERS];
 static tamis_answer answers[5000];
@@ -51,12 +51,12 @@ static int tear_down_all(void **state) {
 }
 
 /* ctest skips a test by its name where there is nothing to ask. */
-static void begin(const char *more) {
+static void begin_test(const char *more) {
     if (!servers[0].pid)
         skip();
     err = (tamis_error)TAMIS_ERROR_INIT;
     for (int i = 0; i < SERVERS; i++)
-        redis_server_ask(&servers[i], "FLUSHALL");
+        redis_server_command(&servers[i], "FLUSHALL");
     snprintf(uri, sizeof uri, "redis+shard://127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d/%s", servers[0].port,
              servers[1].port, servers[2].port, more);
 }
@@ -122,7 +122,7 @@ static size_t count_placed(void) {
     size_t total = 0;
     for (unsigned server = 0; server < SERVERS; server++) {
         char names[20000], *rest = NULL;
-        snprintf(names, sizeof names, "%s", redis_server_ask(&servers[server], "KEYS *"));
+        snprintf(names, sizeof names, "%s", redis_server_command(&servers[server], "KEYS *"));
         for (char *name = strtok_r(names, " ", &rest); name; name = strtok_r(NULL, " ", &rest), total++)
             if (crc32(0, (const Bytef *)name, (uInt)checked_size(name)) % SERVERS != server)
                 fail_msg("%s is on server %u", name, server);
@@ -134,7 +134,7 @@ static void spreads_partitions_by_checksum(void **state) {
     const size_t count = test_scale(100000, 20000, 20000);
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
     (void)state;
-    begin("");
+    begin_test("");
     tamis_redis *redis = open_servers();
     tamis_filter *filter = open_on(redis, "spread?expect=100000&fpr=0.001&partition=8192&ttl=1h");
     add_keys(filter, 0, count);
@@ -150,7 +150,7 @@ static void spreads_partitions_by_checksum(void **state) {
 
 static void keeps_a_filter_of_one_key_on_one_server(void **state) {
     (void)state;
-    begin("");
+    begin_test("");
     tamis_redis *redis = open_servers();
     for (int i = 0; i < 20; i++) {
         char name[80];
@@ -166,7 +166,7 @@ static void keeps_a_filter_of_one_key_on_one_server(void **state) {
 
 static void drops_the_keys_of_every_server(void **state) {
     (void)state;
-    begin("one?layout=java&expect=100&fpr=0.01");
+    begin_test("one?layout=java&expect=100&fpr=0.01");
     tamis_filter *filter = NULL;
     assert_int_equal(tamis_redis_filter_open(&filter, NULL, uri, NULL, &err), TAMIS_OK);
     add_keys(filter, 0, 50);
@@ -184,7 +184,7 @@ static const redis_server *server_of(const char *key) {
 /* The first Redis key with bits on the server, in `to`; false where there is none. */
 static bool find_bits(const redis_server *server, char to[200]) {
     char names[20000], *rest = NULL;
-    snprintf(names, sizeof names, "%s", redis_server_ask(server, "KEYS *:bits"));
+    snprintf(names, sizeof names, "%s", redis_server_command(server, "KEYS *:bits"));
     const char *name = strtok_r(names, " ", &rest);
     snprintf(to, 200, "%s", name ? name : "");
     return name != NULL;
@@ -192,7 +192,7 @@ static bool find_bits(const redis_server *server, char to[200]) {
 
 static void moves_whole_filters(void **state) {
     (void)state;
-    begin("");
+    begin_test("");
     tamis_redis *redis = open_servers();
     redis_whole_filters(redis);
     redis_whole_expires(servers, SERVERS);
@@ -205,7 +205,7 @@ static void tells_damage_from_absence(void **state) {
     for (int i = 0; i < SERVERS; i++) {
         char name[200];
         size_t done = 1;
-        begin("");
+        begin_test("");
         tamis_redis *redis = open_servers();
         tamis_filter *filter = open_on(redis, "hurt?expect=100000&fpr=0.001&partition=8192");
         add_keys(filter, 0, 5000);
@@ -219,7 +219,7 @@ static void tells_damage_from_absence(void **state) {
         assert_all_in(filter, 5000);
         assert_true(find_bits(&servers[i], name));
         assert_int_equal(redis_server_number(server_of("tamis:{hurt}"), "DEL tamis:{hurt}"), 1);
-        redis_server_ask(&servers[i], "DEL %s", name);
+        redis_server_command(&servers[i], "DEL %s", name);
         assert_int_equal(tamis_filter_contains_many(filter, keys, 5000, answers, &done, &err),
                          TAMIS_E_NOT_FOUND);
         assert_int_equal(done, 0);
@@ -238,13 +238,13 @@ static void every_key_expires(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         long long count = 0;
-        begin("");
+        begin_test("");
         tamis_redis *redis = open_servers();
         tamis_filter *filter = open_on(redis, names[i]);
         add_keys(filter, 0, 500);
         for (int j = 0; j < SERVERS; j++) {
             char there[20000], *rest = NULL;
-            snprintf(there, sizeof there, "%s", redis_server_ask(&servers[j], "KEYS *"));
+            snprintf(there, sizeof there, "%s", redis_server_command(&servers[j], "KEYS *"));
             for (char *name = strtok_r(there, " ", &rest); name; name = strtok_r(NULL, " ", &rest), count++)
                 if (redis_server_number(&servers[j], "PTTL %s", name) <= 0)
                     fail_msg("%s: %s does not expire", names[i], name);
@@ -260,7 +260,7 @@ static void refuses_layouts_of_one_server(void **state) {
                                         "a?layout=redisson&expect=100&fpr=0.01"};
     tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
     (void)state;
-    begin("");
+    begin_test("");
     tamis_redis *redis = open_servers();
     options.create = true;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -285,46 +285,46 @@ static uint32_t slot_of(void *context, size_t i) {
     return i % 7 == 6 ? TAMIS__NO_SLOT : (uint32_t)(i % SERVERS);
 }
 
-static bool put_counted(void *context, size_t i, tamis__connection *link) {
-    counted *all = context;
-    all->asked_early += i >= all->barrier && all->answered < all->barrier - all->barrier / 7;
-    tamis__connection_put_command(link, 2);
-    tamis__connection_put_text(link, i < all->barrier ? "INCR" : "GET");
-    tamis__connection_put_text(link, "n");
+static bool put_counted(void *context, size_t i, tamis__connection *conn) {
+    counted *ctx = context;
+    ctx->asked_early += i >= ctx->barrier && ctx->answered < ctx->barrier - ctx->barrier / 7;
+    tamis__connection_put_command(conn, 2);
+    tamis__connection_put_text(conn, i < ctx->barrier ? "INCR" : "GET");
+    tamis__connection_put_text(conn, "n");
     return true;
 }
 
 static tamis_status take_counted(void *context, size_t i, const tamis__reply *reply, bool again,
                                  tamis_error *failure) {
-    counted *all = context;
+    counted *ctx = context;
     (void)failure;
     assert_false(again);
-    all->answered++;
-    if (i >= all->barrier) {
+    ctx->answered++;
+    if (i >= ctx->barrier) {
         assert_int_equal(reply->type, TAMIS__REPLY_STRING);
-        sscanf(reply->text, "%ld", &all->seen[i % SERVERS]);
+        sscanf(reply->text, "%ld", &ctx->seen[i % SERVERS]);
     }
     return TAMIS_OK;
 }
 
 static void asks_behind_a_barrier_when_all_is_answered(void **state) {
     (void)state;
-    begin("");
+    begin_test("");
     tamis_redis *redis = open_servers();
-    counted all = {.barrier = 7 * 3 * 500};
-    const tamis__requests exchange = {.count = all.barrier + SERVERS,
-                                      .context = &all,
+    counted ctx = {.barrier = 7 * 3 * 500};
+    const tamis__requests requests = {.count = ctx.barrier + SERVERS,
+                                      .context = &ctx,
                                       .put_command = put_counted,
                                       .take_reply = take_counted,
                                       .what = "counted",
                                       .slot = slot_of,
-                                      .barriers = {all.barrier}};
-    assert_int_equal(tamis__requests_run(redis, &exchange, NULL, &err), TAMIS_OK);
-    assert_int_equal(all.asked_early, 0);
+                                      .barriers = {ctx.barrier}};
+    assert_int_equal(tamis__requests_run(redis, &requests, NULL, &err), TAMIS_OK);
+    assert_int_equal(ctx.asked_early, 0);
     for (int i = 0; i < SERVERS; i++)
-        assert_int_equal(all.seen[i], 3000);
+        assert_int_equal(ctx.seen[i], 3000);
     const tamis__requests unrouted = {
-        .count = 1, .context = &all, .put_command = put_counted, .what = "unrouted"};
+        .count = 1, .context = &ctx, .put_command = put_counted, .what = "unrouted"};
     assert_int_equal(tamis__requests_run(redis, &unrouted, NULL, &err), TAMIS_E_UNSUPPORTED);
     tamis_redis_close(redis);
 }
@@ -339,35 +339,35 @@ typedef struct adding {
 } adding;
 
 static void *add_all(void *context) {
-    adding *all = context;
+    adding *ctx = context;
     tamis_status status = TAMIS_OK;
-    while (all->done < all->count && status == TAMIS_OK) {
-        size_t some;
-        status = tamis_filter_add_many(all->filter, keys + all->done, 500, NULL, &some, &all->failure);
-        all->done += some;
+    while (ctx->done < ctx->count && status == TAMIS_OK) {
+        size_t added;
+        status = tamis_filter_add_many(ctx->filter, keys + ctx->done, 500, NULL, &added, &ctx->failure);
+        ctx->done += added;
     }
-    __atomic_store_n(&all->is_over, true, __ATOMIC_RELEASE);
+    __atomic_store_n(&ctx->is_over, true, __ATOMIC_RELEASE);
     return NULL;
 }
 
 static void rides_out_the_loss_of_each(void **state) {
     pthread_t thread;
     (void)state;
-    begin("?patience=60s&retry_interval=5ms");
+    begin_test("?patience=60s&retry_interval=5ms");
     tamis_redis *redis = open_servers();
-    adding all = {.count = test_scale(30000, 5000, 5000), .failure = TAMIS_ERROR_INIT};
-    all.filter = open_on(redis, "lost?expect=100000&fpr=0.001&partition=8192");
-    pthread_create(&thread, NULL, add_all, &all);
-    for (int turn = 0; !__atomic_load_n(&all.is_over, __ATOMIC_ACQUIRE); turn++) {
+    adding ctx = {.count = test_scale(30000, 5000, 5000), .failure = TAMIS_ERROR_INIT};
+    ctx.filter = open_on(redis, "lost?expect=100000&fpr=0.001&partition=8192");
+    pthread_create(&thread, NULL, add_all, &ctx);
+    for (int turn = 0; !__atomic_load_n(&ctx.is_over, __ATOMIC_ACQUIRE); turn++) {
         redis_server *server = &servers[turn % SERVERS];
         nanosleep(&(struct timespec){0, 60000000}, NULL);
         redis_server_kill(server); /* what was answered is in its log: --appendfsync always */
         redis_server_restart(server);
     }
     pthread_join(thread, NULL);
-    assert_string_equal(all.failure.text, "");
-    assert_all_in(all.filter, all.count);
-    tamis_filter_free(all.filter);
+    assert_string_equal(ctx.failure.text, "");
+    assert_all_in(ctx.filter, ctx.count);
+    tamis_filter_free(ctx.filter);
     tamis_redis_close(redis);
 }
 
@@ -375,7 +375,7 @@ static void says_which_server_is_away(void **state) {
     char away[40];
     size_t done;
     (void)state;
-    begin("?patience=3s&retry_interval=5ms");
+    begin_test("?patience=3s&retry_interval=5ms");
     tamis_redis *redis = open_servers();
     tamis_filter *filter = open_on(redis, "away?expect=100000&fpr=0.001&partition=8192");
     redis_server_kill(&servers[1]);
@@ -397,12 +397,12 @@ static void families_are_on_all_servers(void **state) {
         "f?layout=php2&bits=4000&probes=9&ttl=1h", "f?layout=php3&bits=4000&probes=9&ttl=1h"};
     (void)state;
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
-        begin("");
+        begin_test("");
         tamis_redis *redis = open_servers();
         const size_t made = redis_families_fill(redis, families[i]);
         size_t there = 0, expire = 0;
         for (int j = 0; j < SERVERS; j++) {
-            const char *keyspace = redis_server_ask(&servers[j], "INFO keyspace");
+            const char *keyspace = redis_server_command(&servers[j], "INFO keyspace");
             assert_non_null(strstr(keyspace, "expires="));
             expire += (size_t)atoll(strstr(keyspace, "expires=") + 8);
             there += (size_t)redis_server_number(&servers[j], "DBSIZE");

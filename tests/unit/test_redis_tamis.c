@@ -48,7 +48,7 @@ static int start(void **state) {
     (void)state;
     memory = (fault_memory){0};
     if (server.pid)
-        redis_server_ask(&server, "FLUSHALL");
+        redis_server_command(&server, "FLUSHALL");
     return 0;
 }
 
@@ -81,11 +81,11 @@ static tamis_filter *open_filter(const char *rest) {
     return filter;
 }
 
-static void refuses(const char *rest, tamis_status want, const char *said) {
+static void refuses(const char *rest, tamis_status expected, const char *said) {
     tamis_filter *filter = NULL;
     snprintf(err.text, sizeof err.text, "-");
     tamis_status status = try_open(&filter, rest, false, NULL, &err);
-    if (status != want || !strstr(err.text, said) || !strstr(err.text, "; "))
+    if (status != expected || !strstr(err.text, said) || !strstr(err.text, "; "))
         fail_msg("%s: %s: %s", rest, tamis_status_name(status), err.text);
     assert_null(filter);
 }
@@ -130,7 +130,7 @@ static void has_all(const tamis_filter *filter) {
 }
 
 /* Asked and added to, it fails, and answers nothing. */
-static void answers_nothing(tamis_filter *filter, tamis_status want, const char *said) {
+static void answers_nothing(tamis_filter *filter, tamis_status expected, const char *said) {
     tamis_key keys[KEYS];
     tamis_answer answers[KEYS];
     make_keys(keys, 0);
@@ -140,7 +140,7 @@ static void answers_nothing(tamis_filter *filter, tamis_status want, const char 
         snprintf(err.text, sizeof err.text, "-");
         tamis_status status = adds ? tamis_filter_add_many(filter, keys, KEYS, answers, &done, &err)
                                    : tamis_filter_contains_many(filter, keys, KEYS, answers, &done, &err);
-        if (status != want || !strstr(err.text, said) || !strstr(err.text, "; "))
+        if (status != expected || !strstr(err.text, said) || !strstr(err.text, "; "))
             fail_msg("%s: %s", tamis_status_name(status), err.text);
         assert_int_equal(done, 0);
         assert_int_equal(count(answers, 77), KEYS);
@@ -251,7 +251,7 @@ static void of_several_makers_one_plan_wins(void **state) {
         pthread_barrier_t all;
         int opened[2] = {0};
         tamis_filter *first = NULL;
-        redis_server_ask(&server, "FLUSHALL");
+        redis_server_command(&server, "FLUSHALL");
         pthread_barrier_init(&all, NULL, CLIENTS);
         for (int i = 0; i < CLIENTS; i++) {
             clients[i] = (client){.rest = wanted[i % 2], .all = &all, .err = TAMIS_ERROR_INIT};
@@ -282,7 +282,7 @@ static void of_several_makers_one_plan_wins(void **state) {
 /* The Redis key of some partition, in static storage. */
 static const char *partition_of(void) {
     static char name[200];
-    const char *keys = redis_server_ask(&server, "KEYS tamis:{f:*}:bits");
+    const char *keys = redis_server_command(&server, "KEYS tamis:{f:*}:bits");
     size_t size = strcspn(keys, " ");
     snprintf(name, sizeof name, "%.*s", (int)size, keys);
     assert_true(size > 20 && strncmp(name, "tamis:{f:", 9) == 0);
@@ -296,19 +296,19 @@ static void delete_it(const char *key) {
 static void cut_it(const char *key) {
     test_bytes bytes = {0};
     redis_server_bytes(&server, &bytes, "GET %s", key);
-    redis_server_ask(&server, "SET %s %b", key, bytes.data, bytes.size - 1);
+    redis_server_command(&server, "SET %s %b", key, bytes.data, bytes.size - 1);
     bytes_clear(&bytes);
 }
 
 static void halve_it(const char *key) {
     test_bytes bytes = {0};
     redis_server_bytes(&server, &bytes, "GET %s", key);
-    redis_server_ask(&server, "SET %s %b", key, bytes.data, bytes.size / 2 - 7);
+    redis_server_command(&server, "SET %s %b", key, bytes.data, bytes.size / 2 - 7);
     bytes_clear(&bytes);
 }
 
 static void empty_it(const char *key) {
-    redis_server_ask(&server, "SET %s %s", key, "");
+    redis_server_command(&server, "SET %s %s", key, "");
 }
 
 static void overwrite_its_footer(const char *key) {
@@ -352,7 +352,7 @@ static void a_part_that_is_gone_is_never_an_absent_key(void **state) {
         {make_it_a_list, TAMIS_E_MISMATCH, "WRONGTYPE"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        redis_server_ask(&server, "FLUSHALL");
+        redis_server_command(&server, "FLUSHALL");
         tamis_filter *filter = open_filter("f?" PLAN "&partition=4096"), *late = NULL;
         add_all(filter);
         rows[i].harm(partition_of());
@@ -373,12 +373,12 @@ static void eviction_is_noticed(void **state) {
     long long whole = redis_server_number(&server, "DBSIZE");
     char padding[4000];
     memset(padding, 'x', sizeof padding);
-    redis_server_ask(&server, "CONFIG SET maxmemory 3mb maxmemory-policy allkeys-random");
+    redis_server_command(&server, "CONFIG SET maxmemory 3mb maxmemory-policy allkeys-random");
     for (int i = 0; i < 2000; i++)
-        redis_server_ask(&server, "SET padding:%d %b", i, padding, sizeof padding);
-    redis_server_ask(&server, "CONFIG SET maxmemory 0 maxmemory-policy noeviction");
+        redis_server_command(&server, "SET padding:%d %b", i, padding, sizeof padding);
+    redis_server_command(&server, "CONFIG SET maxmemory 0 maxmemory-policy noeviction");
     long long left = 0;
-    for (const char *keys = redis_server_ask(&server, "KEYS tamis:*"); (keys = strstr(keys, "tamis:"));
+    for (const char *keys = redis_server_command(&server, "KEYS tamis:*"); (keys = strstr(keys, "tamis:"));
          keys++)
         left++;
     assert_true(left < whole);
@@ -424,7 +424,7 @@ static tamis_filter *open_typed(uint32_t key_type, uint32_t is) {
 static void the_type_of_keys_is_kept(void **state) {
     static const struct {
         uint32_t made, next;
-        tamis_status want;
+        tamis_status expected;
     } cases[] = {{TAMIS_KEYS_INT64, TAMIS_KEYS_INT64, TAMIS_OK},
                  {TAMIS_KEYS_INT64, TAMIS_KEYS_UTF16, TAMIS_E_MISMATCH},
                  {TAMIS_KEYS_INT64, TAMIS_KEYS_BYTES, TAMIS_E_MISMATCH},
@@ -436,15 +436,15 @@ static void the_type_of_keys_is_kept(void **state) {
     (void)state;
     need_server();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        redis_server_ask(&server, "FLUSHALL");
+        redis_server_command(&server, "FLUSHALL");
         tamis_filter *filter = open_typed(cases[i].made, cases[i].made);
         tamis_filter *again = open_typed(TAMIS_KEYS_UTF8, cases[i].made);
         tamis_answer answer = 77;
-        redis_server_ask(&server, "FLUSHALL");
+        redis_server_command(&server, "FLUSHALL");
         tamis_filter *other = open_typed(cases[i].next, cases[i].next);
-        assert_int_equal(tamis_filter_contains(filter, "k", 1, &answer, &err), cases[i].want);
-        assert_int_equal(answer, cases[i].want == TAMIS_OK ? TAMIS_ABSENT : 77);
-        if (cases[i].want != TAMIS_OK)
+        assert_int_equal(tamis_filter_contains(filter, "k", 1, &answer, &err), cases[i].expected);
+        assert_int_equal(answer, cases[i].expected == TAMIS_OK ? TAMIS_ABSENT : 77);
+        if (cases[i].expected != TAMIS_OK)
             assert_non_null(strstr(err.text, "type of keys"));
         tamis_filter_free(filter);
         tamis_filter_free(again);
@@ -495,8 +495,8 @@ static void a_plan_that_is_none_is_refused(void **state) {
     };
     tamis_filter *filter = NULL;
     for (size_t i = 0; i < sizeof forged / sizeof *forged; i++) {
-        redis_server_ask(&server, "FLUSHALL");
-        redis_server_ask(&server, "HSET tamis:{f} plan %s", forged[i]);
+        redis_server_command(&server, "FLUSHALL");
+        redis_server_command(&server, "HSET tamis:{f} plan %s", forged[i]);
         tamis_status status = try_open(&filter, "f?" PLAN, true, NULL, &err);
         if (status == TAMIS_OK)
             fail_msg("%s", forged[i]);
@@ -505,15 +505,15 @@ static void a_plan_that_is_none_is_refused(void **state) {
     }
     char text[2000];
     memset(text, 'x', sizeof text);
-    redis_server_ask(&server, "HSET tamis:{f} plan %b", text, sizeof text);
+    redis_server_command(&server, "HSET tamis:{f} plan %b", text, sizeof text);
     assert_int_not_equal(try_open(&filter, "f?" PLAN, true, NULL, &err), TAMIS_OK);
-    redis_server_ask(&server, "FLUSHALL");
-    redis_server_ask(&server, "SET tamis:{f} x");
+    redis_server_command(&server, "FLUSHALL");
+    redis_server_command(&server, "SET tamis:{f} x");
     refuses("f?" PLAN, TAMIS_E_MISMATCH, "WRONGTYPE");
-    redis_server_ask(&server, "FLUSHALL");
-    redis_server_ask(&server, "HSET tamis:{f} plan %s", GOOD_BUT("xxh3", "1024", "3", "63", "9", "0.1"));
+    redis_server_command(&server, "FLUSHALL");
+    redis_server_command(&server, "HSET tamis:{f} plan %s", GOOD_BUT("xxh3", "1024", "3", "63", "9", "0.1"));
     refuses("f?" PLAN, TAMIS_E_BUSY, "a client of layout 1 is making it");
-    redis_server_ask(&server, "HSET tamis:{f} state %s", "ready 0123456789abcdef");
+    redis_server_command(&server, "HSET tamis:{f} state %s", "ready 0123456789abcdef");
     OK(try_open(&filter, "f", false, NULL, &err)); /* the pattern is good */
     tamis_filter_free(filter);
 }
@@ -543,13 +543,13 @@ static void what_of_a_plan_is_refused_is_said(void **state) {
         {"garbage", "has no word layout; "},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        redis_server_ask(&server, "HSET tamis:{f} plan %s", rows[i].plan);
-        redis_server_ask(&server, "HSET tamis:{f} state %s", "ready 0123456789abcdef");
+        redis_server_command(&server, "HSET tamis:{f} plan %s", rows[i].plan);
+        redis_server_command(&server, "HSET tamis:{f} state %s", "ready 0123456789abcdef");
         refuses("f", strstr(rows[i].said, "md5") ? TAMIS_E_UNSUPPORTED : TAMIS_E_DAMAGED, rows[i].said);
     }
-    redis_server_ask(&server, "FLUSHALL");
+    redis_server_command(&server, "FLUSHALL");
     tamis_filter *filter = open_filter("f?" PLAN);
-    redis_server_ask(&server, "HSET tamis:{f} next garbage");
+    redis_server_command(&server, "HSET tamis:{f} next garbage");
     tamis_answer answer;
     assert_int_equal(tamis_filter_add(filter, "k", 1, &answer, &err), TAMIS_E_DAMAGED);
     assert_non_null(strstr(err.text, "its field next is no plan of layout 1 or 2: it has no word layout; "));
@@ -563,7 +563,7 @@ static void what_the_server_has_no_memory_for_is_told(void **state) {
     need_server();
     tamis_filter *filter = open_filter("f?" PLAN "&partition=4096"), *other = NULL;
     add_all(filter);
-    redis_server_ask(&server, "CONFIG SET maxmemory 1");
+    redis_server_command(&server, "CONFIG SET maxmemory 1");
     tamis_answer answer = 77;
     assert_int_equal(tamis_filter_add(filter, "new", 3, &answer, &err), TAMIS_E_REFUSED);
     assert_non_null(strstr(err.text, "maxmemory"));
@@ -571,7 +571,7 @@ static void what_the_server_has_no_memory_for_is_told(void **state) {
     has_all(filter); /* questions take none */
     assert_int_equal(try_open(&other, "g?" PLAN, true, NULL, &err), TAMIS_E_REFUSED);
     assert_non_null(strstr(err.text, "maxmemory"));
-    redis_server_ask(&server, "CONFIG SET maxmemory 0");
+    redis_server_command(&server, "CONFIG SET maxmemory 0");
     OK(try_open(&other, "g?" PLAN, true, NULL, &err));
     add_all(other);
     has_all(other);
@@ -585,24 +585,24 @@ static void one_that_is_too_large_leaves_nothing(void **state) {
     (void)state;
     need_server();
     tamis_filter *filter = NULL;
-    redis_server_ask(&server, "CONFIG SET maxmemory 8mb");
+    redis_server_command(&server, "CONFIG SET maxmemory 8mb");
     assert_int_equal(try_open(&filter, "f?expect=1e7&fpr=0.01", true, NULL, &err), TAMIS_E_REFUSED);
     assert_non_null(strstr(err.text, "bytes, and the server uses "));
     assert_non_null(strstr(err.text, " of its maxmemory of 8388608; raise that"));
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
 
     /* Who may not ask, or a server that would evict, finds out on the way. */
-    redis_server_ask(&server, "CONFIG SET maxmemory-policy volatile-lru");
-    redis_server_ask(&server, "CONFIG SET maxmemory 14mb");
-    redis_server_ask(&server, "SETRANGE other 10000000 x");
+    redis_server_command(&server, "CONFIG SET maxmemory-policy volatile-lru");
+    redis_server_command(&server, "CONFIG SET maxmemory 14mb");
+    redis_server_command(&server, "SETRANGE other 10000000 x");
     const tamis_status status = try_open(&filter, "f?expect=5e6&fpr=0.01&partition=65536", true, NULL, &err);
     if (status == TAMIS_E_BUSY) /* to make room it evicts what expires: the lock, and what is being made */
         assert_non_null(strstr(err.text, "its lock is gone"));
     else
         assert_int_equal(status, TAMIS_E_REFUSED);
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 1);
-    redis_server_ask(&server, "CONFIG SET maxmemory 0");
-    redis_server_ask(&server, "CONFIG SET maxmemory-policy noeviction");
+    redis_server_command(&server, "CONFIG SET maxmemory 0");
+    redis_server_command(&server, "CONFIG SET maxmemory-policy noeviction");
 }
 
 static void so_many_partitions_are_not_made(void **state) {
@@ -616,12 +616,12 @@ static void so_many_partitions_are_not_made(void **state) {
     /* And that is the least that will do, of a server that has not the memory. */
     char rest[100];
     const unsigned long long least = strtoull(strstr(err.text, "give partition=") + 15, NULL, 10);
-    redis_server_ask(&server, "CONFIG SET maxmemory 8mb");
+    redis_server_command(&server, "CONFIG SET maxmemory 8mb");
     snprintf(rest, sizeof rest, "f?expect=1e9&fpr=0.01&partition=%llu", least);
     assert_int_equal(try_open(&filter, rest, true, NULL, &err), TAMIS_E_REFUSED);
     snprintf(rest, sizeof rest, "f?expect=1e9&fpr=0.01&partition=%llu", least - 64);
     assert_int_equal(try_open(&filter, rest, true, NULL, &err), TAMIS_E_RANGE);
-    redis_server_ask(&server, "CONFIG SET maxmemory 0");
+    redis_server_command(&server, "CONFIG SET maxmemory 0");
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
 }
 
@@ -633,7 +633,7 @@ static void expiry_takes_the_whole_filter(void **state) {
     add_all(filter);
     assert_int_equal(redis_server_number(&server, "DBSIZE"), keys);
     char names[4000], *rest = NULL;
-    snprintf(names, sizeof names, "%s", redis_server_ask(&server, "KEYS *"));
+    snprintf(names, sizeof names, "%s", redis_server_command(&server, "KEYS *"));
     for (char *key = strtok_r(names, " ", &rest); key; key = strtok_r(NULL, " ", &rest)) {
         assert_in_range(redis_server_number(&server, "PTTL %s", key), 3500000, 3600000);
         redis_server_number(&server, "PEXPIRE %s 1000000", key);
@@ -641,7 +641,7 @@ static void expiry_takes_the_whole_filter(void **state) {
     has_all(filter);
     assert_in_range(redis_server_number(&server, "PTTL tamis:{f}"), 1, 1000000);
     tamis_filter_free(filter);
-    redis_server_ask(&server, "FLUSHALL");
+    redis_server_command(&server, "FLUSHALL");
     filter = open_filter("f?" PLAN "&partition=4096&ttl=1h&renew=create");
     assert_in_range(redis_server_number(&server, "PTTL tamis:{f}"), 3500000, 3600000);
     redis_server_number(&server, "PEXPIRE tamis:{f} 1000000");
@@ -695,7 +695,7 @@ static void several_clears_leave_one_filter(void **state) {
         client clients[CLIENTS];
         pthread_barrier_t all;
         int cleared = 0;
-        redis_server_ask(&server, "FLUSHALL");
+        redis_server_command(&server, "FLUSHALL");
         pthread_barrier_init(&all, NULL, CLIENTS);
         for (int i = 0; i < CLIENTS; i++)
             clients[i] = (client){

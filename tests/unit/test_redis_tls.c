@@ -35,7 +35,7 @@ static int set_up(void **state) {
     descriptors = fault_open_descriptors();
     if (!redis_tls_installed())
         return 0;
-    if (!redis_tls_begin())
+    if (!redis_tls_start())
         return -1;
     tls_port = redis_tls_port();
     options = redis_tls_options(tls_port, NULL);
@@ -46,7 +46,7 @@ static int set_up(void **state) {
 static int tear_down(void **state) {
     (void)state;
     redis_server_stop(&server);
-    redis_tls_end();
+    redis_tls_stop();
     free(options);
     return fault_open_descriptors() == descriptors ? 0 : -1;
 }
@@ -54,7 +54,7 @@ static int tear_down(void **state) {
 static void need_server(void) {
     if (!server.pid)
         skip();
-    redis_server_ask(&server, "FLUSHALL");
+    redis_server_command(&server, "FLUSHALL");
 }
 
 static tamis_status try_open(tamis_redis **redis, int port, const char *parameters,
@@ -72,10 +72,10 @@ static const char *trusting(const char *more) {
     return text;
 }
 
-static void refuses(int port, const char *parameters, tamis_status want, const char *said) {
+static void refuses(int port, const char *parameters, tamis_status expected, const char *said) {
     tamis_redis *redis = NULL;
     tamis_status status = try_open(&redis, port, parameters, NULL);
-    if (status != want || !strstr(err.text, said) || !strstr(err.text, "; "))
+    if (status != expected || !strstr(err.text, said) || !strstr(err.text, "; "))
         fail_msg("%s: %s: %s", parameters, tamis_status_name(status), err.text);
     assert_null(redis);
 }
@@ -110,7 +110,7 @@ static tamis_status use(tamis_redis *redis, uint64_t count) {
 }
 
 static long long connections(void) {
-    const char *info = redis_server_ask(&server, "INFO stats");
+    const char *info = redis_server_command(&server, "INFO stats");
     return strtoll(strstr(info, "total_connections_received:") + 27, NULL, 10);
 }
 
@@ -193,7 +193,7 @@ static void a_server_may_want_a_certificate(void **state) {
     char text[400], more[250];
     (void)state;
     need_server();
-    redis_server_ask(&server, "CONFIG SET tls-auth-clients yes");
+    redis_server_command(&server, "CONFIG SET tls-auth-clients yes");
     refuses(tls_port, trusting(""), TAMIS_E_REFUSED, "certificate required");
     snprintf(more, sizeof more, "&cert=%s&key=%s", redis_tls_file("client.pem"),
              redis_tls_file("client.key"));
@@ -204,7 +204,7 @@ static void a_server_may_want_a_certificate(void **state) {
     snprintf(more, sizeof more, "&cert=%s&key=%s", redis_tls_file("other.pem"), redis_tls_file("other.key"));
     snprintf(text, sizeof text, "%s", trusting(more));
     refuses(tls_port, text, TAMIS_E_REFUSED, "TLS: ");
-    redis_server_ask(&server, "CONFIG SET tls-auth-clients no");
+    redis_server_command(&server, "CONFIG SET tls-auth-clients no");
 }
 
 static void each_byte_may_come_alone_and_each_call_fail(void **state) {

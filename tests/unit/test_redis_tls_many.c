@@ -32,12 +32,12 @@ static tamis_error err;
 static int set_up(void **state) {
     (void)state;
     scratch_make();
-    return !redis_tls_installed() || redis_tls_begin() ? 0 : -1;
+    return !redis_tls_installed() || redis_tls_start() ? 0 : -1;
 }
 
 static int tear_down(void **state) {
     (void)state;
-    redis_tls_end();
+    redis_tls_stop();
     scratch_remove();
     return 0;
 }
@@ -67,7 +67,7 @@ static int count_at(const redis_server *server, int port) {
     char at[40];
     int count = 0;
     snprintf(at, sizeof at, "laddr=127.0.0.1:%d ", port);
-    for (const char *line = redis_server_ask(server, "CLIENT LIST"); (line = strstr(line, at)); line++)
+    for (const char *line = redis_server_command(server, "CLIENT LIST"); (line = strstr(line, at)); line++)
         count++;
     return count;
 }
@@ -143,10 +143,10 @@ static void a_cluster_has_tls(void **state) {
     snprintf(command, sizeof command,
              "redis-cli --tls --cacert %s --cluster create --cluster-yes 127.0.0.1:%d 127.0.0.1:%d "
              "127.0.0.1:%d > %s/create 2>&1",
-             redis_tls_file("ca.pem"), ports[0], ports[1], ports[2], servers[0].folder);
+             redis_tls_file("ca.pem"), ports[0], ports[1], ports[2], servers[0].directory);
     assert_int_equal(system(command), 0);
     for (int i = 0; i < SERVERS; i++)
-        while (!strstr(redis_server_ask(&servers[i], "CLUSTER INFO"), "cluster_state:ok"))
+        while (!strstr(redis_server_command(&servers[i], "CLUSTER INFO"), "cluster_state:ok"))
             pause_ms(20);
     snprintf(uri, sizeof uri, "rediss+cluster://127.0.0.1:%d/", ports[1]); /* names the others */
     check(uri, SERVERS);

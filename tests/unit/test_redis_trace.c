@@ -42,21 +42,21 @@ typedef struct told {
     char *model[BITS]; /* that were set, as "instance key offset" */
 } told;
 
-static void forget(told *all) {
-    for (size_t i = 0; i < all->count; i++)
-        free(all->lines[i]);
-    all->count = 0;
+static void forget(told *traced) {
+    for (size_t i = 0; i < traced->count; i++)
+        free(traced->lines[i]);
+    traced->count = 0;
 }
 
-static void end(told *all) {
-    forget(all);
-    while (all->model_count > 0)
-        free(all->model[--all->model_count]);
+static void end(told *traced) {
+    forget(traced);
+    while (traced->model_count > 0)
+        free(traced->model[--traced->model_count]);
 }
 
-static bool knows(const told *all, const char *bit) {
-    for (size_t i = all->model_count; i > 0; i--)
-        if (strcmp(all->model[i - 1], bit) == 0)
+static bool knows(const told *traced, const char *bit) {
+    for (size_t i = traced->model_count; i > 0; i--)
+        if (strcmp(traced->model[i - 1], bit) == 0)
             return true;
     return false;
 }
@@ -74,90 +74,91 @@ static const redis_server *server_of(const char *instance) {
 }
 
 /* The bits that the part says are those of the model, and at the server they are set when it was an add. */
-static void check_part(told *all, const tamis_redis_traced_part *part) {
+static void check_part(told *traced, const tamis_redis_traced_part *part) {
     const redis_server *there = server_of(part->instance);
     char bit[900], text[LINE];
-    int used = snprintf(text, sizeof text, "%s%.*s", all->lines[all->count] ? all->lines[all->count] : "",
-                        (int)part->key_size, (const char *)part->key);
+    int used = snprintf(text, sizeof text, "%s%.*s",
+                        traced->lines[traced->count] ? traced->lines[traced->count] : "", (int)part->key_size,
+                        (const char *)part->key);
     assert_true(part->count > 0 && part->ns > 0 && part->ns < UINT64_C(600000000000));
     for (size_t i = 0; i < part->count; i++) {
         snprintf(bit, sizeof bit, "%s %.*s %" PRIu64, part->instance, (int)part->key_size,
                  (const char *)part->key, part->offsets[i]);
-        if (part->bits[i] != knows(all, bit))
-            fail_msg("element %zu: %s was %u", all->count, bit, part->bits[i]);
+        if (part->bits[i] != knows(traced, bit))
+            fail_msg("element %zu: %s was %u", traced->count, bit, part->bits[i]);
         if (!part->bits[i]) {
-            all->zeros[all->count]++;
-            if (all->adds)
-                all->model[all->model_count++] = strdup(bit);
+            traced->zeros[traced->count]++;
+            if (traced->adds)
+                traced->model[traced->model_count++] = strdup(bit);
         }
-        if (all->adds && all->count % 16 == 0)
+        if (traced->adds && traced->count % 16 == 0)
             assert_int_equal(redis_server_number(there, "GETBIT %b %llu", part->key, part->key_size,
                                                  (unsigned long long)part->offsets[i]),
                              1);
         used += snprintf(text + used, sizeof text - (size_t)used, " %" PRIu64, part->offsets[i]);
     }
-    free(all->lines[all->count]);
-    all->lines[all->count] = strdup(text);
+    free(traced->lines[traced->count]);
+    traced->lines[traced->count] = strdup(text);
 }
 
 static void take(void *context, const tamis_redis_traced *one) {
-    told *all = context;
-    assert_true(all->count < TOLD);
-    assert_int_equal(one->adds, all->adds);
-    all->answers[all->count] = one->answer;
-    all->parts[all->count] = one->part_count;
-    all->zeros[all->count] = 0;
-    all->lines[all->count] = NULL;
+    told *traced = context;
+    assert_true(traced->count < TOLD);
+    assert_int_equal(one->adds, traced->adds);
+    traced->answers[traced->count] = one->answer;
+    traced->parts[traced->count] = one->part_count;
+    traced->zeros[traced->count] = 0;
+    traced->lines[traced->count] = NULL;
     for (size_t i = 0; i < one->part_count; i++)
-        check_part(all, &one->parts[i]);
-    all->count++;
+        check_part(traced, &one->parts[i]);
+    traced->count++;
 }
 
 /* ---- tests ---- */
 
 /* Added, added again, and asked: told as they are answered, with the same bits in the same order each time. */
 static void check_filter(tamis_filter *filter, size_t count, size_t most_parts) {
-    static told all, before;
+    static told traced, before;
     static tamis_answer answers[TOLD];
     size_t probes = tamis_filter_plan(filter)->probes, several = 0;
     for (int round = 0; round < 3; round++) {
-        all.adds = round < 2;
-        OK(tamis_redis_filter_trace(filter, take, &all, &err));
-        if (all.adds)
+        traced.adds = round < 2;
+        OK(tamis_redis_filter_trace(filter, take, &traced, &err));
+        if (traced.adds)
             OK(tamis_filter_add_many(filter, keys, count, answers, NULL, &err));
         else
             OK(tamis_filter_contains_many(filter, keys, count, answers, NULL, &err));
-        assert_int_equal(all.count, count);
+        assert_int_equal(traced.count, count);
         for (size_t i = 0; i < count; i++) {
-            assert_int_equal(all.answers[i], answers[i]);
+            assert_int_equal(traced.answers[i], answers[i]);
             /* Of several parts the one that decides may be full by chance: unknown. */
-            assert_true(answers[i] == (all.zeros[i] == 0                                ? TAMIS_PRESENT
-                                       : all.parts[i] > 1 && answers[i] != TAMIS_ABSENT ? TAMIS_UNKNOWN
-                                                                                        : TAMIS_ABSENT));
-            assert_true(all.zeros[i] <= probes && all.parts[i] >= 1 && all.parts[i] <= most_parts);
-            several += all.parts[i] > 1;
+            assert_true(answers[i] == (traced.zeros[i] == 0                                ? TAMIS_PRESENT
+                                       : traced.parts[i] > 1 && answers[i] != TAMIS_ABSENT ? TAMIS_UNKNOWN
+                                                                                           : TAMIS_ABSENT));
+            assert_true(traced.zeros[i] <= probes && traced.parts[i] >= 1 && traced.parts[i] <= most_parts);
+            several += traced.parts[i] > 1;
             if (round > 0) {
                 assert_int_equal(answers[i], TAMIS_PRESENT);
-                assert_string_equal(all.lines[i], before.lines[i]);
+                assert_string_equal(traced.lines[i], before.lines[i]);
             }
         }
         forget(&before);
-        memcpy(before.lines, all.lines, count * sizeof *all.lines);
-        before.count = all.count;
-        all.count = 0;
+        memcpy(before.lines, traced.lines, count * sizeof *traced.lines);
+        before.count = traced.count;
+        traced.count = 0;
     }
     assert_true((several > 0) == (most_parts > 1));
     OK(tamis_redis_filter_trace(filter, NULL, NULL, &err));
     OK(tamis_filter_contains_many(filter, keys, count, answers, NULL, &err));
-    assert_int_equal(all.count, 0);
+    assert_int_equal(traced.count, 0);
     forget(&before);
-    end(&all);
+    end(&traced);
     tamis_filter_free(filter);
 }
 
 static void bits_are_told_as_they_were(void **state) {
     (void)state;
-    begin();
+    begin_test();
     check_filter(open_filter("t?expect=1000&fpr=0.01&partition=8192"), 300, 1);
     check_filter(open_filter("j?layout=java&expect=1000&fpr=0.01"), 300, 1);
     check_filter(open_filter("r?layout=redisson&expect=1000&fpr=0.01"), 300, 1);
@@ -174,7 +175,7 @@ static void elements_are_told_in_order(void **state) {
     tamis_redis *both;
     tamis_filter *filter;
     (void)state;
-    begin();
+    begin_test();
     snprintf(uri, sizeof uri, "redis+shard://127.0.0.1:%d,127.0.0.1:%d", shards[0].port, shards[1].port);
     OK(tamis_redis_open(&both, uri, NULL, &err));
     OK(tamis_redis_filter_open(&filter, both, "q?layout=php2&bits=100000&probes=5", NULL, &err));
@@ -201,7 +202,7 @@ static void take_published(void *context, const tamis_redis_traced *one) {
 static void offsets_are_the_published_ones(void **state) {
     int count = 0;
     (void)state;
-    begin();
+    begin_test();
     tamis_filter *filter = open_filter("x?layout=java&expect=3000&fpr=0.03");
     OK(tamis_redis_filter_trace(filter, take_published, &count, &err));
     OK(tamis_filter_add(filter, "76930242", 8, NULL, &err));
@@ -224,7 +225,7 @@ static void what_was_sent_twice_is_told_once(void **state) {
     tamis_filter *filter;
     tamis_answer answers[100];
     (void)state;
-    begin();
+    begin_test();
     proxy *between = proxy_start(server.socket);
     snprintf(uri, sizeof uri, "redis://127.0.0.1:%d/w?layout=java&expect=1000&fpr=0.01&retry_interval=1ms",
              proxy_port(between));
@@ -248,7 +249,7 @@ static void memory_may_run_out(void **state) {
     size_t counts[2] = {0, 0}, done = 1;
     tamis_filter *filter;
     (void)state;
-    begin();
+    begin_test();
     options.allocator = &allocator;
     OK(tamis_redis_filter_open(&filter, redis, "m?layout=java&expect=1000&fpr=0.01", &options, &err));
     OK(tamis_redis_filter_trace(filter, count_unknown, counts, &err));

@@ -316,7 +316,10 @@ tamis_status tamis_redis_leftovers(tamis_redis *redis, const char *pattern, bool
                            "redis: neither a server nor a URI to look at; give one of them");
     tamis_status status = tamis__redis_find(&found, &named, pattern ? pattern : "*", &allocator, err);
     if (status == TAMIS_OK) {
-        leftover_search ctx = {.rf = {.redis = found, .servers = 1, .uri = redis ? &named : &found->uri},
+        leftover_search ctx = {.rf = {.redis = found,
+                                      .layout = &tamis__layout_tamis,
+                                      .servers = 1,
+                                      .uri = redis ? &named : &found->uri},
                                .sink = sink,
                                .context = context,
                                .removes = removes};
