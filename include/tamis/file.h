@@ -77,14 +77,14 @@ typedef struct tamis_metadata {
 
 /* Returns the metadata. The filter owns what *about points to. It is valid until the next
  * tamis_filter_metadata_set, reload, or the end of the filter. */
-TAMIS_API tamis_status tamis_filter_metadata_get(const tamis_filter *filter, tamis_metadata *about,
+TAMIS_API tamis_status tamis_filter_metadata_get(const tamis_filter *filter, tamis_metadata *metadata,
                                                  tamis_error *err);
 /*
  * Replaces all metadata except `format`. Strings and data are copied. This also works for a filter that was
  * opened read-only, since no file changes before a save. TAMIS_E_INVALID: a label breaks the rules above; the
  * message names it. Nothing is changed on failure.
  */
-TAMIS_API tamis_status tamis_filter_metadata_set(tamis_filter *filter, const tamis_metadata *about,
+TAMIS_API tamis_status tamis_filter_metadata_set(tamis_filter *filter, const tamis_metadata *metadata,
                                                  tamis_error *err);
 
 /* ---- bytes in memory ---- */

@@ -135,7 +135,7 @@ TAMIS_API bool tamis_plan_options_prefer_growth(tamis_plan_options *options);
  * that was guessed may be too small. Kinds classic and blocked keep expect if they were asked for. Nothing else changes, and
  * nothing at all where no plan can be made. Cost: two plans.
  */
-TAMIS_API void tamis_plan_options_limit(tamis_plan_options *options, uint64_t most);
+TAMIS_API void tamis_plan_options_limit(tamis_plan_options *options, uint64_t max_keys);
 
 /*
  * The mathematics of a classic Bloom filter with n keys, m bits, k probes and rate p; docs/MATH.md derives

@@ -235,7 +235,7 @@ TAMIS_API tamis_status tamis_redis_plan_for(tamis_plan *plan, const tamis_plan_o
 
 /* Writes the URI without user and passwords, on one line, cut to `room` bytes with its NUL. Returns the
  * full length. */
-TAMIS_API size_t tamis_redis_uri_show(const char *uri, char *to, size_t room);
+TAMIS_API size_t tamis_redis_uri_show(const char *uri, char *to, size_t capacity);
 
 /* Returns the version of "hiredis", "openssl" or "zookeeper" in use; NULL if this library is built without
  * it, or for another name. The string is static. */

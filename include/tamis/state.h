@@ -106,7 +106,7 @@ TAMIS_API const char *tamis_state_metadata(const tamis_state *state);
  * - TAMIS_E_UNSUPPORTED: opened with read_only.
  * - TAMIS_E_IO, TAMIS_E_NOMEM: the old text stays, unless the state has failed (see above).
  */
-TAMIS_API tamis_status tamis_state_set_metadata(tamis_state *state, const char *about, tamis_error *err);
+TAMIS_API tamis_status tamis_state_set_metadata(tamis_state *state, const char *text, tamis_error *err);
 /* Returns the checkpoint of the last commit; size 0: there was none. Valid until the next commit, abort or
  * close. */
 TAMIS_API void tamis_state_committed(const tamis_state *state, const void **checkpoint, size_t *size);

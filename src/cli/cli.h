@@ -105,7 +105,7 @@ typedef struct cli_command {
     const char *const *exits;    /* "0", "what it means", ..., NULL-ended */
     const cli_example *examples; /* ended by a NULL line */
     /* For the manual alone; each NULL or ended by a NULL. */
-    const char *json_about;   /* a sentence before the fields */
+    const char *json_intro;   /* a sentence before the fields */
     const cli_entry *json;    /* fields of what --json prints */
     const char *const *notes; /* paragraphs */
     /* Runs with arguments that passed parsing. CLI_FAILED fills *err. */

@@ -23,23 +23,23 @@ bool tamis_plan_options_prefer_growth(tamis_plan_options *options) {
     return status != TAMIS_E_MEMORY_LIMIT;
 }
 
-void tamis_plan_options_limit(tamis_plan_options *options, uint64_t most) {
-    tamis_plan_options taken = TAMIS_PLAN_OPTIONS_INIT;
+void tamis_plan_options_limit(tamis_plan_options *options, uint64_t max_keys) {
+    tamis_plan_options parsed = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
-    if (tamis__read_struct(&taken, sizeof taken, options, "TAMIS_PLAN_OPTIONS_INIT", NULL) != TAMIS_OK ||
-        taken.expect == 0 || tamis_plan_make(&plan, &taken, NULL) != TAMIS_OK || plan.memory <= LARGE)
+    if (tamis__read_struct(&parsed, sizeof parsed, options, "TAMIS_PLAN_OPTIONS_INIT", NULL) != TAMIS_OK ||
+        parsed.expect == 0 || tamis_plan_make(&plan, &parsed, NULL) != TAMIS_OK || plan.memory <= LARGE)
         return;
     const bool is_bloom = tamis_kind_is_bloom(plan.kind);
-    if (is_bloom && taken.kind != TAMIS_KIND_AUTO)
+    if (is_bloom && parsed.kind != TAMIS_KIND_AUTO)
         return;
-    if (most < taken.expect)
-        options->expect = most;
+    if (max_keys < parsed.expect)
+        options->expect = max_keys;
     if (!is_bloom) {
         options->kind = plan.kind;
-    } else if (options->expect < taken.expect) {
+    } else if (options->expect < parsed.expect) {
         /* A number that is only a guess is no reason for a kind that cannot grow past it. */
         (void)tamis_plan_options_prefer_growth(options);
         if (options->kind == TAMIS_KIND_AUTO)
-            options->expect = taken.expect;
+            options->expect = parsed.expect;
     }
 }

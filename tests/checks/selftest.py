@@ -60,6 +60,14 @@ DOCUMENTS = [
     (False, "```\nno language\n```\n"),
     (False, "```sh\nno end\n"),
 ]
+WORDS = [
+    ("plain names", True, "src/plan/plain.c", "int asking; /* told */\n"),
+    ("an allowed name", True, "src/plan/allowed.c", "int tails_packed;\n"),
+    ("a private name", False, "src/plan/private.c", "int what_was_told;\n"),
+    ("a private file name", False, "src/plan/lot.c", "\n"),
+    ("a private phrase", False, "src/plan/phrase.c", "/* finished; nothing is to be done */\n"),
+    ("a private phrase in a document", False, "docs/x.md", "nothing is to be done\n"),
+]
 HEADERS = [
     "uint64_t tamis_alone(void);\n",  # misses <stdint.h>
     "int tamis_bad(int class);\n",  # no C++
@@ -126,6 +134,15 @@ def main(cc, cxx):
         write(root, CLEAN)
         for check in ("layers", "names", "spdx", "links"):
             expect(f"{check} of a clean tree", True, run(sys.executable, sources, check, root))
+    words = os.path.join(HERE, "words.py")
+    for what, passes, path, text in WORDS:
+        with tempfile.TemporaryDirectory() as root:
+            write(root, CLEAN)
+            write(root, {path: text})
+            result = run(sys.executable, words, root)
+            expect(f"words with {what}", passes, result)
+            if not passes and path + ":" not in result.stdout:
+                failures.append(f"words with {what}: does not name it\n{result.stdout}")
     for check, path, text in VIOLATIONS:
         with tempfile.TemporaryDirectory() as root:
             write(root, CLEAN)

@@ -14,6 +14,8 @@
 #include <cmocka.h>
 
 #include "base/system.h"
+#include "store/redis/exchange/redis_step.h"
+#include "store/redis/filter/redis_filter.h"
 #include "support/redis_filters.h"
 
 static void push(const char *name, uint64_t expect, size_t from, size_t count) {
@@ -268,6 +270,35 @@ static void reg_22_a_full_server_without_scripts_can_be_emptied(void **state) {
     redis_server_command(&server, "ACL SETUSER default +eval");
 }
 
+/* A program that was stopped in a transaction goes on when its time is over. If its lock is lost, it must say so: an error of
+ * a server that is too busy would be tried again, and replace what others made meanwhile. */
+static void reg_22_a_transaction_that_is_late_compares_first(void **state) {
+    (void)state;
+    begin_test();
+    tamis__connection *conn = NULL;
+    tamis__step step = {.key_count = 0};
+    tamis__transaction late = {.endpoint = &redis->nodes->endpoint,
+                               .what = "f",
+                               .read_ns = UINT64_C(10000000000),
+                               .deadline = 1,
+                               .why = TAMIS_ERROR_INIT};
+    OK(tamis__connection_open(&conn, late.endpoint, tamis__now_ns() + late.read_ns, &err));
+    tamis__step_key(&step, tamis__redis_word("lock"));
+    tamis__step_expect_text(&step, tamis__redis_word("lock"), "mine");
+    tamis__step_write(
+        &step, TAMIS__WORDS(tamis__redis_word("SET"), tamis__redis_word("lock"), tamis__redis_word("x")));
+    redis_server_command(&server, "SET lock another");
+    tamis__step_transact(&step, conn, &late);
+    assert_int_equal(late.status, TAMIS_OK);
+    assert_false(late.is_done);
+    redis_server_command(&server, "SET lock mine");
+    tamis__step_transact(&step, conn, &late);
+    assert_int_equal(late.status, TAMIS_E_BUSY);
+    assert_false(late.is_done);
+    assert_string_equal(redis_server_command(&server, "GET lock"), "mine");
+    tamis__connection_close(conn);
+}
+
 /* The URI that a filter was made by is for all that is done with it. */
 static void drop_and_expire_take_the_parameters(void **state) {
     (void)state;
@@ -474,6 +505,7 @@ int main(void) {
         cmocka_unit_test(drop_ends_what_a_drop_that_was_killed_began),
         cmocka_unit_test(a_server_that_is_full_can_be_emptied),
         cmocka_unit_test(reg_22_a_full_server_without_scripts_can_be_emptied),
+        cmocka_unit_test(reg_22_a_transaction_that_is_late_compares_first),
         cmocka_unit_test(drop_and_expire_take_the_parameters),
         cmocka_unit_test(drop_waits_for_a_push),
         cmocka_unit_test(drop_and_expire_know_layout_java),

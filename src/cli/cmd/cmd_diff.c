@@ -272,6 +272,6 @@ const cli_command cmd_diff = {
     .exits = exits,
     .examples = examples,
     .json = json,
-    .json_about = "The answer is one object on a line:",
+    .json_intro = "The answer is one object on a line:",
     .run = run_diff,
 };

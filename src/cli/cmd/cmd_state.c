@@ -45,14 +45,14 @@ static void print_number(const char *name, uint64_t number, const char *more) {
 
 /* Prints the command that finishes an unfinished run. */
 static void print_command(const state_view *view, const tamis_stream_checkpoint *run) {
-    char *command = malloc(COMMAND_MAX), doubt[400];
+    char *command = malloc(COMMAND_MAX), missing[400];
     dedup_finish finish;
 
     if (command != NULL && dedup_command_of(command, COMMAND_MAX, run, view->directory, &finish)) {
         printf("%-12s ", "finish it by");
         cli_file_print(stdout, command);
-        dedup_command_doubt(doubt, sizeof doubt, &finish);
-        cli_file_print(stdout, doubt);
+        dedup_command_missing_names(missing, sizeof missing, &finish);
+        cli_file_print(stdout, missing);
         putchar('\n');
     }
     free(command);
@@ -320,6 +320,6 @@ const cli_command cmd_state = {
     .exits = exits,
     .examples = examples,
     .json = json,
-    .json_about = "With --json it is one object:",
+    .json_intro = "With --json it is one object:",
     .run = run_state,
 };

@@ -49,7 +49,7 @@ static bool add_digit(decimal *number, unsigned digit, int *zeros) {
 
 /* digits[.digits]; answers the first byte after it, or NULL and the reason. */
 static const char *read_mantissa(const char *text, decimal *number, cli_number *why) {
-    int zeros = 0, digit_seen = 0, after_point = 0;
+    int zeros = 0, has_digit = 0, after_point = 0;
     bool point = false;
 
     for (;; text++) {
@@ -59,7 +59,7 @@ static const char *read_mantissa(const char *text, decimal *number, cli_number *
         }
         if (!is_digit(*text))
             break;
-        digit_seen = 1;
+        has_digit = 1;
         if (point && after_point < EXPONENT_CAP)
             after_point++;
         if (!add_digit(number, (unsigned)(*text - '0'), &zeros)) {
@@ -69,7 +69,7 @@ static const char *read_mantissa(const char *text, decimal *number, cli_number *
     }
     number->exponent = number->mantissa == 0 ? 0 : zeros - after_point;
     *why = CLI_NUMBER_MALFORMED;
-    return digit_seen ? text : NULL;
+    return has_digit ? text : NULL;
 }
 
 /* [e[+-]digits]: 'e' without digits is left for the unit, where E means exa. */

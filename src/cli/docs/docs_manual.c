@@ -190,7 +190,7 @@ void docs_manual_command(FILE *out, const cli_command *command) {
     put_option(out, &cli_option_help);
     fputs(".El\n", out);
     put_entries(out, "SCHEMES", NULL, command->schemes);
-    put_entries(out, "JSON", command->json_about, command->json);
+    put_entries(out, "JSON", command->json_intro, command->json);
     if (command->notes != NULL) {
         fputs(".Sh NOTES\n", out);
         put_paragraphs(out, command->notes);

@@ -121,13 +121,13 @@ bool cli_filter_prefer_growth(cli_filter_spec *spec) {
 uint64_t cli_filter_fit_inputs(cli_filter_spec *spec, const cli_stream *inputs, bool grows) {
     const uint64_t given = spec->plan_options.expect;
     const uint64_t few = 1 + 256 + 65536; /* records of less than 3 bytes; all others take 4 with their end */
-    uint64_t bytes, most = grows ? 0 : UINT64_MAX;
+    uint64_t bytes, max_keys = grows ? 0 : UINT64_MAX;
 
     if (given == 0 || spec->frozen || spec->server != NULL || spec->layout.kind != TAMIS_KIND_AUTO)
         return given;
     if (size_of_inputs(inputs, &bytes))
-        most = bytes / 4 + few;
-    tamis_plan_options_limit(&spec->plan_options, most);
+        max_keys = bytes / 4 + few;
+    tamis_plan_options_limit(&spec->plan_options, max_keys);
     return given;
 }
 

@@ -142,7 +142,7 @@ static tamis_status check_empty(const tamis_state *state, size_t size, tamis_err
     if (!tamis__state_is_committed(state))
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "state: something was logged since the last commit; commit or abort first");
-    return tamis__state_check_about(size, err);
+    return tamis__state_check_metadata_size(size, err);
 }
 
 /* The description is in the manifest, which R replaces as a whole. */

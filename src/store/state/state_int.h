@@ -362,7 +362,7 @@ void tamis__state_sweep(const tamis_state *state);
 /* True if nothing was logged since the last commit. */
 bool tamis__state_is_clean(const tamis_state *state);
 /* TAMIS_E_RANGE: a description of so many bytes is too long. */
-tamis_status tamis__state_check_about(size_t size, tamis_error *err);
+tamis_status tamis__state_check_metadata_size(size_t size, tamis_error *err);
 /* Records a fatal error: all later calls report it. Returns `status`. */
 tamis_status tamis__state_fail(tamis_state *state, tamis_status status, const tamis_error *why);
 /* Copies a recorded error to *err. Returns `status`. */

@@ -130,7 +130,7 @@ static tamis_status check_new(const tamis_filter *filter, tamis_error *err) {
     return TAMIS_OK;
 }
 
-tamis_status tamis__state_check_about(size_t size, tamis_error *err) {
+tamis_status tamis__state_check_metadata_size(size_t size, tamis_error *err) {
     if (size <= TAMIS_STATE_METADATA_MAX)
         return TAMIS_OK;
     return tamis__fail(err, TAMIS_E_RANGE, 0, "state: about has %zu bytes, and at most %d are kept; say less",
@@ -145,7 +145,7 @@ static tamis_status plan_new(tamis_state *state, const tamis_state_options *opti
     tamis_status status =
         tamis__read_options(&how, sizeof how, options->filter, "TAMIS_FILTER_OPTIONS_INIT", err);
     if (status == TAMIS_OK)
-        status = tamis__state_check_about(strlen(metadata), err);
+        status = tamis__state_check_metadata_size(strlen(metadata), err);
     if (status != TAMIS_OK)
         return status;
     how.allocator = &state->memory;
@@ -197,10 +197,10 @@ static tamis_status fail_plan(const char *name, const char *field, const char *h
 /* Compares an integer of the state with that of the options. */
 static tamis_status compare_number(const char *name, const char *field, uint64_t has, uint64_t given_plan,
                                    tamis_error *err) {
-    char has_text[24], asked_text[24];
+    char has_text[24], expected_text[24];
     snprintf(has_text, sizeof has_text, "%" PRIu64, has);
-    snprintf(asked_text, sizeof asked_text, "%" PRIu64, given_plan);
-    return has == given_plan ? TAMIS_OK : fail_plan(name, field, has_text, asked_text, err);
+    snprintf(expected_text, sizeof expected_text, "%" PRIu64, given_plan);
+    return has == given_plan ? TAMIS_OK : fail_plan(name, field, has_text, expected_text, err);
 }
 
 /* The seed matters only under scheme xxh3. */
@@ -226,7 +226,7 @@ static tamis_status check_plan(const tamis_state *state, const tamis_state_optio
     const char *name = state->directory.path;
     const tamis_plan *has = &state->manifest.plan;
     tamis_plan given_plan = TAMIS_PLAN_INIT;
-    char has_text[32], asked_text[32];
+    char has_text[32], expected_text[32];
     tamis_status status =
         tamis__read_struct(&given_plan, sizeof given_plan, options->plan, "TAMIS_PLAN_INIT", err);
     if (status != TAMIS_OK)
@@ -239,8 +239,8 @@ static tamis_status check_plan(const tamis_state *state, const tamis_state_optio
     status = compare_number(name, "capacity", has->capacity, given_plan.capacity, err);
     if (status == TAMIS_OK && given_plan.fpr != has->fpr) {
         snprintf(has_text, sizeof has_text, "%.10g", has->fpr);
-        snprintf(asked_text, sizeof asked_text, "%.10g", given_plan.fpr);
-        return fail_plan(name, "fpr", has_text, asked_text, err);
+        snprintf(expected_text, sizeof expected_text, "%.10g", given_plan.fpr);
+        return fail_plan(name, "fpr", has_text, expected_text, err);
     }
     if (status == TAMIS_OK)
         status = compare_number(name, "memory_limit", has->memory_limit, given_plan.memory_limit, err);

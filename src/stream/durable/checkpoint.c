@@ -58,7 +58,7 @@ static void free_text(const tamis__checkpoint *checkpoint, char *text) {
         tamis__free(&checkpoint->memory, text, strlen(text) + 1);
 }
 
-void tamis__account_rename(const tamis__checkpoint *checkpoint, char **text, const char *to) {
+void tamis__checkpoint_rename(const tamis__checkpoint *checkpoint, char **text, const char *to) {
     char *copy = tamis__checkpoint_copy_text(checkpoint, to);
     if (!copy)
         return;
@@ -79,7 +79,7 @@ void tamis__checkpoint_release(tamis__checkpoint *checkpoint) {
     *checkpoint = (tamis__checkpoint){.inputs = NULL};
 }
 
-uint64_t tamis__account_key(const tamis__checkpoint *checkpoint) {
+uint64_t tamis__checkpoint_run_key(const tamis__checkpoint *checkpoint) {
     uint64_t key = TAMIS__FNV_BASIS;
     for (size_t i = 0; i < checkpoint->input_count; i++)
         key = tamis__fnv1_64_on(key, checkpoint->inputs[i].name, 0, strlen(checkpoint->inputs[i].name) + 1);
@@ -380,7 +380,7 @@ bool tamis_stream_checkpoint_is_open(const tamis_stream_checkpoint *checkpoint) 
 
 bool tamis_stream_checkpoint_is_same_run(const tamis_stream_checkpoint *one,
                                          const tamis_stream_checkpoint *other) {
-    return tamis__account_key(&one->checkpoint) == tamis__account_key(&other->checkpoint);
+    return tamis__checkpoint_run_key(&one->checkpoint) == tamis__checkpoint_run_key(&other->checkpoint);
 }
 
 const char *tamis_stream_checkpoint_command(const tamis_stream_checkpoint *checkpoint) {

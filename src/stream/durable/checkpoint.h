@@ -83,12 +83,12 @@ void tamis__checkpoint_release(tamis__checkpoint *checkpoint);
 char *tamis__checkpoint_copy_text(const tamis__checkpoint *checkpoint, const char *text);
 
 /* Replaces a name or path of the account. Without memory for it the old one stays. */
-void tamis__account_rename(const tamis__checkpoint *checkpoint, char **text, const char *to);
+void tamis__checkpoint_rename(const tamis__checkpoint *checkpoint, char **text, const char *to);
 
 /* True if the run is unfinished, and an input that can be read again may have unread bytes. */
 bool tamis__checkpoint_is_open(const tamis__checkpoint *checkpoint);
 /* A hash of the names of inputs and outputs, by which accounts of the same run are known. */
-uint64_t tamis__account_key(const tamis__checkpoint *checkpoint);
+uint64_t tamis__checkpoint_run_key(const tamis__checkpoint *checkpoint);
 /* Moves the contents of `from` to *account, which the caller frees. TAMIS_E_NOMEM. */
 tamis_status tamis__checkpoint_move(tamis_stream_checkpoint **checkpoint, tamis__checkpoint *from,
                                     tamis_error *err);

@@ -237,7 +237,7 @@ static tamis_status process_checkpoint(tamis__history *h, const void *bytes, siz
         return TAMIS_OK;
     }
     if (h->keep_reader && checkpoint.inputs) {
-        tamis__looks_rename(h, &checkpoint);
+        tamis__candidates_rename(h, &checkpoint);
         h->reader = checkpoint;
     } else {
         tamis__checkpoint_release(&checkpoint);

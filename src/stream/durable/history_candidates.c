@@ -343,11 +343,11 @@ bool tamis__same_outputs(tamis__history *h, const tamis__checkpoint *checkpoint)
 static void rename_input(const tamis__checkpoint *checkpoint, tamis__checkpoint_input *in, const char *now) {
     char *real = strcmp(in->name, now) == 0 ? NULL : realpath(now, NULL);
     if (real)
-        tamis__account_rename(checkpoint, &in->name, real);
+        tamis__checkpoint_rename(checkpoint, &in->name, real);
     free(real);
 }
 
-void tamis__looks_rename(tamis__history *h, tamis__checkpoint *checkpoint) {
+void tamis__candidates_rename(tamis__history *h, tamis__checkpoint *checkpoint) {
     bool by_content;
     for (size_t i = 0; i < checkpoint->input_count; i++) {
         size_t found, changed;
@@ -361,6 +361,6 @@ void tamis__looks_rename(tamis__history *h, tamis__checkpoint *checkpoint) {
         if (own->form == TAMIS__OUTPUT_FILE && known->form == TAMIS__OUTPUT_FILE &&
             strcmp(own->path, known->path) != 0 &&
             tamis__is_same_output(h, i, known, checkpoint->finished, &by_content))
-            tamis__account_rename(checkpoint, &known->path, own->path);
+            tamis__checkpoint_rename(checkpoint, &known->path, own->path);
     }
 }

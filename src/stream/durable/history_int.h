@@ -57,7 +57,7 @@ bool tamis__is_same_output(tamis__history *history, int i, const tamis__checkpoi
 bool tamis__same_outputs(tamis__history *history, const tamis__checkpoint *checkpoint);
 
 /* Gives the files of the account the names at which the run has them, if it has them under other ones: for messages. */
-void tamis__looks_rename(tamis__history *history, tamis__checkpoint *checkpoint);
+void tamis__candidates_rename(tamis__history *history, tamis__checkpoint *checkpoint);
 
 /* Name of the first file that the run wrote, for messages. */
 const char *tamis__output_of(const tamis__checkpoint *checkpoint);

@@ -246,7 +246,7 @@ static tamis_status fail_blocked(tamis__history *h, tamis__checkpoint *checkpoin
                                  tamis_error *err) {
     char what[260];
     describe_rest(what, sizeof what, total);
-    tamis__looks_rename(h, checkpoint);
+    tamis__candidates_rename(h, checkpoint);
     const tamis_status status = tamis__fail(
         err, TAMIS_E_INVALID, 0,
         "%s: its last run did not finish (not read: %s); finish that run first, or allow that it is given up",
@@ -276,7 +276,7 @@ static void describe_beside(char *to, size_t size, const tamis__checkpoint *chec
 }
 
 bool tamis__history_is_unfinished(const tamis__history *h, const tamis__checkpoint *checkpoint) {
-    const uint64_t key = tamis__account_key(checkpoint);
+    const uint64_t key = tamis__checkpoint_run_key(checkpoint);
     for (size_t i = 0; i < h->key_count; i++)
         if (h->keys[i] == key)
             return false;
@@ -285,15 +285,16 @@ bool tamis__history_is_unfinished(const tamis__history *h, const tamis__checkpoi
 
 tamis_status tamis__history_check_unfinished(tamis__history *h, tamis__checkpoint *checkpoint, bool is_run,
                                              bool last, tamis_error *err) {
-    const uint64_t key = tamis__account_key(checkpoint);
+    const uint64_t key = tamis__checkpoint_run_key(checkpoint);
     char remark_text[500] = "";
     bool superseded, covered;
     tamis_status status = is_superseded(h, key, &superseded, err);
     if (status != TAMIS_OK || superseded || !tamis__checkpoint_is_open(checkpoint))
         return status;
     if (is_run) /* if names changed, the old account would stay unfinished */
-        return last || key == tamis__account_key(h->run) ? TAMIS_OK : close_run(h, checkpoint, last, "", err);
-    const bool renewed = h->again && key == tamis__account_key(h->run);
+        return last || key == tamis__checkpoint_run_key(h->run) ? TAMIS_OK
+                                                                : close_run(h, checkpoint, last, "", err);
+    const bool renewed = h->again && key == tamis__checkpoint_run_key(h->run);
     const bool to_same = tamis__same_outputs(h, checkpoint);
     const total_rest total = total_rest_of_run(checkpoint);
     if (renewed || !total.first)

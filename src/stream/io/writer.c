@@ -288,7 +288,7 @@ static tamis_status sync_output(const tamis__writer *writer, tamis_error *err) {
 
 /* True if the reader of a pipe or socket is there and has read everything. Stopping a pipeline also stops its
  * reader, and bytes between the two are lost then. The reader gets as much time as for a write. */
-static bool reader_has_taken_all(const tamis__writer *writer) {
+static bool reader_consumed_all(const tamis__writer *writer) {
     enum { STEP_MS = 2 };
     mode_t mode = writer->target->st.st_mode;
     uint64_t end = tamis__now_ns() + TAMIS__STOP_GRACE_MS * UINT64_C(1000000);
@@ -320,8 +320,8 @@ static tamis_status restart_compressor(tamis__writer *writer, tamis_error *err) 
     return status;
 }
 
-tamis_status tamis__writer_commit(tamis__writer *writer, bool *all_taken, tamis_error *err) {
-    *all_taken = !is_open(writer) || !writer->failed; /* a failed writer's bytes will never be written */
+tamis_status tamis__writer_commit(tamis__writer *writer, bool *all_consumed, tamis_error *err) {
+    *all_consumed = !is_open(writer) || !writer->failed; /* a failed writer's bytes will never be written */
     if (!is_open(writer) || writer->failed || writer->ended)
         return TAMIS_OK;
     writer->flushed_at = tamis__now_ns();
@@ -330,7 +330,7 @@ tamis_status tamis__writer_commit(tamis__writer *writer, bool *all_taken, tamis_
         status = restart_compressor(writer, err);
     if (status != TAMIS_OK)
         return status;
-    *all_taken = reader_has_taken_all(writer);
+    *all_consumed = reader_consumed_all(writer);
     status = sync_output(writer, err);
     writer->failed = status != TAMIS_OK;
     return status;
@@ -341,7 +341,7 @@ bool tamis__writer_is_complete(tamis__writer *writer, tamis_error *err) {
         return true;
     if (writer->failed || !writer->ended || is_staged(writer))
         return false;
-    return !writer->durable || (reader_has_taken_all(writer) && sync_output(writer, err) == TAMIS_OK);
+    return !writer->durable || (reader_consumed_all(writer) && sync_output(writer, err) == TAMIS_OK);
 }
 
 /* Closes the output unless it is a descriptor of the caller. An error of close may stem from an earlier

@@ -88,7 +88,7 @@ tamis_status tamis__writer_end(tamis__writer *writer, tamis_error *err);
  * *taken is false if the reader of a pipe has not read everything within a second, or if the writer had
  * failed before. Neither is an error.
  */
-tamis_status tamis__writer_commit(tamis__writer *writer, bool *all_taken, tamis_error *err);
+tamis_status tamis__writer_commit(tamis__writer *writer, bool *all_consumed, tamis_error *err);
 
 /* True if the output is written directly, so that others can see it before the run ends. */
 bool tamis__writer_is_direct(const tamis__writer *writer);

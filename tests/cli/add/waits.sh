@@ -12,7 +12,7 @@ until [ -e .f.tamis.tamis-lock ]; do sleep 0.02; done
 echo 900 > more
 tamis add f.tamis more 2> err 3>&- &
 waiting=$!
-until grep -q 'waiting for at most 60 seconds' err; do sleep 0.02; done
+until grep -qs 'waiting for at most 60 seconds' err; do sleep 0.02; done
 echo 901 >&3
 exec 3>&-
 wait $waiting
@@ -28,7 +28,7 @@ exec 3> pipe
 until [ -e .f.tamis.tamis-lock ]; do sleep 0.02; done
 tamis clear f.tamis 2> err 3>&- &
 waiting=$!
-until grep -q waiting err; do sleep 0.02; done
+until grep -qs waiting err; do sleep 0.02; done
 kill -TERM $waiting
 wait $waiting
 echo "status $?"

@@ -10,7 +10,7 @@ tamis build -o "$uri" --expect 1000 --fpr 1e-3 first
 mkfifo input
 tamis build --resize -o "$uri" --expect 10000 --fpr 1e-3 input 2> said &
 exec 3> input
-until grep -q 'from now on' said; do sleep 0.01; done
+until grep -qs 'from now on' said; do sleep 0.01; done
 tamis add -q --overfill "$uri" later
 echo "before: $(tamis info --json "$uri" | grep -o '"capacity": [0-9]*') $(tamis check "$uri" keys | wc -l)"
 cat first >&3

@@ -17,7 +17,7 @@ printf 'id,x\n1,a\n2,a\n' > log.csv
 tamis check --follow f.tamis --key csv:id log.csv > out & pid=$!
 until [ -s out ] && grep -q 1 out; do sleep 0.02; done
 printf '3,"a\nb"\n1,"c\nd"\n' >> log.csv
-until grep -q '^d' out; do sleep 0.02; done
+until grep -qs '^d' out; do sleep 0.02; done
 kill -TERM $pid
 wait $pid
 echo "status $?"

@@ -7,7 +7,7 @@ for signal in TERM INT KILL; do
     (env --default-signal=INT tamis dedup --state "$signal" --commit-every 1h begin pipe -o "out$signal" 2> err & echo $! > pid)
     exec 3> pipe
     printf 'c\nc\nd\n' >&3
-    until grep -q d "out$signal" 2> /dev/null; do sleep 0.02; done
+    until grep -qs d "out$signal" 2> /dev/null; do sleep 0.02; done
     kill -s "$signal" "$(cat pid)"
     while kill -0 "$(cat pid)" 2> /dev/null; do sleep 0.02; done
     exec 3>&-

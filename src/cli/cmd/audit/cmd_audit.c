@@ -382,6 +382,6 @@ const cli_command cmd_audit = {
     .examples = examples,
     .json = json,
     .notes = notes,
-    .json_about = "The result is one object on a line:",
+    .json_intro = "The result is one object on a line:",
     .run = run_audit,
 };

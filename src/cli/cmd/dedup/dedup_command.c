@@ -167,9 +167,9 @@ static const char *read_option(kept_option *o, const char *text) {
 }
 
 static bool is_there(const char *path) {
-    struct stat about;
+    struct stat st;
 
-    return stat(path, &about) == 0;
+    return stat(path, &st) == 0;
 }
 
 static bool is_same_file(const char *one, const char *other) {
@@ -194,7 +194,7 @@ typedef struct site {
 } site;
 
 /* Name of the path as it is seen from the folder. */
-static const char *seen_from(const site *at, const char *path) {
+static const char *visible_from(const site *at, const char *path) {
     size_t size = strlen(at->directory);
 
     return strncmp(path, at->directory, size) == 0 && path[size] == '/' && path[size + 1] != '\0'
@@ -242,14 +242,14 @@ static const char *present_name(const site *at, const kept_option *o, const tami
     char path[PATH_MAX];
 
     if (is_named(o, "--state"))
-        return at->moved && !at->together ? seen_from(at, at->state) : o->value;
+        return at->moved && !at->together ? visible_from(at, at->state) : o->value;
     known = is_output || is_second ? tamis_stream_checkpoint_output(run, is_second, NULL) : NULL;
     if (known == NULL)
         return o->value;
     resolve(path, at->directory, o->value);
     if (is_there(known) && !is_same_file(known, path) &&
         !(at->together && o->value[0] != '/' && is_there(path)))
-        return seen_from(at, known);
+        return visible_from(at, known);
     note_absent(finish, at, o->value);
     finish->unsure = finish->unsure || (at->moved && !at->together);
     return o->value;
@@ -316,7 +316,7 @@ bool dedup_command_of(char *to, size_t capacity, const tamis_stream_checkpoint *
     if (!append_options(&l, options, &at, run, finish))
         return false;
     for (size_t i = 0; (name = tamis_stream_checkpoint_input(run, i, NULL)) != NULL; i++) {
-        name = seen_from(&at, name);
+        name = visible_from(&at, name);
         if (i == 0 && name[0] == '-' && name[1] != '\0')
             append_text(&l, " --");
         append_text(&l, " ");
@@ -326,7 +326,7 @@ bool dedup_command_of(char *to, size_t capacity, const tamis_stream_checkpoint *
     return l.fits;
 }
 
-void dedup_command_doubt(char *to, size_t capacity, const dedup_finish *finish) {
+void dedup_command_missing_names(char *to, size_t capacity, const dedup_finish *finish) {
     to[0] = '\0';
     if (finish->absent[0] != '\0')
         snprintf(to, capacity, " (%s is not there: give its present name)", finish->absent);

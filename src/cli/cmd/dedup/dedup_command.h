@@ -30,6 +30,6 @@ bool dedup_command_of(char *to, size_t capacity, const tamis_stream_checkpoint *
                       dedup_finish *finish);
 
 /* " (...)": which names of the command are old; "" if none is. */
-void dedup_command_doubt(char *to, size_t capacity, const dedup_finish *finish);
+void dedup_command_missing_names(char *to, size_t capacity, const dedup_finish *finish);
 
 #endif

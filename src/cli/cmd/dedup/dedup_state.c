@@ -308,7 +308,7 @@ void dedup_state_ended(const dedup_config *config, const tamis_stream_commits *c
 /* Never truncates the command: part of it would be a different command. */
 static void advise_unfinished(const tamis_stream_commits *commits, const dedup_config *config,
                               tamis_error *err) {
-    char command[sizeof err->text], doubt[400] = "", remedy[sizeof command + sizeof doubt + 60];
+    char command[sizeof err->text], missing[400] = "", remedy[sizeof command + sizeof missing + 60];
     const char *end = strrchr(err->text, ';');
     const char *otherwise = commits->was_read ? "add --again to read it again" : "give it up with --abandon";
     size_t used = end != NULL ? (size_t)(end - err->text) : strlen(err->text);
@@ -317,9 +317,9 @@ static void advise_unfinished(const tamis_stream_commits *commits, const dedup_c
     if (!dedup_command_of(command, sizeof command, commits->unfinished, config->state, &finish))
         command[0] = '\0';
     if (command[0] != '\0')
-        dedup_command_doubt(doubt, sizeof doubt, &finish);
-    if (command[0] != '\0' && used + strlen(command) + strlen(doubt) + 60 < sizeof err->text)
-        snprintf(remedy, sizeof remedy, "finish it by: %s%s, or %s", command, doubt, otherwise);
+        dedup_command_missing_names(missing, sizeof missing, &finish);
+    if (command[0] != '\0' && used + strlen(command) + strlen(missing) + 60 < sizeof err->text)
+        snprintf(remedy, sizeof remedy, "finish it by: %s%s, or %s", command, missing, otherwise);
     else
         snprintf(remedy, sizeof remedy, "finish it by the command that tamis state show %.100s prints, or %s",
                  config->state, otherwise);

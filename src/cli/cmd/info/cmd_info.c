@@ -119,6 +119,6 @@ const cli_command cmd_info = {
     .exits = exits,
     .examples = examples,
     .json = json,
-    .json_about = "Each filter is an object on a line of its own:",
+    .json_intro = "Each filter is an object on a line of its own:",
     .run = run_info,
 };

@@ -363,7 +363,7 @@ const cli_command cmd_plan = {
     .conflict_count = sizeof conflicts / sizeof *conflicts,
     .exits = exits,
     .examples = examples,
-    .json_about = "What --json prints is one object:",
+    .json_intro = "What --json prints is one object:",
     .json = json,
     .run = run_plan,
 };

@@ -126,7 +126,7 @@ tamis_status tamis__node_pipeline_recover(tamis__in_flight *run, tamis__node_pip
     if (!tamis__is_lost(status) || tamis__in_flight_is_hopeless(run, pipeline->node, pipeline->tries, status))
         return tamis__in_flight_fail(run, err);
     tamis__node_pipeline_pause(run, pipeline);
-    run->is_stale = tamis__redis_can_learn(run->redis);
+    run->is_outdated = tamis__redis_can_learn(run->redis);
     return close_and_requeue(run, pipeline, err);
 }
 

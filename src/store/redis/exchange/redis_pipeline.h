@@ -26,8 +26,8 @@ typedef struct tamis__node_pipeline {
 /* What was pending once, and goes out anew. */
 typedef struct tamis__retry {
     uint32_t i;
-    bool is_ask;                /* for ASKING before it */
-    tamis__node_pipeline *lane; /* where it was sent to; NULL: where its slot is */
+    bool is_ask;                           /* for ASKING before it */
+    tamis__node_pipeline *target_pipeline; /* where it was sent to; NULL: where its slot is */
 } tamis__retry;
 
 /* One tamis__requests_run. */
@@ -46,7 +46,7 @@ typedef struct tamis__in_flight {
     uint8_t *sent;              /* a bit an index; NULL: none was lost yet */
     tamis__node_pipeline *full; /* took all it can for now, the last of such */
     bool paused;                /* something waits for a lane's pause to end, or for a lane */
-    bool is_stale;              /* the map may be of yesterday */
+    bool is_outdated;           /* the map may be of yesterday */
     tamis__node *teller;        /* who may know better; NULL: anyone */
     uint64_t renewals;          /* in a row that told nothing new */
     uint64_t renew_at;          /* not before */

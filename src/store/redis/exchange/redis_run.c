@@ -36,7 +36,7 @@
 /* ---- the map ---- */
 
 static tamis_status renew_map(tamis__in_flight *run, tamis_error *err) {
-    if (!run->is_stale || run->now < run->renew_at)
+    if (!run->is_outdated || run->now < run->renew_at)
         return TAMIS_OK;
     tamis_status status =
         tamis__redis_learn(run->redis, run->teller, tamis__in_flight_deadline(run), &run->last_error);
@@ -45,9 +45,9 @@ static tamis_status renew_map(tamis__in_flight *run, tamis_error *err) {
         return tamis__in_flight_fail(run, err);
     tamis__slot_map *before = run->map;
     run->map = tamis__slot_map_hold(run->redis);
-    run->is_stale = status != TAMIS_OK || !run->map;
+    run->is_outdated = status != TAMIS_OK || !run->map;
     run->teller = NULL;
-    if (!run->is_stale &&
+    if (!run->is_outdated &&
         (!before || memcmp(before->slots, run->map->slots, before->slot_count * sizeof *before->slots) != 0))
         run->renewals = 0;
     else
@@ -63,7 +63,7 @@ static tamis_status has_no_server(tamis__in_flight *run, uint32_t slot) {
         tamis__fail(&run->last_error, TAMIS_E_IO, 0,
                     "redis %s: slot %u of the cluster has no server; see CLUSTER INFO there",
                     run->redis->endpoint.shown, (unsigned)slot);
-    run->is_stale = run->paused = true;
+    run->is_outdated = run->paused = true;
     return TAMIS_OK;
 }
 
@@ -89,7 +89,7 @@ static tamis_status put_request(tamis__in_flight *run, const tamis__retry *retry
                                 tamis_error *err) {
     const tamis__requests *requests = run->requests;
     const uint32_t slot = run->redis->slot_count == 1 ? 0 : requests->slot(requests->context, retry->i);
-    tamis__node_pipeline *pipeline = retry->lane;
+    tamis__node_pipeline *pipeline = retry->target_pipeline;
     tamis_status status = TAMIS_OK;
     *was_put = slot == TAMIS__NO_SLOT;
     run->answered += *was_put;
@@ -116,7 +116,9 @@ static tamis_status put_request(tamis__in_flight *run, const tamis__retry *retry
 
 /* Where another server was named, and that cannot be reached, the map is asked anew. */
 static tamis__retry retry_later(const tamis__in_flight *run, tamis__retry retry) {
-    return retry.lane && retry.lane->paused_until > run->now ? (tamis__retry){.i = retry.i} : retry;
+    return retry.target_pipeline && retry.target_pipeline->paused_until > run->now
+               ? (tamis__retry){.i = retry.i}
+               : retry;
 }
 
 /* Whether the next index has a barrier before it, and something before that has no answer. */
@@ -153,17 +155,17 @@ static tamis_status put_pending(tamis__in_flight *run, tamis_error *err) {
 static tamis_status follow_redirection(tamis__in_flight *run, uint32_t i, const tamis__redirection *to,
                                        tamis_error *err) {
     tamis__node *node;
-    tamis__node_pipeline *lane = NULL;
+    tamis__node_pipeline *target_pipeline = NULL;
     tamis_status status = tamis__redis_node(run->redis, to->host, to->host_size, to->port, &node, err);
     if (status == TAMIS_OK)
-        status = tamis__node_pipeline_find(run, node, &lane, err);
+        status = tamis__node_pipeline_find(run, node, &target_pipeline, err);
     if (status != TAMIS_OK)
         return status;
     if (!to->is_ask && run->map->slots[to->slot] != node) {
-        run->is_stale = true;
+        run->is_outdated = true;
         run->teller = node;
     }
-    return tamis__in_flight_put_back(run, (tamis__retry){i, to->is_ask, lane}, err);
+    return tamis__in_flight_put_back(run, (tamis__retry){i, to->is_ask, target_pipeline}, err);
 }
 
 static tamis_status handle_error(tamis__in_flight *run, tamis__node_pipeline *pipeline, uint32_t i,
@@ -187,7 +189,7 @@ static tamis_status handle_error(tamis__in_flight *run, tamis__node_pipeline *pi
         tamis__reply_begins(reply, "READONLY")) /* the master's name may lead elsewhere by now */
         return tamis__node_pipeline_recover(run, pipeline, TAMIS_E_IO, err);
     tamis__node_pipeline_pause(run, pipeline);
-    run->is_stale = tamis__redis_can_learn(run->redis);
+    run->is_outdated = tamis__redis_can_learn(run->redis);
     return status;
 }
 
@@ -254,7 +256,7 @@ static uint64_t wait_until(const tamis__in_flight *run) {
     uint64_t until = tamis__in_flight_deadline(run);
     if (run->full && run->full->conn && tamis__node_pipeline_has_capacity(run, run->full))
         return run->now;
-    if (run->is_stale && run->renew_at < until)
+    if (run->is_outdated && run->renew_at < until)
         until = run->renew_at;
     for (size_t n = 0; n < run->capacity; n++) {
         const tamis__node_pipeline *pipeline = run->pipelines[n];
@@ -359,7 +361,7 @@ static tamis_status run_all(tamis_redis *redis, const tamis__requests *requests,
                            redis->endpoint.shown, requests->what);
     run.now = run.last = tamis__now_ns();
     run.map = redis->codis ? NULL : tamis__slot_map_hold(redis); /* of proxies the next one's */
-    run.is_stale = !run.map;
+    run.is_outdated = !run.map;
     tamis_status status = TAMIS_OK;
     while (run.answered < requests->count && status == TAMIS_OK)
         status = run_turn(&run, err);
