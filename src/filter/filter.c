@@ -266,7 +266,8 @@ static tamis_status copy_handle(tamis_filter **copied, const tamis_filter *filte
     tamis_filter *made = tamis__alloc(&filter->allocator, sizeof *made, TAMIS__LINE);
     if (!made)
         return tamis__fail_nomem(err, "filter", sizeof *made);
-    *made = *filter;
+    /* All before `inside`, the last member: other threads may count themselves there meanwhile. */
+    memcpy(made, filter, offsetof(tamis_filter, inside));
     made->hasher = NULL;
     made->body = NULL;
     made->block = NULL;
