@@ -24,7 +24,7 @@ extern "C" {
  * - Keys can be added, whatever options.writable says. They stay in memory until the filter is saved.
  * - tamis_filter_reload returns TAMIS_E_UNSUPPORTED. No other process shares the memory.
  *
- * *packing (may be NULL) receives the compression format.
+ * *compression (may be NULL) receives the compression format.
  *
  * - TAMIS_E_DAMAGED: also if the file is cut short, its checksum differs, or other bytes follow.
  * - TAMIS_E_UNSUPPORTED: as for an input, see tamis_stream_run.

@@ -75,7 +75,7 @@ typedef struct tamis_metadata {
 #define TAMIS_METADATA_INIT {sizeof(tamis_metadata), TAMIS_FORMAT_AUTO, 0, 0, NULL, 0, NULL, 0, TAMIS_KEYS_UNSPECIFIED}
 /* clang-format on */
 
-/* Returns the metadata. The filter owns what *about points to. It is valid until the next
+/* Returns the metadata. The filter owns what *metadata points to. It is valid until the next
  * tamis_filter_metadata_set, reload, or the end of the filter. */
 TAMIS_API tamis_status tamis_filter_metadata_get(const tamis_filter *filter, tamis_metadata *metadata,
                                                  tamis_error *err);

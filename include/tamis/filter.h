@@ -261,7 +261,7 @@ typedef struct tamis_filter_info {
     uint64_t memory_peak; /* largest number of bytes ever in use, growth included */
     uint64_t capacity;    /* keys at which the filter grows or is full; 0: no such number */
     /* True if an absent key was refused (TAMIS_E_FULL), or if the filter got more keys than its capacity
-     * by options.overfill or a union */
+     * by options.allow_over_capacity or a union */
     bool saturated;
     uint64_t ones;   /* classic, blocked: set bits; 0 for other kinds */
     tamis_full full; /* reason why the last refused key was refused */

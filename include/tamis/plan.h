@@ -128,12 +128,12 @@ TAMIS_API tamis_status tamis_plan_fit(tamis_plan *plan, const tamis_plan_options
 TAMIS_API bool tamis_plan_options_prefer_growth(tamis_plan_options *options);
 
 /*
- * Keeps a want->expect that is far too large from taking memory. `most` is the highest number of keys that can come: 0, not
- * known, but the filter may grow as keys come; UINT64_MAX, not known.
+ * Keeps an options->expect that is far too large from taking memory. `max_keys` is the highest number of keys that
+ * can come: 0, not known, but the filter may grow as keys come; UINT64_MAX, not known.
  *
- * If the filter would take more than 64 MiB, expect is lowered to `most`, and a kind AUTO becomes one that grows, since a number
- * that was guessed may be too small. Kinds classic and blocked keep expect if they were asked for. Nothing else changes, and
- * nothing at all where no plan can be made. Cost: two plans.
+ * If the filter would take more than 64 MiB, expect is lowered to `max_keys`, and a kind AUTO becomes one that grows,
+ * since a number that was guessed may be too small. Kinds classic and blocked keep expect if they were asked for.
+ * Nothing else changes, and nothing at all where no plan can be made. Cost: two plans.
  */
 TAMIS_API void tamis_plan_options_limit(tamis_plan_options *options, uint64_t max_keys);
 

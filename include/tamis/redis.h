@@ -228,12 +228,12 @@ TAMIS_API double tamis_redis_add_cost(uint32_t probes);
 /*
  * Plans a filter in memory that will be pushed under this name (redis NULL: the URI of both). Layout tamis:
  * as tamis_redis_plan_make. Other layouts with one Redis key: kind classic with the sizes of the existing
- * filter or of the parameters; `want` is ignored. Creates nothing.
+ * filter or of the parameters; `plan_options` is ignored. Creates nothing.
  */
 TAMIS_API tamis_status tamis_redis_plan_for(tamis_plan *plan, const tamis_plan_options *plan_options,
                                             tamis_redis *redis, const char *name, tamis_error *err);
 
-/* Writes the URI without user and passwords, on one line, cut to `room` bytes with its NUL. Returns the
+/* Writes the URI without user and passwords, on one line, cut to `capacity` bytes with its NUL. Returns the
  * full length. */
 TAMIS_API size_t tamis_redis_uri_show(const char *uri, char *to, size_t capacity);
 

@@ -77,7 +77,7 @@ typedef struct tamis_state_options {
  * is created again. The caller closes *state.
  *
  * With options.plan, an existing state must have the same kind, scheme, capacity, fpr and memory_limit, and
- * the same seed, overfill and frozen as options.filter. Without a plan it is opened as it is.
+ * the same seed, allow_over_capacity and frozen as options.filter. Without a plan it is opened as it is.
  *
  * - TAMIS_E_MISMATCH: one of these differs, the secret differs or is missing. The message says which. Nothing
  *   has changed.

@@ -77,8 +77,8 @@ typedef struct tamis_stream_service {
      *   answers the batch.
      * - query_part() answers the keys of one part in order and leaves the other answers unchanged. On failure
      *   *done is the index of the first key of the part without an answer, else `count`.
-     * - settle() is called once, after all parts have returned. The first `done` answers count: the smallest
-     *   *done of all parts. `status` and *err are those of that part; settle may improve *err.
+     * - finish_parts() is called once, after all parts have returned. The first `done` answers count: the smallest
+     *   *done of all parts. `status` and *err are those of that part; finish_parts may improve *err.
      */
     uint32_t (*parts)(void *context, size_t count, uint32_t max);
     tamis_status (*query_part)(void *context, const tamis_hash *hashes, size_t count, uint32_t part,
@@ -343,7 +343,7 @@ typedef struct tamis_stream_options {
  *   unchanged. A symbolic link is followed; a hard link is not kept.
  * - Other outputs (FIFO, device) are written directly, and so are names of open descriptors (/dev/stdout,
  *   /dev/fd/N).
- * - Compression: by options.packing, or by the suffix of the name ("-" and other names have none). Each
+ * - Compression: by options.compression, or by the suffix of the name ("-" and other names have none). Each
  *   output is compressed by itself, with a checksum and without time or name. Without any record it is an
  *   empty compressed file. Before anything is created: TAMIS_E_UNSUPPORTED if the format is not built in
  *   (tamis_compression_is_built), TAMIS_E_RANGE for an unknown level, TAMIS_E_INVALID for a terminal.
@@ -435,7 +435,7 @@ TAMIS_API tamis_status tamis_stream_dedup(tamis_dedup *session, const tamis_stre
  * the state (tamis_state_note_at) those of earlier runs. */
 typedef struct tamis_stream_checkpoint tamis_stream_checkpoint;
 
-/* Reads a checkpoint. The caller owns *account until tamis_stream_checkpoint_free. TAMIS_E_FORMAT: the bytes
+/* Reads a checkpoint. The caller owns *checkpoint until tamis_stream_checkpoint_free. TAMIS_E_FORMAT: the bytes
  * are no checkpoint of this version of the library. TAMIS_E_NOMEM. */
 TAMIS_API tamis_status tamis_stream_checkpoint_open(tamis_stream_checkpoint **checkpoint, const void *bytes,
                                                     size_t size, tamis_error *err);
@@ -448,7 +448,7 @@ TAMIS_API bool tamis_stream_checkpoint_get(const tamis_stream_checkpoint *checkp
 /* True if the run is unfinished and was not given up, and an input can be read again and may have unread
  * bytes. */
 TAMIS_API bool tamis_stream_checkpoint_is_open(const tamis_stream_checkpoint *checkpoint);
-/* True if both are of one run, which has the same names of inputs and the same outputs: the later account counts. */
+/* True if both are of one run, which has the same names of inputs and the same outputs: the later checkpoint counts. */
 TAMIS_API bool tamis_stream_checkpoint_is_same_run(const tamis_stream_checkpoint *one,
                                                    const tamis_stream_checkpoint *other);
 /* Returns `commits.command` of the run, or NULL. The checkpoint owns the text. */

@@ -9,7 +9,7 @@
  * hash. The line that a hash selects is the home line of its key. Inside a line, entries are grouped in
  * buckets:
  * - 2^home_bits buckets hold the entries whose home line this is. A few bits of the hash select the bucket.
- * - One more bucket, the last, holds spilled entries: entries whose home line was full (`guest` in names).
+ * - One more bucket, the last, holds spilled entries: entries whose home line was full.
  *
  * Entries are sorted by bucket, and by value within a bucket.
  *

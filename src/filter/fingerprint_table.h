@@ -53,7 +53,7 @@
  * and grows without the keys (docs/MATH.md, "Fingerprint table").
  *
  * A partition of a new growing table has no memory of its own. Its `lines` point to tamis__empty_lines, which
- * all such partitions share and nobody writes to, and its `most` is 0. Lookups need no extra test. The first
+ * all such partitions share and nobody writes to, and its `grow_at` is 0. Lookups need no extra test. The first
  * key finds its partition full, and tamis__fingerprint_grow then allocates the lines.
  */
 #include <math.h>

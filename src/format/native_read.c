@@ -18,7 +18,7 @@
  *
  * How the filter uses the bytes:
  * - The bytes stay and the filter is read-only (a mapped file): the filter uses them in place.
- * - The bytes are a block that the filter may own (source->room), kind classic or blocked: they become its
+ * - The bytes are a block that the filter may own (source->block_size), kind classic or blocked: they become its
  *   memory. No copy is made.
  * - Otherwise the filter is copied to memory of its own.
  *

@@ -338,10 +338,10 @@ enum { CLI_METADATA_LABEL, CLI_METADATA_VERSION, CLI_METADATA };
     {"missing", "Of these, the ones without key: neither, see --missing."}, {                                \
         "malformed", "Of these, the ones that were not what --key takes: neither, see --on-error."           \
     }
-#define CLI_JSON_FILES(fresh, seen)                                                                          \
+#define CLI_JSON_FILES(absent, present)                                                                      \
     {                                                                                                        \
         "files", "A list with an object for each input that was begun: file (its name, - is standard "       \
-                 "input), records, " fresh ", " seen ", missing, malformed and bytes_in."                    \
+                 "input), records, " absent ", " present ", missing, malformed and bytes_in."                \
     }
 
 enum {

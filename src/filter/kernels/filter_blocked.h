@@ -37,7 +37,7 @@ static inline uint64_t position_word(uint64_t from, uint32_t j) {
     return x ^ x >> 32;
 }
 
-/* Sets the first `left` positions, one by one. */
+/* Sets the first `remaining` positions, one by one. */
 static inline void set_bits(uint64_t *line, const tamis_hash *hash, uint32_t remaining) {
     for (uint32_t j = 0; remaining; j++) {
         uint64_t word = position_word(hash->word[0], j);

@@ -155,7 +155,7 @@ static __attribute__((noinline)) bool insert_out_of_line(const table *t, partiti
 
 typedef enum add_result { KEY_PRESENT, KEY_ADDED, NO_FREE_SLOT } add_result;
 
-/* Searches for a key and adds it if it is new. `room`: new keys are allowed. */
+/* Searches for a key and adds it if it is new. `has_capacity`: new keys are allowed. */
 static INLINED add_result add_key(const table *t, const line_geometry *g, const location *loc,
                                   bool has_capacity) {
     partition *in = loc->in;

@@ -288,25 +288,30 @@ static tamis_status commit(tamis_state *state, const void *checkpoint, size_t si
     return TAMIS_OK;
 }
 
+static uint64_t count_in_stats(const tamis_state *state) {
+    return tamis__state_stats_get(state).added;
+}
+
+/* A state that has failed may have no filter: so the keys are counted last. */
+static tamis_status check_commit(const tamis_state *state, uint64_t (*count)(const tamis_state *),
+                                 tamis_error *err) {
+    tamis_status status = check(state, err);
+    if (status == TAMIS_OK)
+        status = check_filter(state, err);
+    return status == TAMIS_OK ? check_added(state, count(state), err) : status;
+}
+
 tamis_status tamis_state_commit(tamis_state *state, const void *checkpoint, size_t size, tamis_error *err) {
     TAMIS__NEED(state, err);
     TAMIS__NEED_IF(size, checkpoint, err);
     /* Keys added without an open session's knowledge are missing in its statistics. */
-    tamis_status status = check(state, err);
-    if (status == TAMIS_OK)
-        status = check_filter(state, err);
-    if (status == TAMIS_OK)
-        status = check_added(state, count_added(state), err);
+    const tamis_status status = check_commit(state, count_added, err);
     return status == TAMIS_OK ? tamis__state_commit(state, checkpoint, size, err) : status;
 }
 
 tamis_status tamis__state_commit(tamis_state *state, const void *checkpoint, size_t size, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
-    tamis_status status = check(state, err);
-    if (status == TAMIS_OK)
-        status = check_filter(state, err);
-    if (status == TAMIS_OK)
-        status = check_added(state, tamis__state_stats_get(state).added, err);
+    tamis_status status = check_commit(state, count_in_stats, err);
     if (status != TAMIS_OK)
         return status;
     if (size > TAMIS_STATE_CHECKPOINT_MAX)

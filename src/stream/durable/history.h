@@ -35,7 +35,7 @@ typedef struct tamis__earlier_read {
     uint64_t form[TAMIS__FORMS]; /* of that run */
 } tamis__earlier_read;
 
-/* An unfinished run that ends when this one begins. Its account becomes a note, marked `left`. */
+/* An unfinished run that ends when this one begins. Its checkpoint becomes a note, marked `closed`. */
 typedef struct tamis__closed_run {
     struct tamis__closed_run *next;
     unsigned char *bytes;

@@ -62,9 +62,9 @@ void tamis__candidates_rename(tamis__history *history, tamis__checkpoint *checkp
 /* Name of the first file that the run wrote, for messages. */
 const char *tamis__output_of(const tamis__checkpoint *checkpoint);
 
-/* Decides about an account, newest first. If the new run would make an unfinished run impossible to finish, it is refused
- * (history->blocked), unless it reads the rest of that run too or the caller gives it up (history->left). `is`: the account
- * is that of the run itself. TAMIS_E_NOMEM. */
+/* Decides about a checkpoint, newest first. If the new run would make an unfinished run impossible to finish, it is refused
+ * (history->blocked), unless it reads the rest of that run too or the caller gives it up (history->closed_runs).
+ * `is_run`: the checkpoint is that of the run itself. TAMIS_E_NOMEM. */
 tamis_status tamis__history_check_unfinished(tamis__history *history, tamis__checkpoint *checkpoint,
                                              bool is_run, bool last, tamis_error *err);
 

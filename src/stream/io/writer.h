@@ -97,7 +97,7 @@ bool tamis__writer_is_direct(const tamis__writer *writer);
  * output must also be synced, or read by its reader. Always false for a temporary file. */
 bool tamis__writer_is_complete(tamis__writer *writer, tamis_error *err);
 
-/* Ends, syncs if durable, and closes. A temporary file is then complete, and writer->aside can be
+/* Ends, syncs if durable, and closes. A temporary file is then complete, and writer->temp_file can be
  * published. */
 tamis_status tamis__writer_finish(tamis__writer *writer, tamis_error *err);
 

@@ -11,19 +11,19 @@
 /*
  * A pipeline of four stages. Items (batches) pass through it, several at once:
  *
- *              read  ----->  key  ----->  ask  ----->  write
+ *              read  ----->  extract  ->  query ---->  write
  *     thread   the caller's  any          any          the caller's
  *     items    in order      in parallel  in order     in order
  *
  * The query of an item may be divided into parts, which run in parallel:
  *
- *              ask  =  divide  ----->  query_part  ----->  ask
+ *              query = divide  ----->  query_part  ----->  query
  *     thread           any             any               any
  *     parts                            in parallel
  *
- * An item is an index below `lots`; the caller knows what it stands for. Only the stage that has an item may
- * touch it. The next stage of the item sees everything the stage did; so does the next item in an ordered
- * stage.
+ * An item is an index below tamis__pipeline_item_count; the caller knows what it stands for. Only the stage that
+ * has an item may touch it. The next stage of the item sees everything the stage did; so does the next item in an
+ * ordered stage.
  */
 typedef struct tamis__pipeline_stages {
     void *context; /* argument of each function */

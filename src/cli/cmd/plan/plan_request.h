@@ -40,7 +40,7 @@ typedef struct plan_request {
 } plan_request;
 
 /* Solves what was given; `values` by plan_number. Refuses what contradicts itself and what is not enough. kind and
- * scheme of ask->want are the caller's to fill before. */
+ * scheme of request->plan_options are the caller's to fill before. */
 int plan_request_solve(plan_request *request, const cli_value *const values[PLAN_NUMBERS], tamis_error *err);
 
 /* The library's plan: tamis_plan_make or, with `fit`, tamis_plan_fit. */

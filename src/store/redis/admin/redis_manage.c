@@ -49,7 +49,7 @@ static tamis_status unless_full(tamis_status status, const tamis_error *why, tam
     return status;
 }
 
-/* Takes the lock. If the server is too full for it, at->token is empty: steps then require that nobody holds it. */
+/* Takes the lock. If the server is too full for it, rf->token is empty: steps then require that nobody holds it. */
 static tamis_status lock_or_full(tamis__redis_filter *rf, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
     return unless_full(tamis__lock_acquire(rf, &why), &why, err);
@@ -93,7 +93,7 @@ static tamis_status check_alias(const tamis__redis_filter *rf, const tamis__conf
     return !sets && config->target_size == 0 ? fail_absent(rf, err) : TAMIS_OK;
 }
 
-/* Names the hash of the alias itself, not that of its target at->target. */
+/* Names the hash of the alias itself, not that of its target rf->target. */
 static tamis_key add_alias_condition(const tamis__redis_filter *rf, const tamis__config *config,
                                      tamis__step *step, char name[TAMIS__REDIS_KEY]) {
     const tamis_key hash = tamis__plan_add_condition(rf, step, config->plan, name);

@@ -22,7 +22,7 @@ typedef struct tamis__element_positions {
     uint32_t key;    /* number of the Redis key there */
     uint64_t block;  /* first byte of its block, where the layout has blocks */
     uint64_t offsets[TAMIS_PROBES_MAX];
-    uint32_t keys[TAMIS_PROBES_MAX]; /* of each offset, where an element may be in several: at->parts > 1 */
+    uint32_t keys[TAMIS_PROBES_MAX]; /* of each offset, where an element may be in several: rf->parts > 1 */
 } tamis__element_positions;
 
 enum {
@@ -46,7 +46,7 @@ typedef struct tamis__layout {
     /* Several that know nothing of each other: it chooses one for each element; else Redis keys do. */
     bool has_servers;
     /* Reads the layout's parameters of filter's URI and, where they or the filter itself are kept at the server, looks
-     * there. Fills filter->plan but for the scheme's hasher, which is made from plan.scheme and at->seed. */
+     * there. Fills filter->plan but for the scheme's hasher, which is made from plan.scheme and rf->seed. */
     tamis_status (*open)(tamis_filter *filter, const tamis_redis_filter_options *options, tamis_error *err);
     void (*locate)(const tamis_filter *filter, const tamis__key_batch *key_batch, size_t i,
                    tamis__element_positions *positions);

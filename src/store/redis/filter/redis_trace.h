@@ -16,7 +16,7 @@ void tamis__trace_put(tamis__trace *trace, size_t element, uint32_t number, cons
 /* Its reply, which is one that such a command has. */
 void tamis__trace_take_reply(tamis__trace *trace, size_t element, uint32_t number,
                              const tamis__element_positions *positions, const tamis__reply *reply);
-/* Tells of an element, which is there, in the member of a family that has at->name. */
+/* Tells of an element, which is there, in the member of a family that has rf->name. */
 void tamis__trace_report(tamis__trace *trace, const tamis__element_positions *positions, bool adds,
                          tamis_answer answer, const tamis_key *key, size_t element);
 void tamis__trace_free(tamis__trace *trace); /* NULL is fine */

@@ -79,13 +79,13 @@ tamis_status tamis__plan_read_back(const tamis__redis_filter *rf, char plan[TAMI
 tamis_key tamis__plan_add_condition(const tamis__redis_filter *rf, tamis__step *step, const char *plan,
                                     char name[TAMIS__REDIS_KEY]);
 
-/* Reads the hash of at's name; config->target is what it is an alias of. */
+/* Reads the hash of rf's name; config->target is what it is an alias of. */
 tamis_status tamis__config_own(const tamis__redis_filter *rf, tamis__config *config, tamis_error *err);
-/* Reads the hash that at's lock protects, that of at->target or of at's name, whatever the alias stands for by now. */
+/* Reads the hash that rf's lock protects, that of rf->target or of rf's name, whatever the alias stands for by now. */
 tamis_status tamis__config_locked(const tamis__redis_filter *rf, tamis__config *config, tamis_error *err);
-/* Reads the hash of at's name or, where that is an alias, of its target. */
+/* Reads the hash of rf's name or, where that is an alias, of its target. */
 tamis_status tamis__config_find(const tamis__redis_filter *rf, tamis__config *config, tamis_error *err);
-/* Its name, of the filter itself: at->target where there is one. */
+/* Its name, of the filter itself: rf->target where there is one. */
 size_t tamis__config_name(const tamis__redis_filter *rf, char *to);
 /* And that of the name it was opened by. */
 size_t tamis__alias_name(const tamis__redis_filter *rf, char *to);
@@ -100,7 +100,7 @@ tamis_status tamis__handle_open(tamis_filter *filter, const tamis_redis_filter_o
  * what it was before. */
 tamis_status tamis__handle_set_config(tamis_filter *filter, const tamis__config *config, tamis_error *err);
 
-/* ---- partitions, of at->generation ---- */
+/* ---- partitions, of rf->generation ---- */
 
 uint64_t tamis__blocks_of(const tamis_filter *filter);
 /* Of this partition: the last may have fewer. */
@@ -133,11 +133,11 @@ size_t tamis__round_size(uint64_t partition);
 /* Adds PEXPIRE, or PERSIST if ms is 0, to a step; `digits` is a buffer. */
 void tamis__step_expire(tamis__step *step, tamis_key name, uint64_t ms, char digits[24]);
 
-/* Makes all partitions, zeros with the mark "filling", which expire in `life_ms`. With at->aside: the strings beside the
- * partitions, with a mark of their own. Else writes the number of each mark to at->fills. TAMIS_E_IO: one existed already. */
+/* Makes all partitions, zeros with the mark "filling", which expire in `life_ms`. With rf->staging: the strings beside the
+ * partitions, with a mark of their own. Else writes the number of each mark to rf->fills. TAMIS_E_IO: one existed already. */
 tamis_status tamis__partitions_make(tamis_filter *filter, uint64_t life_ms, tamis_error *err);
 /* Replaces each mark by the footer, without which clients reject a partition, and sets its expiry (0: none). Late chunks do
- * nothing after that. Ends the use of at->fills. TAMIS_E_IO names a partition that was lost or, with has_chunks, one that
+ * nothing after that. Ends the use of rf->fills. TAMIS_E_IO names a partition that was lost or, with has_chunks, one that
  * lacks chunks: a failover may lose the last ones. */
 tamis_status tamis__partitions_seal(tamis_filter *filter, bool has_chunks, uint64_t ttl_ms, tamis_error *err);
 /* PEXPIRE, or PERSIST if ms is 0, of each partition that still has its mark or footer. The later writer wins, whichever
@@ -163,9 +163,9 @@ void tamis__chunks_add_condition(const tamis_filter *filter, uint32_t key, tamis
 uint64_t tamis__chunk_bit(const tamis_filter *filter, uint32_t key, uint64_t chunk);
 /* Fails with TAMIS_E_IO: this partition was lost while it was written. */
 tamis_status tamis__partition_lost(const tamis__redis_filter *rf, size_t key, tamis_error *err);
-/* TAMIS_E_IO names a partition that has no footer; while at->fills: no mark. */
+/* TAMIS_E_IO names a partition that has no footer; while rf->fills: no mark. */
 tamis_status tamis__footers_check(const tamis_filter *filter, tamis_error *err);
-/* Sends the step by which an adder gives a partition at->ttl_ms, if the partition has its footer; with at->is_next, if it
+/* Sends the step by which an adder gives a partition rf->ttl_ms, if the partition has its footer; with rf->is_next, if it
  * has a mark. */
 void tamis__partition_put_renewal(const tamis_filter *filter, uint32_t key, tamis__connection *conn);
 /* PEXPIRE, or PERSIST if ms is 0, or UNLINK if it is negative, of the partitions `selected` (NULL: all). For generations that no plan
@@ -208,7 +208,7 @@ enum {
 };
 
 size_t tamis__lock_name(const tamis__redis_filter *rf, char *to);
-/* Takes the lock for TAMIS__LOCK_MS; at->token is its token. TAMIS_E_BUSY: another holds it. */
+/* Takes the lock for TAMIS__LOCK_MS; rf->token is its token. TAMIS_E_BUSY: another holds it. */
 tamis_status tamis__lock_acquire(tamis__redis_filter *rf, tamis_error *err);
 /* Renews the lock for TAMIS__LOCK_MS. TAMIS_E_BUSY: it was lost. */
 tamis_status tamis__lock_renew(const tamis__redis_filter *rf, tamis_error *err);
@@ -216,10 +216,10 @@ tamis_status tamis__lock_renew(const tamis__redis_filter *rf, tamis_error *err);
 void tamis__lock_put_renewal(const tamis__redis_filter *rf, tamis__connection *conn);
 tamis_status tamis__lock_check_renewal(const tamis__redis_filter *rf, const tamis__reply *reply,
                                        tamis_error *err);
-/* Adds to a step the lock's Redis key, written to `name`, and the guard that at->token holds the lock (empty token: that
+/* Adds to a step the lock's Redis key, written to `name`, and the guard that rf->token holds the lock (empty token: that
  * nobody does). */
 void tamis__lock_add_condition(const tamis__redis_filter *rf, tamis__step *step, char name[TAMIS__REDIS_KEY]);
-/* Releases it. TAMIS_OK: no step guarded by at->token, however late, does anything from now on. */
+/* Releases it. TAMIS_OK: no step guarded by rf->token, however late, does anything from now on. */
 tamis_status tamis__lock_release(tamis__redis_filter *rf, tamis_error *err);
 tamis_status tamis__lock_busy(const tamis__redis_filter *rf, tamis_error *err);
 /* Waits TAMIS__LOCK_POLL_MS, before the lock of another is looked at again. */
@@ -227,13 +227,13 @@ tamis_status tamis__lock_pause(tamis_error *err);
 /* Fails with TAMIS_E_BUSY: a step found another holder of the lock, or another plan than expected. */
 tamis_status tamis__lock_lost(const tamis__redis_filter *rf, tamis_error *err);
 
-/* Takes the parameters of at's URI, which have to be some of this layout, and makes nothing of them: one URI is for all that
+/* Takes the parameters of rf's URI, which have to be some of this layout, and makes nothing of them: one URI is for all that
  * is done with a filter. */
 tamis_status tamis__uri_options_check(tamis__redis_filter *rf, tamis_error *err);
 
 /* ---- for push, which makes a filter of the same name anew ---- */
 
-/* Takes the parameters of at's URI, sees to it that filter->plan and at->seed are what they ask for, and cuts into the
+/* Takes the parameters of rf's URI, sees to it that filter->plan and rf->seed are what they ask for, and cuts into the
  * partitions asked for, or into those of `old` where there is one. */
 tamis_status tamis__partitions_choose(tamis_filter *filter, const tamis__parsed_plan *old, tamis_error *err);
 /* Adds all bits of `from`, a filter in memory, to the partitions of `there`. */

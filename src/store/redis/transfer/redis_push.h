@@ -16,7 +16,7 @@ typedef struct tamis__push {
     char hash[TAMIS__REDIS_KEY];
     size_t hash_size;
     const tamis_redis_push_options *options;
-    uint32_t *fills;              /* see tamis__redis_filter; of at->keys */
+    uint32_t *fills;              /* see tamis__redis_filter; of rf->keys */
     bool is_resize;               /* the switch requires p->plan in field next */
     char sending[TAMIS__SENDING]; /* number of the command that set field next; empty: no resize has begun */
     bool is_switching;            /* the switch was sent, and may take place */
