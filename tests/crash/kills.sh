@@ -40,7 +40,7 @@ while [ "$killed" -lt "$kills_wanted" ]; do
     of_this=0
     while :; do
         tamis dedup "${options[@]}" --threads $((1 + RANDOM % 4)) --state state --commit-every 2MiB,20ms a.log b.log.gz \
-            -o "once.2$ending" --duplicates "again.2$ending" -q &
+            -o "once.2$ending" --duplicates "again.2$ending" -q 2>error &
         sleep "0.$((RANDOM % 5))$((RANDOM % 10))"
         kill -9 $! 2>/dev/null
         wait $! 2>/dev/null
@@ -48,7 +48,7 @@ while [ "$killed" -lt "$kills_wanted" ]; do
             0) break ;;
             137) of_this=$((of_this + 1)) ;;
             *)
-                echo "failed after $of_this kills: ${options[*]}"
+                echo "failed after $of_this kills: ${options[*]} $ending: $(<error)"
                 exit 1
                 ;;
         esac

@@ -242,8 +242,9 @@ static void die_at(uint64_t n, bool within) {
     tamis__sys.sync = killed_sync;
 }
 
-/* Runs in a process of its own that is killed at the nth change; false: it makes fewer. */
-static bool killed_at(uint64_t n, bool within) {
+/* Runs in a process of its own, which commits after so many bytes (0: as always) and is killed at the nth change; false: it
+ * makes fewer. */
+static bool killed_committing(uint64_t n, bool within, uint64_t commit_bytes) {
     int ended;
     fflush(NULL);
     pid_t child = fork();
@@ -251,12 +252,19 @@ static bool killed_at(uint64_t n, bool within) {
     if (child == 0) {
         commits_run run;
         die_at(n, within);
-        _exit(pair_go(&run, NULL) == TAMIS_OK ? 0 : 7);
+        const tamis_status status = pair_go_committing(&run, NULL, commit_bytes);
+        if (status != TAMIS_OK)
+            fprintf(stderr, "%s\n", run.err.text);
+        _exit(status == TAMIS_OK ? 0 : 7);
     }
     assert_int_equal(waitpid(child, &ended, 0), child);
     if (!WIFEXITED(ended) || (WEXITSTATUS(ended) != 0 && WEXITSTATUS(ended) != 9))
         fail_msg("%s: killed at change %" PRIu64 ": it ended with %d", pair_current->name, n, ended);
     return WEXITSTATUS(ended) == 9;
+}
+
+static bool killed_at(uint64_t n, bool within) {
+    return killed_committing(n, within, 0);
 }
 
 /* Of a compressed output all bytes behind the last commit are kept. */
@@ -301,6 +309,24 @@ static void kills_in_a_row(void **state) {
     }
 }
 
+/* Kills at random changes of processes that commit more or less often: what one of them wrote behind its last commit may be
+ * longer than what the next ones write until theirs. */
+static void kills_at_random(void **state) {
+    (void)state;
+    const uint64_t rounds = 300 / pair_step(1, 43, 43);
+    for (uint64_t round = 0; round < rounds; round++) {
+        uint64_t random = round, starts = 0, most = 3000;
+        pair_forget();
+        while (starts < most && killed_committing(1 + test_random(&random) % 60, test_random(&random) % 2,
+                                                  500 + test_random(&random) % 20000))
+            starts++;
+        if (starts == most || !finishes("kills at random"))
+            fail_msg("%s: round %" PRIu64 ": not finished", pair_current->name, round);
+        if (pair_sweep() > 0 && !keeps_all())
+            fail_msg("%s: round %" PRIu64 ": bytes were kept", pair_current->name, round);
+    }
+}
+
 /* ---- around them ---- */
 
 static int set_up(void **state) {
@@ -328,7 +354,8 @@ int main(int count, char **values) {
     static const pair_test tests[] = {{"every_call_fails", every_call_fails},
                                       {"every_allocation_fails", every_allocation_fails},
                                       {"every_kill", every_kill},
-                                      {"kills_in_a_row", kills_in_a_row}};
+                                      {"kills_in_a_row", kills_in_a_row},
+                                      {"kills_at_random", kills_at_random}};
     return pair_main("commits", scenarios, sizeof scenarios / sizeof *scenarios, tests,
                      sizeof tests / sizeof *tests, set_up, tear_down, count, values);
 }

@@ -26,7 +26,13 @@ static struct tamis__system real;
 /* ---- runs ---- */
 
 tamis_status pair_go(commits_run *run, const tamis_allocator *allocator) {
+    return pair_go_committing(run, allocator, 0);
+}
+
+tamis_status pair_go_committing(commits_run *run, const tamis_allocator *allocator, uint64_t bytes) {
     commits_init(run, &commits_makes[pair_current->make]);
+    if (bytes > 0)
+        run->commits.bytes = bytes;
     run->options.inputs = inputs;
     run->options.input_count = PAIR_INPUTS;
     run->options.output = names[PAIR_INPUTS];

@@ -37,6 +37,8 @@ bool pair_set_up(const pair_scenario *scenario, size_t records, uint64_t keys, u
 void pair_tear_down(void);
 
 tamis_status pair_go(commits_run *run, const tamis_allocator *allocator);
+/* The same with so many bytes of records between two commits. */
+tamis_status pair_go_committing(commits_run *run, const tamis_allocator *allocator, uint64_t bytes);
 /* Removes the state and both outputs. */
 void pair_forget(void);
 /* Removes files with bytes that stood behind a commit of an output, see stream/durable/tail.h: how many there were. */

@@ -161,27 +161,44 @@ static void finish_tail(tamis__appended_output *o, bool ended) {
                  tamis__show(o->target->name).text, o->tail.size, tamis__show(kept).text);
 }
 
-/* Copies the bytes behind the last commit before they are cut off, unless an earlier process has copied them. */
-static tamis_status keep_tail(tamis__appended_output *o, const tamis__known_output *known,
-                              unsigned char terminator, tamis_error *err) {
-    const uint64_t committed_size = known->fingerprint.length, size = (uint64_t)o->target->st.st_size;
-    const uint64_t from = known->tail_size > 0 ? known->tail_offset : committed_size;
-    char directory[PATH_MAX];
-    tamis_status status = tamis__tail_find(&o->tail, o->target->path, from, err);
+/* Compares the copy of bytes that stood from `offset` on with what stands there now. True: it has all bytes behind the last
+ * commit, and goes on waiting. Otherwise it is removed, or what differs is kept. */
+static tamis_status find_tail(tamis__appended_output *o, uint64_t offset, uint64_t committed_size,
+                              unsigned char terminator, bool *has_all, tamis_error *err) {
+    const uint64_t behind = (uint64_t)o->target->st.st_size - committed_size;
+    *has_all = false;
+    const tamis_status status = tamis__tail_find(&o->tail, o->target->path, offset, err);
     if (status != TAMIS_OK)
         return status;
     o->tail.terminator = terminator;
-    tamis__tail_compare_file(&o->tail, o->fd, from, committed_size - from);
+    tamis__tail_compare_file(&o->tail, o->fd, offset, committed_size - offset);
     finish_tail(o, false);
-    if (size == committed_size)
+    if (o->tail.fd < 0)
         return TAMIS_OK;
     const uint64_t committed = o->tail.equal;
-    tamis__tail_compare_file(&o->tail, o->fd, committed_size, size - committed_size);
-    if (o->tail.fd >= 0 && !o->tail.differs && o->tail.equal == committed + size - committed_size) {
-        o->tail.equal = committed; /* the copy has all bytes */
-        return TAMIS_OK;
-    }
-    finish_tail(o, true);
+    tamis__tail_compare_file(&o->tail, o->fd, committed_size, behind);
+    *has_all = !o->tail.differs && o->tail.equal == committed + behind;
+    if (*has_all)
+        o->tail.equal = committed;
+    else
+        finish_tail(o, true);
+    return TAMIS_OK;
+}
+
+/* Copies the bytes behind the last commit before they are cut off, unless an earlier process has copied them. It may have done
+ * so before that commit, or behind it and ended before its own: then the copy of before is gone, though the commit names it. */
+static tamis_status keep_tail(tamis__appended_output *o, const tamis__known_output *known,
+                              unsigned char terminator, tamis_error *err) {
+    const uint64_t committed_size = known->fingerprint.length, size = (uint64_t)o->target->st.st_size;
+    char directory[PATH_MAX];
+    tamis_status status = TAMIS_OK;
+    bool has_all = false;
+    if (known->tail_size > 0)
+        status = find_tail(o, known->tail_offset, committed_size, terminator, &has_all, err);
+    if (status == TAMIS_OK && !has_all)
+        status = find_tail(o, committed_size, committed_size, terminator, &has_all, err);
+    if (status != TAMIS_OK || has_all || size == committed_size)
+        return status;
     get_directory(o->target, directory);
     status = tamis__tail_create(&o->tail, o->target->path, directory, o->fd, o->target->st.st_mode,
                                 committed_size, size - committed_size, err);

@@ -35,8 +35,7 @@ static uint32_t slot_of_partition(void *context, size_t i) {
 
 static tamis_key add_staging_condition(const tamis_filter *staging, uint32_t key, tamis__step *step,
                                        tamis__partition_buffers *buffers) {
-    const tamis_key name = {buffers->name,
-                            tamis__staging_name(tamis__redis_of(staging), key, buffers->name)};
+    const tamis_key name = {buffers->name, tamis__staging_name(tamis__redis_of(staging), key, buffers->name)};
     tamis__step_key(step, name);
     tamis__step_expect(step, tamis__redis_word("1"), TAMIS__WORDS(tamis__redis_word("EXISTS"), name));
     return name;
