@@ -82,11 +82,12 @@ typedef struct tamis_plan {
     double bits_per_key;   /* 8 * memory / capacity; growing filter: the average while it grows */
     double lines_touched;  /* expected 64-byte lines read by a lookup of an absent key, at capacity */
     char reason[160];      /* reason for the kind, for a person; no full stop */
+    uint64_t target;       /* fingerprint, exact: keys it grows to, see tamis_plan_start_small; 0: capacity */
 } tamis_plan;
 
 /* clang-format off */
 #define TAMIS_PLAN_INIT \
-    {sizeof(tamis_plan), TAMIS_KIND_AUTO, TAMIS_SCHEME_AUTO, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}}
+    {sizeof(tamis_plan), TAMIS_KIND_AUTO, TAMIS_SCHEME_AUTO, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, 0}
 /* clang-format on */
 
 /*
@@ -136,6 +137,17 @@ TAMIS_API bool tamis_plan_options_prefer_growth(tamis_plan_options *options);
  * Nothing else changes, and nothing at all where no plan can be made. Cost: two plans.
  */
 TAMIS_API void tamis_plan_options_limit(tamis_plan_options *options, uint64_t max_keys);
+
+/*
+ * Lets a table begin small, for an expect that may be far too large. A filter made with this plan begins with
+ * at most 64 MiB. Each time it is full it becomes up to 16 times larger, until it has the size that was planned.
+ * So it takes at most 16 times the memory that its keys need, or 64 MiB, and finally the planned size, with the
+ * planned rate. The last step takes a sixteenth more for a moment. `capacity` becomes that of the small table.
+ *
+ * Nothing changes for a plan of at most 64 MiB, with a memory limit, of kind classic or blocked, or that grows
+ * already. A frozen filter cannot be made with it. Cost: a plan.
+ */
+TAMIS_API void tamis_plan_start_small(tamis_plan *plan);
 
 /*
  * The mathematics of a classic Bloom filter with n keys, m bits, k probes and rate p; docs/MATH.md derives

@@ -140,11 +140,11 @@ tamis_status tamis_filter_create(tamis_filter **filter, const tamis_plan *planne
     if (!ops)
         return tamis__fail(err, TAMIS_E_INVALID, 0, "plan: not made; call tamis_plan_make first");
 
-    if (options.frozen && (tamis_kind_is_bloom(plan.kind) || plan.capacity == 0))
-        return tamis__fail(
-            err, TAMIS_E_INVALID, 0,
-            "frozen: is for kinds fingerprint and exact with a number of keys; leave it out, or "
-            "plan one with options.expect");
+    if (options.frozen && (tamis_kind_is_bloom(plan.kind) || plan.capacity == 0 || plan.target > 0))
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "frozen: is for kinds fingerprint and exact with a number of keys that do not "
+                           "start small; leave it "
+                           "out, or plan one with options.expect");
     if (options.allow_over_capacity && !tamis_kind_is_bloom(plan.kind))
         return tamis__fail(
             err, TAMIS_E_UNSUPPORTED, 0,

@@ -32,6 +32,9 @@
  * the old entries stays, and new entries add the rate q of the new line shape. The next size has the
  * narrowest slots with c + q <= p, so the rate p holds after any number of doublings.
  *
+ * A table that began small (tamis_plan_start_small) first grows to its planned size. Then slots become narrower; old entries
+ * know more than fits, and lose no more than a new entry has not got.
+ *
  * Why all at once and not one partition at a time: such a table is one block of memory that was sized for its
  * keys, so growth is the exception. Why ranges and not keys: the keys are gone, and a range loses nothing.
  *
@@ -443,6 +446,7 @@ static bool plan_next(const tamis_filter *filter, double rate, uint64_t keys, ta
     const tamis__line_shape *shape = tamis__line_shape_from(min);
     for (; shape; shape = tamis__line_shape_wider(shape)) {
         *next = *now;
+        next->target = 0;
         if (!double_lines(next, shape, now->lines * 2, keys))
             return false;
         if (now->kind == TAMIS_KIND_EXACT) {
@@ -488,11 +492,16 @@ static tamis_status regrow_as(tamis_filter *filter, const tamis_plan *plan, bool
 tamis_status tamis__fingerprint_regrow(tamis_filter *filter, tamis_error *err) {
     const double rate = rate_of(filter);
     uint64_t keys = filter->added + filter->added / 4 + 1;
+    tamis_plan next;
+    bool fits;
     if (filter->frozen)
         return tamis__filter_full(filter, TAMIS_FULL_CAPACITY, err);
+    if (tamis__plan_next_step(&filter->plan, &next)) {
+        tamis_status status = regrow_as(filter, &next, &fits, err);
+        if (status != TAMIS_OK || fits)
+            return status;
+    }
     for (int i = 0; i < TRIES; i++, keys *= 2) {
-        tamis_plan next;
-        bool fits;
         if (!plan_next(filter, rate, keys, &next))
             return tamis__filter_full(filter, TAMIS_FULL_RATE, err);
         tamis_status status = regrow_as(filter, &next, &fits, err);
@@ -593,6 +602,7 @@ static tamis_status union_as_new(tamis_filter *into, const tamis_filter *from, t
         tamis_plan plan = *into_plan;
         bool fits;
         plan.kind = exact ? TAMIS_KIND_EXACT : TAMIS_KIND_FINGERPRINT;
+        plan.target = 0;
         plan.partitions = into_plan->capacity ? into_plan->partitions : 1;
         if (lines % plan.partitions != 0)
             plan.partitions = 1;

@@ -4,10 +4,15 @@
  * Numbers of keys that are only guesses. A filter that is made for far too many keys takes memory and time for nothing. A kind
  * that grows takes memory as keys come, so it is preferred where the number may be wrong.
  */
+#include <math.h>
+
 #include "base/versioned.h"
 #include "plan/plan_int.h"
 
-enum { LARGE = 64 << 20 /* bytes of a filter; a smaller one costs little even if it stays empty */ };
+enum {
+    LARGE = 64 << 20, /* bytes of a filter; a smaller one costs little even if it stays empty */
+    STEP = 4          /* doublings of a table at once */
+};
 
 bool tamis_plan_options_prefer_growth(tamis_plan_options *options) {
     tamis_plan_options table = TAMIS_PLAN_OPTIONS_INIT;
@@ -42,4 +47,74 @@ void tamis_plan_options_limit(tamis_plan_options *options, uint64_t max_keys) {
         if (options->kind == TAMIS_KIND_AUTO)
             options->expect = parsed.expect;
     }
+}
+
+/* ---- beginning small ---- */
+
+/*
+ * A table that begins small has the lines of the planned one without some doublings, and slots that are wider by as many bits or
+ * more. An entry then knows all bits that it would know in the planned table: each doubling makes a bit of the remainder a bit of
+ * the position, and what a narrower slot no longer holds is more than the planned table holds of any key. So the final table is
+ * the planned one.
+ *
+ *     lines        1/256       1/16        1        of the planned table
+ *     slot bits    w + 8       w + 4       w
+ */
+
+/* The plan of the final size. */
+static bool plan_final(const tamis_plan *plan, uint64_t keys, tamis_plan *final) {
+    const tamis_plan_options options = {.struct_size = sizeof options,
+                                        .kind = plan->kind,
+                                        .scheme = plan->scheme,
+                                        .expect = keys,
+                                        .fpr = plan->fpr};
+    return tamis__plan_kind(final, &options, plan->kind, NULL) == TAMIS_OK;
+}
+
+/* The number of doublings from `lines` to the lines of the final size. */
+static uint32_t doublings_to(const tamis_plan *final, uint64_t lines) {
+    uint32_t doublings = 0;
+    while (lines << doublings < final->lines)
+        doublings++;
+    return doublings;
+}
+
+/* Gives the plan `lines` lines, for a table that `doublings` doublings will make the final one. */
+static void set_step(tamis_plan *plan, const tamis_plan *final, uint64_t lines, uint32_t doublings) {
+    const tamis__line_shape *shape = tamis__line_shape_from(final->slot_bits);
+    const double rate = ldexp(final->fpr_predicted, -(int)doublings);
+    while (shape->slot_bits != 120 && tamis__line_shape_rate(shape, (double) final->capacity) > rate)
+        shape = tamis__line_shape_wider(shape); /* 120 bits hold the whole hash */
+    tamis__plan_set_lines(plan, shape, lines);
+    if (plan->kind == TAMIS_KIND_EXACT)
+        plan->fpr = plan->fpr_predicted;
+}
+
+void tamis_plan_start_small(tamis_plan *plan) {
+    tamis_plan final, small = *plan;
+    uint32_t doublings = 0;
+    if (tamis_kind_is_bloom(plan->kind) || plan->capacity == 0 || plan->memory_limit ||
+        plan->memory <= LARGE || !plan_final(plan, plan->capacity, &final))
+        return;
+    while (final.memory >> doublings > LARGE) /* whole steps: the old table is small beside the final one */
+        doublings += STEP;
+    const uint64_t parts = TAMIS__FINGERPRINT_FIXED_MAX, unit = parts << doublings;
+    small.partitions = 1;
+    set_step(&small, &final, (final.lines + unit - 1) / unit * parts, doublings);
+    small.target = plan->capacity;
+    *plan = small;
+}
+
+bool tamis__plan_next_step(const tamis_plan *now, tamis_plan *next) {
+    tamis_plan final;
+    *next = *now;
+    if (now->target == 0 || !plan_final(now, now->target, &final))
+        return false;
+    const uint32_t left = doublings_to(&final, now->lines);
+    const uint32_t step = left < STEP ? left : STEP;
+    if (left == step)
+        next->target = 0;
+    if (left > 0)
+        set_step(next, &final, now->lines << step, left - step);
+    return left > 0;
 }

@@ -23,7 +23,8 @@
 
 enum { COMMITS = 6, EACH = 40 };
 
-static const states_make make = {"small", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 400, 1e-3, 0, false};
+static const states_make make = {"small", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 400, 1e-3, 0, false,
+                                 false};
 static test_bytes expected[COMMITS + 1];
 static fault_memory memory;
 static size_t descriptors;

@@ -30,7 +30,8 @@
 enum { COMMITS = 12, EACH = 40 };
 
 /* Small, so that its snapshots are. */
-static const states_make make = {"small", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 700, 1e-3, 0, false};
+static const states_make make = {"small", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 700, 1e-3, 0, false,
+                                 false};
 static test_bytes expected[COMMITS + 1]; /* the filter at each commit */
 
 static const char *account(int mark) {

@@ -11,13 +11,13 @@
 tamis_error states_err = TAMIS_ERROR_INIT;
 
 const states_make states_makes[STATES_MAKES] = {
-    {"growing", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 0, 1e-6, 0, false},
-    {"fixed", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 40000, 1e-6, 0, false},
-    {"exact", TAMIS_KIND_EXACT, TAMIS_SCHEME_AUTO, 0, 0, 0, false},
-    {"blocked", TAMIS_KIND_BLOCKED, TAMIS_SCHEME_AUTO, 40000, 1e-2, 0, false},
-    {"classic", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_AUTO, 40000, 1e-2, 0, false},
-    {"guava", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_GUAVA64, 40000, 1e-2, 0, false},
-    {"keyed", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_SIP, 0, 1e-6, 0, false},
+    {"growing", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 0, 1e-6, 0, false, false},
+    {"fixed", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 40000, 1e-6, 0, false, false},
+    {"exact", TAMIS_KIND_EXACT, TAMIS_SCHEME_AUTO, 0, 0, 0, false, false},
+    {"blocked", TAMIS_KIND_BLOCKED, TAMIS_SCHEME_AUTO, 40000, 1e-2, 0, false, false},
+    {"classic", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_AUTO, 40000, 1e-2, 0, false, false},
+    {"guava", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_GUAVA64, 40000, 1e-2, 0, false, false},
+    {"keyed", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_SIP, 0, 1e-6, 0, false, false},
 };
 
 static const char secret[] = "sixteen bytes or more";
@@ -49,6 +49,8 @@ tamis_status states_open(tamis_state **state, const states_make *make, const cha
     if (planned != make) {
         plan = (tamis_plan)TAMIS_PLAN_INIT;
         status = tamis_plan_make(&plan, &plan_options, &states_err);
+        if (make->small)
+            tamis_plan_start_small(&plan);
         planned = status == TAMIS_OK ? make : NULL;
     }
     how.frozen = make->frozen;

@@ -22,6 +22,7 @@ typedef struct states_make {
     double fpr;
     uint64_t memory; /* at most, of one that grows; 0: no limit */
     bool frozen;     /* as in tamis_filter_options */
+    bool small;      /* tamis_plan_start_small */
 } states_make;
 
 enum { STATES_MAKES = 7, STATES_GROWING = 0, STATES_SMALL = 3 /* its snapshot is of a few KiB */ };

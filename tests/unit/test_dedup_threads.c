@@ -215,8 +215,8 @@ static void keys_beside_the_session_are_logged(void **unused) {
 /* What finds no place is passed on by all threads, and not logged; what others put in behind it is answered once. */
 static void a_full_filter_passes_keys_on(void **unused) {
     (void)unused;
-    static const states_make small = {"small", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 2000, 1e-6, 0,
-                                      true};
+    static const states_make small = {"small", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 2000, 1e-6, 0, true,
+                                      false};
     shared s = {.count = 3000, .commits = true};
     s.absent = calloc(s.count, 1);
     assert_non_null(s.absent);
@@ -237,8 +237,8 @@ static void a_full_filter_passes_keys_on(void **unused) {
 /* One that is not frozen grows under all of them, and is opened again as it was asked for first. */
 static void reg_22_a_session_outgrows_its_number(void **unused) {
     (void)unused;
-    static const states_make small = {"small", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 2000, 1e-6, 0,
-                                      false};
+    static const states_make small = {
+        "small", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 2000, 1e-6, 0, false, false};
     for (int snapshot = 0; snapshot < 2; snapshot++) {
         shared s = {.count = 30000, .commits = true};
         s.absent = calloc(s.count, 1);

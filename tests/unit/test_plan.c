@@ -765,9 +765,47 @@ static void a_number_too_large_is_limited(void **unused) {
     assert_limited(plan_options_of(TAMIS_KIND_AUTO, 0, 1e-9, 0), few, TAMIS_KIND_AUTO, 0);
 }
 
+/* ---- beginning small ---- */
+
+static void assert_starts_as_planned(tamis_plan_options plan_options) {
+    const tamis_plan plan = made(plan_options);
+    tamis_plan small = plan;
+    tamis_plan_start_small(&small);
+    assert_memory_equal(&small, &plan, sizeof plan);
+}
+
+static void a_large_table_starts_small(void **unused) {
+    (void)unused;
+    const uint64_t mib = 1 << 20, many = 2000000000;
+    static const double small_rates[] = {1e-2, 1e-4, 1e-9, 1e-15, 1e-25};
+    for (size_t i = 0; i < 2 * sizeof small_rates / sizeof *small_rates; i++) {
+        const tamis_plan plan = made(plan_options_of(i % 2 ? TAMIS_KIND_EXACT : TAMIS_KIND_FINGERPRINT, many,
+                                                     i % 2 ? 0 : small_rates[i / 2], 0));
+        tamis_plan now = plan, next;
+        tamis_plan_start_small(&now);
+        assert_int_equal(now.target, plan.capacity);
+        assert_in_range(now.memory, 4 * mib - mib / 2, 64 * mib + mib / 2);
+        while (tamis__plan_next_step(&now, &next)) {
+            assert_int_equal(next.lines, 16 * now.lines);
+            assert_true(next.capacity > now.capacity && next.fpr_predicted <= plan.fpr * 1.001);
+            now = next;
+        }
+        assert_int_equal(now.target, 0);
+        assert_true(now.capacity >= plan.capacity && now.memory - plan.memory < plan.memory / 1000);
+        assert_int_equal(now.slot_bits, plan.slot_bits);
+    }
+    assert_starts_as_planned(
+        plan_options_of(TAMIS_KIND_FINGERPRINT, 10000000, 1e-9, 0)); /* less than 64 MiB */
+    assert_starts_as_planned(plan_options_of(TAMIS_KIND_FINGERPRINT, many, 1e-9, 20000 * mib));
+    assert_starts_as_planned(plan_options_of(TAMIS_KIND_FINGERPRINT, 0, 1e-9, 0));
+    assert_starts_as_planned(plan_options_of(TAMIS_KIND_BLOCKED, many, 1e-2, 0));
+    assert_starts_as_planned(plan_options_of(TAMIS_KIND_CLASSIC, many, 1e-2, 0));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kinds_have_names),
+        cmocka_unit_test(a_large_table_starts_small),
         cmocka_unit_test(numbers_out_of_range_are_refused),
         cmocka_unit_test(kinds_that_cannot_are_refused),
         cmocka_unit_test(too_little_memory_is_refused_with_the_number),

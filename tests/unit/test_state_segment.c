@@ -220,7 +220,7 @@ static void any_tail(void **unused) {
 static void the_next_version_is_told(void **unused) {
     (void)unused;
     restore();
-    manifest.data[8] = 2;
+    manifest.data[8] = 3;
     file_write(scratch("manifest"), manifest.data, manifest.size);
     tamis_state *state = NULL;
     assert_int_equal(states_open(&state, &make, scratch(""), NULL), TAMIS_E_DAMAGED); /* the sum is of 1 */

@@ -80,6 +80,49 @@ static void a_snapshot_that_fails_is_tried_seldom(void **unused) {
     tamis_state_close(state);
 }
 
+/* ---- a table that begins small ---- */
+
+static void assert_same_at_a_restart(tamis_state **state, const states_make *make) {
+    test_bytes before = {0}, after = {0};
+    const tamis_plan plan = *tamis_filter_plan(tamis_state_filter(*state));
+    states_encode(*state, &before);
+    tamis_state_close(*state);
+    *state = opened(make);
+    states_encode(*state, &after);
+    assert_int_equal(before.size, after.size);
+    assert_memory_equal(before.data, after.data, before.size);
+    const tamis_plan *now = tamis_filter_plan(tamis_state_filter(*state));
+    assert_true(now->target == plan.target && now->lines == plan.lines && now->slot_bits == plan.slot_bits);
+    bytes_clear(&before);
+    bytes_clear(&after);
+}
+
+/* Its log and its snapshots bring it back before and behind a step, and it goes on to the planned size. */
+static void reg_22_a_small_start_comes_back(void **unused) {
+    (void)unused;
+    static const states_make make = {.name = "small",
+                                     .kind = TAMIS_KIND_FINGERPRINT,
+                                     .scheme = TAMIS_SCHEME_XXH3,
+                                     .expect = 200000000,
+                                     .fpr = 1e-12,
+                                     .small = true};
+    tamis_state *state = opened(&make);
+    const tamis_plan *plan = tamis_filter_plan(tamis_state_filter(state));
+    const uint64_t first = plan->capacity, lines = plan->lines;
+    assert_true(first < make.expect / 200 && plan->target == make.expect);
+    for (uint64_t from = 0; from < first + 1000; from += first - 1000) {
+        assert_ok(states_add(state, from, first - 1000));
+        assert_ok(states_commit(state, "some"));
+        assert_same_at_a_restart(&state, &make);
+        assert_ok(tamis_state_snapshot(state, UINT64_MAX, &states_err));
+        assert_same_at_a_restart(&state, &make);
+    }
+    assert_int_equal(tamis_filter_plan(tamis_state_filter(state))->lines, 16 * lines);
+    assert_int_equal(tamis_filter_plan(tamis_state_filter(state))->target, make.expect);
+    assert_int_equal(states_keys(state), 2 * (first - 1000));
+    tamis_state_close(state);
+}
+
 /* ---- a snapshot that takes long: its thread waits until it is let go, or given up ---- */
 
 static pthread_t own;
@@ -276,13 +319,13 @@ static uint64_t ask_disturbed(const limited *l, outcome *of) {
 static void limits_are_met_as_without_snapshots(void **unused) {
     (void)unused;
     static const limited each[] = {
-        {{"memory", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 0, 1e-6, 1300000, false}, 800000, 0},
-        {{"memory, foreseen", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 0, 1e-6, 3000000, false},
+        {{"memory", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 0, 1e-6, 1300000, false, false}, 800000, 0},
+        {{"memory, foreseen", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 0, 1e-6, 3000000, false, false},
          2000000,
          900000},
-        {{"memory, exact", TAMIS_KIND_EXACT, TAMIS_SCHEME_AUTO, 0, 0, 4000000, false}, 600000, 0},
-        {{"capacity", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 60000, 1e-6, 0, false}, 300000, 0},
-        {{"saturated", TAMIS_KIND_BLOCKED, TAMIS_SCHEME_AUTO, 60000, 1e-2, 0, false}, 300000, 0},
+        {{"memory, exact", TAMIS_KIND_EXACT, TAMIS_SCHEME_AUTO, 0, 0, 4000000, false, false}, 600000, 0},
+        {{"capacity", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 60000, 1e-6, 0, false, false}, 300000, 0},
+        {{"saturated", TAMIS_KIND_BLOCKED, TAMIS_SCHEME_AUTO, 60000, 1e-2, 0, false, false}, 300000, 0},
     };
     for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
         const limited *l = &each[i];
@@ -319,6 +362,7 @@ int main(void) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, states_tear_down)
     const struct CMUnitTest tests[] = {
         CASE(a_snapshot_that_fails_is_tried_seldom),
+        CASE(reg_22_a_small_start_comes_back),
         CASE(settle_leaves_no_more_than_a_commit),
         CASE(close_gives_a_snapshot_up),
         CASE(close_names_a_snapshot),

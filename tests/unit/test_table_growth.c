@@ -258,6 +258,42 @@ static void reg_22_an_opened_table_grows(void **state) {
     }
 }
 
+/* A table that begins small ends as the planned one, or goes on growing where it was copied or saved before. */
+static void reg_22_a_small_start_ends_as_planned(void **state) {
+    static const struct {
+        tamis_kind kind;
+        double fpr;
+        uint64_t expect;
+    } cases[] = {{TAMIS_KIND_FINGERPRINT, 1e-25, 6000000}, {TAMIS_KIND_EXACT, 0, 5000000}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const tamis_plan planned = plan_for(cases[i].kind, cases[i].fpr, cases[i].expect, 0);
+        tamis_plan small = planned;
+        tamis_plan_start_small(&small);
+        tamis_filter *filter = make_planned(&small, NULL), *copy = NULL;
+        const uint64_t first = add_new(filter, (size_t)small.capacity);
+        assert_true(filter_info(filter).memory <= planned.memory / 15);
+        assert_int_equal(tamis_filter_copy(&copy, filter, NULL), TAMIS_OK);
+        copy = reopen(copy);
+        (void)add_new(filter, 1000);
+        const tamis_plan *now = tamis_filter_plan(filter);
+        assert_true(now->target == 0 && now->slot_bits == planned.slot_bits &&
+                    now->capacity >= planned.capacity);
+        assert_in_range(filter_info(filter).memory, planned.memory, planned.memory + (1 << 16));
+        check_all_present(filter, first, (size_t)small.capacity + 1000);
+        check_rate(filter);
+        (void)add_new(copy, 1000);
+        check_all_present(copy, first, (size_t)small.capacity);
+        assert_true(filter_info(copy).memory < planned.memory / 4);
+        check_rate(copy);
+        tamis_filter_free(copy);
+        tamis_filter_free(filter);
+        tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
+        options.frozen = true;
+        assert_int_equal(tamis_filter_create(&filter, &small, &options, NULL), TAMIS_E_INVALID);
+    }
+}
+
 static void a_file_says_that_it_is_frozen(void **state) {
     (void)state;
     tamis_plan plan = plan_for(TAMIS_KIND_EXACT, 0, 100, 0);
@@ -400,6 +436,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reg_22_a_full_table_grows),
         cmocka_unit_test(growth_does_not_depend_on_batches),
+        cmocka_unit_test(reg_22_a_small_start_ends_as_planned),
         cmocka_unit_test(a_frozen_table_stays_as_it_is),
         cmocka_unit_test(memory_is_the_limit),
         cmocka_unit_test(growth_without_memory_may_be_repeated),

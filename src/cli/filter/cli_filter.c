@@ -122,11 +122,14 @@ uint64_t cli_filter_fit_inputs(cli_filter_spec *spec, const cli_stream *inputs, 
     const uint64_t given = spec->plan_options.expect;
     const uint64_t few = 1 + 256 + 65536; /* records of less than 3 bytes; all others take 4 with their end */
     uint64_t bytes, max_keys = grows ? 0 : UINT64_MAX;
+    bool known;
 
     if (given == 0 || spec->frozen || spec->server != NULL || spec->layout.kind != TAMIS_KIND_AUTO)
         return given;
-    if (size_of_inputs(inputs, &bytes))
+    known = size_of_inputs(inputs, &bytes);
+    if (known)
         max_keys = bytes / 4 + few;
+    spec->start_small = !known && !grows;
     tamis_plan_options_limit(&spec->plan_options, max_keys);
     return given;
 }
@@ -141,6 +144,8 @@ int cli_filter_plan(tamis_plan *plan, tamis_filter_options *options, const cli_f
             cli_plan_name_memory(&spec->given[CLI_PLAN_MEMORY], err);
         return CLI_FAILED;
     }
+    if (spec->start_small)
+        tamis_plan_start_small(plan);
     options->seed = spec->seed;
     options->frozen = spec->frozen && !tamis_kind_is_bloom(plan->kind);
     options->allow_over_capacity =

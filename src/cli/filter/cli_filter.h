@@ -21,7 +21,8 @@ typedef struct cli_filter_spec {
     const char *server;      /* the URI that it is to be pushed to; NULL: none, */
     tamis_plan layout;       /* and what the layout there makes of it; kind AUTO: what is wanted */
     bool frozen;             /* tables: never to grow */
-    const cli_value *given;  /* the block that it was read from, as typed; NULL: none */
+    bool start_small; /* tables: a number of keys that may be far too large; see tamis_plan_start_small */
+    const cli_value *given; /* the block that it was read from, as typed; NULL: none */
 } cli_filter_spec;
 
 /* From the block CLI_PLAN of cli_rows.h; `fpr` is the rate where none is given. CLI_DONE, or CLI_FAILED with the
@@ -34,8 +35,8 @@ int cli_filter_check_secret(const char *secret_file, tamis_error *err);
 /*
  * Keeps a number of keys that is far too large from taking memory. If a filter that is not frozen would take more than
  * 64 MiB, the number is lowered to what the inputs can hold. If their sizes are not known, it becomes 0 with `grows`, for a
- * table that takes memory as keys come. A filter of kind auto becomes a table then. Kinds classic and blocked keep the
- * number if the user chose them. Returns the number that was given.
+ * table that takes memory as keys come, and otherwise stays, for a table that starts small. A filter of kind auto becomes a
+ * table then. Kinds classic and blocked keep the number if the user chose them. Returns the number that was given.
  */
 uint64_t cli_filter_fit_inputs(cli_filter_spec *spec, const cli_stream *inputs, bool grows);
 

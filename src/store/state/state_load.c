@@ -54,11 +54,13 @@ static tamis_status make_empty(const state_source *source, tamis_filter **filter
     return tamis_filter_create(filter, &plan, &options, err);
 }
 
-/* True if a table with a given capacity has grown: it then has more lines, and perhaps wider slots. */
+/* True if a table with a given capacity has grown: it then has more lines, and perhaps wider slots, or narrower ones if it
+ * began small. */
 static bool has_grown(const tamis_filter *filter, const state_manifest *manifest) {
     const tamis_plan *own_plan = &filter->plan, *manifest_plan = &manifest->plan;
     return !tamis_kind_is_bloom(own_plan->kind) && manifest_plan->capacity > 0 &&
-           own_plan->capacity > manifest_plan->capacity && own_plan->slot_bits >= manifest_plan->slot_bits;
+           own_plan->capacity > manifest_plan->capacity &&
+           (own_plan->slot_bits >= manifest_plan->slot_bits || manifest_plan->target > 0);
 }
 
 static bool matches_plan(const tamis_filter *filter, const state_manifest *manifest) {
@@ -139,8 +141,11 @@ static tamis_status load_filter(const state_source *source, tamis_filter **filte
         tamis_filter_free(made);
         return status;
     }
+    const tamis_plan *plan = &source->manifest->plan;
     if (!has_grown(made, source->manifest))
-        made->plan = source->manifest->plan;
+        made->plan = *plan;
+    else if (made->plan.capacity < plan->target) /* a file does not say it */
+        made->plan.target = plan->target;
     *filter = made;
     return TAMIS_OK;
 }

@@ -30,7 +30,12 @@
 
 static const uint8_t magic[8] = {0x89, 'T', 'A', 'M', 'S', 'T', '\r', '\n'};
 
-enum { VERSION = 1, HEADER_SIZE = 32, SEGMENT_ROW = 48, FALSE_PRESENT_MAX = 1 << 16 };
+enum {
+    VERSION = 2 /* 1: without a target */,
+    HEADER_SIZE = 32,
+    SEGMENT_ROW = 48,
+    FALSE_PRESENT_MAX = 1 << 16
+};
 /* Size limit: notes, and 64 MiB for everything else. */
 #define MANIFEST_SIZE_MAX ((uint64_t)STATE_NOTES_MAX * 2 + ((uint64_t)64 << 20))
 
@@ -225,7 +230,8 @@ static void code_segments(coder *c, state_manifest *manifest) {
 }
 
 static void code_fields(coder *c, state_manifest *manifest) {
-    uint32_t flags = manifest->allow_over_capacity | (uint32_t)manifest->frozen << 1;
+    uint32_t flags = manifest->allow_over_capacity | (uint32_t)manifest->frozen << 1 |
+                     (uint32_t)(manifest->plan.target > 0) << 2;
     code64(c, &manifest->epoch);
     code64(c, &manifest->next);
     code_plan(c, &manifest->plan);
@@ -234,6 +240,8 @@ static void code_fields(coder *c, state_manifest *manifest) {
     code32(c, &flags);
     manifest->allow_over_capacity = flags & 1;
     manifest->frozen = flags & 2;
+    if (flags & 4)
+        code64(c, &manifest->plan.target);
     code_run(c, &manifest->metadata, TAMIS_STATE_METADATA_MAX + 1);
     code_snapshot(c, &manifest->snapshot);
     code_segments(c, manifest);
@@ -287,7 +295,7 @@ static tamis_status encode(const tamis_allocator *memory, const state_manifest *
             "state: its log has more than %d segments; free space, so that a snapshot can be made",
             (int)STATE_SEGMENTS_MAX);
     memcpy(out->data, magic, sizeof magic);
-    tamis__store32le(out->data + 8, VERSION);
+    tamis__store32le(out->data + 8, manifest->plan.target > 0 ? VERSION : 1);
     tamis__store64le(out->data + 16, out->size);
     tamis__store64le(out->data + 24, checksum_of(out->data, out->size));
     return TAMIS_OK;

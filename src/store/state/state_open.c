@@ -237,6 +237,8 @@ static tamis_status check_plan(const tamis_state *state, const tamis_state_optio
         return fail_plan(name, "scheme", tamis_scheme_name(has->scheme), tamis_scheme_name(given_plan.scheme),
                          err);
     status = compare_number(name, "capacity", has->capacity, given_plan.capacity, err);
+    if (status == TAMIS_OK)
+        status = compare_number(name, "target", has->target, given_plan.target, err);
     if (status == TAMIS_OK && given_plan.fpr != has->fpr) {
         snprintf(has_text, sizeof has_text, "%.10g", has->fpr);
         snprintf(expected_text, sizeof expected_text, "%.10g", given_plan.fpr);

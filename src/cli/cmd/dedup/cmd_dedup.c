@@ -79,7 +79,7 @@ static int find_filter(dedup_run *run, const dedup_config *config, const cli_sec
         return cli_same_check(run->filter, path, &config->filter, remarks, err);
     }
     cli_filter_prefer_growth(&spec);
-    (void)cli_filter_fit_inputs(&spec, &config->stream, path != NULL);
+    (void)cli_filter_fit_inputs(&spec, &config->stream, false);
     if (cli_filter_create(&run->filter, &spec, secret, err) != CLI_DONE)
         return CLI_FAILED;
     if (remarks)

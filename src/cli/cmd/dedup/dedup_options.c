@@ -116,8 +116,10 @@ const cli_option dedup_options[DEDUP_OPTIONS] = {
          .min = 1,
          .max = TAMIS_EXPECT_MAX,
          .help = "Number of distinct records to make room for; without it the filter grows.",
-         .more = "Growth costs a few bits a record more; a number that was too small shows as a full "
-                 "filter, see --when-full."},
+         .more =
+             "Growth costs a few bits a record more. If more records come, the filter grows; kinds classic "
+             "and blocked are full then, see --when-full. A number that is far too large costs little: the "
+             "filter is made for what the FILEs can hold, or begins small if nobody knows that."},
     [DEDUP_FPR] = {.name = "fpr",
                    .type = CLI_RATE,
                    .value = "RATE",

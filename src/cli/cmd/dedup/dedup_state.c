@@ -177,6 +177,7 @@ int dedup_state_open(tamis_state **state, const dedup_config *config, const cli_
         describe_keys(keys, sizeof keys, config->values, err) != CLI_DONE)
         return CLI_FAILED;
     cli_filter_prefer_growth(&spec);
+    spec.start_small = true; /* more inputs may come later, or not */
     planned = cli_filter_plan(&plan, &filter, &spec, secret, &unplanned) == CLI_DONE;
     options.plan = planned ? &plan : NULL; /* too little is said to make a state: one may be there */
     options.filter = &filter;
