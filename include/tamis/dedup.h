@@ -35,16 +35,16 @@ extern "C" {
  */
 typedef struct tamis_dedup tamis_dedup;
 
-typedef enum tamis_when_full {
-    TAMIS_WHEN_FULL_FAIL = 0, /* an absent key that does not fit is an error (default) */
+typedef enum tamis_on_full {
+    TAMIS_ON_FULL_FAIL = 0, /* an absent key that does not fit is an error (default) */
     /* an absent key that does not fit is answered TAMIS_UNKNOWN and not stored. The caller should pass its
      * record on, since a duplicate is better than a loss. */
-    TAMIS_WHEN_FULL_PASS = 1
-} tamis_when_full;
+    TAMIS_ON_FULL_PASS = 1
+} tamis_on_full;
 
 typedef struct tamis_dedup_options {
     uint32_t struct_size;
-    tamis_when_full when_full;
+    tamis_on_full on_full;
     const tamis_allocator *allocator; /* NULL: the default */
     /* A state, or NULL. With a state, the session borrows it and uses its filter (`filter` is that filter
      * or NULL). It logs absent keys there, see tamis_dedup_commit. Until the commit it keeps
@@ -53,7 +53,7 @@ typedef struct tamis_dedup_options {
 } tamis_dedup_options;
 
 /* clang-format off */
-#define TAMIS_DEDUP_OPTIONS_INIT {sizeof(tamis_dedup_options), TAMIS_WHEN_FULL_FAIL, NULL, NULL}
+#define TAMIS_DEDUP_OPTIONS_INIT {sizeof(tamis_dedup_options), TAMIS_ON_FULL_FAIL, NULL, NULL}
 /* clang-format on */
 
 /*
@@ -72,7 +72,7 @@ TAMIS_API void tamis_dedup_close(tamis_dedup *session);
 
 /*
  * Adds `count` keys in order and answers each: TAMIS_ABSENT the first time, TAMIS_PRESENT after that.
- * TAMIS_UNKNOWN: see tamis_when_full.
+ * TAMIS_UNKNOWN: see tamis_on_full.
  *
  * On failure the first *done keys are answered and the others unchanged. With a concurrent filter, each of
  * the others is TAMIS_UNKNOWN or has its final answer, as for tamis_filter_add_many: repeat the call for the

@@ -185,12 +185,12 @@ typedef struct tamis_stream_commits {
     uint64_t bytes; /* bytes of records between two commits; 0: 64 MiB */
     /* time between two commits, whichever limit comes first; 0: 1000 */
     uint32_t milliseconds;
-    bool again; /* read inputs again that earlier runs have read, in whole or in part */
+    bool reread; /* read inputs again that earlier runs have read, in whole or in part */
     /* refuse inputs that cannot be read again, and outputs that cannot be cut back: TAMIS_E_UNSUPPORTED */
-    bool require_exact;
+    bool exactly_once;
     /* Leave the last record of an uncompressed regular file for a later run if it has no terminator:
      * another program may be writing it */
-    bool leave_partial;
+    bool defer_unterminated;
     /* NULL, or called before any record is read, when it is known how the run begins */
     void (*on_start)(void *context, const struct tamis_stream_commits *commits,
                      const tamis_stream_stats *before);
@@ -200,16 +200,16 @@ typedef struct tamis_stream_commits {
     /* NULL, or the first input or output for which a record may come twice after a crash, because it
      * cannot be read again or cut back. The name belongs to the caller or is static. */
     const char *inexact;
-    /* true if the run was refused because an input was read before, or has changed since; `again` allows
+    /* true if the run was refused because an input was read before, or has changed since; `reread` allows
      * it */
     bool was_read;
     /* NULL, or the first output whose file system has no locks: other processes may write to it too */
     const char *unlocked;
     /* If the run finished: NULL, or the first input whose last record had no terminator and was left.
-     * partial_count is the number of such inputs. If the run was refused: the input of which such a record
+     * unterminated_count is the number of such inputs. If the run was refused: the input of which such a record
      * was read and has become longer since. The name belongs to the caller or is static. */
-    const char *partial;
-    uint64_t partial_count;
+    const char *unterminated;
+    uint64_t unterminated_count;
     /* NULL, or the unfinished run because of which this one failed; free it with tamis_stream_checkpoint_free */
     struct tamis_stream_checkpoint *unfinished;
     /* ---- further options ---- */
@@ -373,7 +373,7 @@ typedef struct tamis_stream_options {
  * - TAMIS_E_CHANGED: an input has changed or become shorter where it was already read; an output is not as it
  *   was left; an output exists that this state never wrote; or an input or output was replaced or changed
  *   during the run. The last commit remains valid.
- * - TAMIS_E_INVALID: another run has read an input (see `again`).
+ * - TAMIS_E_INVALID: another run has read an input (see `reread`).
  * - TAMIS_E_UNSUPPORTED: follow; or an output is an open descriptor of a regular file, which a shell may have
  *   truncated.
  * - TAMIS_E_BUSY: another process writes to the output.

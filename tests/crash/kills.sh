@@ -20,7 +20,7 @@ rm all
 
 # Rates at which a filter that is not just what it was answers otherwise here and there.
 kinds=('' '--fpr 1e-3' '--exact' "--kind blocked --expect $records --fpr 1e-3" "--kind classic --expect $records --fpr 1e-3"
-    "--expect $records --fpr 1e-4" '--memory 2MiB --when-full pass')
+    "--expect $records --fpr 1e-4" '--memory 2MiB --on-full pass')
 keys=('' '--key json:/event_id' '--key json:/user_id')
 
 unpack() { # FILE

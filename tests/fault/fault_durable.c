@@ -65,7 +65,7 @@ static int tracing_swap_names(const char *a, const char *b) {
 static tamis_status run(const char *fresh, const char *seen, bool durable, fault_call call, uint64_t n) {
     const char *inputs[] = {input};
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
-    tamis_dedup *session = session_make(0, TAMIS_WHEN_FULL_FAIL);
+    tamis_dedup *session = session_make(0, TAMIS_ON_FULL_FAIL);
     size_t descriptors = fault_open_descriptors();
     options.inputs = inputs;
     options.input_count = 1;

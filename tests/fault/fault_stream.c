@@ -149,7 +149,7 @@ static outcome run(const scenario *s) {
     options.compression = (int)s->compression;
     options.compression_level = s->compression ? 1 : 0;
     options.allocator = s->own_memory ? &allocator : NULL;
-    tamis_dedup *session = session_make(0, TAMIS_WHEN_FULL_FAIL);
+    tamis_dedup *session = session_make(0, TAMIS_ON_FULL_FAIL);
     fault_install();
     o.status = tamis__stream_dedup_tuned(session, &options, &s->tuning, &o.stats, &o.err);
     fault_remove();

@@ -18,7 +18,7 @@ secret=$(printf 'a secret of 25 characters' | od -An -v -tx1 | tr -d ' \n')
 ask() {
     local -a options=()
     [[ $2 == *-sip.tamis ]] && options=(--secret "$secret")
-    cut -f 1 "${2%.tamis}.asked" | "$python" "$1/tamis_reader.py" "${options[@]}" --ask "$2"
+    cut -f 1 "${2%.tamis}.asked" | "$python" "$1/tamis_reader.py" "${options[@]}" --lookup "$2"
 }
 
 # agree READER FILE

@@ -4,7 +4,7 @@
 document does not say.
 
     tamis_reader.py [--secret HEX] FILE...           verifies the files and says what they are, a line of JSON each
-    tamis_reader.py [--secret HEX] --ask FILE <KEYS  for each line, a key in hexadecimal or a hash as X:Y, also in
+    tamis_reader.py [--secret HEX] --lookup FILE <KEYS  for each line, a key in hexadecimal or a hash as X:Y, also in
                                                      hexadecimal: 1 (present) or 0
 
 A file that is refused is a line on standard error; the exit status is then 2.
@@ -397,7 +397,7 @@ def ask(tamis):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--secret", type=bytes.fromhex)
-    parser.add_argument("--ask", action="store_true")
+    parser.add_argument("--lookup", action="store_true")
     parser.add_argument("files", nargs="+")
     arguments = parser.parse_args()
     status = 0

@@ -42,7 +42,7 @@ tamis_status pair_go_committing(commits_run *run, const tamis_allocator *allocat
     run->options.threads = pair_current->threads;
     run->snapshot_at = snapshots_at;
     run->allocator = allocator;
-    run->commits.leave_partial = pair_current->partial;
+    run->commits.defer_unterminated = pair_current->partial;
     return commits_go(run);
 }
 

@@ -97,7 +97,7 @@ void oracle_clear(stream_oracle *oracle) {
     bytes_clear(&oracle->duplicates);
 }
 
-tamis_dedup *session_make(uint64_t expect, tamis_when_full when_full) {
+tamis_dedup *session_make(uint64_t expect, tamis_on_full on_full) {
     tamis_error err = TAMIS_ERROR_INIT;
     tamis_plan_options expected = TAMIS_PLAN_OPTIONS_INIT;
     expected.kind = TAMIS_KIND_EXACT;
@@ -108,7 +108,7 @@ tamis_dedup *session_make(uint64_t expect, tamis_when_full when_full) {
     tamis_dedup_options options = TAMIS_DEDUP_OPTIONS_INIT;
     tamis_filter_options filter_options = TAMIS_FILTER_OPTIONS_INIT;
     filter_options.frozen = expect > 0; /* it is full at that number */
-    options.when_full = when_full;
+    options.on_full = on_full;
     if (tamis_plan_make(&plan, &expected, &err) != TAMIS_OK ||
         tamis_filter_create(&filter, &plan, &filter_options, &err) != TAMIS_OK ||
         tamis_dedup_open(&session, filter, &options, &err) != TAMIS_OK) {

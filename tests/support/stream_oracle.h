@@ -21,7 +21,7 @@ bool stats_check(const tamis_stream_stats *got, const tamis_stream_stats *expect
 void oracle_clear(stream_oracle *oracle);
 
 /* An exact session for `expect` keys (0: grows); the filter goes with it. Aborts on failure. */
-tamis_dedup *session_make(uint64_t expect, tamis_when_full when_full);
+tamis_dedup *session_make(uint64_t expect, tamis_on_full on_full);
 void session_drop(tamis_dedup *session);
 /* tamis__stream_dedup_tuned; *divided is how many batches were asked in parts. One run at a time. */
 tamis_status session_run(tamis_dedup *session, const tamis_stream_options *options,

@@ -195,8 +195,8 @@ static void choices_are_those_of_the_library(void **state) {
     for (number = 0; tamis_compression_name((tamis_compression)number) != NULL; number++)
         assert_string_equal(cli_compressions[number], tamis_compression_name((tamis_compression)number));
     assert_null(cli_compressions[number]);
-    assert_string_equal(cli_when_full[TAMIS_WHEN_FULL_FAIL], "fail");
-    assert_string_equal(cli_when_full[TAMIS_WHEN_FULL_PASS], "pass");
+    assert_string_equal(cli_on_full[TAMIS_ON_FULL_FAIL], "fail");
+    assert_string_equal(cli_on_full[TAMIS_ON_FULL_PASS], "pass");
 }
 
 int main(void) {

@@ -88,7 +88,7 @@ static void a_session_tells_fresh_from_seen(void **state) {
     static bool came[NUMBERS];
     memset(came, 0, sizeof came);
     make_keys(test_seed(1), NUMBERS);
-    tamis_dedup *session = session_make(0, TAMIS_WHEN_FULL_FAIL);
+    tamis_dedup *session = session_make(0, TAMIS_ON_FULL_FAIL);
     uint64_t absent = 0;
     for (size_t at = 0; at < NUMBERS; at += BATCH) {
         size_t done = 0;
@@ -113,7 +113,7 @@ static void a_session_tells_fresh_from_seen(void **state) {
 static void no_keys_are_no_work(void **state) {
     (void)state;
     size_t done = 77;
-    tamis_dedup *session = session_make(100, TAMIS_WHEN_FULL_PASS);
+    tamis_dedup *session = session_make(100, TAMIS_ON_FULL_PASS);
     assert_int_equal(tamis_dedup_add_many(session, NULL, 0, answers, &done, &err), TAMIS_OK);
     assert_int_equal(done, 0);
     session_drop(session);
@@ -124,7 +124,7 @@ static void no_keys_are_no_work(void **state) {
 static void full_and_fail(void **state) {
     (void)state;
     make_keys(test_seed(2), NUMBERS);
-    tamis_dedup *session = session_make(1000, TAMIS_WHEN_FULL_FAIL);
+    tamis_dedup *session = session_make(1000, TAMIS_ON_FULL_FAIL);
     size_t done = 0;
     assert_int_equal(tamis_dedup_add_many(session, keys, NUMBERS, answers, &done, &err), TAMIS_E_FULL);
     assert_int_equal(err.status, TAMIS_E_FULL);
@@ -147,7 +147,7 @@ static void full_and_pass(void **state) {
     static unsigned char known[4000];
     memset(known, NEW, sizeof known);
     make_keys(test_seed(3), sizeof known);
-    tamis_dedup *session = session_make(1000, TAMIS_WHEN_FULL_PASS);
+    tamis_dedup *session = session_make(1000, TAMIS_ON_FULL_PASS);
     for (size_t at = 0; at < NUMBERS; at += BATCH) {
         size_t done = 0;
         assert_int_equal(tamis_dedup_add_many(session, keys + at, BATCH, answers + at, &done, &err),
@@ -179,12 +179,12 @@ static void full_and_pass(void **state) {
 
 static void bad_arguments(void **state) {
     (void)state;
-    tamis_dedup *other = session_make(0, TAMIS_WHEN_FULL_FAIL);
+    tamis_dedup *other = session_make(0, TAMIS_ON_FULL_FAIL);
     tamis_filter *filter = (tamis_filter *)(uintptr_t)tamis_dedup_filter(other);
     tamis_dedup *session = NULL;
     tamis_dedup_options options = TAMIS_DEDUP_OPTIONS_INIT;
     assert_int_equal(tamis_dedup_open(&session, NULL, NULL, &err), TAMIS_E_INVALID);
-    options.when_full = (tamis_when_full)7;
+    options.on_full = (tamis_on_full)7;
     assert_int_equal(tamis_dedup_open(&session, filter, &options, &err), TAMIS_E_INVALID);
     options = (tamis_dedup_options)TAMIS_DEDUP_OPTIONS_INIT;
     options.struct_size = 0;
@@ -195,7 +195,7 @@ static void bad_arguments(void **state) {
 
 static void out_of_memory(void **state) {
     (void)state;
-    tamis_dedup *other = session_make(0, TAMIS_WHEN_FULL_FAIL);
+    tamis_dedup *other = session_make(0, TAMIS_ON_FULL_FAIL);
     tamis_filter *filter = (tamis_filter *)(uintptr_t)tamis_dedup_filter(other);
     fault_memory memory = {.fail_at = 1};
     tamis_allocator allocator = fault_memory_allocator(&memory);

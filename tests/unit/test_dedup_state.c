@@ -60,7 +60,7 @@ static open_session open_it(uint64_t expect) {
     options.plan = &plan;
     assert_ok(tamis_state_open(&o.state, "seen", &options, &err));
     session_options.state = o.state;
-    session_options.when_full = TAMIS_WHEN_FULL_PASS;
+    session_options.on_full = TAMIS_ON_FULL_PASS;
     assert_ok(tamis_dedup_open(&o.session, NULL, &session_options, &err));
     return o;
 }

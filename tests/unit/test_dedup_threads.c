@@ -65,11 +65,11 @@ static tamis_status open_state(tamis_state **state, const states_make *make, con
     return tamis_state_open(state, folder, &options, &states_err);
 }
 
-static void open_session(shared *s, const states_make *make, tamis_when_full when_full) {
+static void open_session(shared *s, const states_make *make, tamis_on_full on_full) {
     tamis_dedup_options options = TAMIS_DEDUP_OPTIONS_INIT;
     assert_ok(open_state(&s->state, make, scratch("state")));
     options.state = s->state;
-    options.when_full = when_full;
+    options.on_full = on_full;
     assert_ok(tamis_dedup_open(&s->session, NULL, &options, &states_err));
 }
 
@@ -160,7 +160,7 @@ static void reg_22_many_threads_over_a_state(void **unused) {
         test_bytes before = {0}, after = {0};
         s.absent = calloc(s.count, 1);
         assert_non_null(s.absent);
-        open_session(&s, &states_makes[i], TAMIS_WHEN_FULL_FAIL);
+        open_session(&s, &states_makes[i], TAMIS_ON_FULL_FAIL);
         run_together(&s, ask_everything);
         const uint64_t absent = count_absent(&s);
         assert_counts(&s, absent);
@@ -168,7 +168,7 @@ static void reg_22_many_threads_over_a_state(void **unused) {
         assert_ok(tamis_dedup_commit(s.session, "all", 3, &states_err));
         states_encode(s.state, &before);
         close_session(&s);
-        open_session(&s, &states_makes[i], TAMIS_WHEN_FULL_FAIL);
+        open_session(&s, &states_makes[i], TAMIS_ON_FULL_FAIL);
         assert_true(states_is_at(s.state, "all"));
         assert_int_equal(states_keys(s.state), absent);
         states_encode(s.state, &after);
@@ -191,12 +191,12 @@ static void keys_beside_the_session_are_logged(void **unused) {
     (void)unused;
     shared s = {.count = 1000};
     tamis_answer answer;
-    open_session(&s, &states_makes[STATES_GROWING], TAMIS_WHEN_FULL_FAIL);
+    open_session(&s, &states_makes[STATES_GROWING], TAMIS_ON_FULL_FAIL);
     assert_ok(tamis_filter_add(tamis_state_filter(s.state), "beside", 6, &answer, &states_err));
     assert_int_equal(answer, TAMIS_ABSENT);
     assert_ok(tamis_dedup_commit(s.session, "one", 3, &states_err));
     close_session(&s);
-    open_session(&s, &states_makes[STATES_GROWING], TAMIS_WHEN_FULL_FAIL);
+    open_session(&s, &states_makes[STATES_GROWING], TAMIS_ON_FULL_FAIL);
     assert_ok(tamis_filter_contains(tamis_state_filter(s.state), "beside", 6, &answer, &states_err));
     assert_int_equal(answer, TAMIS_PRESENT);
     /* what the log cannot say is refused, until it is undone */
@@ -220,7 +220,7 @@ static void a_full_filter_passes_keys_on(void **unused) {
     shared s = {.count = 3000, .commits = true};
     s.absent = calloc(s.count, 1);
     assert_non_null(s.absent);
-    open_session(&s, &small, TAMIS_WHEN_FULL_PASS);
+    open_session(&s, &small, TAMIS_ON_FULL_PASS);
     run_together(&s, ask_everything);
     const uint64_t absent = count_absent(&s);
     assert_int_equal(absent, 2000);
@@ -228,7 +228,7 @@ static void a_full_filter_passes_keys_on(void **unused) {
     assert_true(s.unknown > 0);
     assert_ok(tamis_dedup_commit(s.session, "full", 4, &states_err));
     close_session(&s);
-    open_session(&s, &small, TAMIS_WHEN_FULL_PASS);
+    open_session(&s, &small, TAMIS_ON_FULL_PASS);
     assert_int_equal(states_keys(s.state), 2000);
     close_session(&s);
     free((void *)s.absent);
@@ -243,7 +243,7 @@ static void reg_22_a_session_outgrows_its_number(void **unused) {
         shared s = {.count = 30000, .commits = true};
         s.absent = calloc(s.count, 1);
         assert_non_null(s.absent);
-        open_session(&s, &small, TAMIS_WHEN_FULL_FAIL);
+        open_session(&s, &small, TAMIS_ON_FULL_FAIL);
         run_together(&s, ask_everything);
         const uint64_t absent = count_absent(&s);
         assert_true(absent > s.count - s.count / 100);
@@ -252,7 +252,7 @@ static void reg_22_a_session_outgrows_its_number(void **unused) {
         if (snapshot)
             assert_ok(tamis_state_snapshot(s.state, 0, &states_err));
         close_session(&s);
-        open_session(&s, &small, TAMIS_WHEN_FULL_FAIL);
+        open_session(&s, &small, TAMIS_ON_FULL_FAIL);
         assert_int_equal(states_keys(s.state), absent);
         assert_true(tamis_filter_plan(tamis_state_filter(s.state))->capacity >= absent);
         assert_int_equal(tamis_filter_plan(tamis_state_filter(s.state))->memory_limit, 0);
@@ -291,7 +291,7 @@ static void *ask_until_it_fails(void *context) {
 static void nothing_is_answered_after_a_failure(void **unused) {
     (void)unused;
     shared s = {.count = 1000};
-    open_session(&s, &states_makes[STATES_GROWING], TAMIS_WHEN_FULL_FAIL);
+    open_session(&s, &states_makes[STATES_GROWING], TAMIS_ON_FULL_FAIL);
     assert_ok(tamis_dedup_commit(s.session, "one", 3, &states_err));
     fault_install();
     fault_arm(FAULT_SYNC, 1, EIO, true);
@@ -299,7 +299,7 @@ static void nothing_is_answered_after_a_failure(void **unused) {
     fault_disarm();
     fault_remove();
     close_session(&s);
-    open_session(&s, &states_makes[STATES_GROWING], TAMIS_WHEN_FULL_FAIL);
+    open_session(&s, &states_makes[STATES_GROWING], TAMIS_ON_FULL_FAIL);
     assert_true(states_is_at(s.state, "one"));
     assert_int_equal(states_keys(s.state), 0);
     close_session(&s);
@@ -366,7 +366,7 @@ static void begin_program(program *p, int told) {
     off_t length = 0;
     *p = (program){.told = told};
     assert_int_equal(pthread_rwlock_init(&p->lock, NULL), 0);
-    open_session(&p->s, &states_makes[STATES_GROWING], TAMIS_WHEN_FULL_FAIL);
+    open_session(&p->s, &states_makes[STATES_GROWING], TAMIS_ON_FULL_FAIL);
     p->output = open(scratch("output"), O_RDWR | O_CREAT | O_APPEND, 0600);
     assert_true(p->output >= 0);
     tamis_state_committed(p->s.state, &account, &size);

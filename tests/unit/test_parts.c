@@ -490,10 +490,10 @@ static void crowd_some(size_t count, uint64_t prefix, int bits, uint64_t *random
             hashes[i].word[1] = prefix ^ test_random(random) >> bits;
 }
 
-static tamis_dedup *session_of(tamis_filter *filter, tamis_when_full when_full) {
+static tamis_dedup *session_of(tamis_filter *filter, tamis_on_full on_full) {
     tamis_dedup_options options = TAMIS_DEDUP_OPTIONS_INIT;
     tamis_dedup *session = NULL;
-    options.when_full = when_full;
+    options.on_full = on_full;
     assert_int_equal(tamis_dedup_open(&session, filter, &options, &err), TAMIS_OK);
     return session;
 }
@@ -506,10 +506,10 @@ static void same_counts(const tamis_dedup *one, const tamis_dedup *other) {
 }
 
 /* Returns how many keys are in behind the one that is refused. */
-static uint64_t ask_both(const filter_case *c, tamis_when_full when_full, way how) {
+static uint64_t ask_both(const filter_case *c, tamis_on_full on_full, way how) {
     uint64_t random = model_seed(917), prefix = test_random(&random), unknown = 0;
     tamis_filter *one = make(c, 100000), *other = make(c, 100000);
-    tamis_dedup *ordinary = session_of(one, when_full), *divided = session_of(other, when_full);
+    tamis_dedup *ordinary = session_of(one, on_full), *divided = session_of(other, on_full);
     tamis_status status = TAMIS_OK;
     const uint64_t enough = model_scale(50, 1), most = model_full() ? BATCH : 1000;
     while (unknown < enough && status == TAMIS_OK) {
@@ -534,8 +534,8 @@ static uint64_t ask_both(const filter_case *c, tamis_when_full when_full, way ho
         if (status != TAMIS_OK)
             assert_string_equal(least.err.text, err.text);
     }
-    assert_int_equal(status, when_full == TAMIS_WHEN_FULL_PASS ? TAMIS_OK : TAMIS_E_FULL);
-    assert_true(unknown > 0 || when_full == TAMIS_WHEN_FULL_FAIL);
+    assert_int_equal(status, on_full == TAMIS_ON_FULL_PASS ? TAMIS_OK : TAMIS_E_FULL);
+    assert_true(unknown > 0 || on_full == TAMIS_ON_FULL_FAIL);
     const uint64_t behind = filter_info(other).added - filter_info(one).added;
     tamis_dedup_close(ordinary);
     tamis_dedup_close(divided);
@@ -550,8 +550,8 @@ static void a_session_is_asked_in_parts(void **state) {
     isa = TAMIS__ISA_SCALAR;
     for (int i = 1; i < KINDS; i++)
         for (int how = SHUFFLED; how <= BY_THREADS && !case_is_bloom(&kinds[i]); how++) {
-            assert_int_equal(ask_both(&kinds[i], TAMIS_WHEN_FULL_PASS, (way)how), 0);
-            behind += ask_both(&kinds[i], TAMIS_WHEN_FULL_FAIL, (way)how);
+            assert_int_equal(ask_both(&kinds[i], TAMIS_ON_FULL_PASS, (way)how), 0);
+            behind += ask_both(&kinds[i], TAMIS_ON_FULL_FAIL, (way)how);
         }
     assert_true(behind > 0); /* and all of them are counted */
 }
@@ -583,7 +583,7 @@ static void many_without_room_are_passed(void **state) {
     enum { PARTS = 8, GIVEN_AT_FIRST = 512 };
     uint64_t random = model_seed(919);
     tamis_filter *filter = make(&kinds[1], 100000);
-    tamis_dedup *session = session_of(filter, TAMIS_WHEN_FULL_PASS);
+    tamis_dedup *session = session_of(filter, TAMIS_ON_FULL_PASS);
     const struct tamis__filter_ops *ops = filter->ops;
     tamis__parts_ops counting = *ops->parts;
     struct tamis__filter_ops counted = *ops;

@@ -232,7 +232,7 @@ static void begin(asking *a) {
     a->state = opened(&a->of->make);
     a->state->snapshot_at = a->snapshot_at;
     options.state = a->state;
-    options.when_full = TAMIS_WHEN_FULL_PASS;
+    options.on_full = TAMIS_ON_FULL_PASS;
     assert_ok(tamis_dedup_open(&a->session, NULL, &options, &states_err));
 }
 

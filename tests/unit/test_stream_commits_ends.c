@@ -48,7 +48,7 @@ static void run_commits(uint64_t stop) {
 static void go_to(const char *path, bool again) {
     prepare();
     run.options.output = path;
-    run.commits.again = again;
+    run.commits.reread = again;
     commits_go(&run);
 }
 
@@ -170,7 +170,7 @@ static void again_finds_duplicates(void **state) {
 
 static void go_leaving(uint64_t stop) {
     prepare();
-    run.commits.leave_partial = true;
+    run.commits.defer_unterminated = true;
     run.stop_before = stop;
     commits_go(&run);
 }
@@ -184,19 +184,19 @@ static void half_a_record_is_left(void **state) {
     assert_true(file && fputs("record 17", file) >= 0 && fflush(file) == 0);
     go_leaving(9);
     assert_true(commits_came_to(&run, TAMIS_E_INTERRUPTED, ""));
-    assert_null(run.commits.partial);
+    assert_null(run.commits.unterminated);
     for (int i = 0; i < 2; i++) {
         go_leaving(0);
         assert_true(commits_began(&run, i == 0 ? TAMIS_STREAM_RESUMED : TAMIS_STREAM_GROWN));
-        assert_string_equal(run.commits.partial, in);
-        assert_int_equal(run.commits.partial_count, 1);
+        assert_string_equal(run.commits.unterminated, in);
+        assert_int_equal(run.commits.unterminated_count, 1);
         assert_int_equal(run.stats.records, 1000);
         assert_int_equal(run.stats.bytes_read, size);
     }
     assert_true(fputs("00\n", file) >= 0 && fclose(file) == 0);
     go_leaving(0);
     assert_true(commits_began(&run, TAMIS_STREAM_GROWN));
-    assert_null(run.commits.partial);
+    assert_null(run.commits.unterminated);
     assert_int_equal(run.stats.records, 1001);
     assert_int_equal(run.stats.bytes_read, size + 12);
     file_read(output, &expected);
@@ -321,7 +321,7 @@ static void an_input_pipe_is_reported(void **state) {
         prepare();
         snprintf(fd_name, sizeof fd_name, "/dev/fd/%d", fd);
         names[0] = fd_name;
-        run.commits.require_exact = exact;
+        run.commits.exactly_once = exact;
         commits_go(&run);
         close(fd);
         assert_string_equal(run.commits.inexact, fd_name);
@@ -369,7 +369,7 @@ static void an_output_pipe_is_reported(void **state) {
     snprintf(fd_name, sizeof fd_name, "/dev/fd/%d", writing);
     prepare();
     run.options.output = fd_name;
-    run.commits.require_exact = true;
+    run.commits.exactly_once = true;
     commits_go(&run);
     assert_true(commits_came_to(&run, TAMIS_E_UNSUPPORTED, "is no regular file"));
     unharmed = tamis__sys;
@@ -410,7 +410,7 @@ static void the_null_device_is_exact(void **state) {
     for (int i = 0; i < 2; i++) {
         prepare();
         run.options.duplicates = "/dev/null";
-        run.commits.require_exact = true;
+        run.commits.exactly_once = true;
         commits_go(&run);
         assert_true(commits_began(&run, i ? TAMIS_STREAM_FINISHED : TAMIS_STREAM_NEW));
         assert_null(run.commits.inexact);

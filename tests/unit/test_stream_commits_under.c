@@ -282,7 +282,7 @@ static void an_unfinished_run_is_not_abandoned_silently(void **state) {
     assert_true(run.commits.was_read);
     for (int i = 0; i < 2; i++) { /* once it was left on purpose, it does not come back */
         prepare();
-        run.commits.again = i == 0;
+        run.commits.reread = i == 0;
         commits_go(&run);
         assert_true(commits_began(&run, i == 0 ? TAMIS_STREAM_NEW : TAMIS_STREAM_FINISHED));
     }

@@ -49,7 +49,7 @@ typedef struct live {
 
 static void *live_main(void *context) {
     live *l = context;
-    tamis_dedup *session = session_make(0, TAMIS_WHEN_FULL_FAIL);
+    tamis_dedup *session = session_make(0, TAMIS_ON_FULL_FAIL);
     l->status = tamis__stream_dedup_tuned(session, &l->options, &l->tuning, &l->stats, &l->err);
     session_drop(session);
     return NULL;
@@ -648,7 +648,7 @@ static int run_standard(int in, int out) {
         options.threads = test_threads;
         options.output = "-";
         tamis_error err = TAMIS_ERROR_INIT;
-        tamis_dedup *session = session_make(0, TAMIS_WHEN_FULL_FAIL);
+        tamis_dedup *session = session_make(0, TAMIS_ON_FULL_FAIL);
         tamis_status status = tamis_stream_dedup(session, &options, NULL, &err);
         session_drop(session);
         _exit(-(int)status);
@@ -703,7 +703,7 @@ static void many_inputs_use_few_descriptors(void **state) {
     options.input_count = MANY;
     options.output = scratch("once");
     tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
-    tamis_dedup *session = session_make(0, TAMIS_WHEN_FULL_FAIL);
+    tamis_dedup *session = session_make(0, TAMIS_ON_FULL_FAIL);
     tamis_status status = tamis_stream_dedup(session, &options, &stats, NULL);
     session_drop(session);
     setrlimit(RLIMIT_NOFILE, &before);

@@ -55,7 +55,7 @@ static void *paced_main(void *context) {
     options.input_count = 1;
     options.output = names[1];
     options.threads = test_threads;
-    tamis_dedup *session = session_make(0, TAMIS_WHEN_FULL_FAIL);
+    tamis_dedup *session = session_make(0, TAMIS_ON_FULL_FAIL);
     run->status = tamis_stream_dedup(session, &options, NULL, NULL);
     session_drop(session);
     return NULL;

@@ -74,7 +74,7 @@ static tamis_status run(const char *const *inputs, size_t count, const tamis__st
     file_write(options.output, "", 0);
     stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
     err = (tamis_error)TAMIS_ERROR_INIT;
-    tamis_dedup *session = session_make(0, TAMIS_WHEN_FULL_FAIL);
+    tamis_dedup *session = session_make(0, TAMIS_ON_FULL_FAIL);
     tamis_status status = tamis__stream_dedup_tuned(session, &options, tuning, &stats, &err);
     session_drop(session);
     file_read(options.output, &output);
@@ -234,7 +234,7 @@ static void *run_between(void *context) {
     options.input_count = 1;
     options.output = paths[1];
     stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
-    tamis_dedup *session = session_make(0, TAMIS_WHEN_FULL_FAIL);
+    tamis_dedup *session = session_make(0, TAMIS_ON_FULL_FAIL);
     (void)tamis_stream_dedup(session, &options, &stats, &err);
     session_drop(session);
     return NULL;
@@ -356,7 +356,7 @@ static void a_record_of_a_bomb_is_too_long(void **state) {
         options.max_record = 1 << 20;
         options.allocator = &allocator;
         err = (tamis_error)TAMIS_ERROR_INIT;
-        tamis_dedup *session = session_make(0, TAMIS_WHEN_FULL_FAIL);
+        tamis_dedup *session = session_make(0, TAMIS_ON_FULL_FAIL);
         assert_int_equal(tamis_stream_dedup(session, &options, NULL, &err), TAMIS_E_TOO_LONG);
         session_drop(session);
         say("/in: record 1, at byte 0, is longer than 1048576 bytes");
@@ -377,7 +377,7 @@ static void a_compressed_file_is_not_followed(void **state) {
     options.input_count = 1;
     options.follow = true;
     err = (tamis_error)TAMIS_ERROR_INIT;
-    tamis_dedup *session = session_make(0, TAMIS_WHEN_FULL_FAIL);
+    tamis_dedup *session = session_make(0, TAMIS_ON_FULL_FAIL);
     assert_int_equal(tamis_stream_dedup(session, &options, NULL, &err), TAMIS_E_UNSUPPORTED);
     session_drop(session);
     say("/in: is packed with gzip, and such a file is not followed; ");

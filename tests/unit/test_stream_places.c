@@ -56,7 +56,7 @@ static tamis_status run_inputs(const char *const *inputs, size_t count, const ch
     options.duplicates = duplicates;
     stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
     err = (tamis_error)TAMIS_ERROR_INIT;
-    tamis_dedup *session = session_make(0, TAMIS_WHEN_FULL_FAIL);
+    tamis_dedup *session = session_make(0, TAMIS_ON_FULL_FAIL);
     tamis_status status = tamis_stream_dedup(session, &options, &stats, &err);
     session_drop(session);
     return status;
@@ -409,7 +409,7 @@ static void bad_options(void **state) {
     (void)state;
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
     options.threads = test_threads;
-    tamis_dedup *session = session_make(0, TAMIS_WHEN_FULL_FAIL);
+    tamis_dedup *session = session_make(0, TAMIS_ON_FULL_FAIL);
     options.input_count = 1;
     assert_int_equal(tamis_stream_dedup(session, &options, NULL, &err), TAMIS_E_INVALID);
     options.struct_size = 0;
@@ -429,7 +429,7 @@ static void shorter_structs(void **state) {
     options.input_count = 1;
     options.output = "/nowhere/at/all";
     tamis_stream_stats part = {.struct_size = offsetof(tamis_stream_stats, bytes_in), .bytes_in = 77};
-    tamis_dedup *session = session_make(0, TAMIS_WHEN_FULL_FAIL);
+    tamis_dedup *session = session_make(0, TAMIS_ON_FULL_FAIL);
     assert_int_equal(tamis_stream_dedup(session, &options, &part, &err), TAMIS_OK);
     assert_int_equal(part.struct_size, offsetof(tamis_stream_stats, bytes_in));
     assert_int_equal(part.records, 3);

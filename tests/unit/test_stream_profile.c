@@ -53,7 +53,7 @@ static int tear_down(void **state) {
 }
 
 static tamis_status run(tamis_stream_options *options, const char *input, tamis_stream_profile *profile) {
-    tamis_dedup *session = session_make(0, TAMIS_WHEN_FULL_FAIL);
+    tamis_dedup *session = session_make(0, TAMIS_ON_FULL_FAIL);
     options->inputs = &input;
     options->input_count = 1;
     options->threads = test_threads;

@@ -38,7 +38,7 @@ static bool agrees(const test_bytes *inputs, size_t count, unsigned char termina
     options.duplicates = scratch("again");
     tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
     tamis_error err = TAMIS_ERROR_INIT;
-    tamis_dedup *session = session_make(0, TAMIS_WHEN_FULL_FAIL);
+    tamis_dedup *session = session_make(0, TAMIS_ON_FULL_FAIL);
     tamis_status status = tamis__stream_dedup_tuned(session, &options, tuning, &stats, &err);
     session_drop(session);
     test_bytes unique = {0};
@@ -177,7 +177,7 @@ static tamis_status run_limited(const char *text, size_t size, uint64_t max_reco
     options.input_count = 1;
     options.max_record = max_record;
     tamis__stream_buffer_sizes tuning = {read_size, 8, 3};
-    tamis_dedup *session = session_make(0, TAMIS_WHEN_FULL_FAIL);
+    tamis_dedup *session = session_make(0, TAMIS_ON_FULL_FAIL);
     tamis_status status = tamis__stream_dedup_tuned(session, &options, &tuning, stats, err);
     session_drop(session);
     return status;
@@ -220,7 +220,7 @@ static void a_record_of_many_buffers(void **state) {
 
 /* ---- a full filter ---- */
 
-static tamis_status run_full(tamis_when_full when_full, tamis_stream_stats *stats, tamis_error *err) {
+static tamis_status run_full(tamis_on_full on_full, tamis_stream_stats *stats, tamis_error *err) {
     const char *path = scratch("in");
     test_bytes input = {0};
     for (int i = 0; i < 20000; i++) {
@@ -234,7 +234,7 @@ static tamis_status run_full(tamis_when_full when_full, tamis_stream_stats *stat
     options.inputs = &path;
     options.input_count = 1;
     options.output = scratch("once");
-    tamis_dedup *session = session_make(1000, when_full);
+    tamis_dedup *session = session_make(1000, on_full);
     tamis_status status = tamis_stream_dedup(session, &options, stats, err);
     session_drop(session);
     return status;
@@ -244,7 +244,7 @@ static void a_full_filter_fails(void **state) {
     (void)state;
     tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
     tamis_error err = TAMIS_ERROR_INIT;
-    assert_int_equal(run_full(TAMIS_WHEN_FULL_FAIL, &stats, &err), TAMIS_E_FULL);
+    assert_int_equal(run_full(TAMIS_ON_FULL_FAIL, &stats, &err), TAMIS_E_FULL);
     assert_in_range(stats.records, 1000, 19999);
     assert_int_equal(stats.unique, stats.records);
     assert_int_equal(stats.unknown, 0);
@@ -256,7 +256,7 @@ static void a_full_filter_passes(void **state) {
     (void)state;
     tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
     tamis_error err = TAMIS_ERROR_INIT;
-    assert_int_equal(run_full(TAMIS_WHEN_FULL_PASS, &stats, &err), TAMIS_OK);
+    assert_int_equal(run_full(TAMIS_ON_FULL_PASS, &stats, &err), TAMIS_OK);
     assert_int_equal(stats.records, 20000);
     assert_int_equal(stats.duplicates, 0);
     assert_in_range(stats.unknown, 1, 19000);

@@ -32,7 +32,7 @@ typedef struct scenario {
     void (*write_record)(test_bytes *input, uint64_t *seed);
     const char *first; /* of each input, before its records */
     uint64_t expect;   /* of the filter; 0: it grows */
-    tamis_when_full when_full;
+    tamis_on_full on_full;
     tamis_stream_policy missing, malformed;
     tamis_stream_marking marking;
     uint64_t max_record;
@@ -112,7 +112,7 @@ static const scenario scenarios[] = {
      .write_record = a_log_line,
      .marking = TAMIS_STREAM_COLUMN},
     {.name = "full", .write_record = a_line, .expect = 300},
-    {.name = "full passes", .write_record = a_line, .expect = 300, .when_full = TAMIS_WHEN_FULL_PASS},
+    {.name = "full passes", .write_record = a_line, .expect = 300, .on_full = TAMIS_ON_FULL_PASS},
     {.name = "too long", .write_record = a_line, .max_record = 119},
     {.name = "packed", .write_record = a_line, .compressed = true},
     {.name = "packed and cut", .write_record = a_line, .compressed = true, .cut = true},
@@ -122,7 +122,7 @@ static const scenario scenarios[] = {
 
 static void compress_bytes(const char *path) {
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
-    tamis_dedup *session = session_make(0, TAMIS_WHEN_FULL_FAIL);
+    tamis_dedup *session = session_make(0, TAMIS_ON_FULL_FAIL);
     options.inputs = &path;
     options.input_count = 1;
     options.output = options.duplicates = NULL;
@@ -194,7 +194,7 @@ static void run(const scenario *s, const tamis__stream_buffer_sizes *tuning, uin
     const char *const inputs[INPUTS] = {scratch("one"), scratch("two"), scratch("three")};
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
     *o = (outcome){.stats = TAMIS_STREAM_STATS_INIT, .err = TAMIS_ERROR_INIT, .malformed = TAMIS_ERROR_INIT};
-    tamis_dedup *session = session_make(s->expect, s->when_full);
+    tamis_dedup *session = session_make(s->expect, s->on_full);
     options.inputs = inputs;
     options.input_count = INPUTS;
     options.output = scratch("fresh");
@@ -407,7 +407,7 @@ static void memory_is_refused(void **state) {
         tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
         tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
         tamis_error err = TAMIS_ERROR_INIT;
-        tamis_dedup *session = session_make(0, TAMIS_WHEN_FULL_FAIL);
+        tamis_dedup *session = session_make(0, TAMIS_ON_FULL_FAIL);
         options.inputs = &path;
         options.input_count = 1;
         options.allocator = &allocator;
@@ -443,7 +443,7 @@ static void long_records_are_not_read_ahead(void **state) {
     const tamis_allocator allocator = fault_memory_allocator(&memory);
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
     tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
-    tamis_dedup *session = session_make(0, TAMIS_WHEN_FULL_FAIL);
+    tamis_dedup *session = session_make(0, TAMIS_ON_FULL_FAIL);
     options.inputs = &path;
     options.input_count = 1;
     options.allocator = &allocator;

@@ -18,7 +18,7 @@ static const cli_option options[OPT_COUNT] = {
     [OPT_FORMAT] = CLI_ROW_WRITE_FORMAT(", the first of several"),
     [OPT_GZIP] = CLI_ROW_GZIP,
     [OPT_LABEL] = CLI_ROW_LABEL,
-    [OPT_VERSION] = CLI_ROW_FILTER_VERSION,
+    [OPT_VERSION] = CLI_ROW_DATA_VERSION,
     [OPT_LOCK_WAIT] = CLI_ROW_LOCK_WAIT,
     [OPT_QUIET] = CLI_ROW_WRITE_QUIET,
 };

@@ -307,9 +307,9 @@ enum { CLI_METADATA_LABEL, CLI_METADATA_VERSION, CLI_METADATA };
                 "it.",                                                                                       \
         .many = true                                                                                         \
     }
-#define CLI_ROW_FILTER_VERSION                                                                               \
+#define CLI_ROW_DATA_VERSION                                                                                 \
     {                                                                                                        \
-        .name = "filter-version", .type = CLI_SEED, .value = "N",                                            \
+        .name = "data-version", .type = CLI_SEED, .value = "N",                                              \
         .help = "Version of the filter, for whoever ships it; 0 is none."                                    \
     }
 

@@ -64,7 +64,7 @@ int cli_metadata_check(const cli_metadata *metadata, tamis_format format, tamis_
     if (can_store(format) || (metadata->label_count == 0 && metadata->version == 0))
         return CLI_DONE;
     return cli_fail(err, "%s: format %s has no place for it; leave it out, or give --format tamis",
-                    metadata->label_count > 0 ? "--label" : "--filter-version", tamis_format_name(format));
+                    metadata->label_count > 0 ? "--label" : "--data-version", tamis_format_name(format));
 }
 
 tamis_format cli_metadata_format(const tamis_filter *filter, tamis_format format) {

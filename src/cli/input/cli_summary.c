@@ -230,7 +230,7 @@ static void print_json(FILE *out, const cli_summary *summary, const cli_stream *
             cli_file_json_text(object, "inexact", summary->commits->inexact);
         else
             cli_json_null(object, "inexact");
-        cli_json_count(object, "partial", summary->commits->partial_count);
+        cli_json_count(object, "partial", summary->commits->unterminated_count);
         members += 3;
     }
     if (summary->profile != NULL) {

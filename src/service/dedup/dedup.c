@@ -52,7 +52,7 @@ struct tamis_dedup {
     size_t hashes_capacity;     /* capacity of `hashes` */
     bool is_concurrent;         /* the filter is concurrent: any thread may query */
     pthread_mutex_t commits;    /* many: held by the thread that commits or aborts */
-    tamis_when_full when_full;
+    tamis_on_full on_full;
     tamis_dedup_counts counts; /* many: atomic */
     outlook outlook;
     tamis_allocator memory;
@@ -101,16 +101,16 @@ tamis_status tamis_dedup_open(tamis_dedup **session, tamis_filter *filter, const
         status = tamis__state_check_logged(checked.state, err);
     if (status != TAMIS_OK)
         return status;
-    if (checked.when_full != TAMIS_WHEN_FULL_FAIL && checked.when_full != TAMIS_WHEN_FULL_PASS)
+    if (checked.on_full != TAMIS_ON_FULL_FAIL && checked.on_full != TAMIS_ON_FULL_PASS)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
-                           "dedup session: when_full is %d; use TAMIS_WHEN_FULL_FAIL or TAMIS_WHEN_FULL_PASS",
-                           (int)checked.when_full);
+                           "dedup session: on_full is %d; use TAMIS_ON_FULL_FAIL or TAMIS_ON_FULL_PASS",
+                           (int)checked.on_full);
     tamis_allocator memory = tamis__allocator_resolve(checked.allocator);
     tamis_dedup *made = tamis__alloc(&memory, sizeof *made, _Alignof(tamis_dedup));
     if (!made)
         return tamis__fail_nomem(err, "dedup session", sizeof *made);
     made->filter = filter;
-    made->when_full = checked.when_full;
+    made->on_full = checked.on_full;
     made->memory = memory;
     made->is_concurrent = filter->concurrent != NULL;
     (void)pthread_mutex_init(&made->commits, NULL); /* cannot fail without attributes */
@@ -241,7 +241,7 @@ static tamis_status add_passing_concurrent(tamis_dedup *session, const key_batch
 
 static tamis_status add_to_filter(tamis_dedup *session, const key_batch *batch, tamis_answer *answers,
                                   size_t *done, tamis_error *err) {
-    return session->when_full == TAMIS_WHEN_FULL_PASS
+    return session->on_full == TAMIS_ON_FULL_PASS
                ? add_passing(session, batch, answers, done, err)
                : add(session->filter, batch, 0, batch->count, answers, done, err);
 }
@@ -292,7 +292,7 @@ static tamis_status add_concurrent(tamis_dedup *session, const key_batch *batch,
         return status;
     for (size_t i = 0; i < batch->count; i++)
         answers[i] = TAMIS_UNKNOWN;
-    status = session->when_full == TAMIS_WHEN_FULL_PASS
+    status = session->on_full == TAMIS_ON_FULL_PASS
                  ? add_passing_concurrent(session, batch, answers, &answered, err)
                  : add(session->filter, batch, 0, batch->count, answers, &answered, err);
     count_answers(session, NULL, answers, answered);

@@ -96,7 +96,7 @@ static tamis_status find_inputs_and_outputs(tamis__durable *d, size_t inputs, ta
         status = find_input(d, i, err);
     for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
         status = tamis__appended_output_find(&d->outputs[i], &d->live, i, &d->commits->inexact, err);
-    if (status != TAMIS_OK || !d->commits->inexact || !d->commits->require_exact)
+    if (status != TAMIS_OK || !d->commits->inexact || !d->commits->exactly_once)
         return status;
     return tamis__fail(
         err, TAMIS_E_UNSUPPORTED, 0,
@@ -108,7 +108,7 @@ static tamis_status find_inputs_and_outputs(tamis__durable *d, size_t inputs, ta
 
 static tamis_status fail_unterminated(const tamis__durable *d, size_t i, tamis_error *err) {
     d->commits->was_read = true;
-    d->commits->partial = tamis__input_name(d->names[i]);
+    d->commits->unterminated = tamis__input_name(d->names[i]);
     return tamis__fail(
         err, TAMIS_E_CHANGED, 0,
         "%s: its last record had no end when it was read, and has got longer since; allow that the input is "
@@ -251,7 +251,7 @@ static tamis_status begin_new(tamis__durable *d, tamis_error *err) {
     d->finished = d->goes_on = false;
     d->commits->begun = TAMIS_STREAM_NEW;
     d->commits->was_read = false;
-    d->commits->partial = NULL;
+    d->commits->unterminated = NULL;
     live->finished = live->begun = false;
     live->input = 0;
     live->stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
@@ -352,7 +352,7 @@ tamis_status tamis__durable_begin(tamis__durable *d, const tamis_stream_options 
                                   const tamis_allocator *memory, tamis_error *err) {
     static const char *const standard_input[] = {"-"};
     tamis__history h = {.run = &d->live,
-                        .again = options->commits->again,
+                        .reread = options->commits->reread,
                         .abandon = options->commits->abandon,
                         .options = options};
     d->commits = options->commits;
@@ -362,8 +362,8 @@ tamis_status tamis__durable_begin(tamis__durable *d, const tamis_stream_options 
     d->input = -1;
     for (int i = 0; i < OUTPUTS; i++)
         tamis__appended_output_init(&d->outputs[i], &targets[i]);
-    d->commits->inexact = d->commits->unlocked = d->commits->partial = NULL;
-    d->commits->partial_count = 0;
+    d->commits->inexact = d->commits->unlocked = d->commits->unterminated = NULL;
+    d->commits->unterminated_count = 0;
     d->commits->was_read = false;
     d->commits->begun = TAMIS_STREAM_NEW;
     d->commits->unfinished = NULL;
@@ -379,7 +379,7 @@ tamis_status tamis__durable_begin(tamis__durable *d, const tamis_stream_options 
         status = continue_run(d, &h, options->terminator, err);
     else if (status == TAMIS_OK && h.any_before)
         status = pass_inputs(d, &h, options->terminator, err);
-    if (status != TAMIS_OK && (h.found || h.any_before) && d->commits->was_read && options->commits->again) {
+    if (status != TAMIS_OK && (h.found || h.any_before) && d->commits->was_read && options->commits->reread) {
         h.found = h.last = false;
         status = begin_new(d, err);
     }

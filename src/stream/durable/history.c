@@ -201,7 +201,7 @@ static tamis_status compare_run(tamis__history *h, const tamis__checkpoint *chec
     }
     *is_run = all_equal;
     h->had_names = h->had_names || newest;
-    if (all_equal || h->again)
+    if (all_equal || h->reread)
         return TAMIS_OK;
     if (changed != SIZE_MAX) {
         h->changed = true;

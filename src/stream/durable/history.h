@@ -48,7 +48,7 @@ typedef struct tamis__candidates tamis__candidates;
 
 typedef struct tamis__history {
     const tamis__checkpoint *run; /* whose inputs and outputs are looked for; its identities do not matter */
-    bool again;                   /* inputs that were read before do not matter either */
+    bool reread;                  /* inputs that were read before do not matter either */
     bool abandon;                 /* give up an unfinished run that this one would cut back */
     const tamis_stream_options *options; /* options for counting the records that are given up */
     /* ---- found: ---- */

@@ -294,7 +294,7 @@ tamis_status tamis__history_check_unfinished(tamis__history *h, tamis__checkpoin
     if (is_run) /* if names changed, the old account would stay unfinished */
         return last || key == tamis__checkpoint_run_key(h->run) ? TAMIS_OK
                                                                 : close_run(h, checkpoint, last, "", err);
-    const bool renewed = h->again && key == tamis__checkpoint_run_key(h->run);
+    const bool renewed = h->reread && key == tamis__checkpoint_run_key(h->run);
     const bool to_same = tamis__same_outputs(h, checkpoint);
     const total_rest total = total_rest_of_run(checkpoint);
     if (renewed || !total.first)
@@ -305,7 +305,7 @@ tamis_status tamis__history_check_unfinished(tamis__history *h, tamis__checkpoin
         return TAMIS_OK;
     }
     status = covers_rest(h, checkpoint, &covered, err);
-    if (status != TAMIS_OK || (covered && (to_same || h->again)))
+    if (status != TAMIS_OK || (covered && (to_same || h->reread)))
         return status == TAMIS_OK ? close_run(h, checkpoint, last, "", err) : status;
     if (!h->abandon)
         return fail_blocked(h, checkpoint, &total, err);

@@ -232,25 +232,25 @@ static tamis_status take_records(tamis__reader *reader, tamis_key *keys, tamis__
     return TAMIS_OK;
 }
 
-static bool leaves_partial(const tamis__reader *reader) {
-    return reader->setup.leaves_partial && !reader->may_block && !reader->decompressor;
+static bool defers_unterminated(const tamis__reader *reader) {
+    return reader->setup.defers_unterminated && !reader->may_block && !reader->decompressor;
 }
 
 /* Drops the last record as if it had not been read. */
-static void drop_partial(tamis__reader *reader, size_t size) {
+static void defer_partial(tamis__reader *reader, size_t size) {
     const tamis__reader_setup *setup = &reader->setup;
     reader->start = reader->scan = reader->end;
     if (setup->bytes_read)
         *setup->bytes_read -= size;
-    if (setup->partial)
-        setup->partial(setup->context, tamis__reader_input(reader));
+    if (setup->deferred)
+        setup->deferred(setup->context, tamis__reader_input(reader));
 }
 
 /* Takes the rest at the end of an input: its last record, without terminator. */
 static bool take_last_record(tamis__reader *reader, tamis_key *keys, tamis__batch *batch) {
     size_t size = reader->end - reader->start;
-    if (size > 0 && leaves_partial(reader)) {
-        drop_partial(reader, size);
+    if (size > 0 && defers_unterminated(reader)) {
+        defer_partial(reader, size);
         return false;
     }
     if (size == 0)

@@ -26,12 +26,12 @@ typedef struct tamis__reader_setup {
     size_t batch_size; /* largest number of records in a batch, at least 1 */
     size_t batches;    /* largest number of batches in use at once, at least 1 */
     unsigned char terminator;
-    bool follow;             /* follow the last input (tamis_stream_run) */
-    bool header;             /* the first record of an input does not count in messages */
-    bool passes_mark;        /* skip a byte order mark at the start of an input */
-    bool csv;                /* terminators within quotes do not end a record */
-    unsigned char delimiter; /* CSV delimiter */
-    bool leaves_partial;     /* leave a last record without terminator, in regular uncompressed files */
+    bool follow;              /* follow the last input (tamis_stream_run) */
+    bool header;              /* the first record of an input does not count in messages */
+    bool passes_mark;         /* skip a byte order mark at the start of an input */
+    bool csv;                 /* terminators within quotes do not end a record */
+    unsigned char delimiter;  /* CSV delimiter */
+    bool defers_unterminated; /* leave a last record without terminator, in regular uncompressed files */
     /* Start position in each input, as an earlier reader left it; NULL: begin at the start. Borrowed. */
     const struct tamis__reader_start {
         bool passed;     /* finished earlier: do not open this input */
@@ -43,7 +43,7 @@ typedef struct tamis__reader_setup {
     /* Called when a byte order mark of `bytes` bytes was skipped. May be NULL. */
     void (*marked)(void *context, size_t input, uint64_t bytes);
     /* Called when the last record of an input was left, because it has no terminator. May be NULL. */
-    void (*partial)(void *context, size_t input);
+    void (*deferred)(void *context, size_t input);
     void *context; /* argument of the three functions */
     /* Counter of bytes read from the files, compressed or not; without those skipped by `from`. May be
      * NULL. */

@@ -48,8 +48,8 @@ typedef struct tamis__run {
     uint64_t commit_at;               /* time of the next commit (tamis__now_ns) */
     bool uncommitted;                 /* records were written since the last commit */
     struct tamis__reader_start *from; /* start position of each input, for the reader */
-    const char *partial;              /* name of the first input with a record left for a later run */
-    uint64_t partial_count;           /* number of such inputs */
+    const char *unterminated;         /* name of the first input with a record left for a later run */
+    uint64_t unterminated_count;      /* number of such inputs */
     uint64_t bytes_before;            /* bytes in the outputs before this run */
     tamis_stream_stats stats_before;  /* statistics of the inputs before the present one */
     /* used if the run is timed */
@@ -84,7 +84,7 @@ void tamis__run_prefix_read(tamis__run *r, const tamis__batch *batch);
 /* After a byte order mark was skipped. */
 void tamis__run_bom_skipped(tamis__run *r, size_t input, uint64_t bytes);
 /* After the last record of an input was left for a later run, because it has no terminator. */
-void tamis__run_partial_left(tamis__run *r, size_t input);
+void tamis__run_defer_unterminated(tamis__run *r, size_t input);
 /* After all records of an item were written: logs their keys, and commits if a commit is due. */
 tamis_status tamis__run_item_written(tamis__run *r, const tamis__item *item, tamis_error *err);
 /* Before a wait for input: commits if a commit is due, else ends the wait when it is. */

@@ -183,10 +183,10 @@ void tamis__run_bom_skipped(tamis__run *r, size_t input, uint64_t bytes) {
         r->durable.live.inputs[input].prefix.offset = bytes;
 }
 
-void tamis__run_partial_left(tamis__run *r, size_t input) {
+void tamis__run_defer_unterminated(tamis__run *r, size_t input) {
     struct tamis__input_position *prefix = &r->durable.live.inputs[input].prefix;
-    if (r->partial_count++ == 0)
-        r->partial = tamis__input_name(r->durable.names[input]);
+    if (r->unterminated_count++ == 0)
+        r->unterminated = tamis__input_name(r->durable.names[input]);
     if (prefix->records == 0)
         *prefix = (struct tamis__input_position){0}; /* a byte order mark belongs to the first record */
 }
@@ -319,8 +319,8 @@ tamis_status tamis__run_finish(tamis__run *r, tamis_error *err) {
     pass_prefixes(live, live->input_count - 1);
     live->input = live->input_count - 1;
     live->finished = true;
-    r->options.commits->partial = r->partial;
-    r->options.commits->partial_count = r->partial_count;
+    r->options.commits->unterminated = r->unterminated;
+    r->options.commits->unterminated_count = r->unterminated_count;
     return write_commit(r, err);
 }
 

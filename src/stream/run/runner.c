@@ -355,8 +355,8 @@ static void bom_skipped(void *context, size_t input, uint64_t bytes) {
     tamis__run_bom_skipped(context, input, bytes);
 }
 
-static void partial_left(void *context, size_t input) {
-    tamis__run_partial_left(context, input);
+static void defer_unterminated(void *context, size_t input) {
+    tamis__run_defer_unterminated(context, input);
 }
 
 static tamis_status input_opened(void *context, size_t input, int fd, const struct stat *st,
@@ -378,10 +378,11 @@ static tamis_status open_all(run *r, tamis_error *err) {
                                  .passes_mark = r->header.wanted || (extractor && has_syntax(extractor)),
                                  .csv = extractor && tamis_extractor_is_csv(extractor),
                                  .delimiter = extractor ? tamis__extractor_delimiter(extractor) : 0,
-                                 .leaves_partial = r->options.commits && r->options.commits->leave_partial,
+                                 .defers_unterminated =
+                                     r->options.commits && r->options.commits->defer_unterminated,
                                  .opened = input_opened,
                                  .marked = bom_skipped,
-                                 .partial = partial_left,
+                                 .deferred = defer_unterminated,
                                  .context = r,
                                  .bytes_read = &r->stats.bytes_read,
                                  .read_time = r->timed ? &r->profile.read : NULL,

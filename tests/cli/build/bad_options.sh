@@ -19,7 +19,7 @@ try -o f ''
 try -o f --label colour in
 try -o f --label =blue in
 try -o f --label a=1 --label b=2 --label a=3 in
-try -o f --filter-version seven in
+try -o f --data-version seven in
 try -o f --expect 0 in
 try -o f --fpr 1 in
 try -o f --exact --fpr 1e-3 in

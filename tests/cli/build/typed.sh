@@ -4,7 +4,7 @@ made() { # OPTIONS...: builds of standard input and says how many are in it
     tamis build -o f.tamis --kind fingerprint --expect 100 --json "$@" 2>&1 | sed 's|"files".*||' | grep -oE '"(records|unique)": [0-9]+' | tr '\n' ' '
 }
 has() { # HEX...: which of these bytes are keys of the filter
-    tamis check --hex f.tamis "${@/#/--ask=}"
+    tamis check --hex f.tamis "${@/#/--lookup=}"
 }
 printf '%s\n' 7 +7 007 -7 0 -0 | made --type int32; has 07000000 f9ffffff 00000000 37 0700000000000000
 printf '%s\n' 7 -7 9223372036854775807 | made --type int64; has 0700000000000000 f9ffffffffffffff ffffffffffffff7f 07000000

@@ -6,7 +6,7 @@ try() {
     tamis check f.tamis "$@"
     echo "status $?"
 }
-try -k a -k x -k 'b c' --ask=
+try -k a -k x -k 'b c' --lookup=
 try -v -k a -k x
 try -c -k a -k x -k ''
 try -q -k x

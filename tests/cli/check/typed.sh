@@ -24,4 +24,4 @@ tamis check --type utf16 w.tamis words
 tamis check -c w.tamis words
 tamis check --hex w.tamis -k 630061006600e900
 tamis build -o e.tamis --hex <(echo) --expect 1
-tamis check -c e.tamis --hex --ask=
+tamis check -c e.tamis --hex --lookup=

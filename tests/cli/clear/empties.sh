@@ -4,7 +4,7 @@
 tamis gen words 400 > keys
 printf '%s' 0123456789abcdef > secret
 for kind in classic blocked fingerprint exact; do
-    tamis build -o a.tamis --kind $kind --expect 1000 --secret-file secret --label a=b --filter-version 4 keys
+    tamis build -o a.tamis --kind $kind --expect 1000 --secret-file secret --label a=b --data-version 4 keys
     tamis info a.tamis | grep -vE 'fill|keys  |rate now' > before
     tamis clear a.tamis
     tamis info a.tamis | grep -vE 'fill|keys  |rate now' | diff before -

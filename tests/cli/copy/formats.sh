@@ -16,7 +16,7 @@ for file in a.bloom data.bloom a.guava; do
     tamis info a.tamis | grep format
     tamis copy -o back --format "$(sed 's/.*[.]//; s/bloom/dcso/' <<< $file)" a.tamis && cmp $file back
 done
-tamis build -o a.tamis --kind classic --scheme guava64 --expect 1000 --fpr 1e-3 --label a=b --filter-version 2 keys
+tamis build -o a.tamis --kind classic --scheme guava64 --expect 1000 --fpr 1e-3 --label a=b --data-version 2 keys
 tamis copy -o a.guava --format guava a.tamis
 tamis copy -q -o a.guava --format guava a.tamis
 tamis info a.guava | grep -E 'format|keys'

@@ -16,7 +16,7 @@ for to in guava dcso; do
 done
 tamis copy -q -o c --format guava f
 echo "# merge" >&2
-build --scheme guava64 --ignore-case --filter-version 3 words
+build --scheme guava64 --ignore-case --data-version 3 words
 tamis merge -o c --format guava f f
 tamis check --ignore-case -k fOO c
 tamis merge -q -o c --format guava f f

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # A copy may say something else of itself: a label takes the place of one of its name.
 echo a > in
-tamis build -o f --kind classic --scheme guava64 -q --label a=1 --label b=2 --filter-version 3 in
+tamis build -o f --kind classic --scheme guava64 -q --label a=1 --label b=2 --data-version 3 in
 tamis copy -o g --label b=new --label c= f
 tamis info g | grep -E 'version|='
-tamis copy -o g --filter-version 4 g
+tamis copy -o g --data-version 4 g
 tamis info g | grep version
-tamis copy -o g --filter-version 0 g
+tamis copy -o g --data-version 0 g
 tamis info g | grep version
 tamis copy -o h --format guava --label a=1 f
-tamis copy -o h --format guava --filter-version 1 f
+tamis copy -o h --format guava --data-version 1 f
 tamis build -o h --format guava --label a=1 in
-tamis build -o h --format dcso --filter-version 1 in
+tamis build -o h --format dcso --data-version 1 in
 tamis copy -o h --label =x f
 tamis copy -o h --format guava f
 tamis copy -o i --label a=1 h

@@ -14,7 +14,7 @@ try --kind classic
 try --kind blocked
 try --kind round
 try --scheme md5
-try --when-full burst
+try --on-full burst
 try --scheme sip
 try --scheme xxh3 --secret-file x
 try --seed 1 --scheme guava64

@@ -11,7 +11,7 @@ try() {
 }
 printf '%s\n' {1..200} | tamis dedup --filter f.tamis > out
 try
-tamis gen words 2000 | tamis dedup --filter f.tamis --when-full pass --max-record 2 > out
+tamis gen words 2000 | tamis dedup --filter f.tamis --on-full pass --max-record 2 > out
 try
 tamis dedup --filter f.tamis in pipe missing
 try

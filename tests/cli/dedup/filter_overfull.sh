@@ -9,7 +9,7 @@ for format in guava tamis; do
     tamis dedup --filter $file in > out
     echo "status $?"
     cmp $file empty
-    tamis dedup --filter $file --when-full pass in > out
+    tamis dedup --filter $file --on-full pass in > out
     dropped=$(($(wc -l < in) - $(wc -l < out)))
     echo "more than 3 in 100 dropped: $((100 * dropped > 3 * $(wc -l < in)))"
 

@@ -40,4 +40,4 @@ echo absent
 fails --state st.3 a.log -o out.3
 mv a.log a.old
 tamis dedup -q --state st.3 b.log -o out.3 2>&1 | command_of | shown
-tamis dedup -q --state st.3 a.old b.log -o new 2>&1 | sed -n 's/.*finish it by: \(.*\), or add --again.*/\1/p' | shown
+tamis dedup -q --state st.3 a.old b.log -o new 2>&1 | sed -n 's/.*finish it by: \(.*\), or add --reread.*/\1/p' | shown

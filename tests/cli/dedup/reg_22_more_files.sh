@@ -12,7 +12,7 @@ run tamis dedup --state st logs/*.log -o out
 run tamis dedup --state st logs/1.log -o out
 mv 4.log logs/
 head -c 9000 logs/4.log > half && tail -c +9001 logs/4.log > rest && cp half logs/4.log
-run tamis dedup --state st logs/*.log -o out --leave-partial
+run tamis dedup --state st logs/*.log -o out --defer-unterminated
 cat rest >> logs/4.log && cp logs/1.log again.log
 run tamis dedup --state st logs/4.log again.log -o out # one has grown, one is a copy
 cmp out whole

@@ -31,8 +31,8 @@ printf 'id\n1\n' > x.csv && printf 'name\n1\n' > y.csv && printf 'id\n2\n' > z.c
 tamis dedup -q --state csv --key csv:id x.csv -o csv.out
 refused tamis dedup --state csv --key csv:id y.csv -o csv.out
 refused tamis dedup --state csv --key csv:id z.csv -o csv.out
-# --again of the same run reads it anew.
+# --reread of the same run reads it anew.
 fails --state st.4 'c d.log' a.log -o out.4
 refused tamis dedup --state st.4 b.log -o out.4
-refused tamis dedup --state st.4 b.log -o out.4 --again
-refused tamis dedup --again a.log
+refused tamis dedup --state st.4 b.log -o out.4 --reread
+refused tamis dedup --reread a.log

@@ -41,10 +41,10 @@ limited
 printf '7\n%s\n' "$long" >> p
 limited
 tamis dedup --state P p z.gz -o pz && tr -d ' ' < pz | tr '\n' ' ' && echo
-# Half a line more is refused, and --again reads all anew.
+# Half a line more is refused, and --reread reads all anew.
 printf 'one\nthr' > half && tamis dedup --state T half -o t && printf 'ee\nfour\n' >> half
 refused tamis dedup --state T half -o t
-tamis dedup --state T half -o t --again && tail -n 2 t
+tamis dedup --state T half -o t --reread && tail -n 2 t
 # Standard input behind another file.
 seq 3 > first && tamis dedup --state I first - -o i < <(seq 4) && seq 5 > second && tamis dedup --state J first - -o j < second && cat j
 # Moved with its folder.

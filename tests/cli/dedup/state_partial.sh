@@ -1,54 +1,54 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Half a record at the end of a log: what was answered as it stood cannot get longer; --leave-partial waits for its end.
+# Half a record at the end of a log: what was answered as it stood cannot get longer; --defer-unterminated waits for its end.
 run() { "$@"; echo "exit $?"; }
 printf 'one\ntwo\nthr' > early
 run tamis dedup -q --state E early -o early.out
 printf 'ee\n' >> early
 run tamis dedup --state E early -o early.out
-run tamis dedup -q --state E --again --leave-partial early -o early.out
+run tamis dedup -q --state E --reread --defer-unterminated early -o early.out
 cat early.out
 # From the beginning with the option the output is what it is of the whole log.
 printf 'one\ntwo\nthr' > log
-run tamis dedup --state S --leave-partial log -o out
-run tamis dedup --state S --leave-partial log -o out
+run tamis dedup --state S --defer-unterminated log -o out
+run tamis dedup --state S --defer-unterminated log -o out
 cat out
 printf 'ee\nfo' >> log
-run tamis dedup -q --state S --leave-partial --json log -o out 2> json
+run tamis dedup -q --state S --defer-unterminated --json log -o out 2> json
 jq -c '[.run, .records, .bytes_in, .partial]' json
 printf 'ur\n' >> log
-run tamis dedup -q --state S --leave-partial --json log -o out 2> json
+run tamis dedup -q --state S --defer-unterminated --json log -o out 2> json
 jq -c '[.run, .records, .bytes_in, .partial]' json
-run tamis dedup --state S --leave-partial log -o out
+run tamis dedup --state S --defer-unterminated log -o out
 cmp log out
 # The one in front of another, a header, an open quote.
 printf 'id,na' > a.csv; printf 'id,name\n1,"x\ny' > b.csv
-run tamis dedup --state C --leave-partial --key csv:id a.csv b.csv -o all.csv
+run tamis dedup --state C --defer-unterminated --key csv:id a.csv b.csv -o all.csv
 printf 'me\n2,b\n1,a\n' >> a.csv; printf '"\n3,c' >> b.csv
-run tamis dedup -q --state C --leave-partial --key csv:id a.csv b.csv -o all.csv
+run tamis dedup -q --state C --defer-unterminated --key csv:id a.csv b.csv -o all.csv
 printf '\n' >> b.csv
-run tamis dedup -q --state C --leave-partial --key csv:id a.csv b.csv -o all.csv
+run tamis dedup -q --state C --defer-unterminated --key csv:id a.csv b.csv -o all.csv
 cat all.csv
 # A mark and half a header are read when all of the header is there; a header that was taken without its end gets no longer.
 printf '\357\273\277id,name\n1,x\n' > whole; head -c 6 whole > part
-run tamis dedup --state M --leave-partial --key csv:name part -o marked
-run tamis dedup --state M --leave-partial --key csv:name part -o marked
+run tamis dedup --state M --defer-unterminated --key csv:name part -o marked
+run tamis dedup --state M --defer-unterminated --key csv:name part -o marked
 cat whole > part
-run tamis dedup -q --state M --leave-partial --key csv:name part -o marked
+run tamis dedup -q --state M --defer-unterminated --key csv:name part -o marked
 printf '2,x\n3,y\n' | tee -a whole >> part
-run tamis dedup -q --state M --leave-partial --key csv:name part -o marked
+run tamis dedup -q --state M --defer-unterminated --key csv:name part -o marked
 tamis dedup --key csv:name whole | cmp - marked
 printf 'id,na' > head
 run tamis dedup -q --state H --header head -o headed
 printf 'me\n1,a\n' >> head
 run tamis dedup --state H --header head -o headed
 # Standard input may be such a file; more than a record may be is no half of one.
-run tamis dedup --state I --leave-partial --max-record 4 - -o from.in < log
+run tamis dedup --state I --defer-unterminated --max-record 4 - -o from.in < log
 printf 'fives' >> log
-run tamis dedup --state I --leave-partial --max-record 5 log - -o from.in < early
-run tamis dedup -q --state I --leave-partial --max-record 4 log - -o from.in < early
+run tamis dedup --state I --defer-unterminated --max-record 5 log - -o from.in < early
+run tamis dedup -q --state I --defer-unterminated --max-record 4 log - -o from.in < early
 cat from.in
 # Nothing more comes behind the end of these.
 printf 'x\ny' | gzip > in.gz
-run tamis dedup -q --state P --leave-partial in.gz - -o packed < <(printf 'z\nzz')
+run tamis dedup -q --state P --defer-unterminated in.gz - -o packed < <(printf 'z\nzz')
 cat packed; echo
-run tamis dedup --leave-partial log
+run tamis dedup --defer-unterminated log

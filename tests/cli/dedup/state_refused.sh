@@ -5,7 +5,7 @@ tamis gen words 3000 --seed 8 > b.log
 refused() { "$@"; echo "exit $?"; }
 tamis dedup --state seen a.log -o once
 refused tamis dedup --state seen a.log -o other # all of it would be duplicates
-tamis dedup --state seen a.log -o other --again && wc -c < other
+tamis dedup --state seen a.log -o other --reread && wc -c < other
 refused tamis dedup --state seen a.log > direct
 refused tamis dedup --state new a.log -o a.log
 refused tamis dedup --state new a.log -o b.log # what is that?
@@ -13,7 +13,7 @@ refused tamis dedup --state seen a.log -o once --key field:2
 refused tamis dedup --state seen a.log -o once --exact
 refused tamis dedup --state seen a.log -o once --fpr 1e-3
 refused tamis dedup --state seen a.log -o once --filter f
-refused tamis dedup --state seen --require-exact -o more < <(cat b.log)
+refused tamis dedup --state seen --exactly-once -o more < <(cat b.log)
 refused tamis dedup --commit-every 1s a.log
 refused tamis dedup --state seen b.log -o third --commit-every never
 refused tamis dedup --state b.log a.log -o third

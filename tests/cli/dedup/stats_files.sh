@@ -9,5 +9,5 @@ echo one that fails; tamis dedup --key json:/id --json b.jsonl a.jsonl 2>&1 > /d
 echo one that is full
 seq 4 > a
 seq 9 > b
-tamis dedup --expect 3 --kind blocked --when-full pass --stats a b 2>&1 > /dev/null | sed -n '/^file/,$p'
-tamis dedup --expect 3 --kind blocked --when-full pass --json a b 2>&1 > /dev/null | grep -o '"files".*\]'
+tamis dedup --expect 3 --kind blocked --on-full pass --stats a b 2>&1 > /dev/null | sed -n '/^file/,$p'
+tamis dedup --expect 3 --kind blocked --on-full pass --json a b 2>&1 > /dev/null | grep -o '"files".*\]'

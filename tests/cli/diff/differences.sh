@@ -7,7 +7,7 @@ printf '%s' 0123456789abcdef > secret
 printf '%s' 0123456789abcdeF > other
 build() { tamis build -o "$1.tamis" --expect 2000 "${@:2}"; }
 build a --kind classic --fpr 1e-3 --label a=b keys
-build same --kind classic --fpr 1e-3 --filter-version 8 keys
+build same --kind classic --fpr 1e-3 --data-version 8 keys
 build less --kind classic --fpr 1e-3 fewer
 build blocked --kind blocked --fpr 1e-3 keys
 build rate --kind classic --fpr 1e-4 keys

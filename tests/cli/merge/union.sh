@@ -6,7 +6,7 @@ printf '%s' 0123456789abcdef > secret
 same() { cmp <(tail -c +4097 "$1") <(tail -c +4097 "$2") && echo same; }
 for kind in "classic --seed 3" blocked "classic --secret-file secret"; do
     for i in 1 2 3 4 5; do
-        tamis build -o $i.tamis --kind $kind --expect 5000 --fpr 1e-3 --label from=$i --filter-version $i keys$i
+        tamis build -o $i.tamis --kind $kind --expect 5000 --fpr 1e-3 --label from=$i --data-version $i keys$i
     done
     tamis build -o all.tamis --kind $kind --expect 5000 --fpr 1e-3 keys1 keys2 keys3 keys4 keys5
     tamis merge -o union.tamis 1.tamis 2.tamis 3.tamis 4.tamis 5.tamis

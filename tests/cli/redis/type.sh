@@ -6,7 +6,7 @@ seq 1 200 > keys
 seq 1 200 | sed 's/^/007\t+00/' > members
 shown() { sed "s|$redis_uri|SERVER|g; s|127.0.0.1:$redis_port|SERVER|g"; }
 type_of() { redis_ask hget "tamis:{$1}" plan | grep -o 'type=.*'; }
-tamis build -q -o ty.tamis --kind blocked --type int64 --expect 500 --label day=1 --filter-version 3 keys
+tamis build -q -o ty.tamis --kind blocked --type int64 --expect 500 --label day=1 --data-version 3 keys
 tamis copy -o "$redis_uri/copied" ty.tamis 2>&1 | shown
 tamis build -q -o "$redis_uri/built" --type int64 keys
 tamis merge -q -o "$redis_uri/merged" ty.tamis ty.tamis

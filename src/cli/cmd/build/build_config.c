@@ -30,7 +30,7 @@ const cli_option build_options[BUILD_OPTIONS] = {
                               "dcso means --kind classic --scheme fnv-dcso."},
     [BUILD_GZIP] = CLI_ROW_GZIP,
     [BUILD_LABEL] = CLI_ROW_LABEL,
-    [BUILD_VERSION] = CLI_ROW_FILTER_VERSION,
+    [BUILD_VERSION] = CLI_ROW_DATA_VERSION,
     [BUILD_RESIZE] =
         {.name = "resize",
          .type = CLI_FLAG,
@@ -171,7 +171,7 @@ static int check_server(build_config *config, const cli_value *given, tamis_erro
     if (config->format != TAMIS_FORMAT_AUTO || config->compression != TAMIS_COMPRESSION_NONE ||
         config->metadata.label_count > 0 || config->metadata.has_version)
         return cli_fail(err, "--output: is on a server, which has no place for --format, --gzip, --label or "
-                             "--filter-version; leave them out");
+                             "--data-version; leave them out");
     /* Which layout it is the plan tells: another program's does not ask what is wanted, and ours not the server. */
     any.kind = TAMIS_KIND_BLOCKED;
     any.expect = 1;

@@ -34,7 +34,7 @@ const cli_example build_examples[] = {
     {"cut -d ' ' -f 1 a.log | tamis build -o first.tamis --expect 1e6 --fpr 1e-9 --stats",
      "Room for a million of them, one wrong answer in a billion, and a summary."},
     {"tamis build -o users.tamis --key csv:email users.csv", "Of a column of CSV."},
-    {"tamis build -o list.tamis --filter-version 7 --label source=a.log a.log",
+    {"tamis build -o list.tamis --data-version 7 --label source=a.log a.log",
      "With what a list that is shipped should say of itself."},
     {"tamis build -o list.bloom --format guava a.log",
      "For a program that reads it by Guava's BloomFilter.readFrom()."},

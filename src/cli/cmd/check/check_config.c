@@ -19,16 +19,16 @@ const cli_option check_options[CHECK_OPTIONS] = {
                               "names of those it is in, as they were given, separated by commas and ended by "
                               "a tab. A record is hashed once for all that share scheme, seed and secret.",
                       .many = true},
-    [CHECK_ASK] = {.name = "ask",
-                   .letter = 'k',
-                   .type = CLI_TEXT,
-                   .value = "KEY",
-                   .help = "Ask for KEY, and read no records; may be given again.",
-                   .more =
-                       "It is a key as it stands, of which --key takes no part; --trim and --ignore-case do "
-                       "what they do to keys of records.",
-                   .many = true,
-                   .may_be_empty = true},
+    [CHECK_LOOKUP] =
+        {.name = "lookup",
+         .letter = 'k',
+         .type = CLI_TEXT,
+         .value = "KEY",
+         .help = "Ask for KEY, and read no records; may be given again.",
+         .more = "It is a key as it stands, of which --key takes no part; --trim and --ignore-case do "
+                 "what they do to keys of records.",
+         .many = true,
+         .may_be_empty = true},
     [CHECK_INVERT] = {.name = "invert-match",
                       .letter = 'v',
                       .type = CLI_FLAG,
@@ -80,9 +80,9 @@ const cli_option check_options[CHECK_OPTIONS] = {
 
 const cli_conflict check_conflicts[CHECK_CONFLICTS] = {
     {CHECK_COUNT, CHECK_QUIET, "one prints what the other does not"},
-    {CHECK_ASK, CHECK_FOLLOW, "no file is read"},
-    {CHECK_ASK, CHECK_FILES_FROM, "no file is read"},
-    {CHECK_ASK, CHECK_PROGRESS, "no file is read"},
+    {CHECK_LOOKUP, CHECK_FOLLOW, "no file is read"},
+    {CHECK_LOOKUP, CHECK_FILES_FROM, "no file is read"},
+    {CHECK_LOOKUP, CHECK_PROGRESS, "no file is read"},
     {CHECK_TRACE, CHECK_PROGRESS, "both write to standard error"},
     {CHECK_PROGRESS, CHECK_NO_PROGRESS, "one shows what the other hides"},
     {CHECK_PROGRESS, CHECK_QUIET, "one shows what the other hides"},
@@ -104,7 +104,7 @@ static int check_family(check_config *config, tamis_error *err) {
         if (config->key_count > 0)
             return cli_fail(
                 err,
-                "--ask (-k): contradicts '%.300s', which takes fields of a record; name one filter, or "
+                "--lookup (-k): contradicts '%.300s', which takes fields of a record; name one filter, or "
                 "give records",
                 cli_server_show(config->filters[i], shown));
         if (config->secret_count > 1)
@@ -133,8 +133,8 @@ int check_configure(check_config *config, const cli_args *args, tamis_error *err
         config->filter_count = 1;
         input_count--;
     }
-    config->keys = (const char *const *)values[CHECK_ASK].list;
-    config->key_count = values[CHECK_ASK].count;
+    config->keys = (const char *const *)values[CHECK_LOOKUP].list;
+    config->key_count = values[CHECK_LOOKUP].count;
     config->invert = values[CHECK_INVERT].given;
     config->count = values[CHECK_COUNT].given;
     config->follow = values[CHECK_FOLLOW].given;
@@ -143,7 +143,8 @@ int check_configure(check_config *config, const cli_args *args, tamis_error *err
     config->secret_count = values[CHECK_SECRET].count;
     config->prints_names = config->filter_count > 1 && !config->invert;
     if (config->key_count > 0 && input_count > 0)
-        return cli_fail(err, "--ask (-k): contradicts '%.300s', which would be read; leave one of them out",
+        return cli_fail(err,
+                        "--lookup (-k): contradicts '%.300s', which would be read; leave one of them out",
                         inputs[0]);
     if (check_family(config, err) != CLI_DONE)
         return CLI_FAILED;

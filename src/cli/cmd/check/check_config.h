@@ -8,7 +8,7 @@
 /* The options of check, in the order of the help. */
 enum {
     CHECK_FILTER,
-    CHECK_ASK,
+    CHECK_LOOKUP,
     CHECK_INVERT,
     CHECK_COUNT,
     CHECK_FOLLOW,

@@ -72,7 +72,7 @@ const char *const check_notes[] = {
     "--follow records that come later are asked of the new one. Where that cannot be opened a remark says "
     "so, and the old one stays in use; a compressed one is not looked at again. One whose file is cut short "
     "or overwritten in place ends the run with an error.",
-    "With --type or --hex the keys of the records, or of --ask, are asked for, and the records printed as "
+    "With --type or --hex the keys of the records, or of --lookup, are asked for, and the records printed as "
     "they came. One that is no key ends the run, after those before it are answered; leave such out with "
     "grep, as by grep -E '^[+-]?[0-9]+$' for numbers.",
     CLI_NOTES_EXTRACT,

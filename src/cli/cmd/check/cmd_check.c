@@ -104,7 +104,7 @@ static int take_keys(const check_config *config, tamis_key *keys, tamis_extracto
         return CLI_DONE;
     found = calloc(count, sizeof *found);
     if (found == NULL)
-        return cli_fail_nomem("--ask", err);
+        return cli_fail_nomem("--lookup", err);
     if (tamis_extractor_extract(*whole, keys, count, found, err) != TAMIS_OK)
         code = CLI_FAILED;
     for (size_t i = 0; i < count && code == CLI_DONE; i++)
@@ -127,7 +127,7 @@ static tamis_status answer_keys(check_query *query, const check_config *config, 
     service.context = query;
     service.query = check_query_keys;
     if (keys == NULL || answers == NULL) {
-        cli_fail(err, "--ask: out of memory; free some, or give it less often");
+        cli_fail(err, "--lookup: out of memory; free some, or give it less often");
     } else if (take_keys(config, keys, &whole, err) != CLI_DONE) {
         status = err->status;
     } else if (cli_typed_begin(&typed, config->stream.form, &service, err) == CLI_DONE) {

@@ -22,7 +22,7 @@ static const cli_option options[OPT_COUNT] = {
                  "that the URI has to."},
     [OPT_GZIP] = CLI_ROW_GZIP,
     [OPT_LABEL] = CLI_ROW_LABEL,
-    [OPT_VERSION] = CLI_ROW_FILTER_VERSION,
+    [OPT_VERSION] = CLI_ROW_DATA_VERSION,
     [OPT_LOCK_WAIT] = CLI_ROW_LOCK_WAIT,
     [OPT_QUIET] = CLI_ROW_WRITE_QUIET,
 };
@@ -98,9 +98,9 @@ static const char *const description[] = {
     "alone: "
     "a remark says what the copy is without, and --label "
     "or "
-    "--filter-version is refused for another. From Guava "
+    "--data-version is refused for another. From Guava "
     "nothing is lost, and in tamis the file has checksums. A copy in the same format has the same bytes, but "
-    "for what --gzip, --label and --filter-version change.",
+    "for what --gzip, --label and --data-version change.",
     "FILTER may be compressed with gzip, zstd, lz4, xz or bzip2. The copy is, with gzip, where --gzip is "
     "given: without, a compressed filter is "
     "unpacked, "
@@ -131,7 +131,7 @@ static const cli_example examples[] = {
     {"tamis build -o seen.tamis a.log && tamis copy -o shipped.tamis seen.tamis", "A copy that is verified."},
     {"tamis build -o bad.bloom --format dcso a.log && tamis copy --gzip -o bad.bloom.gz bad.bloom",
      "One that is shipped, with a checksum; bloom --gzip of DCSO reads it, and tamis check does."},
-    {"tamis build -o seen.tamis a.log && tamis copy -o next.tamis --filter-version 2 --label state=checked "
+    {"tamis build -o seen.tamis a.log && tamis copy -o next.tamis --data-version 2 --label state=checked "
      "seen.tamis",
      "A copy that says more of itself."},
     {NULL, NULL}};

@@ -111,7 +111,7 @@ static int open_run(dedup_run *run, const dedup_config *config, int stop_fd, tam
 
     if (code != CLI_DONE)
         return code;
-    session_options.when_full = config->when_full;
+    session_options.on_full = config->on_full;
     session_options.state = run->state;
     if (tamis_dedup_open(&run->session, run->filter, &session_options, err) == TAMIS_OK)
         return CLI_DONE;
@@ -143,9 +143,9 @@ static tamis_status stream(dedup_run *run, const dedup_config *config, int stop_
         run->commits.session = run->session;
         run->commits.bytes = config->commit_bytes;
         run->commits.milliseconds = (uint32_t)config->commit_ms;
-        run->commits.again = config->again;
-        run->commits.require_exact = config->require_exact;
-        run->commits.leave_partial = config->leave_partial;
+        run->commits.reread = config->reread;
+        run->commits.exactly_once = config->exactly_once;
+        run->commits.defer_unterminated = config->defer_unterminated;
         run->commits.abandon = config->abandon;
         run->commits.command = dedup_command_keep(command, config->values) ? command : NULL;
         run->commits.remark = dedup_state_remark;
@@ -168,28 +168,27 @@ static int fail_full(const dedup_run *run, const dedup_config *config, tamis_err
         return CLI_FAILED; /* the library's own sentence stands in *err */
     cli_text_count(record, sizeof record, run->report.stats.records + 1);
     if (run->state != NULL) {
-        cli_remedy(err,
-                   "begin a new state with a larger --expect or more --memory, or give --when-full pass");
+        cli_remedy(err, "begin a new state with a larger --expect or more --memory, or give --on-full pass");
         return CLI_FAILED;
     }
     switch (info.full) {
     case TAMIS_FULL_CAPACITY:
         return cli_fail(err,
                         "filter: full with the %s it was made for, and record %s is another; give a larger "
-                        "--expect, or --when-full pass to print what finds no room",
+                        "--expect, or --on-full pass to print what finds no room",
                         cli_text_records(size, sizeof size, info.capacity), record);
     case TAMIS_FULL_MEMORY:
         return cli_fail(
             err,
             "filter: full, record %s would make it grow beyond --memory %s; give more --memory, a larger "
-            "--fpr, or --when-full pass to print what finds no room",
+            "--fpr, or --on-full pass to print what finds no room",
             record, cli_text_bytes(size, sizeof size, config->filter.plan_options.memory));
     /* Any other reason is rare and the library's sentence the best there is: it needs the option only. */
     case TAMIS_FULL_CROWDED:
-        cli_remedy(err, "give --secret-file, so that nobody can choose hashes, or --when-full pass");
+        cli_remedy(err, "give --secret-file, so that nobody can choose hashes, or --on-full pass");
         return CLI_FAILED;
     default:
-        cli_remedy(err, "give another --fpr, --exact, or --when-full pass");
+        cli_remedy(err, "give another --fpr, --exact, or --on-full pass");
         return CLI_FAILED;
     }
 }
@@ -236,12 +235,11 @@ static int fail(const dedup_run *run, const dedup_config *config, tamis_status s
     if (run->state != NULL)
         dedup_state_advise(&run->commits, config, status, err);
     if (status == TAMIS_E_FULL && run->opened)
-        return cli_filter_full(
-            run->filter, config->filter_file, run->report.stats.records + 1,
-            tamis_filter_plan(run->filter)->capacity > 0
-                ? CLI_FILTER_LARGER ", or give --when-full pass to print what finds no room"
-                : "build a larger one, or give --when-full pass to print what finds no room",
-            err);
+        return cli_filter_full(run->filter, config->filter_file, run->report.stats.records + 1,
+                               tamis_filter_plan(run->filter)->capacity > 0
+                                   ? CLI_FILTER_LARGER ", or give --on-full pass to print what finds no room"
+                                   : "build a larger one, or give --on-full pass to print what finds no room",
+                               err);
     if (status == TAMIS_E_FULL)
         return fail_full(run, config, err);
     cli_stream_advise(status, err);

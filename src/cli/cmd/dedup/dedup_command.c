@@ -76,7 +76,7 @@ static void append_option(line *l, const cli_option *option, const char *text) {
 
 /* True for options that do not change the outputs, or that were meant for one run only. */
 static bool is_left_out(int option) {
-    static const int those[] = {DEDUP_AGAIN,       DEDUP_ABANDON, DEDUP_FILES_FROM,  DEDUP_THREADS,
+    static const int those[] = {DEDUP_REREAD,      DEDUP_ABANDON, DEDUP_FILES_FROM,  DEDUP_THREADS,
                                 DEDUP_PROFILE,     DEDUP_STATS,   DEDUP_JSON,        DEDUP_PROGRESS,
                                 DEDUP_NO_PROGRESS, DEDUP_QUIET,   DEDUP_COMMIT_EVERY};
 

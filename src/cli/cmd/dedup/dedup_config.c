@@ -86,7 +86,7 @@ static int check_filter_file(const dedup_config *config, tamis_error *err) {
 
 /* The options that say something of --state need it. */
 static int check_state(dedup_config *config, const cli_value *values, tamis_error *err) {
-    static const int needing[] = {DEDUP_AGAIN, DEDUP_ABANDON, DEDUP_REQUIRE_EXACT, DEDUP_LEAVE_PARTIAL,
+    static const int needing[] = {DEDUP_REREAD, DEDUP_ABANDON, DEDUP_EXACTLY_ONCE, DEDUP_DEFER_UNTERMINATED,
                                   DEDUP_COMMIT_EVERY};
 
     for (size_t i = 0; i < sizeof needing / sizeof *needing && config->state == NULL; i++)
@@ -144,12 +144,12 @@ int dedup_configure(dedup_config *config, const cli_args *args, tamis_error *err
     config->filter_file = values[DEDUP_FILTER].text;
     config->lock_wait = cli_lock_wait_of(&values[DEDUP_LOCK_WAIT]);
     config->state = values[DEDUP_STATE].text;
-    config->again = values[DEDUP_AGAIN].given;
+    config->reread = values[DEDUP_REREAD].given;
     config->abandon = values[DEDUP_ABANDON].given;
-    config->require_exact = values[DEDUP_REQUIRE_EXACT].given;
-    config->leave_partial = values[DEDUP_LEAVE_PARTIAL].given;
+    config->exactly_once = values[DEDUP_EXACTLY_ONCE].given;
+    config->defer_unterminated = values[DEDUP_DEFER_UNTERMINATED].given;
     config->values = values;
-    config->when_full = (tamis_when_full)values[DEDUP_WHEN_FULL].number;
+    config->on_full = (tamis_on_full)values[DEDUP_ON_FULL].number;
     given.prints = is_standard(config->output) || is_standard(config->duplicates);
     if (cli_stream_configure(&config->stream, &given, err) != CLI_DONE ||
         check_mark(config, &values[DEDUP_MARK], err) != CLI_DONE || check_outputs(config, err) != CLI_DONE ||

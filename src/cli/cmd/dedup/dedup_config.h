@@ -18,10 +18,10 @@ enum {
     DEDUP_COMPRESS,
     DEDUP_FILTER,
     DEDUP_STATE,
-    DEDUP_AGAIN,
+    DEDUP_REREAD,
     DEDUP_ABANDON,
-    DEDUP_REQUIRE_EXACT,
-    DEDUP_LEAVE_PARTIAL,
+    DEDUP_EXACTLY_ONCE,
+    DEDUP_DEFER_UNTERMINATED,
     DEDUP_COMMIT_EVERY,
     DEDUP_FILES_FROM,
     DEDUP_RECORDS, /* the block */
@@ -34,7 +34,7 @@ enum {
     DEDUP_SEED,
     DEDUP_SECRET,
     DEDUP_LOCK_WAIT,
-    DEDUP_WHEN_FULL,
+    DEDUP_ON_FULL,
     DEDUP_THREADS,
     DEDUP_PROFILE,
     DEDUP_STATS,
@@ -64,10 +64,10 @@ typedef struct dedup_config {
     cli_lock_wait lock_wait; /* for the file of --filter, or the state */
     const char *filter_file; /* NULL: the filter is forgotten at the end */
     const char *state;       /* NULL: the run is begun anew after a crash */
-    bool again, abandon, require_exact, leave_partial;
+    bool reread, abandon, exactly_once, defer_unterminated;
     uint64_t commit_bytes, commit_ms; /* 0: the library's */
     const cli_value *values;          /* by the numbers above, of argv */
-    tamis_when_full when_full;
+    tamis_on_full on_full;
     bool count;
     bool profile;
     tamis_stream_marking marking;

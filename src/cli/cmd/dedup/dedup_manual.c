@@ -14,7 +14,7 @@ const char *const dedup_description[] = {
     "of it is asked for. FILEs may be compressed.",
     "Nothing but fingerprints of the records is kept, so a new record may be taken for one seen before and "
     "dropped, with the chance that --fpr states: by default one in 1e9. A record whose key was seen is "
-    "never printed again, unless --when-full pass is given and the filter is full. With --exact the chance "
+    "never printed again, unless --on-full pass is given and the filter is full. With --exact the chance "
     "is "
     "n/2^128.",
     "A record leaves as soon as it arrived: when input pauses, what was read is written, so tamis serves in "
@@ -114,7 +114,8 @@ const cli_entry dedup_json[] = {
     {"inexact", "With --state: the first FILE or output that is no regular file, so that records may come "
                 "twice after a crash; "
                 "null = there is none."},
-    {"partial", "With --leave-partial: FILEs whose last record had no end, and was left for a later run."},
+    {"partial",
+     "With --defer-unterminated: FILEs whose last record had no end, and was left for a later run."},
     {"profile", "With --profile, in nanoseconds: read, split, extract, hash, ask, route and write, which are "
                 "the stages; "
                 "wait_input, wait_caller and wait_others; and wall, the time on the clock. In bytes, where "
@@ -173,7 +174,7 @@ const char *const dedup_notes[] = {
     "to), so "
     "it may be renamed or copied. One that became shorter or changed in these places is refused. So are "
     "a FILE "
-    "that another run has read (--again reads it again), an output that changed since its last commit, and "
+    "that another run has read (--reread reads it again), an output that changed since its last commit, and "
     "an "
     "output that exists and that the state does not know. Outputs are known by their paths, by their inodes "
     "if they were "
@@ -184,7 +185,8 @@ const char *const dedup_notes[] = {
     "--state: FILEs may be compressed, but must not grow then. A compressed output has one frame or member a "
     "commit: after a crash it is equal to that of an undisturbed run when it is decompressed. A last record "
     "without "
-    "a terminator counts as complete, and must not get longer later: use --leave-partial for FILEs that are "
+    "a terminator counts as complete, and must not get longer later: use --defer-unterminated for FILEs that "
+    "are "
     "still being written. A run keeps its --zero-terminated, --mark, --header and --compress; --missing and "
     "--on-error may change.",
     "--state with a pipe or a terminal: what it was given cannot be taken back, nor what it gave be read "

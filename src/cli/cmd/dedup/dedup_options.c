@@ -24,7 +24,7 @@ const cli_option dedup_options[DEDUP_OPTIONS] = {
         {.name = "count",
          .type = CLI_FLAG,
          .help = "Write no records, only how many would have been written, on standard output.",
-         .more = "That is the unique ones and those that were passed on, by --when-full, --missing or "
+         .more = "That is the unique ones and those that were passed on, by --on-full, --missing or "
                  "--on-error: the lines that the same run without --count prints. The filter of --filter is "
                  "saved all the same."},
     [DEDUP_MARK] =
@@ -34,7 +34,7 @@ const cli_option dedup_options[DEDUP_OPTIONS] = {
          .help = "Write every record, in order, and before it 1 (fresh) or 0 (seen before) and a tab.",
          .more =
              "What was not asked has a - there: a record without key, a malformed one, and one that found no "
-             "room (--when-full pass). A header gets the column NAME, by default fresh. Where a --key is of "
+             "room (--on-full pass). A header gets the column NAME, by default fresh. Where a --key is of "
              "JSON the record gets a last member instead, \"NAME\":true, false or null; one that has a key "
              "and is no object counts as malformed.",
          .optional = true},
@@ -51,7 +51,7 @@ const cli_option dedup_options[DEDUP_OPTIONS] = {
                  "it, has taken all that were answered and nothing was to become a file; else, and on an "
                  "error, it stays as it was. Meanwhile no other process can change it; what another program "
                  "puts there without asking stays, and nothing is saved then. One that holds what it was "
-                 "made for, or more, is full, whatever program made it: see --when-full."},
+                 "made for, or more, is full, whatever program made it: see --on-full."},
     [DEDUP_STATE] =
         {.name = "state",
          .type = CLI_FILE,
@@ -68,8 +68,8 @@ const cli_option dedup_options[DEDUP_OPTIONS] = {
              "--memory, --kind, --exact, --scheme and --seed say; one that is there keeps its kind. See "
              "FILES and "
              "NOTES."},
-    [DEDUP_AGAIN] =
-        {.name = "again",
+    [DEDUP_REREAD] =
+        {.name = "reread",
          .type = CLI_FLAG,
          .help = "With --state: read FILEs although an earlier run has read them.",
          .more =
@@ -84,14 +84,14 @@ const cli_option dedup_options[DEDUP_OPTIONS] = {
              "A run that was killed or failed has an unread rest. A command that would write to the same "
              "outputs without reading that rest is refused, and the message has the command that finishes "
              "the run. With this option the rest is not read, and a remark says how many records go."},
-    [DEDUP_REQUIRE_EXACT] =
-        {.name = "require-exact",
+    [DEDUP_EXACTLY_ONCE] =
+        {.name = "exactly-once",
          .type = CLI_FLAG,
          .help = "With --state: refuse inputs and outputs that are no regular files.",
          .more = "Pipes and terminals cannot be read again or cut back: after a crash a record "
                  "may come twice, and none is lost. /dev/null is no matter."},
-    [DEDUP_LEAVE_PARTIAL] =
-        {.name = "leave-partial",
+    [DEDUP_DEFER_UNTERMINATED] =
+        {.name = "defer-unterminated",
          .type = CLI_FLAG,
          .help = "With --state: leave a last record that has no end yet for the next run.",
          .more = "For a FILE that is still being written, where it may be half of one. Without it the record "
@@ -118,7 +118,7 @@ const cli_option dedup_options[DEDUP_OPTIONS] = {
          .help = "Number of distinct records to make room for; without it the filter grows.",
          .more =
              "Growth costs a few bits a record more. If more records come, the filter grows; kinds classic "
-             "and blocked are full then, see --when-full. A number that is far too large costs little: the "
+             "and blocked are full then, see --on-full. A number that is far too large costs little: the "
              "filter is made for what the FILEs can hold, or begins small if nobody knows that."},
     [DEDUP_FPR] = {.name = "fpr",
                    .type = CLI_RATE,
@@ -134,12 +134,12 @@ const cli_option dedup_options[DEDUP_OPTIONS] = {
     [DEDUP_SEED] = CLI_ROW_SEED,
     [DEDUP_SECRET] = CLI_ROW_SECRET,
     [DEDUP_LOCK_WAIT] = CLI_ROW_LOCK_WAIT,
-    [DEDUP_WHEN_FULL] =
-        {.name = "when-full",
+    [DEDUP_ON_FULL] =
+        {.name = "on-full",
          .type = CLI_CHOICE,
          .value = "ACTION",
          .fallback = "fail",
-         .choices = cli_when_full,
+         .choices = cli_on_full,
          .help = "When a new record finds no room: fail, or pass it on without remembering it.",
          .more = "Either way the rate that --fpr promises is kept: with pass a record may be printed "
                  "twice, never lost."},
@@ -164,7 +164,7 @@ const cli_conflict dedup_conflicts[DEDUP_CONFLICTS] = {
     {DEDUP_COUNT, DEDUP_OUTPUT, "no records are written"},
     {DEDUP_MARK, DEDUP_DUPLICATES, "all records are written to one output"},
     {DEDUP_STATE, DEDUP_FILTER, "a state has a filter of its own"},
-    {DEDUP_AGAIN, DEDUP_ABANDON, "one reads again what the other gives up"},
+    {DEDUP_REREAD, DEDUP_ABANDON, "one reads again what the other gives up"},
     {DEDUP_MARK, DEDUP_COUNT, "no records are written"},
     {DEDUP_EXACT, DEDUP_FPR, "exact accepts no rate"},
     {DEDUP_PROGRESS, DEDUP_NO_PROGRESS, "one shows what the other hides"},

@@ -296,13 +296,13 @@ void dedup_state_remark(void *context, const char *text, bool loss) {
 void dedup_state_ended(const dedup_config *config, const tamis_stream_commits *commits) {
     char message[400], others[60] = "";
 
-    if (commits->partial == NULL || config->stream.quiet || config->stream.json)
+    if (commits->unterminated == NULL || config->stream.quiet || config->stream.json)
         return;
-    if (commits->partial_count > 1)
+    if (commits->unterminated_count > 1)
         snprintf(others, sizeof others, ", as %" PRIu64 " more of other files are",
-                 commits->partial_count - 1);
+                 commits->unterminated_count - 1);
     snprintf(message, sizeof message, "%.200s: its last record has no end yet; it is left for the next run%s",
-             commits->partial, others);
+             commits->unterminated, others);
     cli_report(message);
 }
 
@@ -311,7 +311,7 @@ static void advise_unfinished(const tamis_stream_commits *commits, const dedup_c
                               tamis_error *err) {
     char command[sizeof err->text], missing[400] = "", remedy[sizeof command + sizeof missing + 60];
     const char *end = strrchr(err->text, ';');
-    const char *otherwise = commits->was_read ? "add --again to read it again" : "give it up with --abandon";
+    const char *otherwise = commits->was_read ? "add --reread to read it again" : "give it up with --abandon";
     size_t used = end != NULL ? (size_t)(end - err->text) : strlen(err->text);
     dedup_finish finish;
 
@@ -331,17 +331,17 @@ void dedup_state_advise(const tamis_stream_commits *commits, const dedup_config 
                         tamis_error *err) {
     if (commits->unfinished != NULL)
         advise_unfinished(commits, config, err);
-    else if (commits->was_read && commits->partial != NULL)
-        cli_remedy(err, commits->leave_partial
-                            ? "give --again to read it anew"
-                            : "give --again to read it anew, and --leave-partial from now on");
+    else if (commits->was_read && commits->unterminated != NULL)
+        cli_remedy(err, commits->defer_unterminated
+                            ? "give --reread to read it anew"
+                            : "give --reread to read it anew, and --defer-unterminated from now on");
     else if (commits->was_read)
         cli_remedy(err, status == TAMIS_E_INVALID
                             ? "list only new files, repeat that run's files and --output "
-                              "to continue it, or add --again to read it again"
-                            : "give it as it was, or --again to read it anew");
-    else if (status == TAMIS_E_UNSUPPORTED && commits->inexact != NULL && commits->require_exact)
-        cli_remedy(err, "give a file, or leave --require-exact out");
+                              "to continue it, or add --reread to read it again"
+                            : "give it as it was, or --reread to read it anew");
+    else if (status == TAMIS_E_UNSUPPORTED && commits->inexact != NULL && commits->exactly_once)
+        cli_remedy(err, "give a file, or leave --exactly-once out");
     else if (status == TAMIS_E_UNSUPPORTED && strncmp(err->text, "standard output", 15) == 0)
         cli_remedy(err, "give -o FILE instead of redirecting");
     else

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Passed on without being remembered: perhaps twice, never lost; those it remembers are still told.
 tamis gen urls 20000 > in
-cat in in | tamis dedup --kind blocked --expect 1000 --when-full pass > out
+cat in in | tamis dedup --kind blocked --expect 1000 --on-full pass > out
 sort -u out | wc -l
 [ "$(wc -l < out)" -lt 40000 ] && echo 'the remembered ones are dropped'
-cat in in | tamis dedup --kind blocked --expect 1000 --when-full pass -q | cmp - out
-cat in in | tamis dedup --kind blocked --expect 1000 --when-full pass --json 2> json > /dev/null
+cat in in | tamis dedup --kind blocked --expect 1000 --on-full pass -q | cmp - out
+cat in in | tamis dedup --kind blocked --expect 1000 --on-full pass --json 2> json > /dev/null
 grep -c '"unknown": [1-9].*"saturated": true' json
