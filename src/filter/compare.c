@@ -118,8 +118,8 @@ tamis_status tamis_filter_compare(const tamis_filter *a, const tamis_filter *b, 
 
 static tamis_status mismatch(tamis_error *err, const char *what, uint64_t into, uint64_t from) {
     return tamis__fail(err, TAMIS_E_MISMATCH, 0,
-                       "union: %s differ, %" PRIu64 " and %" PRIu64 "; unite filters made by one plan", what,
-                       into, from);
+                       "union: %s differ, %" PRIu64 " and %" PRIu64 "; make both with one plan", what, into,
+                       from);
 }
 
 /* Checks that both filters encode keys in the same way: otherwise keys of one would be absent in the
@@ -131,7 +131,7 @@ static tamis_status check_keys(const tamis_filter *into, const tamis_filter *fro
         return TAMIS_OK;
     return tamis__fail(err, TAMIS_E_MISMATCH, 0,
                        "union: key types differ, 0x%" PRIx32 " and 0x%" PRIx32
-                       "; unite filters whose keys were made alike",
+                       "; make both with keys of one type",
                        ours, theirs);
 }
 
@@ -146,8 +146,7 @@ static tamis_status check_compatible(const tamis_filter *into, const tamis_filte
         return status;
     const bool bloom = tamis_kind_is_bloom(into->plan.kind);
     if (into->plan.kind != from->plan.kind && (bloom || tamis_kind_is_bloom(from->plan.kind)))
-        return tamis__fail(err, TAMIS_E_MISMATCH, 0,
-                           "union: kinds %s and %s differ; unite filters of one kind",
+        return tamis__fail(err, TAMIS_E_MISMATCH, 0, "union: kinds %s and %s differ; make both of one kind",
                            tamis_kind_name(into->plan.kind), tamis_kind_name(from->plan.kind));
     if (into->plan.bits != from->plan.bits)
         return mismatch(err, "bits", into->plan.bits, from->plan.bits);
@@ -155,20 +154,21 @@ static tamis_status check_compatible(const tamis_filter *into, const tamis_filte
         return mismatch(err, "probes", into->plan.probes, from->plan.probes);
     if (into->hasher->scheme != from->hasher->scheme)
         return tamis__fail(err, TAMIS_E_MISMATCH, 0,
-                           "union: schemes %s and %s differ; unite filters of one plan",
+                           "union: schemes %s and %s differ; make both with one plan",
                            tamis_scheme_name(into->hasher->scheme), tamis_scheme_name(from->hasher->scheme));
     if (into->hasher->seed != from->hasher->seed)
         return mismatch(err, "seeds", into->hasher->seed, from->hasher->seed);
     if (into->hasher->hasher_id != from->hasher->hasher_id)
-        return tamis__fail(err, TAMIS_E_MISMATCH, 0, "union: secrets differ; unite filters of one secret");
+        return tamis__fail(err, TAMIS_E_MISMATCH, 0, "union: secrets differ; make both with one secret");
     return check_keys(into, from, keys, err);
 }
 
 static tamis_status check_union(const tamis_filter *into, const tamis_filter *from, uint32_t *keys,
                                 tamis_error *err) {
     if (into->frozen)
-        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
-                           "union: the filter is frozen and takes no more keys; unite into one that is not");
+        return tamis__fail(
+            err, TAMIS_E_UNSUPPORTED, 0,
+            "union: the filter is frozen and accepts no more keys; use one that is not frozen");
     return check_compatible(into, from, keys, err);
 }
 

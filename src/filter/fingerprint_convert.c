@@ -609,10 +609,9 @@ static tamis_status union_as_new(tamis_filter *into, const tamis_filter *from, t
         if (!double_lines(&plan, tamis__line_shape_from(bits), lines, keys))
             return tamis__filter_full(into, TAMIS_FULL_CROWDED, err);
         if (into->concurrent && !keeps_parts(into_plan, &plan))
-            return tamis__fail(
-                err, TAMIS_E_UNSUPPORTED, 0,
-                "union: a concurrent filter cannot take lines of that shape; unite into one that "
-                "is not concurrent");
+            return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                               "union: a concurrent filter cannot get lines of that shape; use one that "
+                               "is not concurrent");
         tamis_status status = union_as(into, from, &plan, &fits, err);
         if (status != TAMIS_OK || fits)
             return status;

@@ -54,7 +54,7 @@ static tamis_status check_options(const tamis_guava_options *options, tamis_erro
                            "guava: no funnel; give one, tamis_funnel_bytes for instance");
     if (options->strategy != TAMIS_SCHEME_GUAVA64 && options->strategy != TAMIS_SCHEME_GUAVA32)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
-                           "guava: strategy %d is none of Guava's; use scheme guava64 or guava32",
+                           "guava: strategy %d is not one of Guava's; use scheme guava64 or guava32",
                            (int)options->strategy);
     if (options->rule != TAMIS_GUAVA_RULE_SIZE && options->rule != TAMIS_GUAVA_RULE_FPP)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
@@ -309,7 +309,7 @@ tamis_status tamis_guava_approximate_element_count(const tamis_guava *guava, int
     double size = (double)tamis_guava_bit_size(guava), ones = (double)tamis_guava_bit_count(guava);
     if (ones == size)
         return tamis__fail(err, TAMIS_E_RANGE, 0,
-                           "guava: all %g bits are set, which tells no number of elements; expect more "
+                           "guava: all %g bits are set, so the number of elements is unknown; expect more "
                            "insertions",
                            size);
     double estimate = -log1p(-(ones / size)) * size / tamis_guava_hash_functions(guava);

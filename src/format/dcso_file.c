@@ -99,13 +99,12 @@ static tamis_status check_start(const tamis__source *source, tamis_error *err) {
             source->name);
     if (source->size < HEADER_SIZE)
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
-                           "%s: %" PRIu64
-                           " bytes; the head of a DCSO file alone has %d; have it written anew",
+                           "%s: %" PRIu64 " bytes; the head of a DCSO file alone has %d; get the file again",
                            source->name, source->size, HEADER_SIZE);
     uint64_t flags = tamis__load64le(source->bytes + FLAGS_AT);
     if (flags != VERSION)
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
-                           "%s: flags are %#" PRIx64 "; DCSO files have 0x1; have it written anew",
+                           "%s: flags are %#" PRIx64 "; DCSO files have 0x1; get the file again",
                            source->name, flags);
     return TAMIS_OK;
 }
@@ -113,7 +112,7 @@ static tamis_status check_start(const tamis__source *source, tamis_error *err) {
 static tamis_status refuse_number(const tamis__source *source, const char *field, uint64_t value,
                                   uint64_t max, tamis_error *err) {
     return tamis__fail(err, TAMIS_E_DAMAGED, 0,
-                       "%s: %s is %" PRIu64 "; DCSO files have 1 to %" PRIu64 "; have it written anew",
+                       "%s: %s is %" PRIu64 "; DCSO files have 1 to %" PRIu64 "; get the file again",
                        source->name, field, value, max);
 }
 
@@ -122,23 +121,23 @@ static tamis_status check_header(const dcso_header *h, const tamis__source *sour
         return refuse_number(source, "n", h->n, TAMIS_EXPECT_MAX, err);
     if (!(h->p > 0 && h->p < 1))
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
-                           "%s: p is %g; DCSO files have one above 0 and below 1; have it written anew",
+                           "%s: p is %g; DCSO files have one above 0 and below 1; get the file again",
                            source->name, h->p);
     if (h->m < 1 || h->m > TAMIS_BITS_MAX)
         return refuse_number(source, "m", h->m, TAMIS_BITS_MAX, err);
     if (!has_own_bits(h))
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                            "%s: m is %" PRIu64 "; DCSO files have %.0f for the n of %" PRIu64
-                           " and the p of %g there; have it written anew",
+                           " and the p of %g there; get the file again",
                            source->name, h->m, floor(tamis_bloom_bits((double)h->n, h->p)), h->n, h->p);
     if (!has_own_probes(h))
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                            "%s: k is %" PRIu64 "; DCSO files have %.0f for the n of %" PRIu64
-                           " and the m of %" PRIu64 " there; have it written anew",
+                           " and the m of %" PRIu64 " there; get the file again",
                            source->name, h->k, ceil(log(2) * (double)h->m / (double)h->n), h->n, h->m);
     if (h->count > COUNT_MAX)
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
-                           "%s: N is %" PRIu64 "; a count is %" PRIu64 " at the most; have it written anew",
+                           "%s: N is %" PRIu64 "; a count is %" PRIu64 " at the most; get the file again",
                            source->name, h->count, COUNT_MAX);
     if (h->k > TAMIS_PROBES_MAX)
         return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
@@ -154,14 +153,14 @@ static tamis_status check_bits(const dcso_header *h, const tamis__source *source
     if (word_bytes > left)
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                            "%s: m is %" PRIu64 ", which takes %" PRIu64 " bytes, and %" PRIu64
-                           " follow the head; have it written anew",
+                           " follow the head; get the file again",
                            source->name, h->m, word_bytes, left);
     uint64_t last = tamis__load64le(source->bytes + HEADER_SIZE + word_bytes - 8);
     uint64_t past = h->m % 64 ? last >> h->m % 64 : 0;
     if (past)
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                            "%s: bit %" PRIu64 " is set; its m of %" PRIu64
-                           " bits are those below that number; have it written anew",
+                           " bits are those below that number; get the file again",
                            source->name, h->m + (uint64_t)__builtin_ctzll(past), h->m);
     return TAMIS_OK;
 }

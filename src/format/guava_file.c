@@ -54,27 +54,25 @@ static tamis_status check(const tamis__source *source, tamis_error *err) {
     const uint8_t *bytes = source->bytes;
     if (source->size < HEADER_SIZE)
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
-                           "%s: %" PRIu64
-                           " bytes; the head of a Guava file alone has %d; have it written anew",
+                           "%s: %" PRIu64 " bytes; the head of a Guava file alone has %d; get the file again",
                            source->name, source->size, HEADER_SIZE);
     if (bytes[STRATEGY_AT] > 1)
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
-                           "%s: strategy is %u; Guava files have 0 or 1; have it written anew", source->name,
+                           "%s: strategy is %u; Guava files have 0 or 1; get the file again", source->name,
                            bytes[STRATEGY_AT]);
     if (bytes[PROBES_AT] == 0)
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
-                           "%s: k is 0; Guava files have 1 to 255; have it written anew", source->name);
+                           "%s: k is 0; Guava files have 1 to 255; get the file again", source->name);
     uint32_t words = tamis__load32be(bytes + WORDS_AT);
     if (words < 1 || words > WORDS_MAX)
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
-                           "%s: number of words is %" PRIu32
-                           "; Guava files have 1 to %d; have it written anew",
+                           "%s: number of words is %" PRIu32 "; Guava files have 1 to %d; get the file again",
                            source->name, words, WORDS_MAX);
     uint64_t size = HEADER_SIZE + 8 * (uint64_t)words;
     if (source->size != size)
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                            "%s: number of words is %" PRIu32 ", which takes %" PRIu64
-                           " bytes, and there are %" PRIu64 "; have it written anew",
+                           " bytes, and there are %" PRIu64 "; get the file again",
                            source->name, words, size, source->size);
     return TAMIS_OK;
 }

@@ -265,7 +265,7 @@ static void every_bit(void **state) {
         if (p && in_word < 48)
             continue; /* the last digits, of which some may tell */
         if (found || p) {
-            foreign_refused(bytes, SIZE, TAMIS_FORMAT_DCSO, TAMIS_E_DAMAGED, "have it written anew");
+            foreign_refused(bytes, SIZE, TAMIS_FORMAT_DCSO, TAMIS_E_DAMAGED, "get the file again");
             continue;
         }
         tamis_filter *filter = foreign_filter(bytes, SIZE, TAMIS_FORMAT_AUTO);

@@ -201,7 +201,7 @@ static void files_compressed_by_other_programs_are_read(void **state) {
         assert_true(tamis_filter_is_equal(opened, filter) && stored_has(opened, 0, KEYS));
         tamis_filter_free(opened);
         compressed.size -= 3;
-        refused(&compressed, TAMIS_E_DAMAGED, "cut short, its ");
+        refused(&compressed, TAMIS_E_DAMAGED, "cut short: its ");
         bytes_clear(&compressed);
     }
     bytes_clear(&plain);
@@ -224,7 +224,7 @@ static void plain_files_are_mapped(void **state) {
     tamis_filter_free(opened);
     assert_int_equal(tamis_compressed_save(filter, scratch("f"), TAMIS_FORMAT_AUTO, TAMIS_COMPRESSIONS, &err),
                      TAMIS_E_INVALID);
-    say("packing: there is none of number 6");
+    say("compression: 6 is not valid");
     tamis_filter_free(filter);
 }
 
@@ -362,13 +362,13 @@ static void nothing_else_follows_a_member(void **state) {
         size_t size;
         const char *what;
     } tails[] = {
-        {"x", 1, "behind its gzip data, stands what is none"},
-        {"\0\0x", 3, "behind its gzip data, stands what is none"},
-        {"\0\x1f\x8b", 3, "behind its gzip data, stands what is none"},
+        {"x", 1, "unexpected bytes after the end of its gzip data"},
+        {"\0\0x", 3, "unexpected bytes after the end of its gzip data"},
+        {"\0\x1f\x8b", 3, "unexpected bytes after the end of its gzip data"},
         {"\x1f", 1, "cut short"},
         {"\x1f\x8b\x08", 3, "cut short"},
-        {"\x1f\x9d\x90", 3, "behind its gzip data, stands what is none"},
-        {"\x28\xb5\x2f\xfd", 4, "behind its gzip data, stands what is none"},
+        {"\x1f\x9d\x90", 3, "unexpected bytes after the end of its gzip data"},
+        {"\x28\xb5\x2f\xfd", 4, "unexpected bytes after the end of its gzip data"},
         {"\x1f\x8b\x07\0", 4, "unknown compression method"},
     };
     for (size_t i = 0; i < sizeof tails / sizeof *tails; i++) {

@@ -485,7 +485,7 @@ static void unite_does_not_mend_what_is_lost(void **state) {
     tamis_filter *there = open_filter("f"), *mine = make_filter(1000, 0, 10),
                  *other = make_filter(2000, 0, 10);
     FAILS(tamis_redis_union(there, other, &err), TAMIS_E_MISMATCH, "build both alike");
-    FAILS(tamis_redis_union(mine, other, &err), TAMIS_E_UNSUPPORTED, "not a filter of a server");
+    FAILS(tamis_redis_union(mine, other, &err), TAMIS_E_UNSUPPORTED, "not a filter on a server");
     redis_server_command(&server, "DEL %s", partition_of("f", 0));
     FAILS(tamis_redis_union(there, mine, &err), TAMIS_E_DAMAGED, "partition 0 is gone");
     tamis_answer answer = TAMIS_UNKNOWN;

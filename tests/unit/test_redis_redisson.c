@@ -198,7 +198,7 @@ static void forged_configs_are_refused(void **state) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         put_config("{forged}:config", rows[i][0], rows[i][1], rows[i][2], rows[i][3]);
         refused("forged?layout=redisson&expect=1000&fpr=0.01", true, TAMIS_E_DAMAGED,
-                "what stands in its config is none of Redisson's (size '");
+                "its config is not Redisson's (size '");
     }
     /* Each a number that may be, and together none of Redisson's. */
     static const char *const apart[][4] = {{"77", "7", "1000", "0.01"},   {"77", "1", "1000", "0.01"},

@@ -178,8 +178,8 @@ static void reg_22_another_plan_is_refused(void **unused) {
 /* Keys are refused from the capacity on, whoever opens the state, and before and after a snapshot. */
 static void reg_22_a_frozen_state_stays_frozen(void **unused) {
     (void)unused;
-    static const states_make frozen = {"frozen", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 3000, 1e-6, 0,
-                                       true};
+    static const states_make frozen = {
+        "frozen", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 3000, 1e-6, 0, true, false};
     tamis_state_options options = TAMIS_STATE_OPTIONS_INIT;
     tamis_filter_options how = TAMIS_FILTER_OPTIONS_INIT;
     tamis_state *state = opened(&frozen);
@@ -433,7 +433,7 @@ static void what_is_not_fresh_is_not_logged(void **unused) {
     assert_ok(states_add(state, 1, 1));
     assert_ok(tamis_hash_many(tamis_filter_hasher(filter), &key, 1, &hash, &states_err));
     assert_int_equal(tamis_state_log(state, &hash, 1, &states_err), TAMIS_E_INVALID);
-    assert_says("log those alone that were fresh");
+    assert_says("log each key that was absent");
     hash.hasher_id++;
     assert_int_equal(tamis_state_log(state, &hash, 1, &states_err), TAMIS_E_MISMATCH);
     assert_ok(tamis_filter_add(filter, "other", 5, NULL, &states_err));
@@ -591,7 +591,8 @@ static void a_filter_without_order_is_refused(void **unused) {
 /* A filter that refused a key says so after a start too. */
 static void a_full_filter_stays_full(void **unused) {
     (void)unused;
-    static const states_make tiny = {"tiny", TAMIS_KIND_BLOCKED, TAMIS_SCHEME_AUTO, 100, 1e-2, 0, false};
+    static const states_make tiny = {"tiny", TAMIS_KIND_BLOCKED, TAMIS_SCHEME_AUTO, 100, 1e-2, 0, false,
+                                     false};
     tamis_state *state = opened(&tiny);
     test_bytes before = {0}, after = {0};
     assert_ok(states_add(state, 0, 90));

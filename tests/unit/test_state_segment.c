@@ -22,7 +22,8 @@
 
 enum { COMMITS = 3, EACH = 5 };
 
-static const states_make make = {"small", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 40, 1e-3, 0, false};
+static const states_make make = {"small", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 40, 1e-3, 0, false,
+                                 false};
 static test_bytes manifest, closed, live; /* the files, whole */
 static uint64_t ends[COMMITS + 1];        /* of the live one: bytes behind each of its commits */
 

@@ -154,11 +154,11 @@ static void malformed_records_are_explained(void **state) {
         {TEXT("a,\""), 2, "a quote is not closed"},
         {TEXT("a,\"b\"\""), 2, "a quote is not closed"},
         {TEXT("a,\"b\r"), 2, "a quote is not closed"},
-        {TEXT("a,b\rc"), 3, "a carriage return stands within an unquoted field"},
-        {TEXT("a,b\r,c"), 3, "a carriage return stands within an unquoted field"},
-        {TEXT("a,b\r\r"), 3, "a carriage return stands within an unquoted field"},
-        {TEXT("\r\"b\""), 0, "a carriage return stands within an unquoted field"},
-        {TEXT("\r\r"), 0, "a carriage return stands within an unquoted field"},
+        {TEXT("a,b\rc"), 3, "an unquoted field contains a carriage return"},
+        {TEXT("a,b\r,c"), 3, "an unquoted field contains a carriage return"},
+        {TEXT("a,b\r\r"), 3, "an unquoted field contains a carriage return"},
+        {TEXT("\r\"b\""), 0, "an unquoted field contains a carriage return"},
+        {TEXT("\r\r"), 0, "an unquoted field contains a carriage return"},
     };
     for (size_t i = 0; i < sizeof malformed / sizeof *malformed; i++) {
         const tamis_key record = copy_of(malformed[i].record, malformed[i].size);

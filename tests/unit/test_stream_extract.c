@@ -607,9 +607,8 @@ static void texts_that_are_no_parts_are_refused(void **state) {
     refuses("csv:0", message);
     refuses("csv:\"a",
             "key 'csv:\"a': the name's quotes are not closed; end it with one, and double those in it");
-    refuses(
-        "csv:\"a\"b",
-        "key 'csv:\"a\"b': something stands behind the closing quote; double quotes that are in the name");
+    refuses("csv:\"a\"b",
+            "key 'csv:\"a\"b': unexpected text after the closing quote; double quotes that are in the name");
     refuses("regex:", "key 'regex:': it has no expression; write regex:PATTERN");
     refuses("line regex:a(b",
             "key 'regex:a(b': missing closing parenthesis, at byte 3 of the pattern; mend it");

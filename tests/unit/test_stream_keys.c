@@ -228,7 +228,7 @@ static void an_open_quote_is_reported_with_its_lines(void **state) {
         one.options.first_malformed = &first;
         assert_int_equal(run(&one, batch), TAMIS_OK);
         snprintf(expected, sizeof expected,
-                 "%s: line 3, at byte 9: a quote is not closed, and the record goes on to the end of the "
+                 "%s: line 3, at byte 9: a quote is not closed, and the record extends to the end of the "
                  "file, 3 lines",
                  scratch("one"));
         assert_string_equal(first.text, expected);
@@ -304,7 +304,7 @@ static void a_delimiter_that_ends_records_is_refused(void **state) {
     one.options.terminator = ',';
     assert_int_equal(run(&one, 3), TAMIS_E_INVALID);
     assert_string_equal(one.err.text,
-                        "stream: byte 44 ends records, and stands between the columns of CSV; give the "
+                        "stream: byte 44 ends records and also separates the columns of CSV; give the "
                         "extractor another delimiter");
     job field = JOB("field:1", "a\tb");
     field.options.terminator = '\t';

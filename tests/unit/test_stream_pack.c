@@ -272,7 +272,7 @@ static void unknown_compressions_and_levels_are_refused(void **state) {
     options.output = scratch("once");
     options.duplicates = scratch("again.gz");
     options.compression = TAMIS_COMPRESSIONS;
-    assert_refused(TAMIS_E_INVALID, "packing: there is none of number 6");
+    assert_refused(TAMIS_E_INVALID, "compression: 6 is not valid");
     options.compression = -2;
     assert_refused(TAMIS_E_INVALID, "packing: there is none of number -2");
     options.compression = -1;

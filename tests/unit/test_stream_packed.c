@@ -325,14 +325,14 @@ static void damage_after_several_files_is_located(void **state) {
     const char *const paths[] = {names[0], names[1]};
     assert_int_equal(run(paths, 2, &tuning), TAMIS_E_DAMAGED);
     say("/bad: its gzip data is damaged before byte ");
-    say(", after 2 records (incorrect data check); have it written anew");
+    say(", after 2 records (incorrect data check); get the file again");
     assert_int_equal(stats.records, 4);
     assert_int_equal(stats.bytes_in, 8 + 11);
     bytes_add(&good, "what", 4);
     put("good", &good);
     assert_int_equal(run(paths, 2, &tuning), TAMIS_E_DAMAGED);
-    say("/good: at byte ");
-    say(", behind its gzip data, after 2 records, stands what is none");
+    say("/good: unexpected bytes ");
+    say(": unexpected bytes after the end of its gzip data, at byte 28, after 2 records");
     bytes_clear(&good);
     bytes_clear(&bad);
 }
@@ -380,7 +380,7 @@ static void a_compressed_file_is_not_followed(void **state) {
     tamis_dedup *session = session_make(0, TAMIS_ON_FULL_FAIL);
     assert_int_equal(tamis_stream_dedup(session, &options, NULL, &err), TAMIS_E_UNSUPPORTED);
     session_drop(session);
-    say("/in: is packed with gzip, and such a file is not followed; ");
+    say("/in: is compressed with gzip, and a compressed file cannot be followed; ");
     bytes_clear(&compressed);
 }
 

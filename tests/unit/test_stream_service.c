@@ -143,11 +143,11 @@ static void an_answer_that_is_none_ends_the_run(void **state) {
         tamis_error err = TAMIS_ERROR_INIT;
         for (int i = 0; i < 2; i++) {
             char expected[200];
-            snprintf(
-                expected, sizeof expected,
-                "stream: the service answered %s, which is none; have it answer TAMIS_ABSENT, TAMIS_PRESENT "
-                "or TAMIS_UNKNOWN",
-                numbers[i]);
+            snprintf(expected, sizeof expected,
+                     "stream: the service answered %s, which is not an answer; have it answer TAMIS_ABSENT, "
+                     "TAMIS_PRESENT "
+                     "or TAMIS_UNKNOWN",
+                     numbers[i]);
             assert_int_equal(run(inputs[i], false, batch, &stats, &err), TAMIS_E_INVALID);
             assert_string_equal(err.text, expected);
             assert_int_equal(stats.records, 2);

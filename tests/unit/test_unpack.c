@@ -329,7 +329,7 @@ static void cut_anywhere_is_refused(void **state) {
             tamis_status status = decompress_all(&cut, &got);
             assert_int_equal(status, size == member ? TAMIS_OK : TAMIS_E_DAMAGED);
             if (status != TAMIS_OK)
-                say("f: cut short, after 7 records, its ");
+                say("f: cut short, after 7 records: its ");
             size_t first = got.size < sizeof text - 1 ? got.size : sizeof text - 1;
             assert_true(size < member || first == sizeof text - 1);
             assert_true(got.size <= 2 * (sizeof text - 1) && (!first || memcmp(got.data, text, first) == 0));
@@ -409,8 +409,9 @@ static void nothing_else_follows_a_member(void **state) {
             char what[80];
             compressed.size = size;
             bytes_add(&compressed, tails[j].bytes, tails[j].size);
-            refused(&compressed, "stands what is none");
-            snprintf(what, sizeof what, "behind its %s data", tamis_compression_name(packers[i].compression));
+            refused(&compressed, "unexpected bytes after the end");
+            snprintf(what, sizeof what, "after the end of its %s data",
+                     tamis_compression_name(packers[i].compression));
             say(what);
         }
         bytes_clear(&compressed);
@@ -431,7 +432,7 @@ static void padding_is_limited_to_the_compression(void **state) {
                 (compression == TAMIS_COMPRESSION_XZ && zeros % 4 == 0))
                 comes_out(&compressed, &content);
             else
-                refused(&compressed, "stands what is none");
+                refused(&compressed, "unexpected bytes after the end");
         }
         bytes_add(&compressed, "", 1); /* 600 */
         compress_bytes(&packers[i], text, sizeof text - 1, &compressed);
@@ -439,7 +440,7 @@ static void padding_is_limited_to_the_compression(void **state) {
         if (compression == TAMIS_COMPRESSION_XZ)
             comes_out(&compressed, &content);
         else
-            refused(&compressed, "stands what is none");
+            refused(&compressed, "unexpected bytes after the end");
         bytes_clear(&compressed);
         bytes_clear(&content);
     }
@@ -464,7 +465,7 @@ static void skippable_frames_are_skipped(void **state) {
         if (skips)
             comes_out(&compressed, &content);
         else
-            refused(&compressed, "stands what is none");
+            refused(&compressed, "unexpected bytes after the end");
         if (skips)
             for (size_t cut = 1; cut < 8 + sizeof four - 1; cut++) {
                 if (cut == 8)
@@ -582,7 +583,7 @@ static void a_check_nobody_knows_is_refused(void **state) {
     uLong sum = crc32(0, compressed.data + 6, 2);
     for (int i = 0; i < 4; i++)
         compressed.data[8 + i] = (unsigned char)(sum >> 8 * i);
-    refused(&compressed, "its check is none that liblzma knows");
+    refused(&compressed, "liblzma does not support its check");
     bytes_clear(&compressed);
 }
 

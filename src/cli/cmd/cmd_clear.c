@@ -88,7 +88,7 @@ static int run_clear(const cli_args *args, tamis_error *err) {
 static const char *const description[] = {
     "Take all keys out of each FILTER. What it was made for, its labels and its version stay, and so do "
     "its format and that it is compressed.",
-    "The file is replaced atomically: whoever reads it sees the old filter or the empty one. While it is "
+    "The file is replaced atomically: a reader sees the old filter or the empty one. While it is "
     "cleared no other process of tamis changes it. No secret is needed.",
     "All are read and verified before the first is cleared: where one of them is no filter, none is.", NULL};
 

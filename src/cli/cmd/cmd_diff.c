@@ -245,7 +245,7 @@ static const cli_entry json[] = {
     {"comparable", "true: kind, scheme, seed, secret and size are the same."},
     {"differ", "Names of the parameters that differ: kind, scheme, seed, bits, probes, slot_bits, home_bits, "
                "lines, partitions, capacity, memory_limit, fpr, secret, keys (how they were made)."},
-    {"keys_a", "Distinct keys in A, estimated; null = cannot be told."},
+    {"keys_a", "Distinct keys in A, estimated; null = unknown."},
     {"keys_b", "The same of B."},
     {"bits_a", "Bits set in A only; null = not comparable, or a table."},
     {"bits_b", "Bits set in B only."},

@@ -53,7 +53,7 @@ static int refuse_keys(const merge_run *run, const tamis_filter *from, const cha
     if (cli_key_type_stored(from, &key_type, err) != CLI_DONE)
         return CLI_FAILED;
     return cli_fail(err,
-                    "%.100s: not united with %.100s: its keys were made with %s, and those before it with "
+                    "%.100s: not merged with %.100s: its keys were made with %s, and those before it with "
                     "%s, so that some would be missed; build both with the same options",
                     cli_server_show(path, shown), cli_server_show(run->teller, teller),
                     cli_key_rule(its, key_type), cli_key_rule(before, run->key_type));
@@ -71,7 +71,7 @@ static int refuse(const merge_run *run, const tamis_filter *from, const char *pa
     if (is_frozen)
         cli_remedy(err, "name one first that was not built with --frozen");
     if (err->status == TAMIS_E_FULL || err->status == TAMIS_E_MISMATCH || is_frozen)
-        cli_subject(err, "%.100s: not united with %.100s",
+        cli_subject(err, "%.100s: not merged with %.100s",
                     cli_server_show(is_frozen ? run->first : path, shown),
                     cli_server_show(is_frozen ? path : run->first, other));
     return CLI_FAILED;
@@ -160,7 +160,7 @@ static int merge(merge_run *run, const cli_args *args, tamis_error *err) {
     cli_metadata_report_conflict(&run->conflict);
     cli_metadata_report_lost(run->merged, run->output, run->format);
     cli_filter_report_overfull(run->merged, run->output,
-                               "build filters to be united with the --expect of all of them");
+                               "build filters that will be merged with the --expect of all of them");
     return code;
 }
 
@@ -187,7 +187,7 @@ static int run_merge(const cli_args *args, tamis_error *err) {
     if (run.output == NULL)
         return cli_fail(err, "merge: --output is missing; name the file to write as -o FILE");
     if (args->operand_count == 0)
-        return cli_fail(err, "merge: no filter is named; give the files of those to unite");
+        return cli_fail(err, "merge: no filter is named; name the filters to merge");
     run.first = run.teller = args->operands[0];
     code = cli_metadata_read(&run.metadata, values + OPT_LABEL, err);
     if (code == CLI_DONE)
@@ -232,7 +232,8 @@ static const char *const exits[] = {
     "0",
     "The union is written.",
     "2",
-    "Error: a filter that cannot be read, is none, is damaged or cannot be united with the first, or FILE "
+    "Error: a filter that cannot be read, is no filter, is damaged or cannot be merged with the first, or "
+    "FILE "
     "cannot be written. FILE stays as it was.",
     "130",
     "Ended by SIGINT (143 by SIGTERM, 129 by SIGHUP): FILE stays as it was, and nothing lies beside it.",
@@ -247,7 +248,7 @@ static const cli_example examples[] = {{"tamis build -o a.tamis a.log && tamis b
 
 const cli_command cmd_merge = {
     .name = "merge",
-    .summary = "unite filters",
+    .summary = "merge filters",
     .operands = "FILTER...",
     .description = description,
     .options = options,

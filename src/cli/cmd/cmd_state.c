@@ -293,7 +293,7 @@ static const cli_entry json[] = {
     {"commits", "show: commits, in all."},
     {"starts", "show: how often it was opened by a run."},
     {"log_bytes", "show: bytes of the log on the disk."},
-    {"snapshot_bytes", "show: bytes of the snapshot; 0 = there is none yet."},
+    {"snapshot_bytes", "show: bytes of the snapshot; 0 = none yet."},
     {"made_with", "show: the options that say what a key is."},
     {"runs", "show: of each run, in order: ended, records, unique, duplicates, inputs (file and bytes_read "
              "of each), and the "

@@ -37,7 +37,7 @@ static int print_text(const char *path, const found *file, const char *damage) {
         if (has_checksums(file))
             fputs(": whole", stdout);
         else
-            printf(": consistent, but a %s file has no checksums: a bit that changed cannot be told",
+            printf(": consistent, but a %s file has no checksums: a changed bit cannot be detected",
                    tamis_format_name(file->format));
     }
     fputc('\n', stdout);

@@ -23,7 +23,7 @@ void cli_help_all(FILE *out) {
     fputc('\n', out);
     cli_text_wrap(
         out,
-        "'tamis COMMAND --help' and 'man tamis-COMMAND' say more; 'tamis --version' tells what is built in.",
+        "'tamis COMMAND --help' and 'man tamis-COMMAND' say more; 'tamis --version' lists what is built in.",
         0, 0, WIDTH);
 }
 

@@ -310,7 +310,7 @@ enum { CLI_METADATA_LABEL, CLI_METADATA_VERSION, CLI_METADATA };
 #define CLI_ROW_DATA_VERSION                                                                                 \
     {                                                                                                        \
         .name = "data-version", .type = CLI_SEED, .value = "N",                                              \
-        .help = "Version of the filter, for whoever ships it; 0 is none."                                    \
+        .help = "Version of the data in the filter, for hosts that share it; 0: none."                       \
     }
 
 /* ---- where a filter that was read is written ---- */

@@ -86,7 +86,7 @@ void tamis__dedup_log_append(tamis__dedup_log *log, const tamis_hash *hashes, co
                              size_t count, const tamis__filter_stats *stats) {
     pthread_mutex_lock(&log->turn);
     if (log->status == TAMIS_OK && !append_batch(log, hashes, answers, count, stats))
-        log->status = tamis__fail_nomem(&log->err, "log of fresh keys", count * sizeof *hashes);
+        log->status = tamis__fail_nomem(&log->err, "log of absent keys", count * sizeof *hashes);
     pthread_mutex_unlock(&log->turn);
 }
 
@@ -143,7 +143,7 @@ static void append_added(void *context, const tamis_hash *hashes, const tamis_an
             log->hashes = row;
             append_absent(log, hashes, answers, count);
         } else {
-            log->status = tamis__fail_nomem(&log->err, "log of fresh keys", count * sizeof *hashes);
+            log->status = tamis__fail_nomem(&log->err, "log of absent keys", count * sizeof *hashes);
         }
     }
     pthread_mutex_unlock(&log->turn);

@@ -242,8 +242,7 @@ static tamis_status save(tamis_filter *filter, const char *path, tamis_format nu
                 .stop_fd = stop_fd,
                 .only_new = only_new};
     if (!s.format)
-        return tamis__fail(err, TAMIS_E_INVALID, 0, "format: there is none of number %d; see tamis_format",
-                           (int)number);
+        return tamis__fail(err, TAMIS_E_INVALID, 0, "format: %d is not valid; see tamis_format", (int)number);
     tamis_status status = tamis__filter_check_local(filter, "save", err);
     if (status == TAMIS_OK)
         status = tamis__target_find(&s.target, path, err);

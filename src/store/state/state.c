@@ -217,8 +217,8 @@ tamis_status tamis_state_log(tamis_state *state, const tamis_hash *hashes, size_
     const uint64_t added = tamis__state_stats_get(state).added;
     if (count > added - state->keys)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
-                           "state: %zu keys are to be logged, and its filter has %" PRIu64
-                           " that are not; log those alone that were fresh, and once",
+                           "state: %zu keys are to be logged, but its filter has %" PRIu64
+                           " that are not logged; log each key that was absent, once",
                            count, added - state->keys);
     state->keys += count;
     status = tamis__state_log_keys(&state->log, hashes, count, &why);
@@ -255,8 +255,8 @@ static tamis_status check_filter(const tamis_state *state, tamis_error *err) {
         return TAMIS_OK;
     return tamis__fail(
         err, TAMIS_E_INVALID, 0,
-        "state: its filter was told what to expect, and the log was not; call tamis_state_expect "
-        "in the place of tamis_filter_expect");
+        "state: its filter has a size hint that the log does not have; call tamis_state_expect "
+        "instead of tamis_filter_expect");
 }
 
 static tamis_status commit(tamis_state *state, const void *checkpoint, size_t size, tamis_error *err) {
@@ -276,7 +276,7 @@ static tamis_status commit(tamis_state *state, const void *checkpoint, size_t si
                            tamis__show(state->log.path.text).text);
     /* Allocation first: its failure changes nothing. */
     if (!tamis__state_bytes_add(&state->memory, &kept, checkpoint, size))
-        return tamis__fail_nomem(err, "account", size);
+        return tamis__fail_nomem(err, "checkpoint", size);
     tamis_status status = tamis__state_log_commit(&state->log, &state->memory, &made, checkpoint, size, err);
     if (status != TAMIS_OK) {
         tamis__state_bytes_free(&state->memory, &kept);
@@ -316,7 +316,7 @@ tamis_status tamis__state_commit(tamis_state *state, const void *checkpoint, siz
         return status;
     if (size > TAMIS_STATE_CHECKPOINT_MAX)
         return tamis__fail(err, TAMIS_E_RANGE, 0,
-                           "state: an account of %zu bytes, and at most %d are kept; say it in as many", size,
+                           "state: a checkpoint of %zu bytes exceeds the limit of %d; make it shorter", size,
                            TAMIS_STATE_CHECKPOINT_MAX);
     status = record_failure(state, commit(state, checkpoint, size, &why), &why, err);
     if (status == TAMIS_OK)

@@ -67,7 +67,7 @@ static tamis_status read_header(state_frames *frames, const state_segment *segme
     uint8_t header[STATE_HEADER];
     tamis__state_header_put(header, segment);
     if (waiting(frames) < STATE_HEADER || memcmp(frames->buffer.data, header, STATE_HEADER) != 0)
-        return tamis__state_fail_damaged(frames, 0, "is not the header that the manifest tells", err);
+        return tamis__state_fail_damaged(frames, 0, "is not the header that the manifest describes", err);
     frames->check = tamis__load64le(header + STATE_HEADER - 8);
     frames->from = STATE_HEADER;
     frames->offset = STATE_HEADER;
@@ -88,8 +88,8 @@ tamis_status tamis__state_frames_open(state_frames *frames, const state_director
     if (status == TAMIS_OK) {
         frames->end = (uint64_t)st.st_size;
         if (segment->bytes && frames->end < segment->bytes)
-            status =
-                tamis__state_fail_damaged(frames, frames->end, "it ends, and the manifest tells more", err);
+            status = tamis__state_fail_damaged(frames, frames->end,
+                                               "it ends before the length in the manifest", err);
         else if (segment->bytes)
             frames->end = segment->bytes;
     } else {

@@ -76,7 +76,7 @@ static bool matches_plan(const tamis_filter *filter, const state_manifest *manif
 
 static tamis_status fail_other_filter(const state_path *path, tamis_error *err) {
     return tamis__fail(err, TAMIS_E_DAMAGED, 0,
-                       "%s: is not the filter that the manifest tells; " STATE_REMEDY,
+                       "%s: is not the filter that the manifest describes; " STATE_REMEDY,
                        tamis__show(path->text).text);
 }
 
@@ -185,8 +185,8 @@ static tamis_status add_waiting(replay *r, const state_frames *frames, tamis_err
         return status;
     while (r->frames[frame].end <= absent)
         frame++;
-    return tamis__state_fail_damaged(frames, r->frames[frame].offset,
-                                     "has a key that was not fresh when it came", err);
+    return tamis__state_fail_damaged(frames, r->frames[frame].offset, "has a key that was present already",
+                                     err);
 }
 
 static tamis_status queue_keys(replay *r, const state_frames *frames, const state_frame *frame,
@@ -228,7 +228,8 @@ static tamis_status apply(replay *r, const state_frames *frames, const state_fra
     case STATE_RESTATED:
         tamis__state_commit_read(frame, &commit);
         if (commit.keys != r->keys)
-            return tamis__state_fail_damaged(frames, frame->offset, "tells other keys than there are", err);
+            return tamis__state_fail_damaged(frames, frame->offset, "has another number of keys than the log",
+                                             err);
         return set_size_hint(r, frames, commit.size_hint, err);
     default:
         return TAMIS_OK;
@@ -276,7 +277,7 @@ static tamis_status replay_all(replay *r, tamis_error *err) {
     const state_commit *last = source->last;
     if (r->keys != last->keys || filter->added != last->keys)
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
-                           "%s: has %" PRIu64 " keys, and its last commit tells %" PRIu64 "; " STATE_REMEDY,
+                           "%s: has %" PRIu64 " keys, and its last commit says %" PRIu64 "; " STATE_REMEDY,
                            tamis__show(source->directory->path).text, r->keys, last->keys);
     filter->size_hint = last->size_hint;
     filter->saturated = filter->saturated || last->flags & STATE_SATURATED;
@@ -313,12 +314,12 @@ static tamis_status read_commit(tamis_state *state, const state_frames *frames, 
     const bool restated = frame->type == STATE_RESTATED;
     tamis__state_commit_read(frame, &state->last);
     if (state->last.keys != keys || state->last.notes != state->notes.count)
-        return tamis__state_fail_damaged(frames, frame->offset, "tells other keys or notes than there are",
-                                         err);
+        return tamis__state_fail_damaged(frames, frame->offset,
+                                         "has another number of keys or notes than the log", err);
     state->checkpoint.size = 0;
     if (!tamis__state_bytes_add(&state->memory, &state->checkpoint, frame->payload + STATE_COMMIT_FIXED,
                                 frame->size - STATE_COMMIT_FIXED))
-        return tamis__fail_nomem(err, "account", frame->size);
+        return tamis__fail_nomem(err, "checkpoint", frame->size);
     state->log.sure = restated ? frames->offset : frame->offset;
     state->log.sure_check = restated ? frames->check : frame->before;
     return TAMIS_OK;

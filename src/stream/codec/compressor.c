@@ -47,8 +47,8 @@ static int effective_level(const tamis__compressor_options *options, const tamis
 tamis_status tamis__compressor_check(const tamis__compressor_options *options, tamis_error *err) {
     const int number = (int)options->compression;
     if (number <= TAMIS_COMPRESSION_NONE || number >= TAMIS_COMPRESSIONS)
-        return tamis__fail(err, TAMIS_E_INVALID, 0,
-                           "packing: there is none of number %d; see tamis_compression", number);
+        return tamis__fail(err, TAMIS_E_INVALID, 0, "compression: %d is not valid; see tamis_compression",
+                           number);
     const tamis__encoder *codec = tamis__encoder_find(options->compression);
     const char *name = tamis_compression_name(options->compression);
     if (!codec->begin)

@@ -59,7 +59,7 @@ static tamis__decode_result decode_xz(tamis__decoder *decoder, tamis__codec_buff
         decoder->why = "takes more than 1 GiB of memory to unpack";
         return TAMIS__DECODE_UNSUPPORTED;
     case LZMA_UNSUPPORTED_CHECK:
-        decoder->why = "its check is none that liblzma knows";
+        decoder->why = "liblzma does not support its check";
         return TAMIS__DECODE_DAMAGED;
     case LZMA_OPTIONS_ERROR:
         decoder->why = "made in a way that liblzma does not know";

@@ -42,7 +42,7 @@ static tamis__decode_result decode_zstd(tamis__decoder *decoder, tamis__codec_bu
         decoder->why = "takes more than 128 MiB of memory to unpack";
         return TAMIS__DECODE_UNSUPPORTED;
     case ZSTD_error_dictionary_wrong:
-        decoder->why = "was packed with a dictionary (zstd -D), which is not read";
+        decoder->why = "was compressed with a dictionary (zstd -D), which is not supported";
         return TAMIS__DECODE_UNSUPPORTED;
     default:
         decoder->why = ZSTD_getErrorName(result);

@@ -148,7 +148,7 @@ static tamis_status fail_decoder(const tamis__decompressor *u, tamis_error *err)
                            compression_name(u), u->decoder.why, records_so_far(u).text, u->ops->program);
     default:
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
-                           "%s: its %s data is damaged before byte %" PRIu64 "%s (%s); have it written anew",
+                           "%s: its %s data is damaged before byte %" PRIu64 "%s (%s); get the file again",
                            tamis__show(u->name).text, compression_name(u), file_offset(u),
                            records_so_far(u).text, u->decoder.why);
     }
@@ -156,24 +156,25 @@ static tamis_status fail_decoder(const tamis__decompressor *u, tamis_error *err)
 
 static tamis_status fail_cut(const tamis__decompressor *u, tamis_error *err) {
     return tamis__fail(err, TAMIS_E_DAMAGED, 0,
-                       "%s: cut short%s, its %s data goes on after the %" PRIu64
-                       " bytes there are; have it written anew",
+                       "%s: cut short%s: its %s data is incomplete after %" PRIu64
+                       " bytes; get the file again",
                        tamis__show(u->name).text, records_so_far(u).text, compression_name(u), u->bytes_read);
 }
 
 static tamis_status fail_tail(const tamis__decompressor *u, tamis_error *err) {
     return tamis__fail(
         err, TAMIS_E_DAMAGED, 0,
-        "%s: at byte %" PRIu64 ", behind its %s data%s, stands what is none; have it written anew",
-        tamis__show(u->name).text, file_offset(u), compression_name(u), records_so_far(u).text);
+        "%s: unexpected bytes after the end of its %s data, at byte %" PRIu64 "%s; get the file again",
+        tamis__show(u->name).text, compression_name(u), file_offset(u), records_so_far(u).text);
 }
 
 static tamis_status fail_not_built(const tamis__decompressor *u, tamis_compression compression,
                                    tamis_error *err) {
-    return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
-                       "%s: is packed with %s, which this build is without; unpack it beforehand, with '%s'",
-                       tamis__show(u->name).text, tamis_compression_name(compression),
-                       tamis__decoder_ops_find(compression)->program);
+    return tamis__fail(
+        err, TAMIS_E_UNSUPPORTED, 0,
+        "%s: is compressed with %s, which this build does not support; decompress it first, with '%s'",
+        tamis__show(u->name).text, tamis_compression_name(compression),
+        tamis__decoder_ops_find(compression)->program);
 }
 
 /* ---- between members ---- */

@@ -44,7 +44,7 @@ static tamis_status name_file(const tamis__target *target, tamis__checkpoint *ch
         out->fingerprint.inode = (uint64_t)target->st.st_ino;
     }
     out->path = tamis__checkpoint_copy_text(checkpoint, path);
-    return out->path ? TAMIS_OK : tamis__fail_nomem(err, "account of a run", strlen(path));
+    return out->path ? TAMIS_OK : tamis__fail_nomem(err, "checkpoint of a run", strlen(path));
 }
 
 tamis_status tamis__appended_output_find(const tamis__appended_output *output, tamis__checkpoint *checkpoint,

@@ -41,7 +41,7 @@ tamis_status tamis__checkpoint_init(tamis__checkpoint *checkpoint, size_t inputs
     checkpoint->inputs =
         tamis__alloc(memory, (inputs ? inputs : 1) * sizeof *checkpoint->inputs, TAMIS__LINE);
     if (!checkpoint->inputs)
-        return tamis__fail_nomem(err, "account of a run", inputs * sizeof *checkpoint->inputs);
+        return tamis__fail_nomem(err, "checkpoint of a run", inputs * sizeof *checkpoint->inputs);
     checkpoint->input_count = inputs;
     return TAMIS_OK;
 }
@@ -199,7 +199,7 @@ tamis_status tamis__checkpoint_encode(const tamis__checkpoint *checkpoint, unsig
     *size = i.size;
     i = (byte_writer){tamis__alloc(&checkpoint->memory, i.size, 1), 0};
     if (!i.to)
-        return tamis__fail_nomem(err, "account of a run", *size);
+        return tamis__fail_nomem(err, "checkpoint of a run", *size);
     put_checkpoint(&i, checkpoint);
     *bytes = i.to;
     return TAMIS_OK;
@@ -254,7 +254,7 @@ static tamis__file_fingerprint read_fingerprint(byte_reader *e) {
 
 static tamis_status fail_format(tamis_error *err) {
     return tamis__fail(err, TAMIS_E_FORMAT, 0,
-                       "state: what one of its commits tells is not of this program; use that which made it");
+                       "state: a commit was not made by this program; use the program that made it");
 }
 
 static bool read_inputs_and_outputs(byte_reader *e, tamis__checkpoint *a) {
@@ -323,7 +323,7 @@ tamis_status tamis__checkpoint_decode(tamis__checkpoint *checkpoint, const void 
     if (is_complete && e.is_valid && e.left == 0)
         return TAMIS_OK;
     tamis__checkpoint_release(checkpoint);
-    return e.is_valid && !is_complete ? tamis__fail_nomem(err, "account of a run", NAME_SIZE_MAX)
+    return e.is_valid && !is_complete ? tamis__fail_nomem(err, "checkpoint of a run", NAME_SIZE_MAX)
                                       : fail_format(err);
 }
 
@@ -338,7 +338,7 @@ tamis_status tamis__checkpoint_move(tamis_stream_checkpoint **checkpoint, tamis_
     tamis_stream_checkpoint *made =
         tamis__alloc(&from->memory, sizeof *made, _Alignof(tamis_stream_checkpoint));
     if (!made)
-        return tamis__fail_nomem(err, "account of a run", sizeof *made);
+        return tamis__fail_nomem(err, "checkpoint of a run", sizeof *made);
     made->checkpoint = *from;
     *from = (tamis__checkpoint){.inputs = NULL};
     *checkpoint = made;
@@ -352,7 +352,7 @@ tamis_status tamis_stream_checkpoint_open(tamis_stream_checkpoint **checkpoint, 
     const tamis_allocator memory = tamis__allocator_resolve(NULL);
     tamis_stream_checkpoint *made = tamis__alloc(&memory, sizeof *made, _Alignof(tamis_stream_checkpoint));
     if (!made)
-        return tamis__fail_nomem(err, "account of a run", sizeof *made);
+        return tamis__fail_nomem(err, "checkpoint of a run", sizeof *made);
     tamis_status status = tamis__checkpoint_decode(&made->checkpoint, bytes, size, &memory, err);
     if (status == TAMIS_OK)
         *checkpoint = made;

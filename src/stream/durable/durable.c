@@ -72,7 +72,7 @@ static tamis_status find_input(tamis__durable *d, size_t i, tamis_error *err) {
     tamis__checkpoint_input *in = &d->live.inputs[i];
     in->name = tamis__checkpoint_copy_text(&d->live, d->names[i]);
     if (!in->name)
-        return tamis__fail_nomem(err, "account of a run", strlen(d->names[i]));
+        return tamis__fail_nomem(err, "checkpoint of a run", strlen(d->names[i]));
     return examine_input(d, i, err);
 }
 
@@ -85,7 +85,7 @@ static tamis_status find_command(tamis__durable *d, tamis_error *err) {
             "stream: commits.command has %zu bytes, and at most %d are kept; give a shorter one",
             strlen(command), COMMAND_MAX);
     d->live.command = tamis__checkpoint_copy_text(&d->live, command);
-    return d->live.command ? TAMIS_OK : tamis__fail_nomem(err, "account of a run", strlen(command));
+    return d->live.command ? TAMIS_OK : tamis__fail_nomem(err, "checkpoint of a run", strlen(command));
 }
 
 static tamis_status find_inputs_and_outputs(tamis__durable *d, size_t inputs, tamis_error *err) {

@@ -227,7 +227,7 @@ static tamis_status close_run(tamis__history *h, tamis__checkpoint *checkpoint, 
                               const char *remark_text, tamis_error *err) {
     tamis__closed_run *left = tamis__alloc(&h->run->memory, sizeof *left, _Alignof(tamis__closed_run));
     if (!left)
-        return tamis__fail_nomem(err, "account of a run", sizeof *left);
+        return tamis__fail_nomem(err, "checkpoint of a run", sizeof *left);
     checkpoint->closed = true;
     const tamis_status status = tamis__checkpoint_encode(checkpoint, &left->bytes, &left->size, err);
     checkpoint->closed = false;

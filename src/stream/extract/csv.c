@@ -101,7 +101,7 @@ static tamis_status find_field_end(const text *t, const unsigned char *from, con
     while (pos < t->end && *pos != t->delimiter && *pos != '\r')
         pos++;
     if (pos < t->end && *pos == '\r' && !is_last_return(t, pos))
-        return fail_malformed(t, "a carriage return stands within an unquoted field", pos, fault);
+        return fail_malformed(t, "an unquoted field contains a carriage return", pos, fault);
     *end = pos;
     *next = pos < t->end && *pos == t->delimiter ? pos + 1 : NULL;
     return TAMIS_OK;

@@ -133,7 +133,7 @@ static tamis_status set_delimiter(tamis_extractor *x, int delimiter, tamis_error
     if (x->column_count > 0 && (delimiter == '"' || delimiter == '\n' || delimiter == '\r'))
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "delimiter: a quote or the end of a line has another meaning in CSV; "
-                           "give the byte that stands between columns");
+                           "give the byte between columns");
     x->field_delimiter = (unsigned char)(delimiter < 0 ? '\t' : delimiter);
     x->csv_delimiter = (unsigned char)(delimiter < 0 ? ',' : delimiter);
     return TAMIS_OK;

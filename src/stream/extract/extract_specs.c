@@ -80,7 +80,7 @@ static tamis_status parse_quoted(tamis__part *part, char *name_buffer, tamis_err
                                 "the name's quotes are not closed; end it with one, and double those in it");
     if (pos[1])
         return tamis__part_fail(
-            err, part, "something stands behind the closing quote; double quotes that are in the name");
+            err, part, "unexpected text after the closing quote; double quotes that are in the name");
     part->name = (tamis_key){name_buffer, (size_t)(to - name_buffer)};
     return TAMIS_OK;
 }

@@ -303,7 +303,7 @@ static tamis_status check_and_note(tamis__json *json, const tamis__json_text *te
     if (pos)
         pos = tamis__json_pass_blanks(pos, text->end);
     if (pos && pos < text->end)
-        pos = tamis__json_refuse(text, pos, "something stands behind the value");
+        pos = tamis__json_refuse(text, pos, "unexpected text after the value");
     return pos ? TAMIS_OK : TAMIS_E_DAMAGED;
 }
 

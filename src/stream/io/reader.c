@@ -354,7 +354,7 @@ static tamis_status detect_compression(tamis__reader *reader, tamis_error *err) 
     if (is_followed(reader))
         return tamis__fail(
             err, TAMIS_E_UNSUPPORTED, 0,
-            "%s: is packed with %s, and such a file is not followed; follow what is written plain, "
+            "%s: is compressed with %s, and a compressed file cannot be followed; follow a plain one, "
             "or read it once, without following",
             tamis__show(reader->name).text, tamis_compression_name(compression));
     tamis__decompressor_setup setup = {reader->fd, reader->name, &reader->file_counted,

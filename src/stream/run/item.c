@@ -110,10 +110,11 @@ static tamis_status check_answers(const tamis_answer *answers, size_t *count, ta
     while (answers[valid_count] <= TAMIS_UNKNOWN)
         valid_count++;
     *count = valid_count;
-    return tamis__fail(err, TAMIS_E_INVALID, 0,
-                       "stream: the service answered %d, which is none; have it answer TAMIS_ABSENT, "
-                       "TAMIS_PRESENT or TAMIS_UNKNOWN",
-                       answers[valid_count]);
+    return tamis__fail(
+        err, TAMIS_E_INVALID, 0,
+        "stream: the service answered %d, which is not an answer; have it answer TAMIS_ABSENT, "
+        "TAMIS_PRESENT or TAMIS_UNKNOWN",
+        answers[valid_count]);
 }
 
 /* Checks that the service answered all keys or failed. If *done is more than `count`, no key counts as

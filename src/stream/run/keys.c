@@ -48,7 +48,7 @@ static const char *describe_open_quote(const tamis__keys *keys, tamis_key record
     const uint64_t lines = tamis__count_byte(bytes, end, '\n') + (end[-1] != '\n');
     if (lines == 1)
         return "";
-    snprintf(text, OPEN_NOTE_SIZE, ", and the record goes on to the end of the file, %" PRIu64 " lines",
+    snprintf(text, OPEN_NOTE_SIZE, ", and the record extends to the end of the file, %" PRIu64 " lines",
              lines);
     return text;
 }

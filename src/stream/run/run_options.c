@@ -44,7 +44,7 @@ static tamis_status check_delimiter(const tamis_stream_options *options, tamis_e
     const tamis_extractor *x = options->extractor;
     if (x && tamis_extractor_is_csv(x) && tamis__extractor_delimiter(x) == options->terminator)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
-                           "stream: byte %d ends records, and stands between the columns of CSV; give the "
+                           "stream: byte %d ends records and also separates the columns of CSV; give the "
                            "extractor another delimiter",
                            options->terminator);
     return TAMIS_OK;

@@ -49,7 +49,7 @@ tamis dedup --state T half -o t --reread && tail -n 2 t
 seq 3 > first && tamis dedup --state I first - -o i < <(seq 4) && seq 5 > second && tamis dedup --state J first - -o j < second && cat j
 # Moved with its folder.
 mkdir job && (cd job && seq 3 > x && tamis dedup --state S x -o o) && mv job moved && (cd moved && echo 4 >> x && tamis dedup --state S x -o o && cat o)
-# An older account of a run does not overrule its last.
+# An older checkpoint of a run does not overrule its last.
 printf '1\n1\n' > q1 && seq 5 > q2 && tamis dedup --state Q q1 -o oq1 --duplicates od1 && tamis dedup --state Q q2 -o oq2
 printf '2\n2\n' >> q1 && tamis dedup --state Q q1 -o oq1 --duplicates od1 && printf '1\n1\n3\n3\n2\n2\n' > q1
 refused tamis dedup --state Q q1 -o oq1 --duplicates od1

@@ -93,7 +93,7 @@ const cli_example add_examples[] = {
      "Keys of records of two shapes in one filter."},
     {"seq 100 | tamis build -o few.bloom --format dcso --expect 100; seq 150 | tamis add --overfill "
      "few.bloom",
-     "Half as many again as it was made for, at a higher rate: a remark tells it."},
+     "Half as many again as it was made for, at a higher rate: a remark says so."},
     {"seq 1000 | tamis build -o ids.tamis --expect 1e5 --type int64; seq 2000 | tamis add --type int64 "
      "ids.tamis",
      "Numbers as the type that the filter was made with."},

@@ -123,8 +123,7 @@ static int op(bitmap_run *run, tamis_error *err) {
     if (i == sizeof names / sizeof *names)
         return cli_fail(err, "bitmap op: '%.60s' is not known; give and, or, xor or not", run->operands[0]);
     if (i == TAMIS_REDIS_BITMAP_NOT && sources > 1)
-        return cli_fail(err, "bitmap op not: takes one source, and here are %zu; unite them first (or)",
-                        sources);
+        return cli_fail(err, "bitmap op not: takes one source, not %zu; combine them first (or)", sources);
     if (tamis_redis_bitmap_op(run->bitmap, (tamis_redis_bitmap_operation)i,
                               (const char *const *)run->operands + 1, sources, &size, err) != TAMIS_OK)
         return CLI_FAILED;

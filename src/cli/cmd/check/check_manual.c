@@ -8,7 +8,7 @@ const char *const check_description[] = {
     "Print the records that are in FILTER, a file that build, add or another program made.",
     "Records are the lines of the FILEs, read in order, or of standard input where no FILE or - is given, as "
     "in tamis-dedup(1). Every record that was put into the filter is printed, and one that was not by the "
-    "rate of the filter only: tamis info tells it. With --filter no operand is a filter, and all are FILEs.",
+    "rate of the filter only: tamis info shows it. With --filter no operand is a filter, and all are FILEs.",
     "A record leaves as soon as it arrived: when input pauses, what was read is answered and written.",
     "The file of a filter is mapped, so that opening takes no time whatever its size, and each part of it is "
     "verified before it is first used: damage is an error, never an answer. One that is compressed "

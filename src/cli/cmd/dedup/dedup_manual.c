@@ -113,7 +113,7 @@ const cli_entry dedup_json[] = {
             "this process."},
     {"inexact", "With --state: the first FILE or output that is no regular file, so that records may come "
                 "twice after a crash; "
-                "null = there is none."},
+                "null = none."},
     {"partial",
      "With --defer-unterminated: FILEs whose last record had no end, and was left for a later run."},
     {"profile", "With --profile, in nanoseconds: read, split, extract, hash, ask, route and write, which are "
@@ -143,7 +143,7 @@ const cli_entry dedup_files[] = {
     {"DIR",
      "The folder of --state: manifest, log-N, snapshot-N.tamis and lock. Another process that would use it "
      "meanwhile is "
-     "told which one does. Nothing in it is to be changed. It belongs to its outputs: both may be moved or "
+     "told which one does. Do not change anything in it. It belongs to its outputs: both may be moved or "
      "copied "
      "together."},
     {NULL, NULL}};

@@ -258,10 +258,9 @@ void dedup_state_on_start(void *context, const tamis_stream_commits *commits,
     if (config->stream.quiet || config->stream.json)
         return;
     if (commits->begun == TAMIS_STREAM_RESUMED || commits->begun == TAMIS_STREAM_GROWN) {
-        snprintf(message, sizeof message, "%.200s: %s, behind %s", config->state,
-                 commits->begun == TAMIS_STREAM_RESUMED ? "goes on where it was"
-                                                        : "goes on with what has come since",
-                 cli_text_records(count, sizeof count, before->records));
+        snprintf(message, sizeof message, "%.200s: continues after %s%s", config->state,
+                 cli_text_records(count, sizeof count, before->records),
+                 commits->begun == TAMIS_STREAM_RESUMED ? "" : ", with new data in the files");
         cli_report(message);
     } else if (commits->begun == TAMIS_STREAM_FINISHED) {
         if (before->records > 0)

@@ -50,7 +50,7 @@ static int run_info(const cli_args *args, tamis_error *err) {
 
 static const char *const description[] = {
     "Print what a filter is, what it was planned for and how full it is: of files of tamis, of Guava "
-    "(BloomFilter.writeTo) and of DCSO's bloom, which are told by their bytes; compressed or "
+    "(BloomFilter.writeTo) and of DCSO's bloom, which are recognised by their content; compressed or "
     "not (gzip, zstd, lz4, xz, bzip2).",
     "The number of keys and the rate of wrong answers are estimated from what is in the filter, not from "
     "what was planned. \"saturated\" means that more keys came than it was made for, so that the promised "
@@ -61,7 +61,8 @@ static const char *const description[] = {
     "filter has with so many. Of one probe a key nothing follows. A DCSO file says both; what follows its "
     "bits is data of its user, of which the size is shown.",
     "classic and blocked are read whole, to count their bits: where a block is damaged the header's figures "
-    "are printed, the others left out, and the error named. Of fingerprint and exact the header tells all.",
+    "are printed, the others left out, and the error named. Of fingerprint and exact the header has "
+    "everything.",
     NULL};
 
 static const char *const exits[] = {
@@ -83,9 +84,9 @@ static const cli_entry json[] = {
     {"created", "Seconds since 1970-01-01 UTC; null = not known."},
     {"labels", "An object of its labels and their values."},
     {"user_data", "Bytes of user data, which DCSO files may have."},
-    {"key_type", "The --type that it was built with, for which its records stand; null = not told."},
-    {"ignore_case", "true: it was built with --ignore-case, and is asked so; null = not told."},
-    {"trim", "true: it was built with --trim, likewise; null = not told."},
+    {"key_type", "The --type that it was built with, for which its records stand; null = not stored."},
+    {"ignore_case", "true: it was built with --ignore-case, and is asked so; null = not stored."},
+    {"trim", "true: it was built with --trim, likewise; null = not stored."},
     {"capacity", "Keys that it was made for; 0 = it grows, null = not known."},
     {"fpr", "Rate of wrong answers that was promised, 0 to 1; null = none is recorded."},
     {"estimated", "true: these two follow from bits and probes, the file has neither."},

@@ -147,7 +147,7 @@ static void print_content(FILE *out, const info_report *report) {
         snprintf(added, sizeof added, "; %s %s new when added",
                  cli_text_count(count, sizeof count, info->added), info->added == 1 ? "was" : "were");
     if (!isfinite(info->cardinality))
-        row(out, "keys", "cannot be told, all bits are set%s", added);
+        row(out, "keys", "unknown, all bits are set%s", added);
     else if (has_capacity(report))
         row(out, "keys", "about %s, %.1f %% of its capacity%s",
             cli_text_expected(text, sizeof text, info->cardinality), 100 * load(report), added);

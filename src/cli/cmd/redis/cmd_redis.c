@@ -157,7 +157,7 @@ static const char *const description[] = {
     "once: with layout tamis programs that have it open follow. build --resize makes one of another size "
     "while others add to it. The other layouts, which need one Redis key for it, are replaced by RENAME, "
     "where the server lets (a Codis does not): what is added to the old one until then is lost, and a new "
-    "size has to be told to every program.",
+    "size must be given to every program.",
     NULL};
 
 static const char *const exits[] = {

@@ -97,7 +97,7 @@ const cli_entry redis_ls_json[] = {
     {"probes", "Bits of a key."},
     {"keys", "Redis keys that hold its bits; null for an alias and a family."},
     {"expires", "Seconds from now; null: never."},
-    {"target", "Of an alias: the filter that it stands for; else null."},
+    {"target", "Of an alias: the filter that it refers to; else null."},
     {"leftover", "ls --leftover and clean, whose objects have name, leftover, generation and keys alone: "
                  "\"unfinished\", of a build or resize that was killed; \"replaced\", of a filter that was "
                  "replaced or dropped; \"resize\", of one that was killed or is under way, which clean ends; "

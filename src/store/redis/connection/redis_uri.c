@@ -217,7 +217,7 @@ static tamis_status parse_path(tamis__redis_uri *uri, char *path, tamis_error *e
     if (slash) {
         *slash = '\0';
         if (!tamis__read_number(path, DB_MAX, &db))
-            return refuse(uri, "has a slash in its path, and what stands before it is no database number",
+            return refuse(uri, "has a slash in its path, and the text before it is no database number",
                           "write a slash within the filter's name as %2F", err);
         if (db != 0 && uri->kind == TAMIS__REDIS_CLUSTER)
             return refuse(uri, "names a database, and a cluster has none but 0", "leave it out", err);

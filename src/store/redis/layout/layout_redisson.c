@@ -236,7 +236,7 @@ static tamis_status read_plan(const tamis__redis_filter *rf, const config *store
         !(fpr >= 0 && fpr <= 1))
         return tamis__fail(
             err, TAMIS_E_DAMAGED, 0,
-            "redis %s: %s: what stands in its config is none of Redisson's (size '%s', "
+            "redis %s: %s: its config is not Redisson's (size '%s', "
             "hashIterations '%s', expectedInsertions '%s', falseProbability '%s'), or past what "
             "tamis can do (%" PRIu64 " bits, %d probes); restore it, or name another filter",
             rf->redis->endpoint.shown, rf->uri->shown_name, tamis__show(stored->size).text,

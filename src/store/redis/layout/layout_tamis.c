@@ -259,7 +259,7 @@ static tamis_status apply_checks(const tamis_filter *filter, const tamis__touche
         status = tamis__partitions_expire(rf, rf->ttl_ms > 0 ? NULL : batch->touched, TAMIS__GRACE_MS, err);
     if (status == TAMIS_OK && ++rf->followed > FOLLOW_MAX)
         return tamis__fail(err, TAMIS_E_MISMATCH, 0,
-                           "redis %s: %s: was replaced %d times during one batch; find out who does that",
+                           "redis %s: %s: was replaced %d times during one batch; find out what does that",
                            rf->redis->endpoint.shown, rf->uri->shown_name, FOLLOW_MAX);
     return status == TAMIS_OK ? follow_plan(filter, err) : status;
 }

@@ -62,7 +62,7 @@ bool tamis__cluster_redirection(const tamis__reply *error, const tamis__node *te
 static tamis_status fail_bad_slots(const tamis__node *teller, tamis_error *err) {
     return tamis__fail(
         err, TAMIS_E_IO, 0,
-        "redis %s: told nothing of use of its cluster; see CLUSTER SLOTS and CLUSTER INFO there",
+        "redis %s: gave no usable description of its cluster; see CLUSTER SLOTS and CLUSTER INFO there",
         teller->endpoint.shown);
 }
 

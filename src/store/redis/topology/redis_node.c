@@ -64,7 +64,7 @@ static tamis_status find_or_make(tamis_redis *redis, const node_key *wanted, tam
     if (wanted->host_size > HOST_SIZE_MAX || memchr(wanted->host, '\0', wanted->host_size))
         return tamis__fail(
             err, TAMIS_E_IO, 0,
-            "redis: told of a server whose name has %zu bytes or a zero byte; is it a Redis at "
+            "redis: was given a server whose name has %zu bytes or a zero byte; is it a Redis at "
             "that port?",
             wanted->host_size);
     pthread_mutex_lock(&redis->mutex);

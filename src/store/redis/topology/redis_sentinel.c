@@ -23,16 +23,17 @@ tamis_status tamis__sentinel_take_reply(tamis_redis *redis, const tamis__node *s
                            "sentinel %s: wants a password; give sentinel_password= (and sentinel_user=)",
                            sentinel->endpoint.shown);
     if (reply->type == TAMIS__REPLY_ERROR && tamis__reply_begins(reply, "ERR unknown command"))
-        return tamis__fail(err, TAMIS_E_REFUSED, 0,
-                           "sentinel %s: is none; name a sentinel, not the server itself, or write redis://",
-                           sentinel->endpoint.shown);
+        return tamis__fail(
+            err, TAMIS_E_REFUSED, 0,
+            "sentinel %s: is not a sentinel; name a sentinel, not the server itself, or write redis://",
+            sentinel->endpoint.shown);
     const long port = reply->type == TAMIS__REPLY_ARRAY && reply->size == 2 &&
                               items[0].type == TAMIS__REPLY_STRING && items[1].type == TAMIS__REPLY_STRING
                           ? strtol(items[1].text, NULL, 10)
                           : 0;
     if (port < 1 || port > UINT16_MAX)
         return tamis__fail(err, TAMIS_E_IO, 0,
-                           "sentinel %s: told nothing of use of its master; see SENTINEL MASTERS there",
+                           "sentinel %s: gave no usable address of its master; see SENTINEL MASTERS there",
                            sentinel->endpoint.shown);
     tamis_status status =
         tamis__redis_node(redis, items[0].text, items[0].size, (uint16_t)port, &master, err);

@@ -154,7 +154,7 @@ static tamis_status find_config(tamis__push *p, tamis_error *err) {
         return status;
     return tamis__fail(
         err, TAMIS_E_MISMATCH, 0,
-        "redis %s: %s: stands for another filter since this began, and nothing was replaced; see who "
+        "redis %s: %s: refers to another filter since this began, and nothing was replaced; see who "
         "changes aliases, and try again",
         rf->redis->endpoint.shown, rf->uri->shown_name);
 }

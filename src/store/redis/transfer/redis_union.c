@@ -78,7 +78,7 @@ static tamis_status check_compatible(const tamis_filter *there, const tamis_filt
         (rf->seed == from->hasher->seed && there->hasher->secret_print == from->hasher->secret_print))
         return status;
     return tamis__fail(err, TAMIS_E_MISMATCH, 0,
-                       "redis %s: %s: the filter to unite has another seed or secret; build both alike",
+                       "redis %s: %s: the filter has another seed or secret; build both with the same ones",
                        rf->redis->endpoint.shown, rf->uri->shown_name);
 }
 
@@ -141,11 +141,10 @@ static tamis_status union_once(tamis_filter *there, const tamis_filter *from, bo
     }
     if (status != TAMIS_OK || *again || !*rf->next_text || strcmp(rf->next_text, rf->plan_text) == 0)
         return status;
-    return tamis__fail(
-        err, TAMIS_E_BUSY, 0,
-        "redis %s: %s: is being resized, and bits do not go into what has another size; unite it when "
-        "that is done",
-        rf->redis->endpoint.shown, rf->uri->shown);
+    return tamis__fail(err, TAMIS_E_BUSY, 0,
+                       "redis %s: %s: is being resized, and the sizes differ; repeat the union when "
+                       "that is done",
+                       rf->redis->endpoint.shown, rf->uri->shown);
 }
 
 tamis_status tamis_redis_union(tamis_filter *there, const tamis_filter *from, tamis_error *err) {
@@ -154,7 +153,7 @@ tamis_status tamis_redis_union(tamis_filter *there, const tamis_filter *from, ta
     const tamis__redis_filter *rf = there->remote ? tamis__redis_of(there) : NULL;
     if (!rf || rf->layout != &tamis__layout_tamis)
         return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
-                           "unite: not a filter of a server, of layout tamis; name one of those");
+                           "union: is not a filter on a server with layout tamis; name one of those");
     if (rf->partition > TAMIS__PARTITION_BLOCKS)
         return tamis__fail(
             err, TAMIS_E_UNSUPPORTED, 0,
@@ -163,9 +162,9 @@ tamis_status tamis_redis_union(tamis_filter *there, const tamis_filter *from, ta
             rf->redis->endpoint.shown, rf->uri->shown);
     tamis_status status = tamis__filter_check_local(from, "unite", err);
     if (status == TAMIS_OK)
-        status =
-            tamis__redis_require_command(rf->redis, rf->uri->shown, "BITOP",
-                                         "pull it, unite it in memory, and push that while nobody adds", err);
+        status = tamis__redis_require_command(
+            rf->redis, rf->uri->shown, "BITOP",
+            "pull it, make the union in memory, and push that while nobody adds", err);
     if (status != TAMIS_OK)
         return status;
     tamis__filter_keep(from);
