@@ -292,7 +292,7 @@ static void cut_anywhere(size_t header) {
             char said[40];
             assert_int_equal(run_one(put("in", &cut)), TAMIS_E_DAMAGED);
             say("/in: cut short, after ");
-            snprintf(said, sizeof said, ", after %d record%s, its", (int)stats.records,
+            snprintf(said, sizeof said, ", after %d record%s: its", (int)stats.records,
                      stats.records == 1 ? "" : "s");
             say(said);
             assert_true(stats.records <= 4 - header && stats.unique == stats.records);
