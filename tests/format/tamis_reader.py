@@ -405,7 +405,7 @@ def main():
         try:
             with open(name, "rb") as file:
                 tamis = Filter(file.read(), arguments.secret)
-            if arguments.ask:
+            if arguments.lookup:
                 ask(tamis)
             else:
                 tamis.verify_lines()
