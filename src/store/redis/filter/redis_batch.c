@@ -1,13 +1,33 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A batch:   elements | checks of the layout | expiry of every Redis key
+ * Running one batch of adds or lookups:
  *
- * in one pipeline. The checks come behind: what they find to be there was there while the elements were asked. If a
- * command had to be asked again, the order is not sure, and the checks are asked once more by themselves. Where the
- * Redis keys are in several slots, there is no order between them: the checks wait until all elements are answered, and
- * so does the expiry of the Redis keys for that of what the checks look at, which is not to be there any longer than
- * they are.
+ *     client                                                  server
+ *       BITFIELD or GETRANGE of the elements              ->    old bits, or bits
+ *     ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ barrier 0
+ *       checks of the layout (footers, plan, config)      ->    is it still the same, whole filter?
+ *     ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ barrier 1
+ *       PEXPIRE or PTTL of each Redis key with bits       ->    adds with a time to live only
+ *
+ * Why the checks come last: Redis answers for a missing key as if it were all zeros. What the checks find in place was in
+ * place while the elements were carried out, so no answer comes from a key that was missing.
+ *
+ * Order. One server carries out a pipeline in order, so a barrier costs nothing. Several slots, or proxies, have no order:
+ * commands after a barrier are then sent when all before it are answered. The Redis keys with bits get their
+ * expiry after the hash that the checks read, because the hash must not outlive them. If a command was sent twice, the order
+ * is unknown, and checks and expiry are sent once more by themselves.
+ *
+ * Sending again. The whole batch is sent again, without using its answers:
+ * - if the checks find another filter under the name; the handle switches to it first;
+ * - if a sentinel names another master than before the batch: the old one may have lost the writes;
+ * - if a connection ended before the replicas confirmed the adds (replicas= in the URI).
+ *
+ * Invariants:
+ * 1. If the layout has checks, no answer is returned before they have passed.
+ * 2. A failed batch returns at most the answers before its first missing one: see is_discarded.
+ * 3. An add that may have been carried out and is not answered is remembered (redis_unconfirmed.h): its own bits do not make
+ *    a later add of the same key TAMIS_PRESENT.
  */
 #include <string.h>
 
@@ -15,14 +35,14 @@
 #include "base/system.h"
 #include "store/redis/filter/redis_batch.h"
 
-/* Elements of one pipeline; how often that may have to be asked again. */
+/* Max. elements of one pipeline; max. times in a row that it is sent again. */
 enum { ELEMENTS_MAX = 64 << 10, REPEATS_MAX = 64 };
 
 tamis_status tamis__redis_filter_bad_reply(const tamis__redis_filter *rf, tamis_error *err) {
     return tamis__redis_bad_reply(rf->redis, rf->uri->shown_name, err);
 }
 
-/* ---- what comes behind ---- */
+/* ---- after the elements ---- */
 
 static bool must_expire(const tamis__redis_filter *rf, bool adds) {
     return adds && rf->ttl_ms > 0;
@@ -49,7 +69,8 @@ static tamis_status take_expire(void *context, size_t i, const tamis__reply *rep
     return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_filter_bad_reply(batch->rf, err);
 }
 
-/* renew=create: only what this batch made has no end yet. (PEXPIRE ... NX would do, but came with Redis 7.) */
+/* With renew=create, sets the expiry of Redis keys without one: this batch created them. (PEXPIRE ... NX would do, but needs
+ * Redis 7.) */
 static tamis_status expire_endless(tamis__batch *batch, tamis_error *err) {
     const tamis__requests requests = {.count = tamis__batch_keys(batch),
                                       .context = batch,
@@ -71,7 +92,7 @@ static size_t count_expiries(const tamis__batch *batch) {
     return must_expire(batch->rf, batch->adds) ? tamis__batch_keys(batch) : 0;
 }
 
-/* All that comes behind the elements. */
+/* Sends checks and expiry only. */
 static tamis_status run_rest(tamis__batch *batch, tamis_error *err) {
     const tamis__requests requests = {.count = batch->checks + count_expiries(batch),
                                       .context = batch,
@@ -91,7 +112,7 @@ static tamis_status apply_checks(tamis__batch *batch, tamis_error *err) {
                : TAMIS_OK;
 }
 
-/* What is not where it has to be besides has no answer. */
+/* Adds the batch to the generation that a resize fills. If that fails, the batch has no answers. */
 static tamis_status mirror(tamis__batch *batch, tamis_error *err) {
     const tamis__layout *layout = batch->rf->layout;
     if (!batch->adds || batch->key_batch.count == 0 || !layout->mirror)
@@ -118,10 +139,10 @@ static tamis_status run_and_check(tamis__batch *batch, tamis_error *err) {
     requests.barriers[1] = batch->elements + batch->checks;
     requests.count = requests.barriers[1] + count_expiries(batch);
     tamis_status status = tamis__requests_run(rf->redis, &requests, &any_retried, err);
-    batch->again = unconfirmed; /* as if it had no answers: keys that it added must not count as seen */
+    batch->again = unconfirmed; /* discards the answers: keys that this run added must not count as present */
     if (status == TAMIS_OK && any_retried)
         status = run_rest(batch, err);
-    if (status == TAMIS_OK) /* also of what was replaced meanwhile, where nobody will do it later */
+    if (status == TAMIS_OK) /* also if the filter was replaced: nobody else would set the expiry later */
         status = expire_endless(batch, err);
     return status == TAMIS_OK && !batch->again ? apply_checks(batch, err) : status;
 }
@@ -145,7 +166,7 @@ static tamis_status run_batch(tamis__batch *batch, tamis_error *err) {
     return mirror(batch, err);
 }
 
-/* The first of them that are answered. */
+/* The number of elements at the start of the batch that are all answered. */
 static size_t answered(const tamis__batch *batch) {
     size_t done = 0;
     while (done < batch->key_batch.count && batch->parts_left[done] == 0)
@@ -153,8 +174,9 @@ static size_t answered(const tamis__batch *batch) {
     return done;
 }
 
-/* Whether the answers of a batch do not hold: where the layout has checks, those of one that failed do only if these
- * pass. A server that cannot be reached is not waited for once more. */
+/* True if the answers of a batch must not be used. A failed batch may use its first answers if the server refused a command
+ * (TAMIS_E_REFUSED) and the checks pass when they are sent again. After other failures the checks are not sent again: the
+ * caller would wait for the unreachable server twice. */
 static bool is_discarded(tamis__batch *batch, tamis_status status) {
     const bool is_unconfirmed = batch->adds && batch->rf->redis->replicas > 0 && status != TAMIS_OK;
     if (is_unconfirmed || batch->lacks_mirror || batch->is_unsure || status == TAMIS_E_DAMAGED ||
@@ -167,7 +189,7 @@ static bool is_discarded(tamis__batch *batch, tamis_status status) {
            mirror(batch, NULL) != TAMIS_OK || batch->again;
 }
 
-/* ---- what a call that failed has left, see redis_unconfirmed.h ---- */
+/* ---- unconfirmed adds, see redis_unconfirmed.h ---- */
 
 static uint64_t fingerprint_of(const tamis__batch *batch, size_t element) {
     const uint64_t fingerprint =
@@ -188,8 +210,8 @@ static void apply_unconfirmed(const tamis__batch *batch, size_t done) {
             batch->answers[i] = TAMIS_UNKNOWN;
 }
 
-/* What was added and is not told, but for what somebody else had added. Where all is asked again, of a filter that has
- * the name by then, that may hold some of it already. */
+/* Remembers elements from `done` on that may have been added, unless their answer says that they were present before. This
+ * includes a batch that is sent again to another filter: that filter may already hold some of them. */
 static void keep_unconfirmed(const tamis__batch *batch, size_t done) {
     tamis__unconfirmed_adds *unconfirmed_adds = &tamis__redis_of(batch->filter)->unconfirmed_adds;
     for (size_t i = done; i < batch->key_batch.count; i++)
@@ -207,13 +229,14 @@ static void report_trace(tamis__batch *batch, size_t done) {
     }
 }
 
-/* BITFIELD counts as writing, whatever is in it, and is refused to who may only read, and where there is no memory left;
- * what asks alone is not known to every proxy. */
+/* True if lookups may be tried with BITFIELD_RO. A server treats BITFIELD as a write even if it has only GETs: it refuses the
+ * command to read-only users, and when its memory is full. BITFIELD_RO is not the default because some proxies lack it. */
 static bool can_fall_back(const tamis__batch *batch) {
     return batch->denied && !batch->adds && !batch->rf->layout->has_blocks && !batch->rf->only_reads;
 }
 
-/* As many of what is asked as go at once; none where they are to be asked again, of a filter with other keys perhaps. */
+/* Runs batch->key_batch as one pipeline. *done is 0 if the batch must be sent again: the filter may have other Redis keys by
+ * then. */
 static tamis_status run_chunk(tamis__batch *batch, tamis_answer *answers, size_t *done,
                               uint64_t *absent_count, tamis_error *err) {
     const size_t count = batch->key_batch.count, keys = tamis__batch_keys(batch);
@@ -231,7 +254,7 @@ static tamis_status run_chunk(tamis__batch *batch, tamis_answer *answers, size_t
     memset(batch->answers, TAMIS_PRESENT, count);
     memset(batch->parts_left, (int)batch->rf->parts, count);
     memset(batch->sent, false, count);
-    memset(batch->touched, count == 0, keys); /* the checks alone are of all keys */
+    memset(batch->touched, count == 0, keys); /* checks without elements cover all keys */
     memset(batch->endless, 0, keys);
     tamis_status status = tamis__trace_begin(&batch->trace, batch->filter, count, err);
     if (status == TAMIS_OK)
@@ -267,7 +290,7 @@ static tamis_status run_with_fallback(tamis__batch *batch, tamis_answer *answers
             return TAMIS_OK;
         *done = before;
     }
-    rf->only_reads = rf->only_reads && status == TAMIS_OK; /* the next server may be another */
+    rf->only_reads = rf->only_reads && status == TAMIS_OK; /* the next server may accept BITFIELD */
     return status;
 }
 
@@ -277,7 +300,7 @@ static tamis_status run_batches(const tamis_filter *filter, const tamis__key_bat
     tamis__redis_filter *rf = tamis__redis_of(filter);
     tamis_hash hash;
     *done = 0;
-    if (filter->hasher->locked && key_batch->keys) /* its secret was not given: says so */
+    if (filter->hasher->locked && key_batch->keys) /* fails with the message that the secret is missing */
         return tamis_hash_many(filter->hasher, key_batch->keys, 1, &hash, err);
     tamis_status status = rf->layout->refresh ? rf->layout->refresh(filter, err) : TAMIS_OK;
     uint32_t repeats = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* How many bits are set. A server does nothing else while it counts: so it is asked for ranges that take it a third of a
- * millisecond. */
+/* Counts the bits that are set, by BITCOUNT. A server does nothing else meanwhile, so each command covers a range of 4 MiB,
+ * which takes a third of a millisecond. */
 #include "store/redis/filter/redis_filter.h"
 
 enum { RANGE = 4 << 20 };
@@ -10,8 +10,8 @@ typedef struct counting {
     const tamis_filter *filter;
     const tamis__redis_filter *rf;
     tamis__bytes_of *bytes_of;
-    uint64_t bytes; /* of a Redis key, at most */
-    size_t ranges;  /* of each */
+    uint64_t bytes; /* max. bytes of a Redis key */
+    size_t ranges;  /* ranges of each Redis key */
     uint64_t ones;
 } counting;
 

@@ -1,26 +1,40 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Elements as commands. An element has as many numbers as it may have parts: its bits in one Redis key each, in the order
- * in which the probes come to the keys. Adding one that has several is not one instant: the part with most bits decides. Of
- * those who add it at once just one finds that this one was not all set, and for him it is FRESH; it is SEEN where each of
- * its bits was set by somebody else; and where only other parts were not all set, either chance filled the one that
- * decides, or somebody else is at it: UNKNOWN.
+ * Commands for elements, and the answers from their replies.
  *
- * Where all bits are in one Redis key, a BITFIELD takes several elements: reading a command costs the server about as much
- * as two of its words.
+ * Parts. The bits of an element in one Redis key are a part. In most layouts an element has one part; in layout php3 its
+ * probes may fall into several Redis keys. Each part is one command:
+ *
+ *     probes of an element    p0 -> key 4    p1 -> key 2    p2 -> key 4    p3 -> key 4
+ *     part 0, key 4           BITFIELD key4 SET u1 p0 1 SET u1 p2 1 SET u1 p3 1      most bits: this part decides
+ *     part 1, key 2           BITFIELD key2 SET u1 p1 1
+ *
+ * The answer to an add of several parts. Each command is atomic, but not all of them together. Therefore the part with most
+ * bits decides; of equal parts, the one with the earliest probe:
+ *
+ *     deciding part      other parts         answer
+ *     not all set        any                 TAMIS_ABSENT     one of several concurrent adders gets it, and only one
+ *     all set            all set             TAMIS_PRESENT
+ *     all set            not all set         TAMIS_UNKNOWN    the deciding part is a false positive, or another adder
+ *                                                             of the same element is between its commands
+ *
+ * An add that was sent twice and finds all bits set is TAMIS_UNKNOWN as well: its first sending may have set them.
+ *
+ * Grouping. If all bits of a batch are in one Redis key, one BITFIELD carries several elements: the server spends as much
+ * time on reading a command as on two of its words. A group has at most BITS_TOGETHER bits, since the server does nothing
+ * else until a command is done.
  */
 #include "store/redis/filter/redis_batch.h"
 #include "store/redis/layout/layout_tamis.h"
 
-/* Bits of several elements in one command, at most: what a server takes at one instant is to be short. */
-enum { BITS_TOGETHER = 64 };
+enum { BITS_TOGETHER = 64 /* max. bits of a command that carries several elements */ };
 
 #define PUT_MADE(conn, words) tamis__connection_put_encoded(conn, words, sizeof(words) - 1)
 
-/* ---- places ---- */
+/* ---- positions ---- */
 
-/* Names the member that the Redis key of that number, among those of all members, is of; which of its own it is. */
+/* Sets rf->name to the member that Redis key `number` belongs to. Returns the number of the key within that member. */
 static size_t turn_to(const tamis__batch *batch, size_t number) {
     const size_t each = tamis__redis_all_keys(batch->rf);
     if (batch->members)
@@ -35,12 +49,12 @@ const tamis__element_positions *tamis__batch_locate(tamis__batch *batch, size_t 
     return &batch->positions;
 }
 
-/* False: the element has no part of that number. */
+/* False if the element has no part `number`. */
 static bool find_part(tamis__batch *batch, size_t element, uint32_t number, tamis__element_part *part) {
     return tamis__element_find_part(batch->filter, tamis__batch_locate(batch, element), number, part);
 }
 
-/* Whether no other part of the element has more bits, and none before it as many. */
+/* True if this part decides the answer of an add: see above. */
 static bool is_deciding(tamis__batch *batch, size_t element, uint32_t number) {
     const uint32_t probes = batch->filter->plan.probes;
     uint32_t max_count = 0, deciding = 0;
@@ -57,20 +71,20 @@ static bool is_deciding(tamis__batch *batch, size_t element, uint32_t number) {
     return part.key == deciding;
 }
 
-/* Of a Redis key of the element that was placed last. */
+/* The number over all members and servers of a Redis key of the element located last. */
 static size_t number_of(const tamis__batch *batch, uint32_t key) {
     const size_t member = batch->members ? batch->member_of[batch->located] : 0;
     return (member * batch->rf->servers + batch->positions.server) * batch->rf->keys + key;
 }
 
-/* A slot costs a name and a checksum, so it is asked for once a batch. */
+/* Computes each slot once per batch: it takes the name of the key and a checksum. */
 uint32_t tamis__batch_key_slot(const tamis__batch *batch, size_t number) {
     if (batch->slots[number] == TAMIS__SLOT_UNKNOWN)
         batch->slots[number] = (uint16_t)tamis__redis_key_slot(batch->rf, turn_to(batch, number));
     return batch->slots[number];
 }
 
-/* Which command is of which element, the first of it where there are several. */
+/* The element of command i, or the first one if the command carries several. */
 static size_t element_of(const tamis__batch *batch, size_t i) {
     return i / batch->rf->parts * batch->together;
 }
@@ -79,7 +93,7 @@ static uint32_t part_of(const tamis__batch *batch, size_t i) {
     return (uint32_t)(i % batch->rf->parts);
 }
 
-/* From element `first` on those of its command. */
+/* The number of elements in the command that begins with element `first`. */
 static size_t count_together(const tamis__batch *batch, size_t first) {
     const size_t left = batch->key_batch.count - first;
     return left < batch->together ? left : batch->together;
@@ -98,7 +112,7 @@ uint32_t tamis__batch_slot(void *context, size_t i) {
     tamis__batch *batch = context;
     i += batch->first;
     if (i < batch->elements) {
-        tamis__element_part part; /* where the element does not have it, any slot: nothing will be put */
+        tamis__element_part part; /* if the element has no such part, any slot will do: nothing is sent */
         find_part(batch, element_of(batch, i), part_of(batch, i), &part);
         return tamis__batch_key_slot(batch, number_of(batch, part.key));
     }
@@ -109,7 +123,7 @@ uint32_t tamis__batch_slot(void *context, size_t i) {
     return tamis__batch_key_slot(batch, i - batch->checks);
 }
 
-/* ---- putting ---- */
+/* ---- commands ---- */
 
 static void put_key(const tamis__batch *batch, size_t number, tamis__connection *conn) {
     char name[TAMIS__REDIS_KEY];
@@ -132,7 +146,7 @@ static void put_bitfield(const tamis__batch *batch, uint32_t key, size_t count, 
     put_key(batch, number_of(batch, key), conn);
 }
 
-/* Of the element that was placed last. */
+/* Writes the bits in Redis key `key` of the element located last. */
 static void put_bits(const tamis__batch *batch, uint32_t key, tamis__connection *conn) {
     for (uint32_t j = 0; j < batch->filter->plan.probes; j++) {
         if (!tamis__element_is_in(batch->filter, &batch->positions, j, key))
@@ -196,13 +210,13 @@ bool tamis__batch_put_command(void *context, size_t i, tamis__connection *conn) 
     return true;
 }
 
-/* ---- taking ---- */
+/* ---- replies ---- */
 
 static tamis_status has_bits(tamis__batch *batch, size_t element, uint32_t number, const tamis__reply *reply,
                              bool *all_set, tamis_error *err) {
     tamis__element_part part = {.count = batch->filter->plan.probes};
     if (batch->rf->parts > 1)
-        find_part(batch, element, number, &part); /* it was put */
+        find_part(batch, element, number, &part); /* exists, since its command was sent */
     if (reply->type != TAMIS__REPLY_ARRAY || reply->size != part.count)
         return tamis__redis_filter_bad_reply(batch->rf, err);
     *all_set = true;
@@ -214,8 +228,8 @@ static tamis_status has_bits(tamis__batch *batch, size_t element, uint32_t numbe
     return TAMIS_OK;
 }
 
-/* Of a Redis key that is shorter bits are missing, which the layout's checks will tell; here they are not set. Those of a
- * family's member come into being with the adds. */
+/* Bytes past the end of a Redis key count as zeros. In a filter this means damage, which the checks of the layout report. In
+ * a member of a family it is normal: its string grows with its adds. */
 static tamis_status has_in_block(tamis__batch *batch, size_t element, const tamis__reply *reply,
                                  bool *all_set, tamis_error *err) {
     if (reply->type != TAMIS__REPLY_STRING || reply->size > TAMIS__REDIS_BLOCK)
@@ -244,11 +258,11 @@ static tamis_status take_element(tamis__batch *batch, size_t element, uint32_t n
     if (!all_set && (!batch->adds || is_deciding(batch, element, number)))
         *answer = TAMIS_ABSENT;
     else if (*answer == TAMIS_PRESENT && (!all_set || (resent && batch->adds)))
-        *answer = TAMIS_UNKNOWN; /* perhaps these bits are its own, or somebody else's now */
+        *answer = TAMIS_UNKNOWN; /* this add's first sending, or a concurrent adder, may have set the bits */
     return TAMIS_OK;
 }
 
-/* A reply to each of several elements is as many items of it as an element has probes. */
+/* Splits the reply to a command of several elements: each has as many items as probes. */
 static tamis_status take_elements(tamis__batch *batch, size_t element, uint32_t number,
                                   const tamis__reply *reply, bool resent, tamis_error *err) {
     const size_t group_size = count_together(batch, element), probes = batch->filter->plan.probes;
@@ -273,6 +287,6 @@ tamis_status tamis__batch_take_reply(void *context, size_t i, const tamis__reply
     i -= batch->elements;
     if (i < batch->checks)
         return batch->rf->layout->take_check_reply(batch->filter, i, reply, err);
-    batch->endless[i - batch->checks] = reply->integer == -1; /* PEXPIRE says 0 or 1 */
+    batch->endless[i - batch->checks] = reply->integer == -1; /* reply of PTTL; PEXPIRE replies 0 or 1 */
     return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_filter_bad_reply(batch->rf, err);
 }

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A family is a filter whose name changes from element to element:
+ * A family is many small filters with one plan, called members. The caller passes pairs of member name and key. Pairs are
+ * processed in pieces of at most PAIRS_MAX, and each piece is turned into arrays for one batch:
  *
- *     pairs    (b, 1) (a, 1) (b, 2) (b, 1) ...        a piece: as many as go at once
- *     names     b      a                              each once, in the order in which they come: members
- *     of        0      1      0      0                of each element, the number of its member
- *     hashes    h(1)   h(1)   h(2)   h(1)
+ *     pairs        (b, 1) (a, 1) (b, 2) (b, 1) ...
+ *     names         b      a                          each name once, in order of first occurrence
+ *     member_of     0      1      0      0            for each pair, the index of its name
+ *     keys          1      1      2      1
+ *     hashes        h(1)   h(1)   h(2)   h(1)         if the scheme has digests
  *
- * What is put, checked and taken is as for one filter: redis_elements.c. A piece's members are found by a table of open
- * addressing, under a seed that nobody knows, so that names cannot be aimed at it.
+ * The batch then runs as for a single filter (redis_batch.c, redis_elements.c), except that rf->name changes with the
+ * member. So a piece is one pipeline for all of its members.
+ *
+ * Names are found in a hash table with open addressing. Its seed is random and secret, so nobody can choose names that
+ * collide.
  */
 #include <stdio.h>
 #include <string.h>
@@ -21,22 +26,22 @@
 #include "base/versioned.h"
 #include "store/redis/filter/redis_filter.h"
 
-enum { PAIRS_MAX = 64 << 10, KEYS_MAX = 1 << 20 /* Redis keys of a piece */, CAPACITY_MIN = 64 };
-#define NOBODY UINT32_MAX /* in the table */
+enum { PAIRS_MAX = 64 << 10, KEYS_MAX = 1 << 20 /* max. Redis keys of a piece */, CAPACITY_MIN = 64 };
+#define NOBODY UINT32_MAX /* free slot of the table */
 
-/* The arrays of a piece, for `capacity` pairs. */
+/* The arrays of a piece. */
 typedef struct piece {
-    size_t capacity;
-    tamis_key *names;    /* of members */
-    uint32_t *member_of; /* of pairs */
-    uint32_t *table;     /* 2 * room: numbers of members, or NOBODY */
-    tamis_key *keys;     /* of pairs, */
-    tamis_hash *hashes;  /* and where the scheme has digests these */
+    size_t capacity;     /* max. pairs */
+    tamis_key *names;    /* name of each member */
+    uint32_t *member_of; /* member of each pair */
+    uint32_t *table;     /* hash table of 2 * capacity slots: a member, or NOBODY */
+    tamis_key *keys;     /* key of each pair */
+    tamis_hash *hashes;  /* hash of each key; NULL: the scheme has no digest */
 } piece;
 
 struct tamis_redis_family {
     tamis_filter *filter;
-    tamis_hasher *names; /* of the table */
+    tamis_hasher *names; /* hasher of names, for the table */
     piece piece;
 };
 
@@ -152,7 +157,7 @@ static bool is_same(const tamis_key *a, const tamis_key *b) {
     return a->size == b->size && memcmp(a->data, b->data, a->size) == 0;
 }
 
-/* The number of the member of that name, which is the next one where it is new. */
+/* The index of the member with this name; a new name is appended. */
 static uint32_t find_member(const tamis_redis_family *family, const tamis_key *name, size_t *members) {
     const piece *arrays = &family->piece;
     const size_t mask = 2 * arrays->capacity - 1;
@@ -174,7 +179,7 @@ static tamis_status check_name(const tamis__redis_filter *rf, const tamis_key *n
                        rf->uri->shown, name->size, TAMIS__REDIS_NAME);
 }
 
-/* Those of a piece, in order, up to one that cannot be asked. */
+/* Fills the arrays from `pairs`. Stops at the first invalid pair, and sets *count to the number before it. */
 static tamis_status collect_pairs(const tamis_redis_family *family, const tamis_redis_pair *pairs,
                                   size_t *count, size_t *members, tamis_error *err) {
     const tamis__redis_filter *rf = tamis__redis_of(family->filter);
@@ -196,7 +201,7 @@ static tamis_status collect_pairs(const tamis_redis_family *family, const tamis_
     return status;
 }
 
-/* So many pairs at once that neither they nor the Redis keys of their members take much memory. */
+/* The size of the next piece. It limits the memory for pairs, and for the Redis keys if every pair has its own member. */
 static size_t pairs_at_once(const tamis_redis_family *family, size_t left) {
     const size_t each = tamis__redis_all_keys(tamis__redis_of(family->filter));
     size_t max_pairs = each < KEYS_MAX ? KEYS_MAX / each : 1;
@@ -244,7 +249,7 @@ tamis_status tamis_redis_family_add_many(tamis_redis_family *family, const tamis
     return query_pairs(family, pairs, count, true, answers, done, err);
 }
 
-/* One thread at a time has the handle, so a question may use its room. */
+/* A handle is used by one thread at a time, so lookups may use its arrays. */
 tamis_status tamis_redis_family_contains_many(tamis_redis_family *family, const tamis_redis_pair *pairs,
                                               size_t count, tamis_answer *answers, size_t *done,
                                               tamis_error *err) {
@@ -269,5 +274,5 @@ tamis_status tamis_redis_family_info(const tamis_redis_family *family, const voi
 }
 
 void tamis_redis_family_trace(tamis_redis_family *family, tamis_redis_tracer tracer, void *context) {
-    tamis_redis_filter_trace(family->filter, tracer, context, NULL); /* which is in a Redis */
+    tamis_redis_filter_trace(family->filter, tracer, context, NULL); /* fails only for a filter in memory */
 }

@@ -72,7 +72,7 @@ tamis_status tamis__redis_ttl(tamis__redis_filter *rf, tamis_key key, uint64_t *
     return status;
 }
 
-/* ---- the whole ---- */
+/* ---- all Redis keys ---- */
 
 uint32_t tamis__redis_key_slot(const tamis__redis_filter *rf, size_t number) {
     char name[TAMIS__REDIS_KEY];
@@ -81,7 +81,7 @@ uint32_t tamis__redis_key_slot(const tamis__redis_filter *rf, size_t number) {
     return tamis__redis_slot(rf->redis, name, rf->layout->key_name(rf, (uint32_t)number, name));
 }
 
-/* The same command on each Redis key. */
+/* One command, sent with each Redis key. */
 typedef struct every_key {
     const tamis__redis_filter *rf;
     const char *command;
@@ -142,7 +142,7 @@ static tamis_status estimate(const tamis_filter *filter, tamis_filter_info *info
     const tamis__redis_filter *rf = tamis__redis_of(filter);
     tamis_status status = rf->layout->estimate(filter, info, err);
     const double n = info->cardinality;
-    /* By more than what the estimate may be off: about three deviations of it. */
+    /* The margin covers the error of the estimate: about three standard deviations. */
     if (status == TAMIS_OK && rf->layout->has_capacity)
         info->saturated = isinf(n) || n - 2 * sqrt(n / filter->plan.probes) > (double)info->capacity;
     return status;
@@ -235,7 +235,7 @@ static tamis_status read_name(tamis_filter *made, tamis_error *err) {
     return status;
 }
 
-/* The server, and the URI that the parameters are in. */
+/* Sets rf->redis, and rf->uri to the URI that has the parameters. */
 static tamis_status find_server(tamis__redis_filter *rf, tamis_redis *redis, const char *name,
                                 const tamis_allocator *allocator, tamis_error *err) {
     rf->redis = redis;

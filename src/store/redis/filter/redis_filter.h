@@ -9,20 +9,25 @@
 #include "store/redis/topology/redis_int.h"
 
 /*
- * A layout says in which bits of which Redis key an element is, and what else is kept there. All else is the same for
- * every layout: elements are commands in a pipeline, one for each Redis key that has bits of it. An add is a BITFIELD of
- * SETs, which answers the old bits, all at one instant; a question is a BITFIELD of GETs, or where the bits stand in one
- * block, a GETRANGE of the block.
+ * A filter on a server. Its layout maps each element to bits of Redis keys, and names the other Redis keys of the filter.
+ * The rest is the same for every layout:
+ *
+ *     element --hash--> positions (layout) --> one command for each Redis key that has bits of the element
+ *
+ *     add       BITFIELD key SET u1 o_0 1 SET u1 o_1 1 ...    sets all bits atomically, replies with the old bits
+ *     lookup    BITFIELD key GET u1 o_0 GET u1 o_1 ...        or GETRANGE, if all bits of the element are in one block
+ *
+ * A batch of elements is one pipeline, followed by the checks of the layout: see redis_batch.c.
  */
 typedef struct tamis__redis_filter tamis__redis_filter;
 
-/* Where an element is. Offsets are SETBIT's: bit i is 0x80 >> (i & 7) of byte i >> 3. */
+/* The positions of an element. Offsets are SETBIT's: bit i is 0x80 >> (i & 7) of byte i >> 3. */
 typedef struct tamis__element_positions {
-    uint32_t server; /* number of the server, where the layout spreads elements over several; else 0 */
-    uint32_t key;    /* number of the Redis key there */
-    uint64_t block;  /* first byte of its block, where the layout has blocks */
+    uint32_t server; /* number of the server, if the layout spreads elements over several; else 0 */
+    uint32_t key;    /* number of the Redis key on that server */
+    uint64_t block;  /* offset of the first byte of its block, if the layout has blocks */
     uint64_t offsets[TAMIS_PROBES_MAX];
-    uint32_t keys[TAMIS_PROBES_MAX]; /* of each offset, where an element may be in several: rf->parts > 1 */
+    uint32_t keys[TAMIS_PROBES_MAX]; /* Redis key of each offset, if rf->parts > 1 */
 } tamis__element_positions;
 
 enum {
@@ -33,48 +38,50 @@ enum {
     TAMIS__LOCK_TOKEN = 40
 };
 
-/* What a batch did. */
+/* What the checks of a layout need of a batch. */
 typedef struct tamis__touched {
-    bool adds;
-    const bool *touched; /* of each Redis key: elements are in it; those of server s from s * keys on */
+    bool adds;           /* true: adds; false: lookups */
+    const bool *touched; /* for each Redis key, whether the batch used it; server s begins at s * keys */
 } tamis__touched;
 
 typedef struct tamis__layout {
     const char *name;
-    bool has_blocks;
-    bool has_capacity; /* its parameters say for how many keys it is */
-    /* Several that know nothing of each other: it chooses one for each element; else Redis keys do. */
+    bool has_blocks;   /* all bits of an element are in one block of TAMIS__REDIS_BLOCK bytes */
+    bool has_capacity; /* the parameters include the number of keys planned for */
+    /* With several independent servers: true if the layout chooses the server of an element, false if the Redis key does. */
     bool has_servers;
-    /* Reads the layout's parameters of filter's URI and, where they or the filter itself are kept at the server, looks
-     * there. Fills filter->plan but for the scheme's hasher, which is made from plan.scheme and rf->seed. */
+    /* Reads the layout's parameters from the filter's URI, and from the server if the layout keeps them there. Sets
+     * filter->plan and, by tamis__redis_set_up, filter->hasher. */
     tamis_status (*open)(tamis_filter *filter, const tamis_redis_filter_options *options, tamis_error *err);
     void (*locate)(const tamis_filter *filter, const tamis__key_batch *key_batch, size_t i,
                    tamis__element_positions *positions);
-    /* The name of a Redis key that holds bits: at most TAMIS__REDIS_KEY bytes into `to`. */
+    /* Writes the name of a Redis key that holds bits, at most TAMIS__REDIS_KEY bytes, to `to`. Returns its size. */
     size_t (*key_name)(const tamis__redis_filter *rf, uint32_t key, char *to);
-    /* NULL, or the Redis key that keeps the parameters: at most TAMIS__REDIS_KEY bytes. (tamis has calls of its own.) */
+    /* NULL, or the same for the Redis key that holds the parameters. (Layout tamis has functions of its own.) */
     size_t (*config_name)(const tamis__redis_filter *rf, char *to);
-    /* NULL, or after each batch: whether the filter is still what it was when it was opened. check_count says in how
-     * many commands; they are numbered from 0, see tamis__requests, and in several slots are in no order. */
+    /* NULL, or the checks after each batch: is the filter still the one that was opened? check_count returns the number of
+     * commands. They are numbered from 0 as in tamis__requests; commands of different slots have no order. */
     size_t (*check_count)(const tamis_filter *filter);
     bool (*check_query)(const tamis_filter *filter, const tamis__touched *batch, size_t i,
                         tamis__connection *conn);
     uint32_t (*check_slot)(const tamis_filter *filter, const tamis__touched *batch, size_t i);
     tamis_status (*take_check_reply)(const tamis_filter *filter, size_t i, const tamis__reply *reply,
                                      tamis_error *err);
-    /* NULL, or what comes of the checks. *again: another filter has the name now, which this is from now on, and the
-     * whole batch is to be asked again. */
+    /* NULL, or evaluates the replies to the checks. *again: the name refers to another filter now, the handle has switched
+     * to it, and the caller must send the whole batch again. */
     tamis_status (*apply_checks)(const tamis_filter *filter, const tamis__touched *batch, bool *again,
                                  tamis_error *err);
-    /* NULL, or after a batch of adds that is answered: puts them where they have to be besides. *again: see settle. */
+    /* NULL, or called after an answered batch of adds: adds the elements to a second generation if a resize requires that.
+     * *again: as for apply_checks. */
     tamis_status (*mirror)(const tamis_filter *filter, const tamis__key_batch *key_batch, bool *again,
                            tamis_error *err);
-    /* NULL, or before each batch: sees to it that what is known of the filter is not too old. */
+    /* NULL, or called before each batch: reads again what the handle knows of the filter, if that is too old. */
     tamis_status (*refresh)(const tamis_filter *filter, tamis_error *err);
-    /* The bytes of a Redis key that are bits of the filter, from its first on; all keys but the last have as many, and bit
-     * i of all of them in order is bit i of the filter in memory, as SETBIT counts. See tamis__redis_check_moves. */
+    /* The number of bytes at the start of a Redis key that hold bits of the filter. All keys but the last have the same
+     * number. Concatenated in order, they are the bits of the filter in memory, in SETBIT's order. See
+     * tamis__redis_check_moves. */
     uint64_t (*bytes_in)(const tamis_filter *filter, uint32_t key);
-    /* See tamis__remote. */
+    /* As in tamis__remote. */
     tamis_status (*estimate)(const tamis_filter *filter, tamis_filter_info *info, tamis_error *err);
     tamis_status (*clear)(tamis_filter *filter, tamis_error *err);
 } tamis__layout;
@@ -83,41 +90,41 @@ struct tamis__redis_filter {
     tamis_redis *redis;
     bool owns_redis;
     const tamis__layout *layout;
-    tamis__redis_uri *uri;  /* name and parameters: of the server, or */
-    tamis__redis_uri named; /* of its own */
-    tamis_key name;   /* that the layout makes Redis keys of: the URI's, or of the family's member at hand */
-    bool is_family;   /* many filters under names of their own: see redis_family.c */
-    uint32_t servers; /* of elements: all there are where the layout has_servers, else 1 */
-    uint32_t keys;    /* Redis keys that hold bits, of each of them */
-    uint32_t parts;   /* most Redis keys that hold bits of one element */
+    /* Name and parameters of the filter: `named`, or the URI of a server that the handle owns. */
+    tamis__redis_uri *uri;
+    tamis__redis_uri named; /* URI of a filter on the caller's server; else empty */
+    tamis_key name;         /* name in the Redis keys: the URI's, or that of the current member of a family */
+    bool is_family;         /* many filters with one plan: see redis_family.c */
+    uint32_t servers;       /* servers that elements are spread over, if the layout has_servers; else 1 */
+    uint32_t keys;          /* Redis keys with bits on each of these servers */
+    uint32_t parts;         /* max. Redis keys that hold bits of one element */
     uint64_t seed;
-    uint64_t secret_print;             /* of the secret that it was made with; 0: none, or to be made */
-    uint64_t ttl_ms;                   /* 0: none */
-    bool renews_on_add;                /* else only what is made gets an expiry */
-    uint64_t generation;               /* layout tamis */
-    uint64_t partition;                /* layout tamis: blocks of a Redis key; php3: bits */
-    uint64_t share;                    /* layout php3: bits of a server */
-    char plan_text[TAMIS__REDIS_PLAN]; /* layout tamis: what stands in the hash, from here on as well */
-    char next_text[TAMIS__REDIS_PLAN]; /* layout tamis: what stood there as next; empty: nothing */
-    char target[TAMIS__REDIS_NAME];    /* the filter that the name is an alias of, */
-    size_t target_size;                /* 0: it is none */
+    uint64_t secret_print;             /* fingerprint of the secret of a stored filter; 0: none stored */
+    uint64_t ttl_ms;                   /* time to live; 0: none */
+    bool renews_on_add;                /* adds renew the expiry; else only what they create gets one */
+    uint64_t generation;               /* layout tamis: generation */
+    uint64_t partition;                /* layout tamis: blocks of a partition; php3: bits of a Redis key */
+    uint64_t share;                    /* layout php3: bits on each server */
+    char plan_text[TAMIS__REDIS_PLAN]; /* layout tamis: text of the plan in use */
+    char next_text[TAMIS__REDIS_PLAN]; /* layout tamis: field next as last read; empty: none */
+    char target[TAMIS__REDIS_NAME];    /* target filter of an alias */
+    size_t target_size;                /* size of `target`; 0: no alias */
     char token[TAMIS__LOCK_TOKEN];     /* layout tamis: token of the lock held; empty: none */
-    bool is_next;                      /* layout tamis: a resize fills it, and adders add to it too */
-    uint32_t
-        *fills; /* layout tamis: numbers in the marks of partitions being filled; NULL: not being filled */
-    char staging[16];    /* its bits are others, beside those: see redis_union.c, redis_replace.c */
-    bool is_measured;    /* see tamis__redis_check_length */
-    bool plans;          /* layout redisson: what is not there is not made, but planned */
-    uint64_t checked_ns; /* tamis__now_ns when the plan was last seen to stand */
+    bool is_next;                      /* layout tamis: a handle of the generation that a resize fills */
+    uint32_t *fills;                   /* layout tamis: number in each mark; NULL: no partition has a mark */
+    char staging[16];    /* suffix of staging strings beside the Redis keys: redis_union.c, redis_replace.c */
+    bool is_measured;    /* the length of the Redis keys was checked: tamis__redis_check_length */
+    bool plans;          /* layout redisson: plan a missing filter, do not make it */
+    uint64_t checked_ns; /* tamis__now_ns() when the plan was last read and unchanged */
     tamis__unconfirmed_adds unconfirmed_adds;
-    bool only_reads;           /* asks with BITFIELD_RO, since BITFIELD was denied */
-    tamis_redis_tracer tracer; /* NULL, or is told of every element */
+    bool only_reads;           /* lookups use BITFIELD_RO, since BITFIELD was denied */
+    tamis_redis_tracer tracer; /* called for every element; NULL: no trace */
     void *tracer_context;
-    /* What the checks of a batch found. */
-    bool replaced;     /* another plan, or another target */
-    bool retired;      /* the generation is no more */
-    uint32_t followed; /* how often it was another, during one batch */
-    uint32_t cut_from; /* 1 + the first partition without footer, or 0 */
+    /* Results of a batch's checks. */
+    bool replaced;     /* another plan or target than the handle's */
+    bool retired;      /* no plan has the handle's generation any more */
+    uint32_t followed; /* number of switches to another filter during this batch */
+    uint32_t cut_from; /* 1 + number of the first partition without footer; 0: none */
 };
 
 extern const tamis__layout tamis__layout_tamis, tamis__layout_java, tamis__layout_php1, tamis__layout_php2,
@@ -127,114 +134,114 @@ static inline tamis__redis_filter *tamis__redis_of(const tamis_filter *filter) {
     return filter->body;
 }
 
-/* Adds or asks; see tamis__remote. */
+/* Operations add and contains of tamis__remote. */
 tamis_status tamis__redis_add(tamis_filter *filter, const tamis__key_batch *key_batch, tamis_answer *answers,
                               size_t *done, tamis_error *err);
 tamis_status tamis__redis_contains(const tamis_filter *filter, const tamis__key_batch *key_batch,
                                    tamis_answer *answers, size_t *done, tamis_error *err);
 
-/* Of a family, the names that a batch is of, each once, and the number of each element's. */
+/* The members of a family that a batch uses. */
 typedef struct tamis__members {
-    const tamis_hasher *hasher; /* of names */
-    const tamis_key *names;
+    const tamis_hasher *hasher; /* hasher of names */
+    const tamis_key *names;     /* names of the members, each once */
     size_t count;
-    const uint32_t *member_of;
+    const uint32_t *member_of; /* for each element, the index of its member in `names` */
 } tamis__members;
 
-/* The same of a family's members; answers may be NULL. */
+/* Adds elements to members of a family, or looks them up; answers may be NULL. */
 tamis_status tamis__redis_query_members(const tamis_filter *family, const tamis__key_batch *key_batch,
                                         const tamis__members *members, bool adds, tamis_answer *answers,
                                         size_t *done, tamis_error *err);
 
-/* Redis keys of all servers. */
+/* Number of Redis keys on all servers. */
 static inline size_t tamis__redis_all_keys(const tamis__redis_filter *rf) {
     return (size_t)rf->servers * rf->keys;
 }
 
-/* bytes_in of a layout that keeps the bits in the order of those in memory, where it has them in one Redis key. */
+/* bytes_in of a layout that keeps the bits of a filter in one Redis key, in the order of memory. */
 static inline uint64_t tamis__redis_bytes_in(const tamis_filter *filter, uint32_t key) {
     (void)key;
     return filter->plan.memory;
 }
-/* Whether all its bits are where it can be moved whole: else TAMIS_E_UNSUPPORTED. */
+/* TAMIS_E_UNSUPPORTED: the bits are on several servers or in several Redis keys of a layout that cannot be moved whole. */
 tamis_status tamis__redis_check_moves(const tamis__redis_filter *rf, tamis_error *err);
 
-/* The slot of the Redis key of that number; those of server s are numbered from s * keys on. */
+/* The slot of Redis key `number`; the keys of server s are numbered from s * keys on. */
 uint32_t tamis__redis_key_slot(const tamis__redis_filter *rf, size_t number);
 
 static inline tamis_key tamis__redis_word(const char *text) {
     return (tamis_key){text, strlen(text)};
 }
 
-/* One command with these words, which may be asked twice; the second is its Redis key. *integer is
- * its reply, or -1 where that is OK or nil. */
+/* Sends one command, whose second word is its Redis key. It may be carried out twice. *integer is the reply, or -1 if the
+ * reply is OK or nil. */
 tamis_status tamis__redis_command(tamis__redis_filter *rf, const tamis_key *words, size_t count,
                                   int64_t *integer, tamis_error *err);
-/* The same, sent to where that slot is: see tamis__redis_key_slot. */
+/* As tamis__redis_command, sent to the server of `slot`: see tamis__redis_key_slot. */
 tamis_status tamis__redis_command_in(tamis__redis_filter *rf, uint32_t slot, const tamis_key *words,
                                      size_t count, int64_t *integer, tamis_error *err);
-/* The same of a command that answers with bytes, sent to where that slot is: up to `buffer_size` into `to`, *size 0 where there are
- * none. */
+/* As tamis__redis_command_in, for a command whose reply is a string: up to `buffer_size` bytes go to `to`. *size is 0 if the
+ * reply is nil. */
 tamis_status tamis__redis_get_in(tamis__redis_filter *rf, uint32_t slot, const tamis_key *words, size_t count,
                                  char *to, size_t buffer_size, size_t *size, tamis_error *err);
-/* And to where its Redis key is. */
+/* As tamis__redis_get_in, sent to the server of the command's Redis key. */
 tamis_status tamis__redis_get(tamis__redis_filter *rf, const tamis_key *words, size_t count, char *to,
                               size_t buffer_size, size_t *size, tamis_error *err);
 
-/* PEXPIRE of a Redis key, or PERSIST where ms is 0; and the same sent to where that slot is. */
+/* PEXPIRE of a Redis key, or PERSIST if ms is 0. The second function sends it to the server of `slot`. */
 tamis_status tamis__redis_expire(tamis__redis_filter *rf, tamis_key key, uint64_t ms, tamis_error *err);
 tamis_status tamis__redis_expire_in(tamis__redis_filter *rf, uint32_t slot, tamis_key key, uint64_t ms,
                                     tamis_error *err);
-/* How long it stays: *ms is 0 where it does not expire, or is not there. */
+/* PTTL of a Redis key: *ms is 0 if the key does not expire or does not exist. */
 tamis_status tamis__redis_ttl(tamis__redis_filter *rf, tamis_key key, uint64_t *ms, tamis_error *err);
 
-/* COMMAND KEY on each Redis key, summed up. */
+/* Sends the command `name` with each Redis key that holds bits. *sum is the sum of the integer replies. */
 tamis_status tamis__redis_every_key(const tamis__redis_filter *rf, const char *name, uint64_t *sum,
                                     tamis_error *err);
 
-/* Of a Redis key of that number: bytes that are bits. */
+/* Returns the number of bytes of Redis key `key` that hold bits. */
 typedef uint64_t tamis__bytes_of(const tamis_filter *filter, uint32_t key);
-/* Bits that are set in all Redis keys, each of which has `bytes` of them, or where bytes_of is not NULL as many as that
- * says, `bytes` at most. */
+/* Counts the bits that are set in the first `bytes` bytes of every Redis key or, if bytes_of is not NULL, in as many bytes as
+ * bytes_of returns, at most `bytes`. */
 tamis_status tamis__redis_count(const tamis_filter *filter, uint64_t bytes, tamis__bytes_of *bytes_of,
                                 uint64_t *ones, tamis_error *err);
 
-/* ---- what layouts have in common ---- */
+/* ---- shared by several layouts ---- */
 
-/* Of one Redis key: the positions of the scheme among plan.bits. */
+/* locate of a layout with one Redis key: positions by the scheme, below plan.bits. */
 void tamis__redis_locate(const tamis_filter *filter, const tamis__key_batch *key_batch, size_t i,
                          tamis__element_positions *positions);
-/* Of filters alike, each of `bits` bits, from how many are set in all their Redis keys. */
+/* Estimates `filters` equal filters of `bits` bits each as one, from the bits that are set in all Redis keys. */
 tamis_status tamis__redis_estimate(const tamis_filter *filter, double filters, double bits,
                                    tamis_filter_info *info, tamis_error *err);
-/* A layout's refresh, once: TAMIS_E_MISMATCH where a Redis key has more bytes than the plan's bits take, of which questions
- * would call keys absent that are in it. */
+/* refresh of a layout, done once. TAMIS_E_MISMATCH: a Redis key is longer than the bits of the plan, so it was made with
+ * other parameters, and lookups would answer wrongly that keys are absent. */
 tamis_status tamis__redis_check_length(const tamis_filter *filter, tamis_error *err);
-/* A layout's clear: there is no more than the Redis keys that hold bits. */
+/* clear of a layout that has no Redis keys but those with bits. */
 tamis_status tamis__redis_delete_all(tamis_filter *filter, tamis_error *err);
 
-/* A layout's end of open: makes the hasher, and sees to it that no parameter is left. */
+/* Last step of a layout's open: makes the hasher. TAMIS_E_INVALID: the URI has a parameter that the layout does not use. */
 tamis_status tamis__redis_set_up(tamis_filter *filter, const tamis_redis_filter_options *options,
                                  tamis_error *err);
 
-/* Asks the checks alone, as of a batch that touched every Redis key; see settle. */
+/* Sends the checks only, as after a batch that used every Redis key. *again: as for apply_checks. */
 tamis_status tamis__redis_check(const tamis_filter *filter, bool adds, bool *again, tamis_error *err);
 
-/* The handle of a filter by name, all but what its layout's open does; *made is the caller's to free. */
+/* Makes the handle of a filter by name, without calling its layout's open. The caller frees *made. */
 tamis_status tamis__redis_name(tamis_filter **made, tamis_redis *redis, const char *name,
                                const tamis_allocator *allocator, tamis_error *err);
 
-/* What a hash of that name says of a filter of layout redisson: the question, and a plan made of its answer; or not is_there,
- * or TAMIS_E_DAMAGED. */
+/* Reads the config hash of a filter of layout redisson: the command, and the plan from its reply. *is_there is false if the
+ * hash is missing. TAMIS_E_DAMAGED: it is no config of Redisson. */
 void tamis__redisson_put_query(tamis__connection *conn, const char *name, size_t size);
 tamis_status tamis__redisson_read_plan(const tamis__redis_filter *rf, const tamis__reply *reply,
                                        tamis_plan *plan, bool *is_there, tamis_error *err);
 
-/* Push, of a layout that keeps its bits in one Redis key; `made` is the handle that tamis__redis_name gave. */
+/* Pushes a filter of a layout that keeps its bits in one Redis key. `made` is a handle from tamis__redis_name. */
 tamis_status tamis__redis_replace(tamis_filter *made, const tamis_filter *filter,
                                   const tamis_redis_push_options *options, tamis_error *err);
 
-/* TAMIS_E_IO: a reply that a Redis does not give to what was asked. */
+/* Fails with TAMIS_E_IO: the reply is not one of those that Redis gives to the command. */
 tamis_status tamis__redis_filter_bad_reply(const tamis__redis_filter *rf, tamis_error *err);
 
 #endif

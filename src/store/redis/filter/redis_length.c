@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Whether a filter's Redis keys can be of the parameters it was opened with. */
+/*
+ * Checks that the Redis keys of a filter are not longer than its parameters allow. Layouts without stored parameters rely on
+ * the caller to give the right ones. A longer bitmap was made with others, and lookups in it would answer wrongly that keys
+ * are absent.
+ */
 #include <inttypes.h>
 
 #include "store/file/file_error.h"
@@ -8,7 +12,7 @@
 
 typedef struct measuring {
     const tamis_filter *filter;
-    uint64_t max_bytes; /* bytes that a Redis key may have */
+    uint64_t max_bytes; /* max. length of a Redis key */
 } measuring;
 
 static uint32_t slot_of_key(void *context, size_t i) {
@@ -61,11 +65,11 @@ tamis_status tamis__redis_check_length(const tamis_filter *filter, tamis_error *
                                       .what = rf->uri->shown_name,
                                       .slot = slot_of_key,
                                       .denied = &denied};
-    if (rf->is_measured || rf->is_family) /* whose members have Redis keys of their own */
+    if (rf->is_measured || rf->is_family) /* each member of a family has its own Redis key */
         return TAMIS_OK;
     tamis_error why = TAMIS_ERROR_INIT;
     tamis_status status = tamis__requests_run(rf->redis, &requests, NULL, &why);
-    rf->is_measured = status == TAMIS_OK || denied; /* who may not ask for it is not kept out */
+    rf->is_measured = status == TAMIS_OK || denied; /* users who may not send STRLEN skip the check */
     if (rf->is_measured)
         return TAMIS_OK;
     if (err)

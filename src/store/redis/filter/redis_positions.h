@@ -4,24 +4,25 @@
 
 #include "store/redis/filter/redis_filter.h"
 
-/* The parts of an element: part `number` is its bits in the Redis key that is the so many-th among those of its probes. */
+/* A part of an element: its bits in one Redis key. The probes of an element may fall into several Redis keys; parts are
+ * numbered from 0, in the order in which the probes first reach their keys. */
 typedef struct tamis__element_part {
-    uint32_t key;
-    uint32_t first; /* of the probes that come to it */
-    uint32_t count;
+    uint32_t key;   /* the Redis key */
+    uint32_t first; /* first probe in that key */
+    uint32_t count; /* number of probes in that key */
 } tamis__element_part;
 
-/* Whether that probe comes to the Redis key, which is one of the element's. */
+/* True if the probe falls into `key`, one of the element's Redis keys. */
 static inline bool tamis__element_is_in(const tamis_filter *filter, const tamis__element_positions *positions,
                                         uint32_t probe, uint32_t key) {
     return tamis__redis_of(filter)->parts == 1 || positions->keys[probe] == key;
 }
 
-/* False: it has no part of that number. */
+/* Finds part `number`; false if the element has fewer parts. */
 bool tamis__element_find_part(const tamis_filter *filter, const tamis__element_positions *positions,
                               uint32_t number, tamis__element_part *part);
 
-/* The probe's bit, of the element's block, which may be cut short: what is missing is not set. */
+/* The bit of a probe, read from the element's block. Bits past the end of a short block are not set. */
 bool tamis__element_is_set(const tamis__element_positions *positions, uint32_t probe,
                            const tamis__reply *block);
 

@@ -5,21 +5,22 @@
 #include "base/system.h"
 #include "store/redis/filter/redis_positions.h"
 
+/* One command: the server it was sent to, and its duration. */
 typedef struct passage {
     const char *instance;
-    uint64_t ns; /* when it was put; then how long it took */
+    uint64_t ns; /* time of sending; after the reply, the duration */
 } passage;
 
 struct tamis__trace {
     const tamis_filter *filter;
     size_t elements;
-    size_t size;                    /* of the block that all of this is in */
-    passage *passages;              /* of each part of each element */
-    tamis_redis_traced_part *parts; /* of the element that is told, and */
-    char *names;                    /* TAMIS__REDIS_KEY bytes for each of them */
-    uint8_t *bits;                  /* of each probe of each element */
-    uint64_t offsets[TAMIS_PROBES_MAX];
-    uint8_t found[TAMIS_PROBES_MAX];
+    size_t size;                        /* size of the one block that holds this structure and its arrays */
+    passage *passages;                  /* one for each part of each element */
+    tamis_redis_traced_part *parts;     /* parts of the element that is reported */
+    char *names;                        /* Redis keys of these parts, TAMIS__REDIS_KEY bytes each */
+    uint8_t *bits;                      /* one for each probe of each element */
+    uint64_t offsets[TAMIS_PROBES_MAX]; /* offsets of the element that is reported, by part */
+    uint8_t found[TAMIS_PROBES_MAX];    /* its bits, in the same order */
 };
 
 tamis_status tamis_redis_filter_trace(tamis_filter *filter, tamis_redis_tracer tracer, void *context,
@@ -50,7 +51,7 @@ tamis_status tamis__trace_begin(tamis__trace **trace, const tamis_filter *filter
     made->filter = filter;
     made->elements = elements;
     made->size = size;
-    made->passages = (passage *)(made + 1); /* each as strictly aligned as what follows it */
+    made->passages = (passage *)(made + 1); /* each array needs at most the alignment of the one before it */
     made->parts = (tamis_redis_traced_part *)(made->passages + elements * rf->parts);
     made->names = (char *)(made->parts + rf->parts);
     made->bits = (uint8_t *)made->names + names;
@@ -79,19 +80,20 @@ void tamis__trace_take_reply(tamis__trace *trace, size_t element, uint32_t numbe
     tamis__element_part part;
     size_t item = 0;
     passage_here->ns = tamis__now_ns() - passage_here->ns;
-    tamis__element_find_part(trace->filter, positions, number, &part); /* it was put */
+    tamis__element_find_part(trace->filter, positions, number,
+                             &part); /* exists, since its command was sent */
     for (uint32_t j = part.first; j < probes; j++) {
         if (!tamis__element_is_in(trace->filter, positions, j, part.key))
             continue;
-        /* Of a block there are the bytes, else there is an integer a bit. */
+        /* BITFIELD replies with an integer for each bit, GETRANGE with the bytes of the block. */
         bits[j] = reply->type == TAMIS__REPLY_ARRAY ? reply->items[item++].integer == 1
                                                     : tamis__element_is_set(positions, j, reply);
     }
 }
 
-/* ---- telling ---- */
+/* ---- reporting ---- */
 
-/* Fills parts, offsets and found, and gives the number of parts. */
+/* Fills trace->parts, offsets and found. Returns the number of parts. */
 static size_t collect_parts(tamis__trace *trace, size_t element, const tamis__element_positions *positions) {
     const tamis__redis_filter *rf = tamis__redis_of(trace->filter);
     const uint32_t probes = trace->filter->plan.probes;

@@ -6,7 +6,8 @@
 
 enum { CAPACITY_MIN = 64 };
 
-/* Two probes among as many bits as there can be. Two keys that have the same one only make UNKNOWN of a SEEN. */
+/* Combines two probes among the largest number of bits. If two keys collide, the worst result is TAMIS_UNKNOWN in place of
+ * TAMIS_PRESENT. */
 uint64_t tamis__unconfirmed_adds_fingerprint(const tamis_filter *filter, const tamis__key_batch *key_batch,
                                              size_t i) {
     uint64_t hash_positions[2];
@@ -22,7 +23,7 @@ static size_t bucket_of(const tamis__unconfirmed_adds *set, uint64_t fingerprint
     return (fingerprint >> 32) & (set->capacity - 1);
 }
 
-/* Where it is, or the free slot where it would be. */
+/* The slot of the fingerprint, or the free slot where it would be inserted. */
 static size_t find_slot(const tamis__unconfirmed_adds *set, uint64_t fingerprint) {
     size_t i = bucket_of(set, fingerprint);
     while (set->slots[i] && set->slots[i] != fingerprint)
@@ -56,7 +57,7 @@ void tamis__unconfirmed_adds_insert(tamis__unconfirmed_adds *set, uint64_t finge
     set->count++;
 }
 
-/* What stands behind it moves up where it could not be found any more. */
+/* Deletes from the hash table: later entries of the same run move up if a search would no longer reach them. */
 static void clear_slot(tamis__unconfirmed_adds *set, size_t hole) {
     const size_t mask = set->capacity - 1;
     for (size_t i = (hole + 1) & mask; set->slots[i]; i = (i + 1) & mask) {

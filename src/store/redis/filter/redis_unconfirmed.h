@@ -5,26 +5,28 @@
 #include "filter/filter_int.h"
 
 /*
- * Keys that were sent to be added in a call that failed before they were answered. Their bits may be set by nobody else,
- * so who adds them once more is not told that they were seen. A set of 64-bit fingerprints, of at most
- * TAMIS__UNCONFIRMED_ADDS_MAX; past that, or without memory, it is of every key from then on.
+ * Unconfirmed adds: keys whose add was sent, but not answered before the call failed. Their bits may be set by that add
+ * alone. If the caller adds such a key again and finds its bits set, the answer is TAMIS_UNKNOWN, not TAMIS_PRESENT.
+ *
+ * The set holds 64-bit fingerprints of keys, at most TAMIS__UNCONFIRMED_ADDS_MAX. If that is not enough, or memory runs out,
+ * every key counts as unconfirmed from then on.
  */
 enum { TAMIS__UNCONFIRMED_ADDS_MAX = 1 << 17 };
 
 typedef struct tamis__unconfirmed_adds {
-    uint64_t *slots; /* 0: free */
+    uint64_t *slots; /* hash table of fingerprints; 0: free slot */
     size_t capacity; /* a power of two, at least twice the count; 0: nothing is allocated */
     size_t count;
-    bool every; /* key is one */
+    bool every; /* every key counts as unconfirmed */
 } tamis__unconfirmed_adds;
 
-/* Of a key as of its digest, and whatever filter has the name by then. Never 0. */
+/* The fingerprint of key i, never 0. It is the same for the key and for its hash, and does not depend on the filter's size. */
 uint64_t tamis__unconfirmed_adds_fingerprint(const tamis_filter *filter, const tamis__key_batch *key_batch,
                                              size_t i);
-/* An element of that fingerprint is one from now on. */
+/* Adds a fingerprint. */
 void tamis__unconfirmed_adds_insert(tamis__unconfirmed_adds *set, uint64_t fingerprint,
                                     const tamis_allocator *allocator);
-/* Whether it is one, or may be; it is no more. */
+/* Removes a fingerprint. True if it was in the set, or if every key counts as unconfirmed. */
 bool tamis__unconfirmed_adds_remove(tamis__unconfirmed_adds *set, uint64_t fingerprint);
 static inline bool tamis__unconfirmed_adds_has_any(const tamis__unconfirmed_adds *set) {
     return set->count > 0 || set->every;
