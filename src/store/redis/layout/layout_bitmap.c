@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* What layouts that keep all bits of a filter in bitmaps without more have in common: see redis_filter.h. */
+/* Functions shared by the layouts whose Redis keys are bitmaps without footers: see redis_filter.h. */
 #include <math.h>
 
 #include "hash/positions.h"
@@ -22,7 +22,7 @@ tamis_status tamis__redis_estimate(const tamis_filter *filter, double filters, d
                                    tamis_filter_info *info, tamis_error *err) {
     const tamis__redis_filter *rf = tamis__redis_of(filter);
     const uint64_t each =
-        rf->partition > 0 ? rf->partition : (uint64_t)bits; /* layout php3 cuts a filter up */
+        rf->partition > 0 ? rf->partition : (uint64_t)bits; /* layout php3 divides a filter */
     tamis_status status = tamis__redis_check_length(filter, err);
     if (status == TAMIS_OK)
         status = tamis__redis_count(filter, (each + 7) / 8, NULL, &info->ones, err);

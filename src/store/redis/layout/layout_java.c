@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The bits of a published Java class: one Redis key "bf:" + name, positions of Guava's MURMUR128_MITZ_64 over a number
- * of bits that is truncated, and not rounded to words as Guava's own is. n and p are not kept anywhere: who asks has to
- * say the same.
+ * Layout java: the format of a published Java class.
+ *
+ *     bf:NAME    bitmap of m = (int)(-n ln p / (ln 2)^2) bits, at most 2^31 - 1; k = max(1, round(m / n ln 2)) probes
+ *
+ * Positions are those of Guava's MURMUR128_MITZ_64. Guava itself rounds m to words; this class truncates it. n and p are not
+ * stored: every program that uses the filter must be given the same expect= and fpr=.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -29,7 +32,7 @@ static tamis_status make_plan(tamis__redis_filter *rf, tamis_plan *plan, tamis_e
     plan->scheme = TAMIS_SCHEME_GUAVA64;
     plan->fpr = fpr;
     const double bits = floor(tamis_bloom_bits(n, fpr));
-    if (bits > INT32_MAX) /* the class would take as many, silently, and keep another rate */
+    if (bits > INT32_MAX) /* the class would silently use INT32_MAX bits, with a higher rate */
         return tamis__fail(err, TAMIS_E_RANGE, 0,
                            "%s: expect=%" PRIu64
                            " and fpr=%g come to %.0f bits, and layout java has %d at the "

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The bits of a published PHP class over Redis bitmaps, in its three versions. Probe i is the i-th BKDR hash h_i of the
- * element, c its crc32, S the number of servers; m and k are kept nowhere: who asks has to say the same.
+ * Layouts php1, php2 and php3: the formats of a published PHP class for Redis bitmaps, in its three versions. With m bits, k
+ * probes, S servers, the i-th BKDR hash h_i of the element, and its CRC-32 c:
  *
  *     php1   one server; bit h_i mod m of NAME, m <= 2^32
- *     php2   server c mod S; bit h_i mod m of NAME.(c mod P), where P = ceil(ceil(m / S) / 2^32), or 1 where m <= 2^32
- *     php3   server c mod S, of m' = ceil(m / S) bits in P = ceil(m' / 2^32) Redis keys of part = ceil(m' / P) bits:
- *            with o = h_i mod m', bit o mod part of NAME:floor(o / part)
+ *     php2   server c mod S; bit h_i mod m of NAME.(c mod P), P = ceil(ceil(m / S) / 2^32), or 1 if m <= 2^32
+ *     php3   server c mod S; m' = ceil(m / S) bits on each server, in P = ceil(m' / 2^32) Redis keys of
+ *            part = ceil(m' / P) bits; bit o mod part of NAME:floor(o / part), o = h_i mod m'
  *
- * php1 and php2 hash to 31 bits, so that bits past 2^31 are never used; php3 to 63. Its quotients are PHP's floats.
+ * m and k are not stored: every program that uses a filter must be given the same numbers. php1 and php2 hash to 31 bits, so
+ * bits from 2^31 on are never used; php3 hashes to 63 bits. It divides in floating point, as PHP does.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -22,10 +23,11 @@
 
 #define KEY_BITS  0x1p32              /* no bitmap of a Redis has more */
 #define BITS_MAX  (UINT64_C(1) << 53) /* above, PHP's floats are not exact */
-#define HASH_BITS (UINT64_C(1) << 31) /* different values of a hash of bkdr31 */
+#define HASH_BITS (UINT64_C(1) << 31) /* number of values of a bkdr31 hash */
 
 /* ---- parameters ---- */
 
+/* The number of bits on one server. */
 static uint64_t of_server(const tamis__redis_filter *rf, uint64_t bits) {
     return rf->servers > 1 ? (uint64_t)ceil((double)bits / rf->servers) : bits;
 }
@@ -46,7 +48,7 @@ static tamis_status make_plan(tamis_filter *filter, tamis_scheme scheme, uint64_
             "%s: layout %s keeps no parameters in the Redis; give bits=M and probes=K, the same as "
             "every other program that uses the filter",
             rf->uri->shown, rf->layout->name);
-    /* The class speaks of bits and probes alone; they suit so many keys, at this rate if its hashes were good. */
+    /* The class has only bits and probes. Capacity and rate are those of a half full filter with good hashes. */
     plan->kind = TAMIS_KIND_CLASSIC;
     plan->scheme = scheme;
     plan->probes = (uint32_t)probes;
@@ -57,7 +59,7 @@ static tamis_status make_plan(tamis_filter *filter, tamis_scheme scheme, uint64_
     return TAMIS_OK;
 }
 
-/* Of all servers' Redis keys, each of which may get `bits`. */
+/* Sets the memory of all Redis keys on all servers, `bits` bits each. */
 static void set_memory(tamis_filter *filter, uint64_t bits) {
     const tamis__redis_filter *rf = tamis__redis_of(filter);
     filter->plan.memory = (bits + 7) / 8 * rf->keys * rf->servers;
@@ -109,7 +111,7 @@ static tamis_status open_php3(tamis_filter *filter, const tamis_redis_filter_opt
     return tamis__redis_set_up(filter, options, err);
 }
 
-/* ---- places: the schemes have no digest, so elements come as keys ---- */
+/* ---- positions: the schemes have no digest, so elements are passed as keys ---- */
 
 static uint32_t crc_of(const tamis_key *key) {
     return (uint32_t)crc32_z(0, key->data ? key->data : (const void *)"", key->size);
@@ -162,16 +164,16 @@ static size_t name_by_offset(const tamis__redis_filter *rf, uint32_t key, char *
     return write_name(rf, ':', key, to);
 }
 
-/* ---- the whole ---- */
+/* ---- statistics ---- */
 
-/* Every Redis key is a filter of its own. */
+/* Each Redis key is a separate filter. */
 static tamis_status estimate_by_key(const tamis_filter *filter, tamis_filter_info *info, tamis_error *err) {
     const tamis__redis_filter *rf = tamis__redis_of(filter);
     return tamis__redis_estimate(filter, (double)rf->keys * rf->servers,
                                  (double)min(filter->plan.bits, HASH_BITS), info, err);
 }
 
-/* Those of a server are one together. */
+/* The Redis keys of a server are one filter. */
 static tamis_status estimate_by_offset(const tamis_filter *filter, tamis_filter_info *info,
                                        tamis_error *err) {
     const tamis__redis_filter *rf = tamis__redis_of(filter);

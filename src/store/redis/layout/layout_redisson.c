@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The bits of Redisson's RBloomFilter with its StringCodec, of releases 2.11.0 and 3.6.0 or later
+ * Layout redisson: the format of Redisson's RBloomFilter with its StringCodec, of releases 2.11.0 and 3.6.0 or later
  * (org.redisson.RedissonBloomFilter):
  *
  *     NAME             bitmap of `size` bits, positions of scheme redisson
- *     {NAME}:config    hash: size, hashIterations, expectedInsertions, falseProbability; NAME:config where NAME has a brace
+ *     {NAME}:config    hash: size, hashIterations, expectedInsertions, falseProbability; NAME:config if NAME has a brace
  *
- * Redisson makes the hash where there is none, in one script, and every later script of its own fails where size or
- * hashIterations are not what they were. So do ours, but that the check comes after a batch, in the same pipeline.
+ * Redisson creates the hash by one script if it is missing. Each of its later scripts checks size and hashIterations, and
+ * fails if they have changed. This file does the same, except that the check follows each batch, in the same pipeline.
+ *
+ * The number of bits and probes follow Redisson's rules from expectedInsertions and falseProbability. A stored hash whose
+ * numbers disagree with these rules is refused: with a wrong size, lookups would answer wrongly that keys are absent.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -22,7 +25,7 @@
 #include "store/file/file_error.h"
 #include "store/redis/filter/redis_filter.h"
 
-#define BITS_MAX UINT64_C(4294967294) /* Redisson makes none larger */
+#define BITS_MAX UINT64_C(4294967294) /* Redisson's own limit */
 
 enum { NUMBER = 32, FIELDS = 4 };
 
@@ -43,7 +46,7 @@ static size_t config_name(const tamis__redis_filter *rf, char *to) {
     return used + 7;
 }
 
-/* As it stands there: "" for a field that does not. */
+/* The fields of the hash as text; a missing field is "". */
 typedef struct config {
     const tamis__redis_filter *rf;
     char size[NUMBER], probes[NUMBER], expect[NUMBER], fpr[NUMBER];
@@ -80,7 +83,7 @@ static tamis_status take_config(void *context, size_t i, const tamis__reply *rep
         const tamis__reply *item = &reply->items[j];
         if (item->type != TAMIS__REPLY_NIL && item->type != TAMIS__REPLY_STRING)
             return tamis__redis_filter_bad_reply(stored->rf, err);
-        /* One that is too long is cut, and then is no number within its bounds either. */
+        /* A value that is too long is cut. It is out of its bounds before and after. */
         snprintf(to[j], NUMBER, "%s", item->type == TAMIS__REPLY_STRING ? item->text : "");
     }
     return TAMIS_OK;
@@ -108,7 +111,7 @@ static bool is_there(const config *stored) {
     return *stored->size || *stored->probes || *stored->expect || *stored->fpr;
 }
 
-/* ---- what is asked for ---- */
+/* ---- options of the URI ---- */
 
 typedef struct uri_options {
     uint64_t expect, size, probes; /* 0: not given */
@@ -128,9 +131,9 @@ static tamis_status read_uri_options(tamis__redis_filter *rf, uri_options *wante
     return status == TAMIS_OK ? tamis__redis_uri_check_used(rf->uri, err) : status;
 }
 
-/* ---- making it ---- */
+/* ---- making a filter ---- */
 
-/* A time to live is both keys': the bitmap is made with the hash. */
+/* With a time to live the script also creates the bitmap, so that both Redis keys get the same expiry. */
 static const char make_script[] = "if redis.call('exists', KEYS[1]) == 1 then return 0 end "
                                   "for i, field in ipairs({'size', 'hashIterations', 'expectedInsertions', "
                                   "'falseProbability'}) do redis.call('hset', KEYS[1], field, ARGV[i]) end "
@@ -140,7 +143,7 @@ static const char make_script[] = "if redis.call('exists', KEYS[1]) == 1 then re
                                   "redis.call('pexpire', KEYS[2], ARGV[5]) end "
                                   "return 1";
 
-/* The shortest that reads as the same number. */
+/* Writes the shortest decimal that reads as the same number. */
 static void print_rate(char to[NUMBER], double rate) {
     for (int digits = 1; digits <= 17; digits++) {
         tamis__write_digits(to, NUMBER, digits, rate);
@@ -149,7 +152,7 @@ static void print_rate(char to[NUMBER], double rate) {
     }
 }
 
-/* By Redisson's rules. */
+/* Computes the fields by Redisson's rules. */
 static tamis_status write_config(config *to, const uri_options *wanted, tamis_error *err) {
     const tamis__redis_filter *rf = to->rf;
     const double n = (double)wanted->expect, size = floor(tamis_bloom_bits(n, wanted->fpr));
@@ -172,7 +175,7 @@ static tamis_status write_config(config *to, const uri_options *wanted, tamis_er
     return TAMIS_OK;
 }
 
-/* Whoever else makes it at the same time, one is first, and the other leaves it. */
+/* If two programs do this at once, the first one creates the hash, and the script of the other does nothing. */
 static tamis_status make_config(tamis__redis_filter *rf, const config *wanted_config, tamis_error *err) {
     char config_key[TAMIS__REDIS_KEY], ttl[NUMBER];
     const tamis_key words[] = {
@@ -190,7 +193,7 @@ static tamis_status make_config(tamis__redis_filter *rf, const config *wanted_co
     return tamis__redis_command(rf, words, sizeof words / sizeof *words, NULL, err);
 }
 
-/* ---- taking what is there ---- */
+/* ---- reading a stored filter ---- */
 
 static tamis_status fail_differs(const tamis__redis_filter *rf, const char *what, const char *stored,
                                  const char *requested, tamis_error *err) {
@@ -220,7 +223,7 @@ static tamis_status check_uri_options(const tamis__redis_filter *rf, const confi
     return fail_differs(rf, "falseProbability", stored->fpr, text, err);
 }
 
-/* As Redisson's own script compares them: without zeros in front. */
+/* Parses a number without leading zeros: Redisson's own script compares the fields as text. */
 static bool read_plain(const char *text, uint64_t max, uint64_t *out) {
     return *text != '0' && tamis__read_number(text, max, out);
 }
@@ -242,7 +245,7 @@ static tamis_status read_plan(const tamis__redis_filter *rf, const config *store
             rf->redis->endpoint.shown, rf->uri->shown_name, tamis__show(stored->size).text,
             tamis__show(stored->probes).text, tamis__show(stored->expect).text, tamis__show(stored->fpr).text,
             BITS_MAX, TAMIS_PROBES_MAX);
-    /* Two logarithms may differ in their last bit. Positions of another size would call keys absent that are in it. */
+    /* A tolerance of 1 bit, since the logarithms of two libraries may differ in their last bit. */
     const double by_rule = floor(tamis_bloom_bits((double)expect, fpr));
     if (!(fabs((double)size - by_rule) <= 1) || probes != tamis_bloom_probes((double)expect, (double)size))
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
@@ -277,7 +280,7 @@ static tamis_status open(tamis_filter *filter, const tamis_redis_filter_options 
     uri_options wanted;
     config stored;
     rf->keys = 1;
-    if (rf->servers > 1) /* its two Redis keys have to be on one: scripts have both */
+    if (rf->servers > 1) /* scripts use both Redis keys, so they must be on one server */
         return tamis__fail(
             err, TAMIS_E_INVALID, 0,
             "%s: layout redisson is not for servers that know nothing of each other; name one, "
@@ -371,9 +374,9 @@ static tamis_status take_check_reply(const tamis_filter *filter, size_t i, const
                        rf->redis->endpoint.shown, rf->uri->shown_name);
 }
 
-/* ---- the whole ---- */
+/* ---- statistics and clear ---- */
 
-/* Positions may come back to where they were. */
+/* Adds to the rate that probes of an element may repeat a position. */
 static tamis_status estimate(const tamis_filter *filter, tamis_filter_info *info, tamis_error *err) {
     const double m = (double)filter->plan.bits;
     tamis_status status = tamis__redis_estimate(filter, 1, m, info, err);
@@ -385,7 +388,7 @@ static tamis_status estimate(const tamis_filter *filter, tamis_filter_info *info
     return status;
 }
 
-/* The bits alone, and the time they have to live stays. */
+/* Deletes the bits only, and keeps their expiry. */
 static tamis_status clear(tamis_filter *filter, tamis_error *err) {
     static const char script[] = "local left = redis.call('pttl', KEYS[1]) redis.call('del', KEYS[1]) "
                                  "if left > 0 then redis.call('setbit', KEYS[1], 0, 0) "

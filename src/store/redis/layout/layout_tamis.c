@@ -1,23 +1,35 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Our own layout (docs/REDIS-LAYOUT.md): a filter of kind blocked, cut into partitions.
+ * Layout tamis (docs/REDIS-LAYOUT.md): a filter of kind blocked, divided into partitions.
  *
  *     tamis:{NAME}                  hash:   plan -> "layout=2 kind=blocked ... generation=G"
  *     tamis:{NAME}:plan             string: a copy of that text, which shows that a missing hash was deleted
  *     tamis:{NAME:G:0}:bits         string: | block 0 | block 1 | ... | footer |       64 bytes each
  *     tamis:{NAME:G:1}:bits                 | block of the next ...   | footer |
  *
- * The plan is one field of the hash. One step sets or replaces it (redis_step.c) when all partitions are whole. Each time the
- * filter is made it gets a new generation G, so old bits are never taken for new ones.
+ * All bits of an element are in one block. The plan is one field of the hash. One step (redis_step.c) sets or replaces it when
+ * all partitions are complete. Each filter that is made gets a new generation G, so old bits are never taken for new ones.
  *
- * A partition that the server evicted, or that somebody deleted or cut short, has no footer: a batch that touched it
- * fails rather than call keys absent that were in it.
+ * Every batch ends with checks, and uses no answer before their replies:
  *
- * tamis:{NAME} may hold alias -> "TARGET" instead, or beside a plan, which then does not count: NAME stands for the
- * filter TARGET. Every batch ends with a look at the plan, and at the alias it came by. Where they are others than when it
- * began, the handle becomes the filter that has the name now, and asks the whole batch again: so a push (redis_push.c) and
- * a new alias take effect for everyone by one step, while what was replaced stays for TAMIS__GRACE_MS.
+ *     client sends                                finding                   result
+ *       elements
+ *       GETRANGE footer of each partition used    footer missing            TAMIS_E_DAMAGED
+ *       HMGET hash plan alias next                another plan, or alias    switch, send the batch again
+ *                                                 a next, after adds        add to that generation too (mirror)
+ *       HGET alias, if opened by an alias         another target            switch, send the batch again
+ *       renewal of the expiry, if adds renew it
+ *
+ * A partition that was evicted, deleted or cut short has no footer. Redis would answer for it as if it were all zeros; the
+ * check makes the batch fail instead.
+ *
+ * Following. tamis:{NAME} may have a field alias -> "TARGET": NAME then stands for the filter TARGET, and a plan in the same
+ * hash does not count. If plan or alias differ from those of the handle, the handle switches to the filter that the name
+ * refers to now, and the whole batch is sent again. So a push (redis_push.c) or a new alias takes effect for every client by
+ * one step. The replaced partitions stay for TAMIS__GRACE_MS.
+ *
+ * Resize. While field next holds a plan, adders add each batch to that generation as well, and then read the hash again.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -50,7 +62,8 @@ static bool is_same(const tamis__redis_filter *rf, const tamis__config *config) 
     return strcmp(rf->plan_text, config->plan) == 0 && has_target(rf, config);
 }
 
-/* Becomes the filter that has the name now. A handle is used by one thread at a time, so a question may do that too. */
+/* Switches the handle to the filter that the name refers to now. A handle is used by one thread at a time, so a lookup may do
+ * this too. */
 static tamis_status follow_plan(const tamis_filter *filter, tamis_error *err) {
     tamis__redis_filter *rf = tamis__redis_of(filter);
     tamis__config config;
@@ -77,15 +90,15 @@ static tamis_status refresh(const tamis_filter *filter, tamis_error *err) {
     return follow_plan(filter, err);
 }
 
-/* Whether a hash with this plan, empty where it has none, is no more of our generation. */
+/* True if a hash with this plan (empty: none) has another generation than the handle. */
 static bool is_retired_by(const tamis__redis_filter *rf, const char *plan) {
     tamis__parsed_plan now;
     return !*plan ||
            (tamis__plan_text_read(rf, plan, &now, NULL) == TAMIS_OK && now.generation != rf->generation);
 }
 
-/* A footer was missing. Of several servers, which answer in no order, the plan may have been read before it was replaced
- * and the footer after: only a plan that still stands says that the footer is to be there. */
+/* Reads the hash again after a footer was missing. Replies of several servers have no order: the plan may have been read before
+ * a switch, and the footer after it. The filter is damaged only if the plan is still the same. */
 static tamis_status reread_config(tamis__redis_filter *rf, tamis_error *err) {
     tamis__config config;
     tamis_status status = tamis__config_find(rf, &config, err);
@@ -105,7 +118,8 @@ static void locate(const tamis_filter *filter, const tamis__key_batch *key_batch
     if (key_batch->hashes)
         hash = key_batch->hashes[i];
     else
-        tamis_hash_many(filter->hasher, &key_batch->keys[i], 1, &hash, NULL); /* both schemes have digests */
+        tamis_hash_many(filter->hasher, &key_batch->keys[i], 1, &hash,
+                        NULL); /* all schemes of the layout have digests */
     uint64_t block = tamis__mulhi(hash.word[1], tamis__blocks_of(filter));
     positions->server = 0;
     positions->key = (uint32_t)(block / rf->partition);
@@ -115,7 +129,7 @@ static void locate(const tamis_filter *filter, const tamis__key_batch *key_batch
         positions->offsets[j] += positions->block * 8;
 }
 
-/* ---- checks: the footer of each partition touched, the plan, the alias; and the hash's expiry ---- */
+/* ---- checks: the footer of each partition used, the plan, the alias; and the expiry of the hash ---- */
 
 enum { CHECK_PLAN, CHECK_ALIAS, CHECK_EXPIRY, CHECKS };
 
@@ -127,7 +141,8 @@ static size_t check_count(const tamis_filter *filter) {
     return count_footers(tamis__redis_of(filter)) + CHECKS;
 }
 
-/* Renews the expiry of the hash and of the plan's copy. A late command changes no other filter's expiry. */
+/* The step that renews the expiry of the hash and of the plan's copy. Its guard is the plan, so a late one does not change the
+ * expiry of a later filter. */
 typedef struct renewal {
     tamis__step step;
     char name[TAMIS__REDIS_KEY], copy_name[TAMIS__REDIS_KEY], digits[24], copy_digits[24];
@@ -138,15 +153,17 @@ static void write_renewal(const tamis__redis_filter *rf, renewal *to) {
     const tamis_key hash = tamis__plan_add_condition(rf, &to->step, rf->plan_text, to->name);
     const tamis_key copy = {to->copy_name, tamis__copy_name(rf, to->copy_name)};
     tamis__step_key(&to->step, copy);
-    tamis__step_expire(&to->step, copy, rf->ttl_ms, to->copy_digits); /* not to outlive the hash */
+    tamis__step_expire(&to->step, copy, rf->ttl_ms,
+                       to->copy_digits); /* first: it must not outlive the hash */
     tamis__step_expire(&to->step, hash, rf->ttl_ms, to->digits);
 }
 
+/* A family renews its hash even with renew=create: members are made one after the other, and the hash outlives them all. */
 static bool renews(const tamis__redis_filter *rf, const tamis__touched *batch) {
     return batch->adds && rf->ttl_ms > 0 && (rf->renews_on_add || rf->is_family);
 }
 
-/* A transaction has no place in a pipeline: it comes behind. */
+/* Without scripts the renewal is a transaction. It cannot be part of a pipeline, so it is sent after the checks. */
 static tamis_status renew_expiry(tamis__redis_filter *rf, const tamis__touched *batch, tamis_error *err) {
     renewal renewal_step;
     if (!rf->redis->forbids_scripts || !renews(rf, batch))
@@ -168,7 +185,7 @@ static bool check_query(const tamis_filter *filter, const tamis__touched *batch,
     i -= footers;
     if ((i == CHECK_ALIAS && rf->target_size == 0) ||
         (i == CHECK_EXPIRY && (rf->redis->forbids_scripts || !renews(rf, batch))))
-        return false; /* a family's members are made one after the other, and it outlives them all */
+        return false;
     size_t size = i == CHECK_ALIAS ? tamis__alias_name(rf, name) : tamis__config_name(rf, name);
     if (i == CHECK_EXPIRY) {
         renewal renewal_step;
@@ -253,8 +270,8 @@ static tamis_status apply_checks(const tamis_filter *filter, const tamis__touche
         rf->checked_ns = tamis__now_ns();
         return renew_expiry(rf, batch, err);
     }
-    /* An add makes a partition that had expired already, and renews the expiry of one that had not. (What it made of a
-     * family's members stays, as all do of a family that was dropped.) */
+    /* The adds may have recreated partitions that had expired, or renewed the expiry of others: all get a short one.
+     * (Members of a dropped family stay, also those that this batch created.) */
     if (retired && batch->adds && !rf->is_family)
         status = tamis__partitions_expire(rf, rf->ttl_ms > 0 ? NULL : batch->touched, TAMIS__GRACE_MS, err);
     if (status == TAMIS_OK && ++rf->followed > FOLLOW_MAX)
@@ -264,7 +281,7 @@ static tamis_status apply_checks(const tamis_filter *filter, const tamis__touche
     return status == TAMIS_OK ? follow_plan(filter, err) : status;
 }
 
-/* ---- what is to take its place: see redis_push.c ---- */
+/* ---- the generation that a resize fills: see redis_push.c ---- */
 
 static const tamis__layout layout_next = {
     .name = "tamis", .has_blocks = true, .locate = locate, .key_name = tamis__partition_name};
@@ -296,13 +313,19 @@ static tamis_status add_to_next(const tamis_filter *filter, const tamis__key_bat
     rf.tracer = NULL;
     tamis__partitions_set(&copy, parsed.partition);
     status = tamis__redis_add(&copy, key_batch, NULL, &done, err);
-    tamis__unconfirmed_adds_release(
-        &rf.unconfirmed_adds, &filter->allocator); /* what fails here is kept by the batch that it is of */
+    tamis__unconfirmed_adds_release(&rf.unconfirmed_adds,
+                                    &filter->allocator); /* the batch of `filter` remembers the same keys */
     return status;
 }
 
-/* Where it has taken the place by then, the batch is asked again there; where nobody makes it any more, an add may have
- * made partitions of it anew. */
+/*
+ * Adds a batch to the generation in field next, then reads the hash again:
+ *
+ * - The plan or alias is another one: the handle switches, and the batch is sent again there.
+ * - The same next: done.
+ * - No next, or another one, and the plan is not the first next: its writer may have removed the partitions, and these adds
+ *   may have recreated them. They get a short expiry; then the other next, if any, is filled.
+ */
 static tamis_status mirror(const tamis_filter *filter, const tamis__key_batch *key_batch, bool *again,
                            tamis_error *err) {
     tamis__redis_filter *rf = tamis__redis_of(filter);
@@ -326,13 +349,13 @@ static tamis_status mirror(const tamis_filter *filter, const tamis__key_batch *k
     return TAMIS_OK;
 }
 
-/* ---- the whole ---- */
+/* ---- statistics and clear ---- */
 
 static uint64_t bytes_in(const tamis_filter *filter, uint32_t key) {
     return tamis__blocks_in(filter, key) * TAMIS__REDIS_BLOCK;
 }
 
-/* Bits of a partition that is gone would count as none. */
+/* Counts the bits that are set. The checks come after it: a missing partition would count as zeros. */
 static tamis_status count_ones(const tamis_filter *filter, uint64_t *ones, tamis_error *err) {
     tamis_status status = refresh(filter, err);
     for (bool again = true; again && status == TAMIS_OK;) {
@@ -344,8 +367,9 @@ static tamis_status count_ones(const tamis_filter *filter, uint64_t *ones, tamis
 }
 
 /*
- * Blocks get Poisson numbers of keys, L on the mean, and a key leaves a bit of its block unset with chance
- * q = (1 - 1/512)^k: of all bits exp(-L (1 - q)) stay unset.
+ * Estimates the number of keys from the bits that are set. The number of keys of a block has a Poisson distribution with mean
+ * L. A key leaves a given bit of its block unset with probability q = (1 - 1/512)^k. So the share exp(-L (1 - q)) of all bits
+ * stays unset, and solving for L gives the keys of a block.
  */
 static tamis_status estimate(const tamis_filter *filter, tamis_filter_info *info, tamis_error *err) {
     const tamis__redis_filter *rf = tamis__redis_of(filter);
@@ -361,7 +385,7 @@ static tamis_status estimate(const tamis_filter *filter, tamis_filter_info *info
     return TAMIS_OK;
 }
 
-/* By a new generation: clients that add meanwhile add to the one or to the other, and see the whole of it. */
+/* Switches to an empty new generation. A batch of another client goes completely to the old one or to the new one. */
 static tamis_status clear(tamis_filter *filter, tamis_error *err) {
     tamis_status status = follow_plan(filter, err);
     if (status == TAMIS_OK)

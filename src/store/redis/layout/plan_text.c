@@ -1,4 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The plan of a filter of layout tamis as text, as in field plan of its hash (docs/REDIS-LAYOUT.md, Plan):
+ *
+ *     layout=2 kind=blocked scheme=xxh3 seed=7 bits=15360 probes=5 partition=20 expect=1000 fpr=0.01 generation=...
+ *
+ * A plan is compared as text, byte by byte. The parser accepts the words in any order and ignores words that it does not
+ * know: they are of later versions. It refuses a plan that lacks a word, has a value out of its bounds, or contradicts
+ * itself, since wrong parameters would make lookups answer wrongly.
+ */
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -15,7 +25,7 @@ static const char *kind_name(const tamis__redis_filter *rf) {
     return rf->is_family ? "family" : "blocked";
 }
 
-/* Of tamis_key_type; those of later versions are numbers. */
+/* Words for tamis_key_type; types of later versions are written as numbers. */
 static const char *const key_types[] = {
     [TAMIS_KEYS_BYTES] = "bytes", [TAMIS_KEYS_UTF8] = "utf8",   [TAMIS_KEYS_UTF16] = "utf16",
     [TAMIS_KEYS_INT32] = "int32", [TAMIS_KEYS_INT64] = "int64",
@@ -59,7 +69,7 @@ void tamis__plan_text_write(const tamis_filter *filter, char to[TAMIS__REDIS_PLA
 
 enum { HEX_DIGITS = 16, WHY = 200 };
 
-/* Just 16 digits in lower case: what is spelled otherwise would name other Redis keys. */
+/* Accepts exactly 16 digits in lower case: another spelling would give other names of Redis keys. */
 static bool read_hex(const char *text, uint64_t *out) {
     if (strspn(text, "0123456789abcdef") != HEX_DIGITS || text[HEX_DIGITS])
         return false;
@@ -67,10 +77,10 @@ static bool read_hex(const char *text, uint64_t *out) {
     return true;
 }
 
-/* The words that are numbers; those without `max` are hexadecimal. */
+/* A word whose value is a number; it is hexadecimal if `max` is 0. */
 typedef struct number {
     const char *name;
-    size_t to; /* offset in a tamis__parsed_plan */
+    size_t to; /* offset in tamis__parsed_plan */
     uint64_t min, max;
 } number;
 
@@ -84,7 +94,7 @@ static const number numbers[] = {
     {"expect", offsetof(tamis__parsed_plan, expect), 1, TAMIS_EXPECT_MAX},
     {"generation", offsetof(tamis__parsed_plan, generation), 0, 0}};
 
-enum { NUMBERS = sizeof numbers / sizeof *numbers, SECRET = 2 /* alone may be missing */ };
+enum { NUMBERS = sizeof numbers / sizeof *numbers, SECRET = 2 /* index of the only optional number */ };
 
 static bool read_number(tamis__parsed_plan *plan, const number *spec, const char *value, char why[WHY]) {
     uint64_t *to = (uint64_t *)(void *)((char *)plan + spec->to);
@@ -101,7 +111,7 @@ static bool read_number(tamis__parsed_plan *plan, const number *spec, const char
     return false;
 }
 
-/* Words of a later version are passed over. */
+/* Parses one word. Unknown words are ignored: a later version wrote them. */
 static bool read_word(tamis__parsed_plan *plan, const char *name, const char *value, char why[WHY]) {
     for (size_t i = 0; i < NUMBERS; i++)
         if (strcmp(name, numbers[i].name) == 0) {
@@ -132,7 +142,7 @@ static bool read_word(tamis__parsed_plan *plan, const char *name, const char *va
     return true;
 }
 
-/* Of words that are fine one by one. */
+/* Checks that no word is missing and that the words agree with each other. */
 static bool is_whole(const tamis__parsed_plan *plan, char why[WHY]) {
     const char *missing = !plan->blocked ? "kind" : !*plan->scheme ? "scheme" : plan->fpr > 0 ? NULL : "fpr";
     for (size_t i = NUMBERS; i-- > 0;)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Layout tamis: whether a filter that is to be made can be, and what is done with one that could not. */
+/* Layout tamis: checks before a filter is made. Does it fit into the partitions allowed, and into the server's memory? */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,13 +26,13 @@ tamis_status tamis__partitions_check(const tamis_filter *filter, uint64_t blocks
                        rf->uri->shown, count, TAMIS__PARTITIONS_MAX, (each + 1) * TAMIS__REDIS_BLOCK);
 }
 
-/* The number behind "NAME:" at the start of a line of INFO; 0 where there is none. */
+/* The number after `name` in the reply of INFO; 0 if there is no such line. */
 static uint64_t read_info(const char *info, const char *name) {
     const char *found = strstr(info, name);
     return found ? strtoull(found + strlen(name), NULL, 10) : 0;
 }
 
-/* Of servers that share a filter nobody knows beforehand which gets how much of it. */
+/* Compares with maxmemory. Skipped if several servers share the filter: their shares are not known beforehand. */
 tamis_status tamis__server_memory_check(tamis__redis_filter *rf, uint64_t bytes, tamis_error *err) {
     const tamis_key words[] = {tamis__redis_word("INFO"), tamis__redis_word("memory")};
     char info[INFO_SIZE_MAX + 1];
@@ -41,7 +41,7 @@ tamis_status tamis__server_memory_check(tamis__redis_filter *rf, uint64_t bytes,
         return TAMIS_OK;
     tamis_error why = TAMIS_ERROR_INIT;
     tamis_status status = tamis__redis_get(rf, words, 2, info, INFO_SIZE_MAX, &size, &why);
-    if (status == TAMIS_E_REFUSED) /* who may not ask will see */
+    if (status == TAMIS_E_REFUSED) /* the user may not send INFO: skip the check */
         return TAMIS_OK;
     if (status != TAMIS_OK) {
         if (err)

@@ -1,6 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Layout tamis: the names of its Redis keys, and reading the hash of a filter. */
+/*
+ * Layout tamis: names of Redis keys, and reading the hash of a filter.
+ *
+ *     tamis:{NAME}              hash: plan or alias, and fields of writers
+ *     tamis:{NAME}:plan         copy of the plan
+ *     tamis:{NAME:G:I}:bits     partition I of generation G
+ *     tamis:{NAME:G:I}:WHAT     staging string beside it
+ *     tamis:{MEMBER:G}:bits     member of a family
+ *
+ * A cluster computes the slot from the part in braces. So hash and copy (and the lock, redis_lock.c) share a slot, and the
+ * partitions spread over the nodes. Names with braces are refused when a filter is opened.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,7 +47,7 @@ size_t tamis__copy_name(const tamis__redis_filter *rf, char *to) {
     return size + 5;
 }
 
-/* Appends ":GENERATION:KEY}:WHAT". Without snprintf, which is slow: every command of an element needs a name. */
+/* Writes "tamis:{NAME:GENERATION:KEY}:WHAT". Without snprintf, which is slow: every command of an element needs a name. */
 static size_t string_name(const tamis__redis_filter *rf, uint32_t key, const char *what, char *to) {
     char digits[10];
     size_t used = tamis__config_name(rf, to) - 1, left = sizeof digits;
@@ -56,7 +67,7 @@ static size_t string_name(const tamis__redis_filter *rf, uint32_t key, const cha
     return used;
 }
 
-/* A member of a family is one string, named with the family's generation. */
+/* Writes the name of the current member of a family. */
 static size_t member_name(const tamis__redis_filter *rf, char *to) {
     size_t used = hash_name(rf->name.data, rf->name.size, to) - 1;
     return used +
@@ -75,9 +86,9 @@ size_t tamis__staging_name(const tamis__redis_filter *rf, uint32_t key, char *to
 
 typedef struct config_query {
     const tamis__redis_filter *rf;
-    const char *name; /* of the hash */
+    const char *name; /* name of the hash */
     size_t size;
-    tamis__config *to;
+    tamis__config *to; /* result */
 } config_query;
 
 static const char *const fields[] = {"plan", "state", "before", "pushing", "next", "sending", "alias"};
@@ -125,7 +136,7 @@ static tamis_status take_fields(void *context, size_t i, const tamis__reply *rep
                                "it, or drop the filter and build it anew",
                                query->rf->redis->endpoint.shown, query->rf->uri->shown_name, fields[j],
                                field->size);
-        memcpy(texts[j], field->text, field->size + !is_name); /* the others with their NUL */
+        memcpy(texts[j], field->text, field->size + !is_name); /* all but the alias with their NUL */
         if (is_name)
             to->target_size = field->size;
     }

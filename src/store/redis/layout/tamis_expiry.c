@@ -1,13 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Expiry of partitions of layout tamis.
+ * Layout tamis: expiry of partitions.
  *
- * Partitions of a generation that no plan names, or will ever name again, may be expired or removed by any program, any
- * number of times. Partitions in use need more care: if two writers set their expiry, the later writer must win, whichever
- * command arrives last. So each partition has a stamp of its last writer behind the footer. A writer reads the stamp and
- * confirms that it still holds the lock. Then one step writes the expiry and the writer's own stamp, if the stamp is still
- * the one that was read.
+ * Partitions that no plan names or will ever name again may be expired or removed by any program, any number of times.
+ *
+ * Partitions in use need more care: if two writers set their expiry, the later writer must win, whichever command arrives
+ * last. So each partition has behind its footer the stamp of the writer that set its expiry last:
+ *
+ *     | blocks | footer, 64 bytes | stamp, 16 bytes | ...
+ *
+ *     1 read       the stamp s of each partition; done if all are the writer's own
+ *     2 confirm    the writer still holds the lock, and the plan is the same
+ *     3 write      step: footer in place, stamp = s -> own stamp, PEXPIRE or PERSIST; back to 1
+ *
+ * Why the later writer wins: once it has written its stamp, the stamp that the earlier writer read is gone, so a late step 3
+ * of the earlier one does nothing. If the earlier writer reads the new stamp, its step 2 fails: it has lost the lock.
+ *
+ * The stamp "retired retired " marks partitions of a plan that was replaced. A writer that reads it gives up.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -26,12 +36,12 @@ static tamis_status check_integer(void *context, size_t i, const tamis__reply *r
     return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_filter_bad_reply(ctx->rf, err);
 }
 
-/* ---- expiry ---- */
+/* ---- partitions that no plan names ---- */
 
 typedef struct expiry_rounds {
-    tamis__rounds rounds; /* first */
-    const bool *selected;
-    int64_t ms;
+    tamis__rounds rounds; /* first member */
+    const bool *selected; /* partitions to change; NULL: all */
+    int64_t ms;           /* new expiry; 0: none; negative: remove the partition */
 } expiry_rounds;
 
 static bool put_expiry(void *context, size_t i, tamis__connection *conn) {
@@ -62,19 +72,20 @@ tamis_status tamis__partitions_expire(const tamis__redis_filter *rf, const bool 
                              put_expiry, err);
 }
 
-/* ---- of partitions in use ---- */
+/* ---- partitions in use ---- */
+
 enum { STAMP = TAMIS__STAMP, STAMP_TRIES = 4 };
 
 typedef struct stamp {
     char bytes[STAMP];
-    uint8_t size; /* 0: the string ends before it */
+    uint8_t size; /* 0: the string ends before the stamp */
 } stamp;
 
 typedef struct stamp_rounds {
-    tamis__rounds rounds; /* first */
+    tamis__rounds rounds; /* first member */
     const tamis_filter *filter;
-    const char *plan; /* plan that the hash must have; NULL: not switched to yet */
-    uint64_t ms;
+    const char *plan; /* plan that the hash must have; NULL: the plan of these partitions is not in use yet */
+    uint64_t ms;      /* new expiry; 0: none */
     char own_stamp[STAMP + 1];
     stamp *there;     /* stamp read from each partition */
     size_t unstamped; /* partitions without this writer's stamp */
@@ -185,8 +196,8 @@ tamis_status tamis__partitions_set_expiry(const tamis_filter *filter, const char
     return status;
 }
 
-/* Guard: the partition has a mark of its generation, whichever number the mark has. Once it is sealed, a late step must not
- * touch the expiry that its writers have given it since. */
+/* Guard: the partition has a mark of its generation, with any number. After the seal a late step must not change the expiry
+ * that writers have set since. */
 static tamis_key add_filling_condition(const tamis_filter *filter, uint32_t key, tamis__step *step,
                                        tamis__partition_buffers *buffers) {
     const tamis__redis_filter *rf = tamis__redis_of(filter);
@@ -220,7 +231,7 @@ void tamis__partition_put_renewal(const tamis_filter *filter, uint32_t key, tami
 
 /* ---- partitions of another plan than the handle's ---- */
 
-/* Marks a partition as retired: no writer, and no late command, changes its expiry after that. */
+/* Writes the retired stamp: no writer and no late command changes the expiry of the partition after that. */
 static bool put_retirement(void *context, size_t i, tamis__connection *conn) {
     const stamp_rounds *ctx = context;
     char from[24], to[24];

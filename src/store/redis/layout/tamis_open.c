@@ -1,6 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Opening a filter of layout tamis: what its URI asks for, whether what is there is that, and making what is not. */
+/*
+ * Opening a filter of layout tamis:
+ *
+ *     URI ---> options       server ---> config hash (through an alias) ---> plan
+ *                 |                                      |
+ *                 |    no plan: make the filter ---------+
+ *                 v                                      v
+ *                 compare each option given with the plan: TAMIS_E_MISMATCH if one differs
+ *                                                        v
+ *                 the handle gets the stored plan and a hasher for its scheme, seed and secret
+ *
+ * Options that the URI does not give come from the stored plan. A filter is made only if the caller allows it and expect= is
+ * given. If another program makes it first, its filter is used.
+ *
+ * The same comparison runs when an open handle switches to a filter that replaced its own. The handle then keeps its hasher,
+ * since its owner may have hashes made with it: a filter with another scheme, seed, secret or key type is refused.
+ */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -12,16 +28,16 @@
 #include "store/file/file_error.h"
 #include "store/redis/layout/layout_tamis.h"
 
-/* Most bits beside those of the fewest-bits plan: see tamis_redis_plan_make. */
+/* Max. bits of a plan with fewer probes, as a multiple of the smallest plan's: see tamis_redis_plan_make. */
 #define MORE_BITS 2
 
-/* ---- what is asked for ---- */
+/* ---- options of the URI ---- */
 
 typedef struct uri_options {
     tamis_plan_options plan_options;
-    bool seeded;
+    bool seeded; /* seed= is given */
     uint64_t seed;
-    uint64_t partition; /* bytes, 0: not given */
+    uint64_t partition; /* bytes; 0: not given */
 } uri_options;
 
 static tamis_status read_uri_options(tamis__redis_filter *rf, uri_options *wanted, tamis_error *err) {
@@ -62,11 +78,12 @@ static tamis_status read_uri_options(tamis__redis_filter *rf, uri_options *wante
 }
 
 /*
- * A server spends its time on reading commands (docs/MATH.md, Filters in a Redis). So fewer probes are better than fewer
- * bits, up to a bound: the fewest probes that keep the rate at MORE_BITS times the bits of the plan with the fewest.
+ * Choosing the number of probes. A server spends most of its time on reading commands, and each probe makes them longer
+ * (docs/MATH.md, Filters in a Redis). So fewer probes are better than fewer bits, up to a bound: the plan has the fewest
+ * probes that keep the rate with at most MORE_BITS times the bits of the smallest plan.
  */
-#define COMMAND_US 0.28 /* of an add, measured by bench/redis.py */
-#define PROBE_US   0.32
+#define COMMAND_US 0.28 /* microseconds of an add without probes, measured by bench/redis.py */
+#define PROBE_US   0.32 /* microseconds of each probe */
 
 double tamis_redis_add_cost(uint32_t probes) {
     return COMMAND_US + PROBE_US * probes;
@@ -134,13 +151,13 @@ static tamis_status check_number(const tamis__redis_filter *rf, const char *what
     return fail_differs(rf, what, stored_text, wanted_text, err);
 }
 
-/* Blocks of a partition of so many bytes; behind those of the largest there is room for what else it has. */
+/* The number of blocks of a partition of `bytes` bytes, footer included. The largest leaves space for stamp and chunk bits. */
 static uint64_t blocks_for(uint64_t bytes) {
     const uint64_t blocks = bytes / TAMIS__REDIS_BLOCK - 1;
     return blocks < TAMIS__PARTITION_BLOCKS ? blocks : TAMIS__PARTITION_BLOCKS;
 }
 
-/* Whether what is there is what is asked for. */
+/* TAMIS_E_MISMATCH: the stored plan differs from an option that the URI gives. */
 static tamis_status check_uri_options(const tamis__redis_filter *rf, const tamis__parsed_plan *stored,
                                       const uri_options *wanted, tamis_error *err) {
     char stored_text[32], wanted_text[32];
@@ -170,17 +187,18 @@ static tamis_status check_uri_options(const tamis__redis_filter *rf, const tamis
     return status;
 }
 
-/* Text is its bytes; what stands above the type's own byte is kept. */
+/* Maps text in UTF-8 to bytes, which is the same encoding. Bits above the low byte of the type are kept. */
 static uint32_t without_utf8(uint32_t key_type) {
     return (key_type & 0xff) == TAMIS_KEYS_UTF8 ? key_type - TAMIS_KEYS_UTF8 + TAMIS_KEYS_BYTES : key_type;
 }
 
-/* Whether keys made for the one would be no keys of the other. */
+/* True if the two types encode the same key differently. An unspecified type conflicts with none. */
 static bool types_conflict(uint32_t a, uint32_t b) {
     return a != TAMIS_KEYS_UNSPECIFIED && b != TAMIS_KEYS_UNSPECIFIED && without_utf8(a) != without_utf8(b);
 }
 
-/* A handle that is open keeps its hasher, which its owner may have made hashes with. */
+/* Makes the hasher from the stored plan. An open handle keeps its hasher, since its owner may have made hashes with it:
+ * TAMIS_E_MISMATCH if the plan needs another one. */
 static tamis_status set_hasher(tamis_filter *filter, const tamis__parsed_plan *stored,
                                const tamis_redis_filter_options *options, tamis_error *err) {
     tamis__redis_filter *rf = tamis__redis_of(filter);
@@ -230,7 +248,7 @@ static void set_plan(tamis_filter *filter, const tamis__parsed_plan *stored) {
     tamis__partitions_set(filter, stored->partition);
 }
 
-/* A filter of layout 1 stands in the hash before its partitions are there, and is not finished by this version. */
+/* Layout 1 writes the plan before the partitions, and this version does not finish a filter of layout 1. */
 static tamis_status fail_unfinished(const tamis__redis_filter *rf, tamis_error *err) {
     return tamis__fail(err, TAMIS_E_BUSY, 0,
                        "redis %s: %s: a client of layout 1 is making it, or was stopped while it did; wait "
@@ -238,8 +256,7 @@ static tamis_status fail_unfinished(const tamis__redis_filter *rf, tamis_error *
                        rf->redis->endpoint.shown, rf->uri->shown_name);
 }
 
-/* Makes the handle that of the filter that is there, which has to be what is asked for. After a failure it is what it was
- * before. */
+/* Switches the handle to the filter with this config, if it agrees with the URI. After a failure the handle is unchanged. */
 static tamis_status apply_config(tamis_filter *filter, const tamis__config *config, const uri_options *wanted,
                                  const tamis_redis_filter_options *options, tamis_error *err) {
     tamis__redis_filter *rf = tamis__redis_of(filter);
@@ -266,14 +283,14 @@ static tamis_status apply_config(tamis_filter *filter, const tamis__config *conf
     return TAMIS_OK;
 }
 
-/* Makes it, unless somebody was faster: then theirs stands. */
+/* Makes the filter, unless another program made it first: then that one is used. */
 static tamis_status create_filter(tamis_filter *filter, const uri_options *wanted,
                                   const tamis_redis_filter_options *options, tamis_error *err) {
     tamis__redis_filter *rf = tamis__redis_of(filter);
     tamis_plan_options plan_options = wanted->plan_options;
     uint64_t each = blocks_for(wanted->partition ? wanted->partition : TAMIS__PARTITION_DEFAULT);
     if (plan_options.fpr == 0)
-        plan_options.fpr = 1e-6; /* as tamis build has it */
+        plan_options.fpr = 1e-6; /* default of tamis build */
     if (plan_options.scheme == TAMIS_SCHEME_AUTO && options->secret_size > 0)
         plan_options.scheme = TAMIS_SCHEME_SIP;
     tamis_status status = tamis_redis_plan_make(&filter->plan, &plan_options, err);
@@ -300,8 +317,8 @@ static tamis_status create_filter(tamis_filter *filter, const uri_options *wante
     filter->metadata.fields.key_type = options->key_type;
     status = tamis__push_new(filter, err);
     filter->metadata.fields.key_type =
-        TAMIS_KEYS_UNSPECIFIED;        /* as the hasher: somebody may have been faster */
-    tamis_hasher_free(filter->hasher); /* theirs may be another */
+        TAMIS_KEYS_UNSPECIFIED;        /* the filter may be another program's, with another key type */
+    tamis_hasher_free(filter->hasher); /* and another hasher */
     filter->hasher = NULL;
     return status;
 }
@@ -325,7 +342,7 @@ static tamis_status fail_absent(const tamis__redis_filter *rf, const tamis_redis
                                        : "check the name, or build it");
 }
 
-/* Batches of adds renew the expiry by scripts: a step that writes nothing finds out whether scripts are allowed. */
+/* Finds out by a step that writes nothing whether scripts are allowed: adds that renew the expiry use them. */
 static tamis_status probe_scripts(tamis__redis_filter *rf, tamis_error *err) {
     char name[TAMIS__REDIS_KEY];
     tamis__step step = {.key_count = 0};
@@ -358,7 +375,7 @@ tamis_status tamis__handle_open(tamis_filter *filter, const tamis_redis_filter_o
         if (status == TAMIS_OK)
             status = tamis__config_find(rf, &config, err);
     }
-    if (status == TAMIS_OK && !*config.plan) /* dropped, or expired, as soon as it was made */
+    if (status == TAMIS_OK && !*config.plan) /* dropped or expired right after it was made */
         status = fail_absent(rf, options, err);
     if (status == TAMIS_OK)
         status = apply_config(filter, &config, &wanted, options, err);
@@ -392,7 +409,7 @@ tamis_status tamis__partitions_choose(tamis_filter *filter, const tamis__parsed_
     chosen.partition = old ? old->partition : blocks_for(TAMIS__PARTITION_DEFAULT);
     if (wanted.partition)
         chosen.partition = blocks_for(wanted.partition);
-    if (chosen.partition > TAMIS__PARTITION_BLOCKS) /* of layout 1 */
+    if (chosen.partition > TAMIS__PARTITION_BLOCKS) /* layout 1 allows larger ones */
         chosen.partition = TAMIS__PARTITION_BLOCKS;
     snprintf(chosen.scheme, sizeof chosen.scheme, "%s", tamis_scheme_name(plan->scheme));
     status = check_uri_options(rf, &chosen, &wanted, err);

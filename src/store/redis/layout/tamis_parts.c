@@ -1,6 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Layout tamis: making, filling and sealing partitions. */
+/*
+ * Layout tamis: making, filling and sealing partitions. A partition is one string:
+ *
+ *     | blocks, 64 n bytes | mark or footer, 64 | stamp, 16 | chunk bits, 64 at most |
+ *
+ *     make     guard: the string does not exist     zeros and a mark "tamis-filling 2 G I R"; it expires
+ *     chunk    guard: the mark                      bytes of the blocks, and the bit of this chunk
+ *     seal     guards: the mark, all chunk bits     the footer "tamis-footer 1 G I" replaces the mark; expiry as planned
+ *     read     all footers are read back
+ *
+ * The first three are steps (redis_step.h), one for each partition or chunk. Clients accept only partitions with a footer.
+ *
+ * Why a mark with the number R of its sending: if a partition is lost (evicted, deleted, failover), an earlier sending of
+ * make may arrive late and create it again, empty. Its mark has another R, so no later step accepts it.
+ *
+ * Why chunk bits: a failover may lose the last chunks and keep the mark, so the mark alone does not prove that the chunks are
+ * there. A partition is sealed only if the bits of all chunks are set.
+ *
+ * Why rounds: a server makes or frees 64 MiB in tens of milliseconds, and does nothing else meanwhile. At most ROUND bytes
+ * are made or removed at once, so that other clients are served in between. The lock is renewed after each round.
+ *
+ * Invariants:
+ * 1. No two writers and no two sendings have the same mark.
+ * 2. After the seal a late chunk does nothing, since its guard, the mark, is gone. It cannot erase adds.
+ * 3. A partition that is lost on the way never gets a footer.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,10 +53,9 @@ void tamis__partitions_set(tamis_filter *filter, uint64_t blocks_each) {
     rf->keys = (uint32_t)((tamis__blocks_of(filter) - 1) / blocks_each + 1);
 }
 
-/* Writes the footer or, while the partition is being filled, the mark. No two writers and no two sendings share a mark. */
 void tamis__footer_write(const tamis__redis_filter *rf, uint32_t key, char to[TAMIS__REDIS_BLOCK]) {
     memset(to, 0, TAMIS__REDIS_BLOCK);
-    if (*rf->staging) /* a string beside the partition: see redis_union.c */
+    if (*rf->staging) /* a staging string has zeros there: see redis_union.c */
         return;
     if (rf->fills)
         snprintf(to, TAMIS__REDIS_BLOCK, "tamis-filling 2 %016" PRIx64 " %" PRIu32 " %" PRIu32,
@@ -62,9 +86,7 @@ tamis_status tamis__generation_new(tamis__redis_filter *rf, tamis_error *err) {
     return tamis__random(&rf->generation, sizeof rf->generation, rf->uri->shown, err);
 }
 
-/* A server makes or frees 64 MiB in tens of milliseconds, and does nothing else meanwhile: so no more of them are on their
- * way at once, and others have their turns between. */
-enum { ROUND = 64 << 20 };
+enum { ROUND = 64 << 20 /* max. bytes made or removed in one round */ };
 
 static uint32_t slot_of_key(void *context, size_t i) {
     const tamis__rounds *rounds = context;
@@ -96,12 +118,11 @@ size_t tamis__round_size(uint64_t partition) {
 }
 
 typedef struct making {
-    tamis__rounds rounds; /* first */
+    tamis__rounds rounds; /* first member */
     const tamis_filter *filter;
-    uint64_t ms; /* until it expires; 0: never */
-    bool has_chunks;
-    bool
-        is_unsure; /* a partition existed already; its step was sent twice, so it may be the first sending's */
+    uint64_t ms;     /* expiry of the partitions; 0: none */
+    bool has_chunks; /* the seal requires all chunk bits */
+    bool is_unsure;  /* a step that was sent twice found its partition: the first sending may have made it */
 } making;
 
 tamis_status tamis__partition_lost(const tamis__redis_filter *rf, size_t key, tamis_error *err) {
@@ -135,8 +156,6 @@ void tamis__step_expire(tamis__step *step, tamis_key name, uint64_t ms, char dig
         tamis__step_write(step, TAMIS__WORDS(tamis__redis_word("PERSIST"), name));
 }
 
-/* Each sending has a number of its own in the mark. If the partition is lost and an earlier sending arrives late, no later
- * step accepts what it makes. */
 static bool put_partition(void *context, size_t i, tamis__connection *conn) {
     const making *make = context;
     const tamis__redis_filter *rf = make->rounds.rf;
@@ -171,7 +190,7 @@ static tamis_status take_partition(void *context, size_t i, const tamis__reply *
 
 static bool put_footer(void *context, size_t i, tamis__connection *conn);
 
-/* Reads the mark. It must be of one of this process's sendings, perhaps an earlier one; its number is used from here on. */
+/* Checks that the mark is from one of this process's sendings, perhaps an earlier one. Its number is used from now on. */
 static tamis_status check_mark(void *context, size_t i, const tamis__reply *reply, bool resent,
                                tamis_error *err) {
     const making *make = context;
@@ -208,13 +227,8 @@ tamis_status tamis__partitions_make(tamis_filter *filter, uint64_t life_ms, tami
     return status;
 }
 
-/* ---- chunks ----
- *
- *     | blocks | mark or footer, 64 bytes | stamp, 16 | a bit for each chunk, 64 bytes at most |
- *
- * The step of a chunk also sets its bit, and only a partition with all bits set is sealed. A failover may lose the last
- * chunks and keep the mark, so an earlier check of the mark proves nothing.
- */
+/* ---- chunks ---- */
+
 static uint64_t chunk_bits_offset(const tamis_filter *filter, uint32_t key) {
     return (tamis__blocks_in(filter, key) + 1) * TAMIS__REDIS_BLOCK + TAMIS__STAMP;
 }
@@ -261,7 +275,8 @@ static bool put_seal(void *context, size_t i, tamis__connection *conn) {
     return true;
 }
 
-/* A seal that was sent twice may report nothing done because its first sending did it: the footers are read after this. */
+/* A seal that was sent twice may find the work of its first sending and report that it did nothing. So the footers are read
+ * afterwards. */
 static tamis_status take_seal(void *context, size_t i, const tamis__reply *reply, bool resent,
                               tamis_error *err) {
     const making *make = context;
