@@ -28,7 +28,7 @@ static tamis_status make_once(tamis__push *p, bool *is_there, tamis_error *err) 
     *is_there = status == TAMIS_E_BUSY;
     if (status != TAMIS_OK)
         return status;
-    if (*p->copy) /* this process may have been stopped between the two reads */
+    if (*p->copy) /* read the hash again: if this process was stopped between the reads, another may have made it */
         status = tamis__config_find(p->rf, &p->config, err);
     *is_there = status == TAMIS_OK && *p->config.plan;
     if (status == TAMIS_OK && !*is_there && *p->copy)

@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A filter of a server into memory: GETRANGE of chunks, some of them on their way at once, not more, since the server
- * holds the replies in its memory until they are read. What the layout checks after a batch is checked at the end, so a
- * partition that was gone does not become one of zeros.
+ * Copies a filter from a server into memory:
+ *
+ *     client                                          server
+ *       GETRANGE of TAMIS__CHUNKS_PER_ROUND chunks ->
+ *                                                  <- bytes; repeat until all chunks are read
+ *       checks of the layout                       ->
+ *                                                  <- replaced meanwhile: tamis_redis_pull starts again
+ *
+ * Only some chunks are requested at once, because the server holds the replies in its memory until they are read. The checks
+ * are those after a batch (redis_batch.c). They come at the end: a partition that is missing would read as zeros.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,9 +22,9 @@
 typedef struct fetching {
     const tamis_filter *there;
     const tamis__redis_filter *rf;
-    uint64_t first;  /* chunk of the run */
-    uint64_t *words; /* of the filter, or NULL: */
-    uint8_t *bytes;  /* of the chunks of a run */
+    uint64_t first;  /* first chunk of the round */
+    uint64_t *words; /* target: the bits of a filter; NULL: `bytes` is used */
+    uint8_t *bytes;  /* target: the chunks of a round */
 } fetching;
 
 static uint32_t slot_of_get(void *context, size_t i) {
@@ -38,7 +45,7 @@ static bool put_get(void *context, size_t i, tamis__connection *conn) {
     return true;
 }
 
-/* Bytes past the end of a bitmap are zeros; both places were so before. */
+/* Bytes past the end of a bitmap are zeros. Both targets were zeroed before. */
 static tamis_status take_get(void *context, size_t i, const tamis__reply *reply, bool resent,
                              tamis_error *err) {
     const fetching *ctx = context;
@@ -53,7 +60,7 @@ static tamis_status take_get(void *context, size_t i, const tamis__reply *reply,
     return TAMIS_OK;
 }
 
-/* Into all->words, or all->bytes and from there to the sink. */
+/* Reads all chunks into ctx->words or, if that is NULL, into ctx->bytes and from there to `sink`. */
 static tamis_status fetch(fetching *ctx, tamis_redis_sink sink, void *context, tamis_error *err) {
     const uint64_t chunks = tamis__chunk_count(ctx->there);
     tamis_status status = TAMIS_OK;
@@ -99,7 +106,8 @@ static tamis_status fail_too_long(const tamis__redis_filter *rf, const tamis_pla
                        rf->redis->endpoint.shown, rf->uri->shown_name, plan->bits);
 }
 
-/* What can be told from the size of the bitmap. */
+/* Fails if the bitmap is missing, or longer than the parameters allow. Layout tamis has footers instead, which the checks
+ * compare. */
 static tamis_status check_size(const tamis_filter *there, tamis_error *err) {
     tamis__redis_filter *rf = tamis__redis_of(there);
     char name[TAMIS__REDIS_KEY];
@@ -127,13 +135,13 @@ static tamis_status check_end(const tamis_filter *there, const uint64_t *words, 
 
 /* ---- into memory ---- */
 
-/* Its hasher is a copy of that of `there`: the secret itself is not known any more. */
+/* Creates a filter in memory with the plan of `there`. Its hasher is a copy, since the secret itself is not kept. */
 static tamis_status create_like(tamis_filter **filter, const tamis_filter *there, tamis_error *err) {
     tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
     tamis_plan plan = there->plan;
     tamis_filter *made;
     options.allocator = &there->allocator;
-    options.allow_over_capacity = true; /* as it is there: nobody refuses a key */
+    options.allow_over_capacity = true; /* as on the server, which refuses no key */
     if (plan.scheme == TAMIS_SCHEME_SIP)
         plan.scheme = TAMIS_SCHEME_XXH3;
     snprintf(plan.reason, sizeof plan.reason, "pulled from a Redis");
@@ -153,7 +161,7 @@ static tamis_status create_like(tamis_filter **filter, const tamis_filter *there
     return TAMIS_OK;
 }
 
-/* *again: it was replaced meanwhile, and *made is not to be used. */
+/* *again: the filter was replaced meanwhile, and `made` must not be used. */
 static tamis_status pull_once(const tamis_filter *there, tamis_filter *made, bool *again, tamis_error *err) {
     size_t count;
     fetching ctx = {.there = there, .rf = tamis__redis_of(there)};

@@ -9,12 +9,12 @@
  *     4 fill       chunks; each also sets its bit behind the mark
  *     5 seal       if all chunk bits are set, the footer replaces the mark; clients accept only partitions with a footer
  *     6 switch     field plan = the new plan, field before = the old one
- *     7 look       read the plan back
+ *     7 read back  the plan
  *     8 retire     partitions of the old plan expire in TAMIS__GRACE_MS
  *
  * A resize does steps 1 to 3, and later steps 4 to 8. In between, the plan is also in field next, and adders add to both
  * generations (mirror in layout_tamis.c). An add whose batch did not see field next was carried out before, so its key
- * must be among the keys that the caller collects. At the end these keys are united with what adders have added. The lock
+ * must be among the keys that the caller collects. At the end these keys are merged with what adders have added. The lock
  * is held only at both ends. A writer that takes it in between removes field next, and the resize then fails.
  *
  * Invariants:
@@ -22,7 +22,8 @@
  *    late or twice, it does nothing.
  * 2. A plan is in field plan only when all its partitions are sealed. A partition lost on the way never gets a footer.
  * 3. Every generation that has partitions is named in plan, next, before or pushing, so the next push or drop removes
- *    what a killed writer left behind. Until they are sealed, partitions also expire by themselves.
+ *    what a killed writer left behind. Until they are sealed, partitions also expire by themselves; those of a resize in
+ *    progress expire with the hash (redis_resize.c).
  * 4. Only step 6 changes what clients use, and nothing is retired before step 7.
  * 5. After a failure the lock is released first: from then on a late step 6 does nothing, and the hash is final.
  *
@@ -62,7 +63,6 @@ static tamis_status check_hash(const tamis__push *p, const tamis__parsed_plan *o
                        p->rf->redis->endpoint.shown, p->rf->uri->shown_name);
 }
 
-/* For a new generation, of what p->made has as its plan. */
 tamis_status tamis__push_name(tamis__push *p, tamis_error *err) {
     tamis_status status = tamis__generation_new(p->rf, err);
     tamis__plan_text_write(p->made, p->plan);
@@ -70,7 +70,6 @@ tamis_status tamis__push_name(tamis__push *p, tamis_error *err) {
     return status;
 }
 
-/* All that is known before anything is written. */
 tamis_status tamis__push_plan(tamis__push *p, tamis_error *err) {
     tamis__redis_filter *rf = p->rf;
     tamis__parsed_plan old;
@@ -95,7 +94,6 @@ tamis_status tamis__push_plan(tamis__push *p, tamis_error *err) {
     return tamis__push_name(p, err);
 }
 
-/* A step that is carried out while we hold the lock and the plan is what it was when we took it. */
 void tamis__push_step(const tamis__push *p, tamis__step *step, char lock[TAMIS__REDIS_KEY],
                       char hash[TAMIS__REDIS_KEY]) {
     tamis__lock_add_condition(p->rf, step, lock);
@@ -130,8 +128,8 @@ tamis_status tamis__change_begin(tamis__redis_filter *rf, const char *plan, tami
     return status == TAMIS_OK && !is_done ? tamis__lock_lost(rf, err) : status;
 }
 
-/* Removes leftovers of other writers. Partitions of `pushing` and `next` have no writer any more, since the lock is held
- * here. Clients may still use those of `before`. */
+/* The lock is held, so the partitions of `pushing` have no writer any more and are removed at once. Those of `before` and
+ * `next` get a short expiry: batches may still read the former, and adders may still add to the latter. */
 tamis_status tamis__leftovers_remove(const tamis__redis_filter *rf, const tamis__config *config,
                                      tamis_error *err) {
     tamis_status status = TAMIS_OK;
@@ -145,7 +143,7 @@ tamis_status tamis__leftovers_remove(const tamis__redis_filter *rf, const tamis_
     return status;
 }
 
-/* The hash of the filter that was named first: an alias may stand for another by now. */
+/* Reads the hash. Fails if the name has become an alias of another filter since the push began. */
 static tamis_status find_config(tamis__push *p, tamis_error *err) {
     const tamis__redis_filter *rf = p->rf;
     tamis_status status = tamis__config_find(rf, &p->config, err);
@@ -194,7 +192,7 @@ tamis_status tamis__push_announce(tamis__push *p, tamis_error *err) {
         status = tamis__plan_text_expire(p->rf, p->copy, TAMIS__GRACE_MS, err);
     if (status == TAMIS_OK)
         status = set_pushing(p, err);
-    if (status == TAMIS_OK) /* a step that was sent twice may have met its own first write */
+    if (status == TAMIS_OK) /* read it back: a step that was sent twice may have found its own first write */
         status = tamis__config_locked(p->rf, &now, err);
     return status == TAMIS_OK && strcmp(now.pushing, p->plan) != 0 ? tamis__lock_lost(p->rf, err) : status;
 }
@@ -211,7 +209,6 @@ static tamis_status upload(const tamis__push *p, tamis_error *err) {
     return tamis__upload_run(&bits, err);
 }
 
-/* Makes the partitions. A family has none: its members begin with their first adds. */
 tamis_status tamis__push_make(tamis__push *p, tamis_error *err) {
     const uint64_t lifetime = LIFETIME_MS + p->made->plan.bits / 8 / TAMIS__CHUNK * 1000;
     if (p->rf->is_family)
@@ -275,14 +272,13 @@ tamis_status tamis__push_switch(tamis__push *p, tamis_error *err) {
     return status == TAMIS_OK && strcmp(now, p->plan) != 0 ? tamis__lock_lost(p->rf, err) : status;
 }
 
-/* It expires when what it replaces would have, where the URI says nothing. */
 tamis_status tamis__push_keep_expiry(const tamis__push *p, tamis_error *err) {
     if (p->rf->ttl_ms > 0 || !*p->config.plan)
         return TAMIS_OK;
     return tamis__redis_ttl(p->rf, tamis__push_hash(p), &p->rf->ttl_ms, err);
 }
 
-/* Lets the old partitions expire soon, not at once: batches may still read them. */
+/* The old partitions get a short expiry and are not removed at once: batches may still read them. */
 tamis_status tamis__push_retire(const tamis__push *p, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
     if (!*p->config.plan || p->rf->is_family)
@@ -305,7 +301,7 @@ static tamis_status fail_unknown(const tamis__push *p, const tamis_error *why, t
                        why->text, p->rf->generation);
 }
 
-/* Removes the announcement in this field if it is still that of p->plan; with `next` also the number of its sending. */
+/* Removes the announcement in `field` if it is still p->plan. With field next, removes field sending too. */
 static tamis_status remove_field(const tamis__push *p, const char *field, tamis_error *err) {
     const tamis_key words[] = {tamis__redis_word("HDEL"), tamis__push_hash(p), tamis__redis_word(field),
                                tamis__redis_word("sending")};
@@ -316,8 +312,7 @@ static tamis_status remove_field(const tamis__push *p, const char *field, tamis_
     return tamis__step_run(p->rf, &step, &(bool){false}, err);
 }
 
-/* Removes the partitions of p->plan, then their announcement. Partitions of a resize get a short expiry instead: an add on
- * its way would recreate a deleted one without an expiry. */
+/* Partitions of a resize get a short expiry and are not removed: an add on its way would recreate one without an expiry. */
 tamis_status tamis__push_remove(const tamis__push *p, tamis_error *err) {
     tamis_status status = p->is_resize ? remove_field(p, "next", err) : TAMIS_OK;
     if (status == TAMIS_OK && !p->rf->is_family)
@@ -345,10 +340,11 @@ static tamis_status recover(tamis__push *p, tamis_status status, tamis_error *er
         why = *err;
     why.status = status;
     const bool is_released = tamis__lock_release(p->rf, NULL) == TAMIS_OK;
-    *p->rf->token = '\0'; /* nothing that follows needs the lock, or renews it */
+    *p->rf->token = '\0'; /* later steps neither need the lock nor renew it */
     const bool is_read = tamis__config_locked(p->rf, &now, NULL) == TAMIS_OK;
     const bool is_over = is_released && is_read;
-    const bool may_be_lost = status == TAMIS_E_TIMEOUT && p->rf->redis->replicas > 0; /* in a failover */
+    const bool may_be_lost =
+        status == TAMIS_E_TIMEOUT && p->rf->redis->replicas > 0; /* by a failover: too few replicas have it */
     if (is_read && is_same(now.plan, p->plan))
         return may_be_lost ? fail_unknown(p, &why, err) : tamis__push_retire(p, err);
     if (is_read && !is_same(now.plan, p->config.plan))
@@ -372,7 +368,6 @@ tamis_status tamis__push_conclude(tamis__push *p, tamis_status status, tamis_err
     return status;
 }
 
-/* With the lock held. */
 tamis_status tamis__push_run(tamis__push *p, tamis_error *err) {
     tamis_status status = tamis__push_announce(p, err);
     if (status == TAMIS_OK)
@@ -395,7 +390,6 @@ void tamis__push_free(tamis__push *p) {
     p->fills = NULL;
 }
 
-/* `expected_plan`: NULL, or the plan that has to stand. */
 tamis_status tamis__push_replace(tamis__push *p, const char *expected_plan, tamis_error *err) {
     tamis_status status = tamis__push_begin(p, err);
     if (status != TAMIS_OK)

@@ -7,16 +7,16 @@
 /* The steps of redis_push.c, shared by push, make and resize. */
 
 typedef struct tamis__push {
-    const tamis_filter *filter; /* NULL: an empty one */
-    tamis_filter *made;         /* handle of the new filter */
-    tamis__redis_filter *rf;
+    const tamis_filter *filter;   /* filter in memory to upload; NULL: make an empty one */
+    tamis_filter *made;           /* handle of the new filter */
+    tamis__redis_filter *rf;      /* body of `made` */
     tamis__config config;         /* hash before the push */
     char copy[TAMIS__REDIS_PLAN]; /* the plan's copy if the hash was deleted; else empty */
-    char plan[TAMIS__REDIS_PLAN];
-    char hash[TAMIS__REDIS_KEY];
+    char plan[TAMIS__REDIS_PLAN]; /* plan of the new filter */
+    char hash[TAMIS__REDIS_KEY];  /* Redis key of the hash */
     size_t hash_size;
     const tamis_redis_push_options *options;
-    uint32_t *fills;              /* see tamis__redis_filter; of rf->keys */
+    uint32_t *fills;              /* rf->keys numbers: see tamis__redis_filter */
     bool is_resize;               /* the switch requires p->plan in field next */
     char sending[TAMIS__SENDING]; /* number of the command that set field next; empty: no resize has begun */
     bool is_switching;            /* the switch was sent, and may take place */
@@ -25,9 +25,9 @@ typedef struct tamis__push {
 
 /* ---- before the lock ---- */
 
-/* TAMIS_E_UNSUPPORTED: no filter that layout tamis keeps. */
+/* TAMIS_E_UNSUPPORTED: layout tamis has no filters of this kind or scheme. */
 tamis_status tamis__push_check(const tamis_filter *filter, tamis_error *err);
-/* Plans p->made after p->filter and what is there. */
+/* Plans p->made from p->filter, the URI and the filter that it replaces. Writes nothing to the server. */
 tamis_status tamis__push_plan(tamis__push *p, tamis_error *err);
 /* Chooses a new generation, and writes the plan of p->made to p->plan as text. */
 tamis_status tamis__push_name(tamis__push *p, tamis_error *err);
@@ -36,13 +36,19 @@ tamis_status tamis__push_name(tamis__push *p, tamis_error *err);
 
 /* Takes the lock, and reads the hash and, if that has no plan, the copy. After a failure the lock is released. */
 tamis_status tamis__push_begin(tamis__push *p, tamis_error *err);
-/* Releases the lock; nothing that was sent needs it any more. Returns `status`. */
+/* Releases the lock when no command on its way needs it. Returns `status`. */
 tamis_status tamis__push_withdraw(const tamis__push *p, tamis_status status);
+/* Step 2: announces p->plan, and removes leftovers of other writers. */
 tamis_status tamis__push_announce(tamis__push *p, tamis_error *err);
+/* Step 3: makes the partitions. A family has none: its members are created by their first adds. */
 tamis_status tamis__push_make(tamis__push *p, tamis_error *err);
+/* Sets rf->ttl_ms to the time that the old filter has left, unless the URI gives one. */
 tamis_status tamis__push_keep_expiry(const tamis__push *p, tamis_error *err);
+/* Step 5: seals the partitions. */
 tamis_status tamis__push_seal(tamis__push *p, tamis_error *err);
+/* Steps 6 and 7: switches to p->plan, and reads the plan back. */
 tamis_status tamis__push_switch(tamis__push *p, tamis_error *err);
+/* Step 8: gives the partitions of the old plan a short expiry. */
 tamis_status tamis__push_retire(const tamis__push *p, tamis_error *err);
 /* All of these steps, from the announcement on. */
 tamis_status tamis__push_run(tamis__push *p, tamis_error *err);

@@ -1,20 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A filter in memory to a server, in a layout that keeps its bits in one Redis key and knows no alias (java, redisson, and
- * where they have one, php1 to php3):
+ * Uploads a filter in memory to a server, in a layout that keeps its bits in one Redis key and has no aliases: java, redisson,
+ * and php1 to php3 if they have one key.
  *
- *     1 make      a string of zeros beside the key, which expires
- *     2 fill      SETRANGE of chunks, then a look whether each is there, and whether the length is that of the filter
- *     3 expire    the time that the URI says, or what is left to that which is there
- *     4 rename    it over the key, at one instant
+ *     1 make      a staging string of zeros, which expires
+ *     2 fill      SETRANGE of chunks; then each chunk and the length are checked
+ *     3 expire    the time of the URI, or the time that the present filter has left
+ *     4 rename    RENAME of the staging string to the Redis key of the filter
  *
- *     bf:seen       the filter                bf:{u}seen               has a hash tag, which counts for both
- *     {bf:seen}:push-R   what is made         bf:{u}seen:push-R        R by chance
+ *     Redis key         bf:seen                bf:{u}seen
+ *     staging string    {bf:seen}:push-R       bf:{u}seen:push-R       R random
  *
- * So in a cluster both are in one slot; servers that go by other rules are asked where the key itself is. What is used is
- * changed by step 4 alone. Where the answer to that is lost and it is asked again, there is nothing left to rename: then
- * what has the name is read, and has to hold all that was sent.
+ * Both names have the same hash tag, so in a cluster they are in one slot. With independent servers, all commands go to the
+ * server of the Redis key.
+ *
+ * Invariants:
+ * 1. Only step 4 changes what clients use, and it does so atomically. Keys that are added to the old filter until then are
+ *    lost with it.
+ * 2. A late chunk does nothing: its step requires the staging string, which is gone after step 4.
+ * 3. If the reply to RENAME is lost and the command is sent again, the staging string is gone. The filter is then read back,
+ *    and must contain every bit that was sent.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,12 +31,12 @@
 #include "plan/plan_int.h"
 #include "store/redis/bitmap/bitmap_move.h"
 
-enum { LIFETIME_MS = 3600000 /* and a second for each mebibyte */ };
+enum { LIFETIME_MS = 3600000 /* expiry of the staging string; plus a second for each mebibyte */ };
 
 typedef struct replacement {
-    tamis_filter *made; /* the handle of what is there */
-    tamis__redis_filter *rf;
-    const tamis_filter *filter;
+    tamis_filter *made;         /* handle of the filter on the server */
+    tamis__redis_filter *rf;    /* body of `made` */
+    const tamis_filter *filter; /* filter in memory */
     char key[TAMIS__REDIS_KEY], staging_key[TAMIS__REDIS_KEY];
     size_t key_size, staging_size;
 } replacement;
@@ -69,7 +75,7 @@ static tamis_status choose_names(replacement *r, tamis_error *err) {
         rf->uri->shown);
 }
 
-/* ---- commands, all of them where the key is ---- */
+/* ---- commands, all sent to the server of the Redis key ---- */
 
 static tamis_status command(const replacement *r, const tamis_key *words, size_t count, int64_t *answer,
                             tamis_error *err) {
@@ -81,14 +87,14 @@ static tamis_status query_staging(const replacement *r, const char *name, int64_
     return command(r, words, 2, answer, err);
 }
 
-/* None where ms is 0. */
+/* Sets the expiry; 0: none. */
 static tamis_status expire(const replacement *r, tamis_key key, uint64_t ms, tamis_error *err) {
     return tamis__redis_expire_in(r->rf, tamis__redis_key_slot(r->rf, 0), key, ms, err);
 }
 
 /* ---- steps ---- */
 
-/* The plan of what is there, or comes of the URI; with `plans` nothing is made. */
+/* Opens the handle with the plan of the stored filter or, if there is none, of the URI. With `plans` it makes nothing. */
 static tamis_status open_plan(tamis_filter *made, bool plans, tamis_error *err) {
     tamis__redis_filter *rf = tamis__redis_of(made);
     tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
@@ -106,7 +112,7 @@ static tamis_status check_compatible(const replacement *r, tamis_error *err) {
                                    err);
 }
 
-/* RENAME would not mind what else has the name; STRLEN does. */
+/* Fails if the Redis key is not a string. RENAME would replace a value of any type; STRLEN refuses other types. */
 static tamis_status check_type(const replacement *r, tamis_error *err) {
     const tamis_key words[] = {tamis__redis_word("STRLEN"), {r->key, r->key_size}};
     return command(r, words, 2, NULL, err);
@@ -155,13 +161,13 @@ static tamis_status upload_bits(const replacement *r, const tamis_redis_push_opt
     return status;
 }
 
-/* Redisson's hash, where it is not there. */
+/* Makes the config hash of layout redisson if it is missing. */
 static tamis_status make_config(const replacement *r, tamis_error *err) {
     tamis_status status = open_plan(r->made, false, err);
     return status == TAMIS_OK ? check_compatible(r, err) : status;
 }
 
-/* Nothing is beside any more: whether all that was sent is under the name. */
+/* The staging string is gone. Checks that the filter contains every bit that was sent. */
 static tamis_status check_sent(const replacement *r, tamis_error *err) {
     tamis_filter *pulled;
     size_t count;
@@ -198,7 +204,7 @@ static tamis_status rename_staging(const replacement *r, tamis_error *err) {
     return status;
 }
 
-/* Redisson's hash lives as long as the bits. */
+/* Gives the config hash of layout redisson the same expiry as the bits, and checks it. */
 static tamis_status finish_config(const replacement *r, tamis_error *err) {
     char name[TAMIS__REDIS_KEY];
     bool again;
@@ -256,7 +262,7 @@ tamis_status tamis__redis_replace(tamis_filter *made, const tamis_filter *filter
     return status == TAMIS_OK ? run_replacement(&r, options, err) : status;
 }
 
-/* `plan_options` counts for layout tamis alone, and may be NULL for the others. */
+/* Only layout tamis uses `plan_options`; they may be NULL for the others. */
 tamis_status tamis_redis_plan_for(tamis_plan *plan, const tamis_plan_options *plan_options,
                                   tamis_redis *redis, const char *name, tamis_error *err) {
     TAMIS__NEED(name, err);

@@ -1,6 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* A resize: the first steps of a push, then a time when adders add to both (mirror in layout_tamis.c), then the last steps. */
+/*
+ * Resize: replaces a filter in use by one of another size. Bits do not reveal their keys, so the caller collects the keys
+ * again while others go on adding:
+ *
+ *     begin     push steps 1 to 3 (redis_push.c)     lock, announce, make partitions
+ *               field next = plan, sending = N       adders add to both generations from now on
+ *               release the lock
+ *     caller    builds a filter in memory from all keys that were added before
+ *     end       take the lock; next and sending must be unchanged
+ *               merge the caller's filter into the partitions (redis_union.c)
+ *               push steps 5 to 8                    seal, switch, read back, retire
+ *
+ * No key is lost: an add whose batch did not see field next was carried out before it was set, so it is among the caller's
+ * keys. Every other add that was answered went to both generations (mirror in layout_tamis.c).
+ *
+ * Why field sending: field next is set by a step that may be sent twice. Each sending has its own number, and does nothing if
+ * there is a next. A failover may lose field next and the release of the lock. Adders then add to the old filter only. If
+ * another sending arrives after that, next is back with another number. An end that accepted it would switch to a filter
+ * without those adds.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,13 +42,7 @@ static tamis_status expire_with_hash(const tamis__push *p, tamis_error *err) {
     return tamis__partitions_set_expiry(p->made, NULL, left_ms > 0 ? left_ms + TAMIS__GRACE_MS : 0, err);
 }
 
-/*
- * Field next is set by a step that may be sent twice. Field sending then says which of the two set it: each sending has its
- * own number, and does nothing if there is a next.
- *
- * Why a number: a failover may lose next and the release of the lock. Adders then add to the old filter only. If the other
- * sending arrives after that, next is back, and an end that accepted it would switch to a filter without those adds.
- */
+/* Setting the fields next and sending. */
 typedef struct next_setting {
     const tamis__push *p;
     uint32_t sent; /* number of sendings */
@@ -91,7 +104,7 @@ static tamis_status fail_absent(const tamis__push *p, tamis_error *err) {
                        p->rf->redis->endpoint.shown, p->rf->uri->shown);
 }
 
-/* Adds since then are in no input yet, perhaps: to begin again would leave them out without a word. */
+/* Keys that were added since the other resize began may be in no input of the caller. A new resize would lose them silently. */
 static tamis_status fail_unfinished(const tamis__push *p, tamis_error *err) {
     return tamis__fail(
         err, TAMIS_E_BUSY, 0,
@@ -187,8 +200,8 @@ static bool is_announced(const tamis__push *p, const tamis__config *now) {
     return strcmp(now->next, p->plan) == 0 && strcmp(now->sending, p->sending) == 0;
 }
 
-/* Takes the lock and reads the hash. Waits while another holds the lock and leaves the resize as it is, as an expire does
- * or a writer that was killed: to give up would throw away what adders have added to both. */
+/* Takes the lock and reads the hash. Waits while another writer holds the lock, as long as it leaves the resize alone (an
+ * expire, or a writer that was killed). Giving up would throw away the keys that adders have added to both generations. */
 static tamis_status enter_end(tamis__push *p, tamis_error *err) {
     tamis_status status = tamis__push_begin(p, err);
     for (int i = 0; i < TAMIS__LOCK_POLLS && status == TAMIS_E_BUSY; i++) {
@@ -203,7 +216,8 @@ static tamis_status enter_end(tamis__push *p, tamis_error *err) {
     return status == TAMIS_OK && !is_announced(p, &p->config) ? fail_lost(p, err) : status;
 }
 
-/* The end of a resize that was given up or failed: removes what p->plan announced, whoever holds the lock. */
+/* Ends the resize. Without `filter` it is given up: removes the partitions and the announcement of p->plan, even if another
+ * writer holds the lock. */
 static tamis_status end_resize(tamis__push *p, const tamis_filter *filter, tamis_error *err) {
     if (!filter)
         return tamis__push_remove(p, err);

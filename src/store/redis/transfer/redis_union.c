@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Unites a filter in memory with one on a server that is in use, or being filled. The new bits of each partition go into
- * another string with the same hash tag, and so in the same slot. BITOP OR then adds them to the partition atomically:
+ * Merges a filter in memory into one on a server that is in use, or that a resize fills. The new bits of each partition are
+ * uploaded to a staging string with the same hash tag, and so in the same slot. BITOP OR then adds them atomically:
  *
- *     tamis:{NAME:G:i}:bits      | what is there | footer or mark | stamp | a bit a chunk |
- *     tamis:{NAME:G:i}:unite-R   | what is ours  | zeros          | zeros | a bit a chunk |     R random: two may unite at once
+ *     tamis:{NAME:G:i}:bits       partition    | bits     | footer or mark | stamp | chunk bits |
+ *     tamis:{NAME:G:i}:unite-R    staging      | new bits | zeros          | zeros | chunk bits |
  *
- * The step with BITOP requires the footer (or mark) of the partition, and all chunks of the other string. The OR leaves
- * footer and stamp as they are, and also sets the chunk bits, which seal a partition that is being filled. BITOP twice has
- * the same effect as once.
+ *     1 make      staging strings of zeros, which expire
+ *     2 upload    chunks; each also sets its chunk bit
+ *     3 or        step: footer or mark in place, all chunk bits set -> BITOP OR partition partition staging
+ *     4 remove    the staging strings
+ *     5 check     read plan and next: if the plan has changed, merge into the new filter
+ *
+ * The zeros leave footer and stamp as they are. The OR also sets the chunk bits of the partition, by which a partition that
+ * is being filled can be sealed. R is random, so two programs may merge at once. BITOP twice has the same effect as once.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,7 +30,7 @@ typedef struct union_state {
     const tamis_filter *there;
     tamis__redis_filter *rf;
     const tamis__redis_filter *staging;
-    size_t lost; /* 1 + the number of a partition that was lost, or whose string beside it was; 0: none */
+    size_t lost; /* 1 + number of a partition that was lost, or whose staging string was; 0: none */
 } union_state;
 
 static uint32_t slot_of_partition(void *context, size_t i) {
@@ -41,8 +46,8 @@ static tamis_key add_staging_condition(const tamis_filter *staging, uint32_t key
     return name;
 }
 
-/* BITOP recreates its target without its expiry, so the step restores that. When the string beside it is gone, a late step
- * does nothing. */
+/* BITOP recreates its target without an expiry, so the step restores the expiry. A step that arrives after the staging string
+ * was removed does nothing. */
 static bool put_or(void *context, size_t i, tamis__connection *conn) {
     const union_state *ctx = context;
     char staging_key_name[TAMIS__REDIS_KEY];
@@ -82,7 +87,7 @@ static tamis_status check_compatible(const tamis_filter *there, const tamis_filt
                        rf->redis->endpoint.shown, rf->uri->shown_name);
 }
 
-/* `staging` is the handle of the strings beside the partitions of `there`. */
+/* Steps 1 to 4. `staging` is a handle of the staging strings beside the partitions of `there`. */
 static tamis_status or_staged(tamis_filter *there, tamis_filter *staging, const tamis_filter *from,
                               tamis_error *err) {
     size_t count;
