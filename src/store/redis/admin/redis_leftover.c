@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Partitions that a build, resize or drop left behind when it was killed: strings tamis:{NAME:G:I}:bits without an expiry,
- * whose generation G is not that of the plan of NAME. Those of its next are of a resize, which holds no lock while it waits
- * for its keys: nobody can tell whether it goes on, so it is listed, and ended by who asks for that. They are found by SCAN, sorted by name and
- * generation, and compared with the hash of each name.
+ * Finds and removes leftovers: partitions of a build, resize or drop that was killed. A leftover is a string
+ * tamis:{NAME:G:I}:bits without an expiry whose generation G is not in the plan of NAME. Partitions are found by SCAN, sorted
+ * by name and generation, and compared with the hash of their name:
  *
  *     SCAN    tamis:{seen:00c0ffee:0}:bits, tamis:{seen:00c0ffee:1}:bits, tamis:{seen:00beef00:0}:bits, ...
  *     HMGET   tamis:{seen}   plan -> ...generation=00beef00   pushing -> ...generation=00c0ffee   a push was killed
  *
- * A name whose lock is held is being changed: its partitions are no leftovers yet. To remove leftovers, take that lock and
- * then read the hash: while the lock is held, no writer can make partitions of a generation that the hash does not name,
- * since every writer announces its generation in the hash first.
+ * If the lock of a name is held, a writer is changing the filter: its partitions are not leftovers yet.
+ *
+ * Resize. The partitions of field next belong to a resize, which holds no lock while its caller collects keys. Nobody can tell
+ * whether it continues. So it is listed, and a caller that removes leftovers ends it.
+ *
+ * Removing. The lock of the name is taken, and the hash is read after that. Every writer announces its generation in the hash
+ * before it makes partitions. So while the lock is held, no writer can make partitions of a generation that the hash does not
+ * name.
  */
 #include <fnmatch.h>
 #include <inttypes.h>
@@ -25,27 +29,26 @@
 
 /* One partition. Its Redis key is in leftover_search.text. */
 typedef struct part {
-    size_t key, key_size;
-    size_t name_size; /* size of NAME, which follows "tamis:{" */
+    size_t key, key_size; /* offset and size of its Redis key */
+    size_t name_size;     /* size of NAME, which follows "tamis:{" */
     uint64_t generation;
 } part;
 
 typedef struct leftover_search {
-    tamis__redis_filter rf; /* the current name */
-    tamis__redis_uri uri;
-    char *text;
+    tamis__redis_filter rf; /* handle of the current name */
+    tamis__redis_uri uri;   /* URI with the current name */
+    char *text;             /* all Redis keys, concatenated */
     size_t text_used, text_size;
     part *parts;
     size_t count, capacity;
     tamis_redis_leftover_sink sink;
     void *context;
-    bool removes;
-    /* Of the generation at hand, as the hash was read last. */
-    bool is_next; /* adds go there too */
-    char plan[TAMIS__REDIS_PLAN], next[TAMIS__REDIS_PLAN];
-    size_t first;   /* first part of the current generation */
-    int64_t answer; /* reply to the current command */
-    size_t stay;    /* parts of the current generation without an expiry */
+    bool removes;                                          /* remove leftovers; else only list them */
+    bool is_next;                                          /* a resize fills the current generation */
+    char plan[TAMIS__REDIS_PLAN], next[TAMIS__REDIS_PLAN]; /* these fields of the hash, as last read */
+    size_t first;                                          /* first part of the current generation */
+    int64_t answer;                                        /* reply to the current command */
+    size_t stay; /* parts of the current generation without an expiry */
 } leftover_search;
 
 enum { PREFIX = sizeof "tamis:{" - 1, SUFFIX = sizeof "}:bits" - 1, HEX = 16, NUMBER_MAX = 7 };
@@ -72,7 +75,7 @@ static bool read_key(const char *key, size_t size, part *to) {
     return true;
 }
 
-/* The server's pattern also finds NAME:MORE for NAME. */
+/* True if the name matches the caller's pattern. The server's pattern for NAME also finds NAME:MORE. */
 static bool is_wanted(const leftover_search *ctx, const char *name, size_t size) {
     char pattern[TAMIS__REDIS_NAME + 1], text[TAMIS__REDIS_NAME + 1];
     if (ctx->rf.uri->name_size == 0 || size > TAMIS__REDIS_NAME)
@@ -232,7 +235,7 @@ static tamis_status is_locked(leftover_search *ctx, bool *locked, tamis_error *e
     return status;
 }
 
-/* The lock is held. Checks first that it was also held when the hash was read. */
+/* The lock is held. Removes nothing unless the lock was also held when the hash was read. */
 static tamis_status remove_locked(leftover_search *ctx, size_t count, bool *is_used, tamis_error *err) {
     tamis_redis_leftover_kind kind;
     tamis_status status = check_use(ctx, ctx->parts[ctx->first].generation, is_used, &kind, err);
@@ -247,7 +250,7 @@ static tamis_status remove_locked(leftover_search *ctx, size_t count, bool *is_u
                                            : status;
 }
 
-/* *is_used: by now it is, and stays. */
+/* *is_used: the generation is in use by now, and nothing was removed. */
 static tamis_status remove_with_lock(leftover_search *ctx, size_t count, bool *is_used, tamis_error *err) {
     tamis_status status = tamis__lock_acquire(&ctx->rf, err);
     if (status != TAMIS_OK)

@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * What filters there are: first the names of Redis keys that a layout has one of for each filter, of all servers, then in
- * one exchange what is kept in them.
+ * Lists the filters of a server or cluster:
  *
- *     tamis:{NAME}                   hash      layout tamis, or an alias
- *     {NAME}:config, N{TAG}N:config  hash      layout redisson
- *     bf:NAME                        string    layout java
+ *     1 SCAN     every server, for the Redis keys of which a layout has one per filter:
  *
- * The layouts of PHP have keys that look like any other.
+ *                  tamis:{NAME}                     hash      layout tamis, or an alias
+ *                  {NAME}:config, N{TAG}N:config    hash      layout redisson
+ *                  bf:NAME                          string    layout java
+ *
+ *     2 sort     by name, and remove duplicates: SCAN may return a key twice
+ *     3 read     one pipeline: HMGET or STRLEN of each key, and PTTL
+ *     4 report   each filter that still exists, in order
+ *
+ * The keys of the PHP layouts have no recognizable form, so these filters are not listed. If the user may not read some key,
+ * the list is read in halves until that key is alone; it is reported as denied.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,27 +25,27 @@
 #include "store/redis/exchange/redis_scan.h"
 #include "store/redis/layout/layout_tamis.h"
 
-/* Found by its name, which stands in the text of all. */
+/* A filter that was found. */
 typedef struct found {
-    size_t offset, size;
-    size_t target; /* of an alias: also there */
-    bool is_there;
+    size_t offset, size; /* its name in listing.text */
+    size_t target;       /* offset of an alias's target there */
+    bool is_there;       /* it still existed when it was read */
     tamis_redis_entry entry;
 } found;
 
 typedef struct listing {
-    tamis__redis_filter rf; /* of the servers, for sentences and slots */
-    const tamis__layout *layout;
-    const char *before, *behind; /* the name, in a Redis key of that layout */
-    bool tagged;                 /* names with a hash tag alone */
-    char *text;
+    tamis__redis_filter rf;      /* a handle of no filter, for slots and messages */
+    const tamis__layout *layout; /* layout that is scanned */
+    const char *before, *behind; /* text around the name in its Redis keys */
+    bool tagged;                 /* accept only names with a hash tag */
+    char *text;                  /* all names and targets */
     size_t text_used, text_capacity;
     found *entries;
     size_t count, item_capacity;
-    size_t first; /* of those that are asked */
+    size_t first; /* first entry of the current pipeline */
 } listing;
 
-/* *at is where it stands. */
+/* Appends to list->text; *offset is the position there. */
 static tamis_status keep_text(listing *list, const char *text, size_t size, size_t *offset,
                               tamis_error *err) {
     void *block = list->text;
@@ -64,7 +70,7 @@ static tamis_status take_key(void *context, const char *key, size_t size, tamis_
         return TAMIS_OK;
     const char *name = key + before;
     size -= around;
-    /* {NAME}:config may be that of the name {NAME} too, which Redisson has no other for. */
+    /* Redisson uses {NAME}:config for NAME and for {NAME}. It is listed as NAME, by the scan for "{NAME}:config". */
     if (list->tagged && (!memchr(name, '{', size) || (*name == '{' && name[size - 1] == '}')))
         return TAMIS_OK;
     tamis_status status = tamis__scan_reserve(list->rf.redis, &block, list->count, list->count + 1,
@@ -126,7 +132,7 @@ static tamis_status scan_layouts(listing *list, tamis_error *err) {
     return TAMIS_OK;
 }
 
-/* ---- what is kept there: of each a command for that, and one for its expiry ---- */
+/* ---- contents: two commands for each filter, for its parameters and for its expiry ---- */
 
 static size_t key_of(const listing *list, const found *item, char *to) {
     tamis__redis_uri uri = {.name = list->text + item->offset, .name_size = item->size};
@@ -191,7 +197,7 @@ static tamis_status take_plan(listing *list, found *item, const tamis__reply *re
     entry->fpr = parsed.fpr;
     entry->bits = parsed.bits;
     entry->probes = (uint32_t)parsed.probes;
-    if (parsed.is_family) { /* members have names of their own, which nothing lists */
+    if (parsed.is_family) { /* no record lists the members */
         entry->state = TAMIS_REDIS_FAMILY;
         return TAMIS_OK;
     }
@@ -240,7 +246,7 @@ static tamis_status take_reply(void *context, size_t i, const tamis__reply *repl
                                                          : take_config(list, item, reply, err);
 }
 
-/* Where one of them may not be read, each half by itself. */
+/* Reads `count` entries in one pipeline. If the user may not read one of them, reads each half by itself. */
 static tamis_status query_entries(listing *list, size_t first, size_t count, tamis_error *err) {
     bool denied = false;
     const tamis__requests requests = {.count = 2 * count,
@@ -281,7 +287,7 @@ static tamis_status report_entries(listing *list, tamis_redis_entry_sink sink, v
     return status;
 }
 
-/* ---- the whole ---- */
+/* ---- listing ---- */
 
 static tamis_status list_filters(tamis_redis *redis, tamis__redis_uri *uri, tamis_redis_entry_sink sink,
                                  void *context, tamis_error *err) {
@@ -320,7 +326,7 @@ tamis_status tamis_redis_list(tamis_redis *redis, const char *pattern, tamis_red
         tamis__redis_uri_release(&uri);
         return status;
     }
-    status = tamis__redis_create(&redis, &uri, err); /* the URI is the server's now */
+    status = tamis__redis_create(&redis, &uri, err); /* the URI belongs to the server from now on */
     if (status != TAMIS_OK)
         return status;
     status = list_filters(redis, &redis->uri, sink, context, err);

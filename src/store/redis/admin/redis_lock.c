@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * tamis:{NAME}:push, the lock for making, replacing, resizing, dropping or aliasing a filter: a token that expires.
+ * The lock for making, replacing, resizing, dropping, expiring or aliasing a filter: a string with a token, which expires.
  *
- *     take      step: lock is not there -> SET lock TOKEN PX life      another TOKEN each time it is sent
- *     renew     step: lock is TOKEN -> PEXPIRE
- *     release   step: lock is TOKEN -> DEL
+ *     take      step: tamis:{NAME}:push does not exist -> SET it to TOKEN PX life; then GET
+ *     renew     step: it is TOKEN -> PEXPIRE
+ *     release   step: it is TOKEN -> DEL
  *
- * The lock keeps other writers from beginning. The token protects the filter from a writer that was stopped for longer
- * than the lock lasts: each of its steps compares the token, and does nothing if the token is gone. No token is sent
- * twice, so a token that is gone never returns. A `take_reply` that arrives late locks for a token that nobody uses, and the
- * lock expires.
+ * The lock keeps other writers from beginning. The token protects the filter from a writer that was stopped for longer than
+ * the lock lasts: each of its steps compares the token, and does nothing if the token is gone.
+ *
+ * Invariants:
+ * 1. Each sending of SET has a token of its own, so a token that is gone never returns.
+ * 2. GET decides who holds the lock, not the reply of SET: an earlier sending may have taken it.
+ * 3. A SET that arrives late locks for a token that nobody uses. It keeps writers out until it expires, and does nothing else.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -75,7 +78,7 @@ static tamis_status check_lock_reply(void *context, size_t i, const tamis__reply
 
 /* Reads the lock's value: the reply of SET does not say whether an earlier sending of this process took the lock. */
 static tamis_status read_lock(tamis__redis_filter *rf, const lock_attempt *lock, tamis_error *err) {
-    char name[TAMIS__REDIS_KEY], holder[TAMIS__REDIS_PLAN]; /* of layout 1 a plan */
+    char name[TAMIS__REDIS_KEY], holder[TAMIS__REDIS_PLAN]; /* layout 1 writes a plan */
     size_t size;
     const tamis_key words[] = {tamis__redis_word("GET"), {name, tamis__lock_name(rf, name)}};
     tamis_status status =
@@ -107,7 +110,8 @@ tamis_status tamis__lock_acquire(tamis__redis_filter *rf, tamis_error *err) {
         status = read_lock(rf, &lock, err);
     if (status == TAMIS_OK || status == TAMIS_E_BUSY)
         return status;
-    snprintf(rf->token, sizeof rf->token, "%s%" PRIu32, lock.prefix, lock.sent); /* which may have it */
+    snprintf(rf->token, sizeof rf->token, "%s%" PRIu32, lock.prefix,
+             lock.sent); /* the last sending may have the lock */
     (void)tamis__lock_release(rf, NULL);
     *rf->token = '\0';
     return status;
@@ -137,7 +141,7 @@ void tamis__lock_put_renewal(const tamis__redis_filter *rf, tamis__connection *c
 }
 
 tamis_status tamis__lock_lost(const tamis__redis_filter *rf, tamis_error *err) {
-    if (!*rf->token) /* of a server that is full: see redis_manage.c */
+    if (!*rf->token) /* a full server, without the lock: see redis_manage.c */
         return tamis__lock_busy(rf, err);
     return tamis__fail(
         err, TAMIS_E_BUSY, ESTALE,

@@ -1,14 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Filters as wholes: alias, drop, expire. Each holds the lock of a push, and changes the hash by steps alone (redis_step.c).
+ * Operations on whole filters: alias, drop, expire. Each takes the lock of a push (redis_lock.c), and changes the hash only by
+ * steps (redis_step.c).
  *
- * A drop first moves the plan to `before`: clients no longer find the filter, and if the drop is killed, the next drop or
- * push finds its partitions. After reading that back, the drop removes the partitions, then the fields. The hash vanishes
- * with its last field. A server without free memory accepts neither lock nor `before`. The drop then goes on without
- * them, and its steps require instead that nobody holds the lock. Without scripts it has no steps either, as it refuses
- * every command of a transaction: the drop then removes the partitions first, which frees memory. Members of a family are
- * found by SCAN, when no client can make new ones.
+ * Drop:
+ *
+ *     1 lock         tamis:{NAME}:push
+ *     2 leftovers    ends a resize; partitions of before and pushing are removed, those of next expire soon
+ *     3 hide         step: field plan moves to field before; the copy of the plan is deleted
+ *     4 read back    there is no plan: clients no longer find the filter
+ *     5 remove       the partitions; members of a family are found by SCAN, when no client can create new ones
+ *     6 forget       fields before and pushing; the hash vanishes with its last field
+ *
+ * Why field before: if the drop is killed, the next drop or push finds the partitions by it.
+ *
+ * Full server. A server without free memory accepts neither the lock nor field before, but it accepts HDEL and DEL. The drop
+ * then goes on without them. The guard of its steps is that nobody holds the lock. If scripts are forbidden too, there are no
+ * steps: the server refuses every command of a transaction. The drop then removes the partitions first, which frees memory
+ * for the steps.
+ *
+ * Expire. The hash must never outlive its partitions, or an expired filter would be found damaged, not absent. So a longer
+ * expiry is set on the partitions first, and a shorter one on the hash first.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -29,7 +42,7 @@ static tamis_status fail_absent(const tamis__redis_filter *rf, tamis_error *err)
                        rf->redis->endpoint.shown, rf->uri->shown_name);
 }
 
-/* A handle of the name alone. Free what is made also after a failure. */
+/* Makes a handle of the name, without opening the filter. The caller frees *made, also after a failure. */
 static tamis_status name_only(tamis_filter **made, tamis_redis *redis, const char *name, tamis_error *err) {
     *made = NULL;
     tamis_status status = tamis__redis_name(made, redis, name, NULL, err);
@@ -157,7 +170,7 @@ tamis_status tamis_redis_alias(tamis_redis *redis, const char *name, const char 
 
 /* ---- drop ---- */
 
-/* A layout that keeps bits, and perhaps parameters: those go before, so that nobody finds them without the bits. */
+/* Drops a filter of another layout. A Redis key with its parameters goes first, so that no client finds it without the bits. */
 static tamis_status drop_keys(tamis_filter *filter, tamis_error *err) {
     tamis__redis_filter *rf = tamis__redis_of(filter);
     const tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
@@ -175,7 +188,7 @@ static tamis_status drop_keys(tamis_filter *filter, tamis_error *err) {
     return status == TAMIS_OK && removed == 0 && config <= 0 ? fail_absent(rf, err) : status;
 }
 
-/* Their plan stays in `before` where they cannot be found, for the next drop. */
+/* Removes the members of a family. If SCAN is refused, the plan stays in field before, for the next drop. */
 static tamis_status remove_members(const tamis__redis_filter *rf, const tamis__config *config,
                                    const char *copy, tamis_error *err) {
     tamis_status status = tamis__members_expire(rf, config->before, -1, err);
@@ -191,7 +204,7 @@ static tamis_status remove_members(const tamis__redis_filter *rf, const tamis__c
                        rf->redis->endpoint.shown, rf->uri->shown_name);
 }
 
-/* Removes the plan, so that clients no longer find the filter. */
+/* Step 3. If the server is full, field before is not written. */
 static tamis_status remove_plan(tamis__redis_filter *rf, const tamis__config *config, bool is_full,
                                 tamis_error *err) {
     char lock[TAMIS__REDIS_KEY], name[TAMIS__REDIS_KEY], copy_name[TAMIS__REDIS_KEY];
@@ -214,7 +227,7 @@ static tamis_status remove_plan(tamis__redis_filter *rf, const tamis__config *co
     return status == TAMIS_OK && is_refused ? tamis__lock_lost(rf, err) : status;
 }
 
-/* *now: the hash after that. */
+/* Steps 3 and 4. *now is the hash afterwards. */
 static tamis_status remove_plan_checked(tamis__redis_filter *rf, const tamis__config *config,
                                         tamis__config *now, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
@@ -244,10 +257,11 @@ static tamis_status remove_field(tamis__redis_filter *rf, const char *field, con
     return tamis__step_run(rf, &step, &(bool){false}, err);
 }
 
-/* Removes leftovers of earlier writers first, since `before` has to be free for the plan of this drop. */
+/* Step 2. Field before must be free for the plan of this drop. */
 static tamis_status remove_leftovers(const tamis__redis_filter *rf, const tamis__config *config,
                                      const char *copy, tamis_error *err) {
-    tamis_status status = TAMIS_OK; /* what the plan names goes when the plan is gone */
+    tamis_status status =
+        TAMIS_OK; /* the partitions of `plan` itself are removed later, when the plan is gone */
     if (strcmp(config->before, config->plan) != 0)
         status = tamis__plan_text_expire(rf, config->before, -1, err);
     if (status == TAMIS_OK && strcmp(config->pushing, config->next) != 0 &&
@@ -279,8 +293,8 @@ static bool has_partitions(const tamis__config *config) {
     return *config->plan || *config->before || *config->pushing;
 }
 
-/* No push makes or switches meanwhile: what is there when the lock was taken is all there is. `expected_plan`: NULL, or the plan
- * that the hash must have. */
+/* Drops the filter. While the lock is held no push makes partitions or switches, so the hash names all partitions.
+ * `expected_plan`: NULL, or the plan that the hash must have. */
 static tamis_status drop_locked(tamis__redis_filter *rf, const char *expected_plan, tamis_error *err) {
     tamis__config config;
     char copy[TAMIS__REDIS_PLAN];
@@ -298,8 +312,8 @@ static tamis_status drop_locked(tamis__redis_filter *rf, const char *expected_pl
     return unlock(rf, status, err);
 }
 
-/* The server is full and runs no scripts. Removing the partitions of the plan takes no step: they belong to the filter that
- * is to go, or to nobody. Until the plan is gone too, clients find the filter damaged. */
+/* For a full server that runs no scripts. Removing the partitions of the plan needs no step: they belong to the filter that is
+ * dropped, or to none. Until the plan is gone too, clients find the filter damaged. */
 static tamis_status drop_partitions_first(tamis__redis_filter *rf, const char *plan, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
     tamis_status status = tamis__plan_text_expire(rf, plan, -1, &why);
@@ -379,7 +393,6 @@ static tamis_status expire_partitions(tamis_filter *filter, const char *plan, ui
     return tamis__partitions_set_expiry(filter, plan, ms > 0 ? ms + TAMIS__GRACE_MS : 0, err);
 }
 
-/* The hash must never outlive its partitions: a longer expiry is set on the partitions first, a shorter one on the hash. */
 static tamis_status expire_locked(tamis_filter *filter, uint64_t ms, tamis_error *err) {
     tamis__redis_filter *rf = tamis__redis_of(filter);
     tamis__config config;
@@ -399,7 +412,7 @@ static tamis_status expire_locked(tamis_filter *filter, uint64_t ms, tamis_error
         status = expire_partitions(filter, config.plan, ms, err);
     if (status == TAMIS_OK)
         status = tamis__members_expire(rf, config.plan, (int64_t)ms, err);
-    if (status == TAMIS_OK && rf->is_family) { /* to find them takes longer than a lock lasts */
+    if (status == TAMIS_OK && rf->is_family) { /* finding the members may outlast the lock: take it anew */
         (void)tamis__lock_release(rf, NULL);
         status = tamis__lock_acquire(rf, err);
     }
@@ -447,7 +460,7 @@ tamis_status tamis_redis_expire(tamis_redis *redis, const char *name, uint64_t m
     TAMIS__NEED(name, err);
     const tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
     tamis_filter *filter;
-    if (ms > INT64_MAX / 2000000) /* ten years for a server's clock in microseconds, and some */
+    if (ms > INT64_MAX / 2000000) /* 146 years: half the range of 64 bits in nanoseconds */
         return tamis__fail(err, TAMIS_E_RANGE, 0, "expire: %" PRIu64 " ms is too long; give 0 to keep it",
                            ms);
     tamis_status status = tamis__redis_name(&filter, redis, name, NULL, err);

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * All members of a family of layout tamis. Nothing lists them, but their Redis keys end with the family's generation, which no
- * other key has: tamis:{MEMBER:G}:bits. (Behind that of a filter stands the number of a partition, of fewer digits.) They
- * are found by SCAN, kept in memory, and then expired or removed in one exchange.
+ * Expires or removes all members of a family of layout tamis. No record lists them, but each Redis key ends with the family's
+ * generation G:
+ *
+ *     tamis:{MEMBER:G}:bits     member of a family
+ *     tamis:{NAME:G:I}:bits     partition of a filter: ends with the partition's number, which has fewer digits than G
+ *
+ * The members are found by SCAN for tamis:{*:G}:bits and collected in memory. Then one pipeline changes all of them.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,10 +20,10 @@
 
 typedef struct member_keys {
     const tamis__redis_filter *rf;
-    int64_t ms;
-    char *text; /* names one behind the other */
+    int64_t ms; /* new expiry; 0: none; negative: remove the key */
+    char *text; /* all Redis keys, concatenated */
     size_t used, capacity;
-    size_t *ends; /* of each in it */
+    size_t *ends; /* end of each key in `text` */
     size_t count, ends_capacity;
 } member_keys;
 
