@@ -14,13 +14,13 @@
  * place while the elements were carried out, so no answer comes from a key that was missing.
  *
  * Order. One server carries out a pipeline in order, so a barrier costs nothing. Several slots, or proxies, have no order:
- * commands after a barrier are then sent when all before it are answered. The Redis keys with bits get their
- * expiry after the hash that the checks read, because the hash must not outlive them. If a command was sent twice, the order
- * is unknown, and checks and expiry are sent once more by themselves.
+ * commands after a barrier are then sent when all before it are answered. The Redis keys with bits get their expiry after the
+ * hash that the checks read, because the hash must not outlive them. If a command was sent twice, the order is unknown, and
+ * checks and expiry are sent once more by themselves.
  *
  * Sending again. The whole batch is sent again, without using its answers:
  * - if the checks find another filter under the name; the handle switches to it first;
- * - if a sentinel names another master than before the batch: the old one may have lost the writes;
+ * - if a sentinel names another master than before the batch: writes that the old one accepted may be lost;
  * - if a connection ended before the replicas confirmed the adds (replicas= in the URI).
  *
  * Invariants:

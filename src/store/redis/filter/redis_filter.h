@@ -122,8 +122,8 @@ struct tamis__redis_filter {
     void *tracer_context;
     /* Results of a batch's checks. */
     bool replaced;     /* another plan or target than the handle's */
-    bool retired;      /* no plan has the handle's generation any more */
-    uint32_t followed; /* number of switches to another filter during this batch */
+    bool retired;      /* the hash has no plan, or one of another generation */
+    uint32_t followed; /* number of switches to another filter during this call */
     uint32_t cut_from; /* 1 + number of the first partition without footer; 0: none */
 };
 
@@ -201,8 +201,8 @@ tamis_status tamis__redis_every_key(const tamis__redis_filter *rf, const char *n
 
 /* Returns the number of bytes of Redis key `key` that hold bits. */
 typedef uint64_t tamis__bytes_of(const tamis_filter *filter, uint32_t key);
-/* Counts the bits that are set in the first `bytes` bytes of every Redis key or, if bytes_of is not NULL, in as many bytes as
- * bytes_of returns, at most `bytes`. */
+/* Counts the bits that are set in the first `bytes` bytes of every Redis key. bytes_of: NULL, or returns a smaller number of
+ * bytes for some keys. */
 tamis_status tamis__redis_count(const tamis_filter *filter, uint64_t bytes, tamis__bytes_of *bytes_of,
                                 uint64_t *ones, tamis_error *err);
 
@@ -214,8 +214,8 @@ void tamis__redis_locate(const tamis_filter *filter, const tamis__key_batch *key
 /* Estimates `filters` equal filters of `bits` bits each as one, from the bits that are set in all Redis keys. */
 tamis_status tamis__redis_estimate(const tamis_filter *filter, double filters, double bits,
                                    tamis_filter_info *info, tamis_error *err);
-/* refresh of a layout, done once. TAMIS_E_MISMATCH: a Redis key is longer than the bits of the plan, so it was made with
- * other parameters, and lookups would answer wrongly that keys are absent. */
+/* refresh of a layout, done once. TAMIS_E_MISMATCH: a Redis key is longer than the bits of the plan. It was made with other
+ * parameters, and lookups would answer wrongly that keys are absent. */
 tamis_status tamis__redis_check_length(const tamis_filter *filter, tamis_error *err);
 /* clear of a layout that has no Redis keys but those with bits. */
 tamis_status tamis__redis_delete_all(tamis_filter *filter, tamis_error *err);

@@ -26,7 +26,7 @@
  *
  * Following. tamis:{NAME} may have a field alias -> "TARGET": NAME then stands for the filter TARGET, and a plan in the same
  * hash does not count. If plan or alias differ from those of the handle, the handle switches to the filter that the name
- * refers to now, and the whole batch is sent again. So a push (redis_push.c) or a new alias takes effect for every client by
+ * refers to now. The whole batch is then sent again. So a push (redis_push.c) or a new alias takes effect for every client by
  * one step. The replaced partitions stay for TAMIS__GRACE_MS.
  *
  * Resize. While field next holds a plan, adders add each batch to that generation as well, and then read the hash again.

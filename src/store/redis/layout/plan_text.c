@@ -7,7 +7,7 @@
  *
  * A plan is compared as text, byte by byte. The parser accepts the words in any order and ignores words that it does not
  * know: they are of later versions. It refuses a plan that lacks a word, has a value out of its bounds, or contradicts
- * itself, since wrong parameters would make lookups answer wrongly.
+ * itself: with wrong parameters, lookups would answer wrongly.
  */
 #include <inttypes.h>
 #include <stddef.h>

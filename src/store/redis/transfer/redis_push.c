@@ -21,7 +21,7 @@
  * 1. Every write is a step (redis_step.c). A step compares the lock's token and the plan, or the partition's mark: sent
  *    late or twice, it does nothing.
  * 2. A plan is in field plan only when all its partitions are sealed. A partition lost on the way never gets a footer.
- * 3. Every generation that has partitions is named in plan, next, before or pushing, so the next push or drop removes
+ * 3. Every generation that has partitions is named in plan, next, before or pushing. So the next push or drop removes
  *    what a killed writer left behind. Until they are sealed, partitions also expire by themselves; those of a resize in
  *    progress expire with the hash (redis_resize.c).
  * 4. Only step 6 changes what clients use, and nothing is retired before step 7.

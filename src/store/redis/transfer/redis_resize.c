@@ -119,7 +119,8 @@ static tamis_status begin_resize(tamis__push *p, tamis_error *err) {
         status = tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
                              "%s: layout %s cannot be resized while it is used; push another in its place",
                              p->rf->uri->shown, p->rf->layout->name);
-    if (status == TAMIS_OK) /* before adders add to both: see tamis__upload_union */
+    if (status ==
+        TAMIS_OK) /* the end needs BITOP (tamis__upload_union): check it before adders add to both */
         status = tamis__redis_require_command(p->rf->redis, p->rf->uri->shown, "BITOP",
                                               "push another in its place", err);
     if (status == TAMIS_OK)
