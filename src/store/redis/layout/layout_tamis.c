@@ -17,6 +17,7 @@
  *       elements
  *       GETRANGE footer of each partition used    footer missing            TAMIS_E_DAMAGED
  *       HMGET hash plan alias next                another plan, or alias    switch, send the batch again
+ *                                                 no plan                   TAMIS_E_NOT_FOUND
  *                                                 a next, after adds        add to that generation too (mirror)
  *       HGET alias, if opened by an alias         another target            switch, send the batch again
  *       renewal of the expiry, if adds renew it
