@@ -1,4 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * A connection: an output buffer, a socket with or without TLS, and a parser of replies.
+ *
+ *     tamis__connection_put*()    out | sent | still to be sent | free |     send -> socket (TLS)
+ *                                     0      `sent`             `used`  `capacity`
+ *
+ *     tamis__connection_next_reply() <- parser (redis_reply.c) <- in[RECEIVE] <- receive
+ *
+ * Order of opening:
+ *
+ *     1. look up the host (redis_resolve.c); a Unix socket has a path instead
+ *     2. connect to its addresses in turn, until one accepts
+ *     3. TLS handshake (redis_tls.c), only for rediss://
+ *     4. AUTH if there is a password, SELECT if the database is not 0; with TLS and neither of them, PING
+ *
+ * Each word of a command is sent as a bulk string of the Redis protocol, "$2\r\nu1\r\n", so it may hold any bytes.
+ *
+ * Invariants:
+ * 1. The socket never blocks. Only the lookup and tamis__poll_until wait, both until a deadline.
+ * 2. A word that finds no memory is dropped. `out_of_memory` stays set from then on, so a command without all of its
+ *    words is never sent.
+ */
 #include "store/redis/connection/redis_connection.h"
 
 #include <errno.h>
@@ -16,17 +39,17 @@
 #include "store/file/file_error.h"
 #include "store/redis/connection/redis_resolve.h"
 
-enum { RECEIVE = 64 << 10, WORD_HEAD = 24 /* "$" or "*", 20 digits, CR, LF */ };
+enum { RECEIVE = 64 << 10, WORD_HEAD = 24 /* max. bytes: "$" or "*", 20 digits, CR, LF */ };
 
 struct tamis__connection {
     const tamis__endpoint *endpoint;
     tamis_allocator allocator;
     int fd;
     tamis__tls *tls;   /* NULL: none */
-    bool reached;      /* and not only tried */
-    bool has_received; /* bytes came */
+    bool reached;      /* the socket is connected */
+    bool has_received; /* the server has sent at least one byte */
     tamis__replies *replies;
-    char *out; /* bytes sent..used are to be sent */
+    char *out; /* output buffer; bytes from `sent` to `used` are still to be sent */
     size_t sent, used, capacity;
     bool out_of_memory;
     tamis__transaction *transacting; /* NULL: steps are scripts */
@@ -67,7 +90,7 @@ static char *reserve_output(tamis__connection *conn, size_t size) {
     return conn->out + conn->used;
 }
 
-/* How many digits they are. */
+/* Returns the number of digits. */
 static size_t put_digits(char *to, uint64_t number) {
     char digits[20];
     size_t left = sizeof digits;
@@ -79,7 +102,7 @@ static size_t put_digits(char *to, uint64_t number) {
     return sizeof digits - left;
 }
 
-/* A mark, a number, CR and LF. */
+/* Writes the head of a command ('*') or of a word ('$'). Returns its size. */
 static size_t put_header(char *to, char mark, uint64_t number) {
     to[0] = mark;
     size_t used = 1 + put_digits(to + 1, number);
@@ -152,7 +175,7 @@ static tamis_status fail_lost(const tamis__connection *conn, int failed, tamis_e
             "sni=) and ours (cert=, key=)",
             conn->endpoint->shown, why);
     }
-    /* So does one that expects TLS, when it sees what is none. */
+    /* A server that expects TLS also closes the connection when it gets something else. */
     const char *also = conn->reached && !conn->has_received && !conn->tls && conn->endpoint->address.port
                            ? " (has it TLS at this port? write rediss://)"
                            : "";
@@ -298,7 +321,7 @@ static tamis_status connect_socket(tamis__connection *conn, uint64_t deadline, t
     return connect_to(conn, (struct sockaddr *)&address, sizeof address, deadline, err);
 }
 
-/* Every address that the name has, in order, until one answers; each has its share of the time that is left. */
+/* Tries the addresses of the host in order until one accepts. Each gets an equal share of the time that is left. */
 static tamis_status connect_host(tamis__connection *conn, uint64_t deadline, tamis_error *err) {
     struct addrinfo *found;
     tamis_status status =
@@ -327,7 +350,8 @@ static tamis_status refused(const tamis__connection *conn, const char *what, con
                        remedy);
 }
 
-/* TAMIS_E_IO. A server without TLS does not reply: it takes the handshake for an unfinished line, and waits for its end. */
+/* TAMIS_E_IO. A server without TLS takes the handshake for an unfinished line and waits for its end, so it never
+ * replies. */
 static tamis_status fail_no_tls(const tamis__connection *conn, tamis_error *err) {
     return tamis__fail(err, TAMIS_E_IO, ETIMEDOUT,
                        "redis %s: did not answer in TLS; if it has no TLS at this port, write redis://, "
@@ -354,7 +378,7 @@ static tamis_status start_tls(tamis__connection *conn, uint64_t deadline, tamis_
     return TAMIS_OK;
 }
 
-/* Of such errors the words are the server's own, whatever the password is. */
+/* True if the error has a fixed text of the server, which never quotes the password. */
 static bool names_its_kind(const tamis__reply *error) {
     static const char *const kinds[] = {"WRONGPASS",
                                         "NOAUTH",
@@ -383,7 +407,7 @@ static tamis_status authenticate(tamis__connection *conn, uint64_t deadline, tam
         if (status == TAMIS_OK && reply->type == TAMIS__REPLY_ERROR && !names_its_kind(reply) &&
             strstr(reply->text, endpoint->password))
             return tamis__fail(err, TAMIS_E_REFUSED, 0, "redis %s: knows no AUTH; leave the password out",
-                               endpoint->shown); /* servers quote what they do not know */
+                               endpoint->shown); /* servers quote words of a command that they do not know */
         if (status == TAMIS_OK && reply->type != TAMIS__REPLY_STATUS)
             return refused(conn, "the password", reply, "check user and password", err);
     }
@@ -395,8 +419,8 @@ static tamis_status authenticate(tamis__connection *conn, uint64_t deadline, tam
         if (status == TAMIS_OK && reply->type != TAMIS__REPLY_STATUS)
             return refused(conn, "the database", reply, "name one that the server has", err);
     }
-    /* What the server thinks of our certificate it says with its first reply; and tickets that stand before that are out
-     * of the way, so that a connection that rests is silent. */
+    /* With TLS, wait for one reply in any case. A server that rejects our certificate reports that in place of the first
+     * reply. Session tickets arrive before that reply; once they are read, an idle connection has nothing to read. */
     if (status == TAMIS_OK && endpoint->tls && !reply) {
         tamis__connection_put_command(conn, 1);
         tamis__connection_put_text(conn, "PING");

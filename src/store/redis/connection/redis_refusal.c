@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Error replies: which of them pass, and what the others mean. */
+/* Error replies of servers: which are transient, and the status and remedy of the others. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,7 @@ bool tamis__reply_begins(const tamis__reply *reply, const char *word) {
 /* Error if an ACL forbids a command or a key within a script. */
 static const char script_denied[] = "ERR The user executing the script";
 
-/* A Codis lost the server behind it, or had none yet for this slot. */
+/* Error of a Codis proxy that lost the server behind it, or has none yet for this slot. */
 static const char unsure[] = "ERR handle response,";
 
 bool tamis__redis_is_unsure(const tamis__reply *error) {
@@ -53,8 +53,8 @@ bool tamis__redis_is_denied(const tamis__reply *error) {
 
 enum { REMEDY = 400 };
 
-/* The error names the command ("... no permissions to run the 'setrange' command", longer in 6.2), or it is about keys. For a
- * command within a script it does not say which. */
+/* Writes the remedy for a missing permission. The error either names the command ("... no permissions to run the
+ * 'setrange' command", longer in 6.2) or is about keys. For a command within a script it does not say which command. */
 static void grant(const tamis__reply *reply, char to[REMEDY]) {
     const char *command = strstr(reply->text, "run the '");
     const size_t size = command ? strcspn(command += strlen("run the '"), "'") : 0;
@@ -77,13 +77,13 @@ static void grant(const tamis__reply *reply, char to[REMEDY]) {
 
 tamis_status tamis__redis_refused(const tamis__endpoint *endpoint, const char *what,
                                   const tamis__reply *reply, tamis_error *err) {
-    static const char denied[] = "grant it"; /* stands for what grant() says */
+    static const char denied[] = "grant it"; /* placeholder: grant() writes the remedy */
     static const struct {
         const char *word, *remedy;
         tamis_status status;
     } known[] = {
         {"NOAUTH", "give user and password in the URI", TAMIS_E_REFUSED},
-        /* Said to who is not known yet and sends a command of more than 10 words. */
+        /* The reply to a command of more than 10 words before AUTH. */
         {"ERR Protocol error: unauthenticated", "give user and password in the URI", TAMIS_E_REFUSED},
         {"NOPERM", denied, TAMIS_E_REFUSED},
         {script_denied, denied, TAMIS_E_REFUSED},

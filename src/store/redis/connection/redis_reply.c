@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * hiredis calls back for every part of a reply. The parts go into chunks of memory, one after the other; when the reply
- * was looked at, all of it is free again at once:
+ * hiredis calls a function for each part of a reply. These functions take the parts one after the other from chunks of
+ * memory. The next call of tamis__replies_next reuses the chunks, which frees the whole reply at once:
  *
  *     chunk  | root | items of root ...... | text, NUL | text, NUL | free ...
  */
@@ -15,7 +15,7 @@
 
 enum {
     CHUNK = 16 << 10,
-    REPLY_MAX = 64 << 20, /* bytes: no reply to us is longer, and who sends one is not to have our memory */
+    REPLY_MAX = 64 << 20, /* max. bytes of a reply; our commands get shorter ones, so more is no Redis */
 };
 
 typedef struct chunk {
@@ -27,11 +27,11 @@ typedef struct chunk {
 struct tamis__replies {
     tamis_allocator allocator;
     redisReader *reader;
-    chunk *first, *current; /* those before `current` are full */
-    size_t held;            /* bytes of all */
+    chunk *first, *current; /* chunks before `current` are full */
+    size_t held;            /* capacity of all chunks */
     tamis__reply *root;
     bool out_of_memory;
-    bool is_drained; /* every byte fed belongs to a reply that was given */
+    bool is_drained; /* every byte fed belongs to a returned reply */
 };
 
 static void *alloc_memory(tamis__replies *replies, size_t size) {
@@ -44,7 +44,7 @@ static void *alloc_memory(tamis__replies *replies, size_t size) {
     if (!replies->current || replies->current->capacity - replies->current->used < size) {
         size_t capacity = size > CHUNK ? size : CHUNK;
         if (capacity >
-            2 * (size_t)REPLY_MAX - replies->held) /* of one reply, and of small chunks that stay */
+            2 * (size_t)REPLY_MAX - replies->held) /* one reply, and small chunks kept from earlier ones */
             return NULL;
         chunk *made = tamis__alloc(&replies->allocator, sizeof *made + capacity, _Alignof(chunk));
         if (!made) {
@@ -64,7 +64,7 @@ static void *alloc_memory(tamis__replies *replies, size_t size) {
     return memory;
 }
 
-/* Large chunks are for large replies alone: they are given back after them. */
+/* Makes all chunks free for the next reply. Chunks above CHUNK were made for one large reply and are freed. */
 static void reset_memory(tamis__replies *replies) {
     chunk **block_link = &replies->first;
     while (*block_link) {
@@ -83,7 +83,7 @@ static void reset_memory(tamis__replies *replies) {
     replies->root = NULL;
 }
 
-/* ---- what hiredis calls: NULL ends the reading with REDIS_ERR_OOM ---- */
+/* ---- callbacks of hiredis: NULL ends parsing with REDIS_ERR_OOM ---- */
 
 static tamis__reply *reply_for(const redisReadTask *task) {
     tamis__replies *replies = task->privdata;
@@ -122,7 +122,7 @@ static void *put_nil(const redisReadTask *task) {
     return reply;
 }
 
-/* A count that no reply to us has is not worth trying to find memory for. */
+/* Refuses a count that no reply to our commands has, before it allocates anything. */
 static void *put_items(const redisReadTask *task, size_t count) {
     tamis__reply *reply = reply_for(task);
     tamis__reply *items = NULL;
@@ -147,11 +147,11 @@ static void *put_array(const redisReadTask *task, int count) {
 #endif
 
 static void free_nothing(void *reply) {
-    (void)reply; /* all go at once */
+    (void)reply; /* reset_memory frees all parts at once */
 }
 
 #if HIREDIS_MAJOR >= 1
-/* Of RESP3, which nobody asks for: text will not do where a number is wanted, and so is refused. */
+/* Types of RESP3, which we never request. A double becomes a string, which callers refuse where they need a number. */
 static void *put_double(const redisReadTask *task, double value, char *text, size_t size) {
     (void)value;
     return put_string(task, text, size);
@@ -225,7 +225,7 @@ bool tamis__replies_is_drained(const tamis__replies *replies) {
 tamis_status tamis__replies_next(tamis__replies *replies, const tamis__reply **reply, tamis_error *err) {
     void *whole = NULL;
     if (replies->reader->reply == NULL && replies->reader->ridx < 0)
-        reset_memory(replies); /* no reply is half read */
+        reset_memory(replies); /* no reply is half parsed */
     if (!replies->is_drained && redisReaderGetReply(replies->reader, &whole) != REDIS_OK)
         return fail_reader(replies, err);
     if (whole)

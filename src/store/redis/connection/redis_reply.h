@@ -11,8 +11,8 @@
 #include "base/failure.h"
 
 /*
- * Replies of a server, read with hiredis' parser into memory that is used again for the next one: a pipeline of a
- * hundred thousand small replies takes no allocation.
+ * Replies of a server, parsed by hiredis into memory that the next reply reuses. So a pipeline of a hundred thousand
+ * small replies needs no further allocation.
  */
 typedef enum tamis__reply_type {
     TAMIS__REPLY_NIL,
@@ -28,21 +28,21 @@ typedef struct tamis__reply {
     int64_t integer;
     const char *text; /* STRING, STATUS, ERROR: `size` bytes and a NUL */
     size_t size;
-    const struct tamis__reply *items; /* ARRAY: `size` of them */
+    const struct tamis__reply *items; /* ARRAY: `size` items */
 } tamis__reply;
 
 typedef struct tamis__replies tamis__replies;
 
-/* NULL: out of memory. `allocator` outlives it. */
+/* Returns NULL if out of memory. `allocator` is copied; its context outlives the replies. */
 tamis__replies *tamis__replies_create(const tamis_allocator *allocator);
 void tamis__replies_free(tamis__replies *replies);
 
-/* Bytes that the server sent. */
+/* Passes bytes that the server sent to the parser. */
 tamis_status tamis__replies_feed(tamis__replies *replies, const char *bytes, size_t size, tamis_error *err);
-/* Whether no byte is left of those that were fed. */
+/* True if every byte that was fed belongs to a reply that was returned. */
 bool tamis__replies_is_drained(const tamis__replies *replies);
-/* The next whole reply, valid until the next call; *reply is NULL where more bytes are needed. TAMIS_E_IO: what the
- * server sent is no reply. TAMIS_E_NOMEM. After a failure the replies are of no more use. */
+/* Returns the next whole reply, valid until the next call. *reply is NULL if more bytes are needed. TAMIS_E_IO: the
+ * bytes are no Redis reply. TAMIS_E_NOMEM. After a failure, only free the replies. */
 tamis_status tamis__replies_next(tamis__replies *replies, const tamis__reply **reply, tamis_error *err);
 
 #endif

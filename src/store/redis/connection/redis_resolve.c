@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * getaddrinfo waits for name servers as long as the system's configuration says, half a minute and more, and cannot be
- * stopped. So a name is looked up in a thread of its own, which the caller leaves at its deadline: whoever of the two
- * comes last gives the lookup back. Addresses in digits take no thread.
+ * Host names are looked up in a detached thread. getaddrinfo waits for name servers as long as the system configuration
+ * says, half a minute and more, and cannot be stopped. The caller gives up at its deadline and leaves the thread running.
+ * Numeric addresses need no thread.
+ *
+ *     done in time        the thread sets `done`; the caller reads the result and frees the lookup
+ *     deadline passed     the caller sets `is_abandoned`; the thread frees the lookup when it ends
  */
 #include "store/redis/connection/redis_resolve.h"
 
@@ -17,12 +20,12 @@
 #include "base/thread.h"
 #include "store/file/file_error.h"
 
-/* See base/thread.h. */
+/* A lookup, shared by the caller and its thread. Its memory is from malloc: see tamis__thread_start. */
 typedef struct lookup {
     pthread_mutex_t mutex; /* guards the next five */
     pthread_cond_t is_done;
-    bool done, is_abandoned; /* by the thread; by the caller */
-    int failed;              /* of getaddrinfo */
+    bool done, is_abandoned; /* set by the thread; set by the caller */
+    int failed;              /* result of getaddrinfo, 0 on success */
     struct addrinfo *found;
     char port[8];
     char host[];
@@ -69,7 +72,7 @@ static lookup *create_lookup(const char *host, const char *port) {
     return task;
 }
 
-/* Whether it is done in time. Where it is not, it is the thread's. */
+/* Returns false if the deadline passed first. Then the thread owns `task` and frees it. */
 static bool wait_for(lookup *task, uint64_t deadline) {
     pthread_mutex_lock(&task->mutex);
     while (!task->done && tamis__cond_wait(&task->is_done, &task->mutex, deadline))

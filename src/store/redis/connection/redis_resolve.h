@@ -6,8 +6,8 @@
 
 #include "store/redis/connection/redis_uri.h"
 
-/* The addresses of a host, for freeaddrinfo. TAMIS_E_IO: it has none; TAMIS_E_TIMEOUT: nobody said by the deadline
- * (tamis__now_ns). `shown` names it in sentences. */
+/* Looks up the addresses of a host; the caller frees them with freeaddrinfo. `shown` names the host in messages.
+ * TAMIS_E_IO: the host has no address. TAMIS_E_TIMEOUT: no answer by the deadline, a time as in tamis__now_ns. */
 tamis_status tamis__resolve(struct addrinfo **found, const tamis__redis_address *address, const char *shown,
                             uint64_t deadline, tamis_error *err);
 

@@ -1,4 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * URIs of servers and filters. A copy of the text is split from the outside in, and each part is decoded in place:
+ *
+ *     redis+sentinel://user:password@h1:p1,h2:p2/MASTER/db/NAME?parameter=value&...
+ *                      |------ authority ------| |--- path ---| |---- query ----|
+ *
+ *     1. the scheme gives the kind, and whether there is TLS
+ *     2. the first ? begins the query; before it, the first / begins the path
+ *     3. an @ in path or query is refused
+ *     4. authority: the user ends at the last @; the rest is a list of addresses, or the path of a Unix socket
+ *     5. path: the master of sentinels or the product of a Codis first, then db/NAME
+ *     6. query: parameters; their readers check the values, and check_used refuses the ones that nothing read
+ *
+ * Splitting comes before decoding, so a decoded part may hold any of the separators.
+ *
+ * Invariants:
+ * 1. No message shows a password: messages have `shown` or `shown_name`, and values of other parameters. A password with
+ *    a raw / or ? would be split in the wrong place and shown, so step 3 refuses the @ behind it.
+ * 2. All strings of the URI lie in `block`.
+ */
 #include "store/redis/connection/redis_uri.h"
 
 #include <inttypes.h>
@@ -21,9 +42,9 @@ static tamis_status refuse(const tamis__redis_uri *uri, const char *what, const 
 
 /* ---- parts ---- */
 
-/* Values of these parameters are nobody's business either. */
+/* Removes the values of the parameters with passwords. */
 static void hide_passwords(char *shown) {
-    static const char name[] = "_password="; /* sentinel_ and zk_ */
+    static const char name[] = "_password="; /* sentinel_password and zk_password */
     for (char *value = shown; (value = strstr(value, name));) {
         value += sizeof name - 1;
         const char *rest = value + strcspn(value, "&");
@@ -31,7 +52,7 @@ static void hide_passwords(char *shown) {
     }
 }
 
-/* `size` bytes of it, or as many as there is room for. */
+/* Copies `size` bytes, or as many as fit, with a ? for each control character. */
 static void show_line(char *to, size_t buffer_size, const char *text, size_t size) {
     size_t used = 0;
     for (; used < size && used + 1 < buffer_size; used++)
@@ -39,8 +60,8 @@ static void show_line(char *to, size_t buffer_size, const char *text, size_t siz
     to[used] = '\0';
 }
 
-/* What stands before the last @ is nobody's business, and what has one is no scheme. Where one stands behind a ?, nobody
- * knows what is what. */
+/* Leaves out everything between the scheme and the last @. If an @ comes before "://", there is no scheme, and the text
+ * before it is left out too. If the last @ follows a ?, any part might be the password: then only the scheme is shown. */
 size_t tamis_redis_uri_show(const char *text, char *to, size_t buffer_size) {
     const char *rest = strstr(text, "://"), *at_sign = strrchr(text, '@'), *query = strchr(text, '?');
     size_t used = 0;
@@ -64,7 +85,7 @@ size_t tamis_redis_uri_show(const char *text, char *to, size_t buffer_size) {
     return strlen(to);
 }
 
-/* The URI as a sentence may hold it. A name alone has no user. */
+/* Sets the text for messages. A name without a scheme has no user, so it is shown whole. */
 static void set_shown(tamis__redis_uri *uri, const char *text, bool is_name) {
     if (!is_name || strstr(text, "://")) {
         tamis_redis_uri_show(text, uri->shown, sizeof uri->shown);
@@ -80,7 +101,7 @@ static int digit_of(char c) {
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Decodes in place; *size is what it comes to. */
+/* Percent-decodes in place. *size is the decoded size. */
 static tamis_status decode(const tamis__redis_uri *uri, char *text, size_t *size, tamis_error *err) {
     char *to = text;
     for (const char *from = text; *from; from++) {
@@ -100,7 +121,7 @@ static tamis_status decode(const tamis__redis_uri *uri, char *text, size_t *size
     return TAMIS_OK;
 }
 
-/* The same for what has to be text of one byte or more. */
+/* Decodes a part that must have no zero byte. */
 static tamis_status decode_text(const tamis__redis_uri *uri, char *text, tamis_error *err) {
     size_t size;
     tamis_status status = decode(uri, text, &size, err);
@@ -109,7 +130,7 @@ static tamis_status decode_text(const tamis__redis_uri *uri, char *text, tamis_e
     return status;
 }
 
-/* Cuts the text at its first `mark` and gives what stands behind it, or NULL. */
+/* Cuts the text at the first `mark`. Returns the text after it, or NULL if there is no mark. */
 static char *split_at(char *text, char mark) {
     char *found = strchr(text, mark);
     if (found)
@@ -199,7 +220,7 @@ static tamis_status parse_addresses(tamis__redis_uri *uri, char *text, tamis_err
     return status;
 }
 
-/* What stands before the rest of the path. */
+/* Cuts the first segment off the path: the master of sentinels, or the product of a Codis. */
 static tamis_status parse_master(tamis__redis_uri *uri, char **path, tamis_error *err) {
     char *master = *path;
     if ((!master || !*master || *master == '/') && uri->kind == TAMIS__REDIS_CODIS)
@@ -301,7 +322,7 @@ tamis_status tamis__redis_uri_parse(tamis__redis_uri *uri, const char *text, con
                       "write redis://host:port/NAME, rediss:// for TLS, or redis+unix://SOCKET/NAME", err);
     query = split_at(authority, '?');
     path = split_at(authority, '/');
-    /* Else a password with a slash would be taken for host and name, and told in sentences. */
+    /* Otherwise a password with a slash would be split into host and name, and appear in messages. */
     if ((path && strchr(path, '@')) || (query && strchr(query, '@')))
         return refuse(uri, "has an @ behind the host", "write %40, and in a password %2F for / and %3F for ?",
                       err);
@@ -390,7 +411,7 @@ tamis_status tamis__redis_uri_check_used(const tamis__redis_uri *uri, tamis_erro
     return TAMIS_OK;
 }
 
-/* As the command takes numbers: 5000000, 5M, 5e6, 64MiB. */
+/* Parses a number in the forms of the command line: 5000000, 5M, 5e6, 64MiB. */
 static bool read_scaled(const char *text, uint64_t max, uint64_t *out) {
     static const struct {
         const char *name;

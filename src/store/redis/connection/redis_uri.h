@@ -11,18 +11,18 @@
 #include "base/failure.h"
 
 /*
- * A URI, taken apart:
+ * A parsed URI:
  *
  *     redis://user:password@host:port/db/NAME?parameter=value&...
- *     redis+unix://%2Frun%2Fredis.sock/db/NAME              the host is the socket's path
- *     redis+shard://h1:p1,h2:p2,.../db/NAME                 servers that know nothing of each other
- *     redis+cluster://h1:p1,h2:p2,.../NAME                  some nodes of a cluster, which has one database
- *     redis+sentinel://s1:p1,s2:p2,.../MASTER/db/NAME       the master that sentinels name
+ *     redis+unix://%2Frun%2Fredis.sock/db/NAME              the host is the path of a Unix socket
+ *     redis+shard://h1:p1,h2:p2,.../db/NAME                 independent servers, keys distributed by hash
+ *     redis+cluster://h1:p1,h2:p2,.../NAME                  some nodes of a cluster (database 0 only)
+ *     redis+sentinel://s1:p1,s2:p2,.../MASTER/db/NAME       the master that the sentinels report
  *     rediss://, rediss+shard://, rediss+cluster://, rediss+sentinel://   the same with TLS
- *     codis+zk://z1:p1,z2:p2,.../PRODUCT/db/NAME            the proxies of a Codis that are in ZooKeeper
+ *     codis+zk://z1:p1,z2:p2,.../PRODUCT/db/NAME            the proxies of a Codis, listed in ZooKeeper
  *
- * `db/` may be left out; of one segment it is the NAME. Parts are percent-decoded after they are told apart, so that
- * a name holds any byte; one with a slash has it as %2F, one with an @ as %40.
+ * `db/` may be left out: a path of one segment is the NAME. The URI is split first, then each part is percent-decoded.
+ * So a name may hold any byte, with a slash written as %2F and an @ as %40.
  */
 typedef enum tamis__redis_kind {
     TAMIS__REDIS_ONE,
@@ -33,12 +33,12 @@ typedef enum tamis__redis_kind {
 } tamis__redis_kind;
 
 typedef struct tamis__redis_address {
-    const char *host; /* of a socket: its path, and port is 0 */
+    const char *host; /* or the path of a Unix socket, with port 0 */
     uint16_t port;
 } tamis__redis_address;
 
-/* "host:port", "[::1]:port", "::1:port", as servers name one another; *host is host_size bytes of the text, perhaps none.
- * False: it has no port from 1 to 65535. */
+/* Parses an address as servers report it: "host:port", "[::1]:port" or "::1:port". *host points at host_size bytes of
+ * the text, perhaps 0. Returns false if there is no port from 1 to 65535. */
 bool tamis__redis_address_read(const char *text, const char **host, size_t *host_size, uint16_t *port);
 
 enum { TAMIS__REDIS_PARAMETERS = 24, TAMIS__REDIS_ADDRESSES = 64 };
@@ -51,43 +51,48 @@ typedef struct tamis__redis_parameter {
 typedef struct tamis__redis_uri {
     tamis__redis_kind kind;
     tamis__redis_address addresses[TAMIS__REDIS_ADDRESSES];
-    size_t address_count;        /* 0 of a name alone */
+    size_t address_count;        /* 0 after tamis__redis_uri_parse_name */
     bool has_tls;                /* rediss://, rediss+...:// */
     const char *user, *password; /* NULL: none */
-    const char *master;          /* of sentinels; of a Codis the product */
+    const char *master;          /* name of the sentinels' master, or the product of a Codis */
     uint32_t db;
     const char *name; /* NULL: none */
     size_t name_size;
     tamis__redis_parameter parameters[TAMIS__REDIS_PARAMETERS];
     size_t parameter_count;
-    char shown[200];      /* for sentences: without user and password; */
-    char shown_name[104]; /* and for those that name the server: the filter's name alone */
-    char *block;          /* the strings */
+    char shown[200];      /* the URI for messages, without user and passwords */
+    char shown_name[104]; /* the filter's name, for messages that show the server themselves */
+    char *block;          /* memory of the strings above */
     size_t block_size;
-    const tamis_allocator *allocator; /* outlives this */
+    const tamis_allocator *allocator; /* outlives the URI */
 } tamis__redis_uri;
 
-/* TAMIS_E_INVALID names what is wrong and where. Released by the caller, also after a failure. */
+/* Parses a whole URI. TAMIS_E_INVALID: the message names the part and the remedy. The caller releases *uri, also after a
+ * failure. */
 tamis_status tamis__redis_uri_parse(tamis__redis_uri *uri, const char *text, const tamis_allocator *allocator,
                                     tamis_error *err);
-/* The same of NAME?parameter=value&... alone, of which the server is known. */
+/* Parses NAME?parameter=value&..., for a server that is known already. Otherwise as tamis__redis_uri_parse. */
 tamis_status tamis__redis_uri_parse_name(tamis__redis_uri *uri, const char *text,
                                          const tamis_allocator *allocator, tamis_error *err);
-/* Of a URI that is to name a server alone: its one segment is the database. */
+/* For a URI that must name only a server: a path of one segment becomes the database. TAMIS_E_INVALID: it names a
+ * filter. */
 tamis_status tamis__redis_uri_server(tamis__redis_uri *uri, tamis_error *err);
 void tamis__redis_uri_release(tamis__redis_uri *uri);
 
-/* The parameter's value, or NULL; it counts as used. */
+/* Returns the value of a parameter, or NULL, and marks the parameter as used. */
 const char *tamis__redis_uri_get(tamis__redis_uri *uri, const char *name);
-/* TAMIS_E_INVALID names the first parameter that nobody took. */
+/* TAMIS_E_INVALID: a parameter was never read; the message names the first one. */
 tamis_status tamis__redis_uri_check_used(const tamis__redis_uri *uri, tamis_error *err);
 
-/* Values of parameters; *out stays as it was where there is none. TAMIS_E_INVALID names value and bounds. */
+/* These read the value of a parameter. Without the parameter, *out is unchanged. TAMIS_E_INVALID: the message names the
+ * value and the bounds. */
+
+/* A whole number, also as 5M, 5e6 or 64MiB. */
 tamis_status tamis__redis_uri_count(tamis__redis_uri *uri, const char *name, uint64_t min, uint64_t max,
                                     uint64_t *out, tamis_error *err);
-/* A rate above 0 and below 1, as 0.03 or 3%. */
+/* A rate above 0 and below 1, written 0.03 or 3%. */
 tamis_status tamis__redis_uri_rate(tamis__redis_uri *uri, const char *name, double *out, tamis_error *err);
-/* A time, in seconds where it has no unit (ms, s, m, h, d). */
+/* A time with a unit (ms, s, m, h, d); without one it is in seconds. */
 tamis_status tamis__redis_uri_time(tamis__redis_uri *uri, const char *name, uint64_t *milliseconds,
                                    tamis_error *err);
 
