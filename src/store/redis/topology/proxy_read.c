@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* What a Codis proxy says of itself in its node. */
+/* Parsing the ZooKeeper node of a Codis proxy. */
 #include <jansson.h>
 #include <string.h>
 

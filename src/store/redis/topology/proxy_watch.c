@@ -1,20 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * One thread looks, and waits until there is something new to see:
+ * A thread reads the registered proxies from ZooKeeper, and reads them again after every event:
  *
- *      owner            thread                        threads of ZooKeeper's client
- *     --------         --------------------           -----------------------------
- *      look  <- list -  read both places  <- is_changed -  an event of a node or of the session
- *      stop  - is_stopped ->  close
+ *      owner                   watcher thread            threads of ZooKeeper's client
+ *     --------                -----------------          -----------------------------
+ *      list   <- now, edition -  read both directories <- is_changed -  event of a node or of the session
+ *      stop   - is_stopped ->    close the session
  *
- * The client calls back once for a node that was read with a watch, so whatever happens, everything is read again and
- * watched again: proxies are few. A reading that fails leaves the list as it was and is done again when the client has found
- * a server, or after a while; a session that ended is followed by another, and so is one that is without a server for long:
- * a ZooKeeper that was set up anew refuses who has seen later changes than it has. The thread may be left at a name server's or
- * ZooKeeper's leisure (base/thread.h).
+ * Each watch of ZooKeeper fires once. So every event makes the thread read and watch all nodes again; proxies are few.
+ *
+ * Errors:
+ * - A reading that fails leaves the list unchanged. It is repeated at the next event, or after AGAIN_MS.
+ * - A session that ended is replaced by a new one.
+ * - So is a session without a server for alone_ns. A ZooKeeper that was installed anew refuses clients that have seen later
+ *   changes than it has; a new session has seen none.
+ *
+ * Stopping. Name servers or ZooKeeper may hold up the thread. The owner waits LEAVE_MS for it, then leaves it running:
+ * the last of the two frees the watcher (tamis__thread_start).
+ *
+ * Invariants:
+ * 1. The mutex guards the fields up to `error`. Only the watcher thread uses the session.
+ * 2. `now` is the result of one complete reading, and each reading has the next edition. 0 means no reading yet.
  */
-#define THREADED /* zookeeper.h: the calls that wait for their answer */
+#define THREADED /* makes zookeeper.h declare the synchronous calls */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -33,29 +42,29 @@ enum {
     PATH = 1024,
     DATA = 4096, /* proxies write less than 1 KiB */
     MS = 1000000,
-    AGAIN_MS = 1000, /* after a reading that failed */
-    LEAVE_MS = 1000, /* for ZooKeeper to see us off */
+    AGAIN_MS = 1000, /* wait after a reading that failed */
+    LEAVE_MS = 1000, /* max. wait for the thread when stopping */
     SESSION_MS_MAX = 60000
 };
 
-/* What a reading found. */
+/* Result of one reading. */
 typedef struct found {
-    tamis__proxy *list; /* of those online */
+    tamis__proxy *list; /* proxies online, each once */
     size_t count, capacity;
-    size_t registered, strange; /* nodes; of those, with data that are no proxy's */
-    bool is_there[ROOTS];
+    size_t registered, strange; /* nodes of proxies; nodes among them with other data */
+    bool is_there[ROOTS];       /* the directory exists */
 } found;
 
 struct tamis__proxy_watcher {
-    pthread_mutex_t mutex; /* guards what stands up to `error` */
+    pthread_mutex_t mutex; /* guards the fields up to `error` */
     pthread_cond_t news;
     bool is_changed, is_stopped, is_abandoned, is_done;
-    uint64_t edition; /* of now; 0: nothing is known yet */
+    uint64_t edition; /* number of readings that succeeded */
     found now;
-    tamis_error error;    /* why nothing is known; TAMIS_OK: nobody said */
-    zhandle_t *zookeeper; /* the thread's own */
+    tamis_error error;    /* last error, returned while `edition` is 0 */
+    zhandle_t *zookeeper; /* the session, used only by the thread; NULL: none */
     int session_ms;
-    uint64_t alone_ns, alone_since; /* how long it may be without a server; 0: it has one */
+    uint64_t alone_ns, alone_since; /* max. time without a server; its start, 0: connected */
     char *login;                    /* "user:password", or NULL */
     char *product;
     char hosts[];
@@ -128,7 +137,7 @@ static int read_proxy(tamis__proxy_watcher *watcher, const char *path, found *pr
     bool is_online;
     const int rc = zoo_wget(watcher->zookeeper, path, on_event, watcher, data, &size, &stat);
     if (rc != ZOK)
-        return rc == ZNONODE ? ZOK : rc; /* gone since: of that its place will tell */
+        return rc == ZNONODE ? ZOK : rc; /* deleted meanwhile: the watch of its directory fires */
     proxies->registered++;
     if (size < 0 || stat.dataLength > (int)sizeof data ||
         !tamis__proxy_read(data, (size_t)size, &proxy, &is_online)) {
@@ -138,7 +147,7 @@ static int read_proxy(tamis__proxy_watcher *watcher, const char *path, found *pr
     return is_online ? list_proxy(proxies, &proxy) : ZOK;
 }
 
-/* The names in a place, or where there is no such place none, and the client waits for it to come. */
+/* Lists the nodes of a directory and watches it. If there is no such directory, lists none and watches for its creation. */
 static int read_names(tamis__proxy_watcher *watcher, const char *path, struct String_vector *names,
                       bool *is_there) {
     for (;;) {
@@ -149,7 +158,7 @@ static int read_names(tamis__proxy_watcher *watcher, const char *path, struct St
             rc = zoo_wexists(watcher->zookeeper, path, on_event, watcher, &stat);
         else
             return rc;
-        if (rc != ZOK) /* else it has come meanwhile */
+        if (rc != ZOK) /* ZOK: it was created meanwhile, so list it */
             return rc == ZNONODE ? ZOK : rc;
     }
 }
@@ -170,7 +179,7 @@ static int read_root(tamis__proxy_watcher *watcher, int root, found *proxies) {
     return rc;
 }
 
-/* ---- what is told ---- */
+/* ---- results for the owner ---- */
 
 static void set_found(tamis__proxy_watcher *watcher, const found *proxies) {
     pthread_mutex_lock(&watcher->mutex);
@@ -188,7 +197,7 @@ static void set_error(tamis__proxy_watcher *watcher, const tamis_error *error) {
     pthread_mutex_unlock(&watcher->mutex);
 }
 
-/* A connection that is lost is the client's to mend. */
+/* Stores an error for the owner, except lost connections and sessions, which are opened again. */
 static void report_failure(tamis__proxy_watcher *watcher, int rc) {
     tamis_error error = TAMIS_ERROR_INIT;
     if (rc == ZNOAUTH || rc == ZAUTHFAILED)
@@ -215,7 +224,7 @@ static void leave_zookeeper(tamis__proxy_watcher *watcher) {
     watcher->alone_since = 0;
 }
 
-/* Its threads take no signal either: they have it from this one. */
+/* Starts a session. The client's threads inherit the signal mask of this thread, so they take no signals either. */
 static void reach_zookeeper(tamis__proxy_watcher *watcher) {
     tamis_error error = TAMIS_ERROR_INIT;
     errno = 0;
@@ -230,6 +239,7 @@ static void reach_zookeeper(tamis__proxy_watcher *watcher) {
     set_error(watcher, &error);
 }
 
+/* True if a new session is needed: this one has ended, or had no server for alone_ns. */
 static bool is_hopeless(tamis__proxy_watcher *watcher) {
     const uint64_t now = tamis__now_ns();
     const bool has_server = zoo_state(watcher->zookeeper) == ZOO_CONNECTED_STATE;
@@ -239,7 +249,7 @@ static bool is_hopeless(tamis__proxy_watcher *watcher) {
            (!has_server && now - watcher->alone_since > watcher->alone_ns);
 }
 
-/* Whether all was read, and there is nothing to do before something happens. */
+/* Returns true if all was read, so nothing is left to do before the next event. */
 static bool read_all(tamis__proxy_watcher *watcher) {
     found proxies = {0};
     int rc = ZOK;
@@ -299,14 +309,14 @@ static char *make_login(const tamis__proxy_watcher_options *options) {
 
 static tamis__proxy_watcher *create_watcher(const tamis__proxy_watcher_options *options) {
     const size_t size = strlen(options->hosts) + 1;
-    const uint64_t session_ms = options->connect_ns / MS * 3 / 2; /* a host has two thirds of it to answer */
+    const uint64_t session_ms = options->connect_ns / MS * 3 / 2; /* a host gets two thirds of it */
     tamis__proxy_watcher *watcher = calloc(1, sizeof *watcher + size);
     if (!watcher)
         return NULL;
     memcpy(watcher->hosts, options->hosts, size);
     watcher->alone_ns = 5 * options->connect_ns;
     for (const char *comma = options->hosts; (comma = strchr(comma, ',')); comma++)
-        watcher->alone_ns += options->connect_ns; /* each is tried in between */
+        watcher->alone_ns += options->connect_ns; /* time to try each further host */
     watcher->session_ms = session_ms < SESSION_MS_MAX ? (int)session_ms + 1 : SESSION_MS_MAX;
     watcher->error = (tamis_error)TAMIS_ERROR_INIT;
     watcher->product = strdup(options->product);

@@ -9,12 +9,12 @@
 #include "base/failure.h"
 
 /*
- * The proxies of a Codis that are online, as they say themselves in ZooKeeper:
+ * The list of online proxies of a Codis. Proxies register themselves in ZooKeeper:
  *
  *     /jodis/PRODUCT/proxy-TOKEN           {"addr": "host:port", "state": "online", ...}
- *     /zk/codis/db_PRODUCT/proxy-TOKEN     the same, of older ones
+ *     /zk/codis/db_PRODUCT/proxy-TOKEN     the same, by older proxies
  *
- * Both places are watched, and all that is in them counts. Nothing here speaks to a proxy.
+ * Both directories are watched, and the proxies of both are listed. Nothing here connects to a proxy.
  */
 enum { TAMIS__PROXY_HOST = 256 };
 
@@ -23,7 +23,7 @@ typedef struct tamis__proxy {
     uint16_t port;
 } tamis__proxy;
 
-/* Whether the data of a node are those of a proxy; *is_online says if it may be asked. */
+/* Parses the data of a node. Returns false if they are not those of a proxy. *is_online: its state is "online". */
 bool tamis__proxy_read(const char *data, size_t size, tamis__proxy *proxy, bool *is_online);
 
 typedef struct tamis__proxy_watcher tamis__proxy_watcher;
@@ -31,25 +31,28 @@ typedef struct tamis__proxy_watcher tamis__proxy_watcher;
 typedef struct tamis__proxy_watcher_options {
     const char *hosts; /* "h1:p1,h2:p2,..." */
     const char *product;
-    const char *user, *password; /* for ZooKeeper's digest; NULL: none */
-    uint64_t connect_ns;         /* for one of the hosts */
+    const char *user, *password; /* for ZooKeeper's scheme digest; NULL: none */
+    uint64_t connect_ns;         /* time to connect to one host */
 } tamis__proxy_watcher_options;
 
-/* Begins to watch, in a thread of its own that outlives `options`. TAMIS_E_UNSUPPORTED: a build without ZooKeeper. */
+/* Starts a thread that watches. `options` is copied. TAMIS_E_UNSUPPORTED: a build without ZooKeeper. */
 tamis_status tamis__proxy_watcher_start(tamis__proxy_watcher **watcher,
                                         const tamis__proxy_watcher_options *options, tamis_error *err);
 void tamis__proxy_watcher_stop(tamis__proxy_watcher *watcher); /* NULL is fine */
 
-/* The proxies of now. Where nothing was heard yet waits for it until the deadline: TAMIS_E_TIMEOUT, TAMIS_E_IO,
- * TAMIS_E_REFUSED, or TAMIS_E_NOT_FOUND for a product that nobody knows. *seen is the edition the caller has, from 0 on: only if
- * there is another by now, *list is set to it, to be given back by free(), also where *count is 0. */
+/* Returns the proxies that are online now, unless the caller has that list already.
+ *
+ * - *edition is the edition that the caller has, 0 at first. If there is another one, *list, *count and *edition are set.
+ *   The caller frees *list with free(), also if *count is 0. If not, *list and *count are unchanged.
+ * - Before the first reading, waits for it until the deadline: TAMIS_E_TIMEOUT, TAMIS_E_IO, TAMIS_E_REFUSED.
+ * - TAMIS_E_NOT_FOUND: the first reading found neither directory of the product. */
 tamis_status tamis__proxy_watcher_list(tamis__proxy_watcher *watcher, uint64_t deadline, uint64_t *edition,
                                        tamis__proxy **list, size_t *count, tamis_error *err);
 
-/* TAMIS_E_IO: what there is instead of a proxy that is online. */
+/* Returns TAMIS_E_IO with the message for an empty list: what is in the directories instead. */
 tamis_status tamis__proxy_watcher_fail_empty(tamis__proxy_watcher *watcher, tamis_error *err);
 
-/* Of the client library; NULL: a build without. */
+/* Returns the version of ZooKeeper's client library, or NULL in a build without it. */
 const char *tamis__zookeeper_version(void);
 
 #endif

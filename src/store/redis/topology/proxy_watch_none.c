@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* What stands for proxy_watch.c in a build without ZooKeeper. */
+/* Replaces proxy_watch.c and proxy_read.c in a build without ZooKeeper: starting a watcher fails. */
 #include "store/redis/topology/proxy_watch.h"
 
 bool tamis__proxy_read(const char *data, size_t size, tamis__proxy *proxy, bool *is_online) {

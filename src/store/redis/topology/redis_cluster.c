@@ -1,6 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* What a Redis Cluster says of itself: the slot of a key, who has which slot, and where a slot went. */
+/*
+ * Redis Cluster: the slot of a Redis key, the map of slots, and redirections.
+ *
+ *     slot of a key     CRC-16 of its hash tag, or of the whole key, modulo 16384
+ *     hash tag          tamis:{NAME}:plan -> NAME; the text from the first { to the next }, if it is not empty
+ *     map               CLUSTER SLOTS -> [[first slot, last slot, master, replica, ...], ...], each node [host, port, ...]
+ *     redirection       error reply "MOVED slot host:port" or "ASK slot host:port"
+ *
+ * A node may leave out a host, or give "?". It then means its own host, the one that the client used. Replicas of the reply
+ * become nodes too: they can be queried for the map when all masters are gone.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +20,7 @@
 
 /* ---- slots ---- */
 
-/* CRC-16/XMODEM, four bits a step. */
+/* CRC-16/XMODEM, four bits at a time. */
 static uint32_t crc16(const unsigned char *bytes, size_t size) {
     static const uint16_t of_nibble[16] = {0x0000, 0x1021, 0x2042, 0x3063, 0x4084, 0x50a5, 0x60c6, 0x70e7,
                                            0x8108, 0x9129, 0xa14a, 0xb16b, 0xc18c, 0xd1ad, 0xe1ce, 0xf1ef};
@@ -50,14 +60,14 @@ bool tamis__cluster_redirection(const tamis__reply *error, const tamis__node *te
         !tamis__redis_address_read(end + 1, &to->host, &to->host_size, &to->port))
         return false;
     to->slot = (uint32_t)slot;
-    if (to->host_size == 0 || (to->host_size == 1 && *to->host == '?')) { /* the same as the teller's */
+    if (to->host_size == 0 || (to->host_size == 1 && *to->host == '?')) { /* the host of the teller */
         to->host = teller->host;
         to->host_size = strlen(teller->host);
     }
     return true;
 }
 
-/* ---- the map: [[first slot, last slot, [host, port, ...] of the master, [host, port, ...] of a replica, ...], ...] ---- */
+/* ---- the map ---- */
 
 static tamis_status fail_bad_slots(const tamis__node *teller, tamis_error *err) {
     return tamis__fail(
@@ -91,7 +101,7 @@ static tamis_status read_range(tamis_redis *redis, const tamis__node *teller, co
     for (int64_t i = items[0].integer; i <= items[1].integer && status == TAMIS_OK; i++)
         map->slots[i] = master;
     for (size_t i = 3; i < range->size && status == TAMIS_OK; i++)
-        status = read_node(redis, teller, &items[i], &replica, err); /* to be asked when masters are gone */
+        status = read_node(redis, teller, &items[i], &replica, err); /* may be queried later */
     return status;
 }
 

@@ -1,9 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A Codis: proxies that know which of the servers behind them has what, one as good as the other. Each exchange goes to the
- * next of those online, round and round; one that fails on the way goes on at the next. What is not allowed there, or not
- * known to its servers, is told here as well.
+ * Codis: several proxies in front of servers. Any proxy serves every Redis key, so the map has one slot and its node is a
+ * proxy.
+ *
+ *     ZooKeeper -> proxy_watch.c -> online: proxy 0 | proxy 1 | proxy 2
+ *                                              ^ turn: each run of commands uses the next one
+ *
+ * A run whose proxy fails goes on with the next one. Proxies that could not be reached are avoided for a while. When a proxy
+ * leaves the list, its idle connections are closed.
+ *
+ * Invariant: the list and its edition change together, under the mutex of the tamis_redis, and the edition only increases.
+ *
+ * The end of the file has the commands that a Codis refuses or that its servers do not know.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,14 +26,14 @@
 
 typedef struct tamis__codis {
     tamis__proxy_watcher *watcher;
-    uint64_t edition; /* guarded by the mutex of the tamis_redis, and so are those online */
-    tamis__node **online;
+    uint64_t edition;     /* edition of the list below; the mutex of the tamis_redis guards it and the list */
+    tamis__node **online; /* proxies online */
     size_t count;
 } tamis__codis;
 
-/* ---- from open to close ---- */
+/* ---- opening and closing ---- */
 
-/* "h1:p1,h2:p2", for free(). */
+/* Returns "h1:p1,h2:p2", to be freed with free(), or NULL. */
 static char *list_hosts(const tamis__redis_uri *uri) {
     size_t buffer_size = 1, used = 0;
     for (size_t i = 0; i < uri->address_count; i++)
@@ -68,7 +77,7 @@ void tamis__codis_free(tamis_redis *redis) {
     redis->codis = NULL;
 }
 
-/* ---- who is online ---- */
+/* ---- proxies online ---- */
 
 static bool is_among(tamis__node *const *list, size_t count, const tamis__node *node) {
     for (size_t i = 0; i < count; i++)
@@ -77,7 +86,7 @@ static bool is_among(tamis__node *const *list, size_t count, const tamis__node *
     return false;
 }
 
-/* Links to those that are online no more, and that nobody uses, are closed; others when they are given back. */
+/* Closes idle connections to proxies that are no longer online. Connections in use are closed when they return. */
 static void leave_others(tamis_redis *redis) {
     const tamis__codis *codis = redis->codis;
     for (tamis__node *node = redis->nodes; node; node = node->next) {
@@ -87,7 +96,7 @@ static void leave_others(tamis_redis *redis) {
     }
 }
 
-/* Takes the list, unless another thread has taken a newer one meanwhile. */
+/* Makes `online` the current list, unless another thread has set a newer one. Frees the list that is not used. */
 static void set_online(tamis_redis *redis, tamis__node **online, size_t count, uint64_t edition) {
     tamis__codis *codis = redis->codis;
     pthread_mutex_lock(&redis->mutex);
@@ -123,7 +132,7 @@ static tamis_status set_proxies(tamis_redis *redis, const tamis__proxy *list, si
     return status;
 }
 
-/* Each host has its time to answer. */
+/* Gives each ZooKeeper host connect_ns, but at most patience_ns in all. */
 static uint64_t hosts_deadline(const tamis_redis *redis) {
     const uint64_t total_ns = redis->connect_ns * redis->uri.address_count;
     return tamis__now_ns() + (total_ns < redis->patience_ns ? total_ns : redis->patience_ns);
@@ -147,9 +156,9 @@ static tamis_status read_proxies(tamis_redis *redis, uint64_t deadline, tamis_er
     return status;
 }
 
-/* ---- turns ---- */
+/* ---- the next proxy ---- */
 
-/* NULL: nobody is online. */
+/* Returns the next proxy that is not avoided; if all are, one of them. NULL: no proxy is online. */
 static tamis__node *next_proxy(tamis_redis *redis) {
     const tamis__codis *codis = redis->codis;
     const uint64_t now = tamis__now_ns();
@@ -169,7 +178,7 @@ tamis_status tamis__codis_learn(tamis_redis *redis, uint64_t deadline, tamis_err
     if (status != TAMIS_OK)
         return status;
     tamis__node *node = next_proxy(redis);
-    if (!node) { /* and none is asked that was online before */
+    if (!node) { /* do not use proxies of an earlier list */
         tamis__slot_map_replace(redis, NULL);
         return tamis__proxy_watcher_fail_empty(redis->codis->watcher, err);
     }
@@ -188,7 +197,7 @@ tamis_status tamis__codis_reach(tamis_redis *redis, tamis_error *err) {
         tamis_status status = tamis__codis_learn(redis, UINT64_MAX, err);
         if (status != TAMIS_OK)
             return status;
-        tamis__slot_map *map = tamis__slot_map_hold(redis); /* nobody else uses this yet */
+        tamis__slot_map *map = tamis__slot_map_hold(redis); /* no other thread uses `redis` yet */
         tamis__node *node = map->slots[0];
         status = tamis__redis_get_connection(redis, node, UINT64_MAX, &conn, err);
         if (status == TAMIS_OK)
@@ -199,7 +208,7 @@ tamis_status tamis__codis_reach(tamis_redis *redis, tamis_error *err) {
     }
 }
 
-/* ---- what it does not do ---- */
+/* ---- commands that a Codis lacks ---- */
 
 tamis_status tamis__redis_require_command(const tamis_redis *redis, const char *what, const char *command,
                                           const char *remedy, tamis_error *err) {

@@ -11,45 +11,46 @@
 
 enum { TAMIS__CLUSTER_SLOTS = 16384 };
 
-/* A thread that waits for a connection; on its stack. */
+/* A waiting thread in the queue of a node. It lies on the stack of that thread. */
 typedef struct tamis__waiter {
     struct tamis__waiter *next;
-    pthread_cond_t may_enter; /* signalled when it is the first in line and a connection is free */
+    pthread_cond_t may_enter; /* signalled when this thread is first and a permit is free */
 } tamis__waiter;
 
-/* A link that nobody uses, and since when (tamis__now_ns). */
+/* An idle connection, and the time since when (tamis__now_ns). */
 typedef struct tamis__idle {
     tamis__connection *conn;
     uint64_t since;
 } tamis__idle;
 
-/* A server or a sentinel. Its links hold on to it, so it stays as long as the tamis_redis; of an address there is one. */
+/* A server or a sentinel; there is one node for each address and role. Connections point into it, so it stays until the
+ * tamis_redis is closed. */
 typedef struct tamis__node {
     struct tamis__node *next;
-    size_t number;            /* from 0 on, in the order in which they became known */
+    size_t number;            /* 0, 1, ... in the order of discovery */
     bool is_sentinel;         /* a sentinel, not a server */
-    atomic_bool has_answered; /* it has replied once: calls wait for it if it is lost later */
+    atomic_bool has_answered; /* it has replied once, so calls wait for it if it is lost later */
     tamis__endpoint endpoint;
     char *host;
     /* See redis_pool.c; guarded by the mutex. */
-    size_t permits_used;    /* of those who run commands here */
-    tamis__waiter *waiters; /* of those who want to, in order */
+    size_t permits_used;    /* threads that may run commands here now */
+    tamis__waiter *waiters; /* queue of threads that wait for a permit */
     size_t idle_count;
-    tamis__idle *idle;    /* room for as many as there may be connections */
-    bool is_offline;      /* a proxy that is online no more: its links are not kept */
-    uint64_t avoid_until; /* of proxies: what could not be reached has its turn after the others till then */
+    tamis__idle *idle;    /* array of `connections` entries */
+    bool is_offline;      /* proxy no longer online: connections that return are closed */
+    uint64_t avoid_until; /* after a failure: until then, other proxies or sentinels are used */
 } tamis__node;
 
 /*
- * What is spread over several servers is spread by slots: every Redis key has one, and every slot one server.
+ * Redis keys are distributed by slots: every Redis key has a slot, and every slot has a server.
  *
  *     redis://           1 slot
- *     redis+shard://     one a server
- *     redis+cluster://   16384, and which server has them changes
- *     redis+sentinel://  1, and which server has it changes
- *     codis+zk://        1, and any proxy has it: each exchange goes to the next one
+ *     redis+shard://     1 slot for each server
+ *     redis+cluster://   16384 slots, which move between servers
+ *     redis+sentinel://  1 slot, whose server changes with each failover
+ *     codis+zk://        1 slot, which every proxy serves: each run of commands uses the next proxy
  *
- * A map is never changed, only replaced by another: whoever uses one holds it.
+ * A map never changes. A new map replaces it, and the old one is freed when its last user drops it.
  */
 typedef struct tamis__slot_map {
     size_t users; /* guarded by the mutex */
@@ -57,112 +58,122 @@ typedef struct tamis__slot_map {
     tamis__node *slots[]; /* NULL: no server has this slot */
 } tamis__slot_map;
 
-/* Servers and what is needed to speak to them. Any number of threads. */
+/* The servers of a URI. Any number of threads may use it. */
 struct tamis_redis {
     tamis_allocator allocator;
-    tamis__redis_uri uri;                          /* of tamis_redis_open: its parameters stay here */
-    tamis__endpoint endpoint;                      /* as whom the nodes are spoken to; shown: all of them */
-    tamis__tls_context *tls;                       /* NULL: none */
+    tamis__redis_uri uri;                          /* owner of user, password and parameters */
+    tamis__endpoint endpoint;                      /* template for nodes; `shown` has all addresses */
+    tamis__tls_context *tls;                       /* NULL: no TLS */
     const char *sentinel_user, *sentinel_password; /* NULL: none */
-    struct tamis__codis *codis;                    /* NULL: it is none */
+    struct tamis__codis *codis;                    /* NULL: no Codis */
     uint32_t slot_count;
     uint64_t connect_ns, read_ns, patience_ns, retry_ns;
     uint64_t connect_by;          /* deadline for servers that have never answered; see connect_wait= */
     atomic_bool has_answered;     /* a server, a sentinel or ZooKeeper has replied */
     uint64_t replicas;            /* replicas that must confirm a batch of adds; 0: none */
-    _Atomic bool forbids_scripts; /* set when the server refuses the first step */
+    _Atomic bool forbids_scripts; /* the server refused a script, so steps are transactions */
     uint64_t connections;         /* max. connections to a server */
     pthread_mutex_t mutex;        /* guards the rest */
     tamis__node *nodes;
     size_t node_count;
     tamis__slot_map *map; /* NULL: not known yet */
-    size_t turn;          /* of the node that is asked first who has what */
-    uint64_t epoch;       /* the highest that a sentinel told of its master */
+    size_t turn;          /* round-robin counter: node to query first, or proxy to use next */
+    uint64_t epoch;       /* highest config-epoch that a sentinel reported for the master */
 };
 
-/* From a URI that was parsed, which becomes the server's, also on failure. */
+/* Makes a tamis_redis from a parsed URI and connects to no Redis yet. Takes over *uri, also on failure. */
 tamis_status tamis__redis_create(tamis_redis **redis, tamis__redis_uri *uri, tamis_error *err);
-/* What is called NAME?... there; or with *redis NULL by the URI of both, which becomes that of a server made for it, and
- * *named is empty. Release *named also after a failure. */
+/* Parses the name of a filter or bitmap. If *redis is given, `name` is NAME?... there, parsed into *named. If *redis is
+ * NULL, `name` is a URI of server and name: *redis is made from it, and *named is left empty. Release *named also after a
+ * failure. */
 tamis_status tamis__redis_find(tamis_redis **redis, tamis__redis_uri *named, const char *name,
                                const tamis_allocator *allocator, tamis_error *err);
 
 /* ---- nodes and slots ---- */
 
-/* The server of that address, which is made if there is none. */
+/* These return the node of an address, and make it if there is none. */
 tamis_status tamis__redis_node(tamis_redis *redis, const char *host, size_t host_size, uint16_t port,
                                tamis__node **node, tamis_error *err);
 tamis_status tamis__redis_sentinel(tamis_redis *redis, const char *host, size_t host_size, uint16_t port,
                                    tamis__node **node, tamis_error *err);
 void tamis__redis_free_nodes(tamis_redis *redis);
 
-/* A new link, made within connect_ns; of a server that sentinels named TAMIS_E_IO where it is no master. */
+/* Opens a new connection within connect_ns. TAMIS_E_IO also if sentinels reported the server as master and it says that
+ * it is a replica. */
 tamis_status tamis__redis_connect(tamis_redis *redis, tamis__node *node, uint64_t deadline,
                                   tamis__connection **conn, tamis_error *err);
-/* Records that the node has replied (NULL: ZooKeeper). */
+/* Records that a node has replied. NULL stands for ZooKeeper. */
 void tamis__redis_mark_answered(tamis_redis *redis, tamis__node *node);
-/* True if a failure of that status ends the call at once: the node (NULL: every server that has the slot map) has never
- * replied, and the connection is refused, the name is unknown, or the program is no Redis. If several servers have the slot
- * map, one that has replied is enough to go on. */
+/* True if a failure with `status` ends the call at once: the server has never replied, connect_wait is over, and the
+ * connection is refused, the host is unknown, or the other program is no Redis. If `node` is NULL or the map is learned, a
+ * reply from any node is enough to go on. */
 bool tamis__redis_is_hopeless(const tamis_redis *redis, const tamis__node *node, tamis_status status);
-/* Waits until fewer than `connections` run commands at the node, which is then to be left; false: the deadline came, or has
- * come already. Who waits holds no other's place. */
+/* Takes one of the `connections` permits of a node, for tamis__redis_release_permit. Waits for it in a queue until the
+ * deadline; a deadline in the past means no wait. Returns false without a permit. To rule out a deadlock, a thread that
+ * waits holds no permit of another node. */
 bool tamis__redis_acquire_permit(tamis_redis *redis, tamis__node *node, uint64_t deadline);
 void tamis__redis_release_permit(tamis_redis *redis, tamis__node *node);
-/* What there is to say then: TAMIS_E_TIMEOUT. */
+/* Returns TAMIS_E_TIMEOUT with the message for a missing permit. */
 tamis_status tamis__redis_fail_no_permit(const tamis_redis *redis, const tamis__node *node, tamis_error *err);
-/* A link that was idle, and is sound, or where there is none a new one. */
+/* Returns an idle connection that still works, or else a new one. */
 tamis_status tamis__redis_get_connection(tamis_redis *redis, tamis__node *node, uint64_t deadline,
                                          tamis__connection **conn, tamis_error *err);
+/* Keeps the connection for later use. Closes it if replies are outstanding, the node is offline or
+ * `connections` are idle. */
 void tamis__redis_return_connection(tamis_redis *redis, tamis__node *node, tamis__connection *conn);
 void tamis__redis_close_idle(tamis_redis *redis, tamis__node *node);
 
-/* Without a server in any slot, and used by the caller. NULL: out of memory. */
+/* Makes a map with no server in any slot. The caller is its one user. Returns NULL if out of memory. */
 tamis__slot_map *tamis__slot_map_create(tamis_redis *redis);
-/* The map of now, which stays until it is dropped, or NULL. */
+/* Returns the current map, or NULL if none is known. The caller drops it after use. */
 tamis__slot_map *tamis__slot_map_hold(tamis_redis *redis);
 void tamis__slot_map_drop(tamis_redis *redis, tamis__slot_map *map); /* NULL is fine */
-/* Takes the caller's use of it. NULL: it is not known any more. */
+/* Makes `map` the current one and takes over the caller's use of it. NULL: no map is known any more. */
 void tamis__slot_map_replace(tamis_redis *redis, tamis__slot_map *map);
 
-/* Whether servers or sentinels can tell who has which slot: else the map stays what it is. */
+/* True if the map is learned from servers, sentinels or ZooKeeper. Otherwise the URI fixes it. */
 bool tamis__redis_can_learn(const tamis_redis *redis);
-/* Asks them, `first` (may be NULL) before the others, which come in turn, until one has told. */
+/* Queries nodes for the map until one answers: `first` (may be NULL), then the others, from another one each time. */
 tamis_status tamis__redis_learn(tamis_redis *redis, tamis__node *first, uint64_t deadline, tamis_error *err);
 
-/* The slot of a Redis key. */
+/* Returns the slot of a Redis key. */
 uint32_t tamis__redis_slot(const tamis_redis *redis, const void *key, size_t size);
-/* Of servers that know nothing of each other: how many, and slot i is server i. Of others 1. */
+/* Returns the number of independent servers (redis+shard://), where slot i belongs to server i. Else 1. */
 uint32_t tamis__redis_servers(const tamis_redis *redis);
 
 /* ---- clusters and sentinels ---- */
 
 uint32_t tamis__cluster_slot(const void *key, size_t size);
-/* The hash tag, which alone says the slot of a key that has one, and its size; NULL, and *size as it was: it has none. */
+/* Returns the hash tag of a Redis key, and its size in *size. A key with a tag has the slot of its tag. NULL: no tag;
+ * *size is unchanged. */
 const void *tamis__cluster_tag(const void *key, size_t *size);
 
-/* MOVED, or for one command alone ASK. */
+/* A redirection: MOVED for good, or ASK for one command. */
 typedef struct tamis__redirection {
     bool is_ask;
     uint32_t slot;
-    const char *host; /* host_size bytes, of the error's or the teller's */
+    const char *host; /* host_size bytes, in the error's text or the teller's name */
     size_t host_size;
     uint16_t port;
 } tamis__redirection;
 
-/* False: the error is something else. */
+/* Parses an error reply of node `teller`. Returns false if it is no redirection. */
 bool tamis__cluster_redirection(const tamis__reply *error, const tamis__node *teller, tamis__redirection *to);
 
-/* Who has which slot: the question, and a map made of its answer. */
+/* The query for the map of a cluster, and its reply, which becomes the current map. */
 void tamis__cluster_put_query(tamis__connection *conn);
 tamis_status tamis__cluster_take_reply(tamis_redis *redis, const tamis__node *teller,
                                        const tamis__reply *reply, tamis_error *err);
 
-/* The same of sentinels. TAMIS_E_NOT_FOUND: it has no master of that name. */
+/* The query for the master, to a sentinel. tamis__sentinel_take_reply makes the current map from the reply;
+ * TAMIS_E_NOT_FOUND: the sentinel knows no master of that name. */
 void tamis__sentinel_put_query(const tamis_redis *redis, tamis__connection *conn);
-/* Whether sentinels name another master by now than there was `before` (NULL: nobody knew). One that was replaced, and was
- * not told yet, takes commands still, which are lost; so while a sentinel is at it, this waits. All that the URI names are
- * asked, since they tell one another slowly; of those that cannot be asked nobody can tell. */
+/* *has_moved: sentinels now report another master than map `before` has. A replaced master accepts commands until it is
+ * reconfigured, and they are lost, so callers check this before they use the replies of a batch.
+ *
+ * - While a sentinel reports a failover in progress, this waits up to patience_ns (TAMIS_E_TIMEOUT).
+ * - All sentinels of the URI are queried, because they inform each other slowly. Unreachable ones are left out.
+ * - Without sentinels, or if `before` is NULL, *has_moved is unchanged. */
 tamis_status tamis__sentinel_has_moved(tamis_redis *redis, const tamis__slot_map *before, bool *has_moved,
                                        tamis_error *err);
 tamis_status tamis__sentinel_take_reply(tamis_redis *redis, const tamis__node *sentinel,
@@ -172,97 +183,100 @@ tamis_status tamis__sentinel_take_reply(tamis_redis *redis, const tamis__node *s
 
 tamis_status tamis__codis_create(tamis_redis *redis, tamis_error *err);
 void tamis__codis_free(tamis_redis *redis);
-/* Makes the map anew, of the proxy whose turn it is. */
+/* Makes a new map, with the next proxy that is online. */
 tamis_status tamis__codis_learn(tamis_redis *redis, uint64_t deadline, tamis_error *err);
-/* The same, and connects to it, or to another where that cannot be reached. */
+/* Makes a new map and connects to its proxy; if that fails, to the next ones. */
 tamis_status tamis__codis_reach(tamis_redis *redis, tamis_error *err);
-/* TAMIS_E_UNSUPPORTED: a Codis refuses the command, which `what` needs; `remedy` says what to do instead. */
+/* TAMIS_E_UNSUPPORTED: the servers are a Codis, which refuses `command`. `what` is the filter's name, and `remedy` the
+ * advice of the message. */
 tamis_status tamis__redis_require_command(const tamis_redis *redis, const char *what, const char *command,
                                           const char *remedy, tamis_error *err);
-/* What is there since Redis 4, in words that the servers behind a Codis know, which are of Redis 3.2. */
+/* Names of commands that exist since Redis 4. For a Codis, whose servers are of Redis 3.2, older commands. */
 const char *tamis__redis_unlink(const tamis_redis *redis);
-const char *tamis__redis_hset(const tamis_redis *redis); /* of several fields */
-/* Whether commands of one pipeline are carried out in order: proxies spread them over servers. */
+const char *tamis__redis_hset(const tamis_redis *redis); /* for several fields */
+/* True if all commands are carried out in the order of one pipeline: one slot and no Codis, whose proxies spread a pipeline
+ * over servers. */
 bool tamis__redis_keeps_order(const tamis_redis *redis);
 
-/* ---- exchanges ---- */
+/* ---- pipelined requests ---- */
 
 #define TAMIS__NO_SLOT UINT32_MAX
 
 /*
- * Commands in a pipeline, each with its reply. A connection that is lost, a server that loads its data or is no longer
- * the master are ridden out: what has no answer is asked again, until nothing was answered for patience_ns. So a command
- * may be carried out twice, and must be one that may.
+ * Pipelined commands, each with its reply. A run survives a lost connection, a server that is loading its data, and a
+ * server that is no longer the master. Commands without a reply are sent again, until no reply has arrived for patience_ns.
+ * So a command may be carried out twice, and every command here must tolerate that.
  */
 typedef struct tamis__requests {
     size_t count;
     void *context;
-    /* Puts command i, one only; false where there is none of that number, which is then done. */
+    /* Puts command i, exactly one. False: there is no such command, and i counts as answered. */
     bool (*put_command)(void *context, size_t i, tamis__connection *conn);
-    /* Takes its reply, which is no error. resent: the command was sent before too, and may have been carried out then.
-     * TAMIS_E_IO for a reply that such a command does not have ends the exchange, as any failure does. */
+    /* Takes the reply to command i, which is no error reply. resent: the command was also sent before, and may have been
+     * carried out then. A failure ends the run, such as TAMIS_E_IO for a reply that this command cannot have. */
     tamis_status (*take_reply)(void *context, size_t i, const tamis__reply *reply, bool resent,
                                tamis_error *err);
-    const char *what; /* the filter's name, for sentences */
-    /* The slot that command i is for, or TAMIS__NO_SLOT where there is no such command; see tamis__redis_slot. Not asked
-     * where all is one slot. */
+    const char *what; /* the filter's name, for messages */
+    /* Returns the slot of command i (tamis__redis_slot), or TAMIS__NO_SLOT if there is no such command. Not called, and may
+     * be NULL, if there is only one slot. */
     uint32_t (*slot)(void *context, size_t i);
-    /* Rising: commands that, with those behind them, have to come after all before them (0: none). Where one server has
-     * all they are in the same pipeline, see `any_retried`; else they are asked when all before them are answered. */
+    /* Barriers, in ascending order; 0: none. The commands from a barrier on must be carried out after all commands before
+     * it. If tamis__redis_keeps_order, they share one pipeline (see any_retried). Otherwise they are put once all commands
+     * before the barrier are answered. */
     size_t barriers[2];
-    /* Not NULL: with replicas= in the URI, the exchange ends when so many replicas have confirmed its writes (redis_wait.c).
-     * Set to true if a connection ended before that: the writes may be lost in a failover, so run the exchange again. The
+    /* If not NULL, and replicas= is in the URI, the run ends when that many replicas have confirmed its writes
+     * (redis_wait.c). Set to true if a connection ended before that: a failover may lose the writes, so run it again. The
      * caller sets it to false first. */
     bool *unconfirmed;
-    /* NULL, or set where the exchange ends with a refusal of that kind: see tamis__redis_is_denied */
+    /* If not NULL, set when an error reply ends the run: was it of the kind of tamis__redis_is_denied? */
     bool *denied;
-    bool
-        is_steps; /* all its commands are steps (redis_step.h): they are transactions where scripts are forbidden */
+    /* All commands are steps (redis_step.h), which become transactions if scripts are forbidden. */
+    bool is_steps;
 } tamis__requests;
 
-/* *redone (may be NULL): a command was asked twice, so that those from a barrier on may have been carried out before
- * one that is to come before them. */
+/* Sends all commands and takes all replies. *any_retried (may be NULL), if tamis__redis_keeps_order: a command was sent
+ * again, so commands behind a barrier may have been carried out before one ahead of it. */
 tamis_status tamis__requests_run(tamis_redis *redis, const tamis__requests *requests, bool *any_retried,
                                  tamis_error *err);
 
-/* The same of steps, one after the other, each as a transaction: see redis_transaction.c. */
+/* Runs steps one after the other, each as a transaction: see redis_transaction.c. */
 tamis_status tamis__requests_transact(tamis_redis *redis, const tamis__requests *requests, tamis_error *err);
 
-/* One command, which may be carried out twice. */
+/* One command, which must tolerate being carried out twice. */
 typedef struct tamis__command {
     tamis_redis *redis;
-    const char *what; /* as of an exchange */
+    const char *what; /* as in tamis__requests */
     uint32_t slot;
     const tamis_key *words;
     size_t count;
-    char *to; /* where bytes of a reply go; NULL: it has none */
+    char *to; /* buffer for a string reply; NULL: none is expected */
     size_t buffer_size;
-    int64_t integer; /* the reply, or -1: it was none */
-    size_t size;     /* of what is in `to` */
-    /* With replicas= in the URI: return when so many replicas have all that the server had when it carried the command
-     * out, written or read. */
+    int64_t integer; /* integer reply, or -1 for another reply */
+    size_t size;     /* size of the string reply in `to` */
+    /* With replicas= in the URI: return when that many replicas have all that the server had when it carried out the
+     * command, even if the command only reads. */
     bool is_replicated;
 } tamis__command;
 
 tamis_status tamis__command_run(tamis__command *command, tamis_error *err);
 
-/* TAMIS_E_IO: a reply that a Redis does not give to what was asked. */
+/* Returns TAMIS_E_IO with the message for a reply that this command cannot have. */
 tamis_status tamis__redis_bad_reply(const tamis_redis *redis, const char *what, tamis_error *err);
 
 /* ---- error replies ---- */
 
-/* Its first word, or words. */
+/* True if the error begins with this word or words, and a space. */
 bool tamis__reply_begins(const tamis__reply *error, const char *word);
-/* Whether the command was not carried out and may be at another time. */
+/* True if the command was refused only for now, so it is sent again. */
 bool tamis__redis_is_transient(const tamis__reply *error);
-/* Whether it was refused as one that writes, or to this user: another that does the same may be granted. */
+/* True if the server refuses writes (memory, disk), or this user. Another command for the same purpose may succeed. */
 bool tamis__redis_is_denied(const tamis__reply *error);
 /* True if the error says that EVAL is missing, or forbidden for this user. */
 bool tamis__redis_forbids_scripts(const tamis__reply *error);
-/* Whether a command with such an error may have been carried out nevertheless. */
+/* True if the command may have been carried out in spite of this error. */
 bool tamis__redis_is_unsure(const tamis__reply *error);
-/* The sentence of an error reply: what the server refused, and what its operator can do. sys_errno is ENOMEM where its
- * memory is full. */
+/* Returns the status of an error reply. The message says what the server refused and what to do. sys_errno is ENOMEM if
+ * the memory of the server is full. */
 tamis_status tamis__redis_refused(const tamis__endpoint *endpoint, const char *what,
                                   const tamis__reply *reply, tamis_error *err);
 

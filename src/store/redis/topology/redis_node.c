@@ -1,6 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The nodes of a tamis_redis, and the map that says which of them has which slot. */
+/*
+ * The nodes of a tamis_redis, and the map from slots to nodes.
+ *
+ *     nodes   list of all servers and sentinels that became known; they are never removed before the end
+ *     map     slot 0 | slot 1 | slot 2 | ...  each with its node, or NULL
+ *
+ * A map is learned from any node that knows it: CLUSTER SLOTS from a server of a cluster, the master from a sentinel. The
+ * query starts at another node each time. A Codis has no query: see redis_codis.c.
+ *
+ * Invariants:
+ * 1. The mutex guards the list of nodes, redis->map and the number of users of each map. A node is never moved in memory.
+ * 2. Slots of a map are written before tamis__slot_map_replace publishes it, and never after.
+ */
 #include <stdio.h>
 #include <string.h>
 #include <zlib.h>
@@ -30,7 +42,7 @@ static tamis__node *find_node(const tamis_redis *redis, const node_key *wanted) 
     return NULL;
 }
 
-/* With its links at rest, and its name. */
+/* Size of a node with its array of idle connections and its host name, in one block. */
 static size_t size_of_node(const tamis_redis *redis, size_t host_size) {
     return sizeof(tamis__node) + redis->connections * sizeof(tamis__idle) + host_size + 1;
 }
@@ -94,10 +106,10 @@ void tamis__redis_free_nodes(tamis_redis *redis) {
     }
 }
 
-/* ---- links ---- */
+/* ---- connections ---- */
 
-/* A server that was the master and came back takes itself for one until a sentinel looks; one that is told to be a
- * replica says so. Who may not ask for its role is not kept out. */
+/* Refuses a server that says it is a replica. A former master that has come back still says "master" until a sentinel
+ * reconfigures it, so tamis__sentinel_has_moved is needed too. If the user may not run ROLE, the server is accepted. */
 static tamis_status check_role(tamis_redis *redis, const tamis__node *node, tamis__connection *conn,
                                tamis_error *err) {
     const tamis__reply *reply;
@@ -188,7 +200,7 @@ void tamis__slot_map_replace(tamis_redis *redis, tamis__slot_map *map) {
     tamis__slot_map_drop(redis, before);
 }
 
-/* ---- who has what ---- */
+/* ---- learning the map ---- */
 
 bool tamis__redis_can_learn(const tamis_redis *redis) {
     return redis->uri.kind == TAMIS__REDIS_CLUSTER || redis->uri.kind == TAMIS__REDIS_SENTINEL ||
@@ -221,7 +233,7 @@ static tamis_status learn_from(tamis_redis *redis, tamis__node *teller, uint64_t
     return TAMIS_OK;
 }
 
-/* Those that are known now, from the one on whose turn it is; free it with tamis__free. */
+/* Returns all nodes known now, rotated by one more position each time. Free the list with tamis__free. */
 static tamis__node **list_nodes(tamis_redis *redis, size_t *count) {
     pthread_mutex_lock(&redis->mutex);
     const size_t turn = redis->turn++;
@@ -233,7 +245,7 @@ static tamis__node **list_nodes(tamis_redis *redis, size_t *count) {
     return list;
 }
 
-/* Whether another may know better. */
+/* True if another node may know the map. */
 static bool is_no_answer(tamis_status status) {
     return status == TAMIS_E_IO || status == TAMIS_E_TIMEOUT || status == TAMIS_E_NOT_FOUND;
 }

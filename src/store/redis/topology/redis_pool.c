@@ -1,15 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The connections of a node. A thread takes one of `connections` slots before it sends commands. Waiting threads are served
- * first come, first served, each by a condition of its own, so the end of an exchange wakes at most one thread. The thread
- * reuses an idle connection, or makes a new one. So at most `connections` connections are in use or idle. One exception: a
- * thread that reads the slot map takes no slot, since it may hold one already, and waiting for a second could last for ever.
+ * The connections of a node. A thread takes one of `connections` permits before it sends commands:
  *
- * A link that rests may be dead. Where its server closed it, its socket says so. Where something between the two forgot
- * it, nobody says anything, and a command would be lost on it for read_timeout, with an add that nobody can answer for
- * then; so one that rested longer than that is asked a PING first, which has half as long. Links are used last in, first
- * out: those below one that is dead rested longer.
+ *     threads -> waiters (a queue) -> permit -> idle connection (a stack), or a new one -> commands
+ *                                                      ^                                      |
+ *                                                      +--------- returned, permit released --+
+ *
+ * Waiting threads are served first come, first served. Each waits on a condition of its own, so a released permit wakes at
+ * most one thread. One exception: a thread that reads the slot map takes no permit. It may hold one already, and waiting for
+ * a second could last for ever.
+ *
+ * An idle connection may be dead:
+ * - If the server closed it, its socket is readable.
+ * - If something between client and server forgot it, nothing shows that. A command would wait for read_timeout, and whether
+ *   an add on it was carried out would be unknown. So a connection that was idle for longer than read_timeout is tested by
+ *   PING, with half that time to answer.
+ *
+ * Idle connections are reused last in, first out. Those below a dead one were idle for longer, so all are closed with it.
+ *
+ * Invariant: at most `connections` connections of a node are in use or idle, apart from those that read the slot map.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,15 +28,15 @@
 #include "base/thread.h"
 #include "store/redis/topology/redis_int.h"
 
-/* ---- places ---- */
+/* ---- permits ---- */
 
-/* The first in line, or who comes while nobody stands there. */
+/* True if a permit is free for `first`, the head of the queue; NULL stands for a thread that finds the queue empty. */
 static bool can_acquire(const tamis_redis *redis, const tamis__node *node, const tamis__waiter *first) {
     return node->waiters == first && node->permits_used < redis->connections;
 }
 
-/* Wakes the first waiting thread of this node if a slot is free. Called after each change that may let it enter: a thread
- * released its slot, or left the queue ahead of another one. */
+/* Wakes the first waiting thread of this node if a permit is free. Called after each change that may free one for it: a
+ * thread released its permit, or left the queue ahead of another one. */
 static void wake_first(const tamis_redis *redis, tamis__node *node) {
     if (node->waiters && can_acquire(redis, node, node->waiters))
         pthread_cond_signal(&node->waiters->may_enter);
@@ -55,7 +65,7 @@ bool tamis__redis_acquire_permit(tamis_redis *redis, tamis__node *node, uint64_t
     if (!acquired && tamis__now_ns() < deadline)
         acquired = wait_in_line(redis, node, deadline);
     node->permits_used += acquired;
-    wake_first(redis, node); /* there may be room for the next one too */
+    wake_first(redis, node); /* more than one permit may be free */
     pthread_mutex_unlock(&redis->mutex);
     return acquired;
 }
@@ -75,7 +85,7 @@ void tamis__redis_release_permit(tamis_redis *redis, tamis__node *node) {
     pthread_mutex_unlock(&redis->mutex);
 }
 
-/* ---- links at rest ---- */
+/* ---- idle connections ---- */
 
 static tamis__connection *pop_idle(tamis_redis *redis, tamis__node *node, uint64_t *since) {
     tamis__connection *conn = NULL;
@@ -95,13 +105,13 @@ void tamis__redis_close_idle(tamis_redis *redis, tamis__node *node) {
         tamis__connection_close(idle_conn);
 }
 
-/* Whether the server has said nothing: what nobody asked for is the end of the connection, or will be. */
+/* True if the server has sent nothing. Anything to read means that the connection has ended, or is about to. */
 static bool is_quiet(const tamis__connection *conn) {
     struct pollfd fd = tamis__connection_pollfd(conn);
     return tamis__sys.poll(&fd, 1, 0) == 0;
 }
 
-/* An error will do: it is an answer. */
+/* True if the server replies to PING; an error reply counts too. */
 static bool answers(const tamis_redis *redis, tamis__connection *conn, uint64_t deadline) {
     const uint64_t answer_by = tamis__now_ns() + redis->read_ns / 2;
     const tamis__reply *reply;

@@ -1,6 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* What sentinels say of who is the master. */
+/*
+ * Sentinels: which server is the master, and has that changed?
+ *
+ *     client                          sentinel                    masters
+ *     ------                          --------                    -------
+ *     GET-MASTER-ADDR-BY-NAME    ->   host, port                  A
+ *     batch of adds              ------------------------------>  A: replies
+ *                                     failover                    A is replaced by B, and does not know it yet
+ *     SENTINEL MASTER, then
+ *     GET-MASTER-ADDR-BY-NAME    ->   B: the batch is sent again  B
+ *
+ * A replaced master accepts commands until a sentinel reconfigures it, and they are lost. So the sentinels are queried
+ * after each batch, before any of its replies is used (redis_batch.c).
+ *
+ * SENTINEL MASTER gives the flags and the config-epoch, which increases with each failover:
+ * - A sentinel whose epoch is below the highest one reported has not heard of the last failover. It is ignored.
+ * - Flag failover_in_progress means that the master may change at any moment. The queries are repeated until it is gone.
+ *
+ * All sentinels of the URI are queried, one after the other, until one reports another master. A sentinel that does not
+ * answer is left out for a while.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,13 +79,13 @@ void tamis__sentinel_put_query(const tamis_redis *redis, tamis__connection *conn
     tamis__connection_put_text(conn, redis->uri.master);
 }
 
-/* ---- is it the master still? ---- */
+/* ---- is the master still the same? ---- */
 
 typedef enum verdict { SAYS_NOTHING, SAYS_SAME, SAYS_OTHER, SAYS_FAILOVER } verdict;
 
 enum { QUERY_AGAIN_MS = 50, AVOID_NS = 1000000000 };
 
-/* Of an array of names and values. */
+/* Returns the value of a name in a reply of names and values, or NULL. */
 static const char *value_of(const tamis__reply *reply, const char *name) {
     for (size_t i = 0; reply->type == TAMIS__REPLY_ARRAY && i + 1 < reply->size; i += 2)
         if (reply->items[i].type == TAMIS__REPLY_STRING && strcmp(reply->items[i].text, name) == 0 &&
@@ -74,7 +94,7 @@ static const char *value_of(const tamis__reply *reply, const char *name) {
     return NULL;
 }
 
-/* What one sentinel says, which has not heard of the last change where its epoch is lower than another's. */
+/* Queries one sentinel. SAYS_NOTHING: no usable answer, or its epoch is lower than another sentinel's. */
 static verdict query_master(tamis_redis *redis, tamis__node *sentinel, tamis__connection *conn,
                             const tamis__node *master, uint64_t deadline, tamis_error *err) {
     const tamis__reply *reply;
@@ -119,14 +139,14 @@ static verdict query_sentinel(tamis_redis *redis, tamis__node *sentinel, const t
         sentinel->avoid_until = tamis__now_ns() + AVOID_NS;
         pthread_mutex_unlock(&redis->mutex);
     }
-    tamis__redis_return_connection(redis, sentinel, conn); /* which closes what is not at rest */
+    tamis__redis_return_connection(redis, sentinel, conn); /* closed if a reply is outstanding */
     return says;
 }
 
 static verdict query_sentinels(tamis_redis *redis, const tamis__node *master, tamis_error *err) {
     verdict worst = SAYS_NOTHING;
     pthread_mutex_lock(&redis->mutex);
-    tamis__node *node = redis->nodes; /* in front of which others may come, which are servers */
+    tamis__node *node = redis->nodes; /* new nodes go before it, and are servers */
     pthread_mutex_unlock(&redis->mutex);
     for (; node && worst != SAYS_OTHER; node = node->next) {
         const verdict says = node->is_sentinel ? query_sentinel(redis, node, master, err) : SAYS_NOTHING;

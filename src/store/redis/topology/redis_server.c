@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Opening and closing a tamis_redis: parameters of its URI, its first nodes, and the first replies. */
 #include <stdio.h>
 #include <string.h>
 
@@ -54,7 +56,7 @@ static tamis_status read_replicas(tamis_redis *redis, tamis_error *err) {
     return status;
 }
 
-/* "host:port", or of several "host:port,host:port,..." */
+/* Sets `shown` to the addresses of the URI: "host:port" or "host:port,host:port", with ",..." if more do not fit. */
 static void show_all(tamis_redis *redis) {
     const tamis__redis_uri *uri = &redis->uri;
     tamis__endpoint *joined = &redis->endpoint, single = *joined;
@@ -73,7 +75,7 @@ static void show_all(tamis_redis *redis) {
     }
 }
 
-/* The nodes that the URI names, and the map where that is all there is to know. */
+/* Makes the nodes of the URI, and the map if the URI fixes it. */
 static tamis_status add_nodes(tamis_redis *redis, tamis_error *err) {
     const tamis__redis_uri *uri = &redis->uri;
     tamis__node *nodes[TAMIS__REDIS_ADDRESSES];
@@ -132,7 +134,7 @@ tamis_status tamis__redis_create(tamis_redis **made, tamis__redis_uri *uri, tami
         status = read_replicas(redis, err);
     if (status == TAMIS_OK && uri->has_tls)
         status = tamis__tls_context_create(&redis->tls, &redis->uri, err);
-    redis->endpoint.tls = redis->tls; /* before there are nodes, which take it over */
+    redis->endpoint.tls = redis->tls; /* before any node copies the endpoint */
     if (status == TAMIS_OK)
         status = add_nodes(redis, err);
     if (status != TAMIS_OK) {
@@ -169,7 +171,8 @@ void tamis_redis_close(tamis_redis *redis) {
     tamis__free(&allocator, redis, sizeof *redis);
 }
 
-/* Reads the first reply. An error counts too: it is a Redis, even if it needs a password, so calls wait for it from now on. */
+/* Waits for the first reply of a node. An error reply counts too: the node is a Redis, even if it needs a password, so calls
+ * wait for it from now on. */
 static tamis_status ping_node(tamis_redis *redis, tamis__node *node, tamis_error *err) {
     const tamis__reply *reply;
     tamis__connection *conn;
@@ -188,7 +191,7 @@ static tamis_status ping_node(tamis_redis *redis, tamis__node *node, tamis_error
     return TAMIS_OK;
 }
 
-/* A connection to each node that has a slot; of those that tell one another's, to one. */
+/* Connects to each server that has a slot. If the map is learned from nodes, connects to one of them. */
 static tamis_status reach_all(tamis_redis *redis, tamis_error *err) {
     if (redis->codis)
         return tamis__codis_reach(redis, err);
@@ -204,7 +207,7 @@ static tamis_status reach_all(tamis_redis *redis, tamis_error *err) {
     return status;
 }
 
-/* Repeats that until connect_wait ends. */
+/* Repeats reach_all until it succeeds or connect_wait ends. */
 static tamis_status reach_in_time(tamis_redis *redis, tamis_error *err) {
     for (uint64_t tries = 0;; tries++) {
         const tamis_status status = reach_all(redis, err);
