@@ -4,7 +4,7 @@
 #include "store/file/file_error.h"
 #include "store/redis/topology/redis_int.h"
 
-enum { REPEATS_MAX = 64 };
+enum { REPEATS_MAX = 64 /* max. runs that lose their connection before the replicas confirm */ };
 
 tamis_status tamis__redis_bad_reply(const tamis_redis *redis, const char *what, tamis_error *err) {
     return tamis__fail(

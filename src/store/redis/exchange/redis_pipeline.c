@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/* The pipelines of a run: commands in flight, retries, failures and connections. redis_run.c has the picture. */
 #include "store/redis/exchange/redis_pipeline.h"
 
 #include <errno.h>
@@ -9,12 +11,12 @@
 #include "base/system.h"
 
 enum {
-    CODIS_WINDOW = 512, /* to a proxy, which hangs up on more than it is set to: 1024, where that was left */
-    UNSENT_MAX = 16 << 10,    /* bytes put before the next look at the socket */
-    PERMIT_AGAIN_NS = 1000000 /* between looks for a place at a node that has none */
+    CODIS_WINDOW = 512, /* max. commands in flight to a proxy, which closes above its limit (default 1024) */
+    UNSENT_MAX = 16 << 10,    /* bytes put before the next send */
+    PERMIT_AGAIN_NS = 1000000 /* time between attempts to get a permit */
 };
 
-/* ---- indices ---- */
+/* ---- command numbers ---- */
 
 tamis_status tamis__in_flight_mark_sent(tamis__in_flight *run, size_t i, tamis_error *err) {
     size_t size = (run->requests->count + 7) / 8;
@@ -59,7 +61,7 @@ uint32_t tamis__node_pipeline_shift(tamis__node_pipeline *pipeline) {
     return i;
 }
 
-/* ---- failures of a lane ---- */
+/* ---- failures ---- */
 
 uint64_t tamis__in_flight_deadline(const tamis__in_flight *run) {
     const uint64_t deadline = run->last + run->redis->patience_ns;
@@ -72,18 +74,18 @@ tamis_status tamis__in_flight_fail(const tamis__in_flight *run, tamis_error *err
     return run->last_error.status;
 }
 
-/* retry_ns and more, doubled up to 32 times, half of it by chance: clients that lost one server together do not come
- * back together. */
+/* The delay is retry_ns, doubled with each try up to 32 times retry_ns; half of it is random. So clients that lost a server
+ * at the same time do not return at the same time. */
 uint64_t tamis__retry_delay_ns(const tamis_redis *redis, uint64_t tries) {
     uint64_t wait = redis->retry_ns << (tries < 5 ? tries : 5);
-    uint64_t chance = (tamis__now_ns() * UINT64_C(0x9e3779b97f4a7c15)) >> 32; /* of 2^32 */
+    uint64_t chance = (tamis__now_ns() * UINT64_C(0x9e3779b97f4a7c15)) >> 32; /* a fraction of 2^32 */
     return wait / 2 + (wait / 2 * chance >> 32);
 }
 
 void tamis__node_pipeline_pause(tamis__in_flight *run, tamis__node_pipeline *pipeline) {
     if (pipeline->paused_until <= run->now)
         pipeline->paused_until = tamis__now_ns() + tamis__retry_delay_ns(run->redis, pipeline->tries++);
-    run->paused = true; /* this turn has put already what it can */
+    run->paused = true; /* wait_until has to end with the pause */
 }
 
 void tamis__node_pipeline_release(const tamis__in_flight *run, tamis__node_pipeline *pipeline, bool is_done) {
@@ -130,7 +132,7 @@ tamis_status tamis__node_pipeline_recover(tamis__in_flight *run, tamis__node_pip
     return close_and_requeue(run, pipeline, err);
 }
 
-/* ---- lanes ---- */
+/* ---- pipelines ---- */
 
 static tamis_status grow_pipelines(tamis__in_flight *run, size_t number, tamis_error *err) {
     const tamis_allocator *allocator = &run->redis->allocator;
@@ -176,7 +178,8 @@ bool tamis__node_pipeline_has_capacity(const tamis__in_flight *run, const tamis_
            tamis__connection_unsent(pipeline->conn) < UNSENT_MAX;
 }
 
-/* Waits for a place there only where no reply is on its way to it, and holding none elsewhere. */
+/* Takes a permit for a pipeline. Before it waits for one, no reply is outstanding on any pipeline, and the run has released
+ * its other permits: two runs that wait for each other's permits would never end. */
 static tamis_status acquire_permit(tamis__in_flight *run, tamis__node_pipeline *pipeline, bool *acquired,
                                    tamis_error *err) {
     *acquired = tamis__redis_acquire_permit(run->redis, pipeline->node, 0);
@@ -208,7 +211,7 @@ tamis_status tamis__node_pipeline_connect(tamis__in_flight *run, tamis__node_pip
         tamis__redis_fail_no_permit(run->redis, pipeline->node, &run->last_error);
         return TAMIS_OK;
     }
-    if (pipeline->tries > 0) /* those may be as lost as the last one was */
+    if (pipeline->tries > 0) /* they may be dead like the last one */
         tamis__redis_close_idle(run->redis, pipeline->node);
     status =
         tamis__redis_get_connection(run->redis, pipeline->node, deadline, &pipeline->conn, &run->last_error);

@@ -1,30 +1,33 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Pipelines, one a server, that run at once: a lane. Commands are put while earlier ones are on their way, so that
- * neither side waits for the other.
+ * Pipelined requests to several servers at once. Each server has a pipeline, and commands are put while earlier ones are in
+ * flight, so neither side waits for the other. A run repeats commands until each has a reply.
  *
- *                                        lane of node 0
- *      redo | next ... barrier ... count      pending (oldest first)        answered
- *      -----+---------------- ask ----+--->  | i | k | ...      | ---- take ------>
- *        ^                            |   lane of node 1             |
- *        |                            +-->  | j | l | m | ...    | ---- take ------>
- *        |                                           |
- *        +---- connection lost, server not ready ----+
+ *                                             pipeline of node 0
+ *      retries | next ... barrier ... count     pending (oldest first)     answered
+ *      --------+--------------- put ---+--->  | i | k | ...     | -- reply ------>
+ *        ^                             |      pipeline of node 1
+ *        |                             +--->  | j | l | m | ... | -- reply ------>
+ *        |                                             |
+ *        +------ connection lost, server not ready ----+
  *
- * Which lane an index goes to is asked (its slot, and the node of that in the map) whenever it is put, so that one from
- * redo goes where its slot is by then. A server that says it has a slot no more (MOVED, ASK) is taken at its word for the
- * index it said it of; the map is learned anew after MOVED, and after whatever else a failover may be behind. An index
- * whose lane cannot take it holds up those behind it: as the batch has to wait for all of them, nothing would be gained by
- * going on.
+ * One turn renews the map if it is outdated, puts commands, sends them, waits for bytes and takes replies.
  *
- * Proxies of a Codis are one slot that each of them has, and the map is of the one whose turn it is, for this run, or until
- * the map is learned anew.
+ * - Choosing a pipeline. Whenever a command is put, its slot and the map give the node. So a retried command goes to the
+ *   server that has its slot by then.
+ * - Redirections. After MOVED or ASK, the command goes to the node that the error names. After MOVED, and after any error that
+ *   a failover may cause, the map is learned anew.
+ * - Full pipelines. A command whose pipeline cannot take it now holds up the commands from `next` on. Passing it would gain
+ *   nothing, because the run has to wait for all replies.
+ * - Codis. All proxies serve the one slot. A run keeps the proxy of its map until the map is learned anew.
  *
- * Invariants: every index is in just one of these places; replies come in the order of `pending`; an index that went
- * back after it was sent is marked in `sent`, because nobody knows whether its command was carried out; indices of redo
- * are asked before those of next; where there is no order (several slots, proxies), none from a barrier on is asked before all
- * below it are answered.
+ * Invariants:
+ * 1. Every index is in exactly one place: from `next` on, in `retries`, in one `pending`, or answered.
+ * 2. Replies come in the order of `pending`.
+ * 3. An index whose command was sent and lost its reply is marked in `sent`: the command may have been carried out.
+ * 4. Indices of `retries` are put before those from `next` on.
+ * 5. Without a common order (several slots, proxies), no index from a barrier on is put before all below it are answered.
  */
 #include <errno.h>
 #include <string.h>
@@ -67,7 +70,7 @@ static tamis_status has_no_server(tamis__in_flight *run, uint32_t slot) {
     return TAMIS_OK;
 }
 
-/* ---- asking ---- */
+/* ---- putting commands ---- */
 
 static void put_on_pipeline(tamis__in_flight *run, tamis__node_pipeline *pipeline,
                             const tamis__retry *retry) {
@@ -84,7 +87,7 @@ static void put_on_pipeline(tamis__in_flight *run, tamis__node_pipeline *pipelin
         run->answered++;
 }
 
-/* Puts the command, unless its lane cannot take it now. */
+/* Puts a command. *was_put is false if its pipeline cannot take it now. */
 static tamis_status put_request(tamis__in_flight *run, const tamis__retry *retry, bool *was_put,
                                 tamis_error *err) {
     const tamis__requests *requests = run->requests;
@@ -114,14 +117,14 @@ static tamis_status put_request(tamis__in_flight *run, const tamis__retry *retry
     return TAMIS_OK;
 }
 
-/* Where another server was named, and that cannot be reached, the map is asked anew. */
+/* Returns the retry for the next turn. If the node of a redirection cannot be reached, the map decides again. */
 static tamis__retry retry_later(const tamis__in_flight *run, tamis__retry retry) {
     return retry.target_pipeline && retry.target_pipeline->paused_until > run->now
                ? (tamis__retry){.i = retry.i}
                : retry;
 }
 
-/* Whether the next index has a barrier before it, and something before that has no answer. */
+/* True if `next` is behind a barrier, and a command before that barrier is not answered. */
 static bool is_held_up(const tamis__in_flight *run) {
     const size_t *barriers = run->requests->barriers;
     for (int i = 0; i < 2 && !tamis__redis_keeps_order(run->redis); i++)
@@ -186,7 +189,7 @@ static tamis_status handle_error(tamis__in_flight *run, tamis__node_pipeline *pi
     if (status == TAMIS_OK && tamis__redis_is_unsure(reply))
         status = tamis__in_flight_mark_sent(run, i, err);
     if (status == TAMIS_OK &&
-        tamis__reply_begins(reply, "READONLY")) /* the master's name may lead elsewhere by now */
+        tamis__reply_begins(reply, "READONLY")) /* the host name may resolve to a new master */
         return tamis__node_pipeline_recover(run, pipeline, TAMIS_E_IO, err);
     tamis__node_pipeline_pause(run, pipeline);
     run->is_outdated = tamis__redis_can_learn(run->redis);
@@ -251,7 +254,7 @@ static tamis_status send_pending(tamis__in_flight *run, tamis_error *err) {
     return TAMIS_OK;
 }
 
-/* Until when there is nothing to do but to wait for bytes. */
+/* Returns the time until which only bytes from a server can make progress. */
 static uint64_t wait_until(const tamis__in_flight *run) {
     uint64_t until = tamis__in_flight_deadline(run);
     if (run->full && run->full->conn && tamis__node_pipeline_has_capacity(run, run->full))
@@ -305,7 +308,7 @@ static tamis_status receive_replies(tamis__in_flight *run, tamis__node_pipeline 
     return tamis__node_pipeline_recover(run, pipeline, status, err);
 }
 
-/* Servers that say much and answer nothing are not waited for either. */
+/* Ends the run if there was no reply for patience_ns. Error replies do not count. */
 static tamis_status check_patience(tamis__in_flight *run, tamis_error *err) {
     if (run->now < tamis__in_flight_deadline(run))
         return TAMIS_OK;
@@ -317,7 +320,7 @@ static tamis_status check_patience(tamis__in_flight *run, tamis_error *err) {
     return tamis__in_flight_fail(run, err);
 }
 
-/* One turn: puts what can be put, moves bytes both ways, and waits only where there is nothing else to do. */
+/* One turn: puts commands, sends and receives. It waits only if there is nothing else to do. */
 static tamis_status run_turn(tamis__in_flight *run, tamis_error *err) {
     run->full = NULL;
     run->paused = false;
@@ -335,9 +338,9 @@ static tamis_status run_turn(tamis__in_flight *run, tamis_error *err) {
     return status == TAMIS_OK ? check_patience(run, err) : status;
 }
 
-/* ---- the whole ---- */
+/* ---- one run ---- */
 
-/* After a failure replies are on their way that nobody waits for. */
+/* Frees all pipelines. After a failure, replies may still arrive, so the connections are closed (is_done false). */
 static void release_pipelines(tamis__in_flight *run, bool is_done) {
     for (size_t n = 0; n < run->capacity; n++) {
         tamis__node_pipeline *pipeline = run->pipelines[n];
@@ -348,7 +351,7 @@ static void release_pipelines(tamis__in_flight *run, bool is_done) {
     }
 }
 
-/* *forbids_scripts: its first step was refused as a script, so that nothing was carried out. */
+/* *forbids_scripts: the first step was refused because it is a script, so nothing was carried out. */
 static tamis_status run_all(tamis_redis *redis, const tamis__requests *requests, bool *any_retried,
                             bool *forbids_scripts, tamis_error *err) {
     const tamis_allocator *allocator = &redis->allocator;
@@ -360,7 +363,7 @@ static tamis_status run_all(tamis_redis *redis, const tamis__requests *requests,
         return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0, "redis %s: %s: not on several servers; name one",
                            redis->endpoint.shown, requests->what);
     run.now = run.last = tamis__now_ns();
-    run.map = redis->codis ? NULL : tamis__slot_map_hold(redis); /* of proxies the next one's */
+    run.map = redis->codis ? NULL : tamis__slot_map_hold(redis); /* Codis: learn the next proxy */
     run.is_outdated = !run.map;
     tamis_status status = TAMIS_OK;
     while (run.answered < requests->count && status == TAMIS_OK)

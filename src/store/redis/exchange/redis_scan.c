@@ -1,4 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Finding Redis keys by a pattern, on all servers:
+ *
+ *     server 0: SCAN 0 -> page, cursor 17; SCAN 17 -> page, cursor 5; ...; cursor 0: done
+ *     server 1: SCAN 0 -> ...
+ *
+ * Errors on the way, each retried until patience ends:
+ * - A page whose reply was lost is requested again by the same cursor, which is valid on another connection too.
+ * - A server that was away may have been restarted, where old cursors mean nothing. It is scanned again from the start, so
+ *   keys come twice.
+ */
 #include "store/redis/exchange/redis_scan.h"
 
 #include <stddef.h>
@@ -18,7 +30,7 @@ typedef struct scanning {
     const tamis__slot_map *map;
     tamis__node *node;
     char cursor[CURSOR];
-    size_t failures; /* of connections */
+    size_t failures; /* failed connections */
 } scanning;
 
 static tamis_status fail_refused(const scanning *ctx, const tamis__reply *reply, tamis_error *err) {
@@ -29,7 +41,8 @@ static tamis_status fail_refused(const scanning *ctx, const tamis__reply *reply,
         ctx->node->endpoint.shown, tamis__show(reply->text).text);
 }
 
-/* [cursor, [key, key, ...]]. A key at a server where nobody would look for it is none of ours. */
+/* Takes a page, [cursor, [key, key, ...]]. With independent servers, a key on a server that does not have its slot is
+ * skipped: no client would look for it there. */
 static tamis_status take_page(scanning *ctx, const tamis__reply *reply, tamis_error *err) {
     if (reply->type == TAMIS__REPLY_ERROR)
         return fail_refused(ctx, reply, err);
@@ -66,16 +79,16 @@ static void put_scan(const scanning *ctx, tamis__connection *conn) {
     tamis__connection_put_text(conn, ctx->what->type);
 }
 
-/* HAD: a page, or a failure that stays one. */
+/* HAD: a page, or a final failure. LOST: the reply was lost. AWAY: the server could not be reached or was not ready. */
 typedef enum outcome { HAD, LOST, AWAY } outcome;
 
-/* The first failure may be an accident, see tamis__in_flight_is_hopeless. */
+/* True if a failure may pass. The first one may be an accident, see tamis__in_flight_is_hopeless. */
 static bool is_passing(scanning *ctx, tamis_status status) {
     return tamis__is_lost(status) &&
            (ctx->failures++ == 0 || !tamis__redis_is_hopeless(ctx->redis, ctx->node, status));
 }
 
-/* Each page takes a place of its own, so that other threads have their turns between. */
+/* Reads one page. Each page takes a permit of its own, so that other threads get their turns in between. */
 static tamis_status scan_page(scanning *ctx, uint64_t deadline, outcome *had, tamis_error *err) {
     tamis_redis *redis = ctx->redis;
     const tamis__reply *reply;
@@ -113,11 +126,6 @@ static void pause_for(uint64_t ns) {
     tamis__sys.poll(NULL, 0, (int)(ns / 1000000) + 1);
 }
 
-/*
- * A page that is lost is asked for again until patience ends: its cursor is as good on another connection. A server that
- * was away may have been started again, where cursors are of another order: it is read from its beginning, and names come
- * twice.
- */
 static tamis_status scan_node(scanning *ctx, tamis_error *err) {
     const tamis_redis *redis = ctx->redis;
     uint64_t deadline = tamis__now_ns() + redis->patience_ns;
@@ -138,7 +146,7 @@ static tamis_status scan_node(scanning *ctx, tamis_error *err) {
     }
 }
 
-/* Whether the server of this slot has one before it too. */
+/* True if the server of this slot also has a lower slot. */
 static bool was_scanned(const tamis__slot_map *map, size_t slot) {
     for (size_t i = 0; i < slot; i++) {
         if (map->slots[i] == map->slots[slot])

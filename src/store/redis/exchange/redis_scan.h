@@ -4,21 +4,22 @@
 
 #include "store/redis/topology/redis_int.h"
 
-/* Which Redis keys. */
+/* A selection of Redis keys, and the function that takes them. */
 typedef struct tamis__scan {
-    const char *pattern; /* a glob of the server's */
+    const char *pattern; /* glob pattern of SCAN MATCH */
     size_t size;
-    const char *type; /* "hash" */
-    /* Takes a key, perhaps more than once. */
+    const char *type; /* type of SCAN TYPE, such as "hash" */
+    /* Takes a key. May be called more than once with the same key. */
     tamis_status (*add_key)(void *context, const char *key, size_t size, tamis_error *err);
     void *context;
 } tamis__scan;
 
-/* SCAN of every server, one after the other. Keys that come, go or change their server meanwhile may be missed.
- * TAMIS_E_REFUSED: it is not let. */
+/* Scans every server, one after the other. May miss keys that are created, deleted or moved to another server
+ * meanwhile. TAMIS_E_REFUSED: the user may not run SCAN. */
 tamis_status tamis__redis_scan(tamis_redis *redis, const tamis__scan *scan, tamis_error *err);
 
-/* Grows *block, of *room items of which `used` are kept, to hold `wanted` items of `size` bytes each. */
+/* Grows the array *block to hold `wanted` items of `size` bytes, and keeps the first `used` items. *capacity is its number of
+ * items before and after. */
 tamis_status tamis__scan_reserve(const tamis_redis *redis, void **block, size_t used, size_t wanted,
                                  size_t *capacity, size_t size, tamis_error *err);
 

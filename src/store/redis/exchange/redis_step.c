@@ -1,17 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Steps: compare, then write, at one instant.
+ * Steps: compare and write at one instant, by a script on the server.
  *
- *     EVAL script KEYS...  keeps expiry  guards  { words "HGET" key "plan"  expected }...  { words "HSET" key ... }...
+ *     EVAL script number KEYS...                        the Redis keys
+ *          keeps_expiry, number of conditions           0 or 1; a count
+ *          { 3 HGET key plan, expected } ...            conditions: number of words, the words, the expected reply
+ *          { 4 HSET key plan text } ...                 writes: number of words, the words
+ *
+ *     reply  1   all conditions held, and the writes were carried out
+ *            0   a condition failed, and nothing was written
  *
  * Why not a read followed by a write: between the two, another program may build, drop or switch. Also, a command may reach
- * the server long after its sender gave up (the process was stopped, or TCP delivers late). A plain write would still be
- * carried out; a step compares first. The compared values (a lock's token, a generation, a mark in a partition) never
- * return once they have changed, so a step is carried out at most once.
+ * the server long after its sender gave up, if the process was stopped or TCP delivers late. A plain write would still be
+ * carried out; a step compares first.
  *
- * A script is not rolled back. The one error that may come between two writes is a full memory (OOM), which a server
- * decides once for a whole script: with the writes that take memory in front, either the first fails or none does.
+ * Invariants:
+ * 1. Compared values (a lock's token, a generation, a mark in a partition) never return once they have changed. So a step
+ *    is carried out at most once. Two states do return, and docs/REDIS-LAYOUT.md (Steps) shows why they do no harm.
+ * 2. Writes that need memory come first. A script is not rolled back, and the one error between two writes is a full memory
+ *    (OOM). A server decides on that once for a whole script. So either the first write fails, or none does.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -71,7 +79,7 @@ void tamis__step_write(tamis__step *step, const tamis_key *words, size_t count) 
 }
 
 static size_t count_words(const tamis__step *step) {
-    size_t count = 3 + step->key_count + 2; /* EVAL script number KEYS... keeps, number of guards */
+    size_t count = 3 + step->key_count + 2; /* EVAL script number KEYS..., then the first two of ARGV */
     for (size_t i = 0; i < step->condition_count; i++)
         count += 1 + step->conditions[i].count + 1;
     for (size_t i = 0; i < step->write_count; i++)

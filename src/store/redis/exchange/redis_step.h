@@ -5,9 +5,9 @@
 #include "store/redis/filter/redis_filter.h"
 
 /*
- * A step changes shared state on a server, or does nothing: a script compares values on the server with those that the
+ * A step changes shared state on a server, or does nothing. A script compares values on the server with those that the
  * sender expects, and carries out its writes only if all are equal. A step that arrives late or twice finds other values
- * and does nothing. See docs/REDIS-LAYOUT.md, Steps.
+ * and does nothing. See docs/REDIS-LAYOUT.md, Steps, which calls the comparisons guards.
  */
 enum { TAMIS__STEP_CONDITIONS = 4, TAMIS__STEP_WRITES = 4, TAMIS__STEP_WORDS = 10 };
 
@@ -17,10 +17,10 @@ typedef struct tamis__step_command {
 } tamis__step_command;
 
 typedef struct tamis__step {
-    tamis_key keys[3]; /* all Redis keys read or written, of one slot */
+    tamis_key keys[3]; /* all Redis keys read or written, in one slot */
     size_t key_count;
     tamis__step_command conditions[TAMIS__STEP_CONDITIONS];
-    tamis_key expected[TAMIS__STEP_CONDITIONS]; /* expected reply of each guard, as text; "": missing */
+    tamis_key expected[TAMIS__STEP_CONDITIONS]; /* expected reply of each condition, as text; "": missing */
     size_t condition_count;
     tamis__step_command writes[TAMIS__STEP_WRITES]; /* writes that need memory come first: see redis_step.c */
     size_t write_count;
@@ -30,12 +30,13 @@ typedef struct tamis__step {
 /* Result of a step that runs as a transaction: see redis_transaction.c. */
 struct tamis__transaction {
     const tamis__endpoint *endpoint;
-    const char *what; /* the filter's name, for sentences */
+    const char *what; /* the filter's name, for messages */
     uint64_t read_ns, deadline;
     tamis_status status;
     tamis_error why;
-    bool is_done;
+    bool is_done; /* the writes were carried out */
 };
+/* Runs a step as a transaction on `conn` and waits for its end. The result is in *state. */
 void tamis__step_transact(const tamis__step *step, tamis__connection *conn, tamis__transaction *state);
 
 /* The words of a command, as two arguments. */
@@ -47,22 +48,23 @@ static inline tamis_key tamis__word_of(const void *bytes, size_t size) {
 }
 
 void tamis__step_key(tamis__step *step, tamis_key key);
-/* Guard: the reply to this command (GET, HGET, GETRANGE, EXISTS) has to be `expected`. */
+/* Adds a condition: the reply to this command (GET, HGET, GETRANGE, EXISTS) has to be `expected`. */
 void tamis__step_expect(tamis__step *step, tamis_key expected, const tamis_key *words, size_t count);
-/* Guard: the string `key` has to be `text`. */
+/* Adds a condition: the string `key` has to be `text`. */
 void tamis__step_expect_text(tamis__step *step, tamis_key key, const char *text);
-/* Guard: `field` of the hash `key` has to be `text`. */
+/* Adds a condition: `field` of the hash `key` has to be `text`. */
 void tamis__step_expect_field(tamis__step *step, tamis_key key, const char *field, const char *text);
 void tamis__step_write(tamis__step *step, const tamis_key *words, size_t count);
 
-/* Puts it as one command of an exchange. Its reply is 1, or 0 where a guard failed and nothing was written. */
+/* Puts a step as one command of a pipeline. Its reply is 1, or 0 if a condition failed and nothing was written. */
 void tamis__step_put(const tamis__step *step, tamis__connection *conn);
 
 /* Sends a step on the hash, its lock or the copy of its plan. *is_done: the sending that was answered carried out the writes.
- * If the step was sent twice, false may mean that the first sending did: callers then read the values back. */
+ * If the step was sent twice, false may mean that the first sending did. Callers then read the values back. */
 tamis_status tamis__step_run(tamis__redis_filter *rf, const tamis__step *step, bool *is_done,
                              tamis_error *err);
-/* The same. *is_refused: a guard failed, and the step was sent only once, so it was not and will not be carried out. */
+/* Sends a step in the same way. *is_refused: a condition failed and the step was sent only once, so it was not carried out
+ * and never will be. */
 tamis_status tamis__step_run_once(tamis__redis_filter *rf, const tamis__step *step, bool *is_refused,
                                   tamis_error *err);
 

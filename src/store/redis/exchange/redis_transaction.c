@@ -4,11 +4,17 @@
  * Steps without scripts, for servers that lack EVAL and users who may not run it. A step is then a transaction on one
  * connection, one command after the other:
  *
- *     WATCH keys    each guard, compared here    MULTI    each write    EXEC
+ *     WATCH keys
+ *     each condition     the reply is compared here; if it differs: UNWATCH, and the step ends with 0
+ *     PTTL               only if the expiry is kept
+ *     MULTI
+ *     each write
+ *     PEXPIRE            only if the expiry is kept
+ *     EXEC               replies nil if a key changed after WATCH: start again, until patience ends
  *
- * If a key changed after WATCH, EXEC writes nothing, and the guards are compared again. So a transaction that arrives late
- * writes nothing, like a late script. Each command takes a round trip, where a script takes one for all; steps are few and
- * large, so this does not matter. A Codis refuses WATCH and runs only scripts.
+ * A transaction that arrives late writes nothing, like a late script, because its keys have changed since WATCH. Each
+ * command takes a round trip, while a script takes one for all. Steps are few and large, so this does not matter. A Codis
+ * refuses WATCH and runs only scripts.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,7 +25,7 @@
 #include "store/redis/exchange/redis_pipeline.h"
 #include "store/redis/exchange/redis_step.h"
 
-/* One connection, and what it does. */
+/* A transaction in progress on its connection. */
 typedef struct dialogue {
     tamis__connection *conn;
     tamis__transaction *state;
@@ -79,7 +85,7 @@ static tamis_status check_conditions(dialogue *ctx, const tamis__step *step, boo
     return status;
 }
 
-/* Milliseconds, 0: none. */
+/* *left: milliseconds until keys[0] expires; 0 if it never does or the step does not keep its expiry. */
 static tamis_status read_expiry(dialogue *ctx, const tamis__step *step, int64_t *left) {
     *left = 0;
     if (!step->keeps_expiry)
@@ -90,7 +96,7 @@ static tamis_status read_expiry(dialogue *ctx, const tamis__step *step, int64_t 
     return status;
 }
 
-/* *is_done: false, where a key changed since WATCH. */
+/* *is_done: false if a key changed after WATCH, so nothing was written. */
 static tamis_status write_all(dialogue *ctx, const tamis__step *step, int64_t left, bool *is_done) {
     char digits[24];
     snprintf(digits, sizeof digits, "%" PRId64, left);
@@ -127,7 +133,8 @@ void tamis__step_transact(const tamis__step *step, tamis__connection *conn, tami
         state->status = watch_keys(&ctx, step);
         if (state->status == TAMIS_OK)
             state->status = check_conditions(&ctx, step, &holds);
-        /* Last: a lock that was lost in a long stop is another error, after which nothing may be tried again. */
+        /* After the conditions: a process that was stopped for long may have lost its lock. That is another error, after
+         * which nothing may be retried. */
         if (state->status == TAMIS_OK && holds && tamis__now_ns() >= state->deadline)
             state->status = fail_crowded(state);
         if (state->status == TAMIS_OK && holds)
@@ -140,9 +147,9 @@ void tamis__step_transact(const tamis__step *step, tamis__connection *conn, tami
     state->is_done = is_done;
 }
 
-/* ---- an exchange of steps ---- */
+/* ---- a run of steps ---- */
 
-/* *had: the exchange has a command of that number. Drop the connection after a failure: MULTI may have begun. */
+/* Runs step i on a node. *had: there is a step i. After a failure the connection is closed, since MULTI may have begun. */
 static tamis_status run_on(tamis_redis *redis, const tamis__requests *requests, size_t i, tamis__node *node,
                            tamis__transaction *state, bool *had) {
     tamis__connection *conn;

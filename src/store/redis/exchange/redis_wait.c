@@ -1,14 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A master answers before its replicas have the write, so a failover loses the writes that the new master lacks. WAIT asks
- * how many replicas have everything that the master had when it answered the last command of the same connection, also if
- * that command only read. WAIT blocks until enough replicas do, or its timeout ends. It is sent when all commands of an
- * exchange are answered, on every connection that answered one. If too few replicas confirm, it is sent again until
- * patience ends.
+ * Waiting for replicas (replicas= in the URI). A master replies before its replicas have the write, so a failover loses the
+ * writes that the new master lacks.
+ *
+ *     client                      master                      replicas
+ *     BITFIELD ...           ->   replies                     write arrives later
+ *     all replies are there
+ *     WAIT replicas ms       ->   blocks                      acknowledge
+ *                            <-   number of replicas
+ *
+ * WAIT counts the replicas that have everything that the master had when it carried out the last command of the same
+ * connection, also if that command only read. It blocks until enough replicas have it, or until its timeout.
+ *
+ * WAIT is sent when all commands of a run are answered, on every connection that answered one. If too few replicas confirm,
+ * it is sent again until patience ends.
  *
  * If a connection ended before its WAIT, a new one cannot replace it: the server may have lost the writes meanwhile, or may
- * be a different server. The exchange is then marked unconfirmed, and the caller runs it again.
+ * be a different server. The run is then marked unconfirmed, and the caller runs it again.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -94,7 +103,7 @@ tamis_status tamis__in_flight_confirm(tamis__in_flight *run, tamis_error *err) {
         if (needs_confirmation(run->pipelines[n])) {
             put_wait(&ctx, run->pipelines[n]);
             (void)tamis__connection_send(run->pipelines[n]->conn,
-                                         NULL); /* what fails here fails there again */
+                                         NULL); /* confirm_pipeline sends again and sees the failure */
         }
     for (size_t n = 0; n < run->capacity && status == TAMIS_OK; n++)
         if (needs_confirmation(run->pipelines[n]))
