@@ -1,4 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Moving bits between memory and Redis keys in chunks.
+ *
+ *     filter       | Redis key 0           | Redis key 1           | Redis key 2 |    only the last may be smaller
+ *     chunks       | 0 | 1 | 2 (the rest)  | 3 | 4 | 5 (the rest)  | 6 | 7       |    TAMIS__CHUNK bytes, or the rest
+ *
+ * An upload sends two pipelines:
+ *
+ *     1. command 2i        chunk i, as a step: [condition] SETRANGE bytes; SETBIT of its chunk bit
+ *        command 2i + 1    renewal of the lock, behind every 16th chunk (TAMIS__CHUNKS_PER_ROUND)
+ *     2. command i         GETRANGE of the last non-zero word of chunk i, compared with the one in memory
+ *
+ * Why a word is enough for the check: a chunk is on the server as a whole or not at all, and its bytes were zeros before. So
+ * a non-zero word proves the whole chunk, and a chunk of zeros needs no check. The check is needed because a failover may
+ * lose chunks that the old master has acknowledged.
+ */
 #include "store/redis/bitmap/bitmap_move.h"
 
 #include <inttypes.h>
@@ -31,7 +48,7 @@ tamis__chunk tamis__chunk_of(const tamis_filter *there, uint64_t i) {
     return chunk;
 }
 
-/* The bits of each byte in the other order. */
+/* Reverses the bits of each byte. */
 static uint64_t reverse_bits(uint64_t word) {
     word = (word >> 1 & UINT64_C(0x5555555555555555)) | (word & UINT64_C(0x5555555555555555)) << 1;
     word = (word >> 2 & UINT64_C(0x3333333333333333)) | (word & UINT64_C(0x3333333333333333)) << 2;
@@ -62,12 +79,12 @@ void tamis__chunk_to_words(uint64_t *words, uint64_t filter_offset, const uint8_
     words[whole] = reverse_bits(tamis__load64le(last));
 }
 
-/* ---- up ---- */
+/* ---- upload ---- */
 
 typedef struct sending {
     const tamis__upload *up;
     const tamis__redis_filter *rf;
-    uint8_t *bytes; /* of one chunk, as the server has them */
+    uint8_t *bytes; /* one chunk, as the server has it */
     uint64_t done, total;
 } sending;
 
@@ -140,8 +157,7 @@ static tamis_status take_chunk(void *context, size_t i, const tamis__reply *repl
     return TAMIS_OK;
 }
 
-/* The last word of a chunk that is not zero, or none: a chunk is there as a whole or not at all, and where it was to go there
- * were zeros. */
+/* Returns the last non-zero word of a chunk, or NULL if it has none. */
 static const uint64_t *last_nonzero_word(const tamis__upload *up, const tamis__chunk *chunk) {
     const uint64_t *first = up->words + chunk->filter_offset / 8, *word = first + (chunk->size + 7) / 8;
     while (word > first)

@@ -5,12 +5,12 @@
 #include "store/redis/layout/layout_tamis.h"
 
 /*
- * Bits in chunks of a mebibyte, between memory and the Redis keys of a filter. A Redis counts the bits of a byte from the
- * highest, memory from the lowest; bytes come in the same order.
+ * Moving the bits of a filter between memory and its Redis keys, in chunks of 1 MiB. Redis numbers the bits of a byte from
+ * the highest, memory from the lowest. The bytes have the same order in both.
  */
 enum { TAMIS__CHUNKS_PER_ROUND = 16 };
 
-/* Chunk i of all: of which key, from which byte, how many, and the first byte of the filter that it is. */
+/* A chunk: `size` bytes of Redis key `key` from byte `from` on, which is byte `filter_offset` of the filter. */
 typedef struct tamis__chunk {
     uint32_t key;
     uint64_t from, size, filter_offset;
@@ -19,17 +19,20 @@ typedef struct tamis__chunk {
 uint64_t tamis__chunk_count(const tamis_filter *there);
 tamis__chunk tamis__chunk_of(const tamis_filter *there, uint64_t i);
 
-/* `size` bytes that a Redis has at byte `rf` of the filter, a multiple of 8, from the words; those past them are 0. */
+/* These convert between words in memory and `size` bytes as Redis has them. The bytes begin at byte `filter_offset` of the
+ * filter, a multiple of 8. tamis__chunk_to_words sets the bytes of the last word that are not given to 0. */
 void tamis__chunk_from_words(uint8_t *bytes, const uint64_t *words, uint64_t filter_offset, uint64_t size);
 void tamis__chunk_to_words(uint64_t *words, uint64_t filter_offset, const uint8_t *bytes, uint64_t size);
 
-/* Where the bits of a filter in memory go to: SETRANGE into keys of zeros, then a look for each
- * chunk: of a server that failed over, what was sent last may be lost. */
+/* An upload of bits from memory into Redis keys of zeros. After SETRANGE of all chunks, each chunk is checked: a failover may
+ * have lost the last ones. */
 typedef struct tamis__upload {
-    const tamis_filter *there;
-    const uint64_t *words;
+    const tamis_filter *there; /* filter on the server */
+    const uint64_t *words;     /* its bits in memory */
+    /* Writes the name of Redis key number `key` and returns its size. */
     size_t (*key_name)(const tamis__redis_filter *rf, uint32_t key, char *to);
-    /* Adds the guard of each chunk's step: the Redis key is the one made for this upload, and not in use yet. */
+    /* Adds the condition of a chunk's step: the Redis key is the one made for this upload, and not in use yet. Returns the name
+     * of the key. */
     tamis_key (*add_condition)(const tamis_filter *there, uint32_t key, tamis__step *step,
                                tamis__partition_buffers *buffers);
     bool has_bits; /* each chunk sets its bit behind the footer: see tamis_parts.c */
@@ -37,11 +40,11 @@ typedef struct tamis__upload {
     void *context;
 } tamis__upload;
 
-/* TAMIS_E_IO: what is there is not what was sent. */
+/* Uploads and checks all chunks. TAMIS_E_IO: the server does not have what was sent. */
 tamis_status tamis__upload_run(const tamis__upload *upload, tamis_error *err);
 
-/* TAMIS_E_MISMATCH: the bits of `from`, in memory, are not those of `there`, for another kind, size, number of probes or
- * scheme. `verb` says what is done with `from`, `advice` what to do. */
+/* TAMIS_E_MISMATCH: `from`, in memory, differs from `there` in kind, size, probes or scheme, so its bits have other meanings.
+ * For the message, `verb` is what would be done with `from`, and `advice` is the remedy. */
 tamis_status tamis__check_compatible(const tamis_filter *there, const tamis_filter *from, const char *verb,
                                      const char *advice, tamis_error *err);
 

@@ -1,9 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Bitmaps combined: BITOP where one server has them all in one slot, and asking it twice does no harm. Else by pieces: the
- * sources come a mebibyte a command, some at once, into a result in memory, and one SET replaces the target. SET and not
- * RENAME, as a name of the same slot cannot be made of every key, and Codis refuses RENAME too.
+ * Combining bitmaps: target = source op source op ...
+ *
+ *     on the server   BITOP, if all Redis keys are in one slot of the same server, and a repeated BITOP does no harm
+ *     in pieces       otherwise, or if the server refuses BITOP:
+ *                     GETRANGE of 16 chunks of 1 MiB in a pipeline -> result in memory -> the next chunks, the next source
+ *                     SET target result; DEL if the result is empty
+ *
+ * BITOP may be sent twice if a reply is lost. For XOR and NOT with the target among the sources, the second one would undo
+ * the first. For AND and OR it changes nothing.
+ *
+ * In pieces, one SET replaces the target, so it is never half written. A temporary Redis key and RENAME would not do: some
+ * keys have no other name in the same slot that could be made from them, and a Codis refuses RENAME.
  */
 #include <string.h>
 
@@ -37,13 +46,13 @@ static tamis_key key_of(const tamis_redis_bitmap *bitmap) {
     return (tamis_key){bitmap->uri->name, bitmap->uri->name_size};
 }
 
-/* ---- by the server ---- */
+/* ---- on the server ---- */
 
 static bool is_same_text(const char *a, const char *b) {
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* Whether two URIs name the same server, and who asks is the same. */
+/* True if two URIs name the same servers and database, and log in as the same user. */
 static bool is_same_server(const tamis__redis_uri *a, const tamis__redis_uri *b) {
     if (a->kind != b->kind || a->has_tls != b->has_tls || a->db != b->db ||
         a->address_count != b->address_count || !is_same_text(a->user, b->user) ||
@@ -97,9 +106,9 @@ static tamis_status run_bitop(const combining *ctx, uint64_t *size, tamis_error 
     return status;
 }
 
-/* ---- here ---- */
+/* ---- in pieces ---- */
 
-/* `size` bytes of a source, 0 where it ends before; the result has what came of those before it. */
+/* Combines `size` bytes of a source into the result of the sources before it. Bytes past the end of a source are 0. */
 static void combine(tamis_redis_bitmap_operation op, bool is_first, uint8_t *result, const uint8_t *bytes,
                     size_t size) {
     for (size_t i = 0; i < size; i++) {
@@ -114,7 +123,7 @@ static void combine(tamis_redis_bitmap_operation op, bool is_first, uint8_t *res
     }
 }
 
-/* One source; `bytes` has room for the pieces that are asked for at once. */
+/* Fetches one source and combines it into the result. `bytes` is a buffer for the chunks of one pipeline. */
 static tamis_status fetch(const combining *ctx, size_t source, uint8_t *result, size_t size, uint8_t *bytes,
                           tamis_error *err) {
     tamis_status status = TAMIS_OK;
@@ -144,7 +153,7 @@ static tamis_status fetch(const combining *ctx, size_t source, uint8_t *result, 
 static tamis_status store_result(const combining *ctx, const uint8_t *result, size_t size, tamis_error *err) {
     const tamis_key words[] = {
         size > 0 ? (tamis_key){"SET", 3} : (tamis_key){"DEL", 3}, key_of(ctx->target), {result, size}};
-    int64_t gone; /* of DEL */
+    int64_t gone; /* reply to DEL, not used */
     return run_command(ctx->target, words, size > 0 ? 3 : 2, &gone, err);
 }
 
@@ -177,7 +186,7 @@ static tamis_status combine_by_pieces(const combining *ctx, uint64_t *size, tami
     return longest > 0 ? fetch_all(ctx, (size_t)longest, err) : store_result(ctx, NULL, 0, err);
 }
 
-/* ---- the whole ---- */
+/* ---- the call ---- */
 
 static tamis_status open_source(tamis_redis_bitmap **source, const tamis_redis_bitmap *target,
                                 const char *name, tamis_error *err) {
@@ -197,8 +206,8 @@ static tamis_status check_operation(const tamis_redis_bitmap *target, tamis_redi
     return TAMIS_OK;
 }
 
-/* BITOP would not mind what else has the target's name, and names the target where a source is none; STRLEN is each
- * one's own error. */
+/* Fails if a target or source is of another type than string. BITOP would replace a target of any type, and its error for a
+ * source would name the target. STRLEN of each gives an error with the right name. */
 static tamis_status check_types(const combining *ctx, tamis_error *err) {
     tamis__bitmap_query length = {.command = "STRLEN"};
     tamis_status status = tamis__bitmap_run_queries(ctx->target, &length, 1, err);
@@ -207,13 +216,13 @@ static tamis_status check_types(const combining *ctx, tamis_error *err) {
     return status;
 }
 
-/* A server that was waited for all its time is not waited for once more. */
+/* Combines in pieces if BITOP cannot be used or is refused. Not after patience_ns: the caller has waited long enough. */
 static tamis_status combine_all(const combining *ctx, uint64_t *size, tamis_error *err) {
     const uint64_t end = tamis__now_ns() + ctx->target->redis->patience_ns;
     tamis_status status = TAMIS_E_REFUSED;
     if (can_use_bitop(ctx))
         status = run_bitop(ctx, size, err);
-    const bool is_refused = status == TAMIS_E_REFUSED || status == TAMIS_E_UNSUPPORTED; /* of a Codis */
+    const bool is_refused = status == TAMIS_E_REFUSED || status == TAMIS_E_UNSUPPORTED; /* by a Codis */
     return is_refused && tamis__now_ns() < end ? combine_by_pieces(ctx, size, err) : status;
 }
 

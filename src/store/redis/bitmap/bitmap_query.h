@@ -6,32 +6,32 @@
 
 #include "store/redis/topology/redis_int.h"
 
-/* Plain bitmaps from within. */
+/* Handle of a plain bitmap. */
 struct tamis_redis_bitmap {
     tamis_allocator allocator;
     tamis_redis *redis;
     bool owns_redis;
-    const tamis__redis_uri *uri; /* the key's name: of the server, or */
-    tamis__redis_uri named;      /* its own */
+    const tamis__redis_uri *uri; /* URI with the name of the Redis key: &redis->uri or &named */
+    tamis__redis_uri named;      /* parsed name; empty if owns_redis */
 };
 
-/* The slot of its key. */
+/* Returns the slot of the bitmap's Redis key. */
 uint32_t tamis__bitmap_slot(const tamis_redis_bitmap *bitmap);
-/* TAMIS_E_IO: a reply that a Redis does not give to what was asked. */
+/* Returns TAMIS_E_IO with the message for a reply that this command cannot have. */
 tamis_status tamis__bitmap_bad_reply(const tamis_redis_bitmap *bitmap, tamis_error *err);
 
-/* A command that changes nothing: its name, the key, some numbers. */
+/* A read-only command: its name, the Redis key, then numbers. */
 typedef struct tamis__bitmap_query {
     const char *command;
     int64_t numbers[3];
     size_t count;
-    uint8_t *bytes; /* where the answer is a string: `buffer_size` bytes for it; else NULL */
+    uint8_t *bytes; /* buffer for a string reply; NULL: the reply is an integer */
     size_t buffer_size;
-    size_t size;     /* of the string, after it was asked, */
-    int64_t integer; /* or the number */
+    size_t size;     /* size of the string reply */
+    int64_t integer; /* integer reply */
 } tamis__bitmap_query;
 
-/* In one pipeline, which is not one instant. */
+/* Runs queries in one pipeline. They are not carried out at one instant, so other clients may write in between. */
 tamis_status tamis__bitmap_run_queries(const tamis_redis_bitmap *bitmap, tamis__bitmap_query *queries,
                                        size_t count, tamis_error *err);
 

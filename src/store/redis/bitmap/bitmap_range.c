@@ -1,25 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Ranges of plain bitmaps: counted and searched.
+ * Counting and searching bits in a range of a plain bitmap.
  *
- * A Redis counts and searches whole bytes; ranges of bits came with version 7. So a range of bits is taken apart:
+ * Before version 7, Redis counts and searches whole bytes only. So a range of bits is split into commands for bytes:
  *
  *         from                                                to
  *     ....xxxx xxxxxxxx xxxxxxxx ... xxxxxxxx xxxxxxxx xxxxx...
  *     first                                            last       bytes
- *     GETRANGE |---------- BITCOUNT ----------------| GETRANGE    to be counted; of a few bytes one GETRANGE
- *     |------------------- BITPOS ----------------------------|   to be searched; what it finds in front of `from` is none,
- *     GETRANGE of some |---------- BITPOS --------------------|   and these tell
  *
- * No bit is asked for twice, so of commands that are not one instant none counts a bit twice or not at all.
+ *     counting
+ *     GETRANGE |---------- BITCOUNT ----------------| GETRANGE    a range of up to EDGE_BYTES: one GETRANGE
+ *
+ *     searching
+ *     |------------------- BITPOS ----------------------------|   the result, unless it is before `from`
+ *     GETRANGE of EDGE_BYTES |---- BITPOS --------------------|   the result otherwise
+ *
+ * The commands of a call share a pipeline, but are not carried out at one instant. When counting, each bit is read by exactly
+ * one command. So none is counted twice or left out.
  */
 #include "base/versioned.h"
 #include "store/redis/bitmap/bitmap_query.h"
 
-enum { EDGE_BYTES = 4096 /* bytes */ };
+enum { EDGE_BYTES = 4096 /* max. bytes fetched to count or search them here */ };
 
-/* With the defaults where none is given. */
+/* Reads the options of a range. `given` NULL: the defaults. */
 static tamis_status read_range(tamis_redis_bitmap_range *range, const tamis_redis_bitmap_range *given,
                                tamis_error *err) {
     *range = (tamis_redis_bitmap_range)TAMIS_REDIS_BITMAP_RANGE_INIT;
@@ -32,7 +37,7 @@ static int64_t from_end(int64_t bit_index, int64_t length) {
     return bit_index < 0 ? 0 : bit_index;
 }
 
-/* Makes both ends of a range of bits count from the begin. */
+/* Makes both ends of a range of bits offsets from the beginning. Negative ones count from the end of the string. */
 static tamis_status resolve_range(const tamis_redis_bitmap *bitmap, tamis_redis_bitmap_range *range,
                                   tamis_error *err) {
     tamis__bitmap_query length = {.command = "STRLEN"};
@@ -50,7 +55,7 @@ static tamis_status resolve_range(const tamis_redis_bitmap *bitmap, tamis_redis_
     return TAMIS_OK;
 }
 
-/* The bits of a byte from bit `from` on, or up to bit `to`. */
+/* Masks of the bits of a byte from bit `from` on, and up to bit `to`. */
 static unsigned bits_from(int64_t from) {
     return 0xffu >> from % 8;
 }
@@ -61,7 +66,7 @@ static unsigned bits_to(int64_t to) {
 
 /* ---- counting ---- */
 
-/* Bytes of which the first is byte from / 8. */
+/* Counts the bits from `from` to `to`. bytes[0] is byte from / 8 of the bitmap. */
 static uint64_t count_in(const uint8_t *bytes, size_t size, int64_t from, int64_t to) {
     uint64_t count = 0;
     for (size_t i = 0; i < size; i++) {
@@ -119,7 +124,7 @@ tamis_status tamis_redis_bitmap_count(const tamis_redis_bitmap *bitmap, const ta
     tamis_status status = read_range(&range, given, err);
     if (status != TAMIS_OK)
         return status;
-    /* Before what lies outside is cut off, as a Redis does. */
+    /* Compared before negative ends are cut off at 0, as Redis does. */
     const bool is_none = !range.is_open && range.from < 0 && range.to < 0 && range.from > range.to;
     if (range.unit == TAMIS_REDIS_BITMAP_BYTES)
         return count_bytes(bitmap, range.from, range.is_open ? -1 : range.to, count, err);
@@ -134,7 +139,7 @@ tamis_status tamis_redis_bitmap_count(const tamis_redis_bitmap *bitmap, const ta
 
 /* ---- searching ---- */
 
-/* The first from `from` to `to` in bytes of which the first is byte from / 8; -1 where none is. */
+/* Returns the first bit equal to `bit` from `from` to `to`, or -1. bytes[0] is byte from / 8 of the bitmap. */
 static int64_t search_in(const uint8_t *bytes, size_t size, int64_t from, int64_t to, unsigned bit) {
     for (int64_t bit_offset = from; bit_offset <= to && bit_offset / 8 - from / 8 < (int64_t)size;
          bit_offset++)
@@ -170,7 +175,7 @@ static tamis_status search_bits(const tamis_redis_bitmap *bitmap, unsigned bit,
         *offset = found <= to ? found : -1;
         return TAMIS_OK;
     }
-    if (queries[1].size == 0) { /* none; or there is no such key, of which the first 0 is bit 0 */
+    if (queries[1].size == 0) { /* nothing there: -1. Without the key, BITPOS finds bit 0 as the first 0. */
         *offset = bit == 0 && found == 0 ? 0 : -1;
         return TAMIS_OK;
     }
@@ -179,7 +184,7 @@ static tamis_status search_bits(const tamis_redis_bitmap *bitmap, unsigned bit,
         found = 8 * (first + (int64_t)queries[1].size);
     else if (found < 0 && count == 3) {
         found = queries[2].integer <= to ? queries[2].integer : -1;
-        if (found < 0 && goes_on) /* it ends just there */
+        if (found < 0 && goes_on) /* the string is `behind` bytes long */
             found = 8 * behind;
     }
     *offset = found;

@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Bits of plain bitmaps, set and asked: a BITFIELD for some hundreds of them, which answers the old bits in order, is
- * carried out at one instant, and costs the server less than as many SETBITs.
+ * Setting and reading bits of plain bitmaps:
  *
- * Commands of a pipeline may change places where a server refuses one for now and takes the next. Where all values are
- * the same nothing comes of that; where they are not, a command waits for the answer of the one before.
+ *     BITFIELD key SET u1 offset 1 SET u1 offset 1 ...   BITS_PER_COMMAND at most -> [old bit, old bit, ...]
+ *     BITFIELD key GET u1 offset GET u1 offset ...
+ *
+ * A BITFIELD replies with the bits in order, is carried out at one instant, and costs the server less than as many SETBITs.
+ *
+ * Commands of a pipeline may change places: a server may refuse one for now and accept the next. If all values are equal,
+ * that does no harm. Otherwise (is_mixed) each command is sent after the reply to the one before.
+ *
+ * If a reply is lost, the command is sent again. The old bits may then come from its first sending, so they are
+ * TAMIS_REDIS_BIT_UNKNOWN. Exception: if all values are equal, an old bit that differs from them is certain.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -13,7 +20,7 @@
 #include "base/memory.h"
 #include "store/redis/bitmap/bitmap_query.h"
 
-enum { BITS_PER_COMMAND = 256 /* bits */, COMMANDS_MAX = 256 /* commands */ };
+enum { BITS_PER_COMMAND = 256, COMMANDS_MAX = 256 /* commands of a pipeline */ };
 
 /* ---- opening ---- */
 
@@ -65,7 +72,7 @@ typedef struct touching {
     const tamis_redis_bitmap *bitmap;
     const uint64_t *offsets;
     const uint8_t *values; /* NULL: all 1 */
-    uint8_t *bits;         /* what they are, or were */
+    uint8_t *bits;         /* bits that were read, or old bits */
     size_t count;
     bool sets;
     bool is_mixed; /* some are set and some cleared */
@@ -119,13 +126,13 @@ static tamis_status take_reply(void *context, size_t i, const tamis__reply *repl
             return tamis__bitmap_bad_reply(ctx->bitmap, err);
         ctx->bits[index] = (uint8_t)bit->integer;
         if (ctx->sets && resent && (ctx->is_mixed || ctx->bits[index] == value_of(ctx, index)))
-            ctx->bits[index] = TAMIS_REDIS_BIT_UNKNOWN; /* perhaps it is its own doing */
+            ctx->bits[index] = TAMIS_REDIS_BIT_UNKNOWN; /* the lost sending may have set it */
     }
     ctx->answered[i] = true;
     return TAMIS_OK;
 }
 
-/* As many of them as go at once; *done the first of these that are answered. */
+/* Runs one pipeline. *done: the number of bits at the beginning that are answered. */
 static tamis_status touch_chunk(touching *ctx, size_t *done, tamis_error *err) {
     const tamis__requests requests = {.count = (ctx->count + BITS_PER_COMMAND - 1) / BITS_PER_COMMAND,
                                       .context = ctx,
@@ -142,7 +149,7 @@ static tamis_status touch_chunk(touching *ctx, size_t *done, tamis_error *err) {
     return status;
 }
 
-/* Into `bits` (may be NULL) go those that are answered. */
+/* Runs pipelines until all bits are answered. `bits` (may be NULL) gets the answers, also before a failure. */
 static tamis_status touch_bits(const touching *whole, uint8_t *bits, size_t *done, tamis_error *err) {
     const tamis_allocator *allocator = &whole->bitmap->allocator;
     const size_t max_bits = (size_t)BITS_PER_COMMAND * (whole->is_mixed ? 1 : COMMANDS_MAX);
