@@ -74,9 +74,9 @@ typedef struct touching {
     const uint8_t *values; /* NULL: all 1 */
     uint8_t *bits;         /* bits that were read, or old bits */
     size_t count;
-    bool sets;
-    bool is_mixed; /* some are set and some cleared */
-    bool answered[COMMANDS_MAX];
+    bool sets;                   /* bits are set, not only read */
+    bool is_mixed;               /* some are set and some cleared */
+    bool answered[COMMANDS_MAX]; /* commands of this pipeline with a reply */
 } touching;
 
 static size_t first_of(size_t command) {

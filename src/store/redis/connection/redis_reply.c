@@ -29,9 +29,9 @@ struct tamis__replies {
     redisReader *reader;
     chunk *first, *current; /* chunks before `current` are full */
     size_t held;            /* capacity of all chunks */
-    tamis__reply *root;
-    bool out_of_memory;
-    bool is_drained; /* every byte fed belongs to a returned reply */
+    tamis__reply *root;     /* the reply that is being parsed */
+    bool out_of_memory;     /* an allocation failed */
+    bool is_drained;        /* every byte fed belongs to a returned reply */
 };
 
 static void *alloc_memory(tamis__replies *replies, size_t size) {

@@ -30,9 +30,9 @@ struct tamis__tls_context {
 struct tamis__tls {
     tamis_allocator allocator;
     SSL *ssl;
-    int fd;
-    char error_text[160];
-    bool final;
+    int fd;               /* the socket, owned by the caller */
+    char error_text[160]; /* last error */
+    bool final;           /* a retry fails with the same error */
 };
 
 /* ---- the socket ---- */

@@ -28,9 +28,9 @@ typedef struct scanning {
     tamis_redis *redis;
     const tamis__scan *what;
     const tamis__slot_map *map;
-    tamis__node *node;
-    char cursor[CURSOR];
-    size_t failures; /* failed connections */
+    tamis__node *node;   /* server that is being scanned */
+    char cursor[CURSOR]; /* cursor of the next page; "0": the first page, or no more */
+    size_t failures;     /* failed connections */
 } scanning;
 
 static tamis_status fail_refused(const scanning *ctx, const tamis__reply *reply, tamis_error *err) {

@@ -30,11 +30,11 @@ typedef struct tamis__step {
 /* Result of a step that runs as a transaction: see redis_transaction.c. */
 struct tamis__transaction {
     const tamis__endpoint *endpoint;
-    const char *what; /* the filter's name, for messages */
-    uint64_t read_ns, deadline;
-    tamis_status status;
-    tamis_error why;
-    bool is_done; /* the writes were carried out */
+    const char *what;           /* the filter's name, for messages */
+    uint64_t read_ns, deadline; /* max. wait for one reply; time after which nothing is written */
+    tamis_status status;        /* result */
+    tamis_error why;            /* message if status is not TAMIS_OK */
+    bool is_done;               /* the writes were carried out */
 };
 /* Runs a step as a transaction on `conn` and waits for its end. The result is in *state. */
 void tamis__step_transact(const tamis__step *step, tamis__connection *conn, tamis__transaction *state);

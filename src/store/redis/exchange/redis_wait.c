@@ -10,8 +10,8 @@
  *     WAIT replicas ms       ->   blocks                      acknowledge
  *                            <-   number of replicas
  *
- * WAIT counts the replicas that have everything that the master had when it carried out the last command of the same
- * connection, also if that command only read. It blocks until enough replicas have it, or until its timeout.
+ * WAIT counts the replicas that have everything that the master had at the last command of that connection, even if it
+ * only read. It blocks until enough replicas have it, or until its timeout.
  *
  * WAIT is sent when all commands of a run are answered, on every connection that answered one. If too few replicas confirm,
  * it is sent again until patience ends.

@@ -67,7 +67,7 @@ struct tamis_redis {
     const char *sentinel_user, *sentinel_password; /* NULL: none */
     struct tamis__codis *codis;                    /* NULL: no Codis */
     uint32_t slot_count;
-    uint64_t connect_ns, read_ns, patience_ns, retry_ns;
+    uint64_t connect_ns, read_ns, patience_ns, retry_ns; /* see read_times() for the parameters */
     uint64_t connect_by;          /* deadline for servers that have never answered; see connect_wait= */
     atomic_bool has_answered;     /* a server, a sentinel or ZooKeeper has replied */
     uint64_t replicas;            /* replicas that must confirm a batch of adds; 0: none */
