@@ -10,7 +10,7 @@
  *     WAIT replicas ms       ->   blocks                      acknowledge
  *                            <-   number of replicas
  *
- * WAIT counts the replicas that have everything that the master had at the last command of that connection, even if it
+ * WAIT counts the replicas that have everything that the master had at the last command of the same connection, even if it
  * only read. It blocks until enough replicas have it, or until its timeout.
  *
  * WAIT is sent when all commands of a run are answered, on every connection that answered one. If too few replicas confirm,
