@@ -32,14 +32,15 @@ int cli_bounded_filter_init(cli_bounded_filter *bounded, tamis_filter *filter, b
     bounded->held = info.cardinality;
     if (info.saturated)
         return CLI_DONE;
-    /* Less what the estimate may be off: who has room is not refused. */
+    /* Subtract the likely error of the estimate, so that a filter with free slots accepts keys. */
     held = info.cardinality - 2 * sqrt(info.cardinality / tamis_filter_plan(filter)->probes);
     bounded->free_slots = info.capacity - (uint64_t)fmax(0, fmin(held, (double)info.capacity));
     return CLI_DONE;
 }
 
-/* How many of the first keys there is room for: asked before they are added, which nothing takes back. Of equal keys each
- * counts, so that it may be more. */
+/* Sets *count to the number of first keys that fit. It looks them up before they are added, because an add cannot be undone.
+ * Equal absent keys count several times, so the result may be too small; the next call then counts again. When no key fits,
+ * it asks the server again: TAMIS_E_FULL if the capacity is the same, else *count is 0 and the caller tries again. */
 static tamis_status count_fitting(cli_bounded_filter *bounded, const tamis_key *keys, size_t *count,
                                   tamis_answer *answers, tamis_error *err) {
     const uint64_t capacity = bounded->capacity;
@@ -62,7 +63,7 @@ static tamis_status count_fitting(cli_bounded_filter *bounded, const tamis_key *
         return TAMIS_OK;
     if (cli_bounded_filter_init(bounded, bounded->filter, false, err) != CLI_DONE)
         return err->status;
-    if (bounded->capacity != capacity) { /* it was replaced by one of another size */
+    if (bounded->capacity != capacity) { /* the filter was replaced by one of another size */
         *count = 0;
         return TAMIS_OK;
     }
@@ -102,7 +103,7 @@ int cli_bounded_filter_fail_full(const cli_bounded_filter *bounded, const char *
                     cli_text_count(number, sizeof number, record), remedy);
 }
 
-/* Of the layouts of PHP, which are told bits and probes alone. */
+/* The PHP layouts store no capacity: their parameters are bits and probes only. */
 static bool is_unbounded(const char *uri) {
     size_t size;
     const char *layout = cli_server_parameter(uri, "layout", &size);
@@ -110,8 +111,8 @@ static bool is_unbounded(const char *uri) {
     return layout != NULL && size > 3 && memcmp(layout, "php", 3) == 0;
 }
 
-/* Bits set are fpr_live ^ (1 / probes) of all. A filter is largest for its rate when half of them are; a few more are chance
- * and nobody's concern. */
+/* The share of set bits is fpr_live ^ (1 / probes). At the optimal fill half of the bits are set. A few more
+ * may be chance, so the limit is above one half. */
 bool cli_bounded_filter_is_dense(const tamis_filter_info *info, const tamis_plan *plan, const char *uri) {
     const double dense = 0.55;
 

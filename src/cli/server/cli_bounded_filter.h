@@ -6,33 +6,35 @@
 
 #include "cli/cli.h"
 
-/* Keeps a filter on a server to what it was made for, since the server does not: it is asked once what it holds, about, and
- * what is added from then on is counted. What others add meanwhile is not. */
+/*
+ * Limits a filter on a server to its capacity, which the server itself does not enforce. The limit starts from an estimate of
+ * the keys in the filter and counts the keys that this process adds. Keys that other processes add meanwhile are not counted.
+ */
 typedef struct cli_bounded_filter {
     tamis_filter *filter;
-    bool is_bounded;
-    bool traced;         /* see cli_trace.h: of what is added, not of what is asked before */
-    uint64_t free_slots; /* keys */
-    uint64_t capacity;
-    double held; /* when it was asked, about */
+    bool is_bounded;     /* false: adds have no limit */
+    bool traced;         /* adds are traced, see cli_trace.h; lookups before them are not */
+    uint64_t free_slots; /* keys that still fit */
+    uint64_t capacity;   /* planned number of keys */
+    double held;         /* estimated number of keys at the last query */
 } cli_bounded_filter;
 
-/* Of a filter in a file, of one whose parameters do not say for how many keys it is (php1 to php3), and where
- * `over_capacity` says so, it is not bounded. */
+/* Starts the limit. There is no limit for a filter in a file, with layouts that store no capacity (php1 to php3), and with
+ * `over_capacity`. The caller sets `traced` before. CLI_DONE or CLI_FAILED. */
 int cli_bounded_filter_init(cli_bounded_filter *bounded, tamis_filter *filter, bool over_capacity,
                             tamis_error *err);
 
-/* As a tamis_stream_service's ask, with the room as context: TAMIS_E_FULL at the first new key past the bound. */
+/* Function `query` of a tamis_stream_service, with `bounded` as context. TAMIS_E_FULL: the next key is new and none fits. */
 tamis_status cli_bounded_filter_add(void *bounded, const tamis_key *keys, size_t count, tamis_answer *answers,
                                     size_t *done, tamis_error *err);
 
-/* Says so of that record, and what helps. */
+/* Fills *err with the message that the filter is full at this record, and with `remedy`. Returns CLI_FAILED. */
 int cli_bounded_filter_fail_full(const cli_bounded_filter *bounded, const char *uri, uint64_t record,
                                  const char *remedy, tamis_error *err);
 
-/* Whether a filter that does not say for how many keys it is has most of its bits set: more keys than it is good for. */
+/* True if the layout stores no capacity and most bits are set: the filter holds more keys than its size suits. */
 bool cli_bounded_filter_is_dense(const tamis_filter_info *info, const tamis_plan *plan, const char *uri);
-/* A remark on such a filter in a Redis. */
+/* Prints a remark if such a filter is dense. */
 void cli_bounded_filter_report_dense(const tamis_filter *filter, const char *uri);
 
 #endif

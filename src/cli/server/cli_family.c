@@ -1,9 +1,32 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- *     runner --records--> split --names------------------------+--> pairs --> server
- *        |                  +-----texts--> cli_typed --keys----+
- *        +- - - keys that are extracted: texts - - ^
+ * Queries to a family of filters. Each record is split into the name of a filter and the text of a key:
+ *
+ *     template    topic_read:{1}:{2}       parts: "topic_read:", field 1, ":", field 2
+ *     record      8839540 <tab> 20190609 <tab> 76930242
+ *     name        topic_read:8839540:20190609
+ *     text        76930242                 the fields that no part uses, with the delimiters between them
+ *
+ * The path of a batch:
+ *
+ *     runner --records--> split_records --names----------------+--> pairs --> server
+ *        |                    +---texts--> cli_typed --keys----+
+ *        +- - - - - - with --key: texts - - - ^
+ *
+ * - Without --key, this file makes the texts. The runner then has no extractor (cli_family_prepare_stream), so
+ *   --trim and --ignore-case are applied here (`whole`).
+ * - With --key, the runner extracts the texts, and this file makes the names only.
+ * - If --key reads CSV, the numbers in the template are columns, which an extractor finds (`columns`). JSON is
+ *   refused: a tab in a JSON string is no delimiter.
+ *
+ * A record without a name or a key ends the run. The records before it are answered first: split_records stops
+ * at the bad record, the batch before it is sent, and then the error is returned.
+ *
+ * Invariants:
+ * 1. `bytes` holds name 0, text 0, name 1, text 1 and so on (names only with --key). It may move while it
+ *    grows, so pointers into it are set after the last record of the batch.
+ * 2. cli_typed passes a batch to query_pairs in one call, so key i belongs to pairs[i].
  */
 #include "cli/server/cli_family.h"
 
@@ -21,38 +44,38 @@
 #include "cli/server/cli_trace.h"
 
 enum {
-    NAME_MAX_BYTES = 512, /* of a filter */
+    NAME_MAX_BYTES = 512, /* longest name of a filter */
     PARTS_MAX = 64,
     FIELD_MAX = 1000000
 };
 
-/* The name is its parts one behind the other. */
+/* A part of the template. The name of a filter is all parts joined. */
 typedef struct part {
-    size_t field;    /* number of a field, from 1, */
-    const char *own; /* or 0, and these bytes */
-    size_t size;
+    size_t field;    /* number of a field, from 1; 0: a literal */
+    const char *own; /* bytes of a literal */
+    size_t size;     /* size of a literal */
 } part;
 
 struct cli_family {
     tamis_redis_family *family;
     bool adds;
-    cli_members *members; /* of what is added */
+    cli_members *members; /* members with many adds; NULL for lookups */
     char delimiter;
-    bool keyed;               /* keys are extracted by the run; else they are what names leave of records */
-    tamis_extractor *columns; /* of records of CSV, what names take; NULL: fields */
-    tamis_extractor *whole;   /* of keys that are made here; NULL: they stay as they are */
+    bool keyed;               /* true: the run extracts keys (--key); false: keys are the unused fields */
+    tamis_extractor *columns; /* CSV columns of the name; NULL: fields between delimiters */
+    tamis_extractor *whole;   /* --trim and --ignore-case for keys made here; NULL: none */
     part parts[PARTS_MAX];
     size_t part_count, last_field;
-    char *template; /* the name of the URI, decoded piece by piece */
+    char *template; /* decoded literals of the parts */
     cli_typed typed;
-    cli_key_position next;    /* of the key that is asked next, */
-    const tamis_key *records; /* and its record, or those that next.of numbers */
+    cli_key_position next;    /* position of the next key */
+    const tamis_key *records; /* record of the next key, or base of next.record_index */
     tamis_redis_pair *pairs;
-    tamis_key *texts; /* of the keys */
-    tamis_key *rows;  /* records */
+    tamis_key *texts; /* texts of the keys */
+    tamis_key *rows;  /* record of each key */
     tamis_extraction *found;
-    size_t capacity; /* of each */
-    char *bytes;     /* that names and texts are made of */
+    size_t capacity; /* capacity of each of the four arrays */
+    char *bytes;     /* names and texts of a batch */
     size_t bytes_capacity;
 };
 
@@ -69,7 +92,7 @@ static int add_part(cli_family *family, part added, tamis_error *err) {
     return CLI_DONE;
 }
 
-/* Takes the name apart. `plain` becomes the URI with a * for each field. */
+/* Parses the name in the URI into parts. `plain` becomes the URI with a * for each field. */
 static int read_template(cli_family *family, const char *uri, char *plain, tamis_error *err) {
     size_t size, used = 0;
     const char *name = cli_server_name(uri, &size), *end = name + size, *own = name;
@@ -134,7 +157,7 @@ static int check_secret(const cli_family *family, const cli_family_setup *setup,
     return CLI_DONE;
 }
 
-/* What takes columns for the name, where keys are taken from CSV. */
+/* Creates the extractor of the name's columns if --key reads CSV. */
 static int open_columns(cli_family *family, const cli_extract *extract, tamis_error *err) {
     tamis_extractor_options options = TAMIS_EXTRACTOR_OPTIONS_INIT;
     char texts[PARTS_MAX][28];
@@ -153,7 +176,7 @@ static int open_columns(cli_family *family, const cli_extract *extract, tamis_er
     return tamis_extractor_create(&family->columns, &options, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
 }
 
-/* A tab within JSON would not tell a field from a half of a string. */
+/* JSON has no fields: a tab in it may be a part of a string. */
 static int refuse_json(const cli_extract *extract, tamis_error *err) {
     size_t i = 0;
 
@@ -177,8 +200,8 @@ static int open_extractors(cli_family *family, const cli_extract *extract, tamis
     return cli_extract_whole(&family->whole, extract, err);
 }
 
-/* Where the family says otherwise than the options what its keys are made of: anew. Keys of --key come from the run, which
- * has its extractor by now. */
+/* Creates the extractors again if the family stores other --trim or --ignore-case than the options give. With --key it
+ * fails: the run makes those keys and already has its extractor. */
 static int remake_extractors(cli_family *made, const cli_family_setup *setup, uint32_t is_made,
                              tamis_error *err) {
     cli_extract extract = *setup->extract;
@@ -309,13 +332,13 @@ static int fail_record(const cli_family *family, size_t i, const char *why, tami
 }
 
 typedef struct fields {
-    tamis_key values[PARTS_MAX]; /* that parts of the name take */
-    size_t count;                /* of all: what is behind the last that is taken counts as one */
-    size_t left;                 /* that no part takes */
-    size_t size;                 /* of these with delimiters between, */
+    tamis_key values[PARTS_MAX]; /* value of each part that is a field */
+    size_t count;                /* fields of the record; all after the last used one count as one */
+    size_t left;                 /* fields that no part uses */
+    size_t size;                 /* bytes of the unused fields with delimiters between them */
 } fields;
 
-/* which are written to `to`: the text of the key. */
+/* Finds the fields of a record. Writes the unused ones, with delimiters between them, to `to`: the text of the key. */
 static void find_fields(const cli_family *family, const tamis_key *record, fields *found, char *to) {
     const char *pos = record->data, *end = pos + record->size, *stop;
 
@@ -341,7 +364,8 @@ static void find_fields(const cli_family *family, const tamis_key *record, field
     } while (stop != NULL);
 }
 
-/* The columns that the name takes, of several each behind its size in 8 bytes: tamis/extract.h. */
+/* Finds the columns of the name in `joined`, the key of the extractor `columns`. Several columns are joined, each after its
+ * size in 8 bytes (tamis/extract.h). */
 static void find_columns(const cli_family *family, tamis_key joined, fields *found) {
     const unsigned char *pos = joined.data;
     bool several = false;
@@ -360,7 +384,7 @@ static void find_columns(const cli_family *family, tamis_key joined, fields *fou
     }
 }
 
-/* What is wrong with a record of which not all fields are there. */
+/* The error for a record without all required fields. */
 static int fail_fields(const cli_family *family, size_t i, const fields *found, tamis_error *err) {
     char why[200];
 
@@ -386,7 +410,7 @@ static bool has_fields(const cli_family *family, size_t i, const fields *found) 
     return found->count >= family->last_field && (family->keyed || found->left > 0);
 }
 
-/* The name and the key's text of a record, behind what stands in `bytes`; data of both are offsets still. */
+/* Appends the name and the text of a record to `bytes`. Sets their sizes; split_records sets their pointers later. */
 static int split_record(cli_family *family, size_t i, size_t *used, tamis_error *err) {
     const tamis_key *record = &family->rows[i];
     fields found = {.count = 0};
@@ -423,7 +447,7 @@ static int split_record(cli_family *family, size_t i, size_t *used, tamis_error 
     return CLI_DONE;
 }
 
-/* The records of the keys, and their columns. */
+/* Finds the record of each key, and the columns of each record. */
 static int find_rows(cli_family *family, size_t count, tamis_error *err) {
     const uint32_t *record_index = family->next.record_index;
 
@@ -436,7 +460,7 @@ static int find_rows(cli_family *family, size_t count, tamis_error *err) {
                : CLI_FAILED;
 }
 
-/* Keys that were made here become what --trim and --ignore-case make of them. */
+/* Applies --trim and --ignore-case to texts that were made here. */
 static int finish_texts(cli_family *family, size_t count, tamis_error *err) {
     if (family->whole == NULL || count == 0)
         return CLI_DONE;
@@ -447,7 +471,7 @@ static int finish_texts(cli_family *family, size_t count, tamis_error *err) {
     return CLI_DONE;
 }
 
-/* Splits records up to one that cannot be, of which *err tells; how many. */
+/* Splits records up to the first bad one, and sets *err to its error. Returns the number of records before it. */
 static size_t split_records(cli_family *family, const tamis_key *keys, size_t count, tamis_error *err) {
     size_t used = 0, good = 0;
     const char *pos;

@@ -10,37 +10,37 @@
 #include "cli/process/cli_secret.h"
 
 /*
- * A family of filters on a server, whose URI takes parts of a filter's name from fields of the record:
+ * A family of filters on a server. Its URI is a template: {N} in the name of the filter is field N of the record.
  *
  *     redis://host/topic_read:{1}:{2}?layout=java&...
  *     8839540 <tab> 20190609 <tab> 76930242        key 76930242 of filter topic_read:8839540:20190609
  *
- * The key is what the name leaves of the record: its other fields, with the delimiters between them; or what --key says.
+ * The key consists of the other fields of the record, with the delimiters between them, or is set by --key.
  */
 typedef struct cli_family cli_family;
 
 typedef struct cli_family_setup {
-    const char *uri;            /* cli_server_is_family; as long as the family */
-    const cli_extract *extract; /* not needed afterwards */
-    bool adds;                  /* else it is asked */
+    const char *uri;            /* URI of a family, see cli_server_is_family */
+    const cli_extract *extract; /* key options; only used while opening */
+    bool adds;                  /* true: keys are added; false: looked up */
     bool trace;                 /* see cli_trace.h */
-    cli_key_form form;          /* of the keys */
-    const cli_secret *secret;   /* NULL: none */
+    cli_key_form form;          /* form of the keys */
+    const cli_secret *secret;   /* secret of the hash; NULL: none */
 } cli_family_setup;
 
-/* *family is the caller's until freed (NULL is fine there). */
+/* Opens a family. The caller owns *family until cli_family_free, which accepts NULL. CLI_DONE or CLI_FAILED. */
 int cli_family_open(cli_family **family, const cli_family_setup *setup, tamis_error *err);
 void cli_family_free(cli_family *family);
 
-/* Leaves to a run of records what a family does not do itself: it makes keys of parts of them. */
+/* Removes from the options of a run what the family does itself: types of keys and, without --key, the extractor. */
 void cli_family_prepare_stream(cli_stream *records);
-/* As the functions of a tamis_stream_service, with the family as context. A record with too few fields, or whose name
- * or key is none, ends the run when those before it are answered. */
+/* Functions of a tamis_stream_service, with the family as context. A record with too few fields, or without a valid name
+ * or key, ends the run after the records before it are answered. */
 tamis_status cli_family_query(void *family, const tamis_key *keys, size_t count, tamis_answer *answers,
                               size_t *done, tamis_error *err);
 void cli_family_set_source(void *family, const tamis_stream_source *source);
 
-/* A remark on members that hold more than they were made for; of the ones that got most of what was added. */
+/* Prints a remark about members that hold more keys than planned. Checks only the members with the most adds. */
 void cli_family_report_overfull(const cli_family *family, const char *uri);
 
 #endif

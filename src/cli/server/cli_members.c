@@ -14,12 +14,14 @@
 
 enum { NAME = 512, SLOTS = 1024, MEMBERS_QUERIED = 64 };
 
-/* Of all names that come to a slot, one that got most of the adds there is in it at the end, if it got more than half of
- * them: another takes one off the count, and at none the slot. */
+/*
+ * A majority vote over the names of one hash slot. An add to the stored name counts up, an add to another name counts down. At
+ * 0 the next name takes the slot. A name with more than half of the slot's adds is therefore in the slot at the end.
+ */
 typedef struct slot {
-    uint64_t adds;
-    size_t size;
-    char name[NAME];
+    uint64_t adds;   /* count of the vote; 0: free */
+    size_t size;     /* size of the name */
+    char name[NAME]; /* name of a member */
 } slot;
 
 struct cli_members {
@@ -99,7 +101,7 @@ void cli_members_report(cli_members *members, const tamis_redis_family *family, 
         const slot *own = &members->slots[i];
         tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
         if (tamis_redis_family_info(family, own->name, own->size, &info, NULL) != TAMIS_OK)
-            return; /* all was added: nothing fails for a remark */
+            return; /* all keys are added, so a missing remark is no error */
         if (!info.saturated && !cli_bounded_filter_is_dense(&info, tamis_redis_family_plan(family), uri))
             continue;
         if (count++ == 0 || info.fpr_live > worst.fpr_live) {

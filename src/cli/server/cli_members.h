@@ -4,17 +4,17 @@
 
 #include <tamis/redis_family.h>
 
-/* Which members of a family got most of what was added, about, however many there are: nothing bounds them, and those are
- * asked at the end how full they are. NULL is none, and nothing is noted in it. */
+/* Finds the members of a family with the most adds, approximately, in memory of a fixed size. No limit stops adds to a member
+ * (cli_bounded_filter.h), so these members are checked at the end. All functions accept NULL and do nothing then. */
 typedef struct cli_members cli_members;
 
-/* NULL without memory: what it is for is a remark. free() ends it. */
+/* Returns NULL if memory is short, since only a remark depends on it. The caller frees it with free(). */
 cli_members *cli_members_create(void);
-/* Of the pairs that were added, those that may have been fresh. */
+/* Counts added pairs by member, except those answered TAMIS_PRESENT. */
 void cli_members_note(cli_members *members, const tamis_redis_pair *pairs, const tamis_answer *answers,
                       size_t count);
-/* A remark on those that hold more than the family was made for; of layouts that do not say for how many, on those that have
- * most of their bits set. */
+/* Prints a remark about members that hold more keys than planned. With layouts that store no capacity: about members that
+ * have most of their bits set. */
 void cli_members_report(cli_members *members, const tamis_redis_family *family, const char *uri);
 
 #endif

@@ -48,7 +48,7 @@ bool cli_server_is_family(const char *uri) {
     return false;
 }
 
-/* The name in the URI with a * for each field. */
+/* Copies the name in the URI, with a * for each field. */
 static void star_name(const char *uri, char *to, size_t capacity) {
     size_t size, used = 0, field_size;
     const char *pos = cli_server_name(uri, &size), *end = pos + size;

@@ -8,7 +8,7 @@
 
 #include "cli/server/cli_server.h"
 
-/* Of whatever length, on one line and without what ends a word. */
+/* Prints the record percent-encoded, so that no byte of it ends a word or the line. */
 static void print_record(FILE *line, const tamis_key *record) {
     const unsigned char *bytes = record->data;
 
@@ -19,7 +19,7 @@ static void print_record(FILE *line, const tamis_key *record) {
 }
 
 static void print_part(FILE *line, const tamis_redis_traced_part *part, bool adds) {
-    char key[CLI_SERVER_NAME]; /* in it no byte ends a word or a line */
+    char key[CLI_SERVER_NAME]; /* percent-encoded, so no byte ends a word or the line */
     size_t changed = 0;
 
     fprintf(line, "instance=%s\tkey=%s\toffsets=", part->instance,
@@ -36,7 +36,7 @@ static void print_part(FILE *line, const tamis_redis_traced_part *part, bool add
     fprintf(line, "\tms=%.3f\t", (double)part->ns / 1e6);
 }
 
-/* In one piece, so that it does not mix with what others write. Where there is no memory for it, it is left out. */
+/* Prints a trace with one write, so that lines of several processes do not mix. Without memory the line is left out. */
 static void print_line(void *context, const tamis_redis_traced *traced) {
     const char *answer = traced->answer == TAMIS_PRESENT  ? "seen"
                          : traced->answer == TAMIS_ABSENT ? traced->adds ? "fresh" : "absent"
@@ -54,7 +54,7 @@ static void print_line(void *context, const tamis_redis_traced *traced) {
         print_part(line, &traced->parts[i], traced->adds);
     fprintf(line, "answer=%s\n", answer);
     if (fclose(line) == 0 && write(STDERR_FILENO, text, size) < 0)
-        clearerr(stderr); /* nobody is left to tell */
+        clearerr(stderr); /* an error on standard error cannot be reported */
     free(text);
 }
 

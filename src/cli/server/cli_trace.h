@@ -6,7 +6,7 @@
 
 #include "cli/cli.h"
 
-/* --trace: what became of each element of a filter in a Redis, a line each on standard error. */
+/* --trace: prints a line on standard error for each element of a query to a filter in a Redis. */
 
 #define CLI_ROW_TRACE                                                                                        \
     {                                                                                                        \
@@ -23,9 +23,9 @@
                 "before it."                                                                                 \
     }
 
-/* Refuses a filter in a file. */
+/* Refuses the name of a file, since only filters on a server are traced. CLI_DONE or CLI_FAILED. */
 int cli_trace_check(const char *name, tamis_error *err);
-/* Traces a filter that was opened. */
+/* Start tracing an open filter or family. */
 int cli_trace_begin(tamis_filter *filter, tamis_error *err);
 void cli_trace_family(tamis_redis_family *family);
 
