@@ -8,7 +8,7 @@
 
 #include "cli/core/cli_rows.h"
 
-/* The byte that `text` names; -1: none. */
+/* Returns the byte that `text` names, or -1. */
 static int read_byte(const char *text) {
     static const struct {
         const char *name;
@@ -65,7 +65,7 @@ int cli_extract_configure(cli_extract *extract, const cli_value *values, int ter
         return CLI_DONE;
     if (tamis_extractor_create(&extract->extractor, options, err) == TAMIS_OK)
         return CLI_DONE;
-    if (begins(err->text, "key '") || begins(err->text, "delimiter:")) { /* which are called so here */
+    if (begins(err->text, "key '") || begins(err->text, "delimiter:")) { /* options --key and --delimiter */
         tamis_error original = *err;
         snprintf(err->text, sizeof err->text, "--%.*s", (int)sizeof err->text - 3, original.text);
     }

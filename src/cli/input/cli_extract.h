@@ -6,28 +6,34 @@
 
 #include "cli/cli.h"
 
-/* What of a record is its key, from the block CLI_EXTRACT of cli_rows.h. */
+/* How the key of a record is found: the options of the block CLI_EXTRACT in cli_rows.h. */
 typedef struct cli_extract {
-    tamis_extractor *extractor; /* NULL: the key is the record */
-    bool has_parts;             /* --key was given: what ends a line is no longer the end of a key */
-    int delimiter;              /* -1: not given */
+    tamis_extractor *extractor; /* extractor of keys; NULL: the key is the whole record */
+    bool has_parts;             /* true: --key was given, so the end of a line is not the end of a key */
+    int delimiter;              /* delimiter byte; -1: not given */
     tamis_extractor_options options;
 } cli_extract;
 
-/* `terminator` ends a record and so is no delimiter, -1: any byte may be one; `fields`: somebody else takes fields of
- * records. Strings belong to argv. Release either way. CLI_DONE or CLI_FAILED. */
+/*
+ * Parses the options. The caller releases *extract, also after an error. CLI_DONE or CLI_FAILED.
+ *
+ * - `terminator` ends a record, so it is refused as a delimiter; -1: every byte is allowed.
+ * - `fields`: the caller uses fields of records itself, so --delimiter is allowed without --key field:N.
+ * - Strings belong to argv.
+ */
 int cli_extract_configure(cli_extract *extract, const cli_value *values, int terminator, bool fields,
                           tamis_error *err);
 void cli_extract_release(cli_extract *extract);
 
-/* What the options do to each key: bits of TAMIS_KEYS_MADE. */
+/* Returns how the options normalise keys: bits of TAMIS_KEYS_MADE. */
 uint32_t cli_extract_made(const cli_extract *extract);
 
-/* Makes it anew where more is done to keys than the options say: `made` of cli_key_form, once a filter has told it. */
+/* Creates the extractor again if a filter normalises keys in another way than the options. `made` is that of cli_key_form,
+ * after cli_key_apply_filter. CLI_DONE or CLI_FAILED. */
 int cli_extract_apply_made(cli_extract *extract, uint32_t made, tamis_error *err);
 
-/* The same of keys that stand alone: without parts, with blanks and letters as they are to be. *extractor is the caller's;
- * NULL: there is nothing to do. */
+/* Creates an extractor for keys that are not part of a record: it applies --trim and --ignore-case and ignores --key. The
+ * caller owns *extractor. It is NULL if neither option is set. CLI_DONE or CLI_FAILED. */
 int cli_extract_whole(tamis_extractor **extractor, const cli_extract *extract, tamis_error *err);
 
 #endif

@@ -18,9 +18,9 @@ enum {
 struct cli_key_maker {
     cli_key_form form;
     tamis_sink *sink;
-    unsigned char *bytes; /* of the digits of one key */
+    unsigned char *bytes; /* decoded hexadecimal digits of one key */
     size_t capacity;
-    tamis_key *lines; /* texts without what ends them */
+    tamis_key *lines; /* texts without a carriage return at the end */
     size_t line_capacity;
 };
 
@@ -46,7 +46,8 @@ static const char *option_of(uint32_t made) {
     return made & TAMIS_KEYS_FOLDED ? "--ignore-case" : "--trim";
 }
 
-/* To ask with folded keys is well of any filter that may have such; one that grows has to have all its keys alike. */
+/* Adopts the normalisation of keys that a filter stores. Options may add to it for lookups, but not if keys are added to the
+ * filter. Several filters must agree. */
 static int apply_made(cli_key_form *form, uint32_t its, const char *path, bool grows, tamis_error *err) {
     uint32_t less = form->made & ~its, more = its & ~form->made;
 
@@ -61,7 +62,6 @@ static int apply_made(cli_key_form *form, uint32_t its, const char *path, bool g
     return CLI_DONE;
 }
 
-/* The types of the library are numbered as ours, from 1. */
 int cli_key_apply_filter(cli_key_form *form, const tamis_filter *filter, const char *path, bool grows,
                          tamis_error *err) {
     uint32_t key_type;
@@ -79,7 +79,7 @@ int cli_key_apply_type(cli_key_form *form, uint32_t key_type, const char *path, 
 
     if (key_type == TAMIS_KEYS_UNSPECIFIED || form->hex)
         return CLI_DONE;
-    if (key_type == UINT32_MAX) /* the plan of a filter on a server names it */
+    if (key_type == UINT32_MAX) /* the plan of a filter on a server has an unknown type */
         return form->given ? CLI_DONE
                            : cli_fail(err,
                                       "%.300s: its keys are of a type that this tamis does not know; use a "
@@ -96,13 +96,13 @@ int cli_key_apply_type(cli_key_form *form, uint32_t key_type, const char *path, 
         return CLI_FAILED;
     if (type == TAMIS_KEYS_UNSPECIFIED)
         return CLI_DONE;
-    its = (cli_key_type)(type - 1);
+    its = (cli_key_type)(type - 1); /* tamis_key_type has the same order, from 1 */
     if (!form->given) {
         form->type = its;
         form->given = true;
         return CLI_DONE;
     }
-    if (its == form->type || (its <= CLI_KEY_UTF8 && form->type <= CLI_KEY_UTF8)) /* the same bytes */
+    if (its == form->type || (its <= CLI_KEY_UTF8 && form->type <= CLI_KEY_UTF8)) /* equal bytes */
         return CLI_DONE;
     return cli_fail(err, "%.300s: its keys are of type %s, not %s; give --type %s, or leave it out", path,
                     cli_key_types[its], cli_key_types[form->type], cli_key_types[its]);
@@ -174,7 +174,7 @@ int cli_key_fail(cli_key_position position, const tamis_key *text, const char *w
     char shown[QUOTED_SIZE + 1];
     size_t size = 0;
 
-    /* Printable ASCII alone: what is quoted may be no UTF-8, or cut within a character. */
+    /* Quote printable ASCII only: the text may not be UTF-8, or may be cut within a character. */
     for (; size < QUOTED_SIZE && size < text->size; size++)
         shown[size] = (char)(bytes[size] >= ' ' && bytes[size] <= '~' ? bytes[size] : '?');
     shown[size] = '\0';
@@ -183,7 +183,7 @@ int cli_key_fail(cli_key_position position, const tamis_key *text, const char *w
                     size < text->size ? "..." : "", why);
 }
 
-/* The library says "key 0: why; what to do", and knows no options. */
+/* Replaces the subject and the remedy in the library's "key 0: why; what to do", since the library knows no options. */
 static int fail_text(cli_key_position position, const tamis_key *text, tamis_error *err) {
     char why[sizeof err->text];
     int length;
@@ -211,7 +211,7 @@ static int reserve_bytes(cli_key_maker *maker, size_t size, tamis_error *err) {
     return CLI_DONE;
 }
 
-/* What the digits stand for, in the maker's memory. */
+/* Decodes hexadecimal digits into the maker's memory. */
 static int unhex(cli_key_maker *maker, const tamis_key *text, tamis_key *key, cli_key_position position,
                  tamis_error *err) {
     const unsigned char *digits = text->data;
@@ -240,7 +240,7 @@ static int unhex(cli_key_maker *maker, const tamis_key *text, tamis_key *key, cl
     return cli_key_fail(position, text, why, err);
 }
 
-/* Decimal with an optional sign, the whole of it. */
+/* Reads the whole text as a decimal number with an optional sign. */
 static int read_integer(const tamis_key *text, int64_t min, int64_t max, int64_t *value,
                         cli_key_position position, tamis_error *err) {
     const unsigned char *bytes = text->data;
@@ -251,7 +251,7 @@ static int read_integer(const tamis_key *text, int64_t min, int64_t max, int64_t
 
     for (; i < text->size && bytes[i] >= '0' && bytes[i] <= '9'; i++) {
         unsigned next = (unsigned)(bytes[i] - '0');
-        /* Past the limit it stays there: what follows may be no digit, which is the worse. */
+        /* After an overflow the loop goes on: if a byte that is no digit follows, that is the error to report. */
         number = number > (limit - next) / 10 ? UINT64_MAX : number * 10 + next;
     }
     if (i > first && i == text->size && number <= limit) {
@@ -268,7 +268,7 @@ static int read_integer(const tamis_key *text, int64_t min, int64_t max, int64_t
     return cli_key_fail(position, text, why, err);
 }
 
-/* Of digits what is no digit is told, not left out. */
+/* Removes the carriage return of a Windows line. With --hex it stays, so that it is reported as no digit. */
 static tamis_key line_of(const cli_key_maker *maker, tamis_key text) {
     if (maker->form.strip_cr && !maker->form.hex && text.size > 0 &&
         ((const char *)text.data)[text.size - 1] == '\r')
@@ -276,7 +276,7 @@ static tamis_key line_of(const cli_key_maker *maker, tamis_key text) {
     return text;
 }
 
-/* Puts one key and ends it. Text that is no UTF-8 the sink tells later. */
+/* Puts one key into the sink. Text that is not UTF-8 is reported later, by tamis_sink_keys. */
 static int put_key(cli_key_maker *maker, const tamis_key *text, cli_key_position position, tamis_error *err) {
     tamis_sink *sink = maker->sink;
     tamis_key key = line_of(maker, *text);
@@ -334,7 +334,7 @@ void cli_key_maker_free(cli_key_maker *maker) {
     free(maker);
 }
 
-/* Puts the first `count` again that are known to be good. */
+/* Puts the first `count` texts again. They are known to be good. */
 static int remake_keys(cli_key_maker *maker, const tamis_key *texts, size_t count, cli_key_position first,
                        const tamis_key **keys, size_t *made, tamis_error *err) {
     tamis_sink_clear(maker->sink);
@@ -344,7 +344,7 @@ static int remake_keys(cli_key_maker *maker, const tamis_key *texts, size_t coun
     return tamis_sink_keys(maker->sink, keys, made, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
 }
 
-/* A sink that met a text that is no UTF-8 has no keys at all: finds the text, and makes the keys before it. */
+/* After a text that is not UTF-8 the sink has no keys at all. This finds the text and makes the keys before it. */
 static int make_before(cli_key_maker *maker, const tamis_key *texts, size_t count, cli_key_position first,
                        const tamis_key **keys, size_t *made, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
@@ -365,7 +365,7 @@ static int make_before(cli_key_maker *maker, const tamis_key *texts, size_t coun
     return status == TAMIS_E_INVALID ? fail_text(cli_key_position_of(first, i), &texts[i], err) : CLI_FAILED;
 }
 
-/* Keys that are their texts but for the end: nothing is copied. */
+/* Makes keys that differ from their texts only in the size, so no bytes are copied. */
 static int make_lines(cli_key_maker *maker, const tamis_key *texts, size_t count, const tamis_key **keys,
                       size_t *made, tamis_error *err) {
     if (count > maker->line_capacity) {

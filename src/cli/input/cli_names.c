@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * No name holds a zero byte, so one in the list says that names end with it, as find -print0 has them: a name with a
- * newline needs no option to be read.
+ * Lists of names. No name contains a zero byte. So if the list has one, its names end with zero bytes, like the output of
+ * find -print0, else with newlines. Names with newlines therefore need no option.
  */
 #include "cli/input/cli_names.h"
 
@@ -13,7 +13,7 @@
 
 enum { CAPACITY_MIN = 1 << 16 };
 
-/* The whole of the file, with a zero byte behind it. */
+/* Reads the whole file and adds a zero byte. */
 static int read_file(cli_names_list *names, FILE *file, const char *list, size_t *size, tamis_error *err) {
     size_t capacity = 0, got;
     char why[80];
@@ -52,7 +52,7 @@ static int read_list(cli_names_list *names, const char *list, size_t *size, tami
     return code;
 }
 
-/* Names do not begin so, and their bytes would be told as names that are not there. */
+/* Refuses a compressed list. Else its bytes would be taken for names, and errors would say that these files do not exist. */
 static int check_plain(const cli_names_list *names, size_t size, const char *list, tamis_error *err) {
     static const struct {
         const char *head;
@@ -151,7 +151,7 @@ bool cli_names_are_in(const cli_names *names, const char *path) {
 
     if (names->list_count == 0 ||
         (strcmp(path, "-") == 0 ? fstat(STDOUT_FILENO, &file) : stat(path, &file)) != 0)
-        return false; /* not there yet */
+        return false; /* the file does not exist yet */
     for (size_t i = 0; i < names->list_count; i++) {
         const struct stat *st = &names->lists[i].st;
         if (S_ISREG(st->st_mode) && file.st_dev == st->st_dev && file.st_ino == st->st_ino)

@@ -13,17 +13,22 @@ typedef struct cli_names_list {
     struct stat st; /* stat of the file; st_mode 0: unknown */
 } cli_names_list;
 
-/* Names of inputs: operands, and those that files list. */
+/* Names of inputs: operands and names from lists. */
 typedef struct cli_names {
-    const char **paths; /* malloc; NULL: there is no list, and the operands are all */
+    const char **paths; /* all names, malloc; NULL: no list was read, so the operands are all names */
     size_t count;
-    cli_names_list *lists; /* malloc */
+    cli_names_list *lists; /* lists that were read, malloc */
     size_t list_count;
 } cli_names;
 
-/* The operands, then the names in the files `lists` ("-": standard input): one a line or, in a file with a zero byte, each
- * ended by one. Empty names in a list are ignored. Refuses a list without names, and a - beside a list that is standard
- * input. Release either way. CLI_DONE or CLI_FAILED. */
+/*
+ * Reads names: first the operands, then the names in the files `lists` ("-": standard input). The caller releases *names, also
+ * after an error. CLI_DONE or CLI_FAILED.
+ *
+ * - A list has one name per line. If it contains a zero byte, each name ends with a zero byte instead.
+ * - Empty names in a list are ignored. A list without names is refused.
+ * - If a list is standard input, the name "-" is refused.
+ */
 int cli_names_read(cli_names *names, const char *const *lists, size_t list_count, char **operands,
                    size_t count, tamis_error *err);
 void cli_names_release(cli_names *names);

@@ -13,7 +13,7 @@
 #include "cli/input/cli_typed.h"
 #include "cli/process/cli_progress.h"
 
-enum { LEVEL_MAX = 22 }; /* zstd's; what others do not know the library says */
+enum { LEVEL_MAX = 22 }; /* highest level of zstd; the library refuses levels that a format does not have */
 
 static int check_names(char **inputs, size_t count, tamis_error *err) {
     for (size_t i = 0; i < count; i++)
@@ -44,7 +44,7 @@ static int configure_inputs(cli_stream *stream, const cli_stream_given *given, t
     return stream->each != NULL ? CLI_DONE : cli_fail_nomem("--stats", err);
 }
 
-/* The packing that begins `text`, with *level what stands behind a colon, or NULL; -1: none. */
+/* Finds the compression that `text` names before a colon; -1 if there is none. *level is the text after the colon, or NULL. */
 static int find_compression(const char *text, const char **level) {
     const char *colon = strchr(text, ':');
     size_t size = colon != NULL ? (size_t)(colon - text) : strlen(text);
@@ -56,7 +56,7 @@ static int find_compression(const char *text, const char **level) {
     return -1;
 }
 
-/* Without parts there is no record of which they would be said. */
+/* Refuses --missing and --on-error without --key: then every record has a key and none is malformed. */
 static int check_policies(const cli_value *records, tamis_error *err) {
     const char *needless = records[CLI_RECORDS_MISSING].given    ? "missing"
                            : records[CLI_RECORDS_ON_ERROR].given ? "on-error"
@@ -107,7 +107,7 @@ static void configure_report(cli_stream *stream, const cli_value *report, bool p
     stream->json = report[CLI_REPORT_JSON].given;
     stream->stats = report[CLI_REPORT_STATS].given || stream->json;
     stream->quiet = report[CLI_REPORT_QUIET].given;
-    /* By itself only where it can be seen and is in nobody's way: not among records on the same screen. */
+    /* By default progress is shown on a terminal, unless records are printed on the same terminal. */
     stream->progress_bar = terminal;
     stream->progress = terminal && !stream->quiet && !(prints && isatty(STDOUT_FILENO) == 1);
     if (report[CLI_REPORT_PROGRESS].given)
@@ -124,7 +124,7 @@ static bool joins(const cli_stream *stream) {
     return stream->extract.extractor != NULL && tamis_extractor_joins(stream->extract.extractor);
 }
 
-/* Then there are records that are malformed whatever the type of their keys, and --on-error is said of these. */
+/* True if records have a syntax (CSV, JSON). They may then be malformed whatever the key type, and --on-error applies. */
 static bool has_syntax(const cli_stream *stream) {
     const tamis_extractor *extractor = stream->extract.extractor;
 
@@ -151,7 +151,7 @@ int cli_stream_check_form(const cli_stream *stream, tamis_error *err) {
     return CLI_DONE;
 }
 
-/* The type that a filter has told may not fit either. */
+/* Checks the key type again before a run, because a filter may have set it. */
 static tamis_status check_key_type(const cli_stream *stream, tamis_error *err) {
     if (is_bytes(stream->form) || !joins(stream))
         return TAMIS_OK;
@@ -163,7 +163,7 @@ static tamis_status check_key_type(const cli_stream *stream, tamis_error *err) {
 }
 
 int cli_stream_configure(cli_stream *stream, const cli_stream_given *given, tamis_error *err) {
-    /* In the order of cli_missing and cli_on_error. */
+    /* the order of cli_missing and cli_on_error */
     static const tamis_stream_policy missing[] = {TAMIS_STREAM_PASS, TAMIS_STREAM_DROP, TAMIS_STREAM_FAIL};
     static const tamis_stream_policy malformed[] = {TAMIS_STREAM_FAIL, TAMIS_STREAM_DROP, TAMIS_STREAM_PASS};
     const cli_value *records = given->records;
@@ -276,7 +276,6 @@ tamis_status cli_stream_run(const cli_stream *stream, const tamis_stream_service
                                                              : status;
 }
 
-/* The sentences about records have no remedy of their own. */
 void cli_stream_advise(tamis_status status, tamis_error *err) {
     size_t used = strlen(err->text);
 
@@ -292,12 +291,12 @@ uint64_t cli_stream_passed(const cli_stream *stream, const tamis_stream_stats *s
            (stream->malformed == TAMIS_STREAM_PASS ? stats->malformed : 0);
 }
 
-/* Whether `input` ("-": standard input) is the file of `st`. */
+/* True if `input` ("-": standard input) is the regular file of `st`. */
 static bool is_file(const char *input, const struct stat *st) {
     struct stat file;
 
     if ((strcmp(input, "-") == 0 ? fstat(STDIN_FILENO, &file) : stat(input, &file)) != 0)
-        return false; /* whoever opens it will say so */
+        return false; /* opening it later reports the error */
     return S_ISREG(file.st_mode) && file.st_dev == st->st_dev && file.st_ino == st->st_ino;
 }
 
@@ -315,7 +314,7 @@ int cli_stream_keep_apart(const cli_stream *stream, const char *path, const char
     bool same;
 
     if (stat(path, &st) != 0)
-        return CLI_DONE; /* not there yet */
+        return CLI_DONE; /* the file does not exist yet */
     if (cli_names_are_in(&stream->names, path))
         return cli_fail(err, "%.300s: is %s and the list of --files-from; name another file", path, what);
     same = stream->input_count == 0 && is_file("-", &st);

@@ -9,77 +9,79 @@
 #include "cli/input/cli_key.h"
 #include "cli/input/cli_names.h"
 
-/* What every command that reads records is told of them and of the run. Strings belong to argv. */
+/* Options shared by all commands that read records. Strings belong to argv. */
 typedef struct cli_stream {
     const char *const *inputs;
-    size_t input_count; /* 0: standard input */
-    uint8_t terminator;
-    uint64_t max_record;
-    cli_key_form form; /* of the records, as keys, or of what is extracted from them */
-    cli_extract extract;
-    bool header;
+    size_t input_count;  /* number of inputs; 0: standard input */
+    uint8_t terminator;  /* byte that ends a record */
+    uint64_t max_record; /* longest record allowed, in bytes */
+    cli_key_form form;   /* form of the keys: whole records, or texts that are extracted */
+    cli_extract extract; /* key options */
+    bool header;         /* true: the first record of each input is a header */
     tamis_stream_policy missing, malformed;
-    bool missing_given;    /* by --missing: then it is no accident */
-    int compression;       /* of what is written; -1: as names say */
-    int compression_level; /* 0: the usual one */
-    uint32_t threads;      /* 0: as many as there are processors */
-    bool stats;
-    bool json;
-    bool quiet;
-    bool progress;     /* show it */
-    bool progress_bar; /* in place */
-    /* Statistics of each input of the last run, malloc; struct_size 0: not begun. NULL without a summary. */
+    bool missing_given;    /* true: --missing was given, so records without a key are expected */
+    int compression;       /* compression of outputs; -1: by the name of each */
+    int compression_level; /* level; 0: the usual one */
+    uint32_t threads;      /* number of threads; 0: as many as there are processors */
+    bool stats;            /* true: print a summary */
+    bool json;             /* true: as JSON */
+    bool quiet;            /* true: no remarks */
+    bool progress;         /* true: show progress */
+    bool progress_bar;     /* true: as a line that is redrawn; false: as new lines */
+    /* statistics of each input of the last run, malloc; struct_size 0: not begun; NULL without a summary */
     tamis_stream_stats *each;
-    cli_names names; /* that `inputs` are, where there is a list */
+    cli_names names; /* memory of `inputs` if --files-from was given */
 } cli_stream;
 
-/* What it is told by: rows of cli_rows.h, and the operands that are inputs. */
+/* Source of a cli_stream: options of cli_rows.h, and the operands that are inputs. */
 typedef struct cli_stream_given {
-    const cli_value *records;    /* the block CLI_RECORDS */
-    const cli_value *report;     /* the block CLI_REPORT; NULL: the run is not reported */
-    const cli_value *files_from; /* NULL: no such option */
-    const cli_value *threads;    /* NULL: one */
-    const cli_value *compress;   /* NULL: nothing is written */
+    const cli_value *records;    /* block CLI_RECORDS */
+    const cli_value *report;     /* block CLI_REPORT; NULL: the command prints no summary */
+    const cli_value *files_from; /* --files-from; NULL: the command does not have it */
+    const cli_value *threads;    /* --threads; NULL: one thread */
+    const cli_value *compress;   /* --compress; NULL: the command writes no records */
     char **inputs;
     size_t input_count;
-    bool prints; /* records go to standard output */
-    bool fields; /* fields of records are taken for more than keys: --delimiter is theirs */
+    bool prints; /* true: records go to standard output */
+    bool fields; /* true: fields are also used outside of keys, so --delimiter is allowed without --key */
 } cli_stream_given;
 
-/* CLI_DONE or CLI_FAILED; released either way, and a stream of zeros may be too. A copy is good until then. */
+/* Parses the options. The caller releases *stream, also after an error; a stream of zeros may be released too. A copy of
+ * *stream is valid until then. CLI_DONE or CLI_FAILED. */
 int cli_stream_configure(cli_stream *stream, const cli_stream_given *given, tamis_error *err);
 void cli_stream_release(cli_stream *stream);
 
-/* Number of inputs; 1 if standard input alone is read. */
+/* Returns the number of inputs; 1 if only standard input is read. */
 static inline size_t cli_stream_inputs(const cli_stream *stream) {
     return stream->input_count > 0 ? stream->input_count : 1;
 }
 
-/* Takes from the filter what it says of its keys: cli_key_apply_filter. */
+/* Applies key type and normalisation that the filter stores, see cli_key_apply_filter. */
 int cli_stream_apply_filter(cli_stream *stream, const tamis_filter *filter, const char *path, bool grows,
                             tamis_error *err);
 
-/* Refuses what --type and --hex cannot be said of; cli_stream_configure does that too. */
+/* Refuses options that contradict --type or --hex. cli_stream_configure calls it too. */
 int cli_stream_check_form(const cli_stream *stream, tamis_error *err);
 
-/* What ends a key, if keys are lines: cli_key_fit. */
+/* Returns the terminator if keys are whole lines, else -1: for cli_key_fit. */
 int cli_stream_line_end(const cli_stream *stream);
 
-/* Asks `service` of all records, with progress, their texts made keys before. The outputs and stop_fd of the options are
- * given, the inputs and what else a record is are set here. */
+/* Runs `service` over all records, with progress. Texts become keys before. The caller sets outputs and stop_fd in *options;
+ * this function sets the inputs and the options in *stream. */
 tamis_status cli_stream_run(const cli_stream *stream, const tamis_stream_service *service,
                             tamis_stream_options *options, tamis_stream_stats *stats, tamis_error *err);
 
-/* Names the option that helps where a run that came to `status` knows none. */
+/* Adds the option that helps to an error of a run about records: the library names no options. */
 void cli_stream_advise(tamis_status status, tamis_error *err);
 
-/* How many records without an answer were passed on: to where those go that are not in the filter. */
+/* Returns the number of records that were passed on without a lookup, to the output of records with absent keys. */
 uint64_t cli_stream_passed(const cli_stream *stream, const tamis_stream_stats *stats);
 
-/* Refuses to write to the list of --files-from: to the file `path`, or standard output where that is "-". */
+/* Refuses the output `path` ("-": standard output) if it is a list of --files-from. CLI_DONE or CLI_FAILED. */
 int cli_stream_keep_list(const cli_stream *stream, const char *path, tamis_error *err);
 
-/* Refuses an input, or the list of them, that is the file `path`, which is to be changed: `what` is what it is. */
+/* Refuses the file `path`, which the command will change, if it is an input or a list of --files-from. `what` describes the
+ * file in the message. CLI_DONE or CLI_FAILED. */
 int cli_stream_keep_apart(const cli_stream *stream, const char *path, const char *what, tamis_error *err);
 
 #endif

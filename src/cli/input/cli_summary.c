@@ -12,21 +12,19 @@
 #include "cli/process/cli_profile.h"
 #include "cli/process/cli_signal.h"
 
-/* With fewer keys than this the bits of each are those of a filter that has hardly begun. */
+/* fewest keys for bits a key: with fewer, the figure shows mostly the initial size of the filter */
 enum { KEYS_TO_AVERAGE = 1024 };
 
-/* As precise as the clock; keeps a run of no time from having an infinite rate. */
+/* At least a microsecond, so that a very short run has no infinite rate. */
 static double seconds_of(const cli_summary *summary) {
     return summary->seconds > 1e-6 ? summary->seconds : 1e-6;
 }
 
-/* Bits of the filter's peak a key that was put into it; 0 where none was. */
 static double bits_per_key(const cli_summary *summary) {
     return summary->info.added > 0 ? 8.0 * (double)summary->info.memory_peak / (double)summary->info.added
                                    : 0.0;
 }
 
-/* How a run with commits began. */
 static const char *begun_name(const tamis_stream_commits *commits) {
     static const char *const names[] = {[TAMIS_STREAM_NEW] = "new",
                                         [TAMIS_STREAM_RESUMED] = "resumed",
@@ -49,7 +47,7 @@ static void print_share(FILE *out, const char *name, uint64_t count, uint64_t re
     fputc('\n', out);
 }
 
-/* Where no records were read the caller's alone was at work. */
+/* A run that read no records used only the caller's thread. */
 static uint32_t threads_of(const cli_summary *summary) {
     return summary->stats.threads > 0 ? summary->stats.threads : 1;
 }
@@ -59,7 +57,7 @@ static void print_speed(FILE *out, const cli_summary *summary) {
     uint32_t threads = threads_of(summary);
 
     fprintf(out, "%-22s %15s", "bytes", cli_text_count(text, sizeof text, summary->stats.bytes_in));
-    if (summary->stats.bytes_in >= 1000) /* else it would say the same again */
+    if (summary->stats.bytes_in >= 1000) /* else both numbers are equal */
         fprintf(out, "  %s", cli_text_volume(more, sizeof more, (double)summary->stats.bytes_in));
     fputc('\n', out);
     fprintf(out, "%-22s %15.3f\n", "seconds", summary->seconds);
@@ -75,7 +73,7 @@ static void print_filter(FILE *out, const cli_summary *summary) {
 
     fprintf(out, "%-22s %15s", summary->on_server ? "server memory" : "filter memory",
             cli_text_bytes(text, sizeof text, summary->info.memory));
-    if (!summary->on_server) /* which tells neither */
+    if (!summary->on_server) /* a server reports neither peak nor bits a key */
         fprintf(out, "  peak %s", cli_text_bytes(peak, sizeof peak, summary->info.memory_peak));
     if (!summary->on_server && summary->info.added >= KEYS_TO_AVERAGE)
         fprintf(out, ", %.1f bits a key", bits_per_key(summary));
@@ -92,7 +90,7 @@ static void print_cell(FILE *out, int width, uint64_t count) {
     fprintf(out, " %*s", width, cli_text_count(text, sizeof text, count));
 }
 
-/* A line for each input that was begun, under the names of its columns. */
+/* Prints a table with a line for each input that was begun. */
 static void print_each(FILE *out, const cli_summary *summary, const cli_stream *stream) {
     bool unknown = summary->stats.unknown > 0;
 
@@ -147,7 +145,7 @@ static void print_text(FILE *out, const cli_summary *summary, const cli_stream *
                 summary->failed ? "failed" : "interrupted", "yes");
 }
 
-/* Answers how many members it has put in. */
+/* Returns the number of members that were added. */
 static size_t put_filter(json_t *object, const cli_summary *summary) {
     const tamis_filter_info *info = &summary->info;
 
@@ -172,7 +170,7 @@ static size_t put_filter(json_t *object, const cli_summary *summary) {
     return summary->drops ? 10 : 9;
 }
 
-/* Whether there may be such records at all. */
+/* True if the run can have records with an unknown answer. */
 static bool has_unknown(const cli_summary *summary) {
     return summary->drops || summary->on_server;
 }
@@ -269,7 +267,7 @@ int cli_summary_print(const cli_summary *summary, const cli_stream *stream, tami
     return CLI_FAILED;
 }
 
-/* Malformed ones aside. */
+/* True if no record has a key. Malformed records do not count. */
 static bool has_no_keys(const tamis_stream_stats *stats) {
     return stats->missing > 0 && stats->missing + stats->malformed == stats->records;
 }
@@ -280,7 +278,7 @@ static void tell_malformed(const cli_summary *summary, const cli_stream *stream)
 
     if (malformed == 0)
         return;
-    /* Else it was in an earlier part of a run with --state. */
+    /* TAMIS_OK: the malformed records were in an earlier part of a run with --state. */
     if (summary->first_malformed.status != TAMIS_OK)
         cli_report(summary->first_malformed.text);
     if (stream->stats)
@@ -330,7 +328,7 @@ int cli_summary_conclude(cli_summary *summary, const cli_stream *stream, const t
     summary->failed = status != TAMIS_OK && !summary->interrupted;
     cli_stream_advise(status, err);
     if (summary->failed && summary->stats.records == 0)
-        return CLI_FAILED; /* it has not begun */
+        return CLI_FAILED; /* the run has not begun */
     cli_summary_report_skipped(summary, stream);
     if (stream->stats) {
         tamis_error *first = summary->failed ? NULL : err;
@@ -344,6 +342,6 @@ int cli_summary_conclude(cli_summary *summary, const cli_stream *stream, const t
     if (!summary->interrupted)
         return CLI_DONE;
     if (err->sys_errno != 0)
-        cli_report(err->text); /* the last records found no reader */
+        cli_report(err->text); /* the last records could not be written */
     return cli_signals_code();
 }

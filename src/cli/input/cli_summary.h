@@ -9,25 +9,25 @@
 
 #include "cli/input/cli_stream.h"
 
-/* What a run has come to. */
+/* Result of a run, and how to report it. */
 typedef struct cli_summary {
     tamis_stream_stats stats;
     const char *absent_name,
-        *present_name; /* what its records are called that were answered so: "unique", "duplicates" */
-    bool drops;        /* a wrong answer lost a record: how many is estimated */
-    bool on_server;    /* an answer may be lost: how many records were answered unknown is told */
-    bool passes;       /* what is passed on goes somewhere, or is counted there */
-    const char *into;  /* the filter that keys go into; NULL: none */
-    tamis_error first_malformed; /* for the options of the run; status TAMIS_OK: there was none */
+        *present_name;           /* names of records with absent and present keys: "unique", "duplicates" */
+    bool drops;                  /* true: a false positive drops a record; the summary estimates how many */
+    bool on_server;              /* true: answers may be TAMIS_UNKNOWN; the summary counts them */
+    bool passes;                 /* true: records that are passed on are printed or counted; false: skipped */
+    const char *into;            /* filter that keys are added to; NULL: none */
+    tamis_error first_malformed; /* first malformed record, set by the run; status TAMIS_OK: none */
     tamis_filter_info info;
-    const tamis_plan *plan;              /* borrowed from the filter; NULL: nothing is said of a filter */
-    tamis_scheme scheme;                 /* in use: never AUTO */
-    const tamis_stream_profile *profile; /* NULL: nobody asks */
-    const tamis_stream_commits *commits; /* NULL: the run has none */
-    tamis_stream_stats before;           /* what of `stats` was answered by earlier processes */
-    double seconds;
-    bool interrupted;
-    bool failed;
+    const tamis_plan *plan;              /* plan, borrowed from the filter; NULL: no filter in the summary */
+    tamis_scheme scheme;                 /* scheme in use, never AUTO */
+    const tamis_stream_profile *profile; /* profile to print; NULL: none */
+    const tamis_stream_commits *commits; /* commits of the run; NULL: none */
+    tamis_stream_stats before;           /* the part of `stats` from earlier processes */
+    double seconds;                      /* duration of the run */
+    bool interrupted;                    /* true: a signal ended the run */
+    bool failed;                         /* true: an error ended the run */
 } cli_summary;
 
 /* clang-format off */
@@ -36,18 +36,18 @@ typedef struct cli_summary {
                           TAMIS_STREAM_STATS_INIT, 0, false, false}
 /* clang-format on */
 
-/* Takes from the filter what is said of it. */
+/* Copies the facts about the filter into the summary. The plan stays the filter's. */
 int cli_summary_set_filter(cli_summary *summary, const tamis_filter *filter, tamis_error *err);
 /*
- * What a run that came to `status` exits with: takes the filter (may be NULL), prints the summary if it was asked for,
- * and names the option that helps. CLI_DONE, CLI_FAILED, CLI_PIPE_GONE or the status of a signal.
+ * Ends a run that returned `status`: adds the option that helps to its error, and prints remarks and the summary if they are
+ * wanted. `filter` may be NULL. Returns the exit status: CLI_DONE, CLI_FAILED, CLI_PIPE_GONE or that of a signal.
  */
 int cli_summary_conclude(cli_summary *summary, const cli_stream *stream, const tamis_filter *filter,
                          tamis_status status, tamis_error *err);
-/* Says where the first malformed record is and, unless a summary will, how many there were, and how many had no key where
- * nobody would notice. */
+/* Prints remarks: the position of the first malformed record and, unless a summary follows, the number of malformed records
+ * and of records without a key. */
 void cli_summary_report_skipped(const cli_summary *summary, const cli_stream *stream);
-/* Writes it on standard error, as lines that align or, with --json, one object. A first error in *err is kept. */
+/* Prints the summary on standard error: as text or, with --json, as one object. Keeps the error of a failed run in *err. */
 int cli_summary_print(const cli_summary *summary, const cli_stream *stream, tamis_error *err);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Those before a text that is no key are answered; where that fails it is what is told. */
+/* Answers the keys before the first bad text. If the service fails, its error is returned, else the error of the text. */
 static tamis_status query_keys(void *context, const tamis_key *texts, size_t count, tamis_answer *answers,
                                size_t *done, tamis_error *err) {
     cli_typed *typed = context;
@@ -58,7 +58,7 @@ int cli_typed_begin(cli_typed *typed, cli_key_form form, const tamis_stream_serv
         return CLI_DONE;
     typed->service.context = typed;
     typed->service.query = query_keys;
-    typed->service.hasher = NULL; /* of texts, which are not keys yet */
+    typed->service.hasher = NULL; /* the run would hash texts, which are not keys yet */
     typed->service.query_hashes = NULL;
     typed->service.parts = NULL;
     typed->service.query_part = NULL;

@@ -7,21 +7,21 @@
 #include "cli/input/cli_key.h"
 
 /*
- * Stands between the records of a stream and a service that knows keys only:
+ * A service that makes keys from texts, for an inner service that accepts keys only:
  *
  *     runner --texts--> typed: cli_key_make --keys--> inner service --answers--> runner
  *
- * The runner keeps the texts, and writes these. Plain keys do not come by here at all.
+ * The runner keeps the texts and writes them. Plain keys go to the inner service directly.
  */
 typedef struct cli_typed {
-    tamis_stream_service service; /* to be run: this one, or `inner` itself */
-    tamis_stream_service inner;
-    cli_key_maker *maker;  /* NULL: keys are plain */
-    cli_key_position next; /* of the key that is asked next; before a run "record" 1 */
+    tamis_stream_service service; /* service to run: this one, or a copy of `inner` for plain keys */
+    tamis_stream_service inner;   /* service that answers keys */
+    cli_key_maker *maker;         /* maker of keys; NULL: keys are plain */
+    cli_key_position next;        /* position of the next key; before a run "record" 1 */
 } cli_typed;
 
-/* `inner` is copied, its context borrowed; the typed must stay where it is until cli_typed_end, which is fine after a
- * failure too. CLI_DONE or CLI_FAILED. */
+/* Copies `inner` and borrows its context. *typed must not move until cli_typed_end, which is allowed after a failure too.
+ * CLI_DONE or CLI_FAILED. */
 int cli_typed_begin(cli_typed *typed, cli_key_form form, const tamis_stream_service *inner, tamis_error *err);
 void cli_typed_end(cli_typed *typed);
 
