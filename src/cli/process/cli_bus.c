@@ -1,4 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * SIGBUS becomes an error message. A mapped file that is cut short raises SIGBUS when a missing page is read.
+ *
+ *     thread reads a page --> SIGBUS --> on_bus: find the address in /proc/self/maps --> message, exit status 2
+ *
+ * - A signal that another process sent (si_code <= 0) gets its default action.
+ * - An address without a file gets the default action too: the handler returns, the access is made again, and the
+ *   second SIGBUS ends the process.
+ * - If /proc/self/maps cannot be opened, the message names no file.
+ * - If several threads fail at once, the first one prints the message and the others wait for the end.
+ *
+ * The handler uses only functions that POSIX allows in a signal handler, so no stdio. Its buffers are static, because
+ * the stack of a thread may be small.
+ */
 #include "cli/process/cli_bus.h"
 
 #include <fcntl.h>
@@ -11,8 +26,6 @@
 
 #include "cli/cli.h"
 
-/* In a signal handler: only what POSIX allows there, so no stdio. */
-
 typedef struct line {
     char text[PATH_MAX + 200];
     size_t size;
@@ -23,7 +36,7 @@ static void append(line *to, const char *text) {
         to->text[to->size++] = (unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text;
 }
 
-/* The next line of `fd`, cut if it is too long. False at the end. */
+/* Reads the next line of `fd`, cut if it is too long. Returns false at the end. */
 static bool next_line(int fd, line *into) {
     char c;
 
@@ -49,7 +62,8 @@ static const char *read_hex(const char *pos, uintptr_t *number) {
     }
 }
 
-/* The file that is mapped where `address` is: "from-to rights offset device inode  /path" says so. */
+/* Returns the path of the file that is mapped at `address`, or NULL. A line of /proc/self/maps is
+ * "from-to rights offset device inode  /path". */
 static const char *find_mapped(int fd, uintptr_t address, line *buffer) {
     while (next_line(fd, buffer)) {
         uintptr_t from, to;
@@ -61,9 +75,9 @@ static const char *find_mapped(int fd, uintptr_t address, line *buffer) {
     return NULL;
 }
 
-static char directory[PATH_MAX]; /* the working folder; "": not known */
+static char directory[PATH_MAX]; /* the working directory; "": not known */
 
-/* As who is in the folder names it. */
+/* Returns the path relative to the working directory if it is below it. */
 static const char *name_of(const char *path) {
     size_t size = strlen(directory);
 
@@ -71,21 +85,21 @@ static const char *name_of(const char *path) {
 }
 
 static void on_bus(int number, siginfo_t *info, void *context) {
-    static line maps, message; /* too large for a stack that may be small */
+    static line maps, message;
     static int entered;
-    if (info->si_code <= 0) { /* sent by somebody */
+    if (info->si_code <= 0) { /* sent by a process */
         signal(number, SIG_DFL);
         raise(number);
         return;
     }
     while (__atomic_exchange_n(&entered, 1, __ATOMIC_ACQUIRE))
-        pause(); /* another thread tells, and ends the process */
+        pause(); /* another thread prints the message and ends the process */
     int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
     const char *path = fd < 0 ? NULL : find_mapped(fd, (uintptr_t)info->si_addr, &maps);
 
     (void)context;
     if (fd >= 0 && path == NULL) {
-        signal(number, SIG_DFL); /* no file: the access is made again, and ends the process */
+        signal(number, SIG_DFL); /* no file: the repeated access ends the process */
         __atomic_store_n(&entered, 0, __ATOMIC_RELEASE);
         close(fd);
         return;

@@ -3,9 +3,9 @@
 #define TAMIS_CLI_PROCESS_CLI_BUS_H
 
 /*
- * A file that is cut short while it is mapped: touching what is gone raises SIGBUS. From now on that ends the process
- * with a sentence that names the file and status 2, instead of a crash. The library cannot do it: handlers are the
- * process's.
+ * Installs a handler for SIGBUS, which reading a mapped file raises if the file was cut short. The process then prints a
+ * message with the name of the file and exits with status 2, instead of crashing. The library cannot do this, because signal
+ * handlers belong to the process.
  */
 void cli_bus_begin(void);
 

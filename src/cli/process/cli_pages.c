@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The kibibytes of a line "NAME:   123 kB" as bytes. */
+/* Reads a line "NAME:   123 kB" and converts it to bytes. */
 static bool read_field(const char *line, const char *name, uint64_t *bytes) {
     const size_t size = strlen(name);
     uint64_t kib;
@@ -33,7 +33,7 @@ const char *cli_pages_policy(char *text, size_t size) {
     FILE *file = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "re");
     char line[128] = "", policy[sizeof line];
 
-    /* The one in use stands in brackets: "always [madvise] never". */
+    /* The policy in use is in brackets: "always [madvise] never". */
     if (file == NULL || fgets(line, sizeof line, file) == NULL ||
         sscanf(line, "%*[^[][%127[^]]", policy) != 1)
         strcpy(policy, "unavailable");

@@ -6,17 +6,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Memory of this process as the system has it. */
+/* Memory of this process as reported by the system. */
 typedef struct cli_pages {
-    uint64_t resident; /* bytes, */
-    uint64_t huge;     /* and those of them that are in huge pages */
+    uint64_t resident; /* resident bytes */
+    uint64_t huge;     /* resident bytes in huge pages */
 } cli_pages;
 
-/* False where the system does not tell. */
+/* Reads the memory of this process. Returns false if the system does not report it. */
 bool cli_pages_read(cli_pages *pages);
 
-/* What the system does with huge pages: "always", "madvise", "never"; "unavailable" where it has none. Into the caller's
- * buffer, which it answers. */
+/* Writes the system's policy for huge pages: "always", "madvise", "never", or "unavailable" if it has none. Returns `text`. */
 const char *cli_pages_policy(char *text, size_t size);
 
 #endif

@@ -8,7 +8,7 @@
 enum { STAGES = 7, ROWS = STAGES + 4 };
 
 typedef struct row {
-    const char *name, *label; /* of JSON, and of the table */
+    const char *name, *label; /* name in JSON, and in the table */
     uint64_t time;
 } row;
 

@@ -7,11 +7,11 @@
 
 #include <tamis/stream.h>
 
-/* Where the time of a run went, as a table: for each stage nanoseconds a record, and its share of what all of them took; and
- * how much of the process is in huge pages now. */
+/* Prints the time of a run as a table: for each stage the nanoseconds a record and the share of all stages. Also prints how
+ * much memory of the process is in huge pages now. */
 void cli_profile_print(FILE *out, const tamis_stream_profile *profile, uint64_t records);
 
-/* The same as the member "profile": nanoseconds, and bytes. */
+/* Adds the same figures to a JSON object, as member "profile": nanoseconds and bytes. */
 void cli_profile_put(json_t *object, const tamis_stream_profile *profile);
 
 #endif

@@ -12,7 +12,8 @@
 
 enum { COLUMNS_DEFAULT = 80, LINE_MAX_SIZE = 256, BAR_MAX = 40, BAR_MIN = 8 };
 
-/* A run that is over sooner needs no bar; a bar older than this shows the new speed, not the old. */
+/* Seconds: a run that ends before first_after shows no line; the shortest time between two bars or two lines; the time constant
+ * of the average speed. */
 static const double first_after = 0.3, bar_every = 0.09, line_every = 1.0, smoothing = 2.0;
 
 double cli_progress_now(void) {
@@ -37,14 +38,14 @@ static size_t terminal_columns(int fd) {
     return window.ws_col;
 }
 
-/* Bytes as they are counted here: of inputs whose sizes are known those, packed or not. */
+/* Bytes that progress counts: if the sizes of all inputs are known, bytes read from them, compressed or not. */
 static uint64_t bytes_of(const tamis_stream_stats *now) {
     return now->bytes_total > 0 ? now->bytes_read : now->bytes_in;
 }
 
 enum { FACTS = 4, FACT_SIZE = 2 * CLI_TEXT_NUMBER + 8 };
 
-/* "12.3 GB of 29.3 GB", "147 MB/s", "1:55 left", "92.5 % unique": what is known, first things first. */
+/* Writes the known facts, the most important first: "12.3 GB of 29.3 GB", "147 MB/s", "1:55 left", "92.5 % unique". */
 static void collect(char facts[FACTS][FACT_SIZE], const tamis_stream_stats *now, double rate,
                     double elapsed) {
     char done[CLI_TEXT_NUMBER], total[CLI_TEXT_NUMBER], speed[CLI_TEXT_NUMBER], time[CLI_TEXT_NUMBER];
@@ -63,7 +64,7 @@ static void collect(char facts[FACTS][FACT_SIZE], const tamis_stream_stats *now,
     snprintf(facts[3], FACT_SIZE, "%.1f %% unique", unique);
 }
 
-/* " 42%", and a bar where there is room for one beside the facts. True with a bar. */
+/* Writes " 42%", and a bar if it fits beside the facts. Returns true with a bar. */
 static bool put_share(char *text, size_t size, double share, size_t capacity) {
     size_t cells = capacity < BAR_MAX ? capacity : BAR_MAX, filled = (size_t)(share * (double)cells);
     unsigned percent = (unsigned)(100 * share);
@@ -91,7 +92,7 @@ void cli_progress_line(char *text, size_t size, size_t columns, const tamis_stre
     if (now->bytes_total > 0)
         bar = put_share(head, sizeof head, fmin(1.0, (double)bytes_of(now) / (double)now->bytes_total),
                         columns > used ? columns - used : 0);
-    /* Where the terminal is too narrow whole facts are left out, the last ones first. */
+    /* On a narrow terminal the last facts are left out whole. */
     used = strlen(head) <= columns ? strlen(head) : 0;
     snprintf(text, size, "%.*s", (int)used, head);
     for (int i = 0; i < FACTS; i++) {
@@ -104,7 +105,7 @@ void cli_progress_line(char *text, size_t size, size_t columns, const tamis_stre
 
 static void write_quietly(int fd, const char *text, size_t size) {
     if (write(fd, text, size) < 0)
-        return; /* a bar that cannot be drawn is no reason to stop */
+        return; /* the run goes on without a progress line */
 }
 
 void cli_progress_step(void *context, const tamis_stream_stats *now) {
@@ -121,7 +122,7 @@ void cli_progress_step(void *context, const tamis_stream_stats *now) {
     progress->rate += weight * (speed - progress->rate);
     progress->last = pos;
     progress->last_bytes = bytes_of(now);
-    /* The last column stays free: some terminals go to the next line when it is written. */
+    /* The last column stays free, because some terminals go to the next line when it is written. */
     cli_progress_line(line, sizeof line, progress->bar ? terminal_columns(progress->fd) - 1 : sizeof line - 1,
                       now, progress->rate, pos - progress->begun);
     if (progress->bar)

@@ -1,4 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Atomic replacement of a file:
+ *
+ *     1. create a temporary file .NAME.tamis-PID-TRY in the directory of NAME
+ *     2. give it the owner, group and permissions of the old file, if there is one
+ *     3. write, fsync, close
+ *     4. rename it to NAME
+ *
+ * After an error in any step the temporary file is removed, and the old file is unchanged.
+ *
+ * - A symbolic link stays, and the file that it leads to is replaced. A link that leads nowhere is refused.
+ * - A FIFO or device cannot be replaced, so it is written directly.
+ */
 #include "cli/process/cli_save.h"
 
 #include <errno.h>
@@ -13,8 +27,8 @@
 #include <unistd.h>
 
 enum {
-    BASE_SHOWN = 180, /* bytes of the final name in the other one: NAME_MAX less what is added */
-    TRIES = 100       /* names to try */
+    BASE_SHOWN = 180, /* bytes of NAME in the temporary name: the rest of NAME_MAX is for the additions */
+    TRIES = 100       /* temporary names to try */
 };
 
 static const char *remedy_of(int number) {
@@ -49,7 +63,7 @@ static int refuse(const char *name, int number, tamis_error *err) {
     return cli_fail(err, "%.180s: %s; %s", name, cli_errno_text(why, sizeof why, number), remedy_of(number));
 }
 
-/* False with errno set. */
+/* Returns false with errno set. */
 static bool write_all(int fd, const char *data, size_t size) {
     while (size > 0) {
         ssize_t written = write(fd, data, size);
@@ -63,8 +77,8 @@ static bool write_all(int fd, const char *data, size_t size) {
     return true;
 }
 
-/* Permissions of the file that is replaced. Where its owner or group cannot be kept nobody gains by it: no
- * set-id bits, and the group gets what others have. */
+/* Copies owner, group and permissions of the replaced file. If this process may not set owner and group, set-id bits are
+ * dropped. If it cannot set the group either, the group gets the permissions of others. So nobody gains permissions. */
 static bool inherit(int fd, const struct stat *old) {
     struct stat now;
     mode_t mode = old->st_mode & 07777;
@@ -80,7 +94,7 @@ static bool inherit(int fd, const struct stat *old) {
     return fchmod(fd, mode) == 0;
 }
 
-/* Creates "folder/.NAME.tamis-PID-TRY" beside `name`: its descriptor, or -1 with errno set. */
+/* Creates the temporary file beside `name`. Returns its descriptor, or -1 with errno set. */
 static int create_beside(const char *name, bool replaces, char *path, size_t size) {
     const char *slash = strrchr(name, '/'), *base = slash == NULL ? name : slash + 1;
     int fd = -1;
@@ -92,7 +106,7 @@ static int create_beside(const char *name, bool replaces, char *path, size_t siz
             errno = ENAMETOOLONG;
             return -1;
         }
-        /* Closed to others until it has the permissions of the old file. */
+        /* Other users cannot open it until it has the permissions of the old file. */
         fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, replaces ? 0600 : 0666);
         if (fd < 0 && errno != EEXIST && errno != EINTR)
             return -1;
@@ -100,7 +114,7 @@ static int create_beside(const char *name, bool replaces, char *path, size_t siz
     return fd;
 }
 
-/* `old` is the regular file of that name, NULL if there is none. False with errno set. */
+/* Replaces or creates a regular file. `old` is the existing file, or NULL. Returns false with errno set. */
 static bool replace(const char *name, const struct stat *old, const char *data, size_t size) {
     char path[PATH_MAX];
     int fd = create_beside(name, old != NULL, path, sizeof path), number;
@@ -143,16 +157,16 @@ int cli_save(const char *name, const char *data, size_t size, tamis_error *err) 
     bool done;
 
     if (strcmp(name, "-") == 0) {
-        fwrite(data, 1, size, stdout); /* main() sees whether it arrived */
+        fwrite(data, 1, size, stdout); /* cli_run checks stdout for errors at the end */
         return CLI_DONE;
     }
-    signal(SIGXFSZ, SIG_IGN); /* past the limit of file sizes is an error to report, not an end */
+    signal(SIGXFSZ, SIG_IGN); /* exceeding the limit of file sizes becomes an error of write() */
     if (stat(name, &st) == 0) {
         if (S_ISDIR(st.st_mode))
             return refuse(name, EISDIR, err);
         if (!S_ISREG(st.st_mode))
             done = write_directly(name, data, size);
-        else /* through symbolic links: they stay, and the file that they lead to is replaced */
+        else
             done = realpath(name, target) != NULL && replace(target, &st, data, size);
     } else if (errno != ENOENT) {
         done = false;

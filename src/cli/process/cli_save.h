@@ -7,10 +7,9 @@
 #include "cli/cli.h"
 
 /*
- * Writes `size` bytes to the file `name`; "-" is standard output. A regular file is written beside its
- * name and renamed when it is whole, with the permissions of the one it replaces: on an error the old one
- * stays as it was, and nothing is left beside it. A FIFO or device is written directly. CLI_DONE, or
- * CLI_FAILED with *err filled.
+ * Writes `size` bytes to the file `name`; "-" is standard output. A regular file is replaced atomically and keeps its
+ * permissions. After an error the old file is unchanged, and no temporary file is left. A FIFO or device is written directly.
+ * CLI_DONE, or CLI_FAILED with *err filled.
  */
 int cli_save(const char *name, const char *data, size_t size, tamis_error *err);
 

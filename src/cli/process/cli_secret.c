@@ -10,8 +10,8 @@
 #include "cli/cli.h"
 #include "cli/process/cli_signal.h"
 
-/* Waits until there is something to read. A FIFO was opened without waiting for its writer, so that the
- * request to stop is seen here and nowhere missed. */
+/* Waits until `fd` or `stop_fd` is readable. A FIFO is opened without waiting for its writer, so the wait is here, where a
+ * request to stop ends it. */
 static int wait_readable(int fd, int stop_fd) {
     struct pollfd waits[] = {{stop_fd, POLLIN, 0}, {fd, POLLIN, 0}};
 
@@ -21,7 +21,8 @@ static int wait_readable(int fd, int stop_fd) {
     return waits[0].revents != 0 ? cli_signals_code() : CLI_DONE;
 }
 
-/* Until the end, or one byte more than a secret may have: that one says "too long". CLI_FAILED: errno. */
+/* Reads to the end of the file, but at most one byte more than a secret may have; check_size then refuses it. CLI_FAILED:
+ * errno is set. */
 static int read_whole(cli_secret *secret, int fd, int stop_fd) {
     while (secret->size < sizeof secret->bytes) {
         int code = wait_readable(fd, stop_fd);
@@ -74,9 +75,9 @@ bool cli_secret_is_in(const cli_secret *secret, const char *path) {
     mode_t mode;
 
     if ((strcmp(path, "-") == 0 ? fstat(STDOUT_FILENO, &output) : stat(path, &output)) != 0)
-        return false; /* not there yet */
+        return false; /* the output does not exist yet */
     mode = output.st_mode;
-    /* A terminal or /dev/null keeps nothing: it may be both. */
+    /* A terminal or /dev/null stores nothing, so it may be both. */
     return (S_ISREG(mode) || S_ISFIFO(mode) || S_ISBLK(mode)) && output.st_dev == secret->st.st_dev &&
            output.st_ino == secret->st.st_ino;
 }

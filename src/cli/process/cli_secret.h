@@ -13,15 +13,15 @@
 typedef struct cli_secret {
     unsigned char bytes[TAMIS_SECRET_MAX + 1];
     size_t size;
-    struct stat st; /* of the file they are from */
+    struct stat st; /* stat of the file */
 } cli_secret;
 
-/* CLI_DONE, or CLI_FAILED with the reason: unreadable, too short, too long; or, if stop_fd became readable
- * while a FIFO was waited for, the status to exit with. */
+/* Reads a secret. CLI_FAILED: it is unreadable, too short or too long. If stop_fd becomes readable during the wait for a FIFO,
+ * returns the exit status of the signal. */
 int cli_secret_read(cli_secret *secret, const char *path, int stop_fd, tamis_error *err);
-/* Whether writing to the output `path` ("-": standard output) would change the file of the secret. */
+/* True if the output `path` ("-": standard output) is the file of the secret. */
 bool cli_secret_is_in(const cli_secret *secret, const char *path);
-/* Leaves nothing of it in memory. */
+/* Overwrites the secret in memory. */
 void cli_secret_forget(cli_secret *secret);
 
 #endif

@@ -12,13 +12,13 @@
 
 static volatile sig_atomic_t caught_signal;
 static volatile sig_atomic_t wake_fd = -1;
-static int stopping_fd = -1; /* the other end */
+static int stopping_fd = -1; /* read end of the pipe; wake_fd is its write end */
 
 static void on_signal(int number) {
     int saved = errno;
 
     caught_signal = number;
-    /* The pipe is empty and does not block: the byte goes in, or one is in already. */
+    /* The pipe does not block. If it is full, it is already readable, so a failed write does not matter. */
     if (write((int)wake_fd, "", 1) < 0)
         errno = saved;
     errno = saved;
@@ -41,7 +41,7 @@ int cli_signals_begin(int *stop_fd, tamis_error *err) {
     sigaction(SIGPIPE, &action, NULL);
     sigaction(SIGXFSZ, &action, NULL);
     action.sa_handler = on_signal;
-    action.sa_flags = (int)SA_RESETHAND; /* and no SA_RESTART: a blocked read must wake up */
+    action.sa_flags = (int)SA_RESETHAND; /* no SA_RESTART: a signal must end a blocked read */
     for (size_t i = 0; i < sizeof ending / sizeof ending[0]; i++) {
         if (sigaction(ending[i], NULL, &before) == 0 && before.sa_handler == SIG_IGN)
             continue;
@@ -82,7 +82,7 @@ _Noreturn void cli_die_of_pipe(void) {
 }
 
 void cli_hold_standard_files(void) {
-    /* Opened the wrong way round: who reads or writes there gets an error, not silence. */
+    /* Opened in the opposite direction, so that reading or writing there is an error. */
     static const int modes[] = {O_WRONLY, O_RDONLY, O_RDONLY};
 
     for (int fd = 0; fd <= 2; fd++) {

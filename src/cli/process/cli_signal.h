@@ -4,28 +4,30 @@
 
 #include <tamis/status.h>
 
-/* The signals of a run that must end in order. One run at a time: a process has one set of handlers. */
+/* Signals that end a run in order. One run at a time, because a process has one set of handlers. */
 
 /*
- * From now on the first SIGINT, SIGTERM or SIGHUP makes *stop_fd readable, a second one of the same
- * kills; SIGPIPE and SIGXFSZ become errors of write(). A signal that was ignored stays ignored (nohup,
- * a shell's background job). CLI_DONE or CLI_FAILED.
+ * Installs the handlers. CLI_DONE or CLI_FAILED.
+ *
+ * - The first SIGINT, SIGTERM or SIGHUP makes *stop_fd readable. A second one of the same kind kills the process.
+ * - SIGPIPE and SIGXFSZ become errors of write().
+ * - A signal that was ignored stays ignored (nohup, a background job of a shell).
  */
 int cli_signals_begin(int *stop_fd, tamis_error *err);
-/* The exit status of a run that a signal ended: 130 for SIGINT, as a shell would say it. */
+/* Returns the exit status of a run that a signal ended, as a shell reports it: 130 for SIGINT. */
 int cli_signals_code(void);
 
-/* The same descriptor; -1 before cli_signals_begin. */
+/* Returns the descriptor of cli_signals_begin; -1 before that call. */
 int cli_signals_fd(void);
-/* Between two steps: CLI_FAILED with TAMIS_E_INTERRUPTED where a signal came. */
+/* Checks for a signal between two steps. CLI_FAILED with TAMIS_E_INTERRUPTED if one came. */
 int cli_signals_look(tamis_error *err);
-/* What a run answers that came to `code`: the signal's status where that is what ended it. */
+/* Returns the exit status of a run that returned `code`: that of the signal if it ended the run, else `code`. */
 int cli_signals_end(int code, const tamis_error *err);
 
-/* Dies of SIGPIPE, as a program does that takes no care of it: the shell sees 141. */
+/* Ends the process by SIGPIPE, the default action of the signal. The shell sees status 141. */
 _Noreturn void cli_die_of_pipe(void);
 
-/* Makes descriptors 0 to 2 exist, so that no file of ours takes the place of one the caller closed. */
+/* Opens those of descriptors 0 to 2 that are closed, so that no file opened later gets one of these numbers. */
 void cli_hold_standard_files(void);
 
 #endif
