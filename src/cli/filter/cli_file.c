@@ -23,7 +23,7 @@ const cli_entry cli_file_files[] = {
      "leaves that was killed, or ended by a second signal, is removed by the next one that writes NAME."},
     {NULL, NULL}};
 
-/* "-" would be taken for a stream, and a filter is none. */
+/* Refuses "-": filters are not read from standard input, nor written to standard output. */
 static int check_name(const char *path, tamis_error *err) {
     if (strcmp(path, "-") != 0)
         return CLI_DONE;
@@ -84,7 +84,7 @@ int cli_lock_again(cli_lock_wait *wait, tamis_error *err) {
 
     if (wait->begun <= 0)
         wait->begun = now;
-    if (err->sys_errno != 0) /* no wait helps: status.h */
+    if (err->sys_errno != 0) /* waiting does not help, see tamis/status.h */
         return CLI_FAILED;
     if (now - wait->begun >= (double)wait->seconds) {
         cli_remedy(err, "wait for that to end, or give a larger --lock-wait");
@@ -102,7 +102,7 @@ int cli_file_lock(tamis_lock **lock, const char *path, cli_lock_wait wait, tamis
     tamis_status status;
 
     *lock = NULL;
-    if (cli_server_is_uri(path)) /* a server orders who comes at the same time */
+    if (cli_server_is_uri(path)) /* a server serialises changes itself */
         return CLI_DONE;
     if (check_name(path, err) != CLI_DONE)
         return CLI_FAILED;
@@ -118,7 +118,7 @@ int cli_file_lock(tamis_lock **lock, const char *path, cli_lock_wait wait, tamis
     return CLI_DONE;
 }
 
-/* What has taken the place of a file may be no filter: running again does not help then. */
+/* The file was replaced while this process changed its filter. If the new file is no filter, running again does not help. */
 static int fail_changed(const char *path, tamis_error *err) {
     tamis_filter *now = NULL;
     tamis_error why = TAMIS_ERROR_INIT;
@@ -136,10 +136,10 @@ static int save(tamis_filter *filter, const char *path, tamis_format format, tam
     tamis_metadata metadata = TAMIS_METADATA_INIT;
     tamis_status status;
 
-    if (cli_server_is_uri(path)) /* what was added or cleared there is there */
+    if (cli_server_is_uri(path)) /* changes of a filter on a server need no save */
         return cli_server_format(filter) != NULL ? CLI_DONE : cli_server_push(filter, path, wait, err);
     status = tamis_filter_metadata_get(filter, &metadata, err);
-    signal(SIGXFSZ, SIG_IGN); /* past the limit of file sizes is an error to report, not an end */
+    signal(SIGXFSZ, SIG_IGN); /* exceeding the limit of file sizes becomes an error of write() */
     if (status == TAMIS_OK)
         status = tamis_compressed_save_until(
             filter, path, format == TAMIS_FORMAT_AUTO ? metadata.format : format, compression, stop_fd, err);

@@ -79,7 +79,7 @@ static bool is_compressed(int fd, off_t offset) {
     return compressed;
 }
 
-/* Bytes that are left to read of an input, "-" for standard input. False: it is no regular file, or is compressed. */
+/* Finds the bytes left to read of an input ("-": standard input). Returns false if it is no regular file or is compressed. */
 static bool size_of_input(const char *input, uint64_t *bytes) {
     const bool is_standard = strcmp(input, "-") == 0;
     struct stat st;
@@ -99,7 +99,7 @@ static bool size_of_input(const char *input, uint64_t *bytes) {
     return known;
 }
 
-/* Bytes of all inputs. False: one of them is not known. */
+/* Finds the bytes of all inputs. Returns false if the size of one is unknown. */
 static bool size_of_inputs(const cli_stream *stream, uint64_t *bytes) {
     uint64_t one;
 
@@ -120,7 +120,8 @@ bool cli_filter_prefer_growth(cli_filter_spec *spec) {
 
 uint64_t cli_filter_fit_inputs(cli_filter_spec *spec, const cli_stream *inputs, bool grows) {
     const uint64_t given = spec->plan_options.expect;
-    const uint64_t few = 1 + 256 + 65536; /* records of less than 3 bytes; all others take 4 with their end */
+    const uint64_t few =
+        1 + 256 + 65536; /* distinct records under 3 bytes; others take 4 or more, with their ends */
     uint64_t bytes, max_keys = grows ? 0 : UINT64_MAX;
     bool known;
 
@@ -149,7 +150,7 @@ int cli_filter_plan(tamis_plan *plan, tamis_filter_options *options, const cli_f
     options->seed = spec->seed;
     options->frozen = spec->frozen && !tamis_kind_is_bloom(plan->kind);
     options->allow_over_capacity =
-        spec->server != NULL && plan->kind == TAMIS_KIND_CLASSIC; /* as other programs do */
+        spec->server != NULL && plan->kind == TAMIS_KIND_CLASSIC; /* like other programs with this layout */
     if (secret != NULL) {
         options->secret = secret->bytes;
         options->secret_size = secret->size;
@@ -175,7 +176,7 @@ int cli_filter_full(const tamis_filter *filter, const char *path, uint64_t recor
 
     if (tamis_filter_info_get(filter, &info, NULL) != TAMIS_OK ||
         tamis_filter_metadata_get(filter, &metadata, NULL) != TAMIS_OK)
-        return CLI_FAILED; /* the library's own sentence stands in *err */
+        return CLI_FAILED; /* *err has the library's message */
     cli_text_count(number, sizeof number, record);
     if (info.full == TAMIS_FULL_CAPACITY && !tamis_kind_is_bloom(info.kind))
         return cli_fail(err,
@@ -203,7 +204,8 @@ static int open_filter(tamis_filter **filter, const cli_filter_file *file, bool 
     tamis_filter *opened = NULL;
     bool sip, whole, on_server = cli_server_is_uri(path);
 
-    /* Whether it is keyed the header says: only then the library takes a secret. A server makes what is not there. */
+    /* Open the file without a secret first: its header says if it is keyed, and the library refuses a secret otherwise. On a
+     * server a missing filter is created. */
     if ((on_server && file->access != CLI_QUERY
              ? cli_server_open(&opened, path, &file->form, file->secret, err)
              : cli_file_open(&opened, path, CLI_QUERY, NULL, compression, err)) != CLI_DONE)
@@ -213,7 +215,7 @@ static int open_filter(tamis_filter **filter, const cli_filter_file *file, bool 
         tamis_filter_free(opened);
         return cli_fail(err, "%.300s: was made with a secret; give it by --secret-file", path);
     }
-    /* A packed one is whole in memory by now, to be changed. */
+    /* A compressed filter is in memory already, so it can be changed without opening it again. */
     whole = on_server || file->access == CLI_QUERY ||
             (file->access == CLI_CHANGE && *compression != TAMIS_COMPRESSION_NONE);
     if (sip || !whole) {
@@ -245,11 +247,11 @@ int cli_filter_hold(tamis_lock **lock, tamis_filter **filter, const cli_filter_f
                     tamis_compression *compression, tamis_error *err) {
     int code;
 
-    /* Of a file that is not there the lock would say nothing; opening says why. */
+    /* If the file does not exist, only opening it gives a helpful error; locking would not. */
     if (!cli_server_is_uri(file->path) && access(file->path, F_OK) != 0) {
         if (cli_filter_held(filter, file, compression, err) != CLI_DONE)
             return CLI_FAILED;
-        tamis_filter_free(*filter); /* it came meanwhile: once more, and held */
+        tamis_filter_free(*filter); /* the file was created meanwhile: open it again, with the lock */
         *filter = NULL;
     }
     code = cli_file_lock(lock, file->path, wait, err);
@@ -271,7 +273,7 @@ bool cli_filter_promises(const tamis_plan *plan) {
     return plan->fpr < 1;
 }
 
-/* The plan has a reason, and behind a semicolon what there is to say of the scheme. */
+/* plan.reason may end with a caution about the scheme, after a semicolon. */
 void cli_filter_report_rate(const tamis_filter *filter) {
     const tamis_plan *plan = tamis_filter_plan(filter);
     const char *caution = strstr(plan->reason, "; ");
@@ -301,7 +303,7 @@ void cli_filter_report_overfull(const tamis_filter *filter, const char *path, co
     cli_text_real(now, sizeof now, info.fpr_live);
     cli_text_real(promised, sizeof promised, tamis_filter_plan(filter)->fpr);
     if (strcmp(now, promised) == 0)
-        return; /* so few more that nobody would see it */
+        return; /* the difference is too small to be shown */
     snprintf(message, sizeof message,
              "%.200s: holds %s%s keys and was made for %s%s, so its rate is now about %s and not %s; %s",
              path, isfinite(info.cardinality) ? "about " : "",

@@ -11,92 +11,97 @@
 #include "cli/input/cli_stream.h"
 #include "cli/process/cli_secret.h"
 
-/* What the commands that make or open a filter have in common. */
+/* Functions shared by the commands that make or open a filter. */
 
-/* The filter that is to be made. */
+/* Options of a new filter. */
 typedef struct cli_filter_spec {
     tamis_plan_options plan_options;
     uint64_t seed;
-    const char *secret_file; /* NULL: none */
-    const char *server;      /* the URI that it is to be pushed to; NULL: none, */
-    tamis_plan layout;       /* and what the layout there makes of it; kind AUTO: what is wanted */
-    bool frozen;             /* tables: never to grow */
-    bool start_small; /* tables: a number of keys that may be far too large; see tamis_plan_start_small */
-    const cli_value *given; /* the block that it was read from, as typed; NULL: none */
+    const char *secret_file; /* name of the secret's file; NULL: none */
+    const char *server;      /* URI to push the filter to; NULL: none */
+    tamis_plan layout;       /* plan that another program's layout requires; kind AUTO: none */
+    bool frozen;             /* tables: never grow */
+    bool start_small;        /* tables: start small, see tamis_plan_start_small */
+    const cli_value *given;  /* block CLI_PLAN, as typed; NULL: none */
 } cli_filter_spec;
 
-/* From the block CLI_PLAN of cli_rows.h; `fpr` is the rate where none is given. CLI_DONE, or CLI_FAILED with the
- * contradiction in *err. */
+/* Parses the block CLI_PLAN of cli_rows.h. `fpr` is the default rate. CLI_DONE, or CLI_FAILED if options contradict each
+ * other. */
 int cli_filter_configure(cli_filter_spec *filter, const cli_value *plan, double fpr, tamis_error *err);
 
-/* Refuses "-", which would be read as records; NULL is none. */
+/* Refuses the name "-", which means records elsewhere. Accepts NULL for no file. CLI_DONE or CLI_FAILED. */
 int cli_filter_check_secret(const char *secret_file, tamis_error *err);
 
 /*
- * Keeps a number of keys that is far too large from taking memory. If a filter that is not frozen would take more than
- * 64 MiB, the number is lowered to what the inputs can hold. If their sizes are not known, it becomes 0 with `grows`, for a
- * table that takes memory as keys come, and otherwise stays, for a table that starts small. A filter of kind auto becomes a
- * table then. Kinds classic and blocked keep the number if the user chose them. Returns the number that was given.
+ * Prevents a far too large number of keys from taking memory, for a filter that is not frozen and would take more than 64 MiB.
+ * Returns the number that was given.
+ *
+ * - If the sizes of the inputs are known, the number is lowered to the records that they can contain.
+ * - Else, with `grows`, it becomes 0, for a table that takes memory as keys come.
+ * - Else it stays, for a table that starts small.
+ * - Kind auto becomes a table if the number is lowered, or if the plan is a table anyway.
+ * - Kinds classic and blocked keep the number if the user chose them.
  */
 uint64_t cli_filter_fit_inputs(cli_filter_spec *spec, const cli_stream *inputs, bool grows);
 
-/* Makes kind auto fingerprint, which grows, unless the filter is frozen or on a server. False: it stays auto, because such
- * a table does not fit into the memory that is allowed. */
+/* Changes kind auto to fingerprint, which grows, unless the filter is frozen or on a server. Returns false if the kind stays
+ * auto because such a table exceeds the memory limit. */
 bool cli_filter_prefer_growth(cli_filter_spec *spec);
 
-/* What such a filter is made by: *plan and *options start from their INIT; secret may be NULL, and is borrowed. CLI_DONE or
- * CLI_FAILED. */
+/* Plans the filter. The caller starts *plan and *options from their INIT. *options borrows the secret, which may be NULL.
+ * CLI_DONE or CLI_FAILED. */
 int cli_filter_plan(tamis_plan *plan, tamis_filter_options *options, const cli_filter_spec *spec,
                     const cli_secret *secret, tamis_error *err);
 
-/* An empty filter of that kind. `secret` may be NULL. */
+/* Creates an empty filter. `secret` may be NULL. */
 int cli_filter_create(tamis_filter **filter, const cli_filter_spec *spec, const cli_secret *secret,
                       tamis_error *err);
 
-/* The filter in the file; `secret` (may be NULL) is for a keyed one, and *keyed (may be NULL) says whether it is. A
- * keyed filter without its secret is refused. */
+/* Opens a filter for lookups. `secret` (may be NULL) is used for a keyed filter only. *keyed (may be NULL) is true if it is
+ * keyed. A keyed filter without a secret is refused. */
 int cli_filter_open(tamis_filter **filter, const char *path, const cli_secret *secret, bool *keyed,
                     tamis_error *err);
 
-/* Whether it takes hashes in place of keys, as fast: its scheme has a digest, and it is here. */
+/* True if the filter takes hashes as fast as keys: its scheme has a digest, and it is not on a server. */
 bool cli_filter_takes_hashes(const tamis_filter *filter);
 
-/* A filter's file that is to be changed, and how. */
+/* A filter to be opened. */
 typedef struct cli_filter_file {
-    const char *path;
-    const cli_secret *secret; /* NULL: none */
+    const char *path;         /* file, or URI of a filter on a server */
+    const cli_secret *secret; /* secret of a keyed filter; NULL: none */
     cli_access access;
-    cli_key_form form; /* of its keys, where a server makes it */
+    cli_key_form form; /* form of the keys if the filter is created on a server */
 } cli_filter_file;
-/* What helps where a filter in a file is too small. */
+/* Remedy for a filter in a file that is too small. */
 #define CLI_FILTER_LARGER "build a larger one with --expect N, of all its records"
 
-/* Says in *err that the filter in `path` has no room for record number `record`, and what helps. */
+/* Fills *err with the message that the filter in `path` is full at record number `record`, and with `remedy`. Returns
+ * CLI_FAILED. */
 int cli_filter_full(const tamis_filter *filter, const char *path, uint64_t record, const char *remedy,
                     tamis_error *err);
 
-/* Holds the file (cli_file_lock) and opens its filter for changes; *lock is the caller's to unlock also on failure.
- * *packing is for cli_file_save. */
+/* Locks the file (cli_file_lock) and opens its filter for changes. The caller unlocks *lock, also after a failure.
+ * *compression is that of the file, for cli_file_save. A secret for a filter that is not keyed is refused. */
 int cli_filter_hold(tamis_lock **lock, tamis_filter **filter, const cli_filter_file *file, cli_lock_wait wait,
                     tamis_compression *compression, tamis_error *err);
-/* The same for a file that the caller holds. */
+/* Like cli_filter_hold, for a file that the caller has locked. */
 int cli_filter_held(tamis_filter **filter, const cli_filter_file *file, tamis_compression *compression,
                     tamis_error *err);
 
-/* Whether a rate is promised: a file of another program may not tell. Its capacity says nothing then. */
+/* True if the plan promises a rate. Files of other programs may store none; their capacity then has no meaning. */
 bool cli_filter_promises(const tamis_plan *plan);
 
-/* Says of a filter that was just planned what there is against its scheme, and which rate it will have; nothing where that
- * is the one asked for. */
+/* Prints a remark about a new plan: the caution about its scheme, and the predicted rate if it differs from the requested
+ * one. */
 void cli_filter_report_rate(const tamis_filter *filter);
 
-/* Says of one that took more keys than it was made for, as those of other programs do, what has become of its rate. */
+/* Prints a remark about the present rate of a filter that holds more keys than planned. */
 void cli_filter_report_overfull(const tamis_filter *filter, const char *path, const char *remedy);
 
-/* Says on standard error that the run left the file as it was, or made none, or what a server has of it. */
+/* Prints a remark after a failed run: the file is unchanged or was not made, or the server keeps the keys added so far. */
 void cli_filter_report_kept(const char *path);
 
-/* Refuses a secret that no filter took: who gave it means another file. */
+/* Refuses a secret for a filter that is not keyed: the user probably meant another file. Returns CLI_FAILED. */
 int cli_filter_unkeyed(const char *path, tamis_error *err);
 
 #endif

@@ -9,7 +9,7 @@
 #include "cli/input/cli_key.h"
 #include "cli/server/cli_server.h"
 
-/* ---- those that the user gives ---- */
+/* ---- options ---- */
 
 static int by_name(const void *a, const void *b) {
     return strcmp(((const tamis_label *)a)->name, ((const tamis_label *)b)->name);
@@ -75,7 +75,7 @@ tamis_format cli_metadata_format(const tamis_filter *filter, tamis_format format
     return has.format;
 }
 
-/* Who asks without that rule asks for other keys than were added. */
+/* Reports a lost rule for keys: lookups without it would search for other keys than were added. */
 static void report_lost_rule(uint32_t key_type, const char *shown, const char *keeper) {
     char message[500], rule[CLI_KEY_RULE];
 
@@ -88,7 +88,7 @@ static void report_lost_rule(uint32_t key_type, const char *shown, const char *k
     cli_report(message);
 }
 
-/* A server keeps the rule of keys alone, and that in our own layout. */
+/* A server stores no labels and no version. It stores the rule for keys only in layout tamis. */
 static void report_lost_on_server(const tamis_metadata *has, const char *uri) {
     char message[500], shown[CLI_SERVER_SHOWN];
 
@@ -126,14 +126,14 @@ void cli_metadata_report_lost(const tamis_filter *filter, const char *output, ta
     report_lost_rule(has.key_type, output, keeper);
 }
 
-/* ---- two lists ---- */
+/* ---- joining two lists ---- */
 
-/* Labels by name, of two lists that are. */
+/* Union of two lists of labels, sorted by name. */
 typedef struct label_join {
-    tamis_label *labels; /* malloc */
+    tamis_label *labels; /* all labels, malloc */
     size_t count;
-    tamis_label conflict; /* the first that the second list has with another value */
-    size_t conflicts;
+    tamis_label conflict; /* first label with another value in the second list */
+    size_t conflicts;     /* number of such labels */
 } label_join;
 
 static bool is_given(const cli_metadata *metadata, const tamis_label *label) {
@@ -141,7 +141,8 @@ static bool is_given(const cli_metadata *metadata, const tamis_label *label) {
            bsearch(label, metadata->labels, metadata->label_count, sizeof *label, by_name) != NULL;
 }
 
-/* Of a name in both the first list's value is taken; where the second's is another, and `given` has none, it is a clash. */
+/* Joins two sorted lists. If both have a name, the value of the first list is kept. If the values differ and `given` does not
+ * have the name, it is a conflict. */
 static int join_labels(label_join *joined_list, const tamis_label *a, size_t a_count, const tamis_label *b,
                        size_t b_count, const cli_metadata *given, tamis_error *err) {
     size_t i = 0, j = 0;

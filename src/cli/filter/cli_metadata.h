@@ -6,47 +6,50 @@
 
 #include "cli/cli.h"
 
-/* Labels and version of a filter that is written: what the user gives, and what it has. What a format has no place for is
- * refused where the user gave it, and named in a remark where the filter had it. */
+/* Labels and version that the user gives for a written filter. If the format stores none, given values are refused, and values
+ * that the filter had are named in a remark. */
 typedef struct cli_metadata {
-    tamis_label *labels; /* by name; malloc, their text behind them */
+    tamis_label *labels; /* labels sorted by name, malloc; their text follows in the same memory */
     size_t label_count;
-    bool has_version;
+    bool has_version; /* true: a version was given */
     uint64_t version;
 } cli_metadata;
 
-/* From the block CLI_METADATA of cli_rows.h. CLI_DONE or CLI_FAILED; release either way. */
+/* Parses the block CLI_METADATA of cli_rows.h. The caller releases *metadata, also after an error. CLI_DONE or CLI_FAILED. */
 int cli_metadata_read(cli_metadata *metadata, const cli_value *given, tamis_error *err);
 void cli_metadata_release(cli_metadata *metadata);
 
-/* Refuses labels and version for a format that has none. */
+/* Refuses labels and version for a format that stores none. CLI_DONE or CLI_FAILED. */
 int cli_metadata_check(const cli_metadata *metadata, tamis_format format, tamis_error *err);
 
-/* The format that `filter` is written in where `format` is asked for: AUTO is the one it was read in. */
+/* Returns the format to write the filter in: `format`, or for AUTO the format that it was read in. */
 tamis_format cli_metadata_format(const tamis_filter *filter, tamis_format format);
 
-/* Gives them to the filter: a label in place of one of its name, a version in place of another. */
+/* Sets labels and version of the filter. A label replaces that of the same name; other labels stay. */
 int cli_metadata_apply(const cli_metadata *metadata, tamis_filter *filter, tamis_error *err);
 
-/* Labels, and user data (of DCSO), of several filters that contradict each other. */
+/* Conflicts between labels, and between user data (of DCSO), of several filters. */
 typedef struct cli_metadata_conflict {
-    size_t count;      /* of labels */
-    char first[400];   /* a sentence on the first one */
-    size_t data_count; /* of filters whose user data is lost */
-    char data_first[400];
+    size_t count;         /* number of labels in conflict */
+    char first[400];      /* message about the first label */
+    size_t data_count;    /* number of filters whose user data is lost */
+    char data_first[400]; /* message about the first user data */
 } cli_metadata_conflict;
 
-/* Adds the labels of `from`, the filter in `path`, to those of `into`. Of a name in both the value of `into` stays; where
- * they differ, and the user has given none, that is counted in *clash. The user data of `into` stays, and other that
- * `from` has is counted too. How keys are made the union of the filters has joined, or refused. */
+/*
+ * Adds the labels of `from`, the filter in `path`, to those of `into`. CLI_DONE or CLI_FAILED.
+ *
+ * - If both have a label, the value of `into` stays. If the values differ and the user gave none, *conflict counts the label.
+ * - The user data of `into` stays. If `from` has other user data, *conflict counts it.
+ * - The key type is not changed: the union of the filters has joined or refused it before.
+ */
 int cli_metadata_merge(tamis_filter *into, const tamis_filter *from, const char *path,
                        const cli_metadata *given, cli_metadata_conflict *conflict, tamis_error *err);
 
-/* One remark on all labels, and one on all user data. */
+/* Prints one remark about all labels, and one about all user data. */
 void cli_metadata_report_conflict(const cli_metadata_conflict *conflict);
 
-/* Says what of them is not in the file `output`, its format having no place for it, and by which rule keys are made
- * where that is not either. */
+/* Prints remarks about labels, version and the rule for keys that the format or layout of `output` does not store. */
 void cli_metadata_report_lost(const tamis_filter *filter, const char *output, tamis_format format);
 
 #endif

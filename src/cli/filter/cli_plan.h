@@ -4,12 +4,12 @@
 
 #include "cli/cli.h"
 
-/* What the commands that plan a filter have in common. */
+/* Functions shared by the commands that plan a filter. */
 
-/* Refuses a rate beside --kind exact, which accepts none. */
+/* Refuses --fpr beside --kind exact, which has no rate. CLI_DONE or CLI_FAILED. */
 int cli_plan_check_rate(const cli_value *kind, const cli_value *fpr, tamis_error *err);
 
-/* The library's sentence about memory that is too little names the option as typed. Any other is left as it is. */
+/* Puts --memory, as typed, into the library's message about the memory limit. Leaves other errors as they are. */
 void cli_plan_name_memory(const cli_value *memory, tamis_error *err);
 
 #endif

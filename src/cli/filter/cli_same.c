@@ -89,7 +89,7 @@ static void report_unused(const tamis_filter *filter, const char *path, const cl
 int cli_same_check(const tamis_filter *filter, const char *path, const cli_filter_spec *spec, bool remarks,
                    tamis_error *err) {
     tamis_metadata metadata = TAMIS_METADATA_INIT;
-    bool inferred; /* a file of Guava holds no rate: what stands in its plan is not what anybody asked for */
+    bool inferred; /* true: a Guava file stores no rate, so the rate of its plan is inferred */
 
     if (tamis_filter_metadata_get(filter, &metadata, err) != TAMIS_OK)
         return CLI_FAILED;

@@ -5,10 +5,12 @@
 #include "cli/filter/cli_filter.h"
 
 /*
- * Options that say how a filter is to be made, where the file `path` already has one. Those that contradict it (kind,
- * scheme, seed, rate) are refused: CLI_FAILED. Those that count only when it is made (expected keys, memory) change
- * nothing, which with `remarks` is said where they are others than it was made with. So the same command may be given
- * every day.
+ * Compares options for a new filter with the existing filter in `path`, so that the same command can run every day. CLI_DONE
+ * or CLI_FAILED.
+ *
+ * - Options that contradict the filter (kind, scheme, seed, rate) are refused.
+ * - Options that only apply to a new filter (expected keys, memory) are ignored. With `remarks`, a remark names those that
+ *   differ from the filter.
  */
 int cli_same_check(const tamis_filter *filter, const char *path, const cli_filter_spec *spec, bool remarks,
                    tamis_error *err);
