@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The completion for bash: plain bash 4, nothing of the bash-completion package is needed. */
+/* The completion for bash. It needs bash 4, but not the package bash-completion. */
 #include <string.h>
 
 #include "cli/core/cli_option.h"
@@ -19,7 +19,7 @@ static void put_words(FILE *out, const char *const *words) {
         fprintf(out, "%s%s", i > 0 ? " " : "", words[i]);
 }
 
-/* What may follow an option that takes a value, in a word of its own: a list, a file name, or nothing that is known. */
+/* Writes the candidates for the value of each option, as a word of its own: a list of words, file names, or none. */
 static void put_values(FILE *out, const cli_command *command) {
     for (size_t i = 0; i < command->option_count; i++) {
         const cli_option *option = &command->options[i];
@@ -94,7 +94,7 @@ void docs_completion_bash(FILE *out, const cli_command *none) {
           out);
     for (size_t i = 0; cli_commands[i] != NULL; i++)
         put_values(out, cli_commands[i]);
-    /* After "--" nothing is an option: then the slash keeps a dash from being seen. */
+    /* After "--" no word is an option: `ended` is then a slash, so that the patterns of options do not match. */
     fputs("    esac\n    case \"$verb:$ended$cur\" in\n", out);
     for (size_t i = 0; cli_commands[i] != NULL; i++) {
         fprintf(out, "        %s:-*) _tamis_words '", cli_commands[i]->name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The completion for fish: one `complete` line an option, with a condition that tells where it applies. */
+/* The completion for fish: one line `complete` for each option, with a condition for where it applies. */
 #include <string.h>
 
 #include "cli/core/cli_option.h"
@@ -32,8 +32,8 @@ static void put_commands(FILE *out, char between) {
 }
 
 /*
- * A pattern for the words that give the option; a word that still waits for its value gives nothing, or
- * the value would not be completed. Before its own letter there may be those of flags.
+ * Writes a pattern for words that give the option. An option without its value does not match, because fish would then not
+ * complete the value. In a word of short options, letters of flags may come before the option's letter.
  */
 static void put_spellings(FILE *out, const cli_command *command, const cli_option *option) {
     bool flag = option->type == CLI_FLAG;
@@ -48,7 +48,8 @@ static void put_spellings(FILE *out, const cli_command *command, const cli_optio
     fprintf(out, "]*%c%s", option->letter, flag ? "" : "[\\s\\S]");
 }
 
-/* Where the option may stand: it was not given yet, unless it may be given again, nor one that contradicts it. */
+/* Writes the condition for an option: no option that contradicts it was given, nor the option itself unless it may be given
+ * again. */
 static void put_condition(FILE *out, const cli_command *command, const cli_option *option) {
     fprintf(out, "complete -c tamis -n '__tamis_in %s \"", command->name);
     if (option->many)

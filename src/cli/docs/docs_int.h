@@ -6,14 +6,14 @@
 
 #include "cli/cli.h"
 
-/* What is made of the command tables; each takes a command, or NULL where it is about all of them. */
+/* Generators of documents from the command tables. Those for all commands are called with NULL, so that all have one type. */
 void docs_manual_main(FILE *out, const cli_command *none);
 void docs_manual_command(FILE *out, const cli_command *command);
 void docs_completion_bash(FILE *out, const cli_command *none);
 void docs_completion_fish(FILE *out, const cli_command *none);
 void docs_completion_zsh(FILE *out, const cli_command *none);
 
-/* What the i-th conflict of its command keeps from standing beside the option; NULL: nothing. */
+/* Returns the option that the i-th conflict of the command forbids beside `option`, or NULL. */
 static inline const cli_option *docs_contradicting(const cli_command *command, const cli_option *option,
                                                    size_t i) {
     const cli_option *first = &command->options[command->conflicts[i].first];

@@ -10,7 +10,7 @@
 
 #define MANUAL_DATE "November 21, 2026"
 
-/* What roff would take for markup is written so that it prints as it is typed. */
+/* Escapes characters that roff would read as markup. */
 static void put_char(FILE *out, char c, bool code) {
     static const struct {
         char c;
@@ -30,7 +30,8 @@ static void put_char(FILE *out, char c, bool code) {
         fputc(c, out);
 }
 
-/* Words that a shell would see keep their dashes: they begin with one. */
+/* Writes text as mdoc, one sentence a line. Words that begin with a dash, and numbers such as 1e-9, are code: their dashes are
+ * written as \-. */
 static void put_text(FILE *out, const char *text) {
     bool code = false, begins = true;
     size_t column = 0;
@@ -39,7 +40,7 @@ static void put_text(FILE *out, const char *text) {
         if (begins)
             code = *text == '-' || (*text == '1' && text[1] == 'e');
         begins = *text == ' ';
-        /* A sentence a line: roff then knows where one ends. And no line of more than about 70. */
+        /* roff detects the end of a sentence at the end of a line. Lines are at most about 70 columns wide. */
         if (begins &&
             ((text[-1] == '.' && isupper((unsigned char)text[1])) || column + strcspn(text + 1, " ") > 70)) {
             fputc('\n', out);
@@ -102,7 +103,7 @@ static void put_exits(FILE *out, const char *const *exits) {
     fputs(".El\n", out);
 }
 
-/* A list of names and what they are, under a title. */
+/* Writes a section with a list of names and their descriptions. */
 static void put_entries(FILE *out, const char *title, const char *intro, const cli_entry *entries) {
     if (entries == NULL)
         return;
@@ -138,7 +139,7 @@ static void put_examples(FILE *out, const cli_example *examples) {
     }
 }
 
-/* "words|urls|clicks N", "FILTER [FILE...]" as mdoc has them, word by word. */
+/* Writes operands such as "words|urls|clicks N" or "FILTER [FILE...]" as mdoc, word by word. */
 static void put_operands(FILE *out, const char *operands) {
     while (*operands != '\0') {
         bool optional = *operands == '[';
@@ -152,7 +153,7 @@ static void put_operands(FILE *out, const char *operands) {
     }
 }
 
-/* The other pages, by the alphabet, which is not the order of the table. */
+/* Writes the other pages in alphabetical order, which is not the order of the table. */
 static void put_see_also(FILE *out, const char *name) {
     const char *last = "";
 

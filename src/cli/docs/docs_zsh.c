@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The completion for zsh: one _arguments call a command. */
+/* The completion for zsh: one call of _arguments for each command. */
 #include <string.h>
 
 #include "cli/core/cli_option.h"
 #include "cli/docs/docs_int.h"
 
-/* Text within single quotes, with a backslash before what _arguments would take for its own. */
+/* Writes text within single quotes, with a backslash before bytes that have a meaning for _arguments. */
 static void put_text(FILE *out, const char *text, const char *special) {
     for (; *text != '\0'; text++) {
         if (strchr(special, *text) != NULL)
@@ -17,7 +17,7 @@ static void put_text(FILE *out, const char *text, const char *special) {
     }
 }
 
-/* A list of choices ends at a blank or a parenthesis, a message at a colon, an explanation at a bracket. */
+/* bytes to escape: in a list of choices blanks and parentheses, in a message colons, in an explanation brackets */
 static const char special_in_words[] = "\\: ()", special_in_message[] = "\\:", special_in_help[] = "\\[]";
 
 static void put_words(FILE *out, const char *const *words) {
@@ -36,7 +36,8 @@ static void put_names(FILE *out, const cli_option *option) {
     fprintf(out, "--%s", option->name);
 }
 
-/* What is not offered after the option: the option itself, unless it may be given again, and what contradicts it. */
+/* Writes the options that are not offered after this one: the option itself unless it may be given again, and those that
+ * contradict it. */
 static void put_excluded(FILE *out, const cli_command *command, const cli_option *option) {
     if (option == &cli_option_help) {
         fputs("(- *)", out);
@@ -69,7 +70,7 @@ static void put_value(FILE *out, const cli_option *option) {
         fputc(' ', out);
 }
 
-/* One spelling of an option: "-o+" and "--output=" take the value in the same word or in the next. */
+/* Writes one spelling of an option. For _arguments, "-o+" and "--output=" accept the value in the same word or the next. */
 static void put_spelling(FILE *out, const cli_command *command, const cli_option *option, bool brief) {
     fputs(" \\\n        '", out);
     put_excluded(out, command, option);
@@ -78,7 +79,7 @@ static void put_spelling(FILE *out, const cli_command *command, const cli_option
     else
         fprintf(out, "--%s%s[", option->name,
                 option->type == CLI_FLAG ? ""
-                : option->optional       ? "=-" /* in the same word alone */
+                : option->optional       ? "=-" /* only in the same word */
                                          : "=");
     put_text(out, option->help, special_in_help);
     fputc(']', out);
