@@ -4,24 +4,24 @@
 
 #include "cli/cli.h"
 
-/* Commands whose first operand says what to do, and whose second is the URI of what it is done to. */
+/* Commands with several actions: the first operand names the action, the second is a URI. */
 
 typedef struct cli_action {
     const char *name;
-    size_t min_operands, max_operands; /* operands behind the URI */
-    const char *takes;                 /* all its operands, for who gives others */
-    uint64_t options;                  /* 1 << number of each that goes with it */
+    size_t min_operands, max_operands; /* number of operands after the URI */
+    const char *takes;                 /* all operands, for the error message */
+    uint64_t options;                  /* bit 1 << index for each option that the action allows */
 } cli_action;
 
 typedef struct cli_actions {
-    const char *command;
-    const char *uri; /* one of those it takes */
+    const char *command; /* name of the command */
+    const char *uri;     /* example of a URI, for the error message */
     const cli_action *all;
     size_t count;
 } cli_actions;
 
-/* *found is the number of the action that the operands ask for, when their count, the URI and the options are as it
- * takes them; else CLI_FAILED. `options` are those of the command. */
+/* Finds the action that the operands name, and checks the number of operands, the URI and the options. *found is the index of
+ * the action. `options` is the table of the command. CLI_DONE or CLI_FAILED. */
 int cli_action_find(size_t *found, const cli_actions *actions, const cli_args *args,
                     const cli_option *options, tamis_error *err);
 

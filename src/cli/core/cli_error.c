@@ -27,7 +27,7 @@ int cli_fail_nomem(const char *what, tamis_error *err) {
     return CLI_FAILED;
 }
 
-/* What follows "what: "; all of it where no subject is named. */
+/* Returns the message after "what: ", or the whole message if it has no subject. */
 static const char *after_subject(const char *message) {
     const char *colon = strstr(message, ": ");
 
@@ -95,7 +95,7 @@ int cli_output_write(const char *data, size_t size, tamis_error *err) {
     return CLI_DONE;
 }
 
-/* URIs become what others may see of them, whoever put them into the sentence. */
+/* Removes user and password from every URI in the line. */
 static void hide_passwords(char *line) {
     for (char *uri = line; (uri = strstr(uri, "://")) != NULL;) {
         char shown[sizeof(((tamis_error *)NULL)->text) + 16];
@@ -104,7 +104,7 @@ static void hide_passwords(char *line) {
         *end = '\0';
         size = tamis_redis_uri_show(uri, shown, sizeof shown);
         *end = behind;
-        size = size < typed ? size : typed; /* dots may be longer than what they stand for */
+        size = size < typed ? size : typed; /* the shown form may be longer than the URI */
         memcpy(uri, shown, size);
         memmove(uri + size, end, strlen(end) + 1);
         uri += size;
@@ -120,12 +120,12 @@ void cli_report(const char *message) {
     line[length] = '\0';
     hide_passwords(line);
     length = strlen(line);
-    /* A file name may hold a newline or an escape sequence: neither may reach the terminal. */
+    /* A file name may contain a newline or an escape sequence. Neither may reach the terminal. */
     for (size_t i = 0; i < length; i++)
         if (iscntrl((unsigned char)line[i]))
             line[i] = '?';
     line[length++] = '\n';
-    /* In one piece, so that lines of several processes do not mix; nobody is left to tell of a failure. */
+    /* One write, so that lines of several processes do not mix. Its failure cannot be reported. */
     if (write(STDERR_FILENO, line, length) < 0)
         return;
 }

@@ -88,9 +88,9 @@ void cli_help_command(FILE *out, const cli_command *command) {
 }
 
 /*
- * A library's version as it runs, asked of the library itself if it is loaded. By name, because the
- * command does not link what the core links: the linker's map of the process is all it may lean on.
- * ISO C has no cast from object to function pointer; POSIX promises that the bytes are the same.
+ * Versions of loaded libraries come from the libraries themselves. The command does not link the libraries that libtamis links,
+ * so their functions are found by name with dlsym. ISO C has no cast from an object pointer to a function pointer, so the bytes
+ * are copied: POSIX guarantees that both have the same representation.
  */
 static void print_xxhash(FILE *out) {
     void *symbol = dlsym(RTLD_DEFAULT, "XXH_versionNumber");
@@ -110,7 +110,7 @@ static void print_version(FILE *out, const char *name, const char *function) {
     if (symbol == NULL)
         return;
     memcpy(&version, &symbol, sizeof version);
-    /* The date behind it that some tell is left out. */
+    /* Some libraries add a date, which is cut off. */
     fprintf(out, "%-8s %.*s\n", name, (int)strcspn(version(), ", "), version());
 }
 
@@ -127,7 +127,7 @@ static void print_pcre2(FILE *out) {
         fprintf(out, "pcre2    %.*s\n", (int)strcspn(version, " "), version);
 }
 
-/* Those of libtamis-redis, which says of them what it was built with. */
+/* Versions of the libraries that libtamis-redis was built with. */
 static void print_redis(FILE *out) {
     static const char *const names[] = {"hiredis", "openssl", "zookeeper"};
 
@@ -147,7 +147,7 @@ void cli_help_version(FILE *out) {
     print_xxhash(out);
     print_version(out, "sodium", "sodium_version_string");
     print_version(out, "zlib", "zlibVersion");
-#ifdef CLI_ISAL_VERSION /* it says at run time nothing of itself */
+#ifdef CLI_ISAL_VERSION /* isa-l does not report its version at run time */
     fprintf(out, "isa-l    %s\n", CLI_ISAL_VERSION);
 #endif
     print_version(out, "zstd", "ZSTD_versionString");

@@ -6,11 +6,11 @@
 
 #include "cli/cli.h"
 
-/* `tamis --help`: every command in a line. */
+/* Prints `tamis --help`: one line for each command. */
 void cli_help_all(FILE *out);
-/* `tamis VERB --help`: usage, options, examples. */
+/* Prints `tamis COMMAND --help`: usage, options, schemes, files, examples. */
 void cli_help_command(FILE *out, const cli_command *command);
-/* `tamis --version`: version, kernels in use, libraries. */
+/* Prints `tamis --version`: version, kernels in use, policy for huge pages, libraries. */
 void cli_help_version(FILE *out);
 
 #endif

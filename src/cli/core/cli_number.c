@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Decimal numbers are read in integers: a mantissa without trailing zeros and a power of ten. So 1e12
- * is exactly 10^12, a fraction is seen where a whole number is wanted, and an overflow is never rounded
- * away. Only a rate, which is a double, goes through strtod, after its form was checked here.
+ * Decimal numbers are read into integers: a mantissa without trailing zeros, and a power of ten.
+ *
+ *     text        mantissa   exponent   unit      value
+ *     1e12        1          12         1         10^12
+ *     1.5M        15         -1         10^6      1500000
+ *     1.50        15         -1         1         not whole
+ *
+ * So 1e12 is exactly 10^12, and neither a fraction nor an overflow is lost by rounding. A rate is a double: its form is checked
+ * here, and strtod converts it.
  */
 #include "cli/core/cli_number.h"
 
@@ -14,22 +20,23 @@
 
 #include "cli/core/cli_text.h"
 
-/* mantissa * unit needs 124 bits at the most: 64 and the 60 of EiB. */
+/* Holds mantissa * unit, at most 124 bits: 64, and 60 of EiB. */
 __extension__ typedef unsigned __int128 wide;
 
 typedef struct decimal {
-    uint64_t mantissa; /* does not end in a zero digit, unless it is 0 */
-    int exponent;      /* of ten */
+    uint64_t mantissa; /* digits without trailing zeros; 0: the number is 0 */
+    int exponent;      /* power of ten */
 } decimal;
 
-/* More than any mantissa and unit can make up for; keeps the exponent from overflowing. */
+/* Limit of the exponent, so that it cannot overflow. No mantissa and unit can compensate for a larger one. */
 enum { EXPONENT_CAP = 5000 };
 
 static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-/* Takes one digit of the mantissa; zeros wait in *zeros until a digit follows that makes them count. */
+/* Appends one digit to the mantissa. Zeros are counted in *zeros and appended before the next other digit. Returns false on
+ * overflow. */
 static bool add_digit(decimal *number, unsigned digit, int *zeros) {
     if (digit == 0) {
         *zeros += number->mantissa != 0 && *zeros < EXPONENT_CAP ? 1 : 0;
@@ -47,7 +54,7 @@ static bool add_digit(decimal *number, unsigned digit, int *zeros) {
     return true;
 }
 
-/* digits[.digits]; answers the first byte after it, or NULL and the reason. */
+/* Reads digits[.digits]. Returns the first byte after them, or NULL with *why set. */
 static const char *read_mantissa(const char *text, decimal *number, cli_number *why) {
     int zeros = 0, has_digit = 0, after_point = 0;
     bool point = false;
@@ -72,7 +79,7 @@ static const char *read_mantissa(const char *text, decimal *number, cli_number *
     return has_digit ? text : NULL;
 }
 
-/* [e[+-]digits]: 'e' without digits is left for the unit, where E means exa. */
+/* Reads [e[+-]digits]. An 'e' without digits is left for the unit, where E means exa. */
 static const char *read_exponent(const char *text, decimal *number) {
     const char *pos = text;
     int sign = 1, value = 0;
@@ -91,7 +98,7 @@ static const char *read_exponent(const char *text, decimal *number) {
     return pos;
 }
 
-/* mantissa * unit * 10^exponent; *whole says whether nothing was cut off. */
+/* Computes mantissa * unit * 10^exponent. *whole is false if a fraction was cut off. */
 static cli_number multiply_out(const decimal *number, uint64_t unit, uint64_t *value, bool *whole) {
     wide product = (wide)number->mantissa * unit;
     int exponent = number->exponent;
@@ -150,7 +157,7 @@ cli_number cli_number_count(const char *text, uint64_t *value) {
     return CLI_NUMBER_OK;
 }
 
-/* "", B; K KiB KB with K any of k M G T P E. 0 for what is no unit. */
+/* Returns the factor of a unit: "" or B; K, KiB or KB with any of k K M G T P E. Returns 0 for any other text. */
 static uint64_t size_unit(const char *text) {
     static const char letters[] = "KMGTPE";
     const char *found;
@@ -231,7 +238,7 @@ cli_number cli_number_rate(const char *text, double *value) {
     size_t digits = 0;
     double result;
 
-    /* Any number of digits is fine in a rate, so only the form is checked. */
+    /* A rate may have any number of digits, so only its form is checked. */
     for (bool point = false; is_digit(*rest) || (*rest == '.' && !point); rest++) {
         if (*rest == '.')
             point = true;
@@ -252,12 +259,12 @@ cli_number cli_number_real(const char *text, double *value) {
     return strchr(text, '%') != NULL ? CLI_NUMBER_MALFORMED : cli_number_rate(text, value);
 }
 
-/* What a rate is to this option: a share of records is no rate. */
+/* Returns the word for a CLI_RATE of this option in messages: "share" for a share of records, else "rate". */
 static const char *rate_word(const cli_option *option) {
     return option->value != NULL && strcmp(option->value, "SHARE") == 0 ? "share" : "rate";
 }
 
-/* "from 1 to 1e12, such as ...": what the option would take. */
+/* Writes the remedy "give a whole number from 1 to 1e12, such as ...", with the bounds of the option. */
 static void describe_bounds(const cli_option *option, char *text, size_t size) {
     char low[CLI_TEXT_NUMBER], high[CLI_TEXT_NUMBER];
 

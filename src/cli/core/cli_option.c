@@ -12,13 +12,13 @@
 const cli_option cli_option_help = {
     .name = "help", .letter = 'h', .type = CLI_FLAG, .help = "Print this help and do nothing else."};
 
-/* getopt_long answers LONG_BASE + number for an option, so that letters stay free. */
+/* getopt_long returns LONG_BASE + index for a long option, which differs from every letter. */
 enum { LONG_BASE = 256, LONG_HELP = LONG_BASE + CLI_OPTIONS_MAX };
 
 static void build_getopt(const cli_command *command, struct option *longs, char *shorts) {
     char *pos = shorts;
 
-    *pos++ = ':'; /* tells a missing value from an unknown option */
+    *pos++ = ':'; /* getopt_long returns ':' for a missing value, '?' for an unknown option */
     for (size_t i = 0; i < command->option_count; i++) {
         const cli_option *option = &command->options[i];
         int value = option->type == CLI_FLAG ? no_argument
@@ -37,7 +37,7 @@ static void build_getopt(const cli_command *command, struct option *longs, char 
     longs[command->option_count + 1] = (struct option){NULL, 0, NULL, 0};
 }
 
-/* The table's number of what getopt_long answered; -1 for none. */
+/* Returns the index into the table for a result of getopt_long; -1 if there is none. */
 static int option_number(const cli_command *command, int answer) {
     if (answer >= LONG_BASE)
         return answer - LONG_BASE;
@@ -105,14 +105,14 @@ static int store_option(const cli_option *option, const char *text, cli_value *v
     return cli_option_read(option, what, text, value, err);
 }
 
-/* Row `i` of the command's long options, --help the last; NULL past it. */
+/* Returns long option `i` of the command; --help comes last, then NULL. */
 static const char *long_name(const cli_command *command, size_t i) {
     if (i < command->option_count)
         return command->options[i].name;
     return i == command->option_count ? cli_option_help.name : NULL;
 }
 
-/* Lists the long options that begin like `name`, as "--a, --b or --c", and answers how many there are. */
+/* Lists the long options with the prefix `name`, as "--a, --b or --c". Returns their number. */
 static size_t list_beginning(const cli_command *command, const char *name, char *list, size_t size) {
     const char *last = NULL, *candidate;
     size_t count = 0, used = 0;
@@ -131,7 +131,7 @@ static size_t list_beginning(const cli_command *command, const char *name, char 
     return count;
 }
 
-/* An unknown long option: which rows begin like it, and which row is nearest. */
+/* Refuses an unknown or ambiguous long option. The error lists the options with this prefix, or suggests the nearest one. */
 static int refuse_long(const cli_command *command, const char *typed, tamis_error *err) {
     size_t length = strcspn(typed, "=");
     char name[64], list[400];
@@ -149,14 +149,14 @@ static int refuse_long(const cli_command *command, const char *typed, tamis_erro
         best = distance;
         closest = candidate;
     }
-    /* A third of the letters wrong is a slip; more is another word. */
+    /* Up to a third of the letters may be a typing error. More is another word. */
     if (best > 1 + strlen(name) / 3)
         return cli_fail(err, "--%s: unknown option; see tamis %s --help", name, command->name);
     return cli_fail(err, "--%s: unknown option; did you mean --%s? See tamis %s --help", name, closest,
                     command->name);
 }
 
-/* What getopt_long answered '?' or ':' to. */
+/* Fills *err for an option to which getopt_long returned '?' or ':'. */
 static int refuse(const cli_command *command, int answer, char **argv, tamis_error *err) {
     int number = option_number(command, optopt);
     const cli_option *option =
@@ -202,8 +202,8 @@ int cli_parse(const cli_command *command, int argc, char **argv, cli_args *args,
 
     memset(args, 0, sizeof *args);
     build_getopt(command, longs, shorts);
-    opterr = 0; /* the sentences are ours */
-    optind = 0; /* GNU: begin anew, so that a test may parse twice */
+    opterr = 0; /* getopt_long prints no messages */
+    optind = 0; /* GNU: start again, so that a test may parse twice */
     while ((answer = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
         int number;
         if (answer == LONG_HELP || answer == cli_option_help.letter) {

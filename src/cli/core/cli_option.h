@@ -5,19 +5,20 @@
 #include "cli/cli.h"
 
 /*
- * Parses argv (argv[0] is the verb) by the command's table, options and operands in any order, "--"
- * ends the options. CLI_DONE, or CLI_FAILED with *err filled. argv is permuted, its strings are kept.
+ * Parses argv with the table of the command. argv[0] is the command's name. Options and operands may come in any order; "--"
+ * ends the options. Permutes argv and keeps its strings. The caller releases *args, also after an error. CLI_DONE, or
+ * CLI_FAILED with *err filled.
  */
 int cli_parse(const cli_command *command, int argc, char **argv, cli_args *args, tamis_error *err);
 
-/* Reads the value of one option. `what` names it in the error: "--expect". */
+/* Reads the value of one option. `what` is the name in the error, such as "--expect". */
 int cli_option_read(const cli_option *option, const char *what, const char *text, cli_value *value,
                     tamis_error *err);
 
-/* Frees what parsing took, also after it failed. */
+/* Frees the lists of values. */
 void cli_args_release(cli_args *args);
 
-/* Whether -h, --help stands in every table: it does, and this is its row for help and manual. */
+/* The row of -h, --help, which every command has and no table lists. */
 extern const cli_option cli_option_help;
 
 #endif

@@ -3,9 +3,17 @@
 #define TAMIS_CLI_CORE_CLI_ROWS_H
 
 /*
- * Options that several commands take, as rows of their tables, in blocks. A table that has a block has its rows
- * side by side and in this order, so that one function reads the block wherever it stands: cli_stream.h, cli_extract.h,
- * cli_filter.h, cli_metadata.h.
+ * Options that several commands share, as rows for their tables, in blocks. A table has the rows of a block together and in
+ * this order, so that one function can parse the block at any index (cli_stream.h, cli_extract.h, cli_filter.h,
+ * cli_metadata.h).
+ *
+ * The last enumerator of a block is its size. A block may contain another one: the block CLI_RECORDS begins with the block
+ * CLI_EXTRACT.
+ *
+ *     index in CLI_RECORDS    0                     CLI_EXTRACT
+ *                             CLI_RECORDS_EXTRACT   CLI_RECORDS_HEADER    ...
+ *                             |- CLI_EXTRACT_KEY    ...
+ *     parsed values           records + CLI_RECORDS_EXTRACT is the block CLI_EXTRACT
  */
 #include <tamis/plan.h>
 #include <tamis/stream.h>
@@ -16,7 +24,7 @@
 
 #define CLI_EXBIBYTE (UINT64_C(1) << 60)
 
-/* ---- what of a record is its key: cli_extract.h ---- */
+/* ---- keys in records: cli_extract.h ---- */
 
 enum { CLI_EXTRACT_KEY, CLI_EXTRACT_DELIMITER, CLI_EXTRACT_TRIM, CLI_EXTRACT_IGNORE_CASE, CLI_EXTRACT };
 
@@ -56,7 +64,7 @@ enum { CLI_EXTRACT_KEY, CLI_EXTRACT_DELIMITER, CLI_EXTRACT_TRIM, CLI_EXTRACT_IGN
     }
 #define CLI_ROWS_EXTRACT CLI_ROW_KEY, CLI_ROW_DELIMITER, CLI_ROW_TRIM, CLI_ROW_IGNORE_CASE
 
-/* A note of each command that takes them. */
+/* Notes for the manual of each command with this block. */
 #define CLI_NOTES_EXTRACT                                                                                    \
     "The parts of --key, with an example of each. line: the record, without what ends it; the default. "     \
     "field:N, as field:2: field N, from 1, of those between delimiters. bytes:FROM-TO, as bytes:1-10 or "    \
@@ -81,10 +89,10 @@ enum { CLI_EXTRACT_KEY, CLI_EXTRACT_DELIMITER, CLI_EXTRACT_TRIM, CLI_EXTRACT_IGN
         "what becomes of it. An empty field, column or string is a key: records with an empty one are "      \
         "equal. A .tamis file does not keep the parts of --key, nor --hex: give them to every command."
 
-/* ---- what a record is ---- */
+/* ---- records ---- */
 
 enum {
-    CLI_RECORDS_EXTRACT, /* the block of these */
+    CLI_RECORDS_EXTRACT, /* block CLI_EXTRACT */
     CLI_RECORDS_HEADER = CLI_RECORDS_EXTRACT + CLI_EXTRACT,
     CLI_RECORDS_MISSING,
     CLI_RECORDS_ON_ERROR,
@@ -136,7 +144,7 @@ enum {
         .max = CLI_EXBIBYTE, .help = "Refuse a longer record; memory grows to the longest one met."          \
     }
 
-/* Of what is given: "key". */
+/* `what` is the word for a key: "key". */
 #define CLI_ROW_TYPE(what)                                                                                   \
     {                                                                                                        \
         .name = "type", .type = CLI_CHOICE, .value = "TYPE", .fallback = "bytes", .choices = cli_key_types,  \
@@ -151,19 +159,19 @@ enum {
             "keeps the type that it was made with, which then need not be given again, and contradicts "     \
             "another one; files and layouts of other programs keep none, so give it."                        \
     }
-/* Of what is given: "Keys". */
+/* `what` is the word for keys: "Keys". */
 #define CLI_ROW_HEX(what)                                                                                    \
     {                                                                                                        \
         .name = "hex", .type = CLI_FLAG, .help = what " are hexadecimal digits, two for each byte.",         \
         .more = "What is printed is printed as it came. Upper and lower case are the same key."              \
     }
 
-/* The whole block; `what` and `these` are what keys are called: "key", "Keys". */
+/* The whole block. `what` and `these` are the words for a key and for keys: "key", "Keys". */
 #define CLI_ROWS_RECORDS(what, these)                                                                        \
     CLI_ROWS_EXTRACT, CLI_ROW_HEADER, CLI_ROW_MISSING, CLI_ROW_ON_ERROR, CLI_ROW_TYPE(what),                 \
         CLI_ROW_HEX(these), CLI_ROW_ZERO, CLI_ROW_MAX_RECORD
 
-/* ---- where records come from and go ---- */
+/* ---- input and output of records ---- */
 
 #define CLI_ROW_FILES_FROM                                                                                   \
     {                                                                                                        \
@@ -218,7 +226,7 @@ enum {
     "keep them from eviction. Braces that stand for no field are bytes of the name; one that would is "      \
     "written %7B."
 
-/* ---- how a filter is written ---- */
+/* ---- compression of a filter ---- */
 
 #define CLI_ROW_GZIP                                                                                         \
     {                                                                                                        \
@@ -227,11 +235,11 @@ enum {
                 "shrink, and a compressed one is unpacked into memory each time it is opened."               \
     }
 
-/* ---- what filter is made ---- */
+/* ---- new filters: cli_filter.h ---- */
 
 enum {
-    CLI_PLAN_EXPECT, /* each command says itself what comes without it */
-    CLI_PLAN_FPR,    /* and what a wrong answer is, and its default */
+    CLI_PLAN_EXPECT, /* row of each command: its default differs */
+    CLI_PLAN_FPR,    /* row of each command: its default and the meaning of a wrong answer differ */
     CLI_PLAN_MEMORY,
     CLI_PLAN_KIND,
     CLI_PLAN_EXACT,
@@ -241,7 +249,7 @@ enum {
     CLI_PLAN
 };
 
-/* For commands that change a file which other commands may be changing. */
+/* For commands that change a file while other processes may change it too. CLI_LOCK_WAIT: the default, in seconds. */
 enum { CLI_LOCK_WAIT = 60 };
 #define CLI_ROW_LOCK_WAIT                                                                                    \
     {                                                                                                        \
@@ -286,7 +294,7 @@ enum { CLI_LOCK_WAIT = 60 };
         .more = "Every byte of the file counts, a newline at its end too. Standard input is /dev/stdin "     \
                 "here, not -. The file may not be an output."                                                \
     }
-/* The same, of a filter that is there. */
+/* --secret-file for an existing filter. */
 #define CLI_ROW_ITS_SECRET                                                                                   \
     {                                                                                                        \
         .name = "secret-file", .type = CLI_FILE, .value = "FILE",                                            \
@@ -295,7 +303,7 @@ enum { CLI_LOCK_WAIT = 60 };
                 "here, not -."                                                                               \
     }
 
-/* ---- what a filter that is written says of itself ---- */
+/* ---- metadata of a written filter: cli_metadata.h ---- */
 
 enum { CLI_METADATA_LABEL, CLI_METADATA_VERSION, CLI_METADATA };
 
@@ -313,7 +321,7 @@ enum { CLI_METADATA_LABEL, CLI_METADATA_VERSION, CLI_METADATA };
         .help = "Version of the data in the filter, for hosts that share it; 0: none."                       \
     }
 
-/* ---- where a filter that was read is written ---- */
+/* ---- output of a filter ---- */
 
 #define CLI_ROW_WRITE_OUTPUT                                                                                 \
     {                                                                                                        \
@@ -322,7 +330,7 @@ enum { CLI_METADATA_LABEL, CLI_METADATA_VERSION, CLI_METADATA };
         .more = "It is written beside its name and renamed when it is whole, with the permissions of the "   \
                 "file it replaces."                                                                          \
     }
-/* Of which of several, for a command that reads more than one: ", the first of several". */
+/* `several` is "", or ", the first of several" for a command that reads several filters. */
 #define CLI_ROW_WRITE_FORMAT(several)                                                                        \
     {                                                                                                        \
         .name = "format", .type = CLI_CHOICE, .value = "FORMAT", .fallback = "auto", .choices = cli_formats, \
@@ -331,9 +339,9 @@ enum { CLI_METADATA_LABEL, CLI_METADATA_VERSION, CLI_METADATA };
 #define CLI_ROW_WRITE_QUIET                                                                                  \
     { .name = "quiet", .letter = 'q', .type = CLI_FLAG, .help = "Print no remarks, only errors." }
 
-/* ---- what is said of a run ---- */
+/* ---- report of a run ---- */
 
-/* Fields of --json that every run of records has. */
+/* Fields of --json that every run over records has. */
 #define CLI_JSON_UNASKED                                                                                     \
     {"missing", "Of these, the ones without key: neither, see --missing."}, {                                \
         "malformed", "Of these, the ones that were not what --key takes: neither, see --on-error."           \

@@ -35,12 +35,12 @@ const char *cli_text_count_short(char *text, size_t size, uint64_t count) {
     return text;
 }
 
-/* Three digits and the largest unit that leaves at least one before the point. */
+/* Writes three digits and the largest unit that leaves at least one digit before the point. */
 static void scaled(char *text, size_t size, double number, double step, const char *const *units) {
     size_t unit = 0;
     int decimals;
 
-    /* 999.5 would print as "1000": it belongs to the next unit. */
+    /* 999.5 would print as "1000", so it gets the next unit. */
     for (; number >= (step > 1000 ? 1023.5 : 999.5) && units[unit + 1] != NULL; unit++)
         number /= step;
     decimals = number >= 99.95 ? 0 : number >= 9.995 ? 1 : 2;
@@ -104,14 +104,14 @@ const char *cli_text_rate(char *text, size_t size, double rate) {
 }
 
 const char *cli_text_expected(char *text, size_t size, double number) {
-    /* From 99.5 on two digits would be too few; what no integer holds stays as it is. */
+    /* From 99.5 on, two digits are too few. A number that no integer can hold keeps them. */
     if (number >= 99.5 && number < 1e18)
         return cli_text_count(text, size, (uint64_t)llround(number));
     return cli_text_real(text, size, number);
 }
 
 const char *cli_text_records(char *text, size_t size, uint64_t count) {
-    char digits[28]; /* all that a count can have, commas included */
+    char digits[28]; /* enough for every count, with commas */
 
     snprintf(text, size, "%s record%s", cli_text_count(digits, sizeof digits, count), count == 1 ? "" : "s");
     return text;
@@ -123,7 +123,7 @@ const char *cli_text_duration(char *text, size_t size, double seconds) {
     if (!(seconds >= 0))
         seconds = 0;
     if (seconds > 359999999.0)
-        seconds = 359999999.0; /* 99999 hours: more is no prediction */
+        seconds = 359999999.0; /* 99999 hours: a longer prediction has no meaning */
     whole = (uint64_t)seconds;
     if (whole >= 3600)
         snprintf(text, size, "%" PRIu64 ":%02u:%02u", whole / 3600, (unsigned)(whole / 60 % 60),
@@ -153,7 +153,7 @@ void cli_text_wrap(FILE *out, const char *text, size_t column, size_t indent, si
     fputc('\n', out);
 }
 
-enum { DISTANCE_MAX = 32 }; /* names are shorter; what is longer is compared by its beginning */
+enum { DISTANCE_MAX = 32 }; /* longest text to compare; of a longer one the prefix is compared */
 
 int cli_text_hex_digit(char c) {
     if (c >= '0' && c <= '9')
