@@ -3,8 +3,13 @@
 #define TAMIS_CLI_H
 
 /*
- * What a command is, as data. One table of options a command drives parsing, --help, the manual page
- * and the shell completion, so that the four cannot disagree.
+ * Commands as data. The table of options of a command is the source of parsing, --help, the manual page and the shell
+ * completion, so the four always agree.
+ *
+ *     argv --cli_parse, with the table--> cli_args --run()--> CLI_DONE, CLI_NEGATIVE, CLI_FAILED, ... --> exit status
+ *
+ * An error message is one sentence, "what: why; what to do". A function fills *err with it and returns CLI_FAILED. cli_run
+ * prints it at the end.
  */
 
 #include <stdbool.h>
@@ -13,18 +18,18 @@
 
 #include <tamis/status.h>
 
-/* What a command's run() answers; a signal's 130 or 143 too. */
+/* Results of a command's run(). It may also return the exit status of a signal, such as 130 or 143. */
 enum {
     CLI_DONE = 0,
-    CLI_NEGATIVE = 1,  /* the negative answer of a question */
-    CLI_FAILED = 2,    /* the error is filled */
-    CLI_PIPE_GONE = -1 /* the reader of the output has gone: die of SIGPIPE, quietly */
+    CLI_NEGATIVE = 1,  /* negative answer to a query */
+    CLI_FAILED = 2,    /* error; *err is filled */
+    CLI_PIPE_GONE = -1 /* the reader of the output has closed the pipe: end by SIGPIPE, without a message */
 };
 
 typedef enum cli_type {
     CLI_FLAG,  /* no value */
-    CLI_TEXT,  /* any text that is not empty */
-    CLI_FILE,  /* the same, completed as a file name */
+    CLI_TEXT,  /* text that is not empty */
+    CLI_FILE,  /* text that is not empty, completed as a file name */
     CLI_COUNT, /* whole number: 10000000, 1e7, 10M (k M G T, powers of 1000) */
     CLI_SIZE,  /* bytes: 512MiB, 2G, 1e9 (K and KiB are 1024, KB is 1000) */
     CLI_RATE,  /* 1e-9, 0.1% */
@@ -37,36 +42,36 @@ typedef struct cli_option {
     const char *name; /* long name, without dashes */
     char letter;      /* short name; 0: none */
     cli_type type;
-    const char *value;          /* what the help calls the value; NULL for a flag */
-    const char *fallback;       /* the default, as the help shows it; NULL: none worth a word */
-    const char *const *choices; /* CLI_CHOICE, and what is offered of CLI_TEXT: NULL-ended; NULL: nothing */
-    uint64_t min, max;          /* CLI_COUNT, CLI_SIZE */
-    double rate_min, rate_max;  /* CLI_RATE, CLI_REAL */
-    const char *help;           /* one sentence: --help and the manual */
-    const char *more;           /* further sentences for the manual alone; NULL: none */
-    bool many;                  /* CLI_TEXT, CLI_FILE: may be given again, and each value counts */
-    bool may_be_empty;          /* CLI_TEXT */
-    bool optional; /* CLI_TEXT without letter: --name alone is good too, and --name=VALUE gives one */
+    const char *value;          /* name of the value in the help; NULL for a flag */
+    const char *fallback;       /* default in the help; NULL: not shown */
+    const char *const *choices; /* CLI_CHOICE: values, NULL-ended; CLI_TEXT: words for completion, or NULL */
+    uint64_t min, max;          /* bounds of CLI_COUNT and CLI_SIZE */
+    double rate_min, rate_max;  /* bounds of CLI_RATE and CLI_REAL */
+    const char *help;           /* one sentence for --help and the manual */
+    const char *more;           /* further sentences for the manual; NULL: none */
+    bool many;                  /* CLI_TEXT, CLI_FILE: may be given several times, and all values count */
+    bool may_be_empty;          /* CLI_TEXT: '' is allowed */
+    bool optional;              /* CLI_TEXT without letter: --name alone is allowed too */
 } cli_option;
 
-/* What an option got. */
+/* Value of an option on a command line. */
 typedef struct cli_value {
     bool given;
-    const char *text; /* as typed; NULL for a flag, and where it was left out; of many, the last */
-    /* Of an option that may be given again: all of them, in order; cli_args_release frees it. */
+    const char *text; /* value as typed, the last one if there are several; NULL: none */
+    /* option that may be given several times: all values in order; cli_args_release frees the list */
     const char **list;
-    size_t count;    /* of the list */
-    uint64_t number; /* CLI_COUNT, CLI_SIZE, CLI_SEED; CLI_CHOICE: index into choices */
-    double rate;     /* CLI_RATE, CLI_REAL */
+    size_t count;    /* number of values in the list */
+    uint64_t number; /* value of CLI_COUNT, CLI_SIZE, CLI_SEED; CLI_CHOICE: index into choices */
+    double rate;     /* value of CLI_RATE, CLI_REAL */
 } cli_value;
 
-/* Two options that may not meet, by their numbers in the table. */
+/* Two options that contradict each other. */
 typedef struct cli_conflict {
-    int first, second;
-    const char *why; /* completes "--one: contradicts --other: ..." */
+    int first, second; /* indexes into the table */
+    const char *why;   /* completes "--one: contradicts --other: ..." */
 } cli_conflict;
 
-/* A name and what there is to say of it. */
+/* A name and its description. */
 typedef struct cli_entry {
     const char *name; /* NULL ends a list */
     const char *text;
@@ -79,47 +84,46 @@ typedef struct cli_example {
 
 enum { CLI_OPTIONS_MAX = 48 };
 
-/* A parsed command line: argv's strings, not copies. */
+/* A parsed command line. Its strings belong to argv. */
 typedef struct cli_args {
-    cli_value values[CLI_OPTIONS_MAX]; /* by number in the table */
+    cli_value values[CLI_OPTIONS_MAX]; /* values by index into the table */
     char **operands;
     size_t operand_count;
-    bool help; /* -h or --help was met: nothing else counts */
+    bool help; /* true: -h or --help was given; the rest is not parsed */
 } cli_args;
 
-/* The operand that is a command: completion then offers their names. */
+/* Operands of a command that takes the name of a command: completion offers these names. */
 #define CLI_OPERAND_COMMAND "[COMMAND]"
 
 typedef struct cli_command {
     const char *name;
     const char *summary;              /* one line, no full stop */
-    const char *operands;             /* as the usage line shows them; "" for none */
-    const char *const *operand_words; /* of the first operand, to complete; NULL-ended; NULL: files */
+    const char *operands;             /* operands in the usage line; "" for none */
+    const char *const *operand_words; /* completion of the first operand, NULL-ended; NULL: file names */
     const char *const *description;   /* paragraphs, NULL-ended */
     const cli_option *options;
     size_t option_count;
     const cli_conflict *conflicts;
     size_t conflict_count;
-    const cli_entry *schemes;    /* lists of help and manual; NULL: none */
-    const cli_entry *files;      /* names of files */
-    const char *const *exits;    /* "0", "what it means", ..., NULL-ended */
-    const cli_example *examples; /* ended by a NULL line */
-    /* For the manual alone; each NULL or ended by a NULL. */
-    const char *json_intro;   /* a sentence before the fields */
-    const cli_entry *json;    /* fields of what --json prints */
-    const char *const *notes; /* paragraphs */
-    /* Runs with arguments that passed parsing. CLI_FAILED fills *err. */
+    const cli_entry *schemes;    /* list of schemes in help and manual; NULL: none */
+    const cli_entry *files;      /* list of files in help and manual; NULL: none */
+    const char *const *exits;    /* pairs of status and meaning, NULL-ended */
+    const cli_example *examples; /* examples, ended by a NULL line */
+    const char *json_intro;      /* manual: sentence before the fields of --json; NULL: none */
+    const cli_entry *json;       /* manual: fields of --json; NULL: none */
+    const char *const *notes;    /* manual: paragraphs, NULL-ended; NULL: none */
+    /* Runs the command with parsed arguments. CLI_FAILED fills *err. */
     int (*run)(const cli_args *args, tamis_error *err);
 } cli_command;
 
-/* Every command there is, NULL-ended; the order is that of the help. */
+/* All commands in the order of the help, NULL-ended. */
 extern const cli_command *const cli_commands[];
 
-/* The command of that name, or NULL. */
+/* Returns the command with this name, or NULL. */
 const cli_command *cli_command_find(const char *name);
 /*
- * Refuses `typed`, which is no command (nor an option of tamis itself), with the name it is nearest to or,
- * where none is near, with all there are. `before` stands between "tamis" and a command: "" or "help ".
+ * Refuses `typed`, an unknown command or option of tamis itself. The error suggests a similar name or, if there is none, lists
+ * all commands. `before` is the text between "tamis" and a suggested command: "" or "help ". Returns CLI_FAILED.
  */
 int cli_command_unknown(tamis_error *err, const char *typed, const char *before);
 
@@ -142,25 +146,25 @@ extern const cli_command cmd_redis;
 extern const cli_command cmd_bitmap;
 extern const cli_command cmd_help;
 
-/* Fills *err (TAMIS_E_INVALID) with a sentence "what: why; what to do" and answers CLI_FAILED. */
+/* Fills *err (TAMIS_E_INVALID) with a message "what: why; what to do". Returns CLI_FAILED. */
 __attribute__((format(printf, 2, 3))) int cli_fail(tamis_error *err, const char *format, ...);
-/* The same of memory that was not there for `what`: TAMIS_E_NOMEM. */
+/* Fills *err (TAMIS_E_NOMEM): out of memory for `what`. Returns CLI_FAILED. */
 int cli_fail_nomem(const char *what, tamis_error *err);
-/* The part "why" of the sentence in *err; *length is that of it. */
+/* Returns the part "why" of the message in *err, with *length bytes. */
 const char *cli_why(const tamis_error *err, int *length);
-/* Puts what it is called here in place of what the library names, which knows no options. */
+/* Replaces the part "what" of the library's message, which names no options. */
 __attribute__((format(printf, 2, 3))) void cli_subject(tamis_error *err, const char *format, ...);
-/* Puts what to do here in place of what the library advises, which knows no options. */
+/* Replaces the part "what to do" of the library's message, which names no options. Appends it if the message has none. */
 void cli_remedy(tamis_error *err, const char *remedy);
-/* Fills *err: standard output did not take data, for the reason `number` (an errno; 0: not known). */
+/* Fills *err for a failed write to standard output. `number` is its errno; 0: unknown. Returns CLI_FAILED. */
 int cli_fail_output(tamis_error *err, int number);
-/* CLI_DONE if standard output is open for writing; else CLI_FAILED, before work is done in vain. */
+/* Checks at the start that standard output is open for writing: CLI_DONE or CLI_FAILED. */
 int cli_output_check(tamis_error *err);
-/* Writes all of it on standard output, past stdio: CLI_DONE, CLI_FAILED or CLI_PIPE_GONE. */
+/* Writes all bytes to standard output without stdio: CLI_DONE, CLI_FAILED or CLI_PIPE_GONE. */
 int cli_output_write(const char *data, size_t size, tamis_error *err);
-/* Writes "tamis: <sentence>\n" on standard error, control bytes shown as '?': always one line. */
+/* Prints "tamis: <message>\n" on standard error as one line: control bytes become '?', and URIs lose user and password. */
 void cli_report(const char *message);
-/* strerror in the form of our sentences, which begin in lower case; 80 bytes are enough. */
+/* Writes the text of an errno in the form of our messages, which begin in lower case. 80 bytes are enough. Returns `text`. */
 const char *cli_errno_text(char *text, size_t size, int number);
 
 #endif

@@ -24,7 +24,7 @@ static int run_command(const cli_command *command, int argc, char **argv, tamis_
     return code;
 }
 
-/* Whether --name or its beginning was typed, as the options of the commands may be shortened too. */
+/* True if `typed` is --name or a prefix of it. Options of commands may be abbreviated too. */
 static bool is_option(const char *typed, const char *name) {
     size_t length = strlen(typed);
 
@@ -64,7 +64,7 @@ static int run(int argc, char **argv, tamis_error *err) {
     return cli_command_unknown(err, verb, "");
 }
 
-/* Data that did not arrive is an error, whatever the command said. */
+/* Flushes and closes standard output. A failure is an error, whatever the command returned. */
 static int finish_output(int code, tamis_error *err) {
     int failed = ferror(stdout);
 

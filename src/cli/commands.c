@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of commands: here and not in main.c, because the documentation is made from it too. */
+/* The table of commands. It is not in main.c, because tamis-docs is built from it too. */
 #include <stdio.h>
 #include <string.h>
 
@@ -18,7 +18,8 @@ const cli_command *cli_command_find(const char *name) {
     return NULL;
 }
 
-/* A slip of the finger: two letters at the most, and less than half of what was typed. */
+/* True if `typed` may be a typing error: at most two letters differ, and less than half of them. Keeps the nearest name in
+ * *best. */
 static bool is_near(const char *typed, const char *name, unsigned *best) {
     unsigned distance = cli_text_distance(typed, name);
 

@@ -5,7 +5,7 @@
 #include "cli/cli_run.h"
 #include "cli/process/cli_signal.h"
 
-/* All that a command prints itself fits in here, so the first write is the last and its error is seen. */
+/* Buffer of standard output. Usual output fits, so it is written once, at the end, where cli_run checks for errors. */
 static char output_buffer[1 << 16];
 
 int main(int argc, char **argv) {
