@@ -51,7 +51,7 @@ typedef struct cli_option {
     const char *more;           /* further sentences for the manual; NULL: none */
     bool many;                  /* CLI_TEXT, CLI_FILE: may be given several times, and all values count */
     bool may_be_empty;          /* CLI_TEXT: '' is allowed */
-    bool optional;              /* CLI_TEXT without letter: --name alone is allowed too */
+    bool optional; /* CLI_TEXT without letter: --name alone is allowed, --name=VALUE gives a value */
 } cli_option;
 
 /* Value of an option on a command line. */

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Add a member to an object. A lack of memory is detected later, by cli_json_write. */
+/* Each adds a member to an object. cli_json_write detects a lack of memory later. */
 void cli_json_count(json_t *object, const char *name, uint64_t number);
 void cli_json_real(json_t *object, const char *name, double number); /* null if not finite */
 void cli_json_text(json_t *object, const char *name, const char *text);

@@ -163,7 +163,7 @@ int cli_file_write(tamis_filter *filter, const char *path, tamis_format format, 
 int cli_file_save_new(tamis_filter *filter, const char *path, tamis_error *err) {
     tamis_status status;
 
-    signal(SIGXFSZ, SIG_IGN); /* as above */
+    signal(SIGXFSZ, SIG_IGN); /* as in save() */
     status = tamis_filter_save_new(filter, path, TAMIS_FORMAT_TAMIS, err);
     if (status == TAMIS_E_CHANGED)
         cli_remedy(err, "run again");
@@ -184,7 +184,7 @@ int cli_file_each(const cli_args *args, int (*each)(const cli_args *args, const 
         if (one != CLI_FAILED)
             continue;
         if (code == CLI_FAILED)
-            cli_report(err->text); /* main() reports the last one */
+            cli_report(err->text); /* cli_run reports the last error */
         code = CLI_FAILED;
         *err = failed;
         if (failed.status == TAMIS_E_INTERRUPTED)

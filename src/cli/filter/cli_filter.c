@@ -120,8 +120,8 @@ bool cli_filter_prefer_growth(cli_filter_spec *spec) {
 
 uint64_t cli_filter_fit_inputs(cli_filter_spec *spec, const cli_stream *inputs, bool grows) {
     const uint64_t given = spec->plan_options.expect;
-    const uint64_t few =
-        1 + 256 + 65536; /* distinct records under 3 bytes; others take 4 or more, with their ends */
+    /* distinct records of less than 3 bytes; any other takes 4 bytes or more with its terminator */
+    const uint64_t few = 1 + 256 + 65536;
     uint64_t bytes, max_keys = grows ? 0 : UINT64_MAX;
     bool known;
 

@@ -309,7 +309,7 @@ static int put_key(cli_key_maker *maker, const tamis_key *text, cli_key_position
     return CLI_DONE;
 }
 
-/* ---- many ---- */
+/* ---- batches of keys ---- */
 
 int cli_key_maker_create(cli_key_maker **maker, cli_key_form form, tamis_error *err) {
     cli_key_maker *made = calloc(1, sizeof *made);
