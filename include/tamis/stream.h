@@ -30,7 +30,7 @@ typedef struct tamis_stream_source {
     const char *input;            /* name of the input, or "standard input" */
     uint64_t first;               /* number of records[0] in the input, from 1 */
     const tamis_key *records;     /* records without their terminators */
-    const uint32_t *record_index; /* key i belongs to records[of[i]]; NULL: to records[i] */
+    const uint32_t *record_index; /* key i belongs to records[record_index[i]]; NULL: to records[i] */
 } tamis_stream_source;
 
 /*
@@ -61,7 +61,7 @@ typedef struct tamis_stream_service {
     /* NULL, or called before each batch with the source of its keys */
     void (*set_source)(void *context, const tamis_stream_source *source);
     /* NULL, or a hasher, borrowed. The run then hashes keys, in several threads at once, and calls
-     * query_hashes instead of ask: hashes[i] belongs to keys[i]. The scheme must have a digest
+     * query_hashes instead of query: hashes[i] belongs to keys[i]. The scheme must have a digest
      * (tamis_scheme_digest_bits). */
     const tamis_hasher *hasher;
     tamis_status (*query_hashes)(void *context, const tamis_key *keys, const tamis_hash *hashes, size_t count,

@@ -70,6 +70,13 @@ WORDS = {
 PHRASES = [
     (r"\bnothing is to be done\b", "nothing to do"),
     (r"\bas it was told\b", "as given"),
+    (r"\bhave it written anew\b", "get the file again"),
+    (r"\baccounts? of (a run|runs)\b", "checkpoint"),
+    (r"\bis told\b", "is given, is reported"),
+    (r"\btold nothing\b", "gave no usable ..."),
+    (r"\bstands what is none\b", "unexpected bytes"),
+    (r"\b(is|was) packed\b", "compressed"),
+    (r"\b[Ff]oresees?n?\b", "size hint; expected"),
 ]
 
 FOLDERS = ("src", "include")

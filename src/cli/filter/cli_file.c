@@ -55,7 +55,7 @@ int cli_file_open(tamis_filter **filter, const char *path, cli_access access, co
 }
 
 int cli_file_fetch(tamis_filter **filter, const char *path, tamis_error *err) {
-    int code = cli_file_open(filter, path, false, NULL, NULL, err);
+    int code = cli_file_open(filter, path, CLI_QUERY, NULL, NULL, err);
 
     return code == CLI_DONE ? cli_server_pull(filter, err) : code;
 }

@@ -170,7 +170,7 @@ static tamis_status is_superseded(tamis__history *h, uint64_t key, bool *superse
         const size_t capacity = h->key_capacity ? 2 * h->key_capacity : 64;
         uint64_t *grown = tamis__alloc(&h->run->memory, capacity * sizeof *grown, 8);
         if (!grown)
-            return tamis__fail_nomem(err, "accounts of runs", capacity * sizeof *grown);
+            return tamis__fail_nomem(err, "checkpoints of runs", capacity * sizeof *grown);
         if (h->keys) {
             memcpy(grown, h->keys, h->key_count * sizeof *grown);
             tamis__free(&h->run->memory, h->keys, h->key_capacity * sizeof *grown);
