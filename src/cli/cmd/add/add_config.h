@@ -15,7 +15,7 @@ enum {
     ADD_TRACE,
     ADD_FILES_FROM,
     ADD_COMPRESS,
-    ADD_RECORDS, /* the block */
+    ADD_RECORDS, /* first option of the block CLI_RECORDS */
     ADD_THREADS = ADD_RECORDS + CLI_RECORDS,
     ADD_STATS,
     ADD_JSON,
@@ -27,7 +27,7 @@ enum {
 
 enum { ADD_CONFLICTS = 3 };
 
-/* What --print may say, in the order of its choices. */
+/* Records that --print prints, in the order of its choices. */
 typedef enum add_print { ADD_PRINT_NONE, ADD_PRINT_FRESH, ADD_PRINT_SEEN } add_print;
 
 extern const cli_option add_options[ADD_OPTIONS];
@@ -36,7 +36,7 @@ extern const char *const add_description[], *const add_exits[], *const add_notes
 extern const cli_example add_examples[];
 extern const cli_entry add_json[];
 
-/* What a run needs to know: checked. Strings belong to argv. */
+/* Validated options of a run. Strings belong to argv. */
 typedef struct add_config {
     cli_stream stream;
     const char *filter;
@@ -45,11 +45,11 @@ typedef struct add_config {
     bool over_capacity;
     cli_lock_wait lock_wait;
     bool trace;
-    bool is_family; /* `filter` is one of many: cli_family.h */
+    bool is_family; /* `filter` is the URI of a family (cli_family.h) */
 } add_config;
 
-/* From parsed arguments to a run: CLI_DONE, or CLI_FAILED with the contradiction in *err. Its stream is to be released
- * either way. */
+/* Validates the parsed arguments and fills *config. CLI_DONE, or CLI_FAILED with the contradiction in *err.
+ * The caller releases config->stream in both cases. */
 int add_configure(add_config *config, const cli_args *args, tamis_error *err);
 
 #endif

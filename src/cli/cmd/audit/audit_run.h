@@ -8,27 +8,28 @@
 
 #include "cli/input/cli_stream.h"
 
-enum { AUDIT_SHOWN = 60 }; /* bytes of a missing key that are shown */
+enum { AUDIT_SHOWN = 60 }; /* max. bytes shown of a missing key */
 
-/* An audit. Up to `queries` given, what follows is found. */
+/* An audit. The caller sets the fields up to `queries`; audit_run sets the others, which start at 0. */
 typedef struct audit {
     const tamis_filter *filter;
-    bool has_keys;               /* else none are known */
-    const cli_stream *records;   /* where they are, and how they are read */
-    cli_key_form form;           /* of the keys there; the random ones are of that type */
-    uint64_t seed;               /* of the random keys */
-    bool progress;               /* shown on standard error */
-    uint64_t queries;            /* random keys to ask */
-    uint64_t keys;               /* read from there */
-    uint64_t distinct;           /* of these, keys that are different */
-    uint64_t missing;            /* of these, answered "new": each a false negative */
-    uint64_t first_missing;      /* number of the first one's record, counted from 1, */
-    char missing_in[120];        /* of this input; what is longer is cut */
-    char shown[AUDIT_SHOWN + 1]; /* and the begin of it */
-    uint64_t hits;               /* random keys that were answered "seen" */
+    bool has_keys;               /* `records` holds keys of the filter */
+    const cli_stream *records;   /* inputs with these keys, and how to read them */
+    cli_key_form form;           /* form of the keys; random keys have the same type */
+    uint64_t seed;               /* seed of the random keys */
+    bool progress;               /* show progress on standard error */
+    uint64_t queries;            /* number of random keys to look up */
+    uint64_t keys;               /* result: keys read from `records` */
+    uint64_t distinct;           /* result: distinct keys among them */
+    uint64_t missing;            /* result: keys answered "new", each a false negative */
+    uint64_t first_missing;      /* result: record number of the first missing key, from 1 */
+    char missing_in[120];        /* result: input of that record, cut if longer */
+    char shown[AUDIT_SHOWN + 1]; /* result: first bytes of that key */
+    uint64_t hits;               /* result: random keys answered "seen" */
 } audit;
 
-/* CLI_DONE or CLI_FAILED. */
+/* Looks up all keys and then the random keys. CLI_DONE or CLI_FAILED. Time: one lookup a key, and one add to
+ * a filter of this run; that filter takes memory for every key. */
 int audit_run(audit *run, tamis_error *err);
 
 #endif

@@ -11,20 +11,31 @@
 #include "cli/input/cli_key.h"
 
 /*
- * Random keys that look like the user's own, because a poor hash may do well on some keys and badly on others.
+ * Random keys that look like the user's keys. A poor hash may do well on some keys and badly on others, so
+ * words of random letters would not measure the rate that the user gets.
  *
- * A sample of the keys is kept, each as likely as any other. A random key takes one of them and puts in the place of
- * each letter, digit or other byte above 0x7f a random one of its class; what else there is (punctuation, blanks) stays.
- * So lengths, prefixes such as "https://" aside from their letters, and UTF-8 sequences come out as they went in, and
- * what was UTF-8 still is.
+ * A reservoir keeps a sample of the keys; every key is in it with the same probability. Each random key is
+ * made from one sample, byte by byte:
  *
- * Of numbers the sign stays, and the value becomes any of as many bits or less: numbers keep their sizes. Of keys in
- * hexadecimal digits, which have no alphabet, the length stays and each byte becomes any byte.
+ *     a-z, A-Z, 0-9                    another byte of the same range
+ *     0x80-0xbf                        another byte of that range (continuation bytes of UTF-8)
+ *     others (punctuation, blanks)     the same byte
+ *
+ *     https://shop.example.org/item?id=4711
+ *     qzfrb://ldvw.kpumcxe.ohs/bgyt?na=0392
+ *
+ * So the length stays, and text in UTF-8 remains UTF-8.
+ *
+ * Numbers keep their sign and their size: the new value has as many bits or fewer. Keys given in hexadecimal
+ * digits are bytes without an alphabet: they keep their length, and each byte becomes any byte.
+ *
+ * If a shape has too few keys (a single letter has 26), random keys repeat. `more` then widens the shape by
+ * appended bytes.
  */
 enum {
     AUDIT_SAMPLES = 1024,
-    AUDIT_LEARNT = 2048, /* bytes of a key that are learnt; the random one ends there */
-    AUDIT_MORE = 32,     /* bytes appended at the most */
+    AUDIT_LEARNT = 2048, /* max. bytes kept of a key */
+    AUDIT_MORE = 32,     /* max. bytes appended */
     AUDIT_KEY_MAX = AUDIT_LEARNT + AUDIT_MORE
 };
 
@@ -34,20 +45,20 @@ typedef struct audit_sample {
 } audit_sample;
 
 typedef struct audit_shape {
-    cli_key_form form; /* of the keys */
-    uint64_t state;    /* of the random numbers */
-    uint64_t learnt;   /* keys learnt from */
-    size_t more;       /* bytes appended to each random key: where a shape has too few keys, it is widened by
-                          these; of a number two bits for each */
+    cli_key_form form; /* form of the keys */
+    uint64_t state;    /* state of the random numbers */
+    uint64_t learnt;   /* number of keys learnt */
+    size_t more;       /* bytes appended to each random key; for a number, each means two more bits */
     audit_sample samples[AUDIT_SAMPLES];
 } audit_shape;
 
-/* The same seed, the same keys. */
+/* Starts without samples. The same form, seed and learnt keys give the same random keys. */
 void audit_shape_begin(audit_shape *shape, cli_key_form form, uint64_t seed);
-/* The key as bytes; of type utf16, its text in UTF-8. False: no memory. */
+/* Learns the shape of a key, of which it keeps a copy. For type utf16 `key` is the text in UTF-8. False: out
+ * of memory. */
 bool audit_shape_learn(audit_shape *shape, const tamis_key *key);
-/* Writes a random key, or of utf16 its text, AUDIT_KEY_MAX bytes at the most, and answers its size. Learnt from none it
- * is a word of 24 letters, any number of the type, or 16 bytes. */
+/* Writes a random key (for type utf16 its text in UTF-8) of at most AUDIT_KEY_MAX bytes and returns its size.
+ * Without learnt keys it is a word of 24 letters, any number of the type, or 16 bytes. */
 size_t audit_shape_make(audit_shape *shape, unsigned char *to);
 void audit_shape_release(audit_shape *shape);
 

@@ -7,9 +7,13 @@
 #include "cli/cli.h"
 
 /*
- * Sets the bits that `operands` say (OFFSET, or OFFSET=0 or =1), or asks for them, and prints what they were or are, one a
- * line. "-", and no operand: those on standard input, one a line. Nothing is set where an operand is not right; of lines
- * those before are.
+ * Sets or reads the bits named by `operands`, and prints one bit a line.
+ *
+ * - sets: an operand is OFFSET, OFFSET=1 or OFFSET=0; prints the old bits, unless `quiet`.
+ * - Otherwise an operand is OFFSET; prints the bits.
+ * - An operand "-", or no operand at all: reads operands from standard input, one a line.
+ * - A malformed operand is an error before anything is set. After a malformed line the bits of the lines
+ *   before it are set, and *err says how many.
  */
 int bitmap_bits(tamis_redis_bitmap *bitmap, bool sets, bool quiet, char *const *operands, size_t count,
                 tamis_error *err);

@@ -8,20 +8,27 @@
 
 #include "cli/cli.h"
 
-/* Lines of standard input, any bytes, of any length: one buffer that grows to the longest. Zero-initialise. */
+/*
+ * Lines of standard input, of any bytes and any length. The buffer grows to the longest line.
+ *
+ *     | returned lines | incomplete line, no newline | bytes not searched yet | free |
+ *     0                start                         scan                     end    allocated
+ *
+ * Initialise with zeros.
+ */
 typedef struct bitmap_lines {
-    char *buffer;
+    char *buffer; /* malloc */
     size_t allocated;
-    size_t start; /* of the first line not handed out */
-    size_t scan;  /* no newline stands in start..scan */
-    size_t end;   /* of what was read */
-    bool ended;
+    size_t start; /* offset of the first line not returned yet */
+    size_t scan;  /* offset where the search for a newline continues */
+    size_t end;   /* offset behind the bytes read */
+    bool ended;   /* read() reached the end of the input */
 } bitmap_lines;
 
 /*
- * The next lines without their newlines, at most `capacity`: as many as one read brought, so that a line that
- * arrives alone is answered alone. *count 0: the end. The bytes are the caller's to change, and good until the
- * next call.
+ * Returns the next lines without their newlines, at most `capacity`. One call returns no more lines than one
+ * read() brought, so a line that arrives alone is answered at once. *count is 0 at the end of the input. The
+ * caller may change the bytes; they are valid until the next call. CLI_DONE or CLI_FAILED.
  */
 int bitmap_lines_next(bitmap_lines *lines, tamis_key *keys, size_t capacity, size_t *count, tamis_error *err);
 void bitmap_lines_release(bitmap_lines *lines);

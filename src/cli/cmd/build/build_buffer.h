@@ -5,32 +5,39 @@
 #include "cli/filter/cli_filter.h"
 
 /*
- * Distinct keys of an input that can be read once, as the hashes that the filter wanted takes, until it is known how many
- * there are:
+ * Buffers the distinct keys of an input that can be read only once. A filter needs the number of its keys
+ * before it is made, so their hashes wait here until the number is known.
  *
- *     up to some 65,000    their count and hashes are there at the end: build_buffer_count, build_buffer_flush
- *     more                 all of them are in a filter that grows: build_buffer_take_filter
+ *     keys -> known yet? -yes-> dropped
+ *                |no
+ *                v
+ *             buffer of 2^16 hashes -> end of the input: build_buffer_count, build_buffer_flush
+ *                |full
+ *                v
+ *             growing filter        -> end of the input: build_buffer_take_filter
  */
 typedef struct build_buffer build_buffer;
 
-/* `spec` (no number of keys) and `secret` (may be NULL) are those of the filter, and are borrowed. What cannot be had for
- * one key is refused now. *gather is the caller's until freed. CLI_DONE or CLI_FAILED. */
+/* `spec` (without a number of keys) and `secret` (may be NULL) describe the filter to be built and are
+ * borrowed. Fails now if the filter is impossible even for one key, or if its scheme has no digest. The
+ * caller owns *buffer and frees it. CLI_DONE or CLI_FAILED. */
 int build_buffer_create(build_buffer **buffer, const cli_filter_spec *spec, const cli_secret *secret,
                         tamis_error *err);
 void build_buffer_free(build_buffer *buffer);
 
-/* As ask of a tamis_stream_service, with the gather as context. TAMIS_E_INVALID: too many keys for a filter that cannot
- * grow. */
+/* The query function of a tamis_stream_service; `buffer` is its context. TAMIS_E_INVALID: more distinct keys
+ * than the buffer holds, and the filter cannot grow. */
 tamis_status build_buffer_add(void *buffer, const tamis_key *keys, size_t count, tamis_answer *answers,
                               size_t *done, tamis_error *err);
 
-/* The filter that grows, the caller's from now on; NULL where the hashes are kept. Nothing is asked after it. */
+/* Returns the growing filter, which the caller then owns, or NULL if the hashes are still buffered. Add no
+ * keys afterwards. */
 tamis_filter *build_buffer_take_filter(build_buffer *buffer);
 
-/* Distinct keys whose hashes are kept. */
+/* Number of buffered hashes, one for each distinct key. */
 uint64_t build_buffer_count(const build_buffer *buffer);
 
-/* Adds them all to a filter of that scheme, seed and secret. */
+/* Adds all buffered hashes to a filter with the scheme, seed and secret of `spec`. */
 tamis_status build_buffer_flush(const build_buffer *buffer, tamis_filter *filter, tamis_error *err);
 
 #endif

@@ -18,7 +18,7 @@ enum {
     BUILD_LOCK_WAIT,
     BUILD_FROZEN,
     BUILD_FILES_FROM,
-    BUILD_RECORDS, /* the block */
+    BUILD_RECORDS, /* first option of the block CLI_RECORDS */
     BUILD_EXPECT = BUILD_RECORDS + CLI_RECORDS,
     BUILD_FPR,
     BUILD_MEMORY,
@@ -41,32 +41,33 @@ enum { BUILD_CONFLICTS = 3 };
 extern const cli_option build_options[BUILD_OPTIONS];
 extern const cli_conflict build_conflicts[BUILD_CONFLICTS];
 
-/* What help and manual say besides: build_manual.c. */
+/* Texts of help and manual: build_manual.c. */
 extern const char *const build_description[], *const build_exits[], *const build_notes[];
 extern const cli_example build_examples[];
 extern const cli_entry build_json[];
 
 enum { BUILD_PARAMETERS = 5 };
-/* A value in the URI of --output, decoded. */
+/* A parameter in the URI of --output, decoded. */
 typedef struct build_parameter {
     char text[40];
 } build_parameter;
 
-/* What a run needs to know: checked, defaults filled in. Strings belong to argv. */
+/* Validated options of a run, with defaults. Strings belong to argv. */
 typedef struct build_config {
     cli_stream stream;
     cli_filter_spec filter;
     const char *output;
     tamis_format format;
     tamis_compression compression;
-    bool resizes; /* a filter on a server, while others add to it */
+    bool resizes; /* --resize: replace a filter on a server while others add to it */
     cli_metadata metadata;
-    cli_value values[BUILD_OPTIONS]; /* as typed, or as the URI of --output says: build_uri.h */
-    cli_value probes;
-    build_parameter parameters[BUILD_PARAMETERS];
+    cli_value values[BUILD_OPTIONS];              /* options as typed, or from the URI (build_uri.h) */
+    cli_value probes;                             /* probes= of the URI, if given */
+    build_parameter parameters[BUILD_PARAMETERS]; /* texts of the values that come from the URI */
 } build_config;
 
-/* From parsed arguments to a run: CLI_DONE, or CLI_FAILED with the contradiction in *err. Release either way. */
+/* Validates the parsed arguments and fills *config. CLI_DONE, or CLI_FAILED with the contradiction in *err.
+ * The caller calls build_config_release in both cases. */
 int build_configure(build_config *config, const cli_args *args, tamis_error *err);
 void build_config_release(build_config *config);
 

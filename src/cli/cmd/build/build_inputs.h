@@ -7,12 +7,12 @@
 /* True if every input is a regular file, so that it can be read a second time. */
 bool build_inputs_are_files(const cli_stream *stream);
 
-/* The files as they are before the first reading: one struct stat for each input, freed by the caller. CLI_DONE or
- * CLI_FAILED. */
+/* Records the state of the files before the first reading: one struct stat for each input, which the caller
+ * frees. CLI_DONE or CLI_FAILED. */
 int build_inputs_note(struct stat **before, const cli_stream *stream, tamis_error *err);
 
-/* After the last reading: CLI_FAILED if a file was replaced, cut short or edited since `before`, because the last reading
- * then lacks records of the first. A file that has grown is fine. */
+/* Compares the files after the last reading. CLI_FAILED: a file was replaced, cut short or edited since
+ * `before`, so the last reading may lack records of the first. A file that has grown is no error. */
 int build_inputs_check(const struct stat *before, const cli_stream *stream, tamis_error *err);
 
 #endif

@@ -6,18 +6,21 @@
 
 #include "cli/process/cli_secret.h"
 
-/* How many distinct keys there are, about, in 64 KiB. */
+/* Estimates the number of distinct keys, in 64 KiB of memory. */
 typedef struct build_sketch build_sketch;
 
-/* Keyed where there is a secret, so that nobody can aim keys at it either. *sketch is the caller's until freed. */
+/* `secret` (may be NULL) keys the hash, so that nobody can choose keys that spoil the estimate. The caller
+ * owns *sketch and frees it. CLI_DONE or CLI_FAILED. */
 int build_sketch_create(build_sketch **sketch, const cli_secret *secret, tamis_error *err);
 void build_sketch_free(build_sketch *sketch);
 
-/* As ask of a tamis_stream_service, with the sketch as context: counts the keys, answers all of them TAMIS_ABSENT. */
+/* The query function of a tamis_stream_service; `sketch` is its context. Counts the keys and answers
+ * TAMIS_ABSENT for all of them. */
 tamis_status build_sketch_add(void *sketch, const tamis_key *keys, size_t count, tamis_answer *answers,
                               size_t *done, tamis_error *err);
 
-/* A number that the distinct keys do not pass, but for a chance of about one in a million; at least 1. */
+/* Upper bound of the number of distinct keys, at least 1. It is too small with a chance of about one in a
+ * million. */
 uint64_t build_sketch_bound(const build_sketch *sketch);
 
 #endif

@@ -4,8 +4,9 @@
 
 #include "cli/cmd/build/build_config.h"
 
-/* What the URI of --output says of a filter of layout tamis (expect, fpr, scheme, seed, probes) is taken as if the options
- * of those names had; with --resize the filter there says the rest, but for --expect. Contradictions are CLI_FAILED. */
+/* Applies the parameters expect, fpr, scheme, seed and probes in the URI of --output, if it names a filter of
+ * layout tamis, as if they were options. With --resize the existing filter supplies what neither gives,
+ * except the number of keys. CLI_FAILED: an option contradicts the URI or the existing filter. */
 int build_uri_apply(build_config *config, tamis_error *err);
 
 #endif

@@ -16,7 +16,7 @@ enum {
     CHECK_TRACE,
     CHECK_FILES_FROM,
     CHECK_COMPRESS,
-    CHECK_RECORDS, /* the block */
+    CHECK_RECORDS, /* first option of the block CLI_RECORDS */
     CHECK_THREADS = CHECK_RECORDS + CLI_RECORDS,
     CHECK_STATS,
     CHECK_JSON,
@@ -31,30 +31,30 @@ enum { CHECK_CONFLICTS = 7 };
 extern const cli_option check_options[CHECK_OPTIONS];
 extern const cli_conflict check_conflicts[CHECK_CONFLICTS];
 
-/* What help and manual say besides: check_manual.c. */
+/* Texts of help and manual: check_manual.c. */
 extern const char *const check_description[], *const check_exits[], *const check_notes[];
 extern const cli_example check_examples[];
 extern const cli_entry check_json[];
 
-/* What a run needs to know: checked. Strings belong to argv, lists to the arguments. */
+/* Validated options of a run. Strings belong to argv, lists to the parsed arguments. */
 typedef struct check_config {
     cli_stream stream;
     const char *const *filters;
     size_t filter_count;
     const char *const *keys;
-    size_t key_count; /* 0: records are read */
+    size_t key_count; /* number of keys on the command line (--lookup); 0: read records */
     const char *const *secret_files;
     size_t secret_count;
     bool invert;
     bool count;
     bool follow;
     bool trace;
-    bool is_family;    /* the one filter is one of many: cli_family.h */
-    bool prints_names; /* records are printed with the names of the filters that have them */
+    bool is_family;    /* the only filter is the URI of a family (cli_family.h) */
+    bool prints_names; /* print records with the names of the filters that have them */
 } check_config;
 
-/* From parsed arguments to a run: CLI_DONE, or CLI_FAILED with the contradiction in *err. Its stream is to be released
- * either way. */
+/* Validates the parsed arguments and fills *config. CLI_DONE, or CLI_FAILED with the contradiction in *err.
+ * The caller releases config->stream in both cases. */
 int check_configure(check_config *config, const cli_args *args, tamis_error *err);
 
 #endif

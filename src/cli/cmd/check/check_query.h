@@ -7,23 +7,25 @@
 #include "cli/cmd/check/check_config.h"
 #include "cli/process/cli_secret.h"
 
-/* The filters of a check, asked together. */
+/* Lookups of the same keys in all filters of a check. */
 typedef struct check_query check_query;
 
-/* Opens the filters of the configuration, which must outlive it; `secrets` are those of its files, in their order, and are
- * not needed afterwards. *ask is the caller's until freed (NULL is fine). */
+/* Opens the filters of `config`, which must outlive *query. secrets[i] is the content of
+ * config->secret_files[i] and is not needed after the call. The caller owns *query and frees it with
+ * check_query_free (NULL is allowed there). CLI_DONE or CLI_FAILED. */
 int check_query_open(check_query **query, const check_config *config, const cli_secret *secrets,
                      tamis_error *err);
-/* Puts into *form, that of the configuration, what the filters say of their keys. CLI_FAILED where these, or an option, say
- * otherwise. Before the first question. */
+/* Adds to *form, the key form of the configuration, what the filters store about their keys. Call it before
+ * the first lookup. CLI_FAILED: filters contradict each other, or an option. */
 int check_query_apply_key_form(check_query *query, cli_key_form *form, tamis_error *err);
 void check_query_free(check_query *query);
 
-/* As the functions of a tamis_stream_service, with the check_query as context. A record is answered TAMIS_PRESENT if any
- * filter has it; its mark is the names of those that do, and a tab. */
+/* Functions of a tamis_stream_service whose context is the check_query. A key is TAMIS_PRESENT if any filter
+ * has it. The mark of a record is the names of these filters, separated by commas, and a tab. */
 tamis_status check_query_keys(void *query, const tamis_key *keys, size_t count, tamis_answer *answers,
                               size_t *done, tamis_error *err);
-/* The hasher of what check_query_hashes takes, where there is one filter that takes them; else NULL. */
+/* The hasher for check_query_hashes, or NULL if keys must be passed instead. check_query.c lists the
+ * conditions. */
 const tamis_hasher *check_query_hasher(const check_query *query);
 tamis_status check_query_hashes(void *query, const tamis_key *keys, const tamis_hash *hashes, size_t count,
                                 tamis_answer *answers, size_t *done, tamis_error *err);
@@ -34,7 +36,7 @@ void check_query_finish_parts(void *query, const tamis_answer *answers, size_t d
                               tamis_error *err);
 void check_query_set_source(void *query, const tamis_stream_source *source);
 tamis_key check_query_mark(void *query, size_t i);
-/* Whether a record was met that is to be printed. */
+/* True if a record to be printed was found. */
 bool check_query_found(void *query);
 
 #endif

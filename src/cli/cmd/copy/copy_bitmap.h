@@ -5,7 +5,8 @@
 #include "cli/cli.h"
 #include "cli/filter/cli_file.h"
 
-/* Raw bits, as a server has them, between a filter on a server and a file. */
+/* Copies the raw bits of a filter on a server to a file, or from a file to the server. Either `from` or `to`
+ * must be a URI. CLI_DONE or CLI_FAILED. */
 int copy_bitmap(const char *from, const char *to, cli_lock_wait wait, tamis_error *err);
 
 #endif

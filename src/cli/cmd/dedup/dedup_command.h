@@ -6,30 +6,30 @@
 
 #include "cli/cli.h"
 
-/*
- * The command line of a run with --state. The state keeps it without the FILEs, which it knows anyway:
- * the folder, a newline, and "tamis dedup --state seen -o once.log", all of it quoted for a shell.
- */
-enum { DEDUP_COMMAND = 8192 };
+/* The command line of a run with --state, and the command that finishes the run after a crash.
+ * dedup_command.c describes the stored form. */
+enum { DEDUP_COMMAND = 8192 /* max. bytes of a stored command line */ };
 
-/* Writes the command line to `to`, a buffer of DEDUP_COMMAND bytes. False, and "" in `to`: it is too long. */
+/* Writes the command line to `to`, a buffer of DEDUP_COMMAND bytes. False: it is too long, and `to` is "", or
+ * the working directory has no name. */
 bool dedup_command_keep(char *to, const cli_value *values);
 
-/* What is to be said with the command that finishes a run. */
+/* Doubts about the command that finishes a run. */
 typedef struct dedup_finish {
-    bool unsure;      /* the state was copied or moved, and the names of outputs may be those of before */
-    char absent[300]; /* name of a file that is not there; "": none */
+    bool unsure;      /* the state was copied or moved; names of outputs may be out of date */
+    char absent[300]; /* name of a file that does not exist; "": none */
 } dedup_finish;
 
 /*
- * Writes the command that finishes the run to `to`, a buffer of `capacity` bytes. `state` is the folder of the state as it is named
- * now. If that folder was copied or moved, the command has its present name, and those of files beside it that moved with it.
- * False: the command does not fit, or tamis dedup did not begin the run.
+ * Writes the command that finishes the run to `to`, a buffer of `capacity` bytes. `state` is the present name
+ * of the state's directory. If that directory was copied or moved, the command has its present name, and the
+ * present names of files beside it that moved with it. False: the command does not fit, or another program
+ * began the run.
  */
 bool dedup_command_of(char *to, size_t capacity, const tamis_stream_checkpoint *run, const char *state,
                       dedup_finish *finish);
 
-/* " (...)": which names of the command are old; "" if none is. */
+/* Writes a remark " (...)" that tells which names in the command may be out of date, or "". */
 void dedup_command_missing_names(char *to, size_t capacity, const dedup_finish *finish);
 
 #endif

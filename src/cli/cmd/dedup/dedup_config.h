@@ -24,7 +24,7 @@ enum {
     DEDUP_DEFER_UNTERMINATED,
     DEDUP_COMMIT_EVERY,
     DEDUP_FILES_FROM,
-    DEDUP_RECORDS, /* the block */
+    DEDUP_RECORDS, /* first option of the block CLI_RECORDS */
     DEDUP_EXPECT = DEDUP_RECORDS + CLI_RECORDS,
     DEDUP_FPR,
     DEDUP_MEMORY,
@@ -50,32 +50,32 @@ enum { DEDUP_CONFLICTS = 8 };
 extern const cli_option dedup_options[DEDUP_OPTIONS];
 extern const cli_conflict dedup_conflicts[DEDUP_CONFLICTS];
 
-/* What help and manual say besides: dedup_manual.c. */
+/* Texts of help and manual: dedup_manual.c. */
 extern const char *const dedup_description[], *const dedup_exits[], *const dedup_notes[];
 extern const cli_example dedup_examples[];
 extern const cli_entry dedup_json[], dedup_files[];
 
-/* What a run needs to know: checked, defaults filled in. Strings belong to argv. */
+/* Validated options of a run, with defaults. Strings belong to argv. */
 typedef struct dedup_config {
     cli_stream stream;
     cli_filter_spec filter;
-    const char *output;      /* NULL: nowhere */
-    const char *duplicates;  /* NULL: nowhere */
-    cli_lock_wait lock_wait; /* for the file of --filter, or the state */
-    const char *filter_file; /* NULL: the filter is forgotten at the end */
-    const char *state;       /* NULL: the run is begun anew after a crash */
+    const char *output;      /* file of first occurrences, "-" for standard output; NULL: not written */
+    const char *duplicates;  /* file of duplicates, as `output`; NULL: not written */
+    cli_lock_wait lock_wait; /* wait for the lock of the --filter file or of the state */
+    const char *filter_file; /* file of --filter; NULL: the filter is not saved */
+    const char *state;       /* directory of --state; NULL: after a crash, start again */
     bool reread, abandon, exactly_once, defer_unterminated;
-    uint64_t commit_bytes, commit_ms; /* 0: the library's */
-    const cli_value *values;          /* by the numbers above, of argv */
+    uint64_t commit_bytes, commit_ms; /* values of --commit-every; 0: default of the library */
+    const cli_value *values;          /* parsed options, indexed by the enum above */
     tamis_on_full on_full;
     bool count;
     bool profile;
     tamis_stream_marking marking;
-    const char *mark_name; /* NULL: the library's */
+    const char *mark_name; /* name of the mark; NULL: default of the library */
 } dedup_config;
 
-/* From parsed arguments to a run: CLI_DONE, or CLI_FAILED with the contradiction in *err. Its stream is to be released either
- * way. */
+/* Validates the parsed arguments and fills *config. CLI_DONE, or CLI_FAILED with the contradiction in *err.
+ * The caller releases config->stream in both cases. */
 int dedup_configure(dedup_config *config, const cli_args *args, tamis_error *err);
 
 #endif

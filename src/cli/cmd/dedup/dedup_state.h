@@ -7,31 +7,33 @@
 #include "cli/cmd/dedup/dedup_config.h"
 #include "cli/process/cli_secret.h"
 
-/* Opens the state of --state, or makes it as the options say, and compares it with them. secret may be NULL. CLI_DONE or
- * CLI_FAILED. */
+/* Opens the state of --state, or creates it with the given options. Refuses a state that contradicts the
+ * options. `secret` may be NULL. CLI_DONE, CLI_FAILED, or the exit status of a signal that ended the wait for
+ * the lock. */
 int dedup_state_open(tamis_state **state, const dedup_config *config, const cli_secret *secret,
                      tamis_error *err);
 
-/* What --commit-every asks for: a size, a time, or both with a comma between them; 0 of what is not given. */
+/* Parses --commit-every: a size, a time, or both with a comma between them. Sets a value that is not given to
+ * 0. CLI_DONE or CLI_FAILED. */
 int dedup_state_commits(const char *text, uint64_t *bytes, uint64_t *milliseconds, tamis_error *err);
 
-/* What the end of a run needs to know of its beginning. */
+/* Context of the two callbacks below. */
 typedef struct dedup_state_begun {
     const dedup_config *config;
-    tamis_stream_stats *before; /* filled: what was answered by then */
+    tamis_stream_stats *before; /* target of the statistics at the start of this run */
 } dedup_state_begun;
 
-/* Says how the run begins, for tamis_stream_commits.on_start; the context is a dedup_state_begun. */
+/* Reports how the run begins: tamis_stream_commits.on_start, with a dedup_state_begun as context. */
 void dedup_state_on_start(void *begun, const tamis_stream_commits *commits, const tamis_stream_stats *before);
 
-/* Prints a message about a run, for tamis_stream_commits.remark; the context is a dedup_state_begun. A `loss` is printed with
- * --quiet and --json too. */
+/* Prints a message about a run: tamis_stream_commits.remark, with a dedup_state_begun as context. A `loss` is
+ * printed with --quiet and --json too. */
 void dedup_state_remark(void *begun, const char *message, bool loss);
 
-/* Says what is left for the next run. */
+/* Reports the unterminated records that are left for the next run. */
 void dedup_state_ended(const dedup_config *config, const tamis_stream_commits *commits);
 
-/* Names the option that helps in the error of a run with --state, or the command. */
+/* Adds to the error of a run with --state the option or the command that helps. */
 void dedup_state_advise(const tamis_stream_commits *commits, const dedup_config *config, tamis_status status,
                         tamis_error *err);
 

@@ -11,7 +11,7 @@
 /* The options of hash, in the order of the help. */
 enum {
     HASH_SCHEME,
-    HASH_RECORDS, /* the block */
+    HASH_RECORDS, /* first option of the block CLI_RECORDS */
     HASH_BITS = HASH_RECORDS + CLI_RECORDS,
     HASH_PROBES,
     HASH_SEED,
@@ -21,23 +21,23 @@ enum {
 
 extern const cli_option hash_options[HASH_OPTIONS];
 
-/* What help and manual say besides: hash_manual.c. */
+/* Texts of help and manual: hash_manual.c. */
 extern const char *const hash_description[], *const hash_exits[], *const hash_notes[];
 extern const cli_entry hash_schemes[];
 extern const cli_example hash_examples[];
 
-/* What a run needs to know: checked, defaults filled in. */
+/* Validated options of a run, with defaults. Strings belong to argv. */
 typedef struct hash_config {
-    tamis_scheme scheme; /* never AUTO */
-    cli_stream stream;   /* of a KEY too, what is hashed */
-    uint64_t bits;       /* 0: no positions */
-    uint32_t probes;     /* 0: none */
+    tamis_scheme scheme; /* never TAMIS_SCHEME_AUTO */
+    cli_stream stream;   /* how keys are made of records; applies to KEY operands too */
+    uint64_t bits;       /* size of the filter in bits; 0: print no positions */
+    uint32_t probes;     /* positions, or hashes of a scheme without a digest; 0: not given */
     uint64_t seed;
     const char *secret_file; /* NULL: none */
 } hash_config;
 
-/* From parsed arguments to a run: CLI_DONE, or CLI_FAILED with the contradiction in *err. Its stream is to be released
- * either way. */
+/* Validates the parsed arguments and fills *config. CLI_DONE, or CLI_FAILED with the contradiction in *err.
+ * The caller releases config->stream in both cases. */
 int hash_configure(hash_config *config, const cli_args *args, tamis_error *err);
 
 #endif

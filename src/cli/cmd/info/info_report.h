@@ -8,18 +8,18 @@
 #include <tamis/compressed.h>
 #include <tamis/file.h>
 
-/* What `tamis info` says of a filter. */
+/* Everything that `tamis info` prints about a filter. */
 typedef struct info_report {
     const char *path;
     const tamis_filter *filter;
-    tamis_compression compression; /* of its file */
+    tamis_compression compression; /* compression of the file */
     tamis_metadata metadata;
     tamis_filter_info info;
-    bool whole; /* else what `info` tells from the bits is left out */
+    bool whole; /* the file passed verification; otherwise statistics from the bits are left out */
 } info_report;
 
 void info_report_text(FILE *out, const info_report *report);
-/* One object on a line. False if there was no memory for it. */
+/* Writes one JSON object on a line. False: out of memory. */
 bool info_report_json(FILE *out, const info_report *report);
 
 #endif

@@ -5,15 +5,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What `hits` of `trials` independent questions say about the rate behind them. Any rate, however small. */
+/* Statistics of `hits` among `trials` independent lookups, for any rate, however small. docs/MATH.md,
+ * "Measured rates". */
 
-/* The rates that such an outcome is no surprise for: with a confidence of 0.95 it or less has a chance of 2.5 % at *high,
- * it or more at *low (Clopper and Pearson's interval). Without a hit *low is 0 and *high the rate at which that has a
- * chance of 5 %, about 3 / asked. asked must not be 0. */
+/* The confidence interval of the rate (Clopper and Pearson). With confidence 0.95, so few hits or fewer have
+ * a chance of 0.025 at rate *high, and so many or more at rate *low. Without a hit, *low is 0, and *high is
+ * the rate at which no hit has a chance of 0.05, about 3 / trials. `trials` must not be 0. */
 void plan_chance_interval(uint64_t hits, uint64_t trials, double confidence, double *low, double *high);
 
-/* Whether so many hits are beyond chance for a rate: have one of less than 1e-9. (Chernoff's bound, which is never
- * too small: false alarms are rarer still.) */
+/* True if so many hits are beyond chance for the rate: their chance is less than 1e-9. The chance is
+ * Chernoff's bound of it, which is never too small, so false alarms are rarer still. */
 bool plan_chance_exceeds(uint64_t hits, uint64_t trials, double rate);
 
 #endif

@@ -9,10 +9,13 @@
 #include "cli/cli.h"
 
 /*
- * Builds filters of a million keys and prints promised beside measured rates. `plan`: one filter, that of
- * the plan, made for a million keys if it is for more or grows; NULL: a list of all kinds and schemes.
- * CLI_NEGATIVE if a promise is broken beyond chance (the BKDR schemes promise nothing), CLI_FAILED with *err
- * filled.
+ * Builds filters and prints the promised rates beside the measured ones.
+ *
+ * - plan: measures one filter of this plan, made for a million keys if the plan is for more. A growing filter
+ *   gets a million keys.
+ * - plan NULL: measures a list of all kinds and schemes, most with a million keys.
+ * - CLI_NEGATIVE: a promise is broken beyond chance. The BKDR schemes promise nothing.
+ * - CLI_FAILED: *err is filled.
  */
 int plan_measure(const tamis_plan *plan, bool json, tamis_error *err);
 

@@ -8,13 +8,13 @@
 #include "cli/cli.h"
 
 /*
- * How the rate of a Bloom filter rises when it gets more keys than it was planned for: the overfill curve
- * f = (1 - 0.5^t)^k of filters planned for 10 %, 1 % and 0.1 %, against t, the keys in it by those planned.
- * The rate has a logarithmic axis, so that each curve is seen to pass its planned rate at t = 1.
+ * The rate of a Bloom filter that holds more keys than it was planned for. Each curve is f = (1 - 0.5^t)^k
+ * for a filter planned for 10 %, 1 % or 0.1 %; t is the number of keys in it, divided by the number planned.
+ * The axis of the rate is logarithmic, so the plot shows that each curve has its planned rate at t = 1.
  */
 typedef struct plan_curve {
-    double rate;      /* at t = 1 */
-    const char *name; /* the rate as people write it */
+    double rate;      /* planned rate, at t = 1 */
+    const char *name; /* planned rate as text, "1 %" */
 } plan_curve;
 
 enum { PLAN_CURVES = 3, PLAN_TIMES = 4, PLAN_DECADES = 4 }; /* t from 0 to 4, rates from 1e-4 to 1 */
@@ -22,17 +22,18 @@ enum { PLAN_CURVES = 3, PLAN_TIMES = 4, PLAN_DECADES = 4 }; /* t from 0 to 4, ra
 extern const plan_curve plan_curves[PLAN_CURVES];
 
 double plan_curve_rate(const plan_curve *curve, double t);
-/* Where the curve has that rate. */
+/* The t at which the curve has that rate. */
 double plan_curve_time(const plan_curve *curve, double rate);
-/* 0.0569 -> "5.7 %": two digits */
+/* Writes a rate as a percentage with two digits: 0.0569 becomes "5.7 %". Returns `text`. */
 const char *plan_percent(char *text, size_t size, double rate);
 
-/* Draws in characters, `columns` wide. */
+/* Draws the curves in characters, `columns` wide. */
 void plan_plot_text(FILE *out, size_t columns, bool colour);
-/* The same as a picture in SVG. */
+/* Draws the curves as an SVG picture. */
 void plan_plot_svg(FILE *out);
 
-/* What `tamis plan --plot` does: draws on standard output, or writes the picture to the file of `output`. */
+/* Runs `tamis plan --plot`: draws on standard output, or writes the picture to the file named by `output`.
+ * CLI_DONE or CLI_FAILED. */
 int plan_plot(const cli_value *output, tamis_error *err);
 
 #endif

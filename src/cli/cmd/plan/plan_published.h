@@ -6,11 +6,11 @@
 #include <stdio.h>
 
 /*
- * The tables that were published for filters over Redis bitmaps, and the rules of thumb that go with them,
- * beside what exact arithmetic gives.
+ * Prints the tables and rules of thumb that were published for filters over Redis bitmaps, beside the exact
+ * values.
  */
 void plan_published_text(FILE *out);
-/* As one JSON object; false if there was no memory for it. */
+/* The same as one JSON object. False: out of memory. */
 bool plan_published_json(FILE *out);
 
 #endif

@@ -11,22 +11,23 @@
 #include "cli/cmd/plan/plan_request.h"
 
 /*
- * What follows for one record of a classic filter, however many there are: of rate, bits a record and probes two decide
- * on the third, and bits alone on the best of both.
+ * A plan of a classic filter without a number of records, for one record of many. Of rate, bits a record and
+ * probes, two determine the third. Bits alone determine the lowest rate and its number of probes.
  */
 typedef struct plan_record {
-    double fpr, bits, fill; /* fill: share of the bits that are set */
+    double fpr, bits, fill; /* rate when full, bits a record, share of bits that are set when full */
     uint32_t probes;
-    bool given[PLAN_NUMBERS];
+    bool given[PLAN_NUMBERS]; /* numbers that the user gave */
 } plan_record;
 
-/* Whether that is what was asked: neither records nor memory, and more than the rate or the probes alone. */
+/* True if the options ask for such a plan: neither --expect nor --memory, but --bits-per-key, or both --fpr
+ * and --probes. */
 bool plan_record_is_requested(const cli_value *const values[PLAN_NUMBERS]);
-/* Refuses what contradicts itself. */
+/* Fills *record from the options. CLI_DONE, or CLI_FAILED if they contradict each other. */
 int plan_record_solve(plan_record *record, const cli_value *const values[PLAN_NUMBERS], tamis_kind kind,
                       tamis_error *err);
 void plan_record_text(FILE *out, const plan_record *record);
-/* As one JSON object; false if there was no memory for it. */
+/* Writes one JSON object. False: out of memory. */
 bool plan_record_json(FILE *out, const plan_record *record);
 
 #endif

@@ -6,15 +6,15 @@
 
 #include "cli/cli.h"
 
-/* What `tamis plan` was asked, solved for what is to be asked of the library. */
+/* The numbers given to `tamis plan`, and the plan options of the library that follow from them. */
 
 #define PLAN_FPR_DEFAULT 1e-9
 
-/* Where a number comes from. */
+/* Source of a number. */
 typedef enum plan_source {
-    PLAN_UNKNOWN = 0, /* nowhere: not given, and nothing it follows from */
-    PLAN_GIVEN,
-    PLAN_DERIVED, /* from others that are given; with `fit`, what the library finds */
+    PLAN_UNKNOWN = 0, /* neither given nor derived */
+    PLAN_GIVEN,       /* given by the user */
+    PLAN_DERIVED,     /* derived from given numbers; with `fit`, found by the library */
     PLAN_DEFAULT
 } plan_source;
 
@@ -32,22 +32,23 @@ typedef enum plan_number {
 extern const char *const plan_number_names[PLAN_NUMBERS];
 
 typedef struct plan_request {
-    tamis_plan_options plan_options; /* for the library; memory is the least of the limits given */
-    bool fit;         /* tamis_plan_fit is to be asked: for the least rate, or (expect 0) for the most keys */
+    tamis_plan_options plan_options; /* options for the library; memory is the lowest of the given limits */
+    bool fit;         /* call tamis_plan_fit: for the lowest rate, or (expect 0) for the most keys */
     double bits;      /* --bits-per-key; 0: not given */
-    bool bits_decide; /* it is the tighter limit, or made the number of keys of --memory */
+    bool bits_decide; /* --bits-per-key is the tighter limit, or gave the number of keys in --memory */
     plan_source sources[PLAN_NUMBERS];
 } plan_request;
 
-/* Solves what was given; `values` by plan_number. Refuses what contradicts itself and what is not enough. kind and
- * scheme of request->plan_options are the caller's to fill before. */
+/* Fills *request from `values`, which are indexed by plan_number. The caller sets kind and scheme of
+ * request->plan_options before. CLI_FAILED: the numbers contradict each other, or are too few for a plan. */
 int plan_request_solve(plan_request *request, const cli_value *const values[PLAN_NUMBERS], tamis_error *err);
 
-/* The library's plan: tamis_plan_make or, with `fit`, tamis_plan_fit. */
+/* Makes the plan for `kind`, by tamis_plan_make or, with `fit`, by tamis_plan_fit. */
 tamis_status plan_request_plan(tamis_plan *plan, const plan_request *request, tamis_kind kind,
                                tamis_error *err);
 
-/* Says of a plan refused for want of memory which option is at fault and how much it would take. */
+/* If the plan failed for lack of memory: replaces the message in *err by one that names the option and the
+ * memory needed. */
 void plan_request_name_limit(const plan_request *request, const cli_value *const values[PLAN_NUMBERS],
                              tamis_error *err);
 

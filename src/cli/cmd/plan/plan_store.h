@@ -6,14 +6,15 @@
 
 #include <tamis/plan.h>
 
-/* The plan of a filter in a Redis, of layout tamis, beside that of the fewest bits. */
+/* Two plans of a filter of layout tamis in a Redis: `smallest` has the fewest bits; `chosen` comes from
+ * tamis_redis_plan_make, which also saves time of the server. */
 typedef struct plan_store {
     tamis_plan smallest, chosen;
 } plan_store;
 
 tamis_status plan_store_make(plan_store *store, const tamis_plan_options *plan_options, tamis_error *err);
 void plan_store_text(FILE *out, const plan_store *store);
-/* As one JSON object; false if there was no memory for it. */
+/* Writes one JSON object. False: out of memory. */
 bool plan_store_json(FILE *out, const plan_store *store);
 
 #endif

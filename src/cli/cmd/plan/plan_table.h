@@ -11,28 +11,29 @@
 
 enum { PLAN_ROWS = 4 }; /* every kind but auto */
 
-/* What one kind would cost. */
+/* Cost of one kind. */
 typedef struct plan_row {
     tamis_kind kind;
-    bool possible; /* plan is filled */
-    bool fits;     /* and within the memory asked for */
+    bool possible; /* `plan` is filled */
+    bool fits;     /* `plan` is within the given memory */
     tamis_plan plan;
-    char note[80]; /* why not, in few words; else empty */
+    char note[80]; /* reason if the kind is impossible or does not fit; else "" */
 } plan_row;
 
 typedef struct plan_table {
     plan_request request;
-    bool decided; /* chosen is filled */
+    bool decided; /* `chosen` is filled */
     tamis_plan chosen;
-    double grows_to; /* records that a growing filter holds in the memory given; 0: not asked for, or none */
-    double hash_set; /* bytes of a plain hash set, where it would do as well; 0: where not */
+    double grows_to; /* records that a growing filter holds in the given memory; 0: not applicable */
+    double hash_set; /* bytes of a plain hash set that would do as well; 0: it would not */
     plan_row rows[PLAN_ROWS];
 } plan_table;
 
-/* Fills the table. The status of the choice: not TAMIS_OK leaves `decided` false and *err filled. */
+/* Fills the table and returns the status of the choice. If it is not TAMIS_OK, `decided` is false and *err is
+ * filled; the rows are valid anyway. */
 tamis_status plan_table_make(plan_table *table, const plan_request *request, tamis_error *err);
 void plan_table_text(FILE *out, const plan_table *table);
-/* As one JSON object; false if there was no memory for it. */
+/* Writes one JSON object. False: out of memory. */
 bool plan_table_json(FILE *out, const plan_table *table);
 
 #endif

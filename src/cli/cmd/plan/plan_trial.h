@@ -6,47 +6,55 @@
 
 #include <tamis/plan.h>
 
-/* What the keys of a trial look like: they matter to poor hashes. All are the same on every machine. */
+/* Form of the keys of a trial, which matters for poor hashes. The keys are the same on every machine. */
 typedef enum trial_keys {
     TRIAL_NUMBERS, /* 1, 2, 3, ... in decimal */
-    TRIAL_WORDS,   /* distinct ones of `tamis gen words` */
-    TRIAL_URLS     /* of `tamis gen urls` */
+    TRIAL_WORDS,   /* distinct words of `tamis gen words` */
+    TRIAL_URLS     /* addresses of `tamis gen urls` */
 } trial_keys;
 
 /* "numbers", "words", "urls" */
 const char *trial_keys_name(trial_keys keys);
 
-/* A filter to be built, filled, and asked for keys that were never added. The first three fields are given;
- * plan.fpr_predicted is 0 where a plan was made by hand. */
+/* A filter that is built, filled, and looked up with keys that were never added. The caller sets the first
+ * three fields. plan.fpr_predicted is 0 if the plan was made by hand. */
 typedef struct plan_trial {
     tamis_plan plan;
-    uint64_t added; /* keys to add; past plan.capacity they overfill it */
-    trial_keys keys;
-    double computed;  /* the rate that the formulas give for the keys added */
-    uint64_t queries; /* keys asked: as many as the rate needs, up to what is quick */
-    uint64_t hits;    /* of these, answered "seen" */
-    double low, high; /* the interval of 95 % of the rate, as plan_chance_interval has it */
-    /* static: "kept", "as computed" (overfilled, or above the promise as the plan says), "too rare", "missed" (a
-     * claim) or "broken" */
-    const char *verdict;
-    bool broken;
+    uint64_t added;      /* keys to add; more than plan.capacity overfill the filter */
+    trial_keys keys;     /* form of the keys */
+    double computed;     /* computed rate with the keys added */
+    uint64_t queries;    /* lookups of absent keys: plan_trial_questions */
+    uint64_t hits;       /* lookups answered "seen" */
+    double low, high;    /* 95 % interval of the rate: plan_chance_interval */
+    const char *verdict; /* static text: plan_trial_judge */
+    bool broken;         /* a promise is broken beyond chance */
 } plan_trial;
 
-/* Runs and judges it. On failure nothing is to be read. */
+/* Builds, fills, queries and judges the filter. After a failure the results are undefined. */
 tamis_status plan_trial_run(plan_trial *trial, tamis_error *err);
-/* Fills what comes after `hits`. */
+
+/*
+ * Fills the fields after `hits`. The verdicts:
+ *
+ *     kept           not above the promise, or not beyond chance
+ *     as computed    overfilled, or planned with a rate above the promise; not beyond chance above that rate
+ *     too rare       fewer than 3 hits were to be expected
+ *     missed         the claimed rate of a published scheme does not hold
+ *     broken         the promise does not hold
+ */
 void plan_trial_judge(plan_trial *trial);
 
-/* Whether it adds more keys than planned. */
+/* True if the trial adds more keys than planned. */
 bool plan_trial_overfills(const plan_trial *trial);
-/* Whether the hashes are the published poor ones (BKDR): the rate is then their claim and not our promise. */
+/* True if the hashes are the published poor ones (BKDR). The rate is then a claim of their authors, not a
+ * promise. */
 bool plan_trial_is_claim(const plan_trial *trial);
 
-/* Questions to put to a filter of that plan for its rate to be seen, up to what is quick. It is fixed before the first is
- * asked: to stop at a number of hits would bend what they say. */
+/* Number of lookups that show the rate of a filter of this plan, within a limit of time. It is fixed
+ * beforehand, because stopping at a number of hits would bias the result. */
 uint64_t plan_trial_questions(const tamis_plan *plan, double rate);
-/* What a promise allows one filter with so many keys: it holds for filters on average, and six standard deviations of
- * what one differs from another are no breach. */
+/* Highest rate of a single filter with so many keys that still keeps the promise `rate`. The promise holds
+ * for the average of all filters; six standard deviations between filters are allowed. */
 double plan_trial_allowed(const tamis_plan *plan, double rate, double keys);
 
 #endif
