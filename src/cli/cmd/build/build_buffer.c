@@ -1,7 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which keys are distinct an exact filter knows, of a hash of its own: that of the filter wanted need not have the bits
- * for it. What is kept besides is 24 bytes a key.
+ * The buffer holds two things for each distinct key:
+ *
+ *     known     an exact filter with a hash of its own (xxh3, or sip with a secret). It finds duplicates.
+ *     hashes    the hash that the filter to be built takes, 24 bytes a key
+ *
+ * `known` needs its own hash because that of the filter to be built may be too short to tell keys apart.
+ * Every batch is hashed with both, and the hashes of its new keys are appended.
+ *
+ * The buffer holds KEPT_MAX hashes. If a batch might not fit, the buffer is flushed into a growing filter,
+ * the hashes are freed, and all later keys go directly into that filter.
+ *
+ * Invariants:
+ * 1. Each key was added once: it is in `known` and `hashes`, or in `filter`.
+ * 2. `filter` is NULL until the buffer is full; afterwards `known`, `hasher` and `hashes` are NULL.
+ *
+ * A growing filter from the start would need no buffer. But it is larger than a filter of the right size, and
+ * kinds that cannot grow would need --expect for every pipe.
  */
 #include "cli/cmd/build/build_buffer.h"
 
@@ -11,20 +26,20 @@
 
 enum {
     BATCH = 256,
-    KEPT_MAX = 1 << 16 /* distinct keys of which hashes are kept */
+    KEPT_MAX = 1 << 16 /* max. buffered hashes */
 };
 
 struct build_buffer {
     const cli_filter_spec *spec;
     const cli_secret *secret; /* NULL: none */
-    tamis_filter *filter;     /* where there are more: keys go there then, and what follows is empty */
-    tamis_filter *known;
-    tamis_hasher *hasher;
-    tamis_hash *hashes; /* malloc, MOST of them */
-    size_t count;
+    tamis_filter *filter;     /* growing filter for more than KEPT_MAX keys; NULL until then */
+    tamis_filter *known;      /* exact filter of the buffered keys */
+    tamis_hasher *hasher;     /* hasher of the filter to be built */
+    tamis_hash *hashes;       /* malloc, KEPT_MAX entries */
+    size_t count;             /* number of hashes */
 };
 
-/* ---- what is kept ---- */
+/* ---- buffered hashes ---- */
 
 static void free_hashes(build_buffer *buffer) {
     tamis_filter_free(buffer->known);
@@ -57,7 +72,7 @@ static int create_hasher(build_buffer *buffer, tamis_error *err) {
     return tamis_hasher_create(&buffer->hasher, &options, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
 }
 
-/* Up to BATCH keys that have room, or none of them. */
+/* Adds at most BATCH keys, which must fit into the buffer. After an error no hash was appended. */
 static tamis_status add_batch(build_buffer *buffer, const tamis_key *keys, size_t count,
                               tamis_answer *answers, tamis_error *err) {
     tamis_hash hashes[BATCH];
@@ -89,7 +104,7 @@ tamis_status build_buffer_flush(const build_buffer *buffer, tamis_filter *filter
     return TAMIS_OK;
 }
 
-/* ---- what is not ---- */
+/* ---- more keys than the buffer holds ---- */
 
 static bool grows(const cli_filter_spec *filter) {
     const tamis_plan_options *plan_options = &filter->plan_options;
@@ -107,7 +122,7 @@ static tamis_status refuse(const char *much, bool frozen, tamis_error *err) {
     return TAMIS_E_INVALID;
 }
 
-/* There are more keys than are kept: from here on the filter has to grow. */
+/* Moves the buffered hashes into a growing filter. */
 static tamis_status create_growing(build_buffer *buffer, tamis_error *err) {
     tamis_status status;
 
@@ -147,7 +162,7 @@ tamis_filter *build_buffer_take_filter(build_buffer *buffer) {
     return filter;
 }
 
-/* ---- making one ---- */
+/* ---- creation ---- */
 
 static int check_plan(const cli_filter_spec *spec, const cli_secret *secret, tamis_error *err) {
     cli_filter_spec single = *spec;

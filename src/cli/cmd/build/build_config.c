@@ -89,7 +89,7 @@ const cli_conflict build_conflicts[BUILD_CONFLICTS] = {
     {BUILD_PROGRESS, BUILD_QUIET, "one shows what the other hides"},
 };
 
-/* Before the input is read, which may take hours. */
+/* Refuses a bad --output before the input is read, which may take hours. */
 static int check_output(const build_config *config, tamis_error *err) {
     struct stat st;
 
@@ -106,7 +106,7 @@ static int check_output(const build_config *config, tamis_error *err) {
     return cli_stream_keep_apart(&config->stream, config->output, "the filter to make", err);
 }
 
-/* The formats of other programs keep one kind, with hashes of their own. */
+/* A format of another program stores one kind only, with the hashes of that program. */
 static int check_format(build_config *config, tamis_error *err) {
     tamis_plan_options *plan_options = &config->filter.plan_options;
     bool guava = config->format == TAMIS_FORMAT_GUAVA;
@@ -130,7 +130,8 @@ static int check_format(build_config *config, tamis_error *err) {
                     tamis_kind_name(plan_options->kind), tamis_scheme_name(plan_options->scheme));
 }
 
-/* Of a layout of another program all is said by the URI. */
+/* The URI describes a filter in a layout of another program completely, so the options of a plan are
+ * refused. */
 static int apply_layout(build_config *config, const tamis_plan *plan, const cli_value *given,
                         tamis_error *err) {
     for (int i = BUILD_EXPECT; i <= BUILD_SECRET; i++)
@@ -159,7 +160,8 @@ static int check_resize(const build_config *config, const cli_value *given, tami
     return CLI_DONE;
 }
 
-/* Layout tamis is blocked, and a server has no place for the rest. */
+/* A server stores layout tamis, which is of kind blocked, or a layout of another program. It has no place for
+ * a file format, labels or a version. */
 static int check_server(build_config *config, const cli_value *given, tamis_error *err) {
     tamis_plan_options *plan_options = &config->filter.plan_options, any = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
@@ -172,7 +174,8 @@ static int check_server(build_config *config, const cli_value *given, tamis_erro
         config->metadata.label_count > 0 || config->metadata.has_version)
         return cli_fail(err, "--output: is on a server, which has no place for --format, --gzip, --label or "
                              "--data-version; leave them out");
-    /* Which layout it is the plan tells: another program's does not ask what is wanted, and ours not the server. */
+    /* The kind of the plan shows the layout: classic for another program's, whose plan comes from the URI
+     * alone. The plan of layout tamis needs no server. */
     any.kind = TAMIS_KIND_BLOCKED;
     any.expect = 1;
     any.fpr = 0.5;

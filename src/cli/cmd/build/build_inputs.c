@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A build without --expect reads its files twice, by their names. A log that is rotated in between would leave the records
- * that were counted out of the filter, so the files are compared before the filter is saved.
+ * A build without --expect reads its files twice, by their names. If a log is rotated in between, the second
+ * reading misses records that were counted. So the files are compared before the filter is saved.
  */
 #include "cli/cmd/build/build_inputs.h"
 
@@ -17,7 +17,7 @@ static bool stat_input(const char *input, struct stat *st) {
     return (strcmp(input, "-") == 0 ? fstat(STDIN_FILENO, st) : stat(input, st)) == 0;
 }
 
-/* False for names of open descriptors: a second reading would go on where the first one ended. */
+/* False for names of open descriptors: a second reading would continue where the first one ended. */
 static bool is_file(const char *input) {
     struct stat st;
 

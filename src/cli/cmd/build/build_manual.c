@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What help and manual of build say besides its options. */
+/* Texts of help and manual of build, except those of its options. */
 #include "cli/cmd/build/build_config.h"
 
 #include "cli/core/cli_rows.h"
@@ -42,7 +42,7 @@ const cli_example build_examples[] = {
      "The same for one that asks for numbers of type long, by its longFunnel()."},
     {NULL, NULL}};
 
-/* In the order in which they are printed. */
+/* Members of the object, in the order in which they are printed. */
 const cli_entry build_json[] = {
     {"records", "Records read."},
     {"unique", "Of these, the ones that were added."},

@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * HyperLogLog: of 2^16 registers, a key's hash chooses one, which keeps the longest run of leading zeros that the rest
- * of such a hash has had, plus one.
+ * A HyperLogLog sketch with 2^16 registers. The first bits of a key's hash select a register. The rest of the
+ * hash has a rank: the number of its leading zeros, plus one. A register keeps the highest rank of its keys.
  *
- *     hash   | 16 bits: register | 48 bits: 1 + leading zeros, 1..49 |
+ *     hash   | 16 bits: register | 48 bits: rank 1 to 49 |
  *
- * The estimate is Ertl's (O. Ertl, New cardinality estimation algorithms for HyperLogLog sketches, 2017, algorithm 6):
- * without bias from one key to 2^48 and more, with a standard error of 1.04/sqrt(registers) = 0.41 %. The bound is five
- * of them above it, so that a filter is made 2 % too large and hardly ever too small.
+ * Rank r has a chance of 2^-r, so a high rank shows that many distinct keys came. Duplicates change nothing.
+ *
+ * The estimate is Ertl's (O. Ertl, New cardinality estimation algorithms for HyperLogLog sketches, 2017,
+ * algorithm 6). It has no bias from one key to 2^48 keys and more, and a standard error of
+ * 1.04/sqrt(registers) = 0.41 %. With C[r] registers of rank r, m registers, and q = 48:
+ *
+ *     z = m tau(1 - C[q+1]/m);  for r = q..1: z = (z + C[r]) / 2;  z = z + m sigma(C[0]/m)
+ *     estimate = m^2 / (2 ln 2 z)
+ *
+ * The bound is five standard errors above the estimate. So a filter becomes 2 % too large, and hardly ever
+ * too small.
  */
 #include "cli/cmd/build/build_sketch.h"
 
@@ -76,7 +84,7 @@ tamis_status build_sketch_add(void *context, const tamis_key *keys, size_t count
     return TAMIS_OK;
 }
 
-/* The paper's two series; both end when a term no longer changes the sum. */
+/* The two series of the paper, summed until a term no longer changes the sum. */
 static double sigma(double x) {
     double sum = x, before, y = 1;
 

@@ -18,7 +18,7 @@ static int read_parameter(const char *uri, const cli_option *row, cli_value *val
 
     if (coded == NULL)
         return CLI_DONE;
-    /* Longer than any that is valid: enough of it to be refused and shown. */
+    /* A value too long for the buffer is invalid; its first bytes suffice for the error message. */
     size = size < sizeof text->text ? size : sizeof text->text - 1;
     text->text[cli_server_decode(text->text, coded, size)] = '\0';
     if (cli_option_read(row, row->name, text->text, &parsed, err) != CLI_DONE)
@@ -31,7 +31,7 @@ static int read_parameter(const char *uri, const cli_option *row, cli_value *val
     return CLI_DONE;
 }
 
-/* The URI without what is said of a plan. */
+/* Returns a copy of the URI (malloc) without the parameters of a plan; NULL: out of memory. */
 static char *uri_without_plan(const char *uri) {
     static const char *const plan[] = {"expect", "fpr", "scheme", "seed", "probes", "partition"};
     char *made = strdup(uri);
@@ -44,13 +44,14 @@ static char *uri_without_plan(const char *uri) {
         char *parameter_start = value - strlen(plan[i]) - 1, *rest = value + size;
         rest += *rest == '&' ? 1 : 0;
         memmove(parameter_start, rest, strlen(rest) + 1);
-        if (*parameter_start == '\0') /* it was the last: nor what stood before it */
+        if (*parameter_start == '\0') /* the last parameter: remove the '?' or '&' before it too */
             parameter_start[-1] = '\0';
     }
     return made;
 }
 
-/* What a resize leaves as it is. */
+/* For --resize: reads rate, scheme, seed and the form of keys from the existing filter, unless they are
+ * given. */
 static int keep_plan(build_config *config, tamis_error *err) {
     cli_value *values = config->values;
     const char *uri = config->output;

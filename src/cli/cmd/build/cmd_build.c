@@ -1,18 +1,33 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Without --expect the keys are counted before the filter is made, so that it gets the size that they need. Unless --frozen
- * is given it is a table, which grows when keys are added later.
+ * A filter gets its size when it is made. Without --expect, build therefore counts the keys first. How it
+ * counts depends on the inputs.
  *
- *     regular files    read twice: a sketch counts (build_sketch.h), then the filter is filled. Nothing is kept aside,
- *                      however large the input, and every kind can be had. Should there be more keys after all (the
- *                      sketch's chance, or a file that has grown), the filter says it is full, and the second reading
- *                      begins again with twice the room: never is a key left out or the rate passed. A file that
- *                      was replaced, cut short or edited between the readings is an error (build_inputs.h).
- *     pipes, devices   cannot be read twice. The hashes of the first keys are kept (build_buffer.h): if that is all
- *                      there are, the filter has the right size, and every kind can be had. Else they go into one that
- *                      grows and so keeps the rate whatever comes; it is somewhat larger than one of the right size.
- *                      Spooling the records would ask for room on a disk that the user did not offer, so kinds that
- *                      cannot grow need --expect for more keys than that.
+ *     regular files:   first reading -> sketch (build_sketch.h) -> number of keys
+ *                      second reading -> filter
+ *                         ^          |full
+ *                         '----------' twice the capacity
+ *
+ *     pipes, devices:  only reading -> buffer of hashes (build_buffer.h) -> filter of the right size
+ *                                         |full
+ *                                         v
+ *                                      growing filter
+ *
+ * Regular files are read twice. That takes no memory for the input, however large it is, and every kind is
+ * possible. There may be more keys than counted: the sketch is too low by chance, or a file has grown. Then
+ * the filter reports that it is full, and the second reading starts again with twice the capacity. A file
+ * that was replaced, cut short or edited between the readings is an error (build_inputs.h).
+ *
+ * Pipes and devices cannot be read twice. As long as their keys fit into the buffer, every kind is possible.
+ * More keys go into a growing filter, which is somewhat larger than one of the right size. Kinds that cannot
+ * grow need --expect then. Spooling the records to a disk would take space that the user did not offer.
+ *
+ * Unless --frozen is given, a kind that can grow is preferred, so keys can be added later.
+ *
+ * Invariants:
+ * 1. A wrong count never loses a key and never raises the rate.
+ * 2. Bad options, labels, secrets and outputs are refused before the input is read, which may take hours.
+ * 3. The lock of the output is held from before the first reading until after the save.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -33,14 +48,14 @@ typedef struct build_run {
     build_config config;
     cli_secret secret;
     bool keyed;         /* a secret was given */
-    bool is_read_twice; /* the inputs, which must not change meanwhile */
-    bool is_fixed;      /* --memory has no place for a table that grows */
+    bool is_read_twice; /* the inputs are read twice and must not change meanwhile */
+    bool is_fixed;      /* --memory is too small for a growing table */
     int stop_fd;
     uint64_t expected;    /* number given with --expect; 0: none */
-    off_t start;          /* of standard input, where that is a file */
-    build_buffer *buffer; /* NULL: the filter is filled from the input */
+    off_t start;          /* initial offset of standard input; -1: it is no file */
+    build_buffer *buffer; /* buffered hashes; NULL: the filter is filled from the input */
     tamis_filter *filter;
-    tamis_redis_resize *resize; /* NULL: none is under way */
+    tamis_redis_resize *resize; /* resize in progress, or NULL */
     cli_summary summary;
 } build_run;
 
@@ -58,7 +73,7 @@ static tamis_status read_all(build_run *run, const tamis_stream_service *service
     return cli_stream_run(&run->config.stream, service, &options, &run->summary.stats, err);
 }
 
-/* Sets how many keys to make room for. */
+/* Reads the inputs to count their keys, and sets the expected number. */
 static tamis_status count_keys(build_run *run, tamis_error *err) {
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     build_sketch *sketch = NULL;
@@ -95,7 +110,7 @@ static tamis_status create(build_run *run, tamis_error *err) {
     run->filter = NULL;
     if (cli_filter_create(&run->filter, &run->config.filter, secret, err) != CLI_DONE)
         return err->status;
-    if (run->config.filter.plan_options.expect == 0) /* a table that grows, for as many as --expect says */
+    if (run->config.filter.plan_options.expect == 0) /* growing table: --expect is a size hint */
         tamis_filter_expect(run->filter, run->expected);
     return TAMIS_OK;
 }
@@ -132,8 +147,8 @@ static tamis_status fill_filter(build_run *run, tamis_error *err) {
     return read_all(run, &service, err);
 }
 
-/* Replaces a filter that is too small. If its keys were counted (`counted`), makes a larger one. Otherwise, if the kind was
- * chosen here and cannot grow, makes one that grows. */
+/* Makes the filter and fills it, again if it was too small. If its keys were counted (`counted`), the next
+ * one is larger. Otherwise, if the user chose no kind and this one cannot grow, the next one grows. */
 static tamis_status create_and_fill(build_run *run, bool counted, tamis_error *err) {
     tamis_plan_options *plan_options = &run->config.filter.plan_options;
 
@@ -172,7 +187,7 @@ static tamis_status buffer_and_fill(build_run *run, tamis_error *err) {
     run->filter = build_buffer_take_filter(run->buffer);
     if (status != TAMIS_OK || run->filter != NULL)
         return status;
-    spec->plan_options.expect = build_buffer_count(run->buffer) + 1; /* room for one, at least */
+    spec->plan_options.expect = build_buffer_count(run->buffer) + 1; /* 0 would mean unknown */
     run->is_fixed = !cli_filter_prefer_growth(spec);
     return create_and_fill(run, true, err);
 }
@@ -208,7 +223,8 @@ static tamis_status count_and_fill(build_run *run, tamis_error *err) {
 
 /* ---- the run ---- */
 
-/* What the library has against the labels it says now, and not after hours: of a filter of one key. */
+/* Applies the labels to a filter of one key, so that the library refuses bad ones before the input is
+ * read. */
 static int try_labels(const build_config *config, tamis_error *err) {
     cli_filter_spec single = {.plan_options = TAMIS_PLAN_OPTIONS_INIT};
     tamis_filter *filter = NULL;
@@ -284,7 +300,7 @@ static int build(build_run *run, tamis_error *err) {
     return cli_summary_conclude(&run->summary, &run->config.stream, run->filter, status, err);
 }
 
-/* Refused before anything is created: who overwrites the secret loses it. */
+/* Reads the secret. Refuses an output that would overwrite the file of the secret. */
 static int read_secret(build_run *run, tamis_error *err) {
     const char *secret_file = run->config.filter.secret_file;
     int code;
@@ -301,7 +317,7 @@ static int read_secret(build_run *run, tamis_error *err) {
                     secret_file);
 }
 
-/* The lock is taken before the input is read: what would fail at the end of hours fails now. */
+/* Locks the output before the input is read, so that an output that cannot be written fails at once. */
 static int run_held(build_run *run, tamis_error *err) {
     tamis_lock *lock = NULL;
     int code;
