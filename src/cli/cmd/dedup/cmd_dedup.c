@@ -1,4 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Prints each record the first time its key is seen. The library filters the stream (tamis/stream.h). This
+ * file opens what remembers the keys, saves it, and reports. There are three cases:
+ *
+ *     neither option    a filter in memory, forgotten at the end
+ *     --filter FILE     lock FILE -> read or make the filter -> stream -> outputs complete -> save -> unlock
+ *     --state DIR       open or make the state -> stream with commits -> finish its snapshot -> close
+ *
+ * Rules for --filter:
+ * 1. The lock comes first. Otherwise another run could create FILE after this run found none, and its keys
+ *    would be lost.
+ * 2. The filter is saved only when all outputs are complete and on the disk. After a crash before the save,
+ *    records are printed twice. That is better than losing them: a saved filter must not know records that
+ *    are missing from the outputs.
+ * 3. After a signal the same holds for all records answered until then.
+ *
+ * With --state, filter and outputs are committed together, so the next run continues after the last commit
+ * (tamis/state.h).
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,22 +38,22 @@
 #include "cli/process/cli_signal.h"
 
 typedef struct dedup_run {
-    tamis_lock *lock; /* of --filter */
-    tamis_state *state;
+    tamis_lock *lock;   /* lock of the --filter file */
+    tamis_state *state; /* NULL: no --state */
     tamis_stream_commits commits;
-    tamis_filter *filter;          /* of `state` too */
-    tamis_compression compression; /* of its file */
-    bool opened;                   /* it was there before */
-    bool saved;
+    tamis_filter *filter;          /* filter in use; owned by `state` if there is one */
+    tamis_compression compression; /* compression of the --filter file */
+    bool opened;                   /* the --filter file existed before */
+    bool saved;                    /* the --filter file was written */
     tamis_dedup *session;
     cli_summary report;
     tamis_stream_profile profile;
 } dedup_run;
 
-/* Refused before anything is created: who overwrites the secret loses it. */
+/* Refuses an output that would overwrite the file of the secret. Nothing has been created yet. */
 static int check_secret_kept(const cli_secret *secret, const dedup_config *config, tamis_error *err) {
     const struct {
-        const char *path, *name; /* NULL: nowhere */
+        const char *path, *name; /* path NULL: not written */
     } outputs[] = {{config->output, "the file of --output"},
                    {config->duplicates, "the file of --duplicates"},
                    {config->filter_file, "the file of --filter"},
@@ -51,7 +70,8 @@ static int check_secret_kept(const cli_secret *secret, const dedup_config *confi
     return CLI_DONE;
 }
 
-/* The filter of --filter if it is there, held from before it is read until it is saved; else an empty one. */
+/* Opens the state, or the existing filter of --filter, or makes an empty filter. A --filter file stays locked
+ * until it is saved. */
 static int find_filter(dedup_run *run, const dedup_config *config, const cli_secret *secret,
                        tamis_error *err) {
     const char *path = config->filter_file;
@@ -66,7 +86,6 @@ static int find_filter(dedup_run *run, const dedup_config *config, const cli_sec
         run->filter = tamis_state_filter(run->state);
         return CLI_DONE;
     }
-    /* Held first: else another run could make the file after this one has looked, and its keys be lost. */
     if (path != NULL)
         code = cli_file_lock(&run->lock, path, config->lock_wait, err);
     if (code != CLI_DONE)
@@ -87,7 +106,7 @@ static int find_filter(dedup_run *run, const dedup_config *config, const cli_sec
     return CLI_DONE;
 }
 
-/* CLI_DONE, CLI_FAILED or the status of a run that a signal ended. */
+/* Reads the secret and finds the filter. CLI_DONE, CLI_FAILED or the exit status of a signal. */
 static int create_filter(dedup_run *run, const dedup_config *config, int stop_fd, tamis_error *err) {
     const char *secret_file = config->filter.secret_file;
     cli_secret secret;
@@ -131,8 +150,7 @@ static tamis_status stream(dedup_run *run, const dedup_config *config, int stop_
     tamis_stream_service_dedup(&service, run->session);
     stream_options.output = config->output;
     stream_options.duplicates = config->duplicates;
-    /* A filter on the disk must not know records that are not there themselves. */
-    stream_options.durable = config->filter_file != NULL;
+    stream_options.durable = config->filter_file != NULL; /* rule 2 */
     stream_options.stop_fd = stop_fd;
     stream_options.first_malformed = &run->report.first_malformed;
     stream_options.marking = config->marking;
@@ -159,13 +177,13 @@ static tamis_status stream(dedup_run *run, const dedup_config *config, int stop_
     return cli_stream_run(&records, &service, &stream_options, &run->report.stats, err);
 }
 
-/* The library knows why it is full; which option helps is known here. */
+/* Adds the option that helps to the error of a full filter. The library only knows why it is full. */
 static int fail_full(const dedup_run *run, const dedup_config *config, tamis_error *err) {
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
     char record[CLI_TEXT_NUMBER], size[CLI_TEXT_NUMBER];
 
     if (tamis_filter_info_get(run->filter, &info, NULL) != TAMIS_OK)
-        return CLI_FAILED; /* the library's own sentence stands in *err */
+        return CLI_FAILED; /* *err has the message of the library */
     cli_text_count(record, sizeof record, run->report.stats.records + 1);
     if (run->state != NULL) {
         cli_remedy(err, "begin a new state with a larger --expect or more --memory, or give --on-full pass");
@@ -183,7 +201,7 @@ static int fail_full(const dedup_run *run, const dedup_config *config, tamis_err
             "filter: full, record %s would make it grow beyond --memory %s; give more --memory, a larger "
             "--fpr, or --on-full pass to print what finds no room",
             record, cli_text_bytes(size, sizeof size, config->filter.plan_options.memory));
-    /* Any other reason is rare and the library's sentence the best there is: it needs the option only. */
+    /* The other reasons are rare: keep the message of the library, and add the option. */
     case TAMIS_FULL_CROWDED:
         cli_remedy(err, "give --secret-file, so that nobody can choose hashes, or --on-full pass");
         return CLI_FAILED;
@@ -193,7 +211,7 @@ static int fail_full(const dedup_run *run, const dedup_config *config, tamis_err
     }
 }
 
-/* What was passed on is no secret, but --json promises nothing but an object. */
+/* Reports records that a full filter could not remember. With --json only the object reports them. */
 static void tell_unknown(const dedup_run *run, const dedup_config *config) {
     uint64_t unknown = run->report.stats.unknown;
     char count[CLI_TEXT_NUMBER], message[500];
@@ -208,7 +226,7 @@ static void tell_unknown(const dedup_run *run, const dedup_config *config) {
     cli_report(message);
 }
 
-/* The summary, if one was asked for. A first error in *err is kept. */
+/* Prints the summary, if an option requests it. Keeps the first error in *err. */
 static int summarize(dedup_run *run, const dedup_config *config, tamis_error *err) {
     if (!config->stream.stats && run->report.profile == NULL)
         return CLI_DONE;
@@ -217,7 +235,8 @@ static int summarize(dedup_run *run, const dedup_config *config, tamis_error *er
     return cli_summary_print(&run->report, &config->stream, err);
 }
 
-/* The stream has removed what it wrote beside a regular file: that deserves a word. */
+/* Reports that an interrupted run left a regular file unchanged: the stream has removed its temporary
+ * file. */
 static void tell_removed(const char *path) {
     struct stat file;
     char message[400];
@@ -230,7 +249,7 @@ static void tell_removed(const char *path) {
     cli_report(message);
 }
 
-/* Says in *err what the library knows, with what helps here. */
+/* Adds the remedy to the error of the library in *err. */
 static int fail(const dedup_run *run, const dedup_config *config, tamis_status status, tamis_error *err) {
     if (run->state != NULL)
         dedup_state_advise(&run->commits, config, status, err);
@@ -246,14 +265,14 @@ static int fail(const dedup_run *run, const dedup_config *config, tamis_status s
     return CLI_FAILED;
 }
 
-/* One that came since this run has looked is no less somebody's keys than one that was there. */
+/* If there was no file, saves a new one and refuses to replace a file that appeared meanwhile: its keys
+ * belong to another process. */
 static int save_filter(const dedup_run *run, const char *path, tamis_error *err) {
     return run->opened ? cli_file_save(run->filter, path, TAMIS_FORMAT_AUTO, run->compression, err)
                        : cli_file_save_new(run->filter, path, err);
 }
 
-/* When every record is where it belongs, and not before: one that is printed twice is better than one lost. That can be
- * after a signal too. */
+/* Saves the filter if all outputs are complete (rules 2 and 3). */
 static tamis_status save(dedup_run *run, const dedup_config *config, tamis_status status, tamis_error *err) {
     bool good = status == TAMIS_OK || (status == TAMIS_E_INTERRUPTED && run->report.stats.records > 0);
 
@@ -263,7 +282,7 @@ static tamis_status save(dedup_run *run, const dedup_config *config, tamis_statu
     return run->saved ? status : err->status;
 }
 
-/* What has become of the file of --filter when a run did not go well. */
+/* Reports whether a failed or interrupted run has saved the --filter file. */
 static void tell_saved(const dedup_run *run, const dedup_config *config) {
     char message[400];
 
@@ -292,7 +311,7 @@ static int conclude(dedup_run *run, const dedup_config *config, tamis_status sta
     if (report->failed) {
         code = fail(run, config, status, err);
         if (report->stats.records == 0)
-            return code; /* it has not begun */
+            return code; /* no record was answered: there is nothing to summarise */
     } else {
         if (config->count)
             printf("%" PRIu64 "\n", report->stats.unique + report->stats.unknown +
@@ -310,7 +329,7 @@ static int conclude(dedup_run *run, const dedup_config *config, tamis_status sta
     if (!report->interrupted)
         return code;
     if (err->sys_errno != 0 && code == CLI_DONE)
-        cli_report(err->text); /* the last records found no reader */
+        cli_report(err->text); /* the last records could not be written */
     if (run->state == NULL) {
         tell_removed(config->output);
         tell_removed(config->duplicates);
@@ -318,8 +337,9 @@ static int conclude(dedup_run *run, const dedup_config *config, tamis_status sta
     return code == CLI_DONE ? cli_signals_code() : code;
 }
 
-/* A snapshot that is under way is a part of the run. Where the reader of a pipe did not take all, the last commit was left
- * undone, so that it comes again: no snapshot is waited for then. */
+/* Waits for a snapshot in progress, which is part of the run. If the reader of a pipe did not read
+ * everything, the library leaves out the last commit, so that its records come again. TAMIS_E_INVALID reports
+ * that, and is no error. */
 static tamis_status finish_state(const dedup_run *run, tamis_error *err) {
     tamis_error refused = TAMIS_ERROR_INIT;
     tamis_status status = tamis_state_snapshot(run->state, UINT64_MAX, &refused);

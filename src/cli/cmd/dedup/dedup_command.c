@@ -1,4 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A run with --state that was killed can be finished by its own command. So each commit of a state stores the
+ * command line, in two lines of words quoted for a shell:
+ *
+ *     /data/clicks                                        working directory
+ *     tamis dedup --state seen --output once.log          options, without the FILEs
+ *
+ * The checkpoint of the run stores the FILEs, and absolute names of the outputs. Options that do not change
+ * the outputs are left out. The command to finish the run is put together from all of these:
+ *
+ *     cd /data/clicks && tamis dedup --state seen --output once.log a.log b.log
+ *
+ * The state may have been moved or copied since. Its present name is known, because the user has just given
+ * it.
+ *
+ *     case                 example                                          names in the command
+ *     not moved            /data/clicks/seen                                unchanged
+ *     moved together       /old/clicks/seen: still ends in "seen"           unchanged, after cd /old/clicks
+ *     moved alone          /backup/state                                    --state gets its present name
+ *
+ * An output that is still found under its absolute name is used by that name, unless it was moved together
+ * with the state and exists there. If the state was moved alone, other outputs may have moved too, so the
+ * command is marked as unsure. The first file that does not exist is reported.
+ *
+ * The command is never shortened: part of it would be a different command.
+ */
 #include "cli/cmd/dedup/dedup_command.h"
 
 #include <limits.h>
@@ -14,7 +40,7 @@
 typedef struct line {
     char *to;
     size_t capacity, used;
-    bool fits;
+    bool fits; /* nothing was left out so far */
 } line;
 
 static void append(line *l, const char *text, size_t size) {
@@ -109,7 +135,8 @@ bool dedup_command_keep(char *to, const cli_value *values) {
 
 /* ---- the command that finishes a run ---- */
 
-/* Reads one word that append_quoted wrote. Returns what is behind it, NULL: it does not fit. */
+/* Reads one word that append_quoted wrote, without its quotes. Returns the end of the word; NULL: it does not
+ * fit. */
 static const char *read_word(char *to, size_t capacity, const char *text) {
     const bool escapes = text[0] == '$';
     size_t used = 0;
@@ -122,7 +149,7 @@ static const char *read_word(char *to, size_t capacity, const char *text) {
             continue;
         }
         if (c == '\\' && !quoted)
-            c = *text++; /* of '\'' */
+            c = *text++; /* the quote of '\'' */
         else if (c == '\\' && escapes) {
             c = (char)((text[0] - '0') << 6 | (text[1] - '0') << 3 | (text[2] - '0'));
             text += 3;
@@ -135,19 +162,19 @@ static const char *read_word(char *to, size_t capacity, const char *text) {
     return text;
 }
 
-/* An option of the command. */
+/* An option of a stored command. */
 typedef struct kept_option {
-    const char *text; /* as it stands in the command */
-    size_t name_size, size;
+    const char *text;       /* start of the option in the command, with its dashes */
+    size_t name_size, size; /* bytes of the name with dashes, and of name and value */
     bool has_value;
-    char value[DEDUP_COMMAND];
+    char value[DEDUP_COMMAND]; /* value without quotes */
 } kept_option;
 
 static bool is_named(const kept_option *o, const char *name) {
     return strlen(name) == o->name_size && strncmp(o->text, name, o->name_size) == 0;
 }
 
-/* The option at `text`, which begins with "--". Returns what is behind it, NULL: there is none. */
+/* Reads the option at `text`. Returns the end of the option; NULL: there is none. */
 static const char *read_option(kept_option *o, const char *text) {
     const char *end = text + strcspn(text, " =");
 
@@ -185,15 +212,15 @@ static void resolve(char to[PATH_MAX], const char *directory, const char *name) 
         snprintf(to, PATH_MAX, "%s%s%s", directory, strcmp(directory, "/") == 0 ? "" : "/", name);
 }
 
-/* Where the command is to be given, and the state that it is about. */
+/* Present location of the state, and the directory in which the command works. */
 typedef struct site {
-    char directory[PATH_MAX]; /* of the names in the command */
-    char state[PATH_MAX];     /* absolute */
-    bool moved;               /* the state is not where it was */
-    bool together;            /* and the names beside it moved with it */
+    char directory[PATH_MAX]; /* working directory for the names in the command */
+    char state[PATH_MAX];     /* absolute name of the state */
+    bool moved;               /* the state was moved or copied */
+    bool together;            /* the files beside it moved with it */
 } site;
 
-/* Name of the path as it is seen from the folder. */
+/* Returns the path relative to the directory of `at` if it is in there, else the path itself. */
 static const char *visible_from(const site *at, const char *path) {
     size_t size = strlen(at->directory);
 
@@ -202,7 +229,8 @@ static const char *visible_from(const site *at, const char *path) {
                : path;
 }
 
-/* The state was `name` in `directory`. */
+/* Finds out whether the state was moved. When the run began it was `name` in `directory`; `state` is its
+ * present name. */
 static void find_site(site *at, const char *directory, const char *name, const char *state) {
     char before[PATH_MAX];
     size_t size, all;
@@ -234,7 +262,7 @@ static void note_absent(dedup_finish *finish, const site *at, const char *name) 
         snprintf(finish->absent, sizeof finish->absent, "%s", name);
 }
 
-/* The value of an option: the state and outputs have other names by now if they were copied or moved. */
+/* Returns the value of an option, or the present name if it names the state or an output that was moved. */
 static const char *present_name(const site *at, const kept_option *o, const tamis_stream_checkpoint *run,
                                 dedup_finish *finish) {
     const bool is_output = is_named(o, "--output"), is_second = is_named(o, "--duplicates");
@@ -277,7 +305,7 @@ static bool append_options(line *l, const char *text, const site *at, const tami
     return true;
 }
 
-/* What --state has in the command. */
+/* Copies the value of --state in the stored command. False: there is none, or it does not fit. */
 static bool find_state(char *to, size_t capacity, const char *text) {
     kept_option o;
 

@@ -14,7 +14,7 @@ static bool is_standard(const char *path) {
     return path != NULL && strcmp(path, "-") == 0;
 }
 
-/* Before hours of work are done: records or a number need somewhere to go. */
+/* If records or a number go to standard output: fails now, not after hours, if it cannot be written. */
 static int check_standard_output(const dedup_config *config, tamis_error *err) {
     if (config->count || is_standard(config->output) || is_standard(config->duplicates))
         return cli_output_check(err);
@@ -45,7 +45,7 @@ static int check_kind(const dedup_config *config, const cli_args *args, tamis_er
     const tamis_plan_options *plan_options = &config->filter.plan_options;
     const char *kept = config->state != NULL ? config->state : config->filter_file;
 
-    /* Of one that is there it is asked only whether it is that kind. */
+    /* An existing filter has its size already; only its kind is compared later. */
     if ((kept == NULL || access(kept, F_OK) != 0) && tamis_kind_is_bloom(plan_options->kind) &&
         plan_options->expect == 0)
         return cli_fail(err,
@@ -60,7 +60,8 @@ static int check_kind(const dedup_config *config, const cli_args *args, tamis_er
     return CLI_DONE;
 }
 
-/* It is read, and written when the outputs are whole. */
+/* The --filter file is replaced at the end of the run, so it must be no output, no input, and not on a
+ * server. */
 static int check_filter_file(const dedup_config *config, tamis_error *err) {
     const char *path = config->filter_file;
     const char *const outputs[] = {config->output, config->duplicates};
@@ -84,7 +85,7 @@ static int check_filter_file(const dedup_config *config, tamis_error *err) {
     return cli_stream_keep_apart(&config->stream, path, "the file of --filter", err);
 }
 
-/* The options that say something of --state need it. */
+/* Refuses options that apply to --state if it is missing, and parses --commit-every. */
 static int check_state(dedup_config *config, const cli_value *values, tamis_error *err) {
     static const int needing[] = {DEDUP_REREAD, DEDUP_ABANDON, DEDUP_EXACTLY_ONCE, DEDUP_DEFER_UNTERMINATED,
                                   DEDUP_COMMIT_EVERY};
@@ -104,7 +105,8 @@ static int check_state(dedup_config *config, const cli_value *values, tamis_erro
                : CLI_DONE;
 }
 
-/* Where it is a member of records, and so of UTF-8; the other one is a word of a header. */
+/* --mark adds a member to JSON records, and a column to others. Its name must be UTF-8 without control
+ * characters. */
 static int check_mark(dedup_config *config, const cli_value *mark, tamis_error *err) {
     const tamis_extractor *extractor = config->stream.extract.extractor;
     bool is_json = extractor != NULL && tamis_extractor_is_json(extractor), is_text;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What help and manual of dedup say besides its options. */
+/* Texts of help and manual of dedup, except those of its options. */
 #include "cli/cmd/dedup/dedup_config.h"
 
 #include "cli/core/cli_rows.h"
@@ -80,7 +80,7 @@ const cli_example dedup_examples[] = {
      "With a keyed hash, for records that someone hostile may have written."},
     {NULL, NULL}};
 
-/* In the order in which they are printed. */
+/* Members of the object, in the order in which they are printed. */
 const cli_entry dedup_json[] = {
     {"records", "Records read and answered."},
     {"unique", "Of these, the ones seen for the first time."},

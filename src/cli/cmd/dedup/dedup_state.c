@@ -1,4 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Opening the state of --state. A state has one filter and keys of one form. Both are fixed when it is made,
+ * and every later run must agree:
+ *
+ *     filter    kind, scheme, seed, rate, secret    compared by the library and cli_same_check
+ *     keys      --key, --delimiter, --trim, ...     stored as text in the metadata of the state
+ *
+ * The text of the key options is compared byte for byte. A state that still has no keys accepts other key
+ * options, unless its runs have read records: these were passed on, and would not be read again.
+ *
+ * The state is opened with a plan made from the options, for the case that it is new. If an existing state
+ * differs from the plan, it is opened as it is, and cli_same_check names the option that contradicts it.
+ * Options that are not enough for a plan can only open an existing state.
+ */
 #include "cli/cmd/dedup/dedup_state.h"
 
 #include <dirent.h>
@@ -13,7 +27,7 @@
 #include "cli/core/cli_text.h"
 #include "cli/filter/cli_same.h"
 
-/* The options that say what a key is, as the command line had them: a state's keys are of one kind. */
+/* Options that define the keys. */
 static const int key_options[] = {
     DEDUP_RECORDS + CLI_RECORDS_EXTRACT + CLI_EXTRACT_KEY,
     DEDUP_RECORDS + CLI_RECORDS_EXTRACT + CLI_EXTRACT_DELIMITER,
@@ -33,7 +47,7 @@ static bool append(char *to, size_t capacity, size_t *used, const char *name, co
     return true;
 }
 
-/* "--key json:/id --trim": `capacity` bytes. */
+/* Writes the key options as text, "--key json:/id --trim". */
 static int describe_keys(char *to, size_t capacity, const cli_value *values, tamis_error *err) {
     size_t used = 0;
     bool fits = true;
@@ -56,8 +70,8 @@ static const char *show_keys(const char *options) {
     return options[0] != '\0' ? options : "no option (whole lines)";
 }
 
-/* Records that the runs of a state have read, with a key or without. UINT64_MAX: another program's runs, of which nothing is
- * known. */
+/* Number of records that the runs of a state have read, with a key or without. UINT64_MAX: unknown, because
+ * another program made a run. */
 static uint64_t count_records(const tamis_state *state) {
     uint64_t records = 0;
     const void *bytes;
@@ -81,7 +95,7 @@ static uint64_t count_records(const tamis_state *state) {
     return records;
 }
 
-/* A state without keys takes other key options, unless its runs passed records on: these would not be read again. */
+/* Replaces the key options of a state without keys, if its runs have read no records. */
 static int correct_keys(tamis_state *state, const dedup_config *config, const char *has, const char *keys,
                         tamis_error *err) {
     const uint64_t records = count_records(state);
@@ -118,13 +132,13 @@ static int check_keys(tamis_state *state, const dedup_config *config, const char
         config->state, show_keys(has), show_keys(keys));
 }
 
-/* What is written there would be taken for a piece of the state, or be in its way. */
+/* Refuses outputs in the directory of the state, where they could be taken for its files. */
 static int check_outside(const dedup_config *config, tamis_error *err) {
     const char *const outputs[] = {config->output, config->duplicates};
     struct stat state, directory;
 
     if (stat(config->state, &state) != 0)
-        return CLI_DONE; /* it is not there yet */
+        return CLI_DONE; /* the state does not exist yet */
     for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++) {
         const char *slash = outputs[i] != NULL ? strrchr(outputs[i], '/') : NULL;
         char name[4096] = ".";
@@ -142,7 +156,7 @@ static int check_outside(const dedup_config *config, tamis_error *err) {
     return CLI_DONE;
 }
 
-/* Whether it is not there yet, or a folder without files. */
+/* True if the directory does not exist, or has no files but a lock. */
 static bool is_empty(const char *directory) {
     DIR *opened = opendir(directory);
     const struct dirent *entry;
@@ -179,7 +193,7 @@ int dedup_state_open(tamis_state **state, const dedup_config *config, const cli_
     cli_filter_prefer_growth(&spec);
     spec.start_small = true; /* more inputs may come later, or not */
     planned = cli_filter_plan(&plan, &filter, &spec, secret, &unplanned) == CLI_DONE;
-    options.plan = planned ? &plan : NULL; /* too little is said to make a state: one may be there */
+    options.plan = planned ? &plan : NULL; /* NULL: opens an existing state only */
     options.filter = &filter;
     options.metadata = keys;
     if (secret != NULL) {
@@ -191,7 +205,7 @@ int dedup_state_open(tamis_state **state, const dedup_config *config, const cli_
         if (code != CLI_DONE)
             return code;
     }
-    if (status == TAMIS_E_MISMATCH && planned) { /* cli_same_check says which options contradict it */
+    if (status == TAMIS_E_MISMATCH && planned) { /* open it anyway: cli_same_check names the option */
         options.plan = NULL;
         status = tamis_state_open(state, config->state, &options, err);
     }
@@ -201,21 +215,22 @@ int dedup_state_open(tamis_state **state, const dedup_config *config, const cli_
         advise_full(err);
         return CLI_FAILED;
     }
-    if (check_outside(config, err) != CLI_DONE) /* again, where it was not there before */
+    if (check_outside(config, err) != CLI_DONE) /* again, now that the directory exists */
         return CLI_FAILED;
     if (cli_same_check(tamis_state_filter(*state), config->state, &config->filter, remarks, err) != CLI_DONE)
         return CLI_FAILED;
     return check_keys(*state, config, keys, err);
 }
 
-/* One of the two that a number with this unit is. */
+/* Parses one limit: a time if it ends in a unit of time, else a size. False: it is malformed, 0, too long, or
+ * the second of its kind. */
 static bool read_commit_limit(const char *text, uint64_t *bytes, uint64_t *milliseconds) {
     uint64_t value;
     size_t size = strlen(text);
     bool is_time = size > 0 && strchr("smhd", text[size - 1]) != NULL;
 
     if (*(is_time ? milliseconds : bytes) != 0)
-        return false; /* said twice */
+        return false; /* given twice */
     if (is_time ? cli_number_time(text, &value) != CLI_NUMBER_OK
                 : cli_number_size(text, &value) != CLI_NUMBER_OK)
         return false;
@@ -305,7 +320,8 @@ void dedup_state_ended(const dedup_config *config, const tamis_stream_commits *c
     cli_report(message);
 }
 
-/* Never truncates the command: part of it would be a different command. */
+/* Adds the command that finishes the unfinished run to the error. If the whole command does not fit into the
+ * message, names `tamis state show` instead. */
 static void advise_unfinished(const tamis_stream_commits *commits, const dedup_config *config,
                               tamis_error *err) {
     char command[sizeof err->text], missing[400] = "", remedy[sizeof command + sizeof missing + 60];
