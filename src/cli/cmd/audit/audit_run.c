@@ -1,11 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The user's keys are read once, so that they may come through a pipe: asked, learnt from, and put into a filter of our
- * own, `known`, which forgets none. A random key that `known` has seen is not asked; the others are added to it, so that
- * none is asked twice, which would count one wrong answer many times. Its hash has another seed than that of the filter
- * audited: with the same hash it would keep from being asked just those keys that are taken for others. What is asked
- * and known are keys, made of the texts in the file: 007 is 7 where these are numbers.
+ * An audit looks up keys that are in the filter, and random keys that are not.
+ *
+ *     user's keys --+--> filter: absent? a false negative
+ *                   +--> shape: learns their form (audit_shape.h)
+ *                   '--> known: remembers them
+ *
+ *     shape --> random key --> known: new? --yes--> filter: present? a false positive
+ *                                 |no
+ *                                 '--> dropped
+ *
+ * The user's keys are read once, so they may come through a pipe.
+ *
+ * `known` is a filter of kind fingerprint that holds the user's keys and all random keys so far. A random key
+ * that it reports as present is dropped. So no key of the user counts as a false positive, and no random key
+ * is looked up twice, which would count one wrong answer several times. `known` has false positives too; they
+ * only drop a random key.
+ *
+ * `known` must have another seed than the audited filter. With the same hash it would drop exactly those
+ * random keys that the filter confuses with others, and the measured rate would be too low.
+ *
+ * Lookups use keys, not their texts: with type int64 the texts 007 and 7 are the same key.
  */
 #include "cli/cmd/audit/audit_run.h"
 
@@ -25,13 +41,13 @@ enum { BATCH = 256 };
 typedef struct audit_memory {
     audit_shape shape;
     cli_key_maker *maker;
-    tamis_filter *known;
-    double last_shown;     /* when progress was last shown */
-    tamis_key keys[BATCH]; /* random ones */
-    unsigned char made[BATCH][AUDIT_KEY_MAX];
+    tamis_filter *known;                      /* user's keys and random keys so far */
+    double last_shown;                        /* time of the last progress message */
+    tamis_key keys[BATCH];                    /* batch of random keys */
+    unsigned char made[BATCH][AUDIT_KEY_MAX]; /* bytes of these keys */
 } audit_memory;
 
-/* Written over in place, ten times a second; "" clears it. */
+/* Shows progress on one line, at most ten times a second. An empty text clears the line. */
 static void show_progress(const audit *run, audit_memory *r, const char *text) {
     char line[80];
     double now = cli_progress_now();
@@ -41,7 +57,7 @@ static void show_progress(const audit *run, audit_memory *r, const char *text) {
         return;
     r->last_shown = now;
     if (write(STDERR_FILENO, line, (size_t)size) < 0)
-        return; /* what cannot be shown is no reason to stop */
+        return; /* the run continues without progress messages */
 }
 
 static tamis_status make_known(const audit *run, audit_memory *r, tamis_error *err) {
@@ -63,7 +79,7 @@ static tamis_status make_known(const audit *run, audit_memory *r, tamis_error *e
 typedef struct key_reader {
     audit *run;
     audit_memory *r;
-    cli_key_position next; /* of the text that comes next */
+    cli_key_position next; /* position of the next text */
 } key_reader;
 
 static void note_missing(audit *run, const tamis_key *key, cli_key_position position) {
@@ -82,7 +98,8 @@ static void note_source(void *context, const tamis_stream_source *source) {
         (cli_key_position){source->input, "record", source->first, source->record_index};
 }
 
-/* As a service of a run: keys are made here, since shapes are learnt from texts. */
+/* The query function of the stream that reads the user's keys. Makes keys of the texts itself, because the
+ * shapes of utf16 keys are learnt from their texts. */
 static tamis_status check_keys(void *context, const tamis_key *texts, size_t count, tamis_answer *answers,
                                size_t *done, tamis_error *err) {
     key_reader *reader = context;
@@ -136,7 +153,7 @@ static int read_keys(audit *run, audit_memory *r, tamis_error *err) {
     return CLI_DONE;
 }
 
-/* How many different ones were read, while nothing else is known. */
+/* Counts the distinct keys of the user, before random keys are added to `known`. */
 static int count_distinct(audit *run, const audit_memory *r, tamis_error *err) {
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
 
@@ -148,21 +165,22 @@ static int count_distinct(audit *run, const audit_memory *r, tamis_error *err) {
 
 /* ---- random keys ---- */
 
-/* The random keys are kept, so that none is asked twice. */
+/* `known` takes memory for each random key, so fewer of them help. */
 static int fail_query(tamis_error *err) {
     if (err->status == TAMIS_E_NOMEM)
         cli_remedy(err, "give fewer --questions, or free memory");
     return CLI_FAILED;
 }
 
-/* New random keys, at most `wanted`. Where most are known, because the shape has few keys, they are made longer. */
+/* Makes at most `wanted` random keys that are not known. If most are known, because the shapes have too few
+ * keys, the next random keys are longer. */
 static int make_keys(audit_memory *r, size_t wanted, size_t *count, tamis_error *err) {
     tamis_answer answers[BATCH];
 
     for (size_t i = 0; i < wanted; i++)
         r->keys[i] = (tamis_key){r->made[i], audit_shape_make(&r->shape, r->made[i])};
     if (r->shape.form.type == CLI_KEY_UTF16) {
-        cli_key_position first = {NULL, "random key", 1, NULL}; /* never to be seen: they are UTF-8 */
+        cli_key_position first = {NULL, "random key", 1, NULL}; /* unused: the texts are valid UTF-8 */
         const tamis_key *keys;
         if (cli_key_make(r->maker, r->keys, wanted, first, &keys, count, err) != CLI_DONE)
             return CLI_FAILED;
@@ -184,7 +202,7 @@ static int query_random_keys(audit *run, audit_memory *r, tamis_error *err) {
     char text[64];
     size_t count;
 
-    r->last_shown = 0; /* what begins now is shown at once */
+    r->last_shown = 0; /* show the first message at once */
     for (uint64_t done = 0; done < run->queries; done += count) {
         uint64_t left = run->queries - done;
         if (make_keys(r, left < BATCH ? (size_t)left : BATCH, &count, err) != CLI_DONE)
@@ -199,7 +217,7 @@ static int query_random_keys(audit *run, audit_memory *r, tamis_error *err) {
     return CLI_DONE;
 }
 
-/* Half of the numbers are left for chance to find new ones quickly. */
+/* Refuses more than half of all numbers of type int32: random numbers would hardly be new any more. */
 static int check_supply(const audit *run, tamis_error *err) {
     uint64_t limit = UINT64_C(1) << 31;
     char number[CLI_TEXT_NUMBER];

@@ -13,12 +13,12 @@ static uint64_t next(audit_shape *shape) {
     return x ^ x >> 31;
 }
 
-/* 0 to bound - 1. The bias is of no matter for bounds far below 2^32. */
+/* Random number from 0 to bound - 1. Its bias is negligible for bounds far below 2^32. */
 static uint64_t below(audit_shape *shape, uint64_t bound) {
     return bound <= UINT32_MAX ? (next(shape) >> 32) * bound >> 32 : next(shape) % bound;
 }
 
-/* Bytes of a number; 0 for other keys. */
+/* Bytes of a number of the key type; 0 for other types. */
 static size_t number_size(const audit_shape *shape) {
     cli_key_type type = shape->form.type;
 
@@ -31,7 +31,7 @@ void audit_shape_begin(audit_shape *shape, cli_key_form form, uint64_t seed) {
     shape->state = seed;
 }
 
-/* How much of a key is learnt: whole characters, if it is UTF-8. */
+/* Bytes of a key to keep: at most AUDIT_LEARNT, and whole characters if the key is UTF-8. */
 static size_t size_to_learn(const tamis_key *key) {
     const unsigned char *bytes = key->data;
     size_t size = AUDIT_LEARNT;
@@ -43,6 +43,7 @@ static size_t size_to_learn(const tamis_key *key) {
     return size;
 }
 
+/* Reservoir sampling: key n replaces a random sample with chance AUDIT_SAMPLES / n. */
 bool audit_shape_learn(audit_shape *shape, const tamis_key *key) {
     uint64_t index = shape->learnt < AUDIT_SAMPLES ? shape->learnt : below(shape, shape->learnt + 1);
     size_t size = size_to_learn(key);
@@ -62,7 +63,8 @@ bool audit_shape_learn(audit_shape *shape, const tamis_key *key) {
     return true;
 }
 
-/* The class of a byte: so many from `first` on; 0: it stays. */
+/* Returns the number of bytes in the class of this byte, which begins at *first; 0: the byte stays as it
+ * is. */
 static unsigned class_of(unsigned char byte, unsigned char *first) {
     static const struct {
         unsigned char first, last;
@@ -83,7 +85,8 @@ static unsigned char like(audit_shape *shape, unsigned char byte) {
     return size > 0 ? (unsigned char)(first + below(shape, size)) : byte;
 }
 
-/* Whether not every byte of 80..BF may follow this one in UTF-8: overlong forms, surrogates, what is too large. */
+/* True if only some of the bytes 0x80 to 0xbf may follow this one in UTF-8, because of overlong forms,
+ * surrogates or characters above U+10FFFF. The following byte then stays as it is. */
 static bool binds_next(unsigned char byte) {
     return byte == 0xe0 || byte == 0xed || byte == 0xf0 || byte == 0xf4;
 }
@@ -110,7 +113,7 @@ static size_t make_bytes(audit_shape *shape, audit_sample sample, unsigned char 
     return size;
 }
 
-/* Little-endian. The sample is a key, or empty for any number of `size` bytes. */
+/* Writes a number in little-endian order. An empty sample gives any number of `size` bytes. */
 static size_t make_number(audit_shape *shape, audit_sample sample, size_t size, unsigned char *to) {
     uint64_t number = next(shape), value = 0;
     bool negative = sample.size > 0 && sample.bytes[sample.size - 1] >= 0x80;

@@ -26,7 +26,7 @@ enum {
 };
 
 #define CONFIDENCE  0.99
-#define HITS_TO_SEE 3 /* to be expected at the promised rate, for the promise to be tested at all */
+#define HITS_TO_SEE 3 /* min. hits expected at the promised rate; with fewer the verdict is "too rare" */
 
 static const cli_option options[OPT_COUNT] = {
     [OPT_QUESTIONS] = {.name = "questions",
@@ -62,7 +62,7 @@ typedef struct report {
     const char *verdict;
     bool broken;
     cli_stream keys;
-    bool partial; /* "broken" would be told of keys that may be in it */
+    bool partial; /* KEYS lacks keys of the filter, so hits may be true answers */
 } report;
 
 static int open_filter(tamis_filter **filter, const char *path, const char *secret_file, tamis_error *err) {
@@ -87,23 +87,33 @@ static int open_filter(tamis_filter **filter, const char *path, const char *secr
     return code;
 }
 
-/* Whether it clearly holds more keys than KEYS has: by more than five times what an estimate of so many errs by. */
+/* True if the filter clearly holds more keys than KEYS has: the estimate exceeds them by more than five
+ * standard deviations. */
 static bool holds_others(const report *result) {
     double holds = result->info.cardinality;
 
     return result->run.has_keys && isfinite(holds) && holds > (double)result->run.distinct + 5 * sqrt(holds);
 }
 
-/* A filter of another program's size may have a computed rate above the one that was asked for by rounding, a few per
- * cent. What is far above, as where positions of a scheme repeat, is no promise kept. */
+/* The rate that must hold. Another program may round the size of its filter, so that the computed rate is a
+ * few per cent above the promise; then the computed rate counts. A rate more than 10 % above is a broken
+ * promise, for example if positions of a scheme repeat. */
 static double rate_kept(const tamis_plan *plan) {
     bool rounded = plan->fpr_predicted > plan->fpr && plan->fpr_predicted <= 1.1 * plan->fpr;
 
     return rounded ? plan->fpr_predicted : plan->fpr;
 }
 
-/* To call a promise broken takes more than to doubt it: chance is to do it once in 1e9 times, not once in 200, and one
- * filter of a plan has a higher rate than another. What lies between is neither broken nor kept. */
+/*
+ * Finds the verdict. With r = the rate that must hold:
+ *
+ *     none        the filter records no promise
+ *     broken      so many hits have a chance below 1e-9, even six standard deviations between filters above r
+ *     untold      broken, but the hits may be keys of the filter that are missing in KEYS
+ *     doubtful    the whole 99 % interval is above r, which chance alone does once in 200 times
+ *     too rare    fewer than HITS_TO_SEE hits were to be expected
+ *     kept        otherwise
+ */
 static void judge(report *result, const tamis_plan *plan) {
     const audit *run = &result->run;
     double rate = rate_kept(plan);
@@ -192,7 +202,8 @@ static int print_json(const report *result, tamis_error *err) {
     return cli_fail_nomem("audit", err);
 }
 
-/* A filter never forgets a key: one that is missing was never added, or the file or the program is at fault. */
+/* Reports missing keys. A filter never forgets a key: a missing key was never added, or was made with other
+ * options, or this is an error of the program. */
 static void tell_missing(const report *result) {
     const audit *run = &result->run;
     char message[500], count[CLI_TEXT_NUMBER];
@@ -208,7 +219,8 @@ static void tell_missing(const report *result) {
     cli_report(message);
 }
 
-/* Random keys are like those of KEYS, and so like the others in the filter: where there are few such, they are those. */
+/* Reports that KEYS lacks keys of the filter. Random keys have the shapes of KEYS, so they may be keys of the
+ * filter if there are few keys of these shapes. */
 static void tell_partial(const report *result) {
     char message[400], holds[CLI_TEXT_NUMBER], given[CLI_TEXT_NUMBER];
 
@@ -228,7 +240,7 @@ static int audit_filter(report *result, const cli_args *args, tamis_error *err) 
     const cli_value *questions = &args->values[OPT_QUESTIONS];
     int code;
 
-    /* Whole, or what its bits tell is told of damage. */
+    /* Verify first: statistics from damaged bits would be wrong. */
     if ((cli_server_format(result->run.filter) == NULL &&
          tamis_filter_verify(result->run.filter, err) != TAMIS_OK) ||
         tamis_filter_info_get(result->run.filter, &result->info, err) != TAMIS_OK)
@@ -267,7 +279,7 @@ static int configure(report *result, const cli_args *args, tamis_error *err) {
     if (cli_stream_configure(&result->keys, &given, err) != CLI_DONE)
         return CLI_FAILED;
     result->run.form = result->keys.form;
-    /* The type is that of the random keys too. */
+    /* Without KEYS only --type has a use, for the random keys. */
     for (size_t i = 0; !result->run.has_keys && i < CLI_RECORDS; i++)
         if (records[i].given && i != CLI_RECORDS_TYPE)
             return cli_fail(err, "--%s: there are no KEYS; name their files, or leave it out",
@@ -341,7 +353,7 @@ static const char *const exits[] = {
     "The reader of standard output has gone: ended by SIGPIPE, without a word.",
     NULL};
 
-/* In the order in which they are printed. */
+/* Members of the object, in the order in which they are printed. */
 static const cli_entry json[] = {
     {"file", "The name, as given; what is not UTF-8 in it is shown as ?."},
     {"fpr", "Rate of wrong answers that was promised, 0 to 1; null = none is recorded."},
