@@ -51,7 +51,7 @@ static int unalias(const cli_args *args, tamis_error *err) {
     return done(tamis_redis_alias(NULL, args->operands[1], NULL, err));
 }
 
-/* Milliseconds; 0 for "never". */
+/* Parses a time in milliseconds; 0 for "never". */
 static int read_time(const char *text, uint64_t *ms, tamis_error *err) {
     const uint64_t max = 1000000000000; /* 31 years */
 
