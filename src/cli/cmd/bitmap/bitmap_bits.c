@@ -14,18 +14,18 @@ typedef struct bits_run {
     tamis_redis_bitmap *bitmap;
     bool sets;
     bool quiet;
-    uint64_t done;  /* answered in all */
-    uint64_t lines; /* read before those of now */
-    size_t count;   /* gathered, to be asked together */
-    uint64_t offsets[BATCH];
-    uint8_t values[BATCH], bits[BATCH];
-    char rows[2 * BATCH];
+    uint64_t done;                      /* bits set or read so far */
+    uint64_t lines;                     /* lines of input before the current ones */
+    size_t count;                       /* bits in the batch */
+    uint64_t offsets[BATCH];            /* batch: offsets of the bits */
+    uint8_t values[BATCH], bits[BATCH]; /* batch: new values, and the bits read or replaced */
+    char rows[2 * BATCH];               /* output lines of a batch */
     bitmap_lines input;
 } bits_run;
 
-/* ---- what is asked for ---- */
+/* ---- operands ---- */
 
-/* `where` names it: "line 7", or "" for an operand. */
+/* Parses OFFSET, OFFSET=0 or OFFSET=1. `where` begins the error message: "line 7: ", or "" for an operand. */
 static int read_bit(const bits_run *run, const char *where, tamis_key text, uint64_t *offset, uint8_t *value,
                     tamis_error *err) {
     const char *pos = text.data, *end = pos + text.size;
@@ -63,9 +63,9 @@ static int check_operands(const bits_run *run, char *const *operands, size_t cou
     return CLI_DONE;
 }
 
-/* ---- asking ---- */
+/* ---- batches ---- */
 
-/* What a run that failed has done all the same. */
+/* Adds to the error of a failed run how many bits were set. */
 static void tell_done(const bits_run *run, tamis_error *err) {
     size_t used = strlen(err->text);
 
@@ -73,7 +73,7 @@ static void tell_done(const bits_run *run, tamis_error *err) {
         snprintf(err->text + used, sizeof err->text - used, " (the first %" PRIu64 " were set)", run->done);
 }
 
-/* Those that were gathered. */
+/* Sends the batch and prints the bits. */
 static int answer(bits_run *run, tamis_error *err) {
     size_t done = 0;
     tamis_status status =

@@ -9,7 +9,7 @@
 
 enum { CAPACITY_MIN = 1 << 16 };
 
-/* Moves what is left to the front, or doubles the buffer where that is all of it. */
+/* Moves the remaining bytes to the front. If they begin there and fill the buffer, doubles the buffer. */
 static int reserve_space(bitmap_lines *lines, tamis_error *err) {
     size_t allocated = lines->allocated > 0 ? 2 * lines->allocated : CAPACITY_MIN;
     char *grown;
@@ -54,7 +54,8 @@ static int read_more(bitmap_lines *lines, tamis_error *err) {
     }
 }
 
-/* Cuts whole lines off the front, and at the end what is left over. */
+/* Removes whole lines from the front. At the end of the input the rest is a line too. Returns their
+ * number. */
 static size_t cut(bitmap_lines *lines, tamis_key *keys, size_t capacity) {
     size_t count = 0;
 

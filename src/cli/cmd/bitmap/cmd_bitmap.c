@@ -36,7 +36,7 @@ static const cli_conflict conflicts[] = {{OPT_BYTES, OPT_BITS, "a range is of on
 
 typedef struct bitmap_run {
     const cli_args *args;
-    char **operands; /* behind the URI */
+    char **operands; /* operands after the URI */
     size_t operand_count;
     tamis_redis_bitmap *bitmap;
     tamis_redis_bitmap_range range;
@@ -113,7 +113,7 @@ static int pos(bitmap_run *run, tamis_error *err) {
 }
 
 static int op(bitmap_run *run, tamis_error *err) {
-    static const char *const names[] = {"and", "or", "xor", "not"}; /* as tamis_redis_bitmap_operation */
+    static const char *const names[] = {"and", "or", "xor", "not"}; /* tamis_redis_bitmap_operation */
     const size_t sources = run->operand_count - 1;
     uint64_t size;
     size_t i = 0;
