@@ -27,7 +27,7 @@ static const cli_option options[OPT_COUNT] = {
     [OPT_QUIET] = CLI_ROW_WRITE_QUIET,
 };
 
-/* What is said of it anew; with nothing, not even the time is touched. */
+/* Applies the given labels and version. Without them the metadata stays as it is, with its time of creation. */
 static int describe(const cli_args *args, tamis_filter *filter, tamis_error *err) {
     tamis_format format = cli_metadata_format(filter, (tamis_format)args->values[OPT_FORMAT].number);
     cli_metadata metadata;
@@ -57,7 +57,7 @@ static int copy(const cli_args *args, const char *output, tamis_error *err) {
     return code;
 }
 
-/* Bits alone, which say nothing of themselves. */
+/* Copies raw bits. They have no place for other options. */
 static int copy_bits(const cli_args *args, const char *output, tamis_error *err) {
     static const int others[] = {OPT_GZIP, OPT_LABEL, OPT_VERSION};
 

@@ -20,7 +20,7 @@ typedef struct bitmap {
     size_t size, capacity;
 } bitmap;
 
-/* A large block the system moves without copying it. */
+/* Makes space for `size` more bytes. The system enlarges a large block without copying it. */
 static int reserve_space(bitmap *content, size_t size, tamis_error *err) {
     char *more;
 
@@ -83,7 +83,7 @@ static int read_all(bitmap *content, int fd, const char *name, tamis_error *err)
     }
 }
 
-/* A file has its size and a byte more at once, in which its end is seen. */
+/* Reads a file. For a regular file it reserves the size and one byte more, which is needed to see the end. */
 static int load(bitmap *content, const char *name, tamis_error *err) {
     int fd = open(name, O_RDONLY | O_CLOEXEC), code = CLI_DONE;
     struct stat st;
