@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Each record has a state, a bijection of its index under the seed; numbered draws from the state fill
- * its members. A repeated record is made from the state of an earlier one:
+ * Each record has a state of 64 bits, which is a bijection of its index for a given seed. Numbered draws from
+ * the state fill the members of the record. A repeated record is made from the state of an earlier one:
  *
- *   index --draw 0 < share?--no--> made from its own state
- *     ^        |yes
- *     |        v
- *     +-- an index before it, by draw 1        (the chain ends at a record that repeats none, or at 0)
+ *     index --> draw 0 < share? --no--> record from the state of this index
+ *       ^            |yes
+ *       |            v
+ *       '-- draw 1 selects an earlier index
  *
- * so the share of repeated records is as asked and no record need be remembered. The chain is
- * 1/(1 - share) long on average.
+ * The chain ends at a record that repeats none, or at index 0. On average it is 1/(1 - share) long. So the
+ * share of repeated records is as requested, and no record need be remembered.
  *
- * Distinct indices have distinct states (every step of mix() can be undone, the multiplier of the index
- * is odd); an address carries its state in full, hence no two are equal by chance.
+ * Distinct indices have distinct states, because every step of mix() is invertible and the multiplier of the
+ * index is odd. An address contains its whole state, so no two addresses are equal by chance.
  *
  * The mixing function is that of SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number
  * Generators, OOPSLA 2014).
@@ -24,7 +24,7 @@
 
 #define GOLDEN UINT64_C(0x9e3779b97f4a7c15)
 
-/* Draws of a record's state. */
+/* Numbers of the draws from the state of a record. */
 enum { DRAW_REPEAT, DRAW_EARLIER, DRAW_FIRST, DRAW_SECOND, DRAW_THIRD, DRAW_FOURTH, DRAW_HOST, DRAW_PATH };
 
 static const char words[GEN_WORDS][8] = {
@@ -58,8 +58,8 @@ static uint64_t draw(uint64_t state, uint64_t number) {
     return mix(state + (number + 1) * GOLDEN);
 }
 
-/* The upper half of a * b: a number below b, uniform when a is. Cannot overflow: each partial sum is at
- * most (2^32 - 1)^2 + 2 (2^32 - 1) = 2^64 - 1. */
+/* The upper half of a * b: a number below b, uniform if `a` is. No partial sum overflows: each is at most
+ * (2^32 - 1)^2 + 2 (2^32 - 1) = 2^64 - 1. */
 static uint64_t multiply_high(uint64_t a, uint64_t b) {
     uint64_t a_low = a & 0xffffffff, a_high = a >> 32, b_low = b & 0xffffffff, b_high = b >> 32;
     uint64_t middle = a_high * b_low + (a_low * b_low >> 32);
@@ -73,6 +73,7 @@ static uint32_t below(uint64_t bits, uint32_t limit) {
     return (uint32_t)((bits & 0xffffffff) * limit >> 32);
 }
 
+/* Index of the record that this one repeats, or its own index. */
 static uint64_t root_of(const gen_source *source, uint64_t index) {
     while (source->repeat != 0 && index > 0) {
         uint64_t state = state_of(source, index);
@@ -88,7 +89,7 @@ static char *put_bytes(char *pos, const char *text, size_t size) {
     return pos + size;
 }
 
-/* A literal, without its NUL. */
+/* Writes a string literal without its NUL. */
 #define PUT(pos, literal) put_bytes(pos, literal, sizeof(literal) - 1)
 
 static char *put_hex(const gen_source *source, char *pos, uint64_t number, int bytes) {
@@ -108,7 +109,8 @@ static char *put_decimal(char *pos, uint64_t number) {
     return put_bytes(pos, digits + used, sizeof digits - used);
 }
 
-/* "shop.talimo.org": of the words and of syllables, 9 to 18 bytes; the same for every seed. */
+/* Makes a host name of 9 to 18 bytes, "shop.talimo.org", from a prefix, syllables and a suffix. It is the
+ * same for every seed. */
 static void make_host(gen_host *host, uint64_t number) {
     static const char syllables[] = "bacadefogehijakolumenapiqurasetivowexiyozu";
     static const char names[][6] = {"www.", "www.", "shop.", "blog.", "m.", "news.", "", ""};
@@ -128,7 +130,7 @@ void gen_source_init(gen_source *source, uint64_t seed, double share) {
     static const char digits[] = "0123456789abcdef";
 
     source->base = mix(seed ^ UINT64_C(0x74616d69732d6765)); /* "tamis-ge" */
-    source->repeat = (uint64_t)(share * 9007199254740992.0); /* 2^53: exact, whatever the machine */
+    source->repeat = (uint64_t)(share * 9007199254740992.0); /* 2^53: exact on every machine */
     for (unsigned i = 0; i < 256; i++) {
         source->pairs[i][0] = digits[i >> 4];
         source->pairs[i][1] = digits[i & 15];
@@ -138,9 +140,10 @@ void gen_source_init(gen_source *source, uint64_t seed, double share) {
 }
 
 /*
- * Letters by fractions: x in [0, 2^58) is a number in [0, 1); times 26 its whole part is a letter and
- * the rest the next x. Six letters and the length use 32 of the 58 bits, so none is more likely than
- * another by more than 2^-26. Two such chains run side by side; what is over is cut off.
+ * Makes letters from a fraction: x in [0, 2^58) stands for x / 2^58 in [0, 1). 26 x has a whole part, which
+ * is a letter, and a fraction, which is the next x. Six letters and the length use 32 of the 58 bits, so no
+ * letter is more likely than another by more than 2^-26. Two such chains run side by side; the newline cuts
+ * them off at the length.
  */
 char *gen_word(const gen_source *source, uint64_t index, char *pos) {
     const uint64_t mask = (UINT64_C(1) << 58) - 1;
@@ -163,15 +166,16 @@ char *gen_word(const gen_source *source, uint64_t index, char *pos) {
     return pos + size + 1;
 }
 
-/* A host, the first ones more often than the last. */
+/* Writes a host. Hosts with low numbers are more frequent. */
 static char *put_host(const gen_source *source, char *pos, uint64_t bits) {
     const gen_host *host = &source->hosts[below(bits, below(bits >> 32, GEN_HOSTS) + 1)];
 
-    memcpy(pos, host->text, sizeof host->text); /* a fixed size is fast; what is over is written over */
+    memcpy(pos, host->text, sizeof host->text); /* a fixed size is fast; the excess is overwritten later */
     return pos + host->size;
 }
 
-/* "/news/best-garden-photo": from `pos` to `end` exactly, of words cut where it ends. */
+/* Writes a path of words, "/news/best-garden-photo", from `pos` to `end`, where the last word is cut. It may
+ * write past `end`; the caller writes over these bytes. */
 static void put_path(uint64_t state, char *pos, const char *end) {
     uint64_t bits = 0, number = DRAW_PATH;
     char mark = '/';
@@ -207,7 +211,7 @@ char *gen_url(const gen_source *source, uint64_t index, char *pos) {
     return pos;
 }
 
-/* RFC 9562, version 4: 122 bits of two draws. */
+/* Writes a UUID of version 4 (RFC 9562), with 122 bits of two draws. */
 static char *put_uuid(const gen_source *source, char *pos, uint64_t high, uint64_t low) {
     high = (high & ~UINT64_C(0xf000)) | 0x4000;
     low = (low >> 2) | UINT64_C(1) << 63;
@@ -236,7 +240,7 @@ char *gen_click(const gen_source *source, uint64_t index, char *pos) {
     pos = put_uuid(source, pos, draw(state, DRAW_SECOND), draw(state, DRAW_THIRD));
     pos = PUT(pos, "\",\"user_id\":");
     pos = put_decimal(pos, 1 + below(bits, below(more, 10000000) + 1));
-    /* A thousand events a second from the first of January 2024: no two at the same time. */
+    /* One event a millisecond from 1 January 2024 on, so no two events have the same time. */
     pos = PUT(pos, ",\"ts\":");
     pos = put_decimal(pos, UINT64_C(1704067200000) + index);
     pos = PUT(pos, ",\"url\":\"https://");
