@@ -10,7 +10,8 @@ static const cli_option options[OPT_COUNT] = {
     [OPT_JSON] = {.name = "json", .type = CLI_FLAG, .help = "Print each filter as a JSON object on a line."},
 };
 
-/* What the bits tell is told of whole ones alone: a table's figures stand in its header, which is verified. */
+/* Verifies a filter of bits first, because its statistics are computed from them. The statistics of a table
+ * are in its header, which is verified when the file is opened. */
 static int describe(const cli_args *args, info_report *report, tamis_error *err) {
     bool reads = tamis_filter_can(report->filter, TAMIS_CAN_UNION) &&
                  tamis_kind_is_bloom(tamis_filter_plan(report->filter)->kind);
@@ -71,7 +72,7 @@ static const char *const exits[] = {
     "141", "The reader of standard output has gone: ended by SIGPIPE, without a word.",
     NULL};
 
-/* In the order in which they are printed. */
+/* Members of the object, in the order in which they are printed. */
 static const cli_entry json[] = {
     {"file", "The name, as given; what is not UTF-8 in it is shown as ?."},
     {"format", "tamis, guava or dcso."},

@@ -18,12 +18,12 @@ static bool is_bloom(const info_report *report) {
     return tamis_kind_is_bloom(tamis_filter_plan(report->filter)->kind);
 }
 
-/* Whether there is a number of keys that it was made for, and known. */
+/* True if the number of keys that the filter was made for is known. A growing filter has none. */
 static bool has_capacity(const info_report *report) {
     return report->info.capacity > 0 && cli_filter_promises(tamis_filter_plan(report->filter));
 }
 
-/* Share of its capacity that is in it; 0 where it has none. */
+/* Number of keys divided by the capacity; 0 without a capacity. */
 static double load(const info_report *report) {
     return has_capacity(report) ? report->info.cardinality / (double)report->info.capacity : 0;
 }
@@ -42,7 +42,7 @@ __attribute__((format(printf, 3, 4))) static void row(FILE *out, const char *nam
     fputc('\n', out);
 }
 
-/* NULL where it is not told. */
+/* Name of the key type; NULL if none is stored. */
 static const char *key_type(const tamis_metadata *metadata) {
     uint32_t type = metadata->key_type & ~(uint32_t)TAMIS_KEYS_MADE;
 
@@ -90,7 +90,7 @@ static void print_maker(FILE *out, const info_report *report) {
         row(out, "user data", "%zu bytes", metadata->data_size);
 }
 
-/* The promise, and where the file does not hold it, what it is drawn from. */
+/* Prints capacity and promised rate. For a file that stores neither, says what they are derived from. */
 static void print_promise(FILE *out, const info_report *report) {
     const tamis_plan *plan = tamis_filter_plan(report->filter);
     bool guava = report->metadata.format == TAMIS_FORMAT_GUAVA;
@@ -229,7 +229,7 @@ bool info_report_json(FILE *out, const info_report *report) {
     const tamis_metadata *metadata = &report->metadata;
     const tamis_hasher *hasher = tamis_filter_hasher(report->filter);
     json_t *object = json_object();
-    char seed[32], version[32]; /* any 64 bits, which most readers of JSON numbers do not take */
+    char seed[32], version[32]; /* texts: most JSON readers cannot hold 64 bits in a number */
 
     snprintf(seed, sizeof seed, "%" PRIu64, tamis_hasher_seed(hasher));
     snprintf(version, sizeof version, "%" PRIu64, metadata->version);
