@@ -102,7 +102,7 @@ const cli_example add_examples[] = {
 const char *const add_notes[] = {CLI_NOTES_EXTRACT, CLI_NOTE_COMPRESSED, CLI_NOTE_DCSO, CLI_NOTE_FAMILY,
                                  NULL};
 
-/* In the order in which they are printed. */
+/* Members of the object, in the order in which they are printed. */
 const cli_entry add_json[] = {
     {"records", "Records read."},
     {"added", "Of these, the ones that were not in the filter."},
@@ -158,7 +158,8 @@ int add_configure(add_config *config, const cli_args *args, tamis_error *err) {
             err, "--compress: nothing is printed that it could compress; give --print too, or leave it out");
     if (config->print != ADD_PRINT_NONE && cli_output_check(err) != CLI_DONE)
         return CLI_FAILED;
-    /* What a server has it keeps: where printing fails, adding is not to be far ahead. */
+    /* A server keeps what was added. With one thread, adding is not far ahead of printing if printing
+     * fails. */
     if (config->print == ADD_PRINT_FRESH && cli_server_is_uri(config->filter) && !values[ADD_THREADS].given)
         config->stream.threads = 1;
     config->trace = values[ADD_TRACE].given;

@@ -1,4 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Adds records to a filter. A file and a server differ in what an error leaves behind:
+ *
+ *     file      lock -> read filter -> add all records in memory -> save -> unlock
+ *     server    add batch by batch
+ *
+ * File: an error leaves the file unchanged. The lock is held throughout, so adds of other programs are not
+ * lost.
+ *
+ * Server: an error leaves the keys of the batches before it on the server. With --print fresh some of their
+ * records may not be printed yet, and no later run prints them. So add_to_server counts the keys on the
+ * server, and report_unprinted compares their number with that of the printed records.
+ */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,10 +34,10 @@ typedef struct add_run {
     tamis_lock *lock;
     tamis_filter *filter;
     cli_bounded_filter bounded;
-    cli_family *family;            /* or this one, and no filter */
-    tamis_compression compression; /* of its file */
+    cli_family *family;            /* family of filters; NULL: use `filter` */
+    tamis_compression compression; /* compression of the file */
     cli_summary summary;
-    uint64_t added;       /* records answered new or unknown, of a filter on a server */
+    uint64_t added;       /* server: records answered new or unknown */
     uint64_t unconfirmed; /* records of a failed batch that the server may have added */
 } add_run;
 
@@ -55,7 +68,7 @@ static void set_family_source(void *context, const tamis_stream_source *source) 
     cli_family_set_source(run->family, source);
 }
 
-/* To a filter in a file, whose room is not bounded here. */
+/* Adds hashes to a filter in a file, to which the bound of a server's filter does not apply. */
 static tamis_status add_hashes(void *context, const tamis_key *keys, const tamis_hash *hashes, size_t count,
                                tamis_answer *answers, size_t *done, tamis_error *err) {
     const cli_bounded_filter *bounded = context;
@@ -89,13 +102,13 @@ static tamis_status stream(add_run *run, tamis_error *err) {
     }
     options.output = config->print == ADD_PRINT_FRESH ? "-" : NULL;
     options.duplicates = config->print == ADD_PRINT_SEEN ? "-" : NULL;
-    options.durable = true; /* a filter on the disk must not know records that are not there themselves */
+    options.durable = true; /* a saved filter must not know records that are missing from the output */
     options.stop_fd = run->stop_fd;
     options.first_malformed = &run->summary.first_malformed;
     return cli_stream_run(&records, &service, &options, &run->summary.stats, err);
 }
 
-/* Holds the file from before it is read until after it is saved: nobody's adds are lost. */
+/* Locks and opens the filter. The lock is held until the filter is saved. */
 static int open_held(add_run *run, tamis_error *err) {
     const add_config *config = &run->config;
     cli_filter_file file;
@@ -124,7 +137,7 @@ static int open_held(add_run *run, tamis_error *err) {
     return code;
 }
 
-/* Says in *err what helps a filter that is full. */
+/* Adds the remedy for a full filter to *err. */
 static void fail_full(const add_run *run, tamis_error *err) {
     const tamis_plan *plan = tamis_filter_plan(run->filter);
     const char *remedy = "build a larger one";
@@ -140,8 +153,8 @@ static void fail_full(const add_run *run, tamis_error *err) {
         cli_filter_full(run->filter, run->config.filter, run->summary.stats.records + 1, remedy, err);
 }
 
-/* Reports new keys that the server has, or may have, although their records were not printed. Reports them even with --quiet,
- * since no later run prints them. True if there were any. */
+/* Reports new keys that the server has, or may have, although their records were not printed. Reports them
+ * even with --quiet, since no later run prints them. True if there were any. */
 static bool report_unprinted(const add_run *run) {
     uint64_t printed = run->summary.stats.printed;
     uint64_t lost = run->added > printed ? run->added - printed : 0;
@@ -184,7 +197,7 @@ static int add_records(add_run *run, tamis_error *err) {
     if (status != TAMIS_OK && !is_reported && status != TAMIS_E_PIPE && run->family == NULL &&
         run->summary.stats.records > 0 && !run->config.stream.quiet && !run->config.stream.json)
         cli_filter_report_kept(path);
-    /* A server looks at all the bits to say it. */
+    /* Not for every filter on a server: the server would count all bits for it. */
     if (status == TAMIS_OK && run->family == NULL &&
         (run->config.over_capacity || !cli_server_is_uri(path)) && !run->config.stream.quiet &&
         !run->config.stream.json)
