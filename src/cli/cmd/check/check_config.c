@@ -88,7 +88,7 @@ const cli_conflict check_conflicts[CHECK_CONFLICTS] = {
     {CHECK_PROGRESS, CHECK_QUIET, "one shows what the other hides"},
 };
 
-/* A family takes names from records, so there have to be some; and it is asked alone. */
+/* A family takes names of filters from records, so it needs records, and it must be the only filter. */
 static int check_family(check_config *config, tamis_error *err) {
     char shown[CLI_SERVER_SHOWN];
 

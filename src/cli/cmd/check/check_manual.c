@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What help and manual of check say besides its options. */
+/* Texts of help and manual of check, except those of its options. */
 #include "cli/cmd/check/check_config.h"
 
 #include "cli/core/cli_rows.h"
@@ -49,7 +49,7 @@ const cli_example check_examples[] = {
      "A filter of numbers as Guava's longFunnel() has them, asked for one."},
     {NULL, NULL}};
 
-/* In the order in which they are printed. */
+/* Members of the object, in the order in which they are printed. */
 const cli_entry check_json[] = {
     {"records", "Records read and answered."},
     {"absent", "Of these, the ones that are in no filter."},

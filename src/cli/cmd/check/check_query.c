@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Several filters are asked group by group: those of a group share scheme, seed and secret, so that a batch is hashed
- * once for all of them.
+ * Looks up each batch of keys in all filters. Filters with the same scheme, seed and secret form a group, for
+ * which a batch is hashed once. Each filter has a row of answers.
  *
  *     keys --group 1: hash--> hashes --+--> filter A --> row A of answers --+
  *          |                           +--> filter B --> row B              +--> any of them
  *          +-group 2: hash--> hashes -----> filter C --> row C              |
  *          +-(no digest) -----------------> filter D --> row D -------------+
+ *
+ * - A single filter needs no rows. If it takes hashes, the stream hashes the keys in its threads, and several
+ *   threads look up parts of a batch.
+ * - A family (cli_family.h) is always alone. It finds the filter of each record itself.
+ * - Scheme fnv-dcso hashes lines without a final carriage return. Filters of this scheme get keys of their
+ *   own, made by `line_maker`.
+ * - With --follow, every batch begins with a look at the files. If one was replaced, its filter is reloaded,
+ *   and the groups are found anew, because the new file may have another hash.
  */
 #include "cli/cmd/check/check_query.h"
 
@@ -23,37 +31,37 @@ enum { LINES_AT_ONCE = 256 }; /* keys: 6 KiB of stack */
 
 typedef struct member {
     tamis_filter *filter;
-    const char *name;             /* as it is printed: */
-    char shown[CLI_SERVER_SHOWN]; /* that of one on a server */
-    size_t group;                 /* index of its first member */
-    bool by_digest;               /* the hash can be made once; else the filter makes it itself */
-    bool lost;                    /* its file could not be taken anew */
+    const char *name;             /* printed name */
+    char shown[CLI_SERVER_SHOWN]; /* buffer of `name` for a filter on a server */
+    size_t group;                 /* index of the first member of its group */
+    bool by_digest;               /* the scheme has a digest, so hashes can be shared */
+    bool lost;                    /* the last reload of the file failed */
 } member;
 
 struct check_query {
     const check_config *config;
-    cli_family *family; /* NULL: members are asked */
-    size_t count;       /* of members that are open */
-    size_t capacity;    /* keys that the arrays have room for */
+    cli_family *family; /* family to query; NULL: query `members` */
+    size_t count;       /* number of open members */
+    size_t capacity;    /* max. keys of `hashes` and of a row */
     tamis_hash *hashes;
-    tamis_answer *rows;        /* count rows of `capacity` */
-    char *mark;                /* room for all names */
-    cli_key_maker *line_maker; /* of keys for filters that take lines so; NULL: none does */
-    const tamis_key *records;  /* of the batch that is asked in parts */
-    bool found;
+    tamis_answer *rows;        /* answers: `count` rows of `capacity` */
+    char *mark;                /* buffer for all names */
+    cli_key_maker *line_maker; /* maker of keys without carriage return; NULL: no filter needs it */
+    const tamis_key *records;  /* records of the batch that is queried in parts */
+    bool found;                /* a record to be printed was found */
     member members[];
 };
 
 /* ---- opening ---- */
 
-/* Whether the other filter takes hashes that this one's hasher makes. */
+/* True if filter b accepts hashes of the hasher of a. */
 static bool shares_hashes(const member *a, const member *b) {
     tamis_hash hash;
     tamis_answer answer;
 
     if (tamis_hash_many(tamis_filter_hasher(a->filter), &(tamis_key){"", 0}, 1, &hash, NULL) != TAMIS_OK)
         return false;
-    /* Any other failure is for the question to tell that meets it. */
+    /* Other errors are reported by the lookup that meets them. */
     return tamis_filter_contains_hashes(b->filter, &hash, 1, &answer, NULL, NULL) != TAMIS_E_MISMATCH;
 }
 
@@ -71,7 +79,8 @@ static void find_group(check_query *query, size_t i) {
         }
 }
 
-/* Of the secrets the one that fits is marked as used; `secrets` is NULL where there are none. */
+/* Opens a filter with the first secret that fits, and marks this secret as used. `secrets` is NULL if none
+ * was given. */
 static int open_member(member *added, const char *path, const check_config *config, const cli_secret *secrets,
                        bool *used, tamis_error *err) {
     size_t index = 0;
@@ -106,7 +115,8 @@ static int check_used(const check_config *config, const bool *used, tamis_error 
     return CLI_DONE;
 }
 
-/* Lines are texts; a key of the command line is no line, and one of digits or a number may end in any byte. */
+/* Creates line_maker if the filter hashes lines without a final carriage return. This concerns lines of text
+ * only: not keys of the command line, numbers, or bytes in hexadecimal digits. */
 static int fit_keys(check_query *query, const tamis_filter *filter, tamis_error *err) {
     const cli_stream *records = &query->config->stream;
     cli_key_form form = {.type = CLI_KEY_BYTES};
@@ -192,7 +202,7 @@ void check_query_free(check_query *query) {
     free(query);
 }
 
-/* ---- asking ---- */
+/* ---- lookups ---- */
 
 static tamis_status reserve_arrays(check_query *query, size_t count, tamis_error *err) {
     if (count <= query->capacity)
@@ -210,7 +220,7 @@ static tamis_status reserve_arrays(check_query *query, size_t count, tamis_error
     return TAMIS_OK;
 }
 
-/* The records as keys of that filter. */
+/* Sets *keys to the keys that this filter has for the records. */
 static tamis_status keys_for(check_query *query, const member *target, const tamis_key *records, size_t count,
                              const tamis_key **keys, tamis_error *err) {
     cli_key_position no_position = {NULL, "record", 1, NULL};
@@ -224,7 +234,7 @@ static tamis_status keys_for(check_query *query, const member *target, const tam
     return err->status;
 }
 
-/* Fills the rows of all filters. */
+/* Fills the rows of all members, group by group. */
 static tamis_status query_members(check_query *query, const tamis_key *records, size_t count,
                                   tamis_error *err) {
     tamis_status status = TAMIS_OK;
@@ -253,8 +263,8 @@ static tamis_status query_members(check_query *query, const tamis_key *records, 
     return TAMIS_OK;
 }
 
-/* Files that took the place of those that are open, with --follow. What cannot be opened is told once, and the old one
- * asked on. A look takes a few system calls a batch. */
+/* For --follow: reloads filters whose files were replaced. If a new file cannot be opened, reports it once
+ * and keeps using the old filter. Takes a few system calls a batch. */
 static tamis_status reload_members(check_query *query, tamis_error *err) {
     bool any = false;
 
@@ -264,7 +274,7 @@ static tamis_status reload_members(check_query *query, tamis_error *err) {
         bool changed = false, lost = false;
         if (cli_server_format(a->filter) == NULL)
             lost = tamis_filter_reload(a->filter, &changed, &why) != TAMIS_OK &&
-                   why.status != TAMIS_E_UNSUPPORTED; /* a packed one is in memory */
+                   why.status != TAMIS_E_UNSUPPORTED; /* a compressed file is in memory */
         if (lost && !a->lost && !query->config->stream.quiet && !query->config->stream.json) {
             cli_remedy(&why, "the filter that was read before stays in use");
             cli_report(why.text);
@@ -329,8 +339,14 @@ tamis_status check_query_keys(void *context, const tamis_key *keys, size_t count
     return status;
 }
 
-/* Of one that is taken anew, with --follow, the hasher is too. Lines that are taken bare are hashed as they are read, and
- * those that are none of their keys once more: of these the records have to be the keys. */
+/*
+ * The stream may hash keys under these conditions:
+ *
+ * - There is one filter, no family, and no names to print.
+ * - No --follow: a new file may have another hasher.
+ * - If the filter needs line_maker, records are the keys. The stream hashes whole lines, and hash_without_cr
+ *   hashes lines with a carriage return again.
+ */
 const tamis_hasher *check_query_hasher(const check_query *query) {
     const tamis_filter *only = query->count == 1 ? query->members[0].filter : NULL;
     bool takes = only != NULL && query->family == NULL && !query->config->prints_names &&
@@ -345,7 +361,8 @@ static bool has_no_cr(tamis_key line) {
     return line.size == 0 || ((const char *)line.data)[line.size - 1] != '\r';
 }
 
-/* Hashes of lines as bare keys: `hashes` itself where all lines are bare, else in `made`. */
+/* Replaces the hashes of lines that end in a carriage return by those without it. If there are such lines,
+ * *hashes becomes `made`, an array of `count` hashes. */
 static tamis_status hash_without_cr(const check_query *query, const tamis_key *lines,
                                     const tamis_hash **hashes, size_t count, tamis_hash *made,
                                     tamis_error *err) {
@@ -366,7 +383,7 @@ static tamis_status hash_without_cr(const check_query *query, const tamis_key *l
     return status;
 }
 
-/* A row of keys and their hashes, by any thread. */
+/* Looks up keys and their hashes. Several threads may do this at once. */
 static tamis_status query_row(const check_query *query, const tamis_key *keys, const tamis_hash *hashes,
                               size_t count, tamis_answer *answers, size_t *done, tamis_error *err) {
     const tamis_filter *filter = query->members[0].filter;
@@ -396,7 +413,7 @@ tamis_status check_query_hashes(void *context, const tamis_key *keys, const tami
     return status;
 }
 
-/* A filter that is only asked has room for any number of threads: a part is a row of keys. */
+/* Any number of threads may look up keys at once, so a part is a range of keys. */
 uint32_t check_query_parts(void *context, size_t count, uint32_t max) {
     (void)context;
     (void)count;
@@ -430,7 +447,7 @@ void check_query_set_source(void *context, const tamis_stream_source *source) {
         cli_family_set_source(query->family, source);
 }
 
-/* A name is one word of the mark, which is one field of a line. */
+/* Replaces bytes that would end a name in the mark, or the mark in a line. */
 static char shown(char byte) {
     return iscntrl((unsigned char)byte) || byte == ',' ? '?' : byte;
 }

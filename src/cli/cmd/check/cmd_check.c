@@ -12,7 +12,7 @@
 #include "cli/process/cli_signal.h"
 #include "cli/server/cli_family.h"
 
-/* Answers the records of these inputs. */
+/* Looks up the records of these inputs. */
 static tamis_status stream(check_query *query, const check_config *config, cli_stream records, int stop_fd,
                            cli_summary *summary, tamis_error *err) {
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
@@ -43,8 +43,9 @@ static tamis_status stream(check_query *query, const check_config *config, cli_s
 }
 
 /*
- * As grep -q of POSIX: the answer is yes if any input has a matching record, even if another input has an error. Each input is
- * read by itself. The error of the run over all inputs is reported in either case.
+ * Like grep -q of POSIX: the answer is yes if any input has a matching record, even if another input has an
+ * error. Reads each input by itself, after the run over all inputs has failed. Reports the error of that run
+ * in any case.
  */
 static tamis_status search_each(check_query *query, const check_config *config, tamis_status failed,
                                 int stop_fd, cli_summary *summary, tamis_error *err) {
@@ -70,7 +71,7 @@ static tamis_status search_each(check_query *query, const check_config *config, 
     return failed;
 }
 
-/* Prints the keys that are to be, of those that were answered. */
+/* Counts the answered keys, and prints those that --invert selects. */
 static void print_keys(check_query *query, const check_config *config, const tamis_answer *answers,
                        size_t done, tamis_stream_stats *stats) {
     for (size_t i = 0; i < done; i++) {
@@ -90,7 +91,8 @@ static void print_keys(check_query *query, const check_config *config, const tam
     }
 }
 
-/* The keys of the command line, as --trim and --ignore-case have them: the extractor's, which is the caller's. */
+/* Fills `keys` with the keys of the command line, after --trim and --ignore-case. They belong to *whole,
+ * which the caller frees, or to argv if *whole is NULL. */
 static int take_keys(const check_config *config, tamis_key *keys, tamis_extractor **whole, tamis_error *err) {
     size_t count = config->key_count;
     tamis_extraction *found;
@@ -113,7 +115,7 @@ static int take_keys(const check_config *config, tamis_key *keys, tamis_extracto
     return code;
 }
 
-/* Answers the keys of the command line. */
+/* Looks up the keys of the command line. */
 static tamis_status answer_keys(check_query *query, const check_config *config, tamis_stream_stats *stats,
                                 tamis_error *err) {
     size_t count = config->key_count, done = 0;
@@ -168,7 +170,7 @@ static int check(check_query *query, const check_config *config, int stop_fd, ta
     return code == CLI_DONE && printed == 0 ? CLI_NEGATIVE : code;
 }
 
-/* With the secrets, which are read for that and forgotten. */
+/* Reads the secrets, opens the filters, and erases the secrets from memory. */
 static int open_filters(check_query **query, const check_config *config, int stop_fd, tamis_error *err) {
     cli_secret *secrets = NULL;
     int code = CLI_DONE;
