@@ -13,18 +13,18 @@
 enum {
     BATCH = 256,                                 /* keys hashed at a time */
     NUMBER_MAX = 21,                             /* a tab and the digits of UINT64_MAX */
-    ROW_MAX = 2 * TAMIS_PROBES_MAX * NUMBER_MAX, /* hashes and positions, which is more than a digest has */
+    ROW_MAX = 2 * TAMIS_PROBES_MAX * NUMBER_MAX, /* hashes and positions; a digest is shorter */
     ROWS_SIZE = 1 << 16
 };
 
 typedef struct hash_run {
     hash_config config;
     tamis_hasher *hasher;
-    cli_summary summary; /* of records that have no hash */
+    cli_summary summary; /* statistics of skipped records */
     tamis_hash hashes[BATCH];
-    uint64_t *numbers;            /* the block of the two that follow; NULL without --probes */
-    uint64_t *series, *positions; /* BATCH * probes of each */
-    char rows[ROWS_SIZE], *end;   /* printed, not yet written */
+    uint64_t *numbers;            /* memory of `series` and `positions`; NULL without --probes */
+    uint64_t *series, *positions; /* BATCH * probes numbers each */
+    char rows[ROWS_SIZE], *end;   /* output buffer and its end */
 } hash_run;
 
 /* ---- rows ---- */
@@ -36,7 +36,7 @@ static int write_rows(hash_run *run, tamis_error *err) {
     return cli_output_write(run->rows, size, err);
 }
 
-/* The words' bytes in little-endian order, as the digest has them. */
+/* Writes the digest in hexadecimal digits: the bytes of its words in little-endian order. */
 static char *print_digest(char *pos, const tamis_hash *hash, uint32_t bits) {
     static const char digits[] = "0123456789abcdef";
 
@@ -107,7 +107,8 @@ static int print_keys(hash_run *run, const tamis_key *keys, size_t count, tamis_
     return CLI_DONE;
 }
 
-/* As ask of a service. What was answered is written when it returns, whatever came after. */
+/* The query function of a tamis_stream_service. Writes the rows of all answered keys before it returns, also
+ * after an error. */
 static tamis_status hash_texts(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
                                size_t *done, tamis_error *err) {
     hash_run *run = context;
@@ -143,14 +144,14 @@ static int answer_records(hash_run *run, const tamis_stream_service *service, ta
     total->missing += stats.missing;
     total->malformed += stats.malformed;
     cli_stream_advise(status, err);
-    if (status == TAMIS_E_NO_KEY) /* nothing is passed on here */
+    if (status == TAMIS_E_NO_KEY) /* hash has no --missing pass */
         cli_remedy(err, "mend it, or give --missing drop");
     if (status == TAMIS_E_RECORD)
         cli_remedy(err, "mend it, or give --on-error skip");
     return code_of(status);
 }
 
-/* Of a KEY of the command line. */
+/* Skips or refuses a malformed KEY of the command line. */
 static int leave_malformed(hash_run *run, const tamis_key *key, const tamis_extraction *found,
                            cli_key_position position, tamis_error *err) {
     bool fails = run->config.stream.malformed == TAMIS_STREAM_FAIL;

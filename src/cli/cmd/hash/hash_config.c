@@ -120,7 +120,7 @@ static int configure_stream(hash_config *config, const cli_args *args, tamis_err
     bool named;
 
     memcpy(records, given, sizeof records);
-    records[CLI_RECORDS_HEX].given = false; /* digits may be those of a text here */
+    records[CLI_RECORDS_HEX].given = false; /* hash accepts --hex with text types: checked below */
     if (cli_stream_configure(stream, &(cli_stream_given){.records = records}, err) != CLI_DONE)
         return CLI_FAILED;
     stream->missing = given[CLI_RECORDS_MISSING].number == 0 ? TAMIS_STREAM_FAIL : TAMIS_STREAM_DROP;

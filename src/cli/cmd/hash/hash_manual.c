@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What help and manual of hash say besides its options. */
+/* Texts of help and manual of hash, except those of its options. */
 #include "cli/cmd/hash/hash_config.h"
 
 const char *const hash_description[] = {
@@ -53,7 +53,7 @@ const char *const hash_exits[] = {"0",
                                   "The reader of standard output has gone: ended by SIGPIPE, without a word.",
                                   NULL};
 
-/* What is not taken here is said first. */
+/* The first note is about KEY operands; the others are shared by several commands. */
 const char *const hash_notes[] = {
     "With --key a KEY is a record, and what is hashed is its key: one without "
     "key, or that is malformed, is an error, unless --missing or --on-error say "
