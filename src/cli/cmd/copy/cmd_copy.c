@@ -27,7 +27,8 @@ static const cli_option options[OPT_COUNT] = {
     [OPT_QUIET] = CLI_ROW_WRITE_QUIET,
 };
 
-/* Applies the given labels and version. Without them the metadata stays as it is, with its time of creation. */
+/* Applies the given labels and version. Without them the metadata stays as it is, with its time of
+ * creation. */
 static int describe(const cli_args *args, tamis_filter *filter, tamis_error *err) {
     tamis_format format = cli_metadata_format(filter, (tamis_format)args->values[OPT_FORMAT].number);
     cli_metadata metadata;

@@ -149,7 +149,7 @@ static int run_table(bool json, tamis_error *err) {
     return CLI_DONE;
 }
 
-/* Whether an option says what is to be planned. */
+/* True if an option describes a plan. */
 static bool is_requested(const cli_args *args) {
     for (int i = OPT_EXPECT; i <= OPT_SCHEME; i++)
         if (args->values[i].given)
@@ -157,7 +157,7 @@ static bool is_requested(const cli_args *args) {
     return false;
 }
 
-/* Without a number of records. */
+/* Plans without a number of records: plan_record.h. */
 static int run_record(const cli_args *args, const cli_value *const values[PLAN_NUMBERS], tamis_error *err) {
     plan_record record;
 
@@ -173,7 +173,7 @@ static int run_record(const cli_args *args, const cli_value *const values[PLAN_N
     return CLI_DONE;
 }
 
-/* What a filter in a Redis costs. */
+/* Plans a filter in a Redis: plan_store.h. */
 static int run_store(const cli_args *args, tamis_error *err) {
     tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     plan_store store;
@@ -275,7 +275,7 @@ static const char *const exits[] = {
     "141", "The reader of standard output has gone: ended by SIGPIPE, without a word.",
     NULL};
 
-/* In the order in which they are printed. */
+/* Members of the object, in the order in which they are printed. */
 static const cli_entry json[] = {
     {"given", "Which of expect, fpr, memory, bits-per-key and probes were given: an array of names."},
     {"derived", "Which of them follow from those: an array of names; the others are defaults or unknown."},

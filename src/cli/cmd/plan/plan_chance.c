@@ -1,16 +1,35 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A trial of n lookups has x hits. If the rate is p, the number of hits X is binomial. Two questions follow
+ * (docs/MATH.md, "Measured rates").
+ *
+ * Which rates fit the trial? Clopper and Pearson's interval solves
+ *
+ *     P(X >= x | low) = P(X <= x | high) = (1 - confidence) / 2
+ *
+ *     0 ---- low ======= x/n ======= high ---- 1
+ *
+ * The tails are monotonic in p, so bisection between x/n and 0 or 1 finds both ends. A tail is a sum that
+ * starts at its largest term, P(X = x), and multiplies by the ratio of two terms until the terms no longer
+ * count. Only the first term needs logarithms, so small rates lose no digits.
+ *
+ * Is the rate above p? Chernoff's bound is a closed formula, and never smaller than the chance of so many
+ * hits:
+ *
+ *     P(X >= x | p) <= exp(-(x ln(x / np) + (n - x) ln((n - x) / (n - np))))
+ */
 #include "cli/cmd/plan/plan_chance.h"
 
 #include <math.h>
 
 #define LOG_CHANCE 20.723265836946411 /* -ln 1e-9 */
 
-/* ln of the chance of just x hits of n at rate p. */
+/* Logarithm of the chance of exactly x hits among n lookups at rate p. */
 static double log_chance(double x, double n, double p) {
     return lgamma(n + 1) - lgamma(x + 1) - lgamma(n - x + 1) + x * log(p) + (n - x) * log1p(-p);
 }
 
-/* Chance of x hits or fewer, for p above x/n; or more, for p below: from x on the terms only fall. */
+/* Chance of x hits or fewer, for p above x/n, or of x hits or more, for p below x/n. */
 static double tail(double x, double n, double p, bool fewer) {
     double term = 1, sum = 0, odds = p / (1 - p);
 
@@ -21,7 +40,7 @@ static double tail(double x, double n, double p, bool fewer) {
     return sum * exp(log_chance(x, n, p));
 }
 
-/* The rate between x/n and `bound` at which the tail away from x/n has that chance. */
+/* The rate between x/n and `bound` at which the tail has that chance. */
 static double solve(double x, double n, double bound, bool fewer, double chance) {
     double near = x / n, far = bound;
 

@@ -12,15 +12,15 @@
 
 enum { KEYS = 1000000, WIDTH = 100 };
 
-/* What is measured without a plan. */
+/* A case of the list that is measured without a plan. */
 typedef struct standard_case {
     tamis_kind kind;
     tamis_scheme scheme;
-    double fpr;                    /* promised, or published */
-    uint32_t bits_per_key, probes; /* 0: as planned for the rate */
-    uint32_t fold;                 /* keys added, by those planned */
+    double fpr;                    /* promised or published rate */
+    uint32_t bits_per_key, probes; /* 0: planned for the rate */
+    uint32_t fold;                 /* keys added, as a multiple of the keys planned */
     trial_keys keys;
-    const char *title; /* begins a part of the list; NULL: goes on */
+    const char *title; /* heading above this case; NULL: none */
 } standard_case;
 
 /* clang-format off */
@@ -61,7 +61,7 @@ static tamis_status plan_standard(plan_trial *trial, const standard_case *from, 
     tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan *plan = &trial->plan;
 
-    uint64_t keys = from->keys == TRIAL_URLS ? KEYS / 10 : KEYS; /* long keys take BKDR long */
+    uint64_t keys = from->keys == TRIAL_URLS ? KEYS / 10 : KEYS; /* BKDR is slow on long keys */
 
     *trial = (plan_trial){0};
     *plan = (tamis_plan)TAMIS_PLAN_INIT;
@@ -80,7 +80,8 @@ static tamis_status plan_standard(plan_trial *trial, const standard_case *from, 
     return TAMIS_OK;
 }
 
-/* The plan of a million keys, with the same bits a key, probes and rate as one of more. */
+/* Prepares the trial of a given plan. A plan for more than a million keys becomes one for a million, with the
+ * same bits a key, probes and rate. */
 static tamis_status plan_scaled(plan_trial *trial, const tamis_plan *given, tamis_error *err) {
     tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan *plan = &trial->plan;
@@ -98,7 +99,7 @@ static tamis_status plan_scaled(plan_trial *trial, const tamis_plan *given, tami
         double bits = (double)given->bits / (double)given->capacity * KEYS;
         plan->bits = (uint64_t)ceil(bits / (double)unit) * unit;
         plan->memory = plan->bits / 8;
-        plan->fpr_predicted = 0; /* was for the larger one */
+        plan->fpr_predicted = 0; /* it was that of the larger filter */
         return TAMIS_OK;
     }
     plan_options.kind = given->kind;
@@ -108,7 +109,7 @@ static tamis_status plan_scaled(plan_trial *trial, const tamis_plan *given, tami
     return tamis_plan_make(plan, &plan_options, err);
 }
 
-/* "9.67e-3..0.0103"; "below 3e-7" where nothing was hit */
+/* Writes the interval as text: "9.67e-3..0.0103", or "below 3e-7" without a hit. */
 static const char *interval_text(char *text, size_t size, const plan_trial *trial) {
     char low[CLI_TEXT_NUMBER], high[CLI_TEXT_NUMBER];
 
@@ -149,7 +150,7 @@ static void print_note(const char *text) {
     cli_text_wrap(stdout, text, 0, 0, WIDTH);
 }
 
-/* `plan`: the one that was asked for; NULL after the list. */
+/* Prints the notes below the rows. `plan`: the only plan; NULL: the list. */
 static void print_foot(const tamis_plan *plan) {
     bool claims = plan == NULL || plan->scheme == TAMIS_SCHEME_BKDR31 || plan->scheme == TAMIS_SCHEME_BKDR63;
 
@@ -172,13 +173,13 @@ static void print_foot(const tamis_plan *plan) {
             "bits (guava32, bkdr31) are uneven near 2^31 bits, is not measured; tamis plan computes it.");
 }
 
-/* Written over in place, on a terminal alone; `text` "" clears it. */
+/* Shows progress on one line of a terminal. An empty text clears the line. */
 static void show_progress(const char *text) {
     char line[64];
     int length = snprintf(line, sizeof line, "\r%-24s\r%s", "", text);
 
     if (isatty(STDERR_FILENO) && write(STDERR_FILENO, line, (size_t)length) < 0)
-        return; /* what cannot be shown is no reason to stop */
+        return; /* the run continues without progress messages */
 }
 
 static json_t *row_object(const plan_trial *trial) {
@@ -207,7 +208,8 @@ static json_t *row_object(const plan_trial *trial) {
 static int finish_json(json_t *list, int count, tamis_error *err) {
     json_t *object = json_object();
 
-    /* Without all of its rows the member is left out, and the object is seen not to be whole. */
+    /* If memory for a row was missing: leave out the member, so that cli_json_write finds the object
+     * incomplete. */
     if (json_array_size(list) == (size_t)count)
         json_object_set_new(object, "measured", list);
     else
@@ -215,7 +217,7 @@ static int finish_json(json_t *list, int count, tamis_error *err) {
     return cli_json_write(object, 1, stdout, 2) ? CLI_DONE : cli_fail_nomem("plan", err);
 }
 
-/* Row `i`: prepared, measured, and printed or put into `list`. */
+/* Prepares and measures case `i`, and appends it to `list` or, if that is NULL, prints it. */
 static int measure_one(plan_trial *trial, const tamis_plan *plan, int i, json_t *list, tamis_error *err) {
     const char *title = plan == NULL ? standard[i].title : NULL;
     tamis_status status =
@@ -236,7 +238,7 @@ static int measure_one(plan_trial *trial, const tamis_plan *plan, int i, json_t 
         printf("\n%s\n", title);
     print_row(trial);
     if (isatty(STDOUT_FILENO))
-        fflush(stdout); /* it takes a while: each as it is known */
+        fflush(stdout); /* a case takes a while: show each row at once */
     return CLI_DONE;
 }
 

@@ -14,8 +14,8 @@
 
 enum {
     COLUMNS_DEFAULT = 80,
-    COLUMNS_MIN = 46,  /* narrower, a terminal breaks the lines: no drawing is readable there */
-    COLUMNS_MAX = 120, /* wider, the curves only get flatter */
+    COLUMNS_MIN = 46,  /* min. width of a readable drawing; narrower terminals break its lines */
+    COLUMNS_MAX = 120, /* max. width; a wider drawing only has flatter curves */
     MARGIN = 9,        /* columns of the rates and the axis */
     DECADE_ROWS = 5,
     ROWS = PLAN_DECADES * DECADE_ROWS + 1
@@ -23,7 +23,7 @@ enum {
 
 const plan_curve plan_curves[PLAN_CURVES] = {{0.1, "10 %"}, {0.01, "1 %"}, {0.001, "0.1 %"}};
 
-/* Told apart without colour; the colours are those of SGR: blue, red and green. */
+/* Marks distinguish the curves without colour. The colours are SGR codes: blue, red and green. */
 static const char marks[PLAN_CURVES] = {'#', 'o', '+'};
 static const char *const colours[PLAN_CURVES] = {"\033[34m", "\033[31m", "\033[32m"};
 
@@ -43,7 +43,7 @@ const char *plan_percent(char *text, size_t size, double rate) {
 }
 
 typedef struct canvas {
-    size_t columns; /* of the drawing, without the margin */
+    size_t columns; /* width of the drawing without the margin */
     char cells[ROWS][COLUMNS_MAX + 1];
 } canvas;
 
@@ -66,7 +66,7 @@ static void put_mark(canvas *drawing, double t, double rate, char mark) {
         drawing->cells[row][column_of(drawing, t)] = mark;
 }
 
-/* A mark in each column and, where the curve is steep, in each row. */
+/* Draws a curve: a mark in each column, and in each row, so that steep parts have no gaps. */
 static void draw_curve(canvas *drawing, const plan_curve *curve, char mark) {
     for (size_t column = 1; column < drawing->columns; column++) {
         double t = PLAN_TIMES * (double)column / (double)(drawing->columns - 1);
@@ -120,7 +120,7 @@ static void print_times(FILE *out, const canvas *drawing) {
     fprintf(out, "%*s%s\n", (int)(MARGIN + drawing->columns - strlen(name)), "", name);
 }
 
-/* The marks, and the rates at whole multiples. */
+/* Prints the marks, and the rates at whole multiples of the planned keys. */
 static void print_legend(FILE *out, bool colour) {
     char text[CLI_TEXT_NUMBER];
 
@@ -162,14 +162,14 @@ void plan_plot_text(FILE *out, size_t columns, bool colour) {
         0, 0, columns);
 }
 
-/* COLUMNS, then the terminal's own word, then what is usual. */
+/* Width for the drawing: from the variable COLUMNS, else from the terminal, else COLUMNS_DEFAULT. */
 static size_t columns_of(int fd) {
     const char *text = getenv("COLUMNS");
     struct winsize window;
     char *end = NULL;
     long columns = text != NULL ? strtol(text, &end, 10) : 0;
 
-    /* The last column stays free: some terminals go to the next line when it is written. */
+    /* The last column stays free: some terminals start a new line as soon as it is written. */
     if (columns > 0 && *end == '\0')
         return (size_t)columns - 1;
     if (ioctl(fd, TIOCGWINSZ, &window) == 0 && window.ws_col > 0)

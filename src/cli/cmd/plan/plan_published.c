@@ -12,7 +12,7 @@
 
 enum { WIDTH = 100 };
 
-/* A published figure, as it was printed. */
+/* A published rate, as it was printed. */
 typedef struct published_rate {
     double keys, bits_per_key, probes;
     const char *rate, *false_positives;
@@ -24,12 +24,12 @@ static const published_rate rates[] = {
     {1e9, 50, 8, "2.28e-7", "228"}, {1e9, 50, 16, "1e-9", "1"},
 };
 
-/* In the unit that was printed. */
+/* A published size, in the unit that was printed. */
 typedef struct published_size {
     double keys, bits_per_key;
-    double bits; /* m as printed; 0: not printed */
+    double bits; /* published m; 0: not published */
     const char *memory, *unit;
-    int power; /* the unit is 2^power bytes */
+    int power; /* exponent of the unit, which is 2^power bytes */
 } published_size;
 
 static const published_size sizes[] = {
@@ -43,7 +43,7 @@ typedef enum rule_of { BITS_AT_RATE, RATE_AT_BITS, TWOFOLD } rule_of;
 
 typedef struct published_rule {
     rule_of rule;
-    double given; /* a rate; RATE_AT_BITS: bits a key */
+    double given; /* rate that the rule starts from; RATE_AT_BITS: bits a key */
     const char *what, *figure, *unit;
 } published_rule;
 
@@ -71,7 +71,7 @@ static double exact_memory(const published_size *row) {
     return ldexp(row->keys * row->bits_per_key / 8, -row->power);
 }
 
-/* In the unit of the figure. */
+/* Exact value for a rule, in the unit of the published one. */
 static double exact_rule(const published_rule *row) {
     switch (row->rule) {
     case BITS_AT_RATE:
@@ -84,7 +84,7 @@ static double exact_rule(const published_rule *row) {
     return 100 * tamis_bloom_over_capacity_fpr(2, -log2(row->given));
 }
 
-/* 0.00700 -> "0.007", 9.01e-6 -> "9.01e-6": so many digits, the exponent as people write it. */
+/* Writes a number with so many digits: 0.00700 as "0.007", 9.01e-06 as "9.01e-6". */
 static const char *to_digits(char *text, size_t size, double number, int digits) {
     char *mark, *from;
 
@@ -98,7 +98,8 @@ static const char *to_digits(char *text, size_t size, double number, int digits)
     return text;
 }
 
-/* The exact figure to as many digits as were published, three at the least; "=" where it is then the same. */
+/* Writes the exact value with as many digits as were published, at least three, or "=" if both are then
+ * equal. */
 static const char *if_other(char *text, size_t size, double exact, const char *published) {
     char same[CLI_TEXT_NUMBER];
     size_t mantissa = strcspn(published, "e");
@@ -221,7 +222,7 @@ static json_t *size_object(const published_size *row) {
 
 static json_t *rule_object(const published_rule *row) {
     json_t *object = json_object();
-    double scale = row->rule == BITS_AT_RATE ? 1 : 100; /* rates are 0 to 1 here */
+    double scale = row->rule == BITS_AT_RATE ? 1 : 100; /* JSON has rates from 0 to 1 */
 
     cli_json_text(object, "rule", row->what);
     cli_json_real(object, "published", strtod(row->figure, NULL) / scale);
@@ -241,7 +242,8 @@ bool plan_published_json(FILE *out) {
     for (int i = 0; i < RULES; i++)
         json_array_append_new(list[2], rule_object(&rules[i]));
     for (int i = 0; i < 3; i++) {
-        /* Without all of its rows a member is left out, and the object is seen not to be whole. */
+        /* If memory for a row was missing: leave out the member, so that cli_json_write finds the object
+         * incomplete. */
         if (json_array_size(list[i]) == counts[i])
             json_object_set_new(object, names[i], list[i]);
         else

@@ -7,14 +7,14 @@
 #include "cli/core/cli_json.h"
 #include "cli/core/cli_text.h"
 
-/* So many that one more or less does not show: the formulas are then those of n without bounds. */
+/* A number of records so large that the formulas have reached their limits for many records. */
 #define MANY 1e12
 
 static double rate_of(double bits, uint32_t probes) {
     return tamis_bloom_fpr(MANY, MANY * bits, probes);
 }
 
-/* The better of the two numbers beside bits ln 2. */
+/* Number of probes with the lowest rate: one of the two integers next to bits * ln 2. */
 static uint32_t best_probes(double bits) {
     uint32_t low = (uint32_t)fmin(fmax(floor(bits * log(2)), 1), TAMIS_PROBES_MAX - 1);
 
@@ -27,7 +27,8 @@ bool plan_record_is_requested(const cli_value *const values[PLAN_NUMBERS]) {
     return values[PLAN_BITS]->given || (values[PLAN_FPR]->given && values[PLAN_PROBES]->given);
 }
 
-/* The fewest bits that keep the rate: with these probes, or with the best of whole numbers. */
+/* Fewest bits a record that keep the rate with this number of probes, or with the best one if `probes` is
+ * 0. */
 static double min_bits(double fpr, uint32_t probes) {
     uint32_t low = probes ? probes : (uint32_t)fmax(tamis_bloom_probes_for_fpr(fpr) - 1.0, 1);
     double min = INFINITY;

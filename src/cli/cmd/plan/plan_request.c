@@ -17,7 +17,7 @@ static int check_probes(const plan_request *request, const cli_value *probes, ta
                     tamis_kind_name(request->plan_options.kind));
 }
 
-/* Probes alone decide on nothing; bits without records are plan_record's. */
+/* Refuses --probes alone, with which any rate is possible. Bits without records go to plan_record.h. */
 static int check_enough(const plan_request *request, tamis_error *err) {
     if (request->sources[PLAN_EXPECT] || request->sources[PLAN_MEMORY] ||
         request->sources[PLAN_PROBES] != PLAN_GIVEN)
@@ -27,7 +27,7 @@ static int check_enough(const plan_request *request, tamis_error *err) {
              "--bits-per-key BITS, or --expect N for the rate with half of the bits set");
 }
 
-/* --memory and --bits-per-key make the number of records. */
+/* Derives the number of records from --memory and --bits-per-key. */
 static int derive_expect(plan_request *request, const cli_value *memory, const cli_value *bits,
                          tamis_error *err) {
     double count = floor(8 * (double)memory->number / bits->rate);
@@ -49,7 +49,8 @@ static int derive_expect(plan_request *request, const cli_value *memory, const c
     return CLI_DONE;
 }
 
-/* --expect and --bits-per-key make an amount of memory: the limit, unless --memory is a tighter one. */
+/* Derives a memory limit from --expect and --bits-per-key. If --memory is lower, it stays the limit with
+ * --fpr, and is a contradiction without it. */
 static int derive_memory(plan_request *request, const cli_value *const values[PLAN_NUMBERS],
                          tamis_error *err) {
     uint64_t bytes =
@@ -72,7 +73,8 @@ static int derive_memory(plan_request *request, const cli_value *const values[PL
     return CLI_DONE;
 }
 
-/* The rate: given; what fits the memory; that of the probes with half of the bits set; or the default. */
+/* Finds the rate: as given, else the lowest that fits into the memory, else the rate of the probes with half
+ * of the bits set, else the default. */
 static int derive_rate(plan_request *request, const cli_value *const values[PLAN_NUMBERS], tamis_error *err) {
     bool counted = request->plan_options.expect > 0, limited = request->plan_options.memory > 0;
     char min[CLI_TEXT_NUMBER];
@@ -129,7 +131,8 @@ tamis_status plan_request_plan(tamis_plan *plan, const plan_request *request, ta
                         : tamis_plan_make(plan, &plan_options, err);
 }
 
-/* Bits a key of the lightest kind that may be chosen, at the rate asked for or, where none is, at any; 0: none can. */
+/* Fewest bits a key of any possible kind, at the given rate, or at the highest rate if `fit` is set; 0: no
+ * kind is possible. *lightest is that kind. */
 static double min_bits(const plan_request *request, tamis_kind *lightest) {
     double min = 0;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The overfill curves as a picture for a report: plain SVG 1.1 without styles, scripts or anything from
- * elsewhere, so that every program draws the same. It brings its own white ground, and so can stand on any
- * page. The colours (Okabe and Ito's) are told apart by the colour-blind, and the dashes without colour.
+ * Draws the overfill curves as a picture for a report. It is plain SVG 1.1 without styles, scripts or
+ * external files, so every program shows the same picture. It has its own white background, so it fits on any
+ * page. Colour-blind readers can distinguish the colours (by Okabe and Ito), and the dashes need no colour.
  */
 #include <math.h>
 
@@ -11,7 +11,7 @@
 
 #define WIDTH  800
 #define HEIGHT 528
-#define LEFT   96.0 /* the frame of the curves */
+#define LEFT   96.0 /* frame of the curves */
 #define RIGHT  776.0
 #define TOP    84.0
 #define BOTTOM 440.0
@@ -100,7 +100,7 @@ static void put_axes(FILE *out) {
             (TOP + BOTTOM) / 2);
 }
 
-/* From where the curve comes into the frame. */
+/* Draws a curve from the point where it enters the frame. */
 static void put_curve(FILE *out, int number) {
     enum { POINTS = 160 };
     const plan_curve *curve = &plan_curves[number];
@@ -127,13 +127,13 @@ static void put_curves(FILE *out) {
     fputs("</g>\n", out);
 }
 
-/* Where the rate of a point at twice the keys stands: right under it, between two curves. */
+/* Position of the rate at twice the keys: to the lower right of the point, between two curves. */
 static void value_position(int number, double *x, double *y) {
     *x = x_of(2) + 8;
     *y = y_of(plan_curve_rate(&plan_curves[number], 2)) + 15;
 }
 
-/* White ground, so that no line of the grid runs through the numbers. */
+/* Draws a white background, so that no grid line crosses the numbers. */
 static void put_value_grounds(FILE *out) {
     double x, y;
 
@@ -158,7 +158,8 @@ static void put_values(FILE *out) {
     fputs("</g>\n", out);
 }
 
-/* In the corner that the curves leave free: dash, planned rate, and the rates at 2, 3 and 4 times the keys. */
+/* Draws the legend in the corner without curves: dash, planned rate, and the rates at 2, 3 and 4 times the
+ * keys. */
 static void put_legend(FILE *out) {
     const double left = x_of(2) + 42, top = y_of(0.006), row = 24;
     char percent[CLI_TEXT_NUMBER];

@@ -8,7 +8,7 @@
 #include "cli/core/cli_json.h"
 #include "cli/core/cli_text.h"
 
-/* Below so many records a plain hash set does as well, at so many bytes for each (docs/MATH.md). */
+/* With fewer records a plain hash set does as well, and its bytes a record (docs/MATH.md). */
 #define HASH_SET_RECORDS 1e6
 #define HASH_SET_BYTES   80.0
 
@@ -16,7 +16,7 @@ static bool grows(const plan_request *request) {
     return request->plan_options.expect == 0 && !request->fit;
 }
 
-/* The library's sentence is for one kind alone; in a table the first reason is enough. */
+/* Notes why the kind is impossible, in few words: the first reason in the message of the library. */
 static void explain(plan_row *row, const plan_request *request, const tamis_error *err) {
     int length;
     const char *why = cli_why(err, &length);
@@ -40,7 +40,7 @@ static void make_row(plan_row *row, tamis_kind kind, const plan_request *request
     row->plan = (tamis_plan)TAMIS_PLAN_INIT;
     row->note[0] = '\0';
     if (!request->fit)
-        own.plan_options.memory = 0; /* what it would take is worth knowing even if it is too much */
+        own.plan_options.memory = 0; /* show the memory even if it exceeds the limit */
     row->possible = plan_request_plan(&row->plan, &own, kind, &err) == TAMIS_OK;
     if (!row->possible)
         explain(row, request, &err);
@@ -51,7 +51,8 @@ static void make_row(plan_row *row, tamis_kind kind, const plan_request *request
                  plan_number_names[request->bits_decide ? PLAN_BITS : PLAN_MEMORY]);
 }
 
-/* About how many records a filter that grows holds in the memory in which the most were asked for. */
+/* Estimates how many records a growing filter holds in the given memory; 0: no memory was given, the number
+ * of records was, or the filter cannot grow. */
 static double growth_within(const plan_request *request) {
     tamis_plan_options plan_options = request->plan_options;
     tamis_plan plan = TAMIS_PLAN_INIT;
@@ -64,7 +65,8 @@ static double growth_within(const plan_request *request) {
     return 8 * (double)plan_options.memory / plan.bits_per_key;
 }
 
-/* A plain hash set instead: where it would fit, and no other program has to read the filter. */
+/* Bytes of a plain hash set of the records; 0 if there are too many records, if it would not fit into the
+ * memory, or if the scheme is one of another program, which has to read the filter. */
 static double hash_set_bytes(const plan_table *table) {
     double records = table->decided ? (double)table->chosen.capacity : 0, bytes = HASH_SET_BYTES * records;
     tamis_scheme scheme = table->request.plan_options.scheme;
@@ -94,7 +96,7 @@ static bool is_chosen(const plan_table *table, const plan_row *row) {
     return table->decided && table->chosen.kind == row->kind;
 }
 
-/* The rate that was asked for or, where it follows from the memory, found; 0 where none was. */
+/* The given rate, or the one found for the memory; 0: none was found. */
 static double rate_of(const plan_table *table) {
     bool requested =
         table->request.plan_options.fpr > 0 && table->request.plan_options.kind != TAMIS_KIND_EXACT;
@@ -102,7 +104,8 @@ static double rate_of(const plan_table *table) {
     return requested ? table->request.plan_options.fpr : table->decided ? table->chosen.fpr : 0;
 }
 
-/* Whether another kind makes a little more of the memory than the one that was chosen for its fewer lines. */
+/* True if another kind has a lower rate, or holds more records, in the same memory than the chosen kind. The
+ * chosen kind then reads fewer cache lines. */
 static bool is_nearly(const plan_table *table) {
     if (table->request.plan_options.kind != TAMIS_KIND_AUTO || !table->decided || !table->request.fit)
         return false;
@@ -178,7 +181,7 @@ static void print_head(FILE *out, const plan_table *table) {
         fputs("choice    none\n", out);
 }
 
-/* Whether the kinds differ in how many records they hold, and not in memory. */
+/* True if the column of sizes lists records instead of memory: all kinds get the same memory. */
 static bool lists_records(const plan_table *table) {
     return table->request.fit && table->request.plan_options.expect == 0;
 }
@@ -205,7 +208,7 @@ static void print_row(FILE *out, const plan_table *table, const plan_row *row) {
             cli_text_real(rate, sizeof rate, plan->fpr_predicted), *note ? "  " : "", note);
 }
 
-/* Below the table: what its columns mean, and what else there is to say. */
+/* Prints the notes below the table: its columns, and alternatives. */
 static void print_notes(FILE *out, const plan_table *table) {
     char number[CLI_TEXT_NUMBER];
 
@@ -273,7 +276,7 @@ static json_t *row_object(const plan_table *table, const plan_row *row) {
     return object;
 }
 
-/* Names of the numbers that come from there. */
+/* Names of the numbers with this source. */
 static json_t *numbers_from(const plan_table *table, plan_source source) {
     json_t *names = json_array();
 
@@ -316,7 +319,8 @@ bool plan_table_json(FILE *out, const plan_table *table) {
         cli_json_null(object, "hint");
     for (int i = 0; i < PLAN_ROWS; i++)
         json_array_append_new(kinds, row_object(table, &table->rows[i]));
-    /* Without all of its rows the member is left out, and the object is seen not to be whole. */
+    /* If memory for a row was missing: leave out the member, so that cli_json_write finds the object
+     * incomplete. */
     if (json_array_size(kinds) == PLAN_ROWS)
         json_object_set_new(object, "kinds", kinds);
     else

@@ -1,4 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A trial measures the false-positive rate of one filter.
+ *
+ *     keys 1 to n      --add-->     filter
+ *     keys after n     --lookup-->  filter --> "seen": a hit
+ *
+ * No key after n was added, so each hit is a false positive. Numbers and addresses never repeat. Words do, so
+ * `known`, an exact filter, drops repeated words among the added keys, and added words among the lookups.
+ *
+ * Keys and hashes are fixed, so every run gives the same result. The number of lookups is fixed before the
+ * first one: as many as HITS_WANTED hits need, within QUERIES_MIN and QUERIES_MAX.
+ *
+ * A promise holds for the average of all filters; a single filter may be above it. Let p be the promised rate
+ * or, if that is higher or the filter is overfilled, the computed rate. A trial is judged against p plus six
+ * standard deviations between filters with n keys:
+ *
+ *     classic and others    p (1 + 6 sqrt(log2(1/p)) / sqrt(n))
+ *     blocked               p (1 + 6 * 2 p^-0.2 / sqrt(n)), because the few crowded blocks decide
+ *
+ * It breaks the promise if its hits have a chance of less than 1e-9 at that rate (plan_chance.h).
+ * docs/MATH.md, "Measured rates", has the derivation.
+ */
 #include "cli/cmd/plan/plan_trial.h"
 
 #include <math.h>
@@ -14,23 +36,22 @@
 
 enum {
     BATCH = 256,
-    KEY_MAX = 112,      /* an address and its newline */
-    HITS_WANTED = 2500, /* 2 % of chance in the rate measured */
+    KEY_MAX = 112,      /* max. bytes of an address and its newline */
+    HITS_WANTED = 2500, /* expected hits, which give the rate a standard deviation of 2 % */
     QUERIES_MIN = 100000,
     QUERIES_MAX = 10000000,
-    PROBES_MAX = 200000000, /* of all keys asked */
-    HASHES_MAX = 6400000    /* the same where each probe is a hash of its own */
+    PROBES_MAX = 200000000, /* max. probes of all lookups */
+    HASHES_MAX = 6400000    /* max. probes of all lookups if each probe has a hash of its own */
 };
 
-/* For scheme sip; no secret, and so every run gives the same. */
+/* Key of scheme sip. It is public, so that every run gives the same result. */
 static const char fixed_secret[] = "tamis plan --measure";
 
 typedef struct key_stream {
     trial_keys form;
     gen_source source;
-    uint64_t next; /* number of the key to be made */
-    /* Words repeat themselves: what was added, with all bits of its hash; NULL for the others. */
-    tamis_filter *known;
+    uint64_t next;       /* number of the next key */
+    tamis_filter *known; /* exact filter of the added words; NULL: keys never repeat */
     tamis_key keys[BATCH];
     char text[BATCH][KEY_MAX];
 } key_stream;
@@ -65,7 +86,7 @@ static size_t make_key(const key_stream *stream, uint64_t index, char *pos) {
     return put_number(index + 1, pos);
 }
 
-/* Keeps of the first *count keys those that are not known; with `learn` they are from now on. */
+/* Removes known keys from the first *count keys. With `learn` the remaining keys become known. */
 static tamis_status keep_unknown(key_stream *stream, size_t *count, bool learn, tamis_error *err) {
     tamis_answer answers[BATCH];
     tamis_status status =
@@ -82,7 +103,7 @@ static tamis_status keep_unknown(key_stream *stream, size_t *count, bool learn, 
     return TAMIS_OK;
 }
 
-/* The next keys, at most `wanted` and one at the least; *count tells how many. */
+/* Makes the next keys, at least one and at most `wanted`. */
 static tamis_status next_keys(key_stream *stream, uint64_t wanted, bool learn, size_t *count,
                               tamis_error *err) {
     tamis_status status = TAMIS_OK;
@@ -175,7 +196,6 @@ uint64_t plan_trial_questions(const tamis_plan *plan, double rate) {
     return (uint64_t)fmin(max, fmax(QUERIES_MIN, ceil(HITS_WANTED / rate)));
 }
 
-/* docs/MATH.md, "Measured rates". In blocked the few crowded blocks decide. */
 double plan_trial_allowed(const tamis_plan *plan, double rate, double keys) {
     double spread = plan->kind == TAMIS_KIND_BLOCKED ? 2 * pow(rate, -0.2) : sqrt(fmax(1, -log2(rate)));
 
