@@ -6,13 +6,14 @@
 
 enum { OPT_LOCK_WAIT, OPT_QUIET, OPT_COUNT };
 
-/* There are no remarks; scripts that give it to all commands may. */
+/* --quiet has no effect, because clear prints no remarks. It is accepted for scripts that give it to all
+ * commands. */
 static const cli_option options[OPT_COUNT] = {
     [OPT_LOCK_WAIT] = CLI_ROW_LOCK_WAIT,
     [OPT_QUIET] = CLI_ROW_WRITE_QUIET,
 };
 
-/* Whole, and a filter; nobody holds it, and a file could be put beside it. */
+/* Checks that the path is an undamaged filter. The caller has locked it. */
 static int check(const char *path, cli_lock_wait wait, tamis_error *err) {
     tamis_filter *filter = NULL;
     (void)wait;
@@ -22,7 +23,7 @@ static int check(const char *path, cli_lock_wait wait, tamis_error *err) {
     return code;
 }
 
-/* A filter on a server may be changed by another process. */
+/* Clears the filter. Waits while another process changes it on a server. */
 static int empty(tamis_filter *filter, cli_lock_wait *wait, tamis_error *err) {
     tamis_status status;
 
@@ -69,8 +70,8 @@ static int clear_each(const cli_args *args, const char *path, tamis_error *err) 
     return hold(args, path, clear, err);
 }
 
-/* What was cleared cannot be had back, and a name that is no filter's is likely a mistake: all are looked at first. One
- * alone is looked at when it is cleared. */
+/* Checks all filters before it clears the first one, because clearing cannot be undone, and a name without a
+ * filter is probably a mistake. A single filter is checked when it is cleared. */
 static int clear_all(const cli_args *args, tamis_error *err) {
     int code = args->operand_count > 1 ? cli_file_each(args, check_each, err) : CLI_DONE;
 

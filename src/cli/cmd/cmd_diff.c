@@ -24,12 +24,12 @@ static const cli_option options[OPT_COUNT] = {
 static const cli_conflict conflicts[] = {{OPT_QUIET, OPT_JSON, "one prints and the other does not"}};
 
 typedef struct side {
-    const char *name; /* as given */
-    const char *path; /* as it is printed: */
-    char shown[CLI_SERVER_SHOWN];
+    const char *name;             /* name as given */
+    const char *path;             /* name as printed */
+    char shown[CLI_SERVER_SHOWN]; /* buffer of `path` for a filter on a server */
     tamis_filter *filter;
     tamis_filter_info info;
-    uint32_t key_type; /* how keys were made: of tamis_metadata */
+    uint32_t key_type; /* key_type of the filter's tamis_metadata */
 } side;
 
 static void name_side(side *input, const char *name) {
@@ -42,7 +42,7 @@ typedef struct comparison {
     tamis_difference difference;
 } comparison;
 
-/* A parameter of both, as text. */
+/* A parameter of both filters, as text. */
 typedef struct parameter {
     const char *name;
     char a[64], b[64];
@@ -72,7 +72,7 @@ static void write_parameters(const side *input, parameter *list, bool first) {
     }
 }
 
-/* Those that differ, to the front; their number. */
+/* Moves the parameters that differ to the front of the list, and returns their number. */
 static int find_different(const comparison *diff, parameter list[PARAMETERS]) {
     int count = 0;
 
@@ -89,7 +89,7 @@ static bool secrets_differ(const comparison *diff) {
            diff->b.info.scheme == TAMIS_SCHEME_SIP;
 }
 
-/* The same text then makes another key: what was added to both is seen by one of them. */
+/* True if the filters make different keys of the same text. */
 static bool keys_differ(const comparison *diff) {
     return !cli_key_types_equal(diff->a.key_type, diff->b.key_type);
 }
@@ -108,7 +108,7 @@ static void print_count(const char *name, uint64_t count) {
     printf("  %-16s%s\n", name, cli_text_count(text, sizeof text, count));
 }
 
-/* All bits set tell no number. */
+/* Writes the estimated number of keys. There is no estimate if all bits are set. */
 static const char *keys_text(char *text, size_t size, const side *diff) {
     return isfinite(diff->info.cardinality) ? cli_text_expected(text, size, diff->info.cardinality)
                                             : "any number";
@@ -184,7 +184,8 @@ static int load(side *diff, tamis_error *err) {
     return code == CLI_DONE ? cli_key_type_stored(diff->filter, &diff->key_type, err) : code;
 }
 
-/* Compares first: that verifies both, and what is counted then is what was written. */
+/* Compares before it reads statistics: comparing verifies both filters, so the statistics are those of
+ * undamaged bits. */
 static int compare(comparison *diff, tamis_error *err) {
     if (tamis_filter_compare(diff->a.filter, diff->b.filter, &diff->difference, err) != TAMIS_OK ||
         tamis_filter_info_get(diff->a.filter, &diff->a.info, err) != TAMIS_OK ||
@@ -237,7 +238,7 @@ static const char *const exits[] = {
     "141", "The reader of standard output has gone: ended by SIGPIPE, without a word.",
     NULL};
 
-/* In the order in which they are printed. */
+/* Members of the object, in the order in which they are printed. */
 static const cli_entry json[] = {
     {"a", "The name of A, as given; what is not UTF-8 in it is shown as ?."},
     {"b", "The name of B."},

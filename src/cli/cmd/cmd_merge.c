@@ -25,8 +25,8 @@ static const cli_option options[OPT_COUNT] = {
 
 typedef struct merge_run {
     const char *output, *first;
-    const char *teller; /* which filter says how keys are made, as far as any has */
-    uint32_t key_type;  /* that */
+    const char *teller; /* file from which `key_type` comes */
+    uint32_t key_type;  /* key type of the merged filter so far */
     tamis_format format;
     tamis_compression compression;
     bool remarks;
@@ -37,7 +37,8 @@ typedef struct merge_run {
     double fpr; /* promised rate of the first filter */
 } merge_run;
 
-/* Keys are looked at last: where nothing else differs it is they that do. */
+/* True if a union failed because the key types differ. The library compares them last, so it is true if
+ * nothing else differs. */
 static bool keys_differ(const merge_run *run, const tamis_filter *from, const tamis_error *err) {
     tamis_difference difference = TAMIS_DIFFERENCE_INIT;
 
@@ -59,10 +60,10 @@ static int refuse_keys(const merge_run *run, const tamis_filter *from, const cha
                     cli_key_rule(its, key_type), cli_key_rule(before, run->key_type));
 }
 
-/* The library's sentence says what differs; which files is known here. What names its file already is left alone. */
+/* Adds the names of both files to the error of a failed union. Other errors name their file already. */
 static int refuse(const merge_run *run, const tamis_filter *from, const char *path, tamis_error *err) {
     char shown[CLI_SERVER_SHOWN], other[CLI_SERVER_SHOWN];
-    const bool is_frozen = err->status == TAMIS_E_UNSUPPORTED; /* the first one: named as what is wrong */
+    const bool is_frozen = err->status == TAMIS_E_UNSUPPORTED; /* the first filter is frozen */
 
     if (keys_differ(run, from, err))
         return refuse_keys(run, from, path, err);
@@ -77,8 +78,9 @@ static int refuse(const merge_run *run, const tamis_filter *from, const char *pa
     return CLI_FAILED;
 }
 
-/* `path` is mapped, and let go of before the next: any number of filters takes the memory of one. (A file of Guava or
- * DCSO, or a compressed one, is decoded, and so of two.) */
+/* Adds the keys of the filter in `path`. The file is mapped, and unmapped before the next one, so any number
+ * of filters takes the memory of one. A compressed file, or one of Guava or DCSO, is decoded into memory,
+ * which then takes the memory of two. */
 static int merge_filter(merge_run *run, const char *path, tamis_error *err) {
     tamis_filter *from = NULL;
     uint32_t key_type = run->key_type;
@@ -99,7 +101,7 @@ static int merge_filter(merge_run *run, const char *path, tamis_error *err) {
     return code;
 }
 
-/* It is made now, not when the first was. */
+/* Removes the time of creation, so that saving sets the present time. */
 static int forget_time(tamis_filter *filter, tamis_error *err) {
     tamis_metadata metadata = TAMIS_METADATA_INIT;
     tamis_status status = tamis_filter_metadata_get(filter, &metadata, err);
@@ -110,14 +112,15 @@ static int forget_time(tamis_filter *filter, tamis_error *err) {
     return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
 }
 
-/* Read into memory of its own, or pulled from its server. */
+/* Reads the first filter into memory, or pulls it from its server. */
 static int load_first(tamis_filter **merged, const char *path, tamis_error *err) {
     int code = cli_file_open(merged, path, CLI_CHANGE, NULL, NULL, err);
 
     return code == CLI_DONE ? cli_server_pull(merged, err) : code;
 }
 
-/* The first, with what is said of it anew: what is wrong with that is told before the others are read. */
+/* Loads the first filter and applies the given labels and version to it. So bad ones are refused before the
+ * other filters are read. */
 static int prepare_merge(merge_run *run, tamis_error *err) {
     int code = load_first(&run->merged, run->first, err);
 
@@ -130,7 +133,7 @@ static int prepare_merge(merge_run *run, tamis_error *err) {
     return code == CLI_DONE ? cli_metadata_apply(&run->metadata, run->merged, err) : code;
 }
 
-/* Remarks that a union of tables promises a higher rate than its first filter did. */
+/* Reports if the union of tables promises a higher rate than the first filter did. */
 static void report_rate(const merge_run *run) {
     const double now = tamis_filter_plan(run->merged)->fpr;
     char message[400], rate[CLI_TEXT_NUMBER], was[CLI_TEXT_NUMBER], shown[CLI_SERVER_SHOWN];

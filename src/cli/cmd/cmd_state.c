@@ -16,7 +16,7 @@
 #include "cli/process/cli_signal.h"
 
 enum { OPT_SECRET, OPT_JSON, OPT_COUNT };
-enum { COMMAND_MAX = 1 << 20 /* bytes; enough for all names in an account */ };
+enum { COMMAND_MAX = 1 << 20 /* max. bytes of a command; enough for all names in a checkpoint */ };
 
 static const cli_option options[OPT_COUNT] = {
     [OPT_SECRET] = {.name = "secret-file",
@@ -26,7 +26,7 @@ static const cli_option options[OPT_COUNT] = {
     [OPT_JSON] = {.name = "json", .type = CLI_FLAG, .help = "Print one JSON object."},
 };
 
-/* A state that is looked at. */
+/* The state to be shown or verified. */
 typedef struct state_view {
     const char *directory;
     cli_secret secret;
@@ -58,7 +58,7 @@ static void print_command(const state_view *view, const tamis_stream_checkpoint 
     free(command);
 }
 
-/* True if the run was repeated: an account after number `i` has its result. */
+/* True if the run was repeated: a checkpoint after number `i` has its result. */
 static bool is_superseded(const tamis_state *state, size_t i, const tamis_stream_checkpoint *run) {
     const void *bytes;
     size_t size;
@@ -127,8 +127,8 @@ static void add_run(json_t *runs, const tamis_stream_checkpoint *run) {
     json_array_append_new(runs, object);
 }
 
-/* Every run that the state knows, the last one last: to `runs`, or printed where that is NULL. What is none of the command's
- * own is another program's, and passed over. */
+/* Appends every run of the state to `runs`, in order, or prints it if `runs` is NULL. Skips checkpoints of
+ * other programs. */
 static int each_run(const state_view *view, json_t *runs, tamis_error *err) {
     for (size_t i = 0;; i++) {
         tamis_stream_checkpoint *run = NULL;

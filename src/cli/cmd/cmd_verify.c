@@ -16,19 +16,20 @@ static const cli_option options[OPT_COUNT] = {
 
 static const cli_conflict conflicts[] = {{OPT_QUIET, OPT_JSON, "one prints and the other does not"}};
 
-/* What the file is, as far as it could be opened. */
+/* Format of a file that was opened. */
 typedef struct found {
-    tamis_format format; /* AUTO: it could not */
+    tamis_format format; /* TAMIS_FORMAT_AUTO: the file could not be opened */
     tamis_compression compression;
 } found;
 
-/* Of all that is in it. Of zstd and lz4 it may be left out, which who made the file knows. */
+/* True if the file has checksums of its whole content. In zstd and lz4 they are optional, so these do not
+ * count. */
 static bool has_checksums(const found *file) {
     return file->format == TAMIS_FORMAT_TAMIS || file->compression == TAMIS_COMPRESSION_GZIP ||
            file->compression == TAMIS_COMPRESSION_XZ || file->compression == TAMIS_COMPRESSION_BZIP2;
 }
 
-/* The sentence names the file itself. */
+/* Prints the result. `damage` is a message that names the file, or NULL. */
 static int print_text(const char *path, const found *file, const char *damage) {
     if (damage != NULL) {
         cli_file_print(stdout, damage);
@@ -72,7 +73,7 @@ static int print_json(const char *path, const found *file, const char *damage, c
     return cli_fail_nomem("verify", err);
 }
 
-/* damage: the sentence, or NULL. */
+/* Prints the result as the options say. `damage` is a message, or NULL. */
 static int answer(const cli_args *args, const char *path, const found *file, const char *damage,
                   tamis_error *err) {
     int code = CLI_DONE;
