@@ -79,8 +79,8 @@ static int refuse(const merge_run *run, const tamis_filter *from, const char *pa
 }
 
 /* Adds the keys of the filter in `path`. The file is mapped, and unmapped before the next one, so any number
- * of filters takes the memory of one. A compressed file, or one of Guava or DCSO, is decoded into memory,
- * which then takes the memory of two. */
+ * of filters takes the memory of one. A compressed file, or one of Guava or DCSO, is decoded, so the merge
+ * then takes the memory of two. */
 static int merge_filter(merge_run *run, const char *path, tamis_error *err) {
     tamis_filter *from = NULL;
     uint32_t key_type = run->key_type;

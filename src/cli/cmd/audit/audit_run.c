@@ -14,9 +14,9 @@
  * The user's keys are read once, so they may come through a pipe.
  *
  * `known` is a filter of kind fingerprint that holds the user's keys and all random keys so far. A random key
- * that it reports as present is dropped. So no key of the user counts as a false positive, and no random key
- * is looked up twice, which would count one wrong answer several times. `known` has false positives too; they
- * only drop a random key.
+ * that it reports as present is dropped. So no key of the user counts as a false positive. No random key is
+ * looked up twice, which would count a wrong answer twice. `known` has false positives too; they only drop a
+ * random key.
  *
  * `known` must have another seed than the audited filter. With the same hash it would drop exactly those
  * random keys that the filter confuses with others, and the measured rate would be too low.

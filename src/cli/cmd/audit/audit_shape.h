@@ -12,13 +12,13 @@
 
 /*
  * Random keys that look like the user's keys. A poor hash may do well on some keys and badly on others, so
- * words of random letters would not measure the rate that the user gets.
+ * random words would not measure the rate that the user gets.
  *
  * A reservoir keeps a sample of the keys; every key is in it with the same probability. Each random key is
  * made from one sample, byte by byte:
  *
- *     a-z, A-Z, 0-9                    another byte of the same range
- *     0x80-0xbf                        another byte of that range (continuation bytes of UTF-8)
+ *     a-z, A-Z, 0-9                    a random byte of the same range
+ *     0x80-0xbf                        a random byte of that range (continuation bytes of UTF-8)
  *     others (punctuation, blanks)     the same byte
  *
  *     https://shop.example.org/item?id=4711

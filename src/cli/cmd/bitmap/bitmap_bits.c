@@ -101,6 +101,8 @@ static int buffer_bit(bits_run *run, const char *where, tamis_key text, tamis_er
     return code;
 }
 
+/* Processes the lines of standard input. Sends a batch when it is full or when no further line has arrived,
+ * so each line that arrives alone is answered at once. */
 static int answer_lines(bits_run *run, tamis_error *err) {
     tamis_key lines[BATCH];
     size_t count;

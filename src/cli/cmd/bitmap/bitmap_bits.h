@@ -9,7 +9,7 @@
 /*
  * Sets or reads the bits named by `operands`, and prints one bit a line.
  *
- * - sets: an operand is OFFSET, OFFSET=1 or OFFSET=0; prints the old bits, unless `quiet`.
+ * - `sets`: an operand is OFFSET, OFFSET=1 or OFFSET=0; prints the old bits, unless `quiet`.
  * - Otherwise an operand is OFFSET; prints the bits.
  * - An operand "-", or no operand at all: reads operands from standard input, one a line.
  * - A malformed operand is an error before anything is set. After a malformed line the bits of the lines

@@ -8,8 +8,8 @@
  * `known` needs its own hash because that of the filter to be built may be too short to tell keys apart.
  * Every batch is hashed with both, and the hashes of its new keys are appended.
  *
- * The buffer holds KEPT_MAX hashes. If a batch might not fit, the buffer is flushed into a growing filter,
- * the hashes are freed, and all later keys go directly into that filter.
+ * The buffer holds KEPT_MAX hashes. If a batch might not fit, the buffer is flushed into a growing filter and
+ * freed. All later keys go directly into that filter.
  *
  * Invariants:
  * 1. Each key was added once: it is in `known` and `hashes`, or in `filter`.

@@ -4,9 +4,9 @@
 
 #include "cli/cmd/build/build_config.h"
 
-/* Applies the parameters expect, fpr, scheme, seed and probes in the URI of --output, if it names a filter of
- * layout tamis, as if they were options. With --resize the existing filter supplies what neither gives,
- * except the number of keys. CLI_FAILED: an option contradicts the URI or the existing filter. */
+/* Applies parameters in the URI of --output as if they were options: expect, fpr, scheme, seed and probes.
+ * Only for layout tamis. With --resize the existing filter supplies what neither gives, except the number of
+ * keys. CLI_FAILED: an option contradicts the URI or the existing filter. */
 int build_uri_apply(build_config *config, tamis_error *err);
 
 #endif

@@ -58,7 +58,7 @@ static int copy(const cli_args *args, const char *output, tamis_error *err) {
     return code;
 }
 
-/* Copies raw bits. They have no place for other options. */
+/* Copies raw bits, which have no place for compression, labels or a version. */
 static int copy_bits(const cli_args *args, const char *output, tamis_error *err) {
     static const int others[] = {OPT_GZIP, OPT_LABEL, OPT_VERSION};
 

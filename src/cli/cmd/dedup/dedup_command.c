@@ -19,9 +19,10 @@
  *     moved together       /old/clicks/seen: still ends in "seen"           unchanged, after cd /old/clicks
  *     moved alone          /backup/state                                    --state gets its present name
  *
- * An output that is still found under its absolute name is used by that name, unless it was moved together
- * with the state and exists there. If the state was moved alone, other outputs may have moved too, so the
- * command is marked as unsure. The first file that does not exist is reported.
+ * An output may still exist under its absolute name while its name in the command leads elsewhere. Then the
+ * command gets the absolute name, unless the output was moved together with the state. Without such a file
+ * the name in the command stays; if the state was moved alone, it may be out of date, and the command is
+ * marked as unsure. The first file that does not exist is reported.
  *
  * The command is never shortened: part of it would be a different command.
  */

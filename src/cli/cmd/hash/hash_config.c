@@ -6,7 +6,7 @@
 #include "cli/core/cli_choice.h"
 #include "cli/core/cli_rows.h"
 
-/* What has no hash has no line of output, so that nothing is passed on here. */
+/* Choices of --missing and --on-error. There is no pass: a record without a hash has no line of output. */
 static const char *const missing[] = {"fail", "drop", NULL}, *const on_error[] = {"fail", "skip", NULL};
 
 const cli_option hash_options[HASH_OPTIONS] = {

@@ -9,9 +9,9 @@
  *
  *     0 ---- low ======= x/n ======= high ---- 1
  *
- * The tails are monotonic in p, so bisection between x/n and 0 or 1 finds both ends. A tail is a sum that
- * starts at its largest term, P(X = x), and multiplies by the ratio of two terms until the terms no longer
- * count. Only the first term needs logarithms, so small rates lose no digits.
+ * The tails are monotonic in p, so bisection between x/n and 0 or 1 finds both ends. A tail begins with its
+ * largest term, P(X = x). Each further term is the term before it times a simple ratio. The sum ends when a
+ * term no longer changes it, and only P(X = x) needs logarithms.
  *
  * Is the rate above p? Chernoff's bound is a closed formula, and never smaller than the chance of so many
  * hits:

@@ -65,8 +65,8 @@ static double growth_within(const plan_request *request) {
     return 8 * (double)plan_options.memory / plan.bits_per_key;
 }
 
-/* Bytes of a plain hash set of the records; 0 if there are too many records, if it would not fit into the
- * memory, or if the scheme is one of another program, which has to read the filter. */
+/* Bytes of a plain hash set of the records; 0 if there are too many records, or if it does not fit into the
+ * memory. Also 0 for a scheme of another program, which has to read the filter. */
 static double hash_set_bytes(const plan_table *table) {
     double records = table->decided ? (double)table->chosen.capacity : 0, bytes = HASH_SET_BYTES * records;
     tamis_scheme scheme = table->request.plan_options.scheme;

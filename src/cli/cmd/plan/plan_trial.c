@@ -9,7 +9,8 @@
  * `known`, an exact filter, drops repeated words among the added keys, and added words among the lookups.
  *
  * Keys and hashes are fixed, so every run gives the same result. The number of lookups is fixed before the
- * first one: as many as HITS_WANTED hits need, within QUERIES_MIN and QUERIES_MAX.
+ * first one: as many as HITS_WANTED hits need, from QUERIES_MIN to QUERIES_MAX, and fewer if they would take
+ * more than PROBES_MAX probes.
  *
  * A promise holds for the average of all filters; a single filter may be above it. Let p be the promised rate
  * or, if that is higher or the filter is overfilled, the computed rate. A trial is judged against p plus six

@@ -28,6 +28,7 @@ static int done(tamis_status status) {
     return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
 }
 
+/* Drops all named filters. A failure does not stop it: returns the last error and reports the others. */
 static int drop(const cli_args *args, tamis_error *err) {
     int code = CLI_DONE;
 

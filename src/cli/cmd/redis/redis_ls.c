@@ -12,6 +12,7 @@
 
 enum { MEMBERS = 10 };
 
+/* Names of tamis_redis_state, in its order. */
 static const char *const states[] = {"ready", "making", "alias", "left", "damaged", "family", "denied"};
 
 static void print_count(uint64_t number) {
@@ -116,6 +117,7 @@ int redis_ls(const char *uri, bool json, tamis_error *err) {
 
 enum { LEFTOVER_MEMBERS = 4 };
 
+/* Names of tamis_redis_leftover_kind, in its order. */
 static const char *const kinds[] = {"unfinished", "replaced", "unknown", "resize"};
 
 static tamis_status print_leftover(void *context, const tamis_redis_leftover *leftover, tamis_error *err) {
