@@ -3,11 +3,11 @@
 # ctest: timeout=900
 # ctest: disk
 # dedup --state is killed by SIGKILL at random instants and given again until it ends: its outputs are those of a run that was
-# not disturbed, whatever kind, key, threads and compression. 20 kills, 500 by ./dev torture; two files of a million records,
+# not disturbed, whatever kind, key, threads and compression. 12 kills, 500 by ./dev torture; two files of a million records,
 # one of them compressed.
 set -u
 . "$TAMIS_SOURCE_DIR/tests/support/random.bash"
-kills_wanted=$(scaled 5 20 500)
+kills_wanted=$(scaled 5 12 500)
 records=$(scaled 60000 1000000 1000000)
 RANDOM=$((seed % 32768))
 PATH=$TAMIS_BUILD_DIR/bin:$PATH

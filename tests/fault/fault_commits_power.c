@@ -98,7 +98,7 @@ static void every_loss(void **state) {
     findings f = {0};
     record_run(OUTAGE_NOTHING, NULL);
     const size_t changes = outage_changes();
-    uint64_t states = outage_each(0, step_of(1, 37, 37), 3, check, &f);
+    uint64_t states = outage_each(0, step_of(7, 37, 37), 3, check, &f);
     states += outage_each(changes, 1, 3, check, &f);
     printf("%s: %zu changes, %" PRIu64 " states: %" PRIu64 " gone on with, %" PRIu64 " at the end\n",
            pair_current->name, changes, states, f.resumed, f.finished);
@@ -112,7 +112,7 @@ static void every_loss_after_a_kill(void **state) {
     (void)state;
     uint64_t states = 0;
     findings f = {0};
-    for (uint64_t n = 20; n < 200; n += step_of(31, 83, 97)) {
+    for (uint64_t n = 20; n < 200; n += step_of(61, 83, 97)) {
         commits_run run;
         outage_begin(scratch(""), OUTAGE_NOTHING, NULL);
         outage_stop_at(n);
@@ -125,7 +125,7 @@ static void every_loss_after_a_kill(void **state) {
         outage_pause();
         assert_true(pair_is_right(true));
         pair_forget();
-        states += outage_each(from, step_of(29, 67, 97), 3, check, &f);
+        states += outage_each(from, step_of(61, 67, 97), 3, check, &f);
         assert_int_equal(f.wrong, 0);
         outage_end();
     }
@@ -139,7 +139,7 @@ static void every_loss_after_a_failed_sync(void **state) {
     static const char *const outputs[] = {"output", "duplicates"};
     uint64_t states = 0, failures = 0;
     for (int i = 0; i < 2; i++)
-        for (uint64_t n = 1;; n += step_of(5, 37, 37)) {
+        for (uint64_t n = 1;; n += step_of(23, 37, 37)) {
             findings f = {0};
             commits_run run;
             outage_begin(scratch(""), OUTAGE_NOTHING, NULL);
@@ -158,7 +158,7 @@ static void every_loss_after_a_failed_sync(void **state) {
             outage_mark();
             outage_pause();
             pair_forget();
-            states += outage_each(from, step_of(29, 67, 97), 2, check, &f);
+            states += outage_each(from, step_of(61, 67, 97), 2, check, &f);
             if (f.wrong > 0)
                 fail_msg("%s: sync %" PRIu64 " of %s", pair_current->name, n, outputs[i]);
             outage_end();

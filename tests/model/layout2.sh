@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
+# ctest: torture
 # Layout 2 keeps every property in every run of these bounds. ctest: not-sanitized ctest: timeout=1800
 . "$(dirname "$0")/run.bash"
 

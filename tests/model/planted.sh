@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
+# ctest: torture
 # One guard of layout 2 taken away at a time: the model finds what it is for. ctest: not-sanitized ctest: timeout=600
 . "$(dirname "$0")/run.bash"
 

@@ -177,7 +177,7 @@ static void small_rates_of_other_programs_are_as_predicted(void **state) {
             filter_case c = {tamis_scheme_name(schemes[s]), TAMIS_KIND_CLASSIC, schemes[s], false, rows[i].p};
             tamis_plan plan = case_plan(&c, rows[i].n, 0);
             bounds wanted = expected_bounds(&c, rows[i].n, &plan);
-            double questions = fmin(3000 / wanted.high, (double)model_scale(50000000, 5000000));
+            double questions = fmin(3000 / wanted.high, (double)model_scale(20000000, 5000000));
             measured got = measure(&c, rows[i].n, (uint64_t)questions, wanted.high);
             assert_true(tamis_bloom_fpr((double)rows[i].n, (double)plan.bits, plan.probes) < wanted.low / 3);
             if (got.rate > wanted.high + 5 * got.sigma || got.rate < wanted.low - 5 * got.sigma) {
@@ -258,7 +258,7 @@ static void false_fresh_is_counted_right(void **state) {
         {"fingerprint", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, false, 1e-4},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        uint64_t n = model_scale(4000000, 300000), offered = n - n / 100;
+        uint64_t n = model_scale(1500000, 300000), offered = n - n / 100;
         tamis_filter *filter = case_filter(&cases[i], n);
         model_add_range(filter, 0, offered, seed, NULL);
         tamis_filter_info info = filter_info(filter);
@@ -353,7 +353,7 @@ static void fpr_live_of_tables_is_the_share_covered(void **state) {
 /* Hashes of one partition make it grow as the whole would with 256 times as many: 2^22 stand for 2^30. */
 static void fpr_live_holds_through_growth(void **state) {
     (void)state;
-    size_t most = (size_t)model_scale(1 << 22, 1 << 14);
+    size_t most = (size_t)model_scale(1 << 20, 1 << 14);
     tamis_hash *hashes = malloc(most * sizeof *hashes);
     assert_non_null(hashes);
     for (int i = 0; i < SMALL_RATES; i++) {

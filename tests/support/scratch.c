@@ -32,6 +32,10 @@ bool test_is_torture(void) {
     return scale && strcmp(scale, "torture") == 0;
 }
 
+uint64_t test_scale_torture(uint64_t torture, uint64_t full, uint64_t sanitizer, uint64_t quick) {
+    return test_is_torture() ? torture : test_scale(full, sanitizer, quick);
+}
+
 uint64_t test_seed(uint64_t fallback) {
     const char *given = getenv("TAMIS_TEST_SEED");
     uint64_t seed = given ? strtoull(given, NULL, 0) : fallback;

@@ -11,6 +11,8 @@
 /* The one of three numbers that the scale picks; `full` under torture. */
 uint64_t test_scale(uint64_t full, uint64_t sanitizer, uint64_t quick);
 bool test_is_torture(void);
+/* The same for tests that do more at scale `torture`; they say `ctest: torture`. */
+uint64_t test_scale_torture(uint64_t torture, uint64_t full, uint64_t sanitizer, uint64_t quick);
 
 /* ---- random numbers: the same everywhere for a seed (splitmix64) ---- */
 

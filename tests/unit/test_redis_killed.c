@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* ctest: torture */
 
 /*
  * Processes that add are killed at random, wherever they are, and so is the server, which is started again. Others go on
@@ -163,8 +164,9 @@ static void end_all(storm *ctx) {
 }
 
 static void run(const char *name, uint64_t seed) {
-    const uint64_t each = test_scale(170000, 5000, 5000), kills = test_scale(60, 12, 12),
-                   of_server = test_scale(20, 6, 6); /* one in so many is the server's */
+    const uint64_t each = test_scale_torture(170000, 60000, 5000, 5000),
+                   kills = test_scale_torture(60, 24, 12, 12),
+                   of_server = test_scale_torture(20, 8, 6, 6); /* one in so many is the server's */
     storm ctx = {.each = each};
     uint64_t early = 0;
     if (!server.pid)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* ctest: torture */
 
 /*
  * Commands that arrive late, twice, or from a process that was stopped for longer than its lock lasts, at every command of
@@ -248,13 +249,13 @@ static void try_all(void (*be)(const work *work_item, uint64_t n), uint64_t step
 static void reg_22_late_commands_change_nothing(void **state) {
     (void)state;
     begin_test();
-    try_all(be_late, test_scale(1, 5, 7));
+    try_all(be_late, test_scale_torture(1, 3, 5, 7));
 }
 
 static void reg_22_who_was_stopped_changes_nothing(void **state) {
     (void)state;
     begin_test();
-    try_all(be_stopped, test_scale(1, 5, 7));
+    try_all(be_stopped, test_scale_torture(1, 3, 5, 7));
 }
 
 /* Transactions do as little when they arrive late as scripts do. */
@@ -262,8 +263,8 @@ static void reg_22_late_transactions_change_nothing(void **state) {
     (void)state;
     begin_test();
     redis_server_command(&server, "ACL SETUSER default -eval");
-    try_all(be_late, test_scale(5, 17, 23));
-    try_all(be_stopped, test_scale(5, 17, 23));
+    try_all(be_late, test_scale_torture(5, 11, 17, 23));
+    try_all(be_stopped, test_scale_torture(5, 11, 17, 23));
     assert_non_null(strstr(redis_server_command(&server, "INFO commandstats"), "cmdstat_exec:"));
     redis_server_command(&server, "ACL SETUSER default +eval");
 }

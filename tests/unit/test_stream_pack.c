@@ -274,7 +274,7 @@ static void unknown_compressions_and_levels_are_refused(void **state) {
     options.compression = TAMIS_COMPRESSIONS;
     assert_refused(TAMIS_E_INVALID, "compression: 6 is not valid");
     options.compression = -2;
-    assert_refused(TAMIS_E_INVALID, "packing: there is none of number -2");
+    assert_refused(TAMIS_E_INVALID, "compression: -2 is not valid");
     options.compression = -1;
     options.compression_level = 10;
     assert_refused(TAMIS_E_RANGE, "gzip: has no level 10; give one from 1 to 9");
