@@ -84,12 +84,12 @@ static void reads_redirections(void **state) {
         "MOVED",           "MOVED ",     "MOVED x", "MOVED 5",   "MOVED 16384 a:1", "MOVED 5 a:0",
         "MOVED 5 a:65536", "MOVED 5 a:", "ASK 5 a", "ASK:5 a:1", "ASKED 5 a:1",     "ERR ASK 5 a:1"};
     char self[] = "self";
-    const tamis__node teller = {.host = self};
+    const tamis__node source = {.host = self};
     tamis__redirection to;
     (void)state;
     for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
         const tamis__reply error = {TAMIS__REPLY_ERROR, 0, right[i].text, strlen(right[i].text), NULL};
-        assert_true(tamis__cluster_redirection(&error, &teller, &to));
+        assert_true(tamis__cluster_redirection(&error, &source, &to));
         assert_int_equal(to.slot, right[i].slot);
         assert_int_equal(to.port, right[i].port);
         assert_int_equal(to.is_ask, right[i].is_ask);
@@ -98,7 +98,7 @@ static void reads_redirections(void **state) {
     }
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         const tamis__reply error = {TAMIS__REPLY_ERROR, 0, wrong[i], strlen(wrong[i]), NULL};
-        if (tamis__cluster_redirection(&error, &teller, &to))
+        if (tamis__cluster_redirection(&error, &source, &to))
             fail_msg("%s", wrong[i]);
     }
 }

@@ -201,7 +201,7 @@ static void follows_a_failover(void **state) {
  * then has none of what it was given. */
 static void leaves_a_master_that_was_replaced(void **state) {
     const size_t count = 12000;
-    redis_server old, new, teller;
+    redis_server old, new, source;
     char text[300], of[40];
     const char *options[] = {"--replicaof", of, "--repl-diskless-sync-delay", "0", NULL};
     tamis_redis *redis;
@@ -215,13 +215,13 @@ static void leaves_a_master_that_was_replaced(void **state) {
         pause_ms(10);
     snprintf(text, sizeof text, "sentinel monitor mine 127.0.0.1 %d 1\nsentinel failover-timeout mine 3000\n",
              old.port);
-    redis_sentinel_start(&teller, old.port + 1, &new, text);
-    snprintf(text, sizeof text, "redis+sentinel://127.0.0.1:%d/mine", teller.port);
+    redis_sentinel_start(&source, old.port + 1, &new, text);
+    snprintf(text, sizeof text, "redis+sentinel://127.0.0.1:%d/mine", source.port);
     OK(tamis_redis_open(&redis, text, NULL, &err));
     tamis_filter *filter = open_on(redis, "f?expect=100000&fpr=0.001");
     add_keys(filter, 0, BATCH);
     wait_for_replica(&old, &new);
-    while (strncmp(redis_server_command(&teller, "SENTINEL FAILOVER mine"), "OK", 2) != 0)
+    while (strncmp(redis_server_command(&source, "SENTINEL FAILOVER mine"), "OK", 2) != 0)
         pause_ms(100); /* it does not know of the replica yet */
     for (size_t done = BATCH; done < count; done += BATCH) {
         while (!is_replaced && done > count / 2) { /* the rest behind it */
@@ -238,7 +238,7 @@ static void leaves_a_master_that_was_replaced(void **state) {
     filter = open_on(NULL, text);
     assert_all_in(filter, count);
     tamis_filter_free(filter);
-    redis_server_kill(&teller);
+    redis_server_kill(&source);
     redis_server_stop(&new);
     redis_server_stop(&old);
 }

@@ -25,8 +25,8 @@ static const cli_option options[OPT_COUNT] = {
 
 typedef struct merge_run {
     const char *output, *first;
-    const char *teller; /* file from which `key_type` comes */
-    uint32_t key_type;  /* key type of the merged filter so far */
+    const char *key_type_file; /* file from which `key_type` comes */
+    uint32_t key_type;         /* key type of the merged filter so far */
     tamis_format format;
     tamis_compression compression;
     bool remarks;
@@ -48,7 +48,7 @@ static bool keys_differ(const merge_run *run, const tamis_filter *from, const ta
 }
 
 static int refuse_keys(const merge_run *run, const tamis_filter *from, const char *path, tamis_error *err) {
-    char its[CLI_KEY_RULE], before[CLI_KEY_RULE], shown[CLI_SERVER_SHOWN], teller[CLI_SERVER_SHOWN];
+    char its[CLI_KEY_RULE], before[CLI_KEY_RULE], shown[CLI_SERVER_SHOWN], key_type_file[CLI_SERVER_SHOWN];
     uint32_t key_type = TAMIS_KEYS_UNSPECIFIED;
 
     if (cli_key_type_stored(from, &key_type, err) != CLI_DONE)
@@ -56,7 +56,7 @@ static int refuse_keys(const merge_run *run, const tamis_filter *from, const cha
     return cli_fail(err,
                     "%.100s: not merged with %.100s: its keys were made with %s, and those before it with "
                     "%s, so that some would be missed; build both with the same options",
-                    cli_server_show(path, shown), cli_server_show(run->teller, teller),
+                    cli_server_show(path, shown), cli_server_show(run->key_type_file, key_type_file),
                     cli_key_rule(its, key_type), cli_key_rule(before, run->key_type));
 }
 
@@ -97,7 +97,7 @@ static int merge_filter(merge_run *run, const char *path, tamis_error *err) {
     if (code == CLI_DONE)
         code = cli_key_type_stored(run->merged, &run->key_type, err);
     if (run->key_type != key_type)
-        run->teller = path;
+        run->key_type_file = path;
     return code;
 }
 
@@ -191,7 +191,7 @@ static int run_merge(const cli_args *args, tamis_error *err) {
         return cli_fail(err, "merge: --output is missing; name the file to write as -o FILE");
     if (args->operand_count == 0)
         return cli_fail(err, "merge: no filter is named; name the filters to merge");
-    run.first = run.teller = args->operands[0];
+    run.first = run.key_type_file = args->operands[0];
     code = cli_metadata_read(&run.metadata, values + OPT_LABEL, err);
     if (code == CLI_DONE)
         code = cli_signals_begin(&stop_fd, err);

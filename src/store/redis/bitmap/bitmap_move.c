@@ -166,12 +166,12 @@ static const uint64_t *last_nonzero_word(const tamis__upload *up, const tamis__c
     return NULL;
 }
 
-static uint32_t slot_of_mark(void *context, size_t i) {
+static uint32_t slot_of_check_word(void *context, size_t i) {
     const sending *ctx = context;
     return tamis__redis_key_slot(ctx->rf, tamis__chunk_of(ctx->up->there, i).key);
 }
 
-static bool put_mark(void *context, size_t i, tamis__connection *conn) {
+static bool put_check_word(void *context, size_t i, tamis__connection *conn) {
     const sending *ctx = context;
     const tamis__chunk chunk = tamis__chunk_of(ctx->up->there, i);
     const uint64_t *word = last_nonzero_word(ctx->up, &chunk);
@@ -186,8 +186,8 @@ static bool put_mark(void *context, size_t i, tamis__connection *conn) {
     return true;
 }
 
-static tamis_status take_mark(void *context, size_t i, const tamis__reply *reply, bool resent,
-                              tamis_error *err) {
+static tamis_status take_check_word(void *context, size_t i, const tamis__reply *reply, bool resent,
+                                    tamis_error *err) {
     const sending *ctx = context;
     const tamis__chunk chunk = tamis__chunk_of(ctx->up->there, i);
     const uint64_t *word = last_nonzero_word(ctx->up, &chunk);
@@ -219,9 +219,9 @@ tamis_status tamis__upload_run(const tamis__upload *up, tamis_error *err) {
     tamis__free(&up->there->allocator, ctx.bytes, TAMIS__CHUNK);
     requests.count = chunks;
     requests.is_steps = false;
-    requests.put_command = put_mark;
-    requests.take_reply = take_mark;
-    requests.slot = slot_of_mark;
+    requests.put_command = put_check_word;
+    requests.take_reply = take_check_word;
+    requests.slot = slot_of_check_word;
     return status == TAMIS_OK ? tamis__requests_run(rf->redis, &requests, NULL, err) : status;
 }
 

@@ -45,7 +45,7 @@ typedef struct tamis__in_flight {
     tamis__node_pipeline *full; /* last pipeline found full in this turn; NULL: none */
     bool paused;                /* a command waits for a pause to end, or for a connection */
     bool is_outdated;           /* the map must be learned anew */
-    tamis__node *teller;        /* node to query for the map first; NULL: any */
+    tamis__node *source;        /* node to query for the map first; NULL: any */
     uint64_t renewals;          /* renewals of the map in a row that changed nothing */
     uint64_t renew_at;          /* earliest time of the next renewal */
     uint64_t now;               /* time of this turn */

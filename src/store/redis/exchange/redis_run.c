@@ -42,14 +42,14 @@ static tamis_status renew_map(tamis__in_flight *run, tamis_error *err) {
     if (!run->is_outdated || run->now < run->renew_at)
         return TAMIS_OK;
     tamis_status status =
-        tamis__redis_learn(run->redis, run->teller, tamis__in_flight_deadline(run), &run->last_error);
+        tamis__redis_learn(run->redis, run->source, tamis__in_flight_deadline(run), &run->last_error);
     if (status != TAMIS_OK &&
         (!tamis__is_lost(status) || tamis__in_flight_is_hopeless(run, NULL, run->renewals, status)))
         return tamis__in_flight_fail(run, err);
     tamis__slot_map *before = run->map;
     run->map = tamis__slot_map_hold(run->redis);
     run->is_outdated = status != TAMIS_OK || !run->map;
-    run->teller = NULL;
+    run->source = NULL;
     if (!run->is_outdated &&
         (!before || memcmp(before->slots, run->map->slots, before->slot_count * sizeof *before->slots) != 0))
         run->renewals = 0;
@@ -166,7 +166,7 @@ static tamis_status follow_redirection(tamis__in_flight *run, uint32_t i, const 
         return status;
     if (!to->is_ask && run->map->slots[to->slot] != node) {
         run->is_outdated = true;
-        run->teller = node;
+        run->source = node;
     }
     return tamis__in_flight_put_back(run, (tamis__retry){i, to->is_ask, target_pipeline}, err);
 }

@@ -79,8 +79,8 @@ static void put_scan(const scanning *ctx, tamis__connection *conn) {
     tamis__connection_put_text(conn, ctx->what->type);
 }
 
-/* HAD: a page, or a final failure. LOST: the reply was lost. AWAY: the server could not be reached or was not ready. */
-typedef enum outcome { HAD, LOST, AWAY } outcome;
+/* PAGE_DONE: a page, or a final failure. REPLY_LOST: the reply was lost. SERVER_AWAY: the server could not be reached or was not ready. */
+typedef enum scan_outcome { PAGE_DONE, REPLY_LOST, SERVER_AWAY } scan_outcome;
 
 /* True if a failure may pass. The first one may be an accident, see tamis__in_flight_is_hopeless. */
 static bool is_passing(scanning *ctx, tamis_status status) {
@@ -89,25 +89,25 @@ static bool is_passing(scanning *ctx, tamis_status status) {
 }
 
 /* Reads one page. Each page takes a permit of its own, so that other threads get their turns in between. */
-static tamis_status scan_page(scanning *ctx, uint64_t deadline, outcome *had, tamis_error *err) {
+static tamis_status scan_page(scanning *ctx, uint64_t deadline, scan_outcome *outcome, tamis_error *err) {
     tamis_redis *redis = ctx->redis;
     const tamis__reply *reply;
     tamis__connection *conn;
-    *had = HAD;
+    *outcome = PAGE_DONE;
     if (!tamis__redis_acquire_permit(redis, ctx->node, deadline))
         return tamis__redis_fail_no_permit(redis, ctx->node, err);
     tamis_status status = tamis__redis_get_connection(redis, ctx->node, deadline, &conn, err);
     if (status != TAMIS_OK) {
-        *had = is_passing(ctx, status) ? AWAY : HAD;
+        *outcome = is_passing(ctx, status) ? SERVER_AWAY : PAGE_DONE;
         tamis__redis_release_permit(redis, ctx->node);
         return status;
     }
     put_scan(ctx, conn);
     status = tamis__connection_wait_reply(conn, tamis__now_ns() + redis->read_ns, &reply, err);
     if (status != TAMIS_OK) {
-        *had = is_passing(ctx, status) ? LOST : HAD;
+        *outcome = is_passing(ctx, status) ? REPLY_LOST : PAGE_DONE;
     } else if (reply->type == TAMIS__REPLY_ERROR && tamis__redis_is_transient(reply)) {
-        *had = AWAY;
+        *outcome = SERVER_AWAY;
         status = tamis__redis_refused(&ctx->node->endpoint, "SCAN", reply, err);
     } else {
         status = take_page(ctx, reply, err);
@@ -132,10 +132,10 @@ static tamis_status scan_node(scanning *ctx, tamis_error *err) {
     deadline = deadline > redis->connect_by ? deadline : redis->connect_by;
     strcpy(ctx->cursor, "0");
     for (;;) {
-        outcome had;
-        tamis_status status = scan_page(ctx, deadline, &had, err);
-        if (had != HAD && tamis__now_ns() + redis->retry_ns < deadline) {
-            if (had == AWAY)
+        scan_outcome outcome;
+        tamis_status status = scan_page(ctx, deadline, &outcome, err);
+        if (outcome != PAGE_DONE && tamis__now_ns() + redis->retry_ns < deadline) {
+            if (outcome == SERVER_AWAY)
                 strcpy(ctx->cursor, "0");
             pause_for(redis->retry_ns);
             continue;

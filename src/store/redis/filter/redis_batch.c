@@ -50,12 +50,12 @@ static bool must_expire(const tamis__redis_filter *rf, bool adds) {
 
 static uint32_t slot_of_expire(void *context, size_t i) {
     const tamis__batch *batch = context;
-    return batch->endless[i] ? tamis__batch_key_slot(batch, i) : TAMIS__NO_SLOT;
+    return batch->never_expires[i] ? tamis__batch_key_slot(batch, i) : TAMIS__NO_SLOT;
 }
 
 static bool put_expire(void *context, size_t i, tamis__connection *conn) {
     const tamis__batch *batch = context;
-    if (!batch->endless[i])
+    if (!batch->never_expires[i])
         return false;
     tamis__batch_put_expiry(batch, i, true, conn);
     return true;
@@ -78,7 +78,7 @@ static tamis_status expire_endless(tamis__batch *batch, tamis_error *err) {
                                       .take_reply = take_expire,
                                       .what = batch->rf->uri->shown_name,
                                       .slot = slot_of_expire};
-    if (!must_expire(batch->rf, batch->adds) || !memchr(batch->endless, true, requests.count))
+    if (!must_expire(batch->rf, batch->adds) || !memchr(batch->never_expires, true, requests.count))
         return TAMIS_OK;
     return tamis__requests_run(batch->rf->redis, &requests, NULL, err);
 }
@@ -249,13 +249,13 @@ static tamis_status run_chunk(tamis__batch *batch, tamis_answer *answers, size_t
     batch->parts_left = batch->answers + count;
     batch->sent = (bool *)(batch->parts_left + count);
     batch->touched = batch->sent + count;
-    batch->endless = batch->touched + keys;
+    batch->never_expires = batch->touched + keys;
     memset(batch->slots, 0xff, keys * sizeof *batch->slots); /* TAMIS__SLOT_UNKNOWN */
     memset(batch->answers, TAMIS_PRESENT, count);
     memset(batch->parts_left, (int)batch->rf->parts, count);
     memset(batch->sent, false, count);
     memset(batch->touched, count == 0, keys); /* checks without elements cover all keys */
-    memset(batch->endless, 0, keys);
+    memset(batch->never_expires, 0, keys);
     tamis_status status = tamis__trace_begin(&batch->trace, batch->filter, count, err);
     if (status == TAMIS_OK)
         status = run_batch(batch, err);

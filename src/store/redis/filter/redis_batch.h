@@ -24,7 +24,7 @@ typedef struct tamis__batch {
     uint8_t *parts_left;           /* parts of each element that are not answered yet */
     bool *sent;                    /* for each element, whether a part of it may have been carried out */
     bool *touched;                 /* for each Redis key, whether the batch used it */
-    bool *endless;                 /* for each Redis key, whether it exists and does not expire */
+    bool *never_expires;           /* for each Redis key, whether it exists and does not expire */
     uint16_t *slots;               /* slot of each Redis key, or TAMIS__SLOT_UNKNOWN */
     bool has_short_block;          /* a block was shorter than TAMIS__REDIS_BLOCK */
     bool again;                    /* the whole batch must be sent again: see apply_checks of tamis__layout */

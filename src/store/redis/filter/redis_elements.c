@@ -35,7 +35,7 @@ enum { BITS_TOGETHER = 64 /* max. bits of a command that carries several element
 /* ---- positions ---- */
 
 /* Sets rf->name to the member that Redis key `number` belongs to. Returns the number of the key within that member. */
-static size_t turn_to(const tamis__batch *batch, size_t number) {
+static size_t ordered_element(const tamis__batch *batch, size_t number) {
     const size_t each = tamis__redis_all_keys(batch->rf);
     if (batch->members)
         batch->rf->name = batch->members->names[number / each];
@@ -80,7 +80,7 @@ static size_t number_of(const tamis__batch *batch, uint32_t key) {
 /* Computes each slot once per batch: it takes the name of the key and a checksum. */
 uint32_t tamis__batch_key_slot(const tamis__batch *batch, size_t number) {
     if (batch->slots[number] == TAMIS__SLOT_UNKNOWN)
-        batch->slots[number] = (uint16_t)tamis__redis_key_slot(batch->rf, turn_to(batch, number));
+        batch->slots[number] = (uint16_t)tamis__redis_key_slot(batch->rf, ordered_element(batch, number));
     return batch->slots[number];
 }
 
@@ -127,7 +127,7 @@ uint32_t tamis__batch_slot(void *context, size_t i) {
 
 static void put_key(const tamis__batch *batch, size_t number, tamis__connection *conn) {
     char name[TAMIS__REDIS_KEY];
-    const uint32_t key = (uint32_t)(turn_to(batch, number) % batch->rf->keys);
+    const uint32_t key = (uint32_t)(ordered_element(batch, number) % batch->rf->keys);
     size_t size = batch->rf->layout->key_name(batch->rf, key, name);
     tamis__connection_put(conn, name, size);
 }
@@ -287,6 +287,7 @@ tamis_status tamis__batch_take_reply(void *context, size_t i, const tamis__reply
     i -= batch->elements;
     if (i < batch->checks)
         return batch->rf->layout->take_check_reply(batch->filter, i, reply, err);
-    batch->endless[i - batch->checks] = reply->integer == -1; /* reply of PTTL; PEXPIRE replies 0 or 1 */
+    batch->never_expires[i - batch->checks] =
+        reply->integer == -1; /* reply of PTTL; PEXPIRE replies 0 or 1 */
     return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_filter_bad_reply(batch->rf, err);
 }

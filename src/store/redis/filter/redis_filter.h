@@ -121,10 +121,10 @@ struct tamis__redis_filter {
     tamis_redis_tracer tracer; /* called for every element; NULL: no trace */
     void *tracer_context;
     /* Results of a batch's checks. */
-    bool replaced;     /* another plan or target than the handle's */
-    bool retired;      /* the hash has no plan, or one of another generation */
-    uint32_t followed; /* number of switches to another filter during this call */
-    uint32_t cut_from; /* 1 + number of the first partition without footer; 0: none */
+    bool replaced;                 /* another plan or target than the handle's */
+    bool retired;                  /* the hash has no plan, or one of another generation */
+    uint32_t followed;             /* number of switches to another filter during this call */
+    uint32_t first_without_footer; /* 1 + number of the first partition without footer; 0: none */
 };
 
 extern const tamis__layout tamis__layout_tamis, tamis__layout_java, tamis__layout_php1, tamis__layout_php2,

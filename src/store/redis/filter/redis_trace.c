@@ -6,16 +6,16 @@
 #include "store/redis/filter/redis_positions.h"
 
 /* One command: the server it was sent to, and its duration. */
-typedef struct passage {
+typedef struct trace_entry {
     const char *instance;
     uint64_t ns; /* time of sending; after the reply, the duration */
-} passage;
+} trace_entry;
 
 struct tamis__trace {
     const tamis_filter *filter;
     size_t elements;
     size_t size;                        /* size of the one block that holds this structure and its arrays */
-    passage *passages;                  /* one for each part of each element */
+    trace_entry *entries;               /* one for each part of each element */
     tamis_redis_traced_part *parts;     /* parts of the element that is reported */
     char *names;                        /* Redis keys of these parts, TAMIS__REDIS_KEY bytes each */
     uint8_t *bits;                      /* one for each probe of each element */
@@ -41,18 +41,19 @@ tamis_status tamis__trace_begin(tamis__trace **trace, const tamis_filter *filter
     *trace = NULL;
     if (!rf->tracer || elements == 0)
         return TAMIS_OK;
-    const size_t passages = elements * rf->parts * sizeof(passage);
+    const size_t entries = elements * rf->parts * sizeof(trace_entry);
     const size_t parts = rf->parts * sizeof(tamis_redis_traced_part);
     const size_t names = (size_t)rf->parts * TAMIS__REDIS_KEY;
-    const size_t size = sizeof **trace + passages + parts + names + elements * filter->plan.probes;
+    const size_t size = sizeof **trace + entries + parts + names + elements * filter->plan.probes;
     tamis__trace *made = tamis__alloc(&filter->allocator, size, _Alignof(tamis__trace));
     if (!made)
         return tamis__fail_nomem(err, "redis", size);
     made->filter = filter;
     made->elements = elements;
     made->size = size;
-    made->passages = (passage *)(made + 1); /* each array needs at most the alignment of the one before it */
-    made->parts = (tamis_redis_traced_part *)(made->passages + elements * rf->parts);
+    made->entries =
+        (trace_entry *)(made + 1); /* each array needs at most the alignment of the one before it */
+    made->parts = (tamis_redis_traced_part *)(made->entries + elements * rf->parts);
     made->names = (char *)(made->parts + rf->parts);
     made->bits = (uint8_t *)made->names + names;
     *trace = made;
@@ -64,22 +65,22 @@ void tamis__trace_free(tamis__trace *trace) {
         tamis__free(&trace->filter->allocator, trace, trace->size);
 }
 
-static passage *passage_of(const tamis__trace *trace, size_t element, uint32_t number) {
-    return &trace->passages[element * tamis__redis_of(trace->filter)->parts + number];
+static trace_entry *entry_of(const tamis__trace *trace, size_t element, uint32_t number) {
+    return &trace->entries[element * tamis__redis_of(trace->filter)->parts + number];
 }
 
 void tamis__trace_put(tamis__trace *trace, size_t element, uint32_t number, const tamis__connection *conn) {
-    *passage_of(trace, element, number) = (passage){tamis__connection_name(conn), tamis__now_ns()};
+    *entry_of(trace, element, number) = (trace_entry){tamis__connection_name(conn), tamis__now_ns()};
 }
 
 void tamis__trace_take_reply(tamis__trace *trace, size_t element, uint32_t number,
                              const tamis__element_positions *positions, const tamis__reply *reply) {
     const uint32_t probes = trace->filter->plan.probes;
     uint8_t *bits = trace->bits + element * probes;
-    passage *passage_here = passage_of(trace, element, number);
+    trace_entry *found = entry_of(trace, element, number);
     tamis__element_part part;
     size_t item = 0;
-    passage_here->ns = tamis__now_ns() - passage_here->ns;
+    found->ns = tamis__now_ns() - found->ns;
     tamis__element_find_part(trace->filter, positions, number,
                              &part); /* exists, since its command was sent */
     for (uint32_t j = part.first; j < probes; j++) {
@@ -103,13 +104,13 @@ static size_t collect_parts(tamis__trace *trace, size_t element, const tamis__el
     tamis__element_part element_part;
     for (; tamis__element_find_part(trace->filter, positions, count, &element_part); count++) {
         tamis_redis_traced_part *part = &trace->parts[count];
-        const passage *passage_here = passage_of(trace, element, count);
+        const trace_entry *found = entry_of(trace, element, count);
         char *name = trace->names + (size_t)count * TAMIS__REDIS_KEY;
-        *part = (tamis_redis_traced_part){.instance = passage_here->instance,
+        *part = (tamis_redis_traced_part){.instance = found->instance,
                                           .key = name,
                                           .offsets = trace->offsets + used,
                                           .bits = trace->found + used,
-                                          .ns = passage_here->ns};
+                                          .ns = found->ns};
         part->key_size = rf->layout->key_name(rf, element_part.key, name);
         part->count = element_part.count;
         for (uint32_t j = element_part.first; j < probes; j++) {

@@ -84,7 +84,7 @@ static tamis_status follow_plan(const tamis_filter *filter, tamis_error *err) {
 static tamis_status refresh(const tamis_filter *filter, tamis_error *err) {
     tamis__redis_filter *rf = tamis__redis_of(filter);
     rf->replaced = rf->retired = false;
-    rf->cut_from = 0;
+    rf->first_without_footer = 0;
     rf->followed = 0;
     if (tamis__now_ns() - rf->checked_ns < UINT64_C(1000000) * TAMIS__TRUST_MS)
         return TAMIS_OK;
@@ -244,29 +244,29 @@ static tamis_status take_check_reply(const tamis_filter *filter, size_t i, const
     }
     if (reply->type != TAMIS__REPLY_STRING)
         return tamis__redis_filter_bad_reply(rf, err);
-    if (!tamis__footer_matches(rf, (uint32_t)i, reply) && !rf->cut_from)
-        rf->cut_from = (uint32_t)i + 1;
+    if (!tamis__footer_matches(rf, (uint32_t)i, reply) && !rf->first_without_footer)
+        rf->first_without_footer = (uint32_t)i + 1;
     return TAMIS_OK;
 }
 
 static tamis_status apply_checks(const tamis_filter *filter, const tamis__touched *batch, bool *again,
                                  tamis_error *err) {
     tamis__redis_filter *rf = tamis__redis_of(filter);
-    tamis_status status = rf->cut_from > 0 && !rf->replaced ? reread_config(rf, err) : TAMIS_OK;
-    const uint32_t cut_from = rf->cut_from;
+    tamis_status status = rf->first_without_footer > 0 && !rf->replaced ? reread_config(rf, err) : TAMIS_OK;
+    const uint32_t first_without_footer = rf->first_without_footer;
     const bool replaced = rf->replaced, retired = rf->retired;
     rf->replaced = rf->retired = false;
-    rf->cut_from = 0;
+    rf->first_without_footer = 0;
     *again = replaced;
     if (status != TAMIS_OK)
         return status;
-    if (!replaced && cut_from > 0)
+    if (!replaced && first_without_footer > 0)
         return tamis__fail(
             err, TAMIS_E_DAMAGED, 0,
             "redis %s: %s: partition %" PRIu32
             " is gone or cut short (evicted, deleted or overwritten), with "
             "keys that were in it; drop the filter and build it anew, and keep it from eviction",
-            rf->redis->endpoint.shown, rf->uri->shown_name, cut_from - 1);
+            rf->redis->endpoint.shown, rf->uri->shown_name, first_without_footer - 1);
     if (!replaced) {
         rf->checked_ns = tamis__now_ns();
         return renew_expiry(rf, batch, err);

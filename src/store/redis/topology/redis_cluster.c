@@ -48,7 +48,7 @@ uint32_t tamis__cluster_slot(const void *key, size_t size) {
 
 /* ---- redirections ---- */
 
-bool tamis__cluster_redirection(const tamis__reply *error, const tamis__node *teller,
+bool tamis__cluster_redirection(const tamis__reply *error, const tamis__node *source,
                                 tamis__redirection *to) {
     const char *rest = error->text;
     char *end;
@@ -60,66 +60,66 @@ bool tamis__cluster_redirection(const tamis__reply *error, const tamis__node *te
         !tamis__redis_address_read(end + 1, &to->host, &to->host_size, &to->port))
         return false;
     to->slot = (uint32_t)slot;
-    if (to->host_size == 0 || (to->host_size == 1 && *to->host == '?')) { /* the host of the teller */
-        to->host = teller->host;
-        to->host_size = strlen(teller->host);
+    if (to->host_size == 0 || (to->host_size == 1 && *to->host == '?')) { /* the host of the source */
+        to->host = source->host;
+        to->host_size = strlen(source->host);
     }
     return true;
 }
 
 /* ---- the map ---- */
 
-static tamis_status fail_bad_slots(const tamis__node *teller, tamis_error *err) {
+static tamis_status fail_bad_slots(const tamis__node *source, tamis_error *err) {
     return tamis__fail(
         err, TAMIS_E_IO, 0,
         "redis %s: gave no usable description of its cluster; see CLUSTER SLOTS and CLUSTER INFO there",
-        teller->endpoint.shown);
+        source->endpoint.shown);
 }
 
-static tamis_status read_node(tamis_redis *redis, const tamis__node *teller, const tamis__reply *reply,
+static tamis_status read_node(tamis_redis *redis, const tamis__node *source, const tamis__reply *reply,
                               tamis__node **node, tamis_error *err) {
     if (reply->type != TAMIS__REPLY_ARRAY || reply->size < 2 ||
         reply->items[1].type != TAMIS__REPLY_INTEGER || reply->items[1].integer < 1 ||
         reply->items[1].integer > UINT16_MAX)
-        return fail_bad_slots(teller, err);
+        return fail_bad_slots(source, err);
     const tamis__reply *host = &reply->items[0];
     const uint16_t port = (uint16_t)reply->items[1].integer;
     const bool known = host->type == TAMIS__REPLY_STRING && host->size > 0 && strcmp(host->text, "?") != 0;
-    return tamis__redis_node(redis, known ? host->text : teller->host,
-                             known ? host->size : strlen(teller->host), port, node, err);
+    return tamis__redis_node(redis, known ? host->text : source->host,
+                             known ? host->size : strlen(source->host), port, node, err);
 }
 
-static tamis_status read_range(tamis_redis *redis, const tamis__node *teller, const tamis__reply *range,
+static tamis_status read_range(tamis_redis *redis, const tamis__node *source, const tamis__reply *range,
                                tamis__slot_map *map, tamis_error *err) {
     const tamis__reply *items = range->items;
     tamis__node *master, *replica;
     if (range->type != TAMIS__REPLY_ARRAY || range->size < 3 || items[0].type != TAMIS__REPLY_INTEGER ||
         items[1].type != TAMIS__REPLY_INTEGER || items[0].integer < 0 ||
         items[1].integer >= TAMIS__CLUSTER_SLOTS)
-        return fail_bad_slots(teller, err);
-    tamis_status status = read_node(redis, teller, &items[2], &master, err);
+        return fail_bad_slots(source, err);
+    tamis_status status = read_node(redis, source, &items[2], &master, err);
     for (int64_t i = items[0].integer; i <= items[1].integer && status == TAMIS_OK; i++)
         map->slots[i] = master;
     for (size_t i = 3; i < range->size && status == TAMIS_OK; i++)
-        status = read_node(redis, teller, &items[i], &replica, err); /* may be queried later */
+        status = read_node(redis, source, &items[i], &replica, err); /* may be queried later */
     return status;
 }
 
-tamis_status tamis__cluster_take_reply(tamis_redis *redis, const tamis__node *teller,
+tamis_status tamis__cluster_take_reply(tamis_redis *redis, const tamis__node *source,
                                        const tamis__reply *reply, tamis_error *err) {
     if (reply->type == TAMIS__REPLY_ERROR && strstr(reply->text, "cluster support disabled"))
         return tamis__fail(err, TAMIS_E_REFUSED, 0,
                            "redis %s: is no node of a cluster; write redis:// or redis+shard://",
-                           teller->endpoint.shown);
+                           source->endpoint.shown);
     if (reply->type == TAMIS__REPLY_ERROR &&
         (tamis__reply_begins(reply, "NOPERM") || tamis__reply_begins(reply, "NOAUTH")))
-        return tamis__redis_refused(&teller->endpoint, "CLUSTER SLOTS", reply, err);
+        return tamis__redis_refused(&source->endpoint, "CLUSTER SLOTS", reply, err);
     if (reply->type != TAMIS__REPLY_ARRAY || reply->size == 0)
-        return fail_bad_slots(teller, err);
+        return fail_bad_slots(source, err);
     tamis__slot_map *map = tamis__slot_map_create(redis);
     tamis_status status = map ? TAMIS_OK : tamis__fail_nomem(err, "redis", sizeof *map);
     for (size_t i = 0; i < reply->size && status == TAMIS_OK; i++)
-        status = read_range(redis, teller, &reply->items[i], map, err);
+        status = read_range(redis, source, &reply->items[i], map, err);
     if (status == TAMIS_OK)
         tamis__slot_map_replace(redis, map);
     else

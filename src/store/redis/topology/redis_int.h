@@ -152,17 +152,17 @@ const void *tamis__cluster_tag(const void *key, size_t *size);
 typedef struct tamis__redirection {
     bool is_ask;
     uint32_t slot;
-    const char *host; /* host_size bytes, in the error's text or the teller's name */
+    const char *host; /* host_size bytes, in the error's text or the source's name */
     size_t host_size;
     uint16_t port;
 } tamis__redirection;
 
-/* Parses an error reply of node `teller`. Returns false if it is no redirection. */
-bool tamis__cluster_redirection(const tamis__reply *error, const tamis__node *teller, tamis__redirection *to);
+/* Parses an error reply of node `source`. Returns false if it is no redirection. */
+bool tamis__cluster_redirection(const tamis__reply *error, const tamis__node *source, tamis__redirection *to);
 
 /* The query for the map of a cluster, and its reply, which becomes the current map. */
 void tamis__cluster_put_query(tamis__connection *conn);
-tamis_status tamis__cluster_take_reply(tamis_redis *redis, const tamis__node *teller,
+tamis_status tamis__cluster_take_reply(tamis_redis *redis, const tamis__node *source,
                                        const tamis__reply *reply, tamis_error *err);
 
 /* The query for the master, to a sentinel. tamis__sentinel_take_reply makes the current map from the reply;

@@ -207,29 +207,29 @@ bool tamis__redis_can_learn(const tamis_redis *redis) {
            redis->codis;
 }
 
-static tamis_status learn_from(tamis_redis *redis, tamis__node *teller, uint64_t deadline, tamis_error *err) {
+static tamis_status learn_from(tamis_redis *redis, tamis__node *source, uint64_t deadline, tamis_error *err) {
     const tamis__reply *reply;
     tamis__connection *conn;
-    tamis_status status = tamis__redis_get_connection(redis, teller, deadline, &conn, err);
+    tamis_status status = tamis__redis_get_connection(redis, source, deadline, &conn, err);
     if (status != TAMIS_OK)
         return status;
     const uint64_t answer_by = tamis__now_ns() + redis->read_ns;
-    if (teller->is_sentinel)
+    if (source->is_sentinel)
         tamis__sentinel_put_query(redis, conn);
     else
         tamis__cluster_put_query(conn);
     status = tamis__connection_wait_reply(conn, answer_by < deadline ? answer_by : deadline, &reply, err);
     if (status == TAMIS_OK)
-        tamis__redis_mark_answered(redis, teller);
-    if (status == TAMIS_OK && teller->is_sentinel)
-        status = tamis__sentinel_take_reply(redis, teller, reply, err);
+        tamis__redis_mark_answered(redis, source);
+    if (status == TAMIS_OK && source->is_sentinel)
+        status = tamis__sentinel_take_reply(redis, source, reply, err);
     else if (status == TAMIS_OK)
-        status = tamis__cluster_take_reply(redis, teller, reply, err);
+        status = tamis__cluster_take_reply(redis, source, reply, err);
     if (status != TAMIS_OK) {
         tamis__connection_close(conn);
         return status;
     }
-    tamis__redis_return_connection(redis, teller, conn);
+    tamis__redis_return_connection(redis, source, conn);
     return TAMIS_OK;
 }
 
