@@ -518,7 +518,8 @@ typedef enum tamis_redis_leftover_kind {
     TAMIS_REDIS_LEFT_RESIZE = 3,
 } tamis_redis_leftover_kind;
 
-/* Unused partitions of one generation of a filter of layout tamis. They do not expire by themselves. */
+/* Unused partitions of one generation of a filter of layout tamis. They do not expire by themselves, except for
+ * those of an unfinished build. Its `keys` may be 0: only the record of it is left. */
 typedef struct tamis_redis_leftover {
     uint32_t struct_size;
     tamis_redis_leftover_kind kind;

@@ -155,6 +155,58 @@ static int count_leftovers(bool removes) {
     return count;
 }
 
+static tamis_status count_unfinished(void *context, const tamis_redis_leftover *leftover, tamis_error *why) {
+    int *keys_left = context;
+    (void)why;
+    assert_int_equal(leftover->kind, TAMIS_REDIS_LEFT_UNFINISHED);
+    assert_int_equal(*keys_left, -1); /* one leftover */
+    *keys_left = (int)leftover->keys;
+    return TAMIS_OK;
+}
+
+/* Redis keys of the one leftover; -1: there is none. */
+static int unfinished(bool removes) {
+    int keys_left = -1;
+    OK(tamis_redis_leftovers(redis, "f", removes, count_unfinished, &keys_left, &err));
+    return keys_left;
+}
+
+/* As a build leaves it that was killed: its partitions expire, and field pushing does not. */
+static void leave_unfinished(void) {
+    char plan[500], *generation;
+    snprintf(plan, sizeof plan, "%s", redis_server_command(&server, "HGET tamis:{f} plan"));
+    generation = strstr(plan, "generation=");
+    assert_non_null(generation);
+    memcpy(generation + strlen("generation="), "00000000deadbeef", 16);
+    redis_server_command(&server, "HSET tamis:{f} pushing %s", plan);
+    redis_server_command(&server, "SET tamis:{f:00000000deadbeef:0}:bits x PX 3600000");
+}
+
+static void reg_22_an_unfinished_build_is_removed(void **state) {
+    (void)state;
+    begin_test();
+    push("f", 1000, 10);
+    assert_int_equal(unfinished(false), -1);
+    leave_unfinished();
+    assert_int_equal(unfinished(false), 1);
+    redis_server_command(&server, "SET tamis:{f}:push busy PX 60000");
+    assert_int_equal(unfinished(true), -1); /* it may still be under way */
+    redis_server_command(&server, "DEL tamis:{f}:push");
+    assert_int_equal(unfinished(true), 1);
+    assert_int_equal(redis_server_number(&server, "EXISTS tamis:{f:00000000deadbeef:0}:bits"), 0);
+    assert_string_equal(redis_server_command(&server, "HGET tamis:{f} pushing"), "(nil)");
+    assert_int_equal(unfinished(false), -1);
+
+    leave_unfinished();
+    redis_server_command(&server, "DEL tamis:{f:00000000deadbeef:0}:bits"); /* expired */
+    assert_int_equal(unfinished(false), 0);
+    assert_int_equal(unfinished(true), 0);
+    assert_int_equal(unfinished(false), -1);
+    tamis_filter *there = open_filter("f");
+    assert_int_equal(count_present(there, 0, 10), 10);
+    tamis_filter_free(there);
+}
+
 static void another_push_or_drop_ends_it(void **state) {
     (void)state;
     begin_test();
@@ -264,6 +316,7 @@ int main(void) {
         cmocka_unit_test(a_resize_loses_no_add),
         cmocka_unit_test(answers_are_of_what_is_there),
         cmocka_unit_test(a_resize_is_given_up),
+        cmocka_unit_test(reg_22_an_unfinished_build_is_removed),
         cmocka_unit_test(another_push_or_drop_ends_it),
         cmocka_unit_test(reg_22_an_end_waits_for_the_lock),
         cmocka_unit_test(what_is_made_may_be_lost),

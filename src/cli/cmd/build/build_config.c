@@ -44,11 +44,12 @@ const cli_option build_options[BUILD_OPTIONS] = {
     [BUILD_LOCK_WAIT] = CLI_ROW_LOCK_WAIT,
     [BUILD_FROZEN] = {.name = "frozen",
                       .type = CLI_FLAG,
-                      .help = "Make the filter as small as its records allow; it takes no more later.",
+                      .help = "Make the filter as small as its records allow; it never grows later.",
                       .more =
                           "A filter of kind fingerprint or exact grows when add, merge or dedup need it. A "
-                          "frozen one refuses records past the number that it was made for. Without "
-                          "--expect, kind blocked is used too if it is as small."},
+                          "frozen one refuses records past the number that it was made for. With "
+                          "--expect N it is made for N records, however few there are. Without --expect, "
+                          "kind blocked is used too if it is as small."},
     [BUILD_FILES_FROM] = CLI_ROW_FILES_FROM,
     [BUILD_RECORDS] = CLI_ROWS_RECORDS("key", "Keys"),
     [BUILD_EXPECT] =

@@ -13,6 +13,9 @@
  * Resize. The partitions of field next belong to a resize, which holds no lock while its caller collects keys. Nobody can tell
  * whether it continues. So it is listed, and a caller that removes leftovers ends it.
  *
+ * Field `pushing`. The partitions of an unfinished build expire after an hour, the field does not. So all generations in that
+ * field are leftovers, whether their partitions expire, or are gone: the hashes are found by a second SCAN.
+ *
  * Removing. The lock of the name is taken, and the hash is read after that. Every writer announces its generation in the hash
  * before it makes partitions. So while the lock is held, no writer can make partitions of a generation that the hash does not
  * name.
@@ -41,14 +44,18 @@ typedef struct leftover_search {
     size_t text_used, text_size;
     part *parts;
     size_t count, capacity;
+    part *hashes; /* of names; `generation` is not used */
+    size_t hash_count, hash_capacity;
     tamis_redis_leftover_sink sink;
     void *context;
-    bool removes;                                          /* remove leftovers; else only list them */
-    bool is_next;                                          /* a resize fills the current generation */
-    char plan[TAMIS__REDIS_PLAN], next[TAMIS__REDIS_PLAN]; /* these fields of the hash, as last read */
-    size_t first;                                          /* first part of the current generation */
-    int64_t answer;                                        /* reply to the current command */
-    size_t stay; /* parts of the current generation without an expiry */
+    bool removes; /* remove leftovers; else only list them */
+    bool is_next; /* a resize fills the current generation */
+    /* these fields of the hash, as last read */
+    char plan[TAMIS__REDIS_PLAN], next[TAMIS__REDIS_PLAN], pushing[TAMIS__REDIS_PLAN];
+    size_t first;   /* first part of the current generation */
+    int64_t answer; /* reply to the current command */
+    size_t stay;    /* parts of the current generation without an expiry */
+    size_t expire;  /* parts with one */
 } leftover_search;
 
 enum { PREFIX = sizeof "tamis:{" - 1, SUFFIX = sizeof "}:bits" - 1, HEX = 16, NUMBER_MAX = 7 };
@@ -85,25 +92,39 @@ static bool is_wanted(const leftover_search *ctx, const char *name, size_t size)
     return fnmatch(pattern, text, 0) == 0;
 }
 
-static tamis_status add_partition(void *context, const char *key, size_t size, tamis_error *err) {
-    leftover_search *ctx = context;
-    void *text = ctx->text, *parts = ctx->parts;
-    part group = {.key = ctx->text_used, .key_size = size};
-    if (!read_key(key, size, &group) || !is_wanted(ctx, key + PREFIX, group.name_size))
-        return TAMIS_OK;
-    tamis_status status = tamis__scan_reserve(ctx->rf.redis, &text, ctx->text_used, ctx->text_used + size,
-                                              &ctx->text_size, 1, err);
+/* Appends a part with the Redis key `key` to one of the two lists. */
+static tamis_status add_part(leftover_search *ctx, const char *key, part made, part **list, size_t *count,
+                             size_t *capacity, tamis_error *err) {
+    void *text = ctx->text, *parts = *list;
+    made.key = ctx->text_used;
+    tamis_status status = tamis__scan_reserve(ctx->rf.redis, &text, ctx->text_used,
+                                              ctx->text_used + made.key_size, &ctx->text_size, 1, err);
     ctx->text = text;
     if (status == TAMIS_OK)
-        status = tamis__scan_reserve(ctx->rf.redis, &parts, ctx->count, ctx->count + 1, &ctx->capacity,
-                                     sizeof *ctx->parts, err);
-    ctx->parts = parts;
+        status = tamis__scan_reserve(ctx->rf.redis, &parts, *count, *count + 1, capacity, sizeof **list, err);
+    *list = parts;
     if (status != TAMIS_OK)
         return status;
-    memcpy(ctx->text + ctx->text_used, key, size);
-    ctx->text_used += size;
-    ctx->parts[ctx->count++] = group;
+    memcpy(ctx->text + ctx->text_used, key, made.key_size);
+    ctx->text_used += made.key_size;
+    (*list)[(*count)++] = made;
     return TAMIS_OK;
+}
+
+static tamis_status add_partition(void *context, const char *key, size_t size, tamis_error *err) {
+    leftover_search *ctx = context;
+    part found = {.key_size = size};
+    if (!read_key(key, size, &found) || !is_wanted(ctx, key + PREFIX, found.name_size))
+        return TAMIS_OK;
+    return add_part(ctx, key, found, &ctx->parts, &ctx->count, &ctx->capacity, err);
+}
+
+static tamis_status add_hash(void *context, const char *key, size_t size, tamis_error *err) {
+    leftover_search *ctx = context;
+    if (size <= PREFIX + 1 || key[size - 1] != '}' || !is_wanted(ctx, key + PREFIX, size - PREFIX - 1))
+        return TAMIS_OK;
+    const part found = {.key_size = size, .name_size = size - PREFIX - 1};
+    return add_part(ctx, key, found, &ctx->hashes, &ctx->hash_count, &ctx->hash_capacity, err);
 }
 
 static int compare(const void *left, const void *right, void *context) {
@@ -119,22 +140,33 @@ static bool is_same_generation(const leftover_search *ctx, const part *a, const 
            memcmp(ctx->text + a->key, ctx->text + b->key, PREFIX + a->name_size) == 0;
 }
 
+/* Sorts a list and removes equal keys, since SCAN may return a key twice. */
+static void sort_parts(part *parts, size_t *count, char *text) {
+    size_t kept = *count > 0;
+    if (*count > 1)
+        qsort_r(parts, *count, sizeof *parts, compare, text);
+    for (size_t i = 1; i < *count; i++)
+        if (compare(&parts[kept - 1], &parts[i], text) != 0)
+            parts[kept++] = parts[i];
+    *count = kept;
+}
+
 static tamis_status scan_keys(leftover_search *ctx, tamis_error *err) {
-    char pattern[TAMIS__REDIS_KEY + 16];
+    char strings[TAMIS__REDIS_KEY + 16], hashes[TAMIS__REDIS_KEY + 16];
     const tamis__redis_uri *uri = ctx->rf.uri;
-    const int size =
-        snprintf(pattern, sizeof pattern, "tamis:{%.*s:*}:bits",
-                 (int)(uri->name_size > 0 ? uri->name_size : 1), uri->name_size > 0 ? uri->name : "*");
-    const tamis__scan keys = {pattern, (size_t)size, "string", add_partition, ctx};
-    tamis_status status = tamis__redis_scan(ctx->rf.redis, &keys, err);
-    size_t kept = ctx->count > 0;
-    if (status != TAMIS_OK || ctx->count == 0)
+    const char *name = uri->name_size > 0 ? uri->name : "*";
+    const int size = uri->name_size > 0 ? (int)uri->name_size : 1;
+    const int string_size = snprintf(strings, sizeof strings, "tamis:{%.*s:*}:bits", size, name);
+    const int hash_size = snprintf(hashes, sizeof hashes, "tamis:{%.*s}", size, name);
+    const tamis__scan scans[] = {{strings, (size_t)string_size, "string", add_partition, ctx},
+                                 {hashes, (size_t)hash_size, "hash", add_hash, ctx}};
+    tamis_status status = tamis__redis_scan(ctx->rf.redis, &scans[0], err);
+    if (status == TAMIS_OK)
+        status = tamis__redis_scan(ctx->rf.redis, &scans[1], err);
+    if (status != TAMIS_OK)
         return status;
-    qsort_r(ctx->parts, ctx->count, sizeof *ctx->parts, compare, ctx->text);
-    for (size_t i = 1; i < ctx->count; i++) /* SCAN may return a key twice */
-        if (compare(&ctx->parts[kept - 1], &ctx->parts[i], ctx->text) != 0)
-            ctx->parts[kept++] = ctx->parts[i];
-    ctx->count = kept;
+    sort_parts(ctx->parts, &ctx->count, ctx->text);
+    sort_parts(ctx->hashes, &ctx->hash_count, ctx->text);
     return TAMIS_OK;
 }
 
@@ -163,6 +195,7 @@ static tamis_status take_ttl(void *context, size_t i, const tamis__reply *reply,
     if (reply->type != TAMIS__REPLY_INTEGER)
         return tamis__redis_filter_bad_reply(&ctx->rf, err);
     ctx->stay += reply->integer == -1;
+    ctx->expire += reply->integer >= 0;
     return TAMIS_OK;
 }
 
@@ -222,6 +255,7 @@ static tamis_status check_use(leftover_search *ctx, uint64_t generation, bool *i
                                                 : TAMIS_REDIS_LEFT_UNKNOWN;
     snprintf(ctx->plan, sizeof ctx->plan, "%s", config.plan);
     snprintf(ctx->next, sizeof ctx->next, "%s", config.next);
+    snprintf(ctx->pushing, sizeof ctx->pushing, "%s", config.pushing);
     return TAMIS_OK;
 }
 
@@ -235,55 +269,110 @@ static tamis_status is_locked(leftover_search *ctx, bool *locked, tamis_error *e
     return status;
 }
 
-/* The lock is held. Removes nothing unless the lock was also held when the hash was read. */
-static tamis_status remove_locked(leftover_search *ctx, size_t count, bool *is_used, tamis_error *err) {
+/* The lock is held. Removes nothing unless the lock was also held when the hash was read. `count` is the number of partitions
+ * that were found. */
+static tamis_status remove_locked(leftover_search *ctx, uint64_t generation, size_t count, bool *is_used,
+                                  tamis_error *err) {
     tamis_redis_leftover_kind kind;
-    tamis_status status = check_use(ctx, ctx->parts[ctx->first].generation, is_used, &kind, err);
+    tamis_status status = check_use(ctx, generation, is_used, &kind, err);
     if (status == TAMIS_OK && !*is_used && ctx->is_next) {
         status = tamis__change_begin(&ctx->rf, ctx->plan, err); /* ends the resize */
-        return status == TAMIS_OK ? tamis__plan_text_expire(&ctx->rf, ctx->next, TAMIS__GRACE_MS, err)
-                                  : status;
+        if (status == TAMIS_OK)
+            status = tamis__plan_text_expire(&ctx->rf, ctx->next, TAMIS__GRACE_MS, err);
+        return status == TAMIS_OK && names(ctx->pushing, generation)
+                   ? tamis__field_remove(&ctx->rf, "pushing", ctx->pushing, err)
+                   : status;
     }
     if (status == TAMIS_OK)
         status = tamis__lock_renew(&ctx->rf, err);
-    return status == TAMIS_OK && !*is_used ? run_requests(ctx, count, put_removal, take_removal, err)
-                                           : status;
+    if (status == TAMIS_OK && !*is_used)
+        status = run_requests(ctx, count, put_removal, take_removal, err);
+    return status == TAMIS_OK && !*is_used && kind == TAMIS_REDIS_LEFT_UNFINISHED
+               ? tamis__field_remove(&ctx->rf, "pushing", ctx->pushing, err)
+               : status;
 }
 
 /* *is_used: the generation is in use by now, and nothing was removed. */
-static tamis_status remove_with_lock(leftover_search *ctx, size_t count, bool *is_used, tamis_error *err) {
+static tamis_status remove_with_lock(leftover_search *ctx, uint64_t generation, size_t count, bool *is_used,
+                                     tamis_error *err) {
     tamis_status status = tamis__lock_acquire(&ctx->rf, err);
     if (status != TAMIS_OK)
         return status;
-    status = remove_locked(ctx, count, is_used, err);
+    status = remove_locked(ctx, generation, count, is_used, err);
     (void)tamis__lock_release(&ctx->rf, NULL);
     return status;
 }
 
+/* Makes the name of a Redis key the current name. *is_busy: its lock is held. */
+static tamis_status turn_to_name(leftover_search *ctx, const part *of, bool *is_busy, tamis_error *err) {
+    ctx->uri.name = ctx->text + of->key + PREFIX;
+    ctx->uri.name_size = of->name_size;
+    ctx->rf.name = (tamis_key){ctx->uri.name, ctx->uri.name_size};
+    ctx->stay = ctx->expire = 0;
+    return is_locked(ctx, is_busy, err);
+}
+
+/* Removes the leftover, if the caller wants that, and passes it to the caller, unless it is in use by now. */
+static tamis_status pass(leftover_search *ctx, uint64_t generation, size_t count,
+                         tamis_redis_leftover_kind kind, tamis_error *err) {
+    bool is_used = false;
+    const tamis_redis_leftover leftover = {.struct_size = sizeof leftover,
+                                           .kind = kind,
+                                           .name = ctx->uri.name,
+                                           .name_size = ctx->uri.name_size,
+                                           .generation = generation,
+                                           .keys = ctx->stay + ctx->expire};
+    tamis_status status = TAMIS_OK;
+    if (ctx->removes)
+        status = remove_with_lock(ctx, generation, count, &is_used, err);
+    return status == TAMIS_OK && !is_used ? ctx->sink(ctx->context, &leftover, err) : status;
+}
+
+/* Partitions of one generation. Those that expire need nobody, unless field `pushing` has their plan. */
 static tamis_status report(leftover_search *ctx, size_t count, tamis_error *err) {
     const part *group = &ctx->parts[ctx->first];
-    tamis_redis_leftover leftover = {.struct_size = sizeof leftover, .generation = group->generation};
+    tamis_redis_leftover_kind kind = TAMIS_REDIS_LEFT_UNKNOWN;
     bool is_used = true, is_busy = true;
-    ctx->uri.name = ctx->text + group->key + PREFIX;
-    ctx->uri.name_size = group->name_size;
-    ctx->rf.name = (tamis_key){ctx->uri.name, ctx->uri.name_size};
-    ctx->stay = 0;
-    tamis_status status = is_locked(ctx, &is_busy, err);
+    tamis_status status = turn_to_name(ctx, group, &is_busy, err);
     if (status == TAMIS_OK && !is_busy)
-        status = check_use(ctx, group->generation, &is_used, &leftover.kind, err);
+        status = check_use(ctx, group->generation, &is_used, &kind, err);
     if (status != TAMIS_OK || is_busy || is_used)
         return status;
     status = run_requests(ctx, count, put_ttl, take_ttl, err);
-    if (status != TAMIS_OK || ctx->stay == 0)
+    if (status != TAMIS_OK || (ctx->stay == 0 && kind != TAMIS_REDIS_LEFT_UNFINISHED))
         return status;
-    if (ctx->removes)
-        status = remove_with_lock(ctx, count, &is_used, err);
-    if (is_used)
+    if (kind != TAMIS_REDIS_LEFT_UNFINISHED)
+        ctx->expire = 0;
+    return pass(ctx, group->generation, count, kind, err);
+}
+
+static bool has_partitions_of(const leftover_search *ctx, const part *hash, uint64_t generation) {
+    for (size_t i = 0; i < ctx->count; i++)
+        if (ctx->parts[i].generation == generation && ctx->parts[i].name_size == hash->name_size &&
+            memcmp(ctx->text + ctx->parts[i].key, ctx->text + hash->key, PREFIX + hash->name_size) == 0)
+            return true;
+    return false;
+}
+
+/* The hash of a name: a plan in field `pushing` whose partitions have expired. */
+static tamis_status report_hash(leftover_search *ctx, const part *hash, tamis_error *err) {
+    static const char field[] = "generation=";
+    tamis__config config;
+    tamis_redis_leftover_kind kind;
+    bool is_used = true, is_busy = true;
+    tamis_status status = turn_to_name(ctx, hash, &is_busy, err);
+    if (status == TAMIS_OK && !is_busy)
+        status = tamis__config_own(&ctx->rf, &config, err);
+    const char *text = status == TAMIS_OK && !is_busy ? strstr(config.pushing, field) : NULL;
+    if (!text)
         return status;
-    leftover.name = ctx->uri.name;
-    leftover.name_size = ctx->uri.name_size;
-    leftover.keys = ctx->stay;
-    return status == TAMIS_OK ? ctx->sink(ctx->context, &leftover, err) : status;
+    const uint64_t generation = strtoull(text + sizeof field - 1, NULL, 16);
+    if (has_partitions_of(ctx, hash, generation))
+        return TAMIS_OK;
+    status = check_use(ctx, generation, &is_used, &kind, err);
+    return status == TAMIS_OK && !is_used && kind == TAMIS_REDIS_LEFT_UNFINISHED
+               ? pass(ctx, generation, 0, kind, err)
+               : status;
 }
 
 /* ---- all generations ---- */
@@ -303,6 +392,9 @@ static tamis_status visit_generations(leftover_search *ctx, tamis_error *err) {
             i++;
         status = report(ctx, i - ctx->first, err);
     }
+    for (size_t i = 0; i < ctx->hash_count && status == TAMIS_OK; i++)
+        status = report_hash(ctx, &ctx->hashes[i], err);
+    tamis__free(&ctx->rf.redis->allocator, ctx->hashes, ctx->hash_capacity * sizeof *ctx->hashes);
     tamis__free(&ctx->rf.redis->allocator, ctx->parts, ctx->capacity * sizeof *ctx->parts);
     tamis__free(&ctx->rf.redis->allocator, ctx->text, ctx->text_size);
     return status;

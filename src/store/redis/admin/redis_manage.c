@@ -245,18 +245,6 @@ static tamis_status remove_plan_checked(tamis__redis_filter *rf, const tamis__co
     return status;
 }
 
-static tamis_status remove_field(tamis__redis_filter *rf, const char *field, const char *text,
-                                 tamis_error *err) {
-    char lock[TAMIS__REDIS_KEY], name[TAMIS__REDIS_KEY];
-    const tamis_key hash = {name, tamis__config_name(rf, name)};
-    tamis__step step = {.key_count = 0};
-    tamis__lock_add_condition(rf, &step, lock);
-    tamis__step_key(&step, hash);
-    tamis__step_expect_field(&step, hash, field, text);
-    tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("HDEL"), hash, tamis__redis_word(field)));
-    return tamis__step_run(rf, &step, &(bool){false}, err);
-}
-
 /* Step 2. Field before must be free for the plan of this drop. */
 static tamis_status remove_leftovers(const tamis__redis_filter *rf, const tamis__config *config,
                                      const char *copy, tamis_error *err) {
@@ -285,8 +273,8 @@ static tamis_status remove_tamis(tamis__redis_filter *rf, const tamis__config *c
     if (status == TAMIS_OK)
         status = remove_members(rf, config, copy, err);
     if (status == TAMIS_OK)
-        status = remove_field(rf, "before", now.before, err);
-    return status == TAMIS_OK ? remove_field(rf, "pushing", config->pushing, err) : status;
+        status = tamis__field_remove(rf, "before", now.before, err);
+    return status == TAMIS_OK ? tamis__field_remove(rf, "pushing", config->pushing, err) : status;
 }
 
 static bool has_partitions(const tamis__config *config) {

@@ -194,6 +194,9 @@ tamis_status tamis__partitions_expire(const tamis__redis_filter *rf, const bool 
  * family. */
 tamis_status tamis__plan_text_expire(const tamis__redis_filter *rf, const char *text, int64_t ms,
                                      tamis_error *err);
+/* Removes a field of the hash if it still is `text` and the lock is held; else nothing. */
+tamis_status tamis__field_remove(tamis__redis_filter *rf, const char *field, const char *text,
+                                 tamis_error *err);
 /* Removes the partitions that other writers left: those of config->pushing now, those of `next` and `before` in
  * TAMIS__GRACE_MS. Call it after tamis__change_begin: no other writer can continue with them then. */
 tamis_status tamis__leftovers_remove(const tamis__redis_filter *rf, const tamis__config *config,

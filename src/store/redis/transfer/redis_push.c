@@ -128,6 +128,18 @@ tamis_status tamis__change_begin(tamis__redis_filter *rf, const char *plan, tami
     return status == TAMIS_OK && !is_done ? tamis__lock_lost(rf, err) : status;
 }
 
+tamis_status tamis__field_remove(tamis__redis_filter *rf, const char *field, const char *text,
+                                 tamis_error *err) {
+    char lock[TAMIS__REDIS_KEY], name[TAMIS__REDIS_KEY];
+    const tamis_key hash = {name, tamis__config_name(rf, name)};
+    tamis__step step = {.key_count = 0};
+    tamis__lock_add_condition(rf, &step, lock);
+    tamis__step_key(&step, hash);
+    tamis__step_expect_field(&step, hash, field, text);
+    tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("HDEL"), hash, tamis__redis_word(field)));
+    return tamis__step_run(rf, &step, &(bool){false}, err);
+}
+
 /* The lock is held, so the partitions of `pushing` have no writer any more and are removed at once. Those of `before` and
  * `next` get a short expiry: batches may still read the former, and adders may still add to the latter. */
 tamis_status tamis__leftovers_remove(const tamis__redis_filter *rf, const tamis__config *config,
