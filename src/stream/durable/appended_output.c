@@ -1,5 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Letters with numbers are steps of docs/DURABILITY.md. */
+/*
+ * Outputs of a durable run: steps B3 to B5 and K3 of docs/DURABILITY.md. A regular file keeps what earlier
+ * runs and commits have written, and grows at its end.
+ *
+ *     0                     last commit                    end
+ *     +---------------------+------------------------------+
+ *     | committed bytes     | tail: written after it       |
+ *     +---------------------+------------------------------+
+ *       checked at each       copied to OUT.tail-AT or OUT.kept-AT,
+ *       start and commit      then cut off
+ *
+ *     B3    lock, open, compare with what is known
+ *     B4    copy the tail, sync the copy and its directory, cut the output back
+ *     B5    sync the output and its directory; only then append
+ *     K3    fingerprint what is there now; then compare with the bytes known before
+ *
+ * Invariants:
+ * 1. The output is cut back only if the tail is in a synced copy. An incomplete copy is made again: the
+ *    output still has all bytes.
+ * 2. Bytes are appended only after the cut is synced. Otherwise a loss of power could bring old bytes back
+ *    among new ones.
+ * 3. A commit covers an output only if its path is still that of the open file, and the file has exactly the
+ *    written length.
+ *
+ * There may be a tail only if the last run that wrote the file had not finished. In all other cases somebody
+ * else appended to it, and the run is refused.
+ */
 #include "stream/durable/appended_output.h"
 
 #include <errno.h>
@@ -18,9 +44,9 @@ void tamis__appended_output_init(tamis__appended_output *output, tamis__target *
     *output = (tamis__appended_output){.target = target, .fd = -1, .tail = {.fd = -1}};
 }
 
-/* ---- what it is ---- */
+/* ---- form and name ---- */
 
-/* Whatever is written there, nobody has it. */
+/* True for /dev/null. It counts as no output: there is nothing to cut back. */
 static bool is_null(const struct stat *st) {
     return S_ISCHR(st->st_mode) && st->st_rdev == makedev(1, 3);
 }
@@ -66,7 +92,7 @@ tamis_status tamis__appended_output_find(const tamis__appended_output *output, t
     return TAMIS_OK;
 }
 
-/* ---- where it begins ---- */
+/* ---- opening and cutting back ---- */
 
 static tamis_status fail_output(const tamis__appended_output *o, const char *why, tamis_error *err) {
     return tamis__fail(err, TAMIS_E_CHANGED, 0, "%s: %s", tamis__show(o->target->name).text, why);
@@ -80,7 +106,8 @@ static tamis_status fail_length(const tamis__appended_output *o, bool shorter, u
                                : "move what was added to another file, or give another output");
 }
 
-/* What is appended has to be of one kind with what is there. */
+/* Fails unless the bytes in the file were written with the same options, and to the same one of the two
+ * outputs. */
 static tamis_status check_same_form(const tamis__appended_output *o, const tamis__checkpoint *checkpoint,
                                     int i, const tamis__known_output *known, tamis_error *err) {
     static const int kept[] = {TAMIS__FORM_TERMINATOR, TAMIS__FORM_MARKING, TAMIS__FORM_MARK};
@@ -99,7 +126,7 @@ static tamis_status check_same_form(const tamis__appended_output *o, const tamis
     return TAMIS_OK;
 }
 
-/* Whether what is known of it is still there. */
+/* Fails unless the file still has the known bytes. */
 static tamis_status check_content(const tamis__appended_output *o, const tamis__file_fingerprint *known,
                                   tamis_error *err) {
     tamis__file_match match;
@@ -111,7 +138,8 @@ static tamis_status check_content(const tamis__appended_output *o, const tamis__
                        err);
 }
 
-/* B3: whether the output is as it was left, but for what an unfinished run has written behind its last commit. */
+/* B3: fails unless the output is as it was left. Only an unfinished run may have written bytes behind its
+ * last commit. */
 static tamis_status check_unchanged(const tamis__appended_output *o, const tamis__known_output *known,
                                     tamis_error *err) {
     const uint64_t size = (uint64_t)o->target->st.st_size;
@@ -139,7 +167,7 @@ static void get_directory(const tamis__target *target, char directory[PATH_MAX])
     snprintf(directory, PATH_MAX, "%.*s", size > 0 ? (int)size : 1, size > 0 ? target->path : ".");
 }
 
-/* So that the name is there after a power loss. */
+/* Makes the name of the output last after a loss of power. */
 static tamis_status sync_directory(const tamis__target *target, tamis_error *err) {
     char directory[PATH_MAX];
     get_directory(target, directory);
@@ -161,8 +189,9 @@ static void finish_tail(tamis__appended_output *o, bool ended) {
                  tamis__show(o->target->name).text, o->tail.size, tamis__show(kept).text);
 }
 
-/* Compares the copy of bytes that stood from `offset` on with what stands there now. True: it has all bytes behind the last
- * commit, and goes on waiting. Otherwise it is removed, or what differs is kept. */
+/* Looks for a copy of bytes from `offset` on, and compares it with the output. If the copy has all bytes
+ * behind the last commit (*has_all), it goes on waiting. Otherwise it is removed, or its differing rest is
+ * kept. */
 static tamis_status find_tail(tamis__appended_output *o, uint64_t offset, uint64_t committed_size,
                               unsigned char terminator, bool *has_all, tamis_error *err) {
     const uint64_t behind = (uint64_t)o->target->st.st_size - committed_size;
@@ -185,8 +214,10 @@ static tamis_status find_tail(tamis__appended_output *o, uint64_t offset, uint64
     return TAMIS_OK;
 }
 
-/* Copies the bytes behind the last commit before they are cut off, unless an earlier process has copied them. It may have done
- * so before that commit, or behind it and ended before its own: then the copy of before is gone, though the commit names it. */
+/* B4: copies the bytes behind the last commit before they are cut off, unless an earlier process has
+ * copied them. That copy may have one of two names: the one in the checkpoint, or, if the process was
+ * killed before its own first commit, that of the last commit's length. In the second case the copy in the
+ * checkpoint may be gone. */
 static tamis_status keep_tail(tamis__appended_output *o, const tamis__known_output *known,
                               unsigned char terminator, tamis_error *err) {
     const uint64_t committed_size = known->fingerprint.length, size = (uint64_t)o->target->st.st_size;
@@ -206,7 +237,8 @@ static tamis_status keep_tail(tamis__appended_output *o, const tamis__known_outp
     return status;
 }
 
-/* The same for a compressed output, whose frames depend on when commits came: nothing compares such bytes, so all are kept. */
+/* B4 for a compressed output. Its frames depend on the times of the commits, so its bytes cannot be
+ * compared and all are kept. */
 static tamis_status keep_compressed(tamis__appended_output *o, uint64_t committed_size, tamis_error *err) {
     const uint64_t size = (uint64_t)o->target->st.st_size - committed_size;
     char directory[PATH_MAX], kept[PATH_MAX];
@@ -224,8 +256,8 @@ static tamis_status keep_compressed(tamis__appended_output *o, uint64_t committe
     return status;
 }
 
-/* Cuts the output back to `length` and sees to it that the cut lasts before anything is appended: what stood there would come
- * back among what is written (B4, B5). */
+/* B4, B5: cuts the output back to `length`. Syncs the cut before anything is appended: otherwise old bytes
+ * could come back among new ones after a loss of power. */
 static tamis_status cut_back(const tamis__appended_output *o, uint64_t length, tamis_error *err) {
     if (tamis__sys.truncate(o->fd, (off_t)length) < 0 || tamis__sync(o->fd) < 0 ||
         tamis__sys.seek(o->fd, (off_t)length, SEEK_SET) < 0)
@@ -233,7 +265,7 @@ static tamis_status cut_back(const tamis__appended_output *o, uint64_t length, t
     return sync_directory(o->target, err);
 }
 
-/* Where there are no locks the run goes on without. */
+/* Locks the output. On a file system without locks the run goes on without. */
 static tamis_status lock_output(tamis__appended_output *o, const char **unlocked, tamis_error *err) {
     tamis_error refused = TAMIS_ERROR_INIT;
     const tamis_status status = tamis_file_lock(&o->lock, o->target->path, &refused);
@@ -283,7 +315,8 @@ tamis_status tamis__appended_output_open(tamis__appended_output *o, tamis__check
 
 /* ---- commits ---- */
 
-/* Records that are written to a file that has lost its name are nowhere; and nobody else may write to it. */
+/* Fails if the output has lost its path, since its records would be lost, or if another process wrote to
+ * it. */
 static tamis_status check_named(const tamis__appended_output *o, uint64_t length, tamis_error *err) {
     const tamis__target *target = o->target;
     struct stat st;
@@ -308,7 +341,7 @@ tamis_status tamis__appended_output_checksum(tamis__appended_output *o, tamis__c
     if (status == TAMIS_OK)
         status =
             tamis__file_fingerprint_compute(&now, o->fd, 0, out->fingerprint.length, o->target->name, err);
-    if (status == TAMIS_OK) /* behind it, so that what was summed is what was there */
+    if (status == TAMIS_OK) /* after the fingerprint, which then covers unchanged bytes */
         status = check_content(o, &o->observed, err);
     if (status != TAMIS_OK)
         return status;
@@ -328,7 +361,7 @@ void tamis__appended_output_cut_back(const tamis__appended_output *o, const tami
 
 void tamis__appended_output_close(tamis__appended_output *o) {
     if (o->fd >= 0)
-        tamis__sys.close(o->fd); /* what was to be kept is synced */
+        tamis__sys.close(o->fd); /* errors do not matter: committed bytes are synced */
     o->fd = -1;
     tamis__tail_close(&o->tail);
     tamis_file_unlock(o->lock);

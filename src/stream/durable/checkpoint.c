@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Bytes of an account, all numbers little-endian, 64 bits:
+ * Encoding of a checkpoint. All numbers are little-endian and have 64 bits:
  *
- *     'A' 'C' 'C' 2 0 0 0 0 | flags | counts (8) | form (4) | input | inputs | each input | each of two outputs | command
- *     input   flags, offset, identity (5), bytes of the name, the name
- *     output  form, flags, header, packing, tail (2), identity (5), bytes of the path, the path
+ *     magic      'A' 'C' 'C' 2 0 0 0 0
+ *     numbers    flags, counts (8), form (4), input, number of inputs
+ *     inputs     for each: flags, offset, records, lines, fingerprint (5), bytes of the name, the name
+ *     outputs    for both: form, flags, header, compression, tail (2), fingerprint (5), bytes of the path,
+ *                the path
+ *     command    bytes of the command, the command
  *
- * A state's checksums stand over them, so what does not fit is of another version of this library, or of another program.
+ * A fingerprint is device, inode, length, head, tail. Texts have no NUL.
+ *
+ * The checksums of the state cover these bytes. So bytes that cannot be decoded are not damaged: they are
+ * from another version of this library, or from another program.
  */
 #include "stream/durable/checkpoint.h"
 
@@ -31,7 +37,7 @@ enum {
     OWES_TERMINATOR = 1,
     HAS_HEADER = 2,
     NAME_SIZE_MAX = 65536,
-    MIN_INPUT_SIZE = 8 * 10 /* bytes of one with an empty name */
+    MIN_INPUT_SIZE = 8 * 10 /* bytes of an input with an empty name */
 };
 
 tamis_status tamis__checkpoint_init(tamis__checkpoint *checkpoint, size_t inputs,
@@ -111,7 +117,7 @@ tamis_status tamis__checkpoint_fail_form(const char *name, int form, tamis_error
         tamis__show(name).text, names[form]);
 }
 
-/* ---- writing: once to count, with `to` NULL, and once more ---- */
+/* ---- writing: first with `to` NULL, to count the bytes ---- */
 
 typedef struct byte_writer {
     unsigned char *to;
@@ -210,7 +216,7 @@ tamis_status tamis__checkpoint_encode(const tamis__checkpoint *checkpoint, unsig
 typedef struct byte_reader {
     const unsigned char *next;
     size_t left;
-    bool is_valid; /* all that was asked was there */
+    bool is_valid; /* false after a read beyond the end */
 } byte_reader;
 
 static uint64_t read_number(byte_reader *e) {
@@ -223,7 +229,7 @@ static uint64_t read_number(byte_reader *e) {
     return tamis__load64le(e->next - 8);
 }
 
-/* NULL: no memory, or not there. */
+/* Returns NULL if there is no memory, or the bytes are not a text (is_valid is false then). */
 static char *read_text(byte_reader *e, const tamis_allocator *memory) {
     const uint64_t size = read_number(e);
     if (size > e->left || size > NAME_SIZE_MAX)
@@ -327,7 +333,7 @@ tamis_status tamis__checkpoint_decode(tamis__checkpoint *checkpoint, const void 
                                       : fail_format(err);
 }
 
-/* ---- for who looks at it ---- */
+/* ---- public access to a checkpoint ---- */
 
 struct tamis_stream_checkpoint {
     tamis__checkpoint checkpoint;

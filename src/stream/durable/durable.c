@@ -1,5 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Letters with numbers are steps of docs/DURABILITY.md. */
+/*
+ * How a durable run begins, and its commits: steps B2 to B6, K3 and K4 of docs/DURABILITY.md.
+ *
+ *     tamis__durable_begin
+ *         check_options
+ *         find_inputs_and_outputs          names and fingerprints of all files
+ *         tamis__history_search       B2   this run in the checkpoints of the state; what others have read
+ *         continue_run, pass_inputs        positions at which the run begins; begin_new: at the beginning
+ *         tamis__appended_output_open B3 to B5
+ *         keep_other_runs             B6   checkpoints of other runs become notes
+ *         tamis__durable_commit       B6   the first commit of this run
+ *
+ *     tamis__durable_opened           W1   the reader has opened an input: is it the file that is known?
+ *     tamis__durable_commit           K3   fingerprints of inputs and outputs, compared with the last ones
+ *                                     K4   commit of the state
+ *
+ *     The state knows                      commits.begun     the run
+ *     this run, unfinished                 RESUMED           goes on after its last commit
+ *     this run, finished; an input grew    GROWN             reads the new bytes
+ *     this run, finished; nothing new      FINISHED          reads nothing
+ *     other runs that read some inputs     NEW               skips what these have read
+ *     nothing of the inputs                NEW               reads everything
+ *
+ * Invariants:
+ * 1. A run that is refused in B2 has changed nothing.
+ * 2. The notes of B6 and the first checkpoint are in one commit. After a crash either the old run is still
+ *    unfinished, or the new one has begun.
+ * 3. `live` covers only records that are written (run_commit.c moves its positions). So a commit never covers
+ *    more than the outputs have.
+ */
 #include "stream/durable/durable.h"
 
 #include <stdio.h>
@@ -15,7 +44,7 @@
 
 enum { OUTPUTS = 2 };
 
-/* ---- what the run is of ---- */
+/* ---- inputs and outputs of the run ---- */
 
 static void close_input(tamis__durable *d) {
     if (d->input >= 0 && !d->borrowed)
@@ -23,13 +52,13 @@ static void close_input(tamis__durable *d) {
     d->input = -1;
 }
 
-/* Opens the input to sum it; d->input is -1 where it is no regular file. */
+/* Opens an input to fingerprint it. d->input is -1 if it is not a regular file. */
 static tamis_status open_input(tamis__durable *d, size_t i, tamis_error *err) {
     close_input(d);
     d->checksummed = i;
     tamis_status status =
         tamis__input_open_regular(d->names[i], &d->input, &d->borrowed, &d->base, &d->size, err);
-    /* A descriptor that was open before stands where it did only until it is read. */
+    /* The position of a borrowed descriptor is the start of the input only until the input is read. */
     if (d->borrowed && d->live.inputs[i].based)
         d->base = d->live.inputs[i].base;
     d->live.inputs[i].base = d->base;
@@ -48,7 +77,8 @@ static tamis_status detect_compression(tamis__durable *d, size_t i, bool *compre
     return status;
 }
 
-/* A packed one is known as a whole from the beginning, for what of it is read has no place in it that could be told. */
+/* Fingerprints an input of a new run. A compressed input is fingerprinted whole: a position in the
+ * decompressed stream has no position in the file. */
 static tamis_status examine_input(tamis__durable *d, size_t i, tamis_error *err) {
     tamis__checkpoint_input *in = &d->live.inputs[i];
     tamis_status status = open_input(d, i, err);
@@ -104,7 +134,7 @@ static tamis_status find_inputs_and_outputs(tamis__durable *d, size_t inputs, ta
         tamis__show(d->commits->inexact).text);
 }
 
-/* ---- where it begins ---- */
+/* ---- where the run begins ---- */
 
 static tamis_status fail_unterminated(const tamis__durable *d, size_t i, tamis_error *err) {
     d->commits->was_read = true;
@@ -116,7 +146,8 @@ static tamis_status fail_unterminated(const tamis__durable *d, size_t i, tamis_e
         tamis__show(tamis__input_name(d->names[i])).text);
 }
 
-/* The end of a record that had none may have come. */
+/* Skips the terminator of a record that had none when it was read. Fails if the record has got longer
+ * instead. */
 static tamis_status skip_terminator(tamis__durable *d, size_t i, unsigned char terminator, tamis_error *err) {
     struct tamis__input_position *position = &d->live.inputs[i].position;
     unsigned char next = (unsigned char)~terminator;
@@ -133,7 +164,7 @@ static tamis_status skip_terminator(tamis__durable *d, size_t i, unsigned char t
     return TAMIS_OK;
 }
 
-/* Whether there is something to read of an input: what was read of it is as it was. */
+/* Opens an input whose earlier bytes are known and unchanged. *more: it has unread bytes. */
 static tamis_status examine_read_input(tamis__durable *d, size_t i, unsigned char terminator, bool *more,
                                        tamis_error *err) {
     tamis__checkpoint_input *in = &d->live.inputs[i];
@@ -142,8 +173,7 @@ static tamis_status examine_read_input(tamis__durable *d, size_t i, unsigned cha
         return status;
     if (d->input < 0 || in->position.offset == 0)
         *more = d->input < 0 || d->size > 0;
-    else if (
-        in->compressed) /* of those behind the one that is read some may have been read in part, before that one grew */
+    else if (in->compressed) /* inputs after live.input may have been read in part, before that one grew */
         *more = !d->live.finished && i >= d->live.input;
     else
         *more = d->size > in->position.offset;
@@ -152,7 +182,7 @@ static tamis_status examine_read_input(tamis__durable *d, size_t i, unsigned cha
     return status;
 }
 
-/* A continued run keeps its form (terminator, header, marks). */
+/* Fails if the options of form (terminator, header, marks) are not those of the earlier run. */
 static tamis_status check_form(const tamis__durable *d, const uint64_t *form, size_t input,
                                tamis_error *err) {
     for (int n = 0; n < TAMIS__FORMS; n++)
@@ -161,7 +191,8 @@ static tamis_status check_form(const tamis__durable *d, const uint64_t *form, si
     return TAMIS_OK;
 }
 
-/* What of the run before holds for this one; *d->live.input is the first input of which there is something to read. */
+/* Takes positions and statistics from the earlier checkpoint of this run. live.input becomes the first
+ * input with unread bytes. */
 static tamis_status continue_run(tamis__durable *d, const tamis__history *h, unsigned char terminator,
                                  tamis_error *err) {
     tamis__checkpoint *live = &d->live;
@@ -212,7 +243,7 @@ static tamis_status pass_input(tamis__durable *d, const tamis__earlier_read *bef
     return status == TAMIS_OK && !in->passed ? check_form(d, before->form, i, err) : status;
 }
 
-/* For a new run with known inputs: skips these, or reads them from where they were left. */
+/* For a new run with known inputs: skips these, or reads them on from where an earlier run stopped. */
 static tamis_status pass_inputs(tamis__durable *d, const tamis__history *h, unsigned char terminator,
                                 tamis_error *err) {
     tamis__checkpoint *live = &d->live;
@@ -244,7 +275,8 @@ static tamis_status pass_inputs(tamis__durable *d, const tamis__history *h, unsi
     return TAMIS_OK;
 }
 
-/* Where the run was not here before, or is to be begun anew in spite of that. */
+/* Resets the run to the beginning of all inputs, although the state knows it or its inputs
+ * (commits.reread). */
 static tamis_status begin_new(tamis__durable *d, tamis_error *err) {
     tamis__checkpoint *live = &d->live;
     tamis_status status = TAMIS_OK;
@@ -265,8 +297,8 @@ static tamis_status begin_new(tamis__durable *d, tamis_error *err) {
 
 /* ---- the run ---- */
 
-/* B6: keeps the account of the last commit as a note if it is of another run, which may be repeated later. Also keeps the
- * accounts of unfinished runs that end when this one begins. */
+/* B6: keeps the checkpoint of the last commit as a note if it is of another run, which may be repeated
+ * later. Also keeps the checkpoints of unfinished runs that end when this one begins. */
 static tamis_status keep_other_runs(const tamis__durable *d, const tamis__history *h, tamis_error *err) {
     tamis_state *state = tamis__dedup_state(d->session);
     tamis_status status = TAMIS_OK;
@@ -339,7 +371,8 @@ static tamis_status check_options(const tamis__durable *d, const tamis_stream_op
     return TAMIS_OK;
 }
 
-/* Gives the caller the run that is in the way. Without memory for it the message has to suffice. */
+/* Gives the caller the unfinished run because of which this one failed. Without memory for it, the message
+ * must suffice. */
 static void give_unfinished(tamis_stream_commits *commits, tamis__history *h, const tamis_error *err) {
     if (h->blocked.inputs)
         (void)tamis__checkpoint_move(&commits->unfinished, &h->blocked, NULL);
@@ -431,7 +464,7 @@ static tamis_status fail_replaced(const char *name, tamis_error *err) {
         tamis__show(name).text);
 }
 
-/* Whether what was read of the input by now is still there, in what is open as `fd`. */
+/* Fails unless the file open as `fd` still has the bytes that are known of the input. */
 static tamis_status check_content(const tamis__durable *d, size_t i, int fd, const struct stat *st,
                                   tamis_error *err) {
     const tamis__checkpoint_input *in = &d->live.inputs[i];
@@ -463,14 +496,15 @@ tamis_status tamis__durable_opened(tamis__durable *d, size_t i, int fd, const st
         return fail_replaced(name, err);
     if (in->observed.length > 0)
         return check_content(d, i, fd, st, err);
-    /* So that one that is written anew before its first commit is noticed. */
+    /* Fingerprinted now, so that a file that is rewritten before the first commit is noticed. */
     const uint64_t size = st->st_size > in->base ? (uint64_t)(st->st_size - in->base) : 0;
     return tamis__file_fingerprint_compute(
         &in->observed, fd, in->base,
         size < TAMIS__FILE_FINGERPRINT_BYTES ? size : TAMIS__FILE_FINGERPRINT_BYTES, name, err);
 }
 
-/* What is known of the input where it stands, in `fd`, by which it is known from now on. */
+/* Fingerprints what was read of an input, open as `fd`, for the next commit. Fails if the file was
+ * replaced or changed. */
 static tamis_status checksum_input(tamis__durable *d, size_t i, int fd, tamis_error *err) {
     tamis__checkpoint_input *in = &d->live.inputs[i];
     const char *name = tamis__input_name(d->names[i]);
@@ -478,12 +512,12 @@ static tamis_status checksum_input(tamis__durable *d, size_t i, int fd, tamis_er
     tamis__file_fingerprint now;
     if (fd < 0 || tamis__sys.fstat(fd, &st) < 0)
         return fail_replaced(name, err);
-    /* Where the reader has opened it, it has to be that file. */
+    /* It must be the file that the reader has opened, if it has. */
     if (in->inode != 0 && ((uint64_t)st.st_ino != in->inode || (uint64_t)st.st_dev != in->device))
         return fail_replaced(name, err);
     tamis_status status = tamis__file_fingerprint_compute(
         &now, fd, in->base, in->compressed ? in->fingerprint.length : in->position.offset, name, err);
-    if (status == TAMIS_OK) /* behind it, so that what was summed is what was there */
+    if (status == TAMIS_OK) /* after the fingerprint, which then covers unchanged bytes */
         status = check_content(d, i, fd, &st, err);
     if (status != TAMIS_OK)
         return status;
@@ -493,14 +527,14 @@ static tamis_status checksum_input(tamis__durable *d, size_t i, int fd, tamis_er
     return TAMIS_OK;
 }
 
-/* Inputs up to the one that is read now, from the first that was not summed at its end. */
+/* Fingerprints the inputs from the last one fingerprinted to the one that is read now. */
 static tamis_status checksum_inputs(tamis__durable *d, tamis_error *err) {
     tamis_status status = TAMIS_OK;
     for (size_t i = d->checksummed; status == TAMIS_OK && i <= d->live.input && i < d->live.input_count;
          i++) {
         const tamis__checkpoint_input *in = &d->live.inputs[i];
         if (!in->regular || in->passed || (in->position.offset == 0 && !in->compressed))
-            continue; /* it is known by what an earlier run has read of it, or nothing was read */
+            continue; /* the fingerprint of an earlier run holds, or nothing was read */
         if (d->input < 0 || d->checksummed != i)
             status = open_input(d, i, err);
         if (status == TAMIS_OK)

@@ -1,4 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Step B2 of docs/DURABILITY.md: finding a run among the checkpoints of its state.
+ *
+ *     newest                                                          oldest
+ *     last commit    note n-1    note n-2    ...    note 1    note 0
+ *     ------------------------------------------------------------->
+ *     for each checkpoint:
+ *     1. note_outputs    what it knows of the run's outputs; a newer checkpoint counts more
+ *     2. compare_run     is it this run? else: does it speak against a new run, or what has it read?
+ *     3. tamis__history_check_unfinished    history_unfinished.c
+ *
+ * A checkpoint is of this run if it has the same outputs, and its inputs are, one by one, those of the run.
+ * Files are compared by content, since names and inodes are used again. If no checkpoint is of this run,
+ * `inputs` has what the newest checkpoint of each input says: how much of it was read.
+ *
+ * A new run is refused (was_read) if an input
+ * - was shortened or changed where it was read;
+ * - was read in part by a run with other outputs (durable.c refuses inputs that were all read whole);
+ * - was being read by the last run with these names when that ended, and is gone.
+ *
+ * The search goes on after such a refusal, because an older checkpoint may be of this run: then the run was
+ * begun in spite of it, and is continued. Only a changed input ends the search. All other errors are final.
+ *
+ * Every checkpoint is read to the oldest even if the run was found: older ones may know an output that newer
+ * ones do not.
+ */
 #include "stream/durable/history_int.h"
 
 #include <inttypes.h>
@@ -11,7 +37,7 @@
 
 /* ---- outputs ---- */
 
-/* Takes what the account, which is older than all that were looked at, knows of the run's outputs. */
+/* Notes what a checkpoint knows of the run's outputs, unless a newer checkpoint knew it. */
 static void note_outputs(tamis__history *h, const tamis__checkpoint *checkpoint) {
     for (int i = 0; i < 4; i++) {
         tamis__known_output *known = &h->outputs[i / 2];
@@ -21,7 +47,7 @@ static void note_outputs(tamis__history *h, const tamis__checkpoint *checkpoint)
             theirs->form != TAMIS__OUTPUT_FILE ||
             !tamis__is_same_output(h, i / 2, theirs, checkpoint->finished, &copied) ||
             (copied && i / 2 != i % 2) || (known->found && strcmp(own->path, theirs->path) != 0))
-            continue; /* what has its path counts more than what has its content */
+            continue; /* a known path counts more than a known content */
         *known = (tamis__known_output){.found = true,
                                        .copied = copied,
                                        .swapped = i / 2 != i % 2,
@@ -49,7 +75,6 @@ const char *tamis__output_of(const tamis__checkpoint *checkpoint) {
     return stream ? "a pipe" : "no file";
 }
 
-/* The run's input `i`, of which that is known. */
 static tamis_status fail_changed(tamis__history *h, size_t i, const tamis__checkpoint_input *known,
                                  tamis_error *err) {
     h->was_read = true;
@@ -110,8 +135,9 @@ static bool same_names(const tamis__checkpoint *a, const tamis__checkpoint *b) {
     return same;
 }
 
-/* All that the account has read has to be in the run, one by one: *all; the first that was changed, SIZE_MAX: none. Names and
- * inodes are used again and again, so it is the newest account with them that tells whether a file was changed. */
+/* Compares the inputs of the run with those of the checkpoint, one by one. *all_equal becomes false if one
+ * differs. *changed is the first that has changed; SIZE_MAX: none. Names and inodes are used again, so
+ * only the newest checkpoint with a name decides whether that file has changed. */
 static tamis_status compare_all_inputs(tamis__history *h, const tamis__checkpoint *checkpoint,
                                        bool *all_equal, size_t *changed, tamis_error *err) {
     tamis_status status = TAMIS_OK;
@@ -130,8 +156,8 @@ static tamis_status compare_all_inputs(tamis__history *h, const tamis__checkpoin
     return status;
 }
 
-/* Nothing of the account's `n`th input, which is the run's `i`th, may be read anew: what it has more is read if the outputs are
- * the same. */
+/* Notes how much the checkpoint has read of its input `n`, which is the run's input `i`. Fails if the
+ * input has unread bytes and the outputs are not the same. */
 static tamis_status note_input(tamis__history *h, const tamis__checkpoint *checkpoint, size_t n, size_t i,
                                bool to_same, tamis_error *err) {
     const tamis__checkpoint_input *in = &checkpoint->inputs[n];
@@ -185,7 +211,7 @@ static tamis_status note_inputs(tamis__history *h, const tamis__checkpoint *chec
                : status;
 }
 
-/* Whether the account is one of the run: *is; else whether something speaks against a new one. */
+/* *is_run: the checkpoint is of this run. Otherwise fails if the checkpoint speaks against a new run. */
 static tamis_status compare_run(tamis__history *h, const tamis__checkpoint *checkpoint, bool *is_run,
                                 tamis_error *err) {
     const tamis__checkpoint *run = h->run;
@@ -207,7 +233,7 @@ static tamis_status compare_run(tamis__history *h, const tamis__checkpoint *chec
         h->changed = true;
         return fail_changed(h, changed, &checkpoint->inputs[changed], err);
     }
-    /* Of runs with the same names the last one tells whether something is left unread. */
+    /* Of several runs with the same names, only the last one counts as unfinished. */
     if (newest && tamis__checkpoint_is_open(checkpoint) && checkpoint->inputs[checkpoint->input].regular &&
         !h->abandon)
         return fail_gone(h, checkpoint, err);
@@ -224,7 +250,6 @@ static tamis_status process_checkpoint(tamis__history *h, const void *bytes, siz
         return status;
     note_outputs(h, &checkpoint);
     h->keep_reader = false;
-    /* What speaks against a new run does not speak against one that was begun in spite of it: an older account may be of it. */
     if (!h->found)
         status = compare_run(h, &checkpoint, &is_run, &refused);
     if (status == TAMIS_OK)
@@ -261,7 +286,7 @@ static tamis_status search_checkpoints(tamis__history *h, const tamis_state *sta
         tamis_error why = TAMIS_ERROR_INIT;
         h->was_read = false;
         const tamis_status status = size > 0 ? process_checkpoint(h, bytes, size, last, &why) : TAMIS_OK;
-        if (status != TAMIS_OK && !h->was_read) /* what is known may not be left out */
+        if (status != TAMIS_OK && !h->was_read) /* no checkpoint may be skipped */
             return tamis__fail(err, status, why.sys_errno, "%s", why.text);
         if (status != TAMIS_OK && first == TAMIS_OK) {
             first = status;

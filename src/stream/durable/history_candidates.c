@@ -1,4 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Comparing the files of a run with those of many checkpoints.
+ *
+ * A state may have many checkpoints with many inputs, so not every pair of files can be read. Each input of
+ * the run is opened once, and its head is kept: the first TAMIS__FILE_FINGERPRINT_BYTES bytes. The head
+ * suffices to reject nearly every pair.
+ *
+ * Pairs are compared only if they share a clue. Each input has three:
+ *
+ *     name              fnv(name)
+ *     device, inode     fnv(both)            all clues of all inputs, sorted by sum:
+ *     content           sum of the head      | sum, input | sum, input | ...
+ *
+ * A binary search for the three clues of a known input gives the candidates. `turn` is the number of the
+ * search, so that an input with several equal clues is compared once. Files shorter than a head have no clue
+ * of content: they count as the same only if name or inode agrees too (file_fingerprint.h).
+ *
+ * Outputs are compared by path; by inode, if the old path is gone; and by content, for a copy. A file that
+ * begins with the known bytes may be longer only if the run that wrote it had not finished, since that run
+ * may have written more.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -102,14 +123,14 @@ static tamis_status open_candidate_input(tamis__candidates *candidates, const ta
     return status;
 }
 
-/* Keeps the head of an existing output, which may be a copy of an output that the state knows. */
+/* Keeps the head of an output that exists. It may be a copy of an output that the state knows. */
 static tamis_status open_candidate_output(tamis__candidate *kept, const tamis__checkpoint_output *output,
                                           const tamis_allocator *memory, tamis_error *err) {
     if (output->form != TAMIS__OUTPUT_FILE || output->fingerprint.inode == 0)
         return TAMIS_OK;
     const int fd = tamis__sys.open(output->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
     if (fd < 0)
-        return TAMIS_OK; /* it cannot be read: its path has to do */
+        return TAMIS_OK; /* unreadable: compared by path only */
     const tamis_status status = keep_head(kept, fd, 0, output->path, memory, err);
     tamis__sys.close(fd);
     return status;
@@ -162,7 +183,7 @@ static size_t find_clue(const tamis__candidates *candidates, uint64_t sum) {
     return from;
 }
 
-/* As tamis__file_fingerprint_compare, reading the file. */
+/* Compares by reading the file. For pairs about which the head does not decide. */
 static tamis_status read_and_compare(const char *name, const tamis__checkpoint_input *known, bool named,
                                      tamis__file_match *match, tamis_error *err) {
     int fd;
@@ -180,7 +201,6 @@ static tamis_status read_and_compare(const char *name, const tamis__checkpoint_i
     return status;
 }
 
-/* How the run's input `i` stands to what an account knows of one. Unless `closely`, one that was changed may pass for another. */
 tamis_status tamis__candidates_compare(const tamis__history *h, size_t i,
                                        const tamis__checkpoint_input *known, bool closely,
                                        tamis__file_match *match, tamis_error *err) {
@@ -196,12 +216,10 @@ tamis_status tamis__candidates_compare(const tamis__history *h, size_t i,
     if (*match == TAMIS__FILE_SAME && known->compressed && kept->head.size != known->fingerprint.length)
         *match = TAMIS__FILE_CHANGED; /* bytes behind the compressed data were not read */
     if (*match == TAMIS__FILE_CHANGED && known->position.offset == 0)
-        *match = TAMIS__FILE_SAME; /* nothing of it was read, so any file will do */
+        *match = TAMIS__FILE_SAME; /* no byte was read, so any file will do */
     return status;
 }
 
-/* The first of the run's inputs that has been read as this one of an account, SIZE_MAX: none; or, with its head, and was
- * changed behind that: *changed. */
 tamis_status tamis__candidates_find(tamis__history *h, const tamis__checkpoint_input *known, size_t *found,
                                     size_t *changed, tamis_error *err) {
     tamis__candidates *candidates = h->candidates;
@@ -233,6 +251,7 @@ tamis_status tamis__candidates_find(tamis__history *h, const tamis__checkpoint_i
 
 /* ---- inputs that were rotated away ---- */
 
+/* A search of the directory of an input for the file that had its name. */
 typedef struct rotation {
     const tamis__checkpoint_input *known;
     char directory[PATH_MAX];
@@ -288,7 +307,8 @@ void tamis__candidates_note_rotation(tamis__history *h, const tamis__checkpoint_
 
 /* ---- outputs ---- */
 
-/* True if the file begins with the known output: at least `at` bytes, with the same head and tail. */
+/* True if the file begins with the known output: at least known->length bytes, with the same head and
+ * tail. */
 static bool has_content(const tamis__candidate *file, const char *path,
                         const tamis__file_fingerprint *known) {
     tamis__file_match match = TAMIS__FILE_OTHER;
@@ -296,7 +316,7 @@ static bool has_content(const tamis__candidate *file, const char *path,
         !tamis__file_head_matches(known, &file->head))
         return false;
     if (known->length <= TAMIS__FILE_FINGERPRINT_BYTES)
-        return true; /* that was all of it */
+        return true; /* the head was all of it */
     const int fd = tamis__sys.open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
     if (fd < 0)
         return false;
@@ -318,7 +338,7 @@ bool tamis__is_same_output(tamis__history *h, int i, const tamis__checkpoint_out
         own->fingerprint.device == known->fingerprint.device && tamis__sys.stat(known->path, &st) < 0 &&
         errno == ENOENT)
         return true;
-    /* Of a known copy, earlier runs wrote the beginning. */
+    /* The checkpoints of earlier runs match only the beginning of a known copy. */
     const bool may_match = !ended || file->head.size == known->fingerprint.length || copied[0] != '\0';
     *by_content = may_match && has_content(file, own->path, &known->fingerprint);
     if (*by_content)
@@ -339,7 +359,7 @@ bool tamis__same_outputs(tamis__history *h, const tamis__checkpoint *checkpoint)
     return true;
 }
 
-/* Names of inputs are as somebody gave them, maybe in another folder. */
+/* Input names are as the user gave them, maybe in another working directory. So the new name is absolute. */
 static void rename_input(const tamis__checkpoint *checkpoint, tamis__checkpoint_input *in, const char *now) {
     char *real = strcmp(in->name, now) == 0 ? NULL : realpath(now, NULL);
     if (real)

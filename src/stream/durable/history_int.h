@@ -2,25 +2,22 @@
 #ifndef TAMIS_STREAM_DURABLE_HISTORY_INT_H
 #define TAMIS_STREAM_DURABLE_HISTORY_INT_H
 
-/* For history.c, which looks through the accounts of a state, history_candidates.c, which compares files with them, and
- * history_unfinished.c, which decides about runs that have not finished. */
+/* Shared by history.c, which searches the checkpoints of a state, history_candidates.c, which compares
+ * files with them, and history_unfinished.c, which decides about unfinished runs. */
 #include "stream/durable/history.h"
 
-/*
- * Heads of the run's inputs, each of which is opened once. A state has many accounts with many inputs, and the head suffices to
- * reject nearly every pair. Pairs are compared only if they share a clue: the name, the inode, or the sum of a whole head.
- */
+/* The head of an input or output of the run. history_candidates.c explains the comparison. */
 typedef struct tamis__candidate {
     tamis__file_head head;
-    unsigned char *bytes; /* bytes of the head */
-    bool name_known;      /* a newer account had an input of that name */
-    bool once_named;      /* an earlier account has its name at the same position */
+    unsigned char *bytes; /* bytes of the head, owned */
+    bool name_known;      /* true after a checkpoint with an input of that name */
+    bool once_named;      /* true after a checkpoint with that name at the same index */
     size_t turn;          /* turn of the last comparison */
 } tamis__candidate;
 
 typedef struct tamis__clue {
-    uint64_t sum;
-    size_t input;
+    uint64_t sum; /* hash of a name, of device and inode, or of a whole head */
+    size_t input; /* index of the input that has it */
 } tamis__clue;
 
 struct tamis__candidates {
@@ -28,7 +25,7 @@ struct tamis__candidates {
     tamis__candidate outputs[2]; /* the head of each that is a regular file */
     char copied[2][PATH_MAX];    /* path of the output that this one is a copy of; "": no known copy */
     tamis__clue *clues;          /* 3 for each input, sorted by sum */
-    size_t count, turn;
+    size_t count, turn;          /* number of inputs; number of the current search */
 };
 
 /* Opens inputs and outputs of the run and keeps their heads. Call tamis__candidates_free even after a failure. */
@@ -36,27 +33,31 @@ tamis_status tamis__candidates_open(tamis__candidates *candidates, const tamis__
                                     tamis_error *err);
 void tamis__candidates_free(tamis__candidates *candidates, const tamis_allocator *memory);
 
-/* Compares the run's input `i` with an input of an account. Unless `closely`, a changed file may count as a different one. */
+/* Compares the run's input `i` with an input of a checkpoint. Unless `closely`, a changed file may count
+ * as a different one. */
 tamis_status tamis__candidates_compare(const tamis__history *history, size_t i,
                                        const tamis__checkpoint_input *known, bool closely,
                                        tamis__file_match *match, tamis_error *err);
-/* *found: the first of the run's inputs that is this input of an account; SIZE_MAX: none. *changed: the first with the same
- * head, but changed behind it. */
+/* *found: index of the run's first input that is this input of a checkpoint; SIZE_MAX: none. *changed: the
+ * same for the first input that is this file, but has changed. */
 tamis_status tamis__candidates_find(tamis__history *history, const tamis__checkpoint_input *known,
                                     size_t *found, size_t *changed, tamis_error *err);
 
-/* Called for each input of each account, newest account first. `there`: it is one of the run's inputs. If only its name is, the
- * file was rotated away, and history->rotated says how much of it was not read. */
+/* Call for each input of each checkpoint, newest checkpoint first. `there`: the run has that file among
+ * its inputs. If the run has only its name, the file was rotated away, and history->rotated says how much
+ * of it was not read. */
 void tamis__candidates_note_rotation(tamis__history *history, const tamis__checkpoint_input *known,
                                      bool there);
 
-/* True if output `i` of the run is the file that an account calls `known`: by its path; by its inode, if the old path is gone;
- * or by its content, if it is a copy (`by_content`). `ended`: the run that wrote it last had finished. */
+/* True if output `i` of the run is the output `known` of a checkpoint: by its path; by its inode, if the
+ * old path is gone; or by its content, if it is a copy (`by_content`). `ended`: the run that wrote it last
+ * had finished. */
 bool tamis__is_same_output(tamis__history *history, int i, const tamis__checkpoint_output *known, bool ended,
                            bool *by_content);
+/* True if the run has both outputs of the checkpoint. */
 bool tamis__same_outputs(tamis__history *history, const tamis__checkpoint *checkpoint);
 
-/* Gives the files of the account the names at which the run has them, if it has them under other ones: for messages. */
+/* For messages: replaces names in the checkpoint by the run's names of the same files. */
 void tamis__candidates_rename(tamis__history *history, tamis__checkpoint *checkpoint);
 
 /* Name of the first file that the run wrote, for messages. */
@@ -68,7 +69,8 @@ const char *tamis__output_of(const tamis__checkpoint *checkpoint);
 tamis_status tamis__history_check_unfinished(tamis__history *history, tamis__checkpoint *checkpoint,
                                              bool is_run, bool last, tamis_error *err);
 
-/* Whether the run of the account has not finished, and was not given again since. */
+/* True if the run of the checkpoint is unfinished, and no newer checkpoint has the same names of inputs
+ * and outputs. */
 bool tamis__history_is_unfinished(const tamis__history *history, const tamis__checkpoint *checkpoint);
 
 #endif

@@ -1,14 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Unfinished runs, when another run begins. A new run that writes to an output of an unfinished run cuts that output back to
- * its last commit, and the rest of the old run's inputs is never read. So the new run is refused, unless
+ * Unfinished runs, when another run begins. A new run that writes to an output of an unfinished run cuts that
+ * output back to its last commit, and the rest of the old run's inputs is never read. So the new run is
+ * refused, unless
  *
  *   - it has the same outputs, and the unread inputs among its own: then it reads the rest;
  *   - the caller gives the rest up (commits.abandon): a remark says how much that is.
  *
- * In both cases the commit that begins the new run keeps the account of the old one as a note, marked `left`. So after a crash
- * either the old run is still unfinished, or the new one has begun. An account no longer counts if a newer one has the same
- * names of inputs and outputs: that run was repeated.
+ * In both cases the commit that begins the new run keeps the checkpoint of the old one as a note, marked
+ * `closed`. So after a crash either the old run is still unfinished, or the new one has begun. A checkpoint
+ * no longer counts if a newer one has the same names of inputs and outputs: that run was repeated.
+ *
+ *     unfinished run                              the new run
+ *     no unread bytes                             begins
+ *     other outputs                               begins; `beside` says that the other one is unfinished
+ *     shared output; the new run reads the rest   begins, and closes the old run
+ *     shared output; commits.abandon              begins, closes the old run, says what is given up
+ *     shared output                               is refused (`blocked`)
+ *
+ * The new run reads the rest only if all outputs are the same, or if it reads its inputs from the beginning
+ * (commits.reread).
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,9 +36,9 @@
 
 /* Unread rest of one input of an unfinished run. */
 typedef struct rest {
-    bool there;     /* the file of that name is the one that was read */
-    bool known;     /* and so is how much of it is unread: not of compressed files */
-    uint64_t bytes; /* unread, where known */
+    bool there;     /* true if the file of that name is the one that was read */
+    bool known;     /* true if `bytes` is known; never for compressed files */
+    uint64_t bytes; /* number of unread bytes */
 } rest;
 
 static rest input_rest(const tamis__checkpoint_input *in) {
@@ -94,8 +105,8 @@ static void describe_rest(char *to, size_t capacity, const total_rest *total) {
 
 /* ---- records that are given up ---- */
 
-/* Records behind the place where the run stands in that input, as a run would read them. False where they cannot be read, and
- * where the file of that name is another one by now. */
+/* Adds the number of unread records of an input to *records, reading them as a run would. False if they
+ * cannot be read, or if the name is that of another file by now. */
 static bool count_input(const tamis__history *h, const tamis__checkpoint *checkpoint, size_t i,
                         uint64_t *records) {
     enum { KEYS = 1024, READ_SIZE = 256 << 10 };
@@ -156,9 +167,9 @@ static void describe_given_up(const tamis__history *h, const tamis__checkpoint *
     snprintf(remark_text, 500, "gave up the rest of an unfinished run: %s: %s%s", what, counted, unknown);
 }
 
-/* ---- what becomes of an unfinished run ---- */
+/* ---- decision about an unfinished run ---- */
 
-/* True if a newer account has that key. Remembers the key for older accounts. */
+/* *superseded: a newer checkpoint has that key. Remembers the key for older checkpoints. */
 static tamis_status is_superseded(tamis__history *h, uint64_t key, bool *superseded, tamis_error *err) {
     *superseded = false;
     for (size_t i = 0; i < h->key_count; i++)
@@ -194,7 +205,7 @@ static bool is_in_the_way(tamis__history *h, const tamis__checkpoint *checkpoint
     return to_same;
 }
 
-/* True if the new run reads that input too, from its beginning or from where the unfinished run stopped. */
+/* *reads: the new run reads that input too, from its beginning or from where the unfinished run stopped. */
 static tamis_status reads_on(tamis__history *h, const tamis__checkpoint_input *in, bool *reads,
                              tamis_error *err) {
     size_t found = SIZE_MAX, changed;
@@ -257,7 +268,7 @@ static tamis_status fail_blocked(tamis__history *h, tamis__checkpoint *checkpoin
     return status;
 }
 
-/* A run that wrote to no file has no better name than its inputs. */
+/* Names the unfinished run by its output, or by its inputs if it wrote to no file. */
 static void describe_beside(char *to, size_t size, const tamis__checkpoint *checkpoint) {
     char more[40] = "";
     if (checkpoint->outputs[0].form == TAMIS__OUTPUT_FILE ||
@@ -291,7 +302,7 @@ tamis_status tamis__history_check_unfinished(tamis__history *h, tamis__checkpoin
     tamis_status status = is_superseded(h, key, &superseded, err);
     if (status != TAMIS_OK || superseded || !tamis__checkpoint_is_open(checkpoint))
         return status;
-    if (is_run) /* if names changed, the old account would stay unfinished */
+    if (is_run) /* with other names, the old checkpoint would stay unfinished: close it */
         return last || key == tamis__checkpoint_run_key(h->run) ? TAMIS_OK
                                                                 : close_run(h, checkpoint, last, "", err);
     const bool renewed = h->reread && key == tamis__checkpoint_run_key(h->run);

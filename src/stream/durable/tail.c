@@ -105,7 +105,8 @@ tamis_status tamis__tail_create(tamis__tail *tail, const char *path, const char 
     return TAMIS_OK;
 }
 
-/* Makes a file that stays, for bytes that stood at `offset`; -1: none of its names is free, or it cannot be made. */
+/* Creates OUT.kept-AT for bytes that were at `offset`. Returns -1 if no name is free, or the file cannot
+ * be created. */
 static int make_kept(const char *path, uint64_t offset, mode_t mode, char *kept) {
     int fd = -1;
     for (unsigned number = 1; fd < 0 && number < 1000; number++) {
@@ -202,13 +203,14 @@ static uint64_t record_start(const tamis__tail *tail) {
     return 0;
 }
 
-/* Gives the whole file a name that stays, as that needs no room on the disk. Where that fails too, it keeps its name. */
+/* Renames the whole copy to OUT.kept-AT, which needs no disk space. If that fails too, the copy keeps its
+ * name. */
 static void rename_tail(const tamis__tail *tail, const char *name, char *kept) {
     for (unsigned number = 1; number < 1000 && name_tail(kept, tail->path, "kept", tail->offset, number);
          number++) {
         struct stat st;
         int failed = tamis__sys.rename_new(name, kept) < 0 ? errno : 0;
-        if (failed == ENOSYS || failed == EINVAL) /* not on this file system */
+        if (failed == ENOSYS || failed == EINVAL) /* unknown to this file system */
             failed = tamis__sys.stat(kept, &st) == 0 ? EEXIST : tamis__sys.rename(name, kept) < 0 ? errno : 0;
         if (!failed)
             return;
@@ -218,8 +220,8 @@ static void rename_tail(const tamis__tail *tail, const char *name, char *kept) {
     snprintf(kept, PATH_MAX, "%s", name);
 }
 
-/* Copies what differs to a new file, `kept`. Where that fails, as on a full disk, the whole file stays under such a name: under
- * its own it would be in the way of the next tail. */
+/* Copies the differing rest to a new file, `kept`. If that fails, as on a full disk, the whole copy is
+ * renamed: under its old name it would be in the way of the next tail. */
 static void keep_rest(tamis__tail *tail, const char *name, char *kept) {
     const uint64_t begin = record_start(tail);
     const int fd = make_kept(tail->path, tail->offset + begin, 0600, kept);

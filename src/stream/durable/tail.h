@@ -32,8 +32,9 @@ typedef struct tamis__tail {
  * that of the output. TAMIS_E_IO: nothing has changed. */
 tamis_status tamis__tail_create(tamis__tail *tail, const char *path, const char *directory, int fd,
                                 mode_t mode, uint64_t offset, uint64_t size, tamis_error *err);
-/* Copies the same bytes to a file that stays, OUT.kept-AT or, where that exists, OUT.kept-AT-2 and so on: for bytes that cannot be
- * compared with what the run writes. *kept, PATH_MAX bytes, is its name. TAMIS_E_IO, and nothing has changed. */
+/* Copies the same bytes to a file that stays: OUT.kept-AT or, if that exists, OUT.kept-AT-2 and so on. For
+ * bytes that cannot be compared with what the run writes. *kept, PATH_MAX bytes, is its name. TAMIS_E_IO:
+ * nothing has changed. */
 tamis_status tamis__tail_keep(const char *path, const char *directory, int fd, mode_t mode, uint64_t offset,
                               uint64_t size, char *kept, tamis_error *err);
 /* Opens the copy that an earlier process made; tail->fd stays -1 if there is none. TAMIS_E_IO. */
