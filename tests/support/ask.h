@@ -7,7 +7,7 @@
 
 #include <tamis/filter.h>
 
-/* Whether a filter in memory answers that it has the key. */
+/* True if the filter, which is in memory, contains the key. */
 static inline bool ask_one(const tamis_filter *filter, const void *key, size_t size) {
     tamis_answer answer = TAMIS_UNKNOWN;
     return tamis_filter_contains(filter, key, size, &answer, NULL) == TAMIS_OK && answer == TAMIS_PRESENT;

@@ -25,7 +25,7 @@ void commits_init(commits_run *run, const commits_make *make) {
     run->options = (tamis_stream_options)TAMIS_STREAM_OPTIONS_INIT;
     run->commits = (tamis_stream_commits)TAMIS_STREAM_COMMITS_INIT;
     run->commits.bytes = 1000;
-    run->commits.milliseconds = 1000000; /* never by the clock */
+    run->commits.milliseconds = 1000000; /* no commit by time */
     run->tuning = (tamis__stream_buffer_sizes){1000, 500, 50};
     run->err = (tamis_error)TAMIS_ERROR_INIT;
     run->stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
@@ -33,7 +33,7 @@ void commits_init(commits_run *run, const commits_make *make) {
 }
 
 static tamis_status open_state(commits_run *run, tamis_state **state) {
-    static const commits_make *planned; /* once, for it takes longer than to open a small state */
+    static const commits_make *planned; /* planned once: planning takes longer than opening a small state */
     static tamis_plan plan;
     tamis_state_options options = TAMIS_STATE_OPTIONS_INIT;
     tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
@@ -52,7 +52,7 @@ static tamis_status open_state(commits_run *run, tamis_state **state) {
     return tamis_state_open(state, scratch("state"), &options, &run->err);
 }
 
-/* The session, and the other end of the pipe by which a run is stopped. */
+/* The session, and the write end of the pipe that stops a run. */
 typedef struct queried {
     tamis_stream_service service;
     tamis_dedup *session;
@@ -114,7 +114,7 @@ static tamis_status stream(commits_run *run, tamis_dedup *session) {
     service.parts = run->typed ? NULL : parts;
     service.query_part = run->typed ? NULL : query_part;
     service.finish_parts = run->typed ? NULL : finish_parts;
-    service.expect = NULL; /* a session over a state heeds none */
+    service.expect = NULL; /* a session over a state ignores it */
     run->options.stop_fd = ends[0];
     run->commits.session = session;
     run->options.commits = &run->commits;

@@ -7,8 +7,8 @@
 #include "stream/run/runner.h"
 #include "support/scratch.h"
 
-/* Runs that are made last, over a state "state" in the scratch folder. Nothing here asserts: what fails is
- * told in the run. */
+/* Durable runs over a state, "state" in the scratch directory. These functions do not assert: errors are
+ * in the run. */
 
 typedef struct commits_make {
     const char *name;
@@ -17,43 +17,44 @@ typedef struct commits_make {
     double fpr;
 } commits_make;
 
-/* High rates, where the kind has one: a filter that is another after a restart shows in what is written. */
+/* High false-positive rates, if the kind has one: a filter that differs after a restart then changes the
+ * output. */
 enum { COMMITS_GROWING, COMMITS_FIXED, COMMITS_EXACT, COMMITS_BLOCKED, COMMITS_CLASSIC, COMMITS_MAKES };
 extern const commits_make commits_makes[COMMITS_MAKES];
 
 typedef struct commits_run {
     const commits_make *make;
-    tamis_stream_options options; /* `commits` is set by the run */
-    tamis_stream_commits commits; /* and its session */
+    tamis_stream_options options; /* commits_go sets `commits` */
+    tamis_stream_commits commits; /* commits_go sets `session` */
     tamis__stream_buffer_sizes tuning;
-    uint64_t snapshot_at; /* bytes of log at which a snapshot is made; 0: as it comes */
-    bool typed;           /* the service takes keys, and no hashes */
-    uint64_t
-        stop_before; /* this batch, from 1, is the first one behind a request to stop; 0: there is none */
-    void (*before_batch)(uint64_t batch); /* NULL, or called before each is asked, from 1 */
+    uint64_t snapshot_at;                 /* log size in bytes for a snapshot; 0: the default */
+    bool typed;                           /* true if the service takes keys, not hashes */
+    uint64_t stop_before;                 /* first batch (from 1) after a request to stop; 0: no request */
+    void (*before_batch)(uint64_t batch); /* called before each query, batch from 1; may be NULL */
     const tamis_allocator *allocator;
-    /* ---- what came of it ---- */
+    /* Results. */
     tamis_status status;
     tamis_error err;
     tamis_stream_stats stats;
-    tamis_state_info info; /* of the state, where it was opened */
+    tamis_state_info info; /* of the state, if it was opened */
 } commits_run;
 
-/* Small batches and commits, so that some thousand records are some dozens of them. */
+/* Sets small batches and commits: some thousand records are then some dozens of commits. */
 void commits_init(commits_run *run, const commits_make *make);
 /* Opens the state, runs, settles it with a snapshot if the log is longer than 1000 bytes, and closes it. */
 tamis_status commits_go(commits_run *run);
 
-/* Whether it ended that way, and, unless well, with that text in its sentence; stderr has what it did instead. */
+/* True if the run ended with that status and, if that is an error, with `text` in its message. Otherwise
+ * stderr has the difference. */
 bool commits_came_to(const commits_run *run, tamis_status status, const char *text);
-/* Whether it ended well, begun that way. */
+/* True if the run ended without error, and had begun in that way. */
 bool commits_began(const commits_run *run, tamis_stream_begun begun);
 
 /* Removes the state. */
 void commits_forget(void);
-/* Some thousand records, numbers below `keys` in a text, from the seed. */
+/* Adds `count` records to `to`: numbers below `keys` within a text, random from the seed. */
 void commits_records(test_bytes *to, size_t count, uint64_t keys, uint64_t seed);
-/* Such a file, of 1500 keys. */
+/* Writes a file of such records, with 1500 keys. */
 void commits_write(const char *path, size_t count, uint64_t seed);
 
 #endif

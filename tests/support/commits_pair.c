@@ -87,15 +87,15 @@ bool pair_is_right(bool quiet) {
     return output_is_right(0, quiet) && output_is_right(1, quiet);
 }
 
-/* ---- how much is tried ---- */
+/* ---- number of trials ---- */
 
 uint64_t pair_step(uint64_t full, uint64_t sanitizer, uint64_t quick) {
     return test_is_torture() ? 1 : pair_current->step * test_scale(full, sanitizer, quick);
 }
 
-/* ---- around them ---- */
+/* ---- set-up and tear-down ---- */
 
-/* A hint, of which there are many. */
+/* Does nothing: advice is a hint, and there would be many such calls. */
 static int no_advice(void *block, size_t size, int advice) {
     (void)block;
     (void)size;
@@ -126,7 +126,7 @@ bool pair_set_up(const pair_scenario *scenario, size_t records, uint64_t keys, u
     scratch_make();
     make_inputs(records, keys, scenario->partial);
     real = tamis__sys;
-    tamis__sys.sync = fault_no_sync; /* of the disk itself nothing is asked here */
+    tamis__sys.sync = fault_no_sync; /* the real disk does not matter here */
     tamis__sys.advise = no_advice;
     if (scenario->threads == 1)
         tamis__sys.thread = fault_no_thread;

@@ -12,41 +12,44 @@
 
 #include "support/commits.h"
 
-/* The run that faults, kills and power losses are tried on: two inputs, of which the second is packed, into an output and its
- * duplicates, in a scratch folder. */
+/* The run on which faults, kills and power losses are tried. It has two inputs, the second one compressed,
+ * an output and a file of duplicates, all in a scratch directory. */
 
 enum { PAIR_INPUTS = 2 };
 
 typedef struct pair_scenario {
     const char *name;
-    int make; /* of commits_makes */
+    int make; /* index in commits_makes */
     uint32_t threads;
     tamis_compression compression; /* of the outputs */
-    uint64_t step;                 /* between two n that are tried */
-    bool partial;                  /* the first input ends with half a record, which is left */
+    uint64_t step;                 /* difference of two tried n */
+    bool partial;                  /* true if the first input ends with half a record, which is not read */
 } pair_scenario;
 
-/* The one that is tried, between set-up and tear-down. */
+/* The current scenario, between set-up and tear-down. */
 extern const pair_scenario *pair_current;
 
-/* Writes the inputs, so many records each from so many keys, and keeps what a run without packing writes: it is told, and forgotten. Its
- * snapshots, as those of all runs, are made from so many bytes of log on. Calls that say nothing of the disk do nothing until the
- * tear-down. False, and why on stderr, where the run failed. */
+/* Writes the inputs, `records` records each out of `keys` keys. Then makes an undisturbed run without
+ * compression, keeps its outputs for comparison, and removes its files. All runs make a snapshot when the
+ * log has `snapshot_at` bytes. Until the tear-down, syncs and memory advice do nothing. False, with the
+ * reason on stderr, if the run failed. */
 bool pair_set_up(const pair_scenario *scenario, size_t records, uint64_t keys, uint64_t snapshot_at,
                  commits_run *undisturbed);
 void pair_tear_down(void);
 
+/* Makes the run of the current scenario. */
 tamis_status pair_go(commits_run *run, const tamis_allocator *allocator);
-/* The same with so many bytes of records between two commits. */
+/* The same with `bytes` bytes of records between two commits. */
 tamis_status pair_go_committing(commits_run *run, const tamis_allocator *allocator, uint64_t bytes);
 /* Removes the state and both outputs. */
 void pair_forget(void);
-/* Removes files with bytes that stood behind a commit of an output, see stream/durable/tail.h: how many there were. */
+/* Removes the copies of bytes behind a commit of an output (stream/durable/tail.h). Returns their number. */
 int pair_sweep(void);
-/* Whether both outputs are, unpacked, those of the undisturbed run. Unless `quiet`, stderr has where they are not. */
+/* True if both outputs, decompressed, are those of the undisturbed run. Unless `quiet`, stderr has the
+ * difference. */
 bool pair_is_right(bool quiet);
 
-/* The scenario's step, scaled; under torture, 1. */
+/* Returns the scenario's step, scaled; 1 under torture. */
 uint64_t pair_step(uint64_t full, uint64_t sanitizer, uint64_t quick);
 
 typedef struct pair_test {
@@ -54,7 +57,8 @@ typedef struct pair_test {
     CMUnitTestFunction run;
 } pair_test;
 
-/* The tests on each scenario, which `set_up` has as its state, or on that which the command line names. What main returns. */
+/* Runs the tests on each scenario, or on the one named on the command line. `set_up` gets the scenario as
+ * its state. Returns the result of main. */
 int pair_main(const char *group, const pair_scenario *scenarios, size_t scenario_count,
               const pair_test *tests, size_t test_count, CMFixtureFunction set_up,
               CMFixtureFunction tear_down, int count, char **values);

@@ -20,7 +20,7 @@ static bool ends_at(const reader *r, size_t pos) {
     return pos >= r->size || r->bytes[pos] == r->terminator;
 }
 
-/* A CR that belongs to the terminator. */
+/* True for a CR that belongs to the terminator. */
 static bool last_return(const reader *r) {
     return r->pos < r->size && r->bytes[r->pos] == '\r' && ends_at(r, r->pos + 1);
 }
@@ -78,7 +78,7 @@ void csv_oracle_read(csv_oracle *oracle, const unsigned char *bytes, size_t size
             read_plain(&r);
         csv_oracle_add(&oracle->columns, r.field.data, r.field.size);
         more = !ends_at(&r, r.pos) && !last_return(&r);
-        r.pos += more; /* past a delimiter: nothing else is left */
+        r.pos += more; /* past the delimiter */
     }
     r.pos += last_return(&r);
     oracle->size = r.pos;
@@ -108,7 +108,7 @@ test_bytes csv_oracle_column(const csv_oracle *oracle, size_t column) {
     return (test_bytes){0};
 }
 
-/* ---- beside the library ---- */
+/* ---- comparison with the library ---- */
 
 enum { BATCH = 40 };
 
@@ -117,7 +117,7 @@ typedef struct comparison {
     tamis__arena arena;
     csv_oracle oracle;
     test_bytes columns;
-    size_t pos; /* of the record that is compared */
+    size_t pos; /* offset of the record that is compared */
 } comparison;
 
 static bool differs(const comparison *c, const char *what) {
@@ -131,7 +131,7 @@ static bool add_column(void *columns, size_t column, tamis_key value) {
     return true;
 }
 
-/* The last column, one behind it, and two others of which one is asked twice. */
+/* Compares the last column, a column after it, and two others, one of them twice. */
 static bool find_agrees(comparison *c, tamis_key record, uint64_t *random) {
     size_t last = 0;
     while (csv_oracle_column(&c->oracle, last + 1).data)
@@ -167,7 +167,7 @@ static bool record_agrees(comparison *c, tamis_key record, uint64_t *random) {
            differs(c, "is malformed only where all columns are asked");
 }
 
-/* One record that was cut off the rest at c->at. */
+/* Compares one record, which the library has split off at c->pos. */
 static bool cut_agrees(comparison *c, const unsigned char *bytes, size_t size, tamis_key record,
                        bool terminated, uint64_t *random) {
     csv_oracle_read(&c->oracle, bytes + c->pos, size - c->pos, c->delimiter, c->terminator);
@@ -176,7 +176,8 @@ static bool cut_agrees(comparison *c, const unsigned char *bytes, size_t size, t
     return record_agrees(c, record, random);
 }
 
-/* Cuts what there is; *left is what stays, in a block of its own so that a sanitizer sees a look past its end. */
+/* Splits the bytes that have arrived. `left` is a block of its own, so that a sanitizer sees a read past
+ * its end. */
 static bool take_whole(comparison *c, const unsigned char *bytes, size_t size, const test_bytes *left,
                        size_t *scan, uint8_t *csv_state, size_t *cut, uint64_t *random) {
     tamis__split_span span = {left->data, left->data + *scan, left->data + left->size, UINT64_MAX,

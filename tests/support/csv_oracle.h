@@ -8,27 +8,27 @@
 
 #include "scratch.h"
 
-/* A record of CSV, told byte by byte: where it ends, and what is in it. */
+/* A CSV record, parsed byte by byte. */
 typedef struct csv_oracle {
-    size_t size;        /* without its terminator */
-    bool terminated;    /* by one, not by the end of the bytes */
-    bool malformed;     /* there are no columns then */
-    size_t fault;       /* and this is the byte where that shows: of a quote that is not closed the quote */
-    test_bytes columns; /* one behind the other, each behind its size, as csv_oracle_add has it */
+    size_t size;        /* bytes without the terminator */
+    bool terminated;    /* true if a terminator ends it, false if the end of the bytes does */
+    bool malformed;     /* true if it has no columns */
+    size_t fault;       /* offset of the error in a malformed record: of an unclosed quote, the quote */
+    test_bytes columns; /* each column's size and bytes (csv_oracle_add) */
 } csv_oracle;
 
-/* Takes the first record of `size` bytes. *oracle is zeroed before the first time. */
+/* Parses the first record of `size` bytes. *oracle must be zeroed before the first call. */
 void csv_oracle_read(csv_oracle *oracle, const unsigned char *bytes, size_t size, unsigned char delimiter,
                      unsigned char terminator);
 void csv_oracle_clear(csv_oracle *oracle);
 
 void csv_oracle_add(test_bytes *columns, const void *data, size_t size);
-/* Column `column`, from 1; its data is NULL if there is none. It is good until the next read. */
+/* Returns column `column`, from 1. Its data is NULL if there is no such column. Valid until the next read. */
 test_bytes csv_oracle_column(const csv_oracle *oracle, size_t column);
 
 /*
- * Cuts records as they arrive, in random pieces of at most `piece` bytes, and takes their columns; false if that is not
- * what is told byte by byte, and stderr has the difference.
+ * Splits the bytes into records as they arrive, in random pieces of at most `piece` bytes, and extracts their
+ * columns with the real code. False, with the difference on stderr, if the oracle says otherwise.
  */
 bool csv_agrees(const unsigned char *bytes, size_t size, unsigned char delimiter, unsigned char terminator,
                 size_t piece, uint64_t *random);

@@ -21,7 +21,7 @@ static struct {
     uint64_t calls[FAULT_CALL_COUNT];
 } armed;
 
-/* Counts one call; true if it is one that shall fail. */
+/* Counts one call. True if it must fail. */
 static bool strikes(fault_call call) {
     uint64_t n = ++armed.calls[call];
     if (call != armed.call || armed.nth == 0)
@@ -32,7 +32,7 @@ static bool strikes(fault_call call) {
     return true;
 }
 
-/* The same for calls that cannot be short: fails with errno set. */
+/* The same for calls that cannot be short. Sets errno. */
 static bool fails(fault_call call) {
     if (!strikes(call))
         return false;
@@ -234,7 +234,7 @@ void fault_install(void) {
         .stat = faulty_stat,
         .readlink = faulty_readlink,
         .sync = faulty_sync,
-        .send_off = real.send_off, /* a hint, whose failure nobody looks at */
+        .send_off = real.send_off, /* a hint, whose failure has no effect */
         .reserve = faulty_reserve,
         .truncate = faulty_truncate,
         .lock = faulty_lock,
@@ -303,8 +303,8 @@ const char *fault_call_name(fault_call call) {
 /*
  * A block of fault_memory:
  *
- *     | head: size, magic | pad | the caller's bytes ... |
- *     ^ from aligned_alloc      ^ HEAD bytes further: aligned to 64, so to anything allowed
+ *     | head: size, magic, owner | pad | the caller's bytes ... |
+ *     ^ from aligned_alloc             ^ after HEAD bytes: aligned to 64, the largest alignment allowed
  */
 enum { HEAD = 64 };
 #define MAGIC_LIVE UINT64_C(0x7ab1e5eed0c0ffee)
@@ -387,5 +387,5 @@ size_t fault_open_descriptors(void) {
     while (readdir(folder))
         count++;
     closedir(folder);
-    return count - 3; /* ".", ".." and the folder's own */
+    return count - 3; /* ".", ".." and the descriptor of the directory itself */
 }

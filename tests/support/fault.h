@@ -10,7 +10,7 @@
 #include <tamis/alloc.h>
 
 /*
- * Makes the nth allocation or the nth system call fail, on the shipped code path. One thread.
+ * Makes the nth allocation or the nth system call of the real code fail. One thread.
  *
  * The pattern of a test, for each call and each kind of failure:
  *
@@ -29,7 +29,7 @@
 
 typedef enum fault_call {
     FAULT_OPEN,
-    FAULT_CLOSE, /* the descriptor is closed all the same, as Linux does */
+    FAULT_CLOSE, /* the descriptor is closed anyway, as on Linux */
     FAULT_READ,
     FAULT_WRITE,
     FAULT_PREAD,
@@ -55,7 +55,7 @@ typedef enum fault_call {
     FAULT_MAP,
     FAULT_MAP_FILE,
     FAULT_ADVISE,
-    FAULT_UNMAP, /* the block is unmapped all the same: a test must not leak */
+    FAULT_UNMAP, /* the block is unmapped anyway: a test must not leak */
     FAULT_SOCKET,
     FAULT_CONNECT,
     FAULT_CONNECTED,
@@ -66,54 +66,55 @@ typedef enum fault_call {
     FAULT_CALL_COUNT
 } fault_call;
 
-/* Instead of an errno: the call does its work on one byte only (read, write, pread, send, receive). */
+/* Instead of an errno: the call moves one byte only (read, write, pread, send, receive). */
 enum { FAULT_SHORT = -1 };
 
-/* Puts counting functions over the rows of tamis__sys, and takes them off again. */
+/* Replaces the functions of tamis__sys by counting ones, and restores them. */
 void fault_install(void);
 void fault_remove(void);
 
-/* The nth (from 1) call from now on fails with `error_number` or is FAULT_SHORT; with `onwards` all
- * after it too. Counts start at 0 again. n 0: nothing fails, calls are counted. Only one call is armed
- * at a time. */
+/* Makes the nth call (from 1) from now on fail with `error_number`, or be FAULT_SHORT; with `onwards`, all
+ * calls after it too. n 0: nothing fails, calls are counted. All counts start at 0 again. Only one call is
+ * armed at a time. */
 void fault_arm(fault_call call, uint64_t nth, int error_number, bool onwards);
 void fault_disarm(void);
 
-uint64_t fault_fired(void);            /* calls that were made to fail since fault_arm */
-uint64_t fault_calls(fault_call call); /* calls made since fault_arm */
+uint64_t fault_fired(void);            /* number of calls that failed since fault_arm */
+uint64_t fault_calls(fault_call call); /* number of calls since fault_arm */
 const char *fault_call_name(fault_call call);
 
-/* ---- calls for tamis__sys that do nothing ---- */
+/* ---- functions for tamis__sys that do nothing ---- */
 
-/* Where no power is lost. */
+/* Syncs nothing: for tests without a loss of power. */
 int fault_no_sync(int fd);
-/* No thread is to be had: what could be one's is done by the caller, whose calls are counted. */
+/* Refuses every thread, so that the caller does the work and its calls are counted. */
 int fault_no_thread(pthread_t *thread, const pthread_attr_t *how, void *(*run)(void *), void *context);
 
 /* ---- memory ---- */
 
 /*
- * An allocator that counts, fails the nth request, and aborts on a block given back twice, to the wrong
- * size or not from here. Zero-initialise; fields above the line are the test's to set.
+ * An allocator that counts, and can refuse the nth request. It aborts if a block is freed twice, with another
+ * size, or by another allocator than its own. Initialise with zeros; the test may set the first three fields.
  */
 typedef struct fault_memory {
-    uint64_t fail_at; /* this request (from 1) is refused; 0: none */
-    bool onwards;     /* and all after it */
-    size_t limit;     /* requests that would pass this many live bytes are refused; 0: no limit */
-    /* ---- */
-    uint64_t requests; /* made */
-    uint64_t refused;
+    uint64_t fail_at; /* number of the request (from 1) to refuse; 0: none */
+    bool onwards;     /* true to refuse all later requests too */
+    size_t limit;     /* maximum of live bytes; 0: no limit */
+    /* Results. */
+    uint64_t requests;  /* requests so far */
+    uint64_t refused;   /* of them, those refused */
     size_t live_blocks; /* must be 0 when all handles are freed */
     size_t live_bytes;
     size_t peak_bytes;
 } fault_memory;
 
-/* Blocks are zeroed and aligned as tamis/alloc.h says. `memory` must outlive what uses it. */
+/* Returns an allocator over `memory`, which must outlive it. Blocks are zeroed and aligned as
+ * tamis/alloc.h requires. */
 tamis_allocator fault_memory_allocator(fault_memory *memory);
 
 /* ---- leaks ---- */
 
-/* Descriptors this process has open. */
+/* Returns the number of descriptors that this process has open. */
 size_t fault_open_descriptors(void);
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef TAMIS_TESTS_SUPPORT_FOREIGN_H
 #define TAMIS_TESTS_SUPPORT_FOREIGN_H
 
-/* Filters as the bytes of another program. Included after cmocka.h. */
+/* Filters encoded by another program. Include after cmocka.h. */
 #include <stdint.h>
 #include <string.h>
 
@@ -11,11 +11,11 @@
 #include "support/fault.h"
 #include "support/scratch.h"
 
-/* More than handle, hasher and what is kept beside the bits take. */
+/* Upper bound for the memory of handle, hasher and metadata. */
 enum { FOREIGN_HANDLES = 4096 };
 
-/* Decodes a copy of just these bytes, so that a read past them is noticed, and sees that memory is bounded by them and
- * that what fails leaves nothing behind. */
+/* Decodes a copy of exactly these bytes, so that a read past them is noticed. Checks that memory is
+ * bounded by their size, and that a failure leaks nothing. */
 static inline tamis_status foreign_decode(tamis_filter **filter, const uint8_t *bytes, size_t size,
                                           tamis_format format, tamis_error *err) {
     static fault_memory memory; /* outlives the filters made in it */
@@ -50,7 +50,7 @@ static inline tamis_filter *foreign_filter(const uint8_t *bytes, size_t size, ta
     return filter;
 }
 
-/* The bytes are refused so, in whatever way the format is found. */
+/* Checks that decoding fails with that status and message. */
 static inline void foreign_refused(const uint8_t *bytes, size_t size, tamis_format format,
                                    tamis_status status, const char *what) {
     tamis_filter *filter = NULL;
@@ -62,7 +62,7 @@ static inline void foreign_refused(const uint8_t *bytes, size_t size, tamis_form
         fail_msg("\"%s\" does not say \"%s\"", err.text, what);
 }
 
-/* Writes it, again as `format`, into *bytes, which the caller clears. */
+/* Encodes the filter as `format` into *bytes, which the caller clears. */
 static inline void foreign_encode(const tamis_filter *filter, tamis_format format, test_bytes *bytes) {
     uint64_t size = 0;
     tamis_error err = TAMIS_ERROR_INIT;
@@ -85,7 +85,7 @@ static inline void foreign_encodes_to(const tamis_filter *filter, tamis_format f
     bytes_clear(&got);
 }
 
-/* Our own format keeps all that the other one has, but for the user's data. */
+/* Checks that the native format keeps everything that the other one has, except for user data. */
 static inline void foreign_converts(const tamis_filter *filter, tamis_format format, const uint8_t *bytes,
                                     size_t size) {
     test_bytes native = {NULL, 0, 0};
@@ -96,7 +96,7 @@ static inline void foreign_converts(const tamis_filter *filter, tamis_format for
     bytes_clear(&native);
 }
 
-/* TAMIS_E_UNSUPPORTED with a sentence that says so. */
+/* Checks for TAMIS_E_UNSUPPORTED with that text in the message. */
 static inline void foreign_unsupported(const tamis_filter *filter, tamis_format format, const char *what) {
     uint64_t size = 7;
     tamis_error err = TAMIS_ERROR_INIT;
@@ -109,7 +109,7 @@ static inline void foreign_unsupported(const tamis_filter *filter, tamis_format 
     assert_int_equal(byte, 7);
 }
 
-/* A filter of kind classic made by a plan of these sizes. */
+/* Makes a filter of kind classic from a plan of these sizes. */
 static inline tamis_filter *foreign_planned(tamis_scheme scheme, uint64_t capacity, double fpr, uint64_t bits,
                                             uint32_t probes) {
     tamis_plan plan = TAMIS_PLAN_INIT;
@@ -124,7 +124,7 @@ static inline tamis_filter *foreign_planned(tamis_scheme scheme, uint64_t capaci
     return filter;
 }
 
-/* Every allocation of a decode is refused once. */
+/* Refuses each allocation of a decode once. */
 static inline void foreign_out_of_memory(const uint8_t *bytes, size_t size) {
     for (uint64_t n = 1;; n++) {
         fault_memory memory = {.fail_at = n};

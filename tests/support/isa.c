@@ -31,7 +31,7 @@ void isa_each(void (*test)(tamis__isa isa)) {
     }
 }
 
-/* What the processes hand back, in memory that they share. */
+/* Result of a process, in shared memory. */
 typedef struct forced {
     size_t size;
     uint8_t bytes[];
@@ -56,7 +56,7 @@ static void run_forced(const char *name, size_t (*make)(uint8_t *, size_t), forc
 
 void isa_each_forced(size_t (*make)(uint8_t *to, size_t room), size_t room) {
     size_t size = sizeof(forced) + room;
-    forced *made[2]; /* of scalar, and of another set */
+    forced *made[2]; /* results of scalar and of another set */
     for (int i = 0; i < 2; i++) {
         made[i] = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         assert_true(made[i] != MAP_FAILED);

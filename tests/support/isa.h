@@ -8,18 +8,18 @@
 
 #include "base/isa.h"
 
-/* Whether this build and machine have the kernels of a set. */
+/* True if this build and this machine have the kernels of an instruction set. */
 bool isa_is_here(tamis__isa isa);
 
-/* Calls `test` for every set that is here, scalar first, and prints its name: for kernels that are asked by the number of
- * their set, as tamis__filter_kernels_of(isa) gives them. */
+/* Calls `test` for every available set, scalar first, and prints its name. For kernels that are chosen by
+ * the number of their set, as in tamis__filter_kernels_of(isa). */
 void isa_each(void (*test)(tamis__isa isa));
 
 /*
- * Runs `make` in a process of its own for every set that is here, forced there by TAMIS_KERNEL and seen to be in use, and
- * fails where what it wrote is not byte for byte what it wrote with scalar: for whatever uses kernels by way of the
- * library. `make` returns how many bytes it wrote, at most `room`, or 0, which fails. The caller must not have used a
- * kernel before: the choice is made once a process.
+ * Runs `make` for every available set, each in a process of its own, with the set forced by TAMIS_KERNEL.
+ * Fails if the set is not used, or if `make` does not write the same bytes as with scalar. For code that uses
+ * kernels through the library. `make` returns the number of bytes written, at most `room`; 0 is a failure.
+ * The caller must not have used a kernel before: a process chooses its kernels once.
  */
 void isa_each_forced(size_t (*make)(uint8_t *to, size_t room), size_t room);
 

@@ -7,10 +7,10 @@
 #include <string.h>
 
 struct json_tree {
-    char type; /* the first byte of the value; 0: blanks */
+    char type; /* first byte of the value; 0: blanks */
     const char *start, *end;
     test_bytes string;
-    test_bytes name; /* as a member */
+    test_bytes name; /* name of an object's member */
     json_tree *first, *last, *next;
 };
 

@@ -8,28 +8,28 @@
 #include "stream/split/find.h"
 #include "support/scratch.h"
 
-/* Looking for values in one JSON record by the real code. Fails the cmocka test that it is called from. */
+/* Looks up values in one JSON record with the real code. Fails the current cmocka test on an error. */
 
 enum { JSON_PROBE_MAX = 16 };
 
-/* What was found in the last one, which is gone. */
+/* Result for the last record, which is freed already. */
 typedef struct json_probe {
     tamis_status status;
     tamis__fault fault;
     bool there[JSON_PROBE_MAX];
     test_bytes found[JSON_PROBE_MAX];
-    size_t decoded_bytes; /* bytes that do not stand in the record */
+    size_t decoded_bytes; /* bytes that the record has in another form, such as escapes */
 } json_probe;
 
 extern json_probe probed;
 
-/* In a record of just its size, so that a sanitizer sees a look past its end. */
+/* Looks up the pointers in a copy of exactly `size` bytes, so that a sanitizer sees a read past its end. */
 void look_all(const char *const *pointers, size_t count, const void *text, size_t size);
 void probe(const char *pointer, const void *text, size_t size);
 void look_forget(void);
 
 void expect_bytes(size_t i, const void *expected, size_t size);
-/* Looks, and expects a well record with that value; NULL: with none. */
+/* Looks up the pointer, and expects a well-formed record with that value; NULL: without the value. */
 void expect(const char *pointer, const char *text, const char *expected);
 
 #endif

@@ -28,11 +28,11 @@ typedef enum change_kind {
 
 typedef struct change {
     change_kind kind;
-    int file;                  /* its number */
-    char name[120], from[120]; /* below the root; of FOLDER_SYNCED the folder, "" for the root */
-    uint64_t at, size;         /* in the file */
-    size_t bytes;              /* where those written are, of `written` */
-    size_t sure_after;         /* the change that makes sure of it; SIZE_MAX: none */
+    int file;                  /* number of the file */
+    char name[120], from[120]; /* path below the root; FOLDER_SYNCED: of the directory, "" for the root */
+    uint64_t at, size;         /* offset and size in the file */
+    size_t bytes;              /* WRITTEN: offset of its bytes in `written` */
+    size_t sure_after;         /* change whose sync covers this one; SIZE_MAX: none */
 } change;
 
 enum { CHANGES = 4000, FILES = 500, DESCRIPTORS = 1024, NAMES = 200, ITEMS = 60 };
@@ -52,8 +52,8 @@ static uint64_t syncs_to_failure;
 static test_bytes written;
 static int file_count;
 static struct {
-    int file;    /* 0: none of ours */
-    bool folder; /* `name` is */
+    int file;    /* number of the file; 0: not recorded */
+    bool folder; /* true if `name` is a directory */
     char name[120];
     uint64_t at;
 } open_files[DESCRIPTORS];
@@ -70,7 +70,7 @@ static void give_up(const char *what) {
 
 /* ---- recording ---- */
 
-/* The name below the root, or NULL. */
+/* Returns the path below the root, or NULL. */
 static const char *below(const char *path) {
     const size_t size = strlen(root);
     if (strncmp(path, root, size) != 0 || (path[size] != '/' && path[size] != '\0'))
@@ -81,7 +81,7 @@ static const char *below(const char *path) {
     return path;
 }
 
-/* Locks mean nothing after a power loss, whether their files are there or not. */
+/* False for lock files: they mean nothing after a loss of power. */
 static bool counts(const char *name) {
     return name && *name && !strstr(name, "tamis-lock") && !strstr(name, "/lock");
 }
@@ -106,7 +106,7 @@ static change *record(change_kind kind, int file, const char *name) {
     return c;
 }
 
-/* Whether a change that is to be made now fails. */
+/* Counts a change. True, with errno set, if it must fail. */
 static bool fails(void) {
     if (++count_of_stop == stop_at)
         stopped = true;
@@ -329,7 +329,7 @@ size_t outage_changes(void) {
 
 /* ---- what a loss may leave ---- */
 
-/* Whether the name is in the folder itself. */
+/* True if the name is directly in the directory `in`. */
 static bool is_in(const char *name, const char *in) {
     const char *slash = strrchr(name, '/');
     const size_t size = slash ? (size_t)(slash - name) : 0;
@@ -366,9 +366,9 @@ static void find_sure(void) {
 
 static struct {
     size_t moments;
-    size_t items[ITEMS]; /* that are not sure */
+    size_t items[ITEMS]; /* changes that no sync covers */
     size_t item_count;
-    uint64_t missing; /* a bit an item */
+    uint64_t missing; /* one bit for each item */
     missing_way way;
 } now;
 
@@ -419,7 +419,7 @@ static bool has_folder(const char *name) {
     return false;
 }
 
-/* Names as far as they are kept. */
+/* Applies the changes of names that are not missing. */
 static void find_names(void) {
     for (int i = 0; i < name_count; i++)
         names[i].file = 0;
@@ -476,7 +476,8 @@ static bool loses_bytes(void) {
     return false;
 }
 
-/* The next set of at most `most` missing items, or of all; false past the last one. */
+/* Advances to the next set of missing items, of at most `most` items or all of them. False after the last
+ * set. */
 static bool next_set(unsigned most) {
     const uint64_t all = (UINT64_C(1) << now.item_count) - 1;
     if (now.missing == all)
@@ -484,7 +485,7 @@ static bool next_set(unsigned most) {
     do {
         now.missing++;
         if ((unsigned)__builtin_popcountll(now.missing) >
-            most) /* on to the next with as few: the lowest bit is carried */
+            most) /* too many: skip the sets that contain these items too */
             now.missing |= (now.missing & -now.missing) - 1;
         else
             return true;

@@ -6,11 +6,11 @@
 
 #include <tamis/compression.h>
 
-/* Programs of others that pack standard input to standard output. */
+/* Compression programs: each compresses standard input to standard output. */
 typedef struct packer {
     tamis_compression compression;
     const char *command;
-    bool checksums; /* a checksum stands over every bit of content */
+    bool checksums; /* true if checksums cover every bit of content */
 } packer;
 
 static const packer packers[] = {
@@ -31,9 +31,9 @@ static const packer packers[] = {
 };
 
 enum {
-    PACKERS_PLAIN = 5, /* the first ones: each packing once */
+    PACKERS_PLAIN = 5, /* the first programs: each compression once */
     PACKERS_ALL = sizeof packers / sizeof *packers,
-    PACKERS = PACKERS_ALL - 2 /* those that take less time and memory */
+    PACKERS = PACKERS_ALL - 2 /* programs that take little time and memory */
 };
 
 #endif

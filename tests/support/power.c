@@ -24,10 +24,10 @@ typedef enum event_kind {
 
 typedef struct event {
     event_kind kind;
-    int file;                /* its number; MARKED: the mark */
-    char name[80], from[80]; /* MADE, RENAMED, REMOVED: the name; RENAMED: the one it had */
-    size_t at, size;         /* WRITTEN: in the bytes of its file */
-    uint64_t sure_after;     /* event that makes sure of it; UINT64_MAX: none does */
+    int file;                /* number of the file; MARKED: the mark */
+    char name[80], from[80]; /* MADE, RENAMED, REMOVED: the name; RENAMED: the old name */
+    size_t at, size;         /* WRITTEN: offset and size in the bytes of the file */
+    uint64_t sure_after;     /* event whose sync covers this one; UINT64_MAX: none */
 } event;
 
 enum { EVENTS = 4000, FILES = 400, DESCRIPTORS = 1024, NAMES = 64, FOLDER = -2, ITEMS = 60 };
@@ -38,8 +38,8 @@ static char folder[300];
 static size_t folder_size;
 static power_left_out left_out;
 static event events[EVENTS];
-static size_t event_count, first_event; /* those before it made what was there */
-static test_bytes files[FILES];         /* from 1; all that was written, in order */
+static size_t event_count, first_event; /* events before first_event made the files of power_begin */
+static test_bytes files[FILES];         /* numbered from 1; all bytes written, in order */
 static int file_count;
 static int file_of[DESCRIPTORS];
 static struct {
@@ -57,7 +57,7 @@ static void give_up(const char *what) {
     abort();
 }
 
-/* The name in the folder, or NULL. */
+/* Returns the name of a path in the directory, or NULL. */
 static const char *inside(const char *path) {
     if (strncmp(path, folder, folder_size) != 0 || path[folder_size] != '/')
         return NULL;
@@ -84,7 +84,7 @@ static event *record(event_kind kind, int file, const char *name) {
     return e;
 }
 
-/* Locks come and go with no sync and mean nothing after a power loss. */
+/* Lock files are created and removed without a sync, and mean nothing after a loss of power. */
 static bool is_of_no_matter(const char *name) {
     return strcmp(name, "lock") == 0 || strstr(name, ".tamis-lock") != NULL;
 }
@@ -283,7 +283,7 @@ void power_mark(int mark) {
 
 /* ---- what a crash may leave ---- */
 
-/* Which event makes sure of each. */
+/* Finds for each event the sync that covers it. */
 static void find_sure(void) {
     bool dropped[EVENTS] = {false};
     for (size_t i = 0; i < event_count; i++) {
@@ -307,9 +307,9 @@ typedef enum missing_way { CUT, ZEROS, HALF, STALE, WAYS } missing_way;
 /* One state of the disk. */
 typedef struct loss {
     size_t moments;
-    size_t items[ITEMS]; /* events that are not sure */
+    size_t items[ITEMS]; /* events that no sync covers */
     size_t item_count;
-    uint64_t missing; /* a bit an item */
+    uint64_t missing; /* one bit for each item */
     missing_way way;
 } loss;
 
@@ -329,7 +329,8 @@ static const char *first_name(int file) {
     return "";
 }
 
-/* A file made before it whose name begins alike, a log for a log, or NULL: its bytes may stand in the same place. */
+/* Returns an older file of the same type (the first 4 characters of the name), whose bytes may be at the
+ * same place of the disk; or NULL. */
 static const test_bytes *older(int file) {
     const char *name = first_name(file);
     for (int i = file; i-- > 1;)
@@ -375,7 +376,7 @@ static void content(int file, test_bytes *bytes) {
     }
 }
 
-/* Names as far as they are kept. */
+/* Applies the changes of names that are not missing. */
 static void settle_names(void) {
     name_count = 0;
     for (size_t i = 0; i < now.moments; i++) {
@@ -386,7 +387,7 @@ static void settle_names(void) {
             *named(e->from) = 0;
         if (e->kind == MADE || e->kind == RENAMED)
             *named(e->name) = e->file;
-        /* one that stands for another file by then was removed before that was made */
+        /* if the name is that of another file by now, this removal came before it */
         if (e->kind == REMOVED && *named(e->name) == e->file)
             *named(e->name) = 0;
     }
@@ -427,14 +428,15 @@ static bool loses_bytes(void) {
     return false;
 }
 
-/* The next set of missing items, of at most so many, or all of them; false past the last one. */
+/* Advances to the next set of missing items, of at most `most` items or all of them. False after the last
+ * set. */
 static bool next_set(unsigned most) {
     const uint64_t all = (UINT64_C(1) << now.item_count) - 1;
     while (now.missing != all) {
         now.missing++;
         if ((unsigned)__builtin_popcountll(now.missing) <= most)
             return true;
-        /* what follows has these too, up to where the lowest of them is carried over */
+        /* too many: skip the sets that contain these items too, up to the carry of the lowest one */
         now.missing |= (now.missing & -now.missing) - 1;
         if (now.missing == all)
             return true;

@@ -7,47 +7,55 @@
 #include <stdint.h>
 
 /*
- * Power loss in one folder. What is asked of the system for files in it is recorded, in order; then, for the moment after
- * each call, the states of the disk are made that a loss of power may leave there. Of what no sync has made sure of, each
- * item may be missing for itself: a name that was made, changed or removed; the bytes of a write. Where the bytes of a write
- * are missing there is the end of the file, zeros, half of them, or what an older file had in that place.
+ * A model of power loss in one directory.
  *
- * A sync that is made to fail makes sure of nothing, and no later sync of that file does of what it was to: the
- * system has dropped it.
+ * The system calls on files in the directory are recorded in order. Then, for the moment after each call, the
+ * model builds every state of the disk that a loss of power may leave. An item that no sync covers may be
+ * missing, each item independently:
+ * - a name that was created, changed or removed;
+ * - the bytes of a write. Instead of them there is the end of the file, zeros, half of the bytes, or the
+ *   bytes of an older file at the same offset.
  *
- * Files are written front to back, from new. One thread at a time.
+ *     calls     create  write  write  sync  write  rename   | power is lost
+ *     items     name    -------synced-----  bytes  name     | any of the unsynced items may be missing
+ *
+ * A sync that is made to fail covers nothing. Later syncs of that file do not cover those bytes either: the
+ * system has dropped them (A3 of docs/DURABILITY.md).
+ *
+ * Files are new and are written from front to back. One thread at a time.
  */
 
-/* What a mutant leaves out: syncs that were asked for are taken not to have happened. */
+/* Syncs that a mutant of the code leaves out: the model ignores them. */
 typedef enum power_left_out {
     POWER_NOTHING,
     POWER_FILE_SYNCS,
-    POWER_BODY_SYNCS, /* of a log, where the last frame written is no commit */
+    POWER_BODY_SYNCS, /* syncs of a log whose last written frame is not a commit */
     POWER_FOLDER_SYNCS
 } power_left_out;
 
-/* What is in the folder has been there for long: no loss takes it. */
+/* Starts recording. Files that are already in the directory count as synced. */
 void power_begin(const char *folder, power_left_out left_out);
-/* Takes the recording off again; what was recorded stays. */
+/* Stops recording and keeps what was recorded. */
 void power_pause(void);
 void power_go_on(void);
-/* Forgets it. */
+/* Stops recording and forgets what was recorded. */
 void power_end(void);
 
-/* The nth sync (from 1) fails; with `onwards` every call after it that changes something too, as if the process had been
- * stopped there, until power_heal. 0: none. power_failed says whether it came to that. */
+/* Makes sync number n (from 1) fail; 0: none. With `onwards`, every later call that changes something
+ * fails too, until power_heal, as if the process had ended there. power_failed: the sync was reached. */
 void power_fail_at_sync(uint64_t n, bool onwards);
 bool power_failed(void);
 void power_heal(void);
 
-/* What the run has come to: told to the check. */
+/* Records a mark of the run's progress, for the check. */
 void power_mark(int mark);
 
-/* Makes each state of the disk, in the folder, in which up to `most` items are missing, or all, and calls `check` with the last
- * mark before the loss; false ends it. Returns how many there were; *moments is how many calls. */
+/* Builds, in the directory, each state of the disk in which up to `most` items are missing, or all of
+ * them. Calls `check` with the last mark before the loss; false ends the loop. Returns the number of
+ * states; *moments is the number of calls. */
 uint64_t power_each(unsigned most, bool (*check)(void *context, int mark), void *context, size_t *moments);
 
-/* What was missing in the state that is made now. */
+/* Describes what is missing in the current state, for messages. Static storage. */
 const char *power_describe(void);
 
 #endif

@@ -20,34 +20,34 @@ enum { PAIRS = 32, BUFFER = 16384, TRICKLE_MS = 5 };
 typedef struct flow {
     int from, to; /* descriptors */
     char bytes[BUFFER];
-    size_t begin, end; /* those that have not been passed on */
+    size_t begin, end; /* bytes not yet forwarded */
 } flow;
 
 typedef struct pair {
     bool used, held, trickles;
-    bool delayed;     /* requests wait for proxy_deliver */
-    bool was_delayed; /* its client may be gone: replies that it does not take are thrown away */
-    flow flows[2];    /* by way; the client is flows[PROXY_REQUESTS].from */
+    bool delayed;     /* true while requests wait for proxy_deliver */
+    bool was_delayed; /* true after a delay: the client may have gone, so unread replies are discarded */
+    flow flows[2];    /* by direction; the client is flows[PROXY_REQUESTS].from */
 } pair;
 
 typedef struct orders {
     bool stops, armed, ends_held, delivers;
-    bool counts_commands; /* `at` is a command, not a byte */
+    bool counts_commands; /* true if `at` is the number of a command, not of a byte */
     proxy_way way;
     proxy_harm harm;
     uint64_t at;
-    uint64_t mean, random; /* 0: once */
+    uint64_t mean, random; /* of harm at random; mean 0: harm once */
 } orders;
 
 struct proxy {
     pthread_t thread;
     int door, port, wake[2];
     char socket_path[108];
-    pair pairs[PAIRS];     /* the thread's own */
-    pthread_mutex_t mutex; /* guards the rest */
+    pair pairs[PAIRS];     /* used by the proxy's thread only */
+    pthread_mutex_t mutex; /* protects the other fields */
     orders now;
     uint64_t passed[2], commands, harmed;
-    size_t late; /* connections that were delayed, and are not over */
+    size_t late; /* connections that were delayed and are still open */
 };
 
 static void give_up(const char *what) {
@@ -99,7 +99,7 @@ static void draw(proxy *self) {
     self->passed[0] = self->passed[1] = 0;
 }
 
-/* A command begins with "*N\r\n$", and clients send whole ones at once. */
+/* True at the beginning of a command: "*N\r\n$". Clients send whole commands at once. */
 static bool is_command(const char *bytes, const char *end) {
     if (bytes == end || *bytes++ != '*')
         return false;
@@ -109,7 +109,8 @@ static bool is_command(const char *bytes, const char *end) {
     return bytes > digits && end - bytes >= 3 && memcmp(bytes, "\r\n$", 3) == 0;
 }
 
-/* Counts the commands that begin in these bytes. *before: what comes before the one that is due. */
+/* Counts the commands that begin in these bytes. True if the armed one is among them; *before: bytes in
+ * front of it. */
 static bool command_is_due(proxy *self, const flow *bytes, size_t *before) {
     const char *start = bytes->bytes + bytes->begin, *end = bytes->bytes + bytes->end;
     for (const char *at = start; at < end; at++) {
@@ -133,7 +134,8 @@ static bool is_due(proxy *self, proxy_way way, const flow *bytes, size_t *before
     return now->armed && !now->counts_commands && now->way == way && now->at < self->passed[way] + size;
 }
 
-/* How many of the bytes that have come may go on; does the harm that is due. *ends: the connection is to. */
+/* Returns how many of the bytes may be forwarded, and does the harm that is due. *ends: close the
+ * connection. */
 static size_t judge(proxy *self, pair *one, proxy_way way, bool *ends, bool *reset) {
     flow *bytes = &one->flows[way];
     orders *now = &self->now;
@@ -163,10 +165,10 @@ static size_t judge(proxy *self, pair *one, proxy_way way, bool *ends, bool *res
     return size;
 }
 
-/* Sends the bytes up to `end`. false: they are not taken any more. */
+/* Sends the bytes up to `end`. False if the receiver accepts no more. */
 static bool send_on(pair *one, flow *bytes, size_t end) {
     while (bytes->begin < end) {
-        /* Nobody here is slow for long: to wait is simple. */
+        /* Waiting blocks the other connections, but receivers are fast here. */
         struct pollfd fd = {bytes->to, POLLOUT, 0};
         poll(&fd, 1, -1);
         const ssize_t some = send(bytes->to, bytes->bytes + bytes->begin,
@@ -180,7 +182,7 @@ static bool send_on(pair *one, flow *bytes, size_t end) {
     return true;
 }
 
-/* false: it is over. */
+/* Forwards the bytes of one direction. False if the connection is over. */
 static bool pass(proxy *self, pair *one, proxy_way way) {
     flow *bytes = &one->flows[way];
     ssize_t some = recv(bytes->from, bytes->bytes, BUFFER, MSG_DONTWAIT);
@@ -188,7 +190,7 @@ static bool pass(proxy *self, pair *one, proxy_way way) {
     if (some < 0 && (errno == EAGAIN || errno == EINTR))
         return true;
     if (some <= 0 && one->was_delayed && way == PROXY_REQUESTS) {
-        shutdown(bytes->to, SHUT_WR); /* the server answers what it has, and hangs up */
+        shutdown(bytes->to, SHUT_WR); /* the server answers what it has, and closes */
         one->delayed = true;
         return true;
     }
@@ -204,7 +206,7 @@ static bool pass(proxy *self, pair *one, proxy_way way) {
     return true;
 }
 
-/* Whether bytes of that way are read now. A client that is gone is not noticed while its requests are delayed. */
+/* True if bytes of that direction are read now. While requests are delayed, a client's end is not noticed. */
 static bool takes(const pair *one, int way) {
     return one->used && !one->held && !(one->delayed && way == PROXY_REQUESTS);
 }
@@ -267,7 +269,7 @@ static void *run(void *context) {
     }
 }
 
-/* ---- from outside ---- */
+/* ---- interface ---- */
 
 proxy *proxy_start(const char *socket_path) {
     proxy *self = calloc(1, sizeof *self);

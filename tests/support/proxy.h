@@ -6,7 +6,8 @@
 #include <stdint.h>
 
 /*
- * A thread between clients and a server: passes bytes on both ways, and does harm where it is told to.
+ * A proxy between clients and a server, in a thread of its own. It forwards bytes in both directions, and can
+ * do harm to them.
  *
  *     client --- 127.0.0.1:port --- proxy --- unix socket of the server
  */
@@ -14,33 +15,36 @@ typedef struct proxy proxy;
 
 typedef enum proxy_way { PROXY_REQUESTS, PROXY_REPLIES } proxy_way;
 
+/* Harm to a connection at one byte. */
 typedef enum proxy_harm {
-    PROXY_CUT,    /* this byte is the first that does not get through; the connection ends */
-    PROXY_RESET,  /* the same, with a reset, which throws away bytes before it too */
-    PROXY_GARBLE, /* one bit of it is turned over */
-    PROXY_HOLD,   /* from it on, nothing of that connection gets through either way */
-    PROXY_DELAY, /* from it on, no request of that connection gets through till proxy_deliver, even if the client is gone */
-    PROXY_TRICKLE /* about from it on, bytes of that connection get through one by one, 5 ms after each other */
+    PROXY_CUT,    /* close the connection before the byte */
+    PROXY_RESET,  /* reset the connection before the byte, which loses earlier bytes too */
+    PROXY_GARBLE, /* flip one bit of the byte */
+    PROXY_HOLD,   /* forward nothing in either direction from the byte on */
+    PROXY_DELAY,  /* hold requests from the byte on until proxy_deliver, even if the client has gone */
+    PROXY_TRICKLE /* forward bytes one by one, 5 ms apart, from about the byte on */
 } proxy_harm;
 
 proxy *proxy_start(const char *socket_path);
 void proxy_stop(proxy *self);
 int proxy_port(const proxy *self);
 
-/* Does the harm to the byte number `at` (from 0) that goes this way from now on, on whatever connection, once. */
+/* Does the harm once, at byte `at` (from 0) that goes in this direction from now on, counted over all
+ * connections. */
 void proxy_arm(proxy *self, proxy_way way, proxy_harm harm, uint64_t at);
-/* The same of the command number `at` (from 0), which begins there. Only for requests, and for harm other than PROXY_GARBLE. */
+/* The same at the first byte of command `at` (from 0). Only for requests. Not for PROXY_GARBLE. */
 void proxy_arm_command(proxy *self, proxy_harm harm, uint64_t at);
-/* Lets through what was delayed, late as it is. is_gone: the client has given the connection up, and this waits until the
- * server has answered all that it sent. */
+/* Forwards the delayed requests. is_gone: the client has closed the connection; waits until the server has
+ * answered all its requests. */
 void proxy_deliver(proxy *self, bool is_gone);
-/* Cuts or resets at random, again and again, after `mean` bytes of both ways on the average. 0: no more. */
+/* Cuts or resets connections at random, after `mean` bytes of both directions on average. 0: stops that. */
 void proxy_arm_random(proxy *self, uint64_t mean, uint64_t seed);
-/* No harm from now on, and connections that are held or delayed end. */
+/* Does no more harm, and closes connections that are held or delayed. */
 void proxy_disarm(proxy *self);
 
-uint64_t proxy_passed(proxy *self, proxy_way way); /* bytes since it was armed or disarmed last */
-uint64_t proxy_commands(proxy *self);              /* that have passed since */
-uint64_t proxy_harmed(proxy *self);                /* times, since the same */
+/* Numbers since the proxy was last armed or disarmed. */
+uint64_t proxy_passed(proxy *self, proxy_way way); /* bytes forwarded */
+uint64_t proxy_commands(proxy *self);              /* commands forwarded */
+uint64_t proxy_harmed(proxy *self);                /* times that harm was done */
 
 #endif

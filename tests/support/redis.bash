@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Private redis-servers for scripts: source "$TAMIS_SOURCE_DIR/tests/support/redis.bash", after random.bash where that is
-# used too. Without redis-server the script ends with 77, skipped.
+# Private redis-servers for scripts. Source "$TAMIS_SOURCE_DIR/tests/support/redis.bash", after random.bash if that is used
+# too. Without redis-server the script exits with 77: skipped.
 #
 #     redis_start [--option value ...]   starts one on a free port and waits until it answers; sets $redis_port,
 #                                        $redis_socket, $redis_dir, $redis_uri and $redis_pid
-#     redis_ask WORD...                  redis-cli on the one started last
+#     redis_ask WORD...                  redis-cli on the server started last
 #     redis_kill PID                     SIGKILL, and waits until it is gone
 #
-# All of them end, and their folders go, with the script, however it ends.
+# When the script ends, in whatever way, the servers are killed and their directories are removed.
 for redis_needed in redis-server redis-cli; do
     command -v $redis_needed > /dev/null || {
         echo "needs $redis_needed"
@@ -24,7 +24,7 @@ redis__end() {
     [ ${#redis_dirs[@]} -eq 0 ] || rm -rf "${redis_dirs[@]}"
 }
 
-redis__trap() { # after what the script wants done at its end
+redis__trap() { # runs after the script's own EXIT trap
     eval "set -- $(trap -p EXIT)"
     redis__before=${3-}
     trap 'eval "$redis__before"; redis__end' EXIT
@@ -40,7 +40,7 @@ redis_kill() {
 
 redis_start() {
     local try waited die=()
-    # Also where the script is killed outright.
+    # Also ends the server if the script is killed with SIGKILL.
     ! command -v setpriv > /dev/null || die=(setpriv --pdeathsig KILL)
     redis_dir=$(mktemp -d "${TMPDIR:-/tmp}/tamis-redis-XXXXXX") || exit 2
     redis_dirs+=("$redis_dir")
@@ -51,7 +51,7 @@ redis_start() {
             --dir "$redis_dir" --logfile "$redis_dir/log" "$@" < /dev/null > /dev/null 2>&1 &
         redis_pid=$!
         for ((waited = 0; waited < 3000; waited++)); do
-            # Its own socket: no other can answer there.
+            # By its own socket, so that no other server can answer.
             if redis-cli -s "$redis_socket" ping > "$redis_dir/ping" 2> /dev/null &&
                 ! grep -q LOADING "$redis_dir/ping"; then
                 redis_pids+=("$redis_pid")

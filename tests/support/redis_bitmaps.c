@@ -34,7 +34,7 @@ void fill(model *it, size_t size, int kind, uint64_t *seed) {
     it->size = size;
     for (size_t i = 0; i < size; i++)
         it->bytes[i] = (uint8_t)(kind == 0 ? 0 : kind == 1 ? 0xff : test_random(seed));
-    if (kind == 3 || kind == 4) /* one bit is another */
+    if (kind == 3 || kind == 4) /* all bits equal, except for the one flipped below */
         memset(it->bytes, kind == 3 ? 0 : 0xff, size);
     if (size > 0 && (kind == 3 || kind == 4))
         it->bytes[test_below(seed, size)] ^= (uint8_t)(1u << test_below(seed, 8));

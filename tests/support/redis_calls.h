@@ -2,7 +2,7 @@
 #ifndef TAMIS_TEST_REDIS_CALLS_H
 #define TAMIS_TEST_REDIS_CALLS_H
 
-/* Calls that have to succeed, or to fail, and tell in `err` why: a tamis_error of whoever uses these. */
+/* Calls that must succeed or must fail. The user of these macros has a tamis_error `err`. */
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -24,7 +24,7 @@ static void give_up(const char *what) {
     abort();
 }
 
-/* The number behind "name:" in INFO, or -1. */
+/* Returns the number after `name` in INFO, or -1. */
 static long long info(const redis_server *server, const char *name) {
     const char *at = strstr(redis_server_command(server, "INFO replication"), name);
     return at ? atoll(at + strlen(name)) : -1;
@@ -60,7 +60,7 @@ void cluster_wait_until_ready(void) {
             masters += cluster[i].pid && is_master(&cluster[i]);
         }
         if (well == running &&
-            masters == CLUSTER_MASTERS) /* more: one has yet to hear that it is none any more */
+            masters == CLUSTER_MASTERS) /* more: a former master does not know yet that it is a replica */
             return;
         pause_ms(20);
     }
@@ -141,8 +141,7 @@ redis_server *cluster_replica(unsigned slot) {
 void cluster_hand_over(redis_server *replica) {
     for (int tries = 0; tries < 3000; tries++) {
         if (tries % 150 == 0)
-            redis_server_command(replica,
-                                 "CLUSTER FAILOVER"); /* which the other nodes may not grant at once */
+            redis_server_command(replica, "CLUSTER FAILOVER"); /* the other nodes may not agree at once */
         if (is_master(replica))
             return;
         pause_ms(20);

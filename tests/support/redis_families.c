@@ -19,7 +19,7 @@ static size_t count(tamis_answer wanted) {
     return found;
 }
 
-/* Member by member in turn, so that servers take turns too. */
+/* Consecutive pairs are of different members, so the servers take turns too. */
 static void make_pairs(void) {
     for (size_t i = 0; i < PAIRS; i++) {
         size_t size = (size_t)snprintf(names[i % MEMBERS], sizeof names[0], "user:%zu", i % MEMBERS);

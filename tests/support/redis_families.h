@@ -4,8 +4,9 @@
 
 #include <tamis/redis_family.h>
 
-/* Fills and asks the family NAME?... on servers that are empty, and where its layout is one of other programs each member
- * as the filter that it is. How many Redis keys that made, the hash of layout tamis included. Fails the test. */
+/* Fills and queries the family NAME?... on empty servers. If its layout is that of another program, also
+ * queries each member as a filter of its own. Returns the number of Redis keys made, including the hash of
+ * layout tamis. Fails the test on an error. */
 size_t redis_families_fill(tamis_redis *redis, const char *name);
 
 #endif

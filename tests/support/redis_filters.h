@@ -2,7 +2,8 @@
 #ifndef TAMIS_TEST_REDIS_FILTERS_H
 #define TAMIS_TEST_REDIS_FILTERS_H
 
-/* Filters of a server of the test's own, and in memory beside them: for a test program of one group. */
+/* Filters on a private server, and filters in memory to compare them with. For a test program with one
+ * group. */
 
 #include "support/redis_keys.h"
 #include "support/redis_server.h"
@@ -11,17 +12,17 @@
 extern redis_server server;
 extern tamis_redis *redis;
 
-/* Of the group. */
+/* Fixtures of the group. */
 int redis_filters_set_up(void **state);
 int redis_filters_tear_down(void **state);
-/* Of each test: skips it where there is no redis-server, and empties the server. */
+/* Call at the beginning of each test. Empties the server; skips the test if there is no redis-server. */
 void begin_test(void);
 
-/* Opened, or made where the name has the parameters. */
+/* Opens a filter, or makes it if the name has parameters. */
 tamis_filter *open_filter(const char *name);
-/* They answer alike for the first `count` keys. */
+/* Checks that both filters give the same answers for the first `count` keys. */
 void assert_same_answers(const tamis_filter *a, const tamis_filter *b, size_t count);
-/* The Redis key of partition i, of which there is one. Static storage. */
+/* Returns the only Redis key of partition i. Static storage. */
 const char *partition_of(const char *name, int i);
 
 #endif

@@ -12,8 +12,8 @@
 
 #include "support/scratch.h"
 
-/* Sentinels want a file of their own, so this one is not started as servers are; else it is like them. False: it ended,
- * its port being taken perhaps. */
+/* Starts a sentinel. Unlike a server it needs a configuration file. False if it ended, perhaps because the
+ * port is in use. */
 static bool try_start(redis_server *sentinel, int port, const redis_server *beside, const char *settings) {
     const char *words[] = {"redis-server", scratch("sentinel.conf"), "--sentinel", NULL};
     const char *directory = beside->directory;

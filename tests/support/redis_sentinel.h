@@ -4,9 +4,9 @@
 
 #include "support/redis_server.h"
 
-/* Starts a private sentinel at the port, or one above it that is free: sentinel->pid, port and socket. Its files are in
- * scratch() and in the folder of `beside`, which stays until it ends. `settings`: lines of its configuration. It ends with
- * redis_server_kill. */
+/* Starts a private sentinel at the port, or at the next free one; sets pid, port and socket. Its files are
+ * in scratch() and in the directory of `beside`, which must run as long. `settings`: lines of its
+ * configuration. End it with redis_server_kill. */
 void redis_sentinel_start(redis_server *sentinel, int port, const redis_server *beside, const char *settings);
 
 #endif

@@ -19,7 +19,7 @@
 
 enum { RUNNING = 16, WORDS = 64 };
 
-/* Those of this process, for the way out. */
+/* Running servers of this process, to be killed when it exits. */
 static redis_server *running[RUNNING];
 static pid_t owner;
 
@@ -84,7 +84,7 @@ static bool has_ended(redis_server *server) {
     return true;
 }
 
-/* NULL, or a connection; the socket is the server's own, so it is no other that answers. */
+/* Connects by the unix socket, so that no other server can answer. Returns NULL on failure. */
 static redisContext *reach(const redis_server *server) {
     redisContext *conn = redisConnectUnixWithTimeout(server->socket, (struct timeval){60, 0});
     if (conn && conn->err) {
@@ -96,7 +96,7 @@ static redisContext *reach(const redis_server *server) {
     return conn;
 }
 
-/* Whether it answers; where a password or an ACL keeps us out it does. */
+/* True if the server answers, even with an error about a password or an ACL. */
 static bool answers(const redis_server *server) {
     redisContext *conn = reach(server);
     if (!conn)
@@ -109,7 +109,7 @@ static bool answers(const redis_server *server) {
     return is_up;
 }
 
-/* false: it ended, the port being taken perhaps. */
+/* Starts the process. False if it ended, perhaps because the port is in use. */
 static bool launch(redis_server *server) {
     unlink(server->socket);
     owner = getpid();
@@ -148,7 +148,7 @@ static void remember(redis_server *server) {
     give_up(server, "start", "too many at once");
 }
 
-/* ---- from start to stop ---- */
+/* ---- start and stop ---- */
 
 static void name_it(redis_server *server) {
     char *to = server->uri_unix + sprintf(server->uri_unix, "redis+unix://");
@@ -163,7 +163,7 @@ void redis_server_start(redis_server *server, const char *const *options) {
         give_up(server, "a folder in TMPDIR", strerror(errno));
     name_it(server);
     remember(server);
-    /* Below the ports that systems give to clients. */
+    /* Ports below those that systems give to clients. */
     uint64_t random = (uint64_t)getpid() * 1000003 + (uint64_t)time(NULL) + (uintptr_t)server;
     for (int tries = 0; tries < 30; tries++) {
         server->port = 10000 + (int)test_below(&random, 22000);
@@ -187,7 +187,7 @@ void redis_server_restart(redis_server *server) {
     for (int tries = 0; tries < 100; tries++) {
         if (launch(server))
             return;
-        pause_ms(50); /* somebody else's connection may sit on the port for a moment */
+        pause_ms(50); /* another connection may use the port for a moment */
     }
     give_up(server, "restart", "ends at once; see its log");
 }
@@ -217,7 +217,7 @@ void redis_server_stop(redis_server *server) {
     }
 }
 
-/* ---- questions ---- */
+/* ---- commands ---- */
 
 static redisReply *ask(const redis_server *server, const char *format, va_list words) {
     redisContext *conn = reach(server);

@@ -67,7 +67,7 @@ static bool is_free(int port) {
     return free;
 }
 
-/* Below those that systems give to clients, as redis_server_start does it. */
+/* Chooses below the ports that systems give to clients, as redis_server_start does. */
 int redis_tls_port(void) {
     static uint64_t random;
     int port;

@@ -21,7 +21,8 @@ static void pull_both_halves(const tamis_filter *there) {
     tamis_filter_free(pulled);
 }
 
-/* Layout java: several names, so that some of them lie elsewhere than what would be beside them by the name alone. */
+/* Layout java. Tries several names, so that for some of them other keys of a similar name are on another
+ * server. */
 static void replace_by_rename(tamis_redis *redis) {
     for (int i = 0; i < 8; i++) {
         tamis_plan plan = TAMIS_PLAN_INIT;
@@ -56,7 +57,8 @@ static void check_list(tamis_redis *redis, const char *wanted) {
     assert_string_equal(told, wanted);
 }
 
-/* With adds between its two ends, which are in both. */
+/* Adds keys by the old handle while the filter is resized. Afterwards the keys of both filters are
+ * present. */
 static void resize_there(tamis_redis *redis, tamis_filter *there) {
     tamis_filter *larger = make_filter(2 * EXPECT, 0, 0);
     tamis_redis_resize *resize = NULL;
@@ -80,7 +82,7 @@ void redis_whole_filters(tamis_redis *redis) {
     assert_int_equal(count_present(there, HALF, HALF), HALF);
     resize_there(redis, there);
     OK(tamis_redis_push(first, redis, "whole", NULL, &err));
-    assert_int_equal(count_present(there, 0, HALF), HALF); /* the handle follows */
+    assert_int_equal(count_present(there, 0, HALF), HALF); /* the handle uses the new filter */
     assert_in_range(count_present(there, HALF, HALF), 0, HALF / 100);
     OK(tamis_redis_union(there, second, &err));
     assert_int_equal(count_present(there, 0, HALF), HALF);

@@ -6,10 +6,10 @@
 
 #include "support/redis_server.h"
 
-/* Does with a filter `whole`, of many partitions, all that can be done with whole filters, on whatever servers these are,
- * and fails the test where one is not what it has to be. */
+/* Tests all operations on whole filters, with a filter `whole` of many partitions, on any servers. Fails
+ * the test on an error. */
 void redis_whole_filters(tamis_redis *redis);
-/* Fails where a server has something left of it that does not expire. */
+/* Fails the test if a server still has a key of it that does not expire. */
 void redis_whole_expires(redis_server *servers, size_t count);
 
 #endif

@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- how much to run: TAMIS_TEST_SCALE=full|sanitizer|quick|torture, full if not set ---- */
+/* ---- amount of work: TAMIS_TEST_SCALE=full|sanitizer|quick|torture, full if not set ---- */
 
-/* The one of three numbers that the scale picks; `full` under torture. */
+/* Returns one of three numbers, chosen by the scale; `full` under torture. */
 uint64_t test_scale(uint64_t full, uint64_t sanitizer, uint64_t quick);
 bool test_is_torture(void);
 /* The same for tests that do more at scale `torture`; they say `ctest: torture`. */
@@ -16,7 +16,7 @@ uint64_t test_scale_torture(uint64_t torture, uint64_t full, uint64_t sanitizer,
 
 /* ---- random numbers: the same everywhere for a seed (splitmix64) ---- */
 
-/* TAMIS_TEST_SEED, or `fallback`; printed, so that a failure can be run again. */
+/* Returns TAMIS_TEST_SEED, or `fallback`, and prints it, so that a failure can be repeated. */
 uint64_t test_seed(uint64_t fallback);
 uint64_t test_random(uint64_t *state);
 uint64_t test_below(uint64_t *state, uint64_t bound); /* 0..bound-1, nearly uniform */
@@ -34,39 +34,39 @@ typedef struct test_bytes {
 } test_bytes;
 
 void bytes_add(test_bytes *bytes, const void *data, size_t size);
-void bytes_clear(test_bytes *bytes); /* keeps nothing */
+void bytes_clear(test_bytes *bytes); /* frees the bytes */
 bool bytes_equal(const test_bytes *one, const test_bytes *other);
-/* Says on stderr where they differ. */
+/* The same, and prints to stderr where they differ. */
 bool bytes_check(const char *what, const test_bytes *got, const test_bytes *expected);
 
-/* ---- temporary folders ---- */
+/* ---- temporary directories ---- */
 
-/* Makes a folder in TMPDIR, or in /tmp, whose name begins with `name`, and stores its path in `path`.
+/* Makes a directory in TMPDIR, or in /tmp, whose name begins with `name`, and stores its path in `path`.
  * Returns false, with errno set, if it cannot be made or its path does not fit. */
 bool temporary_folder(char *path, size_t size, const char *name);
 
-/* ---- a folder of the test's own, emptied and removed by scratch_remove ---- */
+/* ---- the scratch directory of the test, emptied and removed by scratch_remove ---- */
 
 void scratch_make(void);
-/* The same where files take no disk, if there is such a place: for thousands of renames. */
+/* The same in a file system in memory, if there is one: for thousands of renames. */
 void scratch_make_in_memory(void);
 void scratch_remove(void);
-/* The same as fixtures of cmocka. */
+/* The same as cmocka fixtures. */
 int scratch_set_up(void **state);
 int scratch_tear_down(void **state);
-/* Removes what is in it. */
+/* Removes its files. */
 void scratch_clear(void);
-/* Path of a name in it. Static storage for the last 16. */
+/* Returns the path of a name in it. Static storage for the last 16 calls. */
 const char *scratch(const char *name);
-/* Names in it, dot files included. */
+/* Returns the number of names in it, dot files included. */
 size_t scratch_entries(void);
-/* A name in it that begins with a dot (a file left aside), or NULL. */
+/* Returns a name in it that begins with a dot (a temporary file that was left), or NULL. */
 const char *scratch_hidden(void);
 
-/* Whole files; these abort on failure. */
+/* Write and read whole files. Abort on failure. */
 void file_write(const char *path, const void *data, size_t size);
 void file_read(const char *path, test_bytes *into);
-bool file_is(const char *path, const char *text); /* exists and holds just that */
+bool file_is(const char *path, const char *text); /* true if the file has exactly that text */
 bool file_exists(const char *path);
 
 #endif

@@ -4,12 +4,12 @@
 
 #include <tamis/funnel.h>
 
-/* Sinks of the default allocator. What fails here fails the test. */
+/* Sinks with the default allocator. An error fails the test. */
 
 tamis_sink *sink_new(void);
-/* Its keys, and how many they are. */
+/* Stores the keys of the sink in *keys and returns their number. */
 size_t sink_take(tamis_sink *sink, const tamis_key **keys);
-/* Ends the key, sees that it is the only one and has these bytes, and clears. */
+/* Ends the key, checks that it is the only one and has these bytes, and clears the sink. */
 void sink_expect(tamis_sink *sink, const char *hex);
 
 #endif

@@ -35,7 +35,7 @@ tamis_state_options states_options(const states_make *make, const tamis_allocato
 
 tamis_status states_open(tamis_state **state, const states_make *make, const char *folder,
                          const tamis_allocator *allocator) {
-    static const states_make *planned; /* once, for it takes longer than to open a small state */
+    static const states_make *planned; /* planned once: planning takes longer than opening a small state */
     static tamis_plan plan;
     tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_state_options options = states_options(make, allocator);

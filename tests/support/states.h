@@ -9,45 +9,46 @@
 
 #include "support/scratch.h"
 
-/* States for tests, whose keys are numbers. Nothing here asserts: what fails is told in `states_err`. */
+/* States for tests. Their keys are numbers. These functions do not assert: errors are in `states_err`. */
 
 extern tamis_error states_err;
 
-/* Filters of every kind that a state can have. */
+/* A filter for a state. */
 typedef struct states_make {
     const char *name;
     tamis_kind kind;
     tamis_scheme scheme;
     uint64_t expect;
     double fpr;
-    uint64_t memory; /* at most, of one that grows; 0: no limit */
-    bool frozen;     /* as in tamis_filter_options */
-    bool small;      /* tamis_plan_start_small */
+    uint64_t memory; /* memory limit of a growing filter; 0: no limit */
+    bool frozen;     /* `frozen` of tamis_filter_options */
+    bool small;      /* true to start small (tamis_plan_start_small) */
 } states_make;
 
-enum { STATES_MAKES = 7, STATES_GROWING = 0, STATES_SMALL = 3 /* its snapshot is of a few KiB */ };
+enum { STATES_MAKES = 7, STATES_GROWING = 0, STATES_SMALL = 3 /* its snapshot has a few KiB */ };
 extern const states_make states_makes[STATES_MAKES];
 
-/* Opens the one in a folder, or makes it; options.secret is right. */
+/* Opens the state in a directory, or makes it, with the right options.secret. */
 tamis_status states_open(tamis_state **state, const states_make *make, const char *folder,
                          const tamis_allocator *allocator);
-/* What states_open gives to tamis_state_open; plan is NULL. */
+/* Returns the options of states_open, with plan NULL. */
 tamis_state_options states_options(const states_make *make, const tamis_allocator *allocator);
 
-/* Adds so many numbers to the filter and logs those that were fresh. */
+/* Adds `count` numbers to the filter and logs those that were absent. */
 tamis_status states_add(tamis_state *state, uint64_t from, uint64_t count);
-/* The account is that text. */
+/* Commits with that text as the checkpoint. */
 tamis_status states_commit(tamis_state *state, const char *account);
-/* Whether the last account is that text. */
+/* True if the last checkpoint is that text. */
 bool states_is_at(const tamis_state *state, const char *account);
 
-/* The filter as a file would have it. */
+/* Encodes the filter as a file. */
 void states_encode(const tamis_state *state, test_bytes *bytes);
 uint64_t states_keys(const tamis_state *state);
 tamis_state_info states_told(const tamis_state *state);
 
-/* Fixtures of cmocka, of tests in which no power is lost: a scratch folder in memory, syncs that do nothing, and, at the end, no
- * descriptor more than before. Calls of the system that a test replaces are put back. */
+/* cmocka fixtures for tests without a loss of power. The set-up makes a scratch directory in memory and
+ * lets syncs do nothing. The tear-down restores replaced system calls and checks that no descriptor was
+ * leaked. */
 int states_set_up(void **state);
 int states_tear_down(void **state);
 

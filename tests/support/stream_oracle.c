@@ -33,7 +33,7 @@ static bool came_before(const record *all, size_t count, const record *one) {
     return false;
 }
 
-/* The record at `pos` and whether a terminator follows it. */
+/* Returns the record at `pos`. *terminated: a terminator follows it. */
 static record record_at(const test_bytes *input, size_t pos, unsigned char terminator, bool *terminated) {
     size_t end = pos;
     while (end < input->size && input->data[end] != terminator)
@@ -107,7 +107,7 @@ tamis_dedup *session_make(uint64_t expect, tamis_on_full on_full) {
     tamis_dedup *session = NULL;
     tamis_dedup_options options = TAMIS_DEDUP_OPTIONS_INIT;
     tamis_filter_options filter_options = TAMIS_FILTER_OPTIONS_INIT;
-    filter_options.frozen = expect > 0; /* it is full at that number */
+    filter_options.frozen = expect > 0; /* full at that number of keys */
     options.on_full = on_full;
     if (tamis_plan_make(&plan, &expected, &err) != TAMIS_OK ||
         tamis_filter_create(&filter, &plan, &filter_options, &err) != TAMIS_OK ||
@@ -121,13 +121,13 @@ tamis_dedup *session_make(uint64_t expect, tamis_on_full on_full) {
 void session_drop(tamis_dedup *session) {
     if (!session)
         return;
-    /* Ours: session_make made it. The session only shows it read-only. */
+    /* session_make made the filter, so it may be freed here, although the session returns it as const. */
     tamis_filter *filter = (tamis_filter *)(uintptr_t)tamis_dedup_filter(session);
     tamis_dedup_close(session);
     tamis_filter_free(filter);
 }
 
-/* ---- how a run asks ---- */
+/* ---- counting divided queries ---- */
 
 static tamis_stream_service of_session;
 static size_t complete;

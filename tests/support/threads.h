@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Runs of a stream are the same for any number of threads: the tests of a program that includes this are run with several
- * numbers of them, in a hurry with two. cmocka.h and scratch.h come first. */
+/* Runs all tests of a program with several numbers of threads, since a stream must give the same result
+ * with any number. Only two numbers if the scale is not full. Include after cmocka.h and scratch.h. */
 
 static uint32_t test_threads; /* for tamis_stream_options.threads */
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-enum { NOT_FOUND = 127 }; /* the shell's status */
+enum { NOT_FOUND = 127 }; /* exit status of the shell */
 
 void tool_run(const char *command, const void *data, size_t size, test_bytes *to) {
     char line[1024];

@@ -4,8 +4,8 @@
 
 #include "scratch.h"
 
-/* What a command of the shell makes of these bytes, behind what `to` has; in the folder of scratch_make. A command that
- * is not there skips the test, one that fails fails it. */
+/* Runs a shell command in the scratch directory with these bytes as its input, and appends its output to
+ * `to`. Skips the test if the command is not installed, and fails it if the command fails. */
 void tool_run(const char *command, const void *data, size_t size, test_bytes *to);
 
 #endif

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-enum { NOT_FOUND = 127 }; /* the shell's status */
+enum { NOT_FOUND = 127 }; /* exit status of the shell */
 
 bool unpacked_file(tamis_compression compression, const char *path, test_bytes *into) {
     char command[400];

@@ -8,13 +8,13 @@
 
 #include "support/scratch.h"
 
-/* Packed files as the packings' own commands (gzip -dc, zstd -dc ...) read them, which ./dev installs for the tests. A
- * command that is not there skips the test. */
+/* Decompresses files with the programs of the formats (gzip -dc, zstd -dc ...), which ./dev installs for
+ * the tests. Skips the test if the program is not installed. */
 
-/* Adds what comes of the file to *into. False where the command does not find it whole; all that it could unpack up to
- * there is added. */
+/* Appends the decompressed content of a file to *into. False if the program reports an error; what it
+ * could decompress is appended. */
 bool unpacked_file(tamis_compression compression, const char *path, test_bytes *into);
-/* The same of bytes. Writes a file "packed" into the scratch folder, and removes it. */
+/* The same for bytes. Writes a file "packed" to the scratch directory, and removes it. */
 bool unpacked(tamis_compression compression, const test_bytes *bytes, test_bytes *into);
 
 #endif

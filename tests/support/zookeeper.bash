@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A private ZooKeeper for scripts: source "$TAMIS_SOURCE_DIR/tests/support/zookeeper.bash", after redis.bash. Without the
-# packages zookeeper and a Java the script ends with 77, skipped.
+# A private ZooKeeper for scripts. Source "$TAMIS_SOURCE_DIR/tests/support/zookeeper.bash" after redis.bash. Without the
+# package zookeeper and Java the script exits with 77: skipped.
 #
-#     zookeeper_start              on a free port; waits until it takes sessions, and sets $zookeeper_port
-#     zookeeper_do < COMMANDS      what zkCli.sh takes: create PATH DATA, set PATH DATA, delete PATH
+#     zookeeper_start              starts it on a free port, waits until it accepts sessions, sets $zookeeper_port
+#     zookeeper_do < COMMANDS      runs commands of zkCli.sh: create PATH DATA, set PATH DATA, delete PATH
 #
-# It ends, and its folder goes, with the script, as redis-servers do.
+# When the script ends, it is killed and its directory is removed, like redis-servers.
 zookeeper_jar=/usr/share/java/zookeeper.jar
 command -v java > /dev/null && [ -r $zookeeper_jar ] || {
     echo "needs zookeeper and java"

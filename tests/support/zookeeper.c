@@ -21,13 +21,13 @@
 
 #define JAR "/usr/share/java/zookeeper.jar"
 
-/* Its client formats addresses for its log in a buffer that all of its handles share. */
+/* The ZooKeeper client formats addresses for its log in a buffer that all its handles share: a known race. */
 __attribute__((visibility("default"))) const char *__tsan_default_suppressions(void);
 const char *__tsan_default_suppressions(void) {
     return "race:libzookeeper_mt\n";
 }
 
-static zookeeper *running; /* of this process, for the way out */
+static zookeeper *running; /* the one of this process, to be killed when it exits */
 static pid_t owner;
 
 static void give_up(const char *what, const char *why) {
@@ -63,7 +63,7 @@ static void run(const zookeeper *self) {
     _exit(127);
 }
 
-/* Whether it is a ZooKeeper that answers there, and would take a session: until then it may forget connections. */
+/* True if a ZooKeeper answers there and accepts sessions. Before that it may lose connections. */
 static bool answers(const zookeeper *self) {
     struct sockaddr_in address = {
         .sin_family = AF_INET, .sin_port = htons((uint16_t)self->port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -76,7 +76,7 @@ static bool answers(const zookeeper *self) {
     return is_up;
 }
 
-/* false: it ended, the port being taken perhaps. */
+/* Starts the process. False if it ended, perhaps because the port is in use. */
 static bool launch(zookeeper *self) {
     owner = getpid();
     self->pid = fork();

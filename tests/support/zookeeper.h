@@ -7,11 +7,11 @@
 #include <sys/types.h>
 
 /*
- * A private ZooKeeper: in a folder of its own, on a free TCP port of 127.0.0.1. It ends with the process that started it,
- * however that ends. All of these abort, with a sentence on stderr, where it does not do what it is asked.
+ * A private ZooKeeper with a directory of its own and a free TCP port of 127.0.0.1. It ends when the process
+ * that started it ends, in whatever way. All functions abort on an error, with a message on stderr.
  */
 typedef struct zookeeper {
-    pid_t pid; /* 0: does not run */
+    pid_t pid; /* 0: not running */
     int port;
     char directory[64];
 } zookeeper;
@@ -22,15 +22,15 @@ bool zookeeper_installed(void);
 void zookeeper_start(zookeeper *self);
 /* Kills it (SIGKILL) and waits until it is gone. */
 void zookeeper_kill(zookeeper *self);
-/* Starts it again after zookeeper_kill, on the same port. forgets: without anything that was in it, sessions included. */
+/* Starts it again after zookeeper_kill, on the same port. `forgets`: without its data and sessions. */
 void zookeeper_restart(zookeeper *self, bool forgets);
-/* Kills it and removes its folder. Nothing for one that was never started. */
+/* Kills it and removes its directory. Does nothing if it was never started. */
 void zookeeper_stop(zookeeper *self);
 
-/* Sets a node, which is made if there is none, and what is above it. size -1: without data. */
+/* Sets the data of a node. Creates the node and its parents if they do not exist. size -1: no data. */
 void zookeeper_set(const zookeeper *self, const char *path, const char *data, int size);
 void zookeeper_remove(const zookeeper *self, const char *path);
-/* From now on only "user:password" may read or change the node. */
+/* Restricts the node: only "user:password" may read or change it. */
 void zookeeper_lock(const zookeeper *self, const char *path, const char *login);
 
 #endif
