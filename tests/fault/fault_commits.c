@@ -2,13 +2,13 @@
 /* ctest: timeout=900 */
 
 /*
- * A run over a state is disturbed at each of its calls: the call fails, or is cut short; the process is killed
- * at it (of power: fault_commits_power.c). Started again, the run has to end with outputs that are byte for
- * byte those of one that was not disturbed. Filters of high rates are used, so that also one that is
- * another after the restart would show.
+ * A run over a state is disturbed at each of its system calls: the call fails, the call is cut short, or the
+ * process is killed. (fault_commits_power.c has losses of power.) The run is then started again. Its outputs
+ * must be, byte for byte, those of an undisturbed run. The filters have high false-positive rates, so that a
+ * filter that differs after the restart shows too.
  *
- * A kill before a call that changes something on the disk leaves the same as one after the call before
- * that: of those, and in the middle of writes, all are tried, and others would add nothing.
+ * Kills are tried before each call that changes the disk, and in the middle of each write. That is enough: a
+ * kill anywhere else leaves the same disk as the kill before the next such call.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -42,17 +42,17 @@ static const pair_scenario scenarios[] = {
     {"gzip", COMMITS_GROWING, 1, TAMIS_COMPRESSION_GZIP, 7, false},
     {"partial", COMMITS_GROWING, 1, TAMIS_COMPRESSION_NONE, 7, true},
 };
-static int descriptors; /* the lowest that is free */
+static int descriptors; /* lowest free descriptor */
 static uint64_t tried, cut_short;
 
-/* One that a run leaves open makes it higher. */
+/* Returns the lowest free descriptor. It is higher after a run that leaked one. */
 static int lowest_free(void) {
     const int fd = dup(STDERR_FILENO);
     close(fd);
     return fd;
 }
 
-/* ---- memory of several threads ---- */
+/* ---- memory for several threads ---- */
 
 static fault_memory memory;
 static tamis_allocator counted, locked;
@@ -77,7 +77,7 @@ static void locked_release(void *context, void *block, size_t size) {
 
 /* ---- runs ---- */
 
-/* The same command again, and nothing in its way. */
+/* Repeats the command undisturbed. */
 static bool finishes(const char *after) {
     commits_run run;
     pair_go(&run, NULL);
@@ -97,7 +97,7 @@ typedef struct way {
     uint64_t step;
 } way;
 
-/* What is not asked of the system here, or what its failure means something else than a failure. */
+/* False for calls that a run does not make, and for short results of calls that move no bytes. */
 static bool makes_sense(fault_call call, const way *w) {
     const bool moves = call == FAULT_READ || call == FAULT_WRITE || call == FAULT_PREAD;
     if (call >= FAULT_SOCKET && call <= FAULT_RECEIVE)
@@ -170,7 +170,7 @@ static struct tamis__system unharmed;
 static uint64_t kill_at, changes;
 static bool kill_within;
 
-/* Before the nth change is made; or, within, when half of the nth write is. */
+/* Kills the process before change number n, or (kill_within) in the middle of write number n. */
 static void count_change(void) {
     if (!kill_within && ++changes == kill_at)
         _exit(9);
@@ -242,8 +242,8 @@ static void die_at(uint64_t n, bool within) {
     tamis__sys.sync = killed_sync;
 }
 
-/* Runs in a process of its own, which commits after so many bytes (0: as always) and is killed at the nth change; false: it
- * makes fewer. */
+/* Runs in a child process, which commits after `commit_bytes` bytes (0: the default) and is killed at
+ * change number n. False if it makes fewer changes. */
 static bool killed_committing(uint64_t n, bool within, uint64_t commit_bytes) {
     int ended;
     fflush(NULL);
@@ -267,7 +267,7 @@ static bool killed_at(uint64_t n, bool within) {
     return killed_committing(n, within, 0);
 }
 
-/* Of a compressed output all bytes behind the last commit are kept. */
+/* True for compressed outputs: all bytes behind their last commit are kept. */
 static bool keeps_all(void) {
     return pair_current->compression != TAMIS_COMPRESSION_NONE;
 }
@@ -285,7 +285,7 @@ static void every_kill(void **state) {
             kills += killed;
             if (!finishes(after))
                 fail_msg("%s: not finished", pair_current->name);
-            if (pair_sweep() > 0 && !keeps_all()) /* nobody but the run wrote to its outputs */
+            if (pair_sweep() > 0 && !keeps_all()) /* only the run wrote to its outputs */
                 fail_msg("%s: after %s bytes were kept", pair_current->name, after);
             if (!killed)
                 break;
@@ -293,7 +293,7 @@ static void every_kill(void **state) {
     printf("%s: %" PRIu64 " kills\n", pair_current->name, kills);
 }
 
-/* Killed, started again, killed again, and so on: each time some changes further on. */
+/* The run is killed, started again, killed again, and so on, each time some changes later. */
 static void kills_in_a_row(void **state) {
     (void)state;
     const uint64_t step = pair_step(5, 43, 43);
@@ -309,8 +309,8 @@ static void kills_in_a_row(void **state) {
     }
 }
 
-/* Kills at random changes of processes that commit more or less often: what one of them wrote behind its last commit may be
- * longer than what the next ones write until theirs. */
+/* Kills processes at random changes. They commit more or less often, so one of them may write more bytes
+ * behind its last commit than the next ones write before theirs. */
 static void kills_at_random(void **state) {
     (void)state;
     const uint64_t rounds = test_is_torture() ? 300 : 30 / pair_current->step;
@@ -327,7 +327,7 @@ static void kills_at_random(void **state) {
     }
 }
 
-/* ---- around them ---- */
+/* ---- set-up and tear-down ---- */
 
 static int set_up(void **state) {
     commits_run run;

@@ -2,12 +2,12 @@
 /* ctest: timeout=900 */
 
 /*
- * Power loss at each change that a run over a state makes on the disk, in every state of it that the
- * model of support/outage.h allows: started again, the run ends with outputs that are byte for byte those
- * of one that was not disturbed. Once it had ended, all is there whatever was lost. The same of a run
- * that goes on behind one that was killed, whose outputs it cuts back.
+ * A loss of power at each change that a run over a state makes on the disk. In every state of the disk that
+ * the model of support/outage.h allows, the run is started again and must end with the outputs of an
+ * undisturbed run, byte for byte. After the end of the run nothing may be lost. The same is tried with a run
+ * that continues a killed one and cuts its outputs back.
  *
- * The model is tried itself: where a sync is left out that matters, it finds a state that is wrong.
+ * The model is tested too: if a sync that matters is left out, it must find a wrong state.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -39,11 +39,11 @@ static const pair_scenario scenarios[] = {
     {"partial", COMMITS_GROWING, 1, TAMIS_COMPRESSION_NONE, 11, true},
 };
 
-/* ---- what has to hold ---- */
+/* ---- checks of a state ---- */
 
 typedef struct findings {
     uint64_t resumed, finished, wrong;
-    bool planted; /* what is wrong is looked for */
+    bool planted; /* true if a sync is left out, and a wrong state is expected */
 } findings;
 
 static const char *look(findings *f, bool ended) {
@@ -75,7 +75,7 @@ static bool check(void *context, bool ended) {
 }
 
 static uint64_t step_of(uint64_t full, uint64_t sanitizer, uint64_t quick) {
-    enum { MOST = 61 }; /* so that there are some */
+    enum { MOST = 61 }; /* so that some states are tried in any case */
     const uint64_t step = pair_step(full, sanitizer, quick);
     return step < MOST ? step : MOST;
 }
@@ -106,8 +106,8 @@ static void every_loss(void **state) {
     assert_true(changes > 200 && f.resumed > 0 && f.finished > 0);
 }
 
-/* What it wrote behind its last commit is in the system's memory, and may be on the disk, when it is
- * started again. */
+/* Bytes that the killed run wrote behind its last commit are still in the memory of the system, and may or
+ * may not be on the disk, when it is started again. */
 static void every_loss_after_a_kill(void **state) {
     (void)state;
     uint64_t states = 0;
@@ -132,8 +132,8 @@ static void every_loss_after_a_kill(void **state) {
     printf("%s: %" PRIu64 " states\n", pair_current->name, states);
 }
 
-/* The sync of an output fails, and the system forgets what it could not write. Then power is lost, at once or while the run that was
- * started again is under way. */
+/* The sync of an output fails, and the system drops what it could not write. Then power is lost, at once
+ * or during the next run. */
 static void every_loss_after_a_failed_sync(void **state) {
     (void)state;
     static const char *const outputs[] = {"output", "duplicates"};
@@ -177,7 +177,7 @@ static void a_sync_left_out_is_found(void **state) {
                    {OUTAGE_FOLDER_SYNCS, NULL}};
     (void)state;
     if (pair_current->step > 1)
-        return; /* it is the model that is tried */
+        return; /* this tests the model: one scenario is enough */
     for (size_t i = 0; i < sizeof planted / sizeof *planted; i++) {
         findings f = {.planted = true};
         record_run(planted[i].what, planted[i].only);
@@ -189,7 +189,7 @@ static void a_sync_left_out_is_found(void **state) {
     }
 }
 
-/* ---- around them ---- */
+/* ---- set-up and tear-down ---- */
 
 static int set_up(void **state) {
     commits_run run;

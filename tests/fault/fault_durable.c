@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a run asks of the system so that its outputs outlive a power loss, in which order, and what it leaves where that
- * fails. The trace of a run is one letter for each call that matters, with the call counted and failed below it:
+ * The syncs and renames by which the outputs of a run survive a loss of power (option `durable`): their
+ * order, and what is left if one of them fails. The trace of a run has one letter for each call that matters:
  *
- *     f  a regular file is synced      r  a file gets its name: by rename, or by an exchange of names that is made
- *     d  a folder is synced            ?  something else is synced
+ *     f  sync of a regular file      r  a file gets its name, by rename or by a successful exchange of names
+ *     d  sync of a directory         ?  sync of something else
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@ static tamis_error err;
 
 static struct tamis__system real;
 static char trace[20];
-static off_t synced_size; /* of the regular file that was synced last */
+static off_t synced_size; /* size of the regular file synced last */
 
 static void note(char what) {
     size_t used = strlen(trace);
@@ -61,7 +61,7 @@ static int tracing_swap_names(const char *a, const char *b) {
     return result;
 }
 
-/* `call` number n fails; n 0: none. */
+/* Makes a run in which call number n of `call` fails; n 0: none. */
 static tamis_status run(const char *fresh, const char *seen, bool durable, fault_call call, uint64_t n) {
     const char *inputs[] = {input};
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
@@ -121,7 +121,7 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* ---- files written aside ---- */
+/* ---- replaced files ---- */
 
 static void a_file_is_synced_before_it_gets_its_name(void **state) {
     (void)state;
@@ -131,7 +131,8 @@ static void a_file_is_synced_before_it_gets_its_name(void **state) {
     assert_true(file_is(output, FRESH));
 }
 
-/* Both before either: one name alone must not outlive what the other has lost. */
+/* Both files are synced before the first rename. Otherwise one output could have its name while the other
+ * has lost bytes. */
 static void two_files_are_synced_before_one_gets_its_name(void **state) {
     (void)state;
     make_old_files();
@@ -152,7 +153,8 @@ static void a_failed_sync_leaves_the_old_files(void **state) {
     }
 }
 
-/* The files stand, but whoever saves what was seen is told not to; the other folder is synced all the same. */
+/* The files are in place, but the run reports an error, so that the caller does not save its filter. The
+ * other directory is synced anyway. */
 static void a_folder_that_cannot_be_synced_is_a_failure(void **state) {
     (void)state;
     for (uint64_t n = 3; n <= 4; n++) {

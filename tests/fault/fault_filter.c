@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Memory that runs out, at every single request: nothing leaks, nothing is lost, and the call may be repeated. */
+/* Each allocation of a filter fails once: nothing leaks, no key is lost, and the call may be repeated. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -100,7 +100,7 @@ static const filter_case *growing(int which) {
     return &cases[which];
 }
 
-/* Two partitions fill, so that they grow many times each; a fifth of the keys come again. */
+/* Keys of two partitions only, so that these grow many times. A fifth of the keys are repeated. */
 static void make_hashes(const tamis_filter *filter) {
     uint64_t random = model_seed(41);
     random_hashes(hashes, COUNT, filter_hasher_id(filter), 7, &random);
@@ -125,7 +125,7 @@ static uint64_t run_undisturbed(const tamis_plan *plan) {
 
 enum { UNTOUCHED = 0x77 };
 
-/* What is in after a failure at key `done`: all before it, not it itself. */
+/* Checks the filter after a failure at key `done`: it has all keys before that one, and not that one. */
 static void check_state(const tamis_filter *filter, size_t done) {
     static tamis_answer answers[COUNT];
     assert_int_equal(tamis_filter_contains_hashes(filter, hashes, done + 1, answers, NULL, NULL), TAMIS_OK);
@@ -134,8 +134,8 @@ static void check_state(const tamis_filter *filter, size_t done) {
     assert_int_equal(answers[done], TAMIS_ABSENT);
 }
 
-/* Adds in batches; where one fails it is repeated from where it stopped, memory being there again. Returns how
- * often that was. */
+/* Adds in batches. Repeats a failed batch from where it stopped, after `restore` has given memory back.
+ * Returns the number of failures. */
 static int add_through_failures(tamis_filter *filter, tamis_answer *answers, void (*restore)(void *),
                                 void *context) {
     int failures = 0;
@@ -198,7 +198,7 @@ static void every_growth_without_memory(void **state) {
     }
 }
 
-/* An allocator of so many bytes: the filter takes what it can, and says no again and again. */
+/* An allocator with a limit: the filter takes as many keys as fit, and fails again and again after that. */
 static void memory_that_stays_short(void **state) {
     (void)state;
     tamis_plan plan = case_plan(growing(0), 0, 0);
@@ -220,7 +220,7 @@ static void memory_that_stays_short(void **state) {
     assert_int_equal(memory.live_blocks, 0);
 }
 
-/* ---- map: the default allocator's large blocks ---- */
+/* ---- mmap: large blocks of the default allocator ---- */
 
 static void restore_map(void *context) {
     (void)context;
@@ -243,9 +243,9 @@ static void every_map_that_fails(void **state) {
         int failures = add_through_failures(filter, answers, restore_map, NULL);
         check_as_undisturbed(filter, answers);
         assert_true(failures <= 1);
-        spared += n > 0 && failures == 0; /* mapped ahead, which can be done without */
+        spared += n > 0 && failures == 0; /* a block mapped in advance: its failure does no harm */
         maps = n > 0 ? maps : fault_calls(FAULT_MAP);
-        fault_arm(FAULT_UNMAP, 1, EINVAL, true); /* nothing to be done about that */
+        fault_arm(FAULT_UNMAP, 1, EINVAL, true); /* must be ignored */
         tamis_filter_free(filter);
         fault_disarm();
     }
@@ -262,7 +262,7 @@ static void a_copy_without_memory(void **state) {
         bool concurrent = i % 2 && case_has_digest(&filter_cases[i]);
         tamis_filter *filter = NULL, *copy = NULL;
         assert_int_equal(try_create(&filter, &plan, concurrent, &allocator, NULL), TAMIS_OK);
-        if (filter_cases[i].grows) /* past the first size of some partitions */
+        if (filter_cases[i].grows) /* beyond the first size of some partitions */
             model_add_range(filter, 0, 300000, 1, NULL);
         else
             model_add_range(filter, 0, 1000, 1, NULL);
@@ -292,7 +292,7 @@ static void creation_when_map_fails(void **state) {
     fault_install();
     for (int i = 0; i < FILTER_CASES; i++) {
         if (filter_cases[i].grows)
-            continue; /* starts with small blocks */
+            continue; /* begins with small blocks, which are not mapped */
         tamis_plan plan = case_plan(&filter_cases[i], 3000000, 0);
         tamis_filter *filter = NULL;
         tamis_error err = TAMIS_ERROR_INIT;
@@ -301,14 +301,14 @@ static void creation_when_map_fails(void **state) {
         assert_null(filter);
         assert_int_equal(fault_calls(FAULT_UNMAP), 0);
         assert_int_equal(try_create(&filter, &plan, false, NULL, NULL),
-                         TAMIS_OK); /* the second is not failed */
+                         TAMIS_OK); /* only the first call fails */
         tamis_filter_free(filter);
         assert_int_equal(fault_calls(FAULT_UNMAP), 1);
     }
     fault_remove();
 }
 
-/* Union, clear, questions and adds where nothing grows ask for no memory at all. */
+/* Union, clear, lookups, and adds without growth allocate nothing. */
 static void what_needs_no_memory(void **state) {
     (void)state;
     for (int i = 0; i < FILTER_CASES; i++) {

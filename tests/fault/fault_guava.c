@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Memory that runs out under a Guava filter: nothing leaks, nothing is put, and the call may be repeated. */
+/* Each allocation of a Guava filter fails once: nothing leaks, nothing is put, and the call may be
+ * repeated. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -63,7 +64,7 @@ static void copying_without_memory(void **state) {
     assert_int_equal(memory.live_blocks, 0);
 }
 
-/* The sink grows with the keys. */
+/* The sink allocates memory as keys are added. */
 static void putting_without_memory(void **state) {
     (void)state;
     static const char long_key[100000] = "long";

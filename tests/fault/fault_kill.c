@@ -2,13 +2,15 @@
 /* ctest: timeout=900 */
 
 /*
- * Processes that open a filter, add to it and save it, over and over, are killed at random instants: one at a time, and
- * two that save to the same file. After each kill the name stands for a whole filter, which has every key of every save
- * that had returned, and of one that had not all of its keys or none; nobody is kept waiting for the lock, and the next
- * save takes away what was left.
+ * Processes that open a filter, add keys and save it, again and again, are killed at random times: one
+ * process at a time, and two that save to the same file. After each kill
+ * - the file is a whole filter;
+ * - it has all keys of every save that had returned, and all or none of the keys of a save under way;
+ * - no process waits for the lock, and the next save removes what was left.
  *
- * The keys are the numbers from 0 on, and each save adds the next lot of them to what it finds in the file: a gap, a lot
- * in part and a lost save all show. Kind exact, so that a key that was not added is not there.
+ * The keys are the numbers from 0 on. Each save adds the next group of LOT keys to those in the file. So a
+ * gap, a part of a group and a lost save all show. The kind is exact, so that a key that was not added is
+ * absent.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -33,7 +35,7 @@ enum { LOT = 50, LOTS_MOST = 1000, LONGEST_LOG2 = 17 /* microseconds until a kil
 static tamis_error err;
 static uint64_t seed;
 
-/* Shared with the writers: lots that were in when a save returned. */
+/* In memory shared with the writers: groups of keys in the file when a save returned. */
 static _Atomic uint64_t *saved;
 
 static int set_up(void **state) {
@@ -52,7 +54,7 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* ---- what writers do ---- */
+/* ---- writers ---- */
 
 static tamis_status add_lot(tamis_filter *filter, uint64_t lot) {
     uint64_t numbers[LOT];
@@ -83,7 +85,8 @@ static void tell_saved(uint64_t lots) {
         ;
 }
 
-/* Opens, adds a lot, saves. Where another one was faster, or is at it, the lock or the save says so. */
+/* Opens the filter, adds a group of keys, saves. If another process was faster or holds the lock, the lock
+ * or the save fails. */
 static tamis_status write_once(bool locked) {
     tamis_filter *filter = NULL;
     tamis_lock *lock = NULL;
@@ -129,7 +132,8 @@ static void kill_writer(pid_t writer) {
     assert_true(WIFSIGNALED(ended));
 }
 
-/* Lots in the file, which is whole; at most one for each of the writers more than were told to be saved. */
+/* Returns the number of groups in the file. Checks that it is whole, and has at most one group per writer
+ * more than reported. */
 static uint64_t check_file(uint64_t writers) {
     tamis_filter *filter = NULL;
     if (open_writable(&filter) != TAMIS_OK)
@@ -174,7 +178,7 @@ static void kill_many(uint64_t writers) {
         lots = check_file(writers);
         untold += lots > atomic_load(saved);
         atomic_store(saved, lots);
-        /* A lock that was left holds nobody up, and a save leaves nothing. */
+        /* A lock that was left does not block, and a save leaves no other file. */
         left_over += scratch_entries() > 1;
         if (write_once(test_below(&seed, 2)) != TAMIS_OK)
             fail_msg("%s", err.text);

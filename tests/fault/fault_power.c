@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Power loss at each system call of a save. What the save asks of the system is recorded; then, for each moment, every
- * state is made that a crash may leave: names that were changed and whose folder was not synced may have changed or not,
- * each for itself, and of bytes that were written and not synced any may be missing. In each the name has to stand for
- * the old file or the new one, byte for byte, and from the end of the save on for the new one.
+ * A loss of power at each system call of a save. The calls of the save are recorded. Then, for the moment
+ * after each call, every state is checked that a loss of power may leave: each change of a name may be
+ * missing if its directory was not synced, and any bytes that were not synced may be missing. In every state
+ * the name must be that of the old or the new file, byte for byte. After the end of the save it must be that
+ * of the new one.
  *
- * The model is tried itself: with a call left out that matters, it has to find the state that is neither.
+ * The model is tested too: if a call that matters is left out, it must find a state with neither file.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,15 +27,15 @@
 #include "support/scratch.h"
 #include "support/stored.h"
 
-/* ---- what is recorded ---- */
+/* ---- recording ---- */
 
 typedef enum event_kind { NAMED, REMOVED, WRITTEN, SYNCED, FOLDER_SYNCED } event_kind;
 
 typedef struct event {
     event_kind kind;
-    int file;                  /* its number; NAMED: what the name stands for from now on */
-    char name[300], gone[300]; /* NAMED by rename: the name that it had */
-    size_t at, size;           /* WRITTEN: into `bytes` of its file */
+    int file;                  /* number of the file; NAMED: of the file that gets the name */
+    char name[300], gone[300]; /* the name; NAMED by rename: the old name */
+    size_t at, size;           /* WRITTEN: offset and size in `bytes` of the file */
 } event;
 
 enum { EVENTS = 200, FILES = 50, DESCRIPTORS = 1024, FOLDER = -2 };
@@ -42,18 +43,18 @@ enum { EVENTS = 200, FILES = 50, DESCRIPTORS = 1024, FOLDER = -2 };
 static struct tamis__system real;
 static event events[EVENTS];
 static int event_count;
-static struct { test_bytes bytes; /* all that was written, in order: saves do not go back */ } files[FILES];
+static struct { test_bytes bytes; /* all bytes written, in order: a save does not seek */ } files[FILES];
 static int file_count;
-static int file_of[DESCRIPTORS]; /* 0: none of ours */
+static int file_of[DESCRIPTORS]; /* number of the file; 0: not recorded */
 
-/* Number 1 is the old file. */
+/* Names in the directory. The old file has number 1. */
 static struct {
     char name[300];
     int file;
 } names[FILES];
 static int name_count;
 
-/* What a mutant leaves out. */
+/* Syncs that a mutant of the code leaves out. */
 static enum { NOTHING, FILE_SYNC, FOLDER_SYNC } left_out;
 
 static int *named(const char *name) {
@@ -143,11 +144,11 @@ static int recording_unlink(const char *path) {
     return result;
 }
 
-/* ---- what a crash may leave ---- */
+/* ---- states after a loss of power ---- */
 
 static test_bytes old_bytes, new_bytes;
 
-/* Whether the content that `file` may have after `moments` events is sure to be `expected`. */
+/* True if `file` has the content `expected` after `moments` events, whatever was lost. */
 static bool surely(int file, int moments, const test_bytes *expected) {
     int synced = 0;
     for (int i = 0; i < moments; i++)
@@ -155,7 +156,7 @@ static bool surely(int file, int moments, const test_bytes *expected) {
             synced = i;
     test_bytes got = {0};
     bool sure = true;
-    /* Of writes that came after the sync each may be missing; one that is makes the content another. */
+    /* A write after the last sync may be missing, and then the content differs. */
     for (int i = 0; i < moments; i++) {
         if (events[i].kind != WRITTEN || events[i].file != file)
             continue;
@@ -167,7 +168,8 @@ static bool surely(int file, int moments, const test_bytes *expected) {
     return sure;
 }
 
-/* What the name stands for where of the changes of names that are not synced just those in `set` were kept. */
+/* Returns the file that has the name if, of the unsynced changes of names, exactly those in `set` were
+ * kept. */
 static int stands_for(const char *name, int moments, int synced, unsigned set, int at_first) {
     int file = at_first;
     for (int i = 0, bit = 0; i < moments; i++) {
@@ -190,7 +192,7 @@ typedef struct verdict {
     unsigned states, old, fresh, neither;
 } verdict;
 
-/* Every state after `moments` events. */
+/* Checks every state after `moments` events. */
 static verdict crash_at(int moments, int at_first) {
     verdict v = {0};
     int synced = 0;
@@ -217,7 +219,7 @@ static verdict crash_at(int moments, int at_first) {
 
 static tamis_filter *filter_of(uint64_t from) {
     tamis_error err = TAMIS_ERROR_INIT;
-    /* larger than the buffer of a save, so that there are several writes */
+    /* larger than the buffer of a save, which makes several writes then */
     tamis_filter *filter = stored_make(TAMIS_KIND_BLOCKED, from, 200000);
     tamis_metadata about = TAMIS_METADATA_INIT;
     about.created = 1;
@@ -232,7 +234,7 @@ static void forget(void) {
     memset(file_of, 0, sizeof file_of);
 }
 
-/* Records a save over the old file, or where none is, or may be. */
+/* Records a save: over the old file, without one, or one that must create the file (only_new). */
 static void record_save(bool over, bool only_new) {
     tamis_error err = TAMIS_ERROR_INIT;
     tamis_filter *filter = filter_of(1000000);
@@ -303,7 +305,7 @@ static void old_or_new(void **state) {
         }
         printf("%d events, %u states: %u old, %u new\n", event_count, all.states, all.old, all.fresh);
         assert_true(all.old > 0 && all.fresh > 0);
-        /* and once the save has said so, for good */
+        /* after the save has returned, nothing may be lost */
         verdict last = crash_at(event_count, over);
         assert_int_equal(last.fresh, last.states);
     }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Every system call and every allocation of opening a filter in a Redis, adding to it and asking it fails once, for
- * every n and in several ways, and from the nth on for good. What fails once is mended by asking again; what fails for
- * good ends in a sentence. A key that was answered is in, and no memory and no descriptor is left.
+ * Opening a filter in Redis, adding keys and looking them up, with failures. Each system call and each
+ * allocation fails once, for every n and in several ways, and also from the nth on for good. A single failure
+ * is repaired by a retry; a permanent one ends with a message. Every answered key is in the filter, and no
+ * memory or descriptor leaks.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -27,7 +28,7 @@ typedef struct way {
     fault_call call;
     int error_number;
     bool onwards;
-    bool mended; /* always comes out right */
+    bool mended; /* true if a retry always repairs it */
 } way;
 
 static const way ways[] = {
@@ -63,7 +64,7 @@ static const char *const layouts[] = {"layout=tamis&expect=1000&fpr=1e-6&partiti
 static redis_server server;
 static size_t descriptors;
 static fault_memory memory;
-static unsigned names; /* of filters: each try has its own */
+static unsigned names; /* number of filter names used: each trial has its own */
 
 static int set_up(void **state) {
     (void)state;
@@ -89,7 +90,7 @@ static tamis_status open_it(tamis_filter **filter, const char *layout, const cha
     return tamis_redis_filter_open(filter, NULL, uri, &options, err);
 }
 
-/* All keys are asked for with nothing failing. A lock that could not be given back would expire in a minute. */
+/* Looks up all keys, without failures. A lock that could not be released would expire in a minute. */
 static void check_in(const char *layout, const tamis_key *keys, size_t done) {
     tamis_filter *filter = NULL;
     tamis_error err = TAMIS_ERROR_INIT;
@@ -103,7 +104,7 @@ static void check_in(const char *layout, const tamis_key *keys, size_t done) {
     tamis_filter_free(filter);
 }
 
-/* Opens, adds twice, so that the second finds a connection that was kept, and asks. */
+/* Opens, adds in two calls, of which the second reuses the connection, and looks up. */
 static tamis_status run(const char *layout, const char *times, const tamis_key *keys, size_t *in,
                         tamis_error *err) {
     tamis_filter *filter = NULL;
@@ -167,7 +168,7 @@ static void every_system_call_may_fail(void **state) {
                 keys, &in, &err);
             reached = fault_fired() > 0;
             fault_disarm();
-            assert_true(reached || n > 1); /* it makes such calls */
+            assert_true(reached || n > 1); /* at least one such call is made */
             if (now->mended && status != TAMIS_OK)
                 fail_msg("%s %" PRIu64 ": %s", fault_call_name(now->call), n, err.text);
             check_left(fault_call_name(now->call), n, &err, status);
@@ -194,7 +195,8 @@ static void every_allocation_may_fail(void **state) {
             names++;
             tamis_status status = run(layouts[w], "patience=60s", keys, &in, &err);
             failed = memory.refused > 0;
-            /* What failed after the plan was there, as giving the lock back, is none of the caller's. */
+            /* A failure after the plan was stored, as of releasing the lock, is not reported to the
+             * caller. */
             assert_true(status == TAMIS_OK || (failed && status == TAMIS_E_NOMEM));
             refused += status == TAMIS_E_NOMEM;
             check_left("allocation", n, &err, status);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Every system call and every allocation of a run over a state fails once, for every n, or is cut short: making it, commits,
- * a note, an abort, a snapshot, a start. Whatever is told, the state is then at the last commit that was acknowledged, or at
- * the one that was under way, its filter is that of an undisturbed run, and the run comes to its end when it is started again.
+ * A sequence of operations on a state, in which every system call and every allocation fails once or is cut
+ * short, for every n. The operations are: making the state, commits, a note, an abort, a snapshot, a start.
+ * Afterwards, whatever was reported, the state is at the last acknowledged commit or at the one under way,
+ * its filter is that of an undisturbed sequence, and a new start completes the sequence.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -63,12 +64,12 @@ static tamis_status step(tamis_state *state, int number) {
         status = states_add(state, 10000, 20);
     if (status == TAMIS_OK && number == 3)
         status = tamis_state_abort(state, &states_err);
-    if (status == TAMIS_OK && number == 4) /* where it is no harm to the state, that goes on */
+    if (status == TAMIS_OK && number == 4) /* a failed snapshot does not harm the state */
         settled = tamis_state_snapshot(state, 0, &states_err);
     return status;
 }
 
-/* From where the state is to its last commit, with a start in the middle. */
+/* Continues from the state's commit to the last one, with a start in the middle. */
 static tamis_status run(void) {
     tamis_state *state = NULL;
     tamis_status status = TAMIS_OK;
@@ -78,7 +79,7 @@ static tamis_status run(void) {
             return status;
         for (int number = place_of(state); status == TAMIS_OK && number < (part ? COMMITS : 2); number++)
             status = step(state, number + 1);
-        if (status != TAMIS_OK) /* one that failed takes nothing more */
+        if (status != TAMIS_OK) /* a failed state accepts nothing more */
             assert_int_equal(tamis_state_commit(state, "late", 4, NULL), status);
         tamis_state_close(state);
     }
@@ -99,7 +100,7 @@ static void assert_sound(const char *what, uint64_t n) {
     tamis_state_close(state);
 }
 
-/* Power is not lost here. */
+/* Syncs do nothing: this test has no loss of power. */
 static int set_up(void **unused) {
     (void)unused;
     scratch_make_in_memory();
@@ -130,7 +131,7 @@ static int tear_down(void **unused) {
     return memory.live_blocks > 0 ? -1 : 0;
 }
 
-/* The run with something armed; then once more without. False: what is armed was not reached. */
+/* Makes the run with a failure armed, then again without. False if the failure was not reached. */
 static bool survives(const char *what, uint64_t n, bool must_succeed) {
     acknowledged = under_way = 0;
     settled = TAMIS_OK;
@@ -195,11 +196,11 @@ static void every_allocation_fails_once(void **unused) {
     }
 }
 
-/* ---- the description ---- */
+/* ---- description (tamis_state_set_metadata) ---- */
 
 static const char *const old_text = "numbers", *const new_text = "numbers, as they should have been called";
 
-/* A state without keys, to which something was committed. */
+/* Makes a state without keys, but with a commit. */
 static void make_empty(void) {
     tamis_state *state = NULL;
     assert_int_equal(open_state(&state), TAMIS_OK);
@@ -230,7 +231,7 @@ static void assert_described(const char *what, uint64_t n, bool surely) {
     tamis_state_close(state);
 }
 
-/* False: what is armed was not reached. */
+/* Changes the description with a failure armed. False if the failure was not reached. */
 static bool describes(const char *what, uint64_t n, bool must_succeed) {
     const tamis_status status = describe();
     const bool reached = fault_fired() > 0 || memory.refused > 0;

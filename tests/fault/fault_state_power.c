@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Power loss at each call that a state makes, from its making over commits, aborts, starts and snapshots: in every state of
- * the disk that the model of support/power.h allows it has to be at the commit that was acknowledged last, or at the one that
- * was under way, with a filter that is byte for byte that of an undisturbed run; and to go on from there. The same with the
- * run stopped at each of its syncs, which fails, and started again; and with power lost once more after a loss.
+ * A loss of power at each system call of a state, which is made, commits, aborts, starts and makes snapshots.
+ * In every state of the disk that the model of support/power.h allows,
+ * - the state is at the last acknowledged commit, or at the one that was under way;
+ * - its filter is, byte for byte, that of an undisturbed run;
+ * - the run can be continued from there. The same is tried with a run that ends at a failed sync, for each
+ *   sync, and is started again; and with a second loss of power.
  *
- * The model is tried itself: where a sync is left out that matters, one that failed is tried again, or what an older log has
- * in the same place is taken for this one's, it finds a state that is neither.
+ * The model is tested too. It must find a wrong state if a sync that matters is left out, if a failed sync is
+ * repeated, or if the reader accepts frames of an older log.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,7 +31,7 @@
 
 enum { COMMITS = 12, EACH = 40 };
 
-/* Small, so that its snapshots are. */
+/* A small filter, so that its snapshots are small. */
 static const states_make make = {"small", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 700, 1e-3, 0, false,
                                  false};
 static test_bytes expected[COMMITS + 1]; /* the filter at each commit */
@@ -45,7 +47,7 @@ static tamis_state *open_state(void) {
     return states_open(&state, &make, scratch(""), NULL) == TAMIS_OK ? state : NULL;
 }
 
-/* ---- the run: it goes on from where the state is ---- */
+/* ---- the run, which continues from the state's commit ---- */
 
 static int place_of(const tamis_state *state) {
     for (int i = 0; i <= COMMITS; i++)
@@ -54,7 +56,7 @@ static int place_of(const tamis_state *state) {
     return -1;
 }
 
-/* One commit of EACH keys more. What it has come to: 2n, commit n is acknowledged; 2n - 1, it is under way. */
+/* Makes one more commit of EACH keys. Marks: 2n - 1, commit n is under way; 2n, it is acknowledged. */
 static bool step(tamis_state *state, int mark) {
     if (states_add(state, (uint64_t)(mark - 1) * EACH, EACH) != TAMIS_OK)
         return false;
@@ -67,20 +69,20 @@ static bool step(tamis_state *state, int mark) {
     return true;
 }
 
-/* From the state there is up to `most` commits more, and COMMITS in all, with all that a state does; false where something
- * failed. */
+/* Continues by up to `most` commits, to at most COMMITS in all, and uses all operations of a state. False
+ * on an error. */
 static bool run_some(int most) {
     tamis_state *state = open_state();
     if (!state)
         return false;
-    int mark = place_of(state); /* told, so it is for good */
+    int mark = place_of(state); /* reported by the start, so it must last */
     const int end = mark + most < COMMITS ? mark + most : COMMITS;
     power_mark(2 * mark);
     bool fine = true;
     while (fine && mark < end) {
         mark++;
         fine = step(state, mark);
-        if (fine && mark % 4 == 1) { /* what is logged and not committed is gone */
+        if (fine && mark % 4 == 1) { /* keys that were logged and not committed are gone */
             fine = states_add(state, 100000, 30) == TAMIS_OK &&
                    tamis_state_abort(state, &states_err) == TAMIS_OK;
         } else if (fine && mark % 4 == 3) {
@@ -100,11 +102,11 @@ static bool run(void) {
     return run_some(COMMITS);
 }
 
-/* ---- what has to hold ---- */
+/* ---- checks of a state ---- */
 
 typedef struct findings {
-    uint64_t at, under_way, wrong; /* states: at the commit acknowledged, at the one under way, neither */
-    uint64_t most_wrong;           /* before it is enough */
+    uint64_t at, under_way, wrong; /* states at the acknowledged commit, at the one under way, at neither */
+    uint64_t most_wrong;           /* number of wrong states that ends the check */
 } findings;
 
 static bool is_whole(const tamis_state *state, int place) {
@@ -158,7 +160,7 @@ static uint64_t try_all(findings *f, unsigned most) {
 
 static int set_up(void **unused) {
     (void)unused;
-    tamis__sys.sync = fault_no_sync; /* what is recorded is above it */
+    tamis__sys.sync = fault_no_sync; /* below the recording functions of power.c */
     scratch_make_in_memory();
     tamis_state *state = open_state();
     for (int i = 0; i <= COMMITS; i++) {
@@ -191,11 +193,11 @@ static void every_loss_leaves_a_commit(void **unused) {
     assert_true(states > 500 && f.at > 0 && f.under_way > 0);
 }
 
-/* ---- the description ---- */
+/* ---- description (tamis_state_set_metadata) ---- */
 
 static const char *const new_text = "numbers, as they should have been called";
 
-/* At mark 0 it is the old one, at 2 the new one, and between them either. */
+/* Expects the old description at mark 0, the new one at mark 2, and either at mark 1. */
 static bool check_description(void *context, int mark) {
     findings *f = context;
     tamis_state *state = open_state();
@@ -231,8 +233,8 @@ static void a_description_is_the_old_or_the_new(void **unused) {
     assert_true(f.under_way > 10);
 }
 
-/* The nth sync fails, and with it all else, or alone; then the run is started again and gone on with; and power lost at any
- * time. */
+/* Makes sync number n fail, alone or with all later changes; then starts the run again and continues it.
+ * Power is lost at any time. */
 static bool fail_and_lose(uint64_t n, bool onwards) {
     findings f = {0};
     power_begin(scratch(""), POWER_NOTHING);
@@ -259,15 +261,15 @@ static void a_sync_that_failed_is_not_relied_on(void **unused) {
         ;
 }
 
-/* ---- and once more ---- */
+/* ---- a second loss of power ---- */
 
 typedef struct picked {
-    uint64_t next; /* states with a commit under way up to the one that is wanted */
+    uint64_t next; /* states with a commit under way until the wanted one */
     int mark;
     bool found;
 } picked;
 
-/* Leaves the folder as it is in that state. */
+/* Stops at the wanted state and leaves the directory as it is. */
 static bool pick(void *context, int mark) {
     picked *p = context;
     if (mark % 2 == 0 || --p->next > 0)
@@ -277,7 +279,8 @@ static bool pick(void *context, int mark) {
     return false;
 }
 
-/* Power is lost in the nth state with a commit under way, and again in the commits that come after the next start. */
+/* Loses power in state number n of those with a commit under way, and again in the commits after the next
+ * start. */
 static bool lose_twice(uint64_t n) {
     enum { MORE = 2 };
     picked p = {.next = n};
@@ -306,11 +309,11 @@ static void a_loss_after_a_loss_leaves_a_commit(void **unused) {
         ;
 }
 
-/* ---- what the model has to find ---- */
+/* ---- errors that the model must find ---- */
 
 static int (*recorded_sync)(int fd);
 
-/* As if a second try could make sure of what the first one could not. */
+/* Repeats a failed sync, as if that could cover what the first one did not. */
 static int sync_again(int fd) {
     return recorded_sync(fd) < 0 ? recorded_sync(fd) : 0;
 }
@@ -335,7 +338,7 @@ static void a_sync_tried_again_is_found(void **unused) {
     assert_int_equal(f.wrong, 1);
 }
 
-/* The linker puts this in the place of the check that reading compares with (tests/CMakeLists.txt). */
+/* The linker replaces the check of frames by the wrapper below (tests/CMakeLists.txt). */
 static bool takes_any_frame;
 uint64_t __real_tamis__state_frame_check(const uint8_t *frame, size_t size, uint64_t before);
 uint64_t __wrap_tamis__state_frame_check(const uint8_t *frame, size_t size, uint64_t before);
@@ -345,7 +348,7 @@ uint64_t __wrap_tamis__state_frame_check(const uint8_t *frame, size_t size, uint
                            : __real_tamis__state_frame_check(frame, size, before);
 }
 
-/* Without the chain of checks, commits of an older log come back. */
+/* If the reader ignores the chain of checks, commits of an older log come back. */
 static void an_old_commit_is_found(void **unused) {
     (void)unused;
     findings f = {.most_wrong = 1};

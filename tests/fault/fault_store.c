@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Every system call and every allocation of a save, an open and a reload fails once, for every n and in several ways;
- * of a save and an open in a compressed file too.
- * The name then stands for the old file or the new one, the filter that was open answers as before, and nothing is left
- * behind: no file aside, no descriptor, no memory.
+ * A save, an open and a reload of a filter, in which every system call and every allocation fails once, for
+ * every n and in several ways. Save and open are also tried with a compressed file. Afterwards the name is
+ * that of the old or the new file, an open filter answers as before, and nothing is left: no temporary file,
+ * no descriptor, no memory.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -30,8 +30,8 @@ static const uint64_t OLD = 0, NEW = 100000, KEYS = 100;
 static tamis_error err;
 static size_t descriptors;
 static test_bytes old_bytes, new_bytes;
-static fault_memory memory;           /* of the filters */
-static tamis_compression compression; /* of the files */
+static fault_memory memory;           /* memory of the filters */
+static tamis_compression compression; /* compression of the files */
 
 typedef struct way {
     int error_number;
@@ -43,7 +43,7 @@ static const way ways[] = {
     {FAULT_SHORT, false}, {FAULT_SHORT, true}, {EACCES, false}, {EMFILE, true}, {ENOLCK, false},
 };
 
-/* Ways that mean something else than failure to the code, or would keep it waiting for ever. */
+/* False for errors that the code does not take for a failure, or that would make it wait forever. */
 static bool makes_sense(fault_call call, const way *w) {
     bool moves = call == FAULT_READ || call == FAULT_WRITE || call == FAULT_PREAD;
     if (w->error_number == FAULT_SHORT)
@@ -67,7 +67,7 @@ static tamis_filter *filter_of(uint64_t from) {
     allocator = fault_memory_allocator(&memory);
     tamis_filter *filter = stored_make_in(&allocator, from, KEYS);
     tamis_metadata about = TAMIS_METADATA_INIT;
-    about.created = 1; /* so that the same filter gives the same bytes */
+    about.created = 1; /* the same filter must give the same bytes */
     assert_int_equal(tamis_filter_metadata_set(filter, &about, &err), TAMIS_OK);
     return filter;
 }
@@ -109,7 +109,7 @@ static void complain(const char *what, fault_call call, const way *w, uint64_t n
             w->onwards ? " and all after it" : "", w->error_number, err.text);
 }
 
-/* What is tried, with what is armed, and what must then be true, with nothing armed. */
+/* An operation that is tried with a failure armed, and the check after it, without one. */
 typedef struct trial {
     const char *what;
     void (*before)(void);
@@ -132,7 +132,7 @@ static bool try_once(fault_call call, const way *w, uint64_t n, uint64_t *fired)
     return good && fault_open_descriptors() == descriptors && memory.live_blocks == 0;
 }
 
-/* For each call, way and n, until fewer than n such calls are made. */
+/* Tries each call, way and n, until the operation makes fewer than n such calls. */
 static void every_call(const trial *t) {
     size_t some = (size_t)test_scale(sizeof ways / sizeof *ways, 6, 6);
     uint64_t faults = 0;
@@ -153,7 +153,7 @@ static void every_call(const trial *t) {
     assert_true(faults > 0);
 }
 
-/* The filter's own allocator refuses the nth request. */
+/* Lets the filter's allocator refuse request number n, for each n. */
 static void every_allocation(const trial *t) {
     now = t;
     for (int onwards = 0; onwards < 2; onwards++) {
@@ -179,7 +179,7 @@ static void every_allocation(const trial *t) {
 /* ---- save ---- */
 
 static tamis_filter *to_save;
-static const test_bytes *stood; /* NULL: no file */
+static const test_bytes *stood; /* content before the save; NULL: no file */
 
 static bool holds(const test_bytes *expected) {
     test_bytes got = {0};
@@ -202,8 +202,8 @@ static tamis_status run_save(void) {
     return tamis_compressed_save(to_save, scratch("f"), TAMIS_FORMAT_AUTO, compression, &err);
 }
 
-/* Where removing fails something has to stay: the file aside, named then. Elsewhere a lock that nobody holds may, and
- * goes with the next save. */
+/* Checks that nothing is left. If removing fails, a temporary file stays, and the message names it. An
+ * unlocked lock file may stay in any case; the next save removes it. */
 static bool nothing_stays(fault_call call) {
     const char *left;
     for (int i = 0; call == FAULT_UNLINK && (left = scratch_hidden()) && i < 2; i++)
@@ -245,7 +245,7 @@ static void saves(void **state) {
     every_allocation(&old_file);
 }
 
-/* A filter that was opened, and so looks at what is there before it is saved; and one that must be the first. */
+/* Opens the filter to be saved. Its save checks first whether the file has changed. */
 static void before_save_back(void) {
     tamis_allocator allocator = fault_memory_allocator(&memory);
     tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
@@ -331,7 +331,7 @@ static bool after_reload(tamis_status status, bool may_fail, fault_call call) {
     (void)call;
     bool good = status == TAMIS_OK ? changed && stored_has(opened, NEW, KEYS)
                                    : may_fail && !changed && stored_has(opened, OLD, KEYS);
-    /* and, undisturbed, it goes on */
+    /* a reload without failure works again */
     good = good && tamis_filter_reload(opened, NULL, NULL) == TAMIS_OK && stored_has(opened, NEW, KEYS);
     tamis_filter_free(opened);
     return good;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Every system call and every allocation of a run fails once, for every n and in several ways. After each:
- * the run has given exactly what it should, or an error that names a file, with the old files as they
- * were. Either way nothing is left: no file aside, no descriptor, no memory.
+ * A run in which every system call and every allocation fails once, for every n and in several ways. Either
+ * the run gives exactly the right outputs, or it fails with a message that names a file, and the old files
+ * are unchanged. In both cases nothing is left: no temporary file, no descriptor, no memory.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,18 +31,18 @@ enum { INPUTS = 3 };
 
 typedef struct scenario {
     const char *name;
-    bool replaces;          /* both outputs stand there already */
-    bool pipe_input;        /* the second input is a pipe */
-    bool pipe_output;       /* the duplicates go to a pipe */
-    bool compressed_inputs; /* the first one and the last */
+    bool replaces;          /* true if both outputs exist already */
+    bool pipe_input;        /* true if the second input is a pipe */
+    bool pipe_output;       /* true if the duplicates go to a pipe */
+    bool compressed_inputs; /* true if the first and the last input are compressed */
     bool long_records;
     bool durable;
-    bool own_memory;               /* the allocator of the test, else the default one */
-    tamis_compression compression; /* of both outputs */
+    bool own_memory;               /* true for the test's allocator, false for the default one */
+    tamis_compression compression; /* compression of both outputs */
     tamis__stream_buffer_sizes tuning;
 } scenario;
 
-/* What one run leaves. */
+/* Result of one run. */
 typedef struct outcome {
     tamis_status status;
     tamis_stream_stats stats;
@@ -106,10 +106,10 @@ static void make_old_files(const scenario *s) {
     file_write(scratch("again"), OLD_DUPLICATES, strlen(OLD_DUPLICATES));
     chmod(scratch("once"), 0640);
     if (geteuid() == 0 && (chown(scratch("again"), 12, 34) < 0 || chmod(scratch("again"), 0660) < 0))
-        abort(); /* so that the owner is something to keep */
+        abort(); /* another owner and mode, which the run has to keep */
 }
 
-/* A pipe that holds `content` and then ends; the caller closes the reading end. */
+/* Returns the read end of a pipe that has `content` and then ends. The caller closes it. */
 static int filled_pipe(const test_bytes *content) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) < 0 || write(ends[1], content->data, content->size) != (ssize_t)content->size)
@@ -125,7 +125,7 @@ static void drain(int fd, test_bytes *into) {
         bytes_add(into, buffer, (size_t)size);
 }
 
-/* One run with what is armed; everything around it makes its system calls for real. */
+/* Makes one run with the armed failure. Only the run's own calls can fail. */
 static outcome run(const scenario *s) {
     outcome o = {.stats = TAMIS_STREAM_STATS_INIT, .err = TAMIS_ERROR_INIT};
     char input_name[32];
@@ -175,7 +175,7 @@ static void drop_outcome(outcome *o) {
     bytes_clear(&o->duplicates);
 }
 
-/* ---- what must hold ---- */
+/* ---- checks of a result ---- */
 
 static bool right_result(const scenario *s, const outcome *o) {
     (void)s;
@@ -198,7 +198,7 @@ static bool stats_consistent(const tamis_stream_stats *stats) {
            stats->bytes_out <= oracle.stats.bytes_out && stats->unique <= oracle.stats.unique;
 }
 
-/* What a pipe has got is the begin of what it should get. */
+/* True if the pipe has received a prefix of the right bytes. */
 static bool pipe_has_prefix(const scenario *s, const outcome *o) {
     return !s->pipe_output || (o->duplicates.size <= oracle.duplicates.size &&
                                (o->duplicates.size == 0 ||
@@ -237,7 +237,7 @@ static bool must_succeed(fault_call call, const way *w) {
     return w->error_number == EINTR && (moves || call == FAULT_POLL || call == FAULT_SYNC);
 }
 
-/* Ways that mean something else than failure to the code, or would keep a run waiting for ever. */
+/* False for errors that the code does not take for a failure, or that would make a run wait forever. */
 static bool makes_sense(fault_call call, const way *w) {
     bool moves = call == FAULT_READ || call == FAULT_WRITE;
     if (w->error_number == FAULT_SHORT || w->error_number == EAGAIN)
@@ -245,7 +245,8 @@ static bool makes_sense(fault_call call, const way *w) {
     return !(w->onwards && w->error_number == EINTR);
 }
 
-/* What comes too late to undo: the old version of the first file stays, and is named, or a folder is not synced. */
+/* True for failures that come too late to be undone: the old version of the first file stays, and the
+ * message names it; or a directory is not synced. */
 static bool late_failure(fault_call call, const scenario *s, const outcome *o) {
     return (call == FAULT_UNLINK || call == FAULT_SYNC) && o->status == TAMIS_E_IO &&
            strstr(o->err.text, "is written, but") && right_result(s, o);
@@ -323,7 +324,8 @@ static void every_allocation(const scenario *s) {
     memset(&memory, 0, sizeof memory);
 }
 
-/* What the oracle wants becomes the packed bytes of a run without faults, which have to unpack to that. */
+/* Replaces the expected bytes by the compressed ones of a run without failures, after checking that these
+ * decompress to them. */
 static void expect_compressed(const scenario *s) {
     make_old_files(s);
     outcome o = run(s);
@@ -426,7 +428,7 @@ static void long_records(void **state) {
     scenario_run(&s);
 }
 
-/* None is flushed in between: these bytes depend on the records alone. */
+/* Nothing is flushed in between, so the bytes depend on the records alone. */
 static void compressed_files(void **state) {
     (void)state;
     for (tamis_compression compression = TAMIS_COMPRESSION_GZIP; compression < TAMIS_COMPRESSIONS;
@@ -463,9 +465,9 @@ static void through_a_symlink(void **state) {
     drop_inputs();
 }
 
-/* ---- two things wrong at once ---- */
+/* ---- two failures at once ---- */
 
-/* A failed run whose file aside cannot be removed says so. */
+/* A failed run that cannot remove its temporary file says so. */
 static void the_temporary_file_cannot_be_removed(void **state) {
     (void)state;
     scenario s = {.name = "left aside", .replaces = true, .own_memory = true, .tuning = {64, 64, 8}};
@@ -486,13 +488,13 @@ static void the_temporary_file_cannot_be_removed(void **state) {
     drop_inputs();
 }
 
-/* A file system of one owner and one mode for all refuses every change of them. */
+/* Some file systems have one owner and one mode for all files, and refuse every change of them. */
 static void permissions_cannot_be_set(void **state) {
     (void)state;
     scenario s = {.name = "permissions", .replaces = true, .own_memory = true, .tuning = {64, 64, 8}};
     make_inputs(&s);
     make_old_files(&s);
-    chmod(output, 0600); /* what a file aside is made with */
+    chmod(output, 0600); /* the mode with which a temporary file is created */
     chmod(duplicates, 0600);
     fault_arm(FAULT_FCHMOD, 1, EPERM, true);
     outcome o = run(&s);
@@ -504,7 +506,7 @@ static void permissions_cannot_be_set(void **state) {
     drop_inputs();
 }
 
-/* The last two closes are those of the files aside, and may tell of a write that was lost. */
+/* The last two closes are those of the temporary files. An error may mean that a write was lost. */
 static void a_failed_close_is_a_failure(void **state) {
     (void)state;
     scenario s = {.name = "close", .replaces = true, .own_memory = true, .tuning = {64, 64, 8}};
@@ -529,13 +531,13 @@ static void a_failed_close_is_a_failure(void **state) {
     drop_inputs();
 }
 
-/* Names in use are tried past, and not for ever. */
+/* The run tries other names if one is in use, but not forever. */
 static void names_of_temporary_files_are_taken(void **state) {
     (void)state;
     scenario s = {.name = "names taken", .own_memory = true, .tuning = {64, 64, 8}};
     make_inputs(&s);
     make_old_files(&s);
-    fault_arm(FAULT_OPEN, INPUTS + 1, EEXIST, false); /* after the looks at the inputs */
+    fault_arm(FAULT_OPEN, INPUTS + 1, EEXIST, false); /* after opening the inputs */
     outcome o = run(&s);
     assert_int_equal(fault_fired(), 1);
     assert_int_equal(o.status, TAMIS_OK);
