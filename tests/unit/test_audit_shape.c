@@ -10,7 +10,7 @@
 
 #include <tamis/tamis.h>
 
-/* The command is no library. */
+/* The command is not a library, so the tested file is compiled in. */
 #include "cli/cmd/audit/audit_shape.c"
 
 static const cli_key_form plain = {.type = CLI_KEY_BYTES};
@@ -44,7 +44,7 @@ static void keeps_length_and_classes(void **state) {
     audit_shape_release(&shape);
 }
 
-/* Of many keys each is as likely to be in the sample as any other. */
+/* Each of many keys has the same chance to be in the sample. */
 static void samples_evenly(void **state) {
     unsigned char made[AUDIT_KEY_MAX];
     int longer = 0;
@@ -57,7 +57,7 @@ static void samples_evenly(void **state) {
         assert_true(size == 3 || size == 6);
         longer += size == 6;
     }
-    assert_in_range(longer, 4000, 6000); /* of 1024 samples 512, and a standard deviation of 16 */
+    assert_in_range(longer, 4000, 6000); /* 512 of 1024 samples, with a standard deviation of 16 */
     audit_shape_release(&shape);
 }
 
@@ -97,7 +97,8 @@ static void ends_long_keys_and_widens(void **state) {
     audit_shape_release(&shape);
 }
 
-/* Random text is UTF-8 where the user's was, cut and widened too: what types utf8 and utf16 take. */
+/* Random text made from UTF-8 is UTF-8, also if it is cut or widened, so that the types utf8 and utf16
+ * accept it. */
 static void utf8_stays_utf8(void **state) {
     static const char *const texts[] = {"\xc3\xa9t\xc3\xa9",
                                         "\xe0\xa0\x80",
@@ -123,7 +124,7 @@ static void utf8_stays_utf8(void **state) {
     audit_shape_begin(&shape, (cli_key_form){.type = CLI_KEY_UTF16}, 6);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         learn(texts[i]);
-    for (size_t i = 0; i < 3; i++) /* a character across the place where a text is cut, at each offset */
+    for (size_t i = 0; i < 3; i++) /* a character across the end of a cut text, at each offset */
         for (size_t before = 0; before < 4; before++) {
             size_t size = before;
             memset(text, 'x', size);
@@ -153,7 +154,7 @@ static int64_t number_of(const unsigned char *bytes, size_t size) {
     return size == 4 ? (int32_t)value : (int64_t)value;
 }
 
-/* A number of the type, of sign and size of one that was learnt, until there are too few. */
+/* Random numbers have the type, sign and size of a learnt number, unless there are too few such numbers. */
 static void numbers_keep_sign_and_size(void **state) {
     static const cli_key_form forms[] = {{.type = CLI_KEY_INT32}, {.type = CLI_KEY_INT64}};
     static const int64_t learnt[] = {1000, -5, 0, -1, INT32_MAX, INT32_MIN};
@@ -165,7 +166,7 @@ static void numbers_keep_sign_and_size(void **state) {
             unsigned char bytes[8], made[AUDIT_KEY_MAX];
             size_t size = f == 0 ? 4 : 8;
             int64_t min = INT64_MAX, max = INT64_MIN, from = low[i], to = high[i];
-            if (size == 8 && i >= 4) { /* there is more room around them */
+            if (size == 8 && i >= 4) { /* more numbers have that size */
                 from = i == 4 ? 0 : INT32_MIN;
                 to = i == 4 ? INT32_MAX : -1;
             }
@@ -180,7 +181,7 @@ static void numbers_keep_sign_and_size(void **state) {
                 min = number < min ? number : min;
                 max = number > max ? number : max;
             }
-            /* nearly all of the room is met */
+            /* nearly the whole range occurs */
             assert_true((double)min < (double)from + 0.01 * ((double)to - (double)from) + 1);
             assert_true((double)max > (double)to - 0.01 * ((double)to - (double)from) - 1);
             shape.more = AUDIT_MORE; /* any number */
@@ -196,7 +197,7 @@ static void numbers_keep_sign_and_size(void **state) {
             audit_shape_release(&shape);
         }
     unsigned char made[AUDIT_KEY_MAX];
-    audit_shape_begin(&shape, forms[0], 1); /* of nothing */
+    audit_shape_begin(&shape, forms[0], 1); /* nothing was learnt */
     assert_int_equal(audit_shape_make(&shape, made), 4);
     audit_shape_begin(&shape, forms[1], 1);
     assert_int_equal(audit_shape_make(&shape, made), 8);

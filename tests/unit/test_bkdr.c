@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Against every hash that PHP 8.2 made (tests/golden). */
+/* BKDR hashes, compared with all hashes that PHP 8.2 computed (tests/golden). */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 
 enum { MOST = 400 };
 
-/* Column i + 1 of the table is of seed seeds[i]. */
+/* Column i + 1 of the table has the hashes with seed seeds[i]. */
 static void check_table(const char *name, const int *seeds, int count, int rows) {
     static uint8_t key[4096];
     int vectors = 0;
@@ -48,7 +48,7 @@ static void every_vector_of_php(void **state) {
     check_table("php8-bkdr.tsv", seeds, 16, 200);
 }
 
-/* From seed 18 on PHP's integers have become floats. */
+/* From seed 18 on, PHP's integers overflow and become floats. */
 static void seeds_that_are_floats(void **state) {
     (void)state;
     int seeds[27] = {[25] = 100, [26] = 254};
@@ -57,7 +57,7 @@ static void seeds_that_are_floats(void **state) {
     check_table("php8-bkdr-late.tsv", seeds, 27, 40);
 }
 
-/* Seeds past 1.8e308: only the last byte is left, as int(INF) and int(NAN) are 0. */
+/* Beyond 1.8e308 only the last byte counts, since int(INF) and int(NAN) are 0. */
 static void seeds_that_are_infinite(void **state) {
     (void)state;
     uint64_t values[MOST];

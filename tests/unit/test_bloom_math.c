@@ -81,7 +81,7 @@ static void bad_arguments_of_inverses_are_not_numbers(void **state) {
     assert_true(tamis_bloom_over_capacity_fpr(0, 3) == 0);
 }
 
-/* (1 - (1 - 1/m)^(kn))^k as it stands, in long double, where that has the digits for it. */
+/* Compares with (1 - (1 - 1/m)^(kn))^k in long double, where that is precise enough. */
 static void fpr_is_the_plain_formula(void **state) {
     (void)state;
     static const double counts[] = {1, 10, 1000, 1e5};
@@ -93,7 +93,7 @@ static void fpr_is_the_plain_formula(void **state) {
             }
 }
 
-/* What other places have published. */
+/* Values from other publications. */
 static void published_values(void **state) {
     (void)state;
     assert_near(tamis_bloom_best_fpr(1, 8), 0.0214, 2e-3); /* "about 2 % at 8 bits a key" */
@@ -108,7 +108,7 @@ static void published_values(void **state) {
         assert_near(tamis_bloom_fpr(counts[i], 50 * counts[i], 8), 2.28e-7, 2e-3);
         assert_near(tamis_bloom_fpr(counts[i], 50 * counts[i], 16), 1e-9, 0.06);
     }
-    /* Twofold overfill of 10, 1, 0.1 %: 40, 15, 5 % to the published digit; (1 - 1/4)^log2(1/p) */
+    /* Twice the capacity at 10, 1, 0.1 %: published as 40, 15, 5 %; (1 - 1/4)^log2(1/p) */
     assert_near(tamis_bloom_over_capacity_fpr(2, -log2(0.1)), 0.3845, 1e-3);
     assert_near(tamis_bloom_over_capacity_fpr(2, -log2(0.01)), 0.1479, 1e-3);
     assert_near(tamis_bloom_over_capacity_fpr(2, -log2(0.001)), 0.0569, 1e-3);
@@ -122,7 +122,7 @@ static void published_values(void **state) {
     assert_int_equal(tamis_bloom_probes_for_fpr(1e-30), 100);
 }
 
-/* Each inverse undoes the formula, for n from 1 to 1e12. */
+/* Each inverse gives back the argument of the formula, for n from 1 to 1e12. */
 static void inverses_come_back(void **state) {
     (void)state;
     for (double n = 1; n <= 1e12; n *= 10) {
@@ -131,8 +131,8 @@ static void inverses_come_back(void **state) {
             double m = tamis_bloom_bits_for_probes(n, p, k);
             assert_near(tamis_bloom_fpr(n, m, k), p, 1e-6);
             assert_near(tamis_bloom_capacity(m, k, p), n, 1e-6);
-            double ones = m * pow(p, 1 / k); /* of the bits, when n keys are in */
-            /* -m/k ln(1 - ones/m) is the limit for large m of what the exact inverse would be */
+            double ones = m * pow(p, 1 / k); /* set bits with n keys */
+            /* -m/k ln(1 - ones/m) is the limit of the exact inverse for large m */
             assert_near(tamis_bloom_cardinality(ones, m, k), n, 1e-6 + 1.0 / m);
             assert_true(m >= tamis_bloom_bits(n, p) * (1 - 1e-6) || n < 10);
             assert_true(tamis_bloom_fpr(n, m * 1.01 + 1, k) < p);
@@ -140,7 +140,7 @@ static void inverses_come_back(void **state) {
     }
 }
 
-/* And those of the best that any k can do, of half a filter, and of the number of probes. */
+/* The same for the inverses that use the best k, a half-full filter, or a number of probes. */
 static void best_and_half_full_come_back(void **state) {
     (void)state;
     for (double n = 1; n <= 1e12; n *= 10) {
@@ -152,11 +152,11 @@ static void best_and_half_full_come_back(void **state) {
         for (uint32_t k = 1; k <= TAMIS_PROBES_MAX; k += 3) {
             double m = tamis_bloom_half_full_bits(n, k);
             assert_near(tamis_bloom_half_full_keys(m, k), n, 1e-12);
-            /* Half of the bits: 2^-k, to within 1/m for each of k probes */
+            /* Half of the bits are set: 2^-k, to within 1/m for each of k probes */
             assert_near(tamis_bloom_fpr(n, m, k), ldexp(1, -(int)k), 1e-9 + k / m);
             assert_near(tamis_bloom_best_fpr(n, m), ldexp(1, -(int)k), 1e-9);
             assert_near(tamis_bloom_over_capacity_fpr(1, k), ldexp(1, -(int)k), 1e-12);
-            /* and past it both ways of the curve agree; at t keys of 1000 on */
+            /* beyond the capacity both formulas agree, from 1000 keys on */
             if (n >= 1000)
                 assert_near(tamis_bloom_over_capacity_fpr(3, k), tamis_bloom_fpr(3 * n, m, k), 1e-2);
         }
@@ -179,8 +179,8 @@ static void fewest_probes_are_enough_and_one_less_is_not(void **state) {
             }
 }
 
-/* The share of 31-bit values that hit a set position, counted in a filter of which each position is set at random
- * as often as its values ask for. */
+/* Counts the share of 31-bit values that hit a set position. Each position is set at random, with a chance
+ * that follows from the number of its values. */
 static void uneven_positions_are_counted(void **state) {
     (void)state;
     enum { VALUES = 1 << 12, TRIALS = 400 };
@@ -207,8 +207,8 @@ static void uneven_positions_are_counted(void **state) {
 
 /* ---- blocked ---- */
 
-/* Ideal blocks by brute force: keys thrown into random blocks, k random bits each; the rate of the result
- * is the mean over blocks of share^k, whose spread over trials is seen. */
+/* Simulates ideal blocks: puts keys into random blocks and sets k random bits each. The rate is the mean
+ * over blocks of share^k; several trials give its deviation. */
 static double simulate_blocked(uint64_t n, uint64_t blocks, uint32_t k, uint64_t *random) {
     uint64_t *bits = calloc(blocks * 8, 8);
     assert_non_null(bits);
@@ -234,7 +234,7 @@ static void blocked_fpr_is_what_a_simulation_gives(void **state) {
     (void)state;
     enum { TRIALS = 12 };
     static const struct {
-        double load; /* keys a block */
+        double load; /* keys per block */
         uint32_t k;
     } rows[] = {{100, 3}, {70, 5},  {53, 6},  {40, 8},  {30, 11},
                 {20, 14}, {12, 16}, {200, 2}, {512, 1}, {1, 4}};
@@ -249,14 +249,14 @@ static void blocked_fpr_is_what_a_simulation_gives(void **state) {
         }
         double mean = sum / TRIALS, sigma = sqrt(fmax(squares / TRIALS - mean * mean, 0) / (TRIALS - 1));
         double expected = tamis_blocked_fpr((double)n, 512.0 * (double)blocks, rows[i].k);
-        /* 1 %: what two terms of an expansion leave out */
+        /* 1 %: the error of an expansion with two terms */
         if (fabs(mean - expected) > 5 * sigma + 0.01 * mean)
             fail_msg("load %g, k %u: simulated %g (sigma %g), computed %g", rows[i].load, rows[i].k, mean,
                      sigma, expected);
     }
 }
 
-/* The sum over the Poisson distributed loads, with the exact distribution of the ones of a block, throw by throw. */
+/* Sums over Poisson-distributed loads, with the exact distribution of the set bits of a block. */
 static double exact_blocked_fpr(double load, uint32_t k) {
     enum { BITS = 512 };
     double share[BITS + 1] = {1}, rate = 0, most = load + 12 * sqrt(load) + 40;
@@ -286,7 +286,7 @@ static void blocked_fpr_is_exact_down_to_tiny_rates(void **state) {
         if (!(got >= exact * (1 - 1e-6) && got <= 1.004 * exact))
             fail_msg("%g bits a key: exact %g, computed %g", rows[i].bits, exact, got);
     }
-    assert_true(tamis_blocked_fpr(1e12, 512, 7) == 1); /* at once, not after 1e6 terms a standard deviation */
+    assert_true(tamis_blocked_fpr(1e12, 512, 7) == 1); /* must not sum 1e6 terms per standard deviation */
     assert_true(tamis_blocked_fpr(1e300, 512, 1) == 1);
 }
 
@@ -295,7 +295,7 @@ static void blocked_size_keeps_the_rate_and_no_more(void **state) {
     for (double n = 1000; n <= 1e12; n *= 1000) {
         for (int i = 0; i < RATES; i++) {
             double m = 0;
-            uint32_t k = 0; /* the best */
+            uint32_t k = 0; /* the best number of probes */
             if (!tamis__blocked_size(n, rates[i], &m, &k)) {
                 assert_true(rates[i] < 1e-7);
                 assert_true(m == 0 && k == 0);
@@ -303,7 +303,7 @@ static void blocked_size_keeps_the_rate_and_no_more(void **state) {
             }
             assert_true(fmod(m, 512) == 0);
             assert_true(tamis_blocked_fpr(n, m, k) <= rates[i]);
-            /* Another number of probes would not do it in 2 % less. */
+            /* No other number of probes keeps the rate in 2 % less memory. */
             for (uint32_t probes = 1; probes <= 32; probes += n > 1000 ? 2 : 1)
                 assert_true(tamis_blocked_fpr(n, 0.98 * m - 512, probes) > rates[i]);
             assert_true(m > tamis_bloom_bits(n, rates[i]) * 0.999);
@@ -318,7 +318,7 @@ static void tiny_rates_are_out_of_a_blocks_reach(void **state) {
     assert_false(tamis__blocked_size(1e6, 1e-30, &m, &k));
 }
 
-/* With just these probes: never less memory than with the best, and the rate kept. */
+/* A given number of probes needs at least the memory of the best one, and keeps the rate. */
 static void blocked_takes_the_probes_given(void **state) {
     (void)state;
     double best = 0;
@@ -336,7 +336,7 @@ static void blocked_takes_the_probes_given(void **state) {
     }
 }
 
-/* The sum and the search as docs/MATH.md has them, without anything that makes them fast. */
+/* The sum and the search of docs/MATH.md, without any optimization. */
 
 static double plain_fpr_at(double load, double k) {
     double reach = 12 * sqrt(load) + 40, p = 0;
@@ -364,7 +364,7 @@ static double plain_load(double p, double k) {
     return low;
 }
 
-/* Plans go into files: the fast search must give every bit of what the plain one gives. */
+/* Plans are stored in files, so the fast search must give exactly the result of the plain one. */
 static void reg_22_a_fast_search_has_every_bit_of_the_plain_one(void **state) {
     (void)state;
     uint64_t random = test_seed(22);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The count that a filter is sized by: never less than there is, hardly more. */
+/* The estimated number of keys by which a filter is sized: never too small, and hardly too large. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 
 #include <tamis/tamis.h>
 
-/* The command is no library: what is tested of it is compiled in. */
+/* The command is not a library, so the tested files are compiled in. */
 #include "cli/cmd/build/build_sketch.c"
 #include "cli/core/cli_error.c"
 
@@ -19,7 +19,7 @@
 
 enum { AT_ONCE = 1000 };
 
-/* Adds keys from..to-1 of a seed. */
+/* Adds the keys from .. to - 1 of a seed. */
 static void add(build_sketch *sketch, uint64_t seed, uint64_t from, uint64_t to) {
     uint64_t words[AT_ONCE][2];
     tamis_key keys[AT_ONCE];
@@ -47,7 +47,7 @@ static void the_bound_holds_and_is_near(void **state) {
         assert_int_equal(build_sketch_create(&sketch, NULL, &err), CLI_DONE);
         add(sketch, seed, 0, sizes[i]);
         uint64_t bound = build_sketch_bound(sketch);
-        /* a key twice is one key */
+        /* repeated keys count once */
         add(sketch, seed, 0, sizes[i] < 5000 ? sizes[i] : 5000);
         assert_int_equal(build_sketch_bound(sketch), bound);
         if (bound < sizes[i] || (double)bound > 1.0417 * (double)sizes[i] + 2)

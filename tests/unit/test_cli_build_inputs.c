@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Files that a build reads twice: what makes the second reading miss records of the first is an error. */
+/* Files that a build reads twice. It is an error if the second reading could miss records of the first. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-/* The command is no library: what is tested of it is compiled in. */
+/* The command is not a library, so the tested files are compiled in. */
 #include "cli/cmd/build/build_inputs.c"
 #include "cli/core/cli_error.c"
 #include "support/scratch.h"

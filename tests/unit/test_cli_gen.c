@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-/* The command is no library: what is tested of it is compiled in. */
+/* The command is not a library, so the tested file is compiled in. */
 #include "cli/cmd/gen/gen_record.c"
 
 enum { RECORDS = 200000 };
@@ -22,7 +22,7 @@ static gen_source *source_of(uint64_t seed, double share) {
     return source;
 }
 
-/* Sum of (seen - expected)^2 / expected over `count` cells that are as likely as each other. */
+/* Returns the sum of (seen - expected)^2 / expected over `count` equally likely cells. */
 static double chi_square(const uint64_t *seen, size_t count) {
     double total = 0, sum = 0;
 
@@ -33,7 +33,8 @@ static double chi_square(const uint64_t *seen, size_t count) {
     return sum;
 }
 
-/* Mean count - 1, standard deviation sqrt(2 (count - 1)); five of them are let pass. The seed is fixed. */
+/* The mean is count - 1, the standard deviation sqrt(2 (count - 1)); allows five of them. The seed is
+ * fixed. */
 static void assert_uniform(const uint64_t *seen, size_t count) {
     double free_cells = (double)count - 1, found = chi_square(seen, count);
 

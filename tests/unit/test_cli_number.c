@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-/* The command is no library: what is tested of it is compiled in. */
+/* The command is not a library, so the tested files are compiled in. */
 #include "cli/core/cli_error.c"
 #include "cli/core/cli_number.c"
 #include "cli/core/cli_text.c"

@@ -10,7 +10,7 @@
 #include <tamis/compression.h>
 #include <tamis/tamis.h>
 
-/* The command is no library: what is tested of it is compiled in. */
+/* The command is not a library, so the tested files are compiled in. */
 #include "cli/core/cli_choice.c"
 #include "cli/core/cli_error.c"
 #include "cli/core/cli_number.c"
@@ -37,7 +37,7 @@ static const cli_command command = {.name = "try",
                                     .conflicts = table_conflicts,
                                     .conflict_count = 1};
 
-/* Parses a command line written with blanks between its words. */
+/* Parses a command line whose words are separated by blanks. */
 static int parse(const char *line, cli_args *args, tamis_error *err) {
     static char words[400];
     static char *argv[32];
@@ -130,7 +130,7 @@ static void a_value_may_be_left_out(void **state) {
     assert_false(args.values[OPT_MARK].given);
 }
 
-/* Of an option given twice the last value holds, and the first is checked all the same. */
+/* If an option is given twice, the last value holds. The first one is checked too. */
 static void reg_22_the_last_value_holds(void **state) {
     cli_args args;
     tamis_error err;
@@ -179,7 +179,7 @@ static void refuses_with_a_message(void **state) {
     }
 }
 
-/* The tables of the command are written down; the library says what is true. */
+/* The command has tables of its own. They must agree with the library. */
 static void choices_are_those_of_the_library(void **state) {
     int number;
     (void)state;

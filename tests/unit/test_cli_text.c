@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-/* The command is no library: what is tested of it is compiled in. */
+/* The command is not a library, so the tested files are compiled in. */
 #include "cli/core/cli_text.c"
 #include "cli/process/cli_progress.c"
 
@@ -96,7 +96,7 @@ static void progress_lines(void **state) {
     now.bytes_in = 1230000000;
     cli_progress_line(line, sizeof line, 79, &now, 147e6, 8);
     assert_string_equal(line, "1.23 GB  147 MB/s  0:08  92.5 % unique");
-    now.bytes_in = 9990000000; /* of packed ones, say */
+    now.bytes_in = 9990000000; /* as with compressed inputs */
     now.bytes_read = 1230000000;
     now.bytes_total = 2460000000;
     cli_progress_line(line, sizeof line, 79, &now, 147e6, 8);
@@ -104,7 +104,7 @@ static void progress_lines(void **state) {
                         " 50% [########.........] 1.23 GB of 2.46 GB  147 MB/s  0:08 left  92.5 % unique");
     cli_progress_line(line, sizeof line, 60, &now, 147e6, 8);
     assert_string_equal(line, " 50%  1.23 GB of 2.46 GB  147 MB/s  0:08 left  92.5 % unique");
-    /* Whole facts or none. */
+    /* A fact that does not fit is left out whole. */
     cli_progress_line(line, sizeof line, 59, &now, 147e6, 8);
     assert_string_equal(line, " 50%  1.23 GB of 2.46 GB  147 MB/s  0:08 left");
     cli_progress_line(line, sizeof line, 30, &now, 147e6, 8);

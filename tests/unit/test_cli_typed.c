@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What stands between records and a service that knows keys: what is asked, what is done, what is told. */
+/* The wrapper (cli_typed) that encodes records as typed keys before it calls a service: its queries,
+ * answers and errors. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +12,7 @@
 
 #include <tamis/tamis.h>
 
-/* The command is no library: what is tested of it is compiled in. */
+/* The command is not a library, so the tested files are compiled in. */
 #include "cli/core/cli_error.c"
 #include "cli/core/cli_text.c"
 #include "cli/input/cli_key.c"
@@ -19,11 +20,12 @@
 
 enum { MANY = 5000, LOG = 200000 };
 
-/* Keeps what it is asked, in hexadecimal digits, each key ended by a blank. Answers `limit` keys, then fails. */
+/* A service that logs its keys in hexadecimal digits, each followed by a blank. It answers `limit` keys,
+ * then fails. */
 typedef struct logger {
     char log[LOG];
     size_t used, queried, calls, limit;
-    const char *input; /* what it was told of the place */
+    const char *input; /* position reported to it */
     uint64_t record;
     bool enough;
 } logger;
@@ -66,7 +68,7 @@ static void note_source(void *context, const tamis_stream_source *source) {
     ((logger *)context)->record = source->first;
 }
 
-/* Says where the next keys come from, as a run does. */
+/* Sets the position of the next keys, as a run does. */
 static void position_at(const cli_typed *typed, const char *input, uint64_t first,
                         const uint32_t *record_index) {
     const tamis_stream_source source = {sizeof source, input, first, NULL, record_index};
@@ -92,7 +94,7 @@ static tamis_status query_texts(cli_typed *typed, const char *const *texts, size
     return typed->service.query(typed->service.context, keys, count, answers, done, err);
 }
 
-/* One key of a form: what is asked, or "" and the error. */
+/* Encodes one key. Returns the logged query, or "" with the error. */
 static const char *key_of(cli_key_form form, const char *text, tamis_error *err) {
     static char log[LOG];
     cli_typed typed;
@@ -172,7 +174,7 @@ static void invalid_keys_are_reported(void **state) {
     }
 }
 
-/* A text that is quoted is cut, and nothing in it reaches a terminal. */
+/* A quoted text is shortened, and its control characters do not reach a terminal. */
 static void a_text_is_quoted_with_care(void **state) {
     char text[200];
     tamis_error err = TAMIS_ERROR_INIT;
@@ -186,7 +188,7 @@ static void a_text_is_quoted_with_care(void **state) {
                         "-9223372036854775808 to 9223372036854775807, in decimal");
 }
 
-/* Those before it are asked once, whatever is wrong with it, and it is told again when it is asked again. */
+/* Keys in front of a bad one are queried once. A repeated call reports the bad one again. */
 static void those_before_a_bad_one_are_answered(void **state) {
     static const struct {
         cli_key_form form;
@@ -223,7 +225,7 @@ static void those_before_a_bad_one_are_answered(void **state) {
     }
 }
 
-/* Where some records have no key, the error names the record and not the key. */
+/* If some records have no key, the error has the number of the record, not of the key. */
 static void records_without_key_are_counted(void **state) {
     static const uint32_t record_index[] = {0, 3, 4, 9, 12};
     static const char *const texts[] = {"1", "2", "3", "x", "5"};
@@ -248,7 +250,7 @@ static void records_without_key_are_counted(void **state) {
     cli_typed_end(&typed);
 }
 
-/* A service that stops on the way is asked on where it stopped; its error goes before that of a key behind it. */
+/* A service that stops early is called again from there. Its error counts more than that of a later key. */
 static void a_service_may_stop_on_the_way(void **state) {
     static const char *const texts[] = {"1", "2", "3", "4", "x"};
     tamis_error err = TAMIS_ERROR_INIT;
@@ -268,7 +270,7 @@ static void a_service_may_stop_on_the_way(void **state) {
     cli_typed_end(&typed);
 }
 
-/* A bad text anywhere in a large batch; the memory for it is kept from batch to batch. */
+/* A bad text at any position of a large batch. The memory of the batch is reused. */
 static void batches_are_large(void **state) {
     static char texts[MANY][16];
     static tamis_key keys[MANY];
@@ -328,7 +330,7 @@ static void the_rest_of_a_service_is_passed_through(void **state) {
     cli_typed_end(&typed);
 }
 
-/* Plain keys are the service's own affair: nothing stands between. */
+/* Keys without a type go to the service directly. */
 static void plain_keys_bypass_the_wrapper(void **state) {
     cli_typed typed;
     (void)state;

@@ -55,7 +55,7 @@ static void counts_the_bits_of_each(void **state) {
         add(other, KEYS / 2, KEYS);
         tamis_difference difference = compared(one, other);
         assert_true(difference.same_hash && difference.same_shape && !difference.same_body);
-        assert_int_equal(difference.in_both, ones(other)); /* all of its keys are in the one too */
+        assert_int_equal(difference.in_both, ones(other)); /* the first filter has all its keys */
         assert_int_equal(difference.only_b, 0);
         assert_int_equal(difference.only_a, ones(one) - ones(other));
         assert_false(tamis_filter_is_equal(one, other));

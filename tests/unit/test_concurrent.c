@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Filters made with options.concurrent: many threads add and ask at once. For TSan, and for the answers. */
+/* Filters made with options.concurrent: many threads add and look up at once. Checks the answers; under
+ * TSan also data races. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,12 +35,13 @@ static tamis_filter *concurrent_filter(const tamis_plan *plan, bool allow_over_c
 
 /* ---- threads ---- */
 
-/* What all threads of a test work on. cmocka's asserts are the main thread's: a worker says what is wrong. */
+/* Data of all threads of a test. Only the main thread may use cmocka's asserts: a worker returns a text
+ * about its error. */
 typedef struct shared {
     tamis_filter *filter, *other;
     tamis_hash *hashes;
     size_t count;
-    _Atomic uint8_t *absent; /* of each hash, how often it was answered so */
+    _Atomic uint8_t *absent; /* how often each hash was answered TAMIS_ABSENT */
     _Atomic uint32_t started, ended;
     uint32_t threads;
     pthread_barrier_t together;
@@ -52,7 +54,7 @@ static void shared_make(shared *s, tamis_filter *filter, size_t count) {
     assert_true(s->hashes && s->absent);
 }
 
-/* Hashes of the numbers from `from` on. */
+/* Makes the hashes of the numbers from `from` on. */
 static void hash_numbers(shared *s, uint64_t from) {
     for (size_t i = 0; i < s->count; i++) {
         uint64_t number = from + i;
@@ -86,7 +88,7 @@ static void run_together(shared *s, uint32_t threads, void *(*work)(void *)) {
         fail_msg("%u threads: %s", (unsigned)threads, wrong);
 }
 
-/* The number of the calling thread, once all are there. */
+/* Waits until all threads have started, and returns the number of the calling one. */
 static uint32_t begin(shared *s) {
     uint32_t mine = atomic_fetch_add(&s->started, 1);
     pthread_barrier_wait(&s->together);
@@ -98,10 +100,10 @@ static size_t batch_size(uint64_t *state, size_t left) {
     return size < left ? size : left;
 }
 
-/* ---- each key is fresh once ---- */
+/* ---- each key is absent once ---- */
 
-/* All threads add all keys: the even ones in one order, so that they race for each key; the odd ones from elsewhere on.
- * What is added is there from then on. */
+/* All threads add all keys: the even threads in one order, so that they race for each key, the odd ones
+ * from other positions on. Added keys must be present from then on. */
 static void *add_everything(void *context) {
     shared *s = context;
     uint32_t mine = begin(s);
@@ -150,7 +152,7 @@ static void assert_all_there(const shared *s) {
     }
 }
 
-/* Tables in so many partitions, with lines for what chance gives to one of them. */
+/* Plans a table with so many partitions, and enough lines for an uneven distribution of the keys. */
 static tamis_plan divided_plan(const filter_case *c, uint64_t n, int partitions) {
     tamis_plan plan = case_plan(c, n, 0);
     if (case_is_bloom(c) || c->grows)
@@ -159,7 +161,7 @@ static tamis_plan divided_plan(const filter_case *c, uint64_t n, int partitions)
     return plan_in_partitions(plan, (uint32_t)partitions);
 }
 
-/* Beside one that was filled by a thread alone. */
+/* Compares with a filter that one thread has filled. */
 static void assert_as_ordinary(const filter_case *c, const tamis_plan *plan, const shared *s,
                                uint64_t absent) {
     tamis_filter *alone = plan_filter(plan, NULL);
@@ -188,7 +190,7 @@ static void each_key_is_fresh_once(void **state) {
             run_together(&s, (uint32_t)thread_counts[n], add_everything);
             assert_all_there(&s);
             uint64_t absent = count_absent(&s);
-            /* The others were taken for seen. */
+            /* The other keys are false positives. */
             assert_true((double)(count - absent) <= most_events(2 * c->fpr * (double)count));
             assert_as_ordinary(c, &plan, &s, absent);
             shared_release(&s);
@@ -196,10 +198,10 @@ static void each_key_is_fresh_once(void **state) {
     }
 }
 
-/* ---- tables whose lines are full where two partitions meet ---- */
+/* ---- tables with full lines at the boundaries of partitions ---- */
 
-/* Keys at home in 600 lines around where partitions begin. Lines are full there, and entries move between the first lines of
- * a partition and its last. */
+/* Makes keys whose home lines are the 600 lines around the boundaries. These lines are full, and entries
+ * move between the first and the last lines of a partition. */
 static void crowd(shared *s, const tamis_plan *plan, uint64_t seed) {
     const uint64_t line = UINT64_MAX / plan->lines, number = UINT64_MAX / plan->partitions + 1;
     random_hashes(s->hashes, s->count, filter_hasher_id(s->filter), 0, &seed);
@@ -225,7 +227,7 @@ static void partitions_meet(void **state) {
         shared s;
         shared_make(&s, concurrent_filter(&plan, false), cases[i].keys);
         crowd(&s, &plan, i);
-        size_t room = 0; /* for one thread; the order of keys makes some difference */
+        size_t room = 0; /* keys that one thread can add; their order makes some difference */
         tamis_filter *alone = plan_filter(&plan, NULL);
         assert_int_equal(tamis_filter_add_hashes(alone, s.hashes, s.count, NULL, &room, NULL), TAMIS_E_FULL);
         assert_int_equal(filter_info(alone).full, TAMIS_FULL_CROWDED);
@@ -242,7 +244,7 @@ static void partitions_meet(void **state) {
 
 /* ---- limits ---- */
 
-/* Each thread adds keys of its own until it is refused; what was answered fresh or seen is there. */
+/* Each thread adds keys of its own until one is refused. Every answered key must be present. */
 static void *add_own(void *context) {
     shared *s = context;
     uint32_t mine = begin(s);
@@ -301,7 +303,8 @@ static void full_is_exact(void **state) {
     }
 }
 
-/* Of a table that grows, by memory and by rate. Keys are in an eighth of its partitions, which grow the sooner. */
+/* A growing table that is full by its memory limit, or by its rate. The keys are in an eighth of its
+ * partitions, so that these grow early. */
 static void full_of_a_growing_table(void **state) {
     (void)state;
     enum { BY_MEMORY, BY_RATE, WAYS };
@@ -312,7 +315,7 @@ static void full_of_a_growing_table(void **state) {
         if (way == BY_MEMORY)
             plan.memory_limit = filter_info(empty).memory + 200000;
         else
-            plan.fpr = 3e-12; /* less than its slots are for */
+            plan.fpr = 3e-12; /* lower than the rate of its slots */
         tamis_filter_free(empty);
         for (int n = 0; n < THREAD_COUNTS; n++) {
             shared s;
@@ -334,7 +337,7 @@ static void full_of_a_growing_table(void **state) {
 
 /* ---- no memory ---- */
 
-/* The nth block that a table wants to grow by, and all after it, until there is some again. */
+/* Blocks that a table may still allocate for growth. At 0 all requests fail, until it is raised again. */
 static _Atomic int64_t blocks_left;
 
 static void *alloc_some(void *context, size_t size, size_t align) {
@@ -376,7 +379,7 @@ static void no_memory_loses_nothing(void **state) {
         assert_true(before < s.count);
         blocks_left = INT64_MAX / 2;
         run_together(&s, 4, add_everything);
-        assert_int_equal(count_absent(&s), s.count); /* those that were in were not fresh again */
+        assert_int_equal(count_absent(&s), s.count); /* present keys were not absent again */
         assert_all_there(&s);
         shared_release(&s);
     }
@@ -398,7 +401,7 @@ static void overfilled_by_all(void **state) {
     }
 }
 
-/* ---- calls about the whole filter, while keys are added ---- */
+/* ---- calls on the whole filter while keys are added ---- */
 
 static const char *ask_about(shared *s, uint64_t *least) {
     tamis_filter *filter = s->filter;
@@ -411,7 +414,7 @@ static const char *ask_about(shared *s, uint64_t *least) {
     if (tamis_filter_copy(&copy, filter, NULL) != TAMIS_OK)
         return "copy";
     const char *wrong = NULL;
-    /* Each of two threads has them the other way round. */
+    /* Two threads use the opposite order. */
     if (tamis_filter_compare(*least % 2 ? filter : s->other, *least % 2 ? s->other : filter, &difference,
                              NULL) != TAMIS_OK)
         wrong = "compare";
@@ -478,7 +481,7 @@ static void whole_filter_is_seen_whole(void **state) {
     }
 }
 
-/* ---- one thread: what a concurrent filter answers ---- */
+/* ---- answers of a concurrent filter to one thread ---- */
 
 static void keys_in_a_batch_come_in_order(void **state) {
     (void)state;
@@ -535,7 +538,7 @@ static void schemes_without_digest_are_refused(void **state) {
 
 /* ---- filters from files ---- */
 
-/* Opened as many threads need it, of bytes and of a file. */
+/* Filters opened with options.concurrent, from bytes and from a file. */
 static void reg_22_opened_filters_are_concurrent(void **state) {
     (void)state;
     scratch_make();
@@ -557,7 +560,7 @@ static void reg_22_opened_filters_are_concurrent(void **state) {
         options.concurrent = true;
         tamis_filter *opened = NULL;
         assert_int_equal(tamis_filter_open(&opened, scratch("f"), &options, &err), TAMIS_OK);
-        assert_false(filter_info(opened).concurrent); /* it is only read */
+        assert_false(filter_info(opened).concurrent); /* read-only */
         tamis_filter_free(opened);
         options.writable = true;
         assert_int_equal(tamis_filter_open(&opened, scratch("f"), &options, &err), TAMIS_OK);
@@ -594,7 +597,7 @@ static void what_cannot_be_concurrent_is_not_opened_so(void **state) {
 
 /* ---- copied and saved while others add ---- */
 
-/* What a step of a copy finds to do. */
+/* A copy in pieces, with keys added between the pieces. */
 typedef struct copying {
     tamis_filter *from, *to;
     tamis_hash *hashes;
@@ -610,7 +613,7 @@ static void add_some_more(copying *c, size_t some) {
     c->added += some;
 }
 
-/* Each piece of the copy is of another moment. */
+/* Copies piece by piece, and changes the filter between the pieces. */
 static void copy_pieces(copying *c) {
     const tamis__piece_ops *pieces = c->from->ops->pieces;
     uint32_t parts = c->from->ops->parts ? c->from->ops->parts->max_parts(c->from, TAMIS__PARTS_MAX) : 64;
@@ -635,7 +638,8 @@ static void assert_copied(const copying *c, size_t before) {
     }
 }
 
-/* Every key that was there when the copy began is in it, wherever entries move and partitions grow meanwhile. */
+/* The copy has every key that was present when it began, although entries move and partitions grow
+ * meanwhile. */
 static void a_copy_in_pieces_misses_nothing(void **state) {
     (void)state;
     for (int i = 0; i < FILTER_CASES; i++) {
@@ -645,7 +649,7 @@ static void a_copy_in_pieces_misses_nothing(void **state) {
         for (int narrow = 0; narrow < 2; narrow++) {
             if (narrow && c->kind != TAMIS_KIND_FINGERPRINT)
                 continue;
-            /* one partition of several pieces, or one that is split */
+            /* a partition of several pieces, or one that is split */
             const size_t count = narrow ? 400000 : 20000, before = count / 8 * 7;
             uint64_t random = 5 + (uint64_t)i;
             tamis_plan plan = case_plan(c, count, 0);
@@ -671,10 +675,10 @@ static void a_copy_in_pieces_misses_nothing(void **state) {
     }
 }
 
-/* Threads that add, each its own numbers, and one that saves and copies. */
+/* Some threads add numbers of their own; one thread saves and copies. */
 typedef struct savers {
     shared s;
-    _Atomic size_t before[2]; /* keys of each thread that are in */
+    _Atomic size_t before[2]; /* number of keys added by each thread */
     _Atomic bool stop;
 } savers;
 
@@ -734,9 +738,9 @@ static void reg_22_saved_while_others_add(void **state) {
     scratch_remove();
 }
 
-/* ---- tables that grow past their number of keys ---- */
+/* ---- tables that grow beyond their number of keys ---- */
 
-/* Made for a number of keys, and allowed to grow. */
+/* Makes a filter for a number of keys that may grow beyond it. */
 static tamis_filter *extensible_filter(const filter_case *c, uint64_t n, const tamis_allocator *allocator) {
     tamis_plan plan = case_plan(c, n, 0);
     tamis_filter_options options = plan_options(&plan);
@@ -752,18 +756,18 @@ static bool is_made_for_a_number(const filter_case *c) {
     return !case_is_bloom(c) && !c->grows && case_has_digest(c);
 }
 
-/* A table of two parts, which has four partitions once it has grown. */
+/* A table with two parts, which has four partitions after growth. */
 static const filter_case large_case = {"large", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, false, 1e-6};
 enum { LARGE = 150000 };
 
-/* All threads add the same keys, twenty times as many as the filter was made for, or three times. */
+/* All threads add the same `count` keys: three or twenty times the `n` that the filter was made for. */
 static void grow_together(const filter_case *c, uint64_t n, size_t count) {
     shared s;
     shared_make(&s, extensible_filter(c, n, NULL), count);
     hash_numbers(&s, 0);
     run_together(&s, 4, add_everything);
     const uint64_t absent = count_absent(&s);
-    assert_true(absent > count - count / 50); /* rates are below that */
+    assert_true(absent > count - count / 50); /* the rates are below 1/50 */
     assert_int_equal(filter_info(s.filter).added, absent);
     assert_true(filter_info(s.filter).capacity >= absent);
     assert_int_equal(filter_info(s.filter).full, TAMIS_FULL_NOT);
@@ -779,7 +783,7 @@ static void reg_22_grown_by_many_threads(void **state) {
     grow_together(&large_case, LARGE, 3 * LARGE);
 }
 
-/* Copied and saved all along. */
+/* The filter is copied and saved while it grows. */
 static void save_while_it_grows(const filter_case *c, uint64_t n, size_t count) {
     savers all = {.stop = false};
     shared_make(&all.s, extensible_filter(c, n, NULL), count);
@@ -799,13 +803,13 @@ static void reg_22_saved_while_it_grows(void **state) {
     scratch_remove();
 }
 
-/* Adds keys past the capacity in the midst of a copy, when that takes memory for its lines. */
+/* Adds keys beyond the capacity during a copy, whenever the copy allocates memory for lines. */
 typedef struct late_adder {
     tamis_filter *filter;
     tamis_hash *hashes;
     size_t count;
-    uint32_t rounds; /* times that it still will */
-    size_t least;    /* bytes of a block that is taken for lines */
+    uint32_t rounds; /* number of further times */
+    size_t least;    /* smallest block size that counts as one for lines */
     bool adds;
 } late_adder;
 
@@ -850,7 +854,7 @@ static void reg_22_a_copy_starts_anew_after_growth(void **state) {
         assert_int_equal(filter_info(copy).memory, filter_info(s.filter).memory);
         late.least = SIZE_MAX;
         tamis_filter_free(s.filter);
-        s.filter = copy; /* and goes on as the other would */
+        s.filter = copy; /* continues like the original */
         s.count = COUNT - late.count;
         assert_all_there(&s);
         s.count = COUNT;
@@ -860,8 +864,8 @@ static void reg_22_a_copy_starts_anew_after_growth(void **state) {
     }
 }
 
-/* Partitions without a key have no lines of their own, and the copy counts those as its filter does: the limit of memory
- * has them. */
+/* Partitions without a key have no lines yet, but the memory limit includes these. The copy counts them as
+ * its original does. */
 static void reg_22_a_copy_of_few_keys_owes_their_lines(void **state) {
     (void)state;
     const filter_case c = {"", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, true, 1e-6};
@@ -888,7 +892,7 @@ static void reg_22_a_copy_of_few_keys_owes_their_lines(void **state) {
     }
 }
 
-/* A concurrent table of one plan takes what passes its capacity as any other does. */
+/* A concurrent table grows by a union beyond its capacity, like any other table. */
 static void reg_22_a_concurrent_table_grows_by_union(void **state) {
     (void)state;
     enum { CAPACITY = 5000 };
@@ -906,7 +910,7 @@ static void reg_22_a_concurrent_table_grows_by_union(void **state) {
         assert_int_equal(tamis_filter_union(s.filter, other, NULL), TAMIS_OK);
         assert_all_there(&s);
         assert_true(filter_info(s.filter).added > 2 * CAPACITY - CAPACITY / 50);
-        run_together(&s, 4, add_everything); /* parts are those that they were */
+        run_together(&s, 4, add_everything); /* the parts are unchanged */
         assert_all_there(&s);
         tamis_filter_free(other);
         shared_release(&s);
@@ -915,7 +919,7 @@ static void reg_22_a_concurrent_table_grows_by_union(void **state) {
 
 /* ---- checked builds ---- */
 
-/* An allocator that, once armed, lets another thread into the filter that asks it for memory. */
+/* An allocator that, once armed, lets another thread call the filter that is allocating. */
 typedef struct intruder {
     tamis_filter *filter;
     bool armed;
@@ -928,7 +932,7 @@ static void *intrude(void *context) {
     tamis_answer answer;
     tamis_filter *copy = NULL;
     in->asks = tamis_filter_contains(in->filter, "x", 1, &answer, NULL);
-    if (in->asks == TAMIS_OK) /* the library was built without assertions: what follows would do harm */
+    if (in->asks == TAMIS_OK) /* built without assertions: the next call would do harm */
         return NULL;
     in->adds = tamis_filter_add(in->filter, "x", 1, &answer, &in->err);
     in->saves = tamis_filter_copy(&copy, in->filter, NULL);
@@ -953,7 +957,7 @@ static void free_all(void *context, void *block, size_t size) {
     free(block);
 }
 
-/* A second thread in a filter that is not concurrent is an error where assertions are. */
+/* With assertions, a second thread in a filter that is not concurrent is an error. */
 static void reg_22_two_threads_in_one_filter(void **state) {
     (void)state;
     filter_case c = {"", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, true, 1e-6};

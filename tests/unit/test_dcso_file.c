@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Files of DCSO's bloom 0.2.4 from tests/golden; tests/interop/dcso.sh has more of them, both directions. */
+/* Files of DCSO's bloom 0.2.4 from tests/golden. tests/interop/dcso.sh tests more of them, in both
+ * directions. */
 #include <inttypes.h>
 #include <math.h>
 #include <setjmp.h>
@@ -52,9 +53,9 @@ static tamis_filter_info info_of(const tamis_filter *filter) {
     return info;
 }
 
-/* ---- what bloom wrote ---- */
+/* ---- files written by bloom ---- */
 
-/* A filter planned by n and p and given the same keys and data is the same file. */
+/* A filter planned by n and p, with the same keys and data, gives the same file. */
 static void check_made_here(const golden *g, const uint8_t *file, size_t size) {
     uint8_t key[64], data[512];
     tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
@@ -63,7 +64,7 @@ static void check_made_here(const golden *g, const uint8_t *file, size_t size) {
     plan_options.fpr = strtod(g->field[1], NULL);
     tamis_plan plan = TAMIS_PLAN_INIT;
     if (plan_options.fpr > TAMIS_FPR_MAX || plan_options.fpr < 1e-15)
-        return; /* bloom makes what we do not plan */
+        return; /* bloom accepts rates for which tamis makes no plan */
     assert_int_equal(tamis_plan_make(&plan, &plan_options, NULL), TAMIS_OK);
     tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
     options.allow_over_capacity = true;
@@ -124,7 +125,7 @@ static void filters_of_dcso(void **state) {
     assert_int_equal(filters, 13);
 }
 
-/* Joining adds the counts up, and both are kept as they are. */
+/* A join of bloom adds the counts. A count beyond the capacity is kept as it is. */
 static void counts_past_the_capacity(void **state) {
     (void)state;
     uint8_t bytes[SIZE];
@@ -153,7 +154,7 @@ static void counts_past_the_capacity(void **state) {
     }
 }
 
-/* ---- what is refused ---- */
+/* ---- refused files ---- */
 
 static void fields_out_of_bounds(void **state) {
     (void)state;
@@ -195,7 +196,8 @@ static void fields_out_of_bounds(void **state) {
     }
 }
 
-/* Good files of theirs that we have no room for: bloom create -n 1 -p 1e-80, and the least rate there is. */
+/* Valid files with more probes than tamis supports: bloom create -n 1 -p 1e-80, and the lowest rate
+ * possible. */
 static void more_probes_than_ours(void **state) {
     (void)state;
     static const struct {
@@ -212,7 +214,7 @@ static void more_probes_than_ours(void **state) {
     }
 }
 
-/* The head tells of 10^12 keys, the bytes are few: nothing is taken for them. */
+/* The header claims 10^12 keys, but the file is short: no memory is allocated for them. */
 static void more_bits_than_bytes(void **state) {
     (void)state;
     uint8_t bytes[SIZE];
@@ -230,7 +232,7 @@ static void compressed(void **state) {
     foreign_refused(gzip, 2, TAMIS_FORMAT_DCSO, TAMIS_E_FORMAT, "compressed with gzip");
 }
 
-/* Whatever follows the words is data of the user; a file cut short is noticed wherever that is. */
+/* All bytes after the words are user data. A truncated file is noticed at every length. */
 static void every_length(void **state) {
     (void)state;
     uint8_t longer[SIZE + 9] = {0};
@@ -249,9 +251,10 @@ static void every_length(void **state) {
 }
 
 /*
- * There is no checksum. Found out is what is changed in flags, n, k and m, the sign, the exponent and the first digits
- * of p, a count past all counts, and a bit past the last. What else is changed makes another good file, which is taken
- * and given back as it is; only a bit that was cleared hides a key.
+ * The format has no checksum. Detected are changes of the flags, n, k and m; of the sign, the exponent and
+ * the first digits of p; of the count beyond all possible counts; and of a bit after the last one. Any other
+ * change gives another valid file, which is read and written back unchanged. Of these, only a cleared bit
+ * hides a key.
  */
 static void every_bit(void **state) {
     (void)state;
@@ -263,7 +266,7 @@ static void every_bit(void **state) {
         bool p = at >= P && at < K, found = at < COUNT && !p;
         found = found || (at >= COUNT && at < WORDS && in_word == 63) || bit >= 8 * WORDS + 95;
         if (p && in_word < 48)
-            continue; /* the last digits, of which some may tell */
+            continue; /* the last digits: some changes are detected */
         if (found || p) {
             foreign_refused(bytes, SIZE, TAMIS_FORMAT_DCSO, TAMIS_E_DAMAGED, "get the file again");
             continue;
@@ -276,7 +279,7 @@ static void every_bit(void **state) {
     }
 }
 
-/* A p that is off in its last digits answers as before. */
+/* A change in the last digits of p does not change the answers. */
 static void last_digits_of_the_rate(void **state) {
     (void)state;
     for (size_t bit = 0; bit < 48; bit++) {
@@ -317,7 +320,7 @@ static void filters_that_dcso_has_not(void **state) {
     }
 }
 
-/* Whatever is planned for the scheme can be written and read again. */
+/* Every plan for the scheme can be written and read again. */
 static void every_plan(void **state) {
     (void)state;
     uint64_t random = test_seed(5);

@@ -17,7 +17,7 @@
 
 enum { NUMBERS = 20000, BATCH = 500 };
 
-/* Keys that are the numbers themselves. */
+/* The keys are the numbers themselves. */
 static uint64_t numbers[NUMBERS];
 static tamis_key keys[NUMBERS];
 static tamis_answer answers[NUMBERS];
@@ -32,7 +32,7 @@ static void make_keys(uint64_t seed, uint64_t distinct) {
     err = (tamis_error)TAMIS_ERROR_INIT;
 }
 
-/* A poor hash for each probe takes keys for one another far more often than was promised. */
+/* A poor hash for each probe would confuse keys far more often than the promised rate. */
 static void schemes_without_a_digest_are_refused(void **state) {
     (void)state;
     static const tamis_scheme schemes[] = {TAMIS_SCHEME_BKDR31, TAMIS_SCHEME_BKDR63};
@@ -59,7 +59,8 @@ static void schemes_without_a_digest_are_refused(void **state) {
     }
 }
 
-/* With n keys and b bits of digest no rate below n/2^b can be had: whoever promises more is refused. */
+/* With n keys and a digest of b bits, no rate below n/2^b is possible. A plan that promises more is
+ * refused. */
 static void a_digest_must_do_for_the_rate(void **state) {
     (void)state;
     static const double rates[] = {1e-15, 1e-17};
@@ -120,7 +121,8 @@ static void no_keys_are_no_work(void **state) {
     tamis_dedup_close(NULL);
 }
 
-/* Fail: the answers up to `done` stand, the rest is untouched, and asking again fails at the same key. */
+/* TAMIS_ON_FULL_FAIL: the answers up to `done` are valid, the others untouched, and a repeated call fails
+ * at the same key. */
 static void full_and_fail(void **state) {
     (void)state;
     make_keys(test_seed(2), NUMBERS);
@@ -140,7 +142,8 @@ static void full_and_fail(void **state) {
     session_drop(session);
 }
 
-/* Pass: every key is answered; what was fresh once is seen ever after, what was unknown stays so. */
+/* TAMIS_ON_FULL_PASS: every key is answered. A key that was absent is present from then on; an unknown one
+ * stays unknown. */
 static void full_and_pass(void **state) {
     (void)state;
     enum { NEW, HELD, REFUSED };

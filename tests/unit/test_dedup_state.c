@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* A dedup session over a state: what it committed is known after any end, and nothing else is. */
+/* A dedup session over a state: after any end, exactly the committed keys are known. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,7 +34,7 @@ static int set_up(void **state) {
     return 0;
 }
 
-/* The folder of the state is not for scratch_remove, which takes files. */
+/* Removes the directory of the state: scratch_remove removes only files. */
 static int tear_down(void **state) {
     (void)state;
     if (system("rm -rf seen") != 0)
@@ -70,7 +70,7 @@ static void close_it(open_session *o) {
     tamis_state_close(o->state);
 }
 
-/* Asks `count` numbers from `from` on; returns how many are fresh. */
+/* Queries `count` numbers from `from` on, and returns how many were absent. */
 static size_t ask(tamis_dedup *session, uint64_t from, size_t count) {
     uint64_t numbers[1000];
     tamis_key keys[1000];
@@ -129,16 +129,16 @@ static void an_abort_leaves_no_trace(void **state) {
     assert_ok(tamis_dedup_commit(o.session, "two", 3, &err));
     close_it(&o);
     o = open_it(0);
-    assert_int_equal(ask(o.session, 0, 200), 50); /* 150 to 199 were forgotten, and never came again */
+    assert_int_equal(ask(o.session, 0, 200), 50); /* 150 to 199 were forgotten */
     close_it(&o);
 }
 
-/* Batches asked ahead of those written are not in the commit. */
+/* A commit does not have batches that were queried but not written. */
 static void a_commit_has_what_is_written(void **state) {
     (void)state;
     open_session o = open_it(0);
     ask(o.session, 0, 10);
-    ask(o.session, 5, 10); /* 5 fresh */
+    ask(o.session, 5, 10); /* 5 are absent */
     ask(o.session, 100, 10);
     assert_ok(tamis__dedup_written(o.session, &err));
     assert_ok(tamis__dedup_written(o.session, &err));
@@ -150,8 +150,8 @@ static void a_commit_has_what_is_written(void **state) {
     close_it(&o);
 }
 
-/* A session that was closed leaves keys in the filter which the log has not: who went on from there would take them for seen,
- * and the next start for fresh. */
+/* A closed session may leave keys in the filter that are not in the log. A caller that continued would
+ * take them for present, and the next start for absent. */
 static void what_a_session_leaves_is_aborted_first(void **state) {
     (void)state;
     open_session o = open_it(0);
@@ -178,7 +178,7 @@ static void what_a_session_leaves_is_aborted_first(void **state) {
     close_it(&o);
 }
 
-/* Nor while a session is open. */
+/* The state refuses such a commit while a session is open too. */
 static void reg_22_the_state_commits_no_unlogged_key(void **state) {
     (void)state;
     const tamis_key key = {"direct", 6};
@@ -192,7 +192,7 @@ static void reg_22_the_state_commits_no_unlogged_key(void **state) {
     close_it(&o);
 }
 
-/* Its answers could never be committed. */
+/* The answers of such a session could never be committed. */
 static void reg_22_a_state_opened_to_look_has_no_session(void **state) {
     (void)state;
     tamis_state_options look = TAMIS_STATE_OPTIONS_INIT;
@@ -211,7 +211,7 @@ static void reg_22_a_state_opened_to_look_has_no_session(void **state) {
     tamis_state_close(opened);
 }
 
-/* Once a session is closed the state is the caller's own. */
+/* After its session is closed, the caller may use the state directly. */
 static void without_the_session_the_state_goes_on(void **state) {
     (void)state;
     const tamis_key key = {"direct", 6};
@@ -234,7 +234,7 @@ static void without_the_session_the_state_goes_on(void **state) {
     close_it(&o);
 }
 
-/* Where there is no memory for the hashes of a batch none of it is answered. */
+/* Without memory for the hashes of a batch, no key of it is answered. */
 static void what_is_not_answered_is_not_done(void **state) {
     (void)state;
     const tamis_key key = {"key", 3};
@@ -258,7 +258,7 @@ static void what_is_not_answered_is_not_done(void **state) {
     close_it(&o);
 }
 
-/* A key that is put into the filter beside the session is in no log: no commit says that it lasts. */
+/* A key that is added to the filter directly is not in the log, so no commit succeeds with it. */
 static void reg_22_a_key_beside_the_session(void **state) {
     (void)state;
     tamis_answer answer;
@@ -286,7 +286,7 @@ static void reg_22_a_key_beside_the_session(void **state) {
     close_it(&o);
 }
 
-/* After a commit that failed nothing is answered: no commit could make it last. */
+/* After a failed commit nothing is answered, since no commit could make it durable. */
 static void reg_22_nothing_is_answered_after_a_failure(void **state) {
     (void)state;
     const tamis_key key = {"key", 3};
@@ -318,7 +318,7 @@ static void reg_22_nothing_is_answered_after_a_failure(void **state) {
     close_it(&o);
 }
 
-/* Keys that found no room were passed on, and are no part of the log. */
+/* Keys for which the filter had no slot are passed on and not logged. */
 static void what_finds_no_room_is_not_logged(void **state) {
     (void)state;
     open_session o = open_it(100);
@@ -333,7 +333,7 @@ static void what_finds_no_room_is_not_logged(void **state) {
     close_it(&o);
 }
 
-/* The hashes of a batch in parts are logged too, in the order of its records. */
+/* A batch that is queried in parts is logged in the order of its records. */
 static void a_batch_in_parts_is_logged(void **state) {
     (void)state;
     enum { COUNT = 4096 };
@@ -382,7 +382,7 @@ static void without_a_state_nothing_is_committed(void **state) {
     options.state = o.state;
     session = NULL;
     assert_int_equal(tamis_dedup_open(&session, filter, &options, &err),
-                     TAMIS_E_INVALID); /* not that of the state */
+                     TAMIS_E_INVALID); /* not the filter of the state */
     close_it(&o);
     tamis_filter_free(filter);
 }

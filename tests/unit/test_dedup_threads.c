@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Many threads ask one session over a state, and commit it meanwhile. For TSan, and for what a restart finds. */
+/* Many threads query one session over a state and commit meanwhile. Checks the state after a restart;
+ * under TSan also data races. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -28,17 +29,17 @@ static void assert_ok(tamis_status status) {
         fail_msg("%s: %s", tamis_status_name(status), states_err.text);
 }
 
-/* ---- a session that all threads have ---- */
+/* ---- a shared session ---- */
 
 typedef struct shared {
     tamis_state *state;
     tamis_dedup *session;
-    uint64_t count;          /* keys, the numbers from 0 on */
-    _Atomic uint8_t *absent; /* of each key, how often it was answered so */
+    uint64_t count;          /* number of keys: the numbers from 0 on */
+    _Atomic uint8_t *absent; /* how often each key was answered TAMIS_ABSENT */
     _Atomic uint32_t started;
-    _Atomic uint64_t unknown; /* answers */
-    bool commits;             /* each thread now and then */
-    _Atomic bool failed;      /* a commit has */
+    _Atomic uint64_t unknown; /* number of answers TAMIS_UNKNOWN */
+    bool commits;             /* true if each thread commits now and then */
+    _Atomic bool failed;      /* true if a commit has failed */
 } shared;
 
 static tamis_status open_state(tamis_state **state, const states_make *make, const char *folder) {
@@ -99,7 +100,7 @@ static void run_together(shared *s, void *(*work)(void *)) {
         fail_msg("%s", wrong);
 }
 
-/* Asks numbers from `from` on, around the end. */
+/* Queries numbers from `from` on, and wraps around at the end. */
 static tamis_status ask_numbers(tamis_dedup *session, uint64_t from, size_t some, uint64_t count,
                                 uint64_t *numbers, tamis_answer *answers, tamis_error *err) {
     tamis_key keys[BATCH];
@@ -111,9 +112,10 @@ static tamis_status ask_numbers(tamis_dedup *session, uint64_t from, size_t some
     return tamis_dedup_add_many(session, keys, some, answers, &done, err);
 }
 
-/* ---- answers, and what a restart finds ---- */
+/* ---- answers, and the state after a restart ---- */
 
-/* All threads ask all keys: two in one order, so that they race for each key, two from elsewhere on. */
+/* All threads query all keys: two in one order, so that they race for each key, two from other positions
+ * on. */
 static void *ask_everything(void *context) {
     shared *s = context;
     const uint32_t mine = atomic_fetch_add(&s->started, 1);
@@ -152,7 +154,8 @@ static void assert_counts(const shared *s, uint64_t absent) {
     assert_int_equal(counts.absent + counts.present + counts.unknown, asked);
 }
 
-/* Each key is fresh once, whichever threads ask it, and the log replays to the same filter, byte for byte. */
+/* Each key is absent once, whichever threads query it. The replayed log gives the same filter, byte for
+ * byte. */
 static void reg_22_many_threads_over_a_state(void **unused) {
     (void)unused;
     for (int i = 0; i < STATES_MAKES; i++) {
@@ -175,7 +178,7 @@ static void reg_22_many_threads_over_a_state(void **unused) {
         assert_true(bytes_check(states_makes[i].name, &after, &before));
         s.commits = false;
         run_together(&s, ask_everything);
-        assert_int_equal(count_absent(&s), absent); /* nothing was fresh again */
+        assert_int_equal(count_absent(&s), absent); /* no key was absent again */
         close_session(&s);
         const tamis_state_options options = states_options(&states_makes[i], NULL);
         assert_ok(tamis_state_verify(scratch("state"), &options, &states_err));
@@ -186,7 +189,7 @@ static void reg_22_many_threads_over_a_state(void **unused) {
     }
 }
 
-/* A key that is put into the filter itself is in the log too. */
+/* A key that is added to the filter directly is in the log too. */
 static void keys_beside_the_session_are_logged(void **unused) {
     (void)unused;
     shared s = {.count = 1000};
@@ -199,7 +202,7 @@ static void keys_beside_the_session_are_logged(void **unused) {
     open_session(&s, &states_makes[STATES_GROWING], TAMIS_ON_FULL_FAIL);
     assert_ok(tamis_filter_contains(tamis_state_filter(s.state), "beside", 6, &answer, &states_err));
     assert_int_equal(answer, TAMIS_PRESENT);
-    /* what the log cannot say is refused, until it is undone */
+    /* a change that the log cannot express is refused until it is undone */
     assert_ok(tamis_filter_clear(tamis_state_filter(s.state), &states_err));
     assert_int_equal(tamis_dedup_commit(s.session, "two", 3, &states_err), TAMIS_E_INVALID);
     assert_int_equal(tamis_dedup_commit(s.session, "two", 3, &states_err), TAMIS_E_INVALID);
@@ -212,7 +215,8 @@ static void keys_beside_the_session_are_logged(void **unused) {
     close_session(&s);
 }
 
-/* What finds no place is passed on by all threads, and not logged; what others put in behind it is answered once. */
+/* All threads pass on keys without a slot, and these are not logged. Keys that other threads add after
+ * them are answered once. */
 static void a_full_filter_passes_keys_on(void **unused) {
     (void)unused;
     static const states_make small = {"small", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 2000, 1e-6, 0, true,
@@ -234,7 +238,7 @@ static void a_full_filter_passes_keys_on(void **unused) {
     free((void *)s.absent);
 }
 
-/* One that is not frozen grows under all of them, and is opened again as it was asked for first. */
+/* A filter that is not frozen grows under all threads. The state is opened again with its original plan. */
 static void reg_22_a_session_outgrows_its_number(void **unused) {
     (void)unused;
     static const states_make small = {
@@ -258,7 +262,7 @@ static void reg_22_a_session_outgrows_its_number(void **unused) {
         assert_int_equal(tamis_filter_plan(tamis_state_filter(s.state))->memory_limit, 0);
         memset((void *)s.absent, 0, s.count);
         run_together(&s, ask_everything);
-        assert_int_equal(count_absent(&s), 0); /* all were there */
+        assert_int_equal(count_absent(&s), 0); /* all keys were present */
         close_session(&s);
         free((void *)s.absent);
         remove_state();
@@ -308,13 +312,14 @@ static void nothing_is_answered_after_a_failure(void **unused) {
 /* ---- killed ---- */
 
 /*
- * A program as tamis/dedup.h tells it: each thread holds a lock, shared, from its question until the answer is written; who
- * commits holds it alone. The output is the numbers that were fresh; the account is its length.
+ * A program as described in tamis/dedup.h. Each thread holds a shared lock from its query until the answer is
+ * written. The thread that commits holds the lock exclusively. The output has the numbers that were absent;
+ * the checkpoint is its length.
  */
 typedef struct program {
     shared s;
     pthread_rwlock_t lock;
-    int output, told; /* `told`: a byte for each commit */
+    int output, told; /* descriptors; `told` gets a byte for each commit */
 } program;
 
 enum { KEYS = 6000 };
@@ -382,7 +387,7 @@ static void end_program(program *p) {
     pthread_rwlock_destroy(&p->lock);
 }
 
-/* Runs it in a process of its own, killed once it has told of so many commits, unless it ends before. */
+/* Runs the program in a child process, and kills it after so many commits, unless it ends before. */
 static void run_and_kill(int commits) {
     int ends[2], status;
     char byte;
@@ -403,7 +408,7 @@ static void run_and_kill(int commits) {
     close(ends[0]);
 }
 
-/* Killed again and again, its output has each key once. */
+/* The program is killed again and again. Its output has each key once. */
 static void reg_22_killed_with_many_threads(void **unused) {
     (void)unused;
     static uint8_t times[KEYS];

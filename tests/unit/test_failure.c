@@ -36,7 +36,7 @@ static void every_status_has_its_own_name_and_text(void **state) {
         assert_true(rows[i].status == TAMIS_OK ? i == 0 : rows[i].status == -i); /* append only */
         assert_int_not_equal(rows[i].text[strlen(rows[i].text) - 1], '.');
     }
-    assert_int_equal(ROWS, 22); /* a new status is added to this number: no old one may go */
+    assert_int_equal(ROWS, 22); /* increase this for a new status; an old one may not be removed */
 }
 
 static void other_numbers_have_a_text_too(void **state) {
@@ -60,7 +60,7 @@ static void a_failure_fills_the_error(void **state) {
     assert_int_equal(tamis__fail(NULL, TAMIS_E_FULL, 0, "%s", "unheard"), TAMIS_E_FULL);
 }
 
-/* A long subject is cut, never written past the buffer; the byte behind it is the test's own. */
+/* A long message is cut at the end of the buffer. The byte behind the buffer must not change. */
 static void a_long_sentence_is_cut(void **state) {
     (void)state;
     struct {

@@ -117,13 +117,13 @@ static void any_bytes_are_a_key(void **state) {
     static const uint8_t zeros[8] = {0};
     for (int i = 0; i < FILTER_CASES; i++) {
         if (!case_has_digest(&filter_cases[i]))
-            continue; /* to bkdr, zeros are as good as nothing */
+            continue; /* bkdr ignores leading zeros */
         tamis_filter *filter = case_filter(&filter_cases[i], 1000);
         tamis_answer answer = 9;
         assert_false(ask_one(filter, NULL, 0));
         assert_int_equal(tamis_filter_add(filter, NULL, 0, &answer, NULL), TAMIS_OK);
         assert_int_equal(answer, TAMIS_ABSENT);
-        assert_true(ask_one(filter, "", 0));                  /* the empty key, wherever it lies */
+        assert_true(ask_one(filter, "", 0));                  /* the empty key, at any address */
         for (size_t size = 1; size <= sizeof zeros; size++) { /* NULs count */
             assert_int_equal(tamis_filter_add(filter, zeros, size, &answer, NULL), TAMIS_OK);
             assert_int_equal(answer, TAMIS_ABSENT);
@@ -190,7 +190,7 @@ static void refuse_union(tamis_filter *one, tamis_filter *other, tamis_status st
     tamis_filter_free(other);
 }
 
-/* Two halves below the capacity are not too much together, and what is left of it can still be added. */
+/* The union of two filters below the capacity is accepted, and takes more keys up to the capacity. */
 static void union_below_the_capacity_has_room(void **state) {
     (void)state;
     enum { CAPACITY = 20000, HALF = 9800, LEFT = 300 };
@@ -262,9 +262,9 @@ static void a_filter_united_with_itself_stays(void **state) {
     }
 }
 
-/* ---- Guava's filters, bit for bit ---- */
+/* ---- filters of Guava, bit for bit ---- */
 
-/* Bit i is read by a hash whose positions are all i: h1 = i, h2 = 0. */
+/* Reads bit i by a hash whose positions are all i: h1 = i, h2 = 0. */
 static bool guava_bit(const tamis_filter *filter, uint64_t i) {
     tamis_hash hash = {{i, 0}, filter_hasher_id(filter)};
     tamis_answer answer = 9;
@@ -272,7 +272,7 @@ static bool guava_bit(const tamis_filter *filter, uint64_t i) {
     return answer == TAMIS_PRESENT;
 }
 
-/* writeTo: strategy, probes, count of longs (big-endian), the longs (big-endian). */
+/* Compares with Guava's writeTo: strategy, probes, count of longs (big-endian), the longs (big-endian). */
 static void check_written(const tamis_filter *filter, const uint8_t *written, size_t size) {
     const tamis_plan *plan = tamis_filter_plan(filter);
     assert_int_equal(size, 6 + plan->bits / 8);
@@ -309,13 +309,13 @@ static void filters_of_guava_bit_for_bit(void **state) {
                                            strtoull(g.field[2], NULL, 10), strtod(g.field[3], NULL), NULL);
         put_keys(filter, g.field[1], g.field[5], atoi(g.field[4]));
         check_written(filter, written, golden_bytes(g.field[6], written));
-        /* expectedFpp() and approximateElementCount() are made of the set bits, as ours are. */
+        /* Guava computes expectedFpp() and approximateElementCount() from the set bits, as tamis does. */
         tamis_filter_info info = filter_info(filter);
         double fpp = strtod(g.field[7], NULL);
         const tamis_plan *plan = tamis_filter_plan(filter);
         double filled = pow((double)info.ones / (double)plan->bits, plan->probes);
         assert_true(fabs(filled - fpp) <= 1e-12 * fpp);
-        assert_true(info.fpr_live > filled); /* positions repeat, which Guava leaves out */
+        assert_true(info.fpr_live > filled); /* includes repeated positions, which Guava ignores */
         assert_int_equal((long long)floor(info.cardinality + 0.5), atoll(g.field[8]));
         tamis_filter_free(filter);
         filters++;
@@ -323,7 +323,7 @@ static void filters_of_guava_bit_for_bit(void **state) {
     assert_int_equal(filters, 36);
 }
 
-/* ---- what a caller may get wrong ---- */
+/* ---- errors of the caller ---- */
 
 static void refused_plan(const tamis_plan *plan, const char *field) {
     tamis_filter *filter = NULL;
@@ -335,7 +335,7 @@ static void refused_plan(const tamis_plan *plan, const char *field) {
         fail_msg("%s: is not named in: %s", field, err.text);
 }
 
-/* Plans are structs, so that anybody may write to them. */
+/* Plans are public structs, so a caller may change them. */
 static void reg_22_a_tampered_plan_is_refused(void **state) {
     (void)state;
 #define REFUSED(name, value)                                                                                 \
@@ -399,7 +399,7 @@ static void reg_22_a_secret_of_null_with_a_size_is_refused(void **state) {
     assert_non_null(strstr(err.text, "secret_size"));
 }
 
-/* Programs have no command line: what a library says names fields. */
+/* Messages of the library name fields, not options of the command line. */
 static void reg_22_errors_name_fields(void **state) {
     (void)state;
     tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;

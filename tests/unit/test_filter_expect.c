@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* ctest: long */
-/* What a filter that grows makes of a word about the keys to come: fewer steps, of the same sizes, and nothing else. */
+/* Size hints for a growing filter (tamis_filter_expect): they lead to fewer growth steps and the same
+ * final sizes, and change nothing else. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,8 +36,8 @@ static void name_keys(tamis_key *keys, uint64_t *numbers, uint64_t from) {
     }
 }
 
-/* Adds numbers, saying before each batch what is to come, until `count` of them are in or the filter is full. Returns how
- * many are in, all of which it finds. */
+/* Adds numbers, with a size hint before each batch, until `count` of them are in or the filter is full.
+ * Checks that all are present, and returns their number. */
 static uint64_t fill(tamis_filter *filter, uint64_t count, uint64_t size_hint) {
     uint64_t numbers[BATCH], in = 0;
     tamis_key keys[BATCH];
@@ -83,8 +84,8 @@ static void what_was_foreseen_takes_few_steps(void **state) {
     for (int exact = 0; exact < 2; exact++) {
         const outcome without = run(exact, 0, KEYS, 0), with = run(exact, 0, KEYS, KEYS);
         assert_true(with.growths * 2 < without.growths);
-        /* Sizes are the same but for partitions that have a few keys more or less than their share, and the rest of a
-         * huge page. */
+        /* The sizes are equal, except for partitions with a few keys more or less than their share, and
+         * the rest of a huge page. */
         assert_true(with.memory <= without.memory / 20 * 21 + TAMIS__PAGE);
         assert_true(with.peak <= without.peak / 20 * 21 + TAMIS__PAGE);
     }
@@ -95,7 +96,7 @@ static void a_word_too_large_costs_memory_within_bounds(void **state) {
     enum { FEW = 64 << 20 };
     const outcome few = run(false, 0, KEYS, UINT64_MAX);
     assert_true(few.memory > FEW / 2 &&
-                few.memory <= FEW + FEW / 20); /* small whatever is said, and taken at once */
+                few.memory <= FEW + FEW / 20); /* small with any hint, and allocated at once */
     const uint64_t more = test_scale((uint64_t)12 * KEYS, 0, 0);
     if (more > 0)
         assert_true(run(false, 0, more, UINT64_MAX).memory <= 4 * run(false, 0, more, 0).memory);
@@ -108,7 +109,7 @@ static void a_word_too_small_is_grown_past(void **state) {
     assert_int_equal(run(false, 0, KEYS, 1).memory, without.memory);
 }
 
-/* Whatever is said, the limit holds, and lets in about as many keys as without a word. */
+/* With any hint the memory limit holds, and about as many keys fit as without a hint. */
 static void a_limit_of_memory_holds_as_many_keys(void **state) {
     (void)state;
     const uint64_t limit = 12 << 20;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Tables of fingerprints where they are pressed: lines that overflow, keys that crowd, rates that run out. The
- * everyday is in tests/property. */
+/* Fingerprint tables under stress: lines that overflow, many keys for few lines, rates that are used up.
+ * tests/property tests ordinary use. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -27,7 +27,7 @@ static tamis_filter *table(double p, uint64_t expect, uint64_t memory) {
     return plan_filter(&plan, NULL);
 }
 
-/* Hashes whose first `same` bits are those of one hash, and random after. */
+/* Makes hashes with the same first `same` bits; the others are random. */
 static void crowd(tamis_hash *hashes, size_t count, int same, uint64_t hasher_id, uint64_t *random) {
     uint64_t prefix = test_random(random);
     random_hashes(hashes, count, hasher_id, 0, random);
@@ -47,8 +47,8 @@ static void check_all_seen(const tamis_filter *filter, const tamis_hash *hashes,
 enum { CROWD = 4000 };
 static tamis_hash hashes[CROWD];
 
-/* A crowd that shares a line goes to guest lines, as far as there are any; then the table is full though it
- * has room elsewhere. What went in stays in, and the rest of the table goes on taking keys. */
+/* Many keys with the same home line are spilled to other lines. When these are full too, the table is full
+ * although it has free slots elsewhere. Added keys stay, and other keys can still be added. */
 static void a_crowd_overflows_into_guest_lines(void **state) {
     (void)state;
     uint64_t random = model_seed(31);
@@ -78,7 +78,7 @@ static void a_crowd_overflows_into_guest_lines(void **state) {
     }
 }
 
-/* The same in a table that grows: it may double in vain, up to its memory limit, and then is full. */
+/* The same in a growing table. It may grow in vain up to its memory limit, and is full then. */
 static void a_crowd_makes_a_table_grow_to_its_limit(void **state) {
     (void)state;
     uint64_t random = model_seed(32);
@@ -95,7 +95,7 @@ static void a_crowd_makes_a_table_grow_to_its_limit(void **state) {
             assert_int_equal(status, done < CROWD ? TAMIS_E_FULL : TAMIS_OK);
             check_all_seen(filter, hashes, done);
             assert_true(filter_info(filter).memory_peak <= limit);
-            /* Once more, one by one: those that are in are seen, the others go in or are refused. */
+            /* Again, one by one: added keys are present, the others are added or refused. */
             for (size_t j = 0; j < done + 20 && j < CROWD; j++) {
                 tamis_answer answer = 9;
                 status = tamis_filter_add_hashes(filter, &hashes[j], 1, &answer, NULL, NULL);
@@ -105,7 +105,7 @@ static void a_crowd_makes_a_table_grow_to_its_limit(void **state) {
                     assert_true(status == TAMIS_E_FULL && answer == 9);
             }
             check_all_seen(filter, hashes, done);
-            /* What was tried in vain was given back. */
+            /* The memory of failed attempts was freed. */
             assert_in_range(memory.live_bytes, filter_info(filter).memory, filter_info(filter).memory + 2048);
             tamis_filter_free(filter);
             assert_int_equal(memory.live_blocks, 0);
@@ -113,8 +113,8 @@ static void a_crowd_makes_a_table_grow_to_its_limit(void **state) {
     }
 }
 
-/* Numbers at the ends of the range of hashes: first and last line, first and last bucket, wrapping guests. The
- * nearest crowd so much that some have no place. */
+/* Hashes at the ends of their range: first and last line, first and last bucket, spilled entries that wrap
+ * around. The outermost ones are so many that some find no slot. */
 static void hashes_at_the_ends_of_the_range(void **state) {
     (void)state;
     uint64_t random = model_seed(33);
@@ -137,7 +137,7 @@ static void hashes_at_the_ends_of_the_range(void **state) {
     }
 }
 
-/* All 128 bits count in an exact filter: a hash that differs in any one of them is another key. */
+/* An exact filter uses all 128 bits: a hash that differs in one bit is another key. */
 static void exact_tells_every_bit(void **state) {
     (void)state;
     uint64_t random = model_seed(34);
@@ -162,8 +162,8 @@ static void exact_tells_every_bit(void **state) {
     }
 }
 
-/* A growing table that would pass its rate says so. (Its plan leaves bits for 2^40 keys: the rate is lowered
- * here so that it runs out sooner.) */
+/* A growing table that would exceed its rate reports that it is full. (Its plan reserves bits for 2^40
+ * keys. The rate is lowered here, so that it is used up earlier.) */
 static void a_rate_that_runs_out_is_full(void **state) {
     (void)state;
     uint64_t random = model_seed(35);
@@ -185,8 +185,8 @@ static void a_rate_that_runs_out_is_full(void **state) {
     tamis_filter_free(filter);
 }
 
-/* false_present is the sum of the rates that the fresh keys met in their partitions: those of a growing table are all in one of
- * 256. */
+/* false_present is the sum of the rates of the partitions at the time when each absent key was added. The
+ * keys of the growing table are all in one of 256 partitions. */
 static void false_fresh_is_the_sum_of_rates(void **state) {
     (void)state;
     uint64_t random = model_seed(36);
@@ -207,7 +207,7 @@ static void false_fresh_is_the_sum_of_rates(void **state) {
     }
 }
 
-/* A table that has grown and is cleared takes the same keys again without growing. */
+/* A table that has grown and is cleared accepts the same keys again without growth. */
 static void a_grown_table_is_cleared(void **state) {
     (void)state;
     uint64_t random = model_seed(37);
@@ -227,7 +227,7 @@ static void a_grown_table_is_cleared(void **state) {
     }
 }
 
-/* The sentences of a full filter name what to do. */
+/* The messages of a full filter say what to do. */
 static void full_says_what_to_do(void **state) {
     (void)state;
     tamis_error err = TAMIS_ERROR_INIT;
@@ -249,7 +249,7 @@ static void full_says_what_to_do(void **state) {
     }
 }
 
-/* ---- partitions that have had no key yet ---- */
+/* ---- partitions without a key yet ---- */
 
 enum { SMALL_BYTES = 64 << 10, FEW_BLOCKS = 8 };
 
@@ -287,7 +287,7 @@ static void reg_22_an_empty_growing_filter_is_small(void **state) {
     }
 }
 
-/* A crowd that fills one partition may not grow into the memory that the plan has for all the others. */
+/* A partition full of keys must not grow into the memory that the plan reserves for the others. */
 static void lines_that_are_due_count_as_memory(void **state) {
     (void)state;
     uint64_t random = model_seed(22);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* One line of a fingerprint table against a plain array, for every shape that plan uses. */
+/* One line of a fingerprint table, compared with a plain array, for every shape that plans use. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -16,7 +16,7 @@
 #include "plan/plan_int.h"
 #include "support/scratch.h"
 
-/* Every shape of both tables of plan.c, asked for by the rate each keeps. */
+/* Finds every shape of both tables of plan.c, by the rate that each keeps. */
 static int all_shapes(const tamis__line_shape **shapes) {
     int count = 0;
     for (int grows = 0; grows < 2; grows++)
@@ -30,10 +30,10 @@ static int all_shapes(const tamis__line_shape **shapes) {
 
 /* ---- fields ---- */
 
-/* Writes one field at a time into a line of zeros and into one of ones, and asks which bits changed: no bit
- * belongs to two fields, none lies outside. */
+/* Writes one field at a time into a line of zeros and into one of ones, and checks which bits change: no
+ * bit belongs to two fields, and no field is outside the line. */
 typedef struct owners {
-    uint8_t of[8 * LINE_BYTES]; /* 1 + field, 0: nobody's */
+    uint8_t of[8 * LINE_BYTES]; /* 1 + field; 0: no field */
 } owners;
 
 static void claim(owners *o, const uint8_t *before, const uint8_t *after, uint8_t field) {
@@ -114,7 +114,7 @@ typedef struct model {
     uint32_t count;
 } model;
 
-/* An entry of `length` random bits, its end mark behind them. */
+/* Makes an entry of `length` random bits, followed by its end mark. */
 static tamis__u128 random_value(const line_geometry *g, uint32_t length, uint64_t *random) {
     tamis__u128 bits = (tamis__u128)test_random(random) << 64 | test_random(random);
     uint32_t below = g->slot_bits - 1u - length;
@@ -122,7 +122,7 @@ static tamis__u128 random_value(const line_geometry *g, uint32_t length, uint64_
     return (bits << 1 | 1) << below;
 }
 
-/* Does an entry cover a wanted value? Compares the bits above the entry's end mark. */
+/* True if an entry covers a wanted value. Compares the bits above the entry's end mark. */
 static bool covers(const line_geometry *g, tamis__u128 entry, tamis__u128 wanted) {
     uint32_t mark = 0;
     while (!(entry >> mark & 1))
@@ -174,7 +174,7 @@ static void ask(const model *m, const line_geometry *g, const uint8_t *line, uin
     uint64_t ends = line_ends(g, line);
     uint32_t bucket = (uint32_t)test_below(random, g->spill_bucket + 1u);
     tamis__u128 wanted = random_value(g, g->slot_bits - 1u, random);
-    if (m->count && test_below(random, 4)) { /* near an entry: the same but for a bit */
+    if (m->count && test_below(random, 4)) { /* an entry with one bit changed */
         uint32_t i = (uint32_t)test_below(random, m->count);
         bucket = m->entry[i].bucket;
         wanted = m->entry[i].value ^ (tamis__u128)1 << test_below(random, g->slot_bits);
@@ -190,7 +190,7 @@ static void a_line_is_like_an_array(void **state) {
     uint64_t random = test_seed(15);
     for (int i = 0; i < count; i++) {
         line_geometry g = line_geometry_of(shapes[i]->slot_bits, shapes[i]->home_bits);
-        uint8_t box[3 * LINE_BYTES], *line = box + LINE_BYTES; /* neighbours stay as they are */
+        uint8_t box[3 * LINE_BYTES], *line = box + LINE_BYTES; /* the neighbours must not change */
         model m = {.count = 0};
         memset(box, 0xa5, sizeof box);
         memset(line, 0, LINE_BYTES);

@@ -2,8 +2,8 @@
 /* ctest: long */
 
 /*
- * Making room in tables that are as good as full: the invariants of filter/fingerprint_table.h are checked on every line
- * after every few insertions, for every shape, up to the insertion that finds no room and beyond.
+ * Freeing slots in nearly full tables. The invariants of filter/fingerprint_table.h are checked on every line
+ * after every few insertions, for every shape, up to the insertion that finds no slot and beyond.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-/* The structure of a table is nobody else's business, so it is seen from inside. */
+/* The structure of a table is private, so its internal header is included. */
 #include "filter/fingerprint_put.h"
 #include "support/scratch.h"
 
@@ -40,8 +40,8 @@ static tamis_filter *make(uint32_t slot_bits, bool grows, uint32_t partitions, u
     plan.slot_bits = slot_bits;
     plan.home_bits = shape->home_bits;
     plan.lines = LINES * partitions;
-    plan.partitions = partitions;           /* where it does not grow */
-    plan.capacity = grows ? 0 : UINT64_MAX; /* as many as find room */
+    plan.partitions = partitions;           /* for tables that do not grow */
+    plan.capacity = grows ? 0 : UINT64_MAX; /* no limit but the slots */
     plan.memory_limit = grows ? 3 << 20 : 0;
     tamis_filter *filter = NULL;
     tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
@@ -53,7 +53,7 @@ static tamis_filter *make(uint32_t slot_bits, bool grows, uint32_t partitions, u
     return filter;
 }
 
-/* Invariant 2: the home line of every guest is full. */
+/* Invariant 2: the home line of every spilled entry is full. */
 static void check_guests(const table *t, const partition *in) {
     const line_geometry *g = &t->geometry;
     for (uint64_t line = 0; line < in->count; line++) {
@@ -65,7 +65,7 @@ static void check_guests(const table *t, const partition *in) {
     }
 }
 
-/* The share covered is the sum over the entries, and used their number. */
+/* `covered` is the sum over the entries, and `used` is their number. */
 static void check_account(const table *t, const partition *in) {
     const line_geometry *g = &t->geometry;
     double covered = 0;
@@ -87,8 +87,8 @@ static void check_table(const tamis_filter *filter) {
     }
 }
 
-/* Adds random hashes, of which the first bits are those of few lines where `narrow`, until `stops` of them have
- * found no room. */
+/* Adds random hashes until `stops` of them have found no slot. `narrow`: their first bits are those of few
+ * lines. */
 static void fill(tamis_filter *filter, uint32_t narrow, int stops) {
     enum { MOST = 65536 };
     static tamis_hash hashes[MOST];
@@ -126,7 +126,7 @@ static void full_tables_keep_their_invariants(void **state) {
         }
 }
 
-/* One line in 2^2 to 2^8 is home to all keys: their guests fill the lines around. */
+/* One line in 2^2 to 2^8 is the home of all keys. Their spilled entries fill the lines around it. */
 static void crowded_tables_keep_their_invariants(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof fixed_bits; i++)
@@ -137,7 +137,7 @@ static void crowded_tables_keep_their_invariants(void **state) {
         }
 }
 
-/* The same in one partition of a growing table, rewritten again and again up to its memory. */
+/* The same in one partition of a growing table, which is rewritten again and again up to its memory limit. */
 static void growing_tables_keep_their_invariants(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof growing_bits; i++)
@@ -168,8 +168,9 @@ static void growing_tables_keep_their_invariants(void **state) {
         }
 }
 
-/* Keys that fill a line on each side of a boundary between lines, which growth moves, and ordinary keys around them:
- * no number of lines parts them, and that has to be said before memory is gone. */
+/* Keys that fill a line on each side of a boundary between lines, which moves as the table grows, and
+ * ordinary keys around them. No number of lines separates these keys. The table must report that before
+ * its memory is used up. */
 static void crowds_do_not_grow_without_end(void **state) {
     (void)state;
     tamis_filter *filter = make(120, true, 1, 5);
@@ -215,7 +216,8 @@ static void check_all_seen(const tamis_filter *filter, size_t count) {
         assert_int_equal(answers[i], TAMIS_PRESENT);
 }
 
-/* Partitions 0 and 255 are of one size, and those that one of them was split in go on growing by themselves. */
+/* Partitions 0 and 255 have the same size. The partitions that one of them was split into grow
+ * independently. */
 static void check_split(const tamis_filter *filter, size_t count) {
     const table *t = filter->body;
     uint64_t used = 0;
@@ -232,7 +234,7 @@ static void check_split(const tamis_filter *filter, size_t count) {
     check_all_seen(filter, count);
 }
 
-/* Read again, copied, and added to, it is what it was, or would have become. */
+/* Encodes and copies the filter. The results must be equal to it, also after more keys are added. */
 static void check_as_bytes(tamis_filter *filter, size_t from, size_t count) {
     tamis_error err = TAMIS_ERROR_INIT;
     tamis_filter *copy, *read;

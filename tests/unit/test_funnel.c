@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Values as key bytes: those of Guava's sinks and funnels. Text has test_funnel_text.c. */
+/* Values encoded as key bytes, like Guava's sinks and funnels. test_funnel_text.c has text. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -59,7 +59,7 @@ static void integers(void **state) {
     tamis_sink_free(sink);
 }
 
-/* IEEE 754: 1, -0, infinity and a NaN with bits of its own, which no normalising may touch. */
+/* IEEE 754: 1, -0, infinity, and a NaN with a payload. The bits must not be normalised. */
 static void floats(void **state) {
     (void)state;
     tamis_sink *sink = sink_new();
@@ -119,7 +119,7 @@ static void empty_keys_are_keys(void **state) {
     assert_int_equal(sink_take(sink, &keys), 2);
     assert_true(keys[0].size == 0 && keys[1].size == 0);
     tamis_sink_put_byte(sink, 7);
-    assert_int_equal(sink_take(sink, &keys), 2); /* what is not ended is no key yet */
+    assert_int_equal(sink_take(sink, &keys), 2); /* bytes after the last ended key are no key yet */
     tamis_sink_end_key(sink);
     tamis_sink_end_key(sink);
     assert_int_equal(sink_take(sink, &keys), 4);
@@ -148,13 +148,13 @@ static void many_keys_and_clear(void **state) {
         tamis_sink_clear(sink);
         assert_int_equal(sink_take(sink, &keys), 0);
     }
-    tamis_sink_put_byte(sink, 1); /* what was not ended is forgotten too */
+    tamis_sink_put_byte(sink, 1); /* bytes of an unfinished key are forgotten too */
     tamis_sink_clear(sink);
     sink_expect(sink, "");
     tamis_sink_free(sink);
 }
 
-/* One longer than any buffer was before. */
+/* A key longer than the buffer so far. */
 static void a_large_key(void **state) {
     (void)state;
     enum { SIZE = 3 << 20 };
@@ -174,7 +174,7 @@ static void a_large_key(void **state) {
         assert_memory_equal((const char *)keys[0].data + i, "\xac\x20", 2);
     assert_int_equal(keys[1].size, SIZE);
     assert_memory_equal(keys[1].data, text, SIZE);
-    /* No memory has room for this: it is refused before anything is copied. */
+    /* Larger than any memory: refused before anything is copied. */
     tamis_error err = TAMIS_ERROR_INIT;
     size_t count;
     tamis_sink_put_bytes(sink, text, SIZE_MAX);
@@ -188,7 +188,7 @@ typedef struct click {
     const char *url;
 } click;
 
-/* A funnel of the caller: an object of two fields; `context` is what the caller gave. */
+/* A funnel of the caller, for an object with two fields. `context` is the caller's. */
 static void click_funnel(tamis_sink *sink, const void *object, void *context) {
     const click *it = object;
     ++*(int *)context;
@@ -211,7 +211,7 @@ static void funnels_of_callers(void **state) {
     tamis_error err = TAMIS_ERROR_INIT;
     size_t count;
     tamis_funnel_many(sink, click_funnel, &calls, clicks, sizeof *clicks, 4);
-    assert_int_equal(calls, 5); /* nothing would be taken after the third */
+    assert_int_equal(calls, 5); /* nothing would be accepted after the third */
     assert_int_equal(tamis_sink_keys(sink, &keys, &count, &err), TAMIS_E_INVALID);
     assert_int_equal(strncmp(err.text, "key 4: ", 7), 0);
     tamis_sink_free(sink);
@@ -237,7 +237,8 @@ static void check_digest(const tamis_hasher *hasher, const tamis_key *key, const
     assert_memory_equal(bytes, wanted, sizeof wanted);
 }
 
-/* In the table a row of utf8 is followed by the same string in utf16: both keys are made of the one text. */
+/* In the table, a row of utf8 is followed by the same string in utf16. Both keys are made from the same
+ * text. */
 static void every_funnel_of_guava(void **state) {
     (void)state;
     tamis_hasher *hasher = guava_hasher();
@@ -286,7 +287,7 @@ static void every_funnel_of_guava(void **state) {
 
 /* ---- out of memory ---- */
 
-/* Keys of all sorts, enough for both buffers to grow; what tamis_sink_keys says of them. */
+/* Puts keys of all types, enough that both buffers grow. Returns the result of tamis_sink_keys. */
 static tamis_status fill(tamis_sink *sink, size_t *count) {
     tamis_error err = TAMIS_ERROR_INIT;
     const tamis_key *keys;
@@ -320,13 +321,13 @@ static void every_allocation_fails(void **state) {
         reached = memory.refused > 0;
         assert_int_equal(status, reached ? TAMIS_E_NOMEM : TAMIS_OK);
         assert_int_equal(count, reached ? 0 : 1000);
-        tamis_sink_clear(sink); /* once there is memory again it goes on */
+        tamis_sink_clear(sink); /* the sink works again when there is memory */
         assert_int_equal(fill(sink, &count), TAMIS_OK);
         assert_int_equal(count, 1000);
         tamis_sink_free(sink);
         assert_int_equal(memory.live_blocks, 0);
     }
-    assert_true(n > 8); /* the sink, three sizes of the one buffer and three of the other */
+    assert_true(n > 8); /* the sink, and at least three sizes of each buffer */
 }
 
 int main(void) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Text as key bytes, and every way in which it can be wrong. */
+/* Text encoded as key bytes, and every kind of invalid text. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -20,7 +20,7 @@
 #include "golden/golden_reader.h"
 #include "support/sinks.h"
 
-/* Stands before the C library's own, so that it can be made to fail. */
+/* Replaces the function of the C library, so that it can be made to fail. */
 static int iconv_refusal;
 
 iconv_t iconv_open(const char *to, const char *from) {
@@ -69,7 +69,7 @@ static void text_as_utf16(void **state) {
     tamis_sink_free(sink);
 }
 
-/* Units go as they are: lone and swapped surrogates, U+FFFF. */
+/* UTF-16 units are kept as they are: lone and swapped surrogates, U+FFFF. */
 static void utf16_units(void **state) {
     (void)state;
     static const uint16_t odd[] = {0x61, 0xd800, 0xdc00, 0xdfff, 0xd83d, 0xffff, 0};
@@ -77,7 +77,7 @@ static void utf16_units(void **state) {
     tamis_sink_put_utf16(sink, odd, sizeof odd / sizeof *odd);
     sink_expect(sink, "610000d800dcffdf3dd8ffff0000");
 
-    /* More than is taken at once. */
+    /* More units than are encoded at once. */
     static uint16_t many[1000];
     const tamis_key *keys;
     for (size_t i = 0; i < 1000; i++)
@@ -95,7 +95,8 @@ static void utf16_units(void **state) {
 typedef void put_text_fn(tamis_sink *sink, const char *text, size_t size);
 static put_text_fn *const puts_text[] = {tamis_sink_put_utf8, tamis_sink_put_text};
 
-/* What is wrong with `hex` is told as of byte `offset`, behind a good key and however long what stands before it. */
+/* Checks that the error in `hex` is reported at byte `offset`, after a good key and `padding` bytes of
+ * text. */
 static void expect_refused(tamis_sink *sink, put_text_fn *put, const char *hex, size_t offset,
                            size_t padding) {
     char text[2048], expected[64];
@@ -111,7 +112,7 @@ static void expect_refused(tamis_sink *sink, put_text_fn *put, const char *hex, 
     tamis_sink_end_key(sink);
     put(sink, text, size);
     tamis_sink_end_key(sink);
-    put(sink, "\xff", 1); /* the first trouble is the one told */
+    put(sink, "\xff", 1); /* the first error is reported */
     tamis_sink_put_byte(sink, 1);
     tamis_sink_end_key(sink);
     for (int again = 0; again < 2; again++) {
@@ -123,7 +124,7 @@ static void expect_refused(tamis_sink *sink, put_text_fn *put, const char *hex, 
     }
     assert_int_equal(tamis_sink_keys(sink, &keys, &count, NULL), TAMIS_E_INVALID);
     tamis_sink_clear(sink);
-    put(sink, "a", 1); /* nothing of it is left, in the decoder neither */
+    put(sink, "a", 1); /* no trace is left, not even in the decoder */
     sink_expect(sink, put == tamis_sink_put_utf8 ? "61" : "6100");
 }
 
@@ -167,7 +168,8 @@ static void invalid_utf8(void **state) {
         {"c3c3a9", 0}, /* broken by another byte */
         {"c3a9e282acf09f9880ff", 9},
     };
-    static const size_t paddings[] = {0, 1, 255, 256, 257, 1000}; /* about the characters decoded at once */
+    static const size_t paddings[] = {0,   1,   255,
+                                      256, 257, 1000}; /* near the number of characters decoded at once */
     tamis_sink *sink = sink_new();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (size_t j = 0; j < sizeof paddings / sizeof *paddings; j++)
@@ -176,7 +178,7 @@ static void invalid_utf8(void **state) {
     tamis_sink_free(sink);
 }
 
-/* Every code point there is, and none of the surrogates, with UTF-8 and UTF-16 computed the plain way. */
+/* Every code point except the surrogates, compared with a simple encoder for UTF-8 and UTF-16. */
 static void every_code_point(void **state) {
     (void)state;
     tamis_sink *sink = sink_new();
@@ -233,7 +235,7 @@ static void a_decoder_that_is_refused(void **state) {
         const tamis_key *keys;
         size_t count;
         iconv_refusal = rows[i].error;
-        tamis_sink_put_int32(sink, 1); /* numbers need none */
+        tamis_sink_put_int32(sink, 1); /* numbers need no decoder */
         sink_expect(sink, "01000000");
         tamis_sink_put_text(sink, "a", 1);
         assert_int_equal(tamis_sink_keys(sink, &keys, &count, &err), rows[i].status);

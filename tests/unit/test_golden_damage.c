@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Every kind of file of format 1, with any byte changed or cut off at any: open or verify refuses it. Nothing
- * is taken from memory beyond the file's own size, and no key that it has is "absent".
+ * Every kind of file of format 1, with each byte changed, and cut off at each byte. Open or verify must
+ * refuse the file. Memory is bounded by the size of the file, and no key of it is answered TAMIS_ABSENT.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -26,15 +26,15 @@ enum { KEYS = 512, KEY_MAX = 64, SMALL = 9000, MEDIUM = 64 << 10, SPARE = 64 << 
 
 static const char secret[] = "a secret of 25 characters";
 
-/* A golden file, and what it is known to have. */
+/* A golden file with its known keys. */
 typedef struct good_file {
     char name[256];
     test_bytes bytes;
-    uint64_t header, body, sums; /* where the first ends, and where the others begin */
+    uint64_t header, body, sums; /* end of the header; beginning of body and checksums */
     tamis_key keys[KEYS];
     uint8_t key_bytes[KEYS][KEY_MAX];
     size_t count;
-    int fd; /* of a copy that is written to */
+    int fd; /* descriptor of a copy that is damaged */
 } good_file;
 
 static good_file file;
@@ -64,7 +64,7 @@ static void read_keys(void) {
     assert_true(file.count > 0);
 }
 
-/* Whether all of its keys are there; a block that is found damaged when it is used is as good. */
+/* Checks that all keys are present. An error about a damaged block is right too. */
 static void ask(const tamis_filter *filter, const char *what, uint64_t at) {
     tamis_answer answers[KEYS];
     size_t done = 0;
@@ -80,7 +80,7 @@ static void check_status(tamis_status status, bool harmless, const char *what, u
         fail_msg("%s %s at byte %llu: %s", file.name, what, (unsigned long long)at, tamis_strerror(status));
 }
 
-/* Decoded it is read whole at once. */
+/* A decode reads the whole file at once. */
 static void decode(const uint8_t *bytes, uint64_t size, const char *what, uint64_t at) {
     fault_memory memory = {.limit = size + SPARE};
     tamis_allocator allocator = fault_memory_allocator(&memory);
@@ -93,7 +93,7 @@ static void decode(const uint8_t *bytes, uint64_t size, const char *what, uint64
     assert_true(memory.live_blocks == 0 && memory.refused == 0);
 }
 
-/* Mapped, its body is read where it is asked, and by who verifies it. */
+/* In a mapped file, a lookup reads only the blocks that it needs, and a verification reads all. */
 static void open_mapped(bool harmless, const char *what, uint64_t at) {
     tamis_open_options options = options_of(NULL);
     tamis_filter *filter = NULL;
@@ -117,7 +117,7 @@ static void change(uint64_t at, uint8_t bits) {
 }
 
 static void cut(uint64_t size) {
-    uint8_t *exact = malloc(size ? size : 1); /* what is read behind its end shows */
+    uint8_t *exact = malloc(size ? size : 1); /* a sanitizer sees a read past its end */
     assert_non_null(exact);
     memcpy(exact, file.bytes.data, size);
     assert_int_equal(ftruncate(file.fd, (off_t)size), 0);
@@ -126,7 +126,7 @@ static void cut(uint64_t size) {
     free(exact);
 }
 
-/* Larger ones, which have nothing that the small ones have not, by samples. */
+/* Large files are sampled: they have nothing that the small ones do not have. */
 static void damage(void) {
     uint64_t size = file.bytes.size;
     uint64_t step = test_scale(1, 101, 37) * (size > MEDIUM ? 997 : size > SMALL ? 17 : 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Files of format 1 give the same answers, and bad ones are refused with the same sentence, in every release. */
+/* Every release must give the same answers for files of format 1, and the same messages for bad ones. */
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@ static const char *path_of(const char *folder, const char *name) {
     return path;
 }
 
-/* Calls `check` with the name of each .tamis file there, and returns how many there are. */
+/* Calls `check` with the name of each .tamis file in the directory, and returns their number. */
 static int for_each(const char *folder, void (*check)(const char *name)) {
     char path[4096], name[256];
     const char *source = getenv("TAMIS_SOURCE_DIR");
@@ -55,9 +55,9 @@ static tamis_open_options options_for(const char *name) {
     return options;
 }
 
-/* ---- good ones ---- */
+/* ---- good files ---- */
 
-/* A question is a key in hexadecimal, or a hash as X:Y. */
+/* A query is a key in hexadecimal, or a hash as X:Y. */
 static tamis_answer answer_of(const tamis_filter *filter, const char *question) {
     uint8_t key[64];
     tamis_answer answer = TAMIS_UNKNOWN;
@@ -90,7 +90,7 @@ static void check_answers(const tamis_filter *filter, const char *name) {
     assert_true(lines >= 60);
 }
 
-/* A frozen table refuses a key past its capacity. Another table for a number of keys grows and loses no key of the file. */
+/* A frozen table refuses a key beyond its capacity. Other tables grow and lose no key of the file. */
 static void check_growth(tamis_filter *filter, const char *name) {
     const tamis_plan *plan = tamis_filter_plan(filter);
     const bool table = plan->kind >= TAMIS_KIND_FINGERPRINT, frozen = strstr(name, "-frozen") != NULL;
@@ -145,7 +145,7 @@ static void good_files_give_the_same_answers(void **state) {
     assert_int_equal(for_each("good", check_good), 24);
 }
 
-/* ---- bad ones ---- */
+/* ---- bad files ---- */
 
 static void check_bad(const char *name, tamis_status status, const char *sentence) {
     char expected[8192];
@@ -161,13 +161,13 @@ static void check_bad(const char *name, tamis_status status, const char *sentenc
     assert_string_equal(err.text, expected);
     bytes_clear(&bytes);
 
-    /* Mapped, damage of the body is found where it is looked at. */
+    /* In a mapped file, damage of the body is found when the block is read. */
     snprintf(expected, sizeof expected, "%s: %s", path, sentence);
     tamis_status opened = tamis_filter_open(&filter, path, &options, &err);
     if (opened == TAMIS_OK)
         opened = tamis_filter_verify(filter, &err);
     assert_int_equal(opened, status);
-    if (strlen(expected) < sizeof err.text) /* a longer path shortens it */
+    if (strlen(expected) < sizeof err.text) /* a long path cuts the message */
         assert_string_equal(err.text, expected);
     tamis_filter_free(filter);
 }

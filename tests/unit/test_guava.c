@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Numbers that are not derived here come from Guava 31.1 (Debian libguava-java) or, for the newer rule, 33.5.0;
- * tests/interop has them beside us on random operations. */
+/* Numbers that are not derived here are from Guava 31.1 (Debian libguava-java) or, for the newer rule,
+ * 33.5.0. tests/interop compares tamis with both on random operations. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -139,13 +139,13 @@ static void options_of_an_older_program(void **state) {
     tamis_guava_options options = TAMIS_GUAVA_OPTIONS_INIT;
     options.struct_size = offsetof(tamis_guava_options, fpp);
     options.expected_insertions = 3000;
-    options.fpp = 0.5; /* is past the end of theirs */
+    options.fpp = 0.5; /* beyond the end of the caller's struct */
     tamis_guava *guava = made_with(&options);
     assert_int_equal(tamis_guava_bit_size(guava), 21952);
     tamis_guava_free(guava);
 }
 
-/* 2^31 - 1 words are the most: what is refused below that is refused for want of memory. */
+/* The maximum is 2^31 - 1 words. A smaller filter can only fail for lack of memory. */
 static void the_largest_size(void **state) {
     (void)state;
     fault_memory memory = {.limit = 1 << 20};
@@ -165,7 +165,8 @@ static void the_largest_size(void **state) {
 
 /* ---- bits ---- */
 
-/* writeTo: strategy, k, words, each of them big-endian; the bits are asked for through hashes with one position. */
+/* Compares with Guava's writeTo: strategy, k, words, all big-endian. Looks up each bit by a hash with one
+ * position. */
 static void check_written(tamis_guava *guava, const uint8_t *written, size_t size) {
     const tamis_filter *filter = tamis_guava_filter(guava);
     uint64_t bits = tamis_guava_bit_size(guava), ones = 0;
@@ -210,7 +211,7 @@ static void filters_of_guava(void **state) {
     assert_int_equal(filters, 36);
 }
 
-/* The hash codes of funnel and strategy are those of the JVM that gave the number. */
+/* The hash codes of funnel and strategy are from the JVM that computed the number. */
 static void hash_codes_of_guava(void **state) {
     (void)state;
     tamis_guava_options options = options_for(10, 0.01);
@@ -244,7 +245,7 @@ static void put_says_whether_bits_changed(void **state) {
     tamis_guava_free(guava);
 }
 
-/* Past what it was made for, until no bit is left. */
+/* Far beyond its capacity, until all bits are set. */
 static void overfilled(void **state) {
     (void)state;
     tamis_guava *guava = made(1, 0.03);
@@ -341,7 +342,7 @@ static void equality(void **state) {
 
 /* ---- funnels ---- */
 
-/* A person of a program: what it is known by, and nothing else of it. */
+/* A person, of whom the funnel uses only the identifying fields. */
 typedef struct person {
     const char *name;
     int32_t year;

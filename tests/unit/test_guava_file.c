@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Files of Guava 31.1 from tests/golden; tests/interop/guava_file.sh has more of them, both directions. */
+/* Files of Guava 31.1 from tests/golden. tests/interop/guava_file.sh tests more of them, in both
+ * directions. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +16,7 @@
 #include "support/ask.h"
 #include "support/foreign.h"
 
-/* n = 10, p = 0.01, {foo, bar} of stringFunnel(UTF_8), by either strategy */
+/* n = 10, p = 0.01, {foo, bar} by stringFunnel(UTF_8), with each strategy */
 static const uint8_t mitz_64[] = {1, 7, 0,  0,    0,    2,    0,    0, 0, 0, 0,
                                   0, 8, 16, 0x20, 0x40, 0x81, 0x02, 0, 0, 0, 0x10};
 static const uint8_t mitz_32[] = {0,    7, 0, 0,    0, 2,    4, 0x10, 0, 0x41, 2,
@@ -27,7 +28,7 @@ static tamis_filter_info info_of(const tamis_filter *filter) {
     return info;
 }
 
-/* ---- what Guava wrote ---- */
+/* ---- files written by Guava ---- */
 
 static void check_golden(const golden *g, const uint8_t *file, size_t size) {
     uint8_t key[4096];
@@ -55,7 +56,7 @@ static void check_golden(const golden *g, const uint8_t *file, size_t size) {
     assert_true(fabs(filled - fpp) <= 1e-15 * fpp);
     assert_true(fabs(info.cardinality - strtod(g->field[8], NULL)) <= 0.5);
     assert_true((double)info.added <= fmax(info.cardinality + 0.5, 1)); /* one key may set one bit alone */
-    /* They were put into it as their maker had planned. */
+    /* Not more keys than the file was planned for. */
     if (atoll(g->field[4]) <= atoll(g->field[2]))
         assert_false(info.saturated);
 
@@ -91,7 +92,7 @@ static void either_strategy(void **state) {
     }
 }
 
-/* The same keys give the same bytes, from empty on. */
+/* The same keys give the same bytes, beginning with an empty filter. */
 static void what_guava_writes_is_written(void **state) {
     (void)state;
     const uint8_t *const files[] = {mitz_32, mitz_64};
@@ -111,9 +112,9 @@ static void what_guava_writes_is_written(void **state) {
     }
 }
 
-/* ---- what the file does not say ---- */
+/* ---- values that the file does not have ---- */
 
-/* The capacity is the most keys that Guava would give these bits and hash functions. */
+/* The capacity is the largest number of keys for which Guava would choose these bits and hash functions. */
 static void capacity(void **state) {
     (void)state;
     static const double rates[] = {0.3, 0.1, 0.03, 0.01, 0.001, 1e-4, 1e-6, 1e-9};
@@ -137,7 +138,8 @@ static void capacity(void **state) {
     }
 }
 
-/* One hash function is Guava's for any number from some on: nothing is promised, and never too many keys are in it. */
+/* From some number of keys on, Guava always chooses one hash function. Such a filter promises no rate and
+ * is never over its capacity. */
 static void one_probe_promises_nothing(void **state) {
     (void)state;
     static const uint8_t file[6 + 16] = {1, 1, 0, 0, 0, 2};
@@ -167,7 +169,8 @@ static tamis_filter *overfillable(const uint8_t *bytes, size_t size) {
     return filter;
 }
 
-/* Adds 0 to 999 and answers how many found a place; whether one is there afterwards is what its add said. */
+/* Adds 0 to 999 and returns how many were accepted. Each key must be present afterwards exactly if its add
+ * said so. */
 static uint32_t add_thousand(tamis_filter *filter) {
     uint32_t taken = 0;
     for (uint32_t i = 0; i < 1000; i++) {
@@ -192,7 +195,8 @@ static void full_at_its_capacity(void **state) {
     tamis_filter_free(filter);
 }
 
-/* Opened so it goes on as Guava does, and says so; who opens it otherwise adds nothing any more. */
+/* Opened with that option, a filter accepts keys beyond its capacity, as Guava does, and reports it.
+ * Opened without, it accepts none. */
 static void goes_on_past_its_capacity(void **state) {
     (void)state;
     tamis_filter *filter = overfillable(mitz_64, sizeof mitz_64), *copy = NULL;
@@ -230,7 +234,7 @@ static void goes_on_past_its_capacity(void **state) {
     tamis_filter_free(filter);
 }
 
-/* ---- what is refused ---- */
+/* ---- refused files ---- */
 
 static void fields_out_of_bounds(void **state) {
     (void)state;
@@ -266,8 +270,9 @@ static void every_length(void **state) {
 }
 
 /*
- * There is no checksum. Found out are strategies and numbers of words that are none or do not fit the size, and k = 0;
- * what else is changed makes another good file, which is taken and given back as it is.
+ * The format has no checksum. Detected are an unknown strategy, a number of words that is invalid or does not
+ * fit the size, and k = 0. Any other change gives another valid file, which is read and written back
+ * unchanged.
  */
 static void every_bit(void **state) {
     (void)state;
@@ -286,7 +291,7 @@ static void every_bit(void **state) {
             tamis_filter *filter = foreign_filter(bytes, sizeof bytes, TAMIS_FORMAT_AUTO);
             foreign_encodes_to(filter, TAMIS_FORMAT_GUAVA, bytes, sizeof bytes);
             bool set = bit >= 48 && bytes[bit / 8] >> bit % 8 & 1;
-            if (set) /* one bit more hides no key */
+            if (set) /* an additional bit hides no key */
                 assert_true(ask_one(filter, "foo", 3) && ask_one(filter, "bar", 3));
             tamis_filter_free(filter);
         }
@@ -317,7 +322,7 @@ static void no_memory(void **state) {
     foreign_out_of_memory(mitz_64, sizeof mitz_64);
 }
 
-/* More words than are emitted at once. */
+/* More words than are written at once. */
 static void large(void **state) {
     (void)state;
     const size_t words = 1000;

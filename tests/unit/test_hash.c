@@ -71,8 +71,9 @@ static void unknown_names_are_refused(void **state) {
     assert_non_null(strstr(err.text, "redisson")); /* the remedy is not cut off */
 }
 
-/* XXH3 as Python's xxhash makes it, SipHash as OpenSSL, BLAKE2b as Python's hashlib, MurmurHash64A as libstdc++, FNV-1
- * as Go, HighwayHash as a second one in Python that gives the values its authors publish. */
+/* Reference values: XXH3 from Python's xxhash, SipHash from OpenSSL, BLAKE2b from Python's hashlib,
+ * MurmurHash64A from libstdc++, FNV-1 from Go, HighwayHash from a second implementation in Python that
+ * gives the values published by its authors. */
 static void digests_of_other_implementations(void **state) {
     (void)state;
     static uint8_t key[8192], secret_bytes[8192];
@@ -246,8 +247,8 @@ static void asks_are_checked(void **state) {
     tamis_hasher_free(bkdr);
 }
 
-/* RedisBloom's two hashes as its own BF.DEBUG shows them; FNV-1 as its authors publish it (FNV-1a would give
- * dcb27518fed9d577 for "foo"); Redisson's own in a JVM. */
+/* Reference values: RedisBloom's two hashes from its BF.DEBUG; FNV-1 as published by its authors (FNV-1a
+ * would give dcb27518fed9d577 for "foo"); Redisson's from Redisson in a JVM. */
 static void digests_of_redisbloom_dcso_and_redisson(void **state) {
     (void)state;
     tamis_hasher *redis = hasher_of(TAMIS_SCHEME_REDISBLOOM, 0, NULL, 0),
@@ -272,7 +273,7 @@ static void digests_of_redisbloom_dcso_and_redisson(void **state) {
     tamis_hasher_free(redisson);
 }
 
-/* An allocator that keeps what was given back, to look at it. */
+/* An allocator that keeps the content of a freed block for inspection. */
 static uint8_t kept[4096];
 static size_t kept_size;
 

@@ -46,7 +46,7 @@ static void what_is_not_there_is_refused(void **state) {
     }
 }
 
-/* The sentence names the sets that are here, and no others. */
+/* The message names the available sets, and no others. */
 static void a_refusal_names_what_is_there(void **state) {
     (void)state;
     tamis_error err = TAMIS_ERROR_INIT;
@@ -63,7 +63,7 @@ static void a_refusal_names_what_is_there(void **state) {
     }
 }
 
-/* The decision is made once a process, so each case gets one; 0 is the exit status of a passed child. */
+/* A process chooses its kernels once, so each case runs in a child process. Exit status 0: passed. */
 static void in_a_process_with(const char *kernel, int (*check)(void)) {
     fflush(NULL);
     pid_t child = fork();
@@ -99,7 +99,7 @@ static int works_as_scalar(void) {
     return strcmp(tamis_kernel_name(), "scalar") != 0 || create_filter(NULL) != TAMIS_OK;
 }
 
-/* Where the machine lacks it, it is refused: what is named is never another set. */
+/* A set that the machine lacks is refused, never replaced by another one. */
 static int works_as_forced_or_is_refused(void) {
     const char *name = getenv("TAMIS_KERNEL");
     bool here = tamis__isa_choose(name, &(tamis__isa){TAMIS__ISA_SCALAR}, NULL) == TAMIS_OK;
@@ -116,7 +116,7 @@ static int refuses_nonsense(void) {
     tamis_error err = TAMIS_ERROR_INIT;
     if (create_filter(&err) != TAMIS_E_UNSUPPORTED || !strstr(err.text, "TAMIS_KERNEL=nonsense"))
         return 1;
-    setenv("TAMIS_KERNEL", "scalar", 1); /* too late: decided */
+    setenv("TAMIS_KERNEL", "scalar", 1); /* too late: already chosen */
     return strcmp(tamis_kernel_name(), "unavailable") != 0;
 }
 

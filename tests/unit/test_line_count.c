@@ -8,7 +8,7 @@
 
 #include "filter/line_count.h"
 
-/* Every number of bits, those that fill whole bytes and pairs of them included, from either end. */
+/* Every number of bits, including whole bytes and pairs of bytes, from both ends. */
 static void test_ones(void **state) {
     (void)state;
     uint64_t low[8] = {0}, high[8] = {0};
@@ -37,7 +37,7 @@ static void test_scattered(void **state) {
     }
 }
 
-/* A whole line of 8 words, then a short one; none for nothing. */
+/* A whole line of 8 words, then a shorter one; no words. */
 static void test_lines(void **state) {
     (void)state;
     uint64_t words[11] = {1, 0, 0, 0, 0, 0, 0, 3, UINT64_MAX, 0, 1};

@@ -25,7 +25,7 @@ static void blocks_are_aligned_and_zero(void **state) {
                                    1000001};
     for (size_t align = 1; align <= TAMIS__LINE; align *= 2) {
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-            for (int again = 0; again < 3; again++) { /* a block that was used before comes back zeroed */
+            for (int again = 0; again < 3; again++) { /* a reused block is zeroed again */
                 unsigned char *block = tamis__alloc(&memory, sizes[i], align);
                 assert_non_null(block);
                 assert_int_equal((uintptr_t)block % align, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Against every digest that Guava 31.1 made (tests/golden). */
+/* MurmurHash3, compared with all digests that Guava 31.1 computed (tests/golden). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -40,7 +40,7 @@ static void every_vector_of_guava(void **state) {
         vectors++;
         tails[size % 16] = true;
         for (size_t i = size - size % 16; i < size; i++)
-            high_tails[size % 16] |= key[i] >= 0x80; /* where C's signed char would go wrong */
+            high_tails[size % 16] |= key[i] >= 0x80; /* bytes that C's signed char would get wrong */
     }
     assert_int_equal(vectors, 340);
     for (int i = 0; i < 16; i++)
@@ -67,7 +67,8 @@ static void an_empty_key_may_be_null(void **state) {
     assert_true(digest[0] == 0 && digest[1] == 0);
 }
 
-/* smhasher, murmur3_x64_128 of "foo" with seed 0 is 6145f501578671e2877dba2be487af7e; other seeds differ. */
+/* smhasher: murmur3_x64_128 of "foo" with seed 0 is 6145f501578671e2877dba2be487af7e. Other seeds give
+ * other hashes. */
 static void the_seed_counts(void **state) {
     (void)state;
     uint64_t zero[2], one[2];

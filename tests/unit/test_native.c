@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* ctest: long */
 
-/* The .tamis format: every kind and scheme there and back, and every byte of small files changed or cut off. */
+/* The .tamis format: every kind and scheme is written and read again, and every byte of small files is
+ * changed or cut off. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -19,7 +20,7 @@
 #include "support/fault.h"
 
 typedef struct encoded {
-    uint8_t *bytes; /* on a page of their own, as a mapping is */
+    uint8_t *bytes; /* beginning at a page, as in a mapping */
     uint64_t size;
 } encoded;
 
@@ -45,7 +46,7 @@ static tamis_open_options options_for(tamis_scheme scheme) {
     return options;
 }
 
-/* In place, as a mapped file is opened. */
+/* Opens the bytes in place, like a mapped file. */
 static tamis_status open_in_place(tamis_filter **filter, const encoded *e, const tamis_open_options *options,
                                   tamis_error *err) {
     return tamis__format_decode(filter, &(tamis__source){e->bytes, e->size, "seen.tamis", true, NULL},
@@ -83,7 +84,7 @@ static void every_kind_comes_back(void **state) {
         assert_int_equal(model_count_seen(own, 0, n / 2, 3), n / 2);
         same_info(filter, own);
         same_info(filter, mapped);
-        /* The same bytes again, and growth that goes on as if nothing had been. */
+        /* Encodes to the same bytes again, and grows like the original. */
         encoded again = encode(mapped);
         assert_int_equal(again.size, e.size);
         assert_memory_equal(again.bytes, e.bytes, e.size);
@@ -103,7 +104,7 @@ static void every_kind_comes_back(void **state) {
     }
 }
 
-/* A sanitizer build sees whether words are read where none may be. */
+/* A sanitizer build detects unaligned reads of words. */
 static void bytes_at_any_address_are_decoded(void **state) {
     (void)state;
     enum { N = 1000 };
@@ -200,7 +201,7 @@ static void a_secret_is_asked_for(void **state) {
     assert_int_equal(tamis_filter_contains(other, "x", 1, &answer, &err), TAMIS_E_MISMATCH);
     assert_int_equal(answer, 9);
     assert_true(tamis_filter_is_equal(filter, other));
-    /* Hashes that the secret made are its own all the same. */
+    /* Hashes made with the secret are accepted. */
     model_batch b = {.count = 0};
     batch_put(&b, 7, 1);
     tamis_hash hash;
@@ -212,8 +213,8 @@ static void a_secret_is_asked_for(void **state) {
     free(e.bytes);
 }
 
-/* Opened with overfill a filter goes on past its capacity, and its file does not say so; one that was made with it does,
- * and keeps that. */
+/* A filter opened with overfill accepts keys beyond its capacity, and this is not stored in its file. A
+ * filter made with overfill stores it. */
 static void overfill_is_of_the_handle_or_of_the_file(void **state) {
     (void)state;
     for (int i = 0; i < FILTER_CASES; i++) {
@@ -264,7 +265,7 @@ static void overfill_is_of_the_handle_or_of_the_file(void **state) {
     }
 }
 
-/* A changed or cut file is refused, or gives the same answers: never a wrong "absent". */
+/* A changed or cut file is refused, or gives the same answers, and never a wrong TAMIS_ABSENT. */
 static void asked_or_refused(const encoded *e, const filter_case *c, uint64_t n, bool must_fail,
                              uint64_t at) {
     tamis_open_options options = options_for(c->scheme);
@@ -313,7 +314,7 @@ static void every_byte_changed_is_noticed(void **state) {
     }
 }
 
-/* A file whose sums are right and whose fields are not: made with malice, or by an error. */
+/* Makes the checksums right again for a file with wrong fields: made by an attacker, or by a bug. */
 static void repair_sums(encoded *e) {
     uint64_t header = tamis__load32le(e->bytes + 12), body = tamis__load64le(e->bytes + 32);
     uint64_t size = tamis__load64le(e->bytes + 40);
@@ -353,8 +354,7 @@ static void forged_fields_are_refused_or_harmless(void **state) {
             tamis_filter *forged = NULL;
             tamis_error err = TAMIS_ERROR_INIT;
             if (open_in_place(&forged, &e, &options, &err) == TAMIS_OK) {
-                model_count_seen(forged, 0, 100,
-                                 5); /* nothing is read out of bounds: the sanitizers see to it */
+                model_count_seen(forged, 0, 100, 5); /* a sanitizer sees reads out of bounds */
                 filter_info(forged);
             }
             tamis_filter_free(forged);
@@ -378,7 +378,7 @@ static void forged_fields_are_refused_or_harmless(void **state) {
     }
 }
 
-/* Swaps the first two entries of every line of a body: what grows then finds buckets out of order. */
+/* Swaps the first two entries of every line of a body. Growth then finds buckets out of order. */
 static void a_table_out_of_order_does_no_harm(void **state) {
     (void)state;
     filter_case c = {"growing", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, true, 1e-9};
@@ -401,7 +401,7 @@ static void a_table_out_of_order_does_no_harm(void **state) {
     free(e.bytes);
 }
 
-/* Bits past m are no filter's. */
+/* Bits beyond m must be zero. */
 static void bits_past_the_last_are_refused(void **state) {
     (void)state;
     tamis_plan plan = TAMIS_PLAN_INIT;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The rule of tamis/status.h, "NULL": each function that returns a status is called once for each pointer that it needs, which
- * is NULL then. The others point to bytes that mean nothing, so a function that used one before it looked at all would crash.
+ * The rule about NULL in tamis/status.h. Each function that returns a status is called once for each pointer
+ * that it needs, with that pointer NULL. The other pointers are to meaningless bytes, so a function that uses
+ * one before it has checked all would crash.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -248,7 +249,7 @@ static void of_stream(void **state) {
     REFUSED(tamis_stream_checkpoint_open(ANY, NULL, 1, &err), "bytes");
 }
 
-/* What may be NULL is no error. */
+/* Arguments that may be NULL. */
 static void what_may_be_null(void **state) {
     (void)state;
     tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;

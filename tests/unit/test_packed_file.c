@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Filters in gzip files: the same filter comes back, whatever pieces the file is read in; what is not whole is refused;
- * memory is taken for what is there. */
+/* Filters in gzip files: the filter is the same after reading, in pieces of any size; an incomplete file
+ * is refused; memory is allocated only for bytes that exist. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,14 +27,14 @@
 #include "support/tools.h"
 #include "support/unpacked.h"
 
-enum { KEYS = 100, WORKING = 384 << 10 /* more than one reading takes, whatever the file */ };
+enum { KEYS = 100, WORKING = 384 << 10 /* upper bound for the memory of reading any file */ };
 
 static tamis_error err;
 static size_t descriptors;
 static fault_memory memory;
 static test_bytes sample; /* a DCSO file with user data, in gzip */
 
-/* Adds a member that holds these bytes. */
+/* Appends a gzip member with these bytes. */
 static void add_member(test_bytes *to, const void *bytes, size_t size) {
     z_stream stream = {0};
     assert_int_equal(deflateInit2(&stream, 9, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
@@ -52,7 +52,7 @@ static void add_member(test_bytes *to, const void *bytes, size_t size) {
 }
 
 static void write_scratch(const test_bytes *bytes) {
-    unlink(scratch("f")); /* some file systems sync one that is made shorter and written anew */
+    unlink(scratch("f")); /* some file systems sync a file that is truncated and rewritten */
     file_write(scratch("f"), bytes->data, bytes->size);
 }
 
@@ -78,7 +78,8 @@ static tamis_filter *must_open(void) {
     return filter;
 }
 
-/* Refused with a sentence that names the file; no result is touched and no memory kept. */
+/* Checks that the file is refused with a message that names it, without a result and without a memory
+ * leak. */
 static void refused(const test_bytes *bytes, tamis_status status, const char *what) {
     tamis_filter *filter = NULL;
     tamis_compression compression = (tamis_compression)7;
@@ -127,7 +128,7 @@ static int tear_down(void **state) {
     return -1;
 }
 
-/* ---- there and back ---- */
+/* ---- writing and reading ---- */
 
 static void comes_back(tamis_filter *filter, tamis_format format) {
     tamis_metadata metadata = TAMIS_METADATA_INIT;
@@ -141,7 +142,7 @@ static void comes_back(tamis_filter *filter, tamis_format format) {
     assert_int_equal(metadata.format, format);
     if (format == TAMIS_FORMAT_DCSO)
         assert_memory_equal(metadata.data, "of the user", 11);
-    /* It is one in memory: keys can be added, and it is not taken anew. */
+    /* The filter is in memory: keys can be added, and it is not reloaded. */
     assert_int_equal(tamis_filter_add(opened, &more, sizeof more, NULL, &err), TAMIS_OK);
     assert_true(stored_has(opened, 0, KEYS + 1));
     assert_int_equal(tamis_filter_reload(opened, NULL, &err), TAMIS_E_UNSUPPORTED);
@@ -162,7 +163,7 @@ static void every_kind_and_format_comes_back(void **state) {
                TAMIS_FORMAT_TAMIS); /* many reads and writes */
 }
 
-/* A file that DCSO's bloom has compressed itself. */
+/* A file that was compressed by DCSO's bloom. */
 static void golden_file_is_read(void **state) {
     (void)state;
     test_bytes golden = {0};
@@ -181,7 +182,7 @@ static void golden_file_is_read(void **state) {
     tamis_filter_free(filter);
 }
 
-/* Whatever packs them. */
+/* Files compressed by any program. */
 static void files_compressed_by_other_programs_are_read(void **state) {
     (void)state;
     tamis_filter *filter = stored_make(TAMIS_KIND_BLOCKED, 0, KEYS);
@@ -270,7 +271,7 @@ static void the_same_filter_gives_the_same_bytes(void **state) {
     tamis_filter_free(filter);
 }
 
-/* The old file is there, nothing is beside it, and the next save goes its way. */
+/* The old file stays, no other file is left, and the next save works. */
 static void a_save_ends_on_request(void **state) {
     static const tamis_compression compressions[] = {TAMIS_COMPRESSION_NONE, TAMIS_COMPRESSION_GZIP};
     tamis_filter *filter = dcso_filter();
@@ -319,7 +320,7 @@ static void secrets_are_passed_on(void **state) {
 
 /* ---- members ---- */
 
-/* The sample's content, unpacked by zlib alone. */
+/* Decompresses the sample with zlib alone. */
 static void decompress_sample(test_bytes *content) {
     z_stream stream = {0};
     unsigned char capacity[4096];
@@ -344,7 +345,7 @@ static void members_are_one(void **state) {
         add_member(&file, "", 0);
         add_member(&file, content.data + at, content.size - at);
         if (at % 2)
-            bytes_add(&file, (unsigned char[600]){0}, 600); /* as from a tape */
+            bytes_add(&file, (unsigned char[600]){0}, 600); /* padding as on a tape */
         write_scratch(&file);
         tamis_filter *filter = must_open();
         assert_true(tamis_filter_is_equal(filter, whole));
@@ -395,7 +396,7 @@ static ssize_t read_pieces(int fd, void *buffer, size_t size) {
     return interrupted ? -1 : read(fd, buffer, size < most ? size : most);
 }
 
-/* All that is in the file, pulled in pieces of `capacity` bytes. */
+/* Reads the whole content of the file in pieces of `capacity` bytes. */
 static tamis_status pull_all(size_t capacity, test_bytes *content) {
     tamis__decompressor *decompressor;
     unsigned char piece[4096];
@@ -423,7 +424,7 @@ static void pieces_do_not_matter(void **state) {
     (void)state;
     test_bytes content = {0}, file = {0};
     decompress_sample(&content);
-    for (int i = 0; i < 2; i++) /* two members, so that heads and ends are cut too */
+    for (int i = 0; i < 2; i++) /* two members, so that pieces end in headers and trailers too */
         bytes_add(&file, sample.data, sample.size);
     bytes_add(&content, content.data, content.size);
     write_scratch(&file);
@@ -466,7 +467,7 @@ static void flipped_anywhere_is_refused_or_the_same(void **state) {
         write_scratch(&sample);
         tamis_status status = open_scratch(&filter, NULL);
         sample.data[bit / 8] ^= (unsigned char)(1 << bit % 8);
-        if (status == TAMIS_OK) { /* time, system and the like, and what fills deflate's last byte */
+        if (status == TAMIS_OK) { /* time, system and the like, and the padding of deflate's last byte */
             assert_true(tamis_filter_is_equal(filter, whole) && stored_has(filter, 0, KEYS));
             tamis_filter_free(filter);
             same++;
@@ -483,7 +484,7 @@ static void flipped_anywhere_is_refused_or_the_same(void **state) {
 
 /* ---- bombs ---- */
 
-/* `count` members of 16 MiB of zeros behind what `file` has. */
+/* Appends `count` members of 16 MiB of zeros to `file`. */
 static void add_zeros(test_bytes *file, uint64_t count) {
     enum { MEMBER = 16 << 20 };
     test_bytes member = {0};
@@ -499,22 +500,22 @@ static void add_zeros(test_bytes *file, uint64_t count) {
 static void decompression_bombs_use_no_memory(void **state) {
     (void)state;
     test_bytes file = {0};
-    add_zeros(&file, test_scale(64, 8, 8)); /* up to 1 GiB of what begins as no filter does */
+    add_zeros(&file, test_scale(64, 8, 8)); /* up to 1 GiB that does not begin like a filter */
     refused(&file, TAMIS_E_FORMAT, "is no filter of a known format");
     assert_true(memory.peak_bytes < WORKING);
     bytes_clear(&file);
 
-    /* A head that asks for 10^12 bits, and nothing behind it. */
+    /* A header that claims 10^12 bits, and nothing after it. */
     test_bytes head = {0};
     decompress_sample(&head);
-    head.data[32 + 4] = 232; /* of m, little-endian */
+    head.data[32 + 4] = 232; /* a byte of m, little-endian */
     add_member(&file, head.data, 48);
     bytes_clear(&head);
     refused(&file, TAMIS_E_DAMAGED, "m is ");
     assert_true(memory.peak_bytes < WORKING);
     bytes_clear(&file);
 
-    /* A true one with user data without end: memory is the caller's to limit. */
+    /* A valid filter with endless user data: the caller may limit the memory. */
     bytes_add(&file, sample.data, sample.size);
     add_zeros(&file, test_scale(64, 4, 4));
     memory.limit = 1 << 20;
@@ -524,7 +525,7 @@ static void decompression_bombs_use_no_memory(void **state) {
 }
 
 static off_t (*true_seek)(int, off_t, int);
-static test_bytes second; /* what stands in the file when it is read again */
+static test_bytes second; /* content of the file at the second reading */
 
 static off_t seek_and_change(int fd, off_t at, int from) {
     file_write(scratch("f"), second.data, second.size);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Blocks that share large pages, and partitions as such blocks: the account, and that nothing else depends on it. */
+/* Blocks that share large pages, and partitions in such blocks: the count of their memory, and that
+ * nothing else depends on it. */
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -29,7 +30,7 @@ static void expect_zero(const uint8_t *block, size_t size) {
     assert_memory_equal(block, block + 1, size - 1);
 }
 
-/* Cuts blocks that come and go in turn, and finds each as it left it. */
+/* Allocates and frees blocks in turn, and checks that no other block changes. */
 static void *come_and_go(void *context) {
     uint8_t *blocks[BLOCKS];
     size_t held;
@@ -70,7 +71,8 @@ static void blocks_follow_each_other(void **state) {
     fault_install();
     tamis__pages_init(&pages);
     fault_arm(FAULT_MAP, 1, ENOMEM, false);
-    assert_null(tamis__pages_cut(&pages, least, &held)); /* the system has none, and may have some later */
+    assert_null(
+        tamis__pages_cut(&pages, least, &held)); /* the system has no memory now, but may have some later */
     fault_arm(FAULT_MAP, 0, 0, false);
     uint8_t *one = tamis__pages_cut(&pages, least - 64, &held);
     assert_int_equal(held, TAMIS__PAGE);
@@ -80,7 +82,8 @@ static void blocks_follow_each_other(void **state) {
     assert_ptr_equal(two, one + least);
     assert_int_equal(fault_calls(FAULT_MAP), 1);
     assert_int_equal(fault_calls(FAULT_ADVISE), 1);
-    uint8_t *three = tamis__pages_cut(&pages, large, &held); /* not in what is mapped, which goes back */
+    uint8_t *three =
+        tamis__pages_cut(&pages, large, &held); /* does not fit what is mapped, which is returned */
     assert_int_equal(held, 0);
     assert_int_equal((uintptr_t)three % TAMIS__PAGE, 0);
     assert_int_equal(fault_calls(FAULT_MAP), 2);
@@ -103,9 +106,9 @@ static void blocks_follow_each_other(void **state) {
 
 static const filter_case exact = {"exact", TAMIS_KIND_EXACT, TAMIS_SCHEME_XXH3, true, 0};
 
-enum { BATCH = 500, FIXED = 6 }; /* bits: hashes are of four partitions, which are large soon */
+enum { BATCH = 500, FIXED = 6 }; /* FIXED: bits; hashes are in four partitions, which become large soon */
 
-/* Adds a batch to two filters, to the same effect; true until they are full. */
+/* Adds a batch to two filters, and checks that both behave equally. False when they are full. */
 static bool add_to_both(tamis_filter *one, tamis_filter *other, uint64_t *random) {
     tamis_hash hashes[BATCH];
     size_t done, others;
@@ -126,8 +129,9 @@ static void same_lines(const tamis_filter *one, const tamis_filter *other) {
     }
 }
 
-/* The caller's allocator knows nothing of pages: what is held beside is the difference. Near a limit that is nothing, so
- * that both are full with the same key, and neither passes it at any time. */
+/* A filter with the caller's allocator does not use shared pages, so the difference in memory is what is
+ * held in advance. Near a limit nothing is held in advance: both filters are full with the same key, and
+ * neither ever exceeds the limit. */
 static void pages_count_against_a_limit(void **state) {
     (void)state;
     for (int limited = 0; limited < 2; limited++) {
@@ -135,7 +139,7 @@ static void pages_count_against_a_limit(void **state) {
         const tamis_allocator own = fault_memory_allocator(&counted);
         const tamis_plan plan = case_plan(&exact, 0, limited ? 9 << 20 : 0);
         tamis_filter *ordinary = plan_filter(&plan, NULL), *plain = plan_filter(&plan, &own);
-        tamis_filter_expect(ordinary, 1); /* who foresees nothing holds nothing beside */
+        tamis_filter_expect(ordinary, 1); /* without a size hint nothing is held in advance */
         uint64_t random = model_seed(77), beside = 0;
         while (filter_info(plain).memory < (12 << 20) && add_to_both(ordinary, plain, &random)) {
             const uint64_t is = filter_info(ordinary).memory - filter_info(plain).memory;
@@ -162,7 +166,7 @@ static void pages_count_against_a_limit(void **state) {
     }
 }
 
-/* Where the system does not map so much ahead a partition is mapped alone. */
+/* If the system does not map so much in advance, a partition is mapped alone. */
 static void no_pages_are_no_failure(void **state) {
     (void)state;
     tamis_filter *ordinary = case_filter(&exact, 0), *without = case_filter(&exact, 0);

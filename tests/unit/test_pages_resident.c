@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a table that grows says it holds of memory is what the system has given it. ctest: not-sanitized, serial */
+/* The memory reported by a growing table is the memory that the system has given it.
+ * ctest: not-sanitized, serial */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +25,8 @@ static uint64_t resident(void) {
     return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Each partition ends within a page of its own. Smaller tables have blocks of the C library, which keeps what it likes. */
+/* Each partition ends within a page of its own. (Smaller tables use blocks of the C library, which keeps
+ * freed memory.) */
 static void what_is_held_is_told(void **state) {
     (void)state;
     static tamis_hash hashes[BATCH];
