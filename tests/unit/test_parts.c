@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A batch added in parts is the batch added in order: the same answers, the same bytes, the same figures, the same point at
- * which it is full; with the parts in any order, and each in a thread of its own.
+ * Adding a batch in parts must give the same as adding it in order: the same answers, bytes and statistics,
+ * and the same key at which the filter is full. The parts are added in any order, or each in a thread of its
+ * own.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -13,7 +14,7 @@
 
 #include <cmocka.h>
 
-/* Which kernels a filter has is set from inside, and how many entries a table has is seen there. */
+/* Internal headers: the test sets the kernels of a filter, and reads the number of entries of a table. */
 #include "filter/filter_int.h"
 #include "filter/fingerprint_table.h"
 #include "filter/parts.h"
@@ -32,7 +33,8 @@ static tamis_error err;
 static tamis_hash hashes[BATCH];
 static tamis_answer expected[BATCH], got[BATCH];
 
-/* Random hashes, of which a third came before, in this batch or, being of few values, in an earlier one. */
+/* Makes random hashes. A third are repeated: from this batch or, since they have few values, from an
+ * earlier one. */
 static void make_batch(size_t count, uint64_t hasher_id, int fixed, uint64_t *random) {
     for (size_t i = 0; i < count; i++) {
         uint64_t chosen = test_below(random, 6), seed = test_below(random, 20000);
@@ -53,7 +55,7 @@ typedef enum way { IN_ORDER, SHUFFLED, BY_THREADS } way;
 
 typedef struct part_work {
     tamis_filter *filter;
-    tamis_dedup *session; /* or this is asked */
+    tamis_dedup *session; /* queried instead of the filter; NULL: none */
     size_t count, done;
     uint32_t part, parts;
     tamis_status status;
@@ -71,7 +73,7 @@ static void *add_part(void *context) {
     return NULL;
 }
 
-/* Returns what became of the part that got least far. */
+/* Adds all parts. Returns the result of the part that got least far. */
 static part_work add_parts(const part_work *all, way how, uint64_t *random) {
     part_work work[TAMIS__PARTS_MAX] = {*all};
     pthread_t threads[TAMIS__PARTS_MAX];
@@ -107,7 +109,8 @@ static void note_fresh(tamis_filter *filter, size_t done, tamis_status status, t
     tamis__filter_added_parts(filter, absent, status, said);
 }
 
-/* Adds the batch to one filter in order, and to the other in up to `most` parts. Returns in how many. */
+/* Adds the batch to one filter in order, and to the other in up to `most` parts. Returns the number of
+ * parts. */
 static uint32_t add_both(tamis_filter *ordinary, tamis_filter *divided, size_t count, uint32_t most, way how,
                          tamis_status *status, uint64_t *random) {
     size_t done = SIZE_MAX;
@@ -172,7 +175,7 @@ enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static tamis__isa isa;
 
-/* As many keys would be given 64 partitions only where there are very many. */
+/* Plans 64 partitions, which a plan would choose only for very many keys. */
 static tamis_plan divided_plan(const filter_case *c, uint64_t n) {
     tamis_plan plan = case_plan(c, n, 0);
     return c->grows || case_is_bloom(c) ? plan : plan_in_partitions(plan, 64);
@@ -185,7 +188,7 @@ static tamis_filter *make(const filter_case *c, uint64_t n) {
     return filter;
 }
 
-/* Returns whether they grew. */
+/* Fills both filters. True if they grew. */
 static bool fill_both(const filter_case *c, uint32_t most, way how, uint64_t keys) {
     uint64_t random = model_seed(901 + most), divided_in = 0;
     const uint64_t room = 2 * (keys + BATCH);
@@ -225,14 +228,14 @@ static void parts_are_the_batch(void **state) {
     isa_each(every_kind);
 }
 
-/* The kind that grows soonest. */
+/* With the kind that grows earliest. */
 static void threads_grow_their_parts(void **state) {
     (void)state;
     isa = TAMIS__ISA_SCALAR;
     assert_true(fill_both(&kinds[3], 8, BY_THREADS, 70000));
 }
 
-/* Of four of the partitions that it begins with, each in a part of its own. */
+/* Four of the first partitions are split, each in a part of its own. */
 static void threads_split_partitions(void **state) {
     (void)state;
     uint64_t random = model_seed(914);
@@ -262,7 +265,7 @@ static const filter_case undivided[] = {
     {"exact", TAMIS_KIND_EXACT, TAMIS_SCHEME_XXH3, false, 0},
 };
 
-/* One part is all of it, as of a table of few keys; and a filter in a file is only read. */
+/* These filters have only one part: a table of few keys, for example, or a read-only filter in a file. */
 static void some_have_one_part(void **state) {
     (void)state;
     uint64_t random = model_seed(907), size;
@@ -291,7 +294,8 @@ static void some_have_one_part(void **state) {
     tamis_filter_free(filter);
 }
 
-/* Many keys have partitions. A file has those that it was made with, one too, and is added to as they are. */
+/* A table for many keys has partitions. A file keeps the partitions that it was made with, even if it has
+ * only one. */
 static void a_table_keeps_its_partitions(void **state) {
     (void)state;
     for (int i = 6; i < KINDS; i++)
@@ -330,7 +334,7 @@ static void a_table_keeps_its_partitions(void **state) {
         }
 }
 
-/* Every hash is in one part, and every block too, of any number of blocks. */
+/* Every hash is in exactly one part, and so is every block, for any number of blocks. */
 static void a_hash_is_in_one_part(void **state) {
     (void)state;
     uint64_t random = model_seed(908);
@@ -346,7 +350,7 @@ static void a_hash_is_in_one_part(void **state) {
         for (size_t i = 0; i < 2000; i++) {
             tamis_hash *one = &hashes[0];
             random_hashes(one, 1, filter_hasher_id(filter), 0, &random);
-            if (i < 600) /* about where a block begins */
+            if (i < 600) /* near the beginning of a block */
                 one->word[1] = (uint64_t)(((tamis__u128)(i / 2) % blocks << 64) / blocks) + i % 2;
             uint32_t mine = UINT32_MAX;
             for (uint32_t part = 0; part < parts && parts > 1; part++) {
@@ -403,7 +407,7 @@ static void a_capacity_is_kept(void **state) {
     }
     until_full(filters[0], filters[1], 60000, 0, TAMIS_FULL_NOT);
     for (int i = 6; i < KINDS; i++) {
-        tamis_plan plan = plan_in_partitions(case_plan(&kinds[i], 36000, 0), 8); /* lines for more */
+        tamis_plan plan = plan_in_partitions(case_plan(&kinds[i], 36000, 0), 8); /* lines for more keys */
         plan.capacity = 30000;
         until_full(plan_filter(&plan, NULL), plan_filter(&plan, NULL), UINT64_MAX, 0, TAMIS_FULL_CAPACITY);
     }
@@ -437,7 +441,7 @@ static uint64_t entries_of(const tamis_filter *filter) {
     return entries;
 }
 
-/* Growth that finds no memory: what is answered is in, and the rest may be added then. */
+/* Growth without memory: answered keys are present, and the rest can be added later. */
 static void memory_that_runs_out_is_told(void **state) {
     (void)state;
     uint64_t random = model_seed(913);
@@ -481,8 +485,8 @@ static void memory_that_runs_out_is_told(void **state) {
 
 /* ---- sessions ---- */
 
-/* Some share so many first bits that no table has room for them all. Each that finds none takes thousands of times as long
- * as another key. */
+/* Gives some hashes so many equal first bits that no table has slots for all. A key that finds no slot
+ * takes thousands of times as long as another one. */
 static void crowd_some(size_t count, uint64_t prefix, int bits, uint64_t *random) {
     const uint64_t one_in = model_full() ? 150 : 300;
     for (size_t i = 0; i < count; i++)
@@ -505,7 +509,7 @@ static void same_counts(const tamis_dedup *one, const tamis_dedup *other) {
     assert_memory_equal(&a, &b, sizeof a);
 }
 
-/* Returns how many keys are in behind the one that is refused. */
+/* Returns the number of keys that are present after the refused one. */
 static uint64_t ask_both(const filter_case *c, tamis_on_full on_full, way how) {
     uint64_t random = model_seed(917), prefix = test_random(&random), unknown = 0;
     tamis_filter *one = make(c, 100000), *other = make(c, 100000);
@@ -516,7 +520,7 @@ static uint64_t ask_both(const filter_case *c, tamis_on_full on_full, way how) {
         size_t count = test_below(&random, most) + 1, done = SIZE_MAX;
         make_batch(count, filter_hasher_id(one), 0, &random);
         crowd_some(count, prefix, c->grows ? 40 : 30,
-                   &random); /* home and guest line, and not all of a slot */
+                   &random); /* equal home and spill line, but not all bits of a slot */
         status = tamis_dedup_add_hashes(ordinary, hashes, count, expected, &done, &err);
         part_work all = {.session = divided, .count = count, .parts = tamis__dedup_parts(divided, count, 8)};
         assert_int_equal(all.parts, 8);
@@ -553,12 +557,12 @@ static void a_session_is_asked_in_parts(void **state) {
             assert_int_equal(ask_both(&kinds[i], TAMIS_ON_FULL_PASS, (way)how), 0);
             behind += ask_both(&kinds[i], TAMIS_ON_FULL_FAIL, (way)how);
         }
-    assert_true(behind > 0); /* and all of them are counted */
+    assert_true(behind > 0); /* all of them are counted */
 }
 
-/* ---- how much is asked in vain ---- */
+/* ---- repeated work after a refused key ---- */
 
-static size_t handed; /* keys, to the table */
+static size_t handed; /* number of keys passed to the table */
 
 static bool finds_no_room(const tamis_hash *hash) {
     return hash->word[0] % 3 != 0;
@@ -576,8 +580,8 @@ static tamis_status add_every_third(tamis_filter *filter, const tamis_hash *give
     return TAMIS_OK;
 }
 
-/* A key without room ends what the table is given, so that what it was given behind it is looked at again: not the whole batch
- * behind each. */
+/* A key without a slot ends the table's call, and the keys after it are passed again. That must not be the
+ * whole rest of the batch for each such key. */
 static void many_without_room_are_passed(void **state) {
     (void)state;
     enum { PARTS = 8, GIVEN_AT_FIRST = 512 };

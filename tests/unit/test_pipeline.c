@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lots through four stages: their order, who does what, and what a run that is cut leaves. */
+/* Items through the four stages of a pipeline: their order, the threads that work on them, and what an
+ * aborted run leaves. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -23,27 +24,28 @@ static const uint32_t counts[] = {1, 2, 4, MANY};
 enum { COUNTS = sizeof counts / sizeof *counts };
 static const uint64_t NEVER = UINT64_MAX, PATIENCE_NS = UINT64_C(20000000000);
 
-/* How far a lot has come. */
+/* Progress of an item. */
 typedef enum progress { FREE, FILLED, KEYED, DIVIDED, QUERIED } progress;
 
-/* What the stages see, who run at the same time. Nothing is asserted in them: a thread that is none of the test's own cannot
- * end it. */
+/* Data of the stages, which run concurrently. The stages do not assert: only the main thread may end a
+ * test. */
 typedef struct work {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     pthread_t caller;
     progress items[ITEMS];
-    uint64_t number[ITEMS]; /* of what a lot is filled with */
-    unsigned parts[ITEMS];  /* that are to be asked still, a bit each */
-    uint64_t read, divided; /* of the run */
+    uint64_t number[ITEMS]; /* number of the batch in each item */
+    unsigned parts[ITEMS];  /* parts still to be queried, one bit each */
+    uint64_t read, divided; /* counts of the run */
     uint64_t queried, written;
-    uint64_t to_read;                  /* in all */
-    uint64_t query_stops, write_stops; /* at that number */
-    bool meets; /* keys of the first two lots wait for each other, and first parts of a lot */
+    uint64_t to_read;                  /* number of batches to read */
+    uint64_t query_stops, write_stops; /* batch at which that stage ends the run */
+    bool
+        meets; /* true if the keys of the first two items, and the first parts of an item, wait for each other */
     size_t keying, keyed_at_once;
     size_t parting, parts_at_once;
     size_t querying;
-    size_t wrong; /* what should not have been */
+    size_t wrong; /* number of errors */
 } work;
 
 static void expect(work *w, bool holds, const char *what) {
@@ -65,7 +67,7 @@ static bool read_one(void *context, size_t item) {
     return more;
 }
 
-/* One more is at it; waits for another where they are to meet. */
+/* Counts one more thread in a stage. `meets`: waits until another one comes. */
 static void come_in(work *w, bool meets, size_t *at_it, size_t *at_once) {
     const uint64_t deadline = tamis__now_ns() + PATIENCE_NS;
     ++*at_it;
@@ -83,7 +85,7 @@ static void key_one(void *context, size_t item) {
     come_in(w, w->meets && number < 2, &w->keying, &w->keyed_at_once);
     pthread_mutex_unlock(&w->lock);
     for (uint64_t i = 0; i < number % 5; i++)
-        sched_yield(); /* so that those behind it are ready first */
+        sched_yield(); /* lets later items be ready first */
     pthread_mutex_lock(&w->lock);
     w->items[item] = KEYED;
     w->keying--;
@@ -181,8 +183,8 @@ static tamis__pipeline *make(work *w, uint32_t threads) {
     return make_timed(w, threads, NULL);
 }
 
-/* A run of `items` more from an empty ring. When it is over nobody is at work, and no lot is divided and not asked; what was
- * dropped is looked at no more. */
+/* Runs `items` batches through an empty ring. At the end no thread is working, no item is divided but not
+ * queried, and dropped items are not touched again. */
 static void run(work *w, tamis__pipeline *pipeline, uint64_t items) {
     w->read = w->divided = w->queried = w->written = 0;
     w->to_read = items;
@@ -244,7 +246,7 @@ static void extraction_and_parts_run_in_parallel(void **state) {
     }
 }
 
-/* What is asked last is written still, and nothing behind it is asked. */
+/* If a query ends the run, its batch is still written, and no later one is queried. */
 static void a_query_can_end_a_run(void **state) {
     (void)state;
     for (size_t i = 0; i < COUNTS; i++) {
@@ -295,7 +297,7 @@ static void threads_are_refused(void **state) {
         tamis__pipeline *pipeline = make(&w, MANY);
         run(&w, pipeline, 2000);
         check_all_through(&w);
-        /* Whether so many are asked for is chance. */
+        /* The number of requested threads varies. */
         const uint64_t refused = fault_fired();
         assert_in_range(refused, nth == 1, 1);
         assert_in_range(tamis__pipeline_threads(pipeline), refused ? nth : 2, nth);
@@ -319,7 +321,7 @@ static void memory_is_refused(void **state) {
     assert_null(pipeline);
     assert_true(err.text[0] != '\0');
     assert_int_equal(tamis__pipeline_create(&pipeline, &stages, 4, NULL, &allocator, NULL), TAMIS_OK);
-    tamis__pipeline_free(pipeline); /* which never ran */
+    tamis__pipeline_free(pipeline); /* without a run */
     assert_int_equal(memory.live_blocks, 0);
     tamis__pipeline_free(NULL);
 }
@@ -329,9 +331,9 @@ static void waiting_is_counted(void **state) {
     tamis__pipeline_waits waits = {0, 0};
     work w;
     tamis__pipeline *pipeline = make_timed(&w, 2, &waits);
-    w.meets = true; /* so that a second thread comes, */
+    w.meets = true; /* makes a second thread necessary */
     run(&w, pipeline, 100);
-    tamis__pipeline_free(pipeline); /* which has nothing to do in the end */
+    tamis__pipeline_free(pipeline); /* that thread is idle by now */
     assert_true(waits.others > 0);
     tear_down(&w);
 }

@@ -109,7 +109,7 @@ static void kinds_that_cannot_are_refused(void **state) {
     refused(plan_options_of(TAMIS_KIND_BLOCKED, 1000, 1e-30, 0), TAMIS_E_RANGE, "kind fingerprint");
 }
 
-/* The sentence names the bytes that are needed; with just these it works. */
+/* The message has the number of bytes needed. With exactly these the plan succeeds. */
 static void too_little_memory_is_refused_with_the_number(void **state) {
     (void)state;
     for (size_t i = 0; i < 4; i++) {
@@ -160,7 +160,7 @@ static void defaults(void **state) {
     assert_true(plan.reason[0] != 0 && plan.reason[strlen(plan.reason) - 1] != '.');
 }
 
-/* Every kind, size and rate, up to 1e12 keys at 1e-26: consistent numbers, no overflow, the rate kept. */
+/* Checks a plan, up to 1e12 keys at 1e-26: consistent numbers, no overflow, the rate kept. */
 static void check_plan(const tamis_plan *plan, uint64_t n, double p) {
     assert_int_equal(plan->capacity, n);
     assert_true(plan->memory >= 8 && plan->memory < UINT64_C(1) << 50);
@@ -185,13 +185,13 @@ static void check_plan(const tamis_plan *plan, uint64_t n, double p) {
         else
             assert_true(plan->partitions >= 1 && plan->partitions <= 64);
         assert_int_equal(plan->lines % plan->partitions, 0);
-        /* As many as leave each so many lines. */
+        /* As many partitions as leave each at least 4096 lines. */
         assert_true(n == 0 || plan->partitions == 1 || plan->lines / plan->partitions >= 4096);
         assert_true(n == 0 || plan->partitions == 64 || plan->lines / plan->partitions <= 2 * 4096);
     }
     if (plan->kind != TAMIS_KIND_EXACT) {
         assert_true(plan->fpr == p);
-        bool is_hash_itself = plan->slot_bits == 120; /* n/2^128: no more than the hash can do */
+        bool is_hash_itself = plan->slot_bits == 120; /* n/2^128: the limit of the hash */
         if (plan->fpr_predicted > p && !is_hash_itself)
             fail_msg("%s, n = %" PRIu64 ", p = %g: predicted %g", tamis_kind_name(plan->kind), n, p,
                      plan->fpr_predicted);
@@ -204,7 +204,7 @@ static void every_plan_is_consistent(void **state) {
         for (int i = 0; i < RATES; i++)
             for (size_t j = 0; j < 4; j++) {
                 if (kinds[j] == TAMIS_KIND_BLOCKED && rates[i] < 1e-6)
-                    continue; /* may be out of its reach */
+                    continue; /* kind blocked may not reach the rate */
                 tamis_plan plan = made(plan_options_of(kinds[j], n, rates[i], 0));
                 assert_int_equal(plan.kind, kinds[j]);
                 check_plan(&plan, n, rates[i]);
@@ -215,7 +215,7 @@ static void every_plan_is_consistent(void **state) {
     }
 }
 
-/* More keys or a smaller rate never take less. */
+/* More keys or a lower rate never take less memory. */
 static void memory_is_monotonic(void **state) {
     (void)state;
     for (size_t j = 0; j < 4; j++) {
@@ -261,7 +261,7 @@ static void check_choice(uint64_t n, double p, uint64_t memory, tamis_kind kind)
     assert_true(plan.reason[0] != 0 && strlen(plan.reason) < sizeof plan.reason - 1);
     assert_int_not_equal(plan.reason[strlen(plan.reason) - 1], '.');
     assert_true(strcmp(plan.reason, made(plan_options_of(kind, n, p, memory)).reason) !=
-                0); /* not "by name" */
+                0); /* not the reason "by name" */
     assert_true(!memory || plan.memory <= memory);
 }
 
@@ -277,7 +277,7 @@ static void auto_takes_the_fewest_lines_at_the_least_memory(void **state) {
     check_choice(1000000, 1e-30, 0, TAMIS_KIND_FINGERPRINT);
 }
 
-/* Memory between what classic takes and what the others do. */
+/* With a memory limit between the memory of classic and that of the other kinds. */
 static void auto_obeys_the_memory(void **state) {
     (void)state;
     int forced = 0;
@@ -298,7 +298,7 @@ static void auto_obeys_the_memory(void **state) {
     assert_true(forced > 0);
 }
 
-/* The tables of plan.c and what a line can hold agree. */
+/* The tables of plan.c agree with the capacity of a line. */
 static void shapes_are_those_of_the_lines(void **state) {
     (void)state;
     for (int grows = 0; grows < 2; grows++)
@@ -318,7 +318,7 @@ static tamis_plan_options want_scheme(tamis_kind kind, tamis_scheme scheme, uint
     return plan_options;
 }
 
-/* RedisBloom's and DCSO's sizes, of live filters, Redisson's, and Guava's under the 32-bit strategy. */
+/* Sizes of RedisBloom and DCSO (from live filters), of Redisson, and of Guava with the 32-bit strategy. */
 static void foreign_sizes_are_theirs(void **state) {
     (void)state;
     static const struct {
@@ -375,7 +375,8 @@ static void rates_below_that_of_the_hash_are_refused(void **state) {
     made(want_scheme(TAMIS_KIND_AUTO, TAMIS_SCHEME_BKDR63, 1000000, 1e-30)); /* no digest: k hashes */
 }
 
-/* Positions of 31 bits: more than 2^31 bits are of no use, and near it some are hit twice as often. */
+/* With positions of 31 bits, more than 2^31 bits are useless, and with nearly as many, some bits are hit
+ * twice as often. */
 static void positions_of_31_bits_are_accounted_for(void **state) {
     (void)state;
     refused(want_scheme(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_GUAVA32, 300000000, 0.01), TAMIS_E_RANGE,
@@ -384,14 +385,15 @@ static void positions_of_31_bits_are_accounted_for(void **state) {
             "use scheme bkdr63");
     tamis_plan even = made(want_scheme(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_GUAVA64, 170000000, 0.01));
     tamis_plan plan = made(want_scheme(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_GUAVA32, 170000000, 0.01));
-    assert_int_equal(plan.bits, even.bits); /* 1.5 * 2^30: half of the positions have two values */
+    assert_int_equal(plan.bits, even.bits); /* 1.5 * 2^30: half of the positions are hit by two values */
     assert_true(plan.fpr_predicted > 1.3 * even.fpr_predicted && plan.fpr_predicted < 3 * even.fpr_predicted);
     plan = made(want_scheme(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_BKDR31, 100000, 0.01));
     even = made(want_scheme(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_BKDR63, 100000, 0.01));
     assert_true(fabs(plan.fpr_predicted - even.fpr_predicted) < 1e-5 * even.fpr_predicted);
 }
 
-/* Rates counted with a hundred million random digests, unmixed progressions and nothing else (docs/MATH.md). */
+/* Compares with rates counted over a hundred million random digests with unmixed progressions
+ * (docs/MATH.md). */
 static void repeated_positions_are_accounted_for(void **state) {
     (void)state;
     static const struct {
@@ -415,7 +417,7 @@ static void repeated_positions_are_accounted_for(void **state) {
         bool above = rows[i].rate > 1.1 * rows[i].p;
         assert_int_equal(strstr(plan.reason, "positions of this scheme repeat") != NULL, above);
     }
-    /* One probe has nothing to repeat, and a filter that is nearly full says "seen" anyway. */
+    /* One probe cannot repeat, and a nearly full filter answers TAMIS_PRESENT anyway. */
     assert_true(tamis__repeats_fpr(0.5, 256, 1, 1) == 0);
     for (double fill = 0; fill <= 1; fill += 1.0 / 64)
         for (double k = 1; k < 256; k *= 2) {
@@ -448,7 +450,8 @@ static void given_probes_are_kept(void **state) {
             }
 }
 
-/* Where the largest numbers have no bits left for a word, and where the positions are uneven or repeat. */
+/* Also where the largest numbers of probes have no bits left for a word, and where positions are uneven or
+ * repeat. */
 static void given_probes_keep_the_rate_everywhere(void **state) {
     (void)state;
     static const struct {
@@ -508,7 +511,7 @@ static void given_probes_choose_a_bloom_filter(void **state) {
     refused(plan_options, TAMIS_E_RANGE, "with the probes given");
 }
 
-/* ---- the most that fits ---- */
+/* ---- plans that fit a memory size ---- */
 
 static tamis_plan fitted(tamis_plan_options plan_options) {
     tamis_plan plan = TAMIS_PLAN_INIT;
@@ -542,7 +545,7 @@ static void fit_wants_memory_and_one_of_two(void **state) {
     fit_refused(plan_options, TAMIS_E_INVALID, "has no probes");
 }
 
-/* One key more does not fit, by the plans themselves. */
+/* A plan for one more key does not fit. */
 static void fit_finds_the_most_keys(void **state) {
     (void)state;
     static const uint64_t sizes[] = {100000, 1 << 20, UINT64_C(1) << 30, UINT64_C(1000000000000)};
@@ -561,8 +564,8 @@ static void fit_finds_the_most_keys(void **state) {
             }
 }
 
-/* The rate found is kept by a plan that asks for it, in that memory or (tables) exactly that; and no plan of a rate a
- * little smaller fits, but for tables, which know only so many. */
+/* A plan for the rate found keeps it within that memory (tables: in exactly that). No plan for a slightly
+ * lower rate fits, except for tables, which have only certain rates. */
 static void fit_finds_the_least_rate(void **state) {
     (void)state;
     static const double bits[] = {3, 8, 10.5, 20, 29, 40, 70, 150, 500};
@@ -584,7 +587,7 @@ static void fit_finds_the_least_rate(void **state) {
                 bool is_least = p <= fmax(TAMIS_FPR_MIN, ldexp((double)n, -128));
                 assert_true(is_least || plan.fpr_predicted == p);
                 if (kinds[j] == TAMIS_KIND_BLOCKED && p < 1e-7)
-                    continue; /* past what a plan of a given rate reaches */
+                    continue; /* a plan for a given rate does not reach it */
                 /* a plan rounds the probes from other bits, and may take the second best number */
                 uint64_t again = made(plan_options_of(kinds[j], n, p, 0)).memory;
                 if ((double)again > 1.005 * (double)memory + 64)
@@ -598,7 +601,7 @@ static void fit_finds_the_least_rate(void **state) {
             }
 }
 
-/* What another program makes of the rate found, by its own rule, are these bits. */
+/* Another program, given the rate found, chooses these bits by its own rule. */
 static void fit_finds_rates_to_ask_others_for(void **state) {
     (void)state;
     static const tamis_scheme schemes[] = {TAMIS_SCHEME_GUAVA64, TAMIS_SCHEME_GUAVA32,
@@ -640,7 +643,7 @@ static double test_real(uint64_t *random) {
     return (double)test_below(random, UINT64_C(1) << 53) / 0x1p53;
 }
 
-/* Whatever is asked, of every size, kind and scheme: a plan whose numbers are numbers, or a sentence. */
+/* Any request, of every size, kind and scheme, gives a plan with finite numbers, or a message. */
 static void whatever_is_asked_is_answered(void **state) {
     (void)state;
     uint64_t random = test_seed(4), runs = test_scale(10000, 1000, 1000);
@@ -689,7 +692,7 @@ static void fit_chooses_few_lines(void **state) {
         {1000000, 0, 50000000, TAMIS_KIND_FINGERPRINT},   {1000000, 0, 400000, TAMIS_KIND_BLOCKED},
         {0, 3e-5, UINT64_C(1) << 34, TAMIS_KIND_BLOCKED}, {0, 1e-30, 1 << 20, TAMIS_KIND_FINGERPRINT},
     };
-    /* The best of the three, or close to it. */
+    /* The best of the three kinds, or close to it. */
     for (double bits = 2; bits < 100; bits *= 1.1)
         for (uint64_t n = 0; n <= 5000000; n += 5000000) {
             uint64_t memory = (uint64_t)(bits * 5e6 / 8);
@@ -718,14 +721,14 @@ static void fit_chooses_few_lines(void **state) {
     fit_refused(plan_options_of(TAMIS_KIND_AUTO, 1000000, 0, 10), TAMIS_E_MEMORY_LIMIT, "kind classic needs");
 }
 
-/* ---- numbers that are guesses ---- */
+/* ---- guessed numbers of keys ---- */
 
 static void growth_is_preferred(void **unused) {
     (void)unused;
     tamis_plan_options plan_options = plan_options_of(TAMIS_KIND_AUTO, 1000000, 1e-3, 0);
     assert_true(tamis_plan_options_prefer_growth(&plan_options));
     assert_int_equal(plan_options.kind, TAMIS_KIND_FINGERPRINT);
-    plan_options = plan_options_of(TAMIS_KIND_BLOCKED, 1000000, 1e-3, 0); /* asked for */
+    plan_options = plan_options_of(TAMIS_KIND_BLOCKED, 1000000, 1e-3, 0); /* a kind given by the caller */
     assert_true(tamis_plan_options_prefer_growth(&plan_options));
     assert_int_equal(plan_options.kind, TAMIS_KIND_BLOCKED);
     plan_options = plan_options_of(TAMIS_KIND_AUTO, 1000000, 1e-3, 0);
@@ -733,10 +736,10 @@ static void growth_is_preferred(void **unused) {
     assert_true(tamis_plan_options_prefer_growth(&plan_options));
     assert_int_equal(plan_options.kind, TAMIS_KIND_AUTO);
     plan_options =
-        plan_options_of(TAMIS_KIND_AUTO, 1000000, 1e-3, 2000000); /* room for a Bloom filter alone */
+        plan_options_of(TAMIS_KIND_AUTO, 1000000, 1e-3, 2000000); /* memory for a Bloom filter only */
     assert_false(tamis_plan_options_prefer_growth(&plan_options));
     assert_int_equal(plan_options.kind, TAMIS_KIND_AUTO);
-    plan_options = plan_options_of(TAMIS_KIND_AUTO, 1000000, 2, 0); /* no plan at all */
+    plan_options = plan_options_of(TAMIS_KIND_AUTO, 1000000, 2, 0); /* no plan possible */
     assert_true(tamis_plan_options_prefer_growth(&plan_options));
     assert_int_equal(plan_options.kind, TAMIS_KIND_AUTO);
 }
@@ -750,15 +753,15 @@ static void assert_limited(tamis_plan_options plan_options, uint64_t most, tamis
 static void a_number_too_large_is_limited(void **unused) {
     (void)unused;
     const uint64_t many = 2000000000, few = 1000;
-    /* A filter that is small anyway, and one that is not too large. */
+    /* A small filter, and one that is not too large, are not limited. */
     assert_limited(plan_options_of(TAMIS_KIND_AUTO, 1000000, 1e-3, 0), few, TAMIS_KIND_AUTO, 1000000);
     assert_limited(plan_options_of(TAMIS_KIND_FINGERPRINT, many, 1e-9, 0), UINT64_MAX, TAMIS_KIND_FINGERPRINT,
                    many);
-    /* A table is limited, or grows. A Bloom filter that nobody asked for becomes a table. */
+    /* A table is limited, or grows. A Bloom filter that the caller did not ask for becomes a table. */
     assert_limited(plan_options_of(TAMIS_KIND_FINGERPRINT, many, 1e-9, 0), few, TAMIS_KIND_FINGERPRINT, few);
     assert_limited(plan_options_of(TAMIS_KIND_EXACT, many, 0, 0), 0, TAMIS_KIND_EXACT, 0);
     assert_limited(plan_options_of(TAMIS_KIND_AUTO, many, 1e-2, 0), few, TAMIS_KIND_FINGERPRINT, few);
-    /* One that was asked for stays. */
+    /* A Bloom filter that the caller asked for stays. */
     assert_limited(plan_options_of(TAMIS_KIND_BLOCKED, many, 1e-2, 0), few, TAMIS_KIND_BLOCKED, many);
     assert_limited(plan_options_of(TAMIS_KIND_CLASSIC, many, 1e-2, 0), 0, TAMIS_KIND_CLASSIC, many);
     /* Without a number there is nothing to limit. */

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-/* The command is no library: what is tested of it is compiled in. */
+/* The command is not a library, so the tested files are compiled in. */
 #include "cli/cmd/gen/gen_record.c"
 #include "cli/cmd/plan/plan_chance.c"
 #include "cli/cmd/plan/plan_trial.c"
@@ -19,7 +19,7 @@ static void assert_near(double value, double expected, double part) {
         fail_msg("%.10g, expected %.10g", value, expected);
 }
 
-/* Expected: where the sums of the binomial distribution, taken term by term, are 0.025. */
+/* The expected bounds are where the sums of the binomial distribution, computed term by term, are 0.025. */
 static void intervals(void **state) {
     static const struct {
         uint64_t hits, queries;
@@ -43,7 +43,7 @@ static void intervals(void **state) {
     plan_chance_interval(100, 100, 0.95, &low, &high);
     assert_near(low, 0.9637833074, 1e-6); /* 0.025^(1/100) */
     assert_true(high == 1);
-    /* Many hits: the normal approximation is good to a part in a thousand of the width. */
+    /* Many hits: the normal approximation is right to a thousandth of the width. */
     plan_chance_interval(1000000, 10000000, 0.95, &low, &high);
     assert_near(0.1 - low, 1.959964 * sqrt(0.1 * 0.9 / 1e7), 2e-3);
     assert_near(high - 0.1, 1.959964 * sqrt(0.1 * 0.9 / 1e7), 2e-3);
@@ -54,13 +54,13 @@ static void intervals(void **state) {
     assert_near(high, 4.6051691e-7, 1e-6); /* -ln 0.01 / n */
 }
 
-/* Of 10,000 questions at 1 % the number of hits has a standard deviation of 10. */
+/* With 10,000 lookups at 1 %, the number of hits has a standard deviation of 10. */
 static void beyond_chance(void **state) {
     (void)state;
     assert_false(plan_chance_exceeds(0, 10000, 0.01));
     assert_false(plan_chance_exceeds(100, 10000, 0.01));
-    assert_false(plan_chance_exceeds(150, 10000, 0.01)); /* five of them: 3e-7 */
-    assert_true(plan_chance_exceeds(180, 10000, 0.01));  /* eight */
+    assert_false(plan_chance_exceeds(150, 10000, 0.01)); /* five standard deviations: 3e-7 */
+    assert_true(plan_chance_exceeds(180, 10000, 0.01));  /* eight standard deviations */
     assert_true(plan_chance_exceeds(10000, 10000, 0.01));
     assert_false(plan_chance_exceeds(1, 1000000, 1e-9)); /* a chance of 1e-3 */
     assert_true(plan_chance_exceeds(4, 1000000, 1e-9));  /* 1e-12 / 24 */
@@ -101,13 +101,13 @@ static void verdicts(void **state) {
     judge_hits(&trial, 1500);
     assert_string_equal(trial.verdict, "broken");
     assert_true(trial.broken);
-    /* Filters of few keys differ more from one another. */
+    /* Filters with few keys vary more. */
     trial = trial_of(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_XXH3, 1000, 1e-3);
     judge_hits(&trial, 1500);
     assert_string_equal(trial.verdict, "kept");
     judge_hits(&trial, 2500);
     assert_string_equal(trial.verdict, "broken");
-    /* Above the promise, as the plan says. */
+    /* Above the promised rate, as the plan predicts. */
     trial = trial_of(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_GUAVA64, 1000, 1e-5);
     judge_hits(&trial, 0);
     assert_true(trial.computed == trial.plan.fpr_predicted && trial.computed > 2e-5);
@@ -128,7 +128,7 @@ static void verdicts(void **state) {
     assert_false(trial.broken);
 }
 
-/* Twice the keys: the curve is what counts, not the promise, which was for half of them. */
+/* With twice the keys, the predicted curve counts, not the promised rate, which was for half of them. */
 static void overfilled(void **state) {
     plan_trial trial = trial_of(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_XXH3, 20000, 0.01);
     tamis_error err = TAMIS_ERROR_INIT;
@@ -143,7 +143,7 @@ static void overfilled(void **state) {
     assert_string_equal(trial.verdict, "broken");
 }
 
-/* No key is asked that was added, though words repeat: there are 456,976 of four letters. */
+/* No added key is looked up, although words repeat: there are 456,976 words of four letters. */
 static void keys_are_new(void **state) {
     enum { ADDED = 50000 };
     static key_stream stream;
@@ -176,7 +176,7 @@ static void allows_a_filter_its_spread(void **state) {
     assert_near(plan_trial_allowed(&trial.plan, 1e-3, 1e6), 1e-3 * (1 + 6 * sqrt(log2(1000)) / 1000), 1e-12);
     assert_true(plan_trial_allowed(&trial.plan, 1e-3, 10) > plan_trial_allowed(&trial.plan, 1e-3, 100));
     assert_true(plan_trial_allowed(&trial.plan, 0.5, 0) == 1);
-    assert_true(plan_trial_allowed(&trial.plan, 0, 1000) == 0); /* and not NaN */
+    assert_true(plan_trial_allowed(&trial.plan, 0, 1000) == 0); /* not NaN */
     assert_int_equal(plan_trial_questions(&trial.plan, 1e-3), 2500000);
     assert_int_equal(plan_trial_questions(&trial.plan, 0.5), 100000);
     assert_int_equal(plan_trial_questions(&trial.plan, 0), 10000000);

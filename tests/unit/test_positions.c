@@ -20,7 +20,7 @@ typedef struct digest {
     uint64_t word[2];
 } digest;
 
-/* Guava's loop, written as in BloomFilterStrategies.java: c += h2 as a signed number that wraps. */
+/* Guava's loop as in BloomFilterStrategies.java: c += h2, a signed number that wraps. */
 static void guava64_is_guavas_loop(void **state) {
     (void)state;
     static const uint64_t sizes[] = {64, 128, 192, 960, 6848, UINT64_C(1) << 40, (UINT64_C(1) << 62) + 64};
@@ -36,8 +36,8 @@ static void guava64_is_guavas_loop(void **state) {
     }
 }
 
-/* Guava 31.1, n = 10, p = 0.01, 7 probes in 128 bits: the words of the filter that holds "foo" and "bar",
- * by either strategy. */
+/* Guava 31.1, n = 10, p = 0.01, 7 probes in 128 bits: the words of the filter with "foo" and "bar", for
+ * each strategy. */
 static void foo_and_bar(tamis_scheme scheme, uint64_t low, uint64_t high) {
     static const char *const keys[] = {"foo", "bar"};
     uint64_t words[2] = {0, 0};
@@ -75,14 +75,15 @@ static void positions_are_below_m(void **state) {
         }
 }
 
-/* Division is by multiplying (positions.c): beside the operator, where the quotient is nearest to being wrong. */
+/* positions.c divides by multiplying. Compares it with the operator, near the numbers where an error would
+ * show first. */
 static void remainders_are_exact(void **state) {
     (void)state;
     uint64_t random = test_seed(12);
     for (int round = 0; round < 200000; round++) {
         uint64_t m = test_random(&random) >> test_random(&random) % 64, at;
         m = round % 3 == 0 ? UINT64_C(1) << round % 64 : m + (m == 0);
-        uint64_t x = test_random(&random), near = x / m * m; /* a multiple, and what stands right below */
+        uint64_t x = test_random(&random), near = x / m * m; /* a multiple, and the number below it */
         digest words[] = {
             {{x, 0}}, {{near, 0}}, {{near - 1, 0}}, {{UINT64_MAX, 0}}, {{UINT64_MAX / m * m, 0}}};
         for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
@@ -92,18 +93,18 @@ static void remainders_are_exact(void **state) {
     }
 }
 
-/* A digest whose kth product wraps to one of the 59 numbers from the modulus on, which are reduced. */
+/* Makes a digest whose kth product wraps to one of the 59 numbers from the modulus on, which are reduced. */
 static uint64_t dcso_reduced_at(int k, uint64_t above) {
     const uint64_t generator = UINT64_MAX - 1468;
     uint64_t inverse = 1, x = UINT64_MAX - above;
-    for (int i = 0; i < 6; i++) /* each step doubles the bits that are right */
+    for (int i = 0; i < 6; i++) /* each step doubles the number of right bits */
         inverse *= 2 - generator * inverse;
     for (; k >= 0; k--)
         x *= inverse;
     return x;
 }
 
-/* As DCSO's program has it, with the operator. */
+/* Compares with the loop of DCSO's program, which uses the operator. */
 static void dcso_is_its_loop(void **state) {
     (void)state;
     const uint64_t modulus = UINT64_MAX - 58, generator = UINT64_MAX - 1468;
@@ -137,7 +138,8 @@ static void assert_positions(tamis_scheme scheme, const char *key, uint64_t m, c
     tamis_hasher_free(hasher);
 }
 
-/* RedisBloom's own BF.DEBUG, the program of DCSO and Redisson's loop in Java on these keys. */
+/* Positions of these keys from RedisBloom's BF.DEBUG, from DCSO's program, and from Redisson's loop in
+ * Java. */
 static void positions_of_other_programs(void **state) {
     (void)state;
     assert_positions(TAMIS_SCHEME_REDISBLOOM, "foo", 1152, (uint64_t[]){269, 847, 145, 723, 21, 599, 25, 475},
@@ -151,7 +153,8 @@ static void positions_of_other_programs(void **state) {
                      (uint64_t[]){5026, 1393, 6419, 2786, 5464, 4179, 6857}, 7);
 }
 
-/* chi square of `cells` counts that should be equal: its mean is cells - 1, its deviation sqrt(2 (cells - 1)) */
+/* Checks the chi square of `cells` counts that should be equal. Its mean is cells - 1, its deviation
+ * sqrt(2 (cells - 1)). */
 static void assert_even(const uint32_t *counts, int cells, double total, const char *what, int which) {
     double expected = total / cells, sum = 0;
     for (int i = 0; i < cells; i++)
@@ -178,8 +181,8 @@ static void each_probe_is_even(void **state) {
         assert_even(counts[k], CELLS, KEYS, "probe", k);
 }
 
-/* Three probes of a key tell nothing of each other: all 12^3 triples come equally often. In a progression
- * (x, x + y, x + 2y, ...) the first two would fix the third. */
+/* Three probes of a key are independent: all 12^3 triples are equally frequent. In a progression (x, x +
+ * y, x + 2y, ...) the first two would determine the third. */
 static void probes_are_independent(void **state) {
     (void)state;
     enum { M = 12, TRIPLES = M * M * M };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Bits of plain bitmaps beside a model in memory, and what becomes of them when connections are cut. */
+/* Redis bitmaps, compared with a model in memory, also when connections are cut. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -45,7 +45,7 @@ static void a_bitmap_grows_by_zeros(void **state) {
     tamis_redis_bitmap_close(bitmap);
 }
 
-/* More than go into a command and into a pipeline, some of them twice and more. */
+/* More bits than fit into a command or a pipeline, some of them repeated. */
 static void bits_are_those_of_a_model(void **state) {
     enum { BITS = 70000 };
     static model it;
@@ -124,7 +124,7 @@ enum {
     APART = 100
 }; /* bits of three commands; in a mixed call so many offsets, cleared and set in turn */
 
-/* A call that is cut at byte `at`. False: it is no byte of it. */
+/* Makes a call that is cut at byte `at`. False if the call has fewer bytes. */
 static bool cut_once(proxy *between, tamis_redis_bitmap *harmed, proxy_way way, uint64_t at, bool mixed) {
     uint64_t offsets[FEW], count;
     uint8_t values[FEW], old[FEW], bits[FEW], expected[FEW];
@@ -169,7 +169,7 @@ static void a_connection_may_end_at_every_byte(void **state) {
             for (uint64_t at = 0; cut_once(between, harmed, (proxy_way)way, at, mixed);
                  at += test_scale(53, 1009, 211))
                 ;
-    /* A xor into one of its sources is done once, whatever happens. */
+    /* A xor into one of its sources is never done twice. */
     redis_server_command(&server, "SET other abc");
     for (int way = 0; way < 2; way++)
         for (uint64_t at = 0, reached = 1; reached; at += test_scale(1, 7, 3)) {
@@ -207,7 +207,7 @@ static void a_server_that_goes_says_what_was_done(void **state) {
     assert_int_equal(done, 0);
     tamis_redis_bitmap_close(harmed);
     harmed = open_bitmap("gone");
-    redis_server_command(&server, "CONFIG SET proto-max-bulk-len 1048576"); /* the least: 2^23 bits */
+    redis_server_command(&server, "CONFIG SET proto-max-bulk-len 1048576"); /* the minimum: 2^23 bits */
     offsets[MANY - 1] = 1 << 23;
     FAILS(tamis_redis_bitmap_set(harmed, offsets, NULL, MANY, old, &done, &err), TAMIS_E_REFUSED,
           "bit offset");
@@ -235,7 +235,7 @@ static void who_may_not_is_told_what_to_grant(void **state) {
     tamis_redis_bitmap_close(other);
 }
 
-/* All that can be done with one, until something fails. */
+/* Calls all operations on a bitmap, until one fails. */
 static tamis_status do_all(tamis_redis_bitmap *bitmap) {
     const tamis_redis_bitmap_range range = {sizeof range, TAMIS_REDIS_BITMAP_BITS, -21, -2, false};
     uint8_t bit;

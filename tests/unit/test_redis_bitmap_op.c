@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Plain bitmaps combined: by the server, and here where it refuses or there are several. */
+/* Combining Redis bitmaps: by the server, or by the client if the server refuses or there are several
+ * servers. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "support/redis_bitmaps.h"
 
-static redis_server forbidding; /* BITOP */
+static redis_server forbidding; /* a server without BITOP */
 
 static int set_up(void **state) {
     if (redis_server_installed())
@@ -38,7 +39,8 @@ static void model_op(model *to, tamis_redis_bitmap_operation op, const model *fr
     *to = made;
 }
 
-/* Into a key of its own, and into the second source; `elsewhere` (may be NULL): where the third is. */
+/* Combines into a new key, and into the second source. `elsewhere` (may be NULL): the server of the third
+ * source. */
 static void combine_at(const redis_server *at, const redis_server *elsewhere, uint64_t *seed) {
     static model from[SOURCES], expected;
     static const char *const keys_of[SOURCES] = {"s0", "s1", "s2", "s3"};
@@ -80,7 +82,7 @@ static void combinations_are_those_of_a_model(void **state) {
     assert_non_null(strstr(redis_server_command(&server, "INFO commandstats"), "cmdstat_bitop"));
 }
 
-/* What Codis refuses, and what no server can do. */
+/* Operations that Codis refuses, and such that no server can do. */
 static void combinations_are_made_here_where_no_server_makes_them(void **state) {
     uint64_t seed = test_seed(25);
     (void)state;
@@ -91,7 +93,7 @@ static void combinations_are_made_here_where_no_server_makes_them(void **state) 
     assert_non_null(strstr(redis_server_command(&forbidding, "BITOP NOT a b"), "unknown command"));
 }
 
-/* A URI of the target's own server is no other server. */
+/* A URI may name the target's own server, which is not another server then. */
 static void a_uri_may_name_the_same_server(void **state) {
     char source[100];
     (void)state;
@@ -109,7 +111,7 @@ static void a_uri_may_name_the_same_server(void **state) {
     tamis_redis_bitmap_close(target);
 }
 
-/* Keys of servers that know nothing of each other, and of the same one. */
+/* Keys on independent servers, and on the same one. */
 static void shards_are_combined(void **state) {
     static const char *const names[] = {"1", "2", "3", "4", "5", "6"};
     uint64_t size, count;
@@ -134,7 +136,7 @@ static void shards_are_combined(void **state) {
     }
 }
 
-/* Of several rounds of several pieces. */
+/* Bitmaps of several rounds of several pieces. */
 static void long_bitmaps_are_combined(void **state) {
     const size_t size = test_scale((size_t)35 << 20, (size_t)17 << 20, (size_t)17 << 20) + 3;
     uint64_t made = 0, seed = test_seed(26);

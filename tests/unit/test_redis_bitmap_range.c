@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Ranges of plain bitmaps, counted and searched, beside a model, and beside the server's own where it knows ranges of bits. */
+/* Counting and searching ranges of Redis bitmaps, compared with a model, and with the server if it
+ * supports ranges of bits. */
 #include <inttypes.h>
 
 #include "support/redis_bitmaps.h"
 
-/* As Redis reads a range; false: it is empty. Both are bits then. */
+/* Converts a range to bits by the rules of Redis. False if it is empty. */
 static bool read_range(const model *it, const tamis_redis_bitmap_range *range, int64_t *from, int64_t *to) {
     const int64_t unit = range->unit == TAMIS_REDIS_BITMAP_BITS ? 1 : 8, total = (int64_t)it->size * 8 / unit;
     int64_t last = range->is_open ? total - 1 : range->to;
@@ -45,7 +46,8 @@ static int64_t model_pos(const model *it, unsigned bit, const tamis_redis_bitmap
     return range->is_open && bit == 0 ? (int64_t)it->size * 8 : -1;
 }
 
-/* Near an end, near where pieces are cut, or anywhere, and from the end as well. */
+/* Chooses an offset near an end, near a boundary of pieces, or anywhere; also one that counts from the
+ * end. */
 static int64_t some_place(int64_t total, int64_t cut, uint64_t *seed) {
     const int64_t near = (int64_t)test_below(seed, 20) - 10;
     switch (test_below(seed, 5)) {
@@ -62,7 +64,7 @@ static int64_t some_place(int64_t total, int64_t cut, uint64_t *seed) {
     }
 }
 
-/* Of a server that knows ranges of bits itself. */
+/* Compares with a server that supports ranges of bits. */
 static void check_server(const model *it, const tamis_redis_bitmap_range *range) {
     const char *unit = range->unit == TAMIS_REDIS_BITMAP_BITS ? "BIT" : "BYTE";
     if (range->is_open)
@@ -128,7 +130,7 @@ static void ranges_are_those_of_a_model(void **state) {
     tamis_redis_bitmap_close(bitmap);
 }
 
-/* Each pair of ends over the first bytes, with what stands around being of the other kind. */
+/* Each pair of ends within the first bytes, with the opposite bits around the range. */
 static void ranges_are_right_at_every_alignment(void **state) {
     static model it;
     (void)state;
@@ -154,7 +156,7 @@ static void ranges_are_right_at_every_alignment(void **state) {
     tamis_redis_bitmap_close(bitmap);
 }
 
-/* What is looked for stands before the range, in its first byte, and then not before the end, or behind it. */
+/* The searched bit is before the range in its first byte, and then only at the end or after it. */
 static void nothing_before_a_range_is_found(void **state) {
     static model it;
     (void)state;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The time of day is another at each look, hours before or after: nothing that a client does of time (patience, time-outs,
- * pauses, how old a plan is, when a name's look-up ends) may follow it. What it has the server forget, and a server whose
- * own clock is stepped, is the server's: see expiry in test_redis_tamis.c.
+ * The time of day jumps by hours at each call. No time in the client may depend on it: patience, time-outs,
+ * pauses, the age of a plan, the end of a name look-up. Expiry is a matter of the server and its clock
+ * (test_redis_tamis.c).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,7 +28,7 @@
 static atomic_int looks;
 static atomic_bool stepping;
 
-/* In front of the C library's. */
+/* Replaces the function of the C library. */
 int clock_gettime(clockid_t clock, struct timespec *now) {
     const int result = (int)syscall(SYS_clock_gettime, clock, now);
     if (result == 0 && clock == CLOCK_REALTIME && atomic_load(&stepping))
@@ -58,7 +58,7 @@ static int tear_down(void **state) {
     return redis_filters_tear_down(state);
 }
 
-/* A library call that looks at the time of day sees it step: else nothing would be tested here. */
+/* Checks that the replaced function is used: otherwise nothing would be tested here. */
 static void the_clock_steps(void **state) {
     (void)state;
     atomic_store(&stepping, true);
@@ -85,7 +85,8 @@ static void nothing_follows_the_time_of_day(void **state) {
                  "redis://localhost:%d/%s&read_timeout=20ms&retry_interval=5ms&patience=60s&connect_wait=60s",
                  proxy_port(between), rests[i]);
         OK(tamis_redis_filter_open(&filter, NULL, uri, &options, &err));
-        /* It waits for what falls silent, and no longer; and then for what comes late, and gives up. */
+        /* It waits for a silent connection as long as the patience says, then for a late one, and gives
+         * up. */
         for (uint64_t at = 0; at < 20; at++) {
             proxy_arm(between, PROXY_REPLIES, at % 2 ? PROXY_CUT : PROXY_HOLD, at * 7);
             OK(tamis_filter_add_many(filter, keys + at * 100, 100, answers, NULL, &err));

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* A Redis Cluster of six nodes: slots, redirections, slots that move and masters that go while keys are added.
- * ctest: long
- * ctest: timeout=240
- * ctest: serial: nodes that are late for a second are taken for dead */
+/* A Redis Cluster of six nodes: slots, redirections, and slots that move and masters that fail while keys
+ * are added. ctest: long ctest: timeout=240 ctest: serial: nodes that are late for a second are taken for
+ * dead */
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -110,7 +109,7 @@ static void has_one_database(void **state) {
     assert_non_null(strstr(err.text, "database"));
 }
 
-/* ---- who has what ---- */
+/* ---- owners of slots ---- */
 
 static void agrees_on_slots(void **state) {
     static const char signs[] = "ab{}{}x9";
@@ -157,7 +156,7 @@ static void moves_whole_filters(void **state) {
     tamis_redis_close(redis);
 }
 
-/* Redisson's script is of two Redis keys, which a cluster has to keep in one slot. */
+/* Redisson's script uses two Redis keys, which a cluster must have in one slot. */
 static void wants_redissons_keys_in_one_place(void **state) {
     (void)state;
     static const char *const apart[] = {"a%7B%7Db", "a%7Bb", "a%7Db", "%7B%7D%7Bb%7D"}, *const together[] = {
@@ -206,11 +205,11 @@ static void families_are_on_all_masters(void **state) {
     tamis_redis_close(redis);
 }
 
-/* Of one slot by the server, of several here. */
+/* Bitmaps in one slot are combined by the server, those in several slots by the client. */
 static void combines_bitmaps(void **state) {
     static const struct {
         const char *target, *one, *other;
-        const char *command; /* that does it */
+        const char *command; /* command by which it is done */
     } cases[] = {{"{b}t", "{b}1", "{b}2", "cmdstat_bitop"}, {"t", "1", "2", "cmdstat_set:"}};
     static const uint64_t offsets[] = {1, 5, 1000, 20000};
     (void)state;
@@ -241,7 +240,7 @@ static void combines_bitmaps(void **state) {
     tamis_redis_close(redis);
 }
 
-/* The others of the URI tell who has which slot. */
+/* The other nodes of the URI know the owners of the slots. */
 static void reg_22_a_node_that_refuses_at_the_start_is_no_matter(void **state) {
     char uri[300];
     tamis_answer answers[BATCH];
@@ -256,7 +255,7 @@ static void reg_22_a_node_that_refuses_at_the_start_is_no_matter(void **state) {
     tamis_filter_free(filter);
 }
 
-/* Each master that has keys of a batch asks its own replica: one that lags is enough for an error. */
+/* Each master with keys of a batch waits for its own replica. One late replica is enough for an error. */
 static void reg_22_each_master_waits_for_its_replicas(void **state) {
     static const char name[] = "w?layout=java&expect=1000&fpr=0.01&replicas=1&patience=";
     char uri[300];
@@ -316,13 +315,13 @@ typedef struct adding {
     tamis_answer answers[BATCH];
 } adding;
 
-static adding adders[THREADS]; /* of one filter each, of the same servers and keys */
+static adding adders[THREADS]; /* each with a handle of its own, on the same servers, with the same keys */
 
 static bool is_over(void) {
     return __atomic_load_n(&adders[0].is_over, __ATOMIC_ACQUIRE);
 }
 
-/* Each batch is added, and asked for at once. */
+/* Adds each batch, and looks it up at once. */
 static void *add_all(void *context) {
     adding *ctx = context;
     tamis_status status = TAMIS_OK;
@@ -362,7 +361,7 @@ static void end_adding(void) {
     }
 }
 
-/* Until so many more keys were added, or all. */
+/* Waits until `more` more keys were added, or all. */
 static void wait_for_adds(size_t more) {
     const size_t until = __atomic_load_n(&adders[0].done, __ATOMIC_RELAXED) + more;
     while (!is_over() && __atomic_load_n(&adders[0].done, __ATOMIC_RELAXED) < until)
@@ -407,7 +406,7 @@ static void adds_while_slots_move(void **state) {
     tamis_redis_close(redis);
 }
 
-/* CLUSTER FAILOVER has the replica catch up before it takes over: nothing that was answered may be missing. */
+/* With CLUSTER FAILOVER the replica catches up before it takes over: no answered key may be missing. */
 static void adds_while_masters_change(void **state) {
     const unsigned rounds = (unsigned)test_scale(6, 2, 2);
     (void)state;
@@ -438,9 +437,9 @@ static void *kill_soon(void *random) {
 }
 
 /*
- * A master that is killed takes with it what its replica did not have yet, answered or not: that is the server's bargain,
- * and no client can mend it. So the replicas are waited for before; of the few batches from then until it is dead nobody knows, and they
- * are added once more. All else has to be there.
+ * A killed master loses the writes that its replica did not have yet, even answered ones: Redis replicates
+ * asynchronously, and no client can change that. So the test waits for the replicas before it kills. The few
+ * batches between then and the death of the master are added again. All other keys must be present.
  */
 static void adds_while_masters_die(void **state) {
     const size_t count = test_scale(100000, 10000, 10000), rounds = test_scale(3, 1, 1);
@@ -458,8 +457,8 @@ static void adds_while_masters_die(void **state) {
         victim = cluster_master((unsigned)(100 + round % 3 * 5461));
         is_dead = false;
         pthread_create(&thread, NULL, kill_soon, &random);
-        const size_t before = done; /* from here on nobody waited for replicas */
-        do {                        /* until it is dead, so that it dies under some batch */
+        const size_t before = done; /* later batches may be lost */
+        do {                        /* until it is dead, so that it dies during a batch */
             add_keys(filter, done, BATCH);
             done += BATCH;
         } while (!__atomic_load_n(&is_dead, __ATOMIC_ACQUIRE) && done + BATCH <= count);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Proxies of a Codis, found in a real ZooKeeper. The proxies are the tests' own, before one redis-server that has no
- * command that a Codis refuses, nor UNLINK, which the servers behind a Codis do not know.
- * ctest: long
- * ctest: timeout=120
+ * Proxies of Codis, found by a real ZooKeeper. The proxies are those of the tests, in front of one
+ * redis-server. That server lacks the commands that Codis refuses, and UNLINK, which the servers behind Codis
+ * do not have. ctest: long ctest: timeout=120
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -114,7 +113,7 @@ static void leave(const char *place, int i) {
     zookeeper_remove(&keeper, path);
 }
 
-/* With time enough for a machine that is busy, where the rest does not say. */
+/* Makes a URI with time-outs for a busy machine, unless `rest` has others. */
 static const char *uri_of(const char *rest) {
     static char uri[300];
     const char *timeout = strstr(rest, "timeout=") ? "" : strchr(rest, '?') ? "&timeout=10s" : "?timeout=10s";
@@ -247,7 +246,7 @@ static const char *const layouts[] = {
     "redisson-%s?layout=redisson&expect=1000&fpr=0.001", "tamis-%s?expect=1000&fpr=0.001&partition=512",
 };
 
-/* By the proxies and by the server itself: the same filter. */
+/* Uses a filter by the proxies and by the server directly: it must be the same. */
 static void use(tamis_redis *codis, tamis_redis *itself, const char *layout, const char *place) {
     char name[200];
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
@@ -300,7 +299,7 @@ static void push_and_pull(tamis_redis *codis) {
     tamis_filter_free(made);
 }
 
-/* By RENAME alone, which is refused: so nothing is written that would stay. */
+/* Would need RENAME, which is refused. So nothing is written, since it would stay. */
 static void push_into_one_key(tamis_redis *codis) {
     static const char name[] = "java?layout=java&expect=10000&fpr=1e-3", written[] = "cmdstat_setrange:";
     tamis_plan plan = TAMIS_PLAN_INIT;
@@ -345,7 +344,8 @@ static void both_places_are_round_robin(void **state) {
     tamis_redis_close(itself);
 }
 
-/* Proxies keep no order between Redis keys: what has to come after all before it waits for their answers. */
+/* Proxies keep no order between Redis keys. A command that must come last has to wait for all answers
+ * before it. */
 enum { BEFORE = 1000, ALL = 1500 };
 static size_t taken;
 
@@ -386,7 +386,7 @@ static void barriers_are_waited_for(void **state) {
     tamis_redis_close(redis);
 }
 
-/* ---- what can be wrong ---- */
+/* ---- errors ---- */
 
 static void says_what_is_wrong(void **state) {
     char data[100000];
@@ -427,7 +427,7 @@ static void says_who_may_not_read(void **state) {
     tamis_redis_close(open_codis("locked?zk_user=me&zk_password=sesame"));
 }
 
-/* Who cannot be reached is passed over. */
+/* A proxy that cannot be reached is skipped. */
 static void a_proxy_that_died_is_passed_over(void **state) {
     (void)state;
     begin_test();
@@ -445,7 +445,7 @@ static void a_proxy_that_died_is_passed_over(void **state) {
     refuses(uri_of("half"), TAMIS_E_IO, "127.0.0.1:1: ");
 }
 
-/* Though the one that went offline would still answer. */
+/* With all proxies offline nothing is sent, although the one that went offline would still answer. */
 static void nobody_online_is_nobody_asked(void **state) {
     size_t done;
     (void)state;
@@ -533,14 +533,14 @@ static void stop_adding(adding *ctx) {
     tamis_redis_close(ctx->redis);
 }
 
-/* Until this proxy is asked. */
+/* Waits until this proxy gets requests. */
 static void wait_for(int i) {
     const uint64_t before = proxy_passed(proxies[i], PROXY_REQUESTS);
     while (proxy_passed(proxies[i], PROXY_REQUESTS) == before)
         pause_ms(5);
 }
 
-/* Until it is asked no more: nothing for as long as the other had much. */
+/* Waits until this proxy gets no more requests, for as long as the other one gets many. */
 static void wait_without(int i) {
     uint64_t before, others;
     do {
@@ -576,11 +576,11 @@ static void follows(const char *place, const char *product, const char *name) {
     leave(place, 1);
     wait_without(1);
     assert_int_equal(idle_links(ctx.redis, 1), 0);
-    leave(place, 0); /* nobody for a while */
+    leave(place, 0); /* no proxy for a while */
     pause_ms(100);
     set_state(place, 1, "online");
     wait_for(1);
-    for (int i = 0; i < 10; i++) { /* and connections are lost */
+    for (int i = 0; i < 10; i++) { /* connections are lost too */
         proxy_arm(proxies[1], i % 2 ? PROXY_REQUESTS : PROXY_REPLIES, i % 3 ? PROXY_CUT : PROXY_RESET, 5000);
         wait_for(1);
         while (proxy_harmed(proxies[1]) == 0)
@@ -598,7 +598,8 @@ static void follows_proxies_that_come_and_go(void **state) {
             "brook?layout=java&expect=200000&fpr=0.001");
 }
 
-/* Without ZooKeeper the last list does; when it is there again, and when it has forgotten our session, changes are seen. */
+/* Without ZooKeeper the last list stays in use. After its restart changes are seen, even if it has
+ * forgotten the session. */
 static void outlives_zookeeper(void **state) {
     adding ctx;
     (void)state;
@@ -621,7 +622,7 @@ static void outlives_zookeeper(void **state) {
     stop_adding(&ctx);
 }
 
-/* The one that all were found by is gone: who opens is told, who is open goes on. */
+/* Without ZooKeeper opening fails with a message, and open handles continue. */
 static void opens_not_without_zookeeper(void **state) {
     (void)state;
     begin_test();

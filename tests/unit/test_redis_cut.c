@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A batch through a proxy that does harm to every byte of what is asked and answered. Whatever happens, a key that was
- * answered is in, and of a key's answers one is FRESH, or none where one is UNKNOWN.
+ * A batch through a proxy that does harm at every byte of the requests and replies. Every answered key must
+ * be in the filter. Of the answers to a key exactly one is TAMIS_ABSENT, or none if one is TAMIS_UNKNOWN.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -23,7 +23,7 @@
 
 enum { KEYS = 4 };
 
-/* Of a batch: the third is the first once more. */
+/* Keys of a batch: the third repeats the first. */
 static const int same_as[KEYS] = {0, 1, 0, 3};
 
 static const char *const layouts[] = {"n?expect=1000000&fpr=1e-6&partition=262144",
@@ -33,7 +33,7 @@ static redis_server server;
 static proxy *between;
 static tamis_error err;
 static size_t descriptors;
-static uint64_t next_key; /* every batch has keys of its own */
+static uint64_t next_key; /* every batch has new keys */
 
 static int set_up(void **state) {
     (void)state;
@@ -59,7 +59,8 @@ static void need_server(void) {
     redis_server_command(&server, "FLUSHALL");
 }
 
-/* On a busy machine a server may miss a time that is short for the test's sake: then once more. */
+/* True for errors of a busy machine, where the server misses the short time-outs of the test: then the
+ * call is repeated. */
 static bool is_passing(tamis_status status) {
     if (status == TAMIS_E_TIMEOUT || status == TAMIS_E_IO)
         return true;
@@ -85,7 +86,7 @@ static tamis_filter *open_at(int port, const char *rest, const char *more) {
     return filter;
 }
 
-/* One filter by two ways: with harm and without. */
+/* Two handles of a filter: through the proxy, and directly. */
 typedef struct both {
     tamis_filter *harmed, *direct;
 } both;
@@ -136,7 +137,7 @@ static uint64_t step(void) {
     return test_scale(1, 13, 7);
 }
 
-/* The connection ends at each byte: all is asked again, and comes out right. */
+/* The connection ends at each byte. The call is repeated and gives the right result. */
 static void cut_everywhere(const char *layout, proxy_way way, proxy_harm harm, uint64_t every) {
     both ends = open_both(layout, "retry_interval=1ms&patience=60s&connect_wait=60s");
     bool reached = true;
@@ -173,7 +174,7 @@ static void a_connection_may_end_at_every_byte(void **state) {
         }
 }
 
-/* A server that falls silent in the middle is left for another connection. */
+/* If a server falls silent in the middle, the client opens another connection. */
 static void a_connection_may_fall_silent(void **state) {
     (void)state;
     need_server();
@@ -196,7 +197,7 @@ static void a_connection_may_fall_silent(void **state) {
     }
 }
 
-/* One that says a byte now and then and never a whole answer is not waited for without end. */
+/* A server that sends single bytes and never a whole reply is not waited for forever. */
 static void a_connection_may_trickle(void **state) {
     (void)state;
     need_server();
@@ -214,7 +215,7 @@ static void a_connection_may_trickle(void **state) {
     close_both(&ends);
 }
 
-/* A bit that is turned over cannot always be noticed; but nothing hangs or breaks, and the next call is right. */
+/* A flipped bit cannot always be noticed. But nothing hangs or crashes, and the next call is right. */
 static void a_bit_may_be_turned_over(void **state) {
     (void)state;
     need_server();
@@ -242,8 +243,8 @@ static void a_bit_may_be_turned_over(void **state) {
     }
 }
 
-/* A call that failed and is repeated calls no key a duplicate that it alone added: a server falls silent at a byte of what
- * is asked or answered, for longer than is waited for. */
+/* A repeated call must not answer TAMIS_PRESENT for a key that only its failed attempt added. The server
+ * falls silent at each byte of the requests or replies, for longer than the client waits. */
 static void an_add_that_failed_may_be_repeated(void **state) {
     (void)state;
     need_server();
@@ -271,11 +272,12 @@ static void an_add_that_failed_may_be_repeated(void **state) {
                 for (int i = 0; i < KEYS; i++)
                     unknown += answers[i] == TAMIS_UNKNOWN;
                 check_in(ends.direct, keys, KEYS, "repeated");
-                /* On a busy machine an answer takes longer than the patience, and is in doubt once more. */
+                /* On a busy machine a reply may take longer than the patience. The adds are unconfirmed
+                 * again then. */
                 for (int i = 0; i == 0 || (i < 100 && in_doubt(answers)); i++)
                     while (is_passing(tamis_filter_add_many(ends.harmed, keys, KEYS, answers, NULL, &err)))
                         ;
-                for (int i = 0; i < KEYS; i++) /* answered once, they are like any other */
+                for (int i = 0; i < KEYS; i++) /* answered keys are like any others */
                     assert_int_equal(answers[i], TAMIS_PRESENT);
             }
         assert_true(repeated > 0 && unknown > 0);
@@ -283,8 +285,8 @@ static void an_add_that_failed_may_be_repeated(void **state) {
     }
 }
 
-/* The first reply of a batch comes from a partition that is gone; then the connection fails, before the footers are
- * looked at. Nothing is answered: least of all that a key is absent. */
+/* The first reply of a batch is from a partition that is gone. Then the connection fails, before the
+ * footers are checked. No key may be answered, least of all with TAMIS_ABSENT. */
 static void half_a_batch_of_a_damaged_filter_says_nothing(void **state) {
     (void)state;
     need_server();

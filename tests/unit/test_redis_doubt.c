@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Keys whose add failed, kept until they are answered. tests/unit/test_redis_cut.c has them at a server. */
+/* Unconfirmed adds: keys whose add failed are kept until they are answered. tests/unit/test_redis_cut.c
+ * tests them with a server. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -54,7 +55,8 @@ static void settle_one(tamis__unconfirmed_adds *unconfirmed_adds, const tamis__k
         *answer = TAMIS_UNKNOWN;
 }
 
-/* How many of all that are answered `was` are UNKNOWN instead: the first. */
+/* Gives all keys the answer `was`. Returns how many of them, beginning with the first, become
+ * TAMIS_UNKNOWN. */
 static size_t settle(tamis__unconfirmed_adds *unconfirmed_adds, const tamis__key_batch *asked,
                      tamis_answer was) {
     tamis_answer answers[COUNT];
@@ -82,7 +84,7 @@ static void what_was_kept_is_unknown_once(void **state) {
         assert_int_equal(unconfirmed_adds.count, 0);
         assert_int_equal(settle(&unconfirmed_adds, &by_key, TAMIS_PRESENT), 0);
     }
-    /* What is fresh was not carried out. */
+    /* If the answer is TAMIS_ABSENT, the failed add had no effect. */
     keep(&unconfirmed_adds, &by_key, KEPT);
     assert_int_equal(settle(&unconfirmed_adds, &by_key, TAMIS_ABSENT), 0);
     assert_int_equal(settle(&unconfirmed_adds, &by_key, TAMIS_PRESENT), 0);
@@ -90,7 +92,7 @@ static void what_was_kept_is_unknown_once(void **state) {
     tamis_hasher_free(filter.hasher);
 }
 
-/* Taken out in any order, the others are found still. */
+/* Keys are removed in any order; the others are still found. */
 static void the_others_are_found(void **state) {
     (void)state;
     begin_test(TAMIS_SCHEME_BKDR63);
@@ -129,7 +131,7 @@ static void a_key_is_known_by_its_hash(void **state) {
     }
 }
 
-/* Too many, or no memory for them: nothing is SEEN any more. */
+/* If there are too many, or no memory for them, no answer is TAMIS_PRESENT any more. */
 static void what_cannot_be_kept_makes_all_unknown(void **state) {
     (void)state;
     begin_test(TAMIS_SCHEME_XXH3);

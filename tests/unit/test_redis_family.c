@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Families: many small filters, each under a name of its own, asked in one batch; each is just what it is alone. */
+/* Families: many small filters, each with a name of its own, queried in one batch. Each behaves as if it
+ * were alone. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,7 +35,7 @@ static tamis_redis_family *open_family(const char *name) {
     return family;
 }
 
-/* Key i of member i / each. */
+/* Makes pairs: key i is for member i / each. */
 static void make_pairs(size_t count, size_t each) {
     for (size_t i = 0; i < count; i++) {
         size_t size = (size_t)snprintf(names[i], NAME_ROOM, "topic_read:%zu:20190609", i / each);
@@ -65,7 +66,7 @@ static tamis_redis_pair pair_of(const char *name, const char *key) {
     return (tamis_redis_pair){{name, strlen(name)}, {key, strlen(key)}};
 }
 
-/* Commands of this name that the server has carried out. */
+/* Returns how often the server has executed a command. */
 static long long calls(const char *command) {
     char line[60];
     snprintf(line, sizeof line, "cmdstat_%s:calls=", command);
@@ -83,7 +84,7 @@ static long long figure(const char *section, const char *name) {
 
 /* ---- layouts of other programs ---- */
 
-/* What a Java class and a program of ours wrote, and wrote into filters beside it. */
+/* Members are the filters that a Java class and a program of tamis wrote under these names. */
 static void members_are_the_filters_of_their_names(void **state) {
     static const char *const published[] = {"76930242", "76930243", "76930244", "76930245", "76930246"};
     static const char *const asked[] = {"76930242", "76930244", "76930246", "76930248"};
@@ -130,7 +131,8 @@ static void members_are_the_filters_of_their_names(void **state) {
     tamis_redis_family_free(family);
 }
 
-/* In pieces of one pipeline each: the server reads many commands at a time, and each member expires once a piece. */
+/* A large batch is sent in pieces of one pipeline each. The server reads many commands at a time, and each
+ * member gets its expiry once per piece. */
 static void a_hundred_thousand_in_few_round_trips(void **state) {
     const size_t count = test_scale(PAIRS, PAIRS / 10, PAIRS);
     (void)state;
@@ -268,7 +270,7 @@ static void each_member_expires_by_itself(void **state) {
     tamis_redis_family_free(once);
 }
 
-/* ---- our own layout ---- */
+/* ---- layout tamis ---- */
 
 static void one_hash_has_the_plan_of_all(void **state) {
     (void)state;
@@ -335,7 +337,7 @@ static void a_family_is_no_filter_and_a_filter_no_family(void **state) {
     tamis_filter_free(filter);
 }
 
-/* What was answered before is of the family that was there. */
+/* Earlier answers were about the dropped family. */
 static void a_family_may_be_dropped_and_made_anew(void **state) {
     size_t done = 7;
     (void)state;
@@ -352,7 +354,7 @@ static void a_family_may_be_dropped_and_made_anew(void **state) {
           "dropped");
     assert_int_equal(done, 0);
     tamis_redis_family *next = open_family("f?expect=200&fpr=0.001");
-    add(family, 1000); /* it is the new one */
+    add(family, 1000); /* the handle uses the new family */
     assert_true(count_answers(1000, TAMIS_ABSENT) > 990);
     ask(next, 1000);
     assert_int_equal(count_answers(1000, TAMIS_PRESENT), 1000);
@@ -395,7 +397,7 @@ static void keys_are_hashed_under_the_secret(void **state) {
 
 enum { CUT_PAIRS = 6, DIFFERENT = 4 };
 
-/* The number of each pair among those that differ: names change, and two come again. */
+/* Number of each pair among the different ones. Names alternate, and two pairs are repeated. */
 static const size_t same_as[CUT_PAIRS] = {0, 1, 0, 2, 3, 1};
 
 static void check_cut(const char *where) {

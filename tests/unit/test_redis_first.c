@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The first connection to a server: what is wrong with it is said at once, however patient the URI is, unless connect_wait
- * says to wait for a server that starts. Each patience here is longer than the test may run.
- * ctest: timeout=60
+ * The first connection to a server: an error is reported at once, however long the patience in the URI is.
+ * Only connect_wait makes the client wait for a server that is starting. Each patience here is longer than
+ * the test may run. ctest: timeout=60
  */
 #include <netdb.h>
 #include <netinet/in.h>
@@ -20,7 +20,7 @@
 
 #define JAVA "/f?layout=java&expect=1000&fpr=0.01&patience=1h"
 
-/* A loopback port that nobody listens to: it is bound, and so is nobody else's. */
+/* A loopback port without a listener. It is bound, so that no other process can use it. */
 static int closed_port, closed_socket;
 
 static int set_up(void **state) {
@@ -39,7 +39,7 @@ static int tear_down(void **state) {
     return redis_filters_tear_down(state);
 }
 
-/* The same of opening, and of the first keys, whichever comes to the server first. */
+/* Opens a filter and adds keys: one of the two is the first to reach the server. */
 static tamis_status add_there(const char *uri) {
     tamis_filter *filter = NULL;
     tamis_status status = tamis_redis_filter_open(&filter, NULL, uri, NULL, &err);
@@ -49,7 +49,7 @@ static tamis_status add_there(const char *uri) {
     return status;
 }
 
-/* The name servers of the machine may be slow, or none. */
+/* Replaces the look-up of names: the machine's name servers may be slow or missing. */
 static int find_no_name(const char *host, const char *port, const struct addrinfo *hints,
                         struct addrinfo **found) {
     return hints->ai_flags & AI_NUMERICHOST ? getaddrinfo(host, port, hints, found) : EAI_NONAME;
@@ -70,7 +70,7 @@ static void reg_22_a_refused_connection_is_told_at_once(void **state) {
     FAILS(add_there(uri), TAMIS_E_IO, "connection refused");
 }
 
-/* Of servers that know nothing of each other each one is needed. */
+/* Of several independent servers, each one is needed. */
 static void reg_22_one_of_several_that_refuses_is_told_at_once(void **state) {
     char uri[300];
     (void)state;
@@ -81,12 +81,12 @@ static void reg_22_one_of_several_that_refuses_is_told_at_once(void **state) {
     FAILS(add_there(uri), TAMIS_E_IO, "connection refused");
 }
 
-/* ---- servers that are none ---- */
+/* ---- servers that are not Redis ---- */
 
 typedef struct impostor {
     pthread_t thread;
     int door, port;
-    const char *words; /* that it says to everybody */
+    const char *words; /* bytes that it sends to every client */
 } impostor;
 
 static void *pretend(void *context) {
@@ -134,7 +134,8 @@ static void reg_22_what_is_no_redis_is_told_at_once(void **state) {
     }
 }
 
-/* A Redis without TLS says nothing at all to what it takes for the beginning of a line, or that it knows no such command. */
+/* A Redis without TLS takes a TLS hello for the beginning of a line and does not reply, or replies that it
+ * does not know the command. */
 static void reg_22_tls_to_a_plain_port_is_told_at_once(void **state) {
     char uri[300];
     (void)state;
@@ -159,14 +160,14 @@ static void reg_22_a_wrong_password_is_told_at_once(void **state) {
     redis_server_stop(&locked);
 }
 
-/* ---- who is waited for ---- */
+/* ---- waiting ---- */
 
-/* A call that is under way while the server is started again, by the thread that is to outlive it. */
+/* A call during which the server is started again, by the thread whose end would end the server. */
 typedef struct call {
     pthread_t thread;
     char uri[300];
-    bool is_open;         /* tamis_redis_open, else add_there */
-    tamis_filter *filter; /* or keys are added to this one */
+    bool is_open;         /* true for tamis_redis_open, false for add_there */
+    tamis_filter *filter; /* filter to add keys to instead; NULL: none */
     tamis_status status;
 } call;
 
@@ -210,7 +211,7 @@ static void reg_22_connect_wait_waits_for_a_server_that_starts(void **state) {
     FAILS(add_there("redis://127.0.0.1/f?connect_wait=soon"), TAMIS_E_INVALID, "connect_wait");
 }
 
-/* A server that has answered once is waited for, as long as patience says. */
+/* The client waits, for as long as the patience says, for a server that has answered before. */
 static void reg_22_opening_a_server_is_to_hear_from_it(void **state) {
     impostor one_server;
     tamis_redis *there;
@@ -233,7 +234,7 @@ static void reg_22_a_server_that_was_there_is_waited_for(void **state) {
     OK(tamis_filter_add_many(adds.filter, keys, 10, NULL, NULL, &err));
     restart_during(&one_server, &adds);
     tamis_filter_free(adds.filter);
-    /* Opened is as good. */
+    /* Opening counts as an answer. */
     tamis_redis *there;
     snprintf(adds.uri, sizeof adds.uri, "redis://127.0.0.1:%d?patience=1h", one_server.port);
     OK(tamis_redis_open(&there, adds.uri, NULL, &err));

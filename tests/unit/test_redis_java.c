@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Layout java at a real server: the published run, bit for bit; expiry; and what a server may refuse. */
+/* Layout java on a real server: the published example, bit for bit; expiry; and refusals of the server. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,7 +44,7 @@ static void need_server(void) {
     redis_server_command(&server, "FLUSHALL");
 }
 
-/* Of the server's own URI with this in front of the host, and these parameters. */
+/* Opens a filter by the server's URI, with `user` in front of the host and `rest` after it. */
 static tamis_status try_open(tamis_filter **filter, const char *user, const char *rest) {
     char uri[300];
     snprintf(uri, sizeof uri, "redis://%s127.0.0.1:%d/%s", user, server.port, rest);
@@ -70,8 +70,8 @@ static tamis_answer ask(const tamis_filter *filter, const char *key) {
 }
 
 /*
- * Positions of the published run, by a Python program from the description alone: murmur3_x64_128 of the text with seed
- * 0, its halves a and b; (a & 2^63 - 1) % 21895, a += b, five times.
+ * Positions of the published example, computed by a Python program from the description alone: a and b are
+ * the halves of murmur3_x64_128 of the text with seed 0; five times (a & 2^63 - 1) % 21895, then a += b.
  */
 static const struct {
     const char *key;
@@ -89,7 +89,7 @@ static void bits_are_those_of_the_published_run(void **state) {
     tamis_filter *filter = open_filter(NAME "?" PLAN);
     assert_int_equal(tamis_filter_plan(filter)->bits, 21895);
     assert_int_equal(tamis_filter_plan(filter)->probes, 5);
-    assert_int_equal(ask(filter, "76930242"), TAMIS_ABSENT); /* of a Redis key that is not there */
+    assert_int_equal(ask(filter, "76930242"), TAMIS_ABSENT); /* the Redis key does not exist */
     unsigned char expected[(21895 + 7) / 8] = {0};
     size_t size = 0;
     for (int i = 0; i < PUBLISHED; i++) {
@@ -121,7 +121,7 @@ static void bits_are_those_of_the_published_run(void **state) {
     tamis_filter_free(filter);
 }
 
-/* As the other program does it: bits that were set one by one. */
+/* Sets bits one by one, as the other program does. */
 static void what_another_program_wrote_is_read(void **state) {
     (void)state;
     need_server();
@@ -148,7 +148,7 @@ static void each_add_renews_the_expiry(void **state) {
         assert_in_range(ttl_of("bf:" NAME), 3500000, 3600000);
         redis_server_number(&server, "PEXPIRE bf:" NAME " 1000000");
         assert_int_equal(ask(filter, "a"), TAMIS_PRESENT);
-        assert_in_range(ttl_of("bf:" NAME), 1, 1000000); /* a question does not */
+        assert_in_range(ttl_of("bf:" NAME), 1, 1000000); /* a lookup does not renew it */
         add(filter, i ? "b" : "a");
     }
     assert_in_range(ttl_of("bf:" NAME), 3500000, 3600000);
@@ -159,7 +159,7 @@ static void or_only_the_add_that_makes_it(void **state) {
     (void)state;
     need_server();
     tamis_filter *filter = open_filter(NAME "?" PLAN "&ttl=1h&renew=create");
-    for (int i = 0; i < 2; i++) { /* once more after it has expired */
+    for (int i = 0; i < 2; i++) { /* again after it has expired */
         add(filter, "a");
         assert_in_range(ttl_of("bf:" NAME), 3500000, 3600000);
         redis_server_number(&server, "PEXPIRE bf:" NAME " 1000000");
@@ -231,7 +231,7 @@ static void a_server_without_memory_is_told(void **state) {
     assert_int_equal(add(filter, "before"), TAMIS_ABSENT);
     redis_server_command(&server, "CONFIG SET maxmemory 1");
     fails_with(filter, TAMIS_E_REFUSED, "maxmemory");
-    assert_int_equal(ask(filter, "before"), TAMIS_PRESENT); /* asking takes none */
+    assert_int_equal(ask(filter, "before"), TAMIS_PRESENT); /* a lookup needs no memory */
     assert_int_equal(ask(filter, "key"), TAMIS_ABSENT);
     tamis_filter *other = open_filter(NAME "?" PLAN);
     assert_int_equal(ask(other, "before"), TAMIS_PRESENT);
@@ -278,7 +278,7 @@ static void who_may_not_is_told_what_to_grant(void **state) {
     OK(try_open(&filter, ":hush@", "99/" NAME "?" PLAN));
     fails_with(filter, TAMIS_E_REFUSED, "name one that the server has");
     tamis_filter_free(filter);
-    redis_server_stop(&server); /* questions of the helper are refused now */
+    redis_server_stop(&server); /* commands of the helper are refused now */
     redis_server_start(&server, NULL);
 }
 
@@ -300,13 +300,13 @@ static void who_may_only_read_may_ask(void **state) {
     assert_non_null(strstr(err.text, "+@read"));
     assert_int_equal(answer, 77);
     tamis_filter_free(filter);
-    OK(try_open(&filter, "eve:hush@", NAME "?" PLAN)); /* what was refused first is told */
+    OK(try_open(&filter, "eve:hush@", NAME "?" PLAN)); /* the first refusal is reported */
     assert_int_equal(tamis_filter_contains(filter, "there", 5, &answer, &err), TAMIS_E_REFUSED);
     assert_null(strstr(err.text, "'bitfield_ro'"));
     tamis_filter_free(filter);
 }
 
-/* The class would have 2^31 - 1 bits, and another rate. */
+/* The Java class would limit the filter to 2^31 - 1 bits, which gives another rate. */
 static void a_rate_that_is_not_kept_is_refused(void **state) {
     (void)state;
     need_server();

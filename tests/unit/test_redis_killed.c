@@ -2,15 +2,14 @@
 /* ctest: torture */
 
 /*
- * Processes that add are killed at random, wherever they are, and so is the server, which is started again. Others go on
- * where they stopped: with the batch that was not answered. No key of one that was answered may be missing, be it at once
- * or in the end.
+ * Processes that add keys are killed at random times. So is the server, which is started again. New processes
+ * continue with the batch that was not answered. No key of an answered batch may be missing, at once or at
+ * the end.
  *
- *     client 0 adds keys  0 .. answered[0] .. n-1       and when it has all, asks them until it may end
+ *     client 0 adds keys  0 .. answered[0] .. n-1       then looks them up until it may end
  *     client 1            n .. n + answered[1] .. 2n-1
  *
- * ctest: long
- * ctest: timeout=900
+ * ctest: long ctest: timeout=900
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -35,7 +34,7 @@
 
 enum { CLIENTS = 3, BATCH = 100, LATEST = 20 * BATCH };
 
-/* Of all processes. */
+/* Memory shared by all processes. */
 typedef struct progress {
     _Atomic uint64_t answered[CLIENTS];
     atomic_bool may_end;
@@ -43,7 +42,7 @@ typedef struct progress {
 
 typedef struct storm {
     char uri[300];
-    uint64_t each; /* keys of a client */
+    uint64_t each; /* number of keys of a client */
     progress *shared;
     pid_t pids[CLIENTS];
 } storm;
@@ -73,7 +72,7 @@ static tamis_status open_it(const storm *ctx, tamis_filter **filter, tamis_error
     return tamis_redis_filter_open(filter, NULL, ctx->uri, &options, err);
 }
 
-/* Of keys from that number on. */
+/* Adds or looks up a batch of keys from that number on. */
 static tamis_status batch(tamis_filter *filter, uint64_t from, bool adds, tamis_answer answers[BATCH],
                           tamis_error *err) {
     uint64_t values[BATCH];
@@ -129,17 +128,17 @@ static void start(storm *ctx, int number) {
     _exit(1);
 }
 
-/* ---- the storm ---- */
+/* ---- kills ---- */
 
 static void kill_one(storm *ctx, int number) {
     int how;
     kill(ctx->pids[number], SIGKILL);
     assert_int_equal(waitpid(ctx->pids[number], &how, 0), ctx->pids[number]);
     ctx->pids[number] = -1;
-    assert_true(WIFSIGNALED(how)); /* else it failed before */
+    assert_true(WIFSIGNALED(how)); /* otherwise it failed before */
 }
 
-/* Up to that many keys that were answered to it last, which nobody adds once more. */
+/* Checks up to `max` of the keys that were answered last, which are not added again. */
 static void check_one(const storm *ctx, int number, uint64_t max) {
     const uint64_t first = (uint64_t)number * ctx->each, answered = ctx->shared->answered[number];
     tamis_error err = TAMIS_ERROR_INIT;
@@ -166,7 +165,7 @@ static void end_all(storm *ctx) {
 static void run(const char *name, uint64_t seed) {
     const uint64_t each = test_scale_torture(170000, 60000, 5000, 5000),
                    kills = test_scale_torture(60, 24, 12, 12),
-                   of_server = test_scale_torture(20, 8, 6, 6); /* one in so many is the server's */
+                   of_server = test_scale_torture(20, 8, 6, 6); /* one kill in so many is of the server */
     storm ctx = {.each = each};
     uint64_t early = 0;
     if (!server.pid)

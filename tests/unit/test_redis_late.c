@@ -2,18 +2,19 @@
 /* ctest: torture */
 
 /*
- * Commands that arrive late, twice, or from a process that was stopped for longer than its lock lasts, at every command of
- * everything that changes which filter a name has. A proxy keeps what a connection sends from command n on:
+ * Commands that arrive late, twice, or from a process that was stopped for longer than its lock lasts. Tried
+ * at every command of each operation that changes the filter of a name. A proxy holds the requests of a
+ * connection from command n on:
  *
- *     late      the client gives the connection up, and ends its work over another one
- *     stopped   the client waits, as it would if it was stopped; meanwhile its lock expires
+ *     late      the client closes the connection, and completes its work over another one
+ *     stopped   the client waits, as if it was stopped; meanwhile its lock expires
  *
- * Then another program builds the filter anew, and adds keys, all of which are acknowledged. Then what was kept arrives.
- * The filter has to be the other program's, with all its keys; or, if the stopped one began after all and says that it
- * succeeded, what it says. Nothing is left that has neither an expiry nor a record.
+ * Then another program builds the filter anew and adds keys, all of which are acknowledged. Then the held
+ * requests arrive. The filter must be that of the other program, with all its keys. If the stopped client did
+ * its work after that and reports success, the filter must be the stopped client's. No Redis key may be left
+ * that has neither an expiry nor a record.
  *
- * ctest: long
- * ctest: timeout=600
+ * ctest: long ctest: timeout=600
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -25,19 +26,19 @@
 #include "support/redis_filters.h"
 
 enum {
-    OLD = 0,      /* keys of the filter that is there at first, */
-    OWN = 2000,   /* of the one whose commands are late, */
-    OTHER = 4000, /* of the other program's, */
-    ADDED = 6000, /* and added to that */
+    OLD = 0,      /* keys of the first filter */
+    OWN = 2000,   /* keys of the filter whose commands are late */
+    OTHER = 4000, /* keys of the other program's filter */
+    ADDED = 6000, /* keys added to that */
     SOME = 1000
 };
 
 typedef enum outcome { IS_OTHERS, IS_OWN, IS_GONE, IS_OLD } outcome;
 
-/* What is done over the slow connection. */
+/* An operation over the slow connection. */
 typedef struct work {
     const char *what;
-    bool is_made; /* the filter is not there before */
+    bool is_made; /* true if the filter does not exist before */
     outcome succeeds;
     tamis_status (*run)(tamis_redis *slow, tamis_error *why);
     void (*prepare)(tamis_redis *slow);
@@ -47,7 +48,7 @@ static proxy *between;
 static tamis_filter *old, *own, *other;
 static tamis_redis_resize *resize;
 
-/* ---- works ---- */
+/* ---- operations ---- */
 
 static tamis_status push_own(tamis_redis *slow, tamis_error *why) {
     return tamis_redis_push(own, slow, "f", NULL, why);
@@ -103,18 +104,18 @@ enum { WORKS = sizeof works / sizeof *works };
 
 /* ---- the other program ---- */
 
-/* What the plan is then. */
+/* Builds the filter anew; `plan` is its plan then. */
 static void build_other(char plan[500]) {
     tamis_status status = tamis_redis_push(other, redis, "f", NULL, &err);
     OK(status);
     tamis_filter *filter = open_filter("f");
     OK(tamis_filter_add_many(filter, keys + ADDED, SOME, NULL, NULL, &err));
     tamis_filter_free(filter);
-    OK(tamis_redis_expire(redis, "f", 0, &err)); /* it is to stay */
+    OK(tamis_redis_expire(redis, "f", 0, &err)); /* without an expiry */
     snprintf(plan, 500, "%s", redis_server_command(&server, "HGET tamis:{f} plan"));
 }
 
-/* ---- what has to be ---- */
+/* ---- checks ---- */
 
 static bool has_all(size_t from) {
     tamis_filter *filter = NULL;
@@ -125,7 +126,7 @@ static bool has_all(size_t from) {
     return present == SOME;
 }
 
-/* Each Redis key expires, or is the plan's, or stands in the hash. */
+/* Checks that each Redis key has an expiry, is the key of the plan, or is recorded in the hash. */
 static void nothing_is_left_behind(const char *what, uint64_t n) {
     char names[20000], hash[4000], *rest = NULL;
     snprintf(names, sizeof names, "%s", redis_server_command(&server, "KEYS *"));
@@ -156,7 +157,7 @@ static void check(const work *work_item, uint64_t n, tamis_status status, const 
     nothing_is_left_behind(work_item->what, n);
 }
 
-/* ---- both ways ---- */
+/* ---- late and stopped clients ---- */
 
 static tamis_redis *open_slow(const char *parameters) {
     tamis_redis *slow = NULL;
@@ -174,11 +175,11 @@ static tamis_redis *prepare(const work *work_item, const char *parameters) {
     tamis_redis *slow = open_slow(parameters);
     if (work_item->prepare)
         work_item->prepare(slow);
-    proxy_disarm(between); /* counts from here */
+    proxy_disarm(between); /* counting starts here */
     return slow;
 }
 
-/* How many commands it takes. */
+/* Returns the number of commands of the operation. */
 static uint64_t count_commands(const work *work_item) {
     tamis_redis *slow = prepare(work_item, "patience=20s");
     OK(work_item->run(slow, &err));
@@ -258,7 +259,7 @@ static void reg_22_who_was_stopped_changes_nothing(void **state) {
     try_all(be_stopped, test_scale_torture(1, 3, 5, 7));
 }
 
-/* Transactions do as little when they arrive late as scripts do. */
+/* Late transactions change nothing, like late scripts. */
 static void reg_22_late_transactions_change_nothing(void **state) {
     (void)state;
     begin_test();
@@ -287,7 +288,7 @@ static void reg_22_a_deleted_hash_is_no_new_filter(void **state) {
 
 /* ---- a failover ---- */
 
-/* The lock's token of the writer that released it last. */
+/* Reads the token of the writer that released the lock last. */
 static void read_released_token(char token[100]) {
     snprintf(token, 100, "%s",
              redis_server_command(&server, "EVAL %s 0",
@@ -297,7 +298,8 @@ static void read_released_token(char token[100]) {
                                   "return words[#words - 3] end end"));
 }
 
-/* The failover loses the last writes of a resize's beginning. Then a command arrives that was sent twice. */
+/* A failover loses the last writes of the beginning of a resize. Then a command arrives that was sent
+ * twice. */
 static void begin_resize_and_fail_over(uint64_t n) {
     char token[100];
     redis_server_command(&server, "FLUSHALL");
@@ -334,8 +336,9 @@ static void reg_22_a_late_next_after_a_failover(void **state) {
 
 /* ---- the record of what was replaced ---- */
 
-/* Builds of the filter are stopped at command n; if it is switched by then, it expires, and with it the record of the
- * old partitions, and the build cannot release its lock. Returns if it was. */
+/* Stops a build of the filter at command n. If the filter is replaced by then, it expires together with
+ * the record of the old partitions, and the build cannot release its lock. Returns whether it was
+ * replaced. */
 static bool expire_while_stopped(const work *work_item, uint64_t n) {
     stopped self = {.work_item = work_item, .why = TAMIS_ERROR_INIT};
     pthread_t thread;
@@ -402,7 +405,7 @@ static void move_alias_while_stopped(const work *work_item, uint64_t n) {
         fail_msg("%s, command %d: retired the filter that it left as it is", work_item->what, (int)n);
 }
 
-/* What an alias stands for by then says nothing of the filter that it stood for. */
+/* An alias that points to another filter by then must not retire the filter that it pointed to. */
 static void reg_22_an_alias_that_moves_retires_nothing(void **state) {
     const work by_alias[] = {{"push", false, IS_OWN, push_to_alias, NULL},
                              {"expire", false, IS_OLD, expire_alias, NULL}};
@@ -419,7 +422,7 @@ static void reg_22_an_alias_that_moves_retires_nothing(void **state) {
 
 /* ---- adders with a time to live ---- */
 
-/* An adder's command n arrives when the resize has ended and the filter has no expiry any more. */
+/* Command n of an adder arrives after the resize has ended, when the filter has no expiry any more. */
 static bool renew_late(uint64_t n) {
     redis_server_command(&server, "FLUSHALL");
     OK(tamis_redis_push(old, redis, "f", NULL, &err));
