@@ -40,8 +40,7 @@ typedef struct work {
     uint64_t queried, written;
     uint64_t to_read;                  /* number of batches to read */
     uint64_t query_stops, write_stops; /* batch at which that stage ends the run */
-    bool
-        meets; /* true if the keys of the first two items, and the first parts of an item, wait for each other */
+    bool meets; /* true if keys of two items, and parts of an item, wait for each other */
     size_t keying, keyed_at_once;
     size_t parting, parts_at_once;
     size_t querying;

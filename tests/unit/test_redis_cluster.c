@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /* A Redis Cluster of six nodes: slots, redirections, and slots that move and masters that fail while keys
- * are added. ctest: long ctest: timeout=240 ctest: serial: nodes that are late for a second are taken for
- * dead */
+ * are added.
+ * ctest: long
+ * ctest: timeout=240
+ * ctest: serial: nodes that are late for a second are taken for dead */
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>

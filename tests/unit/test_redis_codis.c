@@ -3,7 +3,9 @@
 /*
  * Proxies of Codis, found by a real ZooKeeper. The proxies are those of the tests, in front of one
  * redis-server. That server lacks the commands that Codis refuses, and UNLINK, which the servers behind Codis
- * do not have. ctest: long ctest: timeout=120
+ * do not have.
+ * ctest: long
+ * ctest: timeout=120
  */
 #include <pthread.h>
 #include <setjmp.h>

@@ -3,7 +3,8 @@
 /*
  * The first connection to a server: an error is reported at once, however long the patience in the URI is.
  * Only connect_wait makes the client wait for a server that is starting. Each patience here is longer than
- * the test may run. ctest: timeout=60
+ * the test may run.
+ * ctest: timeout=60
  */
 #include <netdb.h>
 #include <netinet/in.h>

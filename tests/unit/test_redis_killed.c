@@ -9,7 +9,8 @@
  *     client 0 adds keys  0 .. answered[0] .. n-1       then looks them up until it may end
  *     client 1            n .. n + answered[1] .. 2n-1
  *
- * ctest: long ctest: timeout=900
+ * ctest: long
+ * ctest: timeout=900
  */
 #include <inttypes.h>
 #include <setjmp.h>

@@ -14,7 +14,8 @@
  * its work after that and reports success, the filter must be the stopped client's. No Redis key may be left
  * that has neither an expiry nor a record.
  *
- * ctest: long ctest: timeout=600
+ * ctest: long
+ * ctest: timeout=600
  */
 #include <pthread.h>
 #include <stdatomic.h>
