@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* One connection, to servers that this test plays itself: a script of bytes, and then the end. */
+/* A single connection, to servers that the test simulates: they send a script of bytes and close. */
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -24,13 +24,13 @@
 #include "support/fault.h"
 #include "support/scratch.h"
 
-static const uint64_t MS = 1000000, LONG = 20000; /* ms: longer than anything here takes */
+static const uint64_t MS = 1000000, LONG = 20000; /* LONG: ms, longer than anything here takes */
 
 static fault_memory memory;
 static tamis_allocator allocator;
 static tamis__endpoint to;
 static tamis_error err;
-static int door; /* listens */
+static int door; /* listening socket */
 
 static int set_up(void **state) {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -57,7 +57,7 @@ static uint64_t in_ms(uint64_t ms) {
     return tamis__now_ns() + ms * MS;
 }
 
-/* ---- a server: says `size` bytes and ends, in one way or another ---- */
+/* ---- a server that sends `size` bytes and ends, in one way or another ---- */
 
 typedef struct server {
     pthread_t thread;
@@ -121,7 +121,7 @@ static void who_is_not_there_is_named(void **state) {
     door = -1;
 }
 
-/* The system accepts for it; nobody ever answers. */
+/* The system accepts the connection, but nothing ever answers. */
 static void a_silent_server_is_waited_for_until_the_deadline(void **state) {
     (void)state;
     tamis__connection *conn = NULL;
@@ -143,7 +143,7 @@ static void a_silent_server_is_waited_for_until_the_deadline(void **state) {
     tamis__connection_close(conn);
 }
 
-/* No wait is given more time than is left, whatever the deadline. */
+/* No wait gets more time than is left, with any deadline. */
 static int longest;
 static int poll_at_once(struct pollfd *fds, nfds_t count, int timeout_ms) {
     (void)fds;
@@ -175,7 +175,7 @@ static void no_wait_passes_its_deadline(void **state) {
 
 static sem_t name_server, looked_up;
 
-/* Waits until the test lets it go on; then there is no such name. */
+/* Waits for the test, then reports that the name does not exist. */
 static int look_up_for_ever(const char *host, const char *port, const struct addrinfo *hints,
                             struct addrinfo **found) {
     if (hints->ai_flags & AI_NUMERICHOST)
@@ -202,7 +202,7 @@ static void a_name_is_waited_for_until_the_deadline(void **state) {
     for (int i = 0; i < 3; i++)
         assert_int_equal(tamis__connection_open(&conn, &to, in_ms(10), &err), TAMIS_E_TIMEOUT);
     assert_non_null(strstr(err.text, "name servers"));
-    for (int i = 0; i < 3; i++) /* threads that nobody waits for give back what they have */
+    for (int i = 0; i < 3; i++) /* abandoned threads free their memory */
         sem_post(&name_server);
     for (int i = 0; i < 3; i++)
         sem_wait(&looked_up);
@@ -217,12 +217,13 @@ static void a_name_is_waited_for_until_the_deadline(void **state) {
     tamis__sys.look_up = getaddrinfo;
 }
 
-/* ---- greeting and one question ---- */
+/* ---- greeting and one command ---- */
 
 static const char answers[] = "+OK\r\n+OK\r\n$4\r\npong\r\n";
 enum { GREETING = 10, ALL = sizeof answers - 1 };
 
-/* Greeted with a password and a database, then asked: the server goes after every byte of what it has to say. */
+/* Sends a greeting with a password and a database, then a command. The server closes after `size` bytes of
+ * its replies. */
 static tamis_status ask_until(server *self, size_t size, bool *opened) {
     tamis__connection *conn = NULL;
     const tamis__reply *reply = NULL;
@@ -270,7 +271,7 @@ static void a_server_may_go_after_any_byte(void **state) {
     }
 }
 
-/* A reset throws away what was on its way: any byte may be the last. */
+/* A reset discards bytes that were sent: any byte may be the last one. */
 static void a_connection_may_be_reset(void **state) {
     (void)state;
     server self = {.resets = true};
@@ -309,7 +310,8 @@ static void a_refusal_is_told_with_what_the_server_said(void **state) {
     }
 }
 
-/* A server that knows no AUTH quotes what it was sent; in its other sentences a password may stand by chance. */
+/* A server without AUTH quotes the command in its error. Other messages may contain the password by
+ * chance. */
 static void a_wrong_password_may_be_a_word_of_the_answer(void **state) {
     (void)state;
     static const struct {
@@ -338,7 +340,7 @@ static void a_wrong_password_may_be_a_word_of_the_answer(void **state) {
     }
 }
 
-/* What nobody asked for makes a connection unfit to be kept, be it a whole reply or the first byte of one. */
+/* A connection with an unrequested reply, or the first byte of one, must not be reused. */
 static void a_word_too_many_is_noticed(void **state) {
     (void)state;
     static const char *const says[] = {"$4\r\npong\r\n:1\r\n", "$4\r\npong\r\n:"};
@@ -357,7 +359,7 @@ static void a_word_too_many_is_noticed(void **state) {
     }
 }
 
-/* More than the buffer has room for, several times. */
+/* More bytes than the buffer holds, several times. */
 static void words_may_be_long_and_many(void **state) {
     (void)state;
     server self = {0};
@@ -371,7 +373,7 @@ static void words_may_be_long_and_many(void **state) {
     for (int i = 0; i < 19; i++)
         tamis__connection_put(conn, word, (size_t)i * 1000);
     tamis__connection_put(conn, word, sizeof word);
-    while (tamis__connection_unsent(conn) > 0) { /* all of it, before the reply is looked at */
+    while (tamis__connection_unsent(conn) > 0) { /* all bytes, before the reply is read */
         int ready;
         struct pollfd fd = {tamis__connection_pollfd(conn).fd, POLLOUT, 0};
         assert_int_equal(tamis__poll_until(&fd, 1, in_ms(LONG), &ready, &err), TAMIS_OK);
@@ -413,7 +415,7 @@ static void every_allocation_may_fail(void **state) {
         failed = memory.refused > 0;
         assert_int_equal(status, failed ? TAMIS_E_NOMEM : TAMIS_OK);
         tamis__connection_close(conn);
-        if (n <= 2) { /* it did not come to connecting: for the thread that waits at the door */
+        if (n <= 2) { /* the client did not connect: connect here, for the thread that accepts */
             int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
             struct sockaddr_in address = {.sin_family = AF_INET,
                                           .sin_port = htons(to.address.port),

@@ -38,7 +38,7 @@ static void an_alias_is_followed_by_open_handles(void **state) {
     assert_int_equal(count_present(handle, 10000, 10000), 10000);
     assert_in_range(count_present(handle, 0, 10000), 0, 100);
 
-    /* What is added by the alias is in its target, which a push by the alias replaces. */
+    /* Keys added through the alias are in its target. A push through the alias replaces the target. */
     OK(tamis_filter_add_many(handle, keys + 50000, 100, NULL, NULL, &err));
     tamis_filter *direct = open_filter("tuesday"), *monday = open_filter("monday");
     assert_int_equal(count_present(direct, 50000, 100), 100);
@@ -47,7 +47,7 @@ static void an_alias_is_followed_by_open_handles(void **state) {
     assert_int_equal(count_present(handle, 60000, 1000), 1000);
     assert_in_range(count_present(direct, 50000, 100), 0, 5);
 
-    /* What it pointed at before stays: it was not replaced. */
+    /* The former target stays: it was not replaced. */
     OK(tamis_redis_alias(redis, "today", "monday", &err));
     OK(tamis_filter_add_many(handle, keys + 70000, 10, NULL, NULL, &err));
     assert_int_equal(count_present(monday, 70000, 10), 10);
@@ -90,7 +90,7 @@ static void an_alias_is_made_and_removed(void **state) {
     FAILS(tamis_filter_contains(handle, "x", 1, &answer, &err), TAMIS_E_NOT_FOUND, "was dropped");
     FAILS(tamis_redis_filter_open(&none, redis, "a", NULL, &err), TAMIS_E_NOT_FOUND,
           "there is no such filter");
-    /* Put there by hand: one level is followed. */
+    /* Aliases of aliases, made by hand: only one level is followed. */
     redis_server_command(&server, "HSET tamis:{a} alias b");
     redis_server_command(&server, "HSET tamis:{b} alias f");
     FAILS(tamis_redis_filter_open(&none, redis, "a", NULL, &err), TAMIS_E_MISMATCH,
@@ -98,7 +98,8 @@ static void an_alias_is_made_and_removed(void **state) {
     tamis_filter_free(handle);
 }
 
-/* The keys of a handle's batch were asked under one filter: keys 0..999 are in both, others in one of them. */
+/* All keys of a batch are looked up in one filter. Keys 0..999 are in both filters, the others in one of
+ * them. */
 static atomic_bool over;
 static atomic_uint batches;
 
@@ -152,7 +153,7 @@ static void a_batch_is_of_one_filter_while_an_alias_switches(void **state) {
     tamis_filter_free(other);
 }
 
-/* Before each of the first two pipelines of adds the alias stands for the other filter again. */
+/* Before each of the first two pipelines of adds, the alias is switched to the other filter. */
 static ssize_t (*send_on)(int fd, const void *bytes, size_t size);
 static int flips;
 
@@ -162,8 +163,8 @@ static ssize_t flip_and_send(int fd, const void *bytes, size_t size) {
     return send_on(fd, bytes, size);
 }
 
-/* The batch has added its keys to the first filter by then, and asks it once more: of those that were not there it cannot
- * know. */
+/* By then the batch has added its keys to the first filter, and sends them again. For keys that were
+ * absent the answer is not known. */
 static void an_alias_that_comes_back_within_a_batch_leaves_answers_unknown(void **state) {
     (void)state;
     begin_test();
@@ -193,7 +194,7 @@ static void drop_leaves_nothing(void **state) {
     (void)state;
     begin_test();
     push("f?partition=4096", 30000, 0, 1000);
-    push("f?partition=8192", 30000, 0, 1000); /* and so before is there too */
+    push("f?partition=8192", 30000, 0, 1000); /* `before` exists too now */
     tamis_filter *handle = open_filter("f"), *adder = open_filter("f");
     tamis_answer answer = TAMIS_UNKNOWN;
     OK(tamis_redis_alias(redis, "a", "f", &err));
@@ -205,7 +206,7 @@ static void drop_leaves_nothing(void **state) {
     assert_int_equal(answer, TAMIS_UNKNOWN);
     FAILS(tamis_redis_drop(redis, "f", &err), TAMIS_E_NOT_FOUND, "there is no such filter");
 
-    /* An add finds out too late, and leaves nothing for ever. */
+    /* An add finds out too late, and leaves no key without an expiry. */
     FAILS(tamis_filter_add(adder, "x", 1, &answer, &err), TAMIS_E_NOT_FOUND, "was dropped");
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 1);
     const char *key = redis_server_command(&server, "RANDOMKEY");
@@ -228,8 +229,8 @@ static void drop_ends_what_a_drop_that_was_killed_began(void **state) {
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
 }
 
-/* It gives memory back: of the lock and of `before`, which take some, it can do without. But a push that has the lock
- * keeps it. */
+/* A drop frees memory, so without memory it works without the lock and without `before`. But it respects
+ * the lock of a push. */
 static void a_server_that_is_full_can_be_emptied(void **state) {
     (void)state;
     begin_test();
@@ -243,7 +244,8 @@ static void a_server_that_is_full_can_be_emptied(void **state) {
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
 }
 
-/* Without scripts it refuses every step: a transaction queues no command there. The bits go first. */
+/* Without scripts the server refuses every step, since a transaction queues no command. The bits are
+ * removed first. */
 static void reg_22_a_full_server_without_scripts_can_be_emptied(void **state) {
     (void)state;
     begin_test();
@@ -270,8 +272,9 @@ static void reg_22_a_full_server_without_scripts_can_be_emptied(void **state) {
     redis_server_command(&server, "ACL SETUSER default +eval");
 }
 
-/* A program that was stopped in a transaction goes on when its time is over. If its lock is lost, it must say so: an error of
- * a server that is too busy would be tried again, and replace what others made meanwhile. */
+/* A program that was stopped in a transaction continues after its time-out. If its lock is lost, it must
+ * report that. An error about a busy server would be retried, and the retry would replace the filters that
+ * others made meanwhile. */
 static void reg_22_a_transaction_that_is_late_compares_first(void **state) {
     (void)state;
     begin_test();
@@ -299,7 +302,7 @@ static void reg_22_a_transaction_that_is_late_compares_first(void **state) {
     tamis__connection_close(conn);
 }
 
-/* The URI that a filter was made by is for all that is done with it. */
+/* The URI by which a filter was made works for all operations on it. */
 static void drop_and_expire_take_the_parameters(void **state) {
     (void)state;
     begin_test();
@@ -357,7 +360,7 @@ static void drop_and_expire_know_layout_java(void **state) {
 
 /* ---- counting ---- */
 
-/* A server that counts a large string at once answers nobody else meanwhile. */
+/* A server that counts a large string in one command blocks all other clients. */
 static void bits_are_counted_piece_by_piece(void **state) {
     (void)state;
     begin_test();
@@ -461,7 +464,7 @@ static void unite_loses_no_add(void **state) {
     assert_int_equal(count_present(there, 50000, 1000), 1000);
     assert_int_equal(count_present(there, 100000, 100000), 100000);
 
-    /* Just these bits: a union in memory has the same. */
+    /* The same bits as after a union in memory. */
     tamis_filter *second = make_filter(200000, 0, 5000), *third = make_filter(200000, 50000, 1000);
     OK(tamis_filter_union(mine, second, &err));
     OK(tamis_filter_union(mine, third, &err));
@@ -477,7 +480,7 @@ static void unite_loses_no_add(void **state) {
     tamis_filter_free(there);
 }
 
-/* A partition that is gone is not made anew of what is united into it. */
+/* A union must not create a lost partition anew. */
 static void unite_does_not_mend_what_is_lost(void **state) {
     (void)state;
     begin_test();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Layouts php1, php2 and php3: where bits go, from the hashes that PHP made (tests/golden), and what a server has of
- * them. tests/interop/redis_php.sh asks PHP itself. */
+/* Layouts php1, php2 and php3: the positions of bits, from hashes that PHP computed (tests/golden), and
+ * the bits on a server. tests/interop/redis_php.sh compares with PHP itself. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,9 +34,9 @@ static const char *server_uri(const char *rest) {
 
 static tamis_error err = TAMIS_ERROR_INIT;
 
-/* ---- places ---- */
+/* ---- positions ---- */
 
-/* A filter that was opened, of no server: layouts php ask none. */
+/* A filter that was opened without a server: the php layouts send nothing to open one. */
 typedef struct opened {
     tamis_filter filter;
     tamis__redis_filter rf;
@@ -66,7 +66,7 @@ static void close_layout(opened *opened_filter) {
     tamis__redis_uri_release(&opened_filter->rf.named);
 }
 
-/* IEEE, a bit at a time. */
+/* CRC-32 (IEEE), one bit at a time. */
 static uint32_t crc32_of(const uint8_t *data, size_t size) {
     uint32_t crc = UINT32_MAX;
     for (size_t i = 0; i < size; i++) {
@@ -88,7 +88,7 @@ typedef struct place_case {
     uint32_t keys; /* P */
 } place_case;
 
-/* The published rules, in whole numbers. */
+/* Checks the positions by the published rules, in integers. */
 static void check_places(const place_case *c) {
     const bool by_offset = c->layout == &tamis__layout_php3, by_key = c->layout == &tamis__layout_php2;
     const uint64_t share = by_offset && c->servers > 1 ? up(c->m, c->servers) : c->m,
@@ -203,7 +203,7 @@ static tamis_filter *filter_of(const char *name) {
     return filter;
 }
 
-/* One that a layout has only past 2^32 bits: its bits in so many Redis keys, as if these were the most there can be. */
+/* Splits a filter into `keys` Redis keys, as a layout does only beyond 2^32 bits. */
 static void cut_up(tamis_filter *filter, uint32_t keys) {
     tamis__redis_filter *rf = filter->body;
     rf->keys = keys;
@@ -211,7 +211,7 @@ static void cut_up(tamis_filter *filter, uint32_t keys) {
     rf->parts = keys < filter->plan.probes ? keys : filter->plan.probes;
 }
 
-/* The Redis key that most of its bits are in, of such the one that the probes come to first. */
+/* Returns the Redis key with most bits of the element; of several, the one that the probes reach first. */
 static uint32_t deciding_key(const tamis__redis_filter *rf, const tamis__element_positions *positions,
                              uint32_t probes) {
     uint32_t counts[MODEL_KEYS] = {0}, most = 0, found = positions->key;
@@ -225,9 +225,10 @@ static uint32_t deciding_key(const tamis__redis_filter *rf, const tamis__element
     return found;
 }
 
-/* Adds and asks batches with keys that come again, in one batch too, and keeps the bits itself: each answer is whether all
- * of them were set; or with `unknown` that nobody knows whether an add set them, and where those of the key that decides
- * were, and others not, that somebody else may be at it. */
+/* Adds and looks up batches with repeated keys, also within a batch, and keeps a model of the bits. Each
+ * answer must say whether all bits of the key were set. With `unknown`, TAMIS_UNKNOWN is right too: it is
+ * not known whether an add of this test set them. It is also right if the bits in the deciding Redis key
+ * were set and others were not, as while another client adds the key. */
 static void check_batches(tamis_filter *filter, uint64_t *random, bool unknown) {
     static char text[KEYS_MAX][24];
     static tamis_key keys[KEYS_MAX];
@@ -265,11 +266,11 @@ static void check_batches(tamis_filter *filter, uint64_t *random, bool unknown) 
             absent += !had_deciding && adds;
         }
     }
-    assert_true(present > 100 && absent > 100); /* the keys were neither all old nor all new */
+    assert_true(present > 100 && absent > 100); /* old and new keys */
     assert_true(filter->added == absent || (unknown && filter->added < absent));
 }
 
-/* The server has the bits of the model, and no others. */
+/* Checks that the server has exactly the bits of the model. */
 static void check_bits(const tamis_filter *filter) {
     const tamis__redis_filter *rf = filter->body;
     for (uint32_t key = 0; key < rf->keys; key++) {
@@ -313,7 +314,8 @@ static void answers_are_the_old_bits(void **state) {
     }
 }
 
-/* Of two who add an element at once, each of whom came first to one of its Redis keys, one is told that it is fresh. */
+/* Two clients add an element at once, and each is the first at one of its Redis keys. Exactly one gets
+ * TAMIS_ABSENT. */
 static void one_of_two_at_once_is_fresh(void **state) {
     (void)state;
     if (!server.pid)
@@ -331,7 +333,7 @@ static void one_of_two_at_once_is_fresh(void **state) {
         rf->layout->locate(filter, &(tamis__key_batch){&key, NULL, 1}, 0, &positions);
         for (uint32_t ours = 0; ours < 2; ours++) {
             assert_int_equal(tamis_filter_clear(filter, &err), TAMIS_OK);
-            for (uint32_t j = 0; j < 7; j++) /* what the other one did */
+            for (uint32_t j = 0; j < 7; j++) /* the bits of the other client */
                 if (positions.keys[j] != ours)
                     redis_server_number(&server, "SETBIT both:%d %d 1", 1 - (int)ours,
                                         (int)positions.offsets[j]);
@@ -350,7 +352,7 @@ static void one_of_two_at_once_is_fresh(void **state) {
     tamis_filter_free(filter);
 }
 
-/* Two parts of php2 are two filters. */
+/* Two parts of layout php2 are two filters. */
 static void php2_has_a_part_for_a_key(void **state) {
     (void)state;
     if (!server.pid)
@@ -382,7 +384,7 @@ static void *cut_connections(void *context) {
     return NULL;
 }
 
-/* Parts of an element are answered over several connections, and each of them once. */
+/* The parts of an element are answered over several connections, each part once. */
 static void answers_survive_their_connections(void **state) {
     (void)state;
     if (!server.pid)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* How many connections there are at once, who waits for one, and connections that died while nobody used them.
+/* The pool of connections: their number, threads that wait for one, and connections that died while idle.
  * ctest: timeout=120 */
 #include <pthread.h>
 #include <sched.h>
@@ -34,7 +34,7 @@ static int tear_down(void **state) {
     return redis_filters_tear_down(state);
 }
 
-/* Connections that the server ever had; this question is one of them. */
+/* Returns how many connections the server has ever accepted, including the one of this command. */
 static long long connections(const redis_server *queried) {
     return strtoll(strstr(redis_server_command(queried, "INFO stats"), "total_connections_received:") + 27,
                    NULL, 10);
@@ -70,7 +70,7 @@ static void *work(void *context) {
     const size_t batches = test_scale(200, 100, 40);
     pthread_barrier_wait(self->together);
     for (size_t i = 0; i < batches && !*self->failure.text; i++) {
-        /* Not in the same order, so that they come to servers in different orders. */
+        /* Each worker has another order, so that they reach the servers in different orders. */
         tamis_key *some = keys + (self->from + i * 7919) % (NUMBERS - BATCH);
         tamis_filter_add_many(self->filter, some, BATCH, NULL, NULL, &self->failure);
         tamis_filter_contains_many(self->filter, some, BATCH, answers, NULL, &self->failure);
@@ -110,7 +110,8 @@ static void there_are_no_more_than_allowed(void **state) {
     tamis_redis_close(there);
 }
 
-/* With one connection to each server, who holds one and waits for the next would wait for ever. */
+/* With one connection to each server, a thread that held one while it waits for the next could wait
+ * forever. */
 static void nobody_holds_one_and_waits_for_another(void **state) {
     char uri[200];
     tamis_redis *there;
@@ -172,7 +173,7 @@ static size_t count_waiting(tamis_redis *there) {
     return count;
 }
 
-/* Each in turn; one that gives up leaves the line whole. */
+/* Threads are served in turn. One that gives up does not break the queue. */
 static void who_comes_first_goes_first(void **state) {
     queuer all[4];
     (void)state;
@@ -189,7 +190,7 @@ static void who_comes_first_goes_first(void **state) {
         if (i == 1)
             pthread_join(all[i].thread, NULL);
     }
-    assert_false(tamis__redis_acquire_permit(there, only_node(there), 0)); /* nobody overtakes */
+    assert_false(tamis__redis_acquire_permit(there, only_node(there), 0)); /* no thread overtakes */
     tamis__redis_release_permit(there, only_node(there));
     for (size_t i = 0; i < 4; i++)
         if (i != 1)
@@ -203,7 +204,7 @@ static void who_comes_first_goes_first(void **state) {
     tamis_redis_close(there);
 }
 
-/* ---- who is woken ---- */
+/* ---- wake-ups ---- */
 
 typedef struct sleeper {
     queuer queue;
@@ -218,7 +219,8 @@ static void *sleep_in_line(void *context) {
     return NULL;
 }
 
-/* Commands at one server do not wake threads that wait for another one: that would be a context switch for each. */
+/* Commands on one server do not wake threads that wait for another one. Otherwise each would cost a
+ * context switch. */
 static void reg_22_only_the_next_in_line_is_woken(void **state) {
     enum { COMMANDS = 2000 };
     char uri[200];
@@ -249,7 +251,7 @@ static void reg_22_only_the_next_in_line_is_woken(void **state) {
 typedef struct hopper {
     pthread_t thread;
     tamis_redis *there;
-    uint64_t patience; /* in ns, of one of its tries */
+    uint64_t patience; /* in ns, for one try */
     size_t permits_used, turns;
 } hopper;
 
@@ -269,7 +271,8 @@ static void *hop(void *context) {
     return NULL;
 }
 
-/* Those who give up may be just the ones that were woken: the next in line is woken then, or it would sleep on. */
+/* A thread may give up just when it is woken. Then it must wake the next one in the queue, which would
+ * sleep on otherwise. */
 static void reg_22_no_waiting_thread_is_forgotten(void **state) {
     hopper all[8];
     const size_t turns = test_scale(4000, 1000, 500);
@@ -301,9 +304,10 @@ static void limits_are_checked(void **state) {
           "from 1 to 10000");
 }
 
-/* ---- what died meanwhile ---- */
+/* ---- connections that died while idle ---- */
 
-/* An add that is sent over a dead connection might have been carried out: that no answer is "unknown" says that none was. */
+/* Adds keys. An add over a dead connection may have been executed and would be TAMIS_UNKNOWN. So no such
+ * answer means that none was sent over one. */
 static void add_surely(tamis_filter *filter, size_t from) {
     tamis_answer answers[10];
     OK(tamis_filter_add_many(filter, keys + from, 10, answers, NULL, &err));
@@ -328,7 +332,7 @@ static void one_that_the_server_closed_is_noticed(void **state) {
     tamis_redis_close(there);
 }
 
-/* As a firewall forgets connections: what comes gets no further, and no answer comes back. */
+/* Like a firewall that forgets connections: nothing is forwarded, and no reply comes back. */
 static void one_that_went_silent_is_noticed(void **state) {
     (void)state;
     begin_test();
@@ -343,7 +347,7 @@ static void one_that_went_silent_is_noticed(void **state) {
     proxy_disarm(between);
     pause_ms(450);
     const long long before = connections(&server);
-    add_surely(filter, 20); /* and one that is well is used on */
+    add_surely(filter, 20); /* a healthy connection is reused */
     assert_int_equal(connections(&server), before + 1);
     tamis_filter_free(filter);
     tamis_redis_close(there);

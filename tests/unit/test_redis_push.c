@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Whole filters, to a server and from it, and what handles that are open see of that. */
+/* Pushing and pulling whole filters, with other handles open meanwhile. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@ enum { KEYS = 20000 };
 
 /* ---- pull ---- */
 
-/* Saved and loaded again, it still answers as the server does. */
+/* Saves and loads the pulled filter. It must still give the answers of the server. */
 static void check_saved(const tamis_filter *there, tamis_filter *pulled) {
     tamis_filter *loaded = NULL;
     const char *path = scratch("pulled.tamis");
@@ -34,7 +34,7 @@ static void check_saved(const tamis_filter *there, tamis_filter *pulled) {
     tamis_filter_free(loaded);
 }
 
-/* Four partitions, the last of them shorter, and chunks that do not fill them. */
+/* Four partitions, the last one shorter, and chunks that do not divide them. */
 static void pull_answers_as_the_server_does(void **state) {
     (void)state;
     begin_test();
@@ -54,7 +54,7 @@ static void pull_answers_as_the_server_does(void **state) {
     tamis_filter_free(there);
 }
 
-/* m is odd, and stays so in a file. */
+/* m is odd, also in a file. */
 static void pull_of_layout_java_keeps_its_bits(void **state) {
     (void)state;
     begin_test();
@@ -122,7 +122,7 @@ static void pull_does_not_take_a_lost_partition_for_zeros(void **state) {
     bytes_clear(&got);
 }
 
-/* As many keys as it was made for: what the bits tell is somewhat more or less. */
+/* As many keys as the capacity: the number estimated from the bits is slightly more or less. */
 static void a_full_filter_is_not_saturated_by_chance(void **state) {
     (void)state;
     begin_test();
@@ -164,7 +164,7 @@ static void push_and_pull_give_the_same_filter(void **state) {
         tamis_filter_free(pulled);
         tamis_filter_free(made);
     }
-    /* Nothing is left beside hash and partitions, and they do not expire. */
+    /* Only hash and partitions are left, without an expiry. */
     assert_int_equal(redis_server_number(&server, "EXISTS tamis:{whole}:push"), 0);
     char plan[500];
     snprintf(plan, sizeof plan, "%s", redis_server_command(&server, "HGET tamis:{whole} plan"));
@@ -174,7 +174,7 @@ static void push_and_pull_give_the_same_filter(void **state) {
     assert_int_equal(redis_server_number(&server, "PTTL %s", partition_of("whole", 0)), -1);
 }
 
-/* A handle of a secret that differs is refused, and what is pulled with the right one knows it. */
+/* A handle with another secret is refused. A filter pulled with the right one has that secret. */
 static void push_and_pull_keep_scheme_seed_and_secret(void **state) {
     (void)state;
     begin_test();
@@ -220,9 +220,9 @@ static void push_replaces_and_open_handles_follow(void **state) {
     assert_int_equal(count_present(reader, 5000, 10000), 10000);
     assert_in_range(count_present(reader, 0, 5000), 0, 100);
     assert_int_equal(tamis_filter_plan(reader)->capacity, 90000);
-    assert_in_range(count_present(reader, 40000, 100), 0, 5); /* added to what was replaced */
+    assert_in_range(count_present(reader, 40000, 100), 0, 5); /* added to the replaced filter */
 
-    /* An add that was asked of the old is in the new, which may have had it from there: nobody knows. */
+    /* An add that was sent to the old filter is in the new one, which may have got it from there: unknown. */
     tamis_answer answers[200];
     OK(tamis_filter_add_many(adder, keys + 14900, 200, answers, NULL, &err));
     for (int i = 0; i < 100; i++)
@@ -234,7 +234,7 @@ static void push_replaces_and_open_handles_follow(void **state) {
     tamis_filter_free(new);
 }
 
-/* What was replaced is gone for long: adds that find that out leave nothing there for ever. */
+/* The replaced filter has been gone for long. Adds that find that out leave no key without an expiry. */
 static void adds_to_an_expired_generation_are_moved(void **state) {
     (void)state;
     begin_test();
@@ -257,7 +257,8 @@ static void adds_to_an_expired_generation_are_moved(void **state) {
     tamis_filter_free(made);
 }
 
-/* A handle that was idle looks before it adds: the partitions of then would be made anew, each of them whole. */
+/* An idle handle checks the plan before it adds. Otherwise it would create the old partitions anew, in
+ * full size. */
 static void an_idle_handle_looks_before_it_adds(void **state) {
     (void)state;
     begin_test();
@@ -341,13 +342,13 @@ static void push_refuses_what_it_cannot(void **state) {
     tamis_filter_free(made);
 }
 
-/* ---- a push that loses something on the way ---- */
+/* ---- a push that loses data on the way ---- */
 
 typedef struct harm {
     bool whole, done;
 } harm;
 
-/* When the first chunk is in, loses it or its partition. */
+/* After the first chunk, removes it or its partition. */
 static void do_harm(void *context, uint64_t done, uint64_t total) {
     static const char zeros[1 << 20];
     harm *own = context;
@@ -378,7 +379,7 @@ static void push_sees_what_was_lost_and_changes_nothing(void **state) {
         assert_int_equal(tamis_redis_push(bigger, redis, "f", &options, &err), TAMIS_E_IO);
         assert_true(own.done);
         assert_int_equal(count_present(there, 0, 1000), 1000);
-        assert_int_equal(redis_server_number(&server, "DBSIZE"), 3); /* nor is anything left */
+        assert_int_equal(redis_server_number(&server, "DBSIZE"), 3); /* nothing else is left */
         assert_int_equal(redis_server_number(&server, "HEXISTS tamis:{f} pushing"), 0);
     }
     tamis_filter_free(there);
@@ -397,7 +398,7 @@ static void restart(void *context, uint64_t done, uint64_t total) {
     redis_server_restart(&server);
 }
 
-/* A server that comes back empty is told from one that was there all the time. */
+/* A server that was restarted empty is noticed. */
 static void push_survives_no_restart_without_saying_so(void **state) {
     (void)state;
     begin_test();
@@ -416,7 +417,7 @@ static void push_survives_no_restart_without_saying_so(void **state) {
     tamis_filter_free(made);
 }
 
-/* Killed at the worst moments: what it left is gone after the next push. */
+/* A push that was killed at the worst moments. The next push removes what it left. */
 static void push_tidies_up_after_one_that_was_killed(void **state) {
     (void)state;
     begin_test();
@@ -436,7 +437,7 @@ static void push_tidies_up_after_one_that_was_killed(void **state) {
     OK(tamis_redis_push(made, redis, "f", NULL, &err));
     assert_in_range(redis_server_number(&server, "PTTL tamis:{f:0123456789abcdef:0}:bits"), 1, 60000);
 
-    /* Between the switch and its end: what it made is in use. */
+    /* Killed between the switch and the end: the new filter is in use. */
     snprintf(plan, sizeof plan, "%s", redis_server_command(&server, "HGET tamis:{f} plan"));
     redis_server_command(&server, "HSET tamis:{f} pushing %s", plan);
     tamis_filter *there = open_filter("f");
@@ -455,13 +456,14 @@ static void push_with_ttl_lets_all_keys_expire(void **state) {
     assert_in_range(redis_server_number(&server, "PTTL tamis:{f}:plan"), 3500000, 3600000);
     assert_in_range(redis_server_number(&server, "PTTL %s", partition_of("f", 0)), 3500000, 3660000);
     OK(tamis_redis_push(made, redis, "f", NULL, &err));
-    assert_in_range(redis_server_number(&server, "PTTL tamis:{f}"), 3500000, 3600000); /* what was left */
+    assert_in_range(redis_server_number(&server, "PTTL tamis:{f}"), 3500000,
+                    3600000); /* the remaining time */
     OK(tamis_redis_push(made, redis, "f?ttl=2h", NULL, &err));
     assert_in_range(redis_server_number(&server, "PTTL tamis:{f}"), 7100000, 7200000);
     tamis_filter_free(made);
 }
 
-/* Each allocation fails once: nothing is half replaced, nothing is left, and the next push finds no lock. */
+/* Each allocation fails once. The filter is never replaced in part, nothing is left, and the lock is free. */
 static void no_memory_leaves_all_as_it_was(void **state) {
     (void)state;
     begin_test();
@@ -490,7 +492,7 @@ static void no_memory_leaves_all_as_it_was(void **state) {
         OK(tamis_redis_pull(there, &pulled, &err));
         const bool is_new = tamis_filter_is_equal(made, pulled);
         assert_true(is_new || tamis_filter_is_equal(old, pulled));
-        /* The command of the switch itself failed: what is left is announced. */
+        /* The command of the switch itself failed: the new keys are recorded in the hash. */
         if (!is_new && redis_server_number(&server, "DBSIZE") != size) {
             assert_int_equal(redis_server_number(&server, "HEXISTS tamis:{f} pushing"), 1);
             OK(tamis_redis_push(old, redis, "f", NULL, &err));
@@ -506,12 +508,12 @@ static void no_memory_leaves_all_as_it_was(void **state) {
     assert_int_equal(memory.live_blocks, 0);
 }
 
-/* ---- while others ask and add ---- */
+/* ---- while others look up and add ---- */
 
 static atomic_bool over;
 static atomic_uint batches;
 
-/* Keys 0..KEYS are in every filter that is pushed. */
+/* Looks up keys 0..KEYS, which every pushed filter has. */
 static void *ask_always(void *context) {
     tamis_filter *filter = context;
     tamis_answer *answers = calloc(KEYS, sizeof *answers);
@@ -530,7 +532,7 @@ static void *ask_always(void *context) {
     return fault;
 }
 
-/* What was answered after the last switch is in. */
+/* Adds keys. Those answered after the last switch must be present. */
 static void *add_always(void *context) {
     tamis_filter *filter = context;
     tamis_error why = TAMIS_ERROR_INIT;
@@ -561,7 +563,7 @@ static void no_key_is_absent_while_pushes_switch(void **state) {
     for (uint64_t i = 1; i <= pushes; i++) {
         const unsigned before = atomic_load(&batches);
         OK(tamis_redis_push(made[i % 2], redis, "f", NULL, &err));
-        /* so that it is asked under every one of them */
+        /* so that there are lookups in each of the filters */
         while (atomic_load(&batches) < before + THREADS)
             sched_yield();
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Layout redisson: its config hash, read and made, and what becomes of an open filter when that changes. Bits and answers
- * beside a second implementation: tests/interop/redis_redisson.sh. */
+/* Layout redisson: reading and making the config hash, and changes of it under an open filter.
+ * tests/interop/redis_redisson.sh compares bits and answers with a second implementation. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -73,7 +73,7 @@ static tamis_answer add(tamis_filter *filter, const char *key) {
 
 /* ---- tests ---- */
 
-/* By the vector of Redisson's own in a JVM: "foo" in a filter for 1000 at 1 %. */
+/* Reference value from Redisson in a JVM: "foo" in a filter for 1000 at 1 %. */
 static void a_filter_of_redissons(void **state) {
     (void)state;
     if (!server.pid)
@@ -98,7 +98,7 @@ static void a_filter_of_redissons(void **state) {
     assert_int_equal(add(filter, "foo"), TAMIS_ABSENT); /* its config stays */
     tamis_filter_free(filter);
 
-    /* What agrees may be said, what does not is refused. */
+    /* Parameters that agree with the config are accepted, others refused. */
     tamis_filter_free(opened("seen?layout=redisson&expect=1000&fpr=1%25&bits=9585&probes=7", true));
     refused("seen?layout=redisson&expect=1001&fpr=1%25", true, TAMIS_E_MISMATCH,
             "has expectedInsertions=1000, and 1001 is asked for");
@@ -128,7 +128,7 @@ static void a_filter_is_made_as_redisson_would(void **state) {
     assert_string_equal(redis_server_command(&server, "HLEN {made}:config"), "4");
     assert_string_equal(redis_server_command(&server, "EXISTS made"), "0");
 
-    /* A name with a tag of its own. */
+    /* A name with its own hash tag. */
     tamis_filter *filter = opened("a%7Bb%7Dc?layout=redisson&expect=5&fpr=1e-6", true);
     assert_string_equal(redis_server_command(&server, "HGET a{b}c:config falseProbability"), "1e-06");
     add(filter, "key");
@@ -200,7 +200,7 @@ static void forged_configs_are_refused(void **state) {
         refused("forged?layout=redisson&expect=1000&fpr=0.01", true, TAMIS_E_DAMAGED,
                 "its config is not Redisson's (size '");
     }
-    /* Each a number that may be, and together none of Redisson's. */
+    /* Each number is possible, but Redisson never makes them together. */
     static const char *const apart[][4] = {{"77", "7", "1000", "0.01"},   {"77", "1", "1000", "0.01"},
                                            {"9587", "7", "1000", "0.01"}, {"9585", "6", "1000", "0.01"},
                                            {"9585", "7", "1000", "0.02"}, {"9585", "7", "1000", "1"},
@@ -212,7 +212,7 @@ static void forged_configs_are_refused(void **state) {
     put_config("{forged}:config", "77", "1", "1000", "0.01");
     refused("forged?layout=redisson", true, TAMIS_E_DAMAGED,
             "come to size 9585 and hashIterations 7, and it says 77 and 1; ");
-    put_config("{forged}:config", "9584", "7", "1000", "0.01"); /* a logarithm of another library */
+    put_config("{forged}:config", "9584", "7", "1000", "0.01"); /* the logarithm of another library */
     tamis_filter_free(opened("forged?layout=redisson", false));
     put_config("{forged}:config", "9585", "7", "1000", "0.01");
     put_config("{forged}:config", "9585", "7", "1000", "0.01");
@@ -226,7 +226,7 @@ static void forged_configs_are_refused(void **state) {
     assert_string_equal(redis_server_command(&server, "GET {forged}:config"), "x");
 }
 
-/* Of another config, however it came to be there. */
+/* The config was replaced, in whatever way. */
 static void a_bitmap_that_is_longer_is_refused(void **state) {
     (void)state;
     if (!server.pid)
@@ -248,7 +248,7 @@ static void a_bitmap_that_is_longer_is_refused(void **state) {
     tamis_filter_free(filter);
 }
 
-/* ---- two who make it at once ---- */
+/* ---- several clients make it at once ---- */
 
 enum { MAKERS = 8 };
 

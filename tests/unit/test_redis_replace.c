@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Whole filters into layouts of other programs, which keep them in one Redis key. */
+/* Pushing whole filters in the layouts of other programs, which have one Redis key per filter. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@
 
 enum { KEYS = 20000 };
 
-/* In memory, for that name. */
+/* Makes a filter in memory with the plan of that name. */
 static tamis_filter *make_for(const char *name, size_t from, size_t count) {
     tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
@@ -45,7 +45,7 @@ static void check_layout(const char *name, const char *key, long long size) {
     assert_int_equal(redis_server_number(&server, "PTTL %s", key), -1);
     assert_string_equal(redis_server_command(&server, "KEYS *push*"), "");
 
-    /* What was there is gone, and a handle that was open asks what came in its place, as a batch of adds does. */
+    /* The old filter is gone. Lookups and adds by an open handle use the new one. */
     assert_in_range(count_present(there, KEYS, 100), 0, 50);
     assert_same_answers(there, made, 3 * KEYS);
     OK(tamis_redis_pull(there, &pulled, &err));
@@ -67,7 +67,7 @@ static void every_layout_of_one_key_takes_a_filter(void **state) {
     assert_int_equal(keys_there(), 7); /* with Redisson's hash */
 }
 
-/* Several chunks, and bits past the last that is set. */
+/* Several chunks, and unset bits at the end. */
 static void a_large_filter_comes_in_chunks(void **state) {
     (void)state;
     begin_test();
@@ -112,7 +112,7 @@ static void what_does_not_fit_is_refused(void **state) {
     tamis_filter_free(made);
 }
 
-/* Rebuilt larger beside, and renamed: nothing keeps the parameters but those who ask. */
+/* The filter is rebuilt in a larger size and renamed. Only the clients know the parameters of this layout. */
 static void a_filter_is_replaced_by_a_larger_one(void **state) {
     (void)state;
     begin_test();
@@ -121,7 +121,7 @@ static void a_filter_is_replaced_by_a_larger_one(void **state) {
     OK(tamis_redis_push(first, redis, "a?layout=java&expect=1000&fpr=0.03&ttl=1h", NULL, &err));
     assert_in_range(redis_server_number(&server, "PTTL bf:a"), 3500000, 3600000);
     OK(tamis_redis_push(second, redis, "a?layout=java&expect=9000&fpr=0.03", NULL, &err));
-    assert_in_range(redis_server_number(&server, "PTTL bf:a"), 3500000, 3600000); /* what was left */
+    assert_in_range(redis_server_number(&server, "PTTL bf:a"), 3500000, 3600000); /* the remaining time */
     tamis_filter *there = open_filter("a?layout=java&expect=9000&fpr=0.03");
     assert_int_equal(count_present(there, 0, 9000), 9000);
     tamis_filter_free(there);
@@ -134,7 +134,7 @@ static void redissons_hash_lives_as_long(void **state) {
     begin_test();
     const char *name = "r?layout=redisson&expect=1000&fpr=0.01";
     tamis_filter *made = make_for(name, 0, 1000);
-    assert_int_equal(keys_there(), 0); /* a plan makes nothing */
+    assert_int_equal(keys_there(), 0); /* a plan makes no Redis key */
     OK(tamis_redis_push(made, redis, "r?layout=redisson&expect=1000&fpr=0.01&ttl=1h", NULL, &err));
     assert_in_range(redis_server_number(&server, "PTTL r"), 3500000, 3600000);
     assert_in_range(redis_server_number(&server, "PTTL {r}:config"), 3500000, 3600000);
@@ -144,7 +144,7 @@ static void redissons_hash_lives_as_long(void **state) {
     tamis_filter_free(made);
 }
 
-/* ---- a server that has no RENAME ---- */
+/* ---- a server without RENAME ---- */
 
 static void a_refused_rename_leaves_all_as_it_was(void **state) {
     (void)state;
@@ -169,7 +169,8 @@ static void a_refused_rename_leaves_all_as_it_was(void **state) {
 
 /* ---- faults ---- */
 
-/* Whichever send or receive fails, once: it is done again, with nothing left beside. That of RENAME's answer too. */
+/* Each send and receive fails once, also that of RENAME's reply. The push is repeated, and no temporary
+ * key is left. */
 static void a_push_rides_out_lost_connections(void **state) {
     (void)state;
     begin_test();

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A master with a real replica: replicas=N answers a batch of adds only when N replicas have it, so that what was answered
- * outlives the master; and what NOREPLICAS asks for. A replica that lags is one that is stopped (SIGSTOP).
+ * A master with a real replica. With replicas=N, a batch of adds is answered only when N replicas have it, so
+ * that answered keys survive the loss of the master. Also tests the error NOREPLICAS of the server. A lagging
+ * replica is one that is stopped (SIGSTOP).
  * ctest: timeout=120
  */
 #include <signal.h>
@@ -67,7 +68,7 @@ static void assert_answers(size_t count, tamis_answer wanted) {
 
 /* ---- replicas= ---- */
 
-/* A replica that has just come takes about a second to say what it has. */
+/* Opens with patience: a new replica takes about a second to report its offset. */
 static tamis_filter *open_patient(const char *name, const char *patience) {
     char uri[300];
     snprintf(uri, sizeof uri, "%s&replicas=1&patience=%s", name, patience);
@@ -86,17 +87,17 @@ static void lags_with(const char *name) {
           "0 of 1 replicas");
     assert_int_equal(done, 0);
     OK(tamis_filter_contains_many(filter, keys, 2 * FEW, answers, NULL,
-                                  &err)); /* questions wait for nobody */
+                                  &err)); /* lookups do not wait for replicas */
     assert_answers(2 * FEW, TAMIS_PRESENT);
     lag(false);
     tamis_status status;
-    do /* on a busy machine the replica may take longer than that */
+    do /* on a busy machine the replica may take longer */
         status = tamis_filter_add_many(filter, keys, 2 * FEW, answers, NULL, &err);
     while (status == TAMIS_E_TIMEOUT);
     OK(status);
     assert_answers(FEW, TAMIS_PRESENT);
     for (size_t i = FEW; i < 2 * FEW; i++)
-        assert_int_equal(answers[i], TAMIS_UNKNOWN); /* they were never answered */
+        assert_int_equal(answers[i], TAMIS_UNKNOWN); /* these keys were never answered */
     tamis_filter_free(filter);
 }
 
@@ -106,7 +107,7 @@ static void reg_22_adds_are_not_answered_before_replicas_have_them(void **state)
     lags_with(JAVA);
     lags_with("t?expect=100000&partition=65536");
     lag(true);
-    tamis_filter *filter = open_there(server.port, JAVA); /* without replicas= nobody is waited for */
+    tamis_filter *filter = open_there(server.port, JAVA); /* without replicas= adds do not wait */
     OK(tamis_filter_add_many(filter, keys + 2 * FEW, FEW, answers, NULL, &err));
     assert_answers(FEW, TAMIS_ABSENT);
     tamis_filter_free(filter);
@@ -116,7 +117,7 @@ static void reg_22_adds_are_not_answered_before_replicas_have_them(void **state)
     tamis_filter_free(filter);
 }
 
-/* The master is lost with all that the replica does not have yet: keys that were answered are not among that. */
+/* The master is lost, with all writes that the replica does not have yet. No answered key is among these. */
 static void reg_22_what_was_answered_outlives_the_master(void **state) {
     const size_t added = 10 * BATCH;
     (void)state;
@@ -141,7 +142,8 @@ static void reg_22_what_was_answered_outlives_the_master(void **state) {
     tamis_filter_free(filter);
 }
 
-/* A connection that ends between the adds and the replicas' word leaves nobody who knows: all is added once more. */
+/* If the connection ends between the adds and the confirmation of the replicas, the result is unknown and
+ * all keys are added again. */
 static void reg_22_a_connection_may_end_before_replicas_have_answered(void **state) {
     bool reached = true;
     (void)state;
@@ -163,7 +165,7 @@ static void reg_22_a_connection_may_end_before_replicas_have_answered(void **sta
     proxy_stop(between);
 }
 
-/* A push reads its plan back, and waits until the replicas have it. */
+/* A push reads its plan back and waits until the replicas have it. */
 static void reg_22_a_push_waits_for_replicas(void **state) {
     char uri[200];
     (void)state;
@@ -215,7 +217,7 @@ int main(void) {
         cmocka_unit_test(reg_22_a_push_waits_for_replicas),
         cmocka_unit_test(reg_22_replicas_are_checked),
         cmocka_unit_test(reg_22_no_replicas_has_its_own_advice),
-        cmocka_unit_test(reg_22_what_was_answered_outlives_the_master), /* and leaves none for others */
+        cmocka_unit_test(reg_22_what_was_answered_outlives_the_master), /* last: it kills the master */
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -48,7 +48,7 @@ static void feed(const char *bytes, size_t size) {
     assert_int_equal(tamis__replies_feed(replies, bytes, size, &err), TAMIS_OK);
 }
 
-/* Writes a reply as text, so that one comparison looks at all of it. */
+/* Writes a reply as text, so that one comparison covers all of it. */
 static size_t show(const tamis__reply *reply, char *to, size_t buffer_size) {
     size_t used = 0;
     switch (reply->type) {
@@ -121,7 +121,7 @@ static void bytes_may_be_any(void **state) {
     assert_memory_equal(reply->text, "a\0\r\n\xff", 5);
 }
 
-/* All samples in one stream, which comes in two parts, cut at every byte; and byte by byte. */
+/* All samples in one stream, received in two pieces, cut at every byte, and byte by byte. */
 static void replies_may_come_in_parts(void **state) {
     (void)state;
     test_bytes reply_bytes = {0};
@@ -168,7 +168,7 @@ static void what_is_no_reply_is_said_to_be_none(void **state) {
     }
 }
 
-/* Numbers of items and bytes that nobody has memory for: none is taken. */
+/* Replies that claim more items or bytes than any memory holds: nothing is allocated. */
 static void huge_counts_take_no_memory(void **state) {
     (void)state;
     static const char *const huge[] = {"*2147483647\r\n",          "*4294967297\r\n",
@@ -179,7 +179,7 @@ static void huge_counts_take_no_memory(void **state) {
         const tamis__reply *reply = NULL;
         feed(huge[i], strlen(huge[i]));
         tamis_status status = tamis__replies_next(replies, &reply, &err);
-        /* A long string is waited for, which takes nothing until it comes. */
+        /* A long string is waited for, without memory until it arrives. */
         if (status != TAMIS_E_IO && status != TAMIS_E_NOMEM && !(status == TAMIS_OK && *huge[i] == '$'))
             fail_msg("%s: %d", huge[i], (int)status);
         assert_null(reply);
@@ -204,7 +204,7 @@ static void a_reply_without_end_is_refused(void **state) {
     assert_true(fed < (size_t)66 << 20);
 }
 
-/* Many replies take the memory of one; a large one gives it back. */
+/* Many replies need the memory of one, and the memory of a large one is freed. */
 static void memory_is_used_again(void **state) {
     (void)state;
     char large[100008] = "$100000\r\n";

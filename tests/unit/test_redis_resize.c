@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Filters made anew in another size while they are used. */
+/* Resizing filters while they are in use. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,7 +28,7 @@ enum { BATCH = 10, KEYS_MAX = NUMBERS - 100000 };
 static atomic_size_t answered;
 static atomic_bool over;
 
-/* Adds keys in order, and tells how many are answered. */
+/* Adds keys in order, and counts the answered ones. */
 static void *add_always(void *context) {
     tamis_filter *filter = context;
     tamis_error why = TAMIS_ERROR_INIT;
@@ -59,7 +59,7 @@ static void resize_beside_adds(const char *name, const char *made_as) {
     assert_int_equal(pthread_create(&thread, NULL, add_always, adder), 0);
     wait_for_batches(20);
     OK(tamis_redis_resize_begin(&resize, larger, redis, name, &err));
-    wait_for_batches(2); /* what was on its way then is told of now */
+    wait_for_batches(2); /* adds that were under way have been answered by now */
     OK(tamis_filter_add_many(larger, keys, atomic_load(&answered), NULL, NULL, &err));
     wait_for_batches(20);
     assert_int_equal(tamis_filter_plan(there)->capacity, 20000);
@@ -92,7 +92,7 @@ static void a_resize_loses_no_add(void **state) {
     assert_int_equal(redis_server_number(&server, "EXISTS tamis:{one}:push"), 0);
 }
 
-/* Answers are of what is there until the switch, and what was added beside is known after it. */
+/* Until the switch, answers are those of the old filter. Keys added meanwhile are present after it. */
 static void answers_are_of_what_is_there(void **state) {
     (void)state;
     begin_test();
@@ -118,7 +118,7 @@ static void answers_are_of_what_is_there(void **state) {
     tamis_filter_free(larger);
 }
 
-/* ---- what ends one ---- */
+/* ---- operations that end a resize ---- */
 
 static void a_resize_is_given_up(void **state) {
     (void)state;
@@ -132,7 +132,7 @@ static void a_resize_is_given_up(void **state) {
     OK(tamis_filter_add_many(there, keys, 20, NULL, NULL, &err));
     OK(tamis_redis_resize_end(resize, NULL, &err));
     assert_string_equal(redis_server_command(&server, "HMGET tamis:{f} next pushing"), "(nil) (nil)");
-    assert_int_equal(redis_server_number(&server, "DBSIZE"), 4); /* for a minute: adds may be on their way */
+    assert_int_equal(redis_server_number(&server, "DBSIZE"), 4); /* for a minute: adds may be under way */
     OK(tamis_filter_add_many(there, keys, 30, NULL, NULL, &err));
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 4);
     assert_int_equal(count_present(there, 0, 30), 30);
@@ -220,7 +220,8 @@ static void another_push_or_drop_ends_it(void **state) {
     assert_int_equal(count_present(there, 0, 500), 500);
     assert_int_equal(tamis_filter_plan(there)->capacity, 1000);
 
-    /* Another resize does not: what was added since would be in neither. It is ended by name. */
+    /* Another resize does not end it, since keys added since then would be in neither. It is ended by
+     * name. */
     OK(tamis_redis_resize_begin(&resize, larger, redis, "f", &err));
     FAILS(tamis_redis_resize_begin(&second, larger, redis, "f", &err), TAMIS_E_BUSY, "another resize of it");
     assert_int_equal(count_leftovers(true), 1);
@@ -236,7 +237,7 @@ static void another_push_or_drop_ends_it(void **state) {
     OK(tamis_redis_resize_begin(&resize, larger, redis, "f", &err));
     OK(tamis_redis_drop(redis, "f", &err));
     FAILS(tamis_redis_resize_end(resize, larger, &err), TAMIS_E_MISMATCH, "by another meanwhile");
-    /* Those that were retired go by themselves. */
+    /* Retired partitions expire. */
     for (const char *key; strcmp(key = redis_server_command(&server, "RANDOMKEY"), "(nil)") != 0;) {
         char name[100];
         snprintf(name, sizeof name, "%s", key);
@@ -247,7 +248,8 @@ static void another_push_or_drop_ends_it(void **state) {
     tamis_filter_free(larger);
 }
 
-/* Who holds the lock and leaves the resize alone is waited for: what was added to both is not thrown away. */
+/* The end of a resize waits for a lock holder that does not end the resize. The keys added to both filters
+ * are kept. */
 static void reg_22_an_end_waits_for_the_lock(void **state) {
     (void)state;
     begin_test();
@@ -263,7 +265,7 @@ static void reg_22_an_end_waits_for_the_lock(void **state) {
     assert_int_equal(tamis_filter_plan(there)->capacity, 50000);
 
     OK(tamis_redis_resize_begin(&resize, larger, redis, "f", &err));
-    redis_server_command(&server, "SET tamis:{f}:push another"); /* a build, which ends it */
+    redis_server_command(&server, "SET tamis:{f}:push another"); /* a build, which ends the resize */
     redis_server_command(&server, "HDEL tamis:{f} next sending");
     FAILS(tamis_redis_resize_end(resize, larger, &err), TAMIS_E_MISMATCH, "by another meanwhile");
     assert_string_equal(redis_server_command(&server, "GET tamis:{f}:push"), "another");
@@ -271,7 +273,7 @@ static void reg_22_an_end_waits_for_the_lock(void **state) {
     tamis_filter_free(larger);
 }
 
-/* A partition of what is made that was lost is not made up for by those who add to it. */
+/* If a partition of the new filter is lost, adds must not create it anew. */
 static void what_is_made_may_be_lost(void **state) {
     (void)state;
     begin_test();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A pipeline, to a server that the test plays: it answers a command with the number that stands in it, refuses it for
- * now, or goes away. Every command is taken once, with the answer that is its own.
+ * A pipeline to a server that the test simulates. It replies to a command with the number in the command,
+ * refuses it for now, or closes. The client must get the right reply to each command exactly once.
  */
 #include <inttypes.h>
 #include <netinet/in.h>
@@ -36,14 +36,14 @@ typedef struct server {
     int door, port;
     deed (*decide)(struct server *self, uint32_t number);
     uint64_t random;
-    uint64_t asked;               /* commands read */
-    uint32_t order[3 * KEYS_MAX]; /* of the first of them */
-    uint32_t refused_first;       /* for the test that uses it */
+    uint64_t asked;               /* number of commands read */
+    uint32_t order[3 * KEYS_MAX]; /* numbers of the first commands, in order */
+    uint32_t refused_first;       /* counter for the test */
 } server;
 
 static server self;
 
-/* A PING is what a server is asked first, and is none of the commands. */
+/* Reads a command. Answers the PING that a client sends first. */
 static bool read_whole(int fd, char *to) {
     static const char ping[] = "*1\r\n$4\r\nPING\r\n", pong[] = "+PONG\r\n";
     for (size_t got = 0; got < COMMAND;) {
@@ -121,7 +121,7 @@ static tamis_redis *open_it(const char *parameters) {
 
 typedef struct asking {
     unsigned char taken[KEYS_MAX], again[KEYS_MAX];
-    bool skips; /* there is no command of a number that 3 divides */
+    bool skips; /* true if numbers divisible by 3 have no command */
     bool wrong;
 } asking;
 
@@ -189,7 +189,7 @@ static void every_command_is_taken_once_in_its_order(void **state) {
         assert_int_equal(self.order[i], i);
 }
 
-/* Where the last numbers have no command, nothing is to be waited for. */
+/* If the last numbers have no command, the client does not wait for replies. */
 static void the_last_may_be_no_command(void **state) {
     (void)state;
     start(answers_all);
@@ -204,7 +204,7 @@ static void the_last_may_be_no_command(void **state) {
     stop(redis);
 }
 
-/* The first thousand are refused until all of them were asked once. */
+/* Refuses the first thousand commands until all of them were sent once. */
 static deed refuses_first(server *one, uint32_t number) {
     if (number < 1000 && one->refused_first < 1000) {
         one->refused_first++;
@@ -226,10 +226,10 @@ static void what_is_refused_for_now_is_asked_again_from_the_first_on(void **stat
     for (uint32_t i = 0; i < 2000; i++)
         assert_int_equal(self.order[i], i % 1000);
     for (int i = 0; i < 1000; i++)
-        assert_int_equal(ctx.again[i], 0); /* refused is not carried out */
+        assert_int_equal(ctx.again[i], 0); /* a refused command was not executed */
 }
 
-/* A Codis answers so for a server that went away with the command, done or not. */
+/* The reply of Codis for a server that was lost with the command, executed or not. */
 static deed doubts_first(server *one, uint32_t number) {
     (void)number;
     return one->refused_first++ < 10 ? DOUBT : ANSWER;
@@ -268,7 +268,7 @@ static void none_is_lost_and_none_taken_twice(void **state) {
     stop(redis);
 }
 
-/* Goes with the hundredth command: it and those before it that have no answer may have been carried out. */
+/* Closes at command 100. That one, and those before it without a reply, may have been executed. */
 static deed goes_once(server *one, uint32_t number) {
     if (number != 100 || one->refused_first)
         return ANSWER;
@@ -283,7 +283,7 @@ static void what_was_on_its_way_is_marked(void **state) {
     assert_int_equal(run(redis, KEYS_MAX, NULL), TAMIS_OK);
     check_taken(KEYS_MAX);
     assert_int_equal(ctx.again[100], 1);
-    assert_int_equal(ctx.again[KEYS_MAX - 1], 0); /* more than is ever on its way at once */
+    assert_int_equal(ctx.again[KEYS_MAX - 1], 0); /* too late in the list to have been under way */
     stop(redis);
 }
 
@@ -301,7 +301,7 @@ static void a_refusal_for_good_ends_it(void **state) {
     for (int i = 0; i < 1000; i++)
         assert_int_equal(ctx.taken[i], i < 70);
     assert_int_equal(run(redis, 70, NULL),
-                     TAMIS_OK); /* by another connection: this one has answers on its way */
+                     TAMIS_OK); /* by another connection: this one has replies under way */
     check_taken(70);
     stop(redis);
 }
@@ -333,7 +333,7 @@ static void so_it_does_where_every_connection_is_lost(void **state) {
     start(goes_always);
     tamis_redis *redis = open_it("patience=20ms&retry_interval=1ms");
     tamis_status status = run(redis, 1000, NULL);
-    assert_true(status == TAMIS_E_IO || status == TAMIS_E_TIMEOUT); /* where even connecting takes longer */
+    assert_true(status == TAMIS_E_IO || status == TAMIS_E_TIMEOUT); /* TIMEOUT if connecting takes longer */
     assert_non_null(strstr(err.text, "; "));
     stop(redis);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Lists of filters while connections are lost and few; and plans and lists that nothing is asked of.
+/* Lists of filters while connections are few and are lost; and plans and lists that need no command.
  * ctest: timeout=120 */
 #include <pthread.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ typedef struct names {
 static tamis_status take_name(void *context, const tamis_redis_entry *entry, tamis_error *why) {
     names *collected = context;
     (void)why;
-    unsigned long number = strtoul(entry->name, NULL, 10); /* a separator stands behind it in any case */
+    unsigned long number = strtoul(entry->name, NULL, 10); /* always followed by a separator */
     assert_in_range(number, 0, FILTERS - 1);
     assert_false(collected->had[number]);
     collected->had[number] = true;
@@ -111,11 +111,11 @@ static void lists_take_a_place(void **state) {
     assert_int_equal(pthread_create(&thread, NULL, list_often, there), 0);
     list_often(there);
     pthread_join(thread, NULL);
-    assert_int_equal(connections() - before - 1, 1); /* and that of the question */
+    assert_int_equal(connections() - before - 1, 1); /* besides the one of connections() */
     tamis_redis_close(there);
 }
 
-/* ---- what is nothing to ask ---- */
+/* ---- without a command ---- */
 
 static void what_is_missing_is_told(void **state) {
     (void)state;
@@ -138,7 +138,7 @@ static void what_is_missing_is_told(void **state) {
     FAILS(tamis_redis_plan_for(&none, &plan_options, NULL, "redis://127.0.0.1:1/f", &err), TAMIS_E_INVALID,
           "TAMIS_PLAN_INIT");
 
-    /* Of an older program: nothing past its struct is written. */
+    /* The struct of an older program: nothing beyond its end is written. */
     memset(&guarded, 0x5a, sizeof guarded);
     guarded.struct_size = upto_probes;
     OK(tamis_redis_plan_make((tamis_plan *)(void *)&guarded, &plan_options, &err));
@@ -150,7 +150,7 @@ static void what_is_missing_is_told(void **state) {
     for (size_t i = upto_probes; i < sizeof guarded; i++)
         assert_int_equal(((const unsigned char *)&guarded)[i], 0x5a);
 
-    /* And what it asks: no probes. */
+    /* Options of an older program, without `probes`. */
     plan_options.probes = 3;
     plan_options.struct_size = offsetof(tamis_plan_options, probes);
     tamis_plan other = TAMIS_PLAN_INIT;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* A master that a sentinel names, and its replica, which takes its place.
+/* A master found through a sentinel, and failovers to its replica.
  * ctest: long
  * ctest: timeout=480
  * ctest: serial: a sentinel whose own clock stands still for two seconds decides nothing for thirty */
@@ -31,7 +31,7 @@ static char replica_of[32];
 static const char *const replica_options[] = {
     "--replicaof", replica_of, "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1", NULL};
 
-/* ---- the three of them ---- */
+/* ---- master, replica and sentinel ---- */
 
 static bool is_linked(const redis_server *replica) {
     return strstr(redis_server_command(replica, "INFO replication"), "master_link_status:up") != NULL;
@@ -72,7 +72,7 @@ static const char *uri_of(const char *password, const char *rest) {
     if (!sentinel.pid)
         skip();
     err = (tamis_error)TAMIS_ERROR_INIT;
-    /* The first is nobody, so the second is asked. */
+    /* The first sentinel does not exist, so the second is asked. */
     snprintf(uri, sizeof uri, "redis+sentinel://127.0.0.1:1,127.0.0.1:%d/%s%s", sentinel.port, rest,
              password);
     return uri;
@@ -150,7 +150,7 @@ static long long offset(const redis_server *server, const char *name) {
     return at ? atoll(at + strlen(name)) : -1;
 }
 
-/* Until the replica has what the master had when this began. */
+/* Waits until the replica has everything that the master had at the call. */
 static void wait_for_replica(const redis_server *master, const redis_server *replica) {
     const long long had = offset(master, "master_repl_offset:");
     for (int tries = 0; !is_linked(replica) || offset(replica, "slave_repl_offset:") < had; tries++) {
@@ -161,8 +161,8 @@ static void wait_for_replica(const redis_server *master, const redis_server *rep
     }
 }
 
-/* What a master that dies had not given to its replica is gone, so the replica is waited for before; what was added from
- * then until it was dead, nobody knows of, and it is added once more. All else has to be there. */
+/* A master that dies loses the writes that its replica does not have. So the test waits for the replica
+ * first. Keys added between then and the death are added again. All other keys must be present. */
 static void follows_a_failover(void **state) {
     const size_t count = test_scale(KEYS_MAX, 10000, 10000);
     uint64_t random = test_seed(18);
@@ -178,7 +178,7 @@ static void follows_a_failover(void **state) {
         add_keys(filter, done, BATCH);
     wait_for_replica(&servers[0], &servers[1]);
     const size_t before = done;
-    /* Not sooner: on a busy machine one that lives is late for as long, and would be replaced before. */
+    /* Not earlier: on a busy machine a living master may be late for as long, and would be replaced. */
     assert_string_equal(redis_server_command(&sentinel, "SENTINEL SET mine down-after-milliseconds 500"),
                         "OK");
     victim = &servers[0];
@@ -197,8 +197,8 @@ static void follows_a_failover(void **state) {
     tamis_redis_close(redis);
 }
 
-/* A master that is replaced while it lives takes commands for some seconds more, until the sentinel makes it a replica, and
- * then has none of what it was given. */
+/* A living master that is replaced accepts commands for some more seconds, until the sentinel makes it a
+ * replica. Then it loses these writes. */
 static void leaves_a_master_that_was_replaced(void **state) {
     const size_t count = 12000;
     redis_server old, new, source;
@@ -222,9 +222,9 @@ static void leaves_a_master_that_was_replaced(void **state) {
     add_keys(filter, 0, BATCH);
     wait_for_replica(&old, &new);
     while (strncmp(redis_server_command(&source, "SENTINEL FAILOVER mine"), "OK", 2) != 0)
-        pause_ms(100); /* it does not know of the replica yet */
+        pause_ms(100); /* the sentinel does not know the replica yet */
     for (size_t done = BATCH; done < count; done += BATCH) {
-        while (!is_replaced && done > count / 2) { /* the rest behind it */
+        while (!is_replaced && done > count / 2) { /* the second half is added after the failover */
             is_replaced = strncmp(redis_server_command(&new, "ROLE"), "master", 6) == 0;
             pause_ms(1);
         }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Several servers that know nothing of each other: which has what, and all of them at once.
+/* Several independent servers: the distribution of Redis keys, and commands to all servers at once.
  * ctest: timeout=120 */
 #include <pthread.h>
 #include <setjmp.h>
@@ -50,7 +50,7 @@ static int tear_down_all(void **state) {
     return 0;
 }
 
-/* ctest skips a test by its name where there is nothing to ask. */
+/* Call at the beginning of each test. Skips it if there are no servers. */
 static void begin_test(const char *more) {
     if (!servers[0].pid)
         skip();
@@ -109,15 +109,16 @@ static void reads_lists(void **state) {
     }
 }
 
-/* ---- who has what ---- */
+/* ---- distribution ---- */
 
-/* The copy of a plan is where the hash is that it is of. */
+/* Returns the length of the part of a Redis key that determines its server. The copy of a plan is on the
+ * server of its hash. */
 static size_t checked_size(const char *name) {
     const size_t size = strlen(name), behind = strlen(":plan");
     return size > behind && strcmp(name + size - behind, ":plan") == 0 ? size - behind : size;
 }
 
-/* Redis keys that are there, all of them on the server of their checksum. */
+/* Counts the Redis keys, and checks that each is on the server of its checksum. */
 static size_t count_placed(void) {
     size_t total = 0;
     for (unsigned server = 0; server < SERVERS; server++) {
@@ -176,12 +177,12 @@ static void drops_the_keys_of_every_server(void **state) {
     tamis_filter_free(filter);
 }
 
-/* The server that has this Redis key. */
+/* Returns the server of a Redis key. */
 static const redis_server *server_of(const char *key) {
     return &servers[crc32(0, (const Bytef *)key, (uInt)strlen(key)) % SERVERS];
 }
 
-/* The first Redis key with bits on the server, in `to`; false where there is none. */
+/* Finds a Redis key with bits on the server. False if there is none. */
 static bool find_bits(const redis_server *server, char to[200]) {
     char names[20000], *rest = NULL;
     snprintf(names, sizeof names, "%s", redis_server_command(server, "KEYS *:bits"));
@@ -199,7 +200,7 @@ static void moves_whole_filters(void **state) {
     tamis_redis_close(redis);
 }
 
-/* On each server, so that the footer's answer comes before that of the plan, and after it. */
+/* On each server, so that the reply about the footer comes before that about the plan, and after it. */
 static void tells_damage_from_absence(void **state) {
     (void)state;
     for (int i = 0; i < SERVERS; i++) {
@@ -228,7 +229,7 @@ static void tells_damage_from_absence(void **state) {
     }
 }
 
-/* Whenever a Redis key is made, by any layout: none is left without its end. */
+/* Every Redis key made by any layout gets its expiry. */
 static void every_key_expires(void **state) {
     static const char *const names[] = {"a?layout=php2&bits=10000&probes=5&ttl=1h",
                                         "a?layout=php3&bits=10000&probes=5&ttl=1h&renew=create",
@@ -272,7 +273,7 @@ static void refuses_layouts_of_one_server(void **state) {
     tamis_redis_close(redis);
 }
 
-/* ---- the exchange ---- */
+/* ---- pipelined requests to several servers ---- */
 
 /* Command i is `INCR n` on server i % 3, and from the barrier on `GET n`. */
 typedef struct counted {
@@ -361,7 +362,7 @@ static void rides_out_the_loss_of_each(void **state) {
     for (int turn = 0; !__atomic_load_n(&ctx.is_over, __ATOMIC_ACQUIRE); turn++) {
         redis_server *server = &servers[turn % SERVERS];
         nanosleep(&(struct timespec){0, 60000000}, NULL);
-        redis_server_kill(server); /* what was answered is in its log: --appendfsync always */
+        redis_server_kill(server); /* answered keys are in its log: --appendfsync always */
         redis_server_restart(server);
     }
     pthread_join(thread, NULL);
@@ -390,7 +391,7 @@ static void says_which_server_is_away(void **state) {
     tamis_redis_close(redis);
 }
 
-/* Every Redis key is where the filter of its name has it, and expires. */
+/* Every Redis key of a family is on the server where the filter of its name has it, and has an expiry. */
 static void families_are_on_all_servers(void **state) {
     static const char *const families[] = {
         "user:*?expect=100&fpr=0.001&ttl=1h", "f?layout=java&expect=100&fpr=0.001&ttl=1h",
@@ -408,7 +409,7 @@ static void families_are_on_all_servers(void **state) {
             there += (size_t)redis_server_number(&servers[j], "DBSIZE");
         }
         assert_int_equal(expire, there);
-        if (i < 2) { /* the others choose by element */
+        if (i < 2) { /* the other layouts choose the Redis key by element */
             assert_int_equal(there, made);
             assert_int_equal(count_placed(), made);
         }

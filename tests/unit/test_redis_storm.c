@@ -2,9 +2,10 @@
 /* ctest: torture */
 
 /*
- * Many adds by several clients, while connections are cut at random and the server is killed and started again. No key
- * that was answered may be missing afterwards, and no key is FRESH twice, whoever asked; one that nobody got UNKNOWN for
- * is FRESH once, but for false positives.
+ * Many adds by several clients, while connections are cut at random, and the server is killed and started
+ * again. No answered key may be missing afterwards. No key is answered TAMIS_ABSENT twice, by whatever
+ * clients. A key that was never answered TAMIS_UNKNOWN is answered TAMIS_ABSENT once, except for false
+ * positives.
  *
  * ctest: long
  * ctest: timeout=900
@@ -60,17 +61,17 @@ static void must(tamis_status status, const tamis_error *why) {
 
 typedef struct client {
     pthread_t thread;
-    tamis_filter *filter;       /* or */
-    tamis_redis_family *family; /* in member `key mod MEMBERS` */
+    tamis_filter *filter;       /* NULL: `family` is used */
+    tamis_redis_family *family; /* keys are in member `key mod MEMBERS` */
     uint64_t keys, seed;
-    uint8_t *answers; /* a byte a key: how often FRESH in the low bits, UNKNOWN in the high one */
+    uint8_t *answers; /* byte for each key: number of TAMIS_ABSENT; TAMIS_UNKNOWN in the highest bit */
     tamis_status status;
     tamis_error err;
 } client;
 
 enum { UNKNOWN_ONCE = 0x80, FRESH_COUNT = 0x7f };
 
-/* Adds keys, or asks them. */
+/* Adds keys, or looks them up. */
 static tamis_status batch(const client *self, const uint64_t *values, bool adds, tamis_answer *answers,
                           tamis_error *why) {
     tamis_redis_pair pairs[BATCH];
@@ -88,7 +89,7 @@ static tamis_status batch(const client *self, const uint64_t *values, bool adds,
                 : tamis_filter_contains_many(self->filter, keys, BATCH, answers, NULL, why);
 }
 
-/* Every key once, in an order of its own: key i is i times a number without common divisor, plus another. */
+/* Adds every key once, in an order of its own: key i is i times a coprime number, plus another number. */
 static void *add_all(void *context) {
     client *self = context;
     uint64_t random = self->seed, step = self->keys, from = test_below(&random, self->keys);
@@ -137,7 +138,8 @@ static void check_all(const client *clients, uint64_t count) {
     }
 }
 
-/* Of one tamis_redis, so that the clients share its connections. The server is killed `kills` times. */
+/* Runs the clients over one tamis_redis, so that they share its connections. Kills the server `kills`
+ * times. */
 static void storm(const char *name, bool is_family, uint64_t count, uint64_t mean, int kills) {
     client clients[CLIENTS];
     tamis_redis *redis = NULL;
@@ -177,7 +179,7 @@ static void storm(const char *name, bool is_family, uint64_t count, uint64_t mea
     uint64_t cuts = proxy_harmed(between);
     for (int c = 0; c < CLIENTS; c++)
         must(clients[c].status, &clients[c].err);
-    check_all(clients, count); /* under cuts as well */
+    check_all(clients, count); /* with cuts too */
     proxy_disarm(between);
     printf("%" PRIu64 " cuts\n", cuts);
     assert_true(cuts > 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Layout tamis at a real server: who makes it, who is refused, and that a key of a part that is gone is never called
- * absent. */
+/* Layout tamis on a real server: making filters, refusals, and damage. A key of a lost partition must
+ * never be answered TAMIS_ABSENT. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -70,7 +70,7 @@ static tamis_status try_open(tamis_filter **filter, const char *rest, bool creat
     options.create = create;
     options.secret = secret;
     options.secret_size = secret ? strlen(secret) : 0;
-    options.allocator = create ? NULL : &allocator; /* one of fault_memory is for one thread */
+    options.allocator = create ? NULL : &allocator; /* fault_memory works with one thread only */
     snprintf(uri, sizeof uri, "%s/%s", server.uri, rest);
     return tamis_redis_filter_open(filter, NULL, uri, &options, error);
 }
@@ -117,7 +117,7 @@ static void add_all(tamis_filter *filter) {
     assert_int_equal(count(answers, TAMIS_UNKNOWN), 0);
 }
 
-/* All keys are in, and of others few are. */
+/* Checks that all keys are present, and few others. */
 static void has_all(const tamis_filter *filter) {
     tamis_key keys[KEYS];
     tamis_answer answers[KEYS];
@@ -129,7 +129,7 @@ static void has_all(const tamis_filter *filter) {
     assert_true(count(answers, TAMIS_PRESENT) < 20);
 }
 
-/* Asked and added to, it fails, and answers nothing. */
+/* Checks that lookups and adds fail without an answer. */
 static void answers_nothing(tamis_filter *filter, tamis_status expected, const char *said) {
     tamis_key keys[KEYS];
     tamis_answer answers[KEYS];
@@ -203,7 +203,7 @@ static void a_secret_is_asked_for_again(void **state) {
     assert_int_equal(try_open(&other, "f", true, "0123456789abcdeX", &err), TAMIS_E_MISMATCH);
     assert_non_null(strstr(err.text, "another secret"));
     assert_null(strstr(err.text, "0123456789"));
-    /* Without any it is described, and asked nothing. */
+    /* Without the secret the filter is described, but not queried. */
     OK(try_open(&other, "f", true, NULL, &err));
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
     OK(tamis_filter_info_get(other, &info, &err));
@@ -279,7 +279,7 @@ static void of_several_makers_one_plan_wins(void **state) {
 
 /* ---- damage ---- */
 
-/* The Redis key of some partition, in static storage. */
+/* Returns the Redis key of some partition. Static storage. */
 static const char *partition_of(void) {
     static char name[200];
     const char *keys = redis_server_command(&server, "KEYS tamis:{f:*}:bits");
@@ -357,14 +357,14 @@ static void a_part_that_is_gone_is_never_an_absent_key(void **state) {
         add_all(filter);
         rows[i].harm(partition_of());
         answers_nothing(filter, rows[i].status, rows[i].said);
-        OK(try_open(&late, "f", true, NULL, &err)); /* nor does who comes later heal it unseen */
+        OK(try_open(&late, "f", true, NULL, &err)); /* a later handle does not repair it silently */
         answers_nothing(late, rows[i].status, rows[i].said);
         tamis_filter_free(filter);
         tamis_filter_free(late);
     }
 }
 
-/* The same where the server does it: it evicts what it likes to make room. */
+/* The same if the server evicts a partition to free memory. */
 static void eviction_is_noticed(void **state) {
     (void)state;
     need_server();
@@ -420,7 +420,7 @@ static tamis_filter *open_typed(uint32_t key_type, uint32_t is) {
     return filter;
 }
 
-/* It is the plan's that counts, and keys made for one are not asked of another. */
+/* The scheme of the stored plan counts. Keys hashed for one scheme are not looked up with another. */
 static void the_type_of_keys_is_kept(void **state) {
     static const struct {
         uint32_t made, next;
@@ -480,8 +480,8 @@ static void a_plan_that_is_none_is_refused(void **state) {
         GOOD_BUT("xxh3", "1024", "3", "63", "9", "1"),
         GOOD_BUT("xxh3", "1024", "3", "63", "9", "nan"),
         GOOD_BUT("xxh3", "1024", "3", "63", "9", "0.1x"),
-        GOOD_BUT("xxh3", "2000000000000", "3", "1", "9", "0.1"), /* so many partitions */
-        /* A word that is missing, a number too large, a generation that is spelled in another way. */
+        GOOD_BUT("xxh3", "2000000000000", "3", "1", "9", "0.1"), /* too many partitions */
+        /* A missing word, a number too large, a generation in another spelling. */
         "layout=1 kind=blocked scheme=xxh3 bits=1024 probes=3 partition=63 expect=9 fpr=0.1 "
         "generation=0123456789abcdef",
         "layout=1 kind=blocked scheme=xxh3 seed=0 bits=1024 probes=3 partition=63 expect=9 fpr=0.1",
@@ -514,11 +514,11 @@ static void a_plan_that_is_none_is_refused(void **state) {
     redis_server_command(&server, "HSET tamis:{f} plan %s", GOOD_BUT("xxh3", "1024", "3", "63", "9", "0.1"));
     refuses("f?" PLAN, TAMIS_E_BUSY, "a client of layout 1 is making it");
     redis_server_command(&server, "HSET tamis:{f} state %s", "ready 0123456789abcdef");
-    OK(try_open(&filter, "f", false, NULL, &err)); /* the pattern is good */
+    OK(try_open(&filter, "f", false, NULL, &err)); /* the unchanged pattern is accepted */
     tamis_filter_free(filter);
 }
 
-/* What the norm says of who refuses a plan. */
+/* Refusals of plans, as docs/REDIS-LAYOUT.md requires them. */
 static void what_of_a_plan_is_refused_is_said(void **state) {
     (void)state;
     need_server();
@@ -568,7 +568,7 @@ static void what_the_server_has_no_memory_for_is_told(void **state) {
     assert_int_equal(tamis_filter_add(filter, "new", 3, &answer, &err), TAMIS_E_REFUSED);
     assert_non_null(strstr(err.text, "maxmemory"));
     assert_int_equal(answer, 77);
-    has_all(filter); /* questions take none */
+    has_all(filter); /* lookups need no memory */
     assert_int_equal(try_open(&other, "g?" PLAN, true, NULL, &err), TAMIS_E_REFUSED);
     assert_non_null(strstr(err.text, "maxmemory"));
     redis_server_command(&server, "CONFIG SET maxmemory 0");
@@ -580,7 +580,7 @@ static void what_the_server_has_no_memory_for_is_told(void **state) {
     tamis_filter_free(other);
 }
 
-/* It is not tried, and where it is, what was made of it is taken back. */
+/* A filter that is too large is not begun. If it was begun, what was made is removed. */
 static void one_that_is_too_large_leaves_nothing(void **state) {
     (void)state;
     need_server();
@@ -591,12 +591,12 @@ static void one_that_is_too_large_leaves_nothing(void **state) {
     assert_non_null(strstr(err.text, " of its maxmemory of 8388608; raise that"));
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
 
-    /* Who may not ask, or a server that would evict, finds out on the way. */
+    /* If the client may not ask for the memory, or the server would evict, it shows on the way. */
     redis_server_command(&server, "CONFIG SET maxmemory-policy volatile-lru");
     redis_server_command(&server, "CONFIG SET maxmemory 14mb");
     redis_server_command(&server, "SETRANGE other 10000000 x");
     const tamis_status status = try_open(&filter, "f?expect=5e6&fpr=0.01&partition=65536", true, NULL, &err);
-    if (status == TAMIS_E_BUSY) /* to make room it evicts what expires: the lock, and what is being made */
+    if (status == TAMIS_E_BUSY) /* the server evicts keys with an expiry: the lock, and the new keys */
         assert_non_null(strstr(err.text, "its lock is gone"));
     else
         assert_int_equal(status, TAMIS_E_REFUSED);
@@ -613,7 +613,7 @@ static void so_many_partitions_are_not_made(void **state) {
                      TAMIS_E_RANGE);
     assert_non_null(strstr(err.text, " Redis keys, and may be in 1048576; give partition="));
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
-    /* And that is the least that will do, of a server that has not the memory. */
+    /* That is the smallest partition size that works; this server lacks the memory. */
     char rest[100];
     const unsigned long long least = strtoull(strstr(err.text, "give partition=") + 15, NULL, 10);
     redis_server_command(&server, "CONFIG SET maxmemory 8mb");
@@ -662,14 +662,14 @@ static void clear_forgets_all_for_everyone(void **state) {
     char before[200];
     snprintf(before, sizeof before, "%s", partition_of());
     OK(tamis_filter_clear(filter, &err));
-    assert_true(redis_server_number(&server, "PTTL %s", before) >= 0); /* goes soon */
+    assert_true(redis_server_number(&server, "PTTL %s", before) >= 0); /* expires soon */
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
     OK(tamis_filter_info_get(filter, &info, &err));
     assert_int_equal(info.ones, 0);
     assert_int_equal(info.added, 0);
     add_all(filter);
     has_all(filter);
-    has_all(other); /* which follows */
+    has_all(other); /* the other handle uses the new filter */
     tamis_filter_free(other);
     OK(try_open(&other, "f?" PLAN, false, NULL, &err));
     has_all(other);
@@ -687,7 +687,7 @@ static void *clear_at_once(void *context) {
     return NULL;
 }
 
-/* The others come after it, or find it at work; all of them see then what one adds. */
+/* The others clear after it, or find it clearing. Afterwards all see the keys that one of them adds. */
 static void several_clears_leave_one_filter(void **state) {
     (void)state;
     need_server();

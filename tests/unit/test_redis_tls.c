@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* rediss:// to a real server, with certificates made here by openssl(1). */
+/* rediss:// to a real server, with certificates made by openssl(1). */
 #include <errno.h>
 #include <inttypes.h>
 #include <setjmp.h>
@@ -27,7 +27,7 @@ static redis_server server;
 static int tls_port;
 static tamis_error err;
 static size_t descriptors;
-static const char *connecting = "20s"; /* may take so long */
+static const char *connecting = "20s"; /* time-out of connecting */
 static const char **options;
 
 static int set_up(void **state) {
@@ -87,7 +87,7 @@ static tamis_redis *open_it(const char *parameters) {
     return redis;
 }
 
-/* Adds and asks many keys. */
+/* Adds and looks up many keys. */
 static tamis_status use(tamis_redis *redis, uint64_t count) {
     static uint64_t values[KEYS];
     static tamis_key keys[KEYS];
@@ -121,7 +121,7 @@ static void a_server_that_is_trusted_is_spoken_to(void **state) {
     long long before = connections();
     for (int i = 0; i < 3; i++)
         assert_int_equal(use(redis, KEYS), TAMIS_OK);
-    assert_int_equal(connections(), before + 1); /* that of the question itself: ours was kept */
+    assert_int_equal(connections(), before + 1); /* the one of connections(): the client's was reused */
     assert_true(redis_server_number(&server, "BITCOUNT bf:n") > KEYS);
     tamis_redis_close(redis);
     redis = open_it(trusting("&sni=redis.test"));
@@ -145,7 +145,7 @@ static void one_that_is_not_is_refused(void **state) {
     connecting = "20s";
 }
 
-/* And the other way round: the server sees no TLS and goes. */
+/* The opposite: the server gets no TLS and closes. */
 static void what_is_no_tls_is_told_to_be(void **state) {
     (void)state;
     need_server();
@@ -181,7 +181,7 @@ static void files_that_are_none_are_named(void **state) {
     snprintf(text, sizeof text, "cert=%s&key=%s", redis_tls_file("client.pem"), redis_tls_file("server.key"));
     refuses(tls_port, text, TAMIS_E_IO, "key=");
     snprintf(text, sizeof text, "cert=%s&key=%s", redis_tls_file("client.pem"), redis_tls_file("locked.key"));
-    refuses(tls_port, text, TAMIS_E_IO, "passphrase"); /* and no question at the terminal */
+    refuses(tls_port, text, TAMIS_E_IO, "passphrase"); /* without a prompt on the terminal */
     refuses(tls_port, "verify=maybe", TAMIS_E_INVALID, "verify");
     char uri[100];
     tamis_redis *redis = NULL;
@@ -235,7 +235,7 @@ static void each_byte_may_come_alone_and_each_call_fail(void **state) {
             reached = fault_fired() > 0;
             fault_disarm();
             assert_true(reached || n > 1);
-            /* What fails while it is opened is told at once; later it is ridden out. */
+            /* A failure while opening is reported at once; later ones are retried. */
             if (status != TAMIS_OK && (mended || opened || status != TAMIS_E_IO))
                 fail_msg("%s %" PRIu64 ": %s", fault_call_name(ways[w].call), n, err.text);
             tamis_redis_close(redis);

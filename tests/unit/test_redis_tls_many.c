@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* TLS where there are several servers: shards, a cluster, and the master that a sentinel names. All of them have a port
- * without TLS as well, which nobody comes to.
+/* TLS with several servers: shards, a cluster, and the master of a sentinel. All servers also have a port
+ * without TLS, which must get no connection.
  * ctest: long
  * ctest: timeout=120 */
 #include <setjmp.h>
@@ -25,7 +25,7 @@
 enum { SERVERS = 3, KEYS = 5000 };
 
 static redis_server servers[SERVERS];
-static int ports[SERVERS]; /* with TLS */
+static int ports[SERVERS]; /* ports with TLS */
 static const char **options[SERVERS];
 static tamis_error err;
 
@@ -62,7 +62,7 @@ static int stop(void **state) {
     return 0;
 }
 
-/* How many connections the server has at a port. */
+/* Returns the number of connections of the server at a port. */
 static int count_at(const redis_server *server, int port) {
     char at[40];
     int count = 0;
@@ -79,7 +79,8 @@ static tamis_status try_open(tamis_redis **redis, const char *uri, const char *m
     return tamis_redis_open(redis, text, NULL, &err);
 }
 
-/* Adds and asks through a filter of layout tamis, in several partitions, while every server is spoken to with TLS. */
+/* Adds and looks up in a filter of layout tamis with several partitions, and checks that every server is
+ * used with TLS. */
 static void check(const char *uri, int count) {
     static uint64_t values[KEYS];
     static tamis_key keys[KEYS];
@@ -124,7 +125,7 @@ static void shards_have_tls(void **state) {
     start(2, NULL);
     snprintf(uri, sizeof uri, "rediss+shard://127.0.0.1:%d,127.0.0.1:%d/", ports[0], ports[1]);
     check(uri, 2);
-    /* Each has to have a certificate of its own host, or of the one name that is given for all. */
+    /* Each server needs a certificate for its host, or for the one name given for all. */
     snprintf(uri, sizeof uri, "rediss+shard://127.0.0.1:%d,localhost:%d/", ports[0], ports[1]);
     refuses(uri, "", "hostname mismatch");
     refuses(uri, "&sni=else.test", "hostname mismatch");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* What is told of elements, beside a model of the bits and the servers themselves. */
+/* Tracing of elements, compared with a model of the bits and with the servers. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,16 +30,16 @@ static int tear_down(void **state) {
     return redis_filters_tear_down(state);
 }
 
-/* ---- what was told ---- */
+/* ---- recorded traces ---- */
 
 typedef struct told {
     size_t count;
     bool adds;
     tamis_answer answers[TOLD];
     size_t parts[TOLD], zeros[TOLD];
-    char *lines[TOLD]; /* where the bits are */
+    char *lines[TOLD]; /* positions of the bits, as text */
     size_t model_count;
-    char *model[BITS]; /* that were set, as "instance key offset" */
+    char *model[BITS]; /* set bits, as "instance key offset" */
 } told;
 
 static void forget(told *traced) {
@@ -73,7 +73,7 @@ static const redis_server *server_of(const char *instance) {
     return NULL;
 }
 
-/* The bits that the part says are those of the model, and at the server they are set when it was an add. */
+/* Checks that the traced bits are those of the model, and, after an add, that they are set on the server. */
 static void check_part(told *traced, const tamis_redis_traced_part *part) {
     const redis_server *there = server_of(part->instance);
     char bit[900], text[LINE];
@@ -116,7 +116,8 @@ static void take(void *context, const tamis_redis_traced *one) {
 
 /* ---- tests ---- */
 
-/* Added, added again, and asked: told as they are answered, with the same bits in the same order each time. */
+/* Adds elements, adds them again, and looks them up. The traces must agree with the answers, and have the
+ * same bits in the same order each time. */
 static void check_filter(tamis_filter *filter, size_t count, size_t most_parts) {
     static told traced, before;
     static tamis_answer answers[TOLD];
@@ -131,7 +132,7 @@ static void check_filter(tamis_filter *filter, size_t count, size_t most_parts) 
         assert_int_equal(traced.count, count);
         for (size_t i = 0; i < count; i++) {
             assert_int_equal(traced.answers[i], answers[i]);
-            /* Of several parts the one that decides may be full by chance: unknown. */
+            /* If there are several parts, the bits of the deciding one may be set by chance: unknown. */
             assert_true(answers[i] == (traced.zeros[i] == 0                                ? TAMIS_PRESENT
                                        : traced.parts[i] > 1 && answers[i] != TAMIS_ABSENT ? TAMIS_UNKNOWN
                                                                                            : TAMIS_ABSENT));
@@ -164,12 +165,12 @@ static void bits_are_told_as_they_were(void **state) {
     check_filter(open_filter("r?layout=redisson&expect=1000&fpr=0.01"), 300, 1);
     check_filter(open_filter("p?layout=php2&bits=30000&probes=5"), 300, 1);
     tamis_filter *filter = open_filter("q?layout=php3&bits=30000&probes=5");
-    tamis__redis_of(filter)->keys = tamis__redis_of(filter)->parts = 3; /* as if a key could hold no more */
+    tamis__redis_of(filter)->keys = tamis__redis_of(filter)->parts = 3; /* as if Redis keys were smaller */
     tamis__redis_of(filter)->partition = 10000;
     check_filter(filter, 300, 3);
 }
 
-/* Replies come from two servers, in any order. */
+/* Replies arrive from two servers in any order. */
 static void elements_are_told_in_order(void **state) {
     char uri[100];
     tamis_redis *both;
@@ -183,7 +184,7 @@ static void elements_are_told_in_order(void **state) {
     tamis_redis_close(both);
 }
 
-/* The published run: an id of the Java class, its five bits. */
+/* The published example: an id of the Java class and its five bits. */
 static void take_published(void *context, const tamis_redis_traced *one) {
     static const uint64_t offsets[] = {17799, 14920, 12041, 12190, 9311};
     int *count = context;
@@ -212,7 +213,8 @@ static void offsets_are_the_published_ones(void **state) {
     tamis_filter_free(filter);
 }
 
-/* An add that was sent twice finds its own bits: each is told once, with the answer that was given. */
+/* An add that was sent twice finds its own bits. Each element is traced once, with the answer that was
+ * given. */
 static void count_unknown(void *context, const tamis_redis_traced *one) {
     size_t *counts = context;
     counts[0]++;
@@ -253,7 +255,7 @@ static void memory_may_run_out(void **state) {
     options.allocator = &allocator;
     OK(tamis_redis_filter_open(&filter, redis, "m?layout=java&expect=1000&fpr=0.01", &options, &err));
     OK(tamis_redis_filter_trace(filter, count_unknown, counts, &err));
-    memory.fail_at = memory.requests + 2; /* the batch's own comes first */
+    memory.fail_at = memory.requests + 2; /* the first request is the batch's own */
     FAILS(tamis_filter_add_many(filter, keys, 10, NULL, &done, &err), TAMIS_E_NOMEM, "out of memory");
     assert_int_equal(done, 0);
     assert_int_equal(counts[0], 0);

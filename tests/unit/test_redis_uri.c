@@ -206,21 +206,21 @@ static void what_is_wrong_is_named(void **state) {
         assert_int_equal(tamis__redis_uri_parse(&uri, wrong[i].text, &allocator, &err), TAMIS_E_INVALID);
         if (!strstr(err.text, wrong[i].said))
             fail_msg("%s: %s", wrong[i].text, err.text);
-        assert_non_null(strstr(err.text, "; ")); /* and what to do */
+        assert_non_null(strstr(err.text, "; ")); /* followed by what to do */
     }
 }
 
-/* Every text that can be made of one with a password by leaving bytes out or putting some in. */
+/* Every text that is made from a URI with a password by removing or inserting a byte. */
 static void a_password_is_in_no_sentence(void **state) {
     (void)state;
     static const char good[] = "redis://user:hushhush@host:1/2/name?ttl=1", put[] = "/?@:%&=[]\1";
     char text[80];
     for (size_t i = 0; i < sizeof good; i++) {
         for (size_t j = 0; j <= sizeof put; j++) {
-            size_t out = j == 0; /* leave this byte out; or put one before it */
+            size_t out = j == 0; /* 1: remove this byte; 0: insert one before it */
             bool marked = i >= 13 && i <= 21;
             if (out && (good[i] == '@' || good[i] == '\0'))
-                continue; /* then nothing tells that it is a password */
+                continue; /* then nothing marks the password as one */
             snprintf(text, sizeof text, "%.*s%.*s%s", (int)i, good, j > 0 && j < sizeof put,
                      put + j - (j > 0), good + i + out);
             tamis__redis_uri_release(&uri);
@@ -295,7 +295,7 @@ static void a_parameter_that_nobody_knows_is_named(void **state) {
     assert_null(strstr(err.text, "hush"));
 }
 
-/* Whatever bytes a value has. */
+/* Values with any bytes. */
 static void a_value_leaves_the_sentence_on_one_line(void **state) {
     uint64_t count = 1;
     double rate = 0.5;
@@ -311,7 +311,7 @@ static void a_value_leaves_the_sentence_on_one_line(void **state) {
     assert_non_null(strstr(err.text, "'b?'"));
 }
 
-/* Also of what is no URI. */
+/* Also for texts that are not URIs. */
 static void what_is_shown_is_one_line_and_hides_what_is_before_an_at(void **state) {
     static const char *const rows[][2] = {{"r\n://h?a@b", "r?://..."},
                                           {"u:hush@redis://h/n", "redis://h/n"},
