@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* A state from its making to its reopening: what was committed is there, to the last byte, and nothing else. */
+/* A state from its creation to its reopening: it has exactly what was committed, byte for byte. */
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -32,7 +32,7 @@ static void assert_ok(tamis_status status) {
         fail_msg("%s: %s", tamis_status_name(status), states_err.text);
 }
 
-/* The scratch folder is that of the state. */
+/* The scratch directory is the directory of the state. */
 static const char *folder(void) {
     return scratch("");
 }
@@ -58,14 +58,15 @@ static void what_is_committed_is_there(void **unused) {
     assert_int_equal(states_told(state).replayed, 2500);
     assert_int_equal(states_told(state).epoch, 2);
     assert_string_equal(tamis_state_metadata(state), "numbers");
-    assert_ok(states_add(state, 2500, 100)); /* fresh again: nothing of them was left */
+    assert_ok(states_add(state, 2500, 100)); /* absent again: no trace of them is left */
     assert_ok(states_commit(state, "two"));
     assert_int_equal(states_keys(state), 2600);
     assert_int_equal(states_told(state).commits, 2);
     tamis_state_close(state);
 }
 
-/* Of a run that was refused nothing binds the next one; a commit, even of no key, does. */
+/* A state without a commit is made anew, so a refused run does not bind the next one. A commit binds, even
+ * without keys. */
 static void what_nothing_was_committed_to_is_made_anew(void **unused) {
     (void)unused;
     tamis_state *state = opened(small);
@@ -84,7 +85,7 @@ static void what_nothing_was_committed_to_is_made_anew(void **unused) {
     assert_ok(tamis_state_verify(folder(), NULL, &states_err));
 }
 
-/* Changes the text of a state without keys, and nothing of one with keys. */
+/* The text of a state can be changed as long as it has no keys. */
 static void reg_22_a_description_is_corrected(void **unused) {
     (void)unused;
     char *long_text = malloc(TAMIS_STATE_METADATA_MAX + 2);
@@ -115,7 +116,7 @@ static void reg_22_a_description_is_corrected(void **unused) {
     assert_ok(tamis_state_verify(folder(), NULL, &states_err));
 }
 
-/* What the filter was told to expect is committed by a commit without keys and account too. */
+/* A commit without keys and without a checkpoint also commits the size hint. */
 static void an_empty_commit_binds(void **unused) {
     (void)unused;
     tamis_state *state = opened(growing);
@@ -140,7 +141,7 @@ static void assert_differs(const tamis_plan *plan, const tamis_filter_options *h
     assert_says(says);
 }
 
-/* A caller that asks for another filter than the state has is told what differs. */
+/* If the caller asks for another filter than the state has, the message says what differs. */
 static void reg_22_another_plan_is_refused(void **unused) {
     (void)unused;
     tamis_state *state = opened(growing);
@@ -175,7 +176,7 @@ static void reg_22_another_plan_is_refused(void **unused) {
     tamis_state_close(state);
 }
 
-/* Keys are refused from the capacity on, whoever opens the state, and before and after a snapshot. */
+/* Keys beyond the capacity are refused, however the state is opened, before and after a snapshot. */
 static void reg_22_a_frozen_state_stays_frozen(void **unused) {
     (void)unused;
     static const states_make frozen = {
@@ -204,7 +205,7 @@ static void reg_22_a_frozen_state_stays_frozen(void **unused) {
     tamis_state_close(state);
 }
 
-/* One that nothing was committed to was made with no secret yet. */
+/* A state without a commit is not bound to a secret yet. */
 static void a_secret_binds_with_the_first_commit(void **unused) {
     (void)unused;
     const states_make *keyed = &states_makes[STATES_MAKES - 1];
@@ -231,7 +232,7 @@ static void a_secret_binds_with_the_first_commit(void **unused) {
     tamis_state_close(state);
 }
 
-/* In one run, undisturbed. */
+/* Encodes the filter of an undisturbed run. */
 static void encode_whole(const states_make *make, uint64_t keys, test_bytes *bytes) {
     tamis_state *state = opened(make);
     assert_ok(tamis_state_expect(state, keys, &states_err));
@@ -242,7 +243,7 @@ static void encode_whole(const states_make *make, uint64_t keys, test_bytes *byt
     scratch_clear();
 }
 
-/* The same keys in one run, and in many with commits, uncommitted keys, aborts and snapshots between them. */
+/* The same keys in one run, and in many runs with commits, uncommitted keys, aborts and snapshots. */
 static void the_same_after_any_number_of_starts(void **unused) {
     (void)unused;
     enum { KEYS = 30000 };
@@ -279,7 +280,7 @@ static void the_same_after_any_number_of_starts(void **unused) {
     }
 }
 
-/* Snapshots by a thread, begun by commits, while keys are added. */
+/* Commits start snapshots in a thread while keys are added. */
 static void snapshots_are_taken_while_keys_come(void **unused) {
     (void)unused;
     enum { KEYS = 200000 };
@@ -305,7 +306,7 @@ static void snapshots_are_taken_while_keys_come(void **unused) {
     bytes_clear(&pieces);
 }
 
-/* At rest the folder has no more than is promised, and nothing that does not count. */
+/* At rest the directory has at most the promised size, and only files that the manifest names. */
 static void a_settled_state_is_small(void **unused) {
     (void)unused;
     tamis_state *state = opened(small);
@@ -325,7 +326,7 @@ static void a_settled_state_is_small(void **unused) {
     tamis_state_close(state);
 }
 
-/* The sentence is that of the state: a snapshot is nothing that anybody could build anew. */
+/* The message is about the state, since a snapshot cannot be built anew like a filter file. */
 static void a_damaged_snapshot_is_told(void **unused) {
     (void)unused;
     test_bytes bytes = {0};
@@ -349,7 +350,7 @@ static void a_damaged_snapshot_is_told(void **unused) {
     assert_says("; restore the folder from a copy, or begin a new state");
 }
 
-/* Starts that log nothing leave no segment each, and those that do are made few by a snapshot. */
+/* A start without new keys leaves no segment. A snapshot replaces the segments of the others. */
 static void many_starts_leave_few_files(void **unused) {
     (void)unused;
     for (int i = 0; i < 20; i++) {
@@ -404,7 +405,7 @@ static void notes_are_kept(void **unused) {
     tamis_state_close(state);
 }
 
-/* All of them are in the manifest, which is bounded, with 8 bytes more each. */
+/* Notes are all in the manifest, whose size is limited. Each takes 8 more bytes there. */
 static void small_notes_are_not_for_nothing(void **unused) {
     (void)unused;
     tamis_state *state = opened(small);
@@ -547,7 +548,7 @@ static void a_folder_is_made(void **unused) {
     assert_true(S_ISDIR(about.st_mode));
     assert_int_equal(unlink(scratch("new/manifest")), 0);
     assert_int_equal(unlink(scratch("new/lock")), 0);
-    /* a start that was ended before there was a manifest */
+    /* a start that ended before there was a manifest */
     file_write(scratch("new/manifest.new"), "cut", 3);
     assert_ok(states_open(&state, small, path, NULL));
     tamis_state_close(state);
@@ -581,14 +582,14 @@ static void a_filter_without_order_is_refused(void **unused) {
     assert_ok(tamis_state_open(&state, folder(), &options, &states_err));
     assert_ok(states_commit(state, "begun"));
     tamis_state_close(state);
-    options.filter = NULL; /* the seed is of the first time */
+    options.filter = NULL; /* the seed stays that of the first start */
     assert_ok(tamis_state_open(&state, folder(), &options, &states_err));
     assert_int_equal(tamis_hasher_seed(tamis_filter_hasher(tamis_state_filter(state))), 3);
     assert_int_equal(tamis_filter_plan(tamis_state_filter(state))->kind, TAMIS_KIND_FINGERPRINT);
     tamis_state_close(state);
 }
 
-/* A filter that refused a key says so after a start too. */
+/* A filter that refused a key still reports that after a start. */
 static void a_full_filter_stays_full(void **unused) {
     (void)unused;
     static const states_make tiny = {"tiny", TAMIS_KIND_BLOCKED, TAMIS_SCHEME_AUTO, 100, 1e-2, 0, false,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* A state whose files were harmed: each byte changed, each file cut at each byte. It is at one of its commits, or refused. */
+/* A state with damaged files: each byte is changed, and each file is cut at each byte. The state is at one
+ * of its commits, or is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,13 +34,13 @@ static const char *account(int number) {
     return text;
 }
 
-/* What a killed process leaves: a state that failed does nothing more when it is closed. */
+/* Closes a state like a killed process: a failed state writes nothing when it is closed. */
 static void kill_state(tamis_state *state) {
     state->failed = TAMIS_E_IO;
     tamis_state_close(state);
 }
 
-/* log-1 has commit 1; log-2, the live one, commits 2 and 3 and keys behind them. */
+/* Segment log-1 has commit 1. The live segment log-2 has commits 2 and 3, and keys after them. */
 static int set_up(void **unused) {
     (void)unused;
     tamis_state *state = NULL;
@@ -81,7 +82,8 @@ static void restore(void) {
     file_write(scratch("log-0000000002"), live.data, live.size);
 }
 
-/* The commit that it is at, 0: refused, with a sentence that names a file. Fails where it has other keys than that commit. */
+/* Returns the commit at which the state opens; 0: refused, with a message that names a file. Fails if its
+ * keys are not those of that commit. */
 static int opens_at(void) {
     tamis_state *state = NULL;
     states_err = (tamis_error)TAMIS_ERROR_INIT;
@@ -110,8 +112,8 @@ static void as_it_was(void **unused) {
     assert_int_equal(opens_at(), COMMITS);
 }
 
-/* In front of the last commit's frame nothing is missed; what is behind it does not count. The frame itself damaged cannot be
- * told from one that was being written. */
+/* All damage in front of the last commit's frame is detected. Bytes behind it do not count. A damaged
+ * frame itself looks like one that was being written. */
 static void each_byte_changed(void **unused) {
     (void)unused;
     const uint64_t last = ends[COMMITS] - STATE_FRAME_HEADER - STATE_COMMIT_FIXED - strlen(account(COMMITS));
@@ -120,7 +122,8 @@ static void each_byte_changed(void **unused) {
         live.data[i] ^= 0x20;
         file_write(scratch("log-0000000002"), live.data, live.size);
         live.data[i] ^= 0x20;
-        const bool in_check = i >= last + 8 && i < last + STATE_FRAME_HEADER; /* the commit itself is whole */
+        const bool in_check =
+            i >= last + 8 && i < last + STATE_FRAME_HEADER; /* the commit's content is undamaged */
         const int at = opens_at();
         const int expected = i < last || in_check ? 0 : i < ends[COMMITS] ? COMMITS - 1 : COMMITS;
         if (at != expected)
@@ -149,7 +152,7 @@ static void each_file_cut(void **unused) {
         restore();
         file_write(scratch("log-0000000002"), live.data, size);
         int expected = size >= ends[COMMITS] ? COMMITS : size >= ends[2] ? 2 : 1;
-        /* header and first frame were synced before the manifest named it */
+        /* header and first frame were synced before the manifest named the segment */
         if (size < STATE_HEADER + STATE_FRAME_HEADER + STATE_COMMIT_FIXED + strlen(account(1)))
             expected = 0;
         assert_int_equal(opens_at(), expected);
@@ -167,7 +170,7 @@ static void each_file_cut(void **unused) {
     assert_int_equal(states_open(&state, &make, scratch(""), NULL), TAMIS_E_DAMAGED);
 }
 
-/* A state that was closed knows how long its log is: a shorter one is damage. */
+/* A closed state knows the length of its log, so a shorter one is damage. */
 static void reg_22_a_log_cut_after_its_end_is_damage(void **unused) {
     (void)unused;
     tamis_state *state = NULL;
@@ -177,8 +180,8 @@ static void reg_22_a_log_cut_after_its_end_is_damage(void **unused) {
     assert_int_equal(states_add(state, 500, EACH), TAMIS_OK);
     assert_int_equal(states_commit(state, account(COMMITS)), TAMIS_OK);
     assert_int_equal(tamis_state_snapshot(state, UINT64_MAX, &states_err), TAMIS_OK);
-    kill_state(state);                            /* the end is kept by then */
-    for (int number = 3; number <= 4; number++) { /* that run's own, and the one behind it */
+    kill_state(state);                            /* the manifest has the end of the log by now */
+    for (int number = 3; number <= 4; number++) { /* the segment of that run, and the next one */
         test_bytes whole = {0};
         snprintf(name, sizeof name, "log-%010d", number);
         file_read(scratch(name), &whole);
@@ -196,7 +199,7 @@ static void reg_22_a_log_cut_after_its_end_is_damage(void **unused) {
     }
 }
 
-/* What is behind the last commit is anything at all. */
+/* Any bytes after the last commit. */
 static void any_tail(void **unused) {
     (void)unused;
     uint64_t seed = test_seed(9);
@@ -207,9 +210,9 @@ static void any_tail(void **unused) {
             unsigned char byte = (unsigned char)test_random(&seed);
             bytes_add(&bytes, &byte, 1);
         }
-        if (i % 3 == 0) /* the frames of another segment, commits too */
+        if (i % 3 == 0) /* frames of another segment, with commits */
             bytes_add(&bytes, closed.data + STATE_HEADER, closed.size - STATE_HEADER);
-        if (i % 3 == 1) /* its own, of before */
+        if (i % 3 == 1) /* its own earlier frames */
             bytes_add(&bytes, live.data + STATE_HEADER, (size_t)ends[COMMITS] - STATE_HEADER);
         restore();
         file_write(scratch("log-0000000002"), bytes.data, bytes.size);
@@ -224,7 +227,8 @@ static void the_next_version_is_told(void **unused) {
     manifest.data[8] = 3;
     file_write(scratch("manifest"), manifest.data, manifest.size);
     tamis_state *state = NULL;
-    assert_int_equal(states_open(&state, &make, scratch(""), NULL), TAMIS_E_DAMAGED); /* the sum is of 1 */
+    assert_int_equal(states_open(&state, &make, scratch(""), NULL),
+                     TAMIS_E_DAMAGED); /* checksum of version 1 */
     const uint64_t sum =
         XXH3_64bits_withSeed(manifest.data + 32, manifest.size - 32, XXH3_64bits(manifest.data, 24));
     tamis__store64le(manifest.data + 24, sum);

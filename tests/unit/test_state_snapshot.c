@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Snapshots of a state: when they are made, named and given up; and that a filter that has come to a limit does not show them. */
+/* Snapshots of a state: when they are made, named in the manifest and given up. A filter at a limit must
+ * give the same answers with and without snapshots. */
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -38,7 +39,7 @@ static tamis_state *opened(const states_make *make) {
     return state;
 }
 
-/* ---- one that fails ---- */
+/* ---- a snapshot that fails ---- */
 
 static int no_room_for_snapshots(const char *path, int flags, mode_t mode) {
     if (strstr(path, "/.snapshot-")) {
@@ -48,7 +49,7 @@ static int no_room_for_snapshots(const char *path, int flags, mode_t mode) {
     return real.open(path, flags, mode);
 }
 
-/* Each try makes a segment, of which a state can have so many, and reads the whole log. */
+/* Each try makes a segment, whose number is limited, and reads the whole log. */
 static void a_snapshot_that_fails_is_tried_seldom(void **unused) {
     (void)unused;
     uint64_t from = 0;
@@ -69,7 +70,7 @@ static void a_snapshot_that_fails_is_tried_seldom(void **unused) {
         assert_ok(states_add(state, from, 50));
         assert_ok(states_commit(state, "some"));
     }
-    for (int i = 0; i < 100; i++, from += 50) { /* and then as soon as it is due */
+    for (int i = 0; i < 100; i++, from += 50) { /* later as soon as one is due */
         assert_ok(states_add(state, from, 50));
         assert_ok(states_commit(state, "some"));
         assert_true(states_told(state).log_bytes < 8000);
@@ -97,7 +98,7 @@ static void assert_same_at_a_restart(tamis_state **state, const states_make *mak
     bytes_clear(&after);
 }
 
-/* Its log and its snapshots bring it back before and behind a step, and it goes on to the planned size. */
+/* Log and snapshots restore the table before and after a growth step, and it grows to the planned size. */
 static void reg_22_a_small_start_comes_back(void **unused) {
     (void)unused;
     static const states_make make = {.name = "small",
@@ -123,12 +124,12 @@ static void reg_22_a_small_start_comes_back(void **unused) {
     tamis_state_close(state);
 }
 
-/* ---- a snapshot that takes long: its thread waits until it is let go, or given up ---- */
+/* ---- a slow snapshot: its thread waits until the test releases it, or the snapshot is given up ---- */
 
 static pthread_t own;
 static tamis_state *watched;
-static bool is_held;      /* atomic */
-static int reads_in_vain; /* by the thread, once it was given up */
+static bool is_held;      /* atomic: true while the thread waits */
+static int reads_in_vain; /* reads by the thread after the snapshot was given up */
 
 static ssize_t held_read(int fd, void *buffer, size_t size, off_t at) {
     if (pthread_equal(pthread_self(), own))
@@ -140,7 +141,7 @@ static ssize_t held_read(int fd, void *buffer, size_t size, off_t at) {
     return real.pread(fd, buffer, size, at);
 }
 
-/* A state with a snapshot under way, of 1000 keys in 4 segments. */
+/* Opens a state with a snapshot under way, of 1000 keys in 4 segments. */
 static tamis_state *opened_with_snapshot(void) {
     tamis_state *state = opened(growing);
     own = pthread_self();
@@ -163,7 +164,7 @@ static void let_go(void) {
     __atomic_store_n(&is_held, false, __ATOMIC_RELEASE);
 }
 
-/* What is logged while a snapshot is made is as much log as any other. */
+/* Keys logged during a snapshot count as log like any others. */
 static void settle_leaves_no_more_than_a_commit(void **unused) {
     (void)unused;
     tamis_state *state = opened_with_snapshot();
@@ -180,7 +181,7 @@ static void settle_leaves_no_more_than_a_commit(void **unused) {
     tamis_state_close(state);
 }
 
-/* Who closes is not to wait for what the next start can do without. */
+/* A close does not wait for a snapshot that the next start does not need. */
 static void close_gives_a_snapshot_up(void **unused) {
     (void)unused;
     tamis_state *state = opened_with_snapshot();
@@ -193,7 +194,7 @@ static void close_gives_a_snapshot_up(void **unused) {
     tamis_state_close(state);
 }
 
-/* One that is made counts. */
+/* A close names a finished snapshot in the manifest. */
 static void close_names_a_snapshot(void **unused) {
     (void)unused;
     tamis_state *state = opened_with_snapshot();
@@ -210,13 +211,13 @@ static void close_names_a_snapshot(void **unused) {
     tamis_state_close(state);
 }
 
-/* ---- filters that have come to a limit ---- */
+/* ---- filters at a limit ---- */
 
-enum { ASKED = 200 }; /* at once */
+enum { ASKED = 200 }; /* keys per query */
 
 typedef struct limited {
     states_make make;
-    uint64_t keys, foreseen; /* asked; told before them */
+    uint64_t keys, foreseen; /* number of queried keys; size hint */
 } limited;
 
 /* Session and state. */
@@ -241,7 +242,7 @@ static void end(asking *a) {
     tamis_state_close(a->state);
 }
 
-/* Each key comes about twice. */
+/* Queries keys, each about twice. */
 static void ask(asking *a, uint64_t from, tamis_answer *answers) {
     uint64_t numbers[ASKED];
     tamis_key keys[ASKED];
@@ -280,7 +281,8 @@ static void ask_undisturbed(const limited *l, outcome *of) {
     take_outcome(&a, of);
 }
 
-/* With a commit every few batches, and behind it now and then what is forgotten again: by an abort, or by a start. */
+/* Queries with a commit every few batches. Some batches after a commit are undone, by an abort or by a
+ * start. */
 static uint64_t ask_disturbed(const limited *l, outcome *of) {
     enum { SOME = 20 };
     asking a = {.of = l, .snapshot_at = 16 * l->keys / 40};
@@ -315,7 +317,7 @@ static uint64_t ask_disturbed(const limited *l, outcome *of) {
     return snapshots;
 }
 
-/* Which keys find no room, and all the others' answers, are those of a run that was not disturbed. */
+/* The same keys find no slot, and all other answers are the same, as in an undisturbed run. */
 static void limits_are_met_as_without_snapshots(void **unused) {
     (void)unused;
     static const limited each[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Filters in files: what a save makes of each kind of place, what open says to what is no filter, reload and lock. */
+/* Filters in files: saves to each kind of target, opening files that are not filters, reload and lock. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -51,7 +51,7 @@ static void assert_says(const char *text) {
         fail_msg("\"%s\" does not say \"%s\"", err.text, text);
 }
 
-/* Saves a filter of keys `from` to `from + 99` under that name. */
+/* Saves a filter with keys `from` to `from + 99` under that name. */
 static tamis_status save(const char *name, uint64_t from) {
     tamis_filter *filter = stored_make(TAMIS_KIND_BLOCKED, from, 100);
     tamis_status status = tamis_filter_save(filter, scratch(name), &err);
@@ -97,7 +97,7 @@ static void every_kind_comes_back(void **state) {
     assert_int_equal(scratch_entries(), 1);
 }
 
-/* A block is verified once: what is written into the file later must not become an answer. */
+/* A block is verified once. A later change of the file must not lead to an answer. */
 static void a_file_written_in_place_is_no_answer(void **state) {
     (void)state;
     static const tamis_kind kinds[] = {TAMIS_KIND_CLASSIC, TAMIS_KIND_BLOCKED, TAMIS_KIND_FINGERPRINT,
@@ -107,7 +107,7 @@ static void a_file_written_in_place_is_no_answer(void **state) {
         assert_int_equal(tamis_filter_save(filter, scratch("f"), &err), TAMIS_OK);
         opened = open_as("f", false);
         assert_true(stored_has(opened, 0, 5000));
-        usleep(30000); /* times of files go by ticks */
+        usleep(30000); /* file times have a resolution of ticks */
         int fd = open(scratch("f"), O_WRONLY);
         static const uint8_t zeros[4096];
         assert_int_equal(pwrite(fd, zeros, sizeof zeros, 8192), sizeof zeros);
@@ -124,7 +124,7 @@ static void a_file_written_in_place_is_no_answer(void **state) {
     }
 }
 
-/* Files of others are read whole, and are no more to be changed when opened to be asked. */
+/* Files of other formats are read whole into memory, and are read-only too unless opened writable. */
 static void files_of_others_are_only_read_too(void **state) {
     (void)state;
     tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
@@ -152,7 +152,7 @@ static void the_time_of_the_save_is_set_once(void **state) {
     (void)state;
     tamis_metadata about = TAMIS_METADATA_INIT;
     tamis_filter *filter = stored_make(TAMIS_KIND_BLOCKED, 0, 10);
-    /* one that fails sets none */
+    /* a failed save sets no time */
     assert_int_equal(tamis_filter_save(filter, scratch("none/f"), &err), TAMIS_E_IO);
     assert_int_equal(tamis_filter_metadata_get(filter, &about, &err), TAMIS_OK);
     assert_int_equal(about.created, 0);
@@ -207,7 +207,7 @@ static void links_are_followed(void **state) {
     struct stat about;
     assert_int_equal(symlink("real", scratch("link")), 0);
     assert_int_equal(symlink("link", scratch("link2")), 0);
-    for (uint64_t i = 0; i < 2; i++) { /* to nothing, then to a file */
+    for (uint64_t i = 0; i < 2; i++) { /* a link to nothing, then to a file */
         assert_int_equal(save("link2", i), TAMIS_OK);
         assert_int_equal(lstat(scratch("link"), &about), 0);
         assert_true(S_ISLNK(about.st_mode));
@@ -289,7 +289,7 @@ static void without_permission(void **state) {
     assert_int_equal(scratch_entries(), 1);
 }
 
-/* A limit of file sizes is what a test can have of a full disk. */
+/* A limit of the file size stands in for a full disk. */
 static void no_room(void **state) {
     (void)state;
     struct rlimit before, tight;
@@ -348,16 +348,16 @@ static void a_file_cut_short(void **state) {
     bytes_clear(&bytes);
 }
 
-/* What was written over stays what it was for who has it open. */
+/* A handle keeps the content of its file after the file is replaced. */
 static void a_save_over_an_open_file(void **state) {
     (void)state;
     assert_int_equal(save("f", 0), TAMIS_OK);
     tamis_filter *old = open_as("f", false);
-    /* by itself */
+    /* replaced by itself */
     assert_int_equal(tamis_filter_save(old, scratch("f"), &err), TAMIS_OK);
     assert_true(stored_has(old, 0, 100));
     assert_holds("f", 0);
-    /* by another one */
+    /* replaced by another filter */
     assert_int_equal(save("f", 1000), TAMIS_OK);
     assert_true(stored_has(old, 0, 100));
     tamis_filter_free(old);
@@ -388,7 +388,7 @@ static void reload_takes_what_is_new(void **state) {
     tamis_filter_free(filter);
 }
 
-/* The old hasher goes on hashing, and its hashes are refused: they are of the old file. */
+/* The old hasher still works, but its hashes are refused, since they belong to the old file. */
 static void reload_to_another_seed(void **state) {
     (void)state;
     bool changed = false;
@@ -446,7 +446,7 @@ static void reload_with_a_secret(void **state) {
     options.secret = given;
     options.secret_size = 16;
     assert_int_equal(tamis_filter_open(&filter, scratch("f"), &options, &err), TAMIS_OK);
-    memset(given, 0, sizeof given); /* it is the caller's again */
+    memset(given, 0, sizeof given); /* the library has copied it */
     assert_true(stored_has(filter, 0, 100));
     assert_int_equal(stored_save_keyed(scratch("f"), wrong, 1000, &err), TAMIS_OK);
     refused_to_reload(filter, TAMIS_E_MISMATCH);
@@ -456,7 +456,7 @@ static void reload_with_a_secret(void **state) {
     tamis_filter_free(filter);
 }
 
-/* All that stat tells is the same; the bytes are not. */
+/* The new file has the same stat, but other bytes. */
 static void reload_of_a_file_written_in_place(void **state) {
     (void)state;
     bool changed = false;
@@ -496,7 +496,7 @@ static void reload_is_for_opened_files(void **state) {
 
 /* ---- lock ---- */
 
-/* A process that locks the file, says so, and lives until it is told to end or killed. */
+/* A process that locks the file, reports that, and lives until it is released or killed. */
 typedef struct holder {
     pid_t pid;
     int talk;
@@ -550,8 +550,8 @@ static void another_process_is_told_who_holds_it(void **state) {
     assert_says(" UTC holds it; wait for that to end");
     assert_int_equal(save("f", 1000), TAMIS_E_BUSY);
     assert_says(expected);
-    assert_int_equal(save("link", 1000), TAMIS_E_BUSY); /* by any name */
-    assert_holds("f", 0);                               /* who reads is not kept off */
+    assert_int_equal(save("link", 1000), TAMIS_E_BUSY); /* by any name of the file */
+    assert_holds("f", 0);                               /* readers are not locked out */
     assert_int_equal(save("g", 1000), TAMIS_OK);
     end(h, false);
     assert_int_equal(save("f", 1000), TAMIS_OK);
@@ -559,14 +559,14 @@ static void another_process_is_told_who_holds_it(void **state) {
     assert_int_equal(scratch_entries(), 3);
 }
 
-/* The system gives the lock of a killed process back; what it wrote aside goes with the next save. */
+/* The system releases the lock of a killed process. The next save removes its temporary file. */
 static void a_killed_holder(void **state) {
     (void)state;
     assert_int_equal(save("f", 0), TAMIS_OK);
     file_write(scratch(".f.tamis-mine"), "x", 1);
     holder h = hold(scratch("f"), true);
     end(h, true);
-    assert_int_equal(scratch_entries(), 4); /* f, mine, the lock, the file aside */
+    assert_int_equal(scratch_entries(), 4); /* f, mine, the lock, the temporary file */
     assert_int_equal(save("f", 1000), TAMIS_OK);
     assert_holds("f", 1000);
     assert_int_equal(scratch_entries(), 2);
@@ -607,7 +607,7 @@ static void locks_that_are_no_files(void **state) {
     assert_null(lock);
 }
 
-/* What stands in a lock's file is no reason to remove other files. */
+/* The content of a lock file must not make a save remove other files. */
 static void a_note_names_files_aside_only(void **state) {
     (void)state;
     static const char *const names[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Batches asked of a mapped file that goes bad in the middle of one: what is answered, and how far that goes. And what the
- * system is told of a mapping. */
+/* Lookups in a mapped file that changes in the middle of a batch: which keys are answered. Also the advice
+ * to the system about a mapping. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@
 #include "support/scratch.h"
 #include "support/stored.h"
 
-enum { KEYS = 1100, AT_ONCE = 1024 }; /* questions between two looks at the file */
+enum { KEYS = 1100, AT_ONCE = 1024 }; /* AT_ONCE: lookups between two checks of the file */
 
 static tamis_error err;
 static tamis_filter *opened;
@@ -28,7 +28,7 @@ static tamis_hash hashes[KEYS];
 static tamis_answer answers[KEYS];
 
 static struct tamis__system real;
-static int looks_left; /* at the file, until it was written in place */
+static int looks_left; /* checks of the file until it is overwritten */
 
 static int changing_fstat(int fd, struct stat *out) {
     int result = real.fstat(fd, out);
@@ -64,7 +64,8 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* The batch, by hash or by key: the first *done are answered "seen", which is true, and the rest untouched. */
+/* Looks up the batch, by hash or by key. The first *done answers must be TAMIS_PRESENT, which is right,
+ * and the others untouched. */
 static tamis_status ask(bool by_hash, size_t *done) {
     *done = KEYS + 1;
     memset(answers, TAMIS_UNKNOWN, sizeof answers);
@@ -102,7 +103,8 @@ static void written_in_place_between_two_looks(void **state) {
     }
 }
 
-/* One block of many: which keys fall there the hashes say, and those before are answered. */
+/* One of many blocks is damaged. The hashes say which keys are in it; the keys before the first of these
+ * are answered. */
 static void a_damaged_block(void **state) {
     (void)state;
     size_t by_key, by_hash;
@@ -127,7 +129,7 @@ static void a_damaged_block(void **state) {
 
 /* ---- advice ---- */
 
-static const uint8_t *watched; /* bytes, of which advice is noted */
+static const uint8_t *watched; /* mapping whose advice is recorded */
 static size_t watched_size;
 static int advised, last_advice;
 
@@ -140,7 +142,7 @@ static int noting_advise(void *block, size_t size, int advice) {
     return real.advise(block, size, advice);
 }
 
-/* Read one after the other while it is verified, asked at random before and after. */
+/* The advice is sequential during a verification, and random before and after it. */
 static void a_mapped_file_is_random_again_once_verified(void **state) {
     (void)state;
     for (int i = 0; i < KINDS; i++) {
@@ -150,14 +152,14 @@ static void a_mapped_file_is_random_again_once_verified(void **state) {
         assert_int_equal(last_advice, MADV_RANDOM);
         advised = 0;
         assert_int_equal(tamis_filter_verify(opened, &err), TAMIS_OK);
-        assert_in_range(advised, 2, 4); /* not once a block */
+        assert_in_range(advised, 2, 4); /* not once per block */
         assert_int_equal(last_advice, MADV_RANDOM);
         tamis_filter_free(opened);
         tamis__sys = real;
     }
 }
 
-/* Memory of the caller's is not ours to say anything of. */
+/* The library gives no advice about memory of the caller. */
 static void no_advice_on_bytes_of_the_caller(void **state) {
     (void)state;
     for (int i = 0; i < KINDS; i++) {
@@ -180,9 +182,9 @@ static void no_advice_on_bytes_of_the_caller(void **state) {
     }
 }
 
-/* ---- read whole ---- */
+/* ---- files read into memory ---- */
 
-static size_t held, held_most; /* of large blocks */
+static size_t held, held_most; /* bytes in large blocks: now, and at most */
 
 static void *counting_map(size_t size) {
     void *block = real.map(size);
@@ -196,7 +198,8 @@ static int counting_unmap(void *block, size_t size) {
     return real.unmap(block, size);
 }
 
-/* A filter that is to be changed is read to where it stays. (Fingerprint tables let go of partitions one by one.) */
+/* A writable filter is read directly into its final memory. (Fingerprint tables free the partitions of the
+ * file one by one.) */
 static void a_writable_filter_is_held_once(void **state) {
     (void)state;
     for (int i = 0; i < 2; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A save never takes the place of a file that the filter knows nothing of: one that was put there, by a program that
- * takes no lock, since the filter was opened or since none was there.
+ * A save never replaces a file that the filter does not know. A program without locks may put such a file
+ * there after the filter was opened, or where no file was.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -52,7 +52,7 @@ static void make(const char *name, uint64_t from) {
     tamis_filter_free(filter);
 }
 
-/* Puts another filter under that name, by rename, as a program that knows no lock does. */
+/* Puts another filter under that name, by rename, like a program that takes no lock. */
 static void put(const char *name) {
     char aside[300];
     snprintf(aside, sizeof aside, "%s", scratch("theirs"));
@@ -96,10 +96,10 @@ static void a_file_that_was_replaced(void **state) {
     tamis_filter *filter = open_as("f", true);
     add(filter, ADDED);
     put("f");
-    for (int again = 0; again < 2; again++) /* and stays refused */
+    for (int again = 0; again < 2; again++) /* refused again */
         assert_refused(tamis_filter_save(filter, scratch("f"), &err), "was replaced since");
     assert_holds("f", THEIRS, true);
-    /* Elsewhere it may go, and what is asked is as it was. */
+    /* It may be saved under another name, and its answers are unchanged. */
     assert_int_equal(tamis_filter_save(filter, scratch("g"), &err), TAMIS_OK);
     assert_holds("g", ADDED, true);
     assert_refused(tamis_filter_save(filter, scratch("f"), &err), "was replaced since");
@@ -137,7 +137,7 @@ static void after_a_save_its_file_is_known(void **state) {
     tamis_filter_free(filter);
 }
 
-/* Its folder was not synced, so the save failed; but the file stands, and is the filter's. */
+/* The directory was not synced, so the save failed. But the file is in place, and the filter knows it. */
 static void after_a_save_that_is_not_sure(void **state) {
     (void)state;
     make("f", OURS);
@@ -162,7 +162,7 @@ static void a_file_that_is_gone_is_made_again(void **state) {
     tamis_filter_free(filter);
 }
 
-/* "Open it writable, or change a copy" says the library to who would add to a mapped file. */
+/* An add to a mapped file fails with "open it writable, or change a copy". */
 static void copies_know_it_too(void **state) {
     (void)state;
     make("f", OURS);
@@ -202,7 +202,7 @@ static void what_was_made_here_replaces(void **state) {
 
 /* ---- while it is written ---- */
 
-/* Lets the other program in when all is written: before the last look. */
+/* Lets the other program act after everything is written, before the last check. */
 static int putting_sync(int fd) {
     tamis__sys = real;
     put("f");
@@ -223,7 +223,7 @@ static void a_file_that_comes_while_it_is_written(void **state) {
     tamis_filter_free(filter);
 }
 
-/* ---- the first of its name ---- */
+/* ---- tamis_filter_save_new ---- */
 
 static int putting_rename_new(const char *from, const char *to) {
     tamis__sys = real;
@@ -251,7 +251,7 @@ static void the_first_of_its_name(void **state) {
         unlink(scratch("f"));
         tamis__sys = real;
     }
-    /* No instant is left, but where the file system cannot tell. */
+    /* There is no moment in between, unless the file system lacks that rename. */
     tamis__sys.rename_new = putting_rename_new;
     assert_refused(tamis_filter_save_new(filter, scratch("f"), TAMIS_FORMAT_TAMIS, &err), "is there already");
     assert_holds("f", THEIRS, true);

@@ -3,7 +3,7 @@
 /* ctest: long */
 /* ctest: timeout=900 (it waits for the disk) */
 
-/* Runs over a state, stopped and started again: what comes out is what an undisturbed run writes. */
+/* Runs over a state that are stopped and started again. Their outputs are those of an undisturbed run. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -33,7 +33,7 @@ static const char *names[INPUTS];
 static test_bytes expected[2];
 static uint32_t threads;
 static bool to_duplicates;
-static void (*shape)(void); /* what else a run is given */
+static void (*shape)(void); /* sets more options of a run; NULL: none */
 static tamis_extractor *extractor;
 
 /* ---- runs ---- */
@@ -49,7 +49,7 @@ static void prepare(const commits_make *make) {
         shape();
 }
 
-/* Stopped before batch `stop`; 0: not. */
+/* Makes a run that is stopped before batch `stop`; 0: not stopped. */
 static tamis_status run_commits(const commits_make *make, uint64_t stop) {
     prepare(make);
     run.stop_before = stop;
@@ -93,8 +93,8 @@ static void assert_wanted(void) {
     bytes_clear(&got);
 }
 
-/* An undisturbed run, which is what is wanted; then for a row of batches one that is stopped there and goes
- * on. */
+/* Makes an undisturbed run for comparison. Then, for many batches, makes a run that is stopped there and
+ * continued. */
 static void stopped_anywhere(const commits_make *make, uint64_t step) {
     forget();
     threads = 1;
@@ -184,7 +184,7 @@ static void compressed_outputs_continue(void **state) {
     }
 }
 
-/* ---- headers, and what keys are ---- */
+/* ---- headers and keys ---- */
 
 static void take_extractor(const char *part) {
     tamis_extractor_options how = TAMIS_EXTRACTOR_OPTIONS_INIT;
@@ -253,7 +253,7 @@ static void an_input_with_only_a_byte_order_mark_continues(void **state) {
     assert_runs(&commits_makes[COMMITS_GROWING], TAMIS_STREAM_FINISHED);
 }
 
-/* What the next day brings goes behind the header that is there. */
+/* The records of the next day follow the header that the output has. */
 static void a_header_comes_once_over_runs(void **state) {
     (void)state;
     shape = shape_extracted;
@@ -317,7 +317,8 @@ static void write_records(const char *path, const char *member, int count) {
     bytes_clear(&text);
 }
 
-/* Nothing of a run without any key is committed; one whose first records have none is what it would be undisturbed. */
+/* A run without any key commits nothing. A run whose first records have no key gives the outputs of an
+ * undisturbed one. */
 static void reg_22_required_keys(void **state) {
     (void)state;
     const commits_make *make = &commits_makes[COMMITS_GROWING];
@@ -341,7 +342,8 @@ static void reg_22_required_keys(void **state) {
     }
 }
 
-/* A record that ends the run ends it again; once it is mended behind what was committed, the run goes on. */
+/* A bad record ends the run, and ends it again after a restart. If it is corrected behind the last commit,
+ * the run continues. */
 static void a_failed_run_continues(void **state) {
     (void)state;
     const commits_make *make = &commits_makes[COMMITS_GROWING];
@@ -429,7 +431,7 @@ static void a_grown_input_is_read_on(void **state) {
     }
     assert_int_equal(run.stats.records, INPUTS * 600 + 5 * 200);
     assert_int_equal(count_of(output, "\n") + count_of(duplicates, "\n"), run.stats.records);
-    append(in[0], "one more\n"); /* one before the last, too */
+    append(in[0], "one more\n"); /* also an input that is not the last one */
     run_commits(make, 0);
     assert_true(commits_came_to(&run, TAMIS_OK, ""));
     assert_int_equal(run.stats.records, INPUTS * 600 + 5 * 200 + 1);
@@ -451,7 +453,7 @@ static void no_records_at_all(void **state) {
     }
 }
 
-/* ---- around them ---- */
+/* ---- set-up and tear-down ---- */
 
 static int set_up(void **state) {
     (void)state;

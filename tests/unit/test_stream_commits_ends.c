@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Inputs and outputs of runs over a state that are not what they were, or not of the kind that can be gone
- * on with. */
+/* Runs over a state whose inputs or outputs have changed since, or are of a kind that cannot be continued. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -25,7 +24,7 @@ static char in[300], output[300], other[300], fd_name[40];
 static const char *names[2];
 static test_bytes expected;
 
-enum { LATE = 600 /* looks, more than one second has */ };
+enum { LATE = 600 /* checks; a run makes fewer in one second */ };
 
 static struct tamis__system unharmed;
 
@@ -52,7 +51,7 @@ static void go_to(const char *path, bool again) {
     commits_go(&run);
 }
 
-/* The run has ended, or was stopped in the middle. */
+/* Makes a run that ends, or one that is stopped in the middle. */
 static void begin(bool ended) {
     commits_forget();
     unlink(output);
@@ -139,7 +138,7 @@ static void another_file_of_that_name_is_refused(void **state) {
     assert_true(
         commits_came_to(&run, TAMIS_E_CHANGED, "is another file than the one that the unfinished run"));
     assert_untouched(output, size);
-    go_to(output, true); /* which leaves that run as it is */
+    go_to(output, true); /* does not change that run */
     assert_true(commits_began(&run, TAMIS_STREAM_NEW));
 }
 
@@ -158,7 +157,7 @@ static void the_same_input_elsewhere_is_refused(void **state) {
     }
 }
 
-/* All of it is in the keys then, and none in the new output. */
+/* The filter would have all keys of the input, and the new output none of them. */
 static void again_finds_duplicates(void **state) {
     (void)state;
     begin(true);
@@ -175,7 +174,7 @@ static void go_leaving(uint64_t stop) {
     commits_go(&run);
 }
 
-/* Told of a run that came to its end, and counted as read when it is. */
+/* Reported by a run that came to its end, and counted as read when it is read. */
 static void half_a_record_is_left(void **state) {
     (void)state;
     commits_write(in, 1000, 1);
@@ -231,7 +230,7 @@ static void an_output_that_changed_is_refused(void **state) {
         }
 }
 
-/* What stands behind the last commit is the run's own. */
+/* Bytes behind the last commit are the run's own. */
 static void the_rest_of_a_stopped_run_is_cut_off(void **state) {
     (void)state;
     begin(false);
@@ -241,7 +240,7 @@ static void the_rest_of_a_stopped_run_is_cut_off(void **state) {
     assert_true(is_wanted(output));
 }
 
-/* Also where another run has been between. */
+/* Also if there was another run in between. */
 static void an_older_run_is_continued(void **state) {
     (void)state;
     begin(false);
@@ -301,7 +300,7 @@ static void an_output_of_another_process_is_refused(void **state) {
     assert_true(commits_began(&run, TAMIS_STREAM_NEW));
 }
 
-/* ---- what is no file ---- */
+/* ---- pipes ---- */
 
 static int pipe_with(const char *text, int *writing) {
     int ends[2];
@@ -331,7 +330,7 @@ static void an_input_pipe_is_reported(void **state) {
     }
     assert_true(commits_began(&run, TAMIS_STREAM_NEW));
     assert_true(file_is(output, "a\nb\n"));
-    const int fd = pipe_with("b\nc\n", NULL); /* a second start has what is new of it */
+    const int fd = pipe_with("b\nc\n", NULL); /* a second run adds the new records */
     prepare();
     snprintf(fd_name, sizeof fd_name, "/dev/fd/%d", fd);
     names[0] = fd_name;
@@ -345,7 +344,7 @@ static int reading;
 static uint64_t looks;
 static char taken[40];
 
-/* The reader of the pipe takes nothing for the first looks at it. */
+/* Simulates a reader that reads nothing from the pipe during the first checks. */
 static int late_unread(int fd, int *bytes) {
     const int result = unharmed.unread(fd, bytes);
     if (++looks == LATE && result == 0 && *bytes > 0 && read(reading, taken, sizeof taken - 1) < 0)
@@ -386,7 +385,7 @@ static void an_output_pipe_is_reported(void **state) {
     close(writing);
 }
 
-/* What it had not taken is not committed, and comes again. */
+/* Bytes that the reader had not read are not committed, and are written again. */
 static void an_output_pipe_whose_reader_goes(void **state) {
     (void)state;
     int writing;
@@ -437,7 +436,7 @@ static void following_an_input_is_refused(void **state) {
     assert_true(commits_came_to(&run, TAMIS_E_UNSUPPORTED, "does not follow"));
 }
 
-/* ---- around them ---- */
+/* ---- set-up and tear-down ---- */
 
 static int set_up(void **state) {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Inputs and outputs of a run over a state that change under it: it ends with an error, and what is committed is true. Brought
- * back, the run ends as one that was not disturbed. */
+/* Runs over a state whose inputs or outputs change while they run. The run ends with an error, and its
+ * last commit is right. After the files are restored, the run ends like an undisturbed one. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -54,7 +54,7 @@ static void run_commits(uint64_t stop) {
     commits_go(&run);
 }
 
-/* With `what` done before batch `batch`. */
+/* Makes a run during which `what` is called before batch `batch`. */
 static void go_harmed(uint64_t batch, void (*what)(void)) {
     when = batch;
     harm = what;
@@ -104,7 +104,8 @@ static void remove_last(void) {
     assert_int_equal(rename(in[1], spare), 0);
 }
 
-/* Read in part by a run that was killed, then not opened before the one in front of it, which has grown, is read. */
+/* The last input was read in part by a killed run. The next run does not open it before it has read an
+ * earlier input, which has grown. */
 static void an_input_that_waits_is_replaced(void **state) {
     (void)state;
     static const struct {
@@ -126,7 +127,7 @@ static void an_input_that_waits_is_replaced(void **state) {
         assert_true(commits_came_to(&run, way == 2 ? TAMIS_E_IO : TAMIS_E_CHANGED, ways[way].says));
         assert_true(strstr(run.err.text, in[1]));
         assert_true(info.keys < 1500);
-        run_commits(0); /* it was not committed that this is the input */
+        run_commits(0); /* no commit has this file as the input */
         assert_int_not_equal(run.status, TAMIS_OK);
         assert_int_equal(rename(spare, in[1]), 0);
         run_commits(0);
@@ -137,8 +138,8 @@ static void an_input_that_waits_is_replaced(void **state) {
     }
 }
 
-/* One that was read to its end before, and is not opened again, is known as it was: the run goes on. The file that has its name
- * then is new to the next run, which skips the other one. */
+/* An input that was read to its end is not opened again, so the run continues. Another file that has its
+ * name by then is new to the next run, which skips the renamed one. */
 static void replace_first(void) {
     assert_int_equal(rename(in[0], spare), 0);
     commits_write(in[0], 600, 78);
@@ -167,7 +168,7 @@ static void rewrite_first(void) {
     commits_write(in[0], 1200, 77);
 }
 
-/* Before the first commit, and behind some. */
+/* Before the first commit, and after some. */
 static void an_input_is_rewritten_during_the_run(void **state) {
     (void)state;
     inputs = 1;
@@ -256,9 +257,9 @@ static void an_output_changes(void **state) {
         }
 }
 
-/* ---- runs between ---- */
+/* ---- other runs in between ---- */
 
-/* A log is rotated while the run over it is stopped, and another run has been since. */
+/* A log is rotated while the run over it is stopped, and there was another run since. */
 static void an_unfinished_run_is_not_abandoned_silently(void **state) {
     (void)state;
     inputs = 1;
@@ -280,7 +281,7 @@ static void an_unfinished_run_is_not_abandoned_silently(void **state) {
     assert_true(
         commits_came_to(&run, TAMIS_E_CHANGED, "is another file than the one that the unfinished run"));
     assert_true(run.commits.was_read);
-    for (int i = 0; i < 2; i++) { /* once it was left on purpose, it does not come back */
+    for (int i = 0; i < 2; i++) { /* a rest that was given up is not asked for again */
         prepare();
         run.commits.reread = i == 0;
         commits_go(&run);
@@ -293,13 +294,13 @@ static void an_unfinished_run_is_not_abandoned_silently(void **state) {
     assert_true(commits_began(&run, TAMIS_STREAM_GROWN));
     names[0] = in[0];
     snprintf(output, sizeof output, "%s", first);
-    assert_int_equal(rename(in[0], spare), 0); /* the next rotation, behind a run that had ended */
+    assert_int_equal(rename(in[0], spare), 0); /* the next rotation, after a run that had ended */
     commits_write(in[0], 900, 12);
     run_commits(0);
     assert_true(commits_began(&run, TAMIS_STREAM_NEW));
 }
 
-/* ---- what a start costs ---- */
+/* ---- cost of a start ---- */
 
 static struct tamis__system unharmed;
 static uint64_t opens;
@@ -309,7 +310,7 @@ static int counted_open(const char *path, int flags, mode_t mode) {
     return unharmed.open(path, flags, mode);
 }
 
-/* A day's inputs, which come under new names or under those of the day before. */
+/* Runs a day's inputs, with new names or with those of the day before. Returns the number of opens. */
 static uint64_t opens_of_day(int day, bool rotated) {
     enum { MANY = 12 };
     static char paths[MANY][300];
@@ -415,7 +416,7 @@ static void signals_end_no_run(void **state) {
     assert_int_equal(run.stats.records, 501);
 }
 
-/* A FIFO may take the name of an input between a look at it and its opening: no open may wait for a writer. */
+/* A FIFO may get the name of an input between stat and open. No open may wait for a writer. */
 static bool may_wait;
 
 static int watched_open(const char *path, int flags, mode_t mode) {
@@ -437,9 +438,10 @@ static void reg_22_no_open_waits(void **state) {
     assert_false(may_wait);
 }
 
-/* ---- accounts ---- */
+/* ---- checkpoints ---- */
 
-/* One whose input is behind its last is no account: who takes it would look there. */
+/* A checkpoint whose current input is beyond the last one is invalid: a reader of it would access that
+ * input. */
 static void a_checkpoint_without_its_input_is_refused(void **state) {
     (void)state;
     enum { INPUT_AT = 8 + 8 + 8 * 8 + TAMIS__FORMS * 8 };
@@ -467,7 +469,7 @@ static void a_checkpoint_without_its_input_is_refused(void **state) {
     free(crafted);
 }
 
-/* What is known of the last commit's run, to be freed. */
+/* Returns the checkpoint of the last commit; the caller frees it. */
 static tamis_stream_checkpoint *last_account(void) {
     tamis_state *opened;
     tamis_state_options options = TAMIS_STATE_OPTIONS_INIT;
@@ -481,7 +483,7 @@ static tamis_stream_checkpoint *last_account(void) {
     return checkpoint;
 }
 
-/* A run is known by the names of its inputs and outputs, however far it is. */
+/* A run is identified by the names of its inputs and outputs, whatever its progress. */
 static void accounts_of_one_run(void **state) {
     (void)state;
     commits_write(in[0], 3000, 1);
@@ -502,7 +504,7 @@ static void accounts_of_one_run(void **state) {
     tamis_stream_checkpoint_free(one);
 }
 
-/* ---- around them ---- */
+/* ---- set-up and tear-down ---- */
 
 static int set_up(void **state) {
     (void)state;
