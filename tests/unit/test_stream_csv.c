@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Records of CSV and their columns: case by case, then random ones beside a byte-by-byte reading. */
+/* CSV records and their columns: single cases, then random records, compared with a parser that works byte
+ * by byte. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -20,7 +21,7 @@
 
 static tamis__arena arena;
 
-/* In a block of its own, so that a sanitizer sees a look past its end. */
+/* Copies a record into a block of its own, so that a sanitizer sees a read past its end. */
 static tamis_key copy_of(const char *text, size_t size) {
     char *copy = malloc(size ? size : 1);
     assert_non_null(copy);
@@ -40,7 +41,7 @@ typedef struct columns {
     size_t most;
 } columns;
 
-/* Each before a |, behind a ! where it is no view into the record. */
+/* Appends a column and a |. A ! comes first if the column is not a view into the record. */
 static bool add_column(void *context, size_t column, tamis_key value) {
     columns *all = context;
     const unsigned char *start = all->record.data, *data = value.data;
@@ -162,7 +163,7 @@ static void malformed_records_are_explained(void **state) {
     };
     for (size_t i = 0; i < sizeof malformed / sizeof *malformed; i++) {
         const tamis_key record = copy_of(malformed[i].record, malformed[i].size);
-        const size_t first = 1; /* what comes behind it is looked at too */
+        const size_t first = 1; /* the bytes after it are examined too */
         tamis_key value;
         tamis__fault fault = {NULL, 0};
         assert_int_equal(tamis__csv_find(',', record, &first, 1, &value, &arena, &fault), TAMIS_E_DAMAGED);
@@ -190,11 +191,11 @@ static void out_of_memory_is_reported(void **state) {
 
 /* ---- records ---- */
 
-/* The records of `text`, each before a |, as far as they are whole. */
+/* Checks the complete records of `text`; `expected` has a | after each. */
 static void assert_cut(unsigned char terminator, const char *text, size_t size, const char *expected,
                        size_t want_size) {
     const test_bytes all = {(unsigned char *)(uintptr_t)expected, want_size, 0};
-    for (size_t first = 0; first <= size; first++) { /* arrived, when it is looked at for the first time */
+    for (size_t first = 0; first <= size; first++) { /* bytes that have arrived at the first call */
         const tamis_key copy = copy_of(text, size);
         const unsigned char *bytes = copy.data;
         tamis__split_span span = {bytes, bytes, bytes + first, UINT64_MAX, terminator};
@@ -220,10 +221,10 @@ static void it_cuts_outside_of_quotes(void **state) {
     assert_cut('\n', TEXT("a\n\nb,c\r\nd"), TEXT("a||b,c\r|"));
     assert_cut('\n', TEXT("\"a\nb\"\n\"\",\"\n\"\nc"), TEXT("\"a\nb\"|\"\",\"\n\"|"));
     assert_cut('\n', TEXT("\"a\"\"\n\"\"\",b\n\"\"\"\n\"\n"), TEXT("\"a\"\"\n\"\"\",b|\"\"\"\n\"|"));
-    /* One within an unquoted field opens nothing, */
+    /* A quote within an unquoted field does not open a quoted one. */
     assert_cut('\n', TEXT("a\"\n\"b,\nc\" ,\"d\"\n"), TEXT("a\"|\"b,\nc\" ,\"d\"|"));
     assert_cut('\n', TEXT("a\",b\"\n \"c\n,\"d\n\"\n"), TEXT("a\",b\"| \"c|,\"d\n\"|"));
-    /* nor one behind what is malformed, up to the end of that record. */
+    /* Nor does one after an error, up to the end of that record. */
     assert_cut('\n', TEXT("\"a\"b,\"c\n\"\n\"\n"), TEXT("\"a\"b,\"c|\"\n\"|"));
     assert_cut('\n', TEXT("\"a\"\r,\"\n\"b\n\"\n"), TEXT("\"a\"\r,\"|\"b\n\"|"));
     assert_cut('\n', TEXT("\"a\"\r\n\"b\n\"\r\n"), TEXT("\"a\"\r|\"b\n\"\r|"));
@@ -245,9 +246,9 @@ static void it_stops_before_a_long_record(void **state) {
     }
 }
 
-/* ---- random ones ---- */
+/* ---- random records ---- */
 
-/* Rows mostly well formed, or the bytes that matter in any order, close together or far apart. */
+/* Makes mostly well-formed rows, or special bytes in any order, close together or far apart. */
 static void fill(test_bytes *text, size_t size, unsigned char delimiter, unsigned char terminator,
                  uint64_t *random) {
     const unsigned char special[] = {'"', delimiter, terminator, '\r', '"', '\n', ' ', 0};
@@ -272,7 +273,8 @@ static void fill(test_bytes *text, size_t size, unsigned char delimiter, unsigne
 
 static void columns_equal_a_byte_wise_parser(void **state) {
     (void)state;
-    static const unsigned char delimiters[] = {',', ';', '\t', 0xff, '!', '#'}; /* beside a quote too */
+    static const unsigned char delimiters[] = {',',  ';', '\t',
+                                               0xff, '!', '#'}; /* ! and # are next to a quote */
     uint64_t random = test_seed(7);
     test_bytes text = {0};
     for (uint64_t round = 0; round < test_scale(40000, 1000, 4000); round++) {
@@ -285,7 +287,8 @@ static void columns_equal_a_byte_wise_parser(void **state) {
     bytes_clear(&text);
 }
 
-/* Bytes that differ from the one that is marked in one bit, or by one, are what a wrong trick takes for it. */
+/* Uses bytes that differ from the searched one in one bit, or by one: a faulty bit trick would confuse
+ * them. */
 static void masks_equal_a_byte_wise_search(void **state) {
     (void)state;
     uint64_t random = test_seed(5);
@@ -303,7 +306,7 @@ static void masks_equal_a_byte_wise_search(void **state) {
             expected |= (uint64_t)(bytes[i] == byte) << i;
         }
         assert_true(tamis__byte_mask(bytes, size, byte) == expected);
-        if (size >= 8) /* without vectors, which are a choice where there are any */
+        if (size >= 8) /* also the variant without vectors */
             assert_true(tamis__byte_mask_8(bytes, byte) == (expected & 0xff));
         free(bytes);
     }

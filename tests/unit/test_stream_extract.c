@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Keys out of records: each kind of part, where there is none, several joined, headers, letters without case, limits of
- * expressions, memory that is refused. What JSON and CSV are in full has tests of its own. */
+/* Extracting keys from records: each kind of part, missing parts, joined parts, headers, case folding,
+ * limits of expressions, refused memory. JSON and CSV themselves have tests of their own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -23,7 +23,7 @@
 
 #define KEY(text)    ((tamis_key){(text), sizeof(text) - 1})
 #define COUNT(array) (sizeof(array) / sizeof *(array))
-/* "PART PART ...": parts are told apart by one blank. */
+/* Parts are written as "PART PART ...", separated by one blank. */
 enum { PARTS = 8, TEXT = 1 << 10 };
 
 static tamis_error err;
@@ -80,7 +80,7 @@ static void outcome_is(tamis_extractor *x, tamis_key record, tamis_extracted exp
     assert_true((found.why != NULL) == (expected == TAMIS_KEY_MALFORMED));
 }
 
-/* The key of one record by parts of its own. */
+/* Checks the key of one record, with an extractor for these parts. */
 static void yields(const char *parts, tamis_key record, tamis_key expected) {
     tamis_extractor *x = make(parts);
     key_is(x, record, expected);
@@ -180,13 +180,13 @@ static void expressions_give_match_or_groups(void **state) {
     yields("regex:a\\x00(.)", KEY("xa\0cx"), KEY("c"));
     yields("regex:a\\Kb", KEY("ab"), KEY("b"));
     lacks("regex:[0-9]+", KEY("none"));
-    lacks("regex:a(b)?", KEY("a")); /* its only group had no share */
-    /* Bytes, unless it says otherwise; those that are no characters match nothing. */
+    lacks("regex:a(b)?", KEY("a")); /* its only group did not take part */
+    /* An expression matches bytes, unless it begins with (*UTF). Invalid UTF-8 matches nothing then. */
     yields("regex:^.", KEY("\xc3\xa9"), KEY("\xc3"));
     yields("regex:(*UTF)^.", KEY("\xc3\xa9"), KEY("\xc3\xa9"));
     yields("regex:(*UTF).", KEY("\xff\xc3\xc3\xa9"), KEY("\xc3\xa9"));
     lacks("regex:(*UTF).", KEY("\xff\xfe"));
-    /* Groups are parts, each with its size, and all ones of one that had no share. */
+    /* Groups are parts, each preceded by its size. The size of a group that did not take part is all ones. */
     yields("regex:(a)|(b)", KEY("b"), KEY("\xff\xff\xff\xff\xff\xff\xff\xff\1\0\0\0\0\0\0\0b"));
     yields("regex:(a)|(b)", KEY("a"), KEY("\1\0\0\0\0\0\0\0a\xff\xff\xff\xff\xff\xff\xff\xff"));
     yields("regex:(a)(b*)", KEY("a"), KEY("\1\0\0\0\0\0\0\0a\0\0\0\0\0\0\0\0"));
@@ -239,7 +239,7 @@ static void several_parts_are_joined(void **state) {
     lacks("regex:(x)?(y)? field:1", KEY("a"));
 }
 
-/* The values that a joined key says it is of: they are its only reading. */
+/* Decodes a joined key into its values, in the only possible way. */
 static size_t read_joined(tamis_key key, tamis_key *values) {
     const unsigned char *pos = key.data, *const end = pos + key.size;
     size_t count = 0;
@@ -258,7 +258,7 @@ static size_t read_joined(tamis_key key, tamis_key *values) {
 enum { SPLITS = 300, SPLIT_FIELDS = 3, SPLIT_SIZE = 4 };
 
 static size_t random_record(uint64_t *chance, unsigned char *record) {
-    static const unsigned char bytes[] = {0, 1, 2, 0xff}; /* what sizes are made of */
+    static const unsigned char bytes[] = {0, 1, 2, 0xff}; /* bytes that occur in sizes */
     size_t size = 0;
     for (int i = 0; i < SPLIT_FIELDS; i++) {
         if (i > 0)
@@ -300,7 +300,7 @@ static void parts_do_not_collide(void **state) {
     }
 }
 
-/* Values of the record before do not stand in for those that are missing. */
+/* A missing value is not replaced by that of the record before. */
 static void records_know_nothing_of_each_other(void **state) {
     (void)state;
     static const char *const parts[] = {"regex:(a)", "regex:(a)(a)", "regex:a line",
@@ -319,7 +319,7 @@ static void records_know_nothing_of_each_other(void **state) {
     }
 }
 
-/* One huge key does not hold its memory for the rest of a run. */
+/* The memory of one huge key is freed during the run. */
 static void huge_blocks_are_given_back(void **state) {
     (void)state;
     tamis__arena arena = {.memory = fault_memory_allocator(&memory)};
@@ -334,7 +334,7 @@ static void huge_blocks_are_given_back(void **state) {
     tamis__arena_release(&arena);
 }
 
-/* Keys of a batch stay until the next one, however much memory they take. */
+/* The keys of a batch stay valid until the next batch, however much memory they need. */
 static void a_batch_of_any_size_stays(void **state) {
     (void)state;
     enum { RECORDS = 40, MOST = 1 << 20 };
@@ -359,7 +359,7 @@ static void a_batch_of_any_size_stays(void **state) {
         if (round > 0)
             assert_true(memory.live_bytes < (size_t)64 << 20);
     }
-    /* Batches like those before take no memory. */
+    /* A batch like earlier ones allocates nothing. */
     views[0].size = 100;
     assert_int_equal(tamis_extractor_extract(x, views, 1, found, &err), TAMIS_OK);
     const uint64_t requests = memory.requests;
@@ -382,7 +382,7 @@ static void blanks_are_trimmed(void **state) {
     assert_ptr_equal(take(x, record).key.data, (const char *)record.data + 6);
     key_is(x, KEY(" \r\t"), KEY(""));
     key_is(x, KEY(""), KEY(""));
-    key_is(x, KEY("\xc2\xa0"), KEY("\xc2\xa0")); /* a space of Unicode, and none of these */
+    key_is(x, KEY("\xc2\xa0"), KEY("\xc2\xa0")); /* a Unicode space, which is not trimmed */
     tamis_extractor_free(x);
     x = make_as("field:1 regex:(x)|(y.*)", options);
     key_is(x, KEY(" y \tz "), KEY("\1\0\0\0\0\0\0\0y\xff\xff\xff\xff\xff\xff\xff\xff\4\0\0\0\0\0\0\0y \tz"));
@@ -398,12 +398,12 @@ static void letters_are_folded(void **state) {
         {KEY("ẞ"), KEY("ss")},
         {KEY("ΣΑΣ"), KEY("σασ")},
         {KEY("σας"), KEY("σασ")},
-        {KEY("\xc4\xb0I"), KEY("i\xcc\x87i")}, /* the dot stays, as a character of its own */
+        {KEY("\xc4\xb0I"), KEY("i\xcc\x87i")}, /* the dot becomes a character of its own */
         {KEY("ı"), KEY("ı")},
         {KEY("\xce\x90"), KEY("\xce\xb9\xcc\x88\xcc\x81")}, /* three times as long */
         {KEY("É"), KEY("é")},
         {KEY("E\xcc\x81"), KEY("e\xcc\x81")}, /* not composed */
-        {KEY("\xe2\x84\xaa"), KEY("k")},      /* the sign of Kelvin */
+        {KEY("\xe2\x84\xaa"), KEY("k")},      /* the Kelvin sign */
         {KEY("A\0B"), KEY("a\0b")},
         {KEY("@AZ[`az{"), KEY("@az[`az{")},
         {KEY("\xff\x41\xc3\x41\xc3\x89\xe2\x82"), KEY("\xff\x61\xc3\x61\xc3\xa9\xe2\x82")},
@@ -417,7 +417,7 @@ static void letters_are_folded(void **state) {
     for (size_t i = 0; i < COUNT(rows); i++) {
         key_is(x, rows[i].from, rows[i].to);
         key_is(x, rows[i].to, rows[i].to);
-        assert_ptr_equal(take(x, rows[i].to).key.data, rows[i].to.data); /* what is folded is not copied */
+        assert_ptr_equal(take(x, rows[i].to).key.data, rows[i].to.data); /* folded text is not copied */
     }
     tamis_extractor_free(x);
     options.trim = true;
@@ -426,7 +426,7 @@ static void letters_are_folded(void **state) {
     tamis_extractor_free(x);
 }
 
-/* Each byte in each place of a word, among letters, beside a loop that is plainly right. */
+/* Each byte at each position of a word, among letters, compared with a simple loop. */
 static void ascii_is_folded_by_the_word(void **state) {
     (void)state;
     tamis__arena arena = {.memory = fault_memory_allocator(&memory)};
@@ -447,7 +447,7 @@ static void ascii_is_folded_by_the_word(void **state) {
     tamis__arena_release(&arena);
 }
 
-/* No character grows more than memory is taken for; folding twice is folding once. */
+/* No character grows beyond the allocated memory. Folding twice gives the same as folding once. */
 static void folding_has_bounds(void **state) {
     (void)state;
     tamis__arena arena = {.memory = fault_memory_allocator(&memory)};
@@ -560,7 +560,7 @@ static void a_long_header_is_not_listed_whole(void **state) {
     tamis_extractor_free(x);
 }
 
-/* ---- what is refused ---- */
+/* ---- refused options ---- */
 
 static void texts_that_are_no_parts_are_refused(void **state) {
     (void)state;
@@ -668,12 +668,12 @@ static void no_expression_runs_for_ever(void **state) {
         assert_int_equal(found[1].outcome, TAMIS_KEY_MALFORMED);
         assert_string_equal(found[1].why,
                             "matching the expression takes too many steps back, or too much memory");
-        assert_int_equal(take(x, KEY("a")).outcome, TAMIS_KEY_FOUND); /* it can be asked again */
+        assert_int_equal(take(x, KEY("a")).outcome, TAMIS_KEY_FOUND); /* the extractor still works */
         tamis_extractor_free(x);
     }
 }
 
-/* What the machine's own stack would be too small for. */
+/* A match for which the machine's stack would be too small. */
 static void long_records_are_matched(void **state) {
     (void)state;
     enum { SIZE = 200000 };
@@ -693,7 +693,7 @@ static void long_records_are_matched(void **state) {
 
 /* ---- memory ---- */
 
-/* A whole life of an extractor; what it got, or why not. */
+/* Makes an extractor, uses it and frees it. Returns the first error. */
 static tamis_status live(const char *parts, tamis_key header, tamis_key record, tamis_key expected) {
     tamis_extractor_options options = TAMIS_EXTRACTOR_OPTIONS_INIT;
     tamis_extractor *x = NULL;
@@ -739,7 +739,7 @@ static void refused_memory_leaves_nothing(void **state) {
                 assert_int_equal(status, TAMIS_OK);
                 break;
             }
-            /* PCRE2 does without machine code where there is no memory for it. */
+            /* Without memory for machine code, PCRE2 works without it. */
             assert_true(status == TAMIS_E_NOMEM || (status == TAMIS_OK && strstr(rows[i].parts, "regex")));
             if (status == TAMIS_E_NOMEM)
                 say("keys of records: out of memory");

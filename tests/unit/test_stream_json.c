@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* JSON records case by case: RFC 8259's grammar, and what is said of a record that is no JSON. Pointers and sizes are
- * test_stream_json_find.c's, an oracle is test_stream_json_random.c's. */
+/* JSON records, single cases: the grammar of RFC 8259, and the messages about records that are not JSON.
+ * test_stream_json_find.c tests pointers and sizes; test_stream_json_random.c compares with an oracle. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 #include "support/json_oracle.h"
 #include "support/json_probe.h"
 
-/* A text and its size, NULs and all. */
+/* A text and its size, which may contain NULs. */
 #define TEXT(text) text, sizeof text - 1
 
 /* ---- the grammar ---- */
@@ -119,11 +119,11 @@ static void nothing_is_no_value(void **state) {
     expect("/a", "\"a\"", NULL);
     expect("/a/b", "{\"a\":\"b\"}", NULL);
     expect("/0", "{\"a\":\"b\"}", NULL);
-    expect("/a", "{\"a\":\"\"}", ""); /* a value, of no bytes */
+    expect("/a", "{\"a\":\"\"}", ""); /* a value without bytes */
     expect("/a", "{\"a\":\"null\"}", "null");
 }
 
-/* ---- what is no JSON ---- */
+/* ---- invalid JSON ---- */
 
 static const struct {
     const char *text;
@@ -249,11 +249,11 @@ static void errors_are_explained(void **state) {
         assert_int_equal(probed.status, TAMIS_E_DAMAGED);
         assert_string_equal(probed.fault.why, bad[i].why);
         assert_int_equal(probed.fault.pos, bad[i].pos);
-        assert_null(json_tree_read(bad[i].text, bad[i].size)); /* the oracle does not take it either */
+        assert_null(json_tree_read(bad[i].text, bad[i].size)); /* the oracle refuses it too */
     }
 }
 
-/* A looked.fault counts wherever it is: behind the value that is asked for too. */
+/* A fault counts at any position, also after the value that is looked up. */
 static void all_of_a_record_is_checked(void **state) {
     (void)state;
     char text[300];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* JSON records by every set of kernels beside the scanner, which the other tests of JSON compare with an oracle: the same
- * values and the same faults, wherever in a block of 64 bytes something stands. */
+/* JSON records with every set of kernels, compared with the scalar scanner, which the other tests of JSON
+ * compare with an oracle. Values and faults must be the same at every position in a block of 64 bytes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -42,7 +42,7 @@ static void end(reader *r) {
     tamis__arena_release(&r->arena);
 }
 
-/* The scanner, and one of the others. */
+/* The scanner, and one of the other sets. */
 static reader plain, blocks;
 
 static void begin_both(const char *const *asked, size_t count, tamis__isa isa) {
@@ -65,9 +65,9 @@ static bool same_values(void) {
     return true;
 }
 
-/* Whether the record is well, once both say so and find the same. */
+/* Checks that both find the same. True if the record is well-formed. */
 static bool agrees(const void *text, size_t size) {
-    unsigned char *record = malloc(size ? size : 1); /* just its size: a sanitizer sees a look past its end */
+    unsigned char *record = malloc(size ? size : 1); /* exact size: a sanitizer sees a read past its end */
     assert_non_null(record);
     memcpy(record, text, size);
     const tamis_key key = {record, size};
@@ -85,12 +85,13 @@ static bool agrees(const void *text, size_t size) {
     return expected == TAMIS_OK;
 }
 
-/* Whether the set is one that reads blocks. */
+/* True if the set has a kernel that reads blocks. */
 static bool skims(tamis__isa isa) {
     return isa == TAMIS__ISA_AVX512;
 }
 
-/* Whether the kernels alone take it, without the scanner, as they may with brackets at its ends. */
+/* True if the kernels handle the record alone, without the scanner, which they may if it has brackets at
+ * its ends. */
 static bool is_skimmed(const void *text, size_t size) {
     tamis__fault fault;
     const char *signs = text;
@@ -111,7 +112,7 @@ static const char rich[] =
     " \"a\":{\"b\":-0.5e+10,\"b\":[true,false , null]},\t\"\\u00e9\":{ \"x\" : \"\\\\\\\" or so\"},"
     "\"a\":{\"b\":{\"c\":[[],{}, [ ],0,10]}},\"/~\":10,\"i\\u0064\":\"two\"}";
 
-/* `rich` with as much in its first string as to move all that follows by `shift`; returns the size. */
+/* Makes `rich` with a longer first string, which moves everything after it by `shift`. Returns the size. */
 static size_t shifted(char *text, size_t shift) {
     const size_t head = strlen("{\"p\":\"");
     memcpy(text, rich, head);
@@ -243,7 +244,7 @@ static void add_value(test_bytes *to, unsigned depth) {
     add_blanks(to);
 }
 
-/* Harms the record here or there, by a sign or a token more, less or in place of another. */
+/* Damages the record: inserts, removes or replaces a character or a token at some positions. */
 static void harm(test_bytes *text) {
     static const char signs[] = "{}[]\",:\\u0eE+-.tfn \t\n\xc3\xed\xf0\x80\x1f";
     const size_t pos = (size_t)test_below(&chance, text->size);
@@ -282,19 +283,19 @@ static void random_records(tamis__isa isa) {
         }
         end_both();
     }
-    assert_in_range(well, rounds / 5, rounds * 4 / 5); /* either kind is met often */
+    assert_in_range(well, rounds / 5, rounds * 4 / 5); /* both kinds are frequent */
     if (!skims(isa))
         assert_int_equal(skimmed, 0);
     else
-        assert_in_range(skimmed, whole / 4, whole); /* blanks around it, or an array that is asked: not so */
+        assert_in_range(skimmed, whole / 4, whole); /* not with blanks around it, or lookups in an array */
 }
 
-/* ---- records that are looked at ahead ---- */
+/* ---- records that are read ahead ---- */
 
 enum { LIST = 7 };
 
-/* Records one behind the other in one buffer, that the next list is put into; as an extractor takes them, and some that are
- * expected but not looked for. */
+/* Consecutive records in one buffer, which is reused for the next list, as an extractor reads them. Some
+ * records are announced but not looked up. */
 static void lists_of_records(tamis__isa isa) {
     unsigned char *capacity = malloc(1 << 16);
     assert_non_null(capacity);
@@ -357,7 +358,7 @@ static void depth_and_length(tamis__isa isa) {
     }
     for (size_t size = 0; size < LONG; size += 1 + size / 7) {
         static const char inner[] = "\"1 ";
-        for (size_t i = 0; i < 3; i++) { /* one long string, number, or run of blanks */
+        for (size_t i = 0; i < 3; i++) { /* a long string, number, or run of blanks */
             const int made = snprintf(text, sizeof text, "{\"id\":%.*s", i != 2, &inner[i]);
             memset(text + made, i == 0 ? '1' : inner[i], size);
             const int tail = snprintf(text + (size_t)made + size, 8, "%s",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Values of JSON records by pointer, case by case: RFC 6901, names that are there twice, records of any size, and memory
- * that runs out. */
+/* Looking up values in JSON records by pointer, single cases: RFC 6901, repeated names, records of any
+ * size, refused memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -33,7 +33,7 @@ static void examples_of_rfc_6901(void **state) {
     for (size_t i = 0; i < 12; i++) {
         expect_bytes(i, expected[i], strlen(expected[i]));
     }
-    for (size_t i = 0; i < 12; i++) /* and one by one */
+    for (size_t i = 0; i < 12; i++) /* again, one by one */
         expect(pointers[i], text, expected[i]);
 }
 
@@ -97,7 +97,7 @@ static void names_are_whole_and_decoded(void **state) {
     expect("/event_id", "[{\"event_id\":2}]", NULL);
     expect("/caf\xc3\xa9", "{\"caf\\u00e9\":1}", "1");
     expect("/caf\xc3\xa9", "{\"caf\xc3\xa9\":1}", "1");
-    expect("/caf\xc3\xa9", "{\"cafe\xcc\x81\":1}", NULL); /* bytes, not what looks the same */
+    expect("/caf\xc3\xa9", "{\"cafe\xcc\x81\":1}", NULL); /* equal glyphs, but other bytes */
     expect("/\xf0\x9f\x98\x80", "{\"\\uD83D\\uDE00\":1}", "1");
     expect("/~01", "{\"~1\":1,\"/\":2}", "1");
     expect("/~1", "{\"~1\":1,\"\\/\":2}", "2");
@@ -132,7 +132,7 @@ static void many_at_once(void **state) {
             expect_bytes(i, expected[i], strlen(expected[i]));
         else
             assert_false(probed.there[i]);
-    look_all(NULL, 0, text, sizeof text - 1); /* syntax alone */
+    look_all(NULL, 0, text, sizeof text - 1); /* checks only the syntax */
     assert_int_equal(probed.status, TAMIS_OK);
 }
 
@@ -197,7 +197,7 @@ static void megabytes_are_values(void **state) {
     static const char *const pieces[] = {"a", "\xc3\xa9", "\\n", "\\ud83d\\ude00", "0"};
     static const char *const decoded[] = {"a", "\xc3\xa9", "\n", "\xf0\x9f\x98\x80", "0"};
     for (size_t i = 0; i < 5; i++) {
-        const char *quote = i == 4 ? "" : "\""; /* a number, that is */
+        const char *quote = i == 4 ? "" : "\""; /* the last one is a number */
         test_bytes text = {0}, expected = {0};
         bytes_add(&text, "{\"k\":", 5);
         bytes_add(&text, quote, strlen(quote));
@@ -238,7 +238,7 @@ static void memory_that_runs_out(void **state) {
             status = tamis__json_find(json, (tamis_key){deep, size}, values, &arena, &fault);
         const bool refused = memory.refused > 0;
         assert_int_equal(status, refused ? TAMIS_E_NOMEM : TAMIS_E_DAMAGED);
-        if (json) { /* it goes on being of use */
+        if (json) { /* it still works */
             memory.fail_at = 0;
             assert_int_equal(
                 tamis__json_find(json, (tamis_key){"{\"a\":\"\\u0041\"}", 14}, values, &arena, &fault),

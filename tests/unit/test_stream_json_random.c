@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* JSON records beside an oracle that builds the whole tree: every cut and every changed byte of a rich record, and random
- * ones. */
+/* JSON records, compared with an oracle that builds the whole tree: a rich record cut at every byte and
+ * with every byte changed, and random records. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -39,9 +39,9 @@ static int tear_down(void **state) {
     return 0;
 }
 
-/* Whether the record is JSON, once it is known that both say so and find the same. */
+/* Checks that both find the same. True if the record is JSON. */
 static bool agrees(const void *text, size_t size) {
-    unsigned char *record = malloc(size ? size : 1); /* just its size: a sanitizer sees a look past its end */
+    unsigned char *record = malloc(size ? size : 1); /* exact size: a sanitizer sees a read past its end */
     assert_non_null(record);
     memcpy(record, text, size);
     tamis_key values[POINTERS];
@@ -89,7 +89,7 @@ static void every_changed_byte(void **state) {
             text[pos] = (char)byte;
             well += agrees(text, size);
         }
-    assert_in_range(well, 1000, 256 * size); /* most letters of strings may be others */
+    assert_in_range(well, 1000, 256 * size); /* most letters of strings may be changed */
 }
 
 /* ---- random records ---- */
@@ -178,10 +178,10 @@ static void random_records(void **state) {
         well += agrees(text.data, text.size);
         bytes_clear(&text);
     }
-    assert_in_range(well, rounds / 4, rounds * 3 / 4); /* either kind is met often */
+    assert_in_range(well, rounds / 4, rounds * 3 / 4); /* both kinds are frequent */
 }
 
-/* ---- where a string stops being plain ---- */
+/* ---- the end of the plain part of a string ---- */
 
 static void plain_bytes_are_passed(void **state) {
     (void)state;
@@ -192,7 +192,7 @@ static void plain_bytes_are_passed(void **state) {
             assert_non_null(text);
             const bool plain = byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\';
             const size_t pos = (size_t)below(size + 1);
-            memset(text, "a !#[]~\x7f"[below(8)], size); /* next to those that stop it */
+            memset(text, "a !#[]~\x7f"[below(8)], size); /* neighbours of the bytes that end it */
             if (pos < size)
                 text[pos] = (unsigned char)byte;
             const unsigned char *expected = plain || pos == size ? end : text + pos;

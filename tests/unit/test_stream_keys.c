@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Runs whose keys come from an extractor: records without one, headers, marks, and what is told of each input. */
+/* Runs with keys from an extractor: records without a key, headers, marks, and the statistics of each
+ * input. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,8 +15,8 @@
 #include "support/scratch.h"
 #include "support/threads.h"
 
-/* A key is seen if it begins with 's', and one that begins with 'e' is enough; what was asked is noted, with where it
- * stands. */
+/* A service that answers TAMIS_PRESENT for keys that begin with 's', and ends the run after one that
+ * begins with 'e'. It records its keys with their positions. */
 typedef struct queried {
     bool enough;
     const char *input;
@@ -40,7 +41,7 @@ static tamis_status query_keys(void *context, const tamis_key *keys, size_t coun
         snprintf(noted->text_log + used, sizeof noted->text_log - used, "%s %llu %.*s;", noted->input,
                  (unsigned long long)(noted->source.first + of), (int)keys[i].size,
                  (const char *)keys[i].data);
-        /* The record of a key is the one it stands in. */
+        /* The reported record contains the key. */
         assert_true(noted->source.records[of].size >= keys[i].size);
         noted->enough = noted->enough || (keys[i].size > 0 && *(const char *)keys[i].data == 'e');
         answers[i] = keys[i].size > 0 && *(const char *)keys[i].data == 's' ? TAMIS_PRESENT : TAMIS_ABSENT;
@@ -54,18 +55,18 @@ static bool had_enough(void *context) {
 
 typedef struct job {
     const char *part;
-    const char *texts[3]; /* of the inputs "one", "two" and "three" */
+    const char *texts[3]; /* content of the inputs "one", "two" and "three" */
     tamis_stream_options options;
     queried noted;
     tamis_stream_stats stats, of_input[3];
     tamis_error err;
-    size_t read_size; /* 0: a small one */
+    size_t read_size; /* 0: a small size */
 } job;
 
 static void note_end(void *context, size_t index, const tamis_stream_stats *of_it) {
     job *one = context;
     assert_true(index < 3);
-    assert_int_equal(one->of_input[index].records, 0); /* once each */
+    assert_int_equal(one->of_input[index].records, 0); /* each input is reported once */
     one->of_input[index] = *of_it;
 }
 
@@ -114,7 +115,7 @@ static tamis_status run(job *one, size_t batch) {
 
 #define BOM "\xef\xbb\xbf"
 
-enum { BATCHES = 6 }; /* of 1 to 5 records, so that each boundary comes about */
+enum { BATCHES = 6 }; /* batches of 1 to 5 records, so that each boundary occurs */
 
 /* ---- records without key ---- */
 
@@ -173,7 +174,7 @@ static void malformed_records_follow_the_policy(void **state) {
     }
 }
 
-/* Wherever batches end, what stands behind those that are enough is not looked at. */
+/* Records after the one that ends the run are not examined, wherever batches end. */
 static void enough_comes_before_what_is_wrong(void **state) {
     (void)state;
     static const char *const inputs[] = {"{\"k\":\"a\"}\n{\"k\":\"e\"}\n{\"k\n{\"k\":7}\n",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Inputs and outputs that take their time: pipes, FIFOs, a request to stop, a reader that has gone. */
+/* Slow inputs and outputs: pipes, FIFOs, a request to stop, a reader that has gone. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -27,7 +27,7 @@
 #include "support/stream_oracle.h"
 #include "support/threads.h"
 
-enum { PATIENCE_MS = 20000 }; /* for what must happen, on a machine that is busy */
+enum { PATIENCE_MS = 20000 }; /* time-out for an event that must happen, on a busy machine */
 
 /* ---- a run in a thread of its own ---- */
 
@@ -36,12 +36,12 @@ typedef struct live {
     tamis_stream_options options;
     tamis__stream_buffer_sizes tuning;
     const char *input;
-    char names[3][32]; /* of the descriptors that are the thread's ends */
-    int in;            /* the test's ends */
+    char names[3][32]; /* names of the descriptors at the thread's ends */
+    int in;            /* the test's ends of the pipes */
     int out;
     int again;
     int stop;
-    int ends[4]; /* the thread's */
+    int ends[4]; /* the thread's ends */
     tamis_status status;
     tamis_stream_stats stats;
     tamis_error err;
@@ -63,7 +63,8 @@ static void pipe_or_abort(int *reading, int *writing) {
     *writing = ends[1];
 }
 
-/* Input, both outputs and the request to stop are pipes; a test may put other names in before it starts. */
+/* Makes pipes for the input, both outputs and the request to stop. A test may set other names before it
+ * starts the run. */
 static void live_init(live *l) {
     memset(l, 0, sizeof *l);
     l->options = (tamis_stream_options)TAMIS_STREAM_OPTIONS_INIT;
@@ -96,7 +97,7 @@ static void close_end(int *fd) {
     *fd = -1;
 }
 
-/* Ends the input and waits for the end of the run. */
+/* Closes the input and waits for the end of the run. */
 static void live_join(live *l) {
     close_end(&l->in);
     pthread_join(l->thread, NULL);
@@ -117,7 +118,7 @@ static void send(int fd, const char *text) {
         abort();
 }
 
-/* The next bytes of a pipe are just these. */
+/* True if the next bytes of the pipe are exactly these. */
 static bool receives(int fd, const char *text) {
     char got[256];
     size_t expected = strlen(text);
@@ -142,7 +143,7 @@ static bool is_empty(int fd) {
     return poll(&input, 1, 0) == 0;
 }
 
-/* All that a pipe still gives once its writer is closed. */
+/* Reads everything that is left in a pipe after its writer is closed. */
 static void drain(int fd, test_bytes *into) {
     unsigned char buffer[4096];
     ssize_t size;
@@ -169,7 +170,7 @@ static int tear_down(void **state) {
     return wrong;
 }
 
-/* ---- records leave as soon as they arrived (test_stream_pace.c: how soon) ---- */
+/* ---- records are written as soon as they arrive (test_stream_pace.c measures how soon) ---- */
 
 static void a_record_leaves_before_the_next_arrives(void **state) {
     (void)state;
@@ -215,8 +216,8 @@ static void a_record_in_pieces(void **state) {
     live_release(&l);
 }
 
-/* The input never blocks, so there is no idle moment at which to flush: /dev/zero is empty records without
- * end, all but one of them duplicates. */
+/* The input never blocks, so the run is never idle and does not flush: /dev/zero gives empty records
+ * without end, all but one of them duplicates. */
 static void a_record_among_endless_others(void **state) {
     (void)state;
     live l;
@@ -228,7 +229,7 @@ static void a_record_among_endless_others(void **state) {
     l.options.input_count = 2;
     l.options.duplicates = NULL;
     live_start(&l);
-    char got[7] = {1, 1, 1, 1, 1, 1, 1}; /* no byte of what is to come */
+    char got[7] = {1, 1, 1, 1, 1, 1, 1}; /* bytes that differ from the expected ones */
     for (size_t size = 0; size < sizeof got;) {
         struct pollfd output = {.fd = l.out, .events = POLLIN};
         if (poll(&output, 1, PATIENCE_MS) <= 0)
@@ -332,7 +333,7 @@ static void stop_in_a_regular_file(void **state) {
     file_write(scratch("once"), "old", 3);
     l.input = scratch("in");
     l.options.output = scratch("once");
-    close_end(&l.stop); /* its end is readable, too */
+    close_end(&l.stop); /* a closed pipe is readable too */
     live_start(&l);
     live_join(&l);
     assert_int_equal(l.status, TAMIS_E_INTERRUPTED);
@@ -360,7 +361,7 @@ static void on_signal(int number) {
     (void)ignored;
 }
 
-/* The reader of a blocking pipe sleeps; the signal finds the run inside write. */
+/* The reader of a blocking pipe sleeps, so the signal comes while the run is in write(). */
 static void stop_while_the_reader_sleeps(void **state) {
     (void)state;
     struct sigaction action = {.sa_handler = on_signal};
@@ -379,8 +380,8 @@ static void stop_while_the_reader_sleeps(void **state) {
     live_start(&l);
     struct pollfd arrived = {.fd = l.out, .events = POLLIN};
     assert_int_equal(poll(&arrived, 1, PATIENCE_MS), 1);
-    usleep(50000); /* it fills the pipe and blocks */
-    /* Again until it ends: a signal just before it blocks interrupts nothing. */
+    usleep(50000); /* the run fills the pipe and blocks */
+    /* Repeated until the run ends: a signal just before it blocks interrupts nothing. */
     struct timespec until;
     do {
         pthread_kill(l.thread, SIGUSR1);
@@ -389,7 +390,7 @@ static void stop_while_the_reader_sleeps(void **state) {
     } while (pthread_timedjoin_np(l.thread, NULL, &until) != 0);
     sigaction(SIGUSR1, &before, NULL);
     assert_int_equal(l.status, TAMIS_E_INTERRUPTED);
-    /* what the pipe took, and no hole in it */
+    /* the bytes in the pipe, without a gap */
     close_end(&l.ends[1]);
     test_bytes got = {0};
     drain(l.out, &got);
@@ -402,9 +403,9 @@ static void stop_while_the_reader_sleeps(void **state) {
     live_release(&l);
 }
 
-/* ---- what a stopped run may be relied on for ---- */
+/* ---- guarantees of a stopped run ---- */
 
-/* Stops a durable run of "a b a" and "part", after `before` (may be NULL) has done something to it. */
+/* Stops a durable run with the records "a b a" and "part", after a call of `before` (may be NULL). */
 static void wait_complete(live *l, const char *arrives, void (*before)(live *l)) {
     l->options.durable = true;
     live_start(l);
@@ -412,7 +413,7 @@ static void wait_complete(live *l, const char *arrives, void (*before)(live *l))
     if (arrives)
         assert_true(receives(l->out, arrives));
     else
-        while (is_empty(l->out)) /* it arrives, and is left there */
+        while (is_empty(l->out)) /* the output arrives and stays in the pipe */
             usleep(1000);
     if (before)
         before(l);
@@ -428,11 +429,11 @@ static void read_again(live *l) {
 
 static void close_out(live *l) {
     read_again(l);
-    close_end(&l->ends[1]); /* the test's copy of the writing end keeps no reader */
+    close_end(&l->ends[1]); /* the test's copy of the write end, so that readers see the end */
     close_end(&l->out);
 }
 
-/* Before the thread of the run begins: it reads the rows that are put. */
+/* Call before the thread of the run begins, which uses the replaced functions. */
 static void fail_every(fault_call call, int error_number) {
     fault_install();
     fault_arm(call, 1, error_number, true);
@@ -451,11 +452,11 @@ static void not_complete_while_unread(void **state) {
     (void)state;
     live l;
     live_init(&l);
-    wait_complete(&l, NULL, read_again); /* the pipe has it, its reader has stopped */
+    wait_complete(&l, NULL, read_again); /* the pipe has the records, its reader has stopped */
     assert_false(l.stats.complete);
     live_release(&l);
     live_init(&l);
-    wait_complete(&l, "a\nb\n", NULL); /* the reader of the duplicates has */
+    wait_complete(&l, "a\nb\n", NULL); /* the reader of the duplicates has stopped */
     assert_false(l.stats.complete);
     live_release(&l);
     live_init(&l);
@@ -507,7 +508,7 @@ static void complete_when_synced(void **state) {
     }
 }
 
-/* ---- outputs that take their time ---- */
+/* ---- slow outputs ---- */
 
 static void a_nonblocking_output(void **state) {
     (void)state;
@@ -563,7 +564,7 @@ static void a_fifo_as_output(void **state) {
     assert_int_equal(mkfifo(scratch("fifo"), 0666), 0);
     live_start(&l);
     send(l.in, "a\nb\na\n");
-    usleep(50000); /* it waits for the reader */
+    usleep(50000); /* the run waits for the reader */
     int fd = open(scratch("fifo"), O_RDONLY | O_CLOEXEC);
     assert_true(receives(fd, "a\nb\n"));
     live_join(&l);
@@ -596,7 +597,7 @@ static void a_fifo_as_input(void **state) {
     l.input = scratch("fifo");
     assert_int_equal(mkfifo(scratch("fifo"), 0666), 0);
     live_start(&l);
-    usleep(50000); /* it waits for the writer, and does not take its absence for the end */
+    usleep(50000); /* the run waits for a writer: no writer yet is not the end */
     int fd = open(scratch("fifo"), O_WRONLY | O_CLOEXEC);
     send(fd, "a\n");
     assert_true(receives(l.out, "a\n"));
@@ -621,7 +622,7 @@ static void a_fifo_is_not_opened_early(void **state) {
     pthread_join(l.thread, NULL);
     assert_int_equal(l.status, TAMIS_E_IO);
     assert_non_null(strstr(l.err.text, "typo"));
-    /* the same FIFO on both sides would wait for itself */
+    /* with the same FIFO on both sides, the run would wait for itself */
     l.options.input_count = 1;
     l.options.output = scratch("fifo");
     live_start(&l);
@@ -630,9 +631,9 @@ static void a_fifo_is_not_opened_early(void **state) {
     live_release(&l);
 }
 
-/* ---- standard input and output: in a process of its own ---- */
+/* ---- standard input and output, in a child process ---- */
 
-/* Runs "-" to "-" in a child; in or out -1: closed. Returns minus its status. */
+/* Runs "-" to "-" in a child process; in or out -1: closed. Returns minus the run's status. */
 static int run_standard(int in, int out) {
     pid_t child = fork();
     if (child == 0) {

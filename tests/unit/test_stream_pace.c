@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How long a record takes from a pipe to a pipe, where records arrive one by one at a steady pace. A run that holds a record
- * back until the next one comes needs a step of the slow pace for it; one that writes when a timer says so needs half of the
- * timer's period at either; one that goes on collecting while records keep coming is seen at the fast one.
+ * The time that a record takes from pipe to pipe, if records arrive one by one at a steady pace. Three faults
+ * would show:
+ * - a run that holds a record back until the next one arrives needs a step of the slow pace;
+ * - a run that writes by a timer needs half of the timer's period at both paces;
+ * - a run that collects records as long as they keep arriving is slow at the fast pace.
  *
  * ctest: serial
  * ctest: long
@@ -32,14 +34,14 @@ static const uint64_t allowed = UINT64_C(10000000); /* ns */
 
 typedef struct pace {
     size_t records;
-    uint64_t step; /* ns from one to the next */
+    uint64_t step; /* ns between two records */
 } pace;
 
 /* ---- a run in a thread of its own ---- */
 
 typedef struct paced_run {
     pthread_t thread;
-    int theirs[2], in, out; /* its ends of the pipes, and ours */
+    int theirs[2], in, out; /* the run's ends of the pipes; the test's ends */
     tamis_status status;
     uint64_t sent[RECORDS_MAX], took[RECORDS_MAX];
 } paced_run;
@@ -73,7 +75,7 @@ static void begin(paced_run *run) {
         abort();
 }
 
-/* ---- records on their way ---- */
+/* ---- sending and receiving ---- */
 
 enum { RECORD_SIZE = 8 };
 
@@ -85,7 +87,7 @@ static void send_record(paced_run *run, size_t number) {
         abort();
 }
 
-/* Takes what comes out until `due`; where that has passed, what is there. */
+/* Receives until `due`; if that has passed, receives what is there. */
 static void receive_until(paced_run *run, size_t *bytes, uint64_t due) {
     for (;;) {
         const uint64_t now = tamis__now_ns(), left = due > now ? due - now : 0;
@@ -105,7 +107,7 @@ static void receive_until(paced_run *run, size_t *bytes, uint64_t due) {
     }
 }
 
-/* What comes out only now counts as late as this. */
+/* Ends the run. Records that are received only now count as received now. */
 static void end(paced_run *run, size_t *bytes) {
     close(run->in);
     pthread_join(run->thread, NULL);
@@ -120,7 +122,7 @@ static int compare_times(const void *one, const void *other) {
     return (a > b) - (a < b);
 }
 
-/* The median of the times from written to read. */
+/* Returns the median of the times from writing to reading. */
 static uint64_t median_at(const pace *pos) {
     static paced_run run;
     size_t bytes = 0;
@@ -137,7 +139,7 @@ static uint64_t median_at(const pace *pos) {
     return run.took[pos->records / 2];
 }
 
-/* The best of some: what else the machine does only adds to the time. */
+/* Takes the best of several attempts: other work of the machine only adds to the time. */
 static void assert_prompt(const pace *pos) {
     uint64_t best = UINT64_MAX;
     for (int i = 0; i < ATTEMPTS && best > allowed; i++) {

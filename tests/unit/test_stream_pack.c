@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* ctest: long */
-/* Outputs that are packed: whole files for the packings' own commands, however the run went, and records that can be
- * unpacked while it goes on. */
+/* Compressed outputs: valid files for the programs of the formats, however the run ended, and records that
+ * can be decompressed during the run. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -28,7 +28,7 @@
 #include "support/threads.h"
 #include "support/unpacked.h"
 
-enum { PATIENCE_MS = 20000 }; /* for what must happen, on a machine that is busy */
+enum { PATIENCE_MS = 20000 }; /* time-out for an event that must happen, on a busy machine */
 
 static const char *const ends[TAMIS_COMPRESSIONS] = {"", ".gz", ".zst", ".lz4", ".xz", ".bz2"};
 
@@ -97,7 +97,7 @@ static void assert_unpacks_to(tamis_compression compression, const char *path, c
 
 /* ---- whole files ---- */
 
-/* Records of 350 bytes, of which a third came before; most of each is digits by chance. */
+/* Makes records of 350 bytes, mostly random digits. A third are repeated. */
 static void make_records(test_bytes *into, uint64_t seed, size_t count) {
     uint64_t state = test_seed(seed);
     for (size_t i = 0; i < count; i++) {
@@ -126,8 +126,8 @@ static void assert_packs(tamis_compression compression, const stream_oracle *ora
 
 static void outputs_decompress_to_the_records(void **state) {
     (void)state;
-    static const size_t sizes[] = {1, 7, 4096, 256 << 10}; /* of the write buffer */
-    static const size_t counts[] = {100, 100, 100, 4000};  /* in the end more than a block of any packing */
+    static const size_t sizes[] = {1, 7, 4096, 256 << 10}; /* sizes of the write buffer */
+    static const size_t counts[] = {100, 100, 100, 4000};  /* the last: more than a block of any format */
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         stream_oracle oracle;
         test_bytes input = {0};
@@ -156,7 +156,7 @@ static void names_tell(void **state) {
             assert_true(file_is(options.duplicates, "a\n"));
         else
             assert_unpacks_to(other, options.duplicates, "a\n");
-        options.compression = TAMIS_COMPRESSION_NONE; /* whatever the names */
+        options.compression = TAMIS_COMPRESSION_NONE; /* in spite of the names */
         assert_int_equal(run(&in, 1), TAMIS_OK);
         assert_true(file_is(options.output, "a\nb\n"));
         options.compression = -1;
@@ -179,7 +179,7 @@ static void no_records_give_an_empty_compressed_file(void **state) {
 static void the_same_records_give_the_same_bytes(void **state) {
     (void)state;
     static const unsigned char head[] = {0x1f, 0x8b, 8, 0, 0,
-                                         0,    0,    0, 0, 255}; /* of gzip: no time, no name */
+                                         0,    0,    0, 0, 255}; /* gzip header without time and name */
     test_bytes input = {0};
     make_records(&input, 3, test_scale(2000, 700, 700));
     file_write(in, input.data, input.size);
@@ -188,7 +188,7 @@ static void the_same_records_give_the_same_bytes(void **state) {
         options.compression = (int)compression;
         options.output = scratch("one");
         assert_int_equal(run(&in, 1), TAMIS_OK);
-        tuning.read_size = 4096; /* other batches, as other times bring them */
+        tuning.read_size = 4096; /* other batches, as with other arrival times */
         options.output = scratch("other");
         assert_int_equal(run(&in, 1), TAMIS_OK);
         file_read(scratch("one"), &one);
@@ -232,14 +232,15 @@ static void levels(void **state) {
             assert_unpacks(compression, options.output, &oracle.unique);
             sizes[i] = stats.bytes_out;
         }
-        if (compression != TAMIS_COMPRESSION_BZIP2) /* its levels are sizes of blocks, larger than this */
+        if (compression !=
+            TAMIS_COMPRESSION_BZIP2) /* its levels are block sizes, all larger than this input */
             assert_true(sizes[1] < sizes[0]);
     }
     oracle_clear(&oracle);
     bytes_clear(&input);
 }
 
-/* A descriptor's file is added to: members one after the other are one file. */
+/* An output given as a descriptor is appended to. Consecutive members are one valid file. */
 static void descriptors_are_added_to(void **state) {
     (void)state;
     file_write(in, "a\nb\na\n", 6);
@@ -256,7 +257,7 @@ static void descriptors_are_added_to(void **state) {
     }
 }
 
-/* ---- what cannot be ---- */
+/* ---- refused options ---- */
 
 static void assert_refused(tamis_status expected, const char *text) {
     assert_int_equal(run(&in, 1), expected);
@@ -308,7 +309,7 @@ static void a_disk_that_is_full(void **state) {
     }
 }
 
-/* A file that may not grow further, in the midst of it. */
+/* The size limit of a file is reached in the middle of it. */
 static void a_file_that_may_not_grow(void **state) {
     (void)state;
     struct rlimit before;
@@ -365,13 +366,14 @@ static void pipe_or_abort(int *reading, int *writing) {
     *writing = both[1];
 }
 
-/* Reads the input, or, where that is NULL, a pipe; and then, where it is to be endless, empty records of terminator 0. */
+/* Starts a run that reads `input`, or a pipe if that is NULL. `endless`: followed by empty records with
+ * terminator 0. */
 static void live_start(live *l, tamis_compression compression, const char *input, bool endless) {
     *l = (live){.compression = compression};
     pipe_or_abort(&l->ends[0], &l->in);
     pipe_or_abort(&l->out, &l->ends[1]);
     pipe_or_abort(&l->ends[2], &l->stop);
-    fcntl(l->ends[1], F_SETFL, O_NONBLOCK); /* so that it waits where it sees the stop */
+    fcntl(l->ends[1], F_SETFL, O_NONBLOCK); /* the run then waits in poll, where it sees the stop */
     for (int i = 0; i < 2; i++)
         snprintf(l->names[i], sizeof l->names[i], "/dev/fd/%d", l->ends[i]);
     l->inputs[0] = input ? input : l->names[0];
@@ -395,7 +397,7 @@ static void send(int fd, const char *text) {
         abort();
 }
 
-/* Takes some of the output. */
+/* Receives some of the output. */
 static void take(live *l) {
     struct pollfd output = {.fd = l->out, .events = POLLIN};
     unsigned char piece[4096];
@@ -406,7 +408,8 @@ static void take(live *l) {
     bytes_add(&l->got, piece, (size_t)size);
 }
 
-/* What the reader can unpack begins so, and, where it is `all`, ends so: waits until it does. */
+/* Waits until the output received so far decompresses to bytes that begin with `text`; `all`: that are
+ * `text`. */
 static void wait_unpacked(live *l, const char *text, bool all) {
     for (bool there = false; !there;) {
         test_bytes now = {0};
@@ -418,7 +421,7 @@ static void wait_unpacked(live *l, const char *text, bool all) {
     }
 }
 
-/* Waits for the end of the run, and takes what is left of its output. */
+/* Waits for the end of the run, and receives the rest of its output. */
 static void live_join(live *l) {
     unsigned char piece[4096];
     ssize_t size;
@@ -454,7 +457,7 @@ static void a_record_can_be_decompressed_before_the_next_arrives(void **state) {
         wait_unpacked(&l, "first\n", true);
         send(l.in, "first\nsecond\npar");
         wait_unpacked(&l, "first\nsecond\n", true);
-        send(l.in, "first\nsecond\n"); /* "parfirst" is one */
+        send(l.in, "first\nsecond\n"); /* "parfirst" is one record */
         wait_unpacked(&l, "first\nsecond\nparfirst\n", true);
         close_end(&l.in);
         live_join(&l);
@@ -492,7 +495,7 @@ static void assert_receives(int fd, const char *text) {
     }
 }
 
-/* What one run packs another unpacks, record by record. */
+/* One run compresses, another decompresses, record by record. */
 static void a_run_behind_a_run(void **state) {
     (void)state;
     FOR_EACH(compression) {
@@ -522,7 +525,7 @@ static void a_run_behind_a_run(void **state) {
     }
 }
 
-/* There is no idle moment at which to flush. */
+/* The run is never idle, so it does not flush. */
 static void a_record_among_endless_others(void **state) {
     (void)state;
     live l;
@@ -542,10 +545,10 @@ static void a_record_among_endless_others(void **state) {
     live_release(&l);
 }
 
-/* As long as there is input, an output that could be seen is packed as well as one that cannot. */
+/* As long as there is input, an output to a pipe is compressed as well as one to a file. */
 static void work_is_not_flushed_all_the_time(void **state) {
     (void)state;
-    if (!tamis_compression_is_built(TAMIS_COMPRESSION_BZIP2)) /* where flushes can be counted */
+    if (!tamis_compression_is_built(TAMIS_COMPRESSION_BZIP2)) /* the format in which flushes can be counted */
         skip();
     test_bytes input = {0}, got = {0};
     for (uint64_t i = 0; i < test_scale(4000000, 400000, 200000); i++)
@@ -570,7 +573,7 @@ static void work_is_not_flushed_all_the_time(void **state) {
     bytes_clear(&got);
 }
 
-/* ---- runs that end before their time ---- */
+/* ---- runs that end early ---- */
 
 static void a_run_that_is_stopped(void **state) {
     (void)state;
@@ -608,7 +611,7 @@ static void a_run_that_fails(void **state) {
     }
 }
 
-/* The pipe is full and nobody reads: what it holds is no whole file, and the run says so. */
+/* The pipe is full and has no active reader. Its content is not a valid file, and the run reports that. */
 static void a_stop_while_the_reader_sleeps(void **state) {
     (void)state;
     test_bytes input = {0};
@@ -627,7 +630,7 @@ static void a_stop_while_the_reader_sleeps(void **state) {
         assert_non_null(strstr(err.text, "its reader takes nothing: the last records are not out"));
         assert_false(stats.complete);
         live_release(&l);
-        if (test_scale(0, 0, 1)) /* each waits for as long as a reader is given */
+        if (test_scale(0, 0, 1)) /* each takes the time that a reader is given */
             break;
     }
 }

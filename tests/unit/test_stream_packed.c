@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Packed inputs of a run: the records are those of the plain ones, however they come; of one that is damaged those
- * before that, and a sentence. */
+/* Compressed inputs of a run: the records are those of the plain inputs, in whatever pieces they arrive. A
+ * damaged input gives the records before the damage, and a message. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -90,8 +90,8 @@ static bool output_is(const char *text) {
     return output.size == strlen(text) && memcmp(output.data, text, output.size) == 0;
 }
 
-/* Packed or not, the records of an input are the same, over sizes of the buffers; counts are of what is unpacked, but for
- * how far the files are read. */
+/* Compressed and plain inputs give the same records with all buffer sizes. Counts are of decompressed
+ * bytes, except for the number of bytes read from the files. */
 static void records_are_those_of_the_plain(void **state) {
     static const char *const texts[INPUTS] = {"one\ntwo\none\n\nthree\ntwo", "", "four\none\nfour\nfive"};
     static const size_t sizes[] = {1, 2, 7, 64, 1 << 18};
@@ -108,7 +108,7 @@ static void records_are_those_of_the_plain(void **state) {
         for (size_t j = 0; j < INPUTS; j++) {
             test_bytes compressed = {0};
             if ((i + j) % INPUTS == 1)
-                bytes_add(&compressed, plain[j].data, plain[j].size); /* among plain ones */
+                bytes_add(&compressed, plain[j].data, plain[j].size); /* mixed with plain inputs */
             else
                 compress_bytes(&packers[i], plain[j].data, plain[j].size, &compressed);
             on_disk += compressed.size;
@@ -131,7 +131,7 @@ static void records_are_those_of_the_plain(void **state) {
     oracle_clear(&oracle);
 }
 
-/* Its first bytes are those of a packing, but not all of them, or it is over. */
+/* The first bytes are like those of a compression format, but not all of them, or the input ends there. */
 static void text_that_begins_like_compressed_data_is_text(void **state) {
     static const char *const texts[] = {
         "B",      "BZh",          "BZh9",       "BZh91AY&S", "BZh91AY&S\nx", "\x1f",
@@ -158,7 +158,7 @@ static void text_that_begins_like_compressed_data_is_text(void **state) {
 typedef struct feeding {
     pthread_t thread;
     int fd;
-    const char *path; /* of the FIFO; NULL: fd is open */
+    const char *path; /* path of a FIFO; NULL: fd is open */
     test_bytes bytes;
 } feeding;
 
@@ -240,7 +240,7 @@ static void *run_between(void *context) {
     return NULL;
 }
 
-/* A record that its writer has flushed leaves, though the member goes on. */
+/* A record that its writer has flushed is written, although the member is not finished. */
 static void records_leave_as_they_arrive(void **state) {
     unsigned char compressed[256], got[8];
     z_stream stream = {0};
@@ -266,7 +266,7 @@ static void records_leave_as_they_arrive(void **state) {
         assert_int_equal(deflate(&stream, i < 2 ? Z_SYNC_FLUSH : Z_FINISH), i < 2 ? Z_OK : Z_STREAM_END);
         const size_t size = sizeof compressed - stream.avail_out;
         assert_int_equal(write(in[1], compressed, size), (ssize_t)size);
-        assert_int_equal(read(out[0], got, sizeof got), 4); /* waits for it, as long as it takes */
+        assert_int_equal(read(out[0], got, sizeof got), 4); /* waits as long as needed */
         assert_memory_equal(got, records[i], 4);
     }
     deflateEnd(&stream);
@@ -278,16 +278,17 @@ static void records_leave_as_they_arrive(void **state) {
     close(out[1]);
 }
 
-/* ---- what cannot be read ---- */
+/* ---- damaged inputs ---- */
 
-/* The records before the end are answered, the part of one there is not; a header is none of them. */
+/* In an input that is cut short, the whole records are answered, and a part of one is not. A header is not
+ * a record. */
 static void cut_anywhere(size_t header) {
     static const char text[] = "1\n22\n333\n4444\n";
     has_header = header > 0;
     for (size_t i = 0; i < PACKERS; i++) {
         test_bytes compressed = {0};
         compress_bytes(&packers[i], text, sizeof text - 1, &compressed);
-        for (size_t size = 10; size < compressed.size; size++) { /* recognised */
+        for (size_t size = 10; size < compressed.size; size++) { /* enough to recognise the format */
             const test_bytes cut = {compressed.data, size, 0};
             char said[40];
             assert_int_equal(run_one(put("in", &cut)), TAMIS_E_DAMAGED);
@@ -299,7 +300,7 @@ static void cut_anywhere(size_t header) {
             const uint64_t whole =
                 stats.bytes_in > 0 ? stats.records + header : 0; /* with the header's 2 bytes */
             assert_true(stats.bytes_in + (whole > 0 ? 2 * header : 0) == (whole + 1) * (whole + 2) / 2 - 1);
-            assert_int_equal(output.size, 0); /* the file is as it was */
+            assert_int_equal(output.size, 0); /* the file is unchanged */
         }
         bytes_clear(&compressed);
     }
@@ -337,7 +338,7 @@ static void damage_after_several_files_is_located(void **state) {
     bytes_clear(&bad);
 }
 
-/* A line without end is found too long when the buffer is full, not when memory is. */
+/* An endless line is reported as too long when the buffer is full, before memory is used up. */
 static void a_record_of_a_bomb_is_too_long(void **state) {
     (void)state;
     for (size_t i = 0; i < PACKERS_PLAIN; i++) {

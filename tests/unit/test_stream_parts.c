@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Batches that are asked in parts and not answered to their end: by services that count wrong, and by filters that fail. */
+/* Batches that are queried in parts and not answered completely: by services that count wrong, and by
+ * filters that fail. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -13,7 +14,7 @@
 
 #include <cmocka.h>
 
-/* How lines of slots are made is seen from inside. */
+/* Internal headers, for the shape of lines. */
 #include "plan/plan_int.h"
 #include "stream/run/runner.h"
 #include "support/fault.h"
@@ -24,7 +25,7 @@
 
 enum { ALL = 3000, MOST = 8192, ONE_MORE = 1000 };
 
-/* Answers every key fresh, and says what it was told to. */
+/* A service that answers TAMIS_ABSENT to every key, and reports wrong counts as set by the test. */
 typedef struct liar {
     uint32_t parts; /* ONE_MORE: than there may be */
     uint32_t wrong; /* the part that says this: */
@@ -88,7 +89,7 @@ static void note_finished(void *context, const tamis_answer *answers, size_t don
 
 typedef enum query_mode { BY_KEYS, BY_HASHES, IN_PARTS } query_mode;
 
-/* All records, MOST or fewer, are one batch. */
+/* Runs with all records, at most MOST, in one batch. */
 static tamis_status believe_of(size_t records, liar *l, query_mode how, uint32_t threads,
                                tamis_stream_stats *stats, tamis_error *err) {
     const char *const path = scratch("in");
@@ -127,7 +128,7 @@ static tamis_status believe(liar *l, query_mode how, uint32_t threads, tamis_str
     return believe_of(ALL, l, how, threads, stats, err);
 }
 
-/* What is said of so many keys, and what comes of it. */
+/* Reported counts, and the expected result. */
 typedef struct tale {
     size_t done;
     tamis_status status;
@@ -165,7 +166,7 @@ static void a_batch_is_answered_or_it_fails(void **state) {
             }
 }
 
-/* Whichever part it is. */
+/* In any part. */
 static void so_is_a_part(void **state) {
     (void)state;
     tamis_stream_stats stats;
@@ -203,7 +204,7 @@ static void a_batch_has_as_many_parts_as_there_may_be(void **state) {
         }
 }
 
-/* Two a thread and more, unless that leaves each too few keys. */
+/* At least two parts per thread, unless these would have too few keys. */
 static void a_part_has_keys_worth_a_thread(void **state) {
     (void)state;
     static const struct {
@@ -225,15 +226,15 @@ static void a_part_has_keys_worth_a_thread(void **state) {
     }
 }
 
-/* ---- filters that fail under way ---- */
+/* ---- filters that fail during the run ---- */
 
-/* What became of a run, whose outputs are not written aside. */
+/* Result of a run. Its outputs are not temporary files, so they stay after a failure. */
 typedef struct outcome {
     tamis_status status;
     tamis_stream_stats stats;
     tamis_error err;
     test_bytes unique, duplicates;
-    size_t divided; /* batches */
+    size_t divided; /* number of batches queried in parts */
 } outcome;
 
 static const char *open_output(const char *name, char path[32]) {
@@ -250,7 +251,7 @@ static void read_output(const char *name, const char *path, test_bytes *into) {
     file_read(scratch(name), into);
 }
 
-/* The filter goes with it. */
+/* Runs over the filter and frees it. */
 static void run(tamis_filter *filter, const char *input, uint32_t threads, outcome *o) {
     char once[32], again[32];
     tamis_dedup *session = NULL;
@@ -287,7 +288,7 @@ static tamis_filter *make_growing(const tamis_allocator *allocator) {
     return filter;
 }
 
-/* Outputs and counts are those of the first records, all but those behind the one that failed. */
+/* Checks that outputs and counts are those of the records before the one that failed. */
 static void check_answered(const outcome *o, const test_bytes *input) {
     outcome plan_options;
     size_t size = 0;
@@ -297,7 +298,7 @@ static void check_answered(const outcome *o, const test_bytes *input) {
     file_write(scratch("answered"), input->data, size);
     run(make_growing(NULL), scratch("answered"), 1, &plan_options);
     assert_int_equal(plan_options.status, TAMIS_OK);
-    plan_options.stats.bytes_read = o->stats.bytes_read; /* is more, */
+    plan_options.stats.bytes_read = o->stats.bytes_read; /* larger in the failed run */
     plan_options.stats.bytes_total = input->size;
     assert_true(stats_check(&o->stats, &plan_options.stats));
     assert_true(bytes_check("output", &o->unique, &plan_options.unique));
@@ -309,11 +310,11 @@ static void check_answered(const outcome *o, const test_bytes *input) {
 static const uint32_t thread_counts[] = {1, 2, 4, 7};
 enum { THREAD_COUNTS = sizeof thread_counts / sizeof *thread_counts };
 
-/* ---- crowds ---- */
+/* ---- many keys for one line ---- */
 
 enum { CROWD = 60, SHARED_BITS = 15, HASHED = 1024 };
 
-/* One of 64-bit slots in four partitions, which takes as many keys as find room. */
+/* Makes a table of 64-bit slots in four partitions, which accepts keys as long as they find a slot. */
 static tamis_filter *make_small(void) {
     const tamis__line_shape *shape = tamis__line_shape_of(64, false);
     tamis_plan plan = TAMIS_PLAN_INIT;
@@ -332,7 +333,7 @@ static tamis_filter *make_small(void) {
     return filter;
 }
 
-/* Numbers whose keys share a line, and nearly one that they go to when it is full. */
+/* Finds numbers whose keys have the same home line and nearly the same spill line. */
 static void find_crowd(const tamis_hasher *hasher, uint64_t crowd[CROWD]) {
     static char texts[HASHED][24];
     tamis_key keys[HASHED];
@@ -354,8 +355,8 @@ static void add_number(test_bytes *to, uint64_t number) {
     bytes_add(to, text, (size_t)snprintf(text, sizeof text, "%" PRIu64 "\n", number));
 }
 
-/* Whichever part the key is in that the run ends at, it is the same one for any number of threads, and so is the sentence,
- * though parts have new keys behind it. */
+/* The run ends at the same key with the same message for any number of threads, whatever part the key is
+ * in, and although parts have new keys after it. */
 static void a_crowd_ends_the_run_where_it_is(void **state) {
     (void)state;
     enum { RECORDS = 20000, FIRST = 9000 };
@@ -389,9 +390,9 @@ static void a_crowd_ends_the_run_where_it_is(void **state) {
     bytes_clear(&input);
 }
 
-/* ---- memory that runs out ---- */
+/* ---- without memory ---- */
 
-/* Of all threads. */
+/* An allocator for all threads. */
 typedef struct scarce {
     fault_memory memory;
     tamis_allocator from;
@@ -413,7 +414,7 @@ static void give_scarce(void *context, void *block, size_t size) {
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Which part finds none is for the threads to say. */
+/* Which part fails depends on the timing of the threads. */
 static void memory_that_runs_out_ends_the_run(void **state) {
     (void)state;
     enum { RECORDS = 120000 };
@@ -429,7 +430,7 @@ static void memory_that_runs_out_ends_the_run(void **state) {
             outcome got;
             all.from = fault_memory_allocator(&all.memory);
             tamis_filter *filter = make_growing(&allocator);
-            all.memory.fail_at = all.memory.requests + 256 + 1 + growths; /* 256 take their first lines */
+            all.memory.fail_at = all.memory.requests + 256 + 1 + growths; /* 256 requests for first lines */
             all.memory.onwards = true;
             run(filter, scratch("in"), thread_counts[i], &got);
             assert_int_equal(got.status, TAMIS_E_NOMEM);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where the outputs go: files replaced as a whole, links, permissions, and what is refused beforehand. */
+/* Targets of outputs: files that are replaced as a whole, links, permissions, and targets that are
+ * refused. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -159,8 +160,8 @@ static bool foreign_file_gives_nothing_away(void) {
            after.st_uid == 65534 && (after.st_mode & 07777) == 0622;
 }
 
-/* A file of another owner in a folder open to all: the new file is ours, so set-id bits go, and its
- * group, which we could not keep, gets no more than others have. */
+/* A file of another owner in a world-writable directory. The new file belongs to this user, so set-id bits
+ * are dropped. Its group cannot be kept, so the new group gets no more rights than others. */
 static void what_cannot_be_kept_is_not_given(void **state) {
     (void)state;
     if (geteuid() != 0)
@@ -245,7 +246,7 @@ static void links_are_followed(void **state) {
     struct stat st;
     assert_int_equal(lstat(scratch("link"), &st), 0);
     assert_true(S_ISLNK(st.st_mode));
-    /* to nothing: the file it names is made */
+    /* a link to nothing: that file is made */
     assert_int_equal(symlink("fresh", scratch("link3")), 0);
     assert_int_equal(run(scratch("in"), scratch("link3"), NULL), TAMIS_OK);
     assert_true(file_is(scratch("fresh"), "a\nb\n"));
@@ -307,7 +308,7 @@ static void descriptors_are_written_directly(void **state) {
     assert_int_equal(symlink(name, scratch("link")), 0);
     assert_int_equal(run(scratch("in"), NULL, scratch("link")), TAMIS_OK);
     assert_true(file_is(scratch("log"), "head\na\nb\na\n"));
-    /* as input: from where it stands */
+    /* as input: from the descriptor's position */
     assert_int_equal(lseek(fd, 5, SEEK_SET), 5);
     assert_int_equal(run(name, scratch("once"), NULL), TAMIS_OK);
     assert_true(file_is(scratch("once"), "a\nb\n"));
@@ -321,7 +322,7 @@ static void devices_are_written_directly(void **state) {
     assert_int_equal(run(scratch("in"), "/dev/null", "/dev/null"), TAMIS_OK);
     assert_int_equal(stats.printed, 2);
     assert_int_equal(run(scratch("in"), "/dev/full", scratch("again")), TAMIS_E_IO);
-    assert_int_equal(stats.unique, 2); /* asked, and nowhere */
+    assert_int_equal(stats.unique, 2); /* queried, but not written */
     assert_int_equal(stats.printed, 0);
     assert_string_equal(err.text, "/dev/full: no space left on device; free space there, or write elsewhere");
     assert_int_equal(err.sys_errno, ENOSPC);
@@ -352,7 +353,7 @@ static void an_output_that_is_an_input(void **state) {
                    "is an input and an output");
     assert_refused(run_inputs(inputs, 2, scratch("soft"), NULL), TAMIS_E_INVALID,
                    "is an input and an output");
-    /* by a descriptor, as the shell's redirections make it */
+    /* by a descriptor, as from a redirection of the shell */
     char name[32];
     int fd = open(scratch("in"), O_WRONLY | O_APPEND | O_CLOEXEC);
     snprintf(name, sizeof name, "/dev/fd/%d", fd);
@@ -418,7 +419,7 @@ static void bad_options(void **state) {
     session_drop(session);
 }
 
-/* A caller built against an earlier header, whose structs end sooner. */
+/* A caller built with an earlier header, whose structs are shorter. */
 static void shorter_structs(void **state) {
     (void)state;
     const char *input = scratch("in");

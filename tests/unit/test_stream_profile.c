@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where the time of a run went. What is counted as writing is seen by a system that is slow. */
+/* The profile of a run's time. System calls are slowed down to see which ones count as writing. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +20,7 @@
 enum { PAUSE_MS = 2 };
 
 static struct tamis__system real;
-static uint64_t paused; /* times */
+static uint64_t paused; /* number of pauses */
 static tamis_error err;
 
 static ssize_t slow_write(int fd, const void *buffer, size_t size) {
@@ -81,7 +81,7 @@ static void writing_takes_its_time(void **state) {
     assert_int_equal(profile.struct_size, sizeof profile);
 }
 
-/* What is packed is written when it ends, and then it is synced. */
+/* A compressed output is written at its end, and then synced. */
 static void ending_compression_takes_time_too(void **state) {
     (void)state;
     char output[32];
@@ -101,7 +101,7 @@ static void ending_compression_takes_time_too(void **state) {
     check_writing(&profile);
 }
 
-/* When it is called the run waits for input, and has flushed what there was. */
+/* Called while the run waits for input, after it has flushed. */
 static void end_input(void *context, const tamis_stream_stats *now) {
     int *writer = context;
     if (now->records < 3 || *writer < 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What comes out for what goes in: against an oracle, over every boundary of the buffers. */
+/* Outputs of a run, compared with an oracle, with boundaries of the buffers at every position. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -60,7 +60,7 @@ static bool agrees(const test_bytes *inputs, size_t count, unsigned char termina
     return good;
 }
 
-/* The same over sizes of the buffers. */
+/* The same with many buffer sizes. */
 static void assert_agrees(const test_bytes *inputs, size_t count, unsigned char terminator) {
     static const size_t sizes[] = {1, 2, 3, 7, 64};
     enum { SIZES = sizeof sizes / sizeof *sizes };
@@ -137,7 +137,7 @@ static void random_streams(void **state) {
             for (uint64_t n = test_below(&seed, 20); n > 0; n--)
                 random_record(&inputs[i], &seed, terminator, longest);
             if (inputs[i].size > 0 && test_below(&seed, 2))
-                inputs[i].size--; /* the last one without terminator */
+                inputs[i].size--; /* removes the last terminator */
         }
         assert_agrees(inputs, count, terminator);
         for (size_t i = 0; i < count; i++)
@@ -145,7 +145,7 @@ static void random_streams(void **state) {
     }
 }
 
-/* Many records, at the sizes that are shipped: batches, buffers and their ends in earnest. */
+/* Many records with the default sizes of batches and buffers. */
 static void large_stream(void **state) {
     (void)state;
     uint64_t seed = test_seed(12);
@@ -154,7 +154,7 @@ static void large_stream(void **state) {
     for (uint64_t i = 0; i < records; i++) {
         char text[400];
         uint64_t number = test_below(&seed, records);
-        int width = (int)(1 + number % 390); /* of the number alone, so that equal ones are equal records */
+        int width = (int)(1 + number % 390); /* depends on the number only: equal numbers, equal records */
         int size = snprintf(text, sizeof text, "%0*llu\n", width, (unsigned long long)number);
         bytes_add(&input, text, (size_t)size);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Services that are no dedup session: routing, marks, an early end; and inputs that are followed. */
+/* Services other than a dedup session: routing, marks, an early end; and inputs that are followed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -20,12 +20,12 @@
 #include "support/scratch.h"
 #include "support/threads.h"
 
-enum { PATIENCE_MS = 20000 }; /* for what must happen, on a machine that is busy */
+enum { PATIENCE_MS = 20000 }; /* time-out for an event that must happen, on a busy machine */
 
 static const tamis__stream_buffer_sizes shipped = TAMIS__STREAM_BUFFER_SIZES_INIT;
 
-/* A record is seen if it begins with 's', and marked with its length; "e..." is enough, "!..." an error, and the answer to
- * "0x..." that number. */
+/* A service that answers by the first byte: "s..." is present, and marked with its length; "e..." ends the
+ * run; "!..." is an error; the answer to "0x..." is that number. */
 typedef struct initials {
     bool enough;
     size_t sizes[64];
@@ -115,7 +115,7 @@ static void enough_ends_the_run_well(void **state) {
     assert_int_equal(stats.records, 2);
 }
 
-/* What was read ahead of the record that is enough is not asked, whatever is wrong with it. */
+/* Records after the one that ends the run were read ahead, but are not queried, even if they are bad. */
 static void enough_ends_the_run_before_what_is_read_ahead(void **state) {
     (void)state;
     enum { RECORDS = 400 };
@@ -156,13 +156,13 @@ static void an_answer_that_is_none_ends_the_run(void **state) {
     }
     tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
     tamis_error err = TAMIS_ERROR_INIT;
-    /* Where it fails itself that is the error to tell. */
+    /* If the service itself fails, its error is reported. */
     assert_int_equal(run("a\ns\n0x3\n!\n", false, 5, &stats, &err), TAMIS_E_INVALID);
     assert_string_equal(err.text, "key: is forbidden; leave it out");
     assert_int_equal(stats.records, 2);
 }
 
-/* What was asked, each record behind the place that was told for it; a batch has one place. */
+/* Log of the queried records, each after its reported position. A batch has one position. */
 typedef struct positions {
     const char *input;
     uint64_t record;
@@ -187,7 +187,7 @@ static tamis_status query_logged(void *context, const tamis_key *keys, size_t co
                  (unsigned long long)noted->record++, (int)keys[*done].size, (const char *)keys[*done].data);
         answers[*done] = TAMIS_ABSENT;
     }
-    noted->input = "nowhere"; /* until it is told again */
+    noted->input = "nowhere"; /* until the next position is reported */
     return TAMIS_OK;
 }
 
@@ -214,7 +214,8 @@ static void a_service_gets_the_source_of_its_records(void **state) {
     }
 }
 
-/* What a batch is asked by, and whether its place was told before. */
+/* Counts of calls: whether a batch is queried whole or in parts, and whether its position was reported
+ * first. */
 typedef struct halves {
     size_t positions, batches, divided, wrong;
 } halves;
@@ -423,7 +424,7 @@ static void a_file_is_replaced(void **state) {
     follow_start(&f, log);
     assert_true(receives(&f, "a\n"));
     assert_int_equal(rename(log, scratch("log.1")), 0);
-    /* Its name is gone for a while: it is still this file. */
+    /* Without its name for a while, the file is still followed. */
     append(scratch("log.1"), "late\n");
     assert_true(receives(&f, "late\n"));
     append(scratch("log.1"), "last");
@@ -450,8 +451,8 @@ static void a_file_is_made_shorter(void **state) {
     assert_int_equal(f.status, TAMIS_E_INTERRUPTED);
 }
 
-/* What copies a log and empties it leaves its writer to go on without a header; one that is there all the same is none
- * of the records. A file that takes the name has its own. */
+/* A rotation that copies and truncates a log lets its writer continue without a header. If there is a
+ * header anyway, it does not count as a record. A new file with that name has its own header. */
 static void a_file_that_is_made_shorter_has_no_header(void **state) {
     (void)state;
     const char *log = scratch("log");
@@ -489,7 +490,7 @@ static void a_descriptor_is_followed(void **state) {
     assert_true(receives(&f, "two\n"));
     file_write(log, "3\n", 2);
     assert_true(receives(&f, "3\n"));
-    assert_int_equal(truncate(log, 1), 0); /* the second return to its start fails */
+    assert_int_equal(truncate(log, 1), 0); /* the second seek to the beginning fails */
     follow_end(&f, false);
     fault_disarm();
     fault_remove();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Cutting beside a byte-by-byte one: lengths around the 64 bytes that are looked at together, any bytes, any capacity. */
+/* Splitting into records, compared with a byte-by-byte splitter: lengths near the 64 bytes of a block, any
+ * bytes, any capacity. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -24,7 +25,7 @@ static uint32_t chance(uint32_t below) {
     return (uint32_t)((state_of_chance >> 33) % below);
 }
 
-/* What tamis__split says it does. */
+/* Does what tamis__split is specified to do, byte by byte. */
 static size_t cut_slowly(tamis__split_span *s, tamis_key *keys, size_t capacity) {
     size_t count = 0;
     const unsigned char *start = s->start;
@@ -40,7 +41,7 @@ static size_t cut_slowly(tamis__split_span *s, tamis_key *keys, size_t capacity)
     return count;
 }
 
-/* Bytes that differ from the terminator in one bit, or by one, are what a wrong trick takes for it. */
+/* Uses bytes that differ from the terminator in one bit, or by one: a faulty bit trick would confuse them. */
 static void fill(unsigned char *bytes, size_t size, unsigned char terminator, uint32_t one_in) {
     for (size_t i = 0; i < size; i++) {
         bytes[i] = (unsigned char)(chance(2) ? terminator ^ 1u << chance(8) : chance(256));
@@ -56,7 +57,7 @@ static void records_equal_a_byte_wise_split(void **state) {
     static tamis_key fast[MOST], slow[MOST];
     state_of_chance = test_seed(11);
     for (uint64_t round = 0; round < test_scale(200000, 2000, 10000); round++) {
-        /* A block of its own, so that a sanitizer sees a look past its end. */
+        /* A block of its own, so that a sanitizer sees a read past its end. */
         const size_t size = chance(MOST);
         const unsigned char terminator = chance(2) ? '\n' : (unsigned char)chance(256);
         unsigned char *bytes = malloc(size + 1);
@@ -83,7 +84,7 @@ static void records_equal_a_byte_wise_split(void **state) {
     }
 }
 
-/* Sizes of records as lines and as CSV, and where they leave off. */
+/* Writes the sizes of records split as lines and as CSV, and the final positions. */
 static size_t cut_both_ways(uint8_t *to, size_t room) {
     static unsigned char bytes[4000];
     static tamis_key keys[4000];

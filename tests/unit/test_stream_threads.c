@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A run on several threads beside one on one: outputs, counts, what is told of each input, errors and their sentences are
- * the same, whatever the records are and however the run ends. */
+/* A run on several threads, compared with one on a single thread. Outputs, counts, statistics of each
+ * input, errors and their messages are the same, for any records and any end of the run. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -25,13 +25,13 @@
 
 enum { INPUTS = 3, LOG_SIZE = 4000 };
 
-/* What is read, and how. */
+/* Input and options of a run. */
 typedef struct scenario {
     const char *name;
-    const char *parts[2]; /* of the key; NULL: none */
+    const char *parts[2]; /* parts of the key; NULL: none */
     void (*write_record)(test_bytes *input, uint64_t *seed);
-    const char *first; /* of each input, before its records */
-    uint64_t expect;   /* of the filter; 0: it grows */
+    const char *first; /* text of each input in front of its records */
+    uint64_t expect;   /* keys of the filter; 0: it grows */
     tamis_on_full on_full;
     tamis_stream_policy missing, malformed;
     tamis_stream_marking marking;
@@ -165,8 +165,8 @@ typedef struct outcome {
     tamis_stream_stats stats;
     tamis_error err, malformed;
     test_bytes unique, duplicates;
-    char text_log[LOG_SIZE]; /* of each input */
-    size_t divided;          /* batches that were asked in parts */
+    char text_log[LOG_SIZE]; /* statistics of each input */
+    size_t divided;          /* number of batches queried in parts */
 } outcome;
 
 static void note_input(void *context, size_t index, const tamis_stream_stats *of_it) {
@@ -236,7 +236,8 @@ static bool is_same(const outcome *got, const outcome *expected) {
            bytes_check("duplicates", &got->duplicates, &expected->duplicates);
 }
 
-/* Whether batches are asked in parts: large ones, by a table that has some, as one of few keys has not. */
+/* True if batches must be queried in parts: large batches, and a table that has parts, which one for few
+ * keys has not. */
 static bool is_divided(const scenario *s, const tamis__stream_buffer_sizes *tuning, const outcome *o) {
     return o->status == TAMIS_OK && tuning->batch_size > 1000 && s->expect == 0;
 }
@@ -276,7 +277,7 @@ static void every_kind_of_record(void **state) {
     }
 }
 
-/* What a service is told is to come. */
+/* Size hints that a service gets. */
 typedef struct forecast {
     size_t count;
     uint64_t text_log[LOG_SIZE];
@@ -299,8 +300,8 @@ static tamis_status answer_absent(void *context, const tamis_key *keys, size_t c
     return TAMIS_OK;
 }
 
-/* A table that grows becomes as large as it is told, and how large it is says what it may take for another: so that is told
- * by what was read, however far ahead, and of the same batches. */
+/* The size of a growing table depends on its size hints, and its false positives depend on its size. So
+ * the hints must depend only on the batches, not on how far other threads have read ahead. */
 static void size_hints_are_equal_for_any_threads(void **state) {
     (void)state;
     static const uint32_t threads[] = {1, 2, 4, 7};
@@ -331,7 +332,7 @@ static void size_hints_are_equal_for_any_threads(void **state) {
     }
 }
 
-/* ---- what the system refuses ---- */
+/* ---- refusals of the system ---- */
 
 static void write_lines(uint64_t records) {
     static const scenario lines = {.write_record = a_line};
@@ -357,14 +358,14 @@ static void threads_are_refused(void **state) {
         fault_disarm();
         fault_remove();
         assert_true(is_same(&got, &expected));
-        assert_true(nth > 1 || refused == 1); /* asked for once, and no more */
+        assert_true(nth > 1 || refused == 1); /* a refused thread is not requested again */
         assert_in_range(got.stats.threads, refused ? nth : 2, nth);
         outcome_clear(&got);
     }
     outcome_clear(&expected);
 }
 
-/* The same of each write that fails: what is ahead of it by then is told by nobody. */
+/* The same for each write that fails. Batches that are further ahead by then do not show. */
 static void an_output_fails(void **state) {
     (void)state;
     static const uint32_t threads[] = {1, 2, 4, 7};
@@ -395,7 +396,7 @@ static void an_output_fails(void **state) {
     }
 }
 
-/* Where memory does not reach for several lots, one does; where it does not for one, that is the error. */
+/* Without memory for several pipeline items, the run uses one. Without memory for one, it fails. */
 static void memory_is_refused(void **state) {
     (void)state;
     const char *const path = scratch("one");
@@ -429,7 +430,7 @@ static void memory_is_refused(void **state) {
 
 enum { LONG = 20 << 20 };
 
-/* Records so long that those that are read ahead would take half a gigabyte. */
+/* Records so long that reading ahead without a bound would take half a gigabyte. */
 static void long_records_are_not_read_ahead(void **state) {
     (void)state;
     enum { RECORDS = 20 };
@@ -465,7 +466,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t at_end;
 static size_t ends_read;
 
-/* No read goes past the header. */
+/* Lets no read go beyond the header. */
 static ssize_t read_and_note(int fd, void *buffer, size_t size) {
     const off_t at = lseek(fd, 0, SEEK_CUR);
     if (at < WIDE && size > (size_t)(WIDE - at))
@@ -480,7 +481,7 @@ static ssize_t read_and_note(int fd, void *buffer, size_t size) {
     return got;
 }
 
-/* Answers when the second input is at its end. */
+/* Answers only when the second input is at its end. */
 static tamis_status answer_late(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
                                 size_t *done, tamis_error *err) {
     const uint64_t deadline = tamis__now_ns() + UINT64_C(20000000000);
@@ -510,8 +511,9 @@ static void write_wide(const char *path, const char *record, size_t records) {
     free(header);
 }
 
-/* The header of the second input is read into a large buffer, of which no batch is a view any more when it is taken. Each
- * of those in hand is one of another buffer, and what follows goes into one more. */
+/* The header of the second input is read into a large buffer. No batch is a view of that buffer when the
+ * header is used. The batches in use are views of other buffers, and the following records go into another
+ * one. */
 static void a_large_header_while_all_batches_are_out(void **state) {
     (void)state;
     enum { READ = 64 };

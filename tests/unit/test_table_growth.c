@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Tables that take entries without their keys: made for a number of keys and grown past it, and united in all pairs of
- * sizes. Every key is found, and the rate is the one that the filter states, which is the one asked for. */
+/* Tables that get entries without their keys: tables that grow beyond their number of keys, and unions of
+ * all pairs of sizes. Every key is present. The rate is the one that the filter reports and the one that
+ * was asked for. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -15,14 +16,14 @@
 
 enum { BATCH = 1 << 12 };
 
-static uint64_t next_key; /* keys are numbers, none twice in a test */
+static uint64_t next_key; /* keys are numbers, each used once in a test */
 
 static tamis_plan plan_for(tamis_kind kind, double fpr, uint64_t expect, uint64_t memory) {
     filter_case c = {"table", kind, TAMIS_SCHEME_XXH3, expect == 0, fpr};
     return case_plan(&c, expect, memory);
 }
 
-/* That grows, whatever it is planned for. */
+/* Makes a filter that grows, for any plan. */
 static tamis_filter *make_planned(const tamis_plan *plan, const tamis_allocator *allocator) {
     tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
     options.allocator = allocator;
@@ -34,7 +35,7 @@ static tamis_filter *make(tamis_kind kind, double fpr, uint64_t expect) {
     return make_planned(&plan, NULL);
 }
 
-/* Hashes of the keys first..first+count-1. */
+/* Makes the hashes of the keys first .. first + count - 1. */
 static void hash_keys(const tamis_filter *filter, uint64_t first, size_t count, tamis_hash *hashes) {
     for (size_t i = 0; i < count; i++) {
         uint64_t number = first + i;
@@ -86,7 +87,7 @@ static void check_all_present(const tamis_filter *filter, uint64_t first, size_t
     assert_int_equal(count_present(filter, first, count), count);
 }
 
-/* The stated rate is that of lookups, within 6 sigma, and keeps the promise. */
+/* Checks that the reported rate is that of lookups, within 6 sigma, and at most the promised one. */
 static void check_rate(const tamis_filter *filter) {
     const size_t lookups = (size_t)test_scale(1 << 18, 1 << 13, 1 << 17);
     const double stated = filter_info(filter).fpr_live, expected = stated * (double)lookups;
@@ -109,7 +110,7 @@ static const struct growth_case {
                     {TAMIS_KIND_FINGERPRINT, 1e-25},  {TAMIS_KIND_EXACT, 0}};
 enum { GROWTH_CASES = sizeof growth_cases / sizeof *growth_cases };
 
-/* Far past the number of keys that it was made for, and the rate asked for is the rate got. */
+/* Far beyond the number of keys that it was made for, a table still keeps the rate that was asked for. */
 static void reg_22_a_full_table_grows(void **state) {
     static const uint64_t expected[] = {1, 100, 5000};
     (void)state;
@@ -131,7 +132,7 @@ static void reg_22_a_full_table_grows(void **state) {
     }
 }
 
-/* The same bytes whatever the batches, and the counts of before. */
+/* Any batches give the same bytes and counts. */
 static void growth_does_not_depend_on_batches(void **state) {
     (void)state;
     tamis_filter *one = make(TAMIS_KIND_FINGERPRINT, 1e-4, 500),
@@ -195,7 +196,7 @@ static void memory_is_the_limit(void **state) {
     assert_int_equal(memory.live_blocks, 0);
 }
 
-/* The nth allocation fails: the filter is what it was, and the call may be repeated. */
+/* Allocation n fails: the filter is unchanged, and the call may be repeated. */
 static void growth_without_memory_may_be_repeated(void **state) {
     (void)state;
     for (uint64_t n = 1;; n++) {
@@ -234,7 +235,7 @@ static tamis_filter *reopen(tamis_filter *filter) {
     return opened;
 }
 
-/* Saved and opened every so often it grows as one that stays in memory. */
+/* A table that is saved and opened now and then grows like one that stays in memory. */
 static void reg_22_an_opened_table_grows(void **state) {
     static const double rates[] = {1e-3, 1e-6, 1e-9};
     (void)state;
@@ -258,7 +259,8 @@ static void reg_22_an_opened_table_grows(void **state) {
     }
 }
 
-/* A table that begins small ends as the planned one, or goes on growing where it was copied or saved before. */
+/* A table that begins small becomes the planned one. If it was copied or saved before, it continues to
+ * grow. */
 static void reg_22_a_small_start_ends_as_planned(void **state) {
     static const struct {
         tamis_kind kind;
@@ -316,7 +318,7 @@ static void reg_22_frozen_tables_are_compared(void **state) {
     assert_int_equal(add_keys(filter, 0, 50, &added), TAMIS_OK);
     assert_int_equal(tamis_filter_copy(&copy, filter, NULL), TAMIS_OK);
     assert_true(tamis_filter_is_equal(filter, copy));
-    assert_false(tamis_filter_is_compatible(filter, copy)); /* neither takes keys of the other */
+    assert_false(tamis_filter_is_compatible(filter, copy)); /* neither accepts hashes of the other */
     assert_int_equal(add_keys(copy, 50, 1, &added), TAMIS_OK);
     assert_false(tamis_filter_is_equal(filter, copy));
     tamis_filter_free(copy);
@@ -339,7 +341,7 @@ static tamis_filter *make_side(const struct side *side, uint64_t *first) {
     return filter;
 }
 
-/* Whatever their sizes, shapes and rates. 100 keys are in both. */
+/* Unions of tables of any sizes, shapes and rates. 100 keys are in both. */
 static void reg_22_tables_of_all_sizes_are_united(void **state) {
     (void)state;
     for (int i = 0; i < SIDES * SIDES; i++) {
@@ -371,7 +373,7 @@ static void reg_22_tables_of_all_sizes_are_united(void **state) {
     }
 }
 
-/* Of one plan, or of growing ones: entries lose nothing, and what both have takes its room once. */
+/* Unions of tables of one plan, or of growing ones: entries lose no bits, and keys in both take one slot. */
 static void unions_of_one_plan_lose_nothing(void **state) {
     static const uint64_t expected[] = {0, 30000};
     (void)state;

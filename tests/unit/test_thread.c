@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Threads of the library leave signals to the program, but for those that they raise themselves. */
+/* Threads of the library block all signals except those that they raise themselves. */
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -31,7 +31,7 @@ static sigset_t mask_now(void) {
     return now;
 }
 
-/* What a thread has from its first moment on. */
+/* Notes the signal mask with which a thread starts. */
 static void *note_mask(void *context) {
     pthread_sigmask(SIG_SETMASK, NULL, context);
     return NULL;
@@ -60,7 +60,7 @@ static void a_thread_takes_no_signal_of_others(void **state) {
     check_unchanged(&before);
 }
 
-/* Detached: it says that it is done. */
+/* State of a detached thread, which reports its end here. */
 typedef struct noted {
     pthread_mutex_t lock;
     pthread_cond_t done;
@@ -80,7 +80,7 @@ static void *note_and_tell(void *context) {
 
 static void nor_does_one_that_nobody_joins(void **state) {
     (void)state;
-    static noted n = {.lock = PTHREAD_MUTEX_INITIALIZER}; /* it may live as long as the process */
+    static noted n = {.lock = PTHREAD_MUTEX_INITIALIZER}; /* static: the thread may outlive this function */
     const sigset_t before = mask_now();
     tamis__cond_init(&n.done);
     assert_int_equal(tamis__thread_start(note_and_tell, &n), 0);

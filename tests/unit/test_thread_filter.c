@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* What many threads may do at once: first use of the library, and questions while nobody writes. For TSan, and
- * for the answers. */
+/* Operations that many threads may do at once: the first use of the library, and lookups without a writer.
+ * Checks the answers; under TSan also data races. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,7 +32,7 @@ static void run_together(void *(*work)(void *), void *context) {
 
 static pthread_barrier_t together;
 
-/* cmocka's asserts are the main thread's: a worker says what is wrong by what it returns. */
+/* Only the main thread may use cmocka's asserts: a worker returns a text about its error. */
 static void *first_use(void *context) {
     const tamis_plan *plan = context;
     static const char secret[] = "0123456789abcdef";
@@ -62,13 +62,13 @@ static void first_use_by_many_threads(void **state) {
     pthread_barrier_destroy(&together);
 }
 
-/* ---- questions ---- */
+/* ---- lookups ---- */
 
 enum { KEYS = 20000 };
 
 typedef struct shared {
     const tamis_filter *filter;
-    uint64_t far; /* false positives among keys KEYS to 3 KEYS, as one thread counted them */
+    uint64_t far; /* false positives among keys KEYS to 3 KEYS, counted by one thread */
 } shared;
 
 static void *ask_all(void *context) {

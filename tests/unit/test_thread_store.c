@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Threads ask a filter whose file is replaced all the time: each batch is answered by one file, whole. */
+/* Threads look up keys in a filter whose file is replaced all the time. Each batch is answered from one
+ * file only. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -56,7 +57,7 @@ static void *ask_batches(void *context) {
     return NULL;
 }
 
-/* Hashes made before may be asked after: both files have one scheme and seed. */
+/* Hashes made before a replacement are still valid after it: both files have the same scheme and seed. */
 static void *ask_hashes(void *context) {
     (void)context;
     tamis_hash hashes[2 * KEYS];
@@ -73,7 +74,7 @@ static void *ask_hashes(void *context) {
     return NULL;
 }
 
-/* What takes long: the file it began with is the file it ends with. */
+/* Long operations: they use one file from beginning to end. */
 static void *use_whole(void *context) {
     (void)context;
     while (!atomic_load(&over)) {
@@ -124,7 +125,7 @@ static void replace(int which) {
     tamis_filter_free(made);
 }
 
-/* Runs these, and replaces the file meanwhile. */
+/* Runs these threads, and replaces the file meanwhile. */
 static void hammer(void *(*const *work)(void *), size_t count) {
     pthread_t threads[READERS + 1];
     uint64_t rounds = test_scale(100, 15, 15);
@@ -134,7 +135,7 @@ static void hammer(void *(*const *work)(void *), size_t count) {
     atomic_store(&batches, 0);
     for (size_t i = 0; i < count; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, work[i], NULL), 0);
-    /* Where files are in memory, all replacements may take less time than a thread takes to start. */
+    /* With files in memory, all replacements may take less time than the start of a thread. */
     for (int waits = 0; waits < 20000 && atomic_load(&batches) == 0; waits++)
         pause_ms(1);
     int wrong = 0;
@@ -173,7 +174,7 @@ static void several_reload(void **state) {
     hammer(work, 3);
 }
 
-/* Two threads save to one name: one after the other or at once, whole files. */
+/* Two threads save to one name, one after the other or at once. The file is always whole. */
 static void *save_again_and_again(void *context) {
     const int which = *(const int *)context;
     for (int i = 0; i < 15; i++) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* What others have packed comes out as it went in, whatever pieces it is read in; what is not whole is refused; what
- * stands behind a member is none of anything else; memory is bounded. */
+/* Decompressing the output of other programs: the content is right in pieces of any size; incomplete data
+ * is refused; bytes behind a member are refused unless they are another member or padding; memory is
+ * bounded. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -52,7 +53,7 @@ static void say(const char *what) {
         fail_msg("\"%s\" does not say \"%s\"", err.text, what);
 }
 
-/* ---- packing by others ---- */
+/* ---- compression by other programs ---- */
 
 static void compress_bytes(const packer *with, const void *data, size_t size, test_bytes *to) {
     if (!tamis_compression_is_built(with->compression))
@@ -68,7 +69,7 @@ static const packer *packer_of(tamis_compression compression) {
     return NULL;
 }
 
-/* Text that is as well as not compressible, more than a block of most packings. */
+/* Makes compressible and incompressible text, more than a block of most formats. */
 static void make_long(test_bytes *content, size_t size) {
     uint64_t seed = 31 + content->size;
     while (content->size < size) {
@@ -177,7 +178,7 @@ static void compressions_have_names(void **state) {
     assert_false(tamis_compression_is_built(TAMIS_COMPRESSIONS));
 }
 
-/* Every beginning of a head leaves it open, and another byte there makes it plain. */
+/* Every prefix of a header is undecided. Another byte in it means that the input is not compressed. */
 static void magic_bytes_are_distinguished_from_text(void **state) {
     static const struct {
         tamis_compression compression;
@@ -297,7 +298,7 @@ static void it_reads_only_when_it_may(void **state) {
             bytes_add(&content, capacity, size);
         }
         assert_memory_equal(content.data, text, sizeof text - 1);
-        for (int again = 0; again < 40; again++) { /* more than libzstd bears */
+        for (int again = 0; again < 40; again++) { /* more calls without progress than libzstd accepts */
             assert_int_equal(
                 tamis__decompressor_read(decompressor, false, capacity, sizeof capacity, &size, &event, &err),
                 TAMIS_OK);
@@ -376,14 +377,15 @@ static void all_before_damage_comes_out(void **state) {
         tamis_status status = decompress_all(&compressed, &got);
         if (packers[i].checksums)
             assert_int_equal(status, TAMIS_E_DAMAGED);
-        /* A block is the least that can be lost: 900 kB of bzip2, 4 MiB of lz4; of xz, none stands before. */
+        /* At least a block is lost: 900 kB with bzip2, 4 MiB with lz4. With xz there is no block before
+         * the damage. */
         if (strstr(packers[i].command, "-B4") || packers[i].compression == TAMIS_COMPRESSION_ZSTD)
             assert_true(got.size > content.size / 4);
         max_read = 997;
         assert_int_equal(decompress_from(&compressed, 5, 501, &again), status);
         max_read = 0;
         if (packers[i].compression !=
-            TAMIS_COMPRESSION_XZ) /* liblzma does not say where it has something to give */
+            TAMIS_COMPRESSION_XZ) /* liblzma does not report how much it could give */
             assert_true(bytes_check(packers[i].command, &again, &got));
         bytes_clear(&compressed);
         bytes_clear(&content);
@@ -508,7 +510,7 @@ static void every_allocation_may_fail(void **state) {
     }
 }
 
-/* Zeros without end: their number comes out, and memory is that of the decoder. */
+/* Endless zeros: their number is right, and memory is that of the decoder. */
 static void decompression_bombs_use_no_memory(void **state) {
     static unsigned char piece[CAPACITY];
     uint64_t mebibytes = test_scale(2048, 64, 64);
@@ -574,12 +576,12 @@ static void windows_of_strangers_are_bounded(void **state) {
     bytes_clear(&got);
 }
 
-/* Nobody would notice a changed content. */
+/* Without a supported checksum, a change of the content would not be noticed. */
 static void a_check_nobody_knows_is_refused(void **state) {
     test_bytes compressed = {0};
     (void)state;
     compress_bytes(packer_of(TAMIS_COMPRESSION_XZ), text, sizeof text - 1, &compressed);
-    compressed.data[7] = 2; /* of the reserved ones */
+    compressed.data[7] = 2; /* a reserved type of checksum */
     uLong sum = crc32(0, compressed.data + 6, 2);
     for (int i = 0; i < 4; i++)
         compressed.data[8 + i] = (unsigned char)(sum >> 8 * i);

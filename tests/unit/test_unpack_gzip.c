@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* What gzip(1) does not write, made by zlib here: heads with all there may be in them, read in pieces; ends and codes
- * that are wrong. Whichever library unpacks, what comes out is the same. */
+/* gzip files that gzip(1) does not write, made with zlib: headers with all optional fields, read in
+ * pieces; wrong trailers and codes. The result is the same with any decompression library. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,7 +61,7 @@ static tamis_status decompressor(const test_bytes *compressed, size_t capacity, 
 static const size_t pieces[] = {0, 1, 2, 5, 64};
 enum { PIECES = sizeof pieces / sizeof *pieces };
 
-/* Whatever pieces it is read in and comes out in. */
+/* Checks the content, with input and output in pieces of any size. */
 static void comes_out(const test_bytes *compressed, const test_bytes *expected) {
     for (size_t i = 0; i < PIECES * PIECES; i++) {
         test_bytes got = {0};
@@ -74,7 +74,7 @@ static void comes_out(const test_bytes *compressed, const test_bytes *expected) 
     }
 }
 
-/* Likewise; after `expected`, and with one of these in its sentence. */
+/* Checks likewise that the data is refused after `expected`, with one of these texts in the message. */
 static void refused(const test_bytes *compressed, const test_bytes *expected, const char *what,
                     const char * or) {
     for (size_t i = 0; i < PIECES * PIECES; i++) {
@@ -108,7 +108,7 @@ static void compress_bytes(int window, gz_header *head, const char *dictionary, 
     deflateEnd(&stream);
 }
 
-/* Text that stands nowhere in itself. */
+/* Makes text without repetitions. */
 static void create_new(test_bytes *content, size_t size, uint64_t seed) {
     for (; size > 0; size--) {
         char byte = (char)(' ' + test_random(&seed) % 90);
@@ -116,9 +116,9 @@ static void create_new(test_bytes *content, size_t size, uint64_t seed) {
     }
 }
 
-/* ---- heads ---- */
+/* ---- headers ---- */
 
-/* Bit by bit of what may be in one: a text, an extra field, a name, a comment, a sum. */
+/* Each combination of optional fields: text flag, extra field, name, comment, checksum. */
 static void headers_arrive_in_pieces(void **state) {
     unsigned char extra[] = "extra\0field", name[] = "a name", comment[] = "a comment";
     test_bytes content = {0};
@@ -166,7 +166,7 @@ static void headers_are_checked(void **state) {
     bytes_clear(&compressed);
 }
 
-/* ---- ends ---- */
+/* ---- trailers ---- */
 
 static void trailers_are_checked(void **state) {
     test_bytes content = {0}, compressed = {0};
@@ -184,8 +184,8 @@ static void trailers_are_checked(void **state) {
 
 /* ---- codes ---- */
 
-/* A distance to what stands before the begin, in a dictionary that nobody has. What there is before it comes out, to the
- * last byte; and nothing behind it. */
+/* A distance that points before the beginning, into a dictionary that does not exist. Everything before it
+ * is decompressed, to the last byte, and nothing after it. */
 static void distances_end_at_the_beginning(void **state) {
     static const unsigned char plain_head[HEAD] = {0x1f, 0x8b, 8};
     static const size_t sizes[] = {0, 1, 20, 300, 3000};
@@ -197,7 +197,7 @@ static void distances_end_at_the_beginning(void **state) {
         test_bytes content = {0}, compressed = {0}, expected = {0};
         create_new(&expected, sizes[i], 5);
         create_new(&content, sizes[i], 5);
-        bytes_add(&content, far.data + 1, 150); /* zlib finds nothing at a begin */
+        bytes_add(&content, far.data + 1, 150); /* zlib finds no match at the very beginning */
         create_new(&content, 300, 6);
         bytes_add(&compressed, plain_head, HEAD);
         compress_bytes(RAW, NULL, (const char *)far.data, &content, &compressed);

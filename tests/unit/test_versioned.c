@@ -11,7 +11,7 @@
 
 #include "base/versioned.h"
 
-/* A struct as an older header has it, and as the library has it. */
+/* A struct of an older header, and the same struct in the library. */
 typedef struct older {
     uint32_t struct_size;
     uint32_t first;
@@ -52,7 +52,7 @@ static void reg_22_unknown_fields_that_are_set_are_refused(void **state) {
     assert_non_null(strstr(err.text, "TAMIS_X_INIT"));
     assert_int_equal(taken.first, 1);
     assert_int_equal(tamis__read_options(&taken, sizeof taken, &given, "INIT", NULL), TAMIS_E_INVALID);
-    given.struct_size = UINT32_MAX; /* never read so far */
+    given.struct_size = UINT32_MAX; /* must not be read that far */
     assert_int_equal(tamis__read_struct(&taken, sizeof taken, &given, "INIT", NULL), TAMIS_E_INVALID);
 
     struct {
@@ -101,7 +101,7 @@ static void test_give_stays_within_the_callers(void **state) {
     tamis__write_struct(NULL, &made, sizeof made);
 }
 
-/* The public calls that take a struct go through it. */
+/* Public functions with a struct argument use tamis__read_options and its relatives. */
 static void test_public_calls_refuse_unsized(void **state) {
     (void)state;
     tamis_plan_options plan_options = {0};
