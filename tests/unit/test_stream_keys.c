@@ -402,9 +402,10 @@ static void impossible_marks_are_refused(void **state) {
     assert_int_equal(run(&one, 1), TAMIS_E_INVALID);
 }
 
-/* ---- what stands in front ---- */
+/* ---- byte order marks ---- */
 
-/* That of the first input stands in front of what is written, whatever becomes of the first record; the others nowhere. */
+/* The mark of the first input is written in front of both outputs, wherever its first record goes. Marks
+ * of other inputs are not written. */
 static void a_byte_order_mark_is_in_no_record(void **state) {
     (void)state;
     for (size_t batch = 1; batch < BATCHES; batch++) {
@@ -426,7 +427,7 @@ static void a_byte_order_mark_is_in_no_record(void **state) {
     }
 }
 
-/* It goes before the name of a marked column too. */
+/* The mark also precedes the name of a marked column. */
 static void a_byte_order_mark_precedes_marks(void **state) {
     (void)state;
     for (size_t batch = 1; batch < BATCHES; batch++) {

@@ -43,7 +43,7 @@ static tamis__stream_buffer_sizes tuning;
 static tamis_stream_stats stats;
 static tamis_error err;
 static char in_name[300];
-static const char *const in = in_name; /* of the input: scratch("in") */
+static const char *const in = in_name; /* path of the input: scratch("in") */
 
 static int set_up(void **state) {
     (void)state;
@@ -75,7 +75,7 @@ static tamis_status run(const char *const *inputs, size_t count) {
     return status;
 }
 
-/* Of the last 4 names. */
+/* Returns the path of a name for that compression. Static storage for the last 4 calls. */
 static const char *named(const char *name, tamis_compression compression) {
     char whole[64];
     snprintf(whole, sizeof whole, "%s%s", name, ends[compression]);
@@ -343,12 +343,12 @@ typedef struct live {
     const char *inputs[2];
     size_t input_count;
     char names[2][32];
-    int in; /* the test's ends */
+    int in; /* the test's ends of the pipes */
     int out;
     int stop;
-    int ends[3];                /* the thread's */
-    test_bytes got;             /* of the output, so far */
-    char reads[32], writes[32]; /* of a run behind this one */
+    int ends[3];                /* the thread's ends */
+    test_bytes got;             /* output received so far */
+    char reads[32], writes[32]; /* input and output of a second run, which reads this one's output */
     tamis_status read_status;
 } live;
 

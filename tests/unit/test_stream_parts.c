@@ -27,13 +27,13 @@ enum { ALL = 3000, MOST = 8192, ONE_MORE = 1000 };
 
 /* A service that answers TAMIS_ABSENT to every key, and reports wrong counts as set by the test. */
 typedef struct liar {
-    uint32_t parts; /* ONE_MORE: than there may be */
-    uint32_t wrong; /* the part that says this: */
+    uint32_t parts; /* number of parts; ONE_MORE: one more than allowed */
+    uint32_t wrong; /* part that reports `done` and `status` */
     size_t done;
     tamis_status status;
     /* ---- */
-    uint32_t max;    /* as parts() is told; 0: it is not called */
-    size_t complete; /* calls, and the last one: */
+    uint32_t max;    /* argument of parts(); 0: not called */
+    size_t complete; /* number of calls; the last one is in the fields below */
     size_t finished_done;
     tamis_status finished_status;
 } liar;

@@ -23,11 +23,11 @@ static uint64_t numbers[2 * KEYS];
 static tamis_key keys[2 * KEYS];
 
 static tamis_filter *filter;
-static char path[300], same_path[300]; /* scratch() is for one thread */
+static char path[300], same_path[300]; /* scratch() works in one thread only */
 static atomic_bool over;
 static atomic_uint batches;
 
-/* 0 or 1, as the answers are all of one file; -1: they are of both, or of none. */
+/* Returns the file, 0 or 1, from which all answers are; -1: from both, or from none. */
 static int file_of(const tamis_answer *answers) {
     int seen[2] = {0, 0};
     for (int i = 0; i < 2 * KEYS; i++)

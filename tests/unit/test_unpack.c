@@ -81,9 +81,9 @@ static void make_long(test_bytes *content, size_t size) {
     }
 }
 
-/* ---- unpacking in pieces ---- */
+/* ---- decompression in pieces ---- */
 
-static size_t max_read; /* 0: all */
+static size_t max_read; /* maximum of bytes per read; 0: no limit */
 static bool interrupts;
 
 static ssize_t read_pieces(int fd, void *buffer, size_t size) {
@@ -95,7 +95,7 @@ static ssize_t read_pieces(int fd, void *buffer, size_t size) {
     return read(fd, buffer, max_read && size > max_read ? max_read : size);
 }
 
-/* All that is in these bytes, of which `begun` were read already, in pieces of `capacity`. */
+/* Decompresses all bytes, of which `begun` were read already, in pieces of `capacity`. */
 static tamis_status decompress_from(const test_bytes *compressed, size_t begun, size_t capacity,
                                     test_bytes *content) {
     static unsigned char piece[CAPACITY];
@@ -178,7 +178,7 @@ static void compressions_have_names(void **state) {
     assert_false(tamis_compression_is_built(TAMIS_COMPRESSIONS));
 }
 
-/* Every prefix of a header is undecided. Another byte in it means that the input is not compressed. */
+/* Every prefix of a header is undecided. With another byte in it, the input is plain. */
 static void magic_bytes_are_distinguished_from_text(void **state) {
     static const struct {
         tamis_compression compression;
@@ -212,7 +212,7 @@ static void magic_bytes_are_distinguished_from_text(void **state) {
     assert_false(undecided);
 }
 
-/* ---- there and back ---- */
+/* ---- compression and decompression ---- */
 
 static void compressed_bytes_are_restored(void **state) {
     (void)state;
@@ -276,7 +276,8 @@ static void pieces_do_not_matter(void **state) {
     }
 }
 
-/* Without leave to read it gives what it can of what it has, and waits for more without an error. */
+/* A decompressor that may not read gives what it can from its buffer, and then waits for more without an
+ * error. */
 static void it_reads_only_when_it_may(void **state) {
     (void)state;
     for (size_t i = 0; i < PACKERS_PLAIN; i++) {
@@ -317,7 +318,8 @@ static void it_reads_only_when_it_may(void **state) {
 
 /* ---- damage ---- */
 
-/* Two members; only a cut between them leaves something whole. What comes out is always the begin of what went in. */
+/* Two members: only a cut between them leaves a complete file. The output is always a prefix of the
+ * content. */
 static void cut_anywhere_is_refused(void **state) {
     (void)state;
     for (size_t i = 0; i < PACKERS; i++) {
@@ -365,7 +367,7 @@ static void flipped_anywhere_is_refused_or_the_same(void **state) {
     }
 }
 
-/* What stands before the damage comes out, and as much of it in whatever pieces the file is read. */
+/* The content before the damage is decompressed, and equally much of it in pieces of any size. */
 static void all_before_damage_comes_out(void **state) {
     (void)state;
     for (size_t i = 0; i < PACKERS; i++) {
@@ -553,14 +555,14 @@ static void windows_of_strangers_are_bounded(void **state) {
     memory.limit = 0;
     compress_bytes(&(packer){TAMIS_COMPRESSION_ZSTD, "(cat | zstd -qc --long=28)", true}, text,
                    sizeof text - 1, &compressed);
-    compressed.data[5] = (28 - 10) << 3;            /* the window, where a short input made it smaller */
-    assert_int_equal(compressed.data[4] & 0x20, 0); /* there is one */
+    compressed.data[5] = (28 - 10) << 3;            /* window size, which a short input makes smaller */
+    assert_int_equal(compressed.data[4] & 0x20, 0); /* the header has a window size */
     assert_int_equal(decompress_all(&compressed, &got), TAMIS_E_UNSUPPORTED);
     say("f: its zstd data takes more than 128 MiB of memory to unpack, after 7 records; unpack it "
         "beforehand");
     bytes_clear(&compressed);
 
-    /* The dictionary of the first block's LZMA2, and the checksum of the block's head. */
+    /* The dictionary size of the first block's LZMA2, and the checksum of the block's header. */
     compress_bytes(packer_of(TAMIS_COMPRESSION_XZ), text, sizeof text - 1, &compressed);
     unsigned char *head = compressed.data + 12;
     const size_t size = (size_t)*head * 4;

@@ -22,13 +22,13 @@
 enum { WRAPPED = MAX_WBITS + 16, RAW = -MAX_WBITS, HEAD = 10, END = 8 };
 
 static tamis_error err;
-static size_t max_read; /* 0: all */
+static size_t max_read; /* maximum of bytes per read; 0: no limit */
 
 static ssize_t read_pieces(int fd, void *buffer, size_t size) {
     return read(fd, buffer, max_read && size > max_read ? max_read : size);
 }
 
-/* In pieces of `max_read` and `capacity` bytes; `got` is what came out, also before a failure. */
+/* Decompresses in pieces of `max_read` and `capacity` bytes. `got` is the output, also before a failure. */
 static tamis_status decompressor(const test_bytes *compressed, size_t capacity, test_bytes *got) {
     static unsigned char piece[64 << 10];
     fault_memory memory = {0};
