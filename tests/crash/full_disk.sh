@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# The disk is full, of the state or of the output, in each phase of dedup --state: a clear error, and with more room the same
-# command ends with the outputs of an undisturbed run. On tmpfs of some sizes, in a mount namespace of its own.
+# The disk of the state or of the output is full, in each phase of dedup --state. The command must fail with a clear error. With more
+# space, the same command must give the outputs of an undisturbed run. Uses tmpfs of several sizes, in a mount namespace.
 set -u
 if [ -z "${inside-}" ]; then
     inside=1 unshare -m true 2>/dev/null || { echo "skipped: no mount namespace to be had"; exit 77; }
@@ -15,7 +15,7 @@ tamis gen words 60000 --seed 5 > a.log
 tamis dedup a.log -o once -q --duplicates again || exit 1
 size=$(stat -c %s once)
 failures=0
-# From one that holds nothing to one that holds all: keys take 16 bytes of log each.
+# Sizes from one that holds nothing to one that holds everything: each key takes 16 bytes of log.
 for kib in 4 16 64 100 200 300 400 500 600 800 1000 1200 1400 1600; do
     for place in both state output; do
         mount -t tmpfs -o "size=${kib}k" none disk || { echo "skipped: no tmpfs to be had"; exit 77; }

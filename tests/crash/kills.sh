@@ -18,7 +18,7 @@ head -n $((records * 6 / 10)) all > a.log
 tail -n $((records * 4 / 10)) all | gzip -1 > b.log.gz
 rm all
 
-# Rates at which a filter that is not just what it was answers otherwise here and there.
+# High rates: a filter that is not restored exactly then gives some other answers.
 kinds=('' '--fpr 1e-3' '--exact' "--kind blocked --expect $records --fpr 1e-3" "--kind classic --expect $records --fpr 1e-3"
     "--expect $records --fpr 1e-4" '--memory 2MiB --on-full pass')
 keys=('' '--key json:/event_id' '--key json:/user_id')
@@ -52,7 +52,7 @@ while [ "$killed" -lt "$kills_wanted" ]; do
                 exit 1
                 ;;
         esac
-        # A machine that is too slow to come to a commit between two kills is given time.
+        # If the machine is too slow to reach a commit between two kills, it gets more time.
         [ $((of_this % 40)) != 0 ] || sleep 1
         if [ "$of_this" -gt 200 ]; then
             tamis dedup "${options[@]}" --state state a.log b.log.gz -o "once.2$ending" --duplicates "again.2$ending" -q || exit 1

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Records of CSV and their columns, by python's csv and by the library, on random bytes that are hostile.
+# CSV records and their columns, compared with python's csv module, on random hostile bytes.
 set -u
 command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
 . "$TAMIS_SOURCE_DIR/tests/support/random.bash"

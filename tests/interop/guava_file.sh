@@ -1,4 +1,4 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# writeTo() and readFrom() of Guava beside ours, on random filters: the system's Guava (libguava-java).
+# Files of Guava's writeTo() and readFrom(), compared with the system's Guava (libguava-java) on random filters.
 exec bash "$TAMIS_SOURCE_DIR/tests/interop/guava/files.sh" size "${TAMIS_GUAVA_JAR-/usr/share/java/guava.jar}"

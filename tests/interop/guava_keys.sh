@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Typed keys of the command beside Guava's funnels, on random keys and files: the system's Guava (libguava-java).
+# Typed keys of the command, compared with funnels of the system's Guava (libguava-java) on random keys and files.
 set -u
 jar=${TAMIS_GUAVA_JAR-/usr/share/java/guava.jar}
 [ -e "$jar" ] || { echo "skipped: no $jar"; exit 77; }
-# The compiler too: the program is run from its source.
+# Needs the compiler too: the program is run from its source.
 command -v java >/dev/null && command -v javac >/dev/null || { echo "skipped: no JDK"; exit 77; }
 
 case ${TAMIS_TEST_SCALE-full} in

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# The same beside a Guava after 33.3, which finds k another way; `./dev peers` fetches it.
+# Like guava.sh, with a Guava after 33.3, which computes k in another way; `./dev peers` fetches it.
 # ctest: peers
 peers=${TAMIS_PEERS_DIR-$TAMIS_SOURCE_DIR/build/peers}
 exec bash "$TAMIS_SOURCE_DIR/tests/interop/guava/side_by_side.sh" fpp "$peers/guava.jar" "$peers/failureaccess.jar"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# One filter in a Redis, layout tamis, asked and filled by libtamis-redis and by the clients of docs/examples/redis, which
-# were written from docs/REDIS-LAYOUT.md: each sees what the others added, and all give the same answers, wrong ones
-# included. Then what they say of a filter that is dropped, replaced or damaged. Python, PHP and Java, those that are here.
+# One filter in Redis, layout tamis, used by libtamis-redis and by the clients of docs/examples/redis, which were written from
+# docs/REDIS-LAYOUT.md. Each sees the keys that the others added, and all give the same answers, including false positives. Then the
+# messages about a filter that is dropped, replaced or damaged. Uses those of Python, PHP and Java that are installed.
 set -u
 # shellcheck source=tests/support/random.bash
 . "$TAMIS_SOURCE_DIR/tests/support/random.bash"
@@ -16,7 +16,7 @@ fail() {
     exit 1
 }
 
-# ---- who is here -----------------------------------------------------------------------------------------
+# ---- installed clients -----------------------------------------------------------------------------------
 
 python=
 for one in python3 /usr/bin/python3; do
@@ -36,7 +36,7 @@ for file in TamisRedis.java TamisRedis.php tamis_redis.py; do
     [ "$(wc -l <"$TAMIS_CLIENTS/$file")" -le 100 ] || fail "$file has more than 100 lines"
 done
 
-# client WHO NAME add|contains <keys: "open", then the answers
+# client WHO NAME add|contains <keys: prints "open", then the answers
 client() {
     case $1 in
         c) "$TAMIS_INTEROP_DIR/redis_ops" "redis://127.0.0.1:$redis_port/$2" "$3" ;;
@@ -63,8 +63,8 @@ for name, some in ("keys", keys[:count]), ("others", keys[count:]):
         file.writelines(key.hex() + "\n" for key in some)
 END
 
-# same_answers NAME: every client answers as the first does, about keys that are in and keys that are not; those in
-# "$work/keys" are all there.
+# same_answers NAME: every client gives the answers of the first one, for present and absent keys. All keys of "$work/keys" are
+# present.
 same_answers() {
     local name=$1 who
     shift
@@ -76,7 +76,7 @@ same_answers() {
     done
 }
 
-# shared NAME CLIENT...: each adds its share, and then one key in ten of all.
+# shared NAME CLIENT...: each client adds its share, and then every tenth key of all.
 shared() {
     local name=$1 who fresh=0 nth=0
     shift
@@ -98,7 +98,7 @@ shared() {
     ((wrong > 0)) || fail "$name: no false positive: nothing was compared but bits that are not set"
 }
 
-# Nine probes take a second word of positions; the partitions are several, the last of them shorter.
+# Nine probes need a second word of positions. There are several partitions, the last one shorter.
 made="expect=$((count / 4))&fpr=0.001&probes=9&partition=$((count / 8 / 64 * 64))"
 client c "xxh3?$made&seed=$((seed % 1000000007))&scheme=xxh3" add </dev/null >/dev/null
 client c "xxh3_large_seed?$made&seed=18446744073709551557" add </dev/null >/dev/null
@@ -111,13 +111,13 @@ keys=$(redis_ask keys 'tamis:{guava64:*' | wc -l)
 if [ -n "$python" ]; then
     made_by_python() { "$python" -B "$here/ops.py" "$redis_port" by_python make $((count * 5 / 512 * 512)) 3 guava64; }
     left='tamis:{by_python:00000000c0ffee00:0}:bits'
-    # A maker that was killed leaves a name for its partitions, and the next one removes them.
+    # A maker that was killed leaves the names of its partitions, and the next one removes them.
     redis_ask set "$left" x >/dev/null
     redis_ask hset 'tamis:{by_python}' pushing 'layout=2 bits=512 partition=20 generation=00000000c0ffee00' >/dev/null
     redis_ask set 'tamis:{by_python}:push' another PX 200 >/dev/null # for which it waits
     made_by_python || fail "python makes no filter"
     [ "$(redis_ask exists "$left")" = 0 ] || fail "python leaves what an earlier maker left"
-    # One that is there stays.
+    # An existing filter stays.
     plan=$(redis_ask hget 'tamis:{by_python}' plan)
     made_by_python || fail "python does not find its filter"
     case $plan in 'layout=2 '*) ;; *) fail "python makes: $plan" ;; esac
@@ -127,7 +127,7 @@ $plan" ] || fail "by_python: $(redis_ask hgetall 'tamis:{by_python}')"
     [ "$(redis_ask exists 'tamis:{by_python}:push')" = 0 ] || fail "python keeps the lock"
     [ "$(redis_ask pttl "tamis:{by_python:${plan##*=}:0}:bits")" = -1 ] || fail "by_python: its partitions expire"
     shared by_python "${clients[@]}"
-    # A hash that was deleted is no filter that never was: the keys of that one would be fresh once more.
+    # A deleted hash is not taken for a new filter: the keys of the old one would be absent again.
     redis_ask del 'tamis:{by_python}' >/dev/null
     made_by_python | grep -q 'deleted or evicted' || fail "python makes a filter beside the partitions of another"
     client c 'by_python?expect=1000&fpr=0.01' add </dev/null | grep -q 'deleted or evicted' || fail "c does so"
@@ -135,13 +135,13 @@ $plan" ] || fail "by_python: $(redis_ask hgetall 'tamis:{by_python}')"
     "$python" -B "$here/late.py" "$redis_port" || fail "python's steps"
 fi
 
-# The document's own example is one such filter, and `alice` is in it.
-# EVAL STEP stands for the script that the document has.
+# The example of the document is such a filter, and `alice` is in it.
+# EVAL STEP means the script in the document.
 block() { sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/p" "$TAMIS_SOURCE_DIR/docs/REDIS-LAYOUT.md" | grep -v '^```'; }
 step=$(redis_ask script load "$(block lua)")
 block redis | sed "s/^EVAL STEP /EVALSHA $step /" | redis_ask >"$work/replies"
 [ "$(tr '\n' ' ' <"$work/replies")" = "OK 1 1 1 1 1 1 1 1 0 0 0 0 0 " ] || fail "docs/REDIS-LAYOUT.md: $(cat "$work/replies")"
-# A step that comes once more does nothing, whatever was done since.
+# A repeated step does nothing, whatever was done since.
 before=$(redis_ask --raw dump 'tamis:{seen}' | od -An -tx1)
 block redis | grep '^EVAL' | sed "s/^EVAL STEP /EVALSHA $step /" | redis_ask >"$work/replies"
 [ "$(tr '\n' ' ' <"$work/replies")" = "0 0 0 0 0 0 0 0 " ] || fail "docs/REDIS-LAYOUT.md, again: $(cat "$work/replies")"
@@ -151,7 +151,7 @@ for who in "${hashers[@]}"; do
         fail "docs/REDIS-LAYOUT.md: $who sees another filter than its example makes"
 done
 
-# A program whose locale writes 0,01 for 0.01 makes and reads the same plan.
+# With a locale that writes 0,01 for 0.01, a program makes and reads the same plan.
 if localedef -i de_DE -f UTF-8 "$work/de_DE.UTF-8" >/dev/null 2>&1; then
     for made in 'german?expect=1000&fpr=0.01' german; do
         (export LOCPATH=$work LC_ALL=de_DE.UTF-8 && client c "$made" add </dev/null) | grep -qx open || fail "$made in German"
@@ -162,12 +162,12 @@ else
     echo "not seen: another decimal point (no localedef with de_DE)"
 fi
 
-# What expires is absent, not damaged: its plan goes first, however long its partitions take to be made. The copy of the plan
-# goes with it: one that stayed would say that the filter was deleted.
+# An expired filter is absent, not damaged: its plan expires first, however long its partitions take to be made. The copy of the plan
+# expires with it. If the copy stayed, it would mean that the filter was deleted.
 expires_first() {
     local partitions first
     mapfile -t partitions < <(redis_ask keys "tamis:{$1:*")
-    # When they end, not how long they have: time goes on within a script.
+    # Times of expiry, not remaining times: time goes on within a script.
     first=$(redis_ask eval "local plan, first = redis.call('PEXPIRETIME', KEYS[1]), 0
         for i = 3, #KEYS do if redis.call('PEXPIRETIME', KEYS[i]) < plan then first = first + 1 end end
         local copy = redis.call('PEXPIRETIME', KEYS[2])
@@ -184,7 +184,7 @@ if [ -n "$python" ]; then
     expires_first brief_by_python 3
 fi
 
-# A mistake of a client must not pass: the constant that spreads the second word.
+# A wrong constant in a client, the one that spreads the second word, must be noticed.
 wrong() {
     mkdir -p "$work/wrong"
     cp "$TAMIS_CLIENTS"/* "$work/wrong"
@@ -202,7 +202,7 @@ done
 
 # ---- findings --------------------------------------------------------------------------------------------
 
-# found WHO NAME TEXT COMMAND...: between opening and asking the command is run; then the client says TEXT.
+# found WHO NAME TEXT COMMAND...: runs the command between opening and lookup; the client must then print TEXT.
 found() {
     local who=$1 name=$2 text=$3 line status
     shift 3
@@ -228,14 +228,14 @@ make_small() {
     generation=$(redis_ask hget 'tamis:{small}' plan | sed 's/.*generation=//')
     bits="tamis:{small:$generation:0}:bits"
 }
-# make_old STATE: the same as a program of layout 1 left it; GENERATION in STATE is its own.
+# make_old STATE: makes the filter as a program of layout 1 left it. GENERATION in STATE is its generation.
 make_old() {
     make_small
     state=${1/GENERATION/$generation}
     redis_ask hset 'tamis:{small}' plan "$(redis_ask hget 'tamis:{small}' plan | sed s/layout=2/layout=1/)" state "$state" >/dev/null
     redis_ask del 'tamis:{small}:plan' >/dev/null
 }
-# The partition is gone, and nobody may look whether it is: then nothing is known.
+# The partition is gone, and the client may not check that: then all answers are unknown.
 blind() {
     redis_ask del "$bits" && redis_ask acl setuser default -hget -hmget
 }
@@ -247,7 +247,7 @@ for who in "${clients[@]}"; do
     make_small && found "$who" small dropped redis_ask del 'tamis:{small}'
     make_small && found "$who" small dropped redis_ask del 'tamis:{small}' "$bits"
     make_small && found "$who" small 'replaced|no plan' redis_ask hset 'tamis:{small}' plan "layout=1 kind=blocked"
-    # Who cannot add to what is made in another size as well refuses to add.
+    # A client that cannot add to the new filter of a resize too refuses to add.
     if [ "$who" != c ]; then
         make_small
         redis_ask hset 'tamis:{small}' next x >/dev/null

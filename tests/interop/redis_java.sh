@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Layout java beside Guava in a JVM and a Java client of Redis, which `./dev peers` fetches: the published run, and random
-# keys that come again, both ways. Each sees what the other wrote, answers what the other would, and leaves the same bits
-# and the same expiry.
+# Layout java, compared with Guava in a JVM and a Java client of Redis, which `./dev peers` fetches: the published example, and random
+# repeated keys, in both directions. Each sees what the other wrote, gives the same answers, and leaves the same bits and the same
+# expiry.
 # ctest: peers
 set -u
 peers=${TAMIS_PEERS_DIR-$TAMIS_SOURCE_DIR/build/peers}
@@ -20,7 +20,7 @@ javac -cp "$classpath" -d "$work" "$TAMIS_SOURCE_DIR/tests/interop/redis/JavaLay
 die() { echo "$*"; exit 1; }
 export LC_ALL=C
 
-# theirs NAME add|ask, and ours, with the parameters of $n, $p and $ttl: the lines that were there.
+# theirs NAME add|ask, and ours, with the parameters $n, $p and $ttl: print the lines that were present.
 theirs() {
     java -cp "$classpath" JavaLayout "$redis_port" "$1" "$n" "$p" "$ttl" "$2" 2>"$work/stderr" ||
         { cat "$work/stderr" >&2; kill $$; }
@@ -40,7 +40,7 @@ same_bits() {
     done
 }
 
-# ---- the published run: either writes it, and both are asked
+# ---- the published example: either side writes it, both look it up
 n=3000 p=0.03 ttl=3600 name=topic_read:8839540:20190609
 for writer in theirs ours; do
     redis_ask flushall >/dev/null
@@ -54,7 +54,7 @@ for writer in theirs ours; do
 done
 cmp "$work/bits.theirs" "$work/bits.ours" || die "the published run: bits differ"
 
-# ---- random keys, past what the filter is for, so that some others are taken for them
+# ---- random keys beyond the capacity, so that there are false positives
 count=$(scaled 2000 10000 50000) n=$((count / 2)) ttl=7200
 python3 - "$seed" "$count" "$work" <<'PYTHON' || exit 2
 import random, sys
@@ -72,7 +72,7 @@ PYTHON
 for p in 0.03 0.0001; do
     theirs java.$p add <"$work/keys" >"$work/java.added"
     ours tamis.$p add <"$work/keys" | cmp - "$work/java.added" || die "$p: answers to adds differ"
-    # Each adds what is there already to what the other wrote, and what had no end any more has one.
+    # Each side adds the present keys to the other's filter. A filter without an expiry then has one.
     redis_ask persist bf:java.$p >/dev/null
     redis_ask persist bf:tamis.$p >/dev/null
     ours java.$p add <"$work/keys" | cmp - "$work/keys" || die "$p: we do not see what they wrote"
@@ -86,7 +86,7 @@ for p in 0.03 0.0001; do
     ((absent > 0)) || die "$p: no key is absent"
     [ $p != 0.03 ] || ((wrong > 0)) || die "nothing was compared but bits that are not set"
 done
-# Bits of other parameters must not pass.
+# Bits made with other parameters must be noticed.
 p=0.02
 theirs tamis.0.03 ask <"$work/keys" | cmp -s - "$work/keys" && die "a mistake is not noticed"
 exit 0

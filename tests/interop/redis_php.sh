@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Layouts php1, php2 and php3 beside PHP and php-redis, on random keys that come again: either answers what the other would,
-# sees what the other wrote, and removes it, on one server and on three. Places in filters of more bits than a Redis here has room for are compared alone.
+# Layouts php1, php2 and php3, compared with PHP and php-redis on random repeated keys, on one server and on three. Each side gives the
+# answers of the other, sees what the other wrote, and removes it. For filters with more bits than fit a Redis here, only the positions
+# are compared.
 set -u
 php -m 2>/dev/null | grep -qx redis || { echo "skipped: no php with its redis module (php-cli, php-redis)"; exit 77; }
 . "$TAMIS_SOURCE_DIR/tests/support/random.bash"
@@ -31,7 +32,7 @@ both() {
     tamis() { "$ours" "$1" "$uri" || exit 1; }
     php() { command php "${php[@]}" "$1" "$bits" "$probes" "$servers" || exit 1; }
     local bits=$2 probes=$3 servers=$4
-    # The same records to one and, after it was cleared by the other, to the other: the same answers, the same bits.
+    # Adds the same records by one side and, after the other has cleared the filter, by the other: the same answers and bits.
     php add <"$work/keys" >"$work/php"
     tamis ask <"$work/others" >"$work/tamis.asked"
     php ask <"$work/others" | cmp - "$work/tamis.asked" || die "php$*: answers to questions differ"
@@ -43,18 +44,18 @@ both() {
     tamis add <"$work/keys" | cmp - "$work/php" || die "php$*: answers to adds differ"
     redis_dump | cmp - "$work/php.bits" || die "php$*: bits differ"
     php ask <"$work/others" | cmp - "$work/tamis.asked" || die "php$*: php does not see what tamis wrote"
-    # And each on top of the other.
+    # Then each adds to the filter of the other.
     php add <"$work/others" >"$work/php"
     tamis add <"$work/others" | sort -u | grep -qx 1 || die "php$*: tamis does not see what php added"
     php clear
     [ -z "$(redis_dump)" ] || die "php$1: php does not remove what tamis wrote"
-    # A family's filter of that name, beside another one.
+    # A filter of that name in a family, next to another one.
     tamis family <"$work/keys"
     php ask <"$work/others" | cmp - "$work/tamis.asked" || die "php$*: php does not see what a family wrote"
     for socket in "${sockets[@]}"; do redis-cli -s "$socket" flushall >/dev/null; done
 }
 
-# Names and bytes of all there is on each server.
+# Prints the names and bytes of all keys on each server.
 redis_dump() {
     command php -r 'foreach (array_slice($argv, 1) as $server => $socket) {
         $redis = new Redis(); $redis->connect($socket); $keys = $redis->keys("*"); sort($keys);
@@ -88,7 +89,7 @@ for bits in 350000000 4294967296 4294967297 8589934592 100000000000 450359962737
     done
 done
 places 1 4294967296 24 1
-# A probe less must not pass.
+# One probe less must be noticed.
 "$ours" places 1 'seen?layout=php1&bits=4294967296&probes=23' <"$work/others" | cmp -s - "$work/php" &&
     die "a mistake is not noticed"
 exit 0

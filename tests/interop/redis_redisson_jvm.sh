@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Layout redisson beside the real Redisson in a JVM, which `./dev peers` fetches.
+# Layout redisson, compared with Redisson in a JVM, which `./dev peers` fetches.
 # ctest: peers
 set -u
 jar=${TAMIS_PEERS_DIR-$TAMIS_SOURCE_DIR/build/peers}/redisson-all.jar
