@@ -13,7 +13,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/tamis-case.XXXXXX") || exit 2
 trap 'chmod -R u+rwX "$work"; rm -rf "$work"' EXIT
 mkdir "$work/empty"
 
-# Nothing of the caller's settings may reach the answer: colours, kernel, width, locale.
+# The caller's settings must not influence the output: colours, kernel, width, locale.
 (
     cd "$work/empty" || exit 125
     exec env -u NO_COLOR -u TAMIS_KERNEL -u COLUMNS PATH="$command_dir:$PATH" LC_ALL=C.UTF-8 \

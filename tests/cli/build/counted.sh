@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Files are counted first, also standard input from where it stands: room for the records, and little more.
+# Files are counted first, also standard input from its position: capacity for the records, and little more.
 tamis gen words 30000 --seed 5 > words
 sort -u words | wc -l > distinct
 capacity() { grep -o '"capacity": [0-9]*' | grep -o '[0-9]*$'; }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# More records than were expected: an error, the old file stays, nothing is left beside it.
+# More records than expected: an error, the old file stays, no temporary file is left.
 echo old > f.tamis
 printf '%s\n' a b c d a > in
 tamis build -o f.tamis --expect 3 --kind classic in

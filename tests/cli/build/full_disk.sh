@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# No room for the file: an error, the old file stays, nothing is left beside it.
+# No disk space for the file: an error, the old file stays, no temporary file is left.
 echo old > f.tamis
 tamis gen words 100000 > words
 (

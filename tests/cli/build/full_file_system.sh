@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The same where the file system is full, which is noticed before the old file is touched.
+# The same with a full file system, which is noticed before the old file is touched.
 mkdir small
 mount -t tmpfs -o size=64k tmpfs small 2> /dev/null || { echo 'skipped: may not mount a file system' >&2; exit 77; }
 trap 'umount small' EXIT

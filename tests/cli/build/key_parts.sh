@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Keys of parts, counted by both ways of counting; what has no key is in no filter.
+# Keys from parts, with both ways of counting; records without a key are in no filter.
 { echo id,email; seq 1000 | sed 's/.*/&,u&@x/'; seq 500 | sed 's/.*/&,u&@x/'; echo 7; } > u.csv
 tamis build -o twice.tamis --key csv:email u.csv --json 2>&1 | grep -o '^."records[^[]*"malformed": [0-9]*, "bytes_in' | sed "s/^.//; s/, .bytes_in//"
 tamis build -o once.tamis --key csv:email --json < <(cat u.csv) 2>&1 | grep -o '^."records[^[]*"malformed": [0-9]*, "bytes_in' | sed "s/^.//; s/, .bytes_in//"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Records without key are not in the filter, which is told; where none has one, --key is wrong, and nothing is written.
+# Records without a key are not in the filter, and a message says so. If no record has one, --key is wrong: nothing is written.
 for i in 1 2 3; do echo "{\"id\":$i}"; done > in
 echo '{}' > one
 for reading in '< in' in '--expect 9 in' one; do

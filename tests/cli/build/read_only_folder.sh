@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A folder that may not be written to: an error before anything is read.
+# A read-only directory: an error before anything is read.
 mkdir folder
 echo a > in
 chmod a+rwx . && chmod a-w folder

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A filter that takes the place of another on a server expires when that would have, unless the URI says otherwise.
+# A filter that replaces another on a server gets that one's time of expiry, unless the URI says otherwise.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 seq 100 > keys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# What the URI of --output says of the filter holds for build as for add; and a resize keeps what is not said.
+# Parameters in the URI of --output work for build as for add; a resize keeps the parameters that are not given.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 seq 100 > keys
@@ -22,7 +22,7 @@ tamis build -q --resize -o "$redis_uri/a" --expect 9500 --fpr 1e-3 keys
 plan a
 tamis build -q --resize -o "$redis_uri/c?layout=java&expect=10&fpr=0.1" keys
 echo "status $?"
-# The rate that nobody said is that of build.
+# The default rate is that of build.
 echo 1 | tamis add "$redis_uri/d?expect=1000"
 plan d
 tamis verify "$redis_uri/d" 2>&1 | sed "s|$redis_uri|SERVER|"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# What build makes by itself takes more keys and is united; a number of keys that is too small or far too large does no harm.
+# A filter made by build without options accepts more keys and unions. A number of keys that is too small or far too large
+# does no harm.
 seq 20000 > a
 seq 15000 70000 > b
 tamis build -o a.tamis a
@@ -24,7 +25,7 @@ tamis build -o large.tamis --expect 1e10 a
 tamis build -o pipe.tamis --expect 1e10 < <(cat a)
 [ "$(stat -c %s large.tamis)" -lt 1000000 ] && [ "$(stat -c %s pipe.tamis)" -lt 2000000 ] || ls -l
 tamis check -c large.tamis a && tamis check -c pipe.tamis a
-# Frozen, it is as small as it can be, and stays so.
+# A frozen filter is as small as possible, and does not grow.
 tamis build --frozen -o c.tamis a
 tamis add c.tamis b
 echo "status $?"

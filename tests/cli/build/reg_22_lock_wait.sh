@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A filter on a server that another process changes is waited for, as a file is: by all that replace or clear it.
+# Commands that replace or clear a filter on a server wait while another process changes it, as with a file.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 shown() { sed "s|redis 127.0.0.1:[0-9]*|SERVER|; s|redis://127.0.0.1:[0-9]*|URI|g"; }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A filter on a server made anew in another size, with what another program adds while its keys are read.
+# A resize of a filter on a server keeps the keys that another program adds while the new one is built.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 uri=$redis_uri/seen
@@ -20,7 +20,7 @@ echo "status $?"
 echo "after: $(tamis info --json "$uri" | grep -o '"capacity": [0-9]*') $(tamis check "$uri" keys | wc -l)"
 sed "s|$redis_uri|SERVER|" said
 redis_ask hkeys 'tamis:{seen}' | LC_ALL=C sort | xargs
-# One that fails leaves what was there.
+# A resize that fails leaves the old filter.
 tamis build -q --resize -o "$uri" --expect 20000 nowhere
 tamis build -q --resize -o "$uri" --expect 20000 --seed 7 first 2>&1 | sed "s|$redis_uri|SERVER|; s|127.0.0.1:$redis_port|SERVER|"
 tamis build -q --resize -o "$redis_uri/none" --expect 20000 first 2>&1 | sed "s|$redis_uri|SERVER|; s|127.0.0.1:$redis_port|SERVER|"

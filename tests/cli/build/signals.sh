@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A signal: the old file stays, nothing is left beside it, and the status is the signal's.
+# A signal: the old file stays, no temporary file is left, and the exit status is the signal's.
 set -m # so that an interrupt is not ignored
 mkfifo in
 echo old > f.tamis

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Keys of a type, or in hexadecimal digits: what is in the filter is their bytes, and equal keys are one.
+# Typed keys, or keys in hexadecimal digits: the filter has their bytes, and equal keys count once.
 made() { # OPTIONS...: builds of standard input and says how many are in it
     tamis build -o f.tamis --kind fingerprint --expect 100 --json "$@" 2>&1 | sed 's|"files".*||' | grep -oE '"(records|unique)": [0-9]+' | tr '\n' ' '
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A record that is no key is named by file and record, and nothing is saved; options that contradict each other.
+# The message about a record that is not a valid key names file and record, and nothing is saved. Contradicting options.
 printf '1\n2\n3' > one
 printf '4\n5 \n6\n' > two
 try() {

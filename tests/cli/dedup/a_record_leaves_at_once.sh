@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Each record comes back before the next one is sent; a second would mean that it waits for company.
+# Each record is written before the next one is sent. A delay of a second would mean that it waits for more.
 # ctest: serial
 coproc tamis dedup
 for i in 1 2 3 4 5 6 7 8 9 10; do

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A number that is none, or out of bounds: one line naming option, value and bounds.
+# An invalid number, or one out of bounds: one line with option, value and bounds.
 try() {
     echo a | tamis dedup "$1" "$2"
     echo "$1 $2: $?"

@@ -21,7 +21,7 @@ tamis dedup --compress xz:-1 in
 tamis dedup --compress xz:0 in | xz -dc | cmp - in
 tamis dedup --compress none:1 in
 echo "status $?"
-# Not to a terminal; a file, or what is not compressed, is another matter.
+# Compressed output to a terminal is refused; files and plain output are not.
 terminal() { script -qec "$1" /dev/null < /dev/null | tr -d '\r'; }
 terminal 'tamis dedup --compress zstd in'
 terminal 'tamis dedup --compress gzip --duplicates - -o out.gz in'

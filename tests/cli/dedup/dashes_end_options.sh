@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# What follows -- is a file, even if it looks like an option.
+# Words after -- are files, even if they look like options.
 printf 'a\na\n' > --count
 tamis dedup -- --count

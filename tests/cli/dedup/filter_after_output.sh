@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Records are on the disk before a filter that knows them is: where they cannot be synced, it is not saved.
+# Records are synced before the filter that knows them is saved. If they cannot be synced, it is not saved.
 # /proc/self/comm is a regular file that takes bytes and cannot be synced.
 [ -w /proc/self/comm ] || { echo 'skipped: no /proc' >&2; exit 77; }
 printf '%s\n' a b > in

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A signal saves the filter of --filter if what it knows was printed and taken, and only then.
+# After a signal the filter of --filter is saved only if all records that it knows were printed and read.
 set -m # so that an interrupt is not ignored
 mkfifo in out
-# ended SIGNAL: the run $! by it.
+# ended SIGNAL: ends the run $! by that signal.
 ended() {
     kill -"$1" $!
     wait $!
     echo "status $?"
 }
-# Each turn ends a run that was given a and b. Then a run says which of a, b and c it does not know.
+# Each round ends a run that was given a and b. Then another run says which of a, b and c it does not know.
 again() {
     exec 3>&- 4<&-
     printf '%s\n' a b c | tamis dedup --filter f.tamis | tr '\n' ' '

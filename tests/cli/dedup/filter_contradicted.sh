@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Options that say how a filter is made, where there is one: the same ones pass, without a word, however often;
-# those that contradict it are refused, and those that came too late are named.
+# Options for making a filter that exists already: the same ones are accepted silently, however often; contradicting ones
+# are refused, and those that come too late are named.
 . "$TAMIS_SOURCE_DIR/tests/cli/filters.bash"
 head -c 32 /dev/zero > secret
 echo a > in

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# On an error or a signal the file of --filter is as it was, or not there, and that is said.
+# After an error or a signal the file of --filter is unchanged or does not exist, and a message says so.
 set -m # so that an interrupt is not ignored
 printf '%s\n' a b > in
 tamis dedup --filter f.tamis --expect 4 --kind classic in

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# No room: an error, on standard output, on a device by name and for a number.
+# A full disk is an error: on standard output, on a device given by name, and for the number of --count.
 printf 'a\nb\n' > in
 tamis dedup in > /dev/full
 echo "status $?"

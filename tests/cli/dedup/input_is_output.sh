@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# An output that is an input too is refused, by whatever name, and nothing is harmed.
+# An output that is also an input is refused, by any name, and no file changes.
 printf 'a\nb\na\n' > in
 ln in twin
 ln -s in link

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Records of CSV: a column by number or by what the header calls it, quotes and newlines within them.
+# CSV records: a column by number or by its name in the header, with quotes and newlines in fields.
 printf 'id,email,"last, first"\n1,a@x,"B ""b""\nB"\n2,"a@x",C\n3,c@x,C\n' > u.csv
 echo by name; tamis dedup --key csv:email u.csv
 echo by number; tamis dedup --key csv:2 --header u.csv

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The value at a pointer of records of JSON: a string whatever its escapes, anything else as it is written.
+# The value at a pointer in JSON records: a string with its escapes decoded, any other value as it is written.
 cat > e.jsonl << 'END'
 {"id":"a1","v":1}
 {"v":"\"id\":\"zz\"","id":"\u0061\u0031"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Without case, in any language, and without blanks at the ends; what is printed is as it came.
+# Keys without case, in any language, and without blanks at the ends; records are printed unchanged.
 printf 'Stra\303\237e\nSTRASSE\nstrasse \n\303\204\n\303\244\n' > words
 tamis dedup --ignore-case words
 echo trimmed; tamis dedup --ignore-case --trim words

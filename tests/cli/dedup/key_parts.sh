@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# What of a record is its key: each kind of part, and several of them.
+# The parts of a record that are its key: each kind of part, and several parts.
 printf 'x\t1\ta\ny\t1\nz\t2\nonly\n' > t
 echo field; tamis dedup --key field:2 t
 echo field by comma; printf 'a,1\nb,1\n,\n' | tamis dedup --key field:2 --delimiter ,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Parts that are none, and options that do not go together.
+# Invalid parts, and options that cannot be combined.
 echo a > in
 for part in '' word field: field:0 field:x field:18446744073709551616 bytes:0-1 bytes:3-2 bytes:x csv: csv:0 'csv:a,b' \
     'csv:"a' json json:id json:/a~2 'regex:(' regex:; do

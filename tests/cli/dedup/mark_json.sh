@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Of records of JSON the answer is their last member.
+# In JSON records the answer is added as the last member.
 cat > in << 'END'
 {"id":1}
 {"id":1, "x":[] }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A file that is not there; the output stays as it was.
+# A file that does not exist; the output is unchanged.
 echo old > once
 tamis dedup -o once nowhere
 echo "status $?"

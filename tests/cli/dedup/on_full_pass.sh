@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Passed on without being remembered: perhaps twice, never lost; those it remembers are still told.
+# Records are passed on without being remembered: perhaps twice, never lost. Remembered ones are still found.
 tamis gen urls 20000 > in
 cat in in | tamis dedup --kind blocked --expect 1000 --on-full pass > out
 sort -u out | wc -l

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A file is replaced as a whole and keeps its permissions; nothing else is left beside it.
+# A file is replaced as a whole and keeps its permissions; no temporary file is left.
 printf 'a\nb\na\n' > in
 printf 'old\n' > old
 chmod 640 old

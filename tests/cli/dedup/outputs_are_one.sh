@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Both outputs in one file are refused, by whatever name.
+# The same file for both outputs is refused, by any name.
 echo a > in
 echo old > file
 ln file twin

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Compressed inputs are known by their content, of one or several members; one that is damaged ends the run.
+# Compressed inputs are recognised by their content, with one or several members. A damaged one ends the run.
 seq 2000 > one
 seq 1000 3000 > two
 cat one two > both

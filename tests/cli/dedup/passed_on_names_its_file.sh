@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A full filter is named, with what helps: an option where it is made, another filter where it is there.
+# The message about a full filter names it and the remedy: an option if it is made, another filter if it exists.
 seq 5 > in
 tamis dedup --on-full pass --kind classic --expect 3 in
 tamis dedup --on-full pass --kind classic --expect 3 --filter f.tamis in

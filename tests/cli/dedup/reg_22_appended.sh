@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Bytes behind the last commit of an output that the run does not write there again are kept.
+# Bytes behind the last commit of an output are kept if the run does not write them there again.
 run() { "$@"; echo "exit $?"; }
 tamis gen words 100000 --seed 1 > a.log
 tamis gen words 1000 --seed 2 > b.log
@@ -13,11 +13,11 @@ names() { ls out.* | sed 's/-[0-9]*$/-N/' | grep -v 'out.0'; }
 echo 'by hand' >> out
 run tamis dedup --state st a.log -o out && cmp out whole
 names; cat out.kept-*
-# What the process that was killed had written is written again, and nothing is kept.
+# The bytes of the killed process are written again, and nothing is kept.
 begin; head -c $(($(stat -c %s out) + 9999)) whole > out
 run tamis dedup --state st a.log -o out && cmp out whole
 names
-# A process that ends on the way leaves it to the next one to compare the rest.
+# If a process ends before it has compared all bytes, the next one compares the rest.
 begin; head -c $(($(stat -c %s out) + 250000)) whole > out; echo 'by hand' >> out
 fails 600 --state st a.log -o out
 names
@@ -28,11 +28,11 @@ fails 600 --state st a.log -o out
 names
 run tamis dedup --state st a.log -o out && cmp out whole
 names
-# A run that is given up writes nothing there again.
+# A run that is given up does not write the bytes again.
 begin; echo 'by hand' >> out
 run tamis dedup --state st --abandon b.log -o out
 names; tail -n 1 out.kept-*
-# What is compressed cannot be compared, and is kept whole.
+# Compressed bytes cannot be compared, and are all kept.
 fails 600 --state gz a.log -o out.gz
 echo 'by hand' >> out.gz && cp out.gz was.gz
 run tamis dedup --state gz a.log -o out.gz && gzip -dc out.gz | cmp - whole

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A state and its outputs that were copied elsewhere are known by their content.
+# A state and its outputs that were copied elsewhere are recognised by their content.
 run() { "$@"; echo "exit $?"; }
 tamis gen words 20000 --seed 1 > a.log
 tamis gen words 1000 --seed 2 > b.log
@@ -11,9 +11,9 @@ mkdir copy && cp -r st out again a.log b.log copy
 cmp copy/out whole && cmp copy/again again.whole
 mkdir more && cp -r copy/* more # the copy of a copy, which knows two runs
 (cd more && run tamis dedup --state st a.log -o out --duplicates again)
-# The first is as it was.
+# The original is unchanged.
 run tamis dedup --state st b.log -o out --duplicates again && cmp out whole
-# What is something else is not taken for a copy, and nobody is told to delete it.
+# Another file is not taken for a copy, and no message says to delete it.
 cd copy && echo more > c.log && head -c 5000 out > short && echo mine > mine
 run tamis dedup --state st c.log -o short
 run tamis dedup --state st c.log -o mine; cat mine

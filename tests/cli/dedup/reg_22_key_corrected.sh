@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A first run with a wrong --key, which leaves no key in the state, does not bind the next one.
+# A first run with a wrong --key leaves no key in the state, and does not bind the next run.
 run() { "$@"; echo "exit $?"; }
 for i in 1 2 1 3; do echo "{\"id\":$i}"; done > in
 run tamis dedup --state st --key json:/typo in -o out

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A log that was rotated away while bytes of it were unread: they are mentioned.
+# A log was rotated away with unread bytes: a message mentions them.
 run() { "$@"; echo "exit $?"; }
 mkdir logs && seq 2000 > logs/app.log
 run tamis dedup --state st logs/app.log -o out

@@ -19,14 +19,14 @@ tamis state show st.5 | grep '^finish'
 # The command that the message names.
 tamis dedup --output out --state st a.log
 tamis dedup --state st b.log -o out && cmp out whole
-# One that reads the rest too.
+# A command that reads the rest too.
 tamis dedup --state st.2 b.log a.log -o out.2 && sort out.2 | cmp - <(sort whole)
 tamis state show st.2 | grep -c '^finish'
 tamis dedup --state st.5 b.log a.log -o out.5; tamis state show st.5 | grep -c '^finish'
-# It is given up, once, and said to be.
+# The run is given up, and a message says so once.
 refused tamis dedup --state st.3 b.log -o out.3 --abandon
 refused tamis dedup --state st.3 b.log 'c d.log' -o out.3
-# A run that failed before it did anything is not one.
+# A run that failed before it did anything is not unfinished.
 printf 'id\n1\n' > x.csv && printf 'name\n1\n' > y.csv && printf 'id\n2\n' > z.csv
 tamis dedup -q --state csv --key csv:id x.csv -o csv.out
 refused tamis dedup --state csv --key csv:id y.csv -o csv.out

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# What an exact table in memory prints, on each shape of input and for each kind.
+# The output is that of an exact table in memory, for each shape of input and each kind.
 # ctest: timeout=900
 for shape in words urls clicks; do
     tamis gen $shape 30000 --seed 5 --duplicates 30% > in

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Each scheme gives the same output; they differ in which records they would confuse only.
+# Each scheme gives the same output; schemes differ only in the records that they would confuse.
 tamis gen words 50000 --seed 9 > in
 head -c 32 /dev/zero > secret
 tamis dedup in > expected

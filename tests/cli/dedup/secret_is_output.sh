@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The file of the secret is no output, whatever it is called: nothing is created, nothing overwritten.
+# The file of the secret is refused as an output, by any name: no file is created or overwritten.
 head -c 32 /dev/zero | tr '\0' k > key
 cp key before
 ln key twin

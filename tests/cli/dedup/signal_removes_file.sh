@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A signal leaves the old file as it was, nothing beside it, and says so.
+# After a signal the old file is unchanged, no temporary file is left, and a message says so.
 set -m
 mkfifo in
 echo old > once

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A run stopped while counting tells how far it came.
+# A run that is stopped while counting prints how far it came.
 set -m
 mkfifo in
 tamis dedup --count < in &

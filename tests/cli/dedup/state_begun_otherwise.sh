@@ -15,7 +15,7 @@ tamis dedup -q --state C --key csv:id wednesday.csv -o other.csv
 cat all.csv other.csv
 printf 'name,id\nc,3\n' | gzip > thursday.csv.gz
 refused tamis dedup --state C --key csv:id thursday.csv.gz -o all.csv
-# What becomes of malformed records may change when one has ended a run; what an output has, may not.
+# The handling of malformed records may change after one has ended a run; the content of an output may not.
 printf '{"a":1}\n{bad\n{"a":2}\n' > j
 refused tamis dedup --state J --key json:/a j -o jo
 tamis dedup -q --state J --key json:/a j -o jo --on-error skip
@@ -25,14 +25,14 @@ tamis dedup -q --state F in -o firsts
 refused tamis dedup --state F five five -o new --duplicates firsts
 tamis dedup -q --state F five seven -o new --duplicates twice
 cat new twice
-# Of starts at once that make a state, one does and the others are told.
+# If several starts make a state at once, one succeeds and the others fail with a message.
 for i in $(seq 20); do
     for j in 1 2 3 4; do tamis dedup --lock-wait 0 -q --state "many$i" in -o "o$i" 2>> many & done
     wait
 done
 grep -vE "(another process|process .*) has it open; wait for that to end, or give a larger --lock-wait$" many
 echo "status $?"
-# Options that are too few to make a state do for one that is there, or contradict it.
+# Options that are too few to make a state suffice for an existing one, or contradict it.
 tamis dedup -q --state B --kind blocked --expect 100 in -o blocked
 tamis dedup -q --state B --kind blocked five -o blocked && cat blocked
 refused tamis dedup --state B --kind classic seven -o blocked
@@ -40,7 +40,7 @@ refused tamis dedup --state none --kind classic seven -o blocked
 flock B/lock tamis dedup --lock-wait 0 --state B --kind blocked seven -o blocked 2>&1 | sed 's/process .* has/process has/'
 printf x | dd of=B/manifest bs=1 seek=40 conv=notrunc status=none
 refused tamis dedup --state B --kind blocked seven -o blocked
-# What was cut short or rewritten behind its head is no new input, whatever the output; a run that had ended stays as it was made.
+# A file that was truncated, or rewritten after its head, is not a new input, for any output. A finished run keeps its options.
 seq 2000 > long && cp long kept
 tamis dedup -q --state L long -o lo
 head -c 6000 kept > long

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# An output that a run writes is kept from others, who are told whose it is; so is the state.
+# The output and the state of a run are locked. Other processes fail with a message that names the holder.
 told() { sed -E "s/process $run on $(hostname) since [-0-9]+ [0-9:]+ UTC/process PID on HOST since TIME/" err; }
 seq 3 > in
 mkfifo pipe
@@ -18,7 +18,7 @@ exec 3>&-
 wait $run
 echo "exit $?"
 cat out twice
-# What a killed run leaves is no lock.
+# A killed run leaves no lock.
 (tamis dedup -q --state K pipe -o killed & echo $! > pid)
 exec 3> pipe
 until [ -e killed ]; do sleep 0.02; done

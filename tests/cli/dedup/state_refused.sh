@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Whatever would lose a record, or have one twice, without a word is refused.
+# Commands that would silently lose a record or print one twice are refused.
 tamis gen words 3000 --seed 7 > a.log
 tamis gen words 3000 --seed 8 > b.log
 refused() { "$@"; echo "exit $?"; }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # ctest: long
-# Killed, and given again, the output is that of an undisturbed run.
+# A run is killed and repeated: the output is that of an undisturbed run.
 tamis gen clicks 1000000 --duplicates 20% --seed 7 > clicks.log
 tamis dedup clicks.log > undisturbed.log
 {
@@ -13,11 +13,11 @@ grep -oE '^run +[a-z]+' shown
 cmp once.log undisturbed.log && echo 'the same'
 tamis dedup --state seen clicks.log -o once.log
 cmp once.log undisturbed.log && echo 'the same'
-# What has come since is gone on with, once.
+# New records are read, once.
 head -n 3 clicks.log > more && tamis gen words 2 --seed 1 >> more && cat more >> clicks.log
 tamis dedup --state seen clicks.log -o once.log
 tail -n 2 once.log
-# Another file against the same keys, behind the old output.
+# Another file with the same keys, appended to the old output.
 cp clicks.log tomorrow.log && sed -i '1d;$s/$/!/' tomorrow.log
 tamis dedup --state seen tomorrow.log -o once.log
 tail -n 1 once.log

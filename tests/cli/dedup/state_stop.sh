@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A stop commits first, by SIGTERM as by SIGINT; what SIGKILL ends is at its last commit.
+# A stop by SIGTERM or SIGINT commits first. After SIGKILL the state is at its last commit.
 printf 'a\nb\na\n' > begin
 for signal in TERM INT KILL; do
     mkfifo pipe
-    # A shell has its background commands ignore SIGINT; env gives it back.
+    # Background commands of a shell ignore SIGINT; env restores it.
     (env --default-signal=INT tamis dedup --state "$signal" --commit-every 1h begin pipe -o "out$signal" 2> err & echo $! > pid)
     exec 3> pipe
     printf 'c\nc\nd\n' >&3

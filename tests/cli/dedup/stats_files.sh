@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# With several inputs a line of the summary for each, and an object of --json.
+# With several inputs, the summary has a line for each, and --json an object.
 printf '{"id":1}\n{"id":2}\n{}\n' > a.jsonl
 printf '{"id":1}\n{"id":3\n' > b.jsonl
 : > empty

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The same for any number of threads, from a file and through pipes; a number that is none is refused.
+# The same output for any number of threads, from a file and through pipes; an invalid number is refused.
 tamis gen urls 30000 --duplicates 30% > in
 tamis gen clicks 5000 --duplicates 30% > json
 tamis dedup --threads 1 --duplicates seen.1 in > fresh.1
@@ -13,7 +13,7 @@ for n in 2 4 7; do
     tamis build --threads $n -o set.$n fresh.1 && tamis check --threads $n --count set.$n in
     tamis add --threads $n --print fresh set.$n in
 done
-# Those are told that were at work: one for a single record, and how many of three is chance.
+# Reports the threads used: one for a single record; how many of three depends on timing.
 tamis dedup --threads 3 --json in 2>&1 > /dev/null | grep -o '"threads": [0-9]*' | sed 's/[23]$/2 or 3/'
 echo a | tamis dedup --threads 3 --json 2>&1 > /dev/null | grep -o '"threads": [0-9]*'
 tamis dedup --threads 0 in

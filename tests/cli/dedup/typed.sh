@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The key of a type decides what was seen; the first text of it is printed.
+# Duplicates are decided by the typed key; the first text of a key is printed.
 printf '%s\n' 7 +7 007 -7 8 -07 0 -0 +0 > in
 tamis dedup --type int64 in | tr '\n' ' '
 tamis dedup --type int32 --duplicates again in | tr '\n' ' '

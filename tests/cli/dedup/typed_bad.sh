@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A record that is no key ends the run: those before it are on standard output, a file stays as it was.
+# A record that is not a valid key ends the run: the records before it are on standard output, and a file is unchanged.
 printf '%s\n' 1 01 2 ' 7' 3 > in
 tamis dedup --type int64 in
 echo "status $?"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Names that are empty, one record, numbers as people write them.
+# Empty names, a single record, numbers as people write them.
 tamis dedup ""
 echo "status $?"
 tamis gen urls 2000 | tamis dedup --kind classic --expect 1 2>&1 > /dev/null | grep -o 'with the .* it was made for'
