@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# What is added is there afterwards, with what was; each is told once as fresh.
+# Added keys are present afterwards, with the old ones; each is reported as new once.
 printf '%s\n' a b > in
 tamis build -o f.tamis --expect 10 in
 printf '%s\n' b c c d | tamis add f.tamis --print fresh

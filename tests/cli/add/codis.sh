@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A filter behind the proxies of a Codis: two of them, found in ZooKeeper, before one server.
+# A filter behind Codis: two proxies, found by ZooKeeper, in front of one server.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 . "$TAMIS_SOURCE_DIR/tests/support/zookeeper.bash"
 tamis --version | grep -q zookeeper || {

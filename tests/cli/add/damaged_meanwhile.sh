@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A filter that is cut short in place while records are added: running again would not help, and the remedy says so.
+# A filter file is truncated while records are added: repeating the command would not help, and the message says what does.
 echo a | tamis build -o f.tamis
 mkfifo in
 tamis add f.tamis in &

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A full filter: which record, and that nothing was saved, not even half.
+# A full filter: the message names the record, and says that nothing was saved.
 printf '%s\n' a b > in
 for kind in classic blocked fingerprint; do
     tamis build -o f.tamis --expect 3 --kind $kind --frozen in

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# add, clear and dedup leave a file compressed that was, in its format and with its user's data; several members too.
+# add, clear and dedup keep a file compressed, with its format and user data; also one with several members.
 . "$TAMIS_SOURCE_DIR/tests/cli/filters.bash"
 is_gzip() { [ "$(head -c 3 "$1" | od -An -tx1)" = " 1f 8b 08" ] && gzip -t "$1"; }
 dcso_file_with_data a.bloom
@@ -11,12 +11,12 @@ is_gzip a.gz && stat -c %a a.gz
 printf '%s\n' zero one two | tamis check a.gz
 gzip -dc a.gz | tail -c 20 | cmp - data
 gzip -dc a.gz | od -An -tx1 -N8
-# The same as added to the plain file.
+# The same content as after an add to the plain file.
 printf '%s\n' one two | tamis add a.bloom
 gzip -dc a.gz | cmp - a.bloom
 tamis clear a.gz a.bloom
 is_gzip a.gz && gzip -dc a.gz | cmp - a.bloom
-# Bytes do not tell when it was written, nor its name.
+# The gzip header has neither time nor name.
 cp a.gz b.gz
 tamis clear b.gz && cmp a.gz b.gz
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Of two that would change a file the second is told who has it; reading goes on.
+# If two processes change a file, the second one fails with a message that names the first; lookups are not affected.
 echo a > in
 tamis build -o f.tamis --expect 100 in
 mkfifo pipe

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Keys of parts, and the records printed whole.
+# Keys from parts; records are printed whole.
 printf 'a,1\nb,2\n' > one.csv
 printf 'c,2\nd,3\ne\n' > two.csv
 tamis build -o f.tamis --expect 100 --key csv:2 one.csv

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Keys past what a filter was made for: refused, or with --overfill taken, and told what has become of the rate.
+# Keys beyond the capacity of a filter: refused, or accepted with --overfill, with a message about the rate.
 . "$TAMIS_SOURCE_DIR/tests/cli/filters.bash"
 dcso_file a.bloom
 guava_file b.guava

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Filters of any packing are read, and left so by add, clear and dedup; what is written anew has gzip or none.
+# Filters in any compression are read, and add, clear and dedup keep it; new files are plain or gzip.
 seq 1000 > in
 tamis build -o f.tamis --kind blocked --expect 2000 in
 for packer in gzip zstd lz4 xz bzip2; do

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Where the file system cannot be written, add says what to do there, and nothing of writing elsewhere, which it cannot.
+# On a read-only file system, the message of add has the remedy, and no advice to write elsewhere, which add cannot.
 mkdir small
 mount -t tmpfs -o size=1m tmpfs small 2> /dev/null || { echo 'skipped: may not mount a file system' >&2; exit 77; }
 trap 'umount small' EXIT

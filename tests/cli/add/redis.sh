@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A filter in a Redis, made by its first add; a second add knows what is there, and other parameters are refused.
+# A filter in Redis is made by the first add; a second add uses it, and other parameters are refused.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 seq 1 1000 | tamis add "$redis_uri/seen?expect=1000&fpr=0.001"
@@ -9,7 +9,7 @@ echo 7 | tamis add "$redis_uri/seen?expect=2000"
 echo "status $?"
 echo 7 | tamis add "$redis_uri/none"
 echo "status $?"
-# The published run of the Java class.
+# The published example of the Java class.
 seq 76930242 76930246 | tamis add "$redis_uri/topic_read:8839540:20190609?layout=java&expect=3000&fpr=0.03&ttl=1h"
 redis_ask strlen bf:topic_read:8839540:20190609
 seq 76930242 2 76930248 | tamis check -v "$redis_uri/topic_read:8839540:20190609?layout=java&expect=3000&fpr=0.03"

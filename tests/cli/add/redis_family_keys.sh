@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A family of filters takes its names from fields of a record, and --key says what of the record is the key.
+# A family takes the names of its filters from fields of a record; --key says which part of the record is the key.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 java='layout=java&expect=3000&fpr=0.03'
-# Of fields: the whole key, with a field of the name in it.
+# The key is made of fields, one of which is also in the name.
 printf 'u1\tmon\tp1\tx\nu1\tmon\tp1\ty\nnone\nu1\ttue\tp1\tz\n' > visits
 tamis add --key field:3 --print fresh "$redis_uri/seen:{1}:{2}?$java" visits | tr '\t' ' '
 redis_ask keys '*' | LC_ALL=C sort

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Keys past what a filter on a server was made for: refused as in a file, and those before are in; or with --overfill
-# taken, and told what has become of the rate. A layout that says no number of keys has no bound.
+# Keys beyond the capacity of a filter on a server: refused as with a file, after the keys before are added; or accepted with
+# --overfill, with a message about the rate. A layout without a number of keys has no capacity.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 hide() { sed "s|$redis_uri|SERVER|; s/has about [0-9,]*/has about N/; s/holds about [0-9,]*/holds about N/; s/an untold number of keys/about N keys/; s/record [0-9]* is/record R is/; s/now about [0-9.e-]*/now about RATE/"; }
@@ -21,11 +21,11 @@ for uri in "$redis_uri/a?expect=100&fpr=1e-6" "$redis_uri/b?layout=java&expect=1
     tamis info "$uri" | grep saturated
 done
 tamis add -q "$redis_uri/d?layout=php1&bits=100&probes=3" many && echo 'no bound'
-# All that it was made for in two runs: what the first has is estimated, and is no reason to refuse the second.
+# The whole capacity in two runs: the number of keys of the first is an estimate, and must not make the second fail.
 for half in 1 501; do
     seq $half $((half + 499)) | tamis add "$redis_uri/e?expect=1000&fpr=1e-6" && echo 'half'
 done
-# What it holds is asked once, and not at the end again.
+# The number of keys is queried once, and not again at the end.
 redis_ask config resetstat > before
 echo 1 | tamis add "$redis_uri/e"
 redis_ask info commandstats | grep -c 'bitcount:calls=1,'

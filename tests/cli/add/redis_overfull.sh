@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Filters that nothing bounds, families and the layouts of PHP, say at the end of an add that they are past their plan.
+# For filters without a limit (families, layouts of PHP), add reports at its end that they have more keys than planned.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 seq 1 2000 > keys
@@ -15,7 +15,7 @@ for layout in php1 php2 php3; do
 done
 try "and quiet" "php1?layout=php1&bits=100&probes=3" -q
 for layout in 'layout=java&expect=10&fpr=0.01' 'layout=tamis&expect=10&fpr=0.01' 'layout=php1&bits=100&probes=3'; do
-    # Of 3000 members two are past their plan.
+    # Two of 3000 members have more keys than planned.
     { seq 3000 | sed 's/$/\tkey/'; sed 's/^/7\t/' keys; head -50 keys | sed 's/^/8\t/'; } | shuf --random-source=keys > records
     input=records try "$layout" "f:{1}?$layout"
     head -5 keys | sed 's/^/9\t/' > few

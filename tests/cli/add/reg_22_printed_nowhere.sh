@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Keys that a failed add --print fresh has put into a filter on a server, and printed nowhere, are counted: with the lines that
-# were printed they are what the filter has.
+# A failed add --print fresh reports the number of keys that it has added on a server but not printed. Together with the printed
+# lines they are the keys of the filter.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 seq 20000 > many
@@ -19,14 +19,14 @@ for threads in 1 3; do # the file ends within a line
     (trap '' XFSZ; ulimit -f 20; tamis add --threads $threads --print fresh "$redis_uri/limit$threads?$plan" many) 2> words.limit$threads > out
     agrees limit$threads $(wc -l < out)
 done
-# Where the reader of a pipe has gone too.
+# Also if the reader of a pipe has gone.
 tamis add --print fresh "$redis_uri/pipe?$plan" many 2> words.pipe | sed -n 1q
 echo "status ${PIPESTATUS[0]}"
 [ "$(said words.pipe)" -gt 0 ] || echo 'nothing was said'
-# And a family, whose filters are named by fields.
+# Also with a family, whose filters are named by fields.
 sed 's/$/\tone/' many | tamis add --print fresh "$redis_uri/all_{2}?$plan" 2> words.family > /dev/full
 [ "$(said words.family)" -gt 0 ] || echo 'nothing was said of a family'
-# Nobody knows of those that were on their way when the server fell silent.
+# Keys that were under way when the server fell silent are unknown.
 tamis add "$redis_uri/silent?$plan" < /dev/null
 redis_ask client pause 60000 write > none
 head -10 many | tamis add --print fresh "$redis_uri/silent?patience=300ms"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # ctest: long
-# A promise that is not kept is told, by word and by status: a union with too many keys, and a poor hash.
+# A broken promise is reported in words and by the exit status: a union with too many keys, and a poor hash.
 for i in 1 2; do
     tamis gen words 1000 --seed $i > keys$i
     tamis build -o $i.tamis --kind classic --expect 1000 --fpr 1e-3 keys$i
@@ -13,7 +13,7 @@ echo "$?"
 tamis gen urls 20000 > urls
 tamis build -o poor.tamis --kind classic --scheme bkdr63 --expect 20000 --fpr 1e-6 urls
 tamis audit --questions 100000 poor.tamis urls | tail -n 1
-# Positions of this scheme repeat in a filter of few keys: far above what was asked.
+# Positions of this scheme repeat in a filter for few keys: the rate is far above the requested one.
 seq 20 > few
 tamis build -q --kind classic --scheme guava64 -o few.tamis few
 tamis audit --questions 2000000 few.tamis few | tail -n 1

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# An interval that lies above the promise is not called kept, where it does not lie so far above that it is broken. Of a
-# filter with more keys than it was made for that is said too, whatever the rate.
+# An interval above the promise is not reported as kept, even if it is not so far above that the promise is broken. A filter with
+# more keys than its capacity is also reported as such, with any rate.
 for i in 1 2; do
     tamis gen words 600 --seed $i > keys$i
     tamis build -o $i.tamis --kind classic --expect 1000 --fpr 1e-4 keys$i
@@ -12,7 +12,7 @@ for questions in 1000 30000 200000; do
 done
 tamis audit --questions 30000 --json both.tamis | grep -o '"saturated.*'
 tamis audit --questions 200000 1.tamis | grep rate
-# DCSO's program rounds its sizes: the rate that is computed for that counts.
+# DCSO's program rounds its sizes: the rate computed for the rounded size counts.
 tamis gen words 2000 > keys
 tamis build -q -o f.bloom --format dcso --expect 2000 --fpr 0.1 keys
 tamis audit --questions 300000 f.bloom | grep rate

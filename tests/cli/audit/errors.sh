@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Without its secret, damaged, no filter, no keys: no answer.
+# A missing secret, a damaged file, a file that is not a filter, no keys: an error without a result.
 . "$TAMIS_SOURCE_DIR/tests/cli/filters.bash"
 printf '%s' 0123456789abcdef > secret
 printf '%s' 0123456789abcdeF > other

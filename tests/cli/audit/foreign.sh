@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Files of others are audited as ours are.
+# Files of other programs are audited like .tamis files.
 . "$TAMIS_SOURCE_DIR/tests/cli/filters.bash"
 dcso_file a.bloom
 guava_file a.guava

@@ -18,7 +18,7 @@ tamis build -o a.tamis --kind fingerprint --expect 1000 --fpr 1e-6 words
 audit a.tamis
 tamis build -o a.tamis --kind exact --expect 1000 words
 audit --json a.tamis words
-# The same seed, the same answer; another, another.
+# The same seed gives the same result, another seed another one.
 tamis build -o a.tamis --kind blocked --expect 1000 --fpr 1e-2 words
 tamis audit --questions 30000 a.tamis > one
 tamis audit --questions 30000 --seed 0 a.tamis | cmp - one

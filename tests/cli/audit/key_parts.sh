@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# KEYS is read as build read its records, compressed or not.
+# KEYS is read like the records of build, compressed or not.
 { echo id,email; seq 1000 | sed 's/.*/&,u&@x/'; } > u.csv
 tamis build -o f.tamis --key csv:email u.csv
 gzip -k u.csv
@@ -10,7 +10,7 @@ tamis audit --key csv:email f.tamis u.csv --questions 1000
 tamis audit --key csv:email --on-error skip f.tamis u.csv --questions 1000 --json | grep -o '"keys.*"missing": [0-9]*'
 tamis audit --key csv:email f.tamis
 echo "status $?"
-# Of several files each is asked, those of a list too.
+# All of several files are read, also those of a list.
 printf 'id,email\n1001,w@x\n' > v.csv
 echo v.csv > list
 tamis audit --key csv:email f.tamis u.csv.gz v.csv --questions 1000 --json | grep -o '"keys.*"missing": [0-9]*'

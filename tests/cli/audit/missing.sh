@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A key that is not there is told loudly, whatever the rate is.
+# A missing key is always reported, whatever the rate is.
 tamis gen words 1000 > keys
 tamis build -o a.tamis --kind blocked --expect 1000 --fpr 1e-3 keys
 { head -n 499 keys; printf 'never\033added\n'; cat keys; } > more

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Random keys that look like some of the keys are others of them: no promise is broken by that, and a remark says why.
+# If KEYS has only some of the keys, random keys of the same shape may be among the others. That breaks no promise, and a remark says why.
 seq 100 999 > keys
 tamis build --frozen -o f.tamis keys
 head -n 50 keys > few
@@ -7,7 +7,7 @@ tamis audit --questions 200 f.tamis few
 echo "$?"
 tamis audit --questions 200 --json f.tamis few 2> /dev/null | grep -o '"verdict": .*}'
 tamis audit --questions 200 f.tamis keys | tail -n 1
-# What its bits explain is broken whatever KEYS has.
+# A rate that the bits explain is a broken promise, whatever KEYS has.
 tamis gen words 3000 --seed 1 > words
 tamis build -q -o a.tamis --kind classic --expect 1000 --fpr 1e-3 /dev/null
 tamis add -q --overfill a.tamis words

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Progress stands on a terminal alone, and is wiped away at the end.
+# Progress is shown only on a terminal, and cleared at the end.
 . "$TAMIS_SOURCE_DIR/tests/cli/help.bash"
 needs script
 tamis gen words 1000 > keys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The measured rate of a filter in a Redis, and its keys.
+# The measured rate of a filter in Redis, and its keys.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 seq 1 1000 >keys

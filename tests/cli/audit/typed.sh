@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Keys of a type, and random ones of it: none missing, the rate kept, none of the random ones among the keys.
+# Typed keys and random keys of that type: no key is missing, the rate is kept, no random key is among the keys.
 audit() {
     tamis audit --json "$@" | grep -oE '"(asked|hits|keys|missing|verdict)": [^,}]*' | tr '\n' ' '
     echo "${PIPESTATUS[0]}"

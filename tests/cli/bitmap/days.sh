@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Users by number, a bitmap a day: who came on both, on either, on one of them, not on Monday; counted whole and in part.
+# A bitmap of user numbers for each day: users of both days, of either day, of exactly one, not on Monday; counted in whole and in part.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 seq 0 3 1000 | tamis bitmap set -q "$redis_uri/mon"
@@ -21,6 +21,6 @@ tamis bitmap pos --bits 1: "$redis_uri/mon" 1
 tamis bitmap pos --bytes 125:-1 "$redis_uri/mon" 1
 tamis bitmap pos --bits 1:2 "$redis_uri/mon" 1
 echo "status $?"
-# Nothing of nothing: the target goes.
+# A combination of missing bitmaps removes the target.
 tamis bitmap op "$redis_uri/or" and none nobody
 redis_ask exists or

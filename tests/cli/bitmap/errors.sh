@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# What is refused changes nothing; what was done before is said.
+# A refused command changes nothing; after a failure the message says what was done before.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 refused() {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Offsets by the line, among operands, at the end of a line that has none; and more than go into a batch.
+# Offsets one per line, among operands, in a last line without a newline; and more than fit into a batch.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 printf '1\n2=0\n3=1' | tamis bitmap set "$redis_uri/k" 0 - 1 2 3 | tr '\n' ' '

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# What is no bitmap is neither overwritten nor taken for one, and the sentence names it.
+# A key that is not a bitmap is neither overwritten nor used as one, and the message names it.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 redis_ask rpush list a > said

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Records that are there, that are not, how many, and by the exit status alone.
+# Present records, absent records, their number, and the exit status alone.
 printf '%s\n' a b c > in
 tamis build -o f.tamis in
 printf '%s\n' b x c b > asked

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# What is no filter, or not a whole one, or of another secret; an error, never an answer.
+# A file that is not a filter, an incomplete one, or one with another secret: an error, never an answer.
 printf '%s\n' a b > in
 mkdir folder
 head -c 32 /dev/zero > secret

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A filter with DCSO's hashes takes lines as DCSO's bloom does, in every command and format; others take all bytes.
+# With DCSO's hashes, lines are read as by DCSO's bloom, in every command and format; other filters use all bytes.
 printf 'foo\r\nbar\r\nbaz' > windows
 printf 'foo\nbar\nbaz\n' > unix
 tamis build -q --format dcso --expect 10 -o a.bloom windows

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A .tamis file keeps that its keys are without case, or without blanks at their ends: both need not be given again.
+# A .tamis file stores that its keys are case-folded or trimmed: these options need not be given again.
 printf 'Ada\nBob\n' > in
 tamis build -o folded.tamis --ignore-case in
 tamis build -o trimmed.tamis --trim in

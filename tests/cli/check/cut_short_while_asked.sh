@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 trap "" PIPE
-# A filter that is cut short while it is mapped: an error that names it, not a crash, whichever thread asks.
+# A filter file is truncated while it is mapped: an error that names it, not a crash, in any thread.
 tamis gen words 300000 > in
 mkfifo pipe
 for threads in 1 2 7; do

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# --follow reads on as the file grows, is rotated or made shorter, until a signal.
+# --follow continues when the file grows, is rotated or truncated, until a signal.
 set -m # so that an interrupt is not ignored
 printf '%s\n' a b c > in
 tamis build -o f.tamis in

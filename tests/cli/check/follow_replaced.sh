@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# --follow takes a filter anew that is replaced, of another kind and hash too; one that is no filter any more is told once
-# and the old one stays in use, until there is one again.
+# --follow reloads a filter that is replaced, even by one of another kind and hash. If the new file is not a filter, a message
+# says so once, and the old filter stays in use until there is a filter again.
 set -m # so that an interrupt is not ignored
 echo a | tamis build -o one
 echo b | tamis build -o two
@@ -8,7 +8,7 @@ echo b | tamis build -o two
 mkfifo out
 tamis check --follow -f one -f two log > out 2> err &
 exec 3< out
-# ask RECORD...: the last one is printed in any case, so that there is something to wait for.
+# ask RECORD...: the last record is always printed, so that the script can wait for it.
 ask() {
     printf '%s\n' "$@" >> log
     while read -r -t 20 line <&3; do

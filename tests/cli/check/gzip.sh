@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A compressed filter answers as the plain one, alone, among several and audited.
+# A compressed filter gives the answers of the plain one: alone, among several, and in an audit.
 . "$TAMIS_SOURCE_DIR/tests/cli/filters.bash"
 dcso_file a.bloom
 printf '%s' 0123456789abcdef > secret

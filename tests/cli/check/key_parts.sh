@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Records are asked by a part of them; keys of the command line are keys as they are.
+# Records are looked up by a part of them; keys on the command line are used whole.
 printf '1\nB\n' > list
 tamis build -o f.tamis --ignore-case list
 printf '{"id":1,"n":"x"}\n{"id":"b","n":"y"}\n{"n":"z"}\n{\n' > in

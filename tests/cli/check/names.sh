@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A name before a record is one word, whatever is in it; and - is no name of a filter.
+# A name in front of a record is one word, with any characters; - is not a valid name of a filter.
 for name in $'new\nline' $'a\ttab' 'com,ma' 'plain'; do echo a | tamis build -o "$name"; done
 tamis check -f $'new\nline' -f $'a\ttab' -f 'com,ma' -f plain -k a
 tamis check - -k a

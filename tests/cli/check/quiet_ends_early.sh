@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# -q ends with the first record that answers: the end of this input never comes.
+# -q ends at the first record that is found: this input never ends.
 echo a > in
 tamis build -o f.tamis in
 mkfifo pipe

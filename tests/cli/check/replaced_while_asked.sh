@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A filter that is replaced while it is asked goes on as it was.
+# A filter that is replaced while it is queried keeps giving its old answers.
 printf '%s\n' a b > in
 tamis build -o f.tamis in
 mkfifo pipe

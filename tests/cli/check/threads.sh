@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Any number of threads prints the same, and stops at the same record of a filter that is damaged.
+# Any number of threads prints the same, and stops at the same record if the filter is damaged.
 seq 1 2 40000 >odd
 seq 1 40000 >all
 tamis build -q --kind classic --fpr 1e-6 -o odd.tamis odd

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Records and keys of a type: asked by their bytes, printed as they came; of several filters, in any framing.
+# Typed records and keys: looked up by their bytes, printed unchanged; with several filters, and any terminator.
 seq 100 > in
 tamis build -o a.tamis --type int32 in
 tamis build -o b.bloom --format guava --fpr 1e-9 --type int32 in

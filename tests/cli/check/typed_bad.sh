@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# What is no key is told with its place, the reason and what to do, after those before it are answered.
+# A record that is not a valid key: a message with position, reason and remedy, after the records before it are answered.
 seq 100 > in
 tamis build -o f.tamis --type int32 in
 tamis build -o g.tamis --type int32 in

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # ctest: long
-# A record that there is no memory to make a key of is an error; as it is it can be asked.
+# Without memory to encode a record as a key there is an error; without a type the record can be looked up.
 # ctest: not-sanitized
 printf '%s\n' a b > in
 tamis build -o f.tamis --type utf16 in

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A copy has the same bytes; between formats nothing but what a remark names is lost.
+# A copy has the same bytes; between formats only what a remark names is lost.
 . "$TAMIS_SOURCE_DIR/tests/cli/filters.bash"
 tamis gen words 400 > keys
 printf '%s' 0123456789abcdef > secret

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# copy, build and merge compress with --gzip, and only then: copy without it unpacks.
+# copy, build and merge compress only with --gzip: copy without it decompresses.
 . "$TAMIS_SOURCE_DIR/tests/cli/filters.bash"
 tamis gen words 300 > keys
 dcso_file_with_data a.bloom
@@ -13,7 +13,7 @@ for file in a.bloom a.guava a.tamis; do
 done
 tamis copy --gzip --format tamis -o packed.tamis a.bloom
 tamis copy --format dcso -o a.bloom packed.tamis && tamis info a.bloom | grep -E 'format|data'
-# Who cannot be in that format is not, and the old file stays.
+# A filter that the format cannot hold is refused, and the old file stays.
 tamis copy --gzip --format guava -o packed a.bloom
 echo $?
 tamis info packed | sed -n 2p

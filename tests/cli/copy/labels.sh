@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A copy may say something else of itself: a label takes the place of one of its name.
+# A copy may have other labels: a label replaces one of the same name.
 echo a > in
 tamis build -o f --kind classic --scheme guava64 -q --label a=1 --label b=2 --data-version 3 in
 tamis copy -o g --label b=new --label c= f

@@ -32,7 +32,7 @@ for layout in "php1&bits=20011&probes=4" "php2&bits=20011&probes=4" "php3&bits=2
     tamis check "$redis_uri/p?layout=$layout" keys | wc -l
     tamis redis drop "$redis_uri/p?layout=$layout"
 done
-# More than it was made for, as other programs do it too.
+# More keys than the capacity, as with other programs.
 cat keys others | tamis build -o "$redis_uri/full?layout=java&expect=100&fpr=0.03" 2>&1 |
     sed "s|$redis_uri|SERVER|; s/about [0-9.e]*/about N/g"
 redis_ask keys '*' | LC_ALL=C sort

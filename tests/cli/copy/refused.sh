@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# What a format cannot hold, what is damaged, and wrong command lines: the output stays as it was.
+# Filters that the format cannot hold, damaged files, and wrong command lines: the output is unchanged.
 . "$TAMIS_SOURCE_DIR/tests/cli/filters.bash"
 tamis gen words 400 > keys
 tamis build -o a.tamis --kind classic --expect 1000 --fpr 1e-3 keys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# What differs is named: parameters, bits, keys; labels and times do not count.
+# Differences are named: parameters, bits, keys; labels and times do not count.
 . "$TAMIS_SOURCE_DIR/tests/cli/filters.bash"
 tamis gen words 1000 > keys
 head -n 600 keys > fewer

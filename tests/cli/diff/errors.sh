@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# What is no whole filter is no answer.
+# A file that is not a whole filter is an error, not a difference.
 . "$TAMIS_SOURCE_DIR/tests/cli/filters.bash"
 tamis gen words 1000 > keys
 tamis build -o a.tamis --kind classic --expect 2000 --fpr 1e-3 keys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Filters of other programs and their copies in our own format are equal.
+# Filters of other programs are equal to their copies as .tamis files.
 . "$TAMIS_SOURCE_DIR/tests/cli/filters.bash"
 dcso_file a.bloom
 guava_file a.guava

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Of a damaged file the header is described, and what its bits would tell is left out.
+# For a damaged file the header is described, without the statistics from its bits.
 . "$TAMIS_SOURCE_DIR/tests/cli/filters.bash"
 tamis gen words 1000 > keys
 tamis build -o a.tamis --kind classic --expect 2000 --fpr 1e-3 keys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# What is no filter is named, and the others are described.
+# Files that are not filters are named, and the others are described.
 . "$TAMIS_SOURCE_DIR/tests/cli/filters.bash"
 try() {
     tamis info "$@"

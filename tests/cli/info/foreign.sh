@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Files of others, told by their bytes.
+# Files of other programs, recognised by their bytes.
 . "$TAMIS_SOURCE_DIR/tests/cli/filters.bash"
 dcso_file a.bloom
 dcso_file_with_data b.bloom

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Compressed files are told by their bytes, and described as what is in them.
+# Compressed files are recognised by their bytes, and their content is described.
 . "$TAMIS_SOURCE_DIR/tests/cli/filters.bash"
 dcso_file_with_data a.bloom
 guava_file b.guava
@@ -11,7 +11,7 @@ tamis info b.guava.gz c.tamis | grep -A 1 -E 'filter of'
 tamis info --json a.bloom.gz | grep -o '"format": .*"kind"'
 tamis copy -o plain.tamis c.tamis
 tamis info --json plain.tamis | grep -o '"format": .*"kind"'
-# What is wrong with one.
+# A damaged compressed file.
 head -c 60 a.bloom.gz > cut.gz
 { cat a.bloom.gz; echo more; } > longer.gz
 echo text | gzip -n > text.gz

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# What is said of each kind; of a keyed one without its secret.
+# The description of each kind, and of a keyed filter without its secret.
 . "$TAMIS_SOURCE_DIR/tests/cli/filters.bash"
 tamis gen words 1000 > keys
 printf '%s' 0123456789abcdef > secret

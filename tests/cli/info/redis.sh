@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# What a filter in a Redis is; the password is nobody's business.
+# The description of a filter in Redis, without the password.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start --requirepass secret
 uri=redis://:secret@127.0.0.1:$redis_port

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# One is not many, no count is told that is none, and a rate that is claimed only is told as that.
+# Singular and plural; unknown counts are left out; a rate that is only claimed is described as such.
 echo a > in
 tamis build -q -o poor --kind classic --scheme bkdr31 --expect 1 --fpr 0.01 in
 tamis info poor | grep -e capacity -e rate -e keys

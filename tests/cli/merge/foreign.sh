@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Files of others are united as they are, or with our own of their scheme.
+# Files of other programs are merged with each other, or with .tamis files of their scheme.
 . "$TAMIS_SOURCE_DIR/tests/cli/filters.bash"
 dcso_file a.bloom
 golden dcso-0.2.4.tsv 3 5 empty.bloom
@@ -10,7 +10,7 @@ tamis copy -o a.tamis --format tamis a.guava
 tamis merge -o b.guava a.guava a.tamis && cmp a.guava b.guava
 tamis merge -o b.tamis a.tamis a.guava && tamis info b.tamis | grep format
 tamis merge -o c.tamis --format tamis a.guava && tamis verify c.tamis
-# User data is that of the first: one remark on all that is left out.
+# The user data is that of the first file. One remark lists what is left out.
 for data in one two; do cat a.bloom <(printf '%s' $data) > $data.bloom; done
 data() { tail -c 3 "$1" | tr -d '\0'; echo; }
 tamis merge -o c one.bloom two.bloom a.bloom one.bloom && data c

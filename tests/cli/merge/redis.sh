@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Filters on a server are united with others there and with files, into either; what was there is replaced at once.
+# Filters on a server are merged with others there and with files, into either; the target is replaced atomically.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 for i in 1 2 3; do tamis gen words 400 --seed $i > keys$i; done
@@ -17,7 +17,7 @@ for with in '' '?layout=java&expect=5000&fpr=1e-9'; do
     cat keys1 keys2 keys3 | tamis check -c "$redis_uri/all$with"
     tamis merge -o all.tamis "$redis_uri/1$with" "$redis_uri/2$with" "$redis_uri/3$with"
     cat keys1 keys2 keys3 | tamis check -c all.tamis
-    # One of them written over.
+    # The target is one of the sources.
     tamis merge -o "$redis_uri/1$with" "$redis_uri/2$with" "$redis_uri/1$with"
     cat keys1 keys2 | tamis check -c "$redis_uri/1$with"
     tamis diff "$redis_uri/all$with" all.tamis | shown
@@ -30,7 +30,7 @@ before=$(redis_ask hget 'tamis:{1}' plan)
 tamis merge -o "$redis_uri/1" "$redis_uri/1" "$redis_uri/2" 2>&1 | shown
 tamis merge -o "$redis_uri/1" "$redis_uri/1" "$redis_uri/none" 2>&1 | shown
 [ "$before" = "$(redis_ask hget 'tamis:{1}' plan)" ] && echo "as it was"
-# Keys that were made by another rule: refused, and what is there stays.
+# Keys made by another rule: refused, and the target stays.
 tamis build --expect 5000 --fpr 1e-9 --ignore-case -o "$redis_uri/4" keys1
 tamis merge -o "$redis_uri/1" "$redis_uri/1" "$redis_uri/4" 2>&1 | shown
 [ "$before" = "$(redis_ask hget 'tamis:{1}' plan)" ] && echo "as it was"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# What cannot be united is refused with the difference and the file, and the output stays as it was.
+# Filters that cannot be merged: the message has the difference and the file, and the output is unchanged.
 . "$TAMIS_SOURCE_DIR/tests/cli/filters.bash"
 tamis gen words 400 > keys
 printf '%s' 0123456789abcdef > secret

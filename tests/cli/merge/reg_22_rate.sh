@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# What the union promises is not said to be more than it is; a frozen filter is named as what is wrong, wherever it is.
+# The union does not claim a better rate than it has; the message names a frozen filter at any position in the list.
 seq 20000 > a
 seq 20001 40000 > b
 seq 40001 60000 > c

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# More keys than were planned for: a remark, and the filter says it.
+# More keys than planned: a remark, and the filter is marked.
 for i in 1 2; do
     tamis gen words 1000 --seed $i > keys
     tamis build -o $i.tamis --kind classic --expect 1000 --fpr 1e-3 keys

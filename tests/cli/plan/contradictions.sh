@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# What contradicts itself, or is not enough, is refused with the options at fault.
+# Contradicting or insufficient options are refused; the message names them.
 try() {
     tamis plan "$@" > out
     echo "$? $*: $(grep -c '^choice' out)"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# What does not go together is refused, with the reason.
+# Options that cannot be combined are refused, with the reason.
 try() {
     tamis plan "$@"
     echo "status $?"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Without --expect: what grows, and why the others do not.
+# Without --expect: the kinds that grow, and the reason why the others cannot be used.
 tamis plan > out
 grep -E '^(records|  (classic|blocked))' out
 grep -oE '^\* [a-z]+' out

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# One object; what cannot be says why.
+# One object; kinds that are impossible have the reason.
 tamis plan --json --expect 1e6 > out
 grep -E '^  "(expect|fpr|memory_limit)"' out
 grep -c '"possible": true' out

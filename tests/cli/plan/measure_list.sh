@@ -9,5 +9,5 @@ tamis plan --measure > list
 echo "status $?"
 awk 'length > 100 || / $/ { print "too wide, or blanks at its end: " $0 }' list
 sed -n '/^Kinds/,/^bits:/p' list | grep -E '^[a-z]+ +[a-z0-9-]+ +[0-9.]+ ' | sed -E 's/.*  //' | sort | uniq -c | tr -s ' '
-# What the published scheme yields where 1e-9 is claimed.
+# The rate of the published scheme, for which 1e-9 is claimed.
 grep -E '^classic +bkdr63 +50\.0 +1e-9 ' list | sed -n 1p | awk '$6 > 2e-3 && $6 < 3e-3 { print "about 2.5e-3" }'

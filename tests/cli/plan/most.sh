@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# How many records a memory holds, of each kind, and about how many where it grows.
+# The number of records that fit a memory size, for each kind; an estimate for kinds that grow.
 tamis plan --memory 1GiB --fpr 1e-6 > out
 grep -E '^records   [0-9,]+ distinct, (nearly )?the most that fit$' out | wc -l
 grep -oE '^  kind +bits/key +records' out
@@ -8,7 +8,7 @@ grep -cE '^A filter that grows \(dedup without --expect\) holds about [0-9]{3} M
 grep -E '^A filter that grows' out > grows
 tamis plan --memory 1GiB | grep -cE '^(rate      1e-9: |A filter that grows)'
 tamis plan --memory 1GiB --probes 8 | grep -c '^A filter that grows'
-# A plan for that many takes that memory, and for one more too much.
+# A plan for that many records fits the memory, and a plan for one more does not.
 records=$(tamis plan --memory 1GiB --fpr 1e-6 --json | grep -oE '^  "expect": [0-9]+' | grep -oE '[0-9]+$')
 tamis plan --expect "$records" --fpr 1e-6 --memory 1GiB --kind fingerprint > out
 echo "status $?"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Written whole or not at all, with the permissions of what it replaces; nothing is left beside it.
+# A picture is written whole or not at all, with the permissions of the old file; no temporary file is left.
 umask 022
 try() {
     tamis plan --plot -o "$@"

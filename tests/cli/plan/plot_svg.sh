@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The picture is well-formed, needs nothing from elsewhere, and its curves pass through the right numbers.
+# The picture is well-formed, has no external references, and its curves pass through the right points.
 tamis plan --plot -o curve.svg
 tamis plan --plot --output - | cmp - curve.svg
 python3 - << 'END'
@@ -14,7 +14,7 @@ places = {}
 for text in root.iter(svg + "text"):
     places.setdefault("".join(text.itertext()), []).append((float(text.get("x", 0)), float(text.get("y", 0))))
 print([text for text in texts if not re.fullmatch(r"[0-9.]+( %|×)?", text)])
-# The scales, from where the ticks are labelled.
+# The scales, computed from the labelled ticks.
 x0, x4 = places["0"][0][0], places["4"][0][0]
 y_all, y_least = places["100 %"][0][1] - 5, places["0.01 %"][0][1] - 5
 for line, rate in zip(root.iter(svg + "polyline"), (0.1, 0.01, 0.001)):

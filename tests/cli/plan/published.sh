@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The published figures, and the exact ones where they differ: as text of at most 100 columns, and as an object.
+# The published numbers, and the exact ones if they differ: as text of at most 100 columns, and as an object.
 tamis plan --table > table
 cat table
 awk 'length > 100 || / $/ { print "too wide, or blanks at its end: " $0 }' table

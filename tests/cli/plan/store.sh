@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A filter in a Redis: fewer probes than those of the fewest bits, at the rate asked for; and what it cannot be.
+# A plan for Redis: fewer probes than with the fewest bits, at the same rate; and impossible combinations.
 for rate in 0.5 0.3 1e-2 1e-4 1e-6 1e-9; do
     tamis plan --store redis --expect 1M --fpr $rate
 done

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # ctest: long
-# Every subset of the five numbers: what it decides, or why it does not.
+# Every subset of the five numbers: the result, or the reason why there is none.
 number=(--expect=1M --fpr=0.1% --memory=4MiB --bits-per-key=20 --probes=8)
 for subset in {0..31}; do
     args=()

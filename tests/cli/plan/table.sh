@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The choice, why, and every kind; the numbers are those of the library.
+# The choice, its reason, and every kind; the numbers are those of the library.
 tamis plan --expect 1e9 --fpr 1e-9 > out
 grep -E '^records   1,000,000,000 distinct$' out
 grep -cE '^rate      1e-9: ' out

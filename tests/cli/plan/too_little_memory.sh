@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Nothing fits: the table all the same, and an error that says how much it takes.
+# Nothing fits: the table is printed anyway, and the error says how much memory is needed.
 tamis plan --expect 1e9 --fpr 1e-9 --memory 1MiB > out
 echo "status $?"
 grep -cE 'more than --memory$' out

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Who is refused a command is told which, and who is refused keys is told which of the layout; granted, it goes on.
+# A refusal by an ACL: the message names the refused command, or the Redis keys of the layout. With these rights the command works.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 seq 10 > keys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# What killed builds and drops left behind is listed and removed; what is in use, and what somebody works at, stays.
+# Redis keys left by killed builds and drops are listed and removed; keys in use, and those of a running build, stay.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 seq 1000 > keys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A family named where one filter is meant, and the other way, leads on; and its trace names the record.
+# If a family is named instead of a filter, or a filter instead of a family, the message helps; the trace of a family names the record.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 shown() { sed -E "s|127.0.0.1:$redis_port|SERVER|g"; }

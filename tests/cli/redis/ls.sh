@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Filters that are listed: every layout that can be told, aliases, patterns, states, and what is none of them.
+# The list of filters: every layout that can be recognised, aliases, patterns, states, and keys that are not filters.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 tamis redis ls "$redis_uri/"
@@ -26,7 +26,7 @@ tamis redis ls "$redis_uri/t*" | shown
 tamis redis ls --json "$redis_uri/t*" | shown
 tamis redis ls --json "$redis_uri/user*" | shown
 tamis redis ls "$redis_uri/1/"
-# A name with a brace is that filter again, and no family.
+# A printed name with a brace names that filter again, not a family.
 tamis check "$redis_uri/$(tamis redis ls "$redis_uri/r%7B*" | cut -f 1)?layout=redisson" <(echo 7)
 tamis redis drop "$redis_uri/left"
 tamis redis ls "$redis_uri/left"

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A family that is dropped or expires takes its members along, and nothing else; of several names one that is not there keeps
-# no other.
+# Dropping or expiring a family affects its members, and nothing else. Of several names, a missing one does not prevent the others.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 shown() { sed -E "s|127.0.0.1:$redis_port|SERVER|g; s|clerk:secret@||g"; }

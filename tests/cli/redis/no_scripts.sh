@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Where scripts are forbidden, all that changes which filter a name has goes by transactions; where those are too, it is refused.
+# If scripts are forbidden, operations that change the filter of a name use transactions. If these are forbidden too, they are refused.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 shown() { sed -E "s|127.0.0.1:$redis_port|SERVER|g; s|clerk:secret@||g; s|; all that filters take.*|...|"; }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# What the keys of a filter are made of is kept with it on a server, as in a file: whoever builds it, adds to it or copies it.
+# The rule for making keys is stored with a filter on a server, as in a file, by build, add and copy.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
 seq 1 200 > keys

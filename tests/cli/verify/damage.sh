@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Damaged blocks are found and named, whatever byte it is; what is whole is said to be.
+# Damaged blocks are found and named, for any damaged byte; whole files are reported as such.
 . "$TAMIS_SOURCE_DIR/tests/cli/filters.bash"
 try() {
     tamis verify "$@"
@@ -29,12 +29,12 @@ try magic.tamis
 try -q two.tamis
 try -q a.tamis
 try --json a.tamis two.tamis
-# An error outweighs damage.
+# The exit status of an error takes precedence over that of damage.
 try two.tamis nowhere
 try nowhere two.tamis .
 try
 try -q --json a.tamis
-# A table of a keyed filter, wherever it is changed.
+# The table of a keyed filter, changed at any byte.
 echo
 for at in 0 8 20 100 200 255 4095 4096 5000 $(($(stat -c %s b.tamis) - 1)); do
     cp b.tamis c.tamis

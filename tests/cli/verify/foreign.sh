@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Files of others have no checksums, and it is said.
+# Files of other programs have no checksums, and the output says so.
 . "$TAMIS_SOURCE_DIR/tests/cli/filters.bash"
 dcso_file a.bloom
 guava_file c.guava

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A bit that changed in a number of a version is damage and no later version; one in the zeros before the body is found.
+# A changed bit in a version number is damage, not a later version. A changed bit in the zeros before the body is found.
 . "$TAMIS_SOURCE_DIR/tests/cli/filters.bash"
 tamis build -o whole.tamis --kind classic --expect 100 --fpr 1e-3 <(seq 100)
 for at in 8 52 64 68 300 2000 4095; do
@@ -8,7 +8,7 @@ for at in 8 52 64 68 300 2000 4095; do
     tamis verify f.tamis
     echo "$at: $?"
 done
-# The answers do not depend on those zeros, but what takes in the whole file refuses it.
+# Answers do not depend on those zeros, but commands that read the whole file refuse it.
 tamis check -q f.tamis < <(seq 3)
 echo "check: $?"
 cp f.tamis g.tamis
