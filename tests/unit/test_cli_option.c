@@ -152,7 +152,7 @@ static void refuses_with_a_message(void **state) {
     } bad[] = {
         {"try --expcet 5", "--expcet: unknown option; did you mean --expect? See tamis try --help"},
         {"try --outputs=x", "--outputs: unknown option; did you mean --output? See tamis try --help"},
-        {"try --ex 5", "--ex: could be --exactly-once, --expect or --exact; write the option in full"},
+        {"try --ex 5", "--ex: could be --expect or --exact; write the option in full"},
         {"try --nonsense", "--nonsense: unknown option; see tamis try --help"},
         {"try -x", "-x: unknown option; see tamis try --help"},
         {"try -qx", "-x: unknown option; see tamis try --help"},
