@@ -14,8 +14,7 @@
 
 /*
  * The checkpoint of a run: how far its inputs are read and its outputs written, and their fingerprints. Each
- * commit of the state has one; docs/DURABILITY.md calls it the account of the commit. The last checkpoints of
- * earlier runs are notes of the state.
+ * commit of the state has one. The last checkpoints of earlier runs are notes of the state.
  */
 typedef struct tamis__checkpoint_input {
     char *name;      /* name as given by the user */
