@@ -61,7 +61,7 @@ static checkpoint begin(const tamis_state *state, FILE *input, FILE *output) {
     return at;
 }
 
-/* The output first: what the commit tells of has to be there. */
+/* The output first: the commit refers to it. */
 static void commit(tamis_dedup *session, checkpoint *at, FILE *input, FILE *output) {
     if (fflush(output) != 0 || fsync(fileno(output)) != 0)
         die("the output cannot be written");

@@ -93,12 +93,12 @@ tamis_status tamis__filter_fail_full(const tamis_filter *filter, tamis_error *er
     case TAMIS_FULL_RATE:
         return tamis__fail(err, TAMIS_E_FULL, 0,
                            "filter: full, after %" PRIu64
-                           " keys its rate would pass %g; ask for a larger rate",
+                           " keys its rate would pass %g; choose a larger rate",
                            filter->added, plan->fpr);
     case TAMIS_FULL_LINES:
         return tamis__fail(err, TAMIS_E_FULL, 0,
                            "filter: full, after %" PRIu64
-                           " keys it cannot grow further; ask for a smaller rate, which takes wider slots",
+                           " keys it cannot grow further; choose a smaller rate, which takes wider slots",
                            filter->added);
     case TAMIS_FULL_CROWDED:
         return tamis__fail(

@@ -82,14 +82,14 @@ static tamis_status make_plan(tamis_plan *plan, const tamis_guava_options *optio
     if (m > 64.0 * (double)WORDS_MAX)
         return tamis__fail(err, TAMIS_E_RANGE, 0,
                            "guava: %g bits are more than the %" PRIu64
-                           " that Java has room for; expect fewer insertions or ask for a larger rate",
+                           " that Java has room for; expect fewer insertions or choose a larger rate",
                            m, 64 * WORDS_MAX);
     uint32_t k = options->rule == TAMIS_GUAVA_RULE_SIZE ? tamis_bloom_probes(n, m)
                                                         : tamis_bloom_probes_for_fpr(options->fpp);
     if (k > PROBES_MAX)
         return tamis__fail(err, TAMIS_E_RANGE, 0,
                            "guava: a rate of %g takes %" PRIu32
-                           " hash functions, more than the %d that Guava allows; ask for a larger rate",
+                           " hash functions, more than the %d that Guava allows; choose a larger rate",
                            options->fpp, k, PROBES_MAX);
     plan->kind = TAMIS_KIND_CLASSIC;
     plan->scheme = options->strategy;

@@ -205,7 +205,7 @@ static tamis_status check_locked(const tamis_hasher *hasher, tamis_error *err) {
         return TAMIS_OK;
     return tamis__fail(
         err, TAMIS_E_MISMATCH, 0,
-        "filter: keyed with a secret, which was not given; open it with its secret to ask for keys");
+        "filter: keyed with a secret, which was not given; open it with its secret to look up keys");
 }
 
 tamis_status tamis__hasher_copy(tamis_hasher **copy, const tamis_hasher *hasher, tamis_error *err) {

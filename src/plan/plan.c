@@ -102,8 +102,8 @@ static const char *caution(const tamis_plan *plan) {
     double n = (double)plan->capacity, m = (double)plan->bits, k = plan->probes;
     double repeats = tamis__scheme_repeats(plan->scheme, -expm1(k * n * log1p(-1 / m)), m, k);
     return repeats > (plan->fpr_predicted - plan->fpr) / 2
-               ? "; positions of this scheme repeat: the rate is the one predicted, above the one asked"
-               : "; by its sizes and positions the rate is the one predicted, above the one asked";
+               ? "; positions of this scheme repeat: the rate is the one predicted, above the requested one"
+               : "; by its sizes and positions the rate is the one predicted, above the requested one";
 }
 
 void tamis__plan_explain(tamis_plan *plan, const char *reason) {
@@ -118,7 +118,7 @@ static tamis_status refuse_memory(const tamis_plan *plan, tamis_error *err) {
         return tamis__fail(err, TAMIS_E_MEMORY_LIMIT, 0,
                            "memory %" PRIu64 " bytes: too little, kind %s needs %s; allow that much%s",
                            plan->memory_limit, tamis_kind_name(plan->kind), needs,
-                           larger_would_do ? ", expect fewer keys or ask for a larger rate"
+                           larger_would_do ? ", expect fewer keys or choose a larger rate"
                                            : ", or expect fewer keys");
     return tamis__fail(err, TAMIS_E_MEMORY_LIMIT, 0,
                        "memory %" PRIu64
@@ -179,7 +179,7 @@ static tamis_status choose(tamis_plan *plan, const tamis_plan_options *options, 
     if (is_auto && !classic_only && options->expect)
         return choose_fixed(plan, options, err);
     tamis_kind kind = options->kind;
-    const char *reason = "asked for by name";
+    const char *reason = "requested by name";
     if (is_auto && classic_only) {
         kind = TAMIS_KIND_CLASSIC;
         reason = TAMIS__REASON_CLASSIC_ONLY;
@@ -198,7 +198,7 @@ tamis_status tamis__plan_check(const tamis_plan_options *options, tamis_error *e
     char rate[TAMIS__PLAN_NUMBER], min[TAMIS__PLAN_NUMBER];
     if (options->expect > TAMIS_EXPECT_MAX)
         return tamis__fail(err, TAMIS_E_RANGE, 0,
-                           "expected keys %" PRIu64 ": more than %" PRIu64 "; ask for fewer", options->expect,
+                           "expected keys %" PRIu64 ": more than %" PRIu64 "; choose fewer", options->expect,
                            TAMIS_EXPECT_MAX);
     if (!(options->fpr >= TAMIS_FPR_MIN && options->fpr <= TAMIS_FPR_MAX))
         return tamis__fail(
@@ -212,7 +212,7 @@ tamis_status tamis__plan_check(const tamis_plan_options *options, tamis_error *e
         return tamis__fail(err, TAMIS_E_INVALID, 0, "scheme %d: no such scheme; see tamis/hash.h",
                            (int)options->scheme);
     if (options->probes > TAMIS_PROBES_MAX)
-        return tamis__fail(err, TAMIS_E_RANGE, 0, "probes %" PRIu32 ": more than %d; ask for fewer",
+        return tamis__fail(err, TAMIS_E_RANGE, 0, "probes %" PRIu32 ": more than %d; choose fewer",
                            options->probes, TAMIS_PROBES_MAX);
     return TAMIS_OK;
 }

@@ -210,7 +210,7 @@ static tamis_status fit(tamis_plan *plan, const tamis_plan_options *options, tam
     tamis_status status = fit_kind(plan, options, kind, err);
     if (status == TAMIS_OK)
         tamis__plan_explain(plan, options->kind == TAMIS_KIND_AUTO ? TAMIS__REASON_CLASSIC_ONLY
-                                                                   : "asked for by name");
+                                                                   : "requested by name");
     return status;
 }
 

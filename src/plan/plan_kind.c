@@ -151,13 +151,13 @@ static tamis_status check_hash(const tamis_plan_options *options, tamis_kind kin
     char rate[TAMIS__PLAN_NUMBER], limit[TAMIS__PLAN_NUMBER], keys[TAMIS__PLAN_NUMBER];
     return tamis__fail(err, TAMIS_E_RANGE, 0,
                        "false-positive rate %s: below %s, the rate of %" PRIu32
-                       "-bit hashes with %s keys; ask for "
+                       "-bit hashes with %s keys; choose "
                        "that or more%s",
                        tamis__plan_number(rate, options->fpr), tamis__plan_number(limit, min), bits,
                        tamis__plan_number(keys, keys_of(options)),
-                       bits < EXACT_BITS ? ", or for a scheme of 128 bits"
+                       bits < EXACT_BITS ? ", or a scheme of 128 bits"
                        : options->probes ? ""
-                                         : ", or for kind exact");
+                                         : ", or kind exact");
 }
 
 tamis_status tamis__plan_check_scheme(tamis_kind kind, tamis_scheme scheme, tamis_error *err) {
@@ -279,7 +279,7 @@ static double own_bits(tamis_scheme scheme, double n, double p, double m, double
 static tamis_status plan_classic(tamis_plan *plan, const tamis_plan_options *options, tamis_error *err) {
     double n = (double)options->expect, p = options->fpr, m = 0, k = options->probes;
     double max = (double)tamis__scheme_bits_max(options->scheme);
-    const char *larger = p < TAMIS_FPR_MAX ? "ask for a larger rate, " : "";
+    const char *larger = p < TAMIS_FPR_MAX ? "choose a larger rate, " : "";
     char number[TAMIS__PLAN_NUMBER];
     if (k == 0 && tamis__scheme_has_own_sizes(options->scheme)) {
         foreign_size(options->scheme, n, p, &m, &k);
@@ -313,7 +313,7 @@ static tamis_status plan_blocked(tamis_plan *plan, const tamis_plan_options *opt
     char rate[TAMIS__PLAN_NUMBER];
     if (!tamis__blocked_size((double)options->expect, options->fpr, &m, &k))
         return tamis__fail(err, TAMIS_E_RANGE, 0,
-                           "kind blocked: cannot reach a rate of %s in its 512-bit blocks%s; ask for %s%s",
+                           "kind blocked: cannot reach a rate of %s in its 512-bit blocks%s; choose %s%s",
                            tamis__plan_number(rate, options->fpr),
                            options->probes ? " with the probes given" : "",
                            options->fpr < TAMIS_FPR_MAX ? "a larger rate or " : "",

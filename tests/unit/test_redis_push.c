@@ -326,7 +326,7 @@ static void push_refuses_what_it_cannot(void **state) {
     FAILS(tamis_redis_push(seeded, redis, "f", NULL, &err), TAMIS_E_MISMATCH,
           "another scheme, seed or secret");
     FAILS(tamis_redis_push(made, redis, "f?expect=7", NULL, &err), TAMIS_E_MISMATCH,
-          "has expect=1000, and 7");
+          "has expect=1000, but 7");
     FAILS(tamis_redis_push(made, redis, "f?layout=java", NULL, &err), TAMIS_E_INVALID, "give expect=N");
     FAILS(tamis_redis_push(made, redis, "f?some=7", NULL, &err), TAMIS_E_INVALID, "'some' is not known");
     tamis_filter *there = open_filter("f"), *none = NULL;

@@ -101,11 +101,11 @@ static void a_filter_of_redissons(void **state) {
     /* Parameters that agree with the config are accepted, others refused. */
     tamis_filter_free(opened("seen?layout=redisson&expect=1000&fpr=1%25&bits=9585&probes=7", true));
     refused("seen?layout=redisson&expect=1001&fpr=1%25", true, TAMIS_E_MISMATCH,
-            "has expectedInsertions=1000, and 1001 is asked for");
+            "has expectedInsertions=1000, but 1001 is requested");
     refused("seen?layout=redisson&fpr=0.02", true, TAMIS_E_MISMATCH,
-            "has falseProbability=0.01, and 0.02 is asked for");
-    refused("seen?layout=redisson&bits=9600", true, TAMIS_E_MISMATCH, "has size=9585, and 9600");
-    refused("seen?layout=redisson&probes=6", true, TAMIS_E_MISMATCH, "has hashIterations=7, and 6");
+            "has falseProbability=0.01, but 0.02 is requested");
+    refused("seen?layout=redisson&bits=9600", true, TAMIS_E_MISMATCH, "has size=9585, but 9600");
+    refused("seen?layout=redisson&probes=6", true, TAMIS_E_MISMATCH, "has hashIterations=7, but 6");
     refused("seen?layout=redisson&seed=6", true, TAMIS_E_INVALID, "parameter 'seed' is not known");
 }
 
@@ -115,7 +115,7 @@ static void a_filter_is_made_as_redisson_would(void **state) {
         skip();
     refused("none?layout=redisson&expect=1000&fpr=0.01", false, TAMIS_E_NOT_FOUND, "check the name");
     refused("none?layout=redisson&expect=1000", true, TAMIS_E_NOT_FOUND, "give expect=N and fpr=RATE");
-    refused("none?layout=redisson&expect=1000000000&fpr=0.01", true, TAMIS_E_RANGE, "ask for a larger rate");
+    refused("none?layout=redisson&expect=1000000000&fpr=0.01", true, TAMIS_E_RANGE, "choose a larger rate");
     refused("none?layout=redisson&expect=1&fpr=0.9", true, TAMIS_E_RANGE, "0 bits");
     assert_string_equal(redis_server_command(&server, "EXISTS none {none}:config"), "0");
 

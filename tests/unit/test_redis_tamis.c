@@ -174,14 +174,14 @@ static void who_asks_for_something_else_is_told_the_difference(void **state) {
     static const struct {
         const char *rest, *said;
     } rows[] = {
-        {"f?expect=20001", "has expect=20000, and 20001"},
-        {"f?fpr=0.02", "has fpr=0.01, and 0.02"},
-        {"f?probes=31", "and 31 is asked for"},
-        {"f?partition=8192", "has partition=4096, and 8192"},
-        {"f?seed=0", "has seed=5, and 0"},
-        {"f?seed=6", "has seed=5, and 6"},
-        {"f?scheme=sip", "has scheme=xxh3, and sip"},
-        {"f?fpr=0.02&expect=20000", "has fpr=0.01, and 0.02"},
+        {"f?expect=20001", "has expect=20000, but 20001"},
+        {"f?fpr=0.02", "has fpr=0.01, but 0.02"},
+        {"f?probes=31", "but 31 is requested"},
+        {"f?partition=8192", "has partition=4096, but 8192"},
+        {"f?seed=0", "has seed=5, but 0"},
+        {"f?seed=6", "has seed=5, but 6"},
+        {"f?scheme=sip", "has scheme=xxh3, but sip"},
+        {"f?fpr=0.02&expect=20000", "has fpr=0.01, but 0.02"},
     };
     tamis_filter_free(open_filter("f?" PLAN "&seed=5&partition=4096"));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -399,7 +399,7 @@ static void what_is_dropped_or_replaced_is_told(void **state) {
     answers_nothing(filter, TAMIS_E_NOT_FOUND, "dropped");
     refuses("f", TAMIS_E_NOT_FOUND, "no such filter");
     tamis_filter *other = open_filter("f?expect=30000&fpr=0.01&partition=4096");
-    answers_nothing(filter, TAMIS_E_MISMATCH, "has expect=30000, and 20000 is asked for");
+    answers_nothing(filter, TAMIS_E_MISMATCH, "has expect=30000, but 20000 is requested");
     add_all(other);
     has_all(other);
     tamis_filter_free(filter);

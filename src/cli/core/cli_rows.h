@@ -82,7 +82,7 @@ enum { CLI_EXTRACT_KEY, CLI_EXTRACT_DELIMITER, CLI_EXTRACT_TRIM, CLI_EXTRACT_IGN
         "number, true, false, an object or an array is as it is written. Of members of one name the last "   \
         "counts. ~1 in a pointer is a slash, ~0 a tilde; json: is the whole record. csv and json are not "   \
         "given together.",                                                                                   \
-        "One part alone is the key as it is, so that a list of plain lines can be asked about records of "   \
+        "One part alone is the key as it is, so that a list of plain lines can be queried for records of "   \
         "CSV or JSON. Several are joined, each behind its size in 8 bytes, so that no two lists of parts "   \
         "are one key. A record has no key where a part is missing (no such field, column or member, null "   \
         "in JSON, no match), and is malformed where it is no CSV or JSON: --missing and --on-error say "     \
@@ -219,7 +219,7 @@ enum {
     "fields, with the delimiters between them, are the key, unless --key says what is. With a part of "      \
     "CSV among those fields are columns; a part of JSON is refused. A record without such a field, or "      \
     "with no other, ends the run when those before it are answered, and so does one that names a filter "    \
-    "with no byte, or with more than 512. All names of a batch are asked in one round trip. Of layouts "     \
+    "with no byte, or with more than 512. All names of a batch are queried in one round trip. Of layouts "   \
     "java and php1 to php3 each is just the filter of its name, which other programs share and other "       \
     "commands take; of layout tamis the family has one plan, under its name with * for each field, and "     \
     "is what tamis redis drops and expires. A filter of a family that is gone reads as one without keys: "   \
@@ -383,7 +383,7 @@ enum {
 #define CLI_ROW_QUIET                                                                                        \
     {                                                                                                        \
         .name = "quiet", .letter = 'q', .type = CLI_FLAG,                                                    \
-        .help = "No progress and no remarks; errors, and a summary asked for, are printed."                  \
+        .help = "No progress and no remarks; errors, and a requested summary, are printed."                  \
     }
 
 #endif

@@ -224,7 +224,7 @@ static tamis_status keep_tail(tamis__appended_output *o, const tamis__known_outp
     char directory[PATH_MAX];
     tamis_status status = TAMIS_OK;
     bool has_all = false;
-    if (known->tail_size > 0)
+    if (known->tail_size > 0 && known->tail_offset < committed_size)
         status = find_tail(o, known->tail_offset, committed_size, terminator, &has_all, err);
     if (status == TAMIS_OK && !has_all)
         status = find_tail(o, committed_size, committed_size, terminator, &has_all, err);

@@ -22,7 +22,7 @@ const cli_option add_options[ADD_OPTIONS] = {
          .more = "Of kind classic or blocked, which the files of other programs are. No record is "
                  "lost, but the rate of wrong answers rises with each: a remark at the end says to "
                  "what. Without it the first new record past that number is an error, and the file "
-                 "stays as it was. A filter on a server is asked once, at the beginning, how many "
+                 "stays as it was. A filter on a server is queried once, at the beginning, how many "
                  "it has, about; what others add meanwhile is not counted, and what was added "
                  "before the error is in it. A family of filters, and layouts php1 to php3, have no "
                  "such bound: a remark at the end says where the filter, or one of those members of a family "
@@ -107,7 +107,7 @@ const cli_entry add_json[] = {
     {"records", "Records read."},
     {"added", "Of these, the ones that were not in the filter."},
     {"present", "Of these, the ones that were, or were taken for that."},
-    {"unknown", "Of a filter on a server: neither; the reply was lost, and it was in when asked again."},
+    {"unknown", "Of a filter on a server: neither; the reply was lost, and it was in when queried again."},
     CLI_JSON_UNASKED,
     {"bytes_in", "Bytes of the records, terminators included."},
     {"bytes_out", "Bytes that --print wrote."},

@@ -211,7 +211,7 @@ static int query_random_keys(audit *run, audit_memory *r, tamis_error *err) {
             return CLI_FAILED;
         for (size_t i = 0; i < count; i++)
             run->hits += answers[i] == TAMIS_PRESENT;
-        snprintf(text, sizeof text, "%.0f %% asked", 100 * (double)done / (double)run->queries);
+        snprintf(text, sizeof text, "%.0f %% looked up", 100 * (double)done / (double)run->queries);
         show_progress(run, r, text);
     }
     return CLI_DONE;

@@ -166,10 +166,10 @@ static void print_text(const report *result) {
         printf("  measured      %s, with 99 %% confidence from %s to %s\n", a, b, c);
     else
         printf("  measured      0, with 99 %% confidence below %s\n", c);
-    printf("  random keys   %s asked, %s of them answered wrongly\n",
+    printf("  random keys   %s looked up, %s of them answered wrongly\n",
            cli_text_count(a, sizeof a, run->queries), cli_text_count(b, sizeof b, run->hits));
     if (run->has_keys)
-        printf("  keys          %s asked, %s of them missing\n", cli_text_count(a, sizeof a, run->keys),
+        printf("  keys          %s looked up, %s of them missing\n", cli_text_count(a, sizeof a, run->keys),
                cli_text_count(b, sizeof b, run->missing));
     if (result->promises)
         printf("  rate          %s%s\n", explain(result), overfull);
@@ -313,14 +313,16 @@ static int run_audit(const cli_args *args, tamis_error *err) {
 
 static const char *const description[] = {
     "Measure how often FILTER wrongly answers \"seen\", and say whether that is what was promised.",
-    "Random keys are asked that were never added. With KEYS, files of keys that were (the key of each "
+    "Random keys that were never added are looked up. With KEYS, files of keys that were (the key of each "
     "record, by default a line; - is standard input), they look like those: a random key takes the shape of "
     "one of them, and each letter, digit and byte above 127 becomes a random one. Keys of KEYS are never "
-    "among them, and none is asked twice; where a shape has too few keys for that, characters are appended. "
+    "among them, and none is looked up twice; where a shape has too few keys for that, characters are "
+    "appended. "
     "Without KEYS they are words of 24 letters.",
     "With --type a random key is of that type: text that is UTF-8, or a number of the sign and size of one "
     "in KEYS, or any number without these. With --hex it is random bytes, as many as one of KEYS has.",
-    "Every key of KEYS is asked too, and has to be there: one that is missing is a false negative, which no "
+    "Every key of KEYS is looked up too, and must be there: one that is missing is a false negative, which "
+    "no "
     "filter may have, or was never added.",
     "The measured rate is given with its interval of 99 %. \"broken\" means that so many wrong answers have "
     "a chance of less than 1e-9 if the promise holds, with room for how one filter differs from another. "
@@ -361,7 +363,7 @@ static const cli_entry json[] = {
     {"fpr_measured", "Rate measured: hits divided by asked."},
     {"fpr_low", "The low end of its interval of 99 %."},
     {"fpr_high", "The high end."},
-    {"asked", "Random keys that were asked."},
+    {"asked", "Random keys that were looked up."},
     {"hits", "How many of them were answered \"seen\"."},
     {"keys", "Keys in KEYS."},
     {"missing", "How many of them were answered \"new\": false negatives."},

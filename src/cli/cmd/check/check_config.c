@@ -37,18 +37,18 @@ const cli_option check_options[CHECK_OPTIONS] = {
                      .letter = 'c',
                      .type = CLI_FLAG,
                      .help = "Print no records, only how many would have been printed."},
-    [CHECK_FOLLOW] = {.name = "follow",
-                      .type = CLI_FLAG,
-                      .help = "Read on as the last FILE grows, as tail -F does, until a signal comes.",
-                      .more =
-                          "A file that takes its name, as when a log is rotated, is read from its start as "
-                          "soon as something is in it; until then the old one is followed, and once more "
-                          "read to its end: what is appended to that later is not seen. A file that was "
-                          "made shorter is read from its start too; one that was refilled to its old "
-                          "length or more between two looks, 0.1 seconds apart, is taken for one that "
-                          "grew. A line is asked when its newline is there. Standard input is followed if "
-                          "it is a regular file. A compressed file is refused. A FILTER that is replaced "
-                          "meanwhile is taken anew."},
+    [CHECK_FOLLOW] =
+        {.name = "follow",
+         .type = CLI_FLAG,
+         .help = "Read on as the last FILE grows, as tail -F does, until a signal comes.",
+         .more = "A file that takes its name, as when a log is rotated, is read from its start as "
+                 "soon as something is in it; until then the old one is followed, and once more "
+                 "read to its end: what is appended to that later is not seen. A file that was "
+                 "made shorter is read from its start too; one that was refilled to its old "
+                 "length or more between two looks, 0.1 seconds apart, is taken for one that "
+                 "grew. A line is looked up when its newline is there. Standard input is followed if "
+                 "it is a regular file. A compressed file is refused. A FILTER that is replaced "
+                 "meanwhile is taken anew."},
     [CHECK_SECRET] = {.name = "secret-file",
                       .type = CLI_FILE,
                       .value = "FILE",

@@ -43,10 +43,10 @@ const cli_example check_examples[] = {
      "For scripts: is the key in the filter?"},
     {"tamis build -o listed.tamis list; tamis check listed.tamis --key json:/user_id clicks.jsonl > "
      "theirs.jsonl",
-     "A list of plain lines, asked about a member of records of JSON."},
+     "A list of plain lines, queried for a member of JSON records."},
     {"seq 1000 > ids; tamis build -o ids.bloom --format guava --type int64 ids; tamis check ids.bloom --type "
      "int64 -k 42",
-     "A filter of numbers as Guava's longFunnel() has them, asked for one."},
+     "A filter of numbers as Guava's longFunnel() has them, queried for one."},
     {NULL, NULL}};
 
 /* Members of the object, in the order in which they are printed. */
@@ -68,11 +68,12 @@ const cli_entry check_json[] = {
     {NULL, NULL}};
 
 const char *const check_notes[] = {
-    "A filter that is replaced while it is asked, as build, add and dedup do it, is asked on as it was; with "
-    "--follow records that come later are asked of the new one. Where that cannot be opened a remark says "
+    "A filter that is replaced while it is in use, as build, add and dedup do it, stays in use; with "
+    "--follow records that come later are looked up in the new one. Where that cannot be opened a remark "
+    "says "
     "so, and the old one stays in use; a compressed one is not looked at again. One whose file is cut short "
     "or overwritten in place ends the run with an error.",
-    "With --type or --hex the keys of the records, or of --lookup, are asked for, and the records printed as "
+    "With --type or --hex the keys of the records, or of --lookup, are looked up, and the records printed as "
     "they came. One that is no key ends the run, after those before it are answered; leave such out with "
     "grep, as by grep -E '^[+-]?[0-9]+$' for numbers.",
     CLI_NOTES_EXTRACT,

@@ -85,7 +85,7 @@ const cli_entry dedup_json[] = {
     {"records", "Records read and answered."},
     {"unique", "Of these, the ones seen for the first time."},
     {"duplicates", "Of these, the ones taken for a repetition."},
-    {"unknown", "Of these, the ones passed on without being asked, the filter being full; 0 = none."},
+    {"unknown", "Of these, the ones passed on without a lookup, the filter being full; 0 = none."},
     CLI_JSON_UNASKED,
     {"bytes_in", "Bytes of the answered records, terminators included."},
     {"bytes_out", "Bytes written to --output and --duplicates; 0 = none, as with --count."},
@@ -131,7 +131,8 @@ const cli_entry dedup_files[] = {
      "and renamed at the end. It is removed when the run fails or is interrupted, but SIGKILL and SIGQUIT, "
      "a second signal and a crash of the machine can leave it behind. That of --filter is "
      "removed by the next run that "
-     "writes NAME. Those of --output and --duplicates nobody removes: do so when no process PID is there."},
+     "writes NAME. Those of --output and --duplicates are not removed by tamis: do so when no process PID is "
+     "there."},
     {".NAME.tamis-lock",
      "Lies beside the file NAME of --filter, or of an output with --state, while a process changes it."},
     {"NAME.tail-AT", "Bytes that stood behind the last commit of the output NAME with --state, from byte AT "

@@ -33,7 +33,8 @@ const cli_option dedup_options[DEDUP_OPTIONS] = {
          .value = "NAME",
          .help = "Write every record, in order, and before it 1 (fresh) or 0 (seen before) and a tab.",
          .more =
-             "What was not asked has a - there: a record without key, a malformed one, and one that found no "
+             "What was not looked up has a - there: a record without key, a malformed one, and one that "
+             "found no "
              "room (--on-full pass). A header gets the column NAME, by default fresh. Where a --key is of "
              "JSON the record gets a last member instead, \"NAME\":true, false or null; one that has a key "
              "and is no object counts as malformed.",

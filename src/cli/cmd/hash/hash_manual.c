@@ -28,11 +28,11 @@ const char *const hash_description[] = {
     "hashed (another type or encoding, a newline or blanks too many), or with another hash or seed. The same "
     "digests and other positions: another size, number of probes or way from one to the other, as guava32 "
     "and "
-    "guava64 have. The same positions: another bitmap is asked, or its bits are counted from the other end.",
+    "guava64 have. The same positions: another bitmap is used, or its bits are counted from the other end.",
     NULL};
 
 const cli_entry hash_schemes[] = {
-    {"xxh3", "XXH3 of 128 bits with a seed: what tamis uses where nothing else is asked for."},
+    {"xxh3", "XXH3 of 128 bits with a seed: what tamis uses unless another scheme is chosen."},
     {"sip", "SipHash-2-4 of 128 bits, keyed by --secret-file: for keys that an adversary chooses."},
     {"guava64", "Guava's default, MURMUR128_MITZ_64: murmur3_x64_128, seed 0."},
     {"guava32", "Guava's older MURMUR128_MITZ_32: the same digest, positions below 2^31."},
@@ -67,7 +67,8 @@ const cli_example hash_examples[] = {
      "rounded: bits "
      "17799, 14920, 12041, 12190 and 9311. A filter of Guava itself has 21952 bits, and other positions."},
     {"tamis hash --scheme guava64 42; tamis hash --scheme guava64 --type int64 42",
-     "Text and number are other bytes: what one program put with stringFunnel is not found by one that asks "
+     "Text and number are other bytes: what one program put with stringFunnel is not found by one that looks "
+     "up "
      "with longFunnel."},
     {"tamis hash --scheme redisbloom foo; tamis hash --scheme redisbloom --hex 666f6f0a",
      "foo, and foo with the newline that another program may have left on it."},

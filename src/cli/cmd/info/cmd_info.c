@@ -86,7 +86,7 @@ static const cli_entry json[] = {
     {"labels", "An object of its labels and their values."},
     {"user_data", "Bytes of user data, which DCSO files may have."},
     {"key_type", "The --type that it was built with, for which its records stand; null = not stored."},
-    {"ignore_case", "true: it was built with --ignore-case, and is asked so; null = not stored."},
+    {"ignore_case", "true: it was built with --ignore-case, and is queried so; null = not stored."},
     {"trim", "true: it was built with --trim, likewise; null = not stored."},
     {"capacity", "Keys that it was made for; 0 = it grows, null = not known."},
     {"fpr", "Rate of wrong answers that was promised, 0 to 1; null = none is recorded."},

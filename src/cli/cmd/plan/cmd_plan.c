@@ -255,7 +255,8 @@ static const char *const description[] = {
     "classic is a Bloom filter, blocked one whose probes stay in one cache line; neither grows. fingerprint "
     "is a table of fingerprints that grows without its keys. exact is the same with 128 bits a record.",
     "Below about a million records a plain hash set does as well, and never answers wrongly.",
-    "--measure builds filters, fills them with a million keys, and asks them for up to ten million that "
+    "--measure builds filters, fills them with a million keys, and looks up as many as ten million in them "
+    "that "
     "were never added: what is promised and what is measured stand side by side, with the interval of 95 "
     "%. The keys are the same in every run. It takes some 20 seconds, and one filter about a second. By "
     "itself it shows all kinds and schemes, filters with twice their keys, and the published BKDR "
@@ -288,12 +289,12 @@ static const cli_entry json[] = {
     {"chosen", "The kind that was chosen; null = none."},
     {"reason", "Why, in words; null = none was chosen."},
     {"grows_to", "About how many records a filter that grows would hold in --memory, where that many were "
-                 "asked for; 0 = not asked for, or none."},
+                 "requested; 0 = not requested, or none."},
     {"hint", "What else would do; null = nothing to say."},
     {"kinds", "What each kind would cost: an array of objects with the fields that follow."},
     {"kind", "classic, blocked, fingerprint or exact."},
     {"chosen", "true: it is the one."},
-    {"possible", "true: this kind can do what is asked; else only why_not follows fits."},
+    {"possible", "true: this kind can do what is requested; else only why_not follows fits."},
     {"fits", "true: and within the memory."},
     {"why_not", "Why it cannot serve, in words; absent where it can."},
     {"capacity", "Records held at the promised rate; 0 = no limit, it grows."},
@@ -328,7 +329,7 @@ static const cli_entry json[] = {
     {"scheme", "The hash."},
     {"keys", "What the keys were: numbers, words or urls."},
     {"added", "Keys that were added."},
-    {"asked", "Keys that were asked for and never added."},
+    {"asked", "Keys that were looked up and never added."},
     {"hits", "How many of them were answered seen."},
     {"fpr_measured", "Their share, 0 to 1."},
     {"fpr_low", "The low end of its interval of 95 %."},

@@ -159,7 +159,7 @@ static void print_foot(const tamis_plan *plan) {
         "bits: of memory a key. promised: by the plan. computed: by the formulas, for the keys that are in. "
         "asked: keys that were never added; measured: the share of them answered \"seen\".");
     print_note(
-        "kept: not above the promise, or not beyond chance. as computed: above what was asked for, or with "
+        "kept: not above the promise, or not beyond chance. as computed: above what was requested, or with "
         "more keys than planned, and not beyond chance above what was computed. too rare: fewer than 3 hits "
         "are to be "
         "expected of so many. broken: above both beyond chance, less than 1e-9.");

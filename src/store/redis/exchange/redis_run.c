@@ -228,7 +228,7 @@ static tamis_status take_replies(tamis__in_flight *run, tamis__node_pipeline *pi
             tamis__redis_mark_answered(run->redis, pipeline->node);
         if (pipeline->count == 0) {
             tamis__fail(&run->last_error, TAMIS_E_IO, 0,
-                        "redis %s: sent a reply that nobody asked for; is it a Redis at that port?",
+                        "redis %s: sent an unexpected reply; is it a Redis at that port?",
                         pipeline->node->endpoint.shown);
             return tamis__node_pipeline_recover(run, pipeline, TAMIS_E_IO, err);
         }

@@ -36,19 +36,19 @@ static tamis_status make_plan(tamis__redis_filter *rf, tamis_plan *plan, tamis_e
         return tamis__fail(err, TAMIS_E_RANGE, 0,
                            "%s: expect=%" PRIu64
                            " and fpr=%g come to %.0f bits, and layout java has %d at the "
-                           "most; expect fewer, or ask for a larger rate",
+                           "most; expect fewer, or choose a larger rate",
                            rf->uri->shown, plan->capacity, fpr, bits, INT32_MAX);
     plan->bits = (uint64_t)bits;
     if (plan->bits == 0)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "%s: expect=%" PRIu64
-                           " and fpr=%g come to no bit at all; expect more, or ask for a "
+                           " and fpr=%g come to no bit at all; expect more, or choose a "
                            "smaller rate",
                            rf->uri->shown, plan->capacity, fpr);
     plan->probes = tamis_bloom_probes(n, (double)plan->bits);
     if (plan->probes > TAMIS_PROBES_MAX)
         return tamis__fail(err, TAMIS_E_RANGE, 0,
-                           "%s: fpr=%g takes %" PRIu32 " probes, more than %d; ask for a larger rate",
+                           "%s: fpr=%g takes %" PRIu32 " probes, more than %d; choose a larger rate",
                            rf->uri->shown, fpr, plan->probes, TAMIS_PROBES_MAX);
     plan->fpr_predicted = tamis_bloom_fpr(n, (double)plan->bits, plan->probes);
     plan->memory = (plan->bits + 7) / 8;

@@ -162,11 +162,11 @@ static tamis_status write_config(config *to, const uri_options *wanted, tamis_er
             "%s: expect=%" PRIu64 " and fpr=%g come to %.0f bits, and Redisson has filters of 1 to "
             "%" PRIu64 "; %s",
             rf->uri->shown, wanted->expect, wanted->fpr, size, BITS_MAX,
-            size < 1 ? "expect more, or ask for a smaller rate" : "expect fewer, or ask for a larger rate");
+            size < 1 ? "expect more, or choose a smaller rate" : "expect fewer, or choose a larger rate");
     const uint32_t k = tamis_bloom_probes(n, size);
     if (k > TAMIS_PROBES_MAX)
         return tamis__fail(err, TAMIS_E_RANGE, 0,
-                           "%s: fpr=%g takes %" PRIu32 " probes, more than %d; ask for a larger rate",
+                           "%s: fpr=%g takes %" PRIu32 " probes, more than %d; choose a larger rate",
                            rf->uri->shown, wanted->fpr, k, TAMIS_PROBES_MAX);
     snprintf(to->size, NUMBER, "%.0f", size);
     snprintf(to->probes, NUMBER, "%" PRIu32, k);
@@ -198,7 +198,7 @@ static tamis_status make_config(tamis__redis_filter *rf, const config *wanted_co
 static tamis_status fail_differs(const tamis__redis_filter *rf, const char *what, const char *stored,
                                  const char *requested, tamis_error *err) {
     return tamis__fail(err, TAMIS_E_MISMATCH, 0,
-                       "redis %s: %s: has %s=%s, and %s is asked for; leave it out, or name another filter",
+                       "redis %s: %s: has %s=%s, but %s is requested; leave it out, or name another filter",
                        rf->redis->endpoint.shown, rf->uri->shown_name, what, stored, requested);
 }
 

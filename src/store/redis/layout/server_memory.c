@@ -18,7 +18,7 @@ tamis_status tamis__partitions_check(const tamis_filter *filter, uint64_t blocks
     if (each > max)
         return tamis__fail(err, TAMIS_E_RANGE, 0,
                            "%s: would take %" PRIu64 " bytes, more than %d Redis keys hold; expect fewer, or "
-                           "ask for a larger rate",
+                           "choose a larger rate",
                            rf->uri->shown, filter->plan.memory, TAMIS__PARTITIONS_MAX);
     return tamis__fail(err, TAMIS_E_RANGE, 0,
                        "%s: would be in %" PRIu64 " Redis keys, and may be in %d; give partition=%" PRIu64
@@ -56,6 +56,6 @@ tamis_status tamis__server_memory_check(tamis__redis_filter *rf, uint64_t bytes,
     return tamis__fail(err, TAMIS_E_REFUSED, 0,
                        "redis %s: %s: would take %" PRIu64 " bytes, and the server uses %" PRIu64
                        " of its maxmemory of %" PRIu64
-                       "; raise that, free memory there, expect fewer, or ask for a larger rate",
+                       "; raise that, free memory there, expect fewer, or choose a larger rate",
                        rf->redis->endpoint.shown, rf->uri->shown_name, bytes, used, max);
 }

@@ -91,7 +91,7 @@ double tamis_redis_add_cost(uint32_t probes) {
 
 static void explain(tamis_plan *plan, const tamis_plan *smallest, bool is_requested) {
     if (is_requested)
-        snprintf(plan->reason, sizeof plan->reason, "probes as asked for");
+        snprintf(plan->reason, sizeof plan->reason, "probes as requested");
     else if (plan->probes < smallest->probes)
         snprintf(
             plan->reason, sizeof plan->reason,
@@ -137,7 +137,7 @@ tamis_status tamis_redis_plan_make(tamis_plan *plan, const tamis_plan_options *g
 static tamis_status fail_differs(const tamis__redis_filter *rf, const char *what, const char *stored,
                                  const char *requested, tamis_error *err) {
     return tamis__fail(err, TAMIS_E_MISMATCH, 0,
-                       "redis %s: %s: has %s=%s, and %s is asked for; leave it out, or name another filter",
+                       "redis %s: %s: has %s=%s, but %s is requested; leave it out, or name another filter",
                        rf->redis->endpoint.shown, rf->uri->shown_name, what, stored, requested);
 }
 
@@ -297,7 +297,7 @@ static tamis_status create_filter(tamis_filter *filter, const uri_options *wante
     if (status == TAMIS_OK && rf->is_family && filter->plan.memory > TAMIS__MEMBER_MAX)
         status = tamis__fail(err, TAMIS_E_RANGE, 0,
                              "%s: a member of the family would take %" PRIu64
-                             " bytes, and may take %d; expect fewer, or ask for a larger rate",
+                             " bytes, and may take %d; expect fewer, or choose a larger rate",
                              rf->uri->shown, filter->plan.memory, TAMIS__MEMBER_MAX);
     if (status != TAMIS_OK)
         return status;
