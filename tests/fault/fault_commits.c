@@ -313,7 +313,7 @@ static void kills_in_a_row(void **state) {
  * behind its last commit than the next ones write before theirs. */
 static void kills_at_random(void **state) {
     (void)state;
-    const uint64_t rounds = test_is_torture() ? 300 : 30 / pair_current->step;
+    const uint64_t rounds = test_scale_torture(300, 30, 7, 7) / pair_current->step;
     for (uint64_t round = 0; round < rounds; round++) {
         uint64_t random = round, starts = 0, most = 3000;
         pair_forget();
