@@ -17,7 +17,7 @@
 #include <simdjson.h>
 #include <yajl/yajl_parse.h>
 
-#include <tamis/extract.h>
+#include <tamis/experimental/extract.h>
 #include <tamis/tamis.h>
 
 namespace {

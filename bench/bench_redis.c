@@ -26,7 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <tamis/redis.h>
+#include <tamis/experimental/redis.h>
 #include <tamis/tamis.h>
 
 enum {

@@ -39,9 +39,9 @@
 #include <lmdb.h>
 #endif
 
+#include <tamis/experimental/state.h>
 #include <tamis/hash.h>
 #include <tamis/plan.h>
-#include <tamis/state.h>
 
 enum { COMMIT_BYTES = 64 << 20, BUFFER = 1 << 20, RECORDS_A_LOOK = 1024, BATCH = 1024, PATH = 4096 };
 

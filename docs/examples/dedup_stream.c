@@ -5,7 +5,7 @@
  */
 #include <stdio.h>
 
-#include <tamis/stream.h>
+#include <tamis/experimental/stream.h>
 #include <tamis/tamis.h>
 
 int main(int argc, char **argv) {

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <tamis/experimental/state.h>
 #include <tamis/tamis.h>
 
 enum { COMMIT_EVERY = 10000 }; /* lines */

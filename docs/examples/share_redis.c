@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <sys/types.h>
 
-#include <tamis/redis.h>
+#include <tamis/experimental/redis.h>
 #include <tamis/tamis.h>
 
 enum { BATCH = 500 };

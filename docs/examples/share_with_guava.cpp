@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include <tamis/compat/funnel.h>
+#include <tamis/compat/guava.h>
 #include <tamis/tamis.h>
 
 // BloomFilter.create(Funnels.stringFunnel(UTF_8), expected, fpp): a handle that frees itself, and throws what fails with

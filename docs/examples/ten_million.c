@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <tamis/compat/funnel.h>
+#include <tamis/compat/guava.h>
 #include <tamis/tamis.h>
 
 static void need(tamis_status status, const tamis_error *err) {

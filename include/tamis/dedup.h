@@ -7,7 +7,6 @@
 
 #include <tamis/filter.h>
 #include <tamis/key.h>
-#include <tamis/state.h>
 #include <tamis/status.h>
 
 #ifdef __cplusplus
@@ -16,7 +15,7 @@ extern "C" {
 
 /*
  * A dedup session tells for each key of a stream whether it came before. It takes batches of keys, not
- * records. The caller decides what a record is and where it goes (tamis/stream.h does so for files).
+ * records. The caller decides what a record is and where it goes (tamis/experimental/stream.h does so for files).
  *
  * Threads: one at a time, unless the filter is concurrent. With a concurrent filter, many threads may call
  * tamis_dedup_add_many, _ask_hashes, _count, _expect and _commit of one session at once, with or without a state.
@@ -34,6 +33,7 @@ extern "C" {
  *   logged too.
  */
 typedef struct tamis_dedup tamis_dedup;
+typedef struct tamis_state tamis_state; /* tamis/experimental/state.h */
 
 typedef enum tamis_on_full {
     TAMIS_ON_FULL_FAIL = 0, /* an absent key that does not fit is an error (default) */
@@ -52,9 +52,7 @@ typedef struct tamis_dedup_options {
     tamis_state *state;
 } tamis_dedup_options;
 
-/* clang-format off */
-#define TAMIS_DEDUP_OPTIONS_INIT {sizeof(tamis_dedup_options), TAMIS_ON_FULL_FAIL, NULL, NULL}
-/* clang-format on */
+#define TAMIS_DEDUP_OPTIONS_INIT TAMIS__INIT(tamis_dedup_options, )
 
 /*
  * Opens a session that uses `filter`. The filter must outlive the session, and nobody else may use it
@@ -127,9 +125,7 @@ typedef struct tamis_dedup_counts {
     uint64_t unknown;
 } tamis_dedup_counts;
 
-/* clang-format off */
-#define TAMIS_DEDUP_COUNTS_INIT {sizeof(tamis_dedup_counts), 0, 0, 0}
-/* clang-format on */
+#define TAMIS_DEDUP_COUNTS_INIT TAMIS__INIT(tamis_dedup_counts, )
 
 /* Returns the counts. Start *counts from TAMIS_DEDUP_COUNTS_INIT. */
 TAMIS_API void tamis_dedup_count(const tamis_dedup *session, tamis_dedup_counts *counts);

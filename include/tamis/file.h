@@ -26,7 +26,7 @@ typedef enum tamis_format {
  * is static. */
 TAMIS_API const char *tamis_format_name(tamis_format format);
 /* Finds a format by its name. TAMIS_E_INVALID: no such format; the message lists all names. */
-TAMIS_API tamis_status tamis_format_parse(const char *name, tamis_format *format, tamis_error *err);
+TAMIS_API tamis_status tamis_format_parse(tamis_format *format, const char *name, tamis_error *err);
 
 /* ---- metadata of a filter ---- */
 
@@ -71,9 +71,7 @@ typedef struct tamis_metadata {
     uint32_t key_type;
 } tamis_metadata;
 
-/* clang-format off */
-#define TAMIS_METADATA_INIT {sizeof(tamis_metadata), TAMIS_FORMAT_AUTO, 0, 0, NULL, 0, NULL, 0, TAMIS_KEYS_UNSPECIFIED}
-/* clang-format on */
+#define TAMIS_METADATA_INIT TAMIS__INIT(tamis_metadata, )
 
 /* Returns the metadata. The filter owns what *metadata points to. It is valid until the next
  * tamis_filter_metadata_set, reload, or the end of the filter. */
@@ -112,10 +110,7 @@ typedef struct tamis_open_options {
     bool concurrent;
 } tamis_open_options;
 
-/* clang-format off */
-#define TAMIS_OPEN_OPTIONS_INIT \
-    {sizeof(tamis_open_options), TAMIS_FORMAT_AUTO, false, NULL, 0, NULL, false, false}
-/* clang-format on */
+#define TAMIS_OPEN_OPTIONS_INIT TAMIS__INIT(tamis_open_options, )
 
 /* Returns the number of bytes that tamis_filter_encode writes. TAMIS_E_UNSUPPORTED: the format cannot
  * represent this filter. */

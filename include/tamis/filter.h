@@ -60,9 +60,7 @@ typedef struct tamis_filter_options {
     bool frozen;
 } tamis_filter_options;
 
-/* clang-format off */
-#define TAMIS_FILTER_OPTIONS_INIT {sizeof(tamis_filter_options), 0, NULL, 0, NULL, false, false, false}
-/* clang-format on */
+#define TAMIS_FILTER_OPTIONS_INIT TAMIS__INIT(tamis_filter_options, )
 
 /*
  * Creates an empty filter with the given plan. The caller owns *filter until tamis_filter_free.
@@ -196,14 +194,12 @@ typedef struct tamis_difference {
     uint64_t in_both; /* bits set in both */
 } tamis_difference;
 
-/* clang-format off */
-#define TAMIS_DIFFERENCE_INIT {sizeof(tamis_difference), false, false, false, 0, 0, 0}
-/* clang-format on */
+#define TAMIS_DIFFERENCE_INIT TAMIS__INIT(tamis_difference, )
 
 /* Compares two filters of any kinds. Start *difference from TAMIS_DIFFERENCE_INIT. TAMIS_E_DAMAGED: one
  * filter is an opened file, and one of its blocks is damaged. O(memory). */
-TAMIS_API tamis_status tamis_filter_compare(const tamis_filter *a, const tamis_filter *b,
-                                            tamis_difference *difference, tamis_error *err);
+TAMIS_API tamis_status tamis_filter_compare(tamis_difference *difference, const tamis_filter *a,
+                                            const tamis_filter *b, tamis_error *err);
 
 /* Abilities that depend on the kind. */
 typedef enum tamis_ability { TAMIS_CAN_UNION = 1, TAMIS_CAN_GROW = 3 } tamis_ability;
@@ -269,11 +265,7 @@ typedef struct tamis_filter_info {
     bool concurrent;
 } tamis_filter_info;
 
-/* clang-format off */
-#define TAMIS_FILTER_INFO_INIT \
-    {sizeof(tamis_filter_info), TAMIS_KIND_AUTO, TAMIS_SCHEME_AUTO, 0, 0, 0, 0, 0, 0, 0, false, 0, \
-     TAMIS_FULL_NOT, false}
-/* clang-format on */
+#define TAMIS_FILTER_INFO_INIT TAMIS__INIT(tamis_filter_info, )
 
 /* Reports the state of a filter. Start *info from TAMIS_FILTER_INFO_INIT (TAMIS_E_INVALID without
  * struct_size). O(bits) for classic and blocked, which count their set bits; O(1) for other kinds. */

@@ -39,7 +39,7 @@ typedef enum tamis_scheme {
  * "fnv-dcso", "redisson" or "auto"; NULL for any other number. The string is static. */
 TAMIS_API const char *tamis_scheme_name(tamis_scheme scheme);
 /* Finds a scheme by its name. TAMIS_E_INVALID: no such scheme; the message lists all names. */
-TAMIS_API tamis_status tamis_scheme_parse(const char *name, tamis_scheme *scheme, tamis_error *err);
+TAMIS_API tamis_status tamis_scheme_parse(tamis_scheme *scheme, const char *name, tamis_error *err);
 /* Returns the bits of a digest from tamis_hash_many: 128, or 64 for fnv-dcso. Returns 0 for bkdr31 and
  * bkdr63, which hash once for each probe, and for unknown numbers. Kinds other than classic need 128 bits. */
 TAMIS_API uint32_t tamis_scheme_digest_bits(tamis_scheme scheme);
@@ -72,9 +72,7 @@ typedef struct tamis_hasher_options {
     const tamis_allocator *allocator; /* NULL: the default */
 } tamis_hasher_options;
 
-/* clang-format off */
-#define TAMIS_HASHER_OPTIONS_INIT {sizeof(tamis_hasher_options), TAMIS_SCHEME_AUTO, 0, NULL, 0, NULL}
-/* clang-format on */
+#define TAMIS_HASHER_OPTIONS_INIT TAMIS__INIT(tamis_hasher_options, )
 
 /*
  * Creates a hasher. The caller owns *hasher until tamis_hasher_free.

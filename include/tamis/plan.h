@@ -29,7 +29,7 @@ typedef enum tamis_kind {
  * number. The string is static. */
 TAMIS_API const char *tamis_kind_name(tamis_kind kind);
 /* Finds a kind by its name. TAMIS_E_INVALID: no such kind; the message lists all names. */
-TAMIS_API tamis_status tamis_kind_parse(const char *name, tamis_kind *kind, tamis_error *err);
+TAMIS_API tamis_status tamis_kind_parse(tamis_kind *kind, const char *name, tamis_error *err);
 /* True for Bloom filters, which have bits and probes: classic and blocked. The other kinds are tables of
  * slots. */
 TAMIS_API bool tamis_kind_is_bloom(tamis_kind kind);
@@ -51,9 +51,7 @@ typedef struct tamis_plan_options {
     uint32_t probes;
 } tamis_plan_options;
 
-/* clang-format off */
-#define TAMIS_PLAN_OPTIONS_INIT {sizeof(tamis_plan_options), TAMIS_KIND_AUTO, TAMIS_SCHEME_AUTO, 0, 0.0, 0, 0}
-/* clang-format on */
+#define TAMIS_PLAN_OPTIONS_INIT TAMIS__INIT(tamis_plan_options, )
 
 /* The plan of a filter: its sizes. tamis_plan_make and tamis_plan_fit fill it; callers only read it. */
 typedef struct tamis_plan {
@@ -85,10 +83,7 @@ typedef struct tamis_plan {
     uint64_t target;       /* fingerprint, exact: keys it grows to, see tamis_plan_start_small; 0: capacity */
 } tamis_plan;
 
-/* clang-format off */
-#define TAMIS_PLAN_INIT \
-    {sizeof(tamis_plan), TAMIS_KIND_AUTO, TAMIS_SCHEME_AUTO, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, 0}
-/* clang-format on */
+#define TAMIS_PLAN_INIT TAMIS__INIT(tamis_plan, )
 
 /*
  * Sizes a filter.

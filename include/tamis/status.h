@@ -65,9 +65,7 @@ typedef struct tamis_error {
     char text[500];
 } tamis_error;
 
-/* clang-format off */
-#define TAMIS_ERROR_INIT {sizeof(tamis_error), TAMIS_OK, 0, {0}}
-/* clang-format on */
+#define TAMIS_ERROR_INIT TAMIS__INIT(tamis_error, )
 
 /*
  * NULL pointers: the rule for every function of these libraries.

@@ -2,18 +2,20 @@
 #ifndef TAMIS_TAMIS_H
 #define TAMIS_TAMIS_H
 
-/* The core library as a whole. Streams, Redis and compressed files have headers of their own. */
+/*
+ * The stable part of the API: filters in memory and in files, and dedup. A program includes what else it needs:
+ *
+ *     tamis/compat/        filters as other libraries have them: Guava
+ *     tamis/experimental/  may change before 0.2: states, streams, filters in a Redis, compressed files
+ */
 
 #include <tamis/alloc.h>
 #include <tamis/dedup.h>
 #include <tamis/file.h>
 #include <tamis/filter.h>
-#include <tamis/funnel.h>
-#include <tamis/guava.h>
 #include <tamis/hash.h>
 #include <tamis/key.h>
 #include <tamis/plan.h>
-#include <tamis/state.h>
 #include <tamis/status.h>
 #include <tamis/version.h>
 

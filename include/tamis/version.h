@@ -13,6 +13,24 @@
 #define TAMIS_API
 #endif
 
+/*
+ * Initialisers of public structs, TAMIS_..._INIT: struct_size, the fields whose default is not zero, and zeros. In C they are
+ * designated; C++ before C++20 has no such initialisers, so there they are the value of a lambda.
+ */
+#ifdef __cplusplus
+#define TAMIS__FIELD(name, value) made.name = value;
+#define TAMIS__INIT(type, fields)                                                                            \
+    [] {                                                                                                     \
+        type made = type();                                                                                  \
+        made.struct_size = sizeof made;                                                                      \
+        fields return made;                                                                                  \
+    }()
+#else
+#define TAMIS__FIELD(name, value) .name = value,
+#define TAMIS__INIT(type, fields)                                                                            \
+    { .struct_size = sizeof(type), fields }
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif

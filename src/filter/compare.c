@@ -90,7 +90,7 @@ static void compare(const tamis_filter *a, const tamis_filter *b, tamis_differen
         made->same_body = same_parts(a, b);
 }
 
-tamis_status tamis_filter_compare(const tamis_filter *a, const tamis_filter *b, tamis_difference *difference,
+tamis_status tamis_filter_compare(tamis_difference *difference, const tamis_filter *a, const tamis_filter *b,
                                   tamis_error *err) {
     TAMIS__NEED(a, err);
     TAMIS__NEED(b, err);

@@ -30,7 +30,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include <tamis/guava.h>
+#include <tamis/compat/guava.h>
 
 #include "base/versioned.h"
 #include "filter/filter_int.h"

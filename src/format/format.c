@@ -31,7 +31,7 @@ const char *tamis_format_name(tamis_format format) {
     return (unsigned)format < ROWS ? rows[format].name : NULL;
 }
 
-tamis_status tamis_format_parse(const char *name, tamis_format *format, tamis_error *err) {
+tamis_status tamis_format_parse(tamis_format *format, const char *name, tamis_error *err) {
     TAMIS__NEED(name, err);
     TAMIS__NEED(format, err);
     for (int i = 0; i < ROWS; i++) {

@@ -24,7 +24,7 @@
  * Keys are made byte for byte like those of Guava's PrimitiveSink and Funnels, so that Java and C share a
  * filter. docs/guide/other-systems.md describes that.
  */
-#include <tamis/funnel.h>
+#include <tamis/compat/funnel.h>
 
 #include <errno.h>
 #include <iconv.h>

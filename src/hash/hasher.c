@@ -73,7 +73,7 @@ const char *tamis_scheme_name(tamis_scheme scheme) {
     return (unsigned)scheme < SCHEME_COUNT ? scheme_rows[scheme].name : NULL;
 }
 
-tamis_status tamis_scheme_parse(const char *name, tamis_scheme *scheme, tamis_error *err) {
+tamis_status tamis_scheme_parse(tamis_scheme *scheme, const char *name, tamis_error *err) {
     TAMIS__NEED(name, err);
     TAMIS__NEED(scheme, err);
     for (int i = 0; i < SCHEME_COUNT; i++) {

@@ -43,7 +43,7 @@ const char *tamis_kind_name(tamis_kind kind) {
     return (unsigned)kind < KIND_COUNT ? kind_names[kind] : NULL;
 }
 
-tamis_status tamis_kind_parse(const char *name, tamis_kind *kind, tamis_error *err) {
+tamis_status tamis_kind_parse(tamis_kind *kind, const char *name, tamis_error *err) {
     TAMIS__NEED(name, err);
     TAMIS__NEED(kind, err);
     for (int i = 0; i < KIND_COUNT; i++) {

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include <tamis/guava.h>
+#include <tamis/compat/guava.h>
 
 #include "support/fault.h"
 

@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include <tamis/redis.h>
+#include <tamis/experimental/redis.h>
 
 #include "support/fault.h"
 #include "support/redis_server.h"

@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-#include <tamis/compressed.h>
+#include <tamis/experimental/compressed.h>
 
 #include "support/fault.h"
 #include "support/scratch.h"
@@ -289,7 +289,7 @@ static tamis_status run_open(void) {
     allocator = fault_memory_allocator(&memory);
     options.allocator = &allocator;
     options.writable = writable;
-    return tamis_compressed_open(&opened, scratch("f"), &options, NULL, &err);
+    return tamis_compressed_open(&opened, NULL, scratch("f"), &options, &err);
 }
 
 static bool after_open(tamis_status status, bool may_fail, fault_call call) {

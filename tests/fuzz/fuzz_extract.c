@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <tamis/extract.h>
+#include <tamis/experimental/extract.h>
 
 #include "base/bytes.h"
 #include "stream/extract/extract_int.h"

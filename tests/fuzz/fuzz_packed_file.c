@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include <tamis/compressed.h>
+#include <tamis/experimental/compressed.h>
 #include <tamis/tamis.h>
 
 #include "base/system.h"
@@ -51,7 +51,7 @@ static tamis_filter *open_it(tamis_status *status, tamis_compression *compressio
     size_t before = memory.live_blocks;
     options.allocator = &allocator;
     memory.limit = memory.live_bytes + MEMORY;
-    *status = tamis_compressed_open(&filter, path, &options, compression, &err);
+    *status = tamis_compressed_open(&filter, compression, path, &options, &err);
     memory.limit = 0;
     check(*status == TAMIS_OK ||
           (!filter && err.status == *status && *err.text && memory.live_blocks == before));
@@ -122,7 +122,7 @@ static void comes_back(tamis_filter *filter) {
     made = true;
     check(tamis_filter_metadata_get(filter, &metadata, NULL) == TAMIS_OK);
     check(tamis_compressed_save(filter, saved, metadata.format, TAMIS_COMPRESSION_GZIP, NULL) == TAMIS_OK);
-    check(tamis_compressed_open(&again, saved, NULL, &compression, NULL) == TAMIS_OK);
+    check(tamis_compressed_open(&again, &compression, saved, NULL, NULL) == TAMIS_OK);
     check(compression == TAMIS_COMPRESSION_GZIP && same(filter, again));
     tamis_filter_free(again);
     unlink(saved);

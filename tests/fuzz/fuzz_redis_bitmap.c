@@ -6,7 +6,7 @@
  */
 #include <stdio.h>
 
-#include <tamis/redis.h>
+#include <tamis/experimental/redis.h>
 
 #include "filter/filter_int.h"
 #include "fuzz_format.h"
@@ -37,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     data += 3;
     size -= 3;
 
-    tamis_status status = tamis_redis_from_bitmap(there, data, size, &made, &err);
+    tamis_status status = tamis_redis_from_bitmap(&made, there, data, size, &err);
     if (status == TAMIS_OK) {
         tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
         fuzz_check(size == (bits + 7) / 8);

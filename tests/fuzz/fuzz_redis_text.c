@@ -105,7 +105,7 @@ static void comes_back(tamis_filter *filter, const tamis__parsed_plan *told) {
     char text[TAMIS__REDIS_PLAN];
     tamis__parsed_plan again;
     tamis_scheme scheme;
-    if (told->has_secret || tamis_scheme_parse(told->scheme, &scheme, NULL) != TAMIS_OK)
+    if (told->has_secret || tamis_scheme_parse(&scheme, told->scheme, NULL) != TAMIS_OK)
         return;
     at->seed = told->seed;
     at->partition = told->partition;

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <utf8proc.h>
 
-#include <tamis/extract.h>
+#include <tamis/experimental/extract.h>
 
 enum { BATCH = 200 };
 

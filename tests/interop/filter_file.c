@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <tamis/compat/guava.h>
 #include <tamis/tamis.h>
 
 static tamis_error err = TAMIS_ERROR_INIT;
@@ -121,7 +122,7 @@ static tamis_filter *make_planned(const tamis_plan_options *plan_options) {
 static void make(tamis_format format, char **arg) {
     tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_metadata about = TAMIS_METADATA_INIT;
-    must(tamis_scheme_parse(arg[0], &plan_options.scheme, &err));
+    must(tamis_scheme_parse(&plan_options.scheme, arg[0], &err));
     plan_options.kind = TAMIS_KIND_CLASSIC;
     plan_options.expect = strtoull(arg[2], NULL, 10);
     plan_options.fpr = strtod(arg[3], NULL);
@@ -176,7 +177,7 @@ int main(int argc, char **argv) {
     tamis_format format;
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
         if (argc == 3 + verbs[i].words && strcmp(argv[1], verbs[i].name) == 0) {
-            must(tamis_format_parse(argv[2], &format, &err));
+            must(tamis_format_parse(&format, argv[2], &err));
             verbs[i].run(format, argv + 3);
             return ferror(stdout) || fflush(stdout) ? 2 : 0;
         }

@@ -15,6 +15,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include <tamis/compat/funnel.h>
+#include <tamis/compat/guava.h>
 #include <tamis/tamis.h>
 
 enum { SLOTS = 64, WORDS = 16, BYTES = 4096 };

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <tamis/redis_family.h>
+#include <tamis/experimental/redis_family.h>
 
 #include "store/redis/filter/redis_filter.h"
 
@@ -77,7 +77,7 @@ static void add_to_family(const char *uri) {
         }
         must(tamis_redis_family_add_many(family, pairs, 2 * count, NULL, NULL, &err));
     }
-    tamis_redis_family_free(family);
+    tamis_redis_family_close(family);
 }
 
 static const tamis__layout *layout_of(tamis__redis_uri *uri) {

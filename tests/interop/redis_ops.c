@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <tamis/redis.h>
+#include <tamis/experimental/redis.h>
 #include <tamis/tamis.h>
 
 enum { BATCH = 500, LINE = 4096 };

@@ -2,6 +2,7 @@
 #ifndef TAMIS_TEST_COMMITS_H
 #define TAMIS_TEST_COMMITS_H
 
+#include <tamis/experimental/state.h>
 #include <tamis/tamis.h>
 
 #include "stream/run/runner.h"

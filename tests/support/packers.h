@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include <tamis/compression.h>
+#include <tamis/experimental/compression.h>
 
 /* Compression programs: each compresses standard input to standard output. */
 typedef struct packer {

@@ -4,7 +4,7 @@
 
 /* Redis bitmaps on a server, and models of them in memory. For a test program with one group. */
 
-#include <tamis/redis_bitmap.h>
+#include <tamis/experimental/redis_bitmap.h>
 
 #include "support/redis_filters.h"
 

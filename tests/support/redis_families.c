@@ -56,7 +56,7 @@ size_t redis_families_fill(tamis_redis *redis, const char *name) {
     assert_int_equal(count(TAMIS_PRESENT), PAIRS);
     OK(tamis_redis_family_contains_many(family, pairs, PAIRS, answers, NULL, &err));
     assert_int_equal(count(TAMIS_PRESENT), PAIRS);
-    tamis_redis_family_free(family);
+    tamis_redis_family_close(family);
     for (size_t i = 0; i < MEMBERS && !is_ours; i += MEMBERS / 50)
         ask_alone(redis, i, strchr(name, '?'));
     return MEMBERS + (is_ours ? 2 : 0); /* the hash, and the copy of its plan */

@@ -4,7 +4,7 @@
 
 /* Keys, and filters for them on any servers. */
 
-#include <tamis/redis.h>
+#include <tamis/experimental/redis.h>
 
 #include "support/redis_calls.h"
 

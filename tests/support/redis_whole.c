@@ -12,7 +12,7 @@ enum { HALF = 5000, EXPECT = 50000 };
 static void pull_both_halves(const tamis_filter *there) {
     tamis_filter *pulled = NULL;
     tamis_filter_info here = TAMIS_FILTER_INFO_INIT, far = TAMIS_FILTER_INFO_INIT;
-    OK(tamis_redis_pull(there, &pulled, &err));
+    OK(tamis_redis_pull(&pulled, there, &err));
     assert_int_equal(count_present(pulled, 0, HALF), HALF);
     assert_int_equal(count_present(pulled, HALF, HALF), HALF);
     OK(tamis_filter_info_get(pulled, &here, &err));

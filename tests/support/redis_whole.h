@@ -2,7 +2,7 @@
 #ifndef TAMIS_TEST_REDIS_WHOLE_H
 #define TAMIS_TEST_REDIS_WHOLE_H
 
-#include <tamis/redis.h>
+#include <tamis/experimental/redis.h>
 
 #include "support/redis_server.h"
 

@@ -2,7 +2,7 @@
 #ifndef TAMIS_TEST_SINKS_H
 #define TAMIS_TEST_SINKS_H
 
-#include <tamis/funnel.h>
+#include <tamis/compat/funnel.h>
 
 /* Sinks with the default allocator. An error fails the test. */
 

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <tamis/experimental/state.h>
 #include <tamis/tamis.h>
 
 #include "support/scratch.h"

@@ -3,7 +3,7 @@
 #define TAMIS_TEST_STREAM_ORACLE_H
 
 #include <tamis/dedup.h>
-#include <tamis/stream.h>
+#include <tamis/experimental/stream.h>
 
 #include "scratch.h"
 #include "stream/run/runner.h"

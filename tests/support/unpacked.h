@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include <tamis/compression.h>
+#include <tamis/experimental/compression.h>
 
 #include "support/scratch.h"
 

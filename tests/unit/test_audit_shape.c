@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include <tamis/compat/funnel.h>
 #include <tamis/tamis.h>
 
 /* The command is not a library, so the tested file is compiled in. */

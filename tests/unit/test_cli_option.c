@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include <tamis/compression.h>
+#include <tamis/experimental/compression.h>
 #include <tamis/tamis.h>
 
 /* The command is not a library, so the tested files are compiled in. */

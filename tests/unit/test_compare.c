@@ -37,7 +37,7 @@ static void add(tamis_filter *filter, int from, int to) {
 
 static tamis_difference compared(const tamis_filter *one, const tamis_filter *other) {
     tamis_difference difference = TAMIS_DIFFERENCE_INIT;
-    assert_int_equal(tamis_filter_compare(one, other, &difference, NULL), TAMIS_OK);
+    assert_int_equal(tamis_filter_compare(&difference, one, other, NULL), TAMIS_OK);
     return difference;
 }
 
@@ -115,7 +115,7 @@ static void refuses_a_struct_without_its_size(void **state) {
     (void)state;
     tamis_filter *filter = filter_of(TAMIS_KIND_CLASSIC, KEYS, 0);
     tamis_difference difference = {0};
-    assert_int_equal(tamis_filter_compare(filter, filter, &difference, NULL), TAMIS_E_INVALID);
+    assert_int_equal(tamis_filter_compare(&difference, filter, filter, NULL), TAMIS_E_INVALID);
     tamis_filter_free(filter);
 }
 

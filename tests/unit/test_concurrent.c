@@ -415,10 +415,10 @@ static const char *ask_about(shared *s, uint64_t *least) {
         return "copy";
     const char *wrong = NULL;
     /* Two threads use the opposite order. */
-    if (tamis_filter_compare(*least % 2 ? filter : s->other, *least % 2 ? s->other : filter, &difference,
+    if (tamis_filter_compare(&difference, *least % 2 ? filter : s->other, *least % 2 ? s->other : filter,
                              NULL) != TAMIS_OK)
         wrong = "compare";
-    if (tamis_filter_compare(filter, filter, &difference, NULL) != TAMIS_OK || !difference.same_body)
+    if (tamis_filter_compare(&difference, filter, filter, NULL) != TAMIS_OK || !difference.same_body)
         wrong = "compare with itself";
     if (tamis_filter_verify(filter, NULL) != TAMIS_OK)
         wrong = "verify";
@@ -430,7 +430,7 @@ static const char *ask_about(shared *s, uint64_t *least) {
     if (!wrong &&
         (tamis_filter_encode(copy, TAMIS_FORMAT_TAMIS, bytes, size, NULL) != TAMIS_OK ||
          tamis_filter_decode(&decoded, bytes, size, NULL, NULL) != TAMIS_OK ||
-         tamis_filter_compare(copy, decoded, &difference, NULL) != TAMIS_OK || !difference.same_body))
+         tamis_filter_compare(&difference, copy, decoded, NULL) != TAMIS_OK || !difference.same_body))
         wrong = "encode";
     if (tamis_kind_is_bloom(tamis_filter_plan(filter)->kind) &&
         tamis_filter_union(s->other, filter, NULL) != TAMIS_OK)

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include <tamis/experimental/state.h>
 #include <tamis/tamis.h>
 
 #include "service/dedup/dedup_commits.h"

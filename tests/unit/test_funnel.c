@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include <tamis/funnel.h>
+#include <tamis/compat/funnel.h>
 #include <tamis/hash.h>
 
 #include "base/bytes.h"

@@ -15,7 +15,7 @@
 #include <errno.h>
 #include <iconv.h>
 
-#include <tamis/funnel.h>
+#include <tamis/compat/funnel.h>
 
 #include "golden/golden_reader.h"
 #include "support/sinks.h"

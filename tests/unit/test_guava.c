@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include <tamis/compat/funnel.h>
+#include <tamis/compat/guava.h>
 #include <tamis/tamis.h>
 
 #include "golden/golden_reader.h"

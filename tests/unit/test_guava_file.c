@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include <tamis/compat/guava.h>
 #include <tamis/tamis.h>
 
 #include "golden/golden_reader.h"

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include <tamis/compressed.h>
+#include <tamis/experimental/compressed.h>
 
 #include "base/system.h"
 #include "stream/codec/decompressor.h"
@@ -66,7 +66,7 @@ static tamis_status open_scratch(tamis_filter **filter, tamis_compression *compr
     tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
     allocator = fault_memory_allocator(&memory);
     options.allocator = &allocator;
-    return tamis_compressed_open(filter, scratch("f"), &options, compression, &err);
+    return tamis_compressed_open(filter, compression, scratch("f"), &options, &err);
 }
 
 static tamis_filter *must_open(void) {
@@ -309,11 +309,11 @@ static void secrets_are_passed_on(void **state) {
     options.secret_size = 16;
     options.secret = "0123456789abcdeF";
     filter = NULL;
-    assert_int_equal(tamis_compressed_open(&filter, scratch("f"), &options, NULL, &err), TAMIS_E_MISMATCH);
+    assert_int_equal(tamis_compressed_open(&filter, NULL, scratch("f"), &options, &err), TAMIS_E_MISMATCH);
     say(scratch("f"));
     assert_null(filter);
     options.secret = "0123456789abcdef";
-    assert_int_equal(tamis_compressed_open(&filter, scratch("f"), &options, NULL, &err), TAMIS_OK);
+    assert_int_equal(tamis_compressed_open(&filter, NULL, scratch("f"), &options, &err), TAMIS_OK);
     assert_true(stored_has(filter, 0, KEYS));
     tamis_filter_free(filter);
 }

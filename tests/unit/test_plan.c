@@ -71,7 +71,7 @@ static void kinds_have_names(void **state) {
     for (int i = 0; i < 5; i++) {
         tamis_kind kind = (tamis_kind)99;
         assert_string_equal(tamis_kind_name((tamis_kind)i), names[i]);
-        assert_int_equal(tamis_kind_parse(names[i], &kind, NULL), TAMIS_OK);
+        assert_int_equal(tamis_kind_parse(&kind, names[i], NULL), TAMIS_OK);
         assert_int_equal(kind, i);
         assert_int_equal(tamis_kind_is_bloom(kind), kind == TAMIS_KIND_CLASSIC || kind == TAMIS_KIND_BLOCKED);
     }
@@ -81,7 +81,7 @@ static void kinds_have_names(void **state) {
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         tamis_kind kind = (tamis_kind)99;
         tamis_error err = TAMIS_ERROR_INIT;
-        assert_int_equal(tamis_kind_parse(wrong[i], &kind, &err), TAMIS_E_INVALID);
+        assert_int_equal(tamis_kind_parse(&kind, wrong[i], &err), TAMIS_E_INVALID);
         assert_int_equal(kind, 99);
         for (int j = 0; j < 5; j++)
             assert_non_null(strstr(err.text, names[j]));

@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-#include <tamis/redis.h>
+#include <tamis/experimental/redis.h>
 
 #include "base/system.h"
 #include "support/proxy.h"

@@ -18,8 +18,8 @@
 
 #include <cmocka.h>
 
-#include <tamis/redis.h>
-#include <tamis/redis_bitmap.h>
+#include <tamis/experimental/redis.h>
+#include <tamis/experimental/redis_bitmap.h>
 #include <tamis/tamis.h>
 
 #include "store/redis/topology/redis_int.h"

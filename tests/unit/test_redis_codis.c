@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#include <tamis/redis.h>
+#include <tamis/experimental/redis.h>
 #include <tamis/tamis.h>
 
 #include "base/memory.h"
@@ -291,7 +291,7 @@ static void push_and_pull(tamis_redis *codis) {
     tamis_filter *there = open_filter(codis, "alias");
     OK(tamis_redis_push(made, codis, "pushed", NULL, &err));
     assert_all_in(there, 10000);
-    OK(tamis_redis_pull(there, &pulled, &err));
+    OK(tamis_redis_pull(&pulled, there, &err));
     assert_all_in(pulled, 10000);
     assert_string_equal(tamis_status_name(tamis_redis_union(there, made, &err)), "TAMIS_E_UNSUPPORTED");
     if (!strstr(err.text, "BITOP"))

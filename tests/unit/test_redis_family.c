@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include <tamis/redis_family.h>
+#include <tamis/experimental/redis_family.h>
 
 #include "support/fault.h"
 #include "support/proxy.h"
@@ -128,7 +128,7 @@ static void members_are_the_filters_of_their_names(void **state) {
     assert_int_equal(tamis_redis_family_plan(family)->bits, 21895);
     tamis_filter_free(alone);
     tamis_filter_free(beside);
-    tamis_redis_family_free(family);
+    tamis_redis_family_close(family);
 }
 
 /* A large batch is sent in pieces of one pipeline each. The server reads many commands at a time, and each
@@ -157,7 +157,7 @@ static void a_hundred_thousand_in_few_round_trips(void **state) {
         assert_true(count_present(alone, count, 1000) < 5);
         tamis_filter_free(alone);
     }
-    tamis_redis_family_free(family);
+    tamis_redis_family_close(family);
 }
 
 static void every_layout_is_what_it_is_alone(void **state) {
@@ -181,7 +181,7 @@ static void every_layout_is_what_it_is_alone(void **state) {
             tamis_filter_free(alone);
         }
         assert_int_equal(redis_server_number(&server, "DBSIZE"), MEMBERS);
-        tamis_redis_family_free(family);
+        tamis_redis_family_close(family);
     }
 }
 
@@ -197,8 +197,8 @@ static void equal_pairs_come_one_after_the_other(void **state) {
     assert_memory_equal(answers, wanted, sizeof wanted);
     OK(tamis_redis_family_add_many(family, some, 0, NULL, NULL, &err));
     OK(tamis_redis_family_add_many(family, some, 6, NULL, NULL, &err));
-    tamis_redis_family_free(family);
-    tamis_redis_family_free(NULL);
+    tamis_redis_family_close(family);
+    tamis_redis_family_close(NULL);
 }
 
 static void names_that_are_none_end_a_batch(void **state) {
@@ -220,7 +220,7 @@ static void names_that_are_none_end_a_batch(void **state) {
     assert_int_equal(done, 0);
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
     FAILS(tamis_redis_family_info(family, "", 0, &info, &err), TAMIS_E_INVALID, "0 bytes");
-    tamis_redis_family_free(family);
+    tamis_redis_family_close(family);
 }
 
 static void what_is_no_family_is_refused(void **state) {
@@ -266,8 +266,8 @@ static void each_member_expires_by_itself(void **state) {
     add(renewed, 1);
     assert_true(redis_server_number(&server, "PTTL bf:a") > 3500000);
     assert_true(redis_server_number(&server, "PTTL bf:b") <= 100000);
-    tamis_redis_family_free(renewed);
-    tamis_redis_family_free(once);
+    tamis_redis_family_close(renewed);
+    tamis_redis_family_close(once);
 }
 
 /* ---- layout tamis ---- */
@@ -298,8 +298,8 @@ static void one_hash_has_the_plan_of_all(void **state) {
     assert_true(info.cardinality > 4.5 && info.cardinality < 5.5);
     OK(tamis_redis_family_info(other, "nobody", 6, &info, &err));
     assert_int_equal(info.ones, 0);
-    tamis_redis_family_free(maker);
-    tamis_redis_family_free(other);
+    tamis_redis_family_close(maker);
+    tamis_redis_family_close(other);
 }
 
 static void a_family_outlives_its_members(void **state) {
@@ -317,7 +317,7 @@ static void a_family_outlives_its_members(void **state) {
     assert_true(redis_server_number(&server, "PTTL tamis:{f}") > 3500000);
     assert_true(redis_server_number(&server, "PTTL %s", name) <= 50000);
     assert_int_equal(figure("keyspace", "expires="), 4);
-    tamis_redis_family_free(family);
+    tamis_redis_family_close(family);
 }
 
 static void a_family_is_no_filter_and_a_filter_no_family(void **state) {
@@ -325,7 +325,7 @@ static void a_family_is_no_filter_and_a_filter_no_family(void **state) {
     tamis_redis_family *family = NULL;
     (void)state;
     begin_test();
-    tamis_redis_family_free(open_family("many?expect=100&fpr=0.001"));
+    tamis_redis_family_close(open_family("many?expect=100&fpr=0.001"));
     tamis_filter_free(open_filter("one?expect=100&fpr=0.001"));
     FAILS(tamis_redis_filter_open(&filter, redis, "many", NULL, &err), TAMIS_E_MISMATCH,
           "is a family of filters");
@@ -343,7 +343,7 @@ static void a_family_may_be_dropped_and_made_anew(void **state) {
     (void)state;
     begin_test();
     make_pairs(1000, 5);
-    tamis_redis_family_free(open_family("f?expect=100&fpr=0.001"));
+    tamis_redis_family_close(open_family("f?expect=100&fpr=0.001"));
     tamis_redis_family *family = open_family("f");
     add(family, 1000);
     OK(tamis_redis_drop(redis, "f", &err));
@@ -362,9 +362,9 @@ static void a_family_may_be_dropped_and_made_anew(void **state) {
     tamis_redis_family *alias = open_family("alias");
     ask(alias, 1000);
     assert_int_equal(count_answers(1000, TAMIS_PRESENT), 1000);
-    tamis_redis_family_free(alias);
-    tamis_redis_family_free(family);
-    tamis_redis_family_free(next);
+    tamis_redis_family_close(alias);
+    tamis_redis_family_close(family);
+    tamis_redis_family_close(next);
 }
 
 static void keys_are_hashed_under_the_secret(void **state) {
@@ -381,16 +381,16 @@ static void keys_are_hashed_under_the_secret(void **state) {
     assert_int_equal(tamis_redis_family_plan(family)->scheme, TAMIS_SCHEME_SIP);
     make_pairs(100, 5);
     add(family, 100);
-    tamis_redis_family_free(family);
+    tamis_redis_family_close(family);
     OK(tamis_redis_family_open(&family, redis, "f", NULL, &err));
     FAILS(tamis_redis_family_contains_many(family, pairs, 100, answers, &done, &err), TAMIS_E_MISMATCH,
           "secret");
     assert_int_equal(done, 0);
-    tamis_redis_family_free(family);
+    tamis_redis_family_close(family);
     OK(tamis_redis_family_open(&family, redis, "f", &options, &err));
     ask(family, 100);
     assert_int_equal(count_answers(100, TAMIS_PRESENT), 100);
-    tamis_redis_family_free(family);
+    tamis_redis_family_close(family);
 }
 
 /* ---- faults ---- */
@@ -438,8 +438,8 @@ static void cut_everywhere(proxy *between, const char *parameters, proxy_way way
         if (count_answers(CUT_PAIRS, TAMIS_PRESENT) != CUT_PAIRS)
             fail_msg("%s: what was answered is not there", where);
     }
-    tamis_redis_family_free(harmed);
-    tamis_redis_family_free(direct);
+    tamis_redis_family_close(harmed);
+    tamis_redis_family_close(direct);
 }
 
 static void a_connection_may_end_at_every_byte(void **state) {
@@ -473,7 +473,7 @@ static void memory_may_run_out(void **state) {
         reached = memory.refused > 0;
         assert_int_equal(status, reached ? TAMIS_E_NOMEM : TAMIS_OK);
         assert_int_equal(done, reached ? 0 : 500);
-        tamis_redis_family_free(family);
+        tamis_redis_family_close(family);
         assert_int_equal(memory.live_blocks, 0);
     }
 }

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include <tamis/redis.h>
+#include <tamis/experimental/redis.h>
 
 #include "support/fault.h"
 #include "support/redis_calls.h"

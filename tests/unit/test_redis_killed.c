@@ -28,7 +28,7 @@
 
 #include <cmocka.h>
 
-#include <tamis/redis.h>
+#include <tamis/experimental/redis.h>
 
 #include "support/redis_server.h"
 #include "support/scratch.h"

@@ -468,7 +468,7 @@ static void unite_loses_no_add(void **state) {
     tamis_filter *second = make_filter(200000, 0, 5000), *third = make_filter(200000, 50000, 1000);
     OK(tamis_filter_union(mine, second, &err));
     OK(tamis_filter_union(mine, third, &err));
-    OK(tamis_redis_pull(there, &pulled, &err));
+    OK(tamis_redis_pull(&pulled, there, &err));
     assert_true(tamis_filter_is_equal(mine, pulled));
     tamis_filter_free(second);
     tamis_filter_free(third);

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 #include <hiredis/hiredis.h>
-#include <tamis/redis.h>
+#include <tamis/experimental/redis.h>
 
 #include "golden/golden_reader.h"
 #include "store/redis/filter/redis_filter.h"

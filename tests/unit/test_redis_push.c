@@ -42,7 +42,7 @@ static void pull_answers_as_the_server_does(void **state) {
     tamis_filter *there = open_filter("big?expect=1500000&fpr=1e-3&seed=9&partition=1600000"), *pulled = NULL;
     OK(tamis_filter_add_many(there, keys, 50000, NULL, NULL, &err));
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 6);
-    OK(tamis_redis_pull(there, &pulled, &err));
+    OK(tamis_redis_pull(&pulled, there, &err));
     assert_int_equal(tamis_filter_plan(pulled)->kind, TAMIS_KIND_BLOCKED);
     assert_int_equal(tamis_filter_plan(pulled)->bits, tamis_filter_plan(there)->bits);
     assert_int_equal(count_present(pulled, 0, 50000), 50000);
@@ -59,9 +59,9 @@ static void pull_of_layout_java_keeps_its_bits(void **state) {
     (void)state;
     begin_test();
     tamis_filter *there = open_filter("topic?layout=java&expect=60000&fpr=0.03"), *pulled = NULL;
-    FAILS(tamis_redis_pull(there, &pulled, &err), TAMIS_E_NOT_FOUND, "there is no such filter");
+    FAILS(tamis_redis_pull(&pulled, there, &err), TAMIS_E_NOT_FOUND, "there is no such filter");
     OK(tamis_filter_add_many(there, keys, 50000, NULL, NULL, &err));
-    OK(tamis_redis_pull(there, &pulled, &err));
+    OK(tamis_redis_pull(&pulled, there, &err));
     assert_int_equal(tamis_filter_plan(pulled)->kind, TAMIS_KIND_CLASSIC);
     assert_int_equal(tamis_filter_plan(pulled)->scheme, TAMIS_SCHEME_GUAVA64);
     assert_int_equal(tamis_filter_plan(pulled)->bits, 437906);
@@ -71,10 +71,10 @@ static void pull_of_layout_java_keeps_its_bits(void **state) {
     tamis_filter_free(pulled);
 
     redis_server_command(&server, "SETBIT bf:topic 437906 1");
-    FAILS(tamis_redis_pull(there, &pulled, &err), TAMIS_E_MISMATCH, "has bits past the 437906");
+    FAILS(tamis_redis_pull(&pulled, there, &err), TAMIS_E_MISMATCH, "has bits past the 437906");
     redis_server_command(&server, "SETBIT bf:topic 437906 0");
     redis_server_command(&server, "SETBIT bf:topic 500000 1");
-    FAILS(tamis_redis_pull(there, &pulled, &err), TAMIS_E_MISMATCH, "has bits past the 437906");
+    FAILS(tamis_redis_pull(&pulled, there, &err), TAMIS_E_MISMATCH, "has bits past the 437906");
     tamis_filter_free(there);
 }
 
@@ -116,7 +116,7 @@ static void pull_does_not_take_a_lost_partition_for_zeros(void **state) {
     test_bytes got = {0};
     OK(tamis_filter_add_many(there, keys, 1000, NULL, NULL, &err));
     redis_server_command(&server, "DEL %s", partition_of("big", 1));
-    FAILS(tamis_redis_pull(there, &pulled, &err), TAMIS_E_DAMAGED, "partition 1 is gone");
+    FAILS(tamis_redis_pull(&pulled, there, &err), TAMIS_E_DAMAGED, "partition 1 is gone");
     FAILS(tamis_redis_pull_bitmap(there, collect, &got, &err), TAMIS_E_DAMAGED, "partition 1 is gone");
     tamis_filter_free(there);
     bytes_clear(&got);
@@ -134,7 +134,7 @@ static void a_full_filter_is_not_saturated_by_chance(void **state) {
         tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
         const size_t count = i < 4 * 20 ? 1000 : 1600;
         OK(tamis_filter_add_many(there, keys + i * 1600, count, NULL, NULL, &err));
-        OK(tamis_redis_pull(there, &pulled, &err));
+        OK(tamis_redis_pull(&pulled, there, &err));
         OK(tamis_filter_info_get(pulled, &info, &err));
         assert_int_equal(info.saturated, count > 1000);
         tamis_filter_free(pulled);
@@ -157,7 +157,7 @@ static void push_and_pull_give_the_same_filter(void **state) {
         }
         OK(tamis_redis_push(made, redis, names[i], NULL, &err));
         tamis_filter *there = open_filter(names[i]);
-        OK(tamis_redis_pull(there, &pulled, &err));
+        OK(tamis_redis_pull(&pulled, there, &err));
         assert_true(tamis_filter_is_equal(made, pulled));
         assert_same_answers(there, made, 100000);
         tamis_filter_free(there);
@@ -195,7 +195,7 @@ static void push_and_pull_keep_scheme_seed_and_secret(void **state) {
         OK(tamis_redis_filter_open(&there, redis, name, &opening, &err));
         OK(tamis_redis_push(made, redis, name, NULL, &err));
         assert_same_answers(there, made, 100000);
-        OK(tamis_redis_pull(there, &pulled, &err));
+        OK(tamis_redis_pull(&pulled, there, &err));
         assert_true(tamis_filter_is_equal(made, pulled));
         tamis_filter_free(pulled);
         tamis_filter_free(there);
@@ -331,7 +331,7 @@ static void push_refuses_what_it_cannot(void **state) {
     FAILS(tamis_redis_push(made, redis, "f?some=7", NULL, &err), TAMIS_E_INVALID, "'some' is not known");
     tamis_filter *there = open_filter("f"), *none = NULL;
     FAILS(tamis_redis_push(there, redis, "g", NULL, &err), TAMIS_E_UNSUPPORTED, "pull it first");
-    FAILS(tamis_redis_pull(made, &none, &err), TAMIS_E_INVALID, "is in memory");
+    FAILS(tamis_redis_pull(&none, made, &err), TAMIS_E_INVALID, "is in memory");
     redis_server_command(&server, "SET tamis:{f}:push other");
     FAILS(tamis_redis_push(made, redis, "f", NULL, &err), TAMIS_E_BUSY, "another push");
     assert_string_equal(redis_server_command(&server, "GET tamis:{f}:push"), "other");
@@ -489,7 +489,7 @@ static void no_memory_leaves_all_as_it_was(void **state) {
         assert_int_equal(memory.live_blocks, live);
         assert_true(status == TAMIS_OK || status == TAMIS_E_NOMEM);
         there = open_filter("f");
-        OK(tamis_redis_pull(there, &pulled, &err));
+        OK(tamis_redis_pull(&pulled, there, &err));
         const bool is_new = tamis_filter_is_equal(made, pulled);
         assert_true(is_new || tamis_filter_is_equal(old, pulled));
         /* The command of the switch itself failed: the new keys are recorded in the hash. */

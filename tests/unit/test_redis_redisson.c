@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include <cmocka.h>
-#include <tamis/redis.h>
+#include <tamis/experimental/redis.h>
 
 #include "support/redis_server.h"
 #include "support/scratch.h"

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include <tamis/redis_family.h>
+#include <tamis/experimental/redis_family.h>
 
 #include "support/fault.h"
 #include "support/redis_filters.h"
@@ -48,7 +48,7 @@ static void check_layout(const char *name, const char *key, long long size) {
     /* The old filter is gone. Lookups and adds by an open handle use the new one. */
     assert_in_range(count_present(there, KEYS, 100), 0, 50);
     assert_same_answers(there, made, 3 * KEYS);
-    OK(tamis_redis_pull(there, &pulled, &err));
+    OK(tamis_redis_pull(&pulled, there, &err));
     assert_true(tamis_filter_is_equal(made, pulled));
     tamis_filter_free(pulled);
     tamis_filter_free(there);
@@ -76,7 +76,7 @@ static void a_large_filter_comes_in_chunks(void **state) {
     OK(tamis_redis_push(made, redis, name, NULL, &err));
     assert_int_equal(count_present(there, 0, 5), 5);
     assert_int_equal(redis_server_number(&server, "STRLEN bf:large"), tamis_filter_plan(made)->memory);
-    OK(tamis_redis_pull(there, &pulled, &err));
+    OK(tamis_redis_pull(&pulled, there, &err));
     assert_true(tamis_filter_is_equal(made, pulled));
     tamis_filter_free(pulled);
     tamis_filter_free(there);
@@ -245,11 +245,11 @@ static void a_bitmap_comes_back(void **state) {
         tamis_filter *there = open_filter(names[i]), *made = NULL, *pulled = NULL;
         OK(tamis_filter_add_many(there, keys, KEYS, NULL, NULL, &err));
         OK(tamis_redis_pull_bitmap(there, collect, &bits, &err));
-        OK(tamis_redis_pull(there, &pulled, &err));
-        OK(tamis_redis_from_bitmap(there, bits.data, bits.size, &made, &err));
+        OK(tamis_redis_pull(&pulled, there, &err));
+        OK(tamis_redis_from_bitmap(&made, there, bits.data, bits.size, &err));
         assert_true(tamis_filter_is_equal(made, pulled));
         tamis_filter_free(made);
-        FAILS(tamis_redis_from_bitmap(there, bits.data, bits.size - 1, &made, &err), TAMIS_E_MISMATCH,
+        FAILS(tamis_redis_from_bitmap(&made, there, bits.data, bits.size - 1, &err), TAMIS_E_MISMATCH,
               "comes to");
         tamis_filter_free(pulled);
         tamis_filter_free(there);

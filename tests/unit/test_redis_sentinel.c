@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include <tamis/redis.h>
+#include <tamis/experimental/redis.h>
 #include <tamis/tamis.h>
 
 #include "base/memory.h"

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 #include <zlib.h>
 
-#include <tamis/redis.h>
+#include <tamis/experimental/redis.h>
 #include <tamis/tamis.h>
 
 #include "base/memory.h"

@@ -22,7 +22,7 @@
 
 #include <cmocka.h>
 
-#include <tamis/redis_family.h>
+#include <tamis/experimental/redis_family.h>
 
 #include "support/fault.h"
 #include "support/proxy.h"
@@ -186,7 +186,7 @@ static void storm(const char *name, bool is_family, uint64_t count, uint64_t mea
     for (int c = 0; c < CLIENTS; c++) {
         free(clients[c].answers);
         tamis_filter_free(clients[c].filter);
-        tamis_redis_family_free(clients[c].family);
+        tamis_redis_family_close(clients[c].family);
     }
     tamis_redis_close(redis);
 }

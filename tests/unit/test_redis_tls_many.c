@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include <tamis/redis.h>
+#include <tamis/experimental/redis.h>
 #include <tamis/tamis.h>
 
 #include "support/redis_sentinel.h"

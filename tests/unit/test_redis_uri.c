@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include <tamis/redis.h>
+#include <tamis/experimental/redis.h>
 
 #include "store/redis/connection/redis_uri.h"
 #include "support/fault.h"

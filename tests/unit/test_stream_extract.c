@@ -14,7 +14,7 @@
 #include <cmocka.h>
 #include <utf8proc.h>
 
-#include <tamis/extract.h>
+#include <tamis/experimental/extract.h>
 
 #include "base/bytes.h"
 #include "stream/split/find.h"

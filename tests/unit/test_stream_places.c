@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include <tamis/stream.h>
+#include <tamis/experimental/stream.h>
 
 #include "support/fault.h"
 #include "support/scratch.h"

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include <tamis/stream.h>
+#include <tamis/experimental/stream.h>
 
 #include "base/system.h"
 #include "support/scratch.h"

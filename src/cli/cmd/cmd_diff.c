@@ -187,7 +187,7 @@ static int load(side *diff, tamis_error *err) {
 /* Compares before it reads statistics: comparing verifies both filters, so the statistics are those of
  * undamaged bits. */
 static int compare(comparison *diff, tamis_error *err) {
-    if (tamis_filter_compare(diff->a.filter, diff->b.filter, &diff->difference, err) != TAMIS_OK ||
+    if (tamis_filter_compare(&diff->difference, diff->a.filter, diff->b.filter, err) != TAMIS_OK ||
         tamis_filter_info_get(diff->a.filter, &diff->a.info, err) != TAMIS_OK ||
         tamis_filter_info_get(diff->b.filter, &diff->b.info, err) != TAMIS_OK)
         return CLI_FAILED;

@@ -43,7 +43,7 @@ static bool keys_differ(const merge_run *run, const tamis_filter *from, const ta
     tamis_difference difference = TAMIS_DIFFERENCE_INIT;
 
     return err->status == TAMIS_E_MISMATCH &&
-           tamis_filter_compare(run->merged, from, &difference, NULL) == TAMIS_OK && difference.same_hash &&
+           tamis_filter_compare(&difference, run->merged, from, NULL) == TAMIS_OK && difference.same_hash &&
            difference.same_shape;
 }
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <tamis/state.h>
-#include <tamis/stream.h>
+#include <tamis/experimental/state.h>
+#include <tamis/experimental/stream.h>
 
 #include "cli/cli.h"
 #include "cli/cmd/dedup/dedup_command.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <tamis/redis.h>
+#include <tamis/experimental/redis.h>
 
 #include "cli/cli.h"
 

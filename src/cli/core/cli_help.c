@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <string.h>
 
-#include <tamis/redis.h>
+#include <tamis/experimental/redis.h>
 #include <tamis/version.h>
 
 #include "cli/core/cli_option.h"

@@ -15,8 +15,8 @@
  *                             |- CLI_EXTRACT_KEY    ...
  *     parsed values           records + CLI_RECORDS_EXTRACT is the block CLI_EXTRACT
  */
+#include <tamis/experimental/stream.h>
 #include <tamis/plan.h>
-#include <tamis/stream.h>
 
 #include "cli/cli.h"
 #include "cli/core/cli_choice.h"

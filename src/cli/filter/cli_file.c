@@ -50,7 +50,7 @@ int cli_file_open(tamis_filter **filter, const char *path, cli_access access, co
         options.secret = secret->bytes;
         options.secret_size = secret->size;
     }
-    return tamis_compressed_open(filter, path, &options, compression, err) == TAMIS_OK ? CLI_DONE
+    return tamis_compressed_open(filter, compression, path, &options, err) == TAMIS_OK ? CLI_DONE
                                                                                        : CLI_FAILED;
 }
 

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include <tamis/compressed.h>
+#include <tamis/experimental/compressed.h>
 #include <tamis/file.h>
 
 #include "cli/cli.h"

@@ -2,7 +2,7 @@
 #ifndef TAMIS_CLI_FILTER_CLI_FILTER_H
 #define TAMIS_CLI_FILTER_CLI_FILTER_H
 
-#include <tamis/compressed.h>
+#include <tamis/experimental/compressed.h>
 #include <tamis/file.h>
 
 #include "cli/cli.h"

@@ -2,7 +2,7 @@
 #ifndef TAMIS_CLI_INPUT_CLI_EXTRACT_H
 #define TAMIS_CLI_INPUT_CLI_EXTRACT_H
 
-#include <tamis/extract.h>
+#include <tamis/experimental/extract.h>
 
 #include "cli/cli.h"
 

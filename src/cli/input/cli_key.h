@@ -2,8 +2,8 @@
 #ifndef TAMIS_CLI_INPUT_CLI_KEY_H
 #define TAMIS_CLI_INPUT_CLI_KEY_H
 
+#include <tamis/compat/funnel.h>
 #include <tamis/file.h>
-#include <tamis/funnel.h>
 #include <tamis/hash.h>
 
 #include "cli/cli.h"

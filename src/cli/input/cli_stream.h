@@ -2,7 +2,7 @@
 #ifndef TAMIS_CLI_INPUT_CLI_STREAM_H
 #define TAMIS_CLI_INPUT_CLI_STREAM_H
 
-#include <tamis/stream.h>
+#include <tamis/experimental/stream.h>
 
 #include "cli/cli.h"
 #include "cli/input/cli_extract.h"

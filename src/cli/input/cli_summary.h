@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include <tamis/stream.h>
+#include <tamis/experimental/stream.h>
 
 #include "cli/input/cli_stream.h"
 

@@ -2,7 +2,7 @@
 #ifndef TAMIS_CLI_INPUT_CLI_TYPED_H
 #define TAMIS_CLI_INPUT_CLI_TYPED_H
 
-#include <tamis/stream.h>
+#include <tamis/experimental/stream.h>
 
 #include "cli/input/cli_key.h"
 

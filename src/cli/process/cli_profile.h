@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include <tamis/stream.h>
+#include <tamis/experimental/stream.h>
 
 /* Prints the time of a run as a table: for each stage the nanoseconds a record and the share of all stages. Also prints how
  * much memory of the process is in huge pages now. */

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <tamis/stream.h>
+#include <tamis/experimental/stream.h>
 
 /* Progress of a run: on a terminal one line that is redrawn about ten times a second, else a new line each second. */
 typedef struct cli_progress {

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <tamis/redis.h>
+#include <tamis/experimental/redis.h>
 
 #include "cli/core/cli_text.h"
 #include "cli/server/cli_server.h"

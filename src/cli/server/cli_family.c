@@ -35,7 +35,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <tamis/redis_family.h>
+#include <tamis/experimental/redis_family.h>
 
 #include "cli/filter/cli_filter.h"
 #include "cli/input/cli_typed.h"
@@ -281,7 +281,7 @@ void cli_family_free(cli_family *family) {
     if (family == NULL)
         return;
     cli_typed_end(&family->typed);
-    tamis_redis_family_free(family->family);
+    tamis_redis_family_close(family->family);
     tamis_extractor_free(family->columns);
     tamis_extractor_free(family->whole);
     free(family->members);
@@ -365,7 +365,7 @@ static void find_fields(const cli_family *family, const tamis_key *record, field
 }
 
 /* Finds the columns of the name in `joined`, the key of the extractor `columns`. Several columns are joined, each after its
- * size in 8 bytes (tamis/extract.h). */
+ * size in 8 bytes (tamis/experimental/extract.h). */
 static void find_columns(const cli_family *family, tamis_key joined, fields *found) {
     const unsigned char *pos = joined.data;
     bool several = false;

@@ -2,7 +2,7 @@
 #ifndef TAMIS_CLI_SERVER_CLI_FAMILY_H
 #define TAMIS_CLI_SERVER_CLI_FAMILY_H
 
-#include <tamis/stream.h>
+#include <tamis/experimental/stream.h>
 
 #include "cli/cli.h"
 #include "cli/input/cli_key.h"

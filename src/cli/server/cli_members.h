@@ -2,7 +2,7 @@
 #ifndef TAMIS_CLI_SERVER_CLI_MEMBERS_H
 #define TAMIS_CLI_SERVER_CLI_MEMBERS_H
 
-#include <tamis/redis_family.h>
+#include <tamis/experimental/redis_family.h>
 
 /* Finds the members of a family with the most adds, approximately, in memory of a fixed size. No limit stops adds to a member
  * (cli_bounded_filter.h), so these members are checked at the end. All functions accept NULL and do nothing then. */

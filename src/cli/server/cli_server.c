@@ -145,7 +145,7 @@ int cli_server_pull(tamis_filter **filter, tamis_error *err) {
 
     if (tamis_redis_filter_layout(*filter) == NULL)
         return CLI_DONE;
-    if (tamis_redis_pull(*filter, &pulled, err) != TAMIS_OK)
+    if (tamis_redis_pull(&pulled, *filter, err) != TAMIS_OK)
         return CLI_FAILED;
     tamis_filter_free(*filter);
     *filter = pulled;

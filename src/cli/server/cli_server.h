@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
+#include <tamis/experimental/redis.h>
 #include <tamis/filter.h>
-#include <tamis/redis.h>
 
 #include "cli/cli.h"
 #include "cli/filter/cli_file.h"

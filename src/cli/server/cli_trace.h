@@ -2,7 +2,7 @@
 #ifndef TAMIS_CLI_SERVER_CLI_TRACE_H
 #define TAMIS_CLI_SERVER_CLI_TRACE_H
 
-#include <tamis/redis_family.h>
+#include <tamis/experimental/redis_family.h>
 
 #include "cli/cli.h"
 

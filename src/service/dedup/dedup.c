@@ -24,6 +24,7 @@
 #include <math.h>
 
 #include <tamis/dedup.h>
+#include <tamis/experimental/state.h>
 
 #include "base/memory.h"
 #include "base/versioned.h"

@@ -4,7 +4,7 @@
 
 /* Commits of a session over a state, for a run that queries batches before it writes the earlier ones. */
 #include <tamis/dedup.h>
-#include <tamis/state.h>
+#include <tamis/experimental/state.h>
 
 #include "base/failure.h"
 

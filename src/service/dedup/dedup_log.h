@@ -5,8 +5,8 @@
 #include <pthread.h>
 #include <stddef.h>
 
+#include <tamis/experimental/state.h>
 #include <tamis/key.h>
-#include <tamis/state.h>
 
 #include "base/failure.h"
 #include "base/memory.h"

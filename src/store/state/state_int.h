@@ -16,7 +16,7 @@
  *     state_snapshot.c    shortening the log
  *     state_roll.c        starting a new segment
  *     state_open.c        opening and closing
- *     state.c             the calls of include/tamis/state.h
+ *     state.c             the calls of include/tamis/experimental/state.h
  *
  * docs/DURABILITY.md defines the steps that comments name by letter and number (S1, M2, R3, C4, P5), and the
  * invariants (I1, I2, ...).
@@ -24,7 +24,7 @@
 #include <limits.h>
 #include <pthread.h>
 
-#include <tamis/state.h>
+#include <tamis/experimental/state.h>
 
 #include "base/memory.h"
 #include "filter/filter_int.h"

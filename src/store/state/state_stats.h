@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <tamis/state.h>
+#include <tamis/experimental/state.h>
 
 #include "base/failure.h"
 

@@ -10,7 +10,7 @@
  * The file is read twice because its size is unknown. Pass 1 needs little memory, whatever the file claims.
  * Only a complete, valid stream that begins like a filter leads to a large allocation.
  */
-#include <tamis/compressed.h>
+#include <tamis/experimental/compressed.h>
 
 #include <errno.h>
 #include <unistd.h>
@@ -140,8 +140,8 @@ static tamis_status open_compressed(tamis_filter **filter, const input_file *p, 
 
 /* ---- public functions ---- */
 
-tamis_status tamis_compressed_open(tamis_filter **filter, const char *path, const tamis_open_options *given,
-                                   tamis_compression *compression, tamis_error *err) {
+tamis_status tamis_compressed_open(tamis_filter **filter, tamis_compression *compression, const char *path,
+                                   const tamis_open_options *given, tamis_error *err) {
     TAMIS__NEED(filter, err);
     TAMIS__NEED(path, err);
     input_file p = {.path = path, .name = tamis__show(path), .options = TAMIS_OPEN_OPTIONS_INIT};

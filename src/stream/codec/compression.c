@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <tamis/compression.h>
+#include <tamis/experimental/compression.h>
 
 #include <stddef.h>
 #include <string.h>

@@ -11,7 +11,7 @@
 
 #include <errno.h>
 
-#include <tamis/stream.h>
+#include <tamis/experimental/stream.h>
 
 #include "stream/codec/encoder.h"
 

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <tamis/compression.h>
+#include <tamis/experimental/compression.h>
 
 #include "base/memory.h"
 

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <tamis/compression.h>
+#include <tamis/experimental/compression.h>
 
 #include "stream/codec/codec_alloc.h"
 #include "stream/codec/codec_buffer.h"

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <tamis/compression.h>
+#include <tamis/experimental/compression.h>
 
 #include "base/failure.h"
 #include "base/memory.h"

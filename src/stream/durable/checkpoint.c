@@ -18,7 +18,7 @@
 
 #include <string.h>
 
-#include <tamis/state.h>
+#include <tamis/experimental/state.h>
 
 #include "base/bytes.h"
 #include "base/versioned.h"

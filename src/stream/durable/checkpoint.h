@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <tamis/stream.h>
+#include <tamis/experimental/stream.h>
 
 #include "base/memory.h"
 #include "store/file/file_fingerprint.h"

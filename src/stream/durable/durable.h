@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include <tamis/stream.h>
+#include <tamis/experimental/stream.h>
 
 #include "store/file/target.h"
 #include "stream/durable/appended_output.h"

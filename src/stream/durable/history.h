@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include <tamis/state.h>
+#include <tamis/experimental/state.h>
 
 #include "stream/durable/checkpoint.h"
 

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <tamis/extract.h>
+#include <tamis/experimental/extract.h>
 
 #include "base/failure.h"
 #include "stream/extract/arena.h"
@@ -22,7 +22,7 @@ typedef enum tamis__part_kind {
     TAMIS__PART_REGEX
 } tamis__part_kind;
 
-/* One part of a key, parsed from its text (tamis/extract.h). */
+/* One part of a key, parsed from its text (tamis/experimental/extract.h). */
 typedef struct tamis__part {
     const char *text; /* the whole text */
     const char *rest; /* text after the colon: pointer of JSON, pattern of regex */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Parsing the texts of key parts. tamis/extract.h describes them. */
+/* Parsing the texts of key parts. tamis/experimental/extract.h describes them. */
 #include "stream/extract/extract_int.h"
 
 #include <stdarg.h>

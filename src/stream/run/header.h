@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include <tamis/extract.h>
+#include <tamis/experimental/extract.h>
 
 #include "stream/run/route.h"
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <tamis/stream.h>
+#include <tamis/experimental/stream.h>
 
 #include "stream/io/reader.h"
 #include "stream/run/keys.h"

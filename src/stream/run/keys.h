@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <tamis/stream.h>
+#include <tamis/experimental/stream.h>
 
 #include "base/failure.h"
 #include "base/memory.h"

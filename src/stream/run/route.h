@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include <tamis/stream.h>
+#include <tamis/experimental/stream.h>
 
 #include "stream/io/writer.h"
 #include "stream/run/keys.h"

@@ -2,7 +2,7 @@
 #ifndef TAMIS_STREAM_RUN_RUN_OPTIONS_H
 #define TAMIS_STREAM_RUN_RUN_OPTIONS_H
 
-#include <tamis/stream.h>
+#include <tamis/experimental/stream.h>
 
 #include "base/failure.h"
 

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include <tamis/stream.h>
+#include <tamis/experimental/stream.h>
 
 #include "base/failure.h"
 

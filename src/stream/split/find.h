@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include <tamis/extract.h>
+#include <tamis/experimental/extract.h>
 #include <tamis/key.h>
 
 #include "stream/extract/arena.h"

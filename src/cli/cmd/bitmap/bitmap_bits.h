@@ -2,7 +2,7 @@
 #ifndef TAMIS_CLI_CMD_BITMAP_BITMAP_BITS_H
 #define TAMIS_CLI_CMD_BITMAP_BITMAP_BITS_H
 
-#include <tamis/redis_bitmap.h>
+#include <tamis/experimental/redis_bitmap.h>
 
 #include "cli/cli.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <tamis/redis_bitmap.h>
+#include <tamis/experimental/redis_bitmap.h>
 
 #include "cli/cli.h"
 #include "cli/cmd/bitmap/bitmap_bits.h"

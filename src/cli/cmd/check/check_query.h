@@ -2,7 +2,7 @@
 #ifndef TAMIS_CLI_CMD_CHECK_CHECK_QUERY_H
 #define TAMIS_CLI_CMD_CHECK_CHECK_QUERY_H
 
-#include <tamis/stream.h>
+#include <tamis/experimental/stream.h>
 
 #include "cli/cmd/check/check_config.h"
 #include "cli/process/cli_secret.h"

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <tamis/redis.h>
+#include <tamis/experimental/redis.h>
 
 #include "cli/process/cli_save.h"
 #include "cli/server/cli_server.h"
@@ -106,7 +106,7 @@ static int send(const char *from, const char *to, cli_lock_wait wait, tamis_erro
     if (code == CLI_DONE)
         code = load(&content, from, err);
     if (code == CLI_DONE &&
-        tamis_redis_from_bitmap(there, content.bytes, content.size, &made, err) != TAMIS_OK) {
+        tamis_redis_from_bitmap(&made, there, content.bytes, content.size, err) != TAMIS_OK) {
         if (err->status == TAMIS_E_MISMATCH)
             cli_subject(err, "%.150s", from);
         code = CLI_FAILED;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Prints each record the first time its key is seen. The library filters the stream (tamis/stream.h). This
+ * Prints each record the first time its key is seen. The library filters the stream (tamis/experimental/stream.h). This
  * file opens what remembers the keys, saves it, and reports. There are three cases:
  *
  *     neither option    a filter in memory, forgotten at the end
@@ -16,7 +16,7 @@
  * 3. After a signal the same holds for all records answered until then.
  *
  * With --state, filter and outputs are committed together, so the next run continues after the last commit
- * (tamis/state.h).
+ * (tamis/experimental/state.h).
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 #ifndef TAMIS_CLI_CMD_DEDUP_DEDUP_COMMAND_H
 #define TAMIS_CLI_CMD_DEDUP_DEDUP_COMMAND_H
 
-#include <tamis/stream.h>
+#include <tamis/experimental/stream.h>
 
 #include "cli/cli.h"
 

@@ -2,7 +2,7 @@
 #ifndef TAMIS_CLI_CMD_DEDUP_DEDUP_STATE_H
 #define TAMIS_CLI_CMD_DEDUP_DEDUP_STATE_H
 
-#include <tamis/state.h>
+#include <tamis/experimental/state.h>
 
 #include "cli/cmd/dedup/dedup_config.h"
 #include "cli/process/cli_secret.h"

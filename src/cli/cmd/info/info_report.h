@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include <tamis/compressed.h>
+#include <tamis/experimental/compressed.h>
 #include <tamis/file.h>
 
 /* Everything that `tamis info` prints about a filter. */

@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-#include <tamis/redis.h>
+#include <tamis/experimental/redis.h>
 
 #include "cli/core/cli_json.h"
 #include "cli/core/cli_text.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <tamis/redis.h>
+#include <tamis/experimental/redis.h>
 
 #include "cli/cli.h"
 #include "cli/cmd/redis/redis_ls.h"

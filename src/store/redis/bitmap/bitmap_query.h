@@ -2,7 +2,7 @@
 #ifndef TAMIS_STORE_REDIS_BITMAP_BITMAP_QUERY_H
 #define TAMIS_STORE_REDIS_BITMAP_BITMAP_QUERY_H
 
-#include <tamis/redis_bitmap.h>
+#include <tamis/experimental/redis_bitmap.h>
 
 #include "store/redis/topology/redis_int.h"
 

@@ -27,7 +27,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <tamis/redis.h>
+#include <tamis/experimental/redis.h>
 
 #include "base/decimal.h"
 #include "base/memory.h"

@@ -3,7 +3,7 @@
 #include <openssl/crypto.h>
 #include <string.h>
 
-#include <tamis/redis.h>
+#include <tamis/experimental/redis.h>
 
 #include "store/redis/topology/proxy_watch.h"
 

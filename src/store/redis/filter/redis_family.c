@@ -19,7 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <tamis/redis_family.h>
+#include <tamis/experimental/redis_family.h>
 
 #include "base/memory.h"
 #include "base/system.h"
@@ -105,7 +105,7 @@ static void release(const tamis_allocator *allocator, piece *arrays) {
     *arrays = (piece){0};
 }
 
-void tamis_redis_family_free(tamis_redis_family *family) {
+void tamis_redis_family_close(tamis_redis_family *family) {
     if (!family)
         return;
     const tamis_allocator allocator = family->filter->allocator;

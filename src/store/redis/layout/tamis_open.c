@@ -47,7 +47,7 @@ static tamis_status read_uri_options(tamis__redis_filter *rf, uri_options *wante
     wanted->plan_options = (tamis_plan_options)TAMIS_PLAN_OPTIONS_INIT;
     wanted->plan_options.kind = TAMIS_KIND_BLOCKED;
     wanted->partition = 0;
-    tamis_status status = scheme ? tamis_scheme_parse(scheme, &wanted->plan_options.scheme, err) : TAMIS_OK;
+    tamis_status status = scheme ? tamis_scheme_parse(&wanted->plan_options.scheme, scheme, err) : TAMIS_OK;
     if (status == TAMIS_OK && wanted->plan_options.scheme != TAMIS_SCHEME_AUTO &&
         !tamis__has_scheme(wanted->plan_options.scheme))
         status = tamis__fail(err, TAMIS_E_INVALID, 0,
@@ -204,7 +204,7 @@ static tamis_status set_hasher(tamis_filter *filter, const tamis__parsed_plan *s
     tamis__redis_filter *rf = tamis__redis_of(filter);
     const tamis_hasher *have = filter->hasher;
     tamis_scheme scheme;
-    tamis_status status = tamis_scheme_parse(stored->scheme, &scheme, NULL);
+    tamis_status status = tamis_scheme_parse(&scheme, stored->scheme, NULL);
     if (status != TAMIS_OK || !tamis__has_scheme(scheme))
         return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
                            "redis %s: %s: has scheme=%s, and layout tamis has xxh3, sip and guava64; use a "

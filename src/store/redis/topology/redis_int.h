@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include <tamis/redis.h>
+#include <tamis/experimental/redis.h>
 
 #include "store/redis/connection/redis_connection.h"
 

@@ -176,7 +176,7 @@ static tamis_status pull_once(const tamis_filter *there, tamis_filter *made, boo
     return status;
 }
 
-tamis_status tamis_redis_pull(const tamis_filter *there, tamis_filter **pulled, tamis_error *err) {
+tamis_status tamis_redis_pull(tamis_filter **pulled, const tamis_filter *there, tamis_error *err) {
     TAMIS__NEED(there, err);
     TAMIS__NEED(pulled, err);
     tamis_status status = check_there(there, err);
@@ -204,8 +204,8 @@ static uint64_t bytes_of(const tamis_filter *there) {
     return (rf->keys - 1) * rf->layout->bytes_in(there, 0) + rf->layout->bytes_in(there, rf->keys - 1);
 }
 
-tamis_status tamis_redis_from_bitmap(const tamis_filter *there, const void *bytes, size_t size,
-                                     tamis_filter **made, tamis_error *err) {
+tamis_status tamis_redis_from_bitmap(tamis_filter **made, const tamis_filter *there, const void *bytes,
+                                     size_t size, tamis_error *err) {
     TAMIS__NEED(there, err);
     TAMIS__NEED_IF(size, bytes, err);
     TAMIS__NEED(made, err);

@@ -171,7 +171,7 @@ static tamis_status make_config(const replacement *r, tamis_error *err) {
 static tamis_status check_sent(const replacement *r, tamis_error *err) {
     tamis_filter *pulled;
     size_t count;
-    tamis_status status = tamis_redis_pull(r->made, &pulled, err);
+    tamis_status status = tamis_redis_pull(&pulled, r->made, err);
     if (status != TAMIS_OK)
         return status;
     const uint64_t *sent = tamis__bloom_words(r->filter, &count), *there = tamis__bloom_words(pulled, &count);

@@ -56,14 +56,12 @@ typedef struct tamis_extractor_options {
      * unchanged */
     bool ignore_case;
     /* Allocator, NULL for the default. It does not serve the machine code of expressions and the stack
-     * that runs it (64 MiB reserved). In a run with several threads (tamis/stream.h), several threads call
+     * that runs it (64 MiB reserved). In a run with several threads (tamis/experimental/stream.h), several threads call
      * it at once. */
     const tamis_allocator *allocator;
 } tamis_extractor_options;
 
-/* clang-format off */
-#define TAMIS_EXTRACTOR_OPTIONS_INIT {sizeof(tamis_extractor_options), NULL, 0, -1, false, false, NULL}
-/* clang-format on */
+#define TAMIS_EXTRACTOR_OPTIONS_INIT TAMIS__INIT(tamis_extractor_options, TAMIS__FIELD(delimiter, -1))
 
 /* Creates an extractor. The caller owns *extractor until tamis_extractor_free. One thread at a time.
  * TAMIS_E_INVALID: the message names the part, the byte in it (from 0) and the reason; csv and json cannot

@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 #include <tamis/alloc.h>
+#include <tamis/compat/funnel.h>
 #include <tamis/filter.h>
-#include <tamis/funnel.h>
 #include <tamis/status.h>
 
 #ifdef __cplusplus
@@ -41,10 +41,9 @@ typedef struct tamis_guava_options {
     const tamis_allocator *allocator; /* NULL: the default */
 } tamis_guava_options;
 
-/* clang-format off */
-#define TAMIS_GUAVA_OPTIONS_INIT \
-    {sizeof(tamis_guava_options), 0, 0.03, TAMIS_SCHEME_GUAVA64, TAMIS_GUAVA_RULE_SIZE, tamis_funnel_bytes, NULL, NULL}
-/* clang-format on */
+#define TAMIS_GUAVA_OPTIONS_INIT                                                                             \
+    TAMIS__INIT(tamis_guava_options, TAMIS__FIELD(fpp, 0.03) TAMIS__FIELD(strategy, TAMIS_SCHEME_GUAVA64)    \
+                                         TAMIS__FIELD(funnel, tamis_funnel_bytes))
 
 /*
  * create(funnel, expectedInsertions, fpp). m = (long)(-n ln p / (ln 2)^2), truncated, then rounded up to

@@ -6,7 +6,7 @@
  * filters with equal parameters, for instance one for each user and day. Each member has a name of its
  * own. */
 
-#include <tamis/redis.h>
+#include <tamis/experimental/redis.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -45,12 +45,12 @@ typedef struct tamis_redis_pair {
 /*
  * Opens a family by NAME?parameter=value&..., with the parameters, options and errors of
  * tamis_redis_filter_open (redis NULL: the URI of server and family in one). The caller owns *family until
- * tamis_redis_family_free. One thread at a time: each thread opens its own.
+ * tamis_redis_family_close. One thread at a time: each thread opens its own.
  */
 TAMIS_API tamis_status tamis_redis_family_open(tamis_redis_family **family, tamis_redis *redis,
                                                const char *name, const tamis_redis_filter_options *options,
                                                tamis_error *err);
-TAMIS_API void tamis_redis_family_free(tamis_redis_family *family);
+TAMIS_API void tamis_redis_family_close(tamis_redis_family *family);
 
 /*
  * Add or look up pairs, with all guarantees of tamis_filter_add_many and _contains_many on a server filter:

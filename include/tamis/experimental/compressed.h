@@ -5,7 +5,7 @@
 /* Filters in compressed files, of any filter format: library libtamis-stream. Not part of tamis/tamis.h,
  * so that a program that embeds a filter needs no further library. */
 
-#include <tamis/compression.h>
+#include <tamis/experimental/compression.h>
 #include <tamis/file.h>
 #include <tamis/filter.h>
 #include <tamis/status.h>
@@ -34,9 +34,9 @@ extern "C" {
  * other formats to far more. To open files of strangers, limit memory by options.allocator (TAMIS_E_NOMEM).
  * O(uncompressed size).
  */
-TAMIS_API tamis_status tamis_compressed_open(tamis_filter **filter, const char *path,
-                                             const tamis_open_options *options,
-                                             tamis_compression *compression, tamis_error *err);
+TAMIS_API tamis_status tamis_compressed_open(tamis_filter **filter, tamis_compression *compression,
+                                             const char *path, const tamis_open_options *options,
+                                             tamis_error *err);
 
 /*
  * Saves the filter compressed, with all guarantees of tamis_filter_save_as. With NONE it is the same as

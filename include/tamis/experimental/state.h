@@ -67,9 +67,7 @@ typedef struct tamis_state_options {
 #define TAMIS_STATE_METADATA_MAX   65536   /* bytes */
 #define TAMIS_STATE_CHECKPOINT_MAX 1048576 /* largest checkpoint, and largest note, in bytes */
 
-/* clang-format off */
-#define TAMIS_STATE_OPTIONS_INIT {sizeof(tamis_state_options), NULL, NULL, NULL, 0, NULL, false, NULL}
-/* clang-format on */
+#define TAMIS_STATE_OPTIONS_INIT TAMIS__INIT(tamis_state_options, )
 
 /*
  * Opens the state in a directory, or creates it. The directory is created too if its parent exists.
@@ -171,9 +169,7 @@ typedef struct tamis_state_info {
     size_t notes;
 } tamis_state_info;
 
-/* clang-format off */
-#define TAMIS_STATE_INFO_INIT {sizeof(tamis_state_info), 0, 0, 0, 0, 0, 0, 0}
-/* clang-format on */
+#define TAMIS_STATE_INFO_INIT TAMIS__INIT(tamis_state_info, )
 
 TAMIS_API void tamis_state_info_get(const tamis_state *state, tamis_state_info *info);
 

@@ -10,9 +10,9 @@
 #include <stdint.h>
 
 #include <tamis/alloc.h>
-#include <tamis/compression.h>
 #include <tamis/dedup.h>
-#include <tamis/extract.h>
+#include <tamis/experimental/compression.h>
+#include <tamis/experimental/extract.h>
 #include <tamis/key.h>
 #include <tamis/status.h>
 

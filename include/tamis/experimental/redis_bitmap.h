@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include <tamis/alloc.h>
-#include <tamis/redis.h>
+#include <tamis/experimental/redis.h>
 #include <tamis/status.h>
 
 #ifdef __cplusplus
@@ -22,7 +22,7 @@ extern "C" {
  * SETBIT and GETBIT. A Redis key that does not exist is an empty bitmap. Bits after the end are 0.
  *
  * Any number of threads may use a bitmap at once. TAMIS_E_MISMATCH: the Redis key is not a string. Other
- * errors as for all calls with a server (tamis/redis.h).
+ * errors as for all calls with a server (tamis/experimental/redis.h).
  */
 typedef struct tamis_redis_bitmap tamis_redis_bitmap;
 
@@ -31,7 +31,7 @@ typedef struct tamis_redis_bitmap tamis_redis_bitmap;
 
 /*
  * Opens the bitmap under KEY, percent-encoded as in a URI. If `redis` is NULL, it is
- * redis://host:port/db/KEY?..., see tamis/redis.h, with a connection of its own. Sends nothing to the server
+ * redis://host:port/db/KEY?..., see tamis/experimental/redis.h, with a connection of its own. Sends nothing to the server
  * yet. The caller owns *bitmap until tamis_redis_bitmap_close, which must come before tamis_redis_close.
  * allocator: NULL for that of the server, or the default.
  */
@@ -83,9 +83,8 @@ typedef struct tamis_redis_bitmap_range {
 } tamis_redis_bitmap_range;
 
 /* The whole bitmap. */
-/* clang-format off */
-#define TAMIS_REDIS_BITMAP_RANGE_INIT {sizeof(tamis_redis_bitmap_range), TAMIS_REDIS_BITMAP_BYTES, 0, -1, true}
-/* clang-format on */
+#define TAMIS_REDIS_BITMAP_RANGE_INIT                                                                        \
+    TAMIS__INIT(tamis_redis_bitmap_range, TAMIS__FIELD(to, -1) TAMIS__FIELD(is_open, true))
 
 /*
  * Counts the bits of the range (NULL: of all) that are 1.

@@ -3,7 +3,7 @@
 #define TAMIS_REDIS_H
 
 /* Filters in bitmaps of a Redis server: library libtamis-redis. Many small filters at once:
- * tamis/redis_family.h. Not part of tamis/tamis.h, so that a program that embeds a filter needs no further
+ * tamis/experimental/redis_family.h. Not part of tamis/tamis.h, so that a program that embeds a filter needs no further
  * library. */
 
 #include <stdbool.h>
@@ -78,7 +78,7 @@ typedef struct tamis_redis tamis_redis;
  * - If fewer replicas have it within `patience`, the call fails with TAMIS_E_TIMEOUT and the message gives
  *   their number. No key of the batch is answered then. If the same handle adds them again, they are
  *   TAMIS_UNKNOWN.
- * - Lookups and bitmaps (tamis/redis_bitmap.h) do not wait. Calls that make, replace or drop a filter of
+ * - Lookups and bitmaps (tamis/experimental/redis_bitmap.h) do not wait. Calls that make, replace or drop a filter of
  *   layout tamis wait for the switch of its plan, not for the partitions on other servers.
  */
 
@@ -105,7 +105,7 @@ typedef struct tamis_redis tamis_redis;
  */
 
 /*
- * Errors of all calls with a server, also of its filters and of tamis/redis_family.h and redis_bitmap.h:
+ * Errors of all calls with a server, also of its filters and of tamis/experimental/redis_family.h and redis_bitmap.h:
  *
  * - TAMIS_E_IO: the server cannot be reached, or its reply is not that of a Redis.
  * - TAMIS_E_TIMEOUT: no answer within `patience`.
@@ -141,9 +141,7 @@ typedef struct tamis_redis_filter_options {
     uint32_t key_type;
 } tamis_redis_filter_options;
 
-/* clang-format off */
-#define TAMIS_REDIS_FILTER_OPTIONS_INIT {sizeof(tamis_redis_filter_options), false, NULL, 0, NULL, 0}
-/* clang-format on */
+#define TAMIS_REDIS_FILTER_OPTIONS_INIT TAMIS__INIT(tamis_redis_filter_options, )
 
 /*
  * Names, layouts and parameters of filters. A name is NAME?parameter=value&... If `redis` is NULL, it is the
@@ -308,7 +306,7 @@ TAMIS_API tamis_status tamis_redis_filter_trace(tamis_filter *filter, tamis_redi
  * Cost: a round trip for each 16 MiB and a few more, and all again if the filter was replaced meanwhile.
  * Memory: the filter and at most 16 MiB.
  */
-TAMIS_API tamis_status tamis_redis_pull(const tamis_filter *there, tamis_filter **pulled, tamis_error *err);
+TAMIS_API tamis_status tamis_redis_pull(tamis_filter **pulled, const tamis_filter *there, tamis_error *err);
 
 /* Receives bytes in order. A status other than TAMIS_OK ends the call, which returns that status. */
 typedef tamis_status (*tamis_redis_sink)(void *context, const void *bytes, size_t size, tamis_error *err);
@@ -327,8 +325,8 @@ TAMIS_API tamis_status tamis_redis_pull_bitmap(const tamis_filter *there, tamis_
  * push it. One round trip, to read the parameters; memory for the filter beside the bytes. TAMIS_E_MISMATCH:
  * the number of bytes differs, or bits after the last one are set.
  */
-TAMIS_API tamis_status tamis_redis_from_bitmap(const tamis_filter *there, const void *bytes, size_t size,
-                                               tamis_filter **made, tamis_error *err);
+TAMIS_API tamis_status tamis_redis_from_bitmap(tamis_filter **made, const tamis_filter *there,
+                                               const void *bytes, size_t size, tamis_error *err);
 
 typedef struct tamis_redis_push_options {
     uint32_t struct_size;
@@ -338,9 +336,7 @@ typedef struct tamis_redis_push_options {
     void *context;
 } tamis_redis_push_options;
 
-/* clang-format off */
-#define TAMIS_REDIS_PUSH_OPTIONS_INIT {sizeof(tamis_redis_push_options), NULL, NULL}
-/* clang-format on */
+#define TAMIS_REDIS_PUSH_OPTIONS_INIT TAMIS__INIT(tamis_redis_push_options, )
 
 /*
  * Pushes a filter in memory to a server under this name (redis NULL: the URI of both). Layout tamis takes
@@ -425,7 +421,7 @@ TAMIS_API tamis_status tamis_redis_alias(tamis_redis *redis, const char *name, c
 /*
  * Removes a filter with all its keys; or an alias, whose target stays. Open handles fail from then on
  * (TAMIS_E_NOT_FOUND). Layouts that store no parameters require those of opening; the others accept them. With a
- * family (tamis/redis_family.h, layout tamis) its members are removed too.
+ * family (tamis/experimental/redis_family.h, layout tamis) its members are removed too.
  *
  * After a failure the filter may exist or not; drop it again. A filter that another program makes meanwhile
  * is never dropped.
@@ -464,7 +460,7 @@ typedef enum tamis_redis_state {
     TAMIS_REDIS_LEFT = 3,
     TAMIS_REDIS_DAMAGED = 4, /* its parameters cannot be read */
     TAMIS_REDIS_FAMILY =
-        5, /* layout tamis: a family (tamis/redis_family.h); the numbers are those of a member */
+        5, /* layout tamis: a family (tamis/experimental/redis_family.h); the numbers are those of a member */
     TAMIS_REDIS_DENIED = 6, /* the server gives this user the name only */
 } tamis_redis_state;
 
