@@ -6,10 +6,11 @@
  * Commands as data. The table of options of a command is the source of parsing, --help, the manual page and the shell
  * completion, so the four always agree.
  *
- *     argv --cli_parse, with the table--> cli_args --run()--> CLI_DONE, CLI_NEGATIVE, CLI_FAILED, ... --> exit status
+ *     argv --cli_parse, with the table--> cli_args --run()--> tamis_status --cli_run--> exit status
  *
- * An error message is one sentence, "what: why; what to do". A function fills *err with it and returns CLI_FAILED. cli_run
- * prints it at the end.
+ * An error message is one sentence, "what: why; what to do". A function that fails fills *err with it and returns
+ * err->status. cli_run prints it at the end. Two statuses are no errors of the command, and print nothing: TAMIS_E_PIPE, the
+ * reader of an output has gone, and TAMIS_E_INTERRUPTED, a signal ended the run in order.
  */
 
 #include <stdbool.h>
@@ -18,13 +19,8 @@
 
 #include <tamis/status.h>
 
-/* Results of a command's run(). It may also return the exit status of a signal, such as 130 or 143. */
-enum {
-    CLI_DONE = 0,
-    CLI_NEGATIVE = 1,  /* negative answer to a query */
-    CLI_FAILED = 2,    /* error; *err is filled */
-    CLI_PIPE_GONE = -1 /* the reader of the output has closed the pipe: end by SIGPIPE, without a message */
-};
+/* Exit statuses, beside those of signals. */
+enum { CLI_EXIT_DONE = 0, CLI_EXIT_NEGATIVE = 1, CLI_EXIT_ERROR = 2 };
 
 typedef enum cli_type {
     CLI_FLAG,  /* no value */
@@ -112,8 +108,8 @@ typedef struct cli_command {
     const char *json_intro;      /* manual: sentence before the fields of --json; NULL: none */
     const cli_entry *json;       /* manual: fields of --json; NULL: none */
     const char *const *notes;    /* manual: paragraphs, NULL-ended; NULL: none */
-    /* Runs the command with parsed arguments. CLI_FAILED fills *err. */
-    int (*run)(const cli_args *args, tamis_error *err);
+    /* Runs the command with parsed arguments. *negative is false; a command whose answer is negative sets it (exit status 1). */
+    tamis_status (*run)(const cli_args *args, bool *negative, tamis_error *err);
 } cli_command;
 
 /* All commands in the order of the help, NULL-ended. */
@@ -123,9 +119,9 @@ extern const cli_command *const cli_commands[];
 const cli_command *cli_command_find(const char *name);
 /*
  * Refuses `typed`, an unknown command or option of tamis itself. The error suggests a similar name or, if there is none, lists
- * all commands. `before` is the text between "tamis" and a suggested command: "" or "help ". Returns CLI_FAILED.
+ * all commands. `before` is the text between "tamis" and a suggested command: "" or "help ". Returns TAMIS_E_INVALID.
  */
-int cli_command_unknown(tamis_error *err, const char *typed, const char *before);
+tamis_status cli_command_unknown(tamis_error *err, const char *typed, const char *before);
 
 extern const cli_command cmd_build;
 extern const cli_command cmd_add;
@@ -146,22 +142,22 @@ extern const cli_command cmd_redis;
 extern const cli_command cmd_bitmap;
 extern const cli_command cmd_help;
 
-/* Fills *err (TAMIS_E_INVALID) with a message "what: why; what to do". Returns CLI_FAILED. */
-__attribute__((format(printf, 2, 3))) int cli_fail(tamis_error *err, const char *format, ...);
-/* Fills *err (TAMIS_E_NOMEM): out of memory for `what`. Returns CLI_FAILED. */
-int cli_fail_nomem(const char *what, tamis_error *err);
+/* Fills *err (TAMIS_E_INVALID) with a message "what: why; what to do". Returns TAMIS_E_INVALID. */
+__attribute__((format(printf, 2, 3))) tamis_status cli_fail(tamis_error *err, const char *format, ...);
+/* Fills *err (TAMIS_E_NOMEM): out of memory for `what`. Returns that. */
+tamis_status cli_fail_nomem(const char *what, tamis_error *err);
 /* Returns the part "why" of the message in *err, with *length bytes. */
 const char *cli_why(const tamis_error *err, int *length);
 /* Replaces the part "what" of the library's message, which names no options. */
 __attribute__((format(printf, 2, 3))) void cli_subject(tamis_error *err, const char *format, ...);
 /* Replaces the part "what to do" of the library's message, which names no options. Appends it if the message has none. */
 void cli_remedy(tamis_error *err, const char *remedy);
-/* Fills *err for a failed write to standard output. `number` is its errno; 0: unknown. Returns CLI_FAILED. */
-int cli_fail_output(tamis_error *err, int number);
-/* Checks at the start that standard output is open for writing: CLI_DONE or CLI_FAILED. */
-int cli_output_check(tamis_error *err);
-/* Writes all bytes to standard output without stdio: CLI_DONE, CLI_FAILED or CLI_PIPE_GONE. */
-int cli_output_write(const char *data, size_t size, tamis_error *err);
+/* Fills *err for a failed write to standard output. `number` is its errno; 0: unknown. Returns err->status. */
+tamis_status cli_fail_output(tamis_error *err, int number);
+/* Checks at the start that standard output is open for writing. */
+tamis_status cli_output_check(tamis_error *err);
+/* Writes all bytes to standard output without stdio. TAMIS_E_PIPE: its reader has gone. */
+tamis_status cli_output_write(const char *data, size_t size, tamis_error *err);
 /* Prints "tamis: <message>\n" on standard error as one line: control bytes become '?', and URIs lose user and password. */
 void cli_report(const char *message);
 /* Writes the text of an errno in the form of our messages, which begin in lower case. 80 bytes are enough. Returns `text`. */

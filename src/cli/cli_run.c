@@ -11,17 +11,19 @@
 #include "cli/cli.h"
 #include "cli/core/cli_help.h"
 #include "cli/core/cli_option.h"
+#include "cli/process/cli_signal.h"
 
-static int run_command(const cli_command *command, int argc, char **argv, tamis_error *err) {
+static tamis_status run_command(const cli_command *command, int argc, char **argv, bool *negative,
+                                tamis_error *err) {
     cli_args args;
-    int code = cli_parse(command, argc, argv, &args, err);
+    tamis_status status = cli_parse(command, argc, argv, &args, err);
 
-    if (code == CLI_DONE && args.help)
+    if (status == TAMIS_OK && args.help)
         cli_help_command(stdout, command);
-    else if (code == CLI_DONE)
-        code = command->run(&args, err);
+    else if (status == TAMIS_OK)
+        status = command->run(&args, negative, err);
     cli_args_release(&args);
-    return code;
+    return status;
 }
 
 /* True if `typed` is --name or a prefix of it. Options of commands may be abbreviated too. */
@@ -33,56 +35,62 @@ static bool is_option(const char *typed, const char *name) {
 
 /* A wrong TAMIS_KERNEL is an error of every command, also of one without kernels, so that the user learns of it. Creating a
  * hasher reports it. */
-static int check_kernel(tamis_error *err) {
+static tamis_status check_kernel(tamis_error *err) {
     tamis_hasher *hasher = NULL;
 
     if (tamis_hasher_create(&hasher, NULL, err) != TAMIS_OK)
-        return CLI_FAILED;
+        return err->status;
     tamis_hasher_free(hasher);
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
-static int run(int argc, char **argv, tamis_error *err) {
+static tamis_status run(int argc, char **argv, bool *negative, tamis_error *err) {
     const char *verb = argc > 1 ? argv[1] : NULL;
     const cli_command *command;
 
-    if (check_kernel(err) != CLI_DONE)
-        return CLI_FAILED;
+    if (check_kernel(err) != TAMIS_OK)
+        return err->status;
     if (verb == NULL)
         return cli_fail(err, "command: missing; give one, such as tamis dedup FILE, or see tamis --help");
     if (is_option(verb, "help") || strcmp(verb, "-h") == 0) {
         cli_help_all(stdout);
-        return CLI_DONE;
+        return TAMIS_OK;
     }
     if (is_option(verb, "version") || strcmp(verb, "-V") == 0) {
         cli_help_version(stdout);
-        return CLI_DONE;
+        return TAMIS_OK;
     }
     command = cli_command_find(verb);
     if (command != NULL)
-        return run_command(command, argc - 1, argv + 1, err);
+        return run_command(command, argc - 1, argv + 1, negative, err);
     return cli_command_unknown(err, verb, "");
 }
 
 /* Flushes and closes standard output. A failure is an error, whatever the command returned. */
-static int finish_output(int code, tamis_error *err) {
+static tamis_status finish_output(tamis_status status, tamis_error *err) {
     int failed = ferror(stdout);
 
     errno = 0;
     if (fflush(stdout) == 0 && !failed && (close(STDOUT_FILENO) == 0 || errno == EBADF))
-        return code;
+        return status;
     if (errno == EPIPE)
-        return CLI_PIPE_GONE;
-    if (code == CLI_FAILED)
-        return code;
+        return TAMIS_E_PIPE;
+    if (status != TAMIS_OK && status != TAMIS_E_PIPE && status != TAMIS_E_INTERRUPTED)
+        return status;
     return cli_fail_output(err, errno);
 }
 
 int cli_run(int argc, char **argv) {
     tamis_error err = TAMIS_ERROR_INIT;
-    int code = finish_output(run(argc, argv, &err), &err);
+    bool negative = false;
+    tamis_status status = finish_output(run(argc, argv, &negative, &err), &err);
 
-    if (code == CLI_FAILED)
-        cli_report(err.text);
-    return code;
+    if (status == TAMIS_E_PIPE)
+        cli_die_of_pipe();
+    if (status == TAMIS_E_INTERRUPTED)
+        return cli_signals_code();
+    if (status == TAMIS_OK)
+        return negative ? CLI_EXIT_NEGATIVE : CLI_EXIT_DONE;
+    cli_report(err.text);
+    return CLI_EXIT_ERROR;
 }

@@ -3,8 +3,8 @@
 #define TAMIS_CLI_RUN_H
 
 /*
- * Runs the command line, flushes and closes standard output, and reports an error. main() does only what concerns the process
- * itself. Returns the exit status, or CLI_PIPE_GONE.
+ * Runs the command line, flushes and closes standard output, and reports an error. Returns the exit status: a CLI_EXIT, or
+ * that of a signal. If the reader of an output has gone, the process ends by SIGPIPE.
  */
 int cli_run(int argc, char **argv);
 

@@ -39,7 +39,7 @@ static void list_commands(char *list, size_t size) {
     }
 }
 
-int cli_command_unknown(tamis_error *err, const char *typed, const char *before) {
+tamis_status cli_command_unknown(tamis_error *err, const char *typed, const char *before) {
     static const char *const globals[] = {"help", "version"};
     const char *word = typed + strspn(typed, "-"), *what = word == typed ? "command" : "option";
     const char *name = *typed == '\0' ? "''" : typed, *guess = NULL, *head = "";

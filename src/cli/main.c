@@ -9,12 +9,7 @@
 static char output_buffer[1 << 16];
 
 int main(int argc, char **argv) {
-    int code;
-
     cli_hold_standard_files();
     setvbuf(stdout, output_buffer, _IOFBF, sizeof output_buffer);
-    code = cli_run(argc, argv);
-    if (code == CLI_PIPE_GONE)
-        cli_die_of_pipe();
-    return code;
+    return cli_run(argc, argv);
 }

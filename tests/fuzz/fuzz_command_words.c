@@ -129,7 +129,7 @@ static bool generates_much(const cli_args *args) {
     cli_value value = {0};
     tamis_error err = TAMIS_ERROR_INIT;
     return args->operand_count == 2 &&
-           cli_number_read(&count, "gen", args->operands[1], &value, &err) == CLI_DONE && value.number > MANY;
+           cli_number_read(&count, "gen", args->operands[1], &value, &err) == TAMIS_OK && value.number > MANY;
 }
 
 static bool is_left_out(const cli_command *command, const cli_args *args) {
@@ -167,8 +167,8 @@ static bool is_to_run(void) {
     for (size_t i = 0; i <= word_count; i++)
         argv[i] = i < word_count ? texts[i] : NULL;
     int code = cli_parse(command, (int)word_count, argv, &args, &err);
-    bool run = code != CLI_DONE || args.help || !is_left_out(command, &args);
-    command_check(code == CLI_DONE || (err.status == TAMIS_E_INVALID && *err.text), "refused without a word");
+    bool run = code != TAMIS_OK || args.help || !is_left_out(command, &args);
+    command_check(code == TAMIS_OK || (err.status == TAMIS_E_INVALID && *err.text), "refused without a word");
     cli_args_release(&args);
     return run;
 }

@@ -44,7 +44,7 @@ static void the_bound_holds_and_is_near(void **state) {
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes && sizes[i] <= max; i++) {
         tamis_error err = TAMIS_ERROR_INIT;
         build_sketch *sketch = NULL;
-        assert_int_equal(build_sketch_create(&sketch, NULL, &err), CLI_DONE);
+        assert_int_equal(build_sketch_create(&sketch, NULL, &err), TAMIS_OK);
         add(sketch, seed, 0, sizes[i]);
         uint64_t bound = build_sketch_bound(sketch);
         /* repeated keys count once */
@@ -64,8 +64,8 @@ static void a_secret_makes_other_hashes(void **state) {
     tamis_error err = TAMIS_ERROR_INIT;
     cli_secret secret = {.size = 32};
     build_sketch *open = NULL, *keyed = NULL;
-    assert_int_equal(build_sketch_create(&open, NULL, &err), CLI_DONE);
-    assert_int_equal(build_sketch_create(&keyed, &secret, &err), CLI_DONE);
+    assert_int_equal(build_sketch_create(&open, NULL, &err), TAMIS_OK);
+    assert_int_equal(build_sketch_create(&keyed, &secret, &err), TAMIS_OK);
     add(open, 1, 0, 1000);
     add(keyed, 1, 0, 1000);
     assert_memory_not_equal(open->registers, keyed->registers, sizeof open->registers);
@@ -73,7 +73,7 @@ static void a_secret_makes_other_hashes(void **state) {
     build_sketch_free(keyed);
     build_sketch_free(NULL);
     secret.size = 1;
-    assert_int_equal(build_sketch_create(&keyed, &secret, &err), CLI_FAILED);
+    assert_int_not_equal(build_sketch_create(&keyed, &secret, &err), TAMIS_OK);
 }
 
 int main(void) {

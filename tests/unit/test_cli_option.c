@@ -60,7 +60,7 @@ static void takes_options_anywhere(void **state) {
     cli_args args;
     tamis_error err;
     (void)state;
-    assert_int_equal(parse("try a -q --expect=7 b -ofile --kind blocked -- -c", &args, &err), CLI_DONE);
+    assert_int_equal(parse("try a -q --expect=7 b -ofile --kind blocked -- -c", &args, &err), TAMIS_OK);
     assert_int_equal(args.operand_count, 3);
     assert_string_equal(args.operands[0], "a");
     assert_string_equal(args.operands[1], "b");
@@ -77,7 +77,7 @@ static void takes_a_dash_as_operand_and_value(void **state) {
     cli_args args;
     tamis_error err;
     (void)state;
-    assert_int_equal(parse("try - -o - x", &args, &err), CLI_DONE);
+    assert_int_equal(parse("try - -o - x", &args, &err), TAMIS_OK);
     assert_int_equal(args.operand_count, 2);
     assert_string_equal(args.operands[0], "-");
     assert_string_equal(args.values[OPT_OUTPUT].text, "-");
@@ -87,13 +87,13 @@ static void abbreviates_and_repeats_flags(void **state) {
     cli_args args;
     tamis_error err;
     (void)state;
-    assert_int_equal(parse("try --expe 5 -qq --quiet", &args, &err), CLI_DONE);
+    assert_int_equal(parse("try --expe 5 -qq --quiet", &args, &err), TAMIS_OK);
     assert_int_equal(args.values[OPT_EXPECT].number, 5);
-    assert_int_equal(parse("try -h --nonsense", &args, &err), CLI_DONE);
+    assert_int_equal(parse("try -h --nonsense", &args, &err), TAMIS_OK);
     assert_true(args.help);
-    assert_int_equal(parse("try --he", &args, &err), CLI_DONE);
+    assert_int_equal(parse("try --he", &args, &err), TAMIS_OK);
     assert_true(args.help);
-    assert_int_equal(parse("try --help", &args, &err), CLI_DONE);
+    assert_int_equal(parse("try --help", &args, &err), TAMIS_OK);
     assert_true(args.help);
 }
 
@@ -101,7 +101,7 @@ static void keeps_each_value_of_an_option_for_many(void **state) {
     cli_args args;
     tamis_error err;
     (void)state;
-    assert_int_equal(parse("try -k a --key= x --label=n=v --key -q", &args, &err), CLI_DONE);
+    assert_int_equal(parse("try -k a --key= x --label=n=v --key -q", &args, &err), TAMIS_OK);
     assert_int_equal(args.values[OPT_KEY].count, 3);
     assert_string_equal(args.values[OPT_KEY].list[0], "a");
     assert_string_equal(args.values[OPT_KEY].list[1], "");
@@ -110,7 +110,7 @@ static void keeps_each_value_of_an_option_for_many(void **state) {
     assert_string_equal(args.values[OPT_LABEL].list[0], "n=v");
     assert_false(args.values[OPT_QUIET].given);
     cli_args_release(&args);
-    assert_int_equal(parse("try --label a --label ", &args, &err), CLI_FAILED);
+    assert_int_not_equal(parse("try --label a --label ", &args, &err), TAMIS_OK);
     assert_string_equal(err.text, "--label '': empty; give --label K=V");
     cli_args_release(&args);
 }
@@ -119,14 +119,14 @@ static void a_value_may_be_left_out(void **state) {
     cli_args args;
     tamis_error err;
     (void)state;
-    assert_int_equal(parse("try --mark x", &args, &err), CLI_DONE);
+    assert_int_equal(parse("try --mark x", &args, &err), TAMIS_OK);
     assert_true(args.values[OPT_MARK].given);
     assert_null(args.values[OPT_MARK].text);
     assert_int_equal(args.operand_count, 1);
     assert_string_equal(args.operands[0], "x");
-    assert_int_equal(parse("try --mark=new x", &args, &err), CLI_DONE);
+    assert_int_equal(parse("try --mark=new x", &args, &err), TAMIS_OK);
     assert_string_equal(args.values[OPT_MARK].text, "new");
-    assert_int_equal(parse("try x", &args, &err), CLI_DONE);
+    assert_int_equal(parse("try x", &args, &err), TAMIS_OK);
     assert_false(args.values[OPT_MARK].given);
 }
 
@@ -136,14 +136,14 @@ static void reg_22_the_last_value_holds(void **state) {
     tamis_error err;
     (void)state;
     assert_int_equal(parse("try --expect 5 -o a --mark=a --output b --expect 7 --mark", &args, &err),
-                     CLI_DONE);
+                     TAMIS_OK);
     assert_int_equal(args.values[OPT_EXPECT].number, 7);
     assert_string_equal(args.values[OPT_OUTPUT].text, "b");
     assert_true(args.values[OPT_MARK].given);
     assert_null(args.values[OPT_MARK].text);
-    assert_int_equal(parse("try --kind exact --kind auto", &args, &err), CLI_DONE);
+    assert_int_equal(parse("try --kind exact --kind auto", &args, &err), TAMIS_OK);
     assert_int_equal(args.values[OPT_KIND].number, 0);
-    assert_int_equal(parse("try --expect 1001 --expect 7", &args, &err), CLI_FAILED);
+    assert_int_not_equal(parse("try --expect 1001 --expect 7", &args, &err), TAMIS_OK);
 }
 
 static void refuses_with_a_message(void **state) {
@@ -173,7 +173,7 @@ static void refuses_with_a_message(void **state) {
     tamis_error err;
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        assert_int_equal(parse(bad[i].line, &args, &err), CLI_FAILED);
+        assert_int_not_equal(parse(bad[i].line, &args, &err), TAMIS_OK);
         assert_string_equal(err.text, bad[i].message);
         assert_int_equal(err.status, TAMIS_E_INVALID);
     }

@@ -82,7 +82,7 @@ static void begin(cli_typed *typed, cli_key_form form) {
     inner.limit = SIZE_MAX;
     service.context = &inner;
     service.query = log_keys;
-    assert_int_equal(cli_typed_begin(typed, form, &service, &err), CLI_DONE);
+    assert_int_equal(cli_typed_begin(typed, form, &service, &err), TAMIS_OK);
 }
 
 static tamis_status query_texts(cli_typed *typed, const char *const *texts, size_t count, size_t *done,
@@ -319,7 +319,7 @@ static void the_rest_of_a_service_is_passed_through(void **state) {
     service.set_source = note_source;
     assert_int_equal(
         cli_typed_begin(&typed, (cli_key_form){.type = CLI_KEY_BYTES, .hex = true}, &service, &err),
-        CLI_DONE);
+        TAMIS_OK);
     assert_false(typed.service.enough(typed.service.context));
     inner.enough = true;
     assert_true(typed.service.enough(typed.service.context));

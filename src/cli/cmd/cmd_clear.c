@@ -14,76 +14,79 @@ static const cli_option options[OPT_COUNT] = {
 };
 
 /* Checks that the path is an undamaged filter. The caller has locked it. */
-static int check(const char *path, cli_lock_wait wait, tamis_error *err) {
+static tamis_status check(const char *path, cli_lock_wait wait, tamis_error *err) {
     tamis_filter *filter = NULL;
     (void)wait;
-    int code = cli_file_open(&filter, path, CLI_CHANGE, NULL, NULL, err);
+    tamis_status status = cli_file_open(&filter, path, CLI_CHANGE, NULL, NULL, err);
 
     tamis_filter_free(filter);
-    return code;
+    return status;
 }
 
 /* Clears the filter. Waits while another process changes it on a server. */
-static int empty(tamis_filter *filter, cli_lock_wait *wait, tamis_error *err) {
+static tamis_status empty(tamis_filter *filter, cli_lock_wait *wait, tamis_error *err) {
     tamis_status status;
 
     while ((status = tamis_filter_clear(filter, err)) == TAMIS_E_BUSY) {
-        int code = cli_lock_again(wait, err);
-        if (code != CLI_DONE)
+        tamis_status code = cli_lock_again(wait, err);
+        if (code != TAMIS_OK)
             return code;
     }
-    return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+    return status;
 }
 
-static int clear(const char *path, cli_lock_wait wait, tamis_error *err) {
+static tamis_status clear(const char *path, cli_lock_wait wait, tamis_error *err) {
     tamis_filter *filter = NULL;
     tamis_compression compression = TAMIS_COMPRESSION_NONE;
-    int code = cli_file_open(&filter, path, CLI_CHANGE, NULL, &compression, err);
+    tamis_status status = cli_file_open(&filter, path, CLI_CHANGE, NULL, &compression, err);
 
-    if (code == CLI_DONE)
-        code = empty(filter, &wait, err);
-    if (code == CLI_DONE)
-        code = cli_file_write(filter, path, TAMIS_FORMAT_AUTO, compression, wait, err);
+    if (status == TAMIS_OK)
+        status = empty(filter, &wait, err);
+    if (status == TAMIS_OK)
+        status = cli_file_write(filter, path, TAMIS_FORMAT_AUTO, compression, wait, err);
     tamis_filter_free(filter);
-    return code;
+    return status;
 }
 
-static int hold(const cli_args *args, const char *path,
-                int (*then)(const char *path, cli_lock_wait wait, tamis_error *err), tamis_error *err) {
+static tamis_status hold(const cli_args *args, const char *path,
+                         tamis_status (*then)(const char *path, cli_lock_wait wait, tamis_error *err),
+                         tamis_error *err) {
     const cli_lock_wait wait = cli_lock_wait_of(&args->values[OPT_LOCK_WAIT]);
     tamis_lock *lock = NULL;
-    int code = cli_signals_look(err);
+    tamis_status status = cli_signals_look(err);
 
-    if (code == CLI_DONE)
-        code = cli_file_lock(&lock, path, wait, err);
-    if (code == CLI_DONE)
-        code = then(path, wait, err);
+    if (status == TAMIS_OK)
+        status = cli_file_lock(&lock, path, wait, err);
+    if (status == TAMIS_OK)
+        status = then(path, wait, err);
     tamis_file_unlock(lock);
-    return code > CLI_FAILED ? cli_signals_look(err) : code; /* a signal ended a wait */
+    return status;
 }
 
-static int check_each(const cli_args *args, const char *path, tamis_error *err) {
+static tamis_status check_each(const cli_args *args, const char *path, bool *negative, tamis_error *err) {
+    (void)negative;
     return hold(args, path, check, err);
 }
 
-static int clear_each(const cli_args *args, const char *path, tamis_error *err) {
+static tamis_status clear_each(const cli_args *args, const char *path, bool *negative, tamis_error *err) {
+    (void)negative;
     return hold(args, path, clear, err);
 }
 
 /* Checks all filters before it clears the first one, because clearing cannot be undone, and a name without a
  * filter is probably a mistake. A single filter is checked when it is cleared. */
-static int clear_all(const cli_args *args, tamis_error *err) {
-    int code = args->operand_count > 1 ? cli_file_each(args, check_each, err) : CLI_DONE;
+static tamis_status clear_all(const cli_args *args, bool *negative, tamis_error *err) {
+    tamis_status status = args->operand_count > 1 ? cli_file_each(args, check_each, negative, err) : TAMIS_OK;
 
-    return code == CLI_DONE ? cli_file_each(args, clear_each, err) : code;
+    return status == TAMIS_OK ? cli_file_each(args, clear_each, negative, err) : status;
 }
 
-static int run_clear(const cli_args *args, tamis_error *err) {
+static tamis_status run_clear(const cli_args *args, bool *negative, tamis_error *err) {
     int stop_fd;
 
-    if (cli_signals_begin(&stop_fd, err) != CLI_DONE)
-        return CLI_FAILED;
-    return cli_signals_end(clear_all(args, err), err);
+    if (cli_signals_begin(&stop_fd, err) != TAMIS_OK)
+        return err->status;
+    return clear_all(args, negative, err);
 }
 
 static const char *const description[] = {

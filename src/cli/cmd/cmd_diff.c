@@ -152,7 +152,7 @@ static void put_bits(json_t *object, const comparison *diff, const char *name, u
         cli_json_null(object, name);
 }
 
-static int print_json(const comparison *diff, tamis_error *err) {
+static tamis_status print_json(const comparison *diff, tamis_error *err) {
     parameter list[PARAMETERS];
     int count = find_different(diff, list);
     json_t *object = json_object(), *names = json_array();
@@ -174,49 +174,50 @@ static int print_json(const comparison *diff, tamis_error *err) {
     put_bits(object, diff, "bits_b", diff->difference.only_b);
     put_bits(object, diff, "bits_both", diff->difference.in_both);
     if (cli_json_write(object, 10, stdout, 0))
-        return CLI_DONE;
+        return TAMIS_OK;
     return cli_fail_nomem("diff", err);
 }
 
-static int load(side *diff, tamis_error *err) {
-    int code = cli_file_fetch(&diff->filter, diff->name, err);
+static tamis_status load(side *diff, tamis_error *err) {
+    tamis_status status = cli_file_fetch(&diff->filter, diff->name, err);
 
-    return code == CLI_DONE ? cli_key_type_stored(diff->filter, &diff->key_type, err) : code;
+    return status == TAMIS_OK ? cli_key_type_stored(diff->filter, &diff->key_type, err) : status;
 }
 
 /* Compares before it reads statistics: comparing verifies both filters, so the statistics are those of
  * undamaged bits. */
-static int compare(comparison *diff, tamis_error *err) {
+static tamis_status compare(comparison *diff, tamis_error *err) {
     if (tamis_filter_compare(&diff->difference, diff->a.filter, diff->b.filter, err) != TAMIS_OK ||
         tamis_filter_info_get(diff->a.filter, &diff->a.info, err) != TAMIS_OK ||
         tamis_filter_info_get(diff->b.filter, &diff->b.info, err) != TAMIS_OK)
-        return CLI_FAILED;
-    return CLI_DONE;
+        return err->status;
+    return TAMIS_OK;
 }
 
-static int run_diff(const cli_args *args, tamis_error *err) {
+static tamis_status run_diff(const cli_args *args, bool *negative, tamis_error *err) {
     comparison diff = {.a.info = TAMIS_FILTER_INFO_INIT,
                        .b.info = TAMIS_FILTER_INFO_INIT,
                        .difference = TAMIS_DIFFERENCE_INIT};
-    int code;
+    tamis_status status;
 
     if (args->operand_count != 2)
         return cli_fail(err, "diff: takes two filters, and %zu %s named; give their files",
                         args->operand_count, args->operand_count == 1 ? "is" : "are");
     name_side(&diff.a, args->operands[0]);
     name_side(&diff.b, args->operands[1]);
-    code = load(&diff.a, err);
-    if (code == CLI_DONE)
-        code = load(&diff.b, err);
-    if (code == CLI_DONE)
-        code = compare(&diff, err);
-    if (code == CLI_DONE && args->values[OPT_JSON].given)
-        code = print_json(&diff, err);
-    else if (code == CLI_DONE && !args->values[OPT_QUIET].given)
+    status = load(&diff.a, err);
+    if (status == TAMIS_OK)
+        status = load(&diff.b, err);
+    if (status == TAMIS_OK)
+        status = compare(&diff, err);
+    if (status == TAMIS_OK && args->values[OPT_JSON].given)
+        status = print_json(&diff, err);
+    else if (status == TAMIS_OK && !args->values[OPT_QUIET].given)
         print_text(&diff);
     tamis_filter_free(diff.a.filter);
     tamis_filter_free(diff.b.filter);
-    return code == CLI_DONE && !is_equal(&diff) ? CLI_NEGATIVE : code;
+    *negative = status == TAMIS_OK && !is_equal(&diff);
+    return status;
 }
 
 static const char *const description[] = {

@@ -2,12 +2,13 @@
 #include "cli/cli.h"
 #include "cli/core/cli_help.h"
 
-static int run_help(const cli_args *args, tamis_error *err) {
+static tamis_status run_help(const cli_args *args, bool *negative, tamis_error *err) {
     const cli_command *command;
 
+    (void)negative;
     if (args->operand_count == 0) {
         cli_help_all(stdout);
-        return CLI_DONE;
+        return TAMIS_OK;
     }
     if (args->operand_count > 1)
         return cli_fail(err, "help: takes one command; leave out what follows it");
@@ -15,7 +16,7 @@ static int run_help(const cli_args *args, tamis_error *err) {
     if (command == NULL)
         return cli_command_unknown(err, args->operands[0], "help ");
     cli_help_command(stdout, command);
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
 static const char *const description[] = {

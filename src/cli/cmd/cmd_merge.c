@@ -47,12 +47,13 @@ static bool keys_differ(const merge_run *run, const tamis_filter *from, const ta
            difference.same_shape;
 }
 
-static int refuse_keys(const merge_run *run, const tamis_filter *from, const char *path, tamis_error *err) {
+static tamis_status refuse_keys(const merge_run *run, const tamis_filter *from, const char *path,
+                                tamis_error *err) {
     char its[CLI_KEY_RULE], before[CLI_KEY_RULE], shown[CLI_SERVER_SHOWN], key_type_file[CLI_SERVER_SHOWN];
     uint32_t key_type = TAMIS_KEYS_UNSPECIFIED;
 
-    if (cli_key_type_stored(from, &key_type, err) != CLI_DONE)
-        return CLI_FAILED;
+    if (cli_key_type_stored(from, &key_type, err) != TAMIS_OK)
+        return err->status;
     return cli_fail(err,
                     "%.100s: not merged with %.100s: its keys were made with %s, and those before it with "
                     "%s, so that some would be missed; build both with the same options",
@@ -61,7 +62,8 @@ static int refuse_keys(const merge_run *run, const tamis_filter *from, const cha
 }
 
 /* Adds the names of both files to the error of a failed union. Other errors name their file already. */
-static int refuse(const merge_run *run, const tamis_filter *from, const char *path, tamis_error *err) {
+static tamis_status refuse(const merge_run *run, const tamis_filter *from, const char *path,
+                           tamis_error *err) {
     char shown[CLI_SERVER_SHOWN], other[CLI_SERVER_SHOWN];
     const bool is_frozen = err->status == TAMIS_E_UNSUPPORTED; /* the first filter is frozen */
 
@@ -75,62 +77,62 @@ static int refuse(const merge_run *run, const tamis_filter *from, const char *pa
         cli_subject(err, "%.100s: not merged with %.100s",
                     cli_server_show(is_frozen ? run->first : path, shown),
                     cli_server_show(is_frozen ? path : run->first, other));
-    return CLI_FAILED;
+    return err->status;
 }
 
 /* Adds the keys of the filter in `path`. The file is mapped, and unmapped before the next one, so any number
  * of filters takes the memory of one. A compressed file, or one of Guava or DCSO, is decoded, so the merge
  * then takes the memory of two. */
-static int merge_filter(merge_run *run, const char *path, tamis_error *err) {
+static tamis_status merge_filter(merge_run *run, const char *path, tamis_error *err) {
     tamis_filter *from = NULL;
     uint32_t key_type = run->key_type;
-    int code = cli_signals_look(err);
+    tamis_status status = cli_signals_look(err);
 
-    if (code == CLI_DONE)
-        code = cli_file_fetch(&from, path, err);
+    if (status == TAMIS_OK)
+        status = cli_file_fetch(&from, path, err);
 
-    if (code == CLI_DONE && tamis_filter_union(run->merged, from, err) != TAMIS_OK)
-        code = refuse(run, from, path, err);
-    if (code == CLI_DONE)
-        code = cli_metadata_merge(run->merged, from, path, &run->metadata, &run->conflict, err);
+    if (status == TAMIS_OK && tamis_filter_union(run->merged, from, err) != TAMIS_OK)
+        status = refuse(run, from, path, err);
+    if (status == TAMIS_OK)
+        status = cli_metadata_merge(run->merged, from, path, &run->metadata, &run->conflict, err);
     tamis_filter_free(from);
-    if (code == CLI_DONE)
-        code = cli_key_type_stored(run->merged, &run->key_type, err);
+    if (status == TAMIS_OK)
+        status = cli_key_type_stored(run->merged, &run->key_type, err);
     if (run->key_type != key_type)
         run->key_type_file = path;
-    return code;
+    return status;
 }
 
 /* Removes the time of creation, so that saving sets the present time. */
-static int forget_time(tamis_filter *filter, tamis_error *err) {
+static tamis_status forget_time(tamis_filter *filter, tamis_error *err) {
     tamis_metadata metadata = TAMIS_METADATA_INIT;
     tamis_status status = tamis_filter_metadata_get(filter, &metadata, err);
 
     metadata.created = 0;
     if (status == TAMIS_OK)
         status = tamis_filter_metadata_set(filter, &metadata, err);
-    return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+    return status;
 }
 
 /* Reads the first filter into memory, or pulls it from its server. */
-static int load_first(tamis_filter **merged, const char *path, tamis_error *err) {
-    int code = cli_file_open(merged, path, CLI_CHANGE, NULL, NULL, err);
+static tamis_status load_first(tamis_filter **merged, const char *path, tamis_error *err) {
+    tamis_status status = cli_file_open(merged, path, CLI_CHANGE, NULL, NULL, err);
 
-    return code == CLI_DONE ? cli_server_pull(merged, err) : code;
+    return status == TAMIS_OK ? cli_server_pull(merged, err) : status;
 }
 
 /* Loads the first filter and applies the given labels and version to it. So bad ones are refused before the
  * other filters are read. */
-static int prepare_merge(merge_run *run, tamis_error *err) {
-    int code = load_first(&run->merged, run->first, err);
+static tamis_status prepare_merge(merge_run *run, tamis_error *err) {
+    tamis_status status = load_first(&run->merged, run->first, err);
 
-    if (code == CLI_DONE)
+    if (status == TAMIS_OK)
         run->fpr = tamis_filter_plan(run->merged)->fpr;
-    if (code == CLI_DONE)
-        code = cli_metadata_check(&run->metadata, cli_metadata_format(run->merged, run->format), err);
-    if (code == CLI_DONE)
-        code = cli_key_type_stored(run->merged, &run->key_type, err);
-    return code == CLI_DONE ? cli_metadata_apply(&run->metadata, run->merged, err) : code;
+    if (status == TAMIS_OK)
+        status = cli_metadata_check(&run->metadata, cli_metadata_format(run->merged, run->format), err);
+    if (status == TAMIS_OK)
+        status = cli_key_type_stored(run->merged, &run->key_type, err);
+    return status == TAMIS_OK ? cli_metadata_apply(&run->metadata, run->merged, err) : status;
 }
 
 /* Reports if the union of tables promises a higher rate than the first filter did. */
@@ -148,57 +150,59 @@ static void report_rate(const merge_run *run) {
     cli_report(message);
 }
 
-static int merge(merge_run *run, const cli_args *args, tamis_error *err) {
-    int code = prepare_merge(run, err);
+static tamis_status merge(merge_run *run, const cli_args *args, tamis_error *err) {
+    tamis_status status = prepare_merge(run, err);
 
-    for (size_t i = 1; i < args->operand_count && code == CLI_DONE; i++)
-        code = merge_filter(run, args->operands[i], err);
-    if (code == CLI_DONE)
-        code = forget_time(run->merged, err);
-    if (code == CLI_DONE)
-        code = cli_file_write(run->merged, run->output, run->format, run->compression, run->lock_wait, err);
-    if (code != CLI_DONE || !run->remarks)
-        return code;
+    for (size_t i = 1; i < args->operand_count && status == TAMIS_OK; i++)
+        status = merge_filter(run, args->operands[i], err);
+    if (status == TAMIS_OK)
+        status = forget_time(run->merged, err);
+    if (status == TAMIS_OK)
+        status = cli_file_write(run->merged, run->output, run->format, run->compression, run->lock_wait, err);
+    if (status != TAMIS_OK || !run->remarks)
+        return status;
     report_rate(run);
     cli_metadata_report_conflict(&run->conflict);
     cli_metadata_report_lost(run->merged, run->output, run->format);
     cli_filter_report_overfull(run->merged, run->output,
                                "build filters that will be merged with the --expect of all of them");
-    return code;
+    return status;
 }
 
-static int merge_held(merge_run *run, const cli_args *args, tamis_error *err) {
+static tamis_status merge_held(merge_run *run, const cli_args *args, tamis_error *err) {
     tamis_lock *lock = NULL;
-    int code = cli_file_lock(&lock, run->output, run->lock_wait, err);
+    tamis_status status = cli_file_lock(&lock, run->output, run->lock_wait, err);
 
-    if (code == CLI_DONE)
-        code = merge(run, args, err);
+    if (status == TAMIS_OK)
+        status = merge(run, args, err);
     tamis_filter_free(run->merged);
     tamis_file_unlock(lock);
-    return code;
+    return status;
 }
 
-static int run_merge(const cli_args *args, tamis_error *err) {
+static tamis_status run_merge(const cli_args *args, bool *negative, tamis_error *err) {
     const cli_value *values = args->values;
     merge_run run = {.output = values[OPT_OUTPUT].text,
                      .format = (tamis_format)values[OPT_FORMAT].number,
                      .compression = cli_file_compression(values[OPT_GZIP].given),
                      .lock_wait = cli_lock_wait_of(&values[OPT_LOCK_WAIT]),
                      .remarks = !values[OPT_QUIET].given};
-    int code, stop_fd;
+    tamis_status status;
+    int stop_fd;
 
+    (void)negative;
     if (run.output == NULL)
         return cli_fail(err, "merge: --output is missing; name the file to write as -o FILE");
     if (args->operand_count == 0)
         return cli_fail(err, "merge: no filter is named; name the filters to merge");
     run.first = run.key_type_file = args->operands[0];
-    code = cli_metadata_read(&run.metadata, values + OPT_LABEL, err);
-    if (code == CLI_DONE)
-        code = cli_signals_begin(&stop_fd, err);
-    if (code == CLI_DONE)
-        code = merge_held(&run, args, err);
+    status = cli_metadata_read(&run.metadata, values + OPT_LABEL, err);
+    if (status == TAMIS_OK)
+        status = cli_signals_begin(&stop_fd, err);
+    if (status == TAMIS_OK)
+        status = merge_held(&run, args, err);
     cli_metadata_release(&run.metadata);
-    return cli_signals_end(code, err);
+    return status;
 }
 
 static const char *const description[] = {

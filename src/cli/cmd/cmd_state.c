@@ -129,7 +129,7 @@ static void add_run(json_t *runs, const tamis_stream_checkpoint *run) {
 
 /* Appends every run of the state to `runs`, in order, or prints it if `runs` is NULL. Skips checkpoints of
  * other programs. */
-static int each_run(const state_view *view, json_t *runs, tamis_error *err) {
+static tamis_status each_run(const state_view *view, json_t *runs, tamis_error *err) {
     for (size_t i = 0;; i++) {
         tamis_stream_checkpoint *run = NULL;
         size_t size;
@@ -141,18 +141,18 @@ static int each_run(const state_view *view, json_t *runs, tamis_error *err) {
             tamis_state_committed(view->state, &bytes, &size);
         status = size > 0 ? tamis_stream_checkpoint_open(&run, bytes, size, err) : TAMIS_E_FORMAT;
         if (status != TAMIS_OK && status != TAMIS_E_FORMAT)
-            return CLI_FAILED;
+            return err->status;
         if (status == TAMIS_OK && runs != NULL)
             add_run(runs, run);
         else if (status == TAMIS_OK)
             print_run(view, run, last ? SIZE_MAX : i);
         tamis_stream_checkpoint_free(run);
         if (last)
-            return CLI_DONE;
+            return TAMIS_OK;
     }
 }
 
-static int show_text(const state_view *view, tamis_error *err) {
+static tamis_status show_text(const state_view *view, tamis_error *err) {
     const tamis_filter *filter = tamis_state_filter(view->state);
     const tamis_plan *plan = tamis_filter_plan(filter);
     char rate[CLI_TEXT_NUMBER], more[100], volume[CLI_TEXT_NUMBER];
@@ -176,7 +176,7 @@ static int show_text(const state_view *view, tamis_error *err) {
     return each_run(view, NULL, err);
 }
 
-static int show_json(const state_view *view, tamis_error *err) {
+static tamis_status show_json(const state_view *view, tamis_error *err) {
     const tamis_filter *filter = tamis_state_filter(view->state);
     const tamis_plan *plan = tamis_filter_plan(filter);
     json_t *object = json_object(), *runs = json_array();
@@ -191,35 +191,36 @@ static int show_json(const state_view *view, tamis_error *err) {
     cli_json_count(object, "log_bytes", view->info.log_bytes);
     cli_json_count(object, "snapshot_bytes", view->info.snapshot_bytes);
     cli_file_json_text(object, "made_with", tamis_state_metadata(view->state));
-    if (each_run(view, runs, err) != CLI_DONE) {
+    if (each_run(view, runs, err) != TAMIS_OK) {
         json_decref(runs);
         json_decref(object);
-        return CLI_FAILED;
+        return err->status;
     }
     json_object_set_new(object, "runs", runs);
-    return cli_json_write(object, 11, stdout, 0) ? CLI_DONE : cli_fail_nomem("state", err);
+    return cli_json_write(object, 11, stdout, 0) ? TAMIS_OK : cli_fail_nomem("state", err);
 }
 
-static int show(state_view *view, const cli_args *args, tamis_error *err) {
+static tamis_status show(state_view *view, const cli_args *args, tamis_error *err) {
     view->options.read_only = true;
     if (tamis_state_open(&view->state, view->directory, &view->options, err) != TAMIS_OK)
-        return CLI_FAILED;
+        return err->status;
     tamis_state_info_get(view->state, &view->info);
     return args->values[OPT_JSON].given ? show_json(view, err) : show_text(view, err);
 }
 
 /* ---- verify ---- */
 
-static int verify(state_view *view, const cli_args *args, tamis_error *err) {
+static tamis_status verify(state_view *view, const cli_args *args, bool *negative, tamis_error *err) {
     tamis_status status = tamis_state_verify(view->directory, &view->options, err);
     json_t *object;
 
     if (status != TAMIS_OK && status != TAMIS_E_DAMAGED)
-        return CLI_FAILED;
+        return err->status;
+    *negative = status != TAMIS_OK;
     if (!args->values[OPT_JSON].given) {
         cli_file_print(stdout, status == TAMIS_OK ? view->directory : err->text);
         puts(status == TAMIS_OK ? ": whole" : "");
-        return status == TAMIS_OK ? CLI_DONE : CLI_NEGATIVE;
+        return TAMIS_OK;
     }
     object = json_object();
     cli_file_json_text(object, "state", view->directory);
@@ -230,16 +231,17 @@ static int verify(state_view *view, const cli_args *args, tamis_error *err) {
         cli_file_json_text(object, "damage", err->text);
     if (!cli_json_write(object, 3, stdout, 0))
         return cli_fail_nomem("state", err);
-    return status == TAMIS_OK ? CLI_DONE : CLI_NEGATIVE;
+    return TAMIS_OK;
 }
 
 static const char *const action_names[] = {"show", "verify", NULL};
 
-static int run_state(const cli_args *args, tamis_error *err) {
+static tamis_status run_state(const cli_args *args, bool *negative, tamis_error *err) {
     state_view view = {.options = TAMIS_STATE_OPTIONS_INIT, .info = TAMIS_STATE_INFO_INIT};
     const char *action = args->operand_count > 0 ? args->operands[0] : NULL;
     bool shows = action != NULL && strcmp(action, "show") == 0;
-    int code = CLI_DONE, stop_fd;
+    tamis_status status = TAMIS_OK;
+    int stop_fd;
 
     if (action == NULL)
         return cli_fail(err, "state: what to do is missing; give show or verify");
@@ -249,20 +251,20 @@ static int run_state(const cli_args *args, tamis_error *err) {
         return cli_fail(err, "state %s: takes DIR, the folder of --state; see tamis help state", action);
     view.directory = args->operands[1];
     if (args->values[OPT_SECRET].given) {
-        code = cli_signals_begin(&stop_fd, err);
-        if (code == CLI_DONE)
-            code = cli_secret_read(&view.secret, args->values[OPT_SECRET].text, stop_fd, err);
+        status = cli_signals_begin(&stop_fd, err);
+        if (status == TAMIS_OK)
+            status = cli_secret_read(&view.secret, args->values[OPT_SECRET].text, stop_fd, err);
         view.options.secret = view.secret.bytes;
         view.options.secret_size = view.secret.size;
     }
-    if (code == CLI_DONE)
-        code = shows ? show(&view, args, err) : verify(&view, args, err);
-    if (code == CLI_FAILED && err->status == TAMIS_E_MISMATCH)
+    if (status == TAMIS_OK)
+        status = shows ? show(&view, args, err) : verify(&view, args, negative, err);
+    if (status == TAMIS_E_MISMATCH)
         cli_remedy(err, strstr(err->text, "without a secret") != NULL ? "leave --secret-file out"
                                                                       : "give that one by --secret-file");
     cli_secret_forget(&view.secret);
     tamis_state_close(view.state);
-    return code;
+    return status;
 }
 
 static const char *const description[] = {

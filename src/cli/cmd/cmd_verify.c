@@ -30,7 +30,7 @@ static bool has_checksums(const found *file) {
 }
 
 /* Prints the result. `damage` is a message that names the file, or NULL. */
-static int print_text(const char *path, const found *file, const char *damage) {
+static void print_text(const char *path, const found *file, const char *damage) {
     if (damage != NULL) {
         cli_file_print(stdout, damage);
     } else {
@@ -42,7 +42,6 @@ static int print_text(const char *path, const found *file, const char *damage) {
                    tamis_format_name(file->format));
     }
     fputc('\n', stdout);
-    return CLI_DONE;
 }
 
 static void put_text(json_t *object, const char *name, const char *text) {
@@ -53,8 +52,8 @@ static void put_text(json_t *object, const char *name, const char *text) {
 }
 
 /* damage, error: messages, or NULL. A file with an error was not verified. */
-static int print_json(const char *path, const found *file, const char *damage, const char *error,
-                      tamis_error *err) {
+static tamis_status print_json(const char *path, const found *file, const char *damage, const char *error,
+                               tamis_error *err) {
     json_t *object = json_object();
 
     cli_file_json_text(object, "file", path);
@@ -69,52 +68,52 @@ static int print_json(const char *path, const found *file, const char *damage, c
     put_text(object, "damage", damage);
     put_text(object, "error", error);
     if (cli_json_write(object, 5, stdout, 0))
-        return CLI_DONE;
+        return TAMIS_OK;
     return cli_fail_nomem("verify", err);
 }
 
 /* Prints the result as the options say. `damage` is a message, or NULL. */
-static int answer(const cli_args *args, const char *path, const found *file, const char *damage,
-                  tamis_error *err) {
-    int code = CLI_DONE;
+static tamis_status answer(const cli_args *args, const char *path, const found *file, const char *damage,
+                           tamis_error *err) {
+    tamis_status status = TAMIS_OK;
 
     if (args->values[OPT_JSON].given)
-        code = print_json(path, file, damage, NULL, err);
+        status = print_json(path, file, damage, NULL, err);
     else if (!args->values[OPT_QUIET].given)
-        code = print_text(path, file, damage);
-    if (code != CLI_DONE)
-        return code;
-    return damage == NULL ? CLI_DONE : CLI_NEGATIVE;
+        print_text(path, file, damage);
+    return status;
 }
 
-static int each(const cli_args *args, const char *path, tamis_error *err) {
+static tamis_status each(const cli_args *args, const char *path, bool *negative, tamis_error *err) {
     tamis_metadata metadata = TAMIS_METADATA_INIT;
     found file = {TAMIS_FORMAT_AUTO, TAMIS_COMPRESSION_NONE};
     tamis_filter *filter = NULL;
-    int code = cli_server_refuse(path, "filter", "copy it to a file first: tamis copy -o FILE URI", err);
+    tamis_status status =
+        cli_server_refuse(path, "filter", "copy it to a file first: tamis copy -o FILE URI", err);
 
-    if (code == CLI_DONE)
-        code = cli_file_open(&filter, path, CLI_QUERY, NULL, &file.compression, err);
-    if (code == CLI_DONE && tamis_filter_metadata_get(filter, &metadata, err) != TAMIS_OK)
-        code = CLI_FAILED;
+    if (status == TAMIS_OK)
+        status = cli_file_open(&filter, path, CLI_QUERY, NULL, &file.compression, err);
+    if (status == TAMIS_OK)
+        status = tamis_filter_metadata_get(filter, &metadata, err);
     file.format = metadata.format;
-    if (code == CLI_DONE && tamis_filter_verify(filter, err) != TAMIS_OK)
-        code = CLI_FAILED;
+    if (status == TAMIS_OK)
+        status = tamis_filter_verify(filter, err);
     tamis_filter_free(filter);
-    if (code == CLI_FAILED && err->status == TAMIS_E_DAMAGED) {
+    if (status == TAMIS_E_DAMAGED) {
         tamis_error damage = *err;
+        *negative = true;
         return answer(args, path, &file, damage.text, err);
     }
-    if (code == CLI_FAILED && args->values[OPT_JSON].given) {
+    if (status != TAMIS_OK && args->values[OPT_JSON].given) {
         const tamis_error failed = *err;
         (void)print_json(path, &file, NULL, failed.text, err);
         *err = failed;
     }
-    return code == CLI_DONE ? answer(args, path, &file, NULL, err) : code;
+    return status == TAMIS_OK ? answer(args, path, &file, NULL, err) : status;
 }
 
-static int run_verify(const cli_args *args, tamis_error *err) {
-    return cli_file_each(args, each, err);
+static tamis_status run_verify(const cli_args *args, bool *negative, tamis_error *err) {
+    return cli_file_each(args, each, negative, err);
 }
 
 static const char *const description[] = {

@@ -16,7 +16,7 @@ static void name_all(const cli_actions *actions, char *list, size_t size) {
     }
 }
 
-static int fail_unknown(const cli_actions *actions, const char *name, tamis_error *err) {
+static tamis_status fail_unknown(const cli_actions *actions, const char *name, tamis_error *err) {
     char list[120], shown[CLI_SERVER_SHOWN];
 
     name_all(actions, list, sizeof list);
@@ -26,8 +26,8 @@ static int fail_unknown(const cli_actions *actions, const char *name, tamis_erro
                     list);
 }
 
-static int check(const cli_actions *actions, const cli_action *action, const cli_args *args,
-                 const cli_option *options, tamis_error *err) {
+static tamis_status check(const cli_actions *actions, const cli_action *action, const cli_args *args,
+                          const cli_option *options, tamis_error *err) {
     const char *command = actions->command, *name = action->name;
     size_t count = args->operand_count;
 
@@ -39,11 +39,11 @@ static int check(const cli_actions *actions, const cli_action *action, const cli
     for (unsigned i = 0; i < CLI_OPTIONS_MAX; i++)
         if (args->values[i].given && (action->options >> i & 1) == 0)
             return cli_fail(err, "--%s: is not for %s %s; leave it out", options[i].name, command, name);
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
-int cli_action_find(size_t *found, const cli_actions *actions, const cli_args *args,
-                    const cli_option *options, tamis_error *err) {
+tamis_status cli_action_find(size_t *found, const cli_actions *actions, const cli_args *args,
+                             const cli_option *options, tamis_error *err) {
     const char *name = args->operand_count > 0 ? args->operands[0] : NULL;
     size_t i = 0;
 

@@ -21,8 +21,8 @@ typedef struct cli_actions {
 } cli_actions;
 
 /* Finds the action that the operands name, and checks the number of operands, the URI and the options. *found is the index of
- * the action. `options` is the table of the command. CLI_DONE or CLI_FAILED. */
-int cli_action_find(size_t *found, const cli_actions *actions, const cli_args *args,
-                    const cli_option *options, tamis_error *err);
+ * the action. `options` is the table of the command. */
+tamis_status cli_action_find(size_t *found, const cli_actions *actions, const cli_args *args,
+                             const cli_option *options, tamis_error *err);
 
 #endif

@@ -11,20 +11,20 @@
 
 #include "cli/cli.h"
 
-int cli_fail(tamis_error *err, const char *format, ...) {
+tamis_status cli_fail(tamis_error *err, const char *format, ...) {
     va_list arguments;
 
     err->status = TAMIS_E_INVALID;
     va_start(arguments, format);
     vsnprintf(err->text, sizeof err->text, format, arguments);
     va_end(arguments);
-    return CLI_FAILED;
+    return err->status;
 }
 
-int cli_fail_nomem(const char *what, tamis_error *err) {
+tamis_status cli_fail_nomem(const char *what, tamis_error *err) {
     cli_fail(err, "%s: out of memory; free some, or raise the limit (ulimit -v)", what);
     err->status = TAMIS_E_NOMEM;
-    return CLI_FAILED;
+    return err->status;
 }
 
 /* Returns the message after "what: ", or the whole message if it has no subject. */
@@ -62,7 +62,7 @@ void cli_remedy(tamis_error *err, const char *remedy) {
     snprintf(err->text + used, sizeof err->text - used, "; %s", remedy);
 }
 
-int cli_fail_output(tamis_error *err, int number) {
+tamis_status cli_fail_output(tamis_error *err, int number) {
     char why[80];
 
     if (number == EBADF)
@@ -72,27 +72,33 @@ int cli_fail_output(tamis_error *err, int number) {
                     number != 0 ? cli_errno_text(why, sizeof why, number) : "not all could be written");
 }
 
-int cli_output_check(tamis_error *err) {
+tamis_status cli_output_check(tamis_error *err) {
     int flags = fcntl(STDOUT_FILENO, F_GETFL);
 
     if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY)
         return cli_fail_output(err, EBADF);
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
-int cli_output_write(const char *data, size_t size, tamis_error *err) {
+static tamis_status fail_pipe(tamis_error *err) {
+    cli_fail(err, "standard output: its reader has gone");
+    err->status = TAMIS_E_PIPE;
+    return err->status;
+}
+
+tamis_status cli_output_write(const char *data, size_t size, tamis_error *err) {
     while (size > 0) {
         ssize_t written = write(STDOUT_FILENO, data, size);
         if (written < 0 && errno == EINTR)
             continue;
         if (written < 0 && errno == EPIPE)
-            return CLI_PIPE_GONE;
+            return fail_pipe(err);
         if (written < 0)
             return cli_fail_output(err, errno);
         data += written;
         size -= (size_t)written;
     }
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
 /* Removes user and password from every URI in the line. */

@@ -351,8 +351,8 @@ static const char *complaint(const cli_option *option, cli_number why, const cli
     return value->number > option->max ? "too large" : NULL;
 }
 
-int cli_number_read(const cli_option *option, const char *what, const char *text, cli_value *value,
-                    tamis_error *err) {
+tamis_status cli_number_read(const cli_option *option, const char *what, const char *text, cli_value *value,
+                             tamis_error *err) {
     char bounds[160];
     cli_value got = *value;
     const char *wrong = complaint(option, read_within(option, text, &got), &got);
@@ -365,7 +365,7 @@ int cli_number_read(const cli_option *option, const char *what, const char *text
 
     if (wrong == NULL) {
         *value = got;
-        return CLI_DONE;
+        return TAMIS_OK;
     }
     describe_bounds(option, bounds, sizeof bounds);
     return cli_fail(err, "%s '%.60s': %s; %s", what, text, wrong, bounds);

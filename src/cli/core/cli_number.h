@@ -31,7 +31,7 @@ cli_number cli_number_rate(const char *text, double *value);
 cli_number cli_number_real(const char *text, double *value);
 
 /* Reads `text` by the type and the bounds of `option`. `what` is the name in the error, such as "--expect". */
-int cli_number_read(const cli_option *option, const char *what, const char *text, cli_value *value,
-                    tamis_error *err);
+tamis_status cli_number_read(const cli_option *option, const char *what, const char *text, cli_value *value,
+                             tamis_error *err);
 
 #endif

@@ -47,8 +47,8 @@ static int option_number(const cli_command *command, int answer) {
     return -1;
 }
 
-static int read_choice(const cli_option *option, const char *what, const char *text, cli_value *value,
-                       tamis_error *err) {
+static tamis_status read_choice(const cli_option *option, const char *what, const char *text,
+                                cli_value *value, tamis_error *err) {
     char list[160];
     size_t used = 0;
 
@@ -56,7 +56,7 @@ static int read_choice(const cli_option *option, const char *what, const char *t
         const char *between = i == 0 ? "" : option->choices[i + 1] == NULL ? " or " : ", ";
         if (strcmp(option->choices[i], text) == 0) {
             value->number = i;
-            return CLI_DONE;
+            return TAMIS_OK;
         }
         if (used < sizeof list)
             used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", between, option->choices[i]);
@@ -64,29 +64,29 @@ static int read_choice(const cli_option *option, const char *what, const char *t
     return cli_fail(err, "%s '%.60s': not one of its values; give %s", what, text, list);
 }
 
-static int keep_in_list(const char *what, const char *text, cli_value *value, tamis_error *err) {
+static tamis_status keep_in_list(const char *what, const char *text, cli_value *value, tamis_error *err) {
     const char **list = realloc(value->list, (value->count + 1) * sizeof *list);
 
     if (list == NULL)
         return cli_fail(err, "%s: out of memory; free some, or give it less often", what);
     list[value->count++] = text;
     value->list = list;
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
-int cli_option_read(const cli_option *option, const char *what, const char *text, cli_value *value,
-                    tamis_error *err) {
+tamis_status cli_option_read(const cli_option *option, const char *what, const char *text, cli_value *value,
+                             tamis_error *err) {
     value->given = true;
     value->text = text;
     if (text == NULL)
-        return CLI_DONE;
+        return TAMIS_OK;
     switch (option->type) {
     case CLI_FLAG:
-        return CLI_DONE;
+        return TAMIS_OK;
     case CLI_TEXT:
     case CLI_FILE:
         if (*text != '\0' || option->may_be_empty)
-            return option->many ? keep_in_list(what, text, value, err) : CLI_DONE;
+            return option->many ? keep_in_list(what, text, value, err) : TAMIS_OK;
         return cli_fail(err, "%s '': empty; give %s%c%s", what, what, option->optional ? '=' : ' ',
                         option->value);
     case CLI_CHOICE:
@@ -96,7 +96,8 @@ int cli_option_read(const cli_option *option, const char *what, const char *text
     }
 }
 
-static int store_option(const cli_option *option, const char *text, cli_value *value, tamis_error *err) {
+static tamis_status store_option(const cli_option *option, const char *text, cli_value *value,
+                                 tamis_error *err) {
     char what[40];
 
     snprintf(what, sizeof what, "--%s", option->name);
@@ -132,7 +133,7 @@ static size_t list_beginning(const cli_command *command, const char *name, char 
 }
 
 /* Refuses an unknown or ambiguous long option. The error lists the options with this prefix, or suggests the nearest one. */
-static int refuse_long(const cli_command *command, const char *typed, tamis_error *err) {
+static tamis_status refuse_long(const cli_command *command, const char *typed, tamis_error *err) {
     size_t length = strcspn(typed, "=");
     char name[64], list[400];
     const char *closest = cli_option_help.name, *candidate;
@@ -157,7 +158,7 @@ static int refuse_long(const cli_command *command, const char *typed, tamis_erro
 }
 
 /* Fills *err for an option to which getopt_long returned '?' or ':'. */
-static int refuse(const cli_command *command, int answer, char **argv, tamis_error *err) {
+static tamis_status refuse(const cli_command *command, int answer, char **argv, tamis_error *err) {
     int number = option_number(command, optopt);
     const cli_option *option =
         number >= 0 && (size_t)number < command->option_count ? &command->options[number] : NULL;
@@ -176,7 +177,7 @@ static int refuse(const cli_command *command, int answer, char **argv, tamis_err
     return refuse_long(command, argv[optind - 1] + 2, err);
 }
 
-static int check_conflicts(const cli_command *command, const cli_args *args, tamis_error *err) {
+static tamis_status check_conflicts(const cli_command *command, const cli_args *args, tamis_error *err) {
     for (size_t i = 0; i < command->conflict_count; i++) {
         const cli_conflict *conflict = &command->conflicts[i];
         if (!args->values[conflict->first].given || !args->values[conflict->second].given)
@@ -185,7 +186,7 @@ static int check_conflicts(const cli_command *command, const cli_args *args, tam
                         command->options[conflict->first].name, command->options[conflict->second].name,
                         conflict->why);
     }
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
 void cli_args_release(cli_args *args) {
@@ -195,7 +196,7 @@ void cli_args_release(cli_args *args) {
     }
 }
 
-int cli_parse(const cli_command *command, int argc, char **argv, cli_args *args, tamis_error *err) {
+tamis_status cli_parse(const cli_command *command, int argc, char **argv, cli_args *args, tamis_error *err) {
     struct option longs[CLI_OPTIONS_MAX + 2];
     char shorts[2 * CLI_OPTIONS_MAX + 4];
     int answer;
@@ -208,13 +209,13 @@ int cli_parse(const cli_command *command, int argc, char **argv, cli_args *args,
         int number;
         if (answer == LONG_HELP || answer == cli_option_help.letter) {
             args->help = true;
-            return CLI_DONE;
+            return TAMIS_OK;
         }
         if (answer == '?' || answer == ':')
             return refuse(command, answer, argv, err);
         number = option_number(command, answer);
-        if (store_option(&command->options[number], optarg, &args->values[number], err) != CLI_DONE)
-            return CLI_FAILED;
+        if (store_option(&command->options[number], optarg, &args->values[number], err) != TAMIS_OK)
+            return err->status;
     }
     args->operands = argv + optind;
     args->operand_count = (size_t)(argc - optind);

@@ -6,14 +6,13 @@
 
 /*
  * Parses argv with the table of the command. argv[0] is the command's name. Options and operands may come in any order; "--"
- * ends the options. Permutes argv and keeps its strings. The caller releases *args, also after an error. CLI_DONE, or
- * CLI_FAILED with *err filled.
+ * ends the options. Permutes argv and keeps its strings. The caller releases *args, also after an error.
  */
-int cli_parse(const cli_command *command, int argc, char **argv, cli_args *args, tamis_error *err);
+tamis_status cli_parse(const cli_command *command, int argc, char **argv, cli_args *args, tamis_error *err);
 
 /* Reads the value of one option. `what` is the name in the error, such as "--expect". */
-int cli_option_read(const cli_option *option, const char *what, const char *text, cli_value *value,
-                    tamis_error *err);
+tamis_status cli_option_read(const cli_option *option, const char *what, const char *text, cli_value *value,
+                             tamis_error *err);
 
 /* Frees the lists of values. */
 void cli_args_release(cli_args *args);

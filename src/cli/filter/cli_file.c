@@ -24,16 +24,16 @@ const cli_entry cli_file_files[] = {
     {NULL, NULL}};
 
 /* Refuses "-": filters are not read from standard input, nor written to standard output. */
-static int check_name(const char *path, tamis_error *err) {
+static tamis_status check_name(const char *path, tamis_error *err) {
     if (strcmp(path, "-") != 0)
-        return CLI_DONE;
+        return TAMIS_OK;
     return cli_fail(err,
                     "filter '-': is not read from standard input, nor written to standard output; name a "
                     "file, or give ./- for one of that name");
 }
 
-int cli_file_open(tamis_filter **filter, const char *path, cli_access access, const cli_secret *secret,
-                  tamis_compression *compression, tamis_error *err) {
+tamis_status cli_file_open(tamis_filter **filter, const char *path, cli_access access,
+                           const cli_secret *secret, tamis_compression *compression, tamis_error *err) {
     tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
 
     if (cli_server_is_uri(path)) {
@@ -41,8 +41,8 @@ int cli_file_open(tamis_filter **filter, const char *path, cli_access access, co
             *compression = TAMIS_COMPRESSION_NONE;
         return cli_server_open(filter, path, NULL, secret, err);
     }
-    if (check_name(path, err) != CLI_DONE)
-        return CLI_FAILED;
+    if (check_name(path, err) != TAMIS_OK)
+        return err->status;
     cli_bus_begin();
     options.writable = access != CLI_QUERY;
     options.allow_over_capacity = access == CLI_OVER_CAPACITY;
@@ -50,14 +50,13 @@ int cli_file_open(tamis_filter **filter, const char *path, cli_access access, co
         options.secret = secret->bytes;
         options.secret_size = secret->size;
     }
-    return tamis_compressed_open(filter, compression, path, &options, err) == TAMIS_OK ? CLI_DONE
-                                                                                       : CLI_FAILED;
+    return tamis_compressed_open(filter, compression, path, &options, err);
 }
 
-int cli_file_fetch(tamis_filter **filter, const char *path, tamis_error *err) {
-    int code = cli_file_open(filter, path, CLI_QUERY, NULL, NULL, err);
+tamis_status cli_file_fetch(tamis_filter **filter, const char *path, tamis_error *err) {
+    tamis_status status = cli_file_open(filter, path, CLI_QUERY, NULL, NULL, err);
 
-    return code == CLI_DONE ? cli_server_pull(filter, err) : code;
+    return status == TAMIS_OK ? cli_server_pull(filter, err) : status;
 }
 
 tamis_compression cli_file_compression(bool gzip) {
@@ -77,7 +76,7 @@ static void tell_waiting(const cli_lock_wait *wait, const tamis_error *err) {
     cli_report(message);
 }
 
-int cli_lock_again(cli_lock_wait *wait, tamis_error *err) {
+tamis_status cli_lock_again(cli_lock_wait *wait, tamis_error *err) {
     enum { PAUSE = 50 }; /* milliseconds */
     const double now = cli_progress_now();
     struct pollfd stop = {.fd = cli_signals_fd(), .events = POLLIN};
@@ -85,59 +84,59 @@ int cli_lock_again(cli_lock_wait *wait, tamis_error *err) {
     if (wait->begun <= 0)
         wait->begun = now;
     if (err->sys_errno != 0) /* waiting does not help, see tamis/status.h */
-        return CLI_FAILED;
+        return err->status;
     if (now - wait->begun >= (double)wait->seconds) {
         cli_remedy(err, "wait for that to end, or give a larger --lock-wait");
-        return CLI_FAILED;
+        return err->status;
     }
     if (!wait->reported && now - wait->begun >= 1) {
         tell_waiting(wait, err);
         wait->reported = true;
     }
     (void)poll(&stop, 1, PAUSE);
-    return cli_signals_look(err) == CLI_DONE ? CLI_DONE : cli_signals_code();
+    return cli_signals_look(err);
 }
 
-int cli_file_lock(tamis_lock **lock, const char *path, cli_lock_wait wait, tamis_error *err) {
+tamis_status cli_file_lock(tamis_lock **lock, const char *path, cli_lock_wait wait, tamis_error *err) {
     tamis_status status;
 
     *lock = NULL;
     if (cli_server_is_uri(path)) /* a server serialises changes itself */
-        return CLI_DONE;
-    if (check_name(path, err) != CLI_DONE)
-        return CLI_FAILED;
-    for (int code; (status = tamis_file_lock(lock, path, err)) == TAMIS_E_BUSY;) {
+        return TAMIS_OK;
+    if (check_name(path, err) != TAMIS_OK)
+        return err->status;
+    for (tamis_status code; (status = tamis_file_lock(lock, path, err)) == TAMIS_E_BUSY;) {
         *lock = NULL;
         code = cli_lock_again(&wait, err);
-        if (code != CLI_DONE)
+        if (code != TAMIS_OK)
             return code;
     }
     if (status != TAMIS_E_UNSUPPORTED)
-        return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+        return status;
     *lock = NULL;
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
 /* The file was replaced while this process changed its filter. If the new file is no filter, running again does not help. */
-static int fail_changed(const char *path, tamis_error *err) {
+static tamis_status fail_changed(const char *path, tamis_error *err) {
     tamis_filter *now = NULL;
     tamis_error why = TAMIS_ERROR_INIT;
 
-    if (cli_file_open(&now, path, CLI_QUERY, NULL, NULL, &why) == CLI_DONE)
+    if (cli_file_open(&now, path, CLI_QUERY, NULL, NULL, &why) == TAMIS_OK)
         cli_remedy(err, "run again");
     else
         cli_remedy(err, "that is no filter: put a whole one there, and run again");
     tamis_filter_free(now);
-    return CLI_FAILED;
+    return err->status;
 }
 
-static int save(tamis_filter *filter, const char *path, tamis_format format, tamis_compression compression,
-                cli_lock_wait wait, int stop_fd, tamis_error *err) {
+static tamis_status save(tamis_filter *filter, const char *path, tamis_format format,
+                         tamis_compression compression, cli_lock_wait wait, int stop_fd, tamis_error *err) {
     tamis_metadata metadata = TAMIS_METADATA_INIT;
     tamis_status status;
 
     if (cli_server_is_uri(path)) /* changes of a filter on a server need no save */
-        return cli_server_format(filter) != NULL ? CLI_DONE : cli_server_push(filter, path, wait, err);
+        return cli_server_format(filter) != NULL ? TAMIS_OK : cli_server_push(filter, path, wait, err);
     status = tamis_filter_metadata_get(filter, &metadata, err);
     signal(SIGXFSZ, SIG_IGN); /* exceeding the limit of file sizes becomes an error of write() */
     if (status == TAMIS_OK)
@@ -145,52 +144,48 @@ static int save(tamis_filter *filter, const char *path, tamis_format format, tam
             filter, path, format == TAMIS_FORMAT_AUTO ? metadata.format : format, compression, stop_fd, err);
     if (status == TAMIS_E_CHANGED)
         return fail_changed(path, err);
-    return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+    return status;
 }
 
-int cli_file_save(tamis_filter *filter, const char *path, tamis_format format, tamis_compression compression,
-                  tamis_error *err) {
+tamis_status cli_file_save(tamis_filter *filter, const char *path, tamis_format format,
+                           tamis_compression compression, tamis_error *err) {
     return save(filter, path, format, compression, (cli_lock_wait){0}, -1, err);
 }
 
-int cli_file_write(tamis_filter *filter, const char *path, tamis_format format, tamis_compression compression,
-                   cli_lock_wait wait, tamis_error *err) {
-    int code = cli_signals_look(err);
+tamis_status cli_file_write(tamis_filter *filter, const char *path, tamis_format format,
+                            tamis_compression compression, cli_lock_wait wait, tamis_error *err) {
+    tamis_status status = cli_signals_look(err);
 
-    return code == CLI_DONE ? save(filter, path, format, compression, wait, cli_signals_fd(), err) : code;
+    return status == TAMIS_OK ? save(filter, path, format, compression, wait, cli_signals_fd(), err) : status;
 }
 
-int cli_file_save_new(tamis_filter *filter, const char *path, tamis_error *err) {
+tamis_status cli_file_save_new(tamis_filter *filter, const char *path, tamis_error *err) {
     tamis_status status;
 
     signal(SIGXFSZ, SIG_IGN); /* as in save() */
     status = tamis_filter_save_new(filter, path, TAMIS_FORMAT_TAMIS, err);
     if (status == TAMIS_E_CHANGED)
         cli_remedy(err, "run again");
-    return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+    return status;
 }
 
-int cli_file_each(const cli_args *args, int (*each)(const cli_args *args, const char *path, tamis_error *err),
-                  tamis_error *err) {
-    int code = CLI_DONE;
+tamis_status cli_file_each(const cli_args *args, cli_file_function *each, bool *negative, tamis_error *err) {
+    tamis_status status = TAMIS_OK;
 
     if (args->operand_count == 0)
         return cli_fail(err, "filter: none is named; give its file");
     for (size_t i = 0; i < args->operand_count; i++) {
         tamis_error failed = TAMIS_ERROR_INIT;
-        int one = each(args, args->operands[i], &failed);
-        if (one == CLI_NEGATIVE && code == CLI_DONE)
-            code = CLI_NEGATIVE;
-        if (one != CLI_FAILED)
+        if (each(args, args->operands[i], negative, &failed) == TAMIS_OK)
             continue;
-        if (code == CLI_FAILED)
+        if (status != TAMIS_OK)
             cli_report(err->text); /* cli_run reports the last error */
-        code = CLI_FAILED;
+        status = failed.status;
         *err = failed;
         if (failed.status == TAMIS_E_INTERRUPTED)
             break;
     }
-    return code;
+    return status;
 }
 
 void cli_file_print(FILE *out, const char *text) {

@@ -14,7 +14,7 @@
 #include "cli/filter/cli_plan.h"
 #include "cli/server/cli_server.h"
 
-static int check_kind(cli_filter_spec *filter, const cli_value *plan, tamis_error *err) {
+static tamis_status check_kind(cli_filter_spec *filter, const cli_value *plan, tamis_error *err) {
     const cli_value *kind = &plan[CLI_PLAN_KIND];
     bool exact = plan[CLI_PLAN_EXACT].given;
 
@@ -25,19 +25,19 @@ static int check_kind(cli_filter_spec *filter, const cli_value *plan, tamis_erro
     return cli_plan_check_rate(kind, &plan[CLI_PLAN_FPR], err);
 }
 
-int cli_filter_check_secret(const char *secret_file, tamis_error *err) {
+tamis_status cli_filter_check_secret(const char *secret_file, tamis_error *err) {
     if (secret_file == NULL || strcmp(secret_file, "-") != 0)
-        return CLI_DONE;
+        return TAMIS_OK;
     return cli_fail(err, "--secret-file '-': is not taken for standard input here; give /dev/stdin, or ./- "
                          "for a file of that name");
 }
 
-static int check_scheme(cli_filter_spec *filter, const cli_value *plan, tamis_error *err) {
+static tamis_status check_scheme(cli_filter_spec *filter, const cli_value *plan, tamis_error *err) {
     const cli_value *scheme = &plan[CLI_PLAN_SCHEME];
     bool secret = filter->secret_file != NULL;
 
-    if (cli_filter_check_secret(filter->secret_file, err) != CLI_DONE)
-        return CLI_FAILED;
+    if (cli_filter_check_secret(filter->secret_file, err) != TAMIS_OK)
+        return err->status;
     filter->plan_options.scheme = (tamis_scheme)scheme->number;
     if (filter->plan_options.scheme == TAMIS_SCHEME_AUTO && secret)
         filter->plan_options.scheme = TAMIS_SCHEME_SIP;
@@ -51,18 +51,19 @@ static int check_scheme(cli_filter_spec *filter, const cli_value *plan, tamis_er
     if (plan[CLI_PLAN_SEED].given && filter->plan_options.scheme > TAMIS_SCHEME_XXH3)
         return cli_fail(err, "--seed: contradicts scheme %s, which takes no seed; leave --seed out",
                         tamis_scheme_name(filter->plan_options.scheme));
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
-int cli_filter_configure(cli_filter_spec *filter, const cli_value *plan, double fpr, tamis_error *err) {
+tamis_status cli_filter_configure(cli_filter_spec *filter, const cli_value *plan, double fpr,
+                                  tamis_error *err) {
     filter->plan_options = (tamis_plan_options)TAMIS_PLAN_OPTIONS_INIT;
     filter->plan_options.expect = plan[CLI_PLAN_EXPECT].number;
     filter->plan_options.memory = plan[CLI_PLAN_MEMORY].number;
     filter->given = plan;
     filter->seed = plan[CLI_PLAN_SEED].number;
     filter->secret_file = plan[CLI_PLAN_SECRET].text;
-    if (check_kind(filter, plan, err) != CLI_DONE)
-        return CLI_FAILED;
+    if (check_kind(filter, plan, err) != TAMIS_OK)
+        return err->status;
     if (filter->plan_options.kind != TAMIS_KIND_EXACT)
         filter->plan_options.fpr = plan[CLI_PLAN_FPR].given ? plan[CLI_PLAN_FPR].rate : fpr;
     return check_scheme(filter, plan, err);
@@ -135,15 +136,15 @@ uint64_t cli_filter_fit_inputs(cli_filter_spec *spec, const cli_stream *inputs, 
     return given;
 }
 
-int cli_filter_plan(tamis_plan *plan, tamis_filter_options *options, const cli_filter_spec *spec,
-                    const cli_secret *secret, tamis_error *err) {
+tamis_status cli_filter_plan(tamis_plan *plan, tamis_filter_options *options, const cli_filter_spec *spec,
+                             const cli_secret *secret, tamis_error *err) {
     if (spec->layout.kind != TAMIS_KIND_AUTO) {
         *plan = spec->layout;
     } else if ((spec->server != NULL ? cli_server_plan(plan, &spec->plan_options, spec->server, err)
                                      : tamis_plan_make(plan, &spec->plan_options, err)) != TAMIS_OK) {
         if (spec->given != NULL)
             cli_plan_name_memory(&spec->given[CLI_PLAN_MEMORY], err);
-        return CLI_FAILED;
+        return err->status;
     }
     if (spec->start_small)
         tamis_plan_start_small(plan);
@@ -155,28 +156,28 @@ int cli_filter_plan(tamis_plan *plan, tamis_filter_options *options, const cli_f
         options->secret = secret->bytes;
         options->secret_size = secret->size;
     }
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
-int cli_filter_create(tamis_filter **filter, const cli_filter_spec *spec, const cli_secret *secret,
-                      tamis_error *err) {
+tamis_status cli_filter_create(tamis_filter **filter, const cli_filter_spec *spec, const cli_secret *secret,
+                               tamis_error *err) {
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
 
-    if (cli_filter_plan(&plan, &options, spec, secret, err) != CLI_DONE)
-        return CLI_FAILED;
-    return tamis_filter_create(filter, &plan, &options, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+    if (cli_filter_plan(&plan, &options, spec, secret, err) != TAMIS_OK)
+        return err->status;
+    return tamis_filter_create(filter, &plan, &options, err);
 }
 
-int cli_filter_full(const tamis_filter *filter, const char *path, uint64_t record, const char *remedy,
-                    tamis_error *err) {
+tamis_status cli_filter_full(const tamis_filter *filter, const char *path, uint64_t record,
+                             const char *remedy, tamis_error *err) {
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
     tamis_metadata metadata = TAMIS_METADATA_INIT;
     char number[CLI_TEXT_NUMBER], size[CLI_TEXT_NUMBER];
 
     if (tamis_filter_info_get(filter, &info, NULL) != TAMIS_OK ||
         tamis_filter_metadata_get(filter, &metadata, NULL) != TAMIS_OK)
-        return CLI_FAILED; /* *err has the library's message */
+        return err->status; /* *err has the library's message */
     cli_text_count(number, sizeof number, record);
     if (info.full == TAMIS_FULL_CAPACITY && !tamis_kind_is_bloom(info.kind))
         return cli_fail(err,
@@ -191,15 +192,15 @@ int cli_filter_full(const tamis_filter *filter, const char *path, uint64_t recor
         return cli_fail(err, "%.200s: full, record %s would make it grow beyond its %s; %s", path, number,
                         cli_text_bytes(size, sizeof size, tamis_filter_plan(filter)->memory_limit), remedy);
     cli_remedy(err, remedy);
-    return CLI_FAILED;
+    return err->status;
 }
 
-int cli_filter_unkeyed(const char *path, tamis_error *err) {
+tamis_status cli_filter_unkeyed(const char *path, tamis_error *err) {
     return cli_fail(err, "%.300s: was made without a secret; leave --secret-file out", path);
 }
 
-static int open_filter(tamis_filter **filter, const cli_filter_file *file, bool *keyed,
-                       tamis_compression *compression, tamis_error *err) {
+static tamis_status open_filter(tamis_filter **filter, const cli_filter_file *file, bool *keyed,
+                                tamis_compression *compression, tamis_error *err) {
     const char *path = file->path;
     tamis_filter *opened = NULL;
     bool sip, whole, on_server = cli_server_is_uri(path);
@@ -208,8 +209,8 @@ static int open_filter(tamis_filter **filter, const cli_filter_file *file, bool 
      * server a missing filter is created. */
     if ((on_server && file->access != CLI_QUERY
              ? cli_server_open(&opened, path, &file->form, file->secret, err)
-             : cli_file_open(&opened, path, CLI_QUERY, NULL, compression, err)) != CLI_DONE)
-        return CLI_FAILED;
+             : cli_file_open(&opened, path, CLI_QUERY, NULL, compression, err)) != TAMIS_OK)
+        return err->status;
     sip = tamis_hasher_scheme(tamis_filter_hasher(opened)) == TAMIS_SCHEME_SIP;
     if (sip && file->secret == NULL) {
         tamis_filter_free(opened);
@@ -221,52 +222,52 @@ static int open_filter(tamis_filter **filter, const cli_filter_file *file, bool 
     if (sip || !whole) {
         tamis_filter_free(opened);
         if (cli_file_open(&opened, path, file->access, sip ? file->secret : NULL, compression, err) !=
-            CLI_DONE) {
+            TAMIS_OK) {
             if (err->status == TAMIS_E_MISMATCH)
                 cli_remedy(err, "give that one by --secret-file");
             if (err->status == TAMIS_E_UNSUPPORTED && file->access == CLI_OVER_CAPACITY)
                 cli_remedy(err, "leave --overfill out");
-            return CLI_FAILED;
+            return err->status;
         }
     }
     if (keyed != NULL)
         *keyed = sip;
     *filter = opened;
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
-int cli_filter_open(tamis_filter **filter, const char *path, const cli_secret *secret, bool *keyed,
-                    tamis_error *err) {
+tamis_status cli_filter_open(tamis_filter **filter, const char *path, const cli_secret *secret, bool *keyed,
+                             tamis_error *err) {
     tamis_compression compression;
 
     return open_filter(filter, &(cli_filter_file){.path = path, .secret = secret, .access = CLI_QUERY}, keyed,
                        &compression, err);
 }
 
-int cli_filter_hold(tamis_lock **lock, tamis_filter **filter, const cli_filter_file *file, cli_lock_wait wait,
-                    tamis_compression *compression, tamis_error *err) {
-    int code;
+tamis_status cli_filter_hold(tamis_lock **lock, tamis_filter **filter, const cli_filter_file *file,
+                             cli_lock_wait wait, tamis_compression *compression, tamis_error *err) {
+    tamis_status status;
 
     /* If the file does not exist, only opening it gives a helpful error; locking would not. */
     if (!cli_server_is_uri(file->path) && access(file->path, F_OK) != 0) {
-        if (cli_filter_held(filter, file, compression, err) != CLI_DONE)
-            return CLI_FAILED;
+        if (cli_filter_held(filter, file, compression, err) != TAMIS_OK)
+            return err->status;
         tamis_filter_free(*filter); /* the file was created meanwhile: open it again, with the lock */
         *filter = NULL;
     }
-    code = cli_file_lock(lock, file->path, wait, err);
-    if (code != CLI_DONE)
-        return code;
+    status = cli_file_lock(lock, file->path, wait, err);
+    if (status != TAMIS_OK)
+        return status;
     return cli_filter_held(filter, file, compression, err);
 }
 
-int cli_filter_held(tamis_filter **filter, const cli_filter_file *file, tamis_compression *compression,
-                    tamis_error *err) {
+tamis_status cli_filter_held(tamis_filter **filter, const cli_filter_file *file,
+                             tamis_compression *compression, tamis_error *err) {
     bool keyed = false;
 
-    if (open_filter(filter, file, &keyed, compression, err) != CLI_DONE)
-        return CLI_FAILED;
-    return file->secret == NULL || keyed ? CLI_DONE : cli_filter_unkeyed(file->path, err);
+    if (open_filter(filter, file, &keyed, compression, err) != TAMIS_OK)
+        return err->status;
+    return file->secret == NULL || keyed ? TAMIS_OK : cli_filter_unkeyed(file->path, err);
 }
 
 bool cli_filter_promises(const tamis_plan *plan) {

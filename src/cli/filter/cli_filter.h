@@ -25,12 +25,12 @@ typedef struct cli_filter_spec {
     const cli_value *given;  /* block CLI_PLAN, as typed; NULL: none */
 } cli_filter_spec;
 
-/* Parses the block CLI_PLAN of cli_rows.h. `fpr` is the default rate. CLI_DONE, or CLI_FAILED if options contradict each
- * other. */
-int cli_filter_configure(cli_filter_spec *filter, const cli_value *plan, double fpr, tamis_error *err);
+/* Parses the block CLI_PLAN of cli_rows.h. `fpr` is the default rate. Error: options contradict each other. */
+tamis_status cli_filter_configure(cli_filter_spec *filter, const cli_value *plan, double fpr,
+                                  tamis_error *err);
 
-/* Refuses the name "-", which means records elsewhere. Accepts NULL for no file. CLI_DONE or CLI_FAILED. */
-int cli_filter_check_secret(const char *secret_file, tamis_error *err);
+/* Refuses the name "-", which means records elsewhere. Accepts NULL for no file. */
+tamis_status cli_filter_check_secret(const char *secret_file, tamis_error *err);
 
 /*
  * Prevents a far too large number of keys from taking memory, for a filter that is not frozen and would take more than 64 MiB.
@@ -48,19 +48,18 @@ uint64_t cli_filter_fit_inputs(cli_filter_spec *spec, const cli_stream *inputs, 
  * auto because such a table exceeds the memory limit. */
 bool cli_filter_prefer_growth(cli_filter_spec *spec);
 
-/* Plans the filter. The caller starts *plan and *options from their INIT. *options borrows the secret, which may be NULL.
- * CLI_DONE or CLI_FAILED. */
-int cli_filter_plan(tamis_plan *plan, tamis_filter_options *options, const cli_filter_spec *spec,
-                    const cli_secret *secret, tamis_error *err);
+/* Plans the filter. The caller starts *plan and *options from their INIT. *options borrows the secret, which may be NULL. */
+tamis_status cli_filter_plan(tamis_plan *plan, tamis_filter_options *options, const cli_filter_spec *spec,
+                             const cli_secret *secret, tamis_error *err);
 
 /* Creates an empty filter. `secret` may be NULL. */
-int cli_filter_create(tamis_filter **filter, const cli_filter_spec *spec, const cli_secret *secret,
-                      tamis_error *err);
+tamis_status cli_filter_create(tamis_filter **filter, const cli_filter_spec *spec, const cli_secret *secret,
+                               tamis_error *err);
 
 /* Opens a filter for lookups. `secret` (may be NULL) is used for a keyed filter only. *keyed (may be NULL) is true if it is
  * keyed. A keyed filter without a secret is refused. */
-int cli_filter_open(tamis_filter **filter, const char *path, const cli_secret *secret, bool *keyed,
-                    tamis_error *err);
+tamis_status cli_filter_open(tamis_filter **filter, const char *path, const cli_secret *secret, bool *keyed,
+                             tamis_error *err);
 
 /* True if the filter takes hashes as fast as keys: its scheme has a digest, and it is not on a server. */
 bool cli_filter_takes_hashes(const tamis_filter *filter);
@@ -76,17 +75,17 @@ typedef struct cli_filter_file {
 #define CLI_FILTER_LARGER "build a larger one with --expect N, of all its records"
 
 /* Fills *err with the message that the filter in `path` is full at record number `record`, and with `remedy`. Returns
- * CLI_FAILED. */
-int cli_filter_full(const tamis_filter *filter, const char *path, uint64_t record, const char *remedy,
-                    tamis_error *err);
+ * err->status. */
+tamis_status cli_filter_full(const tamis_filter *filter, const char *path, uint64_t record,
+                             const char *remedy, tamis_error *err);
 
 /* Locks the file (cli_file_lock) and opens its filter for changes. The caller unlocks *lock, also after a failure.
  * *compression is that of the file, for cli_file_save. A secret for a filter that is not keyed is refused. */
-int cli_filter_hold(tamis_lock **lock, tamis_filter **filter, const cli_filter_file *file, cli_lock_wait wait,
-                    tamis_compression *compression, tamis_error *err);
+tamis_status cli_filter_hold(tamis_lock **lock, tamis_filter **filter, const cli_filter_file *file,
+                             cli_lock_wait wait, tamis_compression *compression, tamis_error *err);
 /* Like cli_filter_hold, for a file that the caller has locked. */
-int cli_filter_held(tamis_filter **filter, const cli_filter_file *file, tamis_compression *compression,
-                    tamis_error *err);
+tamis_status cli_filter_held(tamis_filter **filter, const cli_filter_file *file,
+                             tamis_compression *compression, tamis_error *err);
 
 /* True if the plan promises a rate. Files of other programs may store none; their capacity then has no meaning. */
 bool cli_filter_promises(const tamis_plan *plan);
@@ -101,7 +100,7 @@ void cli_filter_report_overfull(const tamis_filter *filter, const char *path, co
 /* Prints a remark after a failed run: the file is unchanged or was not made, or the server keeps the keys added so far. */
 void cli_filter_report_kept(const char *path);
 
-/* Refuses a secret for a filter that is not keyed: the user probably meant another file. Returns CLI_FAILED. */
-int cli_filter_unkeyed(const char *path, tamis_error *err);
+/* Refuses a secret for a filter that is not keyed: the user probably meant another file. Returns err->status. */
+tamis_status cli_filter_unkeyed(const char *path, tamis_error *err);
 
 #endif

@@ -15,7 +15,7 @@ static int by_name(const void *a, const void *b) {
     return strcmp(((const tamis_label *)a)->name, ((const tamis_label *)b)->name);
 }
 
-static int read_labels(cli_metadata *metadata, const cli_value *given, tamis_error *err) {
+static tamis_status read_labels(cli_metadata *metadata, const cli_value *given, tamis_error *err) {
     size_t size = given->count * sizeof *metadata->labels;
     char *to;
 
@@ -40,10 +40,10 @@ static int read_labels(cli_metadata *metadata, const cli_value *given, tamis_err
         *value = '\0';
     }
     qsort(metadata->labels, metadata->label_count, sizeof *metadata->labels, by_name);
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
-int cli_metadata_read(cli_metadata *metadata, const cli_value *given, tamis_error *err) {
+tamis_status cli_metadata_read(cli_metadata *metadata, const cli_value *given, tamis_error *err) {
     *metadata = (cli_metadata){.has_version = given[CLI_METADATA_VERSION].given,
                                .version = given[CLI_METADATA_VERSION].number};
     return read_labels(metadata, &given[CLI_METADATA_LABEL], err);
@@ -60,9 +60,9 @@ static bool can_store(tamis_format format) {
     return format != TAMIS_FORMAT_GUAVA && format != TAMIS_FORMAT_DCSO;
 }
 
-int cli_metadata_check(const cli_metadata *metadata, tamis_format format, tamis_error *err) {
+tamis_status cli_metadata_check(const cli_metadata *metadata, tamis_format format, tamis_error *err) {
     if (can_store(format) || (metadata->label_count == 0 && metadata->version == 0))
-        return CLI_DONE;
+        return TAMIS_OK;
     return cli_fail(err, "%s: format %s has no place for it; leave it out, or give --format tamis",
                     metadata->label_count > 0 ? "--label" : "--data-version", tamis_format_name(format));
 }
@@ -143,8 +143,9 @@ static bool is_given(const cli_metadata *metadata, const tamis_label *label) {
 
 /* Joins two sorted lists. If both have a name, the value of the first list is kept. If the values differ and `given` does not
  * have the name, it is a conflict. */
-static int join_labels(label_join *joined_list, const tamis_label *a, size_t a_count, const tamis_label *b,
-                       size_t b_count, const cli_metadata *given, tamis_error *err) {
+static tamis_status join_labels(label_join *joined_list, const tamis_label *a, size_t a_count,
+                                const tamis_label *b, size_t b_count, const cli_metadata *given,
+                                tamis_error *err) {
     size_t i = 0, j = 0;
 
     *joined_list = (label_join){.labels = malloc((a_count + b_count + 1) * sizeof *joined_list->labels)};
@@ -159,25 +160,25 @@ static int join_labels(label_join *joined_list, const tamis_label *a, size_t a_c
         i += order <= 0;
         j += order >= 0;
     }
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
-int cli_metadata_apply(const cli_metadata *metadata, tamis_filter *filter, tamis_error *err) {
+tamis_status cli_metadata_apply(const cli_metadata *metadata, tamis_filter *filter, tamis_error *err) {
     tamis_metadata has = TAMIS_METADATA_INIT;
     tamis_status status;
     label_join joined_list;
 
     if (tamis_filter_metadata_get(filter, &has, err) != TAMIS_OK ||
         join_labels(&joined_list, metadata->labels, metadata->label_count, has.labels, has.label_count, NULL,
-                    err) != CLI_DONE)
-        return CLI_FAILED;
+                    err) != TAMIS_OK)
+        return err->status;
     has.labels = joined_list.labels;
     has.label_count = joined_list.count;
     if (metadata->has_version)
         has.version = metadata->version;
     status = tamis_filter_metadata_set(filter, &has, err);
     free(joined_list.labels);
-    return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+    return status;
 }
 
 static void note_conflict(cli_metadata_conflict *conflict, const label_join *joined_list, const char *path) {
@@ -216,8 +217,9 @@ void cli_metadata_report_conflict(const cli_metadata_conflict *conflict) {
     report_count(conflict->data_first, conflict->data_count);
 }
 
-int cli_metadata_merge(tamis_filter *into, const tamis_filter *from, const char *path,
-                       const cli_metadata *given, cli_metadata_conflict *conflict, tamis_error *err) {
+tamis_status cli_metadata_merge(tamis_filter *into, const tamis_filter *from, const char *path,
+                                const cli_metadata *given, cli_metadata_conflict *conflict,
+                                tamis_error *err) {
     tamis_metadata own = TAMIS_METADATA_INIT, its = TAMIS_METADATA_INIT;
     tamis_status status;
     label_join joined_list;
@@ -225,13 +227,13 @@ int cli_metadata_merge(tamis_filter *into, const tamis_filter *from, const char 
     if (tamis_filter_metadata_get(into, &own, err) != TAMIS_OK ||
         tamis_filter_metadata_get(from, &its, err) != TAMIS_OK ||
         join_labels(&joined_list, own.labels, own.label_count, its.labels, its.label_count, given, err) !=
-            CLI_DONE)
-        return CLI_FAILED;
+            TAMIS_OK)
+        return err->status;
     note_conflict(conflict, &joined_list, path);
     note_data(conflict, &own, &its, path);
     own.labels = joined_list.labels;
     own.label_count = joined_list.count;
     status = tamis_filter_metadata_set(into, &own, err);
     free(joined_list.labels);
-    return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+    return status;
 }

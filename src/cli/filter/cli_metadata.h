@@ -15,18 +15,18 @@ typedef struct cli_metadata {
     uint64_t version;
 } cli_metadata;
 
-/* Parses the block CLI_METADATA of cli_rows.h. The caller releases *metadata, also after an error. CLI_DONE or CLI_FAILED. */
-int cli_metadata_read(cli_metadata *metadata, const cli_value *given, tamis_error *err);
+/* Parses the block CLI_METADATA of cli_rows.h. The caller releases *metadata, also after an error. */
+tamis_status cli_metadata_read(cli_metadata *metadata, const cli_value *given, tamis_error *err);
 void cli_metadata_release(cli_metadata *metadata);
 
-/* Refuses labels and version for a format that stores none. CLI_DONE or CLI_FAILED. */
-int cli_metadata_check(const cli_metadata *metadata, tamis_format format, tamis_error *err);
+/* Refuses labels and version for a format that stores none. */
+tamis_status cli_metadata_check(const cli_metadata *metadata, tamis_format format, tamis_error *err);
 
 /* Returns the format to write the filter in: `format`, or for AUTO the format that it was read in. */
 tamis_format cli_metadata_format(const tamis_filter *filter, tamis_format format);
 
 /* Sets labels and version of the filter. A label replaces that of the same name; other labels stay. */
-int cli_metadata_apply(const cli_metadata *metadata, tamis_filter *filter, tamis_error *err);
+tamis_status cli_metadata_apply(const cli_metadata *metadata, tamis_filter *filter, tamis_error *err);
 
 /* Conflicts between labels, and between user data (of DCSO), of several filters. */
 typedef struct cli_metadata_conflict {
@@ -37,14 +37,14 @@ typedef struct cli_metadata_conflict {
 } cli_metadata_conflict;
 
 /*
- * Adds the labels of `from`, the filter in `path`, to those of `into`. CLI_DONE or CLI_FAILED.
+ * Adds the labels of `from`, the filter in `path`, to those of `into`.
  *
  * - If both have a label, the value of `into` stays. If the values differ and the user gave none, *conflict counts the label.
  * - The user data of `into` stays. If `from` has other user data, *conflict counts it.
  * - The key type is not changed: the union of the filters has joined or refused it before.
  */
-int cli_metadata_merge(tamis_filter *into, const tamis_filter *from, const char *path,
-                       const cli_metadata *given, cli_metadata_conflict *conflict, tamis_error *err);
+tamis_status cli_metadata_merge(tamis_filter *into, const tamis_filter *from, const char *path,
+                                const cli_metadata *given, cli_metadata_conflict *conflict, tamis_error *err);
 
 /* Prints one remark about all labels, and one about all user data. */
 void cli_metadata_report_conflict(const cli_metadata_conflict *conflict);

@@ -3,9 +3,9 @@
 
 #include <tamis/plan.h>
 
-int cli_plan_check_rate(const cli_value *kind, const cli_value *fpr, tamis_error *err) {
+tamis_status cli_plan_check_rate(const cli_value *kind, const cli_value *fpr, tamis_error *err) {
     if (!kind->given || kind->number != TAMIS_KIND_EXACT || !fpr->given)
-        return CLI_DONE;
+        return TAMIS_OK;
     return cli_fail(err, "--kind exact: contradicts --fpr: exact accepts no rate; leave one of them out");
 }
 

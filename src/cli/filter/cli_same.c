@@ -7,26 +7,26 @@
 #include "cli/core/cli_rows.h"
 #include "cli/core/cli_text.h"
 
-static int contradicts(const char *path, const char *has, const char *option, tamis_error *err) {
+static tamis_status contradicts(const char *path, const char *has, const char *option, tamis_error *err) {
     return cli_fail(err, "%.200s: %s, which contradicts %.100s; leave that out, or name another", path, has,
                     option);
 }
 
-static int check_kind(const tamis_filter *filter, const char *path, const cli_filter_spec *spec,
-                      tamis_error *err) {
+static tamis_status check_kind(const tamis_filter *filter, const char *path, const cli_filter_spec *spec,
+                               tamis_error *err) {
     const tamis_plan *plan = tamis_filter_plan(filter);
     char has[60], option[60] = "--exact";
 
     if (spec->plan_options.kind == TAMIS_KIND_AUTO || spec->plan_options.kind == plan->kind)
-        return CLI_DONE;
+        return TAMIS_OK;
     snprintf(has, sizeof has, "is of kind %s", tamis_kind_name(plan->kind));
     if (!spec->given[CLI_PLAN_EXACT].given)
         snprintf(option, sizeof option, "--kind %s", tamis_kind_name(spec->plan_options.kind));
     return contradicts(path, has, option, err);
 }
 
-static int check_hash(const tamis_filter *filter, const char *path, const cli_filter_spec *spec,
-                      tamis_error *err) {
+static tamis_status check_hash(const tamis_filter *filter, const char *path, const cli_filter_spec *spec,
+                               tamis_error *err) {
     const tamis_hasher *hasher = tamis_filter_hasher(filter);
     const cli_value *scheme = &spec->given[CLI_PLAN_SCHEME], *seed = &spec->given[CLI_PLAN_SEED];
     tamis_scheme its = tamis_hasher_scheme(hasher);
@@ -38,21 +38,21 @@ static int check_hash(const tamis_filter *filter, const char *path, const cli_fi
         return contradicts(path, has, option, err);
     }
     if (!seed->given || (its == TAMIS_SCHEME_XXH3 && seed->number == tamis_hasher_seed(hasher)))
-        return CLI_DONE;
+        return TAMIS_OK;
     if (its == TAMIS_SCHEME_XXH3)
         snprintf(has, sizeof has, "has seed %" PRIu64, tamis_hasher_seed(hasher));
     snprintf(option, sizeof option, "--seed %.80s", seed->text);
     return contradicts(path, has, option, err);
 }
 
-static int check_rate(const tamis_filter *filter, const char *path, const cli_filter_spec *spec,
-                      tamis_error *err) {
+static tamis_status check_rate(const tamis_filter *filter, const char *path, const cli_filter_spec *spec,
+                               tamis_error *err) {
     const tamis_plan *plan = tamis_filter_plan(filter);
     const cli_value *fpr = &spec->given[CLI_PLAN_FPR];
     char has[80] = "is exact, and accepts no rate", option[120], rate[CLI_TEXT_NUMBER];
 
     if (!fpr->given || fpr->rate == plan->fpr)
-        return CLI_DONE;
+        return TAMIS_OK;
     if (plan->kind != TAMIS_KIND_EXACT)
         snprintf(has, sizeof has, "promises a rate of %s", cli_text_real(rate, sizeof rate, plan->fpr));
     snprintf(option, sizeof option, "--fpr %.80s", fpr->text);
@@ -86,18 +86,18 @@ static void report_unused(const tamis_filter *filter, const char *path, const cl
     cli_report(message);
 }
 
-int cli_same_check(const tamis_filter *filter, const char *path, const cli_filter_spec *spec, bool remarks,
-                   tamis_error *err) {
+tamis_status cli_same_check(const tamis_filter *filter, const char *path, const cli_filter_spec *spec,
+                            bool remarks, tamis_error *err) {
     tamis_metadata metadata = TAMIS_METADATA_INIT;
     bool inferred; /* true: a Guava file stores no rate, so the rate of its plan is inferred */
 
     if (tamis_filter_metadata_get(filter, &metadata, err) != TAMIS_OK)
-        return CLI_FAILED;
+        return err->status;
     inferred = metadata.format == TAMIS_FORMAT_GUAVA;
-    if (check_kind(filter, path, spec, err) != CLI_DONE || check_hash(filter, path, spec, err) != CLI_DONE ||
-        (!inferred && check_rate(filter, path, spec, err) != CLI_DONE))
-        return CLI_FAILED;
+    if (check_kind(filter, path, spec, err) != TAMIS_OK || check_hash(filter, path, spec, err) != TAMIS_OK ||
+        (!inferred && check_rate(filter, path, spec, err) != TAMIS_OK))
+        return err->status;
     if (remarks)
         report_unused(filter, path, spec, inferred);
-    return CLI_DONE;
+    return TAMIS_OK;
 }

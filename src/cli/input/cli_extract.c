@@ -26,11 +26,11 @@ static bool begins(const char *text, const char *with) {
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-static int read_delimiter(cli_extract *extract, const cli_value *given, int terminator, bool fields,
-                          tamis_error *err) {
+static tamis_status read_delimiter(cli_extract *extract, const cli_value *given, int terminator, bool fields,
+                                   tamis_error *err) {
     extract->delimiter = -1;
     if (!given->given)
-        return CLI_DONE;
+        return TAMIS_OK;
     for (size_t i = 0; i < extract->options.part_count; i++)
         fields = fields || begins(extract->options.parts[i], "csv:") ||
                  begins(extract->options.parts[i], "field:");
@@ -44,11 +44,11 @@ static int read_delimiter(cli_extract *extract, const cli_value *given, int term
             "--delimiter '%.20s': give one byte, tab, comma, semicolon, pipe, space or nul, and none that "
             "ends a record",
             given->text);
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
-int cli_extract_configure(cli_extract *extract, const cli_value *values, int terminator, bool fields,
-                          tamis_error *err) {
+tamis_status cli_extract_configure(cli_extract *extract, const cli_value *values, int terminator, bool fields,
+                                   tamis_error *err) {
     tamis_extractor_options *options = &extract->options;
 
     memset(extract, 0, sizeof *extract);
@@ -58,18 +58,18 @@ int cli_extract_configure(cli_extract *extract, const cli_value *values, int ter
     options->trim = values[CLI_EXTRACT_TRIM].given;
     options->ignore_case = values[CLI_EXTRACT_IGNORE_CASE].given;
     extract->has_parts = options->part_count > 0;
-    if (read_delimiter(extract, &values[CLI_EXTRACT_DELIMITER], terminator, fields, err) != CLI_DONE)
-        return CLI_FAILED;
+    if (read_delimiter(extract, &values[CLI_EXTRACT_DELIMITER], terminator, fields, err) != TAMIS_OK)
+        return err->status;
     options->delimiter = extract->delimiter;
     if (!extract->has_parts && !options->trim && !options->ignore_case)
-        return CLI_DONE;
+        return TAMIS_OK;
     if (tamis_extractor_create(&extract->extractor, options, err) == TAMIS_OK)
-        return CLI_DONE;
+        return TAMIS_OK;
     if (begins(err->text, "key '") || begins(err->text, "delimiter:")) { /* options --key and --delimiter */
         tamis_error original = *err;
         snprintf(err->text, sizeof err->text, "--%.*s", (int)sizeof err->text - 3, original.text);
     }
-    return CLI_FAILED;
+    return err->status;
 }
 
 void cli_extract_release(cli_extract *extract) {
@@ -82,17 +82,16 @@ uint32_t cli_extract_made(const cli_extract *extract) {
            (extract->options.trim ? TAMIS_KEYS_TRIMMED : 0U);
 }
 
-int cli_extract_apply_made(cli_extract *extract, uint32_t made, tamis_error *err) {
+tamis_status cli_extract_apply_made(cli_extract *extract, uint32_t made, tamis_error *err) {
     if (made == cli_extract_made(extract))
-        return CLI_DONE;
+        return TAMIS_OK;
     extract->options.ignore_case = (made & TAMIS_KEYS_FOLDED) != 0;
     extract->options.trim = (made & TAMIS_KEYS_TRIMMED) != 0;
     cli_extract_release(extract);
-    return tamis_extractor_create(&extract->extractor, &extract->options, err) == TAMIS_OK ? CLI_DONE
-                                                                                           : CLI_FAILED;
+    return tamis_extractor_create(&extract->extractor, &extract->options, err);
 }
 
-int cli_extract_whole(tamis_extractor **extractor, const cli_extract *extract, tamis_error *err) {
+tamis_status cli_extract_whole(tamis_extractor **extractor, const cli_extract *extract, tamis_error *err) {
     tamis_extractor_options options = extract->options;
 
     *extractor = NULL;
@@ -100,6 +99,6 @@ int cli_extract_whole(tamis_extractor **extractor, const cli_extract *extract, t
     options.part_count = 0;
     options.delimiter = -1;
     if (!options.trim && !options.ignore_case)
-        return CLI_DONE;
-    return tamis_extractor_create(extractor, &options, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+        return TAMIS_OK;
+    return tamis_extractor_create(extractor, &options, err);
 }

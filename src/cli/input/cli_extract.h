@@ -15,25 +15,25 @@ typedef struct cli_extract {
 } cli_extract;
 
 /*
- * Parses the options. The caller releases *extract, also after an error. CLI_DONE or CLI_FAILED.
+ * Parses the options. The caller releases *extract, also after an error.
  *
  * - `terminator` ends a record, so it is refused as a delimiter; -1: every byte is allowed.
  * - `fields`: the caller uses fields of records itself, so --delimiter is allowed without --key field:N.
  * - Strings belong to argv.
  */
-int cli_extract_configure(cli_extract *extract, const cli_value *values, int terminator, bool fields,
-                          tamis_error *err);
+tamis_status cli_extract_configure(cli_extract *extract, const cli_value *values, int terminator, bool fields,
+                                   tamis_error *err);
 void cli_extract_release(cli_extract *extract);
 
 /* Returns how the options normalise keys: bits of TAMIS_KEYS_MADE. */
 uint32_t cli_extract_made(const cli_extract *extract);
 
 /* Creates the extractor again if a filter normalises keys in another way than the options. `made` is that of cli_key_form,
- * after cli_key_apply_filter. CLI_DONE or CLI_FAILED. */
-int cli_extract_apply_made(cli_extract *extract, uint32_t made, tamis_error *err);
+ * after cli_key_apply_filter. */
+tamis_status cli_extract_apply_made(cli_extract *extract, uint32_t made, tamis_error *err);
 
 /* Creates an extractor for keys that are not part of a record: it applies --trim and --ignore-case and ignores --key. The
- * caller owns *extractor. It is NULL if neither option is set. CLI_DONE or CLI_FAILED. */
-int cli_extract_whole(tamis_extractor **extractor, const cli_extract *extract, tamis_error *err);
+ * caller owns *extractor. It is NULL if neither option is set. */
+tamis_status cli_extract_whole(tamis_extractor **extractor, const cli_extract *extract, tamis_error *err);
 
 #endif

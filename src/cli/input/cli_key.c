@@ -24,14 +24,15 @@ struct cli_key_maker {
     size_t line_capacity;
 };
 
-int cli_key_configure(cli_key_form *form, const cli_value *type, const cli_value *hex, tamis_error *err) {
+tamis_status cli_key_configure(cli_key_form *form, const cli_value *type, const cli_value *hex,
+                               tamis_error *err) {
     *form = (cli_key_form){
         .type = (cli_key_type)type->number, .hex = hex->given, .given = type->given || hex->given};
     if (form->hex && form->type != CLI_KEY_BYTES)
         return cli_fail(err,
                         "--hex: contradicts --type %s: digits are the bytes of a key; leave one of them out",
                         type->text);
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
 bool cli_key_is_plain(cli_key_form form) {
@@ -48,7 +49,8 @@ static const char *option_of(uint32_t made) {
 
 /* Adopts the normalisation of keys that a filter stores. Options may add to it for lookups, but not if keys are added to the
  * filter. Several filters must agree. */
-static int apply_made(cli_key_form *form, uint32_t its, const char *path, bool grows, tamis_error *err) {
+static tamis_status apply_made(cli_key_form *form, uint32_t its, const char *path, bool grows,
+                               tamis_error *err) {
     uint32_t less = form->made & ~its, more = its & ~form->made;
 
     if (less && grows)
@@ -59,62 +61,62 @@ static int apply_made(cli_key_form *form, uint32_t its, const char *path, bool g
                         more ? "" : "out", option_of(more ? more : less & ~form->made_given));
     form->made |= its;
     form->made_known = true;
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
-int cli_key_apply_filter(cli_key_form *form, const tamis_filter *filter, const char *path, bool grows,
-                         tamis_error *err) {
-    uint32_t key_type;
+tamis_status cli_key_apply_filter(cli_key_form *form, const tamis_filter *filter, const char *path,
+                                  bool grows, tamis_error *err) {
+    uint32_t key_type = TAMIS_KEYS_UNSPECIFIED;
 
-    if (cli_key_type_stored(filter, &key_type, err) != CLI_DONE)
-        return CLI_FAILED;
+    if (cli_key_type_stored(filter, &key_type, err) != TAMIS_OK)
+        return err->status;
     return cli_key_apply_type(form, key_type, path, grows, err);
 }
 
-int cli_key_apply_type(cli_key_form *form, uint32_t key_type, const char *path, bool grows,
-                       tamis_error *err) {
+tamis_status cli_key_apply_type(cli_key_form *form, uint32_t key_type, const char *path, bool grows,
+                                tamis_error *err) {
     static const tamis_key_type last = TAMIS_KEYS_INT64;
     uint32_t type;
     cli_key_type its;
 
     if (key_type == TAMIS_KEYS_UNSPECIFIED || form->hex)
-        return CLI_DONE;
+        return TAMIS_OK;
     if (key_type == UINT32_MAX) /* the plan of a filter on a server has an unknown type */
-        return form->given ? CLI_DONE
+        return form->given ? TAMIS_OK
                            : cli_fail(err,
                                       "%.300s: its keys are of a type that this tamis does not know; use a "
                                       "newer one, or give --hex",
                                       path);
     type = key_type & ~(uint32_t)TAMIS_KEYS_MADE;
     if (type > last)
-        return form->given ? CLI_DONE
+        return form->given ? TAMIS_OK
                            : cli_fail(err,
                                       "%.300s: its keys are of type %" PRIu32 ", which this tamis does not "
                                       "know; use a newer one, or give --hex",
                                       path, key_type);
-    if (apply_made(form, key_type & TAMIS_KEYS_MADE, path, grows, err) != CLI_DONE)
-        return CLI_FAILED;
+    if (apply_made(form, key_type & TAMIS_KEYS_MADE, path, grows, err) != TAMIS_OK)
+        return err->status;
     if (type == TAMIS_KEYS_UNSPECIFIED)
-        return CLI_DONE;
+        return TAMIS_OK;
     its = (cli_key_type)(type - 1); /* tamis_key_type has the same order, from 1 */
     if (!form->given) {
         form->type = its;
         form->given = true;
-        return CLI_DONE;
+        return TAMIS_OK;
     }
     if (its == form->type || (its <= CLI_KEY_UTF8 && form->type <= CLI_KEY_UTF8)) /* equal bytes */
-        return CLI_DONE;
+        return TAMIS_OK;
     return cli_fail(err, "%.300s: its keys are of type %s, not %s; give --type %s, or leave it out", path,
                     cli_key_types[its], cli_key_types[form->type], cli_key_types[its]);
 }
 
-int cli_key_type_stored(const tamis_filter *filter, uint32_t *key_type, tamis_error *err) {
+tamis_status cli_key_type_stored(const tamis_filter *filter, uint32_t *key_type, tamis_error *err) {
     tamis_metadata metadata = TAMIS_METADATA_INIT;
 
     if (tamis_filter_metadata_get(filter, &metadata, err) != TAMIS_OK)
-        return CLI_FAILED;
+        return err->status;
     *key_type = metadata.key_type;
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
 uint32_t cli_key_type_of(cli_key_form form) {
@@ -142,14 +144,14 @@ bool cli_key_types_equal(uint32_t a, uint32_t b) {
            (type == its || (type <= TAMIS_KEYS_UTF8 && its <= TAMIS_KEYS_UTF8));
 }
 
-int cli_key_store_form(cli_key_form form, tamis_filter *filter, tamis_error *err) {
+tamis_status cli_key_store_form(cli_key_form form, tamis_filter *filter, tamis_error *err) {
     tamis_metadata metadata = TAMIS_METADATA_INIT;
     tamis_status status = tamis_filter_metadata_get(filter, &metadata, err);
 
     metadata.key_type = cli_key_type_of(form);
     if (status == TAMIS_OK)
         status = tamis_filter_metadata_set(filter, &metadata, err);
-    return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+    return status;
 }
 
 /* ---- errors ---- */
@@ -169,7 +171,8 @@ cli_key_position cli_key_position_after(cli_key_position first, size_t i) {
 }
 
 /* "input: record 7 'text': reason; remedy" */
-int cli_key_fail(cli_key_position position, const tamis_key *text, const char *why, tamis_error *err) {
+tamis_status cli_key_fail(cli_key_position position, const tamis_key *text, const char *why,
+                          tamis_error *err) {
     const unsigned char *bytes = text->data;
     char shown[QUOTED_SIZE + 1];
     size_t size = 0;
@@ -184,7 +187,7 @@ int cli_key_fail(cli_key_position position, const tamis_key *text, const char *w
 }
 
 /* Replaces the subject and the remedy in the library's "key 0: why; what to do", since the library knows no options. */
-static int fail_text(cli_key_position position, const tamis_key *text, tamis_error *err) {
+static tamis_status fail_text(cli_key_position position, const tamis_key *text, tamis_error *err) {
     char why[sizeof err->text];
     int length;
     const char *reason = cli_why(err, &length);
@@ -192,33 +195,33 @@ static int fail_text(cli_key_position position, const tamis_key *text, tamis_err
     snprintf(why, sizeof why, "%.*s", length, reason);
     cli_key_fail(position, text, why, err);
     cli_remedy(err, "give UTF-8, or --type bytes");
-    return CLI_FAILED;
+    return err->status;
 }
 
 /* ---- one key ---- */
 
-static int reserve_bytes(cli_key_maker *maker, size_t size, tamis_error *err) {
+static tamis_status reserve_bytes(cli_key_maker *maker, size_t size, tamis_error *err) {
     size_t capacity = 2 * size > CAPACITY_MIN ? 2 * size : CAPACITY_MIN;
     unsigned char *bytes;
 
     if (size <= maker->capacity)
-        return CLI_DONE;
+        return TAMIS_OK;
     bytes = realloc(maker->bytes, capacity);
     if (bytes == NULL)
         return cli_fail_nomem("keys", err);
     maker->bytes = bytes;
     maker->capacity = capacity;
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
 /* Decodes hexadecimal digits into the maker's memory. */
-static int unhex(cli_key_maker *maker, const tamis_key *text, tamis_key *key, cli_key_position position,
-                 tamis_error *err) {
+static tamis_status unhex(cli_key_maker *maker, const tamis_key *text, tamis_key *key,
+                          cli_key_position position, tamis_error *err) {
     const unsigned char *digits = text->data;
     char why[160];
 
-    if (reserve_bytes(maker, text->size / 2, err) != CLI_DONE)
-        return CLI_FAILED;
+    if (reserve_bytes(maker, text->size / 2, err) != TAMIS_OK)
+        return err->status;
     *key = (tamis_key){maker->bytes, text->size / 2};
     for (size_t i = 0; i < text->size; i++) {
         int value = cli_text_hex_digit((char)digits[i]);
@@ -235,14 +238,14 @@ static int unhex(cli_key_maker *maker, const tamis_key *text, tamis_key *key, cl
             maker->bytes[i / 2] = (unsigned char)(maker->bytes[i / 2] | value);
     }
     if (text->size % 2 == 0)
-        return CLI_DONE;
+        return TAMIS_OK;
     snprintf(why, sizeof why, "an odd number of hexadecimal digits, %zu; give two for each byte", text->size);
     return cli_key_fail(position, text, why, err);
 }
 
 /* Reads the whole text as a decimal number with an optional sign. */
-static int read_integer(const tamis_key *text, int64_t min, int64_t max, int64_t *value,
-                        cli_key_position position, tamis_error *err) {
+static tamis_status read_integer(const tamis_key *text, int64_t min, int64_t max, int64_t *value,
+                                 cli_key_position position, tamis_error *err) {
     const unsigned char *bytes = text->data;
     bool negative = text->size > 0 && bytes[0] == '-';
     uint64_t limit = negative ? (uint64_t)max + 1 : (uint64_t)max, number = 0;
@@ -256,7 +259,7 @@ static int read_integer(const tamis_key *text, int64_t min, int64_t max, int64_t
     }
     if (i > first && i == text->size && number <= limit) {
         *value = (int64_t)(negative ? 0 - number : number);
-        return CLI_DONE;
+        return TAMIS_OK;
     }
     if (i < text->size)
         snprintf(reason, sizeof reason, "not a whole number at offset %zu (byte 0x%02X)", i, bytes[i]);
@@ -277,13 +280,14 @@ static tamis_key line_of(const cli_key_maker *maker, tamis_key text) {
 }
 
 /* Puts one key into the sink. Text that is not UTF-8 is reported later, by tamis_sink_keys. */
-static int put_key(cli_key_maker *maker, const tamis_key *text, cli_key_position position, tamis_error *err) {
+static tamis_status put_key(cli_key_maker *maker, const tamis_key *text, cli_key_position position,
+                            tamis_error *err) {
     tamis_sink *sink = maker->sink;
     tamis_key key = line_of(maker, *text);
     int64_t value = 0;
 
-    if (maker->form.hex && unhex(maker, text, &key, position, err) != CLI_DONE)
-        return CLI_FAILED;
+    if (maker->form.hex && unhex(maker, text, &key, position, err) != TAMIS_OK)
+        return err->status;
     switch (maker->form.type) {
     case CLI_KEY_BYTES:
         tamis_sink_put_bytes(sink, key.data, key.size);
@@ -295,23 +299,23 @@ static int put_key(cli_key_maker *maker, const tamis_key *text, cli_key_position
         tamis_sink_put_text(sink, key.data, key.size);
         break;
     case CLI_KEY_INT32:
-        if (read_integer(&key, INT32_MIN, INT32_MAX, &value, position, err) != CLI_DONE)
-            return CLI_FAILED;
+        if (read_integer(&key, INT32_MIN, INT32_MAX, &value, position, err) != TAMIS_OK)
+            return err->status;
         tamis_sink_put_int32(sink, (int32_t)value);
         break;
     case CLI_KEY_INT64:
-        if (read_integer(&key, INT64_MIN, INT64_MAX, &value, position, err) != CLI_DONE)
-            return CLI_FAILED;
+        if (read_integer(&key, INT64_MIN, INT64_MAX, &value, position, err) != TAMIS_OK)
+            return err->status;
         tamis_sink_put_int64(sink, value);
         break;
     }
     tamis_sink_end_key(sink);
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
 /* ---- batches of keys ---- */
 
-int cli_key_maker_create(cli_key_maker **maker, cli_key_form form, tamis_error *err) {
+tamis_status cli_key_maker_create(cli_key_maker **maker, cli_key_form form, tamis_error *err) {
     cli_key_maker *made = calloc(1, sizeof *made);
 
     if (made == NULL)
@@ -319,10 +323,10 @@ int cli_key_maker_create(cli_key_maker **maker, cli_key_form form, tamis_error *
     made->form = form;
     if (tamis_sink_create(&made->sink, NULL, err) != TAMIS_OK) {
         free(made);
-        return CLI_FAILED;
+        return err->status;
     }
     *maker = made;
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
 void cli_key_maker_free(cli_key_maker *maker) {
@@ -335,18 +339,20 @@ void cli_key_maker_free(cli_key_maker *maker) {
 }
 
 /* Puts the first `count` texts again. They are known to be good. */
-static int remake_keys(cli_key_maker *maker, const tamis_key *texts, size_t count, cli_key_position first,
-                       const tamis_key **keys, size_t *made, tamis_error *err) {
+static tamis_status remake_keys(cli_key_maker *maker, const tamis_key *texts, size_t count,
+                                cli_key_position first, const tamis_key **keys, size_t *made,
+                                tamis_error *err) {
     tamis_sink_clear(maker->sink);
     for (size_t i = 0; i < count; i++)
-        if (put_key(maker, &texts[i], cli_key_position_of(first, i), err) != CLI_DONE)
-            return CLI_FAILED;
-    return tamis_sink_keys(maker->sink, keys, made, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+        if (put_key(maker, &texts[i], cli_key_position_of(first, i), err) != TAMIS_OK)
+            return err->status;
+    return tamis_sink_keys(maker->sink, keys, made, err);
 }
 
 /* After a text that is not UTF-8 the sink has no keys at all. This finds the text and makes the keys before it. */
-static int make_before(cli_key_maker *maker, const tamis_key *texts, size_t count, cli_key_position first,
-                       const tamis_key **keys, size_t *made, tamis_error *err) {
+static tamis_status make_before(cli_key_maker *maker, const tamis_key *texts, size_t count,
+                                cli_key_position first, const tamis_key **keys, size_t *made,
+                                tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
     tamis_status status = TAMIS_OK;
     size_t i = 0;
@@ -359,15 +365,15 @@ static int make_before(cli_key_maker *maker, const tamis_key *texts, size_t coun
             break;
     }
     *made = 0;
-    if (status == TAMIS_E_INVALID && remake_keys(maker, texts, i, first, keys, made, err) != CLI_DONE)
-        return CLI_FAILED;
+    if (status == TAMIS_E_INVALID && remake_keys(maker, texts, i, first, keys, made, err) != TAMIS_OK)
+        return err->status;
     *err = why;
-    return status == TAMIS_E_INVALID ? fail_text(cli_key_position_of(first, i), &texts[i], err) : CLI_FAILED;
+    return status == TAMIS_E_INVALID ? fail_text(cli_key_position_of(first, i), &texts[i], err) : err->status;
 }
 
 /* Makes keys that differ from their texts only in the size, so no bytes are copied. */
-static int make_lines(cli_key_maker *maker, const tamis_key *texts, size_t count, const tamis_key **keys,
-                      size_t *made, tamis_error *err) {
+static tamis_status make_lines(cli_key_maker *maker, const tamis_key *texts, size_t count,
+                               const tamis_key **keys, size_t *made, tamis_error *err) {
     if (count > maker->line_capacity) {
         free(maker->lines);
         maker->lines = calloc(count, sizeof *maker->lines);
@@ -379,31 +385,31 @@ static int make_lines(cli_key_maker *maker, const tamis_key *texts, size_t count
         maker->lines[i] = line_of(maker, texts[i]);
     *keys = maker->lines;
     *made = count;
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
-int cli_key_make(cli_key_maker *maker, const tamis_key *texts, size_t count, cli_key_position first,
-                 const tamis_key **keys, size_t *made, tamis_error *err) {
+tamis_status cli_key_make(cli_key_maker *maker, const tamis_key *texts, size_t count, cli_key_position first,
+                          const tamis_key **keys, size_t *made, tamis_error *err) {
     tamis_error sink_err = TAMIS_ERROR_INIT;
     tamis_status status;
     size_t good = 0;
-    int code = CLI_DONE;
+    tamis_status code = TAMIS_OK;
 
     *made = 0;
     if (cli_key_is_plain(maker->form)) {
         *keys = texts;
         *made = count;
-        return CLI_DONE;
+        return TAMIS_OK;
     }
     if (maker->form.type == CLI_KEY_BYTES && !maker->form.hex)
         return make_lines(maker, texts, count, keys, made, err);
     tamis_sink_clear(maker->sink);
-    while (good < count && code == CLI_DONE) {
+    while (good < count && code == TAMIS_OK) {
         code = put_key(maker, &texts[good], cli_key_position_of(first, good), err);
-        good += code == CLI_DONE;
+        good += code == TAMIS_OK;
     }
-    if (code != CLI_DONE && err->status == TAMIS_E_NOMEM)
-        return CLI_FAILED;
+    if (code != TAMIS_OK && err->status == TAMIS_E_NOMEM)
+        return err->status;
     status = tamis_sink_keys(maker->sink, keys, made, &sink_err);
     if (status == TAMIS_E_INVALID)
         return make_before(maker, texts, good, first, keys, made, err);
@@ -412,5 +418,5 @@ int cli_key_make(cli_key_maker *maker, const tamis_key *texts, size_t count, cli
     if (status == TAMIS_E_NOMEM) /* the sink names a key by its number in the batch */
         return cli_fail_nomem("keys", err);
     *err = sink_err;
-    return CLI_FAILED;
+    return err->status;
 }

@@ -42,28 +42,31 @@ typedef struct cli_key_position {
 cli_key_position cli_key_position_of(cli_key_position first, size_t i);
 cli_key_position cli_key_position_after(cli_key_position first, size_t i);
 
-/* Fills *err with "input: record 7 'text': why". `why` ends with "; what to do". Returns CLI_FAILED. */
-int cli_key_fail(cli_key_position position, const tamis_key *text, const char *why, tamis_error *err);
+/* Fills *err with "input: record 7 'text': why". `why` ends with "; what to do". Returns err->status. */
+tamis_status cli_key_fail(cli_key_position position, const tamis_key *text, const char *why,
+                          tamis_error *err);
 
 /* Makes keys from texts, batch by batch. Keeps its memory between batches. */
 typedef struct cli_key_maker cli_key_maker;
 
-/* Parses --type and --hex. CLI_FAILED: they contradict each other. */
-int cli_key_configure(cli_key_form *form, const cli_value *type, const cli_value *hex, tamis_error *err);
+/* Parses --type and --hex. Error: they contradict each other. */
+tamis_status cli_key_configure(cli_key_form *form, const cli_value *type, const cli_value *hex,
+                               tamis_error *err);
 
 /* Adapts lines to scheme fnv-dcso: like the bloom program of DCSO, a line is without a carriage return at its end. Changes
  * nothing for another scheme or if `terminator` is not a newline. */
 void cli_key_fit(cli_key_form *form, tamis_scheme scheme, int terminator);
 
 /* Sets in *form the key type and normalisation that the filter stores, unless options set them. `path` is the name of the
- * filter for errors; `grows` means that keys are added to it. CLI_FAILED: they contradict each other, so lookups would not find
+ * filter for errors; `grows` means that keys are added to it. Error: they contradict each other, so lookups would not find
  * existing keys. Then pass form->made to cli_extract_apply_made. */
-int cli_key_apply_filter(cli_key_form *form, const tamis_filter *filter, const char *path, bool grows,
-                         tamis_error *err);
+tamis_status cli_key_apply_filter(cli_key_form *form, const tamis_filter *filter, const char *path,
+                                  bool grows, tamis_error *err);
 /* Like cli_key_apply_filter, for a tamis_key_type with bits of TAMIS_KEYS_MADE. */
-int cli_key_apply_type(cli_key_form *form, uint32_t key_type, const char *path, bool grows, tamis_error *err);
+tamis_status cli_key_apply_type(cli_key_form *form, uint32_t key_type, const char *path, bool grows,
+                                tamis_error *err);
 /* Reads the key type that the filter stores: a tamis_key_type with bits of TAMIS_KEYS_MADE. */
-int cli_key_type_stored(const tamis_filter *filter, uint32_t *key_type, tamis_error *err);
+tamis_status cli_key_type_stored(const tamis_filter *filter, uint32_t *key_type, tamis_error *err);
 /* Returns the tamis_key_type of keys in this form, with bits of TAMIS_KEYS_MADE. */
 uint32_t cli_key_type_of(cli_key_form form);
 enum { CLI_KEY_RULE = 80 };
@@ -73,23 +76,23 @@ const char *cli_key_rule(char *text, uint32_t key_type);
 /* True if both key types encode a text to the same bytes. No type means raw bytes. */
 bool cli_key_types_equal(uint32_t a, uint32_t b);
 /* Stores the key type of this form in the metadata of the filter. */
-int cli_key_store_form(cli_key_form form, tamis_filter *filter, tamis_error *err);
+tamis_status cli_key_store_form(cli_key_form form, tamis_filter *filter, tamis_error *err);
 
 /* True if keys are the bytes of their texts, so that no cli_key_maker is needed. */
 bool cli_key_is_plain(cli_key_form form);
 
 /* Creates a maker. The caller owns *maker until cli_key_maker_free, which accepts NULL. */
-int cli_key_maker_create(cli_key_maker **maker, cli_key_form form, tamis_error *err);
+tamis_status cli_key_maker_create(cli_key_maker **maker, cli_key_form form, tamis_error *err);
 void cli_key_maker_free(cli_key_maker *maker);
 
 /*
  * Makes keys from `count` texts. `first` is the position of the first text, for errors.
  *
- * - CLI_DONE: *keys has all `count` keys.
- * - CLI_FAILED: *keys has the first *made keys, and *err is the error of the next text; err->status TAMIS_E_NOMEM: no keys.
+ * - TAMIS_OK: *keys has all `count` keys.
+ * - Error: *keys has the first *made keys, and *err is the error of the next text; err->status TAMIS_E_NOMEM: no keys.
  * - Keys point into the maker or the texts. They are valid until the next call and as long as the texts.
  */
-int cli_key_make(cli_key_maker *maker, const tamis_key *texts, size_t count, cli_key_position first,
-                 const tamis_key **keys, size_t *made, tamis_error *err);
+tamis_status cli_key_make(cli_key_maker *maker, const tamis_key *texts, size_t count, cli_key_position first,
+                          const tamis_key **keys, size_t *made, tamis_error *err);
 
 #endif

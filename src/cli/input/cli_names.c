@@ -14,7 +14,8 @@
 enum { CAPACITY_MIN = 1 << 16 };
 
 /* Reads the whole file and adds a zero byte. */
-static int read_file(cli_names_list *names, FILE *file, const char *list, size_t *size, tamis_error *err) {
+static tamis_status read_file(cli_names_list *names, FILE *file, const char *list, size_t *size,
+                              tamis_error *err) {
     size_t capacity = 0, got;
     char why[80];
 
@@ -33,13 +34,13 @@ static int read_file(cli_names_list *names, FILE *file, const char *list, size_t
     if (ferror(file) || fstat(fileno(file), &names->st) != 0)
         return cli_fail(err, "--files-from '%.300s': %s; give a file with names of files", list,
                         cli_errno_text(why, sizeof why, errno));
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
-static int read_list(cli_names_list *names, const char *list, size_t *size, tamis_error *err) {
+static tamis_status read_list(cli_names_list *names, const char *list, size_t *size, tamis_error *err) {
     FILE *file;
     char why[80];
-    int code;
+    tamis_status status;
 
     if (strcmp(list, "-") == 0)
         return read_file(names, stdin, list, size, err);
@@ -47,13 +48,14 @@ static int read_list(cli_names_list *names, const char *list, size_t *size, tami
     if (file == NULL)
         return cli_fail(err, "--files-from '%.300s': %s; give a file with names of files", list,
                         cli_errno_text(why, sizeof why, errno));
-    code = read_file(names, file, list, size, err);
+    status = read_file(names, file, list, size, err);
     fclose(file);
-    return code;
+    return status;
 }
 
 /* Refuses a compressed list. Else its bytes would be taken for names, and errors would say that these files do not exist. */
-static int check_plain(const cli_names_list *names, size_t size, const char *list, tamis_error *err) {
+static tamis_status check_plain(const cli_names_list *names, size_t size, const char *list,
+                                tamis_error *err) {
     static const struct {
         const char *head;
         size_t size;
@@ -71,22 +73,22 @@ static int check_plain(const cli_names_list *names, size_t size, const char *lis
                             "--files-from '%.300s': is compressed with %s, and names are read as they are; "
                             "unpack it into --files-from -",
                             list, compressions[i].name);
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
-static int check_name(const char *name, const char *list, tamis_error *err) {
+static tamis_status check_name(const char *name, const char *list, tamis_error *err) {
     if (strcmp(list, "-") == 0 && strcmp(name, "-") == 0)
         return cli_fail(
             err, "--files-from '-': standard input has the names, and is an input too; give the names in a "
                  "file");
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
-static int add_name(cli_names *names, const char *name, const char *list, tamis_error *err) {
+static tamis_status add_name(cli_names *names, const char *name, const char *list, tamis_error *err) {
     const char **grown = names->paths;
 
-    if (check_name(name, list, err) != CLI_DONE)
-        return CLI_FAILED;
+    if (check_name(name, list, err) != TAMIS_OK)
+        return err->status;
     /* Capacity doubles at powers of two. */
     if ((names->count & (names->count - 1)) == 0)
         grown = realloc(names->paths, (names->count > 0 ? 2 * names->count : 1) * sizeof *grown);
@@ -94,11 +96,11 @@ static int add_name(cli_names *names, const char *name, const char *list, tamis_
         return cli_fail_nomem("--files-from", err);
     names->paths = grown;
     names->paths[names->count++] = name;
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
 /* Splits the list into names and appends them. */
-static int cut(cli_names *names, char *bytes, size_t size, const char *list, tamis_error *err) {
+static tamis_status cut(cli_names *names, char *bytes, size_t size, const char *list, tamis_error *err) {
     char end = memchr(bytes, '\0', size) != NULL ? '\0' : '\n';
     size_t before = names->count;
 
@@ -107,35 +109,35 @@ static int cut(cli_names *names, char *bytes, size_t size, const char *list, tam
         if (stop == NULL)
             stop = last;
         *stop = '\0';
-        if (*at != '\0' && add_name(names, at, list, err) != CLI_DONE)
-            return CLI_FAILED;
+        if (*at != '\0' && add_name(names, at, list, err) != TAMIS_OK)
+            return err->status;
         at = stop + 1;
     }
     return names->count > before
-               ? CLI_DONE
+               ? TAMIS_OK
                : cli_fail(err, "--files-from '%.300s': has no names; give some, or leave it out", list);
 }
 
-int cli_names_read(cli_names *names, const char *const *lists, size_t list_count, char **operands,
-                   size_t count, tamis_error *err) {
+tamis_status cli_names_read(cli_names *names, const char *const *lists, size_t list_count, char **operands,
+                            size_t count, tamis_error *err) {
     *names = (cli_names){.lists = calloc(list_count, sizeof *names->lists), .list_count = list_count};
     if (names->lists == NULL)
         return cli_fail_nomem("--files-from", err);
     for (size_t i = 0; i < count; i++)
-        if (add_name(names, operands[i], "", err) != CLI_DONE)
-            return CLI_FAILED;
+        if (add_name(names, operands[i], "", err) != TAMIS_OK)
+            return err->status;
     for (size_t n = 0; n < list_count; n++) {
         cli_names_list *list = &names->lists[n];
         size_t size;
         for (size_t i = 0; i < count; i++)
-            if (check_name(operands[i], lists[n], err) != CLI_DONE)
-                return CLI_FAILED;
-        if (read_list(list, lists[n], &size, err) != CLI_DONE ||
-            check_plain(list, size, lists[n], err) != CLI_DONE ||
-            cut(names, list->bytes, size, lists[n], err) != CLI_DONE)
-            return CLI_FAILED;
+            if (check_name(operands[i], lists[n], err) != TAMIS_OK)
+                return err->status;
+        if (read_list(list, lists[n], &size, err) != TAMIS_OK ||
+            check_plain(list, size, lists[n], err) != TAMIS_OK ||
+            cut(names, list->bytes, size, lists[n], err) != TAMIS_OK)
+            return err->status;
     }
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
 void cli_names_release(cli_names *names) {

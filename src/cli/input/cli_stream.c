@@ -15,33 +15,33 @@
 
 enum { LEVEL_MAX = 22 }; /* highest level of zstd; the library refuses levels that a format does not have */
 
-static int check_names(char **inputs, size_t count, tamis_error *err) {
+static tamis_status check_names(char **inputs, size_t count, tamis_error *err) {
     for (size_t i = 0; i < count; i++)
         if (*inputs[i] == '\0')
             return cli_fail(err, "'': an empty name; name a file, or give - for standard input");
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
-static int configure_inputs(cli_stream *stream, const cli_stream_given *given, tamis_error *err) {
+static tamis_status configure_inputs(cli_stream *stream, const cli_stream_given *given, tamis_error *err) {
     const cli_value *list = given->files_from;
 
-    if (check_names(given->inputs, given->input_count, err) != CLI_DONE)
-        return CLI_FAILED;
+    if (check_names(given->inputs, given->input_count, err) != TAMIS_OK)
+        return err->status;
     stream->inputs = (const char *const *)given->inputs;
     stream->input_count = given->input_count;
     if (list != NULL && list->given) {
         if (cli_names_read(&stream->names, (const char *const *)list->list, list->count, given->inputs,
-                           given->input_count, err) != CLI_DONE)
-            return CLI_FAILED;
+                           given->input_count, err) != TAMIS_OK)
+            return err->status;
         stream->inputs = stream->names.paths;
         stream->input_count = stream->names.count;
-        if (given->prints && cli_stream_keep_list(stream, "-", err) != CLI_DONE)
-            return CLI_FAILED;
+        if (given->prints && cli_stream_keep_list(stream, "-", err) != TAMIS_OK)
+            return err->status;
     }
     if (!stream->stats)
-        return CLI_DONE;
+        return TAMIS_OK;
     stream->each = calloc(cli_stream_inputs(stream), sizeof *stream->each);
-    return stream->each != NULL ? CLI_DONE : cli_fail_nomem("--stats", err);
+    return stream->each != NULL ? TAMIS_OK : cli_fail_nomem("--stats", err);
 }
 
 /* Finds the compression that `text` names before a colon; -1 if there is none. *level is the text after the colon, or NULL. */
@@ -57,24 +57,25 @@ static int find_compression(const char *text, const char **level) {
 }
 
 /* Refuses --missing and --on-error without --key: then every record has a key and none is malformed. */
-static int check_policies(const cli_value *records, tamis_error *err) {
+static tamis_status check_policies(const cli_value *records, tamis_error *err) {
     const char *needless = records[CLI_RECORDS_MISSING].given    ? "missing"
                            : records[CLI_RECORDS_ON_ERROR].given ? "on-error"
                                                                  : NULL;
 
     if (needless == NULL || records[CLI_RECORDS_EXTRACT + CLI_EXTRACT_KEY].given)
-        return CLI_DONE;
+        return TAMIS_OK;
     return cli_fail(err, "--%s: every line has a key; give --key PART, or leave it out", needless);
 }
 
-static int configure_compression(cli_stream *stream, const cli_stream_given *given, tamis_error *err) {
+static tamis_status configure_compression(cli_stream *stream, const cli_stream_given *given,
+                                          tamis_error *err) {
     const cli_value *compress = given->compress;
     const char *level;
     uint64_t number = 0;
 
     stream->compression = -1;
     if (compress == NULL || !compress->given)
-        return CLI_DONE;
+        return TAMIS_OK;
     stream->compression = find_compression(compress->text, &level);
     if (stream->compression < 0)
         return cli_fail(err,
@@ -89,7 +90,7 @@ static int configure_compression(cli_stream *stream, const cli_stream_given *giv
                         "redirect it, or leave --compress out",
                         compress->text);
     if (level == NULL)
-        return CLI_DONE;
+        return TAMIS_OK;
     if (stream->compression == TAMIS_COMPRESSION_NONE || cli_number_count(level, &number) != CLI_NUMBER_OK ||
         number > LEVEL_MAX)
         return cli_fail(
@@ -98,7 +99,7 @@ static int configure_compression(cli_stream *stream, const cli_stream_given *giv
             "of zstd 1 to 22, of lz4 1 to 12, of xz 0 to 9, or leave it out",
             compress->text);
     stream->compression_level = number == 0 ? TAMIS_COMPRESSION_LEVEL_0 : (int)number;
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
 static void configure_report(cli_stream *stream, const cli_value *report, bool prints) {
@@ -131,11 +132,11 @@ static bool has_syntax(const cli_stream *stream) {
     return extractor != NULL && (tamis_extractor_is_csv(extractor) || tamis_extractor_is_json(extractor));
 }
 
-int cli_stream_check_form(const cli_stream *stream, tamis_error *err) {
+tamis_status cli_stream_check_form(const cli_stream *stream, tamis_error *err) {
     char option[40] = "--hex";
 
     if (is_bytes(stream->form))
-        return CLI_DONE;
+        return TAMIS_OK;
     if (!stream->form.hex)
         snprintf(option, sizeof option, "--type %s", cli_key_types[stream->form.type]);
     if (joins(stream))
@@ -148,7 +149,7 @@ int cli_stream_check_form(const cli_stream *stream, tamis_error *err) {
                         "--on-error %s: contradicts %s: a text that is no such key ends the run; leave one "
                         "of them out",
                         stream->malformed == TAMIS_STREAM_DROP ? "skip" : "pass", option);
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
 /* Checks the key type again before a run, because a filter may have set it. */
@@ -162,7 +163,7 @@ static tamis_status check_key_type(const cli_stream *stream, tamis_error *err) {
     return err->status;
 }
 
-int cli_stream_configure(cli_stream *stream, const cli_stream_given *given, tamis_error *err) {
+tamis_status cli_stream_configure(cli_stream *stream, const cli_stream_given *given, tamis_error *err) {
     /* the order of cli_missing and cli_on_error */
     static const tamis_stream_policy missing[] = {TAMIS_STREAM_PASS, TAMIS_STREAM_DROP, TAMIS_STREAM_FAIL};
     static const tamis_stream_policy malformed[] = {TAMIS_STREAM_FAIL, TAMIS_STREAM_DROP, TAMIS_STREAM_PASS};
@@ -178,22 +179,22 @@ int cli_stream_configure(cli_stream *stream, const cli_stream_given *given, tami
     stream->malformed = malformed[records[CLI_RECORDS_ON_ERROR].number];
     if (given->report != NULL)
         configure_report(stream, given->report, given->prints);
-    if (check_policies(records, err) != CLI_DONE || configure_inputs(stream, given, err) != CLI_DONE ||
-        configure_compression(stream, given, err) != CLI_DONE ||
+    if (check_policies(records, err) != TAMIS_OK || configure_inputs(stream, given, err) != TAMIS_OK ||
+        configure_compression(stream, given, err) != TAMIS_OK ||
         cli_extract_configure(&stream->extract, records + CLI_RECORDS_EXTRACT, stream->terminator,
-                              given->fields, err) != CLI_DONE)
-        return CLI_FAILED;
+                              given->fields, err) != TAMIS_OK)
+        return err->status;
     if (cli_key_configure(&stream->form, &records[CLI_RECORDS_TYPE], &records[CLI_RECORDS_HEX], err) !=
-        CLI_DONE)
-        return CLI_FAILED;
+        TAMIS_OK)
+        return err->status;
     stream->form.made = stream->form.made_given = cli_extract_made(&stream->extract);
     return cli_stream_check_form(stream, err);
 }
 
-int cli_stream_apply_filter(cli_stream *stream, const tamis_filter *filter, const char *path, bool grows,
-                            tamis_error *err) {
-    if (cli_key_apply_filter(&stream->form, filter, path, grows, err) != CLI_DONE)
-        return CLI_FAILED;
+tamis_status cli_stream_apply_filter(cli_stream *stream, const tamis_filter *filter, const char *path,
+                                     bool grows, tamis_error *err) {
+    if (cli_key_apply_filter(&stream->form, filter, path, grows, err) != TAMIS_OK)
+        return err->status;
     return cli_extract_apply_made(&stream->extract, stream->form.made, err);
 }
 
@@ -260,7 +261,7 @@ tamis_status cli_stream_run(const cli_stream *stream, const tamis_stream_service
     status = check_key_type(stream, err);
     if (status != TAMIS_OK)
         return status;
-    if (cli_typed_begin(&typed, stream->form, service, err) != CLI_DONE)
+    if (cli_typed_begin(&typed, stream->form, service, err) != TAMIS_OK)
         return err->status;
     cli_progress_begin(&progress, STDERR_FILENO, stream->progress_bar);
     if (stream->progress) {
@@ -300,27 +301,28 @@ static bool is_file(const char *input, const struct stat *st) {
     return S_ISREG(file.st_mode) && file.st_dev == st->st_dev && file.st_ino == st->st_ino;
 }
 
-int cli_stream_keep_list(const cli_stream *stream, const char *path, tamis_error *err) {
+tamis_status cli_stream_keep_list(const cli_stream *stream, const char *path, tamis_error *err) {
     bool prints = strcmp(path, "-") == 0;
 
     if (!cli_names_are_in(&stream->names, path))
-        return CLI_DONE;
+        return TAMIS_OK;
     return cli_fail(err, "%.300s: is the list of --files-from and an output; write to another file",
                     prints ? "standard output" : path);
 }
 
-int cli_stream_keep_apart(const cli_stream *stream, const char *path, const char *what, tamis_error *err) {
+tamis_status cli_stream_keep_apart(const cli_stream *stream, const char *path, const char *what,
+                                   tamis_error *err) {
     struct stat st;
     bool same;
 
     if (stat(path, &st) != 0)
-        return CLI_DONE; /* the file does not exist yet */
+        return TAMIS_OK; /* the file does not exist yet */
     if (cli_names_are_in(&stream->names, path))
         return cli_fail(err, "%.300s: is %s and the list of --files-from; name another file", path, what);
     same = stream->input_count == 0 && is_file("-", &st);
     for (size_t i = 0; i < stream->input_count; i++)
         same = same || is_file(stream->inputs[i], &st);
     if (!same)
-        return CLI_DONE;
+        return TAMIS_OK;
     return cli_fail(err, "%.300s: is %s and an input; name another file", path, what);
 }

@@ -47,8 +47,8 @@ typedef struct cli_stream_given {
 } cli_stream_given;
 
 /* Parses the options. The caller releases *stream, also after an error; a stream of zeros may be released too. A copy of
- * *stream is valid until then. CLI_DONE or CLI_FAILED. */
-int cli_stream_configure(cli_stream *stream, const cli_stream_given *given, tamis_error *err);
+ * *stream is valid until then. */
+tamis_status cli_stream_configure(cli_stream *stream, const cli_stream_given *given, tamis_error *err);
 void cli_stream_release(cli_stream *stream);
 
 /* Returns the number of inputs; 1 if only standard input is read. */
@@ -57,11 +57,11 @@ static inline size_t cli_stream_inputs(const cli_stream *stream) {
 }
 
 /* Applies key type and normalisation that the filter stores, see cli_key_apply_filter. */
-int cli_stream_apply_filter(cli_stream *stream, const tamis_filter *filter, const char *path, bool grows,
-                            tamis_error *err);
+tamis_status cli_stream_apply_filter(cli_stream *stream, const tamis_filter *filter, const char *path,
+                                     bool grows, tamis_error *err);
 
 /* Refuses options that contradict --type or --hex. cli_stream_configure calls it too. */
-int cli_stream_check_form(const cli_stream *stream, tamis_error *err);
+tamis_status cli_stream_check_form(const cli_stream *stream, tamis_error *err);
 
 /* Returns the terminator if keys are whole lines, else -1: for cli_key_fit. */
 int cli_stream_line_end(const cli_stream *stream);
@@ -77,11 +77,12 @@ void cli_stream_advise(tamis_status status, tamis_error *err);
 /* Returns the number of records that were passed on without a lookup, to the output of records with absent keys. */
 uint64_t cli_stream_passed(const cli_stream *stream, const tamis_stream_stats *stats);
 
-/* Refuses the output `path` ("-": standard output) if it is a list of --files-from. CLI_DONE or CLI_FAILED. */
-int cli_stream_keep_list(const cli_stream *stream, const char *path, tamis_error *err);
+/* Refuses the output `path` ("-": standard output) if it is a list of --files-from. */
+tamis_status cli_stream_keep_list(const cli_stream *stream, const char *path, tamis_error *err);
 
 /* Refuses the file `path`, which the command will change, if it is an input or a list of --files-from. `what` describes the
- * file in the message. CLI_DONE or CLI_FAILED. */
-int cli_stream_keep_apart(const cli_stream *stream, const char *path, const char *what, tamis_error *err);
+ * file in the message. */
+tamis_status cli_stream_keep_apart(const cli_stream *stream, const char *path, const char *what,
+                                   tamis_error *err);
 
 #endif

@@ -241,15 +241,15 @@ static void print_json(FILE *out, const cli_summary *summary, const cli_stream *
         fputs("{}\n", out);
 }
 
-int cli_summary_set_filter(cli_summary *summary, const tamis_filter *filter, tamis_error *err) {
+tamis_status cli_summary_set_filter(cli_summary *summary, const tamis_filter *filter, tamis_error *err) {
     if (tamis_filter_info_get(filter, &summary->info, err) != TAMIS_OK)
-        return CLI_FAILED;
+        return err->status;
     summary->plan = tamis_filter_plan(filter);
     summary->scheme = tamis_hasher_scheme(tamis_filter_hasher(filter));
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
-int cli_summary_print(const cli_summary *summary, const cli_stream *stream, tamis_error *err) {
+tamis_status cli_summary_print(const cli_summary *summary, const cli_stream *stream, tamis_error *err) {
     char why[80];
 
     errno = 0;
@@ -260,11 +260,11 @@ int cli_summary_print(const cli_summary *summary, const cli_stream *stream, tami
     if (summary->profile != NULL && !stream->json)
         cli_profile_print(stderr, summary->profile, summary->stats.records);
     if (fflush(stderr) == 0 && !ferror(stderr))
-        return CLI_DONE;
+        return TAMIS_OK;
     if (!summary->failed)
         cli_fail(err, "standard error: the summary cannot be written: %s; redirect it to a file",
                  errno != 0 ? cli_errno_text(why, sizeof why, errno) : "not all was taken");
-    return CLI_FAILED;
+    return err->status;
 }
 
 /* True if no record has a key. Malformed records do not count. */
@@ -318,30 +318,30 @@ void cli_summary_report_skipped(const cli_summary *summary, const cli_stream *st
         tell_missing(summary, stream);
 }
 
-int cli_summary_conclude(cli_summary *summary, const cli_stream *stream, const tamis_filter *filter,
-                         tamis_status status, tamis_error *err) {
-    int code = CLI_DONE;
+tamis_status cli_summary_conclude(cli_summary *summary, const cli_stream *stream, const tamis_filter *filter,
+                                  tamis_status status, tamis_error *err) {
+    tamis_status code = TAMIS_OK;
 
     if (status == TAMIS_E_PIPE)
-        return CLI_PIPE_GONE;
+        return status;
     summary->interrupted = status == TAMIS_E_INTERRUPTED;
     summary->failed = status != TAMIS_OK && !summary->interrupted;
     cli_stream_advise(status, err);
     if (summary->failed && summary->stats.records == 0)
-        return CLI_FAILED; /* the run has not begun */
+        return err->status; /* the run has not begun */
     cli_summary_report_skipped(summary, stream);
     if (stream->stats) {
         tamis_error *first = summary->failed ? NULL : err;
-        if (filter != NULL && cli_summary_set_filter(summary, filter, first) != CLI_DONE)
-            code = CLI_FAILED;
-        else
+        if (filter != NULL)
+            code = cli_summary_set_filter(summary, filter, first);
+        if (code == TAMIS_OK)
             code = cli_summary_print(summary, stream, err);
     }
-    if (summary->failed || code != CLI_DONE)
-        return CLI_FAILED;
+    if (summary->failed || code != TAMIS_OK)
+        return err->status;
     if (!summary->interrupted)
-        return CLI_DONE;
+        return TAMIS_OK;
     if (err->sys_errno != 0)
         cli_report(err->text); /* the last records could not be written */
-    return cli_signals_code();
+    return status;
 }

@@ -11,13 +11,13 @@ static tamis_status query_keys(void *context, const tamis_key *texts, size_t cou
     const tamis_key *keys;
     tamis_status status = TAMIS_OK;
     size_t made;
-    int code = cli_key_make(typed->maker, texts, count, typed->next, &keys, &made, &wrong);
+    tamis_status code = cli_key_make(typed->maker, texts, count, typed->next, &keys, &made, &wrong);
 
     *done = 0;
     if (made > 0)
         status = typed->inner.query(typed->inner.context, keys, made, answers, done, err);
     typed->next = cli_key_position_after(typed->next, *done);
-    if (status != TAMIS_OK || code == CLI_DONE)
+    if (status != TAMIS_OK || code == TAMIS_OK)
         return status;
     *err = wrong;
     return wrong.status;
@@ -49,13 +49,13 @@ static void set_size_hint(void *context, uint64_t more) {
     typed->inner.expect(typed->inner.context, more);
 }
 
-int cli_typed_begin(cli_typed *typed, cli_key_form form, const tamis_stream_service *inner,
-                    tamis_error *err) {
+tamis_status cli_typed_begin(cli_typed *typed, cli_key_form form, const tamis_stream_service *inner,
+                             tamis_error *err) {
     memset(typed, 0, sizeof *typed);
     typed->inner = typed->service = *inner;
     typed->next = (cli_key_position){NULL, "record", 1, NULL};
     if (cli_key_is_plain(form))
-        return CLI_DONE;
+        return TAMIS_OK;
     typed->service.context = typed;
     typed->service.query = query_keys;
     typed->service.hasher = NULL; /* the run would hash texts, which are not keys yet */

@@ -109,8 +109,8 @@ static void on_bus(int number, siginfo_t *info, void *context) {
     append(&message, ": was cut short while it was in use, or cannot be read; put the whole file back");
     message.text[message.size < sizeof message.text ? message.size++ : message.size - 1] = '\n';
     if (write(STDERR_FILENO, message.text, message.size) < 0)
-        _exit(CLI_FAILED);
-    _exit(CLI_FAILED);
+        _exit(CLI_EXIT_ERROR);
+    _exit(CLI_EXIT_ERROR);
 }
 
 void cli_bus_begin(void) {

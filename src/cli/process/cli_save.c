@@ -57,7 +57,7 @@ static const char *remedy_of(int number) {
     }
 }
 
-static int refuse(const char *name, int number, tamis_error *err) {
+static tamis_status refuse(const char *name, int number, tamis_error *err) {
     char why[80];
 
     return cli_fail(err, "%.180s: %s; %s", name, cli_errno_text(why, sizeof why, number), remedy_of(number));
@@ -151,14 +151,14 @@ static bool write_directly(const char *name, const char *data, size_t size) {
     return whole;
 }
 
-int cli_save(const char *name, const char *data, size_t size, tamis_error *err) {
+tamis_status cli_save(const char *name, const char *data, size_t size, tamis_error *err) {
     char target[PATH_MAX];
     struct stat st;
     bool done;
 
     if (strcmp(name, "-") == 0) {
         fwrite(data, 1, size, stdout); /* cli_run checks stdout for errors at the end */
-        return CLI_DONE;
+        return TAMIS_OK;
     }
     signal(SIGXFSZ, SIG_IGN); /* exceeding the limit of file sizes becomes an error of write() */
     if (stat(name, &st) == 0) {
@@ -176,5 +176,5 @@ int cli_save(const char *name, const char *data, size_t size, tamis_error *err) 
     } else {
         done = replace(name, NULL, data, size);
     }
-    return done ? CLI_DONE : refuse(name, errno, err);
+    return done ? TAMIS_OK : refuse(name, errno, err);
 }

@@ -9,8 +9,7 @@
 /*
  * Writes `size` bytes to the file `name`; "-" is standard output. A regular file is replaced atomically and keeps its
  * permissions. After an error the old file is unchanged, and no temporary file is left. A FIFO or device is written directly.
- * CLI_DONE, or CLI_FAILED with *err filled.
  */
-int cli_save(const char *name, const char *data, size_t size, tamis_error *err);
+tamis_status cli_save(const char *name, const char *data, size_t size, tamis_error *err);
 
 #endif

@@ -10,38 +10,44 @@
 #include "cli/cli.h"
 #include "cli/process/cli_signal.h"
 
+static tamis_status fail(const char *path, int number, tamis_error *err) {
+    char why[80];
+
+    return cli_fail(err, "--secret-file '%.300s': %s; give a readable file", path,
+                    cli_errno_text(why, sizeof why, number));
+}
+
 /* Waits until `fd` or `stop_fd` is readable. A FIFO is opened without waiting for its writer, so the wait is here, where a
  * request to stop ends it. */
-static int wait_readable(int fd, int stop_fd) {
+static tamis_status wait_readable(int fd, int stop_fd, const char *path, tamis_error *err) {
     struct pollfd waits[] = {{stop_fd, POLLIN, 0}, {fd, POLLIN, 0}};
 
     while (poll(waits, 2, -1) < 0)
         if (errno != EINTR)
-            return CLI_FAILED;
-    return waits[0].revents != 0 ? cli_signals_code() : CLI_DONE;
+            return fail(path, errno, err);
+    return waits[0].revents != 0 ? cli_signals_look(err) : TAMIS_OK;
 }
 
-/* Reads to the end of the file, but at most one byte more than a secret may have; check_size then refuses it. CLI_FAILED:
- * errno is set. */
-static int read_whole(cli_secret *secret, int fd, int stop_fd) {
+/* Reads to the end of the file, but at most one byte more than a secret may have; check_size then refuses it. */
+static tamis_status read_whole(cli_secret *secret, int fd, int stop_fd, const char *path, tamis_error *err) {
     while (secret->size < sizeof secret->bytes) {
-        int code = wait_readable(fd, stop_fd);
+        tamis_status status = wait_readable(fd, stop_fd, path, err);
         ssize_t got;
-        if (code != CLI_DONE)
-            return code;
+        if (status != TAMIS_OK)
+            return status;
         got = read(fd, secret->bytes + secret->size, sizeof secret->bytes - secret->size);
         if (got < 0 && (errno == EINTR || errno == EAGAIN))
             continue;
         if (got < 0)
-            return CLI_FAILED;
+            return fail(path, errno, err);
         if (got == 0)
             break;
         secret->size += (size_t)got;
     }
-    return fstat(fd, &secret->st) == 0 ? CLI_DONE : CLI_FAILED;
+    return fstat(fd, &secret->st) == 0 ? TAMIS_OK : fail(path, errno, err);
 }
 
-static int check_size(const cli_secret *secret, const char *path, tamis_error *err) {
+static tamis_status check_size(const cli_secret *secret, const char *path, tamis_error *err) {
     if (secret->size < TAMIS_SECRET_MIN)
         return cli_fail(
             err, "--secret-file '%.300s': has %zu bytes, too few to be secret; give a file of %d to %d bytes",
@@ -49,25 +55,22 @@ static int check_size(const cli_secret *secret, const char *path, tamis_error *e
     if (secret->size > TAMIS_SECRET_MAX)
         return cli_fail(err, "--secret-file '%.300s': has more than %d bytes; give a file of %d to %d bytes",
                         path, TAMIS_SECRET_MAX, TAMIS_SECRET_MIN, TAMIS_SECRET_MAX);
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
-int cli_secret_read(cli_secret *secret, const char *path, int stop_fd, tamis_error *err) {
-    char why[80];
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), code;
+tamis_status cli_secret_read(cli_secret *secret, const char *path, int stop_fd, tamis_error *err) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    tamis_status status;
 
     secret->size = 0;
-    code = fd < 0 ? CLI_FAILED : read_whole(secret, fd, stop_fd);
-    if (code == CLI_FAILED)
-        cli_fail(err, "--secret-file '%.300s': %s; give a readable file", path,
-                 cli_errno_text(why, sizeof why, errno));
+    status = fd < 0 ? fail(path, errno, err) : read_whole(secret, fd, stop_fd, path, err);
     if (fd >= 0)
         close(fd);
-    if (code == CLI_DONE)
-        code = check_size(secret, path, err);
-    if (code != CLI_DONE)
+    if (status == TAMIS_OK)
+        status = check_size(secret, path, err);
+    if (status != TAMIS_OK)
         cli_secret_forget(secret);
-    return code;
+    return status;
 }
 
 bool cli_secret_is_in(const cli_secret *secret, const char *path) {

@@ -24,7 +24,7 @@ static void on_signal(int number) {
     errno = saved;
 }
 
-int cli_signals_begin(int *stop_fd, tamis_error *err) {
+tamis_status cli_signals_begin(int *stop_fd, tamis_error *err) {
     static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
     struct sigaction action, before;
     char why[80];
@@ -47,23 +47,19 @@ int cli_signals_begin(int *stop_fd, tamis_error *err) {
             continue;
         sigaction(ending[i], &action, NULL);
     }
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
 int cli_signals_fd(void) {
     return stopping_fd;
 }
 
-int cli_signals_look(tamis_error *err) {
+tamis_status cli_signals_look(tamis_error *err) {
     if (caught_signal == 0)
-        return CLI_DONE;
+        return TAMIS_OK;
     cli_fail(err, "stopped by a signal");
     err->status = TAMIS_E_INTERRUPTED;
-    return CLI_FAILED;
-}
-
-int cli_signals_end(int code, const tamis_error *err) {
-    return code == CLI_FAILED && err->status == TAMIS_E_INTERRUPTED ? cli_signals_code() : code;
+    return err->status;
 }
 
 int cli_signals_code(void) {

@@ -7,22 +7,20 @@
 /* Signals that end a run in order. One run at a time, because a process has one set of handlers. */
 
 /*
- * Installs the handlers. CLI_DONE or CLI_FAILED.
+ * Installs the handlers.
  *
  * - The first SIGINT, SIGTERM or SIGHUP makes *stop_fd readable. A second one of the same kind kills the process.
  * - SIGPIPE and SIGXFSZ become errors of write().
  * - A signal that was ignored stays ignored (nohup, a background job of a shell).
  */
-int cli_signals_begin(int *stop_fd, tamis_error *err);
+tamis_status cli_signals_begin(int *stop_fd, tamis_error *err);
 /* Returns the exit status of a run that a signal ended, as a shell reports it: 130 for SIGINT. */
 int cli_signals_code(void);
 
 /* Returns the descriptor of cli_signals_begin; -1 before that call. */
 int cli_signals_fd(void);
-/* Checks for a signal between two steps. CLI_FAILED with TAMIS_E_INTERRUPTED if one came. */
-int cli_signals_look(tamis_error *err);
-/* Returns the exit status of a run that returned `code`: that of the signal if it ended the run, else `code`. */
-int cli_signals_end(int code, const tamis_error *err);
+/* Checks for a signal between two steps. TAMIS_E_INTERRUPTED: one came. */
+tamis_status cli_signals_look(tamis_error *err);
 
 /* Ends the process by SIGPIPE, the default action of the signal. The shell sees status 141. */
 _Noreturn void cli_die_of_pipe(void);

@@ -17,25 +17,25 @@ static bool knows_capacity(const tamis_filter *filter) {
     return layout != NULL && strncmp(layout, "php", 3) != 0;
 }
 
-int cli_bounded_filter_init(cli_bounded_filter *bounded, tamis_filter *filter, bool over_capacity,
-                            tamis_error *err) {
+tamis_status cli_bounded_filter_init(cli_bounded_filter *bounded, tamis_filter *filter, bool over_capacity,
+                                     tamis_error *err) {
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
     double held;
 
     *bounded = (cli_bounded_filter){.filter = filter, .traced = bounded->traced};
     if (over_capacity || !knows_capacity(filter))
-        return CLI_DONE;
+        return TAMIS_OK;
     if (tamis_filter_info_get(filter, &info, err) != TAMIS_OK)
-        return CLI_FAILED;
+        return err->status;
     bounded->is_bounded = true;
     bounded->capacity = info.capacity;
     bounded->held = info.cardinality;
     if (info.saturated)
-        return CLI_DONE;
+        return TAMIS_OK;
     /* Subtract the likely error of the estimate, so that a filter with free slots accepts keys. */
     held = info.cardinality - 2 * sqrt(info.cardinality / tamis_filter_plan(filter)->probes);
     bounded->free_slots = info.capacity - (uint64_t)fmax(0, fmin(held, (double)info.capacity));
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
 /* Sets *count to the number of first keys that fit. It looks them up before they are added, because an add cannot be undone.
@@ -51,7 +51,7 @@ static tamis_status count_fitting(cli_bounded_filter *bounded, const tamis_key *
     if (bounded->traced)
         tamis_redis_filter_trace(bounded->filter, NULL, NULL, NULL);
     status = tamis_filter_contains_many(bounded->filter, keys, *count, answers, &done, err);
-    if (bounded->traced && cli_trace_begin(bounded->filter, err) != CLI_DONE)
+    if (bounded->traced && cli_trace_begin(bounded->filter, err) != TAMIS_OK)
         return err->status;
     if (status != TAMIS_OK)
         return status;
@@ -61,7 +61,7 @@ static tamis_status count_fitting(cli_bounded_filter *bounded, const tamis_key *
     *count = batch_size;
     if (batch_size > 0)
         return TAMIS_OK;
-    if (cli_bounded_filter_init(bounded, bounded->filter, false, err) != CLI_DONE)
+    if (cli_bounded_filter_init(bounded, bounded->filter, false, err) != TAMIS_OK)
         return err->status;
     if (bounded->capacity != capacity) { /* the filter was replaced by one of another size */
         *count = 0;
@@ -91,8 +91,8 @@ tamis_status cli_bounded_filter_add(void *context, const tamis_key *keys, size_t
     return status;
 }
 
-int cli_bounded_filter_fail_full(const cli_bounded_filter *bounded, const char *uri, uint64_t record,
-                                 const char *remedy, tamis_error *err) {
+tamis_status cli_bounded_filter_fail_full(const cli_bounded_filter *bounded, const char *uri, uint64_t record,
+                                          const char *remedy, tamis_error *err) {
     char shown[CLI_SERVER_SHOWN], made[CLI_TEXT_NUMBER], held[CLI_TEXT_NUMBER], number[CLI_TEXT_NUMBER];
 
     return cli_fail(err,

@@ -20,17 +20,17 @@ typedef struct cli_bounded_filter {
 } cli_bounded_filter;
 
 /* Starts the limit. There is no limit for a filter in a file, with layouts that store no capacity (php1 to php3), and with
- * `over_capacity`. The caller sets `traced` before. CLI_DONE or CLI_FAILED. */
-int cli_bounded_filter_init(cli_bounded_filter *bounded, tamis_filter *filter, bool over_capacity,
-                            tamis_error *err);
+ * `over_capacity`. The caller sets `traced` before. */
+tamis_status cli_bounded_filter_init(cli_bounded_filter *bounded, tamis_filter *filter, bool over_capacity,
+                                     tamis_error *err);
 
 /* Function `query` of a tamis_stream_service, with `bounded` as context. TAMIS_E_FULL: the next key is new and none fits. */
 tamis_status cli_bounded_filter_add(void *bounded, const tamis_key *keys, size_t count, tamis_answer *answers,
                                     size_t *done, tamis_error *err);
 
-/* Fills *err with the message that the filter is full at this record, and with `remedy`. Returns CLI_FAILED. */
-int cli_bounded_filter_fail_full(const cli_bounded_filter *bounded, const char *uri, uint64_t record,
-                                 const char *remedy, tamis_error *err);
+/* Fills *err with the message that the filter is full at this record, and with `remedy`. Returns err->status. */
+tamis_status cli_bounded_filter_fail_full(const cli_bounded_filter *bounded, const char *uri, uint64_t record,
+                                          const char *remedy, tamis_error *err);
 
 /* True if the layout stores no capacity and most bits are set: the filter holds more keys than its size suits. */
 bool cli_bounded_filter_is_dense(const tamis_filter_info *info, const tamis_plan *plan, const char *uri);

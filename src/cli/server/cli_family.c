@@ -81,19 +81,19 @@ struct cli_family {
 
 /* ---- the name ---- */
 
-static int add_part(cli_family *family, part added, tamis_error *err) {
+static tamis_status add_part(cli_family *family, part added, tamis_error *err) {
     if (added.field == 0 && added.size == 0)
-        return CLI_DONE;
+        return TAMIS_OK;
     if (family->part_count == PARTS_MAX)
         return cli_fail(err, "filter: its name takes too many fields; give %d at the most", PARTS_MAX / 2);
     family->parts[family->part_count++] = added;
     if (added.field > family->last_field)
         family->last_field = added.field;
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
 /* Parses the name in the URI into parts. `plain` becomes the URI with a * for each field. */
-static int read_template(cli_family *family, const char *uri, char *plain, tamis_error *err) {
+static tamis_status read_template(cli_family *family, const char *uri, char *plain, tamis_error *err) {
     size_t size, used = 0;
     const char *name = cli_server_name(uri, &size), *end = name + size, *own = name;
     char shown[CLI_SERVER_SHOWN], *to = family->template;
@@ -113,9 +113,9 @@ static int read_template(cli_family *family, const char *uri, char *plain, tamis
                             "brace that is meant is written %%7B",
                             cli_server_show(uri, shown), (int)(length < 20 ? length : 20), pos, FIELD_MAX);
         used = cli_server_decode(to, own, (size_t)(pos - own));
-        if (add_part(family, (part){0, to, used}, err) != CLI_DONE ||
-            add_part(family, (part){(size_t)field, NULL, 0}, err) != CLI_DONE)
-            return CLI_FAILED;
+        if (add_part(family, (part){0, to, used}, err) != TAMIS_OK ||
+            add_part(family, (part){(size_t)field, NULL, 0}, err) != TAMIS_OK)
+            return err->status;
         to += used;
         *plain++ = '*';
         own = pos += length;
@@ -145,7 +145,7 @@ void cli_family_report_overfull(const cli_family *family, const char *uri) {
     cli_members_report(family->members, family->family, uri);
 }
 
-static int check_secret(const cli_family *family, const cli_family_setup *setup, tamis_error *err) {
+static tamis_status check_secret(const cli_family *family, const cli_family_setup *setup, tamis_error *err) {
     bool keyed = tamis_redis_family_plan(family->family)->scheme == TAMIS_SCHEME_SIP;
     char shown[CLI_SERVER_SHOWN];
 
@@ -154,17 +154,17 @@ static int check_secret(const cli_family *family, const cli_family_setup *setup,
                         cli_server_show(setup->uri, shown));
     if (!keyed && setup->secret != NULL)
         return cli_filter_unkeyed(cli_server_show(setup->uri, shown), err);
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
 /* Creates the extractor of the name's columns if --key reads CSV. */
-static int open_columns(cli_family *family, const cli_extract *extract, tamis_error *err) {
+static tamis_status open_columns(cli_family *family, const cli_extract *extract, tamis_error *err) {
     tamis_extractor_options options = TAMIS_EXTRACTOR_OPTIONS_INIT;
     char texts[PARTS_MAX][28];
     const char *columns[PARTS_MAX];
 
     if (extract->extractor == NULL || !tamis_extractor_is_csv(extract->extractor))
-        return CLI_DONE;
+        return TAMIS_OK;
     for (size_t i = 0; i < family->part_count; i++) {
         if (family->parts[i].field == 0)
             continue;
@@ -173,15 +173,15 @@ static int open_columns(cli_family *family, const cli_extract *extract, tamis_er
     }
     options.parts = columns;
     options.delimiter = extract->delimiter;
-    return tamis_extractor_create(&family->columns, &options, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+    return tamis_extractor_create(&family->columns, &options, err);
 }
 
 /* JSON has no fields: a tab in it may be a part of a string. */
-static int refuse_json(const cli_extract *extract, tamis_error *err) {
+static tamis_status refuse_json(const cli_extract *extract, tamis_error *err) {
     size_t i = 0;
 
     if (extract->extractor == NULL || !tamis_extractor_is_json(extract->extractor))
-        return CLI_DONE;
+        return TAMIS_OK;
     while (strncmp(extract->options.parts[i], "json:", 5) != 0)
         i++;
     return cli_fail(err,
@@ -190,9 +190,9 @@ static int refuse_json(const cli_extract *extract, tamis_error *err) {
                     extract->options.parts[i]);
 }
 
-static int open_extractors(cli_family *family, const cli_extract *extract, tamis_error *err) {
-    if (refuse_json(extract, err) != CLI_DONE)
-        return CLI_FAILED;
+static tamis_status open_extractors(cli_family *family, const cli_extract *extract, tamis_error *err) {
+    if (refuse_json(extract, err) != TAMIS_OK)
+        return err->status;
     family->delimiter = extract->delimiter < 0 ? '\t' : (char)extract->delimiter;
     family->keyed = extract->has_parts;
     if (family->keyed)
@@ -202,13 +202,13 @@ static int open_extractors(cli_family *family, const cli_extract *extract, tamis
 
 /* Creates the extractors again if the family stores other --trim or --ignore-case than the options give. With --key it
  * fails: the run makes those keys and already has its extractor. */
-static int remake_extractors(cli_family *made, const cli_family_setup *setup, uint32_t is_made,
-                             tamis_error *err) {
+static tamis_status remake_extractors(cli_family *made, const cli_family_setup *setup, uint32_t is_made,
+                                      tamis_error *err) {
     cli_extract extract = *setup->extract;
     char shown[CLI_SERVER_SHOWN];
 
     if (is_made == setup->form.made)
-        return CLI_DONE;
+        return TAMIS_OK;
     extract.options.ignore_case = (is_made & TAMIS_KEYS_FOLDED) != 0;
     extract.options.trim = (is_made & TAMIS_KEYS_TRIMMED) != 0;
     if (made->keyed)
@@ -221,15 +221,16 @@ static int remake_extractors(cli_family *made, const cli_family_setup *setup, ui
     return open_extractors(made, &extract, err);
 }
 
-static int open_family(cli_family *made, const cli_family_setup *setup, char *plain, tamis_error *err) {
+static tamis_status open_family(cli_family *made, const cli_family_setup *setup, char *plain,
+                                tamis_error *err) {
     tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     cli_key_form form = setup->form;
     char shown[CLI_SERVER_SHOWN];
 
-    if (read_template(made, setup->uri, plain, err) != CLI_DONE ||
-        open_extractors(made, setup->extract, err) != CLI_DONE)
-        return CLI_FAILED;
+    if (read_template(made, setup->uri, plain, err) != TAMIS_OK ||
+        open_extractors(made, setup->extract, err) != TAMIS_OK)
+        return err->status;
     options.create = setup->adds;
     options.key_type = cli_key_type_of(setup->form);
     if (setup->secret != NULL) {
@@ -239,13 +240,13 @@ static int open_family(cli_family *made, const cli_family_setup *setup, char *pl
     if (tamis_redis_family_open(&made->family, NULL, plain, &options, err) != TAMIS_OK) {
         if (err->status == TAMIS_E_MISMATCH && setup->secret != NULL && strstr(err->text, "secret") != NULL)
             cli_remedy(err, "give that one by --secret-file");
-        return CLI_FAILED;
+        return err->status;
     }
-    if (check_secret(made, setup, err) != CLI_DONE ||
+    if (check_secret(made, setup, err) != TAMIS_OK ||
         cli_key_apply_type(&form, tamis_redis_family_key_type(made->family),
-                           cli_server_show(setup->uri, shown), setup->adds, err) != CLI_DONE ||
-        remake_extractors(made, setup, form.made, err) != CLI_DONE)
-        return CLI_FAILED;
+                           cli_server_show(setup->uri, shown), setup->adds, err) != TAMIS_OK ||
+        remake_extractors(made, setup, form.made, err) != TAMIS_OK)
+        return err->status;
     if (setup->trace)
         cli_trace_family(made->family);
     service.context = made;
@@ -253,28 +254,28 @@ static int open_family(cli_family *made, const cli_family_setup *setup, char *pl
     return cli_typed_begin(&made->typed, form, &service, err);
 }
 
-int cli_family_open(cli_family **family, const cli_family_setup *setup, tamis_error *err) {
+tamis_status cli_family_open(cli_family **family, const cli_family_setup *setup, tamis_error *err) {
     size_t size = strlen(setup->uri) + 1;
     cli_family *made = calloc(1, sizeof *made);
     char *plain = malloc(size);
-    int code = CLI_FAILED;
+    tamis_status status;
 
     if (made != NULL)
         made->template = malloc(size);
     if (made == NULL || plain == NULL || made->template == NULL) {
-        cli_fail_nomem("records", err);
+        status = cli_fail_nomem("records", err);
     } else {
         made->adds = setup->adds;
         made->members = setup->adds ? cli_members_create() : NULL;
         made->next = (cli_key_position){NULL, "record", 1, NULL};
-        code = open_family(made, setup, plain, err);
+        status = open_family(made, setup, plain, err);
     }
     free(plain);
-    if (code == CLI_DONE)
+    if (status == TAMIS_OK)
         *family = made;
     else
         cli_family_free(made);
-    return code;
+    return status;
 }
 
 void cli_family_free(cli_family *family) {
@@ -296,9 +297,9 @@ void cli_family_free(cli_family *family) {
 
 /* ---- records ---- */
 
-static int reserve_rows(cli_family *family, size_t count, tamis_error *err) {
+static tamis_status reserve_rows(cli_family *family, size_t count, tamis_error *err) {
     if (count <= family->capacity)
-        return CLI_DONE;
+        return TAMIS_OK;
     family->capacity = 0;
     free(family->pairs);
     free(family->texts);
@@ -311,23 +312,23 @@ static int reserve_rows(cli_family *family, size_t count, tamis_error *err) {
     if (family->pairs == NULL || family->texts == NULL || family->rows == NULL || family->found == NULL)
         return cli_fail_nomem("records", err);
     family->capacity = count;
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
-static int reserve_bytes(cli_family *family, size_t size, tamis_error *err) {
+static tamis_status reserve_bytes(cli_family *family, size_t size, tamis_error *err) {
     char *bytes;
 
     if (size <= family->bytes_capacity)
-        return CLI_DONE;
+        return TAMIS_OK;
     bytes = realloc(family->bytes, 2 * size);
     if (bytes == NULL)
         return cli_fail_nomem("records", err);
     family->bytes = bytes;
     family->bytes_capacity = 2 * size;
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
-static int fail_record(const cli_family *family, size_t i, const char *why, tamis_error *err) {
+static tamis_status fail_record(const cli_family *family, size_t i, const char *why, tamis_error *err) {
     return cli_key_fail(cli_key_position_of(family->next, i), &family->rows[i], why, err);
 }
 
@@ -385,7 +386,7 @@ static void find_columns(const cli_family *family, tamis_key joined, fields *fou
 }
 
 /* The error for a record without all required fields. */
-static int fail_fields(const cli_family *family, size_t i, const fields *found, tamis_error *err) {
+static tamis_status fail_fields(const cli_family *family, size_t i, const fields *found, tamis_error *err) {
     char why[200];
 
     if (family->columns != NULL)
@@ -411,14 +412,14 @@ static bool has_fields(const cli_family *family, size_t i, const fields *found) 
 }
 
 /* Appends the name and the text of a record to `bytes`. Sets their sizes; split_records sets their pointers later. */
-static int split_record(cli_family *family, size_t i, size_t *used, tamis_error *err) {
+static tamis_status split_record(cli_family *family, size_t i, size_t *used, tamis_error *err) {
     const tamis_key *record = &family->rows[i];
     fields found = {.count = 0};
     size_t size = 0;
     char *to;
 
-    if (reserve_bytes(family, *used + record->size + 1 + NAME_MAX_BYTES, err) != CLI_DONE)
-        return CLI_FAILED;
+    if (reserve_bytes(family, *used + record->size + 1 + NAME_MAX_BYTES, err) != TAMIS_OK)
+        return err->status;
     to = family->bytes + *used;
     if (family->columns == NULL)
         find_fields(family, record, &found, to + NAME_MAX_BYTES);
@@ -440,35 +441,33 @@ static int split_record(cli_family *family, size_t i, size_t *used, tamis_error 
     family->pairs[i].name = (tamis_key){NULL, size};
     *used += size;
     if (family->keyed)
-        return CLI_DONE;
+        return TAMIS_OK;
     family->texts[i] = (tamis_key){NULL, found.size};
     memmove(to + size, to + NAME_MAX_BYTES, found.size);
     *used += found.size;
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
 /* Finds the record of each key, and the columns of each record. */
-static int find_rows(cli_family *family, size_t count, tamis_error *err) {
+static tamis_status find_rows(cli_family *family, size_t count, tamis_error *err) {
     const uint32_t *record_index = family->next.record_index;
 
     for (size_t i = 0; i < count; i++)
         family->rows[i] = family->records[record_index != NULL ? record_index[i] : i];
     if (family->columns == NULL)
-        return CLI_DONE;
-    return tamis_extractor_extract(family->columns, family->rows, count, family->found, err) == TAMIS_OK
-               ? CLI_DONE
-               : CLI_FAILED;
+        return TAMIS_OK;
+    return tamis_extractor_extract(family->columns, family->rows, count, family->found, err);
 }
 
 /* Applies --trim and --ignore-case to texts that were made here. */
-static int finish_texts(cli_family *family, size_t count, tamis_error *err) {
+static tamis_status finish_texts(cli_family *family, size_t count, tamis_error *err) {
     if (family->whole == NULL || count == 0)
-        return CLI_DONE;
+        return TAMIS_OK;
     if (tamis_extractor_extract(family->whole, family->texts, count, family->found, err) != TAMIS_OK)
-        return CLI_FAILED;
+        return err->status;
     for (size_t i = 0; i < count; i++)
         family->texts[i] = family->found[i].key;
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
 /* Splits records up to the first bad one, and sets *err to its error. Returns the number of records before it. */
@@ -476,9 +475,9 @@ static size_t split_records(cli_family *family, const tamis_key *keys, size_t co
     size_t used = 0, good = 0;
     const char *pos;
 
-    if (reserve_rows(family, count, err) != CLI_DONE || find_rows(family, count, err) != CLI_DONE)
+    if (reserve_rows(family, count, err) != TAMIS_OK || find_rows(family, count, err) != TAMIS_OK)
         return 0;
-    while (good < count && split_record(family, good, &used, err) == CLI_DONE)
+    while (good < count && split_record(family, good, &used, err) == TAMIS_OK)
         good++;
     pos = family->bytes;
     for (size_t i = 0; i < good; i++) {
@@ -491,7 +490,7 @@ static size_t split_records(cli_family *family, const tamis_key *keys, size_t co
         family->texts[i].data = pos;
         pos += family->texts[i].size;
     }
-    return finish_texts(family, good, err) == CLI_DONE ? good : 0;
+    return finish_texts(family, good, err) == TAMIS_OK ? good : 0;
 }
 
 void cli_family_prepare_stream(cli_stream *records) {

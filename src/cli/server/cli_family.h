@@ -28,8 +28,8 @@ typedef struct cli_family_setup {
     const cli_secret *secret;   /* secret of the hash; NULL: none */
 } cli_family_setup;
 
-/* Opens a family. The caller owns *family until cli_family_free, which accepts NULL. CLI_DONE or CLI_FAILED. */
-int cli_family_open(cli_family **family, const cli_family_setup *setup, tamis_error *err);
+/* Opens a family. The caller owns *family until cli_family_free, which accepts NULL. */
+tamis_status cli_family_open(cli_family **family, const cli_family_setup *setup, tamis_error *err);
 void cli_family_free(cli_family *family);
 
 /* Removes from the options of a run what the family does itself: types of keys and, without --key, the extractor. */

@@ -61,11 +61,11 @@ static void star_name(const char *uri, char *to, size_t capacity) {
     to[used] = '\0';
 }
 
-int cli_server_refuse_family(const char *uri, tamis_error *err) {
+tamis_status cli_server_refuse_family(const char *uri, tamis_error *err) {
     char shown[CLI_SERVER_SHOWN], name[120];
 
     if (!cli_server_is_family(uri))
-        return CLI_DONE;
+        return TAMIS_OK;
     star_name(uri, name, sizeof name);
     return cli_fail(err,
                     "%.200s: names a family of filters, which add and check alone take; %s %s%s, or "
@@ -125,60 +125,61 @@ bool cli_server_keeps_type(const char *uri) {
     return layout == NULL || (size == 5 && memcmp(layout, "tamis", size) == 0);
 }
 
-int cli_server_open(tamis_filter **filter, const char *uri, const cli_key_form *made,
-                    const cli_secret *secret, tamis_error *err) {
+tamis_status cli_server_open(tamis_filter **filter, const char *uri, const cli_key_form *made,
+                             const cli_secret *secret, tamis_error *err) {
     tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
 
-    if (cli_server_refuse_family(uri, err) != CLI_DONE)
-        return CLI_FAILED;
+    if (cli_server_refuse_family(uri, err) != TAMIS_OK)
+        return err->status;
     options.create = made != NULL;
     options.key_type = made != NULL ? cli_key_type_of(*made) : TAMIS_KEYS_UNSPECIFIED;
     if (secret != NULL) {
         options.secret = secret->bytes;
         options.secret_size = secret->size;
     }
-    return tamis_redis_filter_open(filter, NULL, uri, &options, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+    return tamis_redis_filter_open(filter, NULL, uri, &options, err);
 }
 
-int cli_server_pull(tamis_filter **filter, tamis_error *err) {
+tamis_status cli_server_pull(tamis_filter **filter, tamis_error *err) {
     tamis_filter *pulled;
 
     if (tamis_redis_filter_layout(*filter) == NULL)
-        return CLI_DONE;
+        return TAMIS_OK;
     if (tamis_redis_pull(&pulled, *filter, err) != TAMIS_OK)
-        return CLI_FAILED;
+        return err->status;
     tamis_filter_free(*filter);
     *filter = pulled;
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
-int cli_server_push(const tamis_filter *filter, const char *uri, cli_lock_wait wait, tamis_error *err) {
+tamis_status cli_server_push(const tamis_filter *filter, const char *uri, cli_lock_wait wait,
+                             tamis_error *err) {
     tamis_status status;
 
-    if (cli_server_refuse_family(uri, err) != CLI_DONE)
-        return CLI_FAILED;
+    if (cli_server_refuse_family(uri, err) != TAMIS_OK)
+        return err->status;
     while ((status = tamis_redis_push(filter, NULL, uri, NULL, err)) == TAMIS_E_BUSY) {
-        int code = cli_lock_again(&wait, err);
-        if (code != CLI_DONE)
+        tamis_status code = cli_lock_again(&wait, err);
+        if (code != TAMIS_OK)
             return code;
     }
-    return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+    return status;
 }
 
-int cli_server_resize_begin(tamis_redis_resize **resize, const tamis_filter *like, const char *uri,
-                            cli_lock_wait wait, tamis_error *err) {
+tamis_status cli_server_resize_begin(tamis_redis_resize **resize, const tamis_filter *like, const char *uri,
+                                     cli_lock_wait wait, tamis_error *err) {
     tamis_status status;
 
     while ((status = tamis_redis_resize_begin(resize, like, NULL, uri, err)) == TAMIS_E_BUSY) {
-        int code = cli_lock_again(&wait, err);
-        if (code != CLI_DONE)
+        tamis_status code = cli_lock_again(&wait, err);
+        if (code != TAMIS_OK)
             return code;
     }
-    return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+    return status;
 }
 
-int cli_server_resize_end(tamis_redis_resize *resize, const tamis_filter *filter, tamis_error *err) {
-    return tamis_redis_resize_end(resize, filter, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+tamis_status cli_server_resize_end(tamis_redis_resize *resize, const tamis_filter *filter, tamis_error *err) {
+    return tamis_redis_resize_end(resize, filter, err);
 }
 
 tamis_status cli_server_plan(tamis_plan *plan, const tamis_plan_options *plan_options, const char *uri,
@@ -196,11 +197,11 @@ const char *cli_server_format(const tamis_filter *filter) {
     return format;
 }
 
-int cli_server_refuse(const char *name, const char *what, const char *remedy, tamis_error *err) {
+tamis_status cli_server_refuse(const char *name, const char *what, const char *remedy, tamis_error *err) {
     char shown[CLI_SERVER_SHOWN];
 
     if (!cli_server_is_uri(name))
-        return CLI_DONE;
+        return TAMIS_OK;
     return cli_fail(err, "%s '%.200s': is a filter on a server; %s", what, cli_server_show(name, shown),
                     remedy);
 }

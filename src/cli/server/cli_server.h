@@ -24,8 +24,8 @@ const char *cli_server_name(const char *uri, size_t *size);
 size_t cli_server_field(const char *pos, const char *end, uint64_t *field);
 /* True if `uri` is a URI with such fields in the filter's name, see cli_family.h. */
 bool cli_server_is_family(const char *uri);
-/* Refuses the URI of a family, for callers that need a single filter. CLI_DONE or CLI_FAILED. */
-int cli_server_refuse_family(const char *uri, tamis_error *err);
+/* Refuses the URI of a family, for callers that need a single filter. */
+tamis_status cli_server_refuse_family(const char *uri, tamis_error *err);
 
 enum { CLI_SERVER_NAME = 3 * 1024 + 1 };
 /* Percent-encodes the bytes of a name that have a meaning in a URI, blanks and control bytes. `to` has CLI_SERVER_NAME bytes;
@@ -37,8 +37,8 @@ size_t cli_server_decode(char *to, const char *from, size_t size);
 
 /* Opens the filter of the URI. If `made` is not NULL and the URI has the parameters, a missing filter is created for keys of
  * that form. secret may be NULL. */
-int cli_server_open(tamis_filter **filter, const char *uri, const cli_key_form *made,
-                    const cli_secret *secret, tamis_error *err);
+tamis_status cli_server_open(tamis_filter **filter, const char *uri, const cli_key_form *made,
+                             const cli_secret *secret, tamis_error *err);
 
 /* Returns the value of the parameter `name` in the URI, percent-encoded, with *size bytes; NULL if it is not given. */
 const char *cli_server_parameter(const char *uri, const char *name, size_t *size);
@@ -46,14 +46,14 @@ const char *cli_server_parameter(const char *uri, const char *name, size_t *size
 bool cli_server_keeps_type(const char *uri);
 
 /* Replaces *filter by a copy in memory if it is on a server. Leaves other filters as they are. */
-int cli_server_pull(tamis_filter **filter, tamis_error *err);
-/* Pushes a filter in memory to a server and replaces the filter there. Waits while another process changes that filter.
- * CLI_DONE, CLI_FAILED or the exit status of a run that a signal ended. */
-int cli_server_push(const tamis_filter *filter, const char *uri, cli_lock_wait wait, tamis_error *err);
+tamis_status cli_server_pull(tamis_filter **filter, tamis_error *err);
+/* Pushes a filter in memory to a server and replaces the filter there. Waits while another process changes that filter. TAMIS_E_INTERRUPTED: a signal ended the wait. */
+tamis_status cli_server_push(const tamis_filter *filter, const char *uri, cli_lock_wait wait,
+                             tamis_error *err);
 /* Like tamis_redis_resize_begin and _end; the first waits like cli_server_push. */
-int cli_server_resize_begin(tamis_redis_resize **resize, const tamis_filter *like, const char *uri,
-                            cli_lock_wait wait, tamis_error *err);
-int cli_server_resize_end(tamis_redis_resize *resize, const tamis_filter *filter, tamis_error *err);
+tamis_status cli_server_resize_begin(tamis_redis_resize **resize, const tamis_filter *like, const char *uri,
+                                     cli_lock_wait wait, tamis_error *err);
+tamis_status cli_server_resize_end(tamis_redis_resize *resize, const tamis_filter *filter, tamis_error *err);
 /* Plans a filter that will be pushed to this URI. For layouts of other programs the URI or the existing filter sets the sizes,
  * the kind is classic, and `plan_options` is ignored. */
 tamis_status cli_server_plan(tamis_plan *plan, const tamis_plan_options *plan_options, const char *uri,
@@ -64,7 +64,7 @@ tamis_status cli_server_plan(tamis_plan *plan, const tamis_plan_options *plan_op
 const char *cli_server_format(const tamis_filter *filter);
 
 /* Refuses a URI where a file is required. `what` is the option or operand of the message, such as "--filter". */
-int cli_server_refuse(const char *name, const char *what, const char *remedy, tamis_error *err);
+tamis_status cli_server_refuse(const char *name, const char *what, const char *remedy, tamis_error *err);
 
 enum { CLI_SERVER_SHOWN = 400 };
 /* Copies a name for messages: a URI without user and password. `to` has CLI_SERVER_SHOWN bytes. Returns `to`. */

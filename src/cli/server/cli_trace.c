@@ -58,9 +58,9 @@ static void print_line(void *context, const tamis_redis_traced *traced) {
     free(text);
 }
 
-int cli_trace_check(const char *name, tamis_error *err) {
+tamis_status cli_trace_check(const char *name, tamis_error *err) {
     if (cli_server_is_uri(name))
-        return CLI_DONE;
+        return TAMIS_OK;
     return cli_fail(err, "--trace: '%.300s' is a file, and only filters in a Redis are traced; leave it out",
                     name);
 }
@@ -69,6 +69,6 @@ void cli_trace_family(tamis_redis_family *family) {
     tamis_redis_family_trace(family, print_line, NULL);
 }
 
-int cli_trace_begin(tamis_filter *filter, tamis_error *err) {
-    return tamis_redis_filter_trace(filter, print_line, NULL, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+tamis_status cli_trace_begin(tamis_filter *filter, tamis_error *err) {
+    return tamis_redis_filter_trace(filter, print_line, NULL, err);
 }

@@ -23,10 +23,10 @@
                 "before it."                                                                                 \
     }
 
-/* Refuses the name of a file, since only filters on a server are traced. CLI_DONE or CLI_FAILED. */
-int cli_trace_check(const char *name, tamis_error *err);
+/* Refuses the name of a file, since only filters on a server are traced. */
+tamis_status cli_trace_check(const char *name, tamis_error *err);
 /* Each starts tracing an open filter, or an open family. */
-int cli_trace_begin(tamis_filter *filter, tamis_error *err);
+tamis_status cli_trace_begin(tamis_filter *filter, tamis_error *err);
 void cli_trace_family(tamis_redis_family *family);
 
 #endif

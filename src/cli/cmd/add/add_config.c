@@ -130,7 +130,7 @@ const cli_entry add_json[] = {
     {"failed", "true: an error ended the run, likewise; its line follows."},
     {NULL, NULL}};
 
-int add_configure(add_config *config, const cli_args *args, tamis_error *err) {
+tamis_status add_configure(add_config *config, const cli_args *args, tamis_error *err) {
     const cli_value *values = args->values;
     cli_stream_given given = {.records = values + ADD_RECORDS,
                               .report = values + ADD_STATS,
@@ -150,14 +150,14 @@ int add_configure(add_config *config, const cli_args *args, tamis_error *err) {
     given.input_count = args->operand_count - 1;
     given.prints = config->print != ADD_PRINT_NONE;
     given.fields = config->is_family;
-    if (cli_stream_configure(&config->stream, &given, err) != CLI_DONE ||
-        cli_stream_keep_apart(&config->stream, config->filter, "the filter", err) != CLI_DONE)
-        return CLI_FAILED;
+    if (cli_stream_configure(&config->stream, &given, err) != TAMIS_OK ||
+        cli_stream_keep_apart(&config->stream, config->filter, "the filter", err) != TAMIS_OK)
+        return err->status;
     if (config->print == ADD_PRINT_NONE && values[ADD_COMPRESS].given)
         return cli_fail(
             err, "--compress: nothing is printed that it could compress; give --print too, or leave it out");
-    if (config->print != ADD_PRINT_NONE && cli_output_check(err) != CLI_DONE)
-        return CLI_FAILED;
+    if (config->print != ADD_PRINT_NONE && cli_output_check(err) != TAMIS_OK)
+        return err->status;
     /* A server keeps what was added. With one thread, adding is not far ahead of printing if printing
      * fails. */
     if (config->print == ADD_PRINT_FRESH && cli_server_is_uri(config->filter) && !values[ADD_THREADS].given)
@@ -165,8 +165,8 @@ int add_configure(add_config *config, const cli_args *args, tamis_error *err) {
     config->trace = values[ADD_TRACE].given;
     if (config->trace) {
         config->stream.progress = false;
-        if (cli_trace_check(config->filter, err) != CLI_DONE)
-            return CLI_FAILED;
+        if (cli_trace_check(config->filter, err) != TAMIS_OK)
+            return err->status;
     }
     return cli_filter_check_secret(config->secret_file, err);
 }

@@ -48,8 +48,8 @@ typedef struct add_config {
     bool is_family; /* `filter` is the URI of a family (cli_family.h) */
 } add_config;
 
-/* Validates the parsed arguments and fills *config. CLI_DONE, or CLI_FAILED with the contradiction in *err.
+/* Validates the parsed arguments and fills *config.
  * The caller releases config->stream in both cases. */
-int add_configure(add_config *config, const cli_args *args, tamis_error *err);
+tamis_status add_configure(add_config *config, const cli_args *args, tamis_error *err);
 
 #endif

@@ -109,32 +109,32 @@ static tamis_status stream(add_run *run, tamis_error *err) {
 }
 
 /* Locks and opens the filter. The lock is held until the filter is saved. */
-static int open_held(add_run *run, tamis_error *err) {
+static tamis_status open_held(add_run *run, tamis_error *err) {
     const add_config *config = &run->config;
     cli_filter_file file;
     cli_secret secret;
     const cli_secret *given = config->secret_file != NULL ? &secret : NULL;
-    int code;
+    tamis_status status;
 
     if (config->secret_file != NULL) {
-        code = cli_secret_read(&secret, config->secret_file, run->stop_fd, err);
-        if (code != CLI_DONE)
-            return code;
+        status = cli_secret_read(&secret, config->secret_file, run->stop_fd, err);
+        if (status != TAMIS_OK)
+            return status;
     }
     file.path = config->filter;
     file.secret = given;
     file.access = config->over_capacity ? CLI_OVER_CAPACITY : CLI_CHANGE;
     file.form = config->stream.form;
     if (config->is_family)
-        code = cli_family_open(&run->family,
-                               &(cli_family_setup){config->filter, &config->stream.extract, true,
-                                                   config->trace, config->stream.form, given},
-                               err);
+        status = cli_family_open(&run->family,
+                                 &(cli_family_setup){config->filter, &config->stream.extract, true,
+                                                     config->trace, config->stream.form, given},
+                                 err);
     else
-        code = cli_filter_hold(&run->lock, &run->filter, &file, config->lock_wait, &run->compression, err);
+        status = cli_filter_hold(&run->lock, &run->filter, &file, config->lock_wait, &run->compression, err);
     if (config->secret_file != NULL)
         cli_secret_forget(&secret);
-    return code;
+    return status;
 }
 
 /* Adds the remedy for a full filter to *err. */
@@ -181,14 +181,14 @@ static bool report_unprinted(const add_run *run) {
     return true;
 }
 
-static int add_records(add_run *run, tamis_error *err) {
+static tamis_status add_records(add_run *run, tamis_error *err) {
     const char *path = run->config.filter;
     char shown[CLI_SERVER_SHOWN];
     double begun = cli_progress_now();
     tamis_status status = stream(run, err);
 
     if (status == TAMIS_OK && run->family == NULL &&
-        cli_file_save(run->filter, path, TAMIS_FORMAT_AUTO, run->compression, err) != CLI_DONE)
+        cli_file_save(run->filter, path, TAMIS_FORMAT_AUTO, run->compression, err) != TAMIS_OK)
         status = err->status;
     else if (status == TAMIS_E_FULL && run->family == NULL)
         fail_full(run, err);
@@ -212,34 +212,35 @@ static int add_records(add_run *run, tamis_error *err) {
     return cli_summary_conclude(&run->summary, &run->config.stream, run->filter, status, err);
 }
 
-static int run_add(const cli_args *args, tamis_error *err) {
+static tamis_status run_add(const cli_args *args, bool *negative, tamis_error *err) {
     add_run run = {.stop_fd = -1, .summary = CLI_SUMMARY_INIT};
-    int code;
+    tamis_status status;
 
+    (void)negative;
     run.summary.absent_name = "added";
     run.summary.present_name = "present";
-    code = add_configure(&run.config, args, err);
+    status = add_configure(&run.config, args, err);
     run.summary.into = run.config.filter;
     run.summary.passes = run.config.print == ADD_PRINT_FRESH;
-    if (code == CLI_DONE)
-        code = cli_signals_begin(&run.stop_fd, err);
-    run.summary.on_server = code == CLI_DONE && cli_server_is_uri(run.config.filter);
-    if (code == CLI_DONE)
-        code = open_held(&run, err);
-    if (code == CLI_DONE && run.family == NULL)
-        code = cli_stream_apply_filter(&run.config.stream, run.filter, run.config.filter, true, err);
-    if (code == CLI_DONE && run.config.trace && run.family == NULL)
-        code = cli_trace_begin(run.filter, err);
+    if (status == TAMIS_OK)
+        status = cli_signals_begin(&run.stop_fd, err);
+    run.summary.on_server = status == TAMIS_OK && cli_server_is_uri(run.config.filter);
+    if (status == TAMIS_OK)
+        status = open_held(&run, err);
+    if (status == TAMIS_OK && run.family == NULL)
+        status = cli_stream_apply_filter(&run.config.stream, run.filter, run.config.filter, true, err);
+    if (status == TAMIS_OK && run.config.trace && run.family == NULL)
+        status = cli_trace_begin(run.filter, err);
     run.bounded.traced = run.config.trace;
-    if (code == CLI_DONE && run.family == NULL)
-        code = cli_bounded_filter_init(&run.bounded, run.filter, run.config.over_capacity, err);
-    if (code == CLI_DONE)
-        code = add_records(&run, err);
+    if (status == TAMIS_OK && run.family == NULL)
+        status = cli_bounded_filter_init(&run.bounded, run.filter, run.config.over_capacity, err);
+    if (status == TAMIS_OK)
+        status = add_records(&run, err);
     tamis_filter_free(run.filter);
     cli_family_free(run.family);
     tamis_file_unlock(run.lock);
     cli_stream_release(&run.config.stream);
-    return code;
+    return status;
 }
 
 const cli_command cmd_add = {

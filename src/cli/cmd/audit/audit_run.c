@@ -109,7 +109,7 @@ static tamis_status check_keys(void *context, const tamis_key *texts, size_t cou
     const tamis_key *keys;
 
     *done = 0;
-    if (cli_key_make(r->maker, texts, count, reader->next, &keys, &count, err) != CLI_DONE ||
+    if (cli_key_make(r->maker, texts, count, reader->next, &keys, &count, err) != TAMIS_OK ||
         tamis_filter_contains_many(run->filter, keys, count, answers, NULL, err) != TAMIS_OK ||
         tamis_filter_add_many(r->known, keys, count, NULL, NULL, err) != TAMIS_OK)
         return err->status;
@@ -128,7 +128,7 @@ static tamis_status check_keys(void *context, const tamis_key *texts, size_t cou
     return TAMIS_OK;
 }
 
-static int read_keys(audit *run, audit_memory *r, tamis_error *err) {
+static tamis_status read_keys(audit *run, audit_memory *r, tamis_error *err) {
     key_reader reader = {.run = run, .r = r};
     cli_stream records;
     cli_summary summary = CLI_SUMMARY_INIT;
@@ -137,7 +137,7 @@ static int read_keys(audit *run, audit_memory *r, tamis_error *err) {
     tamis_status status;
 
     if (!run->has_keys)
-        return CLI_DONE;
+        return TAMIS_OK;
     records = *run->records;
     records.form = (cli_key_form){.type = CLI_KEY_BYTES};
     service.context = &reader;
@@ -148,33 +148,33 @@ static int read_keys(audit *run, audit_memory *r, tamis_error *err) {
     show_progress(run, r, "");
     cli_stream_advise(status, err);
     if (status != TAMIS_OK)
-        return CLI_FAILED;
+        return err->status;
     cli_summary_report_skipped(&summary, &records);
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
 /* Counts the distinct keys of the user, before random keys are added to `known`. */
-static int count_distinct(audit *run, const audit_memory *r, tamis_error *err) {
+static tamis_status count_distinct(audit *run, const audit_memory *r, tamis_error *err) {
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
 
     if (tamis_filter_info_get(r->known, &info, err) != TAMIS_OK)
-        return CLI_FAILED;
+        return err->status;
     run->distinct = info.added;
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
 /* ---- random keys ---- */
 
 /* `known` takes memory for each random key, so fewer of them help. */
-static int fail_query(tamis_error *err) {
+static tamis_status fail_query(tamis_error *err) {
     if (err->status == TAMIS_E_NOMEM)
         cli_remedy(err, "give fewer --questions, or free memory");
-    return CLI_FAILED;
+    return err->status;
 }
 
 /* Makes at most `wanted` random keys that are not known. If most are known, because the shapes have too few
  * keys, the next random keys are longer. */
-static int make_keys(audit_memory *r, size_t wanted, size_t *count, tamis_error *err) {
+static tamis_status make_keys(audit_memory *r, size_t wanted, size_t *count, tamis_error *err) {
     tamis_answer answers[BATCH];
 
     for (size_t i = 0; i < wanted; i++)
@@ -182,8 +182,8 @@ static int make_keys(audit_memory *r, size_t wanted, size_t *count, tamis_error 
     if (r->shape.form.type == CLI_KEY_UTF16) {
         cli_key_position first = {NULL, "random key", 1, NULL}; /* unused: the texts are valid UTF-8 */
         const tamis_key *keys;
-        if (cli_key_make(r->maker, r->keys, wanted, first, &keys, count, err) != CLI_DONE)
-            return CLI_FAILED;
+        if (cli_key_make(r->maker, r->keys, wanted, first, &keys, count, err) != TAMIS_OK)
+            return err->status;
         memcpy(r->keys, keys, wanted * sizeof *keys);
     }
     if (tamis_filter_add_many(r->known, r->keys, wanted, answers, NULL, err) != TAMIS_OK)
@@ -194,10 +194,10 @@ static int make_keys(audit_memory *r, size_t wanted, size_t *count, tamis_error 
             r->keys[(*count)++] = r->keys[i];
     if (*count < wanted / 2 + 1 && r->shape.more < AUDIT_MORE)
         r->shape.more++;
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
-static int query_random_keys(audit *run, audit_memory *r, tamis_error *err) {
+static tamis_status query_random_keys(audit *run, audit_memory *r, tamis_error *err) {
     tamis_answer answers[BATCH];
     char text[64];
     size_t count;
@@ -205,53 +205,53 @@ static int query_random_keys(audit *run, audit_memory *r, tamis_error *err) {
     r->last_shown = 0; /* show the first message at once */
     for (uint64_t done = 0; done < run->queries; done += count) {
         uint64_t left = run->queries - done;
-        if (make_keys(r, left < BATCH ? (size_t)left : BATCH, &count, err) != CLI_DONE)
-            return CLI_FAILED;
+        if (make_keys(r, left < BATCH ? (size_t)left : BATCH, &count, err) != TAMIS_OK)
+            return err->status;
         if (tamis_filter_contains_many(run->filter, r->keys, count, answers, NULL, err) != TAMIS_OK)
-            return CLI_FAILED;
+            return err->status;
         for (size_t i = 0; i < count; i++)
             run->hits += answers[i] == TAMIS_PRESENT;
         snprintf(text, sizeof text, "%.0f %% looked up", 100 * (double)done / (double)run->queries);
         show_progress(run, r, text);
     }
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
 /* Refuses more than half of all numbers of type int32: random numbers would hardly be new any more. */
-static int check_supply(const audit *run, tamis_error *err) {
+static tamis_status check_supply(const audit *run, tamis_error *err) {
     uint64_t limit = UINT64_C(1) << 31;
     char number[CLI_TEXT_NUMBER];
 
     if (run->form.type != CLI_KEY_INT32 || (run->keys <= limit && run->queries <= limit - run->keys))
-        return CLI_DONE;
+        return TAMIS_OK;
     return cli_fail(err,
                     "--questions: with the keys, %s would be more than half of all numbers of type int32; "
                     "give fewer",
                     cli_text_count(number, sizeof number, run->queries + run->keys));
 }
 
-int audit_run(audit *run, tamis_error *err) {
+tamis_status audit_run(audit *run, tamis_error *err) {
     audit_memory *r = calloc(1, sizeof *r);
-    int code;
+    tamis_status status;
 
     if (r == NULL)
         return cli_fail_nomem("audit", err);
     audit_shape_begin(&r->shape, run->form, run->seed);
-    code = cli_key_maker_create(&r->maker, run->form, err);
-    if (code == CLI_DONE)
-        code = make_known(run, r, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
-    if (code == CLI_DONE)
-        code = read_keys(run, r, err);
-    if (code == CLI_DONE)
-        code = count_distinct(run, r, err);
-    if (code == CLI_DONE)
-        code = check_supply(run, err);
-    if (code == CLI_DONE)
-        code = query_random_keys(run, r, err);
+    status = cli_key_maker_create(&r->maker, run->form, err);
+    if (status == TAMIS_OK)
+        status = make_known(run, r, err);
+    if (status == TAMIS_OK)
+        status = read_keys(run, r, err);
+    if (status == TAMIS_OK)
+        status = count_distinct(run, r, err);
+    if (status == TAMIS_OK)
+        status = check_supply(run, err);
+    if (status == TAMIS_OK)
+        status = query_random_keys(run, r, err);
     show_progress(run, r, "");
     audit_shape_release(&r->shape);
     tamis_filter_free(r->known);
     cli_key_maker_free(r->maker);
     free(r);
-    return code;
+    return status;
 }

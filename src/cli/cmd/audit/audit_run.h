@@ -28,8 +28,8 @@ typedef struct audit {
     uint64_t hits;               /* result: random keys answered "seen" */
 } audit;
 
-/* Looks up all keys and then the random keys. CLI_DONE or CLI_FAILED. Time: one lookup a key, and one add to
+/* Looks up all keys and then the random keys. Time: one lookup a key, and one add to
  * a filter of this run; that filter takes memory for every key. */
-int audit_run(audit *run, tamis_error *err);
+tamis_status audit_run(audit *run, tamis_error *err);
 
 #endif

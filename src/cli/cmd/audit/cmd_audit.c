@@ -65,26 +65,27 @@ typedef struct report {
     bool partial; /* KEYS lacks keys of the filter, so hits may be true answers */
 } report;
 
-static int open_filter(tamis_filter **filter, const char *path, const char *secret_file, tamis_error *err) {
+static tamis_status open_filter(tamis_filter **filter, const char *path, const char *secret_file,
+                                tamis_error *err) {
     cli_secret secret;
-    int code;
+    tamis_status status;
 
     if (secret_file == NULL) {
-        code = cli_file_open(filter, path, CLI_QUERY, NULL, NULL, err);
-        if (code != CLI_DONE || tamis_hasher_scheme(tamis_filter_hasher(*filter)) != TAMIS_SCHEME_SIP)
-            return code;
+        status = cli_file_open(filter, path, CLI_QUERY, NULL, NULL, err);
+        if (status != TAMIS_OK || tamis_hasher_scheme(tamis_filter_hasher(*filter)) != TAMIS_SCHEME_SIP)
+            return status;
         return cli_fail(err, "%.300s: is keyed, and its secret is needed to ask it; give --secret-file FILE",
                         path);
     }
     if (strcmp(secret_file, "-") == 0)
         return cli_fail(err, "--secret-file '-': is not taken for standard input here; give /dev/stdin, or "
                              "./- for a file of that name");
-    code = cli_secret_read(&secret, secret_file, -1, err);
-    if (code != CLI_DONE)
-        return code;
-    code = cli_file_open(filter, path, CLI_QUERY, &secret, NULL, err);
+    status = cli_secret_read(&secret, secret_file, -1, err);
+    if (status != TAMIS_OK)
+        return status;
+    status = cli_file_open(filter, path, CLI_QUERY, &secret, NULL, err);
     cli_secret_forget(&secret);
-    return code;
+    return status;
 }
 
 /* True if the filter clearly holds more keys than KEYS has: the estimate exceeds them by more than five
@@ -178,7 +179,7 @@ static void print_text(const report *result) {
                cli_text_rate(a, sizeof a, (double)run->hits / (double)run->queries), overfull);
 }
 
-static int print_json(const report *result, tamis_error *err) {
+static tamis_status print_json(const report *result, tamis_error *err) {
     const audit *run = &result->run;
     json_t *object = json_object();
 
@@ -198,7 +199,7 @@ static int print_json(const report *result, tamis_error *err) {
     cli_json_bool(object, "saturated", result->info.saturated);
     cli_json_text(object, "verdict", result->verdict);
     if (cli_json_write(object, 12, stdout, 0))
-        return CLI_DONE;
+        return TAMIS_OK;
     return cli_fail_nomem("audit", err);
 }
 
@@ -235,35 +236,36 @@ static void tell_partial(const report *result) {
     cli_report(message);
 }
 
-static int audit_filter(report *result, const cli_args *args, tamis_error *err) {
+static tamis_status audit_filter(report *result, const cli_args *args, bool *negative, tamis_error *err) {
     const tamis_plan *plan = tamis_filter_plan(result->run.filter);
     const cli_value *questions = &args->values[OPT_QUESTIONS];
-    int code;
+    tamis_status status;
 
     /* Verify first: statistics from damaged bits would be wrong. */
     if ((cli_server_format(result->run.filter) == NULL &&
          tamis_filter_verify(result->run.filter, err) != TAMIS_OK) ||
         tamis_filter_info_get(result->run.filter, &result->info, err) != TAMIS_OK)
-        return CLI_FAILED;
+        return err->status;
     result->promises = cli_filter_promises(plan);
     result->promised = result->promises ? plan->fpr : 0;
     result->run.queries = questions->given
                               ? questions->number
                               : plan_trial_questions(plan, fmax(result->promised, result->info.fpr_live));
-    code = audit_run(&result->run, err);
-    if (code != CLI_DONE)
-        return code;
+    status = audit_run(&result->run, err);
+    if (status != TAMIS_OK)
+        return status;
     judge(result, plan);
     tell_missing(result);
     tell_partial(result);
     if (!args->values[OPT_JSON].given)
         print_text(result);
-    else if (print_json(result, err) != CLI_DONE)
-        return CLI_FAILED;
-    return result->broken || result->run.missing > 0 ? CLI_NEGATIVE : CLI_DONE;
+    else if (print_json(result, err) != TAMIS_OK)
+        return err->status;
+    *negative = result->broken || result->run.missing > 0;
+    return TAMIS_OK;
 }
 
-static int configure(report *result, const cli_args *args, tamis_error *err) {
+static tamis_status configure(report *result, const cli_args *args, tamis_error *err) {
     const cli_value *records = args->values + OPT_RECORDS;
     cli_stream_given given = {.records = records};
 
@@ -276,39 +278,39 @@ static int configure(report *result, const cli_args *args, tamis_error *err) {
     given.files_from = &args->values[OPT_FILES_FROM];
     given.inputs = args->operands + 1;
     given.input_count = args->operand_count - 1;
-    if (cli_stream_configure(&result->keys, &given, err) != CLI_DONE)
-        return CLI_FAILED;
+    if (cli_stream_configure(&result->keys, &given, err) != TAMIS_OK)
+        return err->status;
     result->run.form = result->keys.form;
     /* Without KEYS only --type has a use, for the random keys. */
     for (size_t i = 0; !result->run.has_keys && i < CLI_RECORDS; i++)
         if (records[i].given && i != CLI_RECORDS_TYPE)
             return cli_fail(err, "--%s: there are no KEYS; name their files, or leave it out",
                             options[OPT_RECORDS + i].name);
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
-static int run_audit(const cli_args *args, tamis_error *err) {
+static tamis_status run_audit(const cli_args *args, bool *negative, tamis_error *err) {
     char shown[CLI_SERVER_SHOWN];
     report result = {.info = TAMIS_FILTER_INFO_INIT};
     tamis_filter *filter = NULL;
-    int code = configure(&result, args, err);
+    tamis_status status = configure(&result, args, err);
 
-    if (code == CLI_DONE) {
+    if (status == TAMIS_OK) {
         result.path = cli_server_show(args->operands[0], shown);
-        code = open_filter(&filter, args->operands[0], args->values[OPT_SECRET].text, err);
+        status = open_filter(&filter, args->operands[0], args->values[OPT_SECRET].text, err);
     }
     result.run.filter = filter;
-    if (code == CLI_DONE)
-        code = cli_stream_apply_filter(&result.keys, filter, result.path, false, err);
+    if (status == TAMIS_OK)
+        status = cli_stream_apply_filter(&result.keys, filter, result.path, false, err);
     result.run.form = result.keys.form;
-    if (code == CLI_DONE)
+    if (status == TAMIS_OK)
         cli_key_fit(&result.run.form, tamis_hasher_scheme(tamis_filter_hasher(filter)),
                     cli_stream_line_end(&result.keys));
-    if (code == CLI_DONE)
-        code = audit_filter(&result, args, err);
+    if (status == TAMIS_OK)
+        status = audit_filter(&result, args, negative, err);
     tamis_filter_free(filter);
     cli_stream_release(&result.keys);
-    return code;
+    return status;
 }
 
 static const char *const description[] = {

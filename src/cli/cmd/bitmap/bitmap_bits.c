@@ -26,8 +26,8 @@ typedef struct bits_run {
 /* ---- operands ---- */
 
 /* Parses OFFSET, OFFSET=0 or OFFSET=1. `where` begins the error message: "line 7: ", or "" for an operand. */
-static int read_bit(const bits_run *run, const char *where, tamis_key text, uint64_t *offset, uint8_t *value,
-                    tamis_error *err) {
+static tamis_status read_bit(const bits_run *run, const char *where, tamis_key text, uint64_t *offset,
+                             uint8_t *value, tamis_error *err) {
     const char *pos = text.data, *end = pos + text.size;
     char shown[64];
 
@@ -49,18 +49,19 @@ static int read_bit(const bits_run *run, const char *where, tamis_key text, uint
                         "bitmap: %soffset '%s' is past 4294967295, the last bit (of 2^32) that a Redis keeps "
                         "under a key; split the bitmap over several keys",
                         where, shown);
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
-static int check_operands(const bits_run *run, char *const *operands, size_t count, tamis_error *err) {
+static tamis_status check_operands(const bits_run *run, char *const *operands, size_t count,
+                                   tamis_error *err) {
     uint64_t offset;
     uint8_t value;
 
     for (size_t i = 0; i < count; i++)
         if (strcmp(operands[i], "-") != 0 && read_bit(run, "", (tamis_key){operands[i], strlen(operands[i])},
-                                                      &offset, &value, err) != CLI_DONE)
-            return CLI_FAILED;
-    return CLI_DONE;
+                                                      &offset, &value, err) != TAMIS_OK)
+            return err->status;
+    return TAMIS_OK;
 }
 
 /* ---- batches ---- */
@@ -74,13 +75,13 @@ static void tell_done(const bits_run *run, tamis_error *err) {
 }
 
 /* Sends the batch and prints the bits. */
-static int answer(bits_run *run, tamis_error *err) {
+static tamis_status answer(bits_run *run, tamis_error *err) {
     size_t done = 0;
     tamis_status status =
         run->sets ? tamis_redis_bitmap_set(run->bitmap, run->offsets, run->values, run->count, run->bits,
                                            &done, err)
                   : tamis_redis_bitmap_get(run->bitmap, run->offsets, run->count, run->bits, &done, err);
-    int code = CLI_DONE;
+    tamis_status code = TAMIS_OK;
 
     run->done += done;
     run->count = 0;
@@ -90,75 +91,76 @@ static int answer(bits_run *run, tamis_error *err) {
     }
     if (!run->quiet)
         code = cli_output_write(run->rows, 2 * done, err);
-    return status == TAMIS_OK || code != CLI_DONE ? code : CLI_FAILED;
+    return status == TAMIS_OK || code != TAMIS_OK ? code : err->status;
 }
 
-static int buffer_bit(bits_run *run, const char *where, tamis_key text, tamis_error *err) {
-    int code = read_bit(run, where, text, &run->offsets[run->count], &run->values[run->count], err);
+static tamis_status buffer_bit(bits_run *run, const char *where, tamis_key text, tamis_error *err) {
+    tamis_status status =
+        read_bit(run, where, text, &run->offsets[run->count], &run->values[run->count], err);
 
-    if (code == CLI_DONE && ++run->count == BATCH)
-        code = answer(run, err);
-    return code;
+    if (status == TAMIS_OK && ++run->count == BATCH)
+        status = answer(run, err);
+    return status;
 }
 
 /* Processes the lines of standard input. Sends a batch when it is full or when no further line has arrived,
  * so each line that arrives alone is answered at once. */
-static int answer_lines(bits_run *run, tamis_error *err) {
+static tamis_status answer_lines(bits_run *run, tamis_error *err) {
     tamis_key lines[BATCH];
     size_t count;
-    int code;
+    tamis_status status;
 
     do {
-        code = bitmap_lines_next(&run->input, lines, BATCH, &count, err);
-        if (code != CLI_DONE)
+        status = bitmap_lines_next(&run->input, lines, BATCH, &count, err);
+        if (status != TAMIS_OK)
             cli_remedy(err, "give offsets as operands, or another input");
-        for (size_t i = 0; i < count && code == CLI_DONE; i++) {
+        for (size_t i = 0; i < count && status == TAMIS_OK; i++) {
             char where[40];
             snprintf(where, sizeof where, "line %" PRIu64 ": ", run->lines + i + 1);
-            code = buffer_bit(run, where, lines[i], err);
+            status = buffer_bit(run, where, lines[i], err);
         }
         run->lines += count;
         if (run->count > 0) {
             tamis_error unasked = TAMIS_ERROR_INIT;
-            int answered = answer(run, code == CLI_DONE ? err : &unasked);
-            if (answered != CLI_DONE && code != CLI_DONE)
+            tamis_status answered = answer(run, status == TAMIS_OK ? err : &unasked);
+            if (answered != TAMIS_OK && status != TAMIS_OK)
                 *err = unasked;
-            code = answered != CLI_DONE ? answered : code;
+            status = answered != TAMIS_OK ? answered : status;
         }
-    } while (code == CLI_DONE && count > 0);
-    return code;
+    } while (status == TAMIS_OK && count > 0);
+    return status;
 }
 
-static int answer_all(bits_run *run, char *const *operands, size_t count, tamis_error *err) {
-    int code = check_operands(run, operands, count, err);
+static tamis_status answer_all(bits_run *run, char *const *operands, size_t count, tamis_error *err) {
+    tamis_status status = check_operands(run, operands, count, err);
 
     if (count == 0)
         return answer_lines(run, err);
-    for (size_t i = 0; i < count && code == CLI_DONE; i++)
+    for (size_t i = 0; i < count && status == TAMIS_OK; i++)
         if (strcmp(operands[i], "-") != 0)
-            code = buffer_bit(run, "", (tamis_key){operands[i], strlen(operands[i])}, err);
-        else if ((code = answer(run, err)) == CLI_DONE)
-            code = answer_lines(run, err);
-    return code == CLI_DONE ? answer(run, err) : code;
+            status = buffer_bit(run, "", (tamis_key){operands[i], strlen(operands[i])}, err);
+        else if ((status = answer(run, err)) == TAMIS_OK)
+            status = answer_lines(run, err);
+    return status == TAMIS_OK ? answer(run, err) : status;
 }
 
-int bitmap_bits(tamis_redis_bitmap *bitmap, bool sets, bool quiet, char *const *operands, size_t count,
-                tamis_error *err) {
+tamis_status bitmap_bits(tamis_redis_bitmap *bitmap, bool sets, bool quiet, char *const *operands,
+                         size_t count, tamis_error *err) {
     bits_run *run;
-    int code;
+    tamis_status status;
 
-    if (!quiet && cli_output_check(err) != CLI_DONE)
-        return CLI_FAILED;
+    if (!quiet && cli_output_check(err) != TAMIS_OK)
+        return err->status;
     run = calloc(1, sizeof *run);
     if (run == NULL)
         return cli_fail_nomem("bitmap", err);
     run->bitmap = bitmap;
     run->sets = sets;
     run->quiet = quiet;
-    code = answer_all(run, operands, count, err);
-    if (code == CLI_FAILED)
+    status = answer_all(run, operands, count, err);
+    if (status != TAMIS_OK && status != TAMIS_E_PIPE)
         tell_done(run, err);
     bitmap_lines_release(&run->input);
     free(run);
-    return code;
+    return status;
 }

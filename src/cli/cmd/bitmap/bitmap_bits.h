@@ -15,7 +15,7 @@
  * - A malformed operand is an error before anything is set. After a malformed line the bits of the lines
  *   before it are set, and *err says how many.
  */
-int bitmap_bits(tamis_redis_bitmap *bitmap, bool sets, bool quiet, char *const *operands, size_t count,
-                tamis_error *err);
+tamis_status bitmap_bits(tamis_redis_bitmap *bitmap, bool sets, bool quiet, char *const *operands,
+                         size_t count, tamis_error *err);
 
 #endif

@@ -10,7 +10,7 @@
 enum { CAPACITY_MIN = 1 << 16 };
 
 /* Moves the remaining bytes to the front. If they begin there and fill the buffer, doubles the buffer. */
-static int reserve_space(bitmap_lines *lines, tamis_error *err) {
+static tamis_status reserve_space(bitmap_lines *lines, tamis_error *err) {
     size_t allocated = lines->allocated > 0 ? 2 * lines->allocated : CAPACITY_MIN;
     char *grown;
 
@@ -19,10 +19,10 @@ static int reserve_space(bitmap_lines *lines, tamis_error *err) {
         lines->scan -= lines->start;
         lines->end -= lines->start;
         lines->start = 0;
-        return CLI_DONE;
+        return TAMIS_OK;
     }
     if (lines->end < lines->allocated)
-        return CLI_DONE;
+        return TAMIS_OK;
     grown = realloc(lines->buffer, allocated);
     if (grown == NULL)
         return cli_fail(err,
@@ -31,10 +31,10 @@ static int reserve_space(bitmap_lines *lines, tamis_error *err) {
                         lines->allocated);
     lines->buffer = grown;
     lines->allocated = allocated;
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
-static int read_more(bitmap_lines *lines, tamis_error *err) {
+static tamis_status read_more(bitmap_lines *lines, tamis_error *err) {
     char why[80];
 
     for (;;) {
@@ -42,7 +42,7 @@ static int read_more(bitmap_lines *lines, tamis_error *err) {
         if (got >= 0) {
             lines->end += (size_t)got;
             lines->ended = got == 0;
-            return CLI_DONE;
+            return TAMIS_OK;
         }
         if (errno == EAGAIN) {
             struct pollfd wait = {STDIN_FILENO, POLLIN, 0};
@@ -76,12 +76,12 @@ static size_t cut(bitmap_lines *lines, tamis_key *keys, size_t capacity) {
     return count;
 }
 
-int bitmap_lines_next(bitmap_lines *lines, tamis_key *keys, size_t capacity, size_t *count,
-                      tamis_error *err) {
+tamis_status bitmap_lines_next(bitmap_lines *lines, tamis_key *keys, size_t capacity, size_t *count,
+                               tamis_error *err) {
     while ((*count = cut(lines, keys, capacity)) == 0 && !lines->ended)
-        if (reserve_space(lines, err) != CLI_DONE || read_more(lines, err) != CLI_DONE)
-            return CLI_FAILED;
-    return CLI_DONE;
+        if (reserve_space(lines, err) != TAMIS_OK || read_more(lines, err) != TAMIS_OK)
+            return err->status;
+    return TAMIS_OK;
 }
 
 void bitmap_lines_release(bitmap_lines *lines) {

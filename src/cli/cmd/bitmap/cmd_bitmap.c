@@ -40,6 +40,7 @@ typedef struct bitmap_run {
     size_t operand_count;
     tamis_redis_bitmap *bitmap;
     tamis_redis_bitmap_range range;
+    bool negative; /* pos: there is no such bit */
 } bitmap_run;
 
 /* ---- ranges ---- */
@@ -60,19 +61,19 @@ static bool read_position(const char *text, const char *end, int64_t *position) 
     return true;
 }
 
-static int read_range(bitmap_run *run, tamis_error *err) {
+static tamis_status read_range(bitmap_run *run, tamis_error *err) {
     const cli_value *bits = &run->args->values[OPT_BITS], *bytes = &run->args->values[OPT_BYTES];
     const char *text = bits->given ? bits->text : bytes->text, *colon;
 
     run->range = (tamis_redis_bitmap_range)TAMIS_REDIS_BITMAP_RANGE_INIT;
     if (text == NULL)
-        return CLI_DONE;
+        return TAMIS_OK;
     run->range.unit = bits->given ? TAMIS_REDIS_BITMAP_BITS : TAMIS_REDIS_BITMAP_BYTES;
     colon = strchr(text, ':');
     if (colon != NULL && read_position(text, colon, &run->range.from)) {
         run->range.is_open = colon[1] == '\0';
         if (run->range.is_open || read_position(colon + 1, colon + strlen(colon), &run->range.to))
-            return CLI_DONE;
+            return TAMIS_OK;
     }
     return cli_fail(err, "--%s '%.60s': is no range; give FROM:TO, as 0:99, 100: or -10:-1",
                     options[bits->given ? OPT_BITS : OPT_BYTES].name, text);
@@ -80,39 +81,40 @@ static int read_range(bitmap_run *run, tamis_error *err) {
 
 /* ---- actions ---- */
 
-static int set(bitmap_run *run, tamis_error *err) {
+static tamis_status set(bitmap_run *run, tamis_error *err) {
     return bitmap_bits(run->bitmap, true, run->args->values[OPT_QUIET].given, run->operands,
                        run->operand_count, err);
 }
 
-static int get(bitmap_run *run, tamis_error *err) {
+static tamis_status get(bitmap_run *run, tamis_error *err) {
     return bitmap_bits(run->bitmap, false, false, run->operands, run->operand_count, err);
 }
 
-static int count(bitmap_run *run, tamis_error *err) {
+static tamis_status count(bitmap_run *run, tamis_error *err) {
     uint64_t ones;
 
     if (tamis_redis_bitmap_count(run->bitmap, &run->range, &ones, err) != TAMIS_OK)
-        return CLI_FAILED;
+        return err->status;
     printf("%" PRIu64 "\n", ones);
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
-static int pos(bitmap_run *run, tamis_error *err) {
+static tamis_status pos(bitmap_run *run, tamis_error *err) {
     const char *bit = run->operands[0];
     int64_t offset;
 
     if (strcmp(bit, "0") != 0 && strcmp(bit, "1") != 0)
         return cli_fail(err, "bitmap pos: '%.60s' is no bit; give 0 or 1", bit);
     if (tamis_redis_bitmap_pos(run->bitmap, *bit == '1', &run->range, &offset, err) != TAMIS_OK)
-        return CLI_FAILED;
+        return err->status;
     if (offset < 0)
-        return CLI_NEGATIVE;
-    printf("%" PRId64 "\n", offset);
-    return CLI_DONE;
+        run->negative = true;
+    else
+        printf("%" PRId64 "\n", offset);
+    return TAMIS_OK;
 }
 
-static int op(bitmap_run *run, tamis_error *err) {
+static tamis_status op(bitmap_run *run, tamis_error *err) {
     static const char *const names[] = {"and", "or", "xor", "not"}; /* tamis_redis_bitmap_operation */
     const size_t sources = run->operand_count - 1;
     uint64_t size;
@@ -126,10 +128,10 @@ static int op(bitmap_run *run, tamis_error *err) {
         return cli_fail(err, "bitmap op not: takes one source, not %zu; combine them first (or)", sources);
     if (tamis_redis_bitmap_op(run->bitmap, (tamis_redis_bitmap_operation)i,
                               (const char *const *)run->operands + 1, sources, &size, err) != TAMIS_OK)
-        return CLI_FAILED;
+        return err->status;
     if (!run->args->values[OPT_QUIET].given)
         printf("%" PRIu64 "\n", size);
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
 enum { SET, GET, COUNT, POS, OP, ACTIONS };
@@ -143,27 +145,28 @@ static const cli_action actions[ACTIONS] = {
     [POS] = {"pos", 1, 1, "URI 0|1", RANGE},
     [OP] = {"op", 2, SIZE_MAX, "URI and|or|xor|not SOURCE...", QUIET}};
 
-static int (*const runs[ACTIONS])(bitmap_run *run, tamis_error *err) = {
+static tamis_status (*const runs[ACTIONS])(bitmap_run *run, tamis_error *err) = {
     [SET] = set, [GET] = get, [COUNT] = count, [POS] = pos, [OP] = op};
 
 static const char *const action_names[] = {"set", "get", "count", "pos", "op", NULL};
 
-static int run_bitmap(const cli_args *args, tamis_error *err) {
+static tamis_status run_bitmap(const cli_args *args, bool *negative, tamis_error *err) {
     const cli_actions known = {"bitmap", "redis://host:port/KEY", actions, ACTIONS};
     bitmap_run run = {.args = args};
     size_t action;
-    int code;
+    tamis_status status;
 
-    if (cli_action_find(&action, &known, args, options, err) != CLI_DONE)
-        return CLI_FAILED;
+    if (cli_action_find(&action, &known, args, options, err) != TAMIS_OK)
+        return err->status;
     run.operands = args->operands + 2;
     run.operand_count = args->operand_count - 2;
-    if (read_range(&run, err) != CLI_DONE ||
+    if (read_range(&run, err) != TAMIS_OK ||
         tamis_redis_bitmap_open(&run.bitmap, NULL, args->operands[1], NULL, err) != TAMIS_OK)
-        return CLI_FAILED;
-    code = runs[action](&run, err);
+        return err->status;
+    status = runs[action](&run, err);
     tamis_redis_bitmap_close(run.bitmap);
-    return code;
+    *negative = run.negative;
+    return status;
 }
 
 /* ---- texts ---- */

@@ -51,7 +51,7 @@ static void free_hashes(build_buffer *buffer) {
     buffer->count = 0;
 }
 
-static int create_known(build_buffer *buffer, tamis_error *err) {
+static tamis_status create_known(build_buffer *buffer, tamis_error *err) {
     cli_filter_spec spec = {.plan_options = TAMIS_PLAN_OPTIONS_INIT};
 
     spec.plan_options.kind = TAMIS_KIND_EXACT;
@@ -60,7 +60,7 @@ static int create_known(build_buffer *buffer, tamis_error *err) {
     return cli_filter_create(&buffer->known, &spec, buffer->secret, err);
 }
 
-static int create_hasher(build_buffer *buffer, tamis_error *err) {
+static tamis_status create_hasher(build_buffer *buffer, tamis_error *err) {
     tamis_hasher_options options = TAMIS_HASHER_OPTIONS_INIT;
 
     options.scheme = buffer->spec->plan_options.scheme;
@@ -69,7 +69,7 @@ static int create_hasher(build_buffer *buffer, tamis_error *err) {
         options.secret = buffer->secret->bytes;
         options.secret_size = buffer->secret->size;
     }
-    return tamis_hasher_create(&buffer->hasher, &options, err) == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+    return tamis_hasher_create(&buffer->hasher, &options, err);
 }
 
 /* Adds at most BATCH keys, which must fit into the buffer. After an error no hash was appended. */
@@ -128,7 +128,7 @@ static tamis_status create_growing(build_buffer *buffer, tamis_error *err) {
 
     if (!grows(buffer->spec))
         return refuse("has more than some 65,000 distinct records, and ", buffer->spec->frozen, err);
-    if (cli_filter_create(&buffer->filter, buffer->spec, buffer->secret, err) != CLI_DONE)
+    if (cli_filter_create(&buffer->filter, buffer->spec, buffer->secret, err) != TAMIS_OK)
         return err->status;
     status = build_buffer_flush(buffer, buffer->filter, err);
     free_hashes(buffer);
@@ -164,27 +164,27 @@ tamis_filter *build_buffer_take_filter(build_buffer *buffer) {
 
 /* ---- creation ---- */
 
-static int check_plan(const cli_filter_spec *spec, const cli_secret *secret, tamis_error *err) {
+static tamis_status check_plan(const cli_filter_spec *spec, const cli_secret *secret, tamis_error *err) {
     cli_filter_spec single = *spec;
     tamis_filter *filter = NULL;
 
     if (tamis_scheme_digest_bits(spec->plan_options.scheme) == 0) {
         refuse("", spec->frozen, err);
-        return CLI_FAILED;
+        return err->status;
     }
     single.plan_options.expect = 1;
-    if (cli_filter_create(&filter, &single, secret, err) != CLI_DONE)
-        return CLI_FAILED;
+    if (cli_filter_create(&filter, &single, secret, err) != TAMIS_OK)
+        return err->status;
     tamis_filter_free(filter);
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
-int build_buffer_create(build_buffer **buffer, const cli_filter_spec *spec, const cli_secret *secret,
-                        tamis_error *err) {
+tamis_status build_buffer_create(build_buffer **buffer, const cli_filter_spec *spec, const cli_secret *secret,
+                                 tamis_error *err) {
     build_buffer *made;
 
-    if (check_plan(spec, secret, err) != CLI_DONE)
-        return CLI_FAILED;
+    if (check_plan(spec, secret, err) != TAMIS_OK)
+        return err->status;
     made = calloc(1, sizeof *made);
     if (made != NULL) {
         made->spec = spec;
@@ -195,12 +195,12 @@ int build_buffer_create(build_buffer **buffer, const cli_filter_spec *spec, cons
         build_buffer_free(made);
         return cli_fail(err, "hashes of keys: out of memory; free some, or give --expect");
     }
-    if (create_known(made, err) != CLI_DONE || create_hasher(made, err) != CLI_DONE) {
+    if (create_known(made, err) != TAMIS_OK || create_hasher(made, err) != TAMIS_OK) {
         build_buffer_free(made);
-        return CLI_FAILED;
+        return err->status;
     }
     *buffer = made;
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
 void build_buffer_free(build_buffer *buffer) {

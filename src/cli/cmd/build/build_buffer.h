@@ -20,9 +20,9 @@ typedef struct build_buffer build_buffer;
 
 /* `spec` (without a number of keys) and `secret` (may be NULL) describe the filter to be built and are
  * borrowed. Fails now if the filter is impossible even for one key, or if its scheme has no digest. The
- * caller owns *buffer and frees it. CLI_DONE or CLI_FAILED. */
-int build_buffer_create(build_buffer **buffer, const cli_filter_spec *spec, const cli_secret *secret,
-                        tamis_error *err);
+ * caller owns *buffer and frees it. */
+tamis_status build_buffer_create(build_buffer **buffer, const cli_filter_spec *spec, const cli_secret *secret,
+                                 tamis_error *err);
 void build_buffer_free(build_buffer *buffer);
 
 /* The query function of a tamis_stream_service; `buffer` is its context. TAMIS_E_INVALID: more distinct keys

@@ -91,7 +91,7 @@ const cli_conflict build_conflicts[BUILD_CONFLICTS] = {
 };
 
 /* Refuses a bad --output before the input is read, which may take hours. */
-static int check_output(const build_config *config, tamis_error *err) {
+static tamis_status check_output(const build_config *config, tamis_error *err) {
     struct stat st;
 
     if (config->output == NULL)
@@ -100,7 +100,7 @@ static int check_output(const build_config *config, tamis_error *err) {
         return cli_fail(err, "--output '-': a filter is not written to standard output; name a file, or give "
                              "./- for one of that name");
     if (cli_server_is_uri(config->output))
-        return CLI_DONE;
+        return TAMIS_OK;
     if (stat(config->output, &st) == 0 && !S_ISREG(st.st_mode))
         return cli_fail(err, "%.300s: is %s; name another file", config->output,
                         S_ISDIR(st.st_mode) ? "a directory" : "no regular file");
@@ -108,14 +108,14 @@ static int check_output(const build_config *config, tamis_error *err) {
 }
 
 /* A format of another program stores one kind only, with the hashes of that program. */
-static int check_format(build_config *config, tamis_error *err) {
+static tamis_status check_format(build_config *config, tamis_error *err) {
     tamis_plan_options *plan_options = &config->filter.plan_options;
     bool guava = config->format == TAMIS_FORMAT_GUAVA;
 
     if (!guava && config->format != TAMIS_FORMAT_DCSO)
-        return CLI_DONE;
-    if (cli_metadata_check(&config->metadata, config->format, err) != CLI_DONE)
-        return CLI_FAILED;
+        return TAMIS_OK;
+    if (cli_metadata_check(&config->metadata, config->format, err) != TAMIS_OK)
+        return err->status;
     if (plan_options->kind == TAMIS_KIND_AUTO)
         plan_options->kind = TAMIS_KIND_CLASSIC;
     if (plan_options->scheme == TAMIS_SCHEME_AUTO)
@@ -123,7 +123,7 @@ static int check_format(build_config *config, tamis_error *err) {
     if (plan_options->kind == TAMIS_KIND_CLASSIC &&
         (guava ? plan_options->scheme == TAMIS_SCHEME_GUAVA64 || plan_options->scheme == TAMIS_SCHEME_GUAVA32
                : plan_options->scheme == TAMIS_SCHEME_FNV_DCSO))
-        return CLI_DONE;
+        return TAMIS_OK;
     return cli_fail(err,
                     "--format %s: keeps kind classic with scheme %s, and this is %s with %s; leave --kind "
                     "and --scheme out, or --format",
@@ -133,8 +133,8 @@ static int check_format(build_config *config, tamis_error *err) {
 
 /* The URI describes a filter in a layout of another program completely, so the options of a plan are
  * refused. */
-static int apply_layout(build_config *config, const tamis_plan *plan, const cli_value *given,
-                        tamis_error *err) {
+static tamis_status apply_layout(build_config *config, const tamis_plan *plan, const cli_value *given,
+                                 tamis_error *err) {
     for (int i = BUILD_EXPECT; i <= BUILD_SECRET; i++)
         if (given[i].given)
             return cli_fail(
@@ -146,31 +146,31 @@ static int apply_layout(build_config *config, const tamis_plan *plan, const cli_
     config->filter.layout = *plan;
     config->filter.plan_options.expect = plan->capacity;
     config->filter.plan_options.kind = plan->kind;
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
-static int check_resize(const build_config *config, const cli_value *given, tamis_error *err) {
+static tamis_status check_resize(const build_config *config, const cli_value *given, tamis_error *err) {
     if (!config->resizes)
-        return CLI_DONE;
+        return TAMIS_OK;
     if (!cli_server_is_uri(config->output))
         return cli_fail(err,
                         "--resize: is for a filter on a server, and --output names a file; leave it out");
     if (!given[BUILD_EXPECT].given)
         return cli_fail(err,
                         "--resize: needs --expect, the number of keys that the filter is to have room for");
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
 /* A server stores layout tamis, which is of kind blocked, or a layout of another program. It has no place for
  * a file format, labels or a version. */
-static int check_server(build_config *config, const cli_value *given, tamis_error *err) {
+static tamis_status check_server(build_config *config, const cli_value *given, tamis_error *err) {
     tamis_plan_options *plan_options = &config->filter.plan_options, any = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
 
     if (!cli_server_is_uri(config->output))
-        return CLI_DONE;
-    if (cli_server_refuse_family(config->output, err) != CLI_DONE)
-        return CLI_FAILED;
+        return TAMIS_OK;
+    if (cli_server_refuse_family(config->output, err) != TAMIS_OK)
+        return err->status;
     if (config->format != TAMIS_FORMAT_AUTO || config->compression != TAMIS_COMPRESSION_NONE ||
         config->metadata.label_count > 0 || config->metadata.has_version)
         return cli_fail(err, "--output: is on a server, which has no place for --format, --gzip, --label or "
@@ -181,7 +181,7 @@ static int check_server(build_config *config, const cli_value *given, tamis_erro
     any.expect = 1;
     any.fpr = 0.5;
     if (cli_server_plan(&plan, &any, config->output, err) != TAMIS_OK)
-        return CLI_FAILED;
+        return err->status;
     if (plan.kind == TAMIS_KIND_CLASSIC)
         return apply_layout(config, &plan, given, err);
     if (plan_options->kind == TAMIS_KIND_AUTO)
@@ -190,10 +190,10 @@ static int check_server(build_config *config, const cli_value *given, tamis_erro
         return cli_fail(err, "--kind %s: is not kept on a server; leave it out, or give --kind blocked",
                         tamis_kind_name(plan_options->kind));
     config->filter.server = config->output;
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
-int build_configure(build_config *config, const cli_args *args, tamis_error *err) {
+tamis_status build_configure(build_config *config, const cli_args *args, tamis_error *err) {
     const cli_value *values = config->values;
     const cli_stream_given given = {.records = values + BUILD_RECORDS,
                                     .report = values + BUILD_STATS,
@@ -208,26 +208,26 @@ int build_configure(build_config *config, const cli_args *args, tamis_error *err
     config->format = (tamis_format)values[BUILD_FORMAT].number;
     config->compression = cli_file_compression(values[BUILD_GZIP].given);
     config->resizes = values[BUILD_RESIZE].given;
-    if (cli_stream_configure(&config->stream, &given, err) != CLI_DONE ||
-        check_output(config, err) != CLI_DONE ||
-        cli_metadata_read(&config->metadata, values + BUILD_LABEL, err) != CLI_DONE)
-        return CLI_FAILED;
-    if (build_uri_apply(config, err) != CLI_DONE ||
-        cli_filter_configure(&config->filter, values + BUILD_EXPECT, 1e-6, err) != CLI_DONE)
-        return CLI_FAILED;
+    if (cli_stream_configure(&config->stream, &given, err) != TAMIS_OK ||
+        check_output(config, err) != TAMIS_OK ||
+        cli_metadata_read(&config->metadata, values + BUILD_LABEL, err) != TAMIS_OK)
+        return err->status;
+    if (build_uri_apply(config, err) != TAMIS_OK ||
+        cli_filter_configure(&config->filter, values + BUILD_EXPECT, 1e-6, err) != TAMIS_OK)
+        return err->status;
     config->filter.plan_options.probes = (uint32_t)config->probes.number;
     config->filter.frozen = values[BUILD_FROZEN].given;
     if (config->filter.frozen && cli_server_is_uri(config->output))
         return cli_fail(err, "--frozen: is for files, and --output is on a server; leave it out");
-    if (check_resize(config, values, err) != CLI_DONE)
-        return CLI_FAILED;
-    if (check_server(config, values, err) != CLI_DONE)
-        return CLI_FAILED;
-    if (check_format(config, err) != CLI_DONE)
-        return CLI_FAILED;
+    if (check_resize(config, values, err) != TAMIS_OK)
+        return err->status;
+    if (check_server(config, values, err) != TAMIS_OK)
+        return err->status;
+    if (check_format(config, err) != TAMIS_OK)
+        return err->status;
     cli_key_fit(&config->stream.form, config->filter.plan_options.scheme,
                 cli_stream_line_end(&config->stream));
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
 void build_config_release(build_config *config) {

@@ -66,9 +66,9 @@ typedef struct build_config {
     build_parameter parameters[BUILD_PARAMETERS]; /* texts of the values that come from the URI */
 } build_config;
 
-/* Validates the parsed arguments and fills *config. CLI_DONE, or CLI_FAILED with the contradiction in *err.
+/* Validates the parsed arguments and fills *config.
  * The caller calls build_config_release in both cases. */
-int build_configure(build_config *config, const cli_args *args, tamis_error *err);
+tamis_status build_configure(build_config *config, const cli_args *args, tamis_error *err);
 void build_config_release(build_config *config);
 
 #endif

@@ -33,7 +33,7 @@ bool build_inputs_are_files(const cli_stream *stream) {
     return all_files;
 }
 
-int build_inputs_note(struct stat **before, const cli_stream *stream, tamis_error *err) {
+tamis_status build_inputs_note(struct stat **before, const cli_stream *stream, tamis_error *err) {
     size_t count = cli_stream_inputs(stream);
 
     *before = calloc(count, sizeof **before);
@@ -41,7 +41,7 @@ int build_inputs_note(struct stat **before, const cli_stream *stream, tamis_erro
         return cli_fail_nomem("build", err);
     for (size_t i = 0; i < count; i++)
         (void)stat_input(name_of(stream, i), &(*before)[i]); /* the run reports an unreadable file */
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
 static bool is_intact(const struct stat *before, const struct stat *now) {
@@ -51,7 +51,7 @@ static bool is_intact(const struct stat *before, const struct stat *now) {
              now->st_mtim.tv_nsec == before->st_mtim.tv_nsec));
 }
 
-int build_inputs_check(const struct stat *before, const cli_stream *stream, tamis_error *err) {
+tamis_status build_inputs_check(const struct stat *before, const cli_stream *stream, tamis_error *err) {
     struct stat now;
 
     for (size_t i = 0; i < cli_stream_inputs(stream); i++) {
@@ -64,5 +64,5 @@ int build_inputs_check(const struct stat *before, const cli_stream *stream, tami
             "records; run again, or give --expect N, which reads it once",
             strcmp(name, "-") == 0 ? "standard input" : name);
     }
-    return CLI_DONE;
+    return TAMIS_OK;
 }

@@ -8,11 +8,11 @@
 bool build_inputs_are_files(const cli_stream *stream);
 
 /* Records the state of the files before the first reading: one struct stat for each input, which the caller
- * frees. CLI_DONE or CLI_FAILED. */
-int build_inputs_note(struct stat **before, const cli_stream *stream, tamis_error *err);
+ * frees. */
+tamis_status build_inputs_note(struct stat **before, const cli_stream *stream, tamis_error *err);
 
-/* Compares the files after the last reading. CLI_FAILED: a file was replaced, cut short or edited since
+/* Compares the files after the last reading. Error: a file was replaced, cut short or edited since
  * `before`, so the last reading may lack records of the first. A file that has grown is no error. */
-int build_inputs_check(const struct stat *before, const cli_stream *stream, tamis_error *err);
+tamis_status build_inputs_check(const struct stat *before, const cli_stream *stream, tamis_error *err);
 
 #endif

@@ -32,7 +32,7 @@ struct build_sketch {
     uint8_t registers[REGISTERS];
 };
 
-int build_sketch_create(build_sketch **sketch, const cli_secret *secret, tamis_error *err) {
+tamis_status build_sketch_create(build_sketch **sketch, const cli_secret *secret, tamis_error *err) {
     tamis_hasher_options options = TAMIS_HASHER_OPTIONS_INIT;
     build_sketch *made = calloc(1, sizeof *made);
 
@@ -44,10 +44,10 @@ int build_sketch_create(build_sketch **sketch, const cli_secret *secret, tamis_e
     }
     if (tamis_hasher_create(&made->hasher, &options, err) != TAMIS_OK) {
         free(made);
-        return CLI_FAILED;
+        return err->status;
     }
     *sketch = made;
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
 void build_sketch_free(build_sketch *sketch) {

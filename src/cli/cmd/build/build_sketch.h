@@ -10,8 +10,8 @@
 typedef struct build_sketch build_sketch;
 
 /* `secret` (may be NULL) keys the hash, so that nobody can choose keys that spoil the estimate. The caller
- * owns *sketch and frees it. CLI_DONE or CLI_FAILED. */
-int build_sketch_create(build_sketch **sketch, const cli_secret *secret, tamis_error *err);
+ * owns *sketch and frees it. */
+tamis_status build_sketch_create(build_sketch **sketch, const cli_secret *secret, tamis_error *err);
 void build_sketch_free(build_sketch *sketch);
 
 /* The query function of a tamis_stream_service; `sketch` is its context. Counts the keys and answers

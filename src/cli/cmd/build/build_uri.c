@@ -10,25 +10,25 @@
 
 static const cli_option probes_row = {.name = "probes", .type = CLI_COUNT, .min = 1, .max = TAMIS_PROBES_MAX};
 
-static int read_parameter(const char *uri, const cli_option *row, cli_value *value, build_parameter *text,
-                          tamis_error *err) {
+static tamis_status read_parameter(const char *uri, const cli_option *row, cli_value *value,
+                                   build_parameter *text, tamis_error *err) {
     size_t size;
     const char *coded = cli_server_parameter(uri, row->name, &size);
     cli_value parsed = {0};
 
     if (coded == NULL)
-        return CLI_DONE;
+        return TAMIS_OK;
     /* A value too long for the buffer is invalid; its first bytes suffice for the error message. */
     size = size < sizeof text->text ? size : sizeof text->text - 1;
     text->text[cli_server_decode(text->text, coded, size)] = '\0';
-    if (cli_option_read(row, row->name, text->text, &parsed, err) != CLI_DONE)
-        return CLI_FAILED;
+    if (cli_option_read(row, row->name, text->text, &parsed, err) != TAMIS_OK)
+        return err->status;
     if (value->given &&
         (value->number != parsed.number || value->rate < parsed.rate || value->rate > parsed.rate))
         return cli_fail(err, "--%s %.60s: contradicts %s=%.60s in the URI of --output; leave one of them out",
                         row->name, value->text, row->name, text->text);
     *value = parsed;
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
 /* Returns a copy of the URI (malloc) without the parameters of a plan; NULL: out of memory. */
@@ -52,19 +52,19 @@ static char *uri_without_plan(const char *uri) {
 
 /* For --resize: reads rate, scheme, seed and the form of keys from the existing filter, unless they are
  * given. */
-static int keep_plan(build_config *config, tamis_error *err) {
+static tamis_status keep_plan(build_config *config, tamis_error *err) {
     cli_value *values = config->values;
     const char *uri = config->output;
     char shown[CLI_SERVER_SHOWN], *name = uri_without_plan(uri);
     tamis_filter *there = NULL;
-    int code;
+    tamis_status status;
 
     if (name == NULL)
         return cli_fail_nomem("--output", err);
-    code = cli_server_open(&there, name, NULL, NULL, err);
+    status = cli_server_open(&there, name, NULL, NULL, err);
     free(name);
-    if (code != CLI_DONE)
-        return code;
+    if (status != TAMIS_OK)
+        return status;
     const tamis_hasher *hasher = tamis_filter_hasher(there);
     if (!values[BUILD_FPR].given)
         values[BUILD_FPR] = (cli_value){.given = true, .rate = tamis_filter_plan(there)->fpr};
@@ -74,29 +74,29 @@ static int keep_plan(build_config *config, tamis_error *err) {
                                            .text = tamis_scheme_name(tamis_hasher_scheme(hasher))};
     if (!values[BUILD_SEED].given && tamis_hasher_scheme(hasher) == TAMIS_SCHEME_XXH3)
         values[BUILD_SEED] = (cli_value){.given = true, .number = tamis_hasher_seed(hasher)};
-    code = cli_stream_apply_filter(&config->stream, there, cli_server_show(uri, shown), true, err);
+    status = cli_stream_apply_filter(&config->stream, there, cli_server_show(uri, shown), true, err);
     tamis_filter_free(there);
-    return code;
+    return status;
 }
 
-int build_uri_apply(build_config *config, tamis_error *err) {
+tamis_status build_uri_apply(build_config *config, tamis_error *err) {
     static const int rows[BUILD_PARAMETERS - 1] = {BUILD_EXPECT, BUILD_FPR, BUILD_SCHEME, BUILD_SEED};
     const char *uri = config->output;
 
     if (!cli_server_is_uri(uri) || cli_server_is_family(uri))
-        return CLI_DONE;
+        return TAMIS_OK;
     if (!cli_server_keeps_type(uri)) { /* another layout */
         if (config->resizes)
             return cli_fail(err, "--resize: is for layout tamis; leave it out, and what is there is replaced "
                                  "at the end, by RENAME");
-        return CLI_DONE;
+        return TAMIS_OK;
     }
     for (size_t i = 0; i < BUILD_PARAMETERS - 1; i++)
         if (read_parameter(uri, &build_options[rows[i]], &config->values[rows[i]], &config->parameters[i],
-                           err) != CLI_DONE)
-            return CLI_FAILED;
+                           err) != TAMIS_OK)
+            return err->status;
     if (read_parameter(uri, &probes_row, &config->probes, &config->parameters[BUILD_PARAMETERS - 1], err) !=
-        CLI_DONE)
-        return CLI_FAILED;
-    return config->resizes ? keep_plan(config, err) : CLI_DONE;
+        TAMIS_OK)
+        return err->status;
+    return config->resizes ? keep_plan(config, err) : TAMIS_OK;
 }

@@ -6,7 +6,7 @@
 
 /* Applies parameters in the URI of --output as if they were options: expect, fpr, scheme, seed and probes.
  * Only for layout tamis. With --resize the existing filter supplies what neither gives, except the number of
- * keys. CLI_FAILED: an option contradicts the URI or the existing filter. */
-int build_uri_apply(build_config *config, tamis_error *err);
+ * keys. Error: an option contradicts the URI or the existing filter. */
+tamis_status build_uri_apply(build_config *config, tamis_error *err);
 
 #endif

@@ -79,7 +79,7 @@ static tamis_status count_keys(build_run *run, tamis_error *err) {
     build_sketch *sketch = NULL;
     tamis_status status;
 
-    if (build_sketch_create(&sketch, run->keyed ? &run->secret : NULL, err) != CLI_DONE)
+    if (build_sketch_create(&sketch, run->keyed ? &run->secret : NULL, err) != TAMIS_OK)
         return err->status;
     service.context = sketch;
     service.query = build_sketch_add;
@@ -108,7 +108,7 @@ static tamis_status create(build_run *run, tamis_error *err) {
 
     tamis_filter_free(run->filter);
     run->filter = NULL;
-    if (cli_filter_create(&run->filter, &run->config.filter, secret, err) != CLI_DONE)
+    if (cli_filter_create(&run->filter, &run->config.filter, secret, err) != TAMIS_OK)
         return err->status;
     if (run->config.filter.plan_options.expect == 0) /* growing table: --expect is a size hint */
         tamis_filter_expect(run->filter, run->expected);
@@ -122,8 +122,8 @@ static tamis_status begin_resize(build_run *run, tamis_error *err) {
 
     if (!run->config.resizes)
         return TAMIS_OK;
-    if (cli_key_store_form(run->config.stream.form, run->filter, err) != CLI_DONE ||
-        cli_server_resize_begin(&run->resize, run->filter, output, wait, err) != CLI_DONE)
+    if (cli_key_store_form(run->config.stream.form, run->filter, err) != TAMIS_OK ||
+        cli_server_resize_begin(&run->resize, run->filter, output, wait, err) != TAMIS_OK)
         return err->status;
     if (run->config.stream.quiet)
         return TAMIS_OK;
@@ -179,7 +179,7 @@ static tamis_status buffer_and_fill(build_run *run, tamis_error *err) {
     cli_filter_spec *spec = &run->config.filter;
     tamis_status status;
 
-    if (build_buffer_create(&run->buffer, spec, run->keyed ? &run->secret : NULL, err) != CLI_DONE)
+    if (build_buffer_create(&run->buffer, spec, run->keyed ? &run->secret : NULL, err) != TAMIS_OK)
         return err->status;
     service.context = run->buffer;
     service.query = build_buffer_add;
@@ -204,7 +204,7 @@ static tamis_status count_and_fill(build_run *run, tamis_error *err) {
         (void)cli_filter_prefer_growth(filter);
     if (counted && !are_files)
         return buffer_and_fill(run, err);
-    if (are_files && build_inputs_note(&before, stream, err) != CLI_DONE)
+    if (are_files && build_inputs_note(&before, stream, err) != TAMIS_OK)
         return err->status;
     run->is_read_twice = counted;
     if (counted)
@@ -215,7 +215,7 @@ static tamis_status count_and_fill(build_run *run, tamis_error *err) {
         status = create_and_fill(run, counted, err);
     if (status == TAMIS_E_MEMORY_LIMIT && counted)
         cli_remedy(err, "allow that much, or give a larger --fpr: the records were counted");
-    if (status == TAMIS_OK && run->is_read_twice && build_inputs_check(before, stream, err) != CLI_DONE)
+    if (status == TAMIS_OK && run->is_read_twice && build_inputs_check(before, stream, err) != TAMIS_OK)
         status = err->status;
     free(before);
     return status;
@@ -225,20 +225,20 @@ static tamis_status count_and_fill(build_run *run, tamis_error *err) {
 
 /* Applies the labels to a filter of one key, so that the library refuses bad ones before the input is
  * read. */
-static int try_labels(const build_config *config, tamis_error *err) {
+static tamis_status try_labels(const build_config *config, tamis_error *err) {
     cli_filter_spec single = {.plan_options = TAMIS_PLAN_OPTIONS_INIT};
     tamis_filter *filter = NULL;
-    int code;
+    tamis_status status;
 
     single.plan_options.expect = 1;
-    if (cli_filter_create(&filter, &single, NULL, err) != CLI_DONE)
-        return CLI_FAILED;
-    code = cli_metadata_apply(&config->metadata, filter, err);
+    if (cli_filter_create(&filter, &single, NULL, err) != TAMIS_OK)
+        return err->status;
+    status = cli_metadata_apply(&config->metadata, filter, err);
     tamis_filter_free(filter);
-    return code;
+    return status;
 }
 
-static int end_resize(build_run *run, const tamis_filter *filter, tamis_error *err) {
+static tamis_status end_resize(build_run *run, const tamis_filter *filter, tamis_error *err) {
     tamis_redis_resize *resize = run->resize;
 
     run->resize = NULL;
@@ -247,18 +247,18 @@ static int end_resize(build_run *run, const tamis_filter *filter, tamis_error *e
 
 static tamis_status save(build_run *run, tamis_error *err) {
     const build_config *config = &run->config;
-    int code;
+    tamis_status status;
 
-    if (cli_metadata_apply(&config->metadata, run->filter, err) != CLI_DONE ||
-        cli_key_store_form(config->stream.form, run->filter, err) != CLI_DONE)
+    if (cli_metadata_apply(&config->metadata, run->filter, err) != TAMIS_OK ||
+        cli_key_store_form(config->stream.form, run->filter, err) != TAMIS_OK)
         return err->status;
     if (run->resize != NULL)
-        return end_resize(run, run->filter, err) == CLI_DONE ? TAMIS_OK : err->status;
-    code = cli_server_is_uri(config->output)
-               ? cli_server_push(run->filter, config->output,
-                                 cli_lock_wait_of(&config->values[BUILD_LOCK_WAIT]), err)
-               : cli_file_save(run->filter, config->output, config->format, config->compression, err);
-    return code == CLI_DONE ? TAMIS_OK : err->status;
+        return end_resize(run, run->filter, err) == TAMIS_OK ? TAMIS_OK : err->status;
+    status = cli_server_is_uri(config->output)
+                 ? cli_server_push(run->filter, config->output,
+                                   cli_lock_wait_of(&config->values[BUILD_LOCK_WAIT]), err)
+                 : cli_file_save(run->filter, config->output, config->format, config->compression, err);
+    return status == TAMIS_OK ? TAMIS_OK : err->status;
 }
 
 static void tell_fixed(const build_run *run) {
@@ -275,7 +275,7 @@ static void tell_fixed(const build_run *run) {
     cli_report(message);
 }
 
-static int build(build_run *run, tamis_error *err) {
+static tamis_status build(build_run *run, tamis_error *err) {
     double begun = cli_progress_now();
     char shown[CLI_SERVER_SHOWN];
     tamis_status status;
@@ -301,60 +301,61 @@ static int build(build_run *run, tamis_error *err) {
 }
 
 /* Reads the secret. Refuses an output that would overwrite the file of the secret. */
-static int read_secret(build_run *run, tamis_error *err) {
+static tamis_status read_secret(build_run *run, tamis_error *err) {
     const char *secret_file = run->config.filter.secret_file;
-    int code;
+    tamis_status status;
 
     if (secret_file == NULL)
-        return CLI_DONE;
-    code = cli_secret_read(&run->secret, secret_file, run->stop_fd, err);
-    if (code != CLI_DONE)
-        return code;
+        return TAMIS_OK;
+    status = cli_secret_read(&run->secret, secret_file, run->stop_fd, err);
+    if (status != TAMIS_OK)
+        return status;
     run->keyed = true;
     if (!cli_secret_is_in(&run->secret, run->config.output))
-        return CLI_DONE;
+        return TAMIS_OK;
     return cli_fail(err, "--secret-file '%.300s': is the file of --output too; write to another file",
                     secret_file);
 }
 
 /* Locks the output before the input is read, so that an output that cannot be written fails at once. */
-static int run_held(build_run *run, tamis_error *err) {
+static tamis_status run_held(build_run *run, tamis_error *err) {
     tamis_lock *lock = NULL;
-    int code;
+    tamis_status status;
 
-    code =
+    status =
         cli_file_lock(&lock, run->config.output, cli_lock_wait_of(&run->config.values[BUILD_LOCK_WAIT]), err);
-    if (code != CLI_DONE)
-        return code;
-    code = build(run, err);
+    if (status != TAMIS_OK)
+        return status;
+    status = build(run, err);
     tamis_file_unlock(lock);
-    return code;
+    return status;
 }
 
-static int run_build(const cli_args *args, tamis_error *err) {
+static tamis_status run_build(const cli_args *args, bool *negative, tamis_error *err) {
     build_run *run = calloc(1, sizeof *run);
-    int code;
+    tamis_status status;
 
+    (void)negative;
     if (run == NULL)
         return cli_fail_nomem("build", err);
     run->summary = (cli_summary)CLI_SUMMARY_INIT;
     run->start = lseek(STDIN_FILENO, 0, SEEK_CUR);
-    code = build_configure(&run->config, args, err);
-    if (code == CLI_DONE)
-        code = try_labels(&run->config, err);
-    if (code == CLI_DONE)
-        code = cli_signals_begin(&run->stop_fd, err);
-    if (code == CLI_DONE)
-        code = read_secret(run, err);
-    if (code == CLI_DONE)
-        code = run_held(run, err);
+    status = build_configure(&run->config, args, err);
+    if (status == TAMIS_OK)
+        status = try_labels(&run->config, err);
+    if (status == TAMIS_OK)
+        status = cli_signals_begin(&run->stop_fd, err);
+    if (status == TAMIS_OK)
+        status = read_secret(run, err);
+    if (status == TAMIS_OK)
+        status = run_held(run, err);
     (void)end_resize(run, NULL, NULL);
     build_buffer_free(run->buffer);
     tamis_filter_free(run->filter);
     cli_secret_forget(&run->secret);
     build_config_release(&run->config);
     free(run);
-    return code;
+    return status;
 }
 
 const cli_command cmd_build = {

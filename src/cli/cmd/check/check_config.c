@@ -89,7 +89,7 @@ const cli_conflict check_conflicts[CHECK_CONFLICTS] = {
 };
 
 /* A family takes names of filters from records, so it needs records, and it must be the only filter. */
-static int check_family(check_config *config, tamis_error *err) {
+static tamis_status check_family(check_config *config, tamis_error *err) {
     char shown[CLI_SERVER_SHOWN];
 
     config->is_family = false;
@@ -111,10 +111,10 @@ static int check_family(check_config *config, tamis_error *err) {
             return cli_fail(err, "--secret-file '%.300s': a family has one secret; leave this one out",
                             config->secret_files[1]);
     }
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
-int check_configure(check_config *config, const cli_args *args, tamis_error *err) {
+tamis_status check_configure(check_config *config, const cli_args *args, tamis_error *err) {
     const cli_value *values = args->values;
     char **inputs = args->operands;
     size_t input_count = args->operand_count;
@@ -146,23 +146,23 @@ int check_configure(check_config *config, const cli_args *args, tamis_error *err
         return cli_fail(err,
                         "--lookup (-k): contradicts '%.300s', which would be read; leave one of them out",
                         inputs[0]);
-    if (check_family(config, err) != CLI_DONE)
-        return CLI_FAILED;
+    if (check_family(config, err) != TAMIS_OK)
+        return err->status;
     given.inputs = inputs;
     given.input_count = input_count;
     given.prints = !config->count && !values[CHECK_QUIET].given;
     given.fields = config->is_family;
-    if (cli_stream_configure(&config->stream, &given, err) != CLI_DONE)
-        return CLI_FAILED;
+    if (cli_stream_configure(&config->stream, &given, err) != TAMIS_OK)
+        return err->status;
     if (config->trace)
         config->stream.progress = false;
     for (size_t i = 0; config->trace && i < config->filter_count; i++)
-        if (cli_trace_check(config->filters[i], err) != CLI_DONE)
-            return CLI_FAILED;
-    if (!config->stream.quiet && cli_output_check(err) != CLI_DONE)
-        return CLI_FAILED;
+        if (cli_trace_check(config->filters[i], err) != TAMIS_OK)
+            return err->status;
+    if (!config->stream.quiet && cli_output_check(err) != TAMIS_OK)
+        return err->status;
     for (size_t i = 0; i < config->secret_count; i++)
-        if (cli_filter_check_secret(config->secret_files[i], err) != CLI_DONE)
-            return CLI_FAILED;
-    return CLI_DONE;
+        if (cli_filter_check_secret(config->secret_files[i], err) != TAMIS_OK)
+            return err->status;
+    return TAMIS_OK;
 }

@@ -53,8 +53,8 @@ typedef struct check_config {
     bool prints_names; /* print records with the names of the filters that have them */
 } check_config;
 
-/* Validates the parsed arguments and fills *config. CLI_DONE, or CLI_FAILED with the contradiction in *err.
+/* Validates the parsed arguments and fills *config.
  * The caller releases config->stream in both cases. */
-int check_configure(check_config *config, const cli_args *args, tamis_error *err);
+tamis_status check_configure(check_config *config, const cli_args *args, tamis_error *err);
 
 #endif

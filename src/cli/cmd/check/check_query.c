@@ -81,17 +81,17 @@ static void find_group(check_query *query, size_t i) {
 
 /* Opens a filter with the first secret that fits, and marks this secret as used. `secrets` is NULL if none
  * was given. */
-static int open_member(member *added, const char *path, const check_config *config, const cli_secret *secrets,
-                       bool *used, tamis_error *err) {
+static tamis_status open_member(member *added, const char *path, const check_config *config,
+                                const cli_secret *secrets, bool *used, tamis_error *err) {
     size_t index = 0;
     bool keyed;
 
     added->name = cli_server_is_uri(path) ? cli_server_show(path, added->shown) : path;
 
     while (cli_filter_open(&added->filter, path, secrets != NULL ? &secrets[index] : NULL, &keyed, err) !=
-           CLI_DONE) {
+           TAMIS_OK) {
         if (err->status != TAMIS_E_MISMATCH || config->secret_count <= 1)
-            return CLI_FAILED;
+            return err->status;
         if (++index == config->secret_count)
             return cli_fail(err,
                             "%.300s: was made with another secret than these %zu; give that one too by "
@@ -100,10 +100,10 @@ static int open_member(member *added, const char *path, const check_config *conf
     }
     if (keyed)
         used[index] = true;
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
-static int check_used(const check_config *config, const bool *used, tamis_error *err) {
+static tamis_status check_used(const check_config *config, const bool *used, tamis_error *err) {
     for (size_t i = 0; i < config->secret_count; i++)
         if (!used[i])
             return config->secret_count == 1
@@ -112,44 +112,44 @@ static int check_used(const check_config *config, const bool *used, tamis_error 
                                   "--secret-file '%.300s': is the secret of none of the filters, or given "
                                   "twice; leave it out",
                                   config->secret_files[i]);
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
 /* Creates line_maker if the filter hashes lines without a final carriage return. This concerns lines of text
  * only: not keys of the command line, numbers, or bytes in hexadecimal digits. */
-static int fit_keys(check_query *query, const tamis_filter *filter, tamis_error *err) {
+static tamis_status fit_keys(check_query *query, const tamis_filter *filter, tamis_error *err) {
     const cli_stream *records = &query->config->stream;
     cli_key_form form = {.type = CLI_KEY_BYTES};
 
     if (query->config->key_count > 0 || records->form.hex || records->form.type > CLI_KEY_UTF8)
-        return CLI_DONE;
+        return TAMIS_OK;
     cli_key_fit(&form, tamis_hasher_scheme(tamis_filter_hasher(filter)), cli_stream_line_end(records));
     if (!form.strip_cr || query->line_maker != NULL)
-        return CLI_DONE;
+        return TAMIS_OK;
     return cli_key_maker_create(&query->line_maker, form, err);
 }
 
-static int open_members(check_query *query, const cli_secret *secrets, tamis_error *err) {
+static tamis_status open_members(check_query *query, const cli_secret *secrets, tamis_error *err) {
     const check_config *config = query->config;
     bool *used = calloc(config->secret_count + 1, sizeof *used);
-    int code = used == NULL ? cli_fail_nomem("check", err) : CLI_DONE;
+    tamis_status status = used == NULL ? cli_fail_nomem("check", err) : TAMIS_OK;
 
-    for (size_t i = 0; i < config->filter_count && code == CLI_DONE; i++) {
-        code = open_member(&query->members[i], config->filters[i], config, secrets, used, err);
-        if (code == CLI_DONE) {
+    for (size_t i = 0; i < config->filter_count && status == TAMIS_OK; i++) {
+        status = open_member(&query->members[i], config->filters[i], config, secrets, used, err);
+        if (status == TAMIS_OK) {
             query->count++;
             find_group(query, i);
             if (config->trace)
-                code = cli_trace_begin(query->members[i].filter, err);
+                status = cli_trace_begin(query->members[i].filter, err);
         }
     }
-    if (code == CLI_DONE)
-        code = check_used(config, used, err);
+    if (status == TAMIS_OK)
+        status = check_used(config, used, err);
     free(used);
-    return code;
+    return status;
 }
 
-static int open_family(check_query *query, const cli_secret *secrets, tamis_error *err) {
+static tamis_status open_family(check_query *query, const cli_secret *secrets, tamis_error *err) {
     const check_config *config = query->config;
     const cli_family_setup setup = {config->filters[0], &config->stream.extract, false,
                                     config->trace,      config->stream.form,     secrets};
@@ -157,11 +157,11 @@ static int open_family(check_query *query, const cli_secret *secrets, tamis_erro
     return cli_family_open(&query->family, &setup, err);
 }
 
-int check_query_open(check_query **query, const check_config *config, const cli_secret *secrets,
-                     tamis_error *err) {
+tamis_status check_query_open(check_query **query, const check_config *config, const cli_secret *secrets,
+                              tamis_error *err) {
     size_t names = 1;
     check_query *made = calloc(1, sizeof *made + config->filter_count * sizeof made->members[0]);
-    int code;
+    tamis_status status;
 
     for (size_t i = 0; i < config->filter_count; i++)
         names += strlen(config->filters[i]) + 1;
@@ -169,24 +169,24 @@ int check_query_open(check_query **query, const check_config *config, const cli_
         return cli_fail_nomem("check", err);
     made->config = config;
     made->mark = malloc(names);
-    code = made->mark == NULL  ? cli_fail_nomem("check", err)
-           : config->is_family ? open_family(made, secrets, err)
-                               : open_members(made, secrets, err);
-    if (code == CLI_DONE)
+    status = made->mark == NULL  ? cli_fail_nomem("check", err)
+             : config->is_family ? open_family(made, secrets, err)
+                                 : open_members(made, secrets, err);
+    if (status == TAMIS_OK)
         *query = made;
     else
         check_query_free(made);
-    return code;
+    return status;
 }
 
-int check_query_apply_key_form(check_query *query, cli_key_form *form, tamis_error *err) {
-    int code = CLI_DONE;
+tamis_status check_query_apply_key_form(check_query *query, cli_key_form *form, tamis_error *err) {
+    tamis_status status = TAMIS_OK;
 
-    for (size_t i = 0; i < query->count && code == CLI_DONE; i++)
-        code = cli_key_apply_filter(form, query->members[i].filter, query->members[i].name, false, err);
-    for (size_t i = 0; i < query->count && code == CLI_DONE; i++)
-        code = fit_keys(query, query->members[i].filter, err);
-    return code;
+    for (size_t i = 0; i < query->count && status == TAMIS_OK; i++)
+        status = cli_key_apply_filter(form, query->members[i].filter, query->members[i].name, false, err);
+    for (size_t i = 0; i < query->count && status == TAMIS_OK; i++)
+        status = fit_keys(query, query->members[i].filter, err);
+    return status;
 }
 
 void check_query_free(check_query *query) {
@@ -229,7 +229,7 @@ static tamis_status keys_for(check_query *query, const member *target, const tam
     *keys = records;
     if (query->line_maker == NULL ||
         tamis_hasher_scheme(tamis_filter_hasher(target->filter)) != TAMIS_SCHEME_FNV_DCSO ||
-        cli_key_make(query->line_maker, records, count, no_position, keys, &made, err) == CLI_DONE)
+        cli_key_make(query->line_maker, records, count, no_position, keys, &made, err) == TAMIS_OK)
         return TAMIS_OK;
     return err->status;
 }
@@ -286,8 +286,8 @@ static tamis_status reload_members(check_query *query, tamis_error *err) {
         cli_key_form form = query->config->stream.form;
         find_group(query, i);
         if (cli_key_apply_filter(&form, query->members[i].filter, query->members[i].name, false, err) !=
-                CLI_DONE ||
-            fit_keys(query, query->members[i].filter, err) != CLI_DONE)
+                TAMIS_OK ||
+            fit_keys(query, query->members[i].filter, err) != TAMIS_OK)
             return err->status;
     }
     return TAMIS_OK;

@@ -12,12 +12,12 @@ typedef struct check_query check_query;
 
 /* Opens the filters of `config`, which must outlive *query. secrets[i] is the content of
  * config->secret_files[i] and is not needed after the call. The caller owns *query and frees it with
- * check_query_free (NULL is allowed there). CLI_DONE or CLI_FAILED. */
-int check_query_open(check_query **query, const check_config *config, const cli_secret *secrets,
-                     tamis_error *err);
+ * check_query_free (NULL is allowed there). */
+tamis_status check_query_open(check_query **query, const check_config *config, const cli_secret *secrets,
+                              tamis_error *err);
 /* Adds to *form, the key form of the configuration, what the filters store about their keys. Call it before
- * the first lookup. CLI_FAILED: filters contradict each other, or an option. */
-int check_query_apply_key_form(check_query *query, cli_key_form *form, tamis_error *err);
+ * the first lookup. Error: filters contradict each other, or an option. */
+tamis_status check_query_apply_key_form(check_query *query, cli_key_form *form, tamis_error *err);
 void check_query_free(check_query *query);
 
 /* Functions of a tamis_stream_service whose context is the check_query. A key is TAMIS_PRESENT if any filter

@@ -93,26 +93,26 @@ static void print_keys(check_query *query, const check_config *config, const tam
 
 /* Fills `keys` with the keys of the command line, after --trim and --ignore-case. They belong to *whole,
  * which the caller frees, or to argv if *whole is NULL. */
-static int take_keys(const check_config *config, tamis_key *keys, tamis_extractor **whole, tamis_error *err) {
+static tamis_status take_keys(const check_config *config, tamis_key *keys, tamis_extractor **whole,
+                              tamis_error *err) {
     size_t count = config->key_count;
     tamis_extraction *found;
-    int code = CLI_DONE;
+    tamis_status status;
 
     for (size_t i = 0; i < count; i++)
         keys[i] = (tamis_key){config->keys[i], strlen(config->keys[i])};
-    if (cli_extract_whole(whole, &config->stream.extract, err) != CLI_DONE)
-        return CLI_FAILED;
+    if (cli_extract_whole(whole, &config->stream.extract, err) != TAMIS_OK)
+        return err->status;
     if (*whole == NULL)
-        return CLI_DONE;
+        return TAMIS_OK;
     found = calloc(count, sizeof *found);
     if (found == NULL)
         return cli_fail_nomem("--lookup", err);
-    if (tamis_extractor_extract(*whole, keys, count, found, err) != TAMIS_OK)
-        code = CLI_FAILED;
-    for (size_t i = 0; i < count && code == CLI_DONE; i++)
+    status = tamis_extractor_extract(*whole, keys, count, found, err);
+    for (size_t i = 0; i < count && status == TAMIS_OK; i++)
         keys[i] = found[i].key;
     free(found);
-    return code;
+    return status;
 }
 
 /* Looks up the keys of the command line. */
@@ -130,9 +130,9 @@ static tamis_status answer_keys(check_query *query, const check_config *config, 
     service.query = check_query_keys;
     if (keys == NULL || answers == NULL) {
         cli_fail(err, "--lookup: out of memory; free some, or give it less often");
-    } else if (take_keys(config, keys, &whole, err) != CLI_DONE) {
+    } else if (take_keys(config, keys, &whole, err) != TAMIS_OK) {
         status = err->status;
-    } else if (cli_typed_begin(&typed, config->stream.form, &service, err) == CLI_DONE) {
+    } else if (cli_typed_begin(&typed, config->stream.form, &service, err) == TAMIS_OK) {
         typed.next.word = "key";
         status = typed.service.query(typed.service.context, keys, count, answers, &done, err);
         print_keys(query, config, answers, done, stats);
@@ -144,12 +144,12 @@ static tamis_status answer_keys(check_query *query, const check_config *config, 
     return status;
 }
 
-static int check(check_query *query, const check_config *config, int stop_fd, tamis_error *err) {
+static tamis_status check(bool *negative, check_query *query, const check_config *config, int stop_fd,
+                          tamis_error *err) {
     cli_summary summary = CLI_SUMMARY_INIT;
     double begun = cli_progress_now();
     uint64_t printed;
     tamis_status status;
-    int code;
 
     summary.absent_name = "absent";
     summary.present_name = "present";
@@ -166,48 +166,50 @@ static int check(check_query *query, const check_config *config, int stop_fd, ta
                              : summary.stats.duplicates;
     if (config->count && (status == TAMIS_OK || status == TAMIS_E_INTERRUPTED))
         printf("%" PRIu64 "\n", printed);
-    code = cli_summary_conclude(&summary, &config->stream, NULL, status, err);
-    return code == CLI_DONE && printed == 0 ? CLI_NEGATIVE : code;
+    *negative = printed == 0;
+    return cli_summary_conclude(&summary, &config->stream, NULL, status, err);
 }
 
 /* Reads the secrets, opens the filters, and erases the secrets from memory. */
-static int open_filters(check_query **query, const check_config *config, int stop_fd, tamis_error *err) {
+static tamis_status open_filters(check_query **query, const check_config *config, int stop_fd,
+                                 tamis_error *err) {
     cli_secret *secrets = NULL;
-    int code = CLI_DONE;
+    tamis_status status = TAMIS_OK;
 
     if (config->secret_count > 0) {
         secrets = calloc(config->secret_count, sizeof *secrets);
         if (secrets == NULL)
             return cli_fail(err, "--secret-file: out of memory; free some, or give it less often");
     }
-    for (size_t i = 0; i < config->secret_count && code == CLI_DONE; i++)
-        code = cli_secret_read(&secrets[i], config->secret_files[i], stop_fd, err);
-    if (code == CLI_DONE)
-        code = check_query_open(query, config, secrets, err);
+    for (size_t i = 0; i < config->secret_count && status == TAMIS_OK; i++)
+        status = cli_secret_read(&secrets[i], config->secret_files[i], stop_fd, err);
+    if (status == TAMIS_OK)
+        status = check_query_open(query, config, secrets, err);
     for (size_t i = 0; i < config->secret_count; i++)
         cli_secret_forget(&secrets[i]);
     free(secrets);
-    return code;
+    return status;
 }
 
-static int run_check(const cli_args *args, tamis_error *err) {
+static tamis_status run_check(const cli_args *args, bool *negative, tamis_error *err) {
     check_config config = {.is_family = false};
     check_query *query = NULL;
-    int stop_fd = -1, code = check_configure(&config, args, err);
+    int stop_fd = -1;
+    tamis_status status = check_configure(&config, args, err);
 
-    if (code == CLI_DONE)
-        code = cli_signals_begin(&stop_fd, err);
-    if (code == CLI_DONE)
-        code = open_filters(&query, &config, stop_fd, err);
-    if (code == CLI_DONE)
-        code = check_query_apply_key_form(query, &config.stream.form, err);
-    if (code == CLI_DONE)
-        code = cli_extract_apply_made(&config.stream.extract, config.stream.form.made, err);
-    if (code == CLI_DONE)
-        code = check(query, &config, stop_fd, err);
+    if (status == TAMIS_OK)
+        status = cli_signals_begin(&stop_fd, err);
+    if (status == TAMIS_OK)
+        status = open_filters(&query, &config, stop_fd, err);
+    if (status == TAMIS_OK)
+        status = check_query_apply_key_form(query, &config.stream.form, err);
+    if (status == TAMIS_OK)
+        status = cli_extract_apply_made(&config.stream.extract, config.stream.form.made, err);
+    if (status == TAMIS_OK)
+        status = check(negative, query, &config, stop_fd, err);
     check_query_free(query);
     cli_stream_release(&config.stream);
-    return code;
+    return status;
 }
 
 const cli_command cmd_check = {

@@ -29,37 +29,37 @@ static const cli_option options[OPT_COUNT] = {
 
 /* Applies the given labels and version. Without them the metadata stays as it is, with its time of
  * creation. */
-static int describe(const cli_args *args, tamis_filter *filter, tamis_error *err) {
+static tamis_status describe(const cli_args *args, tamis_filter *filter, tamis_error *err) {
     tamis_format format = cli_metadata_format(filter, (tamis_format)args->values[OPT_FORMAT].number);
     cli_metadata metadata;
-    int code = cli_metadata_read(&metadata, args->values + OPT_LABEL, err);
+    tamis_status status = cli_metadata_read(&metadata, args->values + OPT_LABEL, err);
 
-    if (code == CLI_DONE)
-        code = cli_metadata_check(&metadata, format, err);
-    if (code == CLI_DONE)
-        code = cli_metadata_apply(&metadata, filter, err);
+    if (status == TAMIS_OK)
+        status = cli_metadata_check(&metadata, format, err);
+    if (status == TAMIS_OK)
+        status = cli_metadata_apply(&metadata, filter, err);
     cli_metadata_release(&metadata);
-    return code;
+    return status;
 }
 
-static int copy(const cli_args *args, const char *output, tamis_error *err) {
+static tamis_status copy(const cli_args *args, const char *output, tamis_error *err) {
     tamis_format format = (tamis_format)args->values[OPT_FORMAT].number;
     tamis_filter *filter = NULL;
-    int code = cli_file_fetch(&filter, args->operands[0], err);
+    tamis_status status = cli_file_fetch(&filter, args->operands[0], err);
 
-    if (code == CLI_DONE)
-        code = describe(args, filter, err);
-    if (code == CLI_DONE)
-        code = cli_file_write(filter, output, format, cli_file_compression(args->values[OPT_GZIP].given),
-                              cli_lock_wait_of(&args->values[OPT_LOCK_WAIT]), err);
-    if (code == CLI_DONE && !args->values[OPT_QUIET].given)
+    if (status == TAMIS_OK)
+        status = describe(args, filter, err);
+    if (status == TAMIS_OK)
+        status = cli_file_write(filter, output, format, cli_file_compression(args->values[OPT_GZIP].given),
+                                cli_lock_wait_of(&args->values[OPT_LOCK_WAIT]), err);
+    if (status == TAMIS_OK && !args->values[OPT_QUIET].given)
         cli_metadata_report_lost(filter, output, format);
     tamis_filter_free(filter);
-    return code;
+    return status;
 }
 
 /* Copies raw bits, which have no place for compression, labels or a version. */
-static int copy_bits(const cli_args *args, const char *output, tamis_error *err) {
+static tamis_status copy_bits(const cli_args *args, const char *output, tamis_error *err) {
     static const int others[] = {OPT_GZIP, OPT_LABEL, OPT_VERSION};
 
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
@@ -69,23 +69,25 @@ static int copy_bits(const cli_args *args, const char *output, tamis_error *err)
     return copy_bitmap(args->operands[0], output, cli_lock_wait_of(&args->values[OPT_LOCK_WAIT]), err);
 }
 
-static int run_copy(const cli_args *args, tamis_error *err) {
+static tamis_status run_copy(const cli_args *args, bool *negative, tamis_error *err) {
     const char *output = args->values[OPT_OUTPUT].text;
     tamis_lock *lock = NULL;
-    int code, stop_fd;
+    tamis_status status;
+    int stop_fd;
 
+    (void)negative;
     if (output == NULL)
         return cli_fail(err, "copy: --output is missing; name the file to write as -o FILE");
     if (args->operand_count != 1)
         return cli_fail(err, "copy: takes one filter, and %zu are named; give its file", args->operand_count);
-    code = cli_signals_begin(&stop_fd, err);
-    if (code == CLI_DONE)
-        code = cli_file_lock(&lock, output, cli_lock_wait_of(&args->values[OPT_LOCK_WAIT]), err);
-    if (code == CLI_DONE)
-        code = args->values[OPT_FORMAT].number == CLI_COPY_BITMAP ? copy_bits(args, output, err)
-                                                                  : copy(args, output, err);
+    status = cli_signals_begin(&stop_fd, err);
+    if (status == TAMIS_OK)
+        status = cli_file_lock(&lock, output, cli_lock_wait_of(&args->values[OPT_LOCK_WAIT]), err);
+    if (status == TAMIS_OK)
+        status = args->values[OPT_FORMAT].number == CLI_COPY_BITMAP ? copy_bits(args, output, err)
+                                                                    : copy(args, output, err);
     tamis_file_unlock(lock);
-    return cli_signals_end(code, err);
+    return status;
 }
 
 static const char *const description[] = {

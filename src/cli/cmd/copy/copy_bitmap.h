@@ -6,7 +6,7 @@
 #include "cli/filter/cli_file.h"
 
 /* Copies the raw bits of a filter on a server to a file, or from a file to the server. Exactly one of `from`
- * and `to` must be a URI. CLI_DONE, CLI_FAILED or the exit status of a signal that ended a wait. */
-int copy_bitmap(const char *from, const char *to, cli_lock_wait wait, tamis_error *err);
+ * and `to` must be a URI. TAMIS_E_INTERRUPTED: a signal ended the wait. */
+tamis_status copy_bitmap(const char *from, const char *to, cli_lock_wait wait, tamis_error *err);
 
 #endif

@@ -51,7 +51,8 @@ typedef struct dedup_run {
 } dedup_run;
 
 /* Refuses an output that would overwrite the file of the secret. Nothing has been created yet. */
-static int check_secret_kept(const cli_secret *secret, const dedup_config *config, tamis_error *err) {
+static tamis_status check_secret_kept(const cli_secret *secret, const dedup_config *config,
+                                      tamis_error *err) {
     const struct {
         const char *path, *name; /* path NULL: not written */
     } outputs[] = {{config->output, "the file of --output"},
@@ -67,77 +68,77 @@ static int check_secret_kept(const cli_secret *secret, const dedup_config *confi
                         config->filter.secret_file,
                         strcmp(path, "-") == 0 ? "standard output" : outputs[i].name);
     }
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
 /* Opens the state, or the existing filter of --filter, or makes an empty filter. A --filter file stays locked
  * until it is saved. */
-static int find_filter(dedup_run *run, const dedup_config *config, const cli_secret *secret,
-                       tamis_error *err) {
+static tamis_status find_filter(dedup_run *run, const dedup_config *config, const cli_secret *secret,
+                                tamis_error *err) {
     const char *path = config->filter_file;
     bool remarks = !config->stream.quiet && !config->stream.json;
     cli_filter_spec spec = config->filter;
-    int code = CLI_DONE;
+    tamis_status status = TAMIS_OK;
 
     if (config->state != NULL) {
-        code = dedup_state_open(&run->state, config, secret, err);
-        if (code != CLI_DONE)
-            return code;
+        status = dedup_state_open(&run->state, config, secret, err);
+        if (status != TAMIS_OK)
+            return status;
         run->filter = tamis_state_filter(run->state);
-        return CLI_DONE;
+        return TAMIS_OK;
     }
     if (path != NULL)
-        code = cli_file_lock(&run->lock, path, config->lock_wait, err);
-    if (code != CLI_DONE)
-        return code;
+        status = cli_file_lock(&run->lock, path, config->lock_wait, err);
+    if (status != TAMIS_OK)
+        return status;
     run->opened = path != NULL && access(path, F_OK) == 0;
     if (run->opened) {
         const cli_filter_file file = {.path = path, .secret = secret, .access = CLI_CHANGE};
-        if (cli_filter_held(&run->filter, &file, &run->compression, err) != CLI_DONE)
-            return CLI_FAILED;
+        if (cli_filter_held(&run->filter, &file, &run->compression, err) != TAMIS_OK)
+            return err->status;
         return cli_same_check(run->filter, path, &config->filter, remarks, err);
     }
     cli_filter_prefer_growth(&spec);
     (void)cli_filter_fit_inputs(&spec, &config->stream, false);
-    if (cli_filter_create(&run->filter, &spec, secret, err) != CLI_DONE)
-        return CLI_FAILED;
+    if (cli_filter_create(&run->filter, &spec, secret, err) != TAMIS_OK)
+        return err->status;
     if (remarks)
         cli_filter_report_rate(run->filter);
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
-/* Reads the secret and finds the filter. CLI_DONE, CLI_FAILED or the exit status of a signal. */
-static int create_filter(dedup_run *run, const dedup_config *config, int stop_fd, tamis_error *err) {
+/* Reads the secret and finds the filter. */
+static tamis_status create_filter(dedup_run *run, const dedup_config *config, int stop_fd, tamis_error *err) {
     const char *secret_file = config->filter.secret_file;
     cli_secret secret;
-    int code;
+    tamis_status status;
 
     if (secret_file == NULL)
         return find_filter(run, config, NULL, err);
-    code = cli_secret_read(&secret, secret_file, stop_fd, err);
-    if (code != CLI_DONE)
-        return code;
-    code = check_secret_kept(&secret, config, err);
-    if (code == CLI_DONE)
-        code = find_filter(run, config, &secret, err);
+    status = cli_secret_read(&secret, secret_file, stop_fd, err);
+    if (status != TAMIS_OK)
+        return status;
+    status = check_secret_kept(&secret, config, err);
+    if (status == TAMIS_OK)
+        status = find_filter(run, config, &secret, err);
     cli_secret_forget(&secret);
-    return code;
+    return status;
 }
 
-static int open_run(dedup_run *run, const dedup_config *config, int stop_fd, tamis_error *err) {
+static tamis_status open_run(dedup_run *run, const dedup_config *config, int stop_fd, tamis_error *err) {
     tamis_dedup_options session_options = TAMIS_DEDUP_OPTIONS_INIT;
-    int code = create_filter(run, config, stop_fd, err);
+    tamis_status status = create_filter(run, config, stop_fd, err);
 
-    if (code != CLI_DONE)
-        return code;
+    if (status != TAMIS_OK)
+        return status;
     session_options.on_full = config->on_full;
     session_options.state = run->state;
     if (tamis_dedup_open(&run->session, run->filter, &session_options, err) == TAMIS_OK)
-        return CLI_DONE;
+        return TAMIS_OK;
     if (run->opened && err->status == TAMIS_E_UNSUPPORTED)
         cli_subject(err, "%.200s: scheme %s", config->filter_file,
                     tamis_scheme_name(tamis_hasher_scheme(tamis_filter_hasher(run->filter))));
-    return CLI_FAILED;
+    return err->status;
 }
 
 static tamis_status stream(dedup_run *run, const dedup_config *config, int stop_fd, tamis_error *err) {
@@ -178,16 +179,16 @@ static tamis_status stream(dedup_run *run, const dedup_config *config, int stop_
 }
 
 /* Adds the option that helps to the error of a full filter. The library only knows why it is full. */
-static int fail_full(const dedup_run *run, const dedup_config *config, tamis_error *err) {
+static tamis_status fail_full(const dedup_run *run, const dedup_config *config, tamis_error *err) {
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
     char record[CLI_TEXT_NUMBER], size[CLI_TEXT_NUMBER];
 
     if (tamis_filter_info_get(run->filter, &info, NULL) != TAMIS_OK)
-        return CLI_FAILED; /* *err has the message of the library */
+        return err->status; /* *err has the message of the library */
     cli_text_count(record, sizeof record, run->report.stats.records + 1);
     if (run->state != NULL) {
         cli_remedy(err, "begin a new state with a larger --expect or more --memory, or give --on-full pass");
-        return CLI_FAILED;
+        return err->status;
     }
     switch (info.full) {
     case TAMIS_FULL_CAPACITY:
@@ -204,10 +205,10 @@ static int fail_full(const dedup_run *run, const dedup_config *config, tamis_err
     /* The other reasons are rare: keep the message of the library, and add the option. */
     case TAMIS_FULL_CROWDED:
         cli_remedy(err, "give --secret-file, so that nobody can choose hashes, or --on-full pass");
-        return CLI_FAILED;
+        return err->status;
     default:
         cli_remedy(err, "give another --fpr, --exact, or --on-full pass");
-        return CLI_FAILED;
+        return err->status;
     }
 }
 
@@ -227,11 +228,11 @@ static void tell_unknown(const dedup_run *run, const dedup_config *config) {
 }
 
 /* Prints the summary, if an option requests it. Keeps the first error in *err. */
-static int summarize(dedup_run *run, const dedup_config *config, tamis_error *err) {
+static tamis_status summarize(dedup_run *run, const dedup_config *config, tamis_error *err) {
     if (!config->stream.stats && run->report.profile == NULL)
-        return CLI_DONE;
-    if (cli_summary_set_filter(&run->report, run->filter, run->report.failed ? NULL : err) != CLI_DONE)
-        return CLI_FAILED;
+        return TAMIS_OK;
+    if (cli_summary_set_filter(&run->report, run->filter, run->report.failed ? NULL : err) != TAMIS_OK)
+        return err->status;
     return cli_summary_print(&run->report, &config->stream, err);
 }
 
@@ -250,7 +251,8 @@ static void tell_removed(const char *path) {
 }
 
 /* Adds the remedy to the error of the library in *err. */
-static int fail(const dedup_run *run, const dedup_config *config, tamis_status status, tamis_error *err) {
+static tamis_status fail(const dedup_run *run, const dedup_config *config, tamis_status status,
+                         tamis_error *err) {
     if (run->state != NULL)
         dedup_state_advise(&run->commits, config, status, err);
     if (status == TAMIS_E_FULL && run->opened)
@@ -262,12 +264,12 @@ static int fail(const dedup_run *run, const dedup_config *config, tamis_status s
     if (status == TAMIS_E_FULL)
         return fail_full(run, config, err);
     cli_stream_advise(status, err);
-    return CLI_FAILED;
+    return err->status;
 }
 
 /* If there was no file, saves a new one and refuses to replace a file that appeared meanwhile: its keys
  * belong to another process. */
-static int save_filter(const dedup_run *run, const char *path, tamis_error *err) {
+static tamis_status save_filter(const dedup_run *run, const char *path, tamis_error *err) {
     return run->opened ? cli_file_save(run->filter, path, TAMIS_FORMAT_AUTO, run->compression, err)
                        : cli_file_save_new(run->filter, path, err);
 }
@@ -278,7 +280,7 @@ static tamis_status save(dedup_run *run, const dedup_config *config, tamis_statu
 
     if (config->filter_file == NULL || !good || !run->report.stats.complete)
         return status;
-    run->saved = save_filter(run, config->filter_file, err) == CLI_DONE;
+    run->saved = save_filter(run, config->filter_file, err) == TAMIS_OK;
     return run->saved ? status : err->status;
 }
 
@@ -298,12 +300,13 @@ static void tell_saved(const dedup_run *run, const dedup_config *config) {
     cli_report(message);
 }
 
-static int conclude(dedup_run *run, const dedup_config *config, tamis_status status, tamis_error *err) {
+static tamis_status conclude(dedup_run *run, const dedup_config *config, tamis_status status,
+                             tamis_error *err) {
     cli_summary *report = &run->report;
-    int code = CLI_DONE;
+    tamis_status code = TAMIS_OK;
 
     if (status == TAMIS_E_PIPE)
-        return CLI_PIPE_GONE;
+        return status;
     report->interrupted = status == TAMIS_E_INTERRUPTED;
     report->failed = status != TAMIS_OK && !report->interrupted;
     if (status != TAMIS_OK)
@@ -324,17 +327,17 @@ static int conclude(dedup_run *run, const dedup_config *config, tamis_status sta
             !config->stream.json)
             cli_filter_report_overfull(run->filter, config->filter_file, CLI_FILTER_LARGER);
     }
-    if (summarize(run, config, err) != CLI_DONE)
-        code = CLI_FAILED;
+    if (summarize(run, config, err) != TAMIS_OK)
+        code = err->status;
     if (!report->interrupted)
         return code;
-    if (err->sys_errno != 0 && code == CLI_DONE)
+    if (err->sys_errno != 0 && code == TAMIS_OK)
         cli_report(err->text); /* the last records could not be written */
     if (run->state == NULL) {
         tell_removed(config->output);
         tell_removed(config->duplicates);
     }
-    return code == CLI_DONE ? cli_signals_code() : code;
+    return code == TAMIS_OK ? status : code;
 }
 
 /* Waits for a snapshot in progress, which is part of the run. If the reader of a pipe did not read
@@ -350,25 +353,27 @@ static tamis_status finish_state(const dedup_run *run, tamis_error *err) {
     return status;
 }
 
-static int run_dedup(const cli_args *args, tamis_error *err) {
+static tamis_status run_dedup(const cli_args *args, bool *negative, tamis_error *err) {
     dedup_config config;
     dedup_run run = {.report = CLI_SUMMARY_INIT,
                      .profile = TAMIS_STREAM_PROFILE_INIT,
                      .commits = TAMIS_STREAM_COMMITS_INIT};
     double begun = cli_progress_now();
-    int code, stop_fd = -1;
+    tamis_status code;
+    int stop_fd = -1;
 
+    (void)negative;
     run.report.drops = true;
     run.report.passes = true;
     code = dedup_configure(&config, args, err);
-    if (code == CLI_DONE)
+    if (code == TAMIS_OK)
         code = cli_signals_begin(&stop_fd, err);
-    if (code == CLI_DONE)
+    if (code == TAMIS_OK)
         code = open_run(&run, &config, stop_fd, err);
-    if (code == CLI_DONE && config.filter_file != NULL)
+    if (code == TAMIS_OK && config.filter_file != NULL)
         code = run.opened ? cli_stream_apply_filter(&config.stream, run.filter, config.filter_file, true, err)
                           : cli_key_store_form(config.stream.form, run.filter, err);
-    if (code == CLI_DONE) {
+    if (code == TAMIS_OK) {
         tamis_status status = stream(&run, &config, stop_fd, err);
         status = save(&run, &config, status, err);
         if (status == TAMIS_OK && run.state != NULL)

@@ -15,18 +15,18 @@ static bool is_standard(const char *path) {
 }
 
 /* If records or a number go to standard output: fails now, not after hours, if it cannot be written. */
-static int check_standard_output(const dedup_config *config, tamis_error *err) {
+static tamis_status check_standard_output(const dedup_config *config, tamis_error *err) {
     if (config->count || is_standard(config->output) || is_standard(config->duplicates))
         return cli_output_check(err);
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
-static int check_outputs(const dedup_config *config, tamis_error *err) {
+static tamis_status check_outputs(const dedup_config *config, tamis_error *err) {
     const char *const paths[] = {config->output, config->duplicates, config->count ? "-" : NULL};
 
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
-        if (paths[i] != NULL && cli_stream_keep_list(&config->stream, paths[i], err) != CLI_DONE)
-            return CLI_FAILED;
+        if (paths[i] != NULL && cli_stream_keep_list(&config->stream, paths[i], err) != TAMIS_OK)
+            return err->status;
     if (config->duplicates == NULL)
         return check_standard_output(config, err);
     if (is_standard(config->duplicates) && config->count)
@@ -41,7 +41,7 @@ static int check_outputs(const dedup_config *config, tamis_error *err) {
                     config->duplicates);
 }
 
-static int check_kind(const dedup_config *config, const cli_args *args, tamis_error *err) {
+static tamis_status check_kind(const dedup_config *config, const cli_args *args, tamis_error *err) {
     const tamis_plan_options *plan_options = &config->filter.plan_options;
     const char *kept = config->state != NULL ? config->state : config->filter_file;
 
@@ -57,23 +57,23 @@ static int check_kind(const dedup_config *config, const cli_args *args, tamis_er
                         "--scheme '%s': has no digest to know a record by, only a poor hash for each probe; "
                         "give another, such as xxh3",
                         args->values[DEDUP_SCHEME].text);
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
 /* The --filter file is replaced at the end of the run, so it must be no output, no input, and not on a
  * server. */
-static int check_filter_file(const dedup_config *config, tamis_error *err) {
+static tamis_status check_filter_file(const dedup_config *config, tamis_error *err) {
     const char *path = config->filter_file;
     const char *const outputs[] = {config->output, config->duplicates};
     struct stat filter, output;
 
     if (path == NULL)
-        return CLI_DONE;
+        return TAMIS_OK;
     if (cli_server_refuse(path, "--filter",
                           "name a file: records cannot be lost there only where filter and output "
                           "are saved together",
-                          err) != CLI_DONE)
-        return CLI_FAILED;
+                          err) != TAMIS_OK)
+        return err->status;
     for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++) {
         if (outputs[i] == NULL || is_standard(outputs[i]))
             continue;
@@ -86,7 +86,7 @@ static int check_filter_file(const dedup_config *config, tamis_error *err) {
 }
 
 /* Refuses options that apply to --state if it is missing, and parses --commit-every. */
-static int check_state(dedup_config *config, const cli_value *values, tamis_error *err) {
+static tamis_status check_state(dedup_config *config, const cli_value *values, tamis_error *err) {
     static const int needing[] = {DEDUP_REREAD, DEDUP_ABANDON, DEDUP_EXACTLY_ONCE, DEDUP_DEFER_UNTERMINATED,
                                   DEDUP_COMMIT_EVERY};
 
@@ -95,40 +95,40 @@ static int check_state(dedup_config *config, const cli_value *values, tamis_erro
             return cli_fail(err, "--%s needs --state DIR; give it, or leave --%s out",
                             dedup_options[needing[i]].name, dedup_options[needing[i]].name);
     if (config->state == NULL)
-        return CLI_DONE;
+        return TAMIS_OK;
     if (cli_server_refuse(config->state, "--state", "name a folder: no server commits together with output",
-                          err) != CLI_DONE)
-        return CLI_FAILED;
+                          err) != TAMIS_OK)
+        return err->status;
     return values[DEDUP_COMMIT_EVERY].given
                ? dedup_state_commits(values[DEDUP_COMMIT_EVERY].text, &config->commit_bytes,
                                      &config->commit_ms, err)
-               : CLI_DONE;
+               : TAMIS_OK;
 }
 
 /* --mark adds a member to JSON records, and a column to others. Its name must be UTF-8 without control
  * characters. */
-static int check_mark(dedup_config *config, const cli_value *mark, tamis_error *err) {
+static tamis_status check_mark(dedup_config *config, const cli_value *mark, tamis_error *err) {
     const tamis_extractor *extractor = config->stream.extract.extractor;
     bool is_json = extractor != NULL && tamis_extractor_is_json(extractor), is_text;
     json_t *text;
 
     if (!mark->given)
-        return CLI_DONE;
+        return TAMIS_OK;
     config->marking = is_json ? TAMIS_STREAM_MEMBER : TAMIS_STREAM_COLUMN;
     config->mark_name = mark->text;
     if (mark->text == NULL)
-        return CLI_DONE;
+        return TAMIS_OK;
     text = json_string(mark->text);
     is_text = text != NULL;
     json_decref(text);
     for (const char *pos = mark->text; *pos != '\0'; pos++)
         is_text = is_text && !iscntrl((unsigned char)*pos);
-    return is_text ? CLI_DONE
+    return is_text ? TAMIS_OK
                    : cli_fail(err, "--mark '%.60s': is no name; give one in UTF-8, without tabs and the like",
                               mark->text);
 }
 
-int dedup_configure(dedup_config *config, const cli_args *args, tamis_error *err) {
+tamis_status dedup_configure(dedup_config *config, const cli_args *args, tamis_error *err) {
     const cli_value *values = args->values;
     cli_stream_given given = {.records = values + DEDUP_RECORDS,
                               .report = values + DEDUP_STATS,
@@ -153,10 +153,10 @@ int dedup_configure(dedup_config *config, const cli_args *args, tamis_error *err
     config->values = values;
     config->on_full = (tamis_on_full)values[DEDUP_ON_FULL].number;
     given.prints = is_standard(config->output) || is_standard(config->duplicates);
-    if (cli_stream_configure(&config->stream, &given, err) != CLI_DONE ||
-        check_mark(config, &values[DEDUP_MARK], err) != CLI_DONE || check_outputs(config, err) != CLI_DONE ||
-        check_filter_file(config, err) != CLI_DONE || check_state(config, values, err) != CLI_DONE ||
-        cli_filter_configure(&config->filter, values + DEDUP_EXPECT, 0, err) != CLI_DONE)
-        return CLI_FAILED;
+    if (cli_stream_configure(&config->stream, &given, err) != TAMIS_OK ||
+        check_mark(config, &values[DEDUP_MARK], err) != TAMIS_OK || check_outputs(config, err) != TAMIS_OK ||
+        check_filter_file(config, err) != TAMIS_OK || check_state(config, values, err) != TAMIS_OK ||
+        cli_filter_configure(&config->filter, values + DEDUP_EXPECT, 0, err) != TAMIS_OK)
+        return err->status;
     return check_kind(config, args, err);
 }

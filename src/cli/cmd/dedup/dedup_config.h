@@ -74,8 +74,8 @@ typedef struct dedup_config {
     const char *mark_name; /* name of the mark; NULL: default of the library */
 } dedup_config;
 
-/* Validates the parsed arguments and fills *config. CLI_DONE, or CLI_FAILED with the contradiction in *err.
+/* Validates the parsed arguments and fills *config.
  * The caller releases config->stream in both cases. */
-int dedup_configure(dedup_config *config, const cli_args *args, tamis_error *err);
+tamis_status dedup_configure(dedup_config *config, const cli_args *args, tamis_error *err);
 
 #endif

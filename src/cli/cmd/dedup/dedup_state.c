@@ -48,7 +48,7 @@ static bool append(char *to, size_t capacity, size_t *used, const char *name, co
 }
 
 /* Writes the key options as text, "--key json:/id --trim". */
-static int describe_keys(char *to, size_t capacity, const cli_value *values, tamis_error *err) {
+static tamis_status describe_keys(char *to, size_t capacity, const cli_value *values, tamis_error *err) {
     size_t used = 0;
     bool fits = true;
 
@@ -63,7 +63,7 @@ static int describe_keys(char *to, size_t capacity, const cli_value *values, tam
         if (value->count == 0)
             fits = append(to, capacity, &used, name, value->text);
     }
-    return fits ? CLI_DONE : cli_fail(err, "--key: too long for a state to keep; give a shorter one");
+    return fits ? TAMIS_OK : cli_fail(err, "--key: too long for a state to keep; give a shorter one");
 }
 
 static const char *show_keys(const char *options) {
@@ -96,8 +96,8 @@ static uint64_t count_records(const tamis_state *state) {
 }
 
 /* Replaces the key options of a state without keys, if its runs have read no records. */
-static int correct_keys(tamis_state *state, const dedup_config *config, const char *has, const char *keys,
-                        tamis_error *err) {
+static tamis_status correct_keys(tamis_state *state, const dedup_config *config, const char *has,
+                                 const char *keys, tamis_error *err) {
     const uint64_t records = count_records(state);
     char message[600], count[CLI_TEXT_NUMBER];
 
@@ -112,18 +112,19 @@ static int correct_keys(tamis_state *state, const dedup_config *config, const ch
              "%.200s: has no keys yet; they are made with %.150s now, not with %.150s", config->state,
              show_keys(keys), show_keys(has));
     if (tamis_state_set_metadata(state, keys, err) != TAMIS_OK)
-        return CLI_FAILED;
+        return err->status;
     if (!config->stream.quiet && !config->stream.json)
         cli_report(message);
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
-static int check_keys(tamis_state *state, const dedup_config *config, const char *keys, tamis_error *err) {
+static tamis_status check_keys(tamis_state *state, const dedup_config *config, const char *keys,
+                               tamis_error *err) {
     const char *has = tamis_state_metadata(state);
     tamis_state_info info = TAMIS_STATE_INFO_INIT;
 
     if (strcmp(has, keys) == 0)
-        return CLI_DONE;
+        return TAMIS_OK;
     tamis_state_info_get(state, &info);
     if (info.keys == 0)
         return correct_keys(state, config, has, keys, err);
@@ -133,12 +134,12 @@ static int check_keys(tamis_state *state, const dedup_config *config, const char
 }
 
 /* Refuses outputs in the directory of the state, where they could be taken for its files. */
-static int check_outside(const dedup_config *config, tamis_error *err) {
+static tamis_status check_outside(const dedup_config *config, tamis_error *err) {
     const char *const outputs[] = {config->output, config->duplicates};
     struct stat state, directory;
 
     if (stat(config->state, &state) != 0)
-        return CLI_DONE; /* the state does not exist yet */
+        return TAMIS_OK; /* the state does not exist yet */
     for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++) {
         const char *slash = outputs[i] != NULL ? strrchr(outputs[i], '/') : NULL;
         char name[4096] = ".";
@@ -153,7 +154,7 @@ static int check_outside(const dedup_config *config, tamis_error *err) {
                 "%.300s: is in the folder of --state, which has no place for other files; write elsewhere",
                 outputs[i]);
     }
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
 /* True if the directory does not exist, or has no files but a lock. */
@@ -175,8 +176,8 @@ static void advise_full(tamis_error *err) {
         cli_remedy(err, "free space there, and give the same command again");
 }
 
-int dedup_state_open(tamis_state **state, const dedup_config *config, const cli_secret *secret,
-                     tamis_error *err) {
+tamis_status dedup_state_open(tamis_state **state, const dedup_config *config, const cli_secret *secret,
+                              tamis_error *err) {
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_filter_options filter = TAMIS_FILTER_OPTIONS_INIT;
     tamis_state_options options = TAMIS_STATE_OPTIONS_INIT;
@@ -187,12 +188,12 @@ int dedup_state_open(tamis_state **state, const dedup_config *config, const cli_
     char keys[4096];
     bool remarks = !config->stream.quiet && !config->stream.json, planned;
 
-    if (check_outside(config, err) != CLI_DONE ||
-        describe_keys(keys, sizeof keys, config->values, err) != CLI_DONE)
-        return CLI_FAILED;
+    if (check_outside(config, err) != TAMIS_OK ||
+        describe_keys(keys, sizeof keys, config->values, err) != TAMIS_OK)
+        return err->status;
     cli_filter_prefer_growth(&spec);
     spec.start_small = true; /* more inputs may come later, or not */
-    planned = cli_filter_plan(&plan, &filter, &spec, secret, &unplanned) == CLI_DONE;
+    planned = cli_filter_plan(&plan, &filter, &spec, secret, &unplanned) == TAMIS_OK;
     options.plan = planned ? &plan : NULL; /* NULL: opens an existing state only */
     options.filter = &filter;
     options.metadata = keys;
@@ -201,8 +202,8 @@ int dedup_state_open(tamis_state **state, const dedup_config *config, const cli_
         options.secret_size = secret->size;
     }
     while ((status = tamis_state_open(state, config->state, &options, err)) == TAMIS_E_BUSY) {
-        int code = cli_lock_again(&wait, err);
-        if (code != CLI_DONE)
+        tamis_status code = cli_lock_again(&wait, err);
+        if (code != TAMIS_OK)
             return code;
     }
     if (status == TAMIS_E_MISMATCH && planned) { /* open it anyway: cli_same_check names the option */
@@ -213,12 +214,12 @@ int dedup_state_open(tamis_state **state, const dedup_config *config, const cli_
         if (!planned && is_empty(config->state))
             *err = unplanned;
         advise_full(err);
-        return CLI_FAILED;
+        return err->status;
     }
-    if (check_outside(config, err) != CLI_DONE) /* again, now that the directory exists */
-        return CLI_FAILED;
-    if (cli_same_check(tamis_state_filter(*state), config->state, &config->filter, remarks, err) != CLI_DONE)
-        return CLI_FAILED;
+    if (check_outside(config, err) != TAMIS_OK) /* again, now that the directory exists */
+        return err->status;
+    if (cli_same_check(tamis_state_filter(*state), config->state, &config->filter, remarks, err) != TAMIS_OK)
+        return err->status;
     return check_keys(*state, config, keys, err);
 }
 
@@ -240,7 +241,8 @@ static bool read_commit_limit(const char *text, uint64_t *bytes, uint64_t *milli
     return true;
 }
 
-int dedup_state_commits(const char *text, uint64_t *bytes, uint64_t *milliseconds, tamis_error *err) {
+tamis_status dedup_state_commits(const char *text, uint64_t *bytes, uint64_t *milliseconds,
+                                 tamis_error *err) {
     char part[64];
     const char *pos = text;
 
@@ -254,7 +256,7 @@ int dedup_state_commits(const char *text, uint64_t *bytes, uint64_t *millisecond
         if (!read_commit_limit(part, bytes, milliseconds))
             break;
         if (pos[size] == '\0')
-            return CLI_DONE;
+            return TAMIS_OK;
         pos += size + 1;
     }
     return cli_fail(err,

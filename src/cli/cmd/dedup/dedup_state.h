@@ -8,14 +8,13 @@
 #include "cli/process/cli_secret.h"
 
 /* Opens the state of --state, or creates it with the given options. Refuses a state that contradicts the
- * options. `secret` may be NULL. CLI_DONE, CLI_FAILED, or the exit status of a signal that ended the wait for
- * the lock. */
-int dedup_state_open(tamis_state **state, const dedup_config *config, const cli_secret *secret,
-                     tamis_error *err);
+ * options. `secret` may be NULL. TAMIS_E_INTERRUPTED: a signal ended the wait. */
+tamis_status dedup_state_open(tamis_state **state, const dedup_config *config, const cli_secret *secret,
+                              tamis_error *err);
 
 /* Parses --commit-every: a size, a time, or both with a comma between them. Sets a value that is not given to
- * 0. CLI_DONE or CLI_FAILED. */
-int dedup_state_commits(const char *text, uint64_t *bytes, uint64_t *milliseconds, tamis_error *err);
+ * 0. */
+tamis_status dedup_state_commits(const char *text, uint64_t *bytes, uint64_t *milliseconds, tamis_error *err);
 
 /* Context of the two callbacks below. */
 typedef struct dedup_state_begun {

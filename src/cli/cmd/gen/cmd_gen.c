@@ -41,7 +41,7 @@ typedef struct gen_config {
 
 static const char *const shapes[] = {"words", "urls", "clicks", NULL};
 
-static int configure(gen_config *config, const cli_args *args, tamis_error *err) {
+static tamis_status configure(gen_config *config, const cli_args *args, tamis_error *err) {
     static gen_maker *const makers[] = {gen_word, gen_url, gen_click};
     cli_value count = {0};
     size_t shape = 0;
@@ -53,49 +53,51 @@ static int configure(gen_config *config, const cli_args *args, tamis_error *err)
         shape++;
     if (shapes[shape] == NULL)
         return cli_fail(err, "gen '%.60s': not known; give words, urls or clicks", args->operands[0]);
-    if (cli_number_read(&count_operand, "gen", args->operands[1], &count, err) != CLI_DONE)
-        return CLI_FAILED;
+    if (cli_number_read(&count_operand, "gen", args->operands[1], &count, err) != TAMIS_OK)
+        return err->status;
     config->make_record = makers[shape];
     config->count = count.number;
     config->seed = args->values[OPT_SEED].number;
     config->share = args->values[OPT_DUPLICATES].rate;
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
-static int generate(const gen_config *config, const gen_source *source, char *buffer, tamis_error *err) {
+static tamis_status generate(const gen_config *config, const gen_source *source, char *buffer,
+                             tamis_error *err) {
     char *pos = buffer, *const full = buffer + BUFFER_SIZE - GEN_RECORD_MAX;
 
     for (uint64_t i = 0; i < config->count; i++) {
         pos = config->make_record(source, i, pos);
         if (pos <= full)
             continue;
-        int code = cli_output_write(buffer, (size_t)(pos - buffer), err);
-        if (code != CLI_DONE)
-            return code;
+        tamis_status status = cli_output_write(buffer, (size_t)(pos - buffer), err);
+        if (status != TAMIS_OK)
+            return status;
         pos = buffer;
     }
     return cli_output_write(buffer, (size_t)(pos - buffer), err);
 }
 
-static int run_gen(const cli_args *args, tamis_error *err) {
+static tamis_status run_gen(const cli_args *args, bool *negative, tamis_error *err) {
     gen_config config = {NULL, 0, 0, 0};
     gen_source *source;
     char *buffer;
-    int code;
+    tamis_status status;
 
-    if (configure(&config, args, err) != CLI_DONE)
-        return CLI_FAILED;
+    (void)negative;
+    if (configure(&config, args, err) != TAMIS_OK)
+        return err->status;
     source = malloc(sizeof *source);
     buffer = malloc(BUFFER_SIZE);
     if (source == NULL || buffer == NULL) {
-        code = cli_fail_nomem("gen", err);
+        status = cli_fail_nomem("gen", err);
     } else {
         gen_source_init(source, config.seed, config.share);
-        code = generate(&config, source, buffer, err);
+        status = generate(&config, source, buffer, err);
     }
     free(source);
     free(buffer);
-    return code;
+    return status;
 }
 
 static const char *const description[] = {

@@ -29,7 +29,7 @@ typedef struct hash_run {
 
 /* ---- rows ---- */
 
-static int write_rows(hash_run *run, tamis_error *err) {
+static tamis_status write_rows(hash_run *run, tamis_error *err) {
     size_t size = (size_t)(run->end - run->rows);
 
     run->end = run->rows;
@@ -82,12 +82,12 @@ static tamis_status hash_keys(hash_run *run, const tamis_key *keys, size_t count
     return tamis_hash_positions(run->hasher, keys, count, config->bits, config->probes, run->positions, err);
 }
 
-static int print_keys(hash_run *run, const tamis_key *keys, size_t count, tamis_error *err) {
+static tamis_status print_keys(hash_run *run, const tamis_key *keys, size_t count, tamis_error *err) {
     const hash_config *config = &run->config;
     uint32_t bits = tamis_scheme_digest_bits(config->scheme), probes = config->probes;
 
     if (hash_keys(run, keys, count, err) != TAMIS_OK)
-        return CLI_FAILED;
+        return err->status;
     for (size_t i = 0; i < count; i++) {
         char *pos = run->end;
         pos = bits > 0 ? print_digest(pos, &run->hashes[i], bits)
@@ -99,12 +99,12 @@ static int print_keys(hash_run *run, const tamis_key *keys, size_t count, tamis_
         *pos++ = '\n';
         run->end = pos;
         if (pos + ROW_MAX > run->rows + ROWS_SIZE) {
-            int code = write_rows(run, err);
-            if (code != CLI_DONE)
-                return code;
+            tamis_status status = write_rows(run, err);
+            if (status != TAMIS_OK)
+                return status;
         }
     }
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
 /* The query function of a tamis_stream_service. Writes the rows of all answered keys before it returns, also
@@ -112,27 +112,23 @@ static int print_keys(hash_run *run, const tamis_key *keys, size_t count, tamis_
 static tamis_status hash_texts(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
                                size_t *done, tamis_error *err) {
     hash_run *run = context;
-    int code = CLI_DONE, written;
+    tamis_status status = TAMIS_OK, written;
 
-    for (*done = 0; *done < count && code == CLI_DONE;) {
+    for (*done = 0; *done < count && status == TAMIS_OK;) {
         size_t batch_size = count - *done < BATCH ? count - *done : BATCH;
-        code = print_keys(run, keys + *done, batch_size, err);
+        status = print_keys(run, keys + *done, batch_size, err);
         memset(answers + *done, TAMIS_ABSENT, batch_size);
-        *done += code == CLI_DONE ? batch_size : 0;
+        *done += status == TAMIS_OK ? batch_size : 0;
     }
     written = write_rows(run, err);
-    if (written == CLI_DONE)
-        written = code;
-    return written == CLI_DONE ? TAMIS_OK : written == CLI_PIPE_GONE ? TAMIS_E_PIPE : err->status;
+    if (written == TAMIS_OK)
+        written = status;
+    return written;
 }
 
 /* ---- keys ---- */
 
-static int code_of(tamis_status status) {
-    return status == TAMIS_OK ? CLI_DONE : status == TAMIS_E_PIPE ? CLI_PIPE_GONE : CLI_FAILED;
-}
-
-static int answer_records(hash_run *run, const tamis_stream_service *service, tamis_error *err) {
+static tamis_status answer_records(hash_run *run, const tamis_stream_service *service, tamis_error *err) {
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
     tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
     tamis_stream_stats *total = &run->summary.stats;
@@ -148,12 +144,12 @@ static int answer_records(hash_run *run, const tamis_stream_service *service, ta
         cli_remedy(err, "mend it, or give --missing drop");
     if (status == TAMIS_E_RECORD)
         cli_remedy(err, "mend it, or give --on-error skip");
-    return code_of(status);
+    return status;
 }
 
 /* Skips or refuses a malformed KEY of the command line. */
-static int leave_malformed(hash_run *run, const tamis_key *key, const tamis_extraction *found,
-                           cli_key_position position, tamis_error *err) {
+static tamis_status leave_malformed(hash_run *run, const tamis_key *key, const tamis_extraction *found,
+                                    cli_key_position position, tamis_error *err) {
     bool fails = run->config.stream.malformed == TAMIS_STREAM_FAIL;
     tamis_error *first = &run->summary.first_malformed;
     char why[200];
@@ -164,18 +160,19 @@ static int leave_malformed(hash_run *run, const tamis_key *key, const tamis_extr
         return cli_key_fail(position, key, why, err);
     if (run->summary.stats.malformed++ == 0)
         cli_key_fail(position, key, why, first);
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
-static int leave_missing(hash_run *run, const tamis_key *key, cli_key_position position, tamis_error *err) {
+static tamis_status leave_missing(hash_run *run, const tamis_key *key, cli_key_position position,
+                                  tamis_error *err) {
     if (run->config.stream.missing == TAMIS_STREAM_FAIL)
         return cli_key_fail(position, key, "has no key; check --key, or give --missing drop", err);
     run->summary.stats.missing++;
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
-static int answer_operand(hash_run *run, cli_typed *typed, const char *operand, size_t number,
-                          tamis_error *err) {
+static tamis_status answer_operand(hash_run *run, cli_typed *typed, const char *operand, size_t number,
+                                   tamis_error *err) {
     tamis_key key = {operand, strlen(operand)};
     tamis_extractor *extractor = run->config.stream.extract.extractor;
     tamis_extraction found;
@@ -186,62 +183,62 @@ static int answer_operand(hash_run *run, cli_typed *typed, const char *operand, 
     run->summary.stats.records++;
     if (extractor != NULL) {
         if (tamis_extractor_extract(extractor, &key, 1, &found, err) != TAMIS_OK)
-            return CLI_FAILED;
+            return err->status;
         if (found.outcome == TAMIS_KEY_MISSING)
             return leave_missing(run, &key, typed->next, err);
         if (found.outcome == TAMIS_KEY_MALFORMED)
             return leave_malformed(run, &key, &found, typed->next, err);
         key = found.key;
     }
-    return code_of(typed->service.query(typed->service.context, &key, 1, &answer, &done, err));
+    return typed->service.query(typed->service.context, &key, 1, &answer, &done, err);
 }
 
-static int answer_all(hash_run *run, const cli_args *args, tamis_error *err) {
+static tamis_status answer_all(hash_run *run, const cli_args *args, tamis_error *err) {
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     cli_typed typed;
-    int code;
+    tamis_status status;
 
     service.context = run;
     service.query = hash_texts;
     if (args->operand_count == 0)
         return answer_records(run, &service, err);
-    code = cli_typed_begin(&typed, run->config.stream.form, &service, err);
-    for (size_t i = 0; i < args->operand_count && code == CLI_DONE; i++)
-        code = strcmp(args->operands[i], "-") == 0
-                   ? answer_records(run, &service, err)
-                   : answer_operand(run, &typed, args->operands[i], i + 1, err);
+    status = cli_typed_begin(&typed, run->config.stream.form, &service, err);
+    for (size_t i = 0; i < args->operand_count && status == TAMIS_OK; i++)
+        status = strcmp(args->operands[i], "-") == 0
+                     ? answer_records(run, &service, err)
+                     : answer_operand(run, &typed, args->operands[i], i + 1, err);
     cli_typed_end(&typed);
-    return code;
+    return status;
 }
 
 /* ---- the run ---- */
 
-static int create_hasher(hash_run *run, tamis_error *err) {
+static tamis_status create_hasher(hash_run *run, tamis_error *err) {
     tamis_hasher_options options = TAMIS_HASHER_OPTIONS_INIT;
     const char *secret_file = run->config.secret_file;
     cli_secret secret;
-    int code = CLI_DONE;
+    tamis_status status = TAMIS_OK;
 
     options.scheme = run->config.scheme;
     options.seed = run->config.seed;
     if (secret_file != NULL) {
-        code = cli_secret_read(&secret, secret_file, -1, err);
-        if (code != CLI_DONE)
-            return code;
+        status = cli_secret_read(&secret, secret_file, -1, err);
+        if (status != TAMIS_OK)
+            return status;
         options.secret = secret.bytes;
         options.secret_size = secret.size;
         if (cli_secret_is_in(&secret, "-"))
-            code = cli_fail(err, "--secret-file '%.300s': is standard output too; write to another file",
-                            secret_file);
+            status = cli_fail(err, "--secret-file '%.300s': is standard output too; write to another file",
+                              secret_file);
     }
-    if (code == CLI_DONE && tamis_hasher_create(&run->hasher, &options, err) != TAMIS_OK)
-        code = CLI_FAILED;
+    if (status == TAMIS_OK)
+        status = tamis_hasher_create(&run->hasher, &options, err);
     if (secret_file != NULL)
         cli_secret_forget(&secret);
-    return code;
+    return status;
 }
 
-static int prepare(hash_run *run, tamis_error *err) {
+static tamis_status prepare(hash_run *run, tamis_error *err) {
     size_t numbers = (size_t)BATCH * run->config.probes;
 
     run->end = run->rows;
@@ -263,29 +260,30 @@ static void release(hash_run *run) {
     free(run);
 }
 
-static int run_hash(const cli_args *args, tamis_error *err) {
+static tamis_status run_hash(const cli_args *args, bool *negative, tamis_error *err) {
     hash_config config;
     hash_run *run;
-    int code;
+    tamis_status status;
 
-    code = hash_configure(&config, args, err);
-    if (code == CLI_DONE)
-        code = cli_output_check(err);
-    run = code == CLI_DONE ? calloc(1, sizeof *run) : NULL;
+    (void)negative;
+    status = hash_configure(&config, args, err);
+    if (status == TAMIS_OK)
+        status = cli_output_check(err);
+    run = status == TAMIS_OK ? calloc(1, sizeof *run) : NULL;
     if (run == NULL) {
         cli_stream_release(&config.stream);
-        return code == CLI_DONE ? cli_fail_nomem("hash", err) : code;
+        return status == TAMIS_OK ? cli_fail_nomem("hash", err) : status;
     }
     run->config = config;
-    code = prepare(run, err);
-    if (code == CLI_DONE) {
-        code = answer_all(run, args, err);
-        run->summary.failed = code != CLI_DONE;
-        if (code != CLI_PIPE_GONE)
+    status = prepare(run, err);
+    if (status == TAMIS_OK) {
+        status = answer_all(run, args, err);
+        run->summary.failed = status != TAMIS_OK;
+        if (status != TAMIS_E_PIPE)
             cli_summary_report_skipped(&run->summary, &config.stream);
     }
     release(run);
-    return code;
+    return status;
 }
 
 /* Keys are not file names, so nothing is completed. */

@@ -77,7 +77,7 @@ const cli_option hash_options[HASH_OPTIONS] = {
                              "/dev/stdin here, not -."},
 };
 
-static int check_scheme(const hash_config *config, const cli_args *args, tamis_error *err) {
+static tamis_status check_scheme(const hash_config *config, const cli_args *args, tamis_error *err) {
     bool secret = config->secret_file != NULL;
 
     if (secret && strcmp(config->secret_file, "-") == 0)
@@ -93,10 +93,10 @@ static int check_scheme(const hash_config *config, const cli_args *args, tamis_e
     if (config->scheme != TAMIS_SCHEME_XXH3 && args->values[HASH_SEED].given)
         return cli_fail(err, "--seed '%.60s': contradicts scheme %s, which takes no seed; leave --seed out",
                         args->values[HASH_SEED].text, tamis_scheme_name(config->scheme));
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
-static int check_positions(const hash_config *config, const cli_args *args, tamis_error *err) {
+static tamis_status check_positions(const hash_config *config, const cli_args *args, tamis_error *err) {
     const char *name = tamis_scheme_name(config->scheme);
 
     if (config->bits > 0 && config->probes == 0)
@@ -110,10 +110,10 @@ static int check_positions(const hash_config *config, const cli_args *args, tami
         return cli_fail(err, "--probes '%.60s': needs the size of the filter too; give --bits M",
                         args->values[HASH_PROBES].text);
     }
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
-static int configure_stream(hash_config *config, const cli_args *args, tamis_error *err) {
+static tamis_status configure_stream(hash_config *config, const cli_args *args, tamis_error *err) {
     const cli_value *given = args->values + HASH_RECORDS;
     cli_value records[CLI_RECORDS];
     cli_stream *stream = &config->stream;
@@ -121,26 +121,26 @@ static int configure_stream(hash_config *config, const cli_args *args, tamis_err
 
     memcpy(records, given, sizeof records);
     records[CLI_RECORDS_HEX].given = false; /* hash accepts --hex with text types: checked below */
-    if (cli_stream_configure(stream, &(cli_stream_given){.records = records}, err) != CLI_DONE)
-        return CLI_FAILED;
+    if (cli_stream_configure(stream, &(cli_stream_given){.records = records}, err) != TAMIS_OK)
+        return err->status;
     stream->missing = given[CLI_RECORDS_MISSING].number == 0 ? TAMIS_STREAM_FAIL : TAMIS_STREAM_DROP;
     stream->form.hex = given[CLI_RECORDS_HEX].given;
     if (stream->form.hex && (stream->form.type == CLI_KEY_INT32 || stream->form.type == CLI_KEY_INT64))
         return cli_fail(err,
                         "--hex: contradicts --type %s: a number is given in decimal; leave one of them out",
                         given[CLI_RECORDS_TYPE].text);
-    if (cli_stream_check_form(stream, err) != CLI_DONE)
-        return CLI_FAILED;
+    if (cli_stream_check_form(stream, err) != TAMIS_OK)
+        return err->status;
     named = stream->extract.extractor != NULL && tamis_extractor_wants_header(stream->extract.extractor);
     for (size_t i = 0; named && i < args->operand_count; i++)
         if (strcmp(args->operands[i], "-") != 0)
             return cli_fail(err,
                             "--key: names a column, and a KEY has no header; give its number, as csv:1, or "
                             "records and their header on standard input");
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
-int hash_configure(hash_config *config, const cli_args *args, tamis_error *err) {
+tamis_status hash_configure(hash_config *config, const cli_args *args, tamis_error *err) {
     const cli_value *values = args->values;
 
     memset(config, 0, sizeof *config);
@@ -151,7 +151,7 @@ int hash_configure(hash_config *config, const cli_args *args, tamis_error *err) 
     config->bits = values[HASH_BITS].number;
     config->probes = (uint32_t)values[HASH_PROBES].number;
     config->seed = values[HASH_SEED].number;
-    if (configure_stream(config, args, err) != CLI_DONE || check_scheme(config, args, err) != CLI_DONE)
-        return CLI_FAILED;
+    if (configure_stream(config, args, err) != TAMIS_OK || check_scheme(config, args, err) != TAMIS_OK)
+        return err->status;
     return check_positions(config, args, err);
 }

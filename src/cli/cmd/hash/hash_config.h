@@ -36,8 +36,8 @@ typedef struct hash_config {
     const char *secret_file; /* NULL: none */
 } hash_config;
 
-/* Validates the parsed arguments and fills *config. CLI_DONE, or CLI_FAILED with the contradiction in *err.
+/* Validates the parsed arguments and fills *config.
  * The caller releases config->stream in both cases. */
-int hash_configure(hash_config *config, const cli_args *args, tamis_error *err);
+tamis_status hash_configure(hash_config *config, const cli_args *args, tamis_error *err);
 
 #endif

@@ -12,41 +12,42 @@ static const cli_option options[OPT_COUNT] = {
 
 /* Verifies a filter of bits first, because its statistics are computed from them. The statistics of a table
  * are in its header, which is verified when the file is opened. */
-static int describe(const cli_args *args, info_report *report, tamis_error *err) {
+static tamis_status describe(const cli_args *args, info_report *report, tamis_error *err) {
     bool reads = tamis_filter_can(report->filter, TAMIS_CAN_UNION) &&
                  tamis_kind_is_bloom(tamis_filter_plan(report->filter)->kind);
-    int code = CLI_DONE;
+    tamis_status status = TAMIS_OK;
 
-    if (reads && tamis_filter_verify(report->filter, err) != TAMIS_OK)
-        code = CLI_FAILED;
-    report->whole = code == CLI_DONE;
+    if (reads)
+        status = tamis_filter_verify(report->filter, err);
+    report->whole = status == TAMIS_OK;
     if (tamis_filter_metadata_get(report->filter, &report->metadata, err) != TAMIS_OK ||
         tamis_filter_info_get(report->filter, &report->info, err) != TAMIS_OK)
-        return CLI_FAILED;
+        return err->status;
     if (!args->values[OPT_JSON].given)
         info_report_text(stdout, report);
     else if (!info_report_json(stdout, report))
         return cli_fail_nomem("info", err);
-    return code;
+    return status;
 }
 
-static int each(const cli_args *args, const char *path, tamis_error *err) {
+static tamis_status each(const cli_args *args, const char *path, bool *negative, tamis_error *err) {
     char shown[CLI_SERVER_SHOWN];
     info_report report = {.path = cli_server_show(path, shown),
                           .metadata = TAMIS_METADATA_INIT,
                           .info = TAMIS_FILTER_INFO_INIT};
     tamis_filter *filter = NULL;
-    int code = cli_file_open(&filter, path, CLI_QUERY, NULL, &report.compression, err);
+    tamis_status status = cli_file_open(&filter, path, CLI_QUERY, NULL, &report.compression, err);
 
+    (void)negative;
     report.filter = filter;
-    if (code == CLI_DONE)
-        code = describe(args, &report, err);
+    if (status == TAMIS_OK)
+        status = describe(args, &report, err);
     tamis_filter_free(filter);
-    return code;
+    return status;
 }
 
-static int run_info(const cli_args *args, tamis_error *err) {
-    return cli_file_each(args, each, err);
+static tamis_status run_info(const cli_args *args, bool *negative, tamis_error *err) {
+    return cli_file_each(args, each, negative, err);
 }
 
 static const char *const description[] = {

@@ -136,17 +136,17 @@ static const cli_conflict conflicts[] = {
     {OPT_STORE, OPT_MEASURE, one_display},
 };
 
-static int finish_json(bool whole, tamis_error *err) {
+static tamis_status finish_json(bool whole, tamis_error *err) {
     if (whole)
-        return CLI_DONE;
+        return TAMIS_OK;
     return cli_fail_nomem("plan", err);
 }
 
-static int run_table(bool json, tamis_error *err) {
+static tamis_status run_table(bool json, tamis_error *err) {
     if (json)
         return finish_json(plan_published_json(stdout), err);
     plan_published_text(stdout);
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
 /* True if an option describes a plan. */
@@ -158,23 +158,24 @@ static bool is_requested(const cli_args *args) {
 }
 
 /* Plans without a number of records: plan_record.h. */
-static int run_record(const cli_args *args, const cli_value *const values[PLAN_NUMBERS], tamis_error *err) {
+static tamis_status run_record(const cli_args *args, const cli_value *const values[PLAN_NUMBERS],
+                               tamis_error *err) {
     plan_record record;
 
     if (args->values[OPT_MEASURE].given)
         return cli_fail(
             err, "--measure: the number of records is missing; give --expect N, or --memory SIZE for as "
                  "many as fit");
-    if (plan_record_solve(&record, values, (tamis_kind)args->values[OPT_KIND].number, err) != CLI_DONE)
-        return CLI_FAILED;
+    if (plan_record_solve(&record, values, (tamis_kind)args->values[OPT_KIND].number, err) != TAMIS_OK)
+        return err->status;
     if (args->values[OPT_JSON].given)
         return finish_json(plan_record_json(stdout, &record), err);
     plan_record_text(stdout, &record);
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
 /* Plans a filter in a Redis: plan_store.h. */
-static int run_store(const cli_args *args, tamis_error *err) {
+static tamis_status run_store(const cli_args *args, tamis_error *err) {
     tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     plan_store store;
 
@@ -190,14 +191,14 @@ static int run_store(const cli_args *args, tamis_error *err) {
     plan_options.probes = (uint32_t)args->values[OPT_PROBES].number;
     plan_options.scheme = (tamis_scheme)args->values[OPT_SCHEME].number;
     if (plan_store_make(&store, &plan_options, err) != TAMIS_OK)
-        return CLI_FAILED;
+        return err->status;
     if (args->values[OPT_JSON].given)
         return finish_json(plan_store_json(stdout, &store), err);
     plan_store_text(stdout, &store);
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
-static int run_plan(const cli_args *args, tamis_error *err) {
+static tamis_status run_plan(const cli_args *args, bool *negative, tamis_error *err) {
     const cli_value *values[PLAN_NUMBERS];
     plan_request request = {.plan_options = TAMIS_PLAN_OPTIONS_INIT};
     plan_table table;
@@ -216,27 +217,27 @@ static int run_plan(const cli_args *args, tamis_error *err) {
     if (args->values[OPT_STORE].number == STORE_REDIS)
         return run_store(args, err);
     if (args->values[OPT_MEASURE].given && !is_requested(args))
-        return plan_measure(NULL, args->values[OPT_JSON].given, err);
-    if (cli_plan_check_rate(&args->values[OPT_KIND], &args->values[OPT_FPR], err) != CLI_DONE)
-        return CLI_FAILED;
+        return plan_measure(negative, NULL, args->values[OPT_JSON].given, err);
+    if (cli_plan_check_rate(&args->values[OPT_KIND], &args->values[OPT_FPR], err) != TAMIS_OK)
+        return err->status;
     for (int i = 0; i < PLAN_NUMBERS; i++)
         values[i] = &args->values[number_options[i]];
     request.plan_options.kind = (tamis_kind)args->values[OPT_KIND].number;
     request.plan_options.scheme = (tamis_scheme)args->values[OPT_SCHEME].number;
     if (plan_record_is_requested(values))
         return run_record(args, values, err);
-    if (plan_request_solve(&request, values, err) != CLI_DONE)
-        return CLI_FAILED;
+    if (plan_request_solve(&request, values, err) != TAMIS_OK)
+        return err->status;
     status = plan_table_make(&table, &request, err);
     plan_request_name_limit(&request, values, err);
     if (args->values[OPT_MEASURE].given)
-        return status == TAMIS_OK ? plan_measure(&table.chosen, args->values[OPT_JSON].given, err)
-                                  : CLI_FAILED;
+        return status == TAMIS_OK ? plan_measure(negative, &table.chosen, args->values[OPT_JSON].given, err)
+                                  : err->status;
     if (!args->values[OPT_JSON].given)
         plan_table_text(stdout, &table);
-    else if (finish_json(plan_table_json(stdout, &table), err) != CLI_DONE)
-        return CLI_FAILED;
-    return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
+    else if (finish_json(plan_table_json(stdout, &table), err) != TAMIS_OK)
+        return err->status;
+    return status;
 }
 
 static const char *const description[] = {

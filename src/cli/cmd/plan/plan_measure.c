@@ -205,7 +205,7 @@ static json_t *row_object(const plan_trial *trial) {
     return object;
 }
 
-static int finish_json(json_t *list, int count, tamis_error *err) {
+static tamis_status finish_json(json_t *list, int count, tamis_error *err) {
     json_t *object = json_object();
 
     /* If memory for a row was missing: leave out the member, so that cli_json_write finds the object
@@ -214,11 +214,12 @@ static int finish_json(json_t *list, int count, tamis_error *err) {
         json_object_set_new(object, "measured", list);
     else
         json_decref(list);
-    return cli_json_write(object, 1, stdout, 2) ? CLI_DONE : cli_fail_nomem("plan", err);
+    return cli_json_write(object, 1, stdout, 2) ? TAMIS_OK : cli_fail_nomem("plan", err);
 }
 
 /* Prepares and measures case `i`, and appends it to `list` or, if that is NULL, prints it. */
-static int measure_one(plan_trial *trial, const tamis_plan *plan, int i, json_t *list, tamis_error *err) {
+static tamis_status measure_one(plan_trial *trial, const tamis_plan *plan, int i, json_t *list,
+                                tamis_error *err) {
     const char *title = plan == NULL ? standard[i].title : NULL;
     tamis_status status =
         plan == NULL ? plan_standard(trial, &standard[i], err) : plan_scaled(trial, plan, err);
@@ -226,11 +227,11 @@ static int measure_one(plan_trial *trial, const tamis_plan *plan, int i, json_t 
     if (status == TAMIS_OK)
         status = plan_trial_run(trial, err);
     if (status != TAMIS_OK)
-        return CLI_FAILED;
+        return err->status;
     show_progress("");
     if (list != NULL) {
         json_array_append_new(list, row_object(trial));
-        return CLI_DONE;
+        return TAMIS_OK;
     }
     if (i == 0)
         print_head();
@@ -239,30 +240,30 @@ static int measure_one(plan_trial *trial, const tamis_plan *plan, int i, json_t 
     print_row(trial);
     if (isatty(STDOUT_FILENO))
         fflush(stdout); /* a case takes a while: show each row at once */
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
-int plan_measure(const tamis_plan *plan, bool json, tamis_error *err) {
-    int count = plan == NULL ? STANDARD : 1, code = CLI_DONE;
+tamis_status plan_measure(bool *broken, const tamis_plan *plan, bool json, tamis_error *err) {
+    int count = plan == NULL ? STANDARD : 1;
+    tamis_status status = TAMIS_OK;
     json_t *list = json ? json_array() : NULL;
-    bool broken = false;
     char text[40];
     plan_trial trial;
 
     if (json && list == NULL)
         return cli_fail_nomem("plan", err);
-    for (int i = 0; i < count && code == CLI_DONE; i++) {
+    for (int i = 0; i < count && status == TAMIS_OK; i++) {
         snprintf(text, sizeof text, "measuring %d of %d", i + 1, count);
         show_progress(text);
-        code = measure_one(&trial, plan, i, list, err);
-        broken = broken || trial.broken;
+        status = measure_one(&trial, plan, i, list, err);
+        *broken = *broken || trial.broken;
     }
     show_progress("");
-    if (code != CLI_DONE)
+    if (status != TAMIS_OK)
         json_decref(list);
     else if (json)
-        code = finish_json(list, count, err);
+        status = finish_json(list, count, err);
     else
         print_foot(plan);
-    return code == CLI_DONE && broken ? CLI_NEGATIVE : code;
+    return status;
 }

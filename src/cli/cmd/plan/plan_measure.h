@@ -14,9 +14,9 @@
  * - plan: measures one filter of this plan, made for a million keys if the plan is for more. A growing filter
  *   gets a million keys.
  * - plan NULL: measures a list of all kinds and schemes, most with a million keys.
- * - CLI_NEGATIVE: a promise is broken beyond chance. The BKDR schemes promise nothing.
- * - CLI_FAILED: *err is filled.
+ *
+ * Sets *broken, which starts as false, if a promise is broken beyond chance. The BKDR schemes promise nothing.
  */
-int plan_measure(const tamis_plan *plan, bool json, tamis_error *err);
+tamis_status plan_measure(bool *broken, const tamis_plan *plan, bool json, tamis_error *err);
 
 #endif

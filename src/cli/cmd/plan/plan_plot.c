@@ -183,23 +183,23 @@ static bool wants_colour(int fd) {
     return isatty(fd) && (none == NULL || *none == '\0') && terminal != NULL && strcmp(terminal, "dumb") != 0;
 }
 
-int plan_plot(const cli_value *output, tamis_error *err) {
+tamis_status plan_plot(const cli_value *output, tamis_error *err) {
     char *text = NULL;
     size_t size = 0;
     FILE *picture;
     bool whole;
-    int code;
+    tamis_status status;
 
     if (!output->given) {
         plan_plot_text(stdout, columns_of(STDOUT_FILENO), wants_colour(STDOUT_FILENO));
-        return CLI_DONE;
+        return TAMIS_OK;
     }
     picture = open_memstream(&text, &size);
     if (picture != NULL)
         plan_plot_svg(picture);
     whole = picture != NULL && !ferror(picture);
     whole = picture != NULL && fclose(picture) == 0 && whole;
-    code = whole ? cli_save(output->text, text, size, err) : cli_fail_nomem("plan", err);
+    status = whole ? cli_save(output->text, text, size, err) : cli_fail_nomem("plan", err);
     free(text);
-    return code;
+    return status;
 }

@@ -32,8 +32,7 @@ void plan_plot_text(FILE *out, size_t columns, bool colour);
 /* Draws the curves as an SVG picture. */
 void plan_plot_svg(FILE *out);
 
-/* Runs `tamis plan --plot`: draws on standard output, or writes the picture to the file named by `output`.
- * CLI_DONE or CLI_FAILED. */
-int plan_plot(const cli_value *output, tamis_error *err);
+/* Runs `tamis plan --plot`: draws on standard output, or writes the picture to the file named by `output`. */
+tamis_status plan_plot(const cli_value *output, tamis_error *err);
 
 #endif

@@ -38,8 +38,8 @@ static double min_bits(double fpr, uint32_t probes) {
     return min;
 }
 
-static int refuse_bits(const plan_record *record, const cli_value *const values[PLAN_NUMBERS], double fpr,
-                       tamis_error *err) {
+static tamis_status refuse_bits(const plan_record *record, const cli_value *const values[PLAN_NUMBERS],
+                                double fpr, tamis_error *err) {
     double needs = min_bits(fpr, record->given[PLAN_PROBES] ? record->probes : 0);
 
     return cli_fail(
@@ -50,8 +50,8 @@ static int refuse_bits(const plan_record *record, const cli_value *const values[
         record->given[PLAN_PROBES] ? " with these probes" : "");
 }
 
-int plan_record_solve(plan_record *record, const cli_value *const values[PLAN_NUMBERS], tamis_kind kind,
-                      tamis_error *err) {
+tamis_status plan_record_solve(plan_record *record, const cli_value *const values[PLAN_NUMBERS],
+                               tamis_kind kind, tamis_error *err) {
     double fpr = values[PLAN_FPR]->rate;
 
     if (kind != TAMIS_KIND_AUTO && kind != TAMIS_KIND_CLASSIC)
@@ -75,7 +75,7 @@ int plan_record_solve(plan_record *record, const cli_value *const values[PLAN_NU
     if (record->given[PLAN_FPR] && record->fpr > fpr)
         return refuse_bits(record, values, fpr, err);
     record->fill = -expm1(-(double)record->probes / record->bits);
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
 void plan_record_text(FILE *out, const plan_record *record) {

@@ -23,9 +23,9 @@ typedef struct plan_record {
 /* True if the options ask for such a plan: neither --expect nor --memory, but --bits-per-key, or both --fpr
  * and --probes. */
 bool plan_record_is_requested(const cli_value *const values[PLAN_NUMBERS]);
-/* Fills *record from the options. CLI_DONE, or CLI_FAILED if they contradict each other. */
-int plan_record_solve(plan_record *record, const cli_value *const values[PLAN_NUMBERS], tamis_kind kind,
-                      tamis_error *err);
+/* Fills *record from the options. Error: they contradict each other. */
+tamis_status plan_record_solve(plan_record *record, const cli_value *const values[PLAN_NUMBERS],
+                               tamis_kind kind, tamis_error *err);
 void plan_record_text(FILE *out, const plan_record *record);
 /* Writes one JSON object. False: out of memory. */
 bool plan_record_json(FILE *out, const plan_record *record);

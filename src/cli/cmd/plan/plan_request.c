@@ -9,27 +9,27 @@
 
 const char *const plan_number_names[PLAN_NUMBERS] = {"expect", "fpr", "memory", "bits-per-key", "probes"};
 
-static int check_probes(const plan_request *request, const cli_value *probes, tamis_error *err) {
+static tamis_status check_probes(const plan_request *request, const cli_value *probes, tamis_error *err) {
     if (!probes->given || request->plan_options.kind == TAMIS_KIND_AUTO ||
         tamis_kind_is_bloom(request->plan_options.kind))
-        return CLI_DONE;
+        return TAMIS_OK;
     return cli_fail(err, "--probes: contradicts --kind %s, which has none; leave one of them out",
                     tamis_kind_name(request->plan_options.kind));
 }
 
 /* Refuses --probes alone, with which any rate is possible. Bits without records go to plan_record.h. */
-static int check_enough(const plan_request *request, tamis_error *err) {
+static tamis_status check_enough(const plan_request *request, tamis_error *err) {
     if (request->sources[PLAN_EXPECT] || request->sources[PLAN_MEMORY] ||
         request->sources[PLAN_PROBES] != PLAN_GIVEN)
-        return CLI_DONE;
+        return TAMIS_OK;
     return cli_fail(
         err, "--probes: not enough for a plan, since any rate can be had with them; give --fpr RATE or "
              "--bits-per-key BITS, or --expect N for the rate with half of the bits set");
 }
 
 /* Derives the number of records from --memory and --bits-per-key. */
-static int derive_expect(plan_request *request, const cli_value *memory, const cli_value *bits,
-                         tamis_error *err) {
+static tamis_status derive_expect(plan_request *request, const cli_value *memory, const cli_value *bits,
+                                  tamis_error *err) {
     double count = floor(8 * (double)memory->number / bits->rate);
     char made[CLI_TEXT_NUMBER], max[CLI_TEXT_NUMBER];
 
@@ -46,13 +46,13 @@ static int derive_expect(plan_request *request, const cli_value *memory, const c
     request->plan_options.expect = (uint64_t)count;
     request->sources[PLAN_EXPECT] = PLAN_DERIVED;
     request->bits_decide = true;
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
 /* Derives a memory limit from --expect and --bits-per-key. If --memory is lower, it stays the limit with
  * --fpr, and is a contradiction without it. */
-static int derive_memory(plan_request *request, const cli_value *const values[PLAN_NUMBERS],
-                         tamis_error *err) {
+static tamis_status derive_memory(plan_request *request, const cli_value *const values[PLAN_NUMBERS],
+                                  tamis_error *err) {
     uint64_t bytes =
         (uint64_t)fmax(1, floor((double)request->plan_options.expect * request->bits / 8)); /* below 2^60 */
     char made[CLI_TEXT_NUMBER];
@@ -61,7 +61,7 @@ static int derive_memory(plan_request *request, const cli_value *const values[PL
         request->sources[PLAN_MEMORY] = PLAN_DERIVED;
     } else if (bytes > request->plan_options.memory) {
         if (values[PLAN_FPR]->given)
-            return CLI_DONE;
+            return TAMIS_OK;
         return cli_fail(err,
                         "--bits-per-key '%.60s': contradicts --memory '%.60s': so many bits for each of "
                         "--expect '%.60s' are %s; leave one of the three out",
@@ -70,12 +70,13 @@ static int derive_memory(plan_request *request, const cli_value *const values[PL
     }
     request->plan_options.memory = bytes;
     request->bits_decide = true;
-    return CLI_DONE;
+    return TAMIS_OK;
 }
 
 /* Finds the rate: as given, else the lowest that fits into the memory, else the rate of the probes with half
  * of the bits set, else the default. */
-static int derive_rate(plan_request *request, const cli_value *const values[PLAN_NUMBERS], tamis_error *err) {
+static tamis_status derive_rate(plan_request *request, const cli_value *const values[PLAN_NUMBERS],
+                                tamis_error *err) {
     bool counted = request->plan_options.expect > 0, limited = request->plan_options.memory > 0;
     char min[CLI_TEXT_NUMBER];
 
@@ -83,29 +84,30 @@ static int derive_rate(plan_request *request, const cli_value *const values[PLAN
     if (limited && !counted)
         request->sources[PLAN_EXPECT] = PLAN_DERIVED;
     if (values[PLAN_FPR]->given)
-        return CLI_DONE;
+        return TAMIS_OK;
     if (counted && limited) {
         request->sources[PLAN_FPR] = PLAN_DERIVED;
-        return CLI_DONE;
+        return TAMIS_OK;
     }
     if (!values[PLAN_PROBES]->given) {
         request->plan_options.fpr = PLAN_FPR_DEFAULT;
         request->sources[PLAN_FPR] = PLAN_DEFAULT;
-        return CLI_DONE;
+        return TAMIS_OK;
     }
     request->plan_options.fpr = ldexp(1, -(int)request->plan_options.probes);
     request->sources[PLAN_FPR] = PLAN_DERIVED;
     if (request->plan_options.fpr >= TAMIS_FPR_MIN)
-        return CLI_DONE;
+        return TAMIS_OK;
     return cli_fail(err,
                     "--probes '%.60s': with half of the bits set their rate is below %s; give the rate "
                     "(--fpr), or fewer probes",
                     values[PLAN_PROBES]->text, cli_text_real(min, sizeof min, TAMIS_FPR_MIN));
 }
 
-int plan_request_solve(plan_request *request, const cli_value *const values[PLAN_NUMBERS], tamis_error *err) {
+tamis_status plan_request_solve(plan_request *request, const cli_value *const values[PLAN_NUMBERS],
+                                tamis_error *err) {
     const cli_value *memory = values[PLAN_MEMORY], *bits = values[PLAN_BITS];
-    int status = CLI_DONE;
+    int status = TAMIS_OK;
 
     for (int i = 0; i < PLAN_NUMBERS; i++)
         request->sources[i] = values[i]->given ? PLAN_GIVEN : PLAN_UNKNOWN;
@@ -114,12 +116,12 @@ int plan_request_solve(plan_request *request, const cli_value *const values[PLAN
     request->plan_options.memory = memory->number;
     request->plan_options.probes = (uint32_t)values[PLAN_PROBES]->number;
     request->bits = bits->rate;
-    if (check_probes(request, values[PLAN_PROBES], err) != CLI_DONE || check_enough(request, err) != CLI_DONE)
-        return CLI_FAILED;
+    if (check_probes(request, values[PLAN_PROBES], err) != TAMIS_OK || check_enough(request, err) != TAMIS_OK)
+        return err->status;
     if (bits->given)
         status = values[PLAN_EXPECT]->given ? derive_memory(request, values, err)
                                             : derive_expect(request, memory, bits, err);
-    return status == CLI_DONE ? derive_rate(request, values, err) : status;
+    return status == TAMIS_OK ? derive_rate(request, values, err) : status;
 }
 
 tamis_status plan_request_plan(tamis_plan *plan, const plan_request *request, tamis_kind kind,

@@ -40,8 +40,9 @@ typedef struct plan_request {
 } plan_request;
 
 /* Fills *request from `values`, which are indexed by plan_number. The caller sets kind and scheme of
- * request->plan_options before. CLI_FAILED: the numbers contradict each other, or are too few for a plan. */
-int plan_request_solve(plan_request *request, const cli_value *const values[PLAN_NUMBERS], tamis_error *err);
+ * request->plan_options before. Error: the numbers contradict each other, or are too few for a plan. */
+tamis_status plan_request_solve(plan_request *request, const cli_value *const values[PLAN_NUMBERS],
+                                tamis_error *err);
 
 /* Makes the plan for `kind`, by tamis_plan_make or, with `fit`, by tamis_plan_fit. */
 tamis_status plan_request_plan(tamis_plan *plan, const plan_request *request, tamis_kind kind,

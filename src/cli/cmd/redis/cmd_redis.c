@@ -24,41 +24,37 @@ static const cli_option options[OPT_COUNT] = {
                       .more = "clean removes it."},
 };
 
-static int done(tamis_status status) {
-    return status == TAMIS_OK ? CLI_DONE : CLI_FAILED;
-}
-
 /* Drops all named filters. A failure does not stop it: returns the last error and reports the others. */
-static int drop(const cli_args *args, tamis_error *err) {
-    int code = CLI_DONE;
+static tamis_status drop(const cli_args *args, tamis_error *err) {
+    tamis_status status = TAMIS_OK;
 
     for (size_t i = 1; i < args->operand_count; i++) {
         tamis_error failed = TAMIS_ERROR_INIT;
         if (tamis_redis_drop(NULL, args->operands[i], &failed) == TAMIS_OK)
             continue;
-        if (code != CLI_DONE)
+        if (status != TAMIS_OK)
             cli_report(err->text); /* main() reports the last one */
-        code = CLI_FAILED;
+        status = failed.status;
         *err = failed;
     }
-    return code;
+    return status;
 }
 
-static int alias(const cli_args *args, tamis_error *err) {
-    return done(tamis_redis_alias(NULL, args->operands[1], args->operands[2], err));
+static tamis_status alias(const cli_args *args, tamis_error *err) {
+    return tamis_redis_alias(NULL, args->operands[1], args->operands[2], err);
 }
 
-static int unalias(const cli_args *args, tamis_error *err) {
-    return done(tamis_redis_alias(NULL, args->operands[1], NULL, err));
+static tamis_status unalias(const cli_args *args, tamis_error *err) {
+    return tamis_redis_alias(NULL, args->operands[1], NULL, err);
 }
 
 /* Parses a time in milliseconds; 0 for "never". */
-static int read_time(const char *text, uint64_t *ms, tamis_error *err) {
+static tamis_status read_time(const char *text, uint64_t *ms, tamis_error *err) {
     const uint64_t max = 1000000000000; /* 31 years */
 
     *ms = 0;
     if (strcmp(text, "never") == 0 || (cli_number_time(text, ms) == CLI_NUMBER_OK && *ms > 0 && *ms <= max))
-        return CLI_DONE;
+        return TAMIS_OK;
     return cli_fail(
         err,
         "expire: '%.60s' is no time; give it as 500ms, 2s, 10m (minutes), 6h or 1d, in seconds where "
@@ -66,21 +62,21 @@ static int read_time(const char *text, uint64_t *ms, tamis_error *err) {
         text);
 }
 
-static int expire(const cli_args *args, tamis_error *err) {
+static tamis_status expire(const cli_args *args, tamis_error *err) {
     uint64_t ms;
 
-    if (read_time(args->operands[2], &ms, err) != CLI_DONE)
-        return CLI_FAILED;
-    return done(tamis_redis_expire(NULL, args->operands[1], ms, err));
+    if (read_time(args->operands[2], &ms, err) != TAMIS_OK)
+        return err->status;
+    return tamis_redis_expire(NULL, args->operands[1], ms, err);
 }
 
-static int list(const cli_args *args, tamis_error *err) {
+static tamis_status list(const cli_args *args, tamis_error *err) {
     if (args->values[OPT_LEFTOVER].given)
         return redis_leftovers(args->operands[1], false, args->values[OPT_JSON].given, err);
     return redis_ls(args->operands[1], args->values[OPT_JSON].given, err);
 }
 
-static int clean(const cli_args *args, tamis_error *err) {
+static tamis_status clean(const cli_args *args, tamis_error *err) {
     return redis_leftovers(args->operands[1], true, args->values[OPT_JSON].given, err);
 }
 
@@ -93,20 +89,21 @@ static const cli_action actions[ACTIONS] = {[ALIAS] = {"alias", 1, 1, "URI TARGE
                                             [LS] = {"ls", 0, 0, "URI", 1 << OPT_JSON | 1 << OPT_LEFTOVER},
                                             [UNALIAS] = {"unalias", 0, 0, "URI", 0}};
 
-static int (*const runs[ACTIONS])(const cli_args *args, tamis_error *err) = {
+static tamis_status (*const runs[ACTIONS])(const cli_args *args, tamis_error *err) = {
     [ALIAS] = alias, [CLEAN] = clean, [DROP] = drop, [EXPIRE] = expire, [LS] = list, [UNALIAS] = unalias};
 
 static const char *const action_names[] = {"alias", "clean", "drop", "expire", "ls", "unalias", NULL};
 
-static int run_redis(const cli_args *args, tamis_error *err) {
+static tamis_status run_redis(const cli_args *args, bool *negative, tamis_error *err) {
     const cli_actions known = {"redis", "redis://host:port/NAME", actions, ACTIONS};
     size_t action;
 
-    if (cli_action_find(&action, &known, args, options, err) != CLI_DONE)
-        return CLI_FAILED;
+    (void)negative;
+    if (cli_action_find(&action, &known, args, options, err) != TAMIS_OK)
+        return err->status;
     for (size_t i = 1; i < args->operand_count; i++)
-        if (cli_server_refuse_family(args->operands[i], err) != CLI_DONE)
-            return CLI_FAILED;
+        if (cli_server_refuse_family(args->operands[i], err) != TAMIS_OK)
+            return err->status;
     return runs[action](args, err);
 }
 

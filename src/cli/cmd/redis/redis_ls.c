@@ -106,11 +106,10 @@ const cli_entry redis_ls_json[] = {
     {"generation", "Which filter of that name the partitions are of."},
     {NULL, NULL}};
 
-int redis_ls(const char *uri, bool json, tamis_error *err) {
-    if (cli_output_check(err) != CLI_DONE)
-        return CLI_FAILED;
-    return tamis_redis_list(NULL, uri, json ? print_json : print_line, NULL, err) == TAMIS_OK ? CLI_DONE
-                                                                                              : CLI_FAILED;
+tamis_status redis_ls(const char *uri, bool json, tamis_error *err) {
+    if (cli_output_check(err) != TAMIS_OK)
+        return err->status;
+    return tamis_redis_list(NULL, uri, json ? print_json : print_line, NULL, err);
 }
 
 /* ---- leftovers ---- */
@@ -149,11 +148,8 @@ static tamis_status print_leftover_json(void *context, const tamis_redis_leftove
     return err->status;
 }
 
-int redis_leftovers(const char *uri, bool removes, bool json, tamis_error *err) {
-    if (cli_output_check(err) != CLI_DONE)
-        return CLI_FAILED;
-    return tamis_redis_leftovers(NULL, uri, removes, json ? print_leftover_json : print_leftover, NULL,
-                                 err) == TAMIS_OK
-               ? CLI_DONE
-               : CLI_FAILED;
+tamis_status redis_leftovers(const char *uri, bool removes, bool json, tamis_error *err) {
+    if (cli_output_check(err) != TAMIS_OK)
+        return err->status;
+    return tamis_redis_leftovers(NULL, uri, removes, json ? print_leftover_json : print_leftover, NULL, err);
 }

@@ -7,14 +7,13 @@
 #include "cli/cli.h"
 
 /* Prints the filters of a server, a line or JSON object each. `uri` names the server and may end with a
- * pattern of names. CLI_DONE or CLI_FAILED. */
-int redis_ls(const char *uri, bool json, tamis_error *err);
+ * pattern of names. */
+tamis_status redis_ls(const char *uri, bool json, tamis_error *err);
 
 /* Help texts for the members of these objects. */
 extern const cli_entry redis_ls_json[];
 
-/* Prints leftovers of killed builds, resizes and drops; with `removes` also removes them. `uri` is as above.
- * CLI_DONE or CLI_FAILED. */
-int redis_leftovers(const char *uri, bool removes, bool json, tamis_error *err);
+/* Prints leftovers of killed builds, resizes and drops; with `removes` also removes them. `uri` is as above. */
+tamis_status redis_leftovers(const char *uri, bool removes, bool json, tamis_error *err);
 
 #endif
