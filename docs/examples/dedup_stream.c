@@ -27,7 +27,7 @@ int main(int argc, char **argv) {
     if (status == TAMIS_OK)
         status = tamis_dedup_open(&session, filter, NULL, &err);
     if (status == TAMIS_OK)
-        status = tamis_stream_dedup(session, &options, &stats, &err);
+        status = tamis_stream_dedup(session, &options, &stats, NULL, &err);
     if (status != TAMIS_OK)
         fprintf(stderr, "dedup_stream: %s\n", err.text);
     else

@@ -55,10 +55,10 @@ static const char *look(findings *f, bool ended) {
             fprintf(stderr, "%s\n", run.err.text);
         return "it does not go on";
     }
-    if (ended && run.commits.begun != (pair_current->partial ? TAMIS_STREAM_GROWN : TAMIS_STREAM_FINISHED))
+    if (ended && run.result.start != (pair_current->partial ? TAMIS_STREAM_GROWN : TAMIS_STREAM_FINISHED))
         return "its end is forgotten";
     f->finished += ended;
-    f->resumed += run.commits.begun == TAMIS_STREAM_RESUMED;
+    f->resumed += run.result.start == TAMIS_STREAM_RESUMED;
     return pair_is_right(true) ? NULL : "it writes something else";
 }
 

@@ -80,7 +80,7 @@ static tamis_status run(const char *fresh, const char *seen, bool durable, fault
     tamis__sys.rename = tracing_rename;
     tamis__sys.swap_names = tracing_swap_names;
     fault_arm(call, n, EIO, false);
-    tamis_status status = tamis_stream_dedup(session, &options, NULL, &err);
+    tamis_status status = tamis_stream_dedup(session, &options, NULL, NULL, &err);
     assert_int_equal(fault_fired(), n > 0);
     fault_disarm();
     fault_remove();

@@ -151,7 +151,7 @@ static outcome run(const scenario *s) {
     options.allocator = s->own_memory ? &allocator : NULL;
     tamis_dedup *session = session_make(0, TAMIS_ON_FULL_FAIL);
     fault_install();
-    o.status = tamis__stream_dedup_tuned(session, &options, &s->tuning, &o.stats, &o.err);
+    o.status = tamis__stream_dedup_tuned(session, &options, &s->tuning, &o.stats, NULL, &o.err);
     fault_remove();
     session_drop(session);
     if (s->pipe_input)

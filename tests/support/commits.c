@@ -29,6 +29,7 @@ void commits_init(commits_run *run, const commits_make *make) {
     run->tuning = (tamis__stream_buffer_sizes){1000, 500, 50};
     run->err = (tamis_error)TAMIS_ERROR_INIT;
     run->stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
+    run->result = (tamis_stream_result)TAMIS_STREAM_RESULT_INIT;
     run->info = (tamis_state_info)TAMIS_STATE_INFO_INIT;
 }
 
@@ -120,9 +121,9 @@ static tamis_status stream(commits_run *run, tamis_dedup *session) {
     run->options.commits = &run->commits;
     run->options.allocator = run->allocator;
     const tamis_status status =
-        tamis__stream_run_tuned(&service, &run->options, &run->tuning, &run->stats, &run->err);
-    tamis_stream_checkpoint_free(run->commits.unfinished);
-    run->commits.unfinished = NULL;
+        tamis__stream_run_tuned(&service, &run->options, &run->tuning, &run->stats, &run->result, &run->err);
+    tamis_stream_checkpoint_free(run->result.unfinished);
+    run->result.unfinished = NULL;
     close(ends[0]);
     close(ends[1]);
     return status;
@@ -158,10 +159,10 @@ bool commits_came_to(const commits_run *run, tamis_status status, const char *te
     return false;
 }
 
-bool commits_began(const commits_run *run, tamis_stream_begun begun) {
-    if (!commits_came_to(run, TAMIS_OK, "") || run->commits.begun == begun)
+bool commits_started(const commits_run *run, tamis_stream_start start) {
+    if (!commits_came_to(run, TAMIS_OK, "") || run->result.start == start)
         return run->status == TAMIS_OK;
-    fprintf(stderr, "begun as %d instead of %d\n", (int)run->commits.begun, (int)begun);
+    fprintf(stderr, "started as %d instead of %d\n", (int)run->result.start, (int)start);
     return false;
 }
 

@@ -37,7 +37,8 @@ typedef struct commits_run {
     tamis_status status;
     tamis_error err;
     tamis_stream_stats stats;
-    tamis_state_info info; /* of the state, if it was opened */
+    tamis_stream_result result; /* without `unfinished` */
+    tamis_state_info info;      /* of the state, if it was opened */
 } commits_run;
 
 /* Sets small batches and commits: some thousand records are then some dozens of commits. */
@@ -48,8 +49,8 @@ tamis_status commits_go(commits_run *run);
 /* True if the run ended with that status and, if that is an error, with `text` in its message. Otherwise
  * stderr has the difference. */
 bool commits_came_to(const commits_run *run, tamis_status status, const char *text);
-/* True if the run ended without error, and had begun in that way. */
-bool commits_began(const commits_run *run, tamis_stream_begun begun);
+/* True if the run ended without error, and had started in that way. */
+bool commits_started(const commits_run *run, tamis_stream_start start);
 
 /* Removes the state. */
 void commits_forget(void);

@@ -146,7 +146,7 @@ tamis_status session_run(tamis_dedup *session, const tamis_stream_options *optio
     tamis_stream_service service = of_session;
     service.finish_parts = finish_and_count;
     complete = 0;
-    const tamis_status status = tamis__stream_run_tuned(&service, options, tuning, stats, err);
+    const tamis_status status = tamis__stream_run_tuned(&service, options, tuning, stats, NULL, err);
     *divided = complete;
     return status;
 }

@@ -56,9 +56,9 @@ static tamis_status run_commits(const commits_make *make, uint64_t stop) {
     return commits_go(&run);
 }
 
-static void assert_runs(const commits_make *make, tamis_stream_begun begun) {
+static void assert_runs(const commits_make *make, tamis_stream_start start) {
     run_commits(make, 0);
-    assert_true(commits_began(&run, begun));
+    assert_true(commits_started(&run, start));
 }
 
 static void forget(void) {
@@ -110,7 +110,7 @@ static void stopped_anywhere(const commits_make *make, uint64_t step) {
         assert_true(commits_came_to(&run, TAMIS_E_INTERRUPTED, ""));
         stops++;
         while (run_commits(make, test_scale_torture(3, 9, 9, 9)) == TAMIS_E_INTERRUPTED)
-            assert_int_equal(run.commits.begun, TAMIS_STREAM_RESUMED);
+            assert_int_equal(run.result.start, TAMIS_STREAM_RESUMED);
         assert_true(commits_came_to(&run, TAMIS_OK, ""));
         assert_wanted();
         assert_int_equal(run.stats.records, whole.records);
@@ -408,7 +408,7 @@ static void a_last_record_without_terminator(void **state) {
     append(in[2], "h\n");
     run_commits(make, 0);
     assert_true(commits_came_to(&run, TAMIS_E_CHANGED, "had no end when it was read"));
-    assert_true(run.commits.was_read);
+    assert_true(run.result.was_read);
     assert_true(file_is(output, "a\nb\nc\nd\ne\nf\ng"));
 }
 

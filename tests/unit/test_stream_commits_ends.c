@@ -58,7 +58,7 @@ static void begin(bool ended) {
     unlink(other);
     commits_write(in, 1000, 1);
     run_commits(0);
-    assert_true(commits_began(&run, TAMIS_STREAM_NEW));
+    assert_true(commits_started(&run, TAMIS_STREAM_NEW));
     file_read(output, &expected);
     if (ended)
         return;
@@ -109,7 +109,7 @@ static void an_input_that_changed_is_refused(void **state) {
                 change(in, ended ? -10 : 4200, ended ? SEEK_END : SEEK_SET);
             run_commits(0);
             assert_true(commits_came_to(&run, TAMIS_E_CHANGED, "made shorter or changed"));
-            assert_true(run.commits.was_read);
+            assert_true(run.result.was_read);
             assert_untouched(output, size);
         }
 }
@@ -120,12 +120,12 @@ static void an_input_that_was_moved_is_known(void **state) {
     snprintf(in, sizeof in, "%s", scratch("moved"));
     assert_int_equal(rename(scratch("in"), in), 0);
     run_commits(0);
-    assert_true(commits_began(&run, TAMIS_STREAM_RESUMED));
+    assert_true(commits_started(&run, TAMIS_STREAM_RESUMED));
     assert_true(is_wanted(output));
     unlink(in);
     commits_write(in, 1000, 1); /* the same bytes in another file */
     run_commits(0);
-    assert_true(commits_began(&run, TAMIS_STREAM_FINISHED));
+    assert_true(commits_started(&run, TAMIS_STREAM_FINISHED));
 }
 
 static void another_file_of_that_name_is_refused(void **state) {
@@ -139,7 +139,7 @@ static void another_file_of_that_name_is_refused(void **state) {
         commits_came_to(&run, TAMIS_E_CHANGED, "is another file than the one that the unfinished run"));
     assert_untouched(output, size);
     go_to(output, true); /* does not change that run */
-    assert_true(commits_began(&run, TAMIS_STREAM_NEW));
+    assert_true(commits_started(&run, TAMIS_STREAM_NEW));
 }
 
 static void the_same_input_elsewhere_is_refused(void **state) {
@@ -148,12 +148,12 @@ static void the_same_input_elsewhere_is_refused(void **state) {
         begin(ended);
         go_to(other, false);
         assert_true(commits_came_to(&run, TAMIS_E_INVALID, "already processed (output "));
-        assert_true(strstr(run.err.text, output) && run.commits.was_read);
+        assert_true(strstr(run.err.text, output) && run.result.was_read);
         assert_false(file_exists(other));
         go_to(other, true);
-        assert_true(commits_began(&run, TAMIS_STREAM_NEW));
+        assert_true(commits_started(&run, TAMIS_STREAM_NEW));
         go_to(other, true);
-        assert_true(commits_began(&run, TAMIS_STREAM_FINISHED));
+        assert_true(commits_started(&run, TAMIS_STREAM_FINISHED));
     }
 }
 
@@ -162,7 +162,7 @@ static void again_finds_duplicates(void **state) {
     (void)state;
     begin(true);
     go_to(other, true);
-    assert_true(commits_began(&run, TAMIS_STREAM_NEW));
+    assert_true(commits_started(&run, TAMIS_STREAM_NEW));
     assert_int_equal(size_of(other), 0);
     assert_int_equal(run.stats.duplicates, 1000);
 }
@@ -183,26 +183,26 @@ static void half_a_record_is_left(void **state) {
     assert_true(file && fputs("record 17", file) >= 0 && fflush(file) == 0);
     go_leaving(9);
     assert_true(commits_came_to(&run, TAMIS_E_INTERRUPTED, ""));
-    assert_null(run.commits.unterminated);
+    assert_null(run.result.unterminated);
     for (int i = 0; i < 2; i++) {
         go_leaving(0);
-        assert_true(commits_began(&run, i == 0 ? TAMIS_STREAM_RESUMED : TAMIS_STREAM_GROWN));
-        assert_string_equal(run.commits.unterminated, in);
-        assert_int_equal(run.commits.unterminated_count, 1);
+        assert_true(commits_started(&run, i == 0 ? TAMIS_STREAM_RESUMED : TAMIS_STREAM_GROWN));
+        assert_string_equal(run.result.unterminated, in);
+        assert_int_equal(run.result.unterminated_count, 1);
         assert_int_equal(run.stats.records, 1000);
         assert_int_equal(run.stats.bytes_read, size);
     }
     assert_true(fputs("00\n", file) >= 0 && fclose(file) == 0);
     go_leaving(0);
-    assert_true(commits_began(&run, TAMIS_STREAM_GROWN));
-    assert_null(run.commits.unterminated);
+    assert_true(commits_started(&run, TAMIS_STREAM_GROWN));
+    assert_null(run.result.unterminated);
     assert_int_equal(run.stats.records, 1001);
     assert_int_equal(run.stats.bytes_read, size + 12);
     file_read(output, &expected);
     commits_forget();
     unlink(output);
     run_commits(0);
-    assert_true(commits_began(&run, TAMIS_STREAM_NEW));
+    assert_true(commits_started(&run, TAMIS_STREAM_NEW));
     assert_true(is_wanted(output));
 }
 
@@ -236,7 +236,7 @@ static void the_rest_of_a_stopped_run_is_cut_off(void **state) {
     begin(false);
     assert_int_equal(truncate(output, size_of(output) + 700), 0);
     run_commits(0);
-    assert_true(commits_began(&run, TAMIS_STREAM_RESUMED));
+    assert_true(commits_started(&run, TAMIS_STREAM_RESUMED));
     assert_true(is_wanted(output));
 }
 
@@ -250,15 +250,15 @@ static void an_older_run_is_continued(void **state) {
     snprintf(in, sizeof in, "%s", scratch("between"));
     commits_write(in, 500, 99);
     go_to(other, false);
-    assert_true(commits_began(&run, TAMIS_STREAM_NEW));
+    assert_true(commits_started(&run, TAMIS_STREAM_NEW));
     const uint64_t between = run.stats.unique;
     snprintf(in, sizeof in, "%s", stopped);
     run_commits(0);
-    assert_true(commits_began(&run, TAMIS_STREAM_RESUMED));
+    assert_true(commits_started(&run, TAMIS_STREAM_RESUMED));
     assert_int_equal(run.stats.records, 1000);
     assert_int_equal(run.info.keys, run.stats.unique + between);
     run_commits(0);
-    assert_true(commits_began(&run, TAMIS_STREAM_FINISHED));
+    assert_true(commits_started(&run, TAMIS_STREAM_FINISHED));
 }
 
 static void an_unknown_output_is_refused(void **state) {
@@ -270,7 +270,7 @@ static void an_unknown_output_is_refused(void **state) {
     assert_true(file_is(output, "mine\n"));
     file_write(output, "", 0);
     run_commits(0);
-    assert_true(commits_began(&run, TAMIS_STREAM_NEW));
+    assert_true(commits_started(&run, TAMIS_STREAM_NEW));
 }
 
 static void the_next_input_is_appended(void **state) {
@@ -282,7 +282,7 @@ static void the_next_input_is_appended(void **state) {
     run_commits(4);
     assert_true(commits_came_to(&run, TAMIS_E_INTERRUPTED, ""));
     run_commits(0);
-    assert_true(commits_began(&run, TAMIS_STREAM_RESUMED));
+    assert_true(commits_started(&run, TAMIS_STREAM_RESUMED));
     assert_true(size_of(output) > size);
     assert_int_equal(truncate(output, size), 0);
     assert_true(is_wanted(output));
@@ -297,7 +297,7 @@ static void an_output_of_another_process_is_refused(void **state) {
     assert_true(commits_came_to(&run, TAMIS_E_BUSY, ""));
     tamis_file_unlock(lock);
     run_commits(0);
-    assert_true(commits_began(&run, TAMIS_STREAM_NEW));
+    assert_true(commits_started(&run, TAMIS_STREAM_NEW));
 }
 
 /* ---- pipes ---- */
@@ -323,12 +323,12 @@ static void an_input_pipe_is_reported(void **state) {
         run.commits.exactly_once = exact;
         commits_go(&run);
         close(fd);
-        assert_string_equal(run.commits.inexact, fd_name);
+        assert_string_equal(run.result.inexact, fd_name);
         if (exact)
             assert_true(commits_came_to(&run, TAMIS_E_UNSUPPORTED, "is no regular file"));
         assert_int_equal(file_exists(output), !exact);
     }
-    assert_true(commits_began(&run, TAMIS_STREAM_NEW));
+    assert_true(commits_started(&run, TAMIS_STREAM_NEW));
     assert_true(file_is(output, "a\nb\n"));
     const int fd = pipe_with("b\nc\n", NULL); /* a second run adds the new records */
     prepare();
@@ -336,7 +336,7 @@ static void an_input_pipe_is_reported(void **state) {
     names[0] = fd_name;
     commits_go(&run);
     close(fd);
-    assert_true(commits_began(&run, TAMIS_STREAM_NEW));
+    assert_true(commits_started(&run, TAMIS_STREAM_NEW));
     assert_true(file_is(output, "a\nb\nc\n"));
 }
 
@@ -375,12 +375,12 @@ static void an_output_pipe_is_reported(void **state) {
     tamis__sys.unread = late_unread;
     go_to(fd_name, false);
     tamis__sys = unharmed;
-    assert_true(commits_began(&run, TAMIS_STREAM_NEW));
-    assert_string_equal(run.commits.inexact, fd_name);
+    assert_true(commits_started(&run, TAMIS_STREAM_NEW));
+    assert_string_equal(run.result.inexact, fd_name);
     assert_string_equal(taken, "a\nb\n");
     assert_true(looks > LATE);
     go_to(fd_name, false);
-    assert_true(commits_began(&run, TAMIS_STREAM_FINISHED));
+    assert_true(commits_started(&run, TAMIS_STREAM_FINISHED));
     close(reading);
     close(writing);
 }
@@ -399,7 +399,7 @@ static void an_output_pipe_whose_reader_goes(void **state) {
     assert_true(commits_came_to(&run, TAMIS_E_PIPE, fd_name));
     close(writing);
     run_commits(0);
-    assert_true(commits_began(&run, TAMIS_STREAM_NEW));
+    assert_true(commits_started(&run, TAMIS_STREAM_NEW));
     assert_true(file_is(output, "a\nb\n"));
 }
 
@@ -411,8 +411,8 @@ static void the_null_device_is_exact(void **state) {
         run.options.duplicates = "/dev/null";
         run.commits.exactly_once = true;
         commits_go(&run);
-        assert_true(commits_began(&run, i ? TAMIS_STREAM_FINISHED : TAMIS_STREAM_NEW));
-        assert_null(run.commits.inexact);
+        assert_true(commits_started(&run, i ? TAMIS_STREAM_FINISHED : TAMIS_STREAM_NEW));
+        assert_null(run.result.inexact);
         assert_true(file_is(output, "a\nb\n"));
     }
 }

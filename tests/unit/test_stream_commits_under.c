@@ -131,10 +131,10 @@ static void an_input_that_waits_is_replaced(void **state) {
         assert_int_not_equal(run.status, TAMIS_OK);
         assert_int_equal(rename(spare, in[1]), 0);
         run_commits(0);
-        assert_true(commits_began(&run, TAMIS_STREAM_RESUMED));
+        assert_true(commits_started(&run, TAMIS_STREAM_RESUMED));
         assert_int_equal(run.stats.records, 600 + 200 + 1000);
         run_commits(0);
-        assert_true(commits_began(&run, TAMIS_STREAM_FINISHED));
+        assert_true(commits_started(&run, TAMIS_STREAM_FINISHED));
     }
 }
 
@@ -152,15 +152,15 @@ static void a_skipped_input_is_replaced(void **state) {
     run_commits(18);
     assert_true(commits_came_to(&run, TAMIS_E_INTERRUPTED, ""));
     go_harmed(2, replace_first);
-    assert_true(commits_began(&run, TAMIS_STREAM_RESUMED));
+    assert_true(commits_started(&run, TAMIS_STREAM_RESUMED));
     const uint64_t keys = run.info.keys;
     run_commits(0);
-    assert_true(commits_began(&run, TAMIS_STREAM_NEW));
+    assert_true(commits_started(&run, TAMIS_STREAM_NEW));
     assert_int_equal(run.stats.records, 600);
     assert_true(run.info.keys > keys);
     assert_int_equal(rename(spare, in[0]), 0);
     run_commits(0);
-    assert_true(commits_began(&run, TAMIS_STREAM_FINISHED));
+    assert_true(commits_started(&run, TAMIS_STREAM_FINISHED));
 }
 
 static void rewrite_first(void) {
@@ -177,7 +177,7 @@ static void an_input_is_rewritten_during_the_run(void **state) {
         commits_write(in[0], 1000, 1);
         commit_bytes = 1000;
         run_commits(0);
-        assert_true(commits_began(&run, TAMIS_STREAM_NEW));
+        assert_true(commits_started(&run, TAMIS_STREAM_NEW));
         bytes_clear(&expected);
         file_read(output, &expected);
         forget();
@@ -186,7 +186,7 @@ static void an_input_is_rewritten_during_the_run(void **state) {
         assert_true(commits_came_to(&run, TAMIS_E_CHANGED, "is not there any more"));
         copy(spare, in[0]);
         run_commits(0);
-        assert_true(commits_began(&run, TAMIS_STREAM_RESUMED));
+        assert_true(commits_started(&run, TAMIS_STREAM_RESUMED));
         assert_true(is_wanted());
     }
 }
@@ -241,7 +241,7 @@ static void an_output_changes(void **state) {
     inputs = 1;
     commits_write(in[0], 1000, 1);
     run_commits(0);
-    assert_true(commits_began(&run, TAMIS_STREAM_NEW));
+    assert_true(commits_started(&run, TAMIS_STREAM_NEW));
     file_read(output, &expected);
     for (int early = 0; early < 2; early++)
         for (size_t way = 0; way < sizeof ways / sizeof *ways; way++) {
@@ -252,7 +252,7 @@ static void an_output_changes(void **state) {
             assert_true(strstr(run.err.text, output));
             assert_int_equal(rename(spare, output), 0);
             run_commits(0);
-            assert_true(commits_began(&run, TAMIS_STREAM_RESUMED));
+            assert_true(commits_started(&run, TAMIS_STREAM_RESUMED));
             assert_true(is_wanted());
         }
 }
@@ -272,7 +272,7 @@ static void an_unfinished_run_is_not_abandoned_silently(void **state) {
     names[0] = in[1];
     snprintf(output, sizeof output, "%s", other);
     run_commits(0);
-    assert_true(commits_began(&run, TAMIS_STREAM_NEW));
+    assert_true(commits_started(&run, TAMIS_STREAM_NEW));
     names[0] = in[0];
     snprintf(output, sizeof output, "%s", first);
     assert_int_equal(rename(in[0], spare), 0);
@@ -280,24 +280,24 @@ static void an_unfinished_run_is_not_abandoned_silently(void **state) {
     run_commits(0);
     assert_true(
         commits_came_to(&run, TAMIS_E_CHANGED, "is another file than the one that the unfinished run"));
-    assert_true(run.commits.was_read);
+    assert_true(run.result.was_read);
     for (int i = 0; i < 2; i++) { /* a rest that was given up is not asked for again */
         prepare();
         run.commits.reread = i == 0;
         commits_go(&run);
-        assert_true(commits_began(&run, i == 0 ? TAMIS_STREAM_NEW : TAMIS_STREAM_FINISHED));
+        assert_true(commits_started(&run, i == 0 ? TAMIS_STREAM_NEW : TAMIS_STREAM_FINISHED));
     }
     names[0] = in[1];
     snprintf(output, sizeof output, "%s", other);
     append(in[1], "one more\n");
     run_commits(0);
-    assert_true(commits_began(&run, TAMIS_STREAM_GROWN));
+    assert_true(commits_started(&run, TAMIS_STREAM_GROWN));
     names[0] = in[0];
     snprintf(output, sizeof output, "%s", first);
     assert_int_equal(rename(in[0], spare), 0); /* the next rotation, after a run that had ended */
     commits_write(in[0], 900, 12);
     run_commits(0);
-    assert_true(commits_began(&run, TAMIS_STREAM_NEW));
+    assert_true(commits_started(&run, TAMIS_STREAM_NEW));
 }
 
 /* ---- cost of a start ---- */
@@ -332,7 +332,7 @@ static uint64_t opens_of_day(int day, bool rotated) {
     run.commits.bytes = 1 << 30;
     commits_go(&run);
     tamis__sys = unharmed;
-    assert_true(commits_began(&run, TAMIS_STREAM_NEW));
+    assert_true(commits_started(&run, TAMIS_STREAM_NEW));
     return opens;
 }
 
@@ -370,12 +370,12 @@ static void an_output_without_locks_is_reported(void **state) {
     tamis__sys.lock = no_lock;
     run_commits(0);
     tamis__sys = unharmed;
-    assert_true(commits_began(&run, TAMIS_STREAM_NEW));
-    assert_non_null(run.commits.unlocked);
-    assert_string_equal(run.commits.unlocked, output);
+    assert_true(commits_started(&run, TAMIS_STREAM_NEW));
+    assert_non_null(run.result.unlocked);
+    assert_string_equal(run.result.unlocked, output);
     run_commits(0);
-    assert_true(commits_began(&run, TAMIS_STREAM_FINISHED));
-    assert_null(run.commits.unlocked);
+    assert_true(commits_started(&run, TAMIS_STREAM_FINISHED));
+    assert_null(run.result.unlocked);
 }
 
 static uint64_t preads;
@@ -409,7 +409,7 @@ static void signals_end_no_run(void **state) {
         opens = preads = (uint64_t)i; /* each call is cut short in one of both */
         run_commits(0);
         tamis__sys = unharmed;
-        assert_true(commits_began(&run, i ? TAMIS_STREAM_GROWN : TAMIS_STREAM_NEW));
+        assert_true(commits_started(&run, i ? TAMIS_STREAM_GROWN : TAMIS_STREAM_NEW));
         assert_true(opens > 0 && preads > 5);
         append(in[0], "\n");
     }
@@ -434,7 +434,7 @@ static void reg_22_no_open_waits(void **state) {
     run_commits(4);
     run_commits(0);
     tamis__sys = unharmed;
-    assert_true(commits_began(&run, TAMIS_STREAM_RESUMED));
+    assert_true(commits_started(&run, TAMIS_STREAM_RESUMED));
     assert_false(may_wait);
 }
 
@@ -453,7 +453,7 @@ static void a_checkpoint_without_its_input_is_refused(void **state) {
     commits_write(in[0], 100, 1);
     commits_write(in[1], 100, 2);
     run_commits(0);
-    assert_true(commits_began(&run, TAMIS_STREAM_NEW));
+    assert_true(commits_started(&run, TAMIS_STREAM_NEW));
     assert_int_equal(tamis_state_open(&opened, scratch("state"), &options, &run.err), TAMIS_OK);
     tamis_state_committed(opened, &bytes, &size);
     unsigned char *crafted = malloc(size);

@@ -108,7 +108,7 @@ static tamis_status run(job *one, size_t batch) {
     if (!one->options.marking)
         one->options.duplicates = scratch("seen");
     const tamis_status status =
-        tamis__stream_run_tuned(&service, &one->options, &tuning, &one->stats, &one->err);
+        tamis__stream_run_tuned(&service, &one->options, &tuning, &one->stats, NULL, &one->err);
     tamis_extractor_free(extractor);
     return status;
 }

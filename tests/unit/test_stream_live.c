@@ -50,7 +50,7 @@ typedef struct live {
 static void *live_main(void *context) {
     live *l = context;
     tamis_dedup *session = session_make(0, TAMIS_ON_FULL_FAIL);
-    l->status = tamis__stream_dedup_tuned(session, &l->options, &l->tuning, &l->stats, &l->err);
+    l->status = tamis__stream_dedup_tuned(session, &l->options, &l->tuning, &l->stats, NULL, &l->err);
     session_drop(session);
     return NULL;
 }
@@ -650,7 +650,7 @@ static int run_standard(int in, int out) {
         options.output = "-";
         tamis_error err = TAMIS_ERROR_INIT;
         tamis_dedup *session = session_make(0, TAMIS_ON_FULL_FAIL);
-        tamis_status status = tamis_stream_dedup(session, &options, NULL, &err);
+        tamis_status status = tamis_stream_dedup(session, &options, NULL, NULL, &err);
         session_drop(session);
         _exit(-(int)status);
     }
@@ -705,7 +705,7 @@ static void many_inputs_use_few_descriptors(void **state) {
     options.output = scratch("once");
     tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
     tamis_dedup *session = session_make(0, TAMIS_ON_FULL_FAIL);
-    tamis_status status = tamis_stream_dedup(session, &options, &stats, NULL);
+    tamis_status status = tamis_stream_dedup(session, &options, &stats, NULL, NULL);
     session_drop(session);
     setrlimit(RLIMIT_NOFILE, &before);
     assert_int_equal(status, TAMIS_OK);

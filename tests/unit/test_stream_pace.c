@@ -58,7 +58,7 @@ static void *paced_main(void *context) {
     options.output = names[1];
     options.threads = test_threads;
     tamis_dedup *session = session_make(0, TAMIS_ON_FULL_FAIL);
-    run->status = tamis_stream_dedup(session, &options, NULL, NULL);
+    run->status = tamis_stream_dedup(session, &options, NULL, NULL, NULL);
     session_drop(session);
     return NULL;
 }

@@ -70,7 +70,7 @@ static tamis_status run(const char *const *inputs, size_t count) {
     stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
     err = (tamis_error)TAMIS_ERROR_INIT;
     tamis_dedup *session = session_make(0, TAMIS_ON_FULL_FAIL);
-    tamis_status status = tamis__stream_dedup_tuned(session, &options, &tuning, &stats, &err);
+    tamis_status status = tamis__stream_dedup_tuned(session, &options, &tuning, &stats, NULL, &err);
     session_drop(session);
     return status;
 }
@@ -477,7 +477,7 @@ static void *read_live(void *context) {
     reading.input_count = 1;
     reading.output = l->writes;
     tamis_dedup *session = session_make(0, TAMIS_ON_FULL_FAIL);
-    l->read_status = tamis_stream_dedup(session, &reading, NULL, NULL);
+    l->read_status = tamis_stream_dedup(session, &reading, NULL, NULL, NULL);
     session_drop(session);
     return NULL;
 }

@@ -75,7 +75,7 @@ static tamis_status run(const char *const *inputs, size_t count, const tamis__st
     stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
     err = (tamis_error)TAMIS_ERROR_INIT;
     tamis_dedup *session = session_make(0, TAMIS_ON_FULL_FAIL);
-    tamis_status status = tamis__stream_dedup_tuned(session, &options, tuning, &stats, &err);
+    tamis_status status = tamis__stream_dedup_tuned(session, &options, tuning, &stats, NULL, &err);
     session_drop(session);
     file_read(options.output, &output);
     return status;
@@ -235,7 +235,7 @@ static void *run_between(void *context) {
     options.output = paths[1];
     stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
     tamis_dedup *session = session_make(0, TAMIS_ON_FULL_FAIL);
-    (void)tamis_stream_dedup(session, &options, &stats, &err);
+    (void)tamis_stream_dedup(session, &options, &stats, NULL, &err);
     session_drop(session);
     return NULL;
 }
@@ -358,7 +358,7 @@ static void a_record_of_a_bomb_is_too_long(void **state) {
         options.allocator = &allocator;
         err = (tamis_error)TAMIS_ERROR_INIT;
         tamis_dedup *session = session_make(0, TAMIS_ON_FULL_FAIL);
-        assert_int_equal(tamis_stream_dedup(session, &options, NULL, &err), TAMIS_E_TOO_LONG);
+        assert_int_equal(tamis_stream_dedup(session, &options, NULL, NULL, &err), TAMIS_E_TOO_LONG);
         session_drop(session);
         say("/in: record 1, at byte 0, is longer than 1048576 bytes");
         assert_true(memory.peak_bytes < 16 << 20);
@@ -379,7 +379,7 @@ static void a_compressed_file_is_not_followed(void **state) {
     options.follow = true;
     err = (tamis_error)TAMIS_ERROR_INIT;
     tamis_dedup *session = session_make(0, TAMIS_ON_FULL_FAIL);
-    assert_int_equal(tamis_stream_dedup(session, &options, NULL, &err), TAMIS_E_UNSUPPORTED);
+    assert_int_equal(tamis_stream_dedup(session, &options, NULL, NULL, &err), TAMIS_E_UNSUPPORTED);
     session_drop(session);
     say("/in: is compressed with gzip, and a compressed file cannot be followed; ");
     bytes_clear(&compressed);

@@ -117,7 +117,7 @@ static tamis_status believe_of(size_t records, liar *l, query_mode how, uint32_t
     options.threads = threads;
     *stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
     *err = (tamis_error)TAMIS_ERROR_INIT;
-    const tamis_status status = tamis_stream_run(&service, &options, stats, err);
+    const tamis_status status = tamis_stream_run(&service, &options, stats, NULL, err);
     tamis_hasher_free(hasher);
     assert_false(stats->complete && status != TAMIS_OK);
     return status;

@@ -58,7 +58,7 @@ static tamis_status run_inputs(const char *const *inputs, size_t count, const ch
     stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
     err = (tamis_error)TAMIS_ERROR_INIT;
     tamis_dedup *session = session_make(0, TAMIS_ON_FULL_FAIL);
-    tamis_status status = tamis_stream_dedup(session, &options, &stats, &err);
+    tamis_status status = tamis_stream_dedup(session, &options, &stats, NULL, &err);
     session_drop(session);
     return status;
 }
@@ -412,10 +412,14 @@ static void bad_options(void **state) {
     options.threads = test_threads;
     tamis_dedup *session = session_make(0, TAMIS_ON_FULL_FAIL);
     options.input_count = 1;
-    assert_int_equal(tamis_stream_dedup(session, &options, NULL, &err), TAMIS_E_INVALID);
+    assert_int_equal(tamis_stream_dedup(session, &options, NULL, NULL, &err), TAMIS_E_INVALID);
     options.struct_size = 0;
-    assert_int_equal(tamis_stream_dedup(session, &options, NULL, NULL), TAMIS_E_INVALID);
-    assert_int_equal(tamis_stream_dedup(session, NULL, NULL, NULL), TAMIS_E_INVALID);
+    assert_int_equal(tamis_stream_dedup(session, &options, NULL, NULL, NULL), TAMIS_E_INVALID);
+    assert_int_equal(tamis_stream_dedup(session, NULL, NULL, NULL, NULL), TAMIS_E_INVALID);
+    options = (tamis_stream_options)TAMIS_STREAM_OPTIONS_INIT;
+    tamis_stream_result result = {.struct_size = 0};
+    assert_int_equal(tamis_stream_dedup(session, &options, NULL, &result, &err), TAMIS_E_INVALID);
+    assert_string_equal(err.text, "stream: result without struct_size; start from TAMIS_STREAM_RESULT_INIT");
     session_drop(session);
 }
 
@@ -431,7 +435,7 @@ static void shorter_structs(void **state) {
     options.output = "/nowhere/at/all";
     tamis_stream_stats part = {.struct_size = offsetof(tamis_stream_stats, bytes_in), .bytes_in = 77};
     tamis_dedup *session = session_make(0, TAMIS_ON_FULL_FAIL);
-    assert_int_equal(tamis_stream_dedup(session, &options, &part, &err), TAMIS_OK);
+    assert_int_equal(tamis_stream_dedup(session, &options, &part, NULL, &err), TAMIS_OK);
     assert_int_equal(part.struct_size, offsetof(tamis_stream_stats, bytes_in));
     assert_int_equal(part.records, 3);
     assert_int_equal(part.bytes_in, 77);

@@ -58,7 +58,7 @@ static tamis_status run(tamis_stream_options *options, const char *input, tamis_
     options->input_count = 1;
     options->threads = test_threads;
     options->profile = profile;
-    const tamis_status status = tamis_stream_dedup(session, options, NULL, &err);
+    const tamis_status status = tamis_stream_dedup(session, options, NULL, NULL, &err);
     session_drop(session);
     return status;
 }

@@ -39,7 +39,7 @@ static bool agrees(const test_bytes *inputs, size_t count, unsigned char termina
     tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
     tamis_error err = TAMIS_ERROR_INIT;
     tamis_dedup *session = session_make(0, TAMIS_ON_FULL_FAIL);
-    tamis_status status = tamis__stream_dedup_tuned(session, &options, tuning, &stats, &err);
+    tamis_status status = tamis__stream_dedup_tuned(session, &options, tuning, &stats, NULL, &err);
     session_drop(session);
     test_bytes unique = {0};
     test_bytes duplicates = {0};
@@ -178,7 +178,7 @@ static tamis_status run_limited(const char *text, size_t size, uint64_t max_reco
     options.max_record = max_record;
     tamis__stream_buffer_sizes tuning = {read_size, 8, 3};
     tamis_dedup *session = session_make(0, TAMIS_ON_FULL_FAIL);
-    tamis_status status = tamis__stream_dedup_tuned(session, &options, &tuning, stats, err);
+    tamis_status status = tamis__stream_dedup_tuned(session, &options, &tuning, stats, NULL, err);
     session_drop(session);
     return status;
 }
@@ -235,7 +235,7 @@ static tamis_status run_full(tamis_on_full on_full, tamis_stream_stats *stats, t
     options.input_count = 1;
     options.output = scratch("once");
     tamis_dedup *session = session_make(1000, on_full);
-    tamis_status status = tamis_stream_dedup(session, &options, stats, err);
+    tamis_status status = tamis_stream_dedup(session, &options, stats, NULL, err);
     session_drop(session);
     return status;
 }

@@ -79,7 +79,7 @@ static tamis_status run(const char *input, bool marked, size_t batch, tamis_stre
     options.input_count = 1;
     options.output = scratch("fresh");
     options.duplicates = scratch("seen");
-    return tamis__stream_run_tuned(&service, &options, &tuning, stats, err);
+    return tamis__stream_run_tuned(&service, &options, &tuning, stats, NULL, err);
 }
 
 static void answers_route_records(void **state) {
@@ -209,7 +209,7 @@ static void a_service_gets_the_source_of_its_records(void **state) {
         tamis__stream_buffer_sizes tuning = {3, 5, batch};
         tamis_error err = TAMIS_ERROR_INIT;
         service.context = &noted;
-        assert_int_equal(tamis__stream_run_tuned(&service, &options, &tuning, NULL, &err), TAMIS_OK);
+        assert_int_equal(tamis__stream_run_tuned(&service, &options, &tuning, NULL, NULL, &err), TAMIS_OK);
         assert_string_equal(noted.text_log, "one 1 a;one 2 b;one 3 c;two 1 d;two 2 ;two 3 e;");
     }
 }
@@ -289,7 +289,7 @@ static void parts_get_their_source_too(void **state) {
     options.inputs = &path;
     options.input_count = 1;
     options.threads = test_threads;
-    assert_int_equal(tamis_stream_run(&service, &options, &stats, NULL), TAMIS_OK);
+    assert_int_equal(tamis_stream_run(&service, &options, &stats, NULL, NULL), TAMIS_OK);
     tamis_hasher_free(hasher);
     assert_int_equal(stats.unique, RECORDS);
     assert_int_equal(context.wrong, 0);
@@ -313,12 +313,12 @@ static void a_service_must_answer(void **state) {
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
     options.threads = test_threads;
     tamis_error err = TAMIS_ERROR_INIT;
-    assert_int_equal(tamis_stream_run(&service, &options, NULL, &err), TAMIS_E_INVALID);
+    assert_int_equal(tamis_stream_run(&service, &options, NULL, NULL, &err), TAMIS_E_INVALID);
     assert_string_equal(err.text, "stream: service without query; give it the function that answers");
     service.struct_size = 0;
     service.query = query_initials;
-    assert_int_equal(tamis_stream_run(&service, &options, NULL, &err), TAMIS_E_INVALID);
-    assert_int_equal(tamis_stream_run(NULL, &options, NULL, &err), TAMIS_E_INVALID);
+    assert_int_equal(tamis_stream_run(&service, &options, NULL, NULL, &err), TAMIS_E_INVALID);
+    assert_int_equal(tamis_stream_run(NULL, &options, NULL, NULL, &err), TAMIS_E_INVALID);
 }
 
 /* ---- following ---- */
@@ -349,7 +349,7 @@ static void *follow_main(void *context) {
     options.stop_fd = f->stop[0];
     options.follow = true;
     options.header = f->header;
-    f->status = tamis__stream_run_tuned(&service, &options, &shipped, NULL, &f->err);
+    f->status = tamis__stream_run_tuned(&service, &options, &shipped, NULL, NULL, &f->err);
     return NULL;
 }
 

@@ -129,7 +129,7 @@ static void compress_bytes(const char *path) {
     char compressed[300];
     snprintf(compressed, sizeof compressed, "%s.gz", path);
     options.output = compressed;
-    assert_int_equal(tamis_stream_dedup(session, &options, NULL, NULL), TAMIS_OK);
+    assert_int_equal(tamis_stream_dedup(session, &options, NULL, NULL, NULL), TAMIS_OK);
     session_drop(session);
     assert_int_equal(rename(compressed, path), 0);
 }
@@ -323,7 +323,8 @@ static void size_hints_are_equal_for_any_threads(void **state) {
         options.inputs = inputs;
         options.input_count = 2;
         options.threads = threads[i % 4];
-        assert_int_equal(tamis__stream_run_tuned(&service, &options, &tunings[i / 4], NULL, NULL), TAMIS_OK);
+        assert_int_equal(tamis__stream_run_tuned(&service, &options, &tunings[i / 4], NULL, NULL, NULL),
+                         TAMIS_OK);
         if (i % 4 == 0)
             expected = got;
         assert_int_equal(got.count, expected.count);
@@ -413,7 +414,7 @@ static void memory_is_refused(void **state) {
         options.input_count = 1;
         options.allocator = &allocator;
         options.threads = 4;
-        const tamis_status status = tamis_stream_dedup(session, &options, &stats, &err);
+        const tamis_status status = tamis_stream_dedup(session, &options, &stats, NULL, &err);
         session_drop(session);
         assert_true(status == TAMIS_OK ? stats.records == 500 : status == TAMIS_E_NOMEM);
         assert_int_equal(memory.live_blocks, 0);
@@ -449,7 +450,7 @@ static void long_records_are_not_read_ahead(void **state) {
     options.input_count = 1;
     options.allocator = &allocator;
     options.threads = 7;
-    assert_int_equal(tamis_stream_dedup(session, &options, &stats, NULL), TAMIS_OK);
+    assert_int_equal(tamis_stream_dedup(session, &options, &stats, NULL, NULL), TAMIS_OK);
     session_drop(session);
     assert_int_equal(stats.records, RECORDS);
     assert_int_equal(stats.unique, 1);
@@ -539,7 +540,7 @@ static void a_large_header_while_all_batches_are_out(void **state) {
     tamis__cond_init(&at_end);
     real = tamis__sys;
     tamis__sys.read = read_and_note;
-    const tamis_status status = tamis__stream_run_tuned(&service, &options, &tuning, &stats, NULL);
+    const tamis_status status = tamis__stream_run_tuned(&service, &options, &tuning, &stats, NULL, NULL);
     tamis__sys = real;
     assert_int_equal(status, TAMIS_OK);
     assert_int_equal(stats.unique, first + 1);

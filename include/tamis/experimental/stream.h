@@ -88,8 +88,7 @@ typedef struct tamis_stream_service {
 } tamis_stream_service;
 
 /* clang-format off */
-#define TAMIS_STREAM_SERVICE_INIT \
-    {sizeof(tamis_stream_service), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}
+#define TAMIS_STREAM_SERVICE_INIT {.struct_size = sizeof(tamis_stream_service)}
 /* clang-format on */
 
 /* Fills *service with the functions of tamis_stream_dedup and `session` as its context, so that a caller
@@ -123,7 +122,7 @@ typedef struct tamis_stream_stats {
 } tamis_stream_stats;
 
 /* clang-format off */
-#define TAMIS_STREAM_STATS_INIT {sizeof(tamis_stream_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, false, 0, 0}
+#define TAMIS_STREAM_STATS_INIT {.struct_size = sizeof(tamis_stream_stats)}
 /* clang-format on */
 
 /* Where the time of a run went, in nanoseconds of the monotonic clock, summed over its threads. Waiting
@@ -144,7 +143,7 @@ typedef struct tamis_stream_profile {
 } tamis_stream_profile;
 
 /* clang-format off */
-#define TAMIS_STREAM_PROFILE_INIT {sizeof(tamis_stream_profile), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+#define TAMIS_STREAM_PROFILE_INIT {.struct_size = sizeof(tamis_stream_profile)}
 /* clang-format on */
 
 /* What happens to a record that is not looked up. */
@@ -168,16 +167,42 @@ typedef enum tamis_stream_marking {
     TAMIS_STREAM_MEMBER = 2
 } tamis_stream_marking;
 
-/* How a run relates to earlier runs of the same state. */
-typedef enum tamis_stream_begun {
+/* How a resumable run relates to earlier runs of the same state. */
+typedef enum tamis_stream_start {
     TAMIS_STREAM_NEW = 0, /* no earlier run had these inputs and outputs */
     /* Continues an unfinished run after its last commit, as far as inputs and outputs allow */
     TAMIS_STREAM_RESUMED = 1,
     TAMIS_STREAM_GROWN = 2,    /* continues a finished run whose inputs have grown */
     TAMIS_STREAM_FINISHED = 3, /* already finished; nothing to do */
-} tamis_stream_begun;
+} tamis_stream_start;
 
-/* Options and results of a run that survives crashes, see "Resumable runs" below. */
+/* What a resumable run reports besides its statistics. A run without options.commits leaves it unchanged.
+ * Names belong to the caller or are static. */
+typedef struct tamis_stream_result {
+    uint32_t struct_size;
+    tamis_stream_start start;
+    /* NULL, or the first input or output for which a record may come twice after a crash, because it
+     * cannot be read again or cut back */
+    const char *inexact;
+    /* NULL, or the first output whose file system has no locks: other processes may write to it too */
+    const char *unlocked;
+    /* true if the run was refused because an input was read before, or has changed since; `reread` allows
+     * it */
+    bool was_read;
+    /* If the run finished: NULL, or the first input whose last record had no terminator and was left. If the
+     * run was refused: the input of which such a record was read and has become longer since. */
+    const char *unterminated;
+    uint64_t unterminated_count; /* number of inputs whose last record was left */
+    /* NULL, or the unfinished run because of which this one failed; free it with
+     * tamis_stream_checkpoint_free */
+    struct tamis_stream_checkpoint *unfinished;
+} tamis_stream_result;
+
+/* clang-format off */
+#define TAMIS_STREAM_RESULT_INIT {.struct_size = sizeof(tamis_stream_result)}
+/* clang-format on */
+
+/* Options of a run that survives crashes, see "Resumable runs" below. */
 typedef struct tamis_stream_commits {
     uint32_t struct_size;
     /* dedup session over a state, used by the service; nothing else uses the state meanwhile */
@@ -191,44 +216,24 @@ typedef struct tamis_stream_commits {
     /* Leave the last record of an uncompressed regular file for a later run if it has no terminator:
      * another program may be writing it */
     bool defer_unterminated;
-    /* NULL, or called before any record is read, when it is known how the run begins */
-    void (*on_start)(void *context, const struct tamis_stream_commits *commits,
-                     const tamis_stream_stats *before);
-    void *callback_context; /* context of `on_start` and `remark` */
-    /* ---- results ---- */
-    tamis_stream_begun begun;
-    /* NULL, or the first input or output for which a record may come twice after a crash, because it
-     * cannot be read again or cut back. The name belongs to the caller or is static. */
-    const char *inexact;
-    /* true if the run was refused because an input was read before, or has changed since; `reread` allows
-     * it */
-    bool was_read;
-    /* NULL, or the first output whose file system has no locks: other processes may write to it too */
-    const char *unlocked;
-    /* If the run finished: NULL, or the first input whose last record had no terminator and was left.
-     * unterminated_count is the number of such inputs. If the run was refused: the input of which such a record
-     * was read and has become longer since. The name belongs to the caller or is static. */
-    const char *unterminated;
-    uint64_t unterminated_count;
-    /* NULL, or the unfinished run because of which this one failed; free it with tamis_stream_checkpoint_free */
-    struct tamis_stream_checkpoint *unfinished;
-    /* ---- further options ---- */
     /* true: give up an unfinished run that this run would make impossible to finish; false: refuse this
      * run */
     bool abandon;
     /* NULL, or a text for people, stored with each commit: the command that repeats this run. At most
      * 60000 bytes. */
     const char *command;
+    /* NULL, or called before any record is read, with what is known by then: how the run starts, `inexact`
+     * and `unlocked`. `before` has the statistics of the run up to its last commit. */
+    void (*on_start)(void *context, const tamis_stream_result *result, const tamis_stream_stats *before);
     /* NULL, or called with messages for people: skipped files, what was given up, what was kept. If `loss`
      * is true, the message names bytes or records that would be missing from the outputs without anyone
      * noticing: never hide it. */
     void (*remark)(void *context, const char *message, bool loss);
+    void *callback_context; /* context of `on_start` and `remark` */
 } tamis_stream_commits;
 
 /* clang-format off */
-#define TAMIS_STREAM_COMMITS_INIT \
-    {sizeof(tamis_stream_commits), NULL, 0, 0, false, false, false, NULL, NULL, TAMIS_STREAM_NEW, NULL, false, \
-     NULL, NULL, 0, NULL, false, NULL, NULL}
+#define TAMIS_STREAM_COMMITS_INIT {.struct_size = sizeof(tamis_stream_commits)}
 /* clang-format on */
 
 /* The compression level that xz calls 0. */
@@ -283,15 +288,15 @@ typedef struct tamis_stream_options {
     /* NULL, or receives a profile, at the cost of a few clock reads for each batch; start from
      * TAMIS_STREAM_PROFILE_INIT */
     tamis_stream_profile *profile;
-    tamis_stream_commits *commits; /* NULL, or makes the run resumable, see "Resumable runs" below */
-    bool require_keys;             /* a run in which no record has a key fails, see "Records" below */
+    /* NULL, or makes the run resumable, see "Resumable runs" below */
+    const tamis_stream_commits *commits;
+    bool require_keys; /* a run in which no record has a key fails, see "Records" below */
 } tamis_stream_options;
 
 /* clang-format off */
-#define TAMIS_STREAM_OPTIONS_INIT \
-    {sizeof(tamis_stream_options), '\n', NULL, 0, NULL, NULL, 0, -1, NULL, NULL, NULL, false, false, NULL, false,     \
-     TAMIS_STREAM_PASS, TAMIS_STREAM_FAIL, TAMIS_STREAM_UNMARKED, NULL, -1, 0, NULL, NULL, NULL, 1, NULL, NULL,      \
-     false}
+#define TAMIS_STREAM_OPTIONS_INIT                                                                            \
+    {.struct_size = sizeof(tamis_stream_options), .terminator = '\n', .stop_fd = -1,                         \
+     .malformed = TAMIS_STREAM_FAIL, .compression = -1, .threads = 1}
 /* clang-format on */
 
 /*
@@ -419,15 +424,17 @@ typedef struct tamis_stream_options {
  * the readers of pipes and sockets, which a stop often ends too, have read everything and still exist; they
  * get a second for that. It is false in all other cases.
  *
- * *stats (may be NULL) is set on failure too, to what was answered until then.
+ * *stats (may be NULL) is set on failure too, to what was answered until then; *result (may be NULL) of a
+ * resumable run likewise.
  */
 TAMIS_API tamis_status tamis_stream_run(const tamis_stream_service *service,
                                         const tamis_stream_options *options, tamis_stream_stats *stats,
-                                        tamis_error *err);
+                                        tamis_stream_result *result, tamis_error *err);
 
 /* Like tamis_stream_run, with a dedup session as the service. */
 TAMIS_API tamis_status tamis_stream_dedup(tamis_dedup *session, const tamis_stream_options *options,
-                                          tamis_stream_stats *stats, tamis_error *err);
+                                          tamis_stream_stats *stats, tamis_stream_result *result,
+                                          tamis_error *err);
 
 /* ---- runs of a state ---- */
 

@@ -270,7 +270,7 @@ tamis_status cli_stream_run(const cli_stream *stream, const tamis_stream_service
     }
     options->require_keys =
         stream->extract.has_parts && !stream->missing_given && stream->missing != TAMIS_STREAM_FAIL;
-    status = tamis_stream_run(&typed.service, options, stats, err);
+    status = tamis_stream_run(&typed.service, options, stats, stream->result, err);
     cli_progress_end(&progress);
     cli_typed_end(&typed);
     return status == TAMIS_E_NO_KEY && options->require_keys ? fail_no_keys(stream, options, stats, err)

@@ -30,7 +30,8 @@ typedef struct cli_stream {
     bool progress_bar;     /* true: as a line that is redrawn; false: as new lines */
     /* statistics of each input of the last run, malloc; struct_size 0: not begun; NULL without a summary */
     tamis_stream_stats *each;
-    cli_names names; /* memory of `inputs` if --files-from was given */
+    tamis_stream_result *result; /* target of the result of a resumable run; NULL: not wanted */
+    cli_names names;             /* memory of `inputs` if --files-from was given */
 } cli_stream;
 
 /* Source of a cli_stream: options of cli_rows.h, and the operands that are inputs. */

@@ -25,13 +25,13 @@ static double bits_per_key(const cli_summary *summary) {
                                    : 0.0;
 }
 
-static const char *begun_name(const tamis_stream_commits *commits) {
+static const char *start_name(const tamis_stream_result *result) {
     static const char *const names[] = {[TAMIS_STREAM_NEW] = "new",
                                         [TAMIS_STREAM_RESUMED] = "resumed",
                                         [TAMIS_STREAM_GROWN] = "grown",
                                         [TAMIS_STREAM_FINISHED] = "finished"};
 
-    return names[commits->begun];
+    return names[result->start];
 }
 
 static double per_second(const cli_summary *summary, uint64_t now, uint64_t before) {
@@ -135,10 +135,10 @@ static void print_text(FILE *out, const cli_summary *summary, const cli_stream *
     print_speed(out, summary);
     if (summary->plan != NULL)
         print_filter(out, summary);
-    if (summary->commits != NULL)
-        fprintf(out, "%-22s %15s%s%s\n", "run", begun_name(summary->commits),
-                summary->commits->inexact != NULL ? "  records may come twice after a crash: " : "",
-                summary->commits->inexact != NULL ? summary->commits->inexact : "");
+    if (summary->result != NULL)
+        fprintf(out, "%-22s %15s%s%s\n", "run", start_name(summary->result),
+                summary->result->inexact != NULL ? "  records may come twice after a crash: " : "",
+                summary->result->inexact != NULL ? summary->result->inexact : "");
     print_each(out, summary, stream);
     if (summary->interrupted || summary->failed)
         fprintf(out, "%-22s %15s  what is above was answered until then\n",
@@ -222,13 +222,13 @@ static void print_json(FILE *out, const cli_summary *summary, const cli_stream *
         put_each(object, summary, stream);
         members++;
     }
-    if (summary->commits != NULL) {
-        cli_json_text(object, "run", begun_name(summary->commits));
-        if (summary->commits->inexact != NULL)
-            cli_file_json_text(object, "inexact", summary->commits->inexact);
+    if (summary->result != NULL) {
+        cli_json_text(object, "run", start_name(summary->result));
+        if (summary->result->inexact != NULL)
+            cli_file_json_text(object, "inexact", summary->result->inexact);
         else
             cli_json_null(object, "inexact");
-        cli_json_count(object, "partial", summary->commits->unterminated_count);
+        cli_json_count(object, "partial", summary->result->unterminated_count);
         members += 3;
     }
     if (summary->profile != NULL) {

@@ -23,7 +23,7 @@ typedef struct cli_summary {
     const tamis_plan *plan;              /* plan, borrowed from the filter; NULL: no filter in the summary */
     tamis_scheme scheme;                 /* scheme in use, never AUTO */
     const tamis_stream_profile *profile; /* profile to print; NULL: none */
-    const tamis_stream_commits *commits; /* commits of the run; NULL: none */
+    const tamis_stream_result *result;   /* result of a resumable run; NULL: not resumable */
     tamis_stream_stats before;           /* the part of `stats` from earlier processes */
     double seconds;                      /* duration of the run */
     bool interrupted;                    /* true: a signal ended the run */

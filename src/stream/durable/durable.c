@@ -15,7 +15,7 @@
  *     tamis__durable_commit           K3   fingerprints of inputs and outputs, compared with the last ones
  *                                     K4   commit of the state
  *
- *     The state knows                      commits.begun     the run
+ *     The state knows                      result.start      the run
  *     this run, unfinished                 RESUMED           goes on after its last commit
  *     this run, finished; an input grew    GROWN             reads the new bytes
  *     this run, finished; nothing new      FINISHED          reads nothing
@@ -85,8 +85,8 @@ static tamis_status examine_input(tamis__durable *d, size_t i, tamis_error *err)
     if (status != TAMIS_OK)
         return status;
     in->regular = d->input >= 0;
-    if (!in->regular && !d->commits->inexact)
-        d->commits->inexact = tamis__input_name(d->names[i]);
+    if (!in->regular && !d->result.inexact)
+        d->result.inexact = tamis__input_name(d->names[i]);
     if (!in->regular)
         return TAMIS_OK;
     status = detect_compression(d, i, &in->compressed, err);
@@ -125,20 +125,20 @@ static tamis_status find_inputs_and_outputs(tamis__durable *d, size_t inputs, ta
     for (size_t i = 0; i < inputs && status == TAMIS_OK; i++)
         status = find_input(d, i, err);
     for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
-        status = tamis__appended_output_find(&d->outputs[i], &d->live, i, &d->commits->inexact, err);
-    if (status != TAMIS_OK || !d->commits->inexact || !d->commits->exactly_once)
+        status = tamis__appended_output_find(&d->outputs[i], &d->live, i, &d->result.inexact, err);
+    if (status != TAMIS_OK || !d->result.inexact || !d->commits->exactly_once)
         return status;
     return tamis__fail(
         err, TAMIS_E_UNSUPPORTED, 0,
         "%s: is no regular file, so that after a crash a record may come twice; give a file, or allow that",
-        tamis__show(d->commits->inexact).text);
+        tamis__show(d->result.inexact).text);
 }
 
 /* ---- where the run begins ---- */
 
-static tamis_status fail_unterminated(const tamis__durable *d, size_t i, tamis_error *err) {
-    d->commits->was_read = true;
-    d->commits->unterminated = tamis__input_name(d->names[i]);
+static tamis_status fail_unterminated(tamis__durable *d, size_t i, tamis_error *err) {
+    d->result.was_read = true;
+    d->result.unterminated = tamis__input_name(d->names[i]);
     return tamis__fail(
         err, TAMIS_E_CHANGED, 0,
         "%s: its last record had no end when it was read, and has got longer since; allow that the input is "
@@ -220,9 +220,9 @@ static tamis_status continue_run(tamis__durable *d, const tamis__history *h, uns
             first = i;
     }
     d->finished = (before->finished || h->any_before) && first == SIZE_MAX;
-    d->commits->begun = d->finished        ? TAMIS_STREAM_FINISHED
-                        : before->finished ? TAMIS_STREAM_GROWN
-                                           : TAMIS_STREAM_RESUMED;
+    d->result.start = d->finished        ? TAMIS_STREAM_FINISHED
+                      : before->finished ? TAMIS_STREAM_GROWN
+                                         : TAMIS_STREAM_RESUMED;
     live->finished = d->finished;
     if (first != SIZE_MAX)
         live->input = first;
@@ -267,11 +267,11 @@ static tamis_status pass_inputs(tamis__durable *d, const tamis__history *h, unsi
         return TAMIS_OK;
     }
     if (!to_same) {
-        d->commits->was_read = true;
+        d->result.was_read = true;
         return tamis__fail(err, h->read_by.status, 0, "%s", h->read_by.text);
     }
     d->finished = live->finished = true;
-    d->commits->begun = TAMIS_STREAM_FINISHED;
+    d->result.start = TAMIS_STREAM_FINISHED;
     return TAMIS_OK;
 }
 
@@ -281,9 +281,9 @@ static tamis_status begin_new(tamis__durable *d, tamis_error *err) {
     tamis__checkpoint *live = &d->live;
     tamis_status status = TAMIS_OK;
     d->finished = d->goes_on = false;
-    d->commits->begun = TAMIS_STREAM_NEW;
-    d->commits->was_read = false;
-    d->commits->unterminated = NULL;
+    d->result.start = TAMIS_STREAM_NEW;
+    d->result.was_read = false;
+    d->result.unterminated = NULL;
     live->finished = live->begun = false;
     live->input = 0;
     live->stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
@@ -373,11 +373,11 @@ static tamis_status check_options(const tamis__durable *d, const tamis_stream_op
 
 /* Gives the caller the unfinished run because of which this one failed. Without memory for it, the message
  * must suffice. */
-static void give_unfinished(tamis_stream_commits *commits, tamis__history *h, const tamis_error *err) {
+static void give_unfinished(tamis_stream_result *result, tamis__history *h, const tamis_error *err) {
     if (h->blocked.inputs)
-        (void)tamis__checkpoint_move(&commits->unfinished, &h->blocked, NULL);
+        (void)tamis__checkpoint_move(&result->unfinished, &h->blocked, NULL);
     else if (h->reader.inputs && err && strcmp(err->text, h->reader_text) == 0)
-        (void)tamis__checkpoint_move(&commits->unfinished, &h->reader, NULL);
+        (void)tamis__checkpoint_move(&result->unfinished, &h->reader, NULL);
 }
 
 tamis_status tamis__durable_begin(tamis__durable *d, const tamis_stream_options *options,
@@ -395,11 +395,7 @@ tamis_status tamis__durable_begin(tamis__durable *d, const tamis_stream_options 
     d->input = -1;
     for (int i = 0; i < OUTPUTS; i++)
         tamis__appended_output_init(&d->outputs[i], &targets[i]);
-    d->commits->inexact = d->commits->unlocked = d->commits->unterminated = NULL;
-    d->commits->unterminated_count = 0;
-    d->commits->was_read = false;
-    d->commits->begun = TAMIS_STREAM_NEW;
-    d->commits->unfinished = NULL;
+    d->result = (tamis_stream_result)TAMIS_STREAM_RESULT_INIT;
     tamis_status status = check_options(d, options, err);
     if (status == TAMIS_OK)
         status = find_inputs_and_outputs(d, options->input_count ? options->input_count : 1, err);
@@ -407,20 +403,20 @@ tamis_status tamis__durable_begin(tamis__durable *d, const tamis_stream_options 
         set_form(d, options, compressions);
     if (status == TAMIS_OK)
         status = tamis__history_search(&h, tamis__dedup_state(d->session), err); /* B2 */
-    d->commits->was_read = h.was_read && status != TAMIS_OK;
+    d->result.was_read = h.was_read && status != TAMIS_OK;
     if (status == TAMIS_OK && h.found)
         status = continue_run(d, &h, options->terminator, err);
     else if (status == TAMIS_OK && h.any_before)
         status = pass_inputs(d, &h, options->terminator, err);
-    if (status != TAMIS_OK && (h.found || h.any_before) && d->commits->was_read && options->commits->reread) {
+    if (status != TAMIS_OK && (h.found || h.any_before) && d->result.was_read && options->commits->reread) {
         h.found = h.last = false;
         status = begin_new(d, err);
     }
     if (status != TAMIS_OK)
-        give_unfinished(d->commits, &h, err);
+        give_unfinished(&d->result, &h, err);
     for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
         status = tamis__appended_output_open(&d->outputs[i], &d->live, i, d->finished, &h.outputs[i],
-                                             &d->commits->unlocked, err); /* B3 to B5 */
+                                             &d->result.unlocked, err); /* B3 to B5 */
     close_input(d);
     d->checksummed = (size_t)d->live.input;
     d->took_over = h.closed_runs != NULL;
@@ -429,7 +425,7 @@ tamis_status tamis__durable_begin(tamis__durable *d, const tamis_stream_options 
     if (status == TAMIS_OK && !d->finished)
         status = tamis__durable_commit(d, err); /* B6 */
     if (status == TAMIS_OK && d->commits->on_start)
-        d->commits->on_start(d->commits->callback_context, d->commits, &d->live.stats);
+        d->commits->on_start(d->commits->callback_context, &d->result, &d->live.stats);
     if (status == TAMIS_OK)
         send_start_remarks(d, &h);
     tamis__history_release(&h);

@@ -15,7 +15,8 @@
  * keeps `live` up to date and decides when to commit. durable.c explains the order of the steps.
  */
 typedef struct tamis__durable {
-    tamis_stream_commits *commits; /* borrowed from the caller */
+    const tamis_stream_commits *commits; /* borrowed from the caller */
+    tamis_stream_result result;
     tamis_dedup *session;
     tamis_allocator memory;
     tamis__checkpoint

@@ -257,7 +257,7 @@ bool tamis__run_lacks_keys(const tamis__run *r) {
 /* A run in which no record has a key fails at its end. It commits nothing, so that the corrected command
  * finds every record. Input from a pipe cannot be read again, so such a run commits as usual. */
 static bool withholds(const tamis__run *r) {
-    return is_durable(r) && !r->options.commits->inexact && tamis__run_lacks_keys(r);
+    return is_durable(r) && !r->durable.result.inexact && tamis__run_lacks_keys(r);
 }
 
 tamis_status tamis__run_commit(tamis__run *r, tamis_error *err) {
@@ -299,13 +299,13 @@ static tamis_status check_readers(const tamis__run *r, tamis_error *err) {
 /* A reader may take any time. The run waits until it has read everything, has gone, or the run is stopped. */
 tamis_status tamis__run_drain(tamis__run *r, tamis_error *err) {
     enum { STEP_MS = 20 };
-    if (!is_durable(r) || !r->options.commits->inexact)
+    if (!is_durable(r) || !r->durable.result.inexact)
         return TAMIS_OK;
     tamis_status status = tamis__run_commit(r, err);
     while (status == TAMIS_OK && r->uncommitted) {
         status = check_readers(r, err);
         if (status == TAMIS_OK)
-            status = tamis__poll_loop_pause(&r->loop, STEP_MS, r->options.commits->inexact, err);
+            status = tamis__poll_loop_pause(&r->loop, STEP_MS, r->durable.result.inexact, err);
         if (status == TAMIS_OK)
             status = tamis__run_commit(r, err);
     }
@@ -314,13 +314,13 @@ tamis_status tamis__run_drain(tamis__run *r, tamis_error *err) {
 
 tamis_status tamis__run_finish(tamis__run *r, tamis_error *err) {
     tamis__checkpoint *live = &r->durable.live;
-    if (!is_durable(r) || (r->options.commits->inexact && r->uncommitted))
+    if (!is_durable(r) || (r->durable.result.inexact && r->uncommitted))
         return TAMIS_OK;
     pass_prefixes(live, live->input_count - 1);
     live->input = live->input_count - 1;
     live->finished = true;
-    r->options.commits->unterminated = r->unterminated;
-    r->options.commits->unterminated_count = r->unterminated_count;
+    r->durable.result.unterminated = r->unterminated;
+    r->durable.result.unterminated_count = r->unterminated_count;
     return write_commit(r, err);
 }
 

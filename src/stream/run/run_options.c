@@ -51,11 +51,15 @@ static tamis_status check_delimiter(const tamis_stream_options *options, tamis_e
 }
 
 tamis_status tamis__stream_check_options(tamis_stream_options *checked, const tamis_stream_options *given,
-                                         const tamis_stream_stats *stats, tamis_error *err) {
+                                         const tamis_stream_stats *stats, const tamis_stream_result *result,
+                                         tamis_error *err) {
     *checked = (tamis_stream_options)TAMIS_STREAM_OPTIONS_INIT;
     if (stats && stats->struct_size == 0)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
                            "stream: stats without struct_size; start from TAMIS_STREAM_STATS_INIT");
+    if (result && result->struct_size == 0)
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "stream: result without struct_size; start from TAMIS_STREAM_RESULT_INIT");
     tamis_status status =
         tamis__read_struct(checked, sizeof *checked, given, "TAMIS_STREAM_OPTIONS_INIT", err);
     if (status != TAMIS_OK)

@@ -497,8 +497,7 @@ static tamis_status commit_stopped(run *r, tamis_error *err) {
 
 /* Input from a pipe cannot be read again, so a run that commits with pipes keeps everything. */
 static tamis_status fail_no_keys(run *r, tamis_error *err) {
-    const tamis_stream_commits *commits = r->options.commits;
-    const tamis_status status = commits && commits->inexact ? finish_run(r, err) : TAMIS_OK;
+    const tamis_status status = r->durable.result.inexact ? finish_run(r, err) : TAMIS_OK;
     return status == TAMIS_OK ? tamis__fail(err, TAMIS_E_NO_KEY, 0,
                                             "stream: none of %" PRIu64 " records has a key", r->stats.records)
                               : status;
@@ -547,10 +546,10 @@ static tamis_status perform_run(run *r, tamis_error *err) {
 
 tamis_status tamis__stream_run_tuned(const tamis_stream_service *service, const tamis_stream_options *options,
                                      const tamis__stream_buffer_sizes *tuning, tamis_stream_stats *stats,
-                                     tamis_error *err) {
+                                     tamis_stream_result *result, tamis_error *err) {
     tamis_stream_options checked_options;
     tamis_stream_service checked_service;
-    tamis_status status = tamis__stream_check_options(&checked_options, options, stats, err);
+    tamis_status status = tamis__stream_check_options(&checked_options, options, stats, result, err);
     if (status == TAMIS_OK)
         status = tamis__stream_check_service(&checked_service, service, err);
     if (status != TAMIS_OK)
@@ -563,12 +562,16 @@ tamis_status tamis__stream_run_tuned(const tamis_stream_service *service, const 
     init_run(r, &checked_service, &checked_options, tuning);
     status = perform_run(r, err);
     tamis__write_struct(stats, &r->stats, sizeof r->stats);
+    if (r->options.commits && result)
+        tamis__write_struct(result, &r->durable.result, sizeof r->durable.result);
+    else
+        tamis_stream_checkpoint_free(r->durable.result.unfinished);
     tamis__free(&memory, r, sizeof *r);
     return status;
 }
 
 tamis_status tamis_stream_run(const tamis_stream_service *service, const tamis_stream_options *options,
-                              tamis_stream_stats *stats, tamis_error *err) {
+                              tamis_stream_stats *stats, tamis_stream_result *result, tamis_error *err) {
     const tamis__stream_buffer_sizes tuned = TAMIS__STREAM_BUFFER_SIZES_INIT;
-    return tamis__stream_run_tuned(service, options, &tuned, stats, err);
+    return tamis__stream_run_tuned(service, options, &tuned, stats, result, err);
 }

@@ -38,9 +38,9 @@
 #include "cli/process/cli_signal.h"
 
 typedef struct dedup_run {
-    tamis_lock *lock;   /* lock of the --filter file */
-    tamis_state *state; /* NULL: no --state */
-    tamis_stream_commits commits;
+    tamis_lock *lock;              /* lock of the --filter file */
+    tamis_state *state;            /* NULL: no --state */
+    tamis_stream_result result;    /* of a run with --state */
     tamis_filter *filter;          /* filter in use; owned by `state` if there is one */
     tamis_compression compression; /* compression of the --filter file */
     bool opened;                   /* the --filter file existed before */
@@ -145,7 +145,8 @@ static tamis_status stream(dedup_run *run, const dedup_config *config, int stop_
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     tamis_stream_options stream_options = TAMIS_STREAM_OPTIONS_INIT;
     cli_stream records = config->stream;
-    dedup_state_begun begun = {config, &run->report.before};
+    tamis_stream_commits commits = TAMIS_STREAM_COMMITS_INIT;
+    dedup_state_reporter reporter = {config, &run->report.before};
     char command[DEDUP_COMMAND];
 
     tamis_stream_service_dedup(&service, run->session);
@@ -159,19 +160,20 @@ static tamis_status stream(dedup_run *run, const dedup_config *config, int stop_
     stream_options.profile = config->profile ? &run->profile : NULL;
     run->report.profile = stream_options.profile;
     if (run->state != NULL) {
-        run->commits.session = run->session;
-        run->commits.bytes = config->commit_bytes;
-        run->commits.milliseconds = (uint32_t)config->commit_ms;
-        run->commits.reread = config->reread;
-        run->commits.exactly_once = config->exactly_once;
-        run->commits.defer_unterminated = config->defer_unterminated;
-        run->commits.abandon = config->abandon;
-        run->commits.command = dedup_command_keep(command, config->values) ? command : NULL;
-        run->commits.remark = dedup_state_remark;
-        run->commits.on_start = dedup_state_on_start;
-        run->commits.callback_context = &begun;
-        run->report.commits = &run->commits;
-        stream_options.commits = &run->commits;
+        commits.session = run->session;
+        commits.bytes = config->commit_bytes;
+        commits.milliseconds = (uint32_t)config->commit_ms;
+        commits.reread = config->reread;
+        commits.exactly_once = config->exactly_once;
+        commits.defer_unterminated = config->defer_unterminated;
+        commits.abandon = config->abandon;
+        commits.command = dedup_command_keep(command, config->values) ? command : NULL;
+        commits.remark = dedup_state_remark;
+        commits.on_start = dedup_state_on_start;
+        commits.callback_context = &reporter;
+        run->report.result = &run->result;
+        records.result = &run->result;
+        stream_options.commits = &commits;
     }
     cli_key_fit(&records.form, tamis_hasher_scheme(tamis_filter_hasher(run->filter)),
                 cli_stream_line_end(&records));
@@ -254,7 +256,7 @@ static void tell_removed(const char *path) {
 static tamis_status fail(const dedup_run *run, const dedup_config *config, tamis_status status,
                          tamis_error *err) {
     if (run->state != NULL)
-        dedup_state_advise(&run->commits, config, status, err);
+        dedup_state_advise(&run->result, config, status, err);
     if (status == TAMIS_E_FULL && run->opened)
         return cli_filter_full(run->filter, config->filter_file, run->report.stats.records + 1,
                                tamis_filter_plan(run->filter)->capacity > 0
@@ -320,8 +322,8 @@ static tamis_status conclude(dedup_run *run, const dedup_config *config, tamis_s
             printf("%" PRIu64 "\n", report->stats.unique + report->stats.unknown +
                                         cli_stream_passed(&config->stream, &report->stats));
         tell_unknown(run, config);
-        dedup_state_ended(config, &run->commits);
-        if (run->state == NULL || run->commits.begun != TAMIS_STREAM_FINISHED)
+        dedup_state_ended(config, &run->result);
+        if (run->state == NULL || run->result.start != TAMIS_STREAM_FINISHED)
             cli_summary_report_skipped(report, &config->stream);
         if (status == TAMIS_OK && run->opened && report->stats.unknown == 0 && !config->stream.quiet &&
             !config->stream.json)
@@ -347,7 +349,7 @@ static tamis_status finish_state(const dedup_run *run, tamis_error *err) {
     tamis_error refused = TAMIS_ERROR_INIT;
     tamis_status status = tamis_state_snapshot(run->state, UINT64_MAX, &refused);
 
-    if (status == TAMIS_OK || (status == TAMIS_E_INVALID && run->commits.inexact != NULL))
+    if (status == TAMIS_OK || (status == TAMIS_E_INVALID && run->result.inexact != NULL))
         return TAMIS_OK;
     *err = refused;
     return status;
@@ -355,9 +357,8 @@ static tamis_status finish_state(const dedup_run *run, tamis_error *err) {
 
 static tamis_status run_dedup(const cli_args *args, bool *negative, tamis_error *err) {
     dedup_config config;
-    dedup_run run = {.report = CLI_SUMMARY_INIT,
-                     .profile = TAMIS_STREAM_PROFILE_INIT,
-                     .commits = TAMIS_STREAM_COMMITS_INIT};
+    dedup_run run = {
+        .report = CLI_SUMMARY_INIT, .profile = TAMIS_STREAM_PROFILE_INIT, .result = TAMIS_STREAM_RESULT_INIT};
     double begun = cli_progress_now();
     tamis_status code;
     int stop_fd = -1;
@@ -381,7 +382,7 @@ static tamis_status run_dedup(const cli_args *args, bool *negative, tamis_error 
         run.report.seconds = cli_progress_now() - begun;
         code = conclude(&run, &config, status, err);
     }
-    tamis_stream_checkpoint_free(run.commits.unfinished);
+    tamis_stream_checkpoint_free(run.result.unfinished);
     tamis_dedup_close(run.session);
     if (run.state == NULL)
         tamis_filter_free(run.filter);

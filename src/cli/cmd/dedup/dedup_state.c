@@ -265,21 +265,21 @@ tamis_status dedup_state_commits(const char *text, uint64_t *bytes, uint64_t *mi
                     text);
 }
 
-void dedup_state_on_start(void *context, const tamis_stream_commits *commits,
+void dedup_state_on_start(void *context, const tamis_stream_result *result,
                           const tamis_stream_stats *before) {
-    const dedup_state_begun *begun = context;
-    const dedup_config *config = begun->config;
+    const dedup_state_reporter *reporter = context;
+    const dedup_config *config = reporter->config;
     char message[600], count[CLI_TEXT_NUMBER];
 
-    *begun->before = *before;
+    *reporter->before = *before;
     if (config->stream.quiet || config->stream.json)
         return;
-    if (commits->begun == TAMIS_STREAM_RESUMED || commits->begun == TAMIS_STREAM_GROWN) {
+    if (result->start == TAMIS_STREAM_RESUMED || result->start == TAMIS_STREAM_GROWN) {
         snprintf(message, sizeof message, "%.200s: continues after %s%s", config->state,
                  cli_text_records(count, sizeof count, before->records),
-                 commits->begun == TAMIS_STREAM_RESUMED ? "" : ", with new data in the files");
+                 result->start == TAMIS_STREAM_RESUMED ? "" : ", with new data in the files");
         cli_report(message);
-    } else if (commits->begun == TAMIS_STREAM_FINISHED) {
+    } else if (result->start == TAMIS_STREAM_FINISHED) {
         if (before->records > 0)
             snprintf(message, sizeof message, "%.200s: already finished: %s; nothing to do", config->state,
                      cli_text_records(count, sizeof count, before->records));
@@ -288,51 +288,51 @@ void dedup_state_on_start(void *context, const tamis_stream_commits *commits,
                      config->state);
         cli_report(message);
     }
-    if (commits->inexact != NULL && commits->begun != TAMIS_STREAM_FINISHED) {
+    if (result->inexact != NULL && result->start != TAMIS_STREAM_FINISHED) {
         snprintf(message, sizeof message,
                  "%.200s: is no regular file, so after a crash a record may come twice; none is lost",
-                 commits->inexact);
+                 result->inexact);
         cli_report(message);
     }
-    if (commits->unlocked != NULL) {
+    if (result->unlocked != NULL) {
         snprintf(message, sizeof message,
                  "%.200s: its file system has no locks; see to it that nothing else writes to it",
-                 commits->unlocked);
+                 result->unlocked);
         cli_report(message);
     }
 }
 
 void dedup_state_remark(void *context, const char *text, bool loss) {
-    const dedup_state_begun *begun = context;
+    const dedup_state_reporter *reporter = context;
 
-    if (loss || (!begun->config->stream.quiet && !begun->config->stream.json))
+    if (loss || (!reporter->config->stream.quiet && !reporter->config->stream.json))
         cli_report(text);
 }
 
-void dedup_state_ended(const dedup_config *config, const tamis_stream_commits *commits) {
+void dedup_state_ended(const dedup_config *config, const tamis_stream_result *result) {
     char message[400], others[60] = "";
 
-    if (commits->unterminated == NULL || config->stream.quiet || config->stream.json)
+    if (result->unterminated == NULL || config->stream.quiet || config->stream.json)
         return;
-    if (commits->unterminated_count > 1)
+    if (result->unterminated_count > 1)
         snprintf(others, sizeof others, ", as %" PRIu64 " more of other files are",
-                 commits->unterminated_count - 1);
+                 result->unterminated_count - 1);
     snprintf(message, sizeof message, "%.200s: its last record has no end yet; it is left for the next run%s",
-             commits->unterminated, others);
+             result->unterminated, others);
     cli_report(message);
 }
 
 /* Adds the command that finishes the unfinished run to the error. If the whole command does not fit into the
  * message, names `tamis state show` instead. */
-static void advise_unfinished(const tamis_stream_commits *commits, const dedup_config *config,
+static void advise_unfinished(const tamis_stream_result *result, const dedup_config *config,
                               tamis_error *err) {
     char command[sizeof err->text], missing[400] = "", remedy[sizeof command + sizeof missing + 60];
     const char *end = strrchr(err->text, ';');
-    const char *otherwise = commits->was_read ? "add --reread to read it again" : "give it up with --abandon";
+    const char *otherwise = result->was_read ? "add --reread to read it again" : "give it up with --abandon";
     size_t used = end != NULL ? (size_t)(end - err->text) : strlen(err->text);
     dedup_finish finish;
 
-    if (!dedup_command_of(command, sizeof command, commits->unfinished, config->state, &finish))
+    if (!dedup_command_of(command, sizeof command, result->unfinished, config->state, &finish))
         command[0] = '\0';
     if (command[0] != '\0')
         dedup_command_missing_names(missing, sizeof missing, &finish);
@@ -344,20 +344,20 @@ static void advise_unfinished(const tamis_stream_commits *commits, const dedup_c
     cli_remedy(err, remedy);
 }
 
-void dedup_state_advise(const tamis_stream_commits *commits, const dedup_config *config, tamis_status status,
+void dedup_state_advise(const tamis_stream_result *result, const dedup_config *config, tamis_status status,
                         tamis_error *err) {
-    if (commits->unfinished != NULL)
-        advise_unfinished(commits, config, err);
-    else if (commits->was_read && commits->unterminated != NULL)
-        cli_remedy(err, commits->defer_unterminated
+    if (result->unfinished != NULL)
+        advise_unfinished(result, config, err);
+    else if (result->was_read && result->unterminated != NULL)
+        cli_remedy(err, config->defer_unterminated
                             ? "give --reread to read it anew"
                             : "give --reread to read it anew, and --defer-unterminated from now on");
-    else if (commits->was_read)
+    else if (result->was_read)
         cli_remedy(err, status == TAMIS_E_INVALID
                             ? "list only new files, repeat that run's files and --output "
                               "to continue it, or add --reread to read it again"
                             : "give it as it was, or --reread to read it anew");
-    else if (status == TAMIS_E_UNSUPPORTED && commits->inexact != NULL && commits->exactly_once)
+    else if (status == TAMIS_E_UNSUPPORTED && result->inexact != NULL && config->exactly_once)
         cli_remedy(err, "give a file, or leave --exactly-once out");
     else if (status == TAMIS_E_UNSUPPORTED && strncmp(err->text, "standard output", 15) == 0)
         cli_remedy(err, "give -o FILE instead of redirecting");

@@ -17,23 +17,24 @@ tamis_status dedup_state_open(tamis_state **state, const dedup_config *config, c
 tamis_status dedup_state_commits(const char *text, uint64_t *bytes, uint64_t *milliseconds, tamis_error *err);
 
 /* Context of the two callbacks below. */
-typedef struct dedup_state_begun {
+typedef struct dedup_state_reporter {
     const dedup_config *config;
     tamis_stream_stats *before; /* target of the statistics at the start of this run */
-} dedup_state_begun;
+} dedup_state_reporter;
 
-/* Reports how the run begins: tamis_stream_commits.on_start, with a dedup_state_begun as context. */
-void dedup_state_on_start(void *begun, const tamis_stream_commits *commits, const tamis_stream_stats *before);
+/* Reports how the run begins: tamis_stream_commits.on_start, with a dedup_state_reporter as context. */
+void dedup_state_on_start(void *reporter, const tamis_stream_result *result,
+                          const tamis_stream_stats *before);
 
-/* Prints a message about a run: tamis_stream_commits.remark, with a dedup_state_begun as context. A `loss` is
+/* Prints a message about a run: tamis_stream_commits.remark, with a dedup_state_reporter as context. A `loss` is
  * printed with --quiet and --json too. */
-void dedup_state_remark(void *begun, const char *message, bool loss);
+void dedup_state_remark(void *reporter, const char *message, bool loss);
 
 /* Reports the unterminated records that are left for the next run. */
-void dedup_state_ended(const dedup_config *config, const tamis_stream_commits *commits);
+void dedup_state_ended(const dedup_config *config, const tamis_stream_result *result);
 
 /* Adds to the error of a run with --state the option or the command that helps. */
-void dedup_state_advise(const tamis_stream_commits *commits, const dedup_config *config, tamis_status status,
+void dedup_state_advise(const tamis_stream_result *result, const dedup_config *config, tamis_status status,
                         tamis_error *err);
 
 #endif
