@@ -26,7 +26,7 @@
  * 1. A run that is refused in B2 has changed nothing.
  * 2. The notes of B6 and the first checkpoint are in one commit. After a crash either the old run is still
  *    unfinished, or the new one has begun.
- * 3. `live` covers only records that are written (run_commit.c moves its positions). So a commit never covers
+ * 3. `live` covers only records that are written (resumable.c moves its positions). So a commit never covers
  *    more than the outputs have.
  */
 #include "stream/durable/durable.h"

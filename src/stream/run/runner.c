@@ -12,9 +12,10 @@
  * those ends the run, the later batches have no effect at all. So outputs, counts and errors are the same for
  * any number of threads. The caller's thread does everything but extracting keys and querying.
  *
- * The phases: check (nothing is created), open, pump, finish. Finishing gives temporary files their names.
- * After an error in any phase, answered records are flushed to outputs that are written directly, and
- * temporary files are removed.
+ * The steps: check (nothing is created), open, pump, finish, close. Finishing gives temporary files their
+ * names. After an error in any step, closing flushes answered records to outputs that are written directly,
+ * and removes temporary files. run_plain takes these steps. resumable.c has the driver of runs with commits,
+ * which adds its own steps and hooks.
  */
 #include "stream/run/runner.h"
 
@@ -95,7 +96,7 @@ static tamis_status set_compressions(run *r, tamis_error *err) {
     return status;
 }
 
-static tamis_status check_run(run *r, tamis_error *err) {
+tamis_status tamis__run_check(run *r, tamis_error *err) {
     static const char *const standard_input[] = {"-"};
     const char *const *inputs = r->options.input_count ? r->options.inputs : standard_input;
     size_t count = r->options.input_count ? r->options.input_count : 1;
@@ -151,8 +152,8 @@ static tamis_status begin_input(run *r, tamis__batch *batch, tamis_error *err) {
     r->begun = true;
     if (status == TAMIS_OK && r->header.wanted)
         status = tamis__header_read(&r->header, batch, &r->router, err);
-    if (status == TAMIS_OK)
-        status = tamis__run_check_header(r, batch->input, err);
+    if (status == TAMIS_OK && r->hooks.input_begun)
+        status = r->hooks.input_begun(r->hooks.context, batch, err);
     return status;
 }
 
@@ -196,8 +197,6 @@ static bool read_item(void *context, size_t which) {
             return false;
         if (batch->first == 1)
             r->read_status = begin_input(r, batch, &r->read_err);
-        if (r->read_status == TAMIS_OK)
-            tamis__run_prefix_read(r, batch);
         if (r->read_status != TAMIS_OK || batch->count == 0)
             tamis__reader_give_back(&r->reader, batch);
     } while (r->read_status == TAMIS_OK && batch->count == 0);
@@ -224,8 +223,8 @@ static void estimate_remaining(run *r, const tamis__item *item) {
     const double each = (double)r->queried / (double)read;
     if (r->service.expect)
         r->service.expect(r->service.context, (uint64_t)(each * (double)(total - read)));
-    if (first)
-        tamis__run_expect(r, item, (uint64_t)(each * (double)total));
+    if (first && r->hooks.first_query)
+        r->hooks.first_query(r->hooks.context, item, (uint64_t)(each * (double)total));
 }
 
 static size_t divide_item(void *context, size_t which) {
@@ -267,8 +266,8 @@ static bool write_item(void *context, size_t which) {
     end_inputs(r, item->input);
     const bool fails = item->status != TAMIS_OK; /* its error is reported then */
     tamis_status status = route_item(r, item, fails ? NULL : &r->err);
-    if (!fails && status == TAMIS_OK)
-        status = tamis__run_item_written(r, item, &r->err);
+    if (!fails && status == TAMIS_OK && r->hooks.item_written)
+        status = r->hooks.item_written(r->hooks.context, item, &r->err);
     tamis__reader_give_back(&r->reader, &item->batch);
     /* If the service has enough, a bad record after these ends nothing: the size of batches must not
      * matter. */
@@ -351,22 +350,9 @@ static tamis_status create_items(run *r, tamis_error *err) {
     return status;
 }
 
-static void bom_skipped(void *context, size_t input, uint64_t bytes) {
-    tamis__run_bom_skipped(context, input, bytes);
-}
-
-static void defer_unterminated(void *context, size_t input) {
-    tamis__run_defer_unterminated(context, input);
-}
-
-static tamis_status input_opened(void *context, size_t input, int fd, const struct stat *st,
-                                 tamis_error *err) {
-    return tamis__run_input_opened(context, input, fd, st, err);
-}
-
-static tamis_status open_all(run *r, tamis_error *err) {
+tamis__reader_setup tamis__run_reader_setup(run *r) {
     const tamis_extractor *extractor = r->options.extractor;
-    tamis__reader_setup setup = {.inputs = r->options.inputs,
+    return (tamis__reader_setup){.inputs = r->options.inputs,
                                  .input_count = r->options.input_count,
                                  .max_record = r->options.max_record,
                                  .read_size = r->tuning.read_size,
@@ -378,24 +364,19 @@ static tamis_status open_all(run *r, tamis_error *err) {
                                  .passes_mark = r->header.wanted || (extractor && has_syntax(extractor)),
                                  .csv = extractor && tamis_extractor_is_csv(extractor),
                                  .delimiter = extractor ? tamis__extractor_delimiter(extractor) : 0,
-                                 .defers_unterminated =
-                                     r->options.commits && r->options.commits->defer_unterminated,
-                                 .opened = input_opened,
-                                 .marked = bom_skipped,
-                                 .deferred = defer_unterminated,
-                                 .context = r,
                                  .bytes_read = &r->stats.bytes_read,
                                  .read_time = r->timed ? &r->profile.read : NULL,
                                  .split_time = r->timed ? &r->profile.split : NULL};
-    tamis_status status = tamis__run_starts(r, &setup.from, err);
-    if (status == TAMIS_OK)
-        status = create_items(r, err);
+}
+
+tamis_status tamis__run_open(run *r, const tamis__reader_setup *setup, tamis_error *err) {
+    tamis_status status = create_items(r, err);
     if (status == TAMIS_OK)
         status = make_stages(r, err);
     if (status == TAMIS_OK)
         status = tamis__router_init(&r->router, err);
     if (status == TAMIS_OK)
-        status = tamis__reader_init(&r->reader, &setup, &r->loop, &r->memory, err);
+        status = tamis__reader_init(&r->reader, setup, &r->loop, &r->memory, err);
     for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
         status = tamis__writer_open(&r->writers[i], &r->targets[i], r->tuning.write_size, &r->loop, err);
     return status;
@@ -430,8 +411,8 @@ static tamis_status wait_for_input(run *r, tamis_error *err) {
     uint64_t *waiting = r->timed ? &r->profile.input : NULL;
     tamis_status status = flush_direct(r, true, err);
     count_written(r);
-    if (status == TAMIS_OK)
-        status = tamis__run_idle(r, err);
+    if (status == TAMIS_OK && r->hooks.idle)
+        status = r->hooks.idle(r->hooks.context, err);
     const uint64_t begun = tamis__clock_begin(waiting);
     if (status == TAMIS_OK)
         status = tamis__reader_wait(&r->reader, err);
@@ -439,7 +420,7 @@ static tamis_status wait_for_input(run *r, tamis_error *err) {
     return status;
 }
 
-static tamis_status pump_records(run *r, tamis_error *err) {
+tamis_status tamis__run_pump(run *r, tamis_error *err) {
     for (;;) {
         tamis__pipeline_run(r->pipeline);
         if (r->stopped_early && r->status != TAMIS_OK && err)
@@ -458,15 +439,26 @@ static tamis_status pump_records(run *r, tamis_error *err) {
     }
 }
 
-static tamis_status finish_run(run *r, tamis_error *err) {
-    tamis_status status = tamis__run_drain(r, err);
+tamis_status tamis__run_finish(run *r, tamis_error *err) {
+    tamis_status status = TAMIS_OK;
     for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
         status = tamis__writer_finish(&r->writers[i], err);
-    if (status == TAMIS_OK)
-        status = tamis__run_finish(r, err);
     return status == TAMIS_OK ? tamis__temp_file_commit_both(&r->writers[FIRSTS].temp_file,
                                                              &r->writers[REPEATS].temp_file, err)
                               : status;
+}
+
+bool tamis__run_lacks_keys(const run *r) {
+    const tamis_stream_stats *stats = &r->stats;
+    return r->options.require_keys && stats->missing > 0 &&
+           stats->missing + stats->malformed == stats->records;
+}
+
+tamis_status tamis__run_check_keys(const run *r, tamis_error *err) {
+    return tamis__run_lacks_keys(r)
+               ? tamis__fail(err, TAMIS_E_NO_KEY, 0, "stream: none of %" PRIu64 " records has a key",
+                             r->stats.records)
+               : TAMIS_OK;
 }
 
 /* After an error: writes what was answered to outputs that are written directly. */
@@ -486,41 +478,7 @@ static void flush_rest(run *r, tamis_status status, tamis_error *err) {
         err->status = status;
 }
 
-/* Commits after a stop. *err keeps the message about the stop, unless the commit fails. */
-static tamis_status commit_stopped(run *r, tamis_error *err) {
-    tamis_error failed = TAMIS_ERROR_INIT;
-    const tamis_status status = tamis__run_commit(r, &failed);
-    if (status == TAMIS_OK)
-        return TAMIS_E_INTERRUPTED;
-    return tamis__fail(err, status, failed.sys_errno, "%s", failed.text);
-}
-
-/* Input from a pipe cannot be read again, so a run that commits with pipes keeps everything. */
-static tamis_status fail_no_keys(run *r, tamis_error *err) {
-    const tamis_status status = r->durable.result.inexact ? finish_run(r, err) : TAMIS_OK;
-    return status == TAMIS_OK ? tamis__fail(err, TAMIS_E_NO_KEY, 0,
-                                            "stream: none of %" PRIu64 " records has a key", r->stats.records)
-                              : status;
-}
-
-static tamis_status run_through(run *r, tamis_error *err) {
-    tamis_status status = open_all(r, err);
-    if (status == TAMIS_OK)
-        status = pump_records(r, err);
-    if (status == TAMIS_OK && tamis__run_lacks_keys(r))
-        return fail_no_keys(r, err);
-    if (status == TAMIS_OK)
-        return finish_run(r, err);
-    return status == TAMIS_E_INTERRUPTED ? commit_stopped(r, err) : status;
-}
-
-static tamis_status perform_run(run *r, tamis_error *err) {
-    tamis_status status = check_run(r, err);
-    if (status != TAMIS_OK)
-        return status;
-    status = tamis__run_begin(r, err);
-    if (status == TAMIS_OK && !r->durable.finished)
-        status = run_through(r, err);
+void tamis__run_close(run *r, tamis_status status, tamis_error *err) {
     r->stats.complete = status == TAMIS_OK;
     if (status != TAMIS_OK)
         flush_rest(r, status, err);
@@ -529,8 +487,6 @@ static tamis_status perform_run(run *r, tamis_error *err) {
         r->stats.printed = tamis__writer_records_written(&r->writers[FIRSTS]);
     for (int i = 0; i < OUTPUTS; i++)
         tamis__writer_abandon(&r->writers[i], status == TAMIS_OK ? NULL : err);
-    if (status == TAMIS_E_NO_KEY || status == TAMIS_E_INTERRUPTED)
-        tamis__run_undo(r);
     end_last_input(r);
     if (r->pipeline)
         r->stats.threads = (uint32_t)tamis__pipeline_threads(r->pipeline);
@@ -540,7 +496,21 @@ static tamis_status perform_run(run *r, tamis_error *err) {
     tamis__header_release(&r->header);
     tamis__router_release(&r->router);
     tamis__items_free(r->items, r->item_count, &r->memory);
-    tamis__run_end(r, status);
+}
+
+static tamis_status run_plain(run *r, tamis_error *err) {
+    tamis_status status = tamis__run_check(r, err);
+    if (status == TAMIS_OK) {
+        const tamis__reader_setup setup = tamis__run_reader_setup(r);
+        status = tamis__run_open(r, &setup, err);
+    }
+    if (status == TAMIS_OK)
+        status = tamis__run_pump(r, err);
+    if (status == TAMIS_OK)
+        status = tamis__run_check_keys(r, err);
+    if (status == TAMIS_OK)
+        status = tamis__run_finish(r, err);
+    tamis__run_close(r, status, err);
     return status;
 }
 
@@ -560,12 +530,8 @@ tamis_status tamis__stream_run_tuned(const tamis_stream_service *service, const 
         return tamis__fail_nomem(err, "stream", sizeof *r);
     r->memory = memory;
     init_run(r, &checked_service, &checked_options, tuning);
-    status = perform_run(r, err);
+    status = r->options.commits ? tamis__run_resumable(r, result, err) : run_plain(r, err);
     tamis__write_struct(stats, &r->stats, sizeof r->stats);
-    if (r->options.commits && result)
-        tamis__write_struct(result, &r->durable.result, sizeof r->durable.result);
-    else
-        tamis_stream_checkpoint_free(r->durable.result.unfinished);
     tamis__free(&memory, r, sizeof *r);
     return status;
 }

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The driver of resumable runs: steps B, W, K and E of docs/DURABILITY.md, around and between the steps of
+ * runner.c. durable.c has the state's side.
+ *
+ *     tamis__run_resumable
+ *         begin_run          B    where to begin; positions, headers and statistics of the last commit
+ *         open_run                the reader begins at these positions
+ *         tamis__run_pump    W    hooks: W4 when an item is written, and K when a commit is due
+ *         finish_run         E    wait for pipe readers, then commit that all inputs have ended
+ *         commit_stopped     E    after a stop: K, as it stands
+ *
+ *     commit_written         K    flush and sync the outputs, then commit positions and statistics
+ *
+ * A commit covers only records that are written. So positions move in on_item_written, not when a batch
+ * is read. If the reader of a pipe has not read everything, no commit is made: what is left in the pipe would
+ * be lost with its reader.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "base/system.h"
+#include "base/versioned.h"
+#include "hash/fnv.h"
+#include "service/dedup/dedup_commits.h"
+#include "store/file/file_error.h"
+#include "stream/durable/durable.h"
+#include "stream/run/run.h"
+#include "stream/split/find.h"
+#include "stream/split/split.h"
+
+enum { OUTPUTS = TAMIS__OUTPUTS, DEFAULT_MS = 1000 };
+static const uint64_t DEFAULT_BYTES = (uint64_t)64 << 20;
+
+typedef tamis__run run;
+
+typedef struct resumable {
+    run *run;
+    tamis_stream_commits commits; /* the caller's, with defaults */
+    tamis__durable durable;
+    uint64_t bytes_done;              /* bytes of inputs up to the end of what is written */
+    uint64_t committed_bytes;         /* stats.bytes_in at the last commit */
+    uint64_t commit_at;               /* time of the next commit (tamis__now_ns) */
+    bool uncommitted;                 /* records were written since the last commit */
+    struct tamis__reader_start *from; /* start position of each input, for the reader */
+    const char *unterminated;         /* name of the first input with a record left for a later run */
+    uint64_t unterminated_count;      /* number of such inputs */
+} resumable;
+
+/* ---- commits ---- */
+
+static void schedule_commit(resumable *c) {
+    const uint64_t ms = c->commits.milliseconds ? c->commits.milliseconds : DEFAULT_MS;
+    c->committed_bytes = c->run->stats.bytes_in;
+    c->commit_at = tamis__now_ns() + ms * UINT64_C(1000000);
+    c->uncommitted = false;
+    c->run->loop.wake_at = 0;
+}
+
+static bool commit_is_due(const resumable *c) {
+    const uint64_t bytes = c->commits.bytes ? c->commits.bytes : DEFAULT_BYTES;
+    return c->run->stats.bytes_in - c->committed_bytes >= bytes || tamis__now_ns() >= c->commit_at;
+}
+
+static tamis_status write_commit(resumable *c, tamis_error *err) {
+    const run *r = c->run;
+    tamis__checkpoint *live = &c->durable.live;
+    live->begun = r->begun;
+    live->stats = r->stats;
+    live->stats.bytes_read = live->finished ? r->stats.bytes_read : c->bytes_done;
+    for (int i = 0; i < OUTPUTS; i++) {
+        live->outputs[i].fingerprint.length = r->writers[i].written;
+        live->outputs[i].owes_terminator = r->writers[i].owes_terminator;
+        live->outputs[i].begun = live->outputs[i].begun || r->begun;
+    }
+    const tamis_status status = tamis__durable_commit(&c->durable, err);
+    if (status == TAMIS_OK)
+        schedule_commit(c);
+    return status;
+}
+
+/* A run in which no record has a key fails at its end. It commits nothing, so that the corrected command
+ * finds every record. Input from a pipe cannot be read again, so such a run commits as usual. */
+static bool withholds(const resumable *c) {
+    return !c->durable.result.inexact && tamis__run_lacks_keys(c->run);
+}
+
+/* Commits everything written, unless the reader of a pipe has not read it. */
+static tamis_status commit_written(resumable *c, tamis_error *err) {
+    if (withholds(c)) {
+        schedule_commit(c);
+        return TAMIS_OK;
+    }
+    bool all_read = true;
+    tamis_status status = TAMIS_OK;
+    for (int i = 0; i < OUTPUTS && status == TAMIS_OK && all_read; i++)
+        status = tamis__writer_commit(&c->run->writers[i], &all_read, err); /* K1, K2 */
+    if (status == TAMIS_OK && all_read)
+        return write_commit(c, err);
+    /* What the reader has not read may be lost with it. Try again later. */
+    c->commit_at = tamis__now_ns() + DEFAULT_MS * UINT64_C(1000000);
+    return status;
+}
+
+/* Commits after a stop. *err keeps the message about the stop, unless the commit fails. */
+static tamis_status commit_stopped(resumable *c, tamis_error *err) {
+    tamis_error failed = TAMIS_ERROR_INIT;
+    const tamis_status status = commit_written(c, &failed);
+    if (status == TAMIS_OK)
+        return TAMIS_E_INTERRUPTED;
+    return tamis__fail(err, status, failed.sys_errno, "%s", failed.text);
+}
+
+/* ---- hooks: between the steps of the run ---- */
+
+static tamis_status check_header(resumable *c, const char *input, tamis_error *err) {
+    const tamis__header *header = &c->run->header;
+    if (!header->bytes)
+        return TAMIS_OK;
+    const uint64_t sum = tamis__fnv1_64(header->bytes, header->size - 1);
+    for (int i = 0; i < OUTPUTS; i++) {
+        tamis__checkpoint_output *out = &c->durable.live.outputs[i];
+        if (out->header == 0)
+            out->header = sum;
+        if (out->header != sum)
+            return tamis__fail(err, TAMIS_E_MISMATCH, 0,
+                               "%s: its header is not the one that %s was begun with; give another output",
+                               tamis__show(input).text, tamis__show(c->run->targets[i].name).text);
+    }
+    return TAMIS_OK;
+}
+
+static tamis_status on_input_begun(void *context, const tamis__batch *batch, tamis_error *err) {
+    resumable *c = context;
+    if (batch->count == 0) /* the batch had only the header */
+        c->durable.live.inputs[tamis__reader_input(&c->run->reader)].prefix = (struct tamis__input_position){
+            batch->offset, batch->first - 1, batch->line - 1, batch->unterminated};
+    return check_header(c, batch->input, err);
+}
+
+static void on_first_query(void *context, const tamis__item *item, uint64_t count) {
+    resumable *c = context;
+    const tamis__batch *batch = &item->batch;
+    const double each = (double)batch->count / (double)(batch->end - batch->begin + 1);
+    /* Announced once, so the exact size of the first records is better than the estimate. Compressed inputs
+     * keep the estimate: their decompressed size is unknown. */
+    if (!c->durable.live.inputs[item->input].compressed)
+        count = (uint64_t)(each * (double)c->run->stats.bytes_total);
+    (void)tamis__durable_expect(&c->durable, count, NULL); /* a failed state reports the error again */
+}
+
+/* Marks inputs up to this one that had no records as read to their end. */
+static void pass_prefixes(tamis__checkpoint *live, size_t to) {
+    for (size_t i = (size_t)live->input; i <= to && i < live->input_count; i++)
+        if (live->inputs[i].position.offset < live->inputs[i].prefix.offset)
+            live->inputs[i].position = live->inputs[i].prefix;
+}
+
+static void advance_positions(resumable *c, const tamis__item *item) {
+    tamis__checkpoint *live = &c->durable.live;
+    const tamis__batch *batch = &item->batch;
+    if (item->input > live->input)
+        pass_prefixes(live, item->input - 1);
+    live->input = item->input;
+    live->inputs[item->input].position = (struct tamis__input_position){
+        batch->offset + (uint64_t)(batch->end - batch->begin), batch->first - 1 + batch->count,
+        batch->line - 1 + tamis__count_byte(batch->begin, batch->end, '\n'), batch->unterminated};
+    c->bytes_done = item->bytes_done;
+    c->uncommitted = true;
+}
+
+static tamis_status on_item_written(void *context, const tamis__item *item, tamis_error *err) {
+    resumable *c = context;
+    tamis_status status = TAMIS_OK;
+    advance_positions(c, item);
+    if (item->query.count > 0)
+        status = tamis__dedup_written(c->durable.session, err); /* W4 */
+    return status == TAMIS_OK && item->end_status == TAMIS_OK && commit_is_due(c) ? commit_written(c, err)
+                                                                                  : status;
+}
+
+/* Commits if a commit is due, else ends the wait when it is. */
+static tamis_status on_idle(void *context, tamis_error *err) {
+    resumable *c = context;
+    if (c->uncommitted && commit_is_due(c))
+        return commit_written(c, err);
+    if (c->uncommitted)
+        c->run->loop.wake_at = c->commit_at;
+    return TAMIS_OK;
+}
+
+/* ---- hooks of the reader ---- */
+
+static tamis_status on_input_opened(void *context, size_t input, int fd, const struct stat *st,
+                                    tamis_error *err) {
+    resumable *c = context;
+    return tamis__durable_opened(&c->durable, input, fd, st, err);
+}
+
+static void on_bom_skipped(void *context, size_t input, uint64_t bytes) {
+    resumable *c = context;
+    c->durable.live.inputs[input].prefix.offset = bytes;
+}
+
+static void on_unterminated_left(void *context, size_t input) {
+    resumable *c = context;
+    struct tamis__input_position *prefix = &c->durable.live.inputs[input].prefix;
+    if (c->unterminated_count++ == 0)
+        c->unterminated = tamis__input_name(c->durable.names[input]);
+    if (prefix->records == 0)
+        *prefix = (struct tamis__input_position){0}; /* a byte order mark belongs to the first record */
+}
+
+/* ---- beginning ---- */
+
+/* Reads the header of an input again, which an earlier run has already written to the outputs. */
+static tamis_status read_header_of(resumable *c, size_t input, tamis_error *err) {
+    run *r = c->run;
+    tamis_key key;
+    tamis__batch batch = {.keys = &key};
+    tamis__reader_event event;
+    tamis__reader reader;
+    tamis__reader_setup setup = tamis__run_reader_setup(r);
+    setup.inputs = &c->durable.names[input];
+    setup.input_count = setup.batch_size = setup.batches = 1;
+    setup.bytes_read = NULL;
+    tamis_status status = tamis__reader_init(&reader, &setup, &r->loop, &r->memory, err);
+    if (status == TAMIS_OK)
+        status = tamis__reader_next(&reader, &key, &batch, &event, err);
+    if (status == TAMIS_OK && event == TAMIS__READER_RECORDS)
+        status = tamis__header_read(&r->header, &batch, NULL, err);
+    if (reader.borrowed && reader.fd >= 0 && tamis__sys.seek(reader.fd, c->durable.base, SEEK_SET) < 0)
+        status = tamis__fail(err, TAMIS_E_IO, errno,
+                             "standard input: cannot go back to its beginning; give the file by name");
+    tamis__reader_release(&reader);
+    return status;
+}
+
+static tamis_status read_header(resumable *c, tamis_error *err) {
+    const tamis__checkpoint *live = &c->durable.live;
+    tamis_status status = TAMIS_OK;
+    if (!c->run->header.wanted || !live->begun)
+        return TAMIS_OK;
+    for (size_t i = 0; i < live->input_count && !c->run->header.bytes && status == TAMIS_OK; i++)
+        if (live->inputs[i].regular && live->inputs[i].position.records > 0)
+            status = read_header_of(c, i, err);
+    return status;
+}
+
+/* B: finds where the run begins, and sets writers, header and statistics to that. */
+static tamis_status begin_run(resumable *c, tamis_error *err) {
+    run *r = c->run;
+    tamis__durable *d = &c->durable;
+    const int compressions[OUTPUTS] = {(int)r->writers[0].codec_options.compression,
+                                       (int)r->writers[1].codec_options.compression};
+    tamis_status status = tamis__durable_begin(d, &r->options, compressions, r->targets, &r->memory, err);
+    if (status != TAMIS_OK)
+        return status;
+    const uint64_t total = r->stats.bytes_total;
+    r->stats = d->live.stats;
+    r->stats.bytes_total = total > d->passed_bytes ? total - d->passed_bytes : 0;
+    c->bytes_done = r->stats.bytes_read;
+    r->stats_before = r->stats;
+    r->begun = d->live.begun;
+    r->input = (size_t)d->live.input;
+    for (int i = 0; i < OUTPUTS; i++) {
+        r->writers[i].durable = true;
+        r->writers[i].written = r->writers[i].sent = d->live.outputs[i].fingerprint.length;
+        r->writers[i].owes_terminator = d->live.outputs[i].owes_terminator;
+        r->writers[i].has_header = d->live.outputs[i].begun;
+        r->bytes_before += r->writers[i].written;
+        if (d->outputs[i].tail.fd >= 0)
+            r->writers[i].tail = &d->outputs[i].tail;
+        if (r->writers[i].written == 0)
+            r->writers[i].prefix = &d->outputs[i].prefix;
+    }
+    r->hooks = (tamis__run_hooks){.context = c,
+                                  .input_begun = on_input_begun,
+                                  .first_query = on_first_query,
+                                  .item_written = on_item_written,
+                                  .idle = on_idle};
+    schedule_commit(c);
+    return d->finished ? TAMIS_OK : read_header(c, err);
+}
+
+static tamis_status open_run(resumable *c, tamis_error *err) {
+    run *r = c->run;
+    const tamis__checkpoint *live = &c->durable.live;
+    const size_t size = live->input_count * sizeof *c->from;
+    tamis__reader_setup setup = tamis__run_reader_setup(r);
+    setup.from = c->from = tamis__alloc(&r->memory, size, TAMIS__LINE);
+    if (!c->from)
+        return tamis__fail_nomem(err, "stream", size);
+    for (size_t i = 0; i < live->input_count; i++) {
+        const struct tamis__input_position *position = &live->inputs[i].position;
+        c->from[i] = (struct tamis__reader_start){live->inputs[i].passed, position->offset, position->records,
+                                                  position->lines};
+    }
+    setup.defers_unterminated = c->commits.defer_unterminated;
+    setup.opened = on_input_opened;
+    setup.marked = on_bom_skipped;
+    setup.deferred = on_unterminated_left;
+    setup.context = c;
+    return tamis__run_open(r, &setup, err);
+}
+
+/* ---- the end ---- */
+
+/* TAMIS_E_PIPE if the reader of an output has gone: what it left unread is lost and must not be committed. */
+static tamis_status check_readers(const run *r, tamis_error *err) {
+    for (int i = 0; i < OUTPUTS; i++) {
+        struct pollfd output = {.fd = r->writers[i].target ? r->writers[i].fd : -1};
+        if (tamis__sys.poll(&output, 1, 0) > 0 && output.revents & (POLLERR | POLLHUP))
+            return tamis__fail_file(err, r->targets[i].name, EPIPE);
+    }
+    return TAMIS_OK;
+}
+
+/* A reader may take any time. The run waits until it has read everything, has gone, or the run is stopped. */
+static tamis_status drain_pipes(resumable *c, tamis_error *err) {
+    enum { STEP_MS = 20 };
+    if (!c->durable.result.inexact)
+        return TAMIS_OK;
+    tamis_status status = commit_written(c, err);
+    while (status == TAMIS_OK && c->uncommitted) {
+        status = check_readers(c->run, err);
+        if (status == TAMIS_OK)
+            status = tamis__poll_loop_pause(&c->run->loop, STEP_MS, c->durable.result.inexact, err);
+        if (status == TAMIS_OK)
+            status = commit_written(c, err);
+    }
+    return status;
+}
+
+/* E: commits that the inputs have ended. */
+static tamis_status finish_run(resumable *c, tamis_error *err) {
+    tamis__checkpoint *live = &c->durable.live;
+    tamis_status status = drain_pipes(c, err);
+    if (status == TAMIS_OK)
+        status = tamis__run_finish(c->run, err);
+    if (status != TAMIS_OK || (c->durable.result.inexact && c->uncommitted))
+        return status;
+    pass_prefixes(live, live->input_count - 1);
+    live->input = live->input_count - 1;
+    live->finished = true;
+    c->durable.result.unterminated = c->unterminated;
+    c->durable.result.unterminated_count = c->unterminated_count;
+    return write_commit(c, err);
+}
+
+/* Takes the steps of a run that has something to do. */
+static tamis_status run_steps(resumable *c, tamis_error *err) {
+    tamis_status status = open_run(c, err);
+    if (status == TAMIS_OK)
+        status = tamis__run_pump(c->run, err);
+    if (status == TAMIS_E_INTERRUPTED)
+        return commit_stopped(c, err);
+    if (status == TAMIS_OK && !withholds(c))
+        status = finish_run(c, err);
+    return status == TAMIS_OK ? tamis__run_check_keys(c->run, err) : status;
+}
+
+/* Cuts the output files back to the last commit. */
+static void undo_uncommitted(const resumable *c) {
+    for (int i = 0; i < OUTPUTS; i++)
+        tamis__appended_output_cut_back(&c->durable.outputs[i], &c->durable.live.outputs[i],
+                                        c->run->writers[i].written);
+}
+
+static void report_result(const resumable *c, tamis_stream_result *result) {
+    if (result)
+        tamis__write_struct(result, &c->durable.result, sizeof c->durable.result);
+    else
+        tamis_stream_checkpoint_free(c->durable.result.unfinished);
+}
+
+tamis_status tamis__run_resumable(run *r, tamis_stream_result *result, tamis_error *err) {
+    resumable c = {.run = r, .commits = TAMIS_STREAM_COMMITS_INIT};
+    tamis_status status = tamis__read_struct(&c.commits, sizeof c.commits, r->options.commits,
+                                             "TAMIS_STREAM_COMMITS_INIT", err);
+    r->options.commits = &c.commits;
+    if (status == TAMIS_OK)
+        status = tamis__run_check(r, err);
+    if (status == TAMIS_OK)
+        status = begin_run(&c, err);
+    if (status == TAMIS_OK && !c.durable.finished)
+        status = run_steps(&c, err);
+    tamis__run_close(r, status, err);
+    if ((status == TAMIS_E_NO_KEY || status == TAMIS_E_INTERRUPTED) && withholds(&c))
+        undo_uncommitted(&c);
+    if (status != TAMIS_OK && status != TAMIS_E_INTERRUPTED && !c.uncommitted)
+        tamis__durable_failed(&c.durable);
+    tamis__free(&r->memory, c.from, c.durable.live.input_count * sizeof *c.from);
+    tamis__durable_end(&c.durable);
+    report_result(&c, result);
+    return status;
+}
