@@ -306,7 +306,7 @@ tamis_status tamis__appended_output_open(tamis__appended_output *o, tamis__check
         return status;
     out->fingerprint = o->observed = known->fingerprint;
     out->owes_terminator = known->owes_terminator;
-    out->begun = known->begun;
+    out->has_header = known->has_header;
     out->header = known->header;
     target->form = TAMIS__TARGET_DESCRIPTOR;
     target->fd = o->fd;

@@ -29,7 +29,7 @@ static const unsigned char MAGIC[8] = {'A', 'C', 'C', 2};
 
 enum {
     FINISHED = 1,
-    BEGUN = 2,
+    HAS_DATA = 2,
     CLOSED = 4,
     REGULAR = 1,
     COMPRESSED = 2,
@@ -151,7 +151,7 @@ static void put_fingerprint(byte_writer *i, const tamis__file_fingerprint *finge
 
 static void put_checkpoint(byte_writer *i, const tamis__checkpoint *a) {
     const tamis_stream_stats *s = &a->stats;
-    const uint64_t numbers[] = {(a->finished ? FINISHED : 0u) | (a->begun ? BEGUN : 0u) |
+    const uint64_t numbers[] = {(a->finished ? FINISHED : 0u) | (a->has_data ? HAS_DATA : 0u) |
                                     (a->closed ? CLOSED : 0u),
                                 s->records,
                                 s->unique,
@@ -181,7 +181,7 @@ static void put_checkpoint(byte_writer *i, const tamis__checkpoint *a) {
     for (int n = 0; n < 2; n++) {
         put_number(i, a->outputs[n].form);
         put_number(i, (a->outputs[n].owes_terminator ? OWES_TERMINATOR : 0u) |
-                          (a->outputs[n].begun ? HAS_HEADER : 0u));
+                          (a->outputs[n].has_header ? HAS_HEADER : 0u));
         put_number(i, a->outputs[n].header);
         put_number(i, (uint64_t)a->outputs[n].compression);
         put_number(i, a->outputs[n].tail_offset);
@@ -282,7 +282,7 @@ static bool read_inputs_and_outputs(byte_reader *e, tamis__checkpoint *a) {
         const uint64_t form = read_number(e), flags = read_number(e);
         a->outputs[n].form = (tamis__output_form)form;
         a->outputs[n].owes_terminator = flags & OWES_TERMINATOR;
-        a->outputs[n].begun = flags & HAS_HEADER;
+        a->outputs[n].has_header = flags & HAS_HEADER;
         a->outputs[n].header = read_number(e);
         a->outputs[n].compression = (int)read_number(e);
         a->outputs[n].tail_offset = read_number(e);
@@ -320,7 +320,7 @@ tamis_status tamis__checkpoint_decode(tamis__checkpoint *checkpoint, const void 
     if (status != TAMIS_OK)
         return status;
     checkpoint->finished = flags & FINISHED;
-    checkpoint->begun = flags & BEGUN;
+    checkpoint->has_data = flags & HAS_DATA;
     checkpoint->closed = flags & CLOSED;
     checkpoint->stats = s;
     memcpy(checkpoint->form, form, sizeof form);

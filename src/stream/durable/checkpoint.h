@@ -46,7 +46,7 @@ typedef struct tamis__checkpoint_output {
     char *path;                          /* FILE: absolute path */
     tamis__file_fingerprint fingerprint; /* FILE: fingerprint of the committed bytes, with their length */
     bool owes_terminator;                /* true if the last record has no terminator yet */
-    bool begun;                          /* true once the header, if any, is written */
+    bool has_header;                     /* true once the header, if any, is written */
     uint64_t header;                     /* FNV-1 of the header; 0: none */
     int compression;                     /* TAMIS_COMPRESSION_* */
     uint64_t tail_offset, tail_size;     /* FILE: bytes still to be compared, see tail.h; size 0: none */
@@ -63,7 +63,7 @@ enum {
 
 typedef struct tamis__checkpoint {
     bool finished; /* true if all inputs were read to their end */
-    bool begun;    /* true once a record or a header was read */
+    bool has_data; /* true once a record or a header was read */
     bool closed;   /* true if the unread rest was given up, or a later run reads it */
     char *command; /* the caller's text: the command that finishes the run; NULL: none */
     tamis_stream_stats stats;

@@ -3,13 +3,15 @@
  * How a durable run begins, and its commits: steps B2 to B6, K3 and K4 of docs/DURABILITY.md.
  *
  *     tamis__durable_begin
- *         check_options
- *         find_inputs_and_outputs          names and fingerprints of all files
- *         tamis__history_search       B2   this run in the checkpoints of the state; what others have read
- *         continue_run, pass_inputs        positions at which the run begins; begin_new: at the beginning
- *         tamis__appended_output_open B3 to B5
- *         keep_other_runs             B6   checkpoints of other runs become notes
- *         tamis__durable_commit       B6   the first commit of this run
+ *         describe_run                     names and fingerprints of all files, and the options that count
+ *         find_start                  B2   where the run begins; nothing changes
+ *             tamis__history_search        this run in the checkpoints of the state; what others have read
+ *             continue_run                 positions: those of its last commit,
+ *             pass_inputs                  those that other runs have reached,
+ *             begin_new                    or the beginning of all inputs, although they were read
+ *         open_outputs                B3 to B5
+ *         commit_start                B6   checkpoints of other runs become notes; the first commit of this run
+ *         report_start                     callbacks
  *
  *     tamis__durable_opened           W1   the reader has opened an input: is it the file that is known?
  *     tamis__durable_commit           K3   fingerprints of inputs and outputs, compared with the last ones
@@ -134,6 +136,48 @@ static tamis_status find_inputs_and_outputs(tamis__durable *d, size_t inputs, ta
         tamis__show(d->result.inexact).text);
 }
 
+static void set_form(tamis__durable *d, const tamis_stream_options *o, const int *compressions) {
+    uint64_t *form = d->live.form;
+    const char *mark = o->marking && o->mark_name ? o->mark_name : "";
+    form[TAMIS__FORM_TERMINATOR] = o->terminator;
+    form[TAMIS__FORM_HEADER] = o->header;
+    form[TAMIS__FORM_MARKING] = (uint64_t)o->marking;
+    form[TAMIS__FORM_MARK] = tamis__fnv1_64(mark, strlen(mark));
+    for (int i = 0; i < OUTPUTS; i++)
+        d->live.outputs[i].compression = compressions[i];
+}
+
+static tamis_status check_options(const tamis__durable *d, const tamis_stream_options *options,
+                                  tamis_error *err) {
+    if (!d->session || !tamis__dedup_state(d->session))
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "stream: commits without a session over a state; give that in commits.session");
+    if (tamis__dedup_is_concurrent(
+            d->session)) /* its log has no batches, but a run commits by written batches */
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                           "stream: the filter of its session is concurrent, and a run that commits has "
+                           "threads of its own; open the state without that option");
+    if (!tamis__dedup_is_committed(d->session))
+        return tamis__fail(
+            err, TAMIS_E_INVALID, 0,
+            "stream: its session was asked something since the last commit; commit or abort that first");
+    if (options->follow)
+        return tamis__fail(
+            err, TAMIS_E_UNSUPPORTED, 0,
+            "stream: a run that commits does not follow its input; run it again when there is more");
+    return TAMIS_OK;
+}
+
+static tamis_status describe_run(tamis__durable *d, const tamis_stream_options *options,
+                                 const int *compressions, tamis_error *err) {
+    tamis_status status = check_options(d, options, err);
+    if (status == TAMIS_OK)
+        status = find_inputs_and_outputs(d, options->input_count ? options->input_count : 1, err);
+    if (status == TAMIS_OK)
+        set_form(d, options, compressions);
+    return status;
+}
+
 /* ---- where the run begins ---- */
 
 static tamis_status fail_unterminated(tamis__durable *d, size_t i, tamis_error *err) {
@@ -199,10 +243,10 @@ static tamis_status continue_run(tamis__durable *d, const tamis__history *h, uns
     const tamis__checkpoint *before = &h->before;
     size_t first = SIZE_MAX;
     live->finished = before->finished;
-    live->begun = before->begun;
+    live->has_data = before->has_data;
     live->stats = before->stats;
     live->input = before->input;
-    d->goes_on = before->stats.records > 0;
+    d->continued = before->stats.records > 0;
     tamis_status status = TAMIS_OK;
     for (size_t i = 0; i < live->input_count && status == TAMIS_OK; i++) {
         bool more = false;
@@ -238,7 +282,7 @@ static tamis_status pass_input(tamis__durable *d, const tamis__earlier_read *bef
     in->fingerprint = in->observed = before->fingerprint;
     tamis_status status = examine_read_input(d, i, terminator, &more, err);
     in->passed = in->compressed ? before->whole : !more;
-    d->live.begun = d->live.begun || before->to_same;
+    d->live.has_data = d->live.has_data || before->to_same;
     d->passed_bytes += in->compressed ? 0 : in->position.offset;
     return status == TAMIS_OK && !in->passed ? check_form(d, before->form, i, err) : status;
 }
@@ -280,11 +324,11 @@ static tamis_status pass_inputs(tamis__durable *d, const tamis__history *h, unsi
 static tamis_status begin_new(tamis__durable *d, tamis_error *err) {
     tamis__checkpoint *live = &d->live;
     tamis_status status = TAMIS_OK;
-    d->finished = d->goes_on = false;
+    d->finished = d->continued = false;
     d->result.start = TAMIS_STREAM_NEW;
     d->result.was_read = false;
     d->result.unterminated = NULL;
-    live->finished = live->begun = false;
+    live->finished = live->has_data = false;
     live->input = 0;
     live->stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
     for (size_t i = 0; i < live->input_count && status == TAMIS_OK; i++) {
@@ -295,11 +339,48 @@ static tamis_status begin_new(tamis__durable *d, tamis_error *err) {
     return status;
 }
 
-/* ---- the run ---- */
+/* Gives the caller the unfinished run because of which this one failed. Without memory for it, the message
+ * must suffice. */
+static void give_unfinished(tamis_stream_result *result, tamis__history *h, const tamis_error *err) {
+    if (h->blocked.inputs)
+        (void)tamis__checkpoint_move(&result->unfinished, &h->blocked, NULL);
+    else if (h->reader.inputs && err && strcmp(err->text, h->reader_text) == 0)
+        (void)tamis__checkpoint_move(&result->unfinished, &h->reader, NULL);
+}
+
+/* B2 */
+static tamis_status find_start(tamis__durable *d, tamis__history *h, const tamis_stream_options *options,
+                               tamis_error *err) {
+    tamis_status status = tamis__history_search(h, &d->live, options, tamis__dedup_state(d->session), err);
+    d->result.was_read = h->was_read;
+    if (status == TAMIS_OK && h->found)
+        status = continue_run(d, h, options->terminator, err);
+    else if (status == TAMIS_OK && h->any_before)
+        status = pass_inputs(d, h, options->terminator, err);
+    if (status != TAMIS_OK && d->result.was_read && d->commits->reread) {
+        h->found = h->last = false;
+        status = begin_new(d, err);
+    }
+    if (status != TAMIS_OK)
+        give_unfinished(&d->result, h, err);
+    close_input(d);
+    d->checksummed = (size_t)d->live.input;
+    return status;
+}
+
+/* ---- the beginning ---- */
+
+static tamis_status open_outputs(tamis__durable *d, const tamis__history *h, tamis_error *err) {
+    tamis_status status = TAMIS_OK;
+    for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
+        status = tamis__appended_output_open(&d->outputs[i], &d->live, i, d->finished, &h->outputs[i],
+                                             &d->result.unlocked, err);
+    return status;
+}
 
 /* B6: keeps the checkpoint of the last commit as a note if it is of another run, which may be repeated
  * later. Also keeps the checkpoints of unfinished runs that end when this one begins. */
-static tamis_status keep_other_runs(const tamis__durable *d, const tamis__history *h, tamis_error *err) {
+static tamis_status note_other_runs(const tamis__durable *d, const tamis__history *h, tamis_error *err) {
     tamis_state *state = tamis__dedup_state(d->session);
     tamis_status status = TAMIS_OK;
     const void *checkpoint;
@@ -315,14 +396,21 @@ static tamis_status keep_other_runs(const tamis__durable *d, const tamis__histor
     return tamis_state_note(state, checkpoint, size, err);
 }
 
+static tamis_status commit_start(tamis__durable *d, const tamis__history *h, tamis_error *err) {
+    const tamis_status status = note_other_runs(d, h, err);
+    return status == TAMIS_OK ? tamis__durable_commit(d, err) : status;
+}
+
 static void send_remark(const tamis__durable *d, const char *message, bool loss) {
     if (d->commits->remark && message[0])
         d->commits->remark(d->commits->callback_context, message, loss);
 }
 
-/* Remarks about other runs, after this one has begun. */
-static void send_start_remarks(const tamis__durable *d, const tamis__history *h) {
+/* Says how the run begins, and remarks about other runs. */
+static void report_start(const tamis__durable *d, const tamis__history *h) {
     char message[500];
+    if (d->commits->on_start)
+        d->commits->on_start(d->commits->callback_context, &d->result, &d->live.stats);
     send_remark(d, h->beside, false);
     if (!h->found)
         send_remark(d, h->rotated, true);
@@ -339,95 +427,29 @@ static void send_start_remarks(const tamis__durable *d, const tamis__history *h)
     send_remark(d, message, false);
 }
 
-static void set_form(tamis__durable *d, const tamis_stream_options *o, const int *compressions) {
-    uint64_t *form = d->live.form;
-    const char *mark = o->marking && o->mark_name ? o->mark_name : "";
-    form[TAMIS__FORM_TERMINATOR] = o->terminator;
-    form[TAMIS__FORM_HEADER] = o->header;
-    form[TAMIS__FORM_MARKING] = (uint64_t)o->marking;
-    form[TAMIS__FORM_MARK] = tamis__fnv1_64(mark, strlen(mark));
-    for (int i = 0; i < OUTPUTS; i++)
-        d->live.outputs[i].compression = compressions[i];
-}
-
-static tamis_status check_options(const tamis__durable *d, const tamis_stream_options *options,
-                                  tamis_error *err) {
-    if (!d->session || !tamis__dedup_state(d->session))
-        return tamis__fail(err, TAMIS_E_INVALID, 0,
-                           "stream: commits without a session over a state; give that in commits.session");
-    if (tamis__dedup_is_concurrent(
-            d->session)) /* its log has no batches, but a run commits by written batches */
-        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
-                           "stream: the filter of its session is concurrent, and a run that commits has "
-                           "threads of its own; open the state without that option");
-    if (!tamis__dedup_is_committed(d->session))
-        return tamis__fail(
-            err, TAMIS_E_INVALID, 0,
-            "stream: its session was asked something since the last commit; commit or abort that first");
-    if (options->follow)
-        return tamis__fail(
-            err, TAMIS_E_UNSUPPORTED, 0,
-            "stream: a run that commits does not follow its input; run it again when there is more");
-    return TAMIS_OK;
-}
-
-/* Gives the caller the unfinished run because of which this one failed. Without memory for it, the message
- * must suffice. */
-static void give_unfinished(tamis_stream_result *result, tamis__history *h, const tamis_error *err) {
-    if (h->blocked.inputs)
-        (void)tamis__checkpoint_move(&result->unfinished, &h->blocked, NULL);
-    else if (h->reader.inputs && err && strcmp(err->text, h->reader_text) == 0)
-        (void)tamis__checkpoint_move(&result->unfinished, &h->reader, NULL);
-}
-
 tamis_status tamis__durable_begin(tamis__durable *d, const tamis_stream_options *options,
                                   const int *compressions, tamis__target *targets,
                                   const tamis_allocator *memory, tamis_error *err) {
     static const char *const standard_input[] = {"-"};
-    tamis__history h = {.run = &d->live,
-                        .reread = options->commits->reread,
-                        .abandon = options->commits->abandon,
-                        .options = options};
+    tamis__history h = {.found = false};
     d->commits = options->commits;
     d->session = d->commits->session;
     d->memory = *memory;
     d->names = options->input_count ? options->inputs : standard_input;
     d->input = -1;
+    d->result = (tamis_stream_result)TAMIS_STREAM_RESULT_INIT;
     for (int i = 0; i < OUTPUTS; i++)
         tamis__appended_output_init(&d->outputs[i], &targets[i]);
-    d->result = (tamis_stream_result)TAMIS_STREAM_RESULT_INIT;
-    tamis_status status = check_options(d, options, err);
+    tamis_status status = describe_run(d, options, compressions, err);
     if (status == TAMIS_OK)
-        status = find_inputs_and_outputs(d, options->input_count ? options->input_count : 1, err);
+        status = find_start(d, &h, options, err); /* B2 */
     if (status == TAMIS_OK)
-        set_form(d, options, compressions);
-    if (status == TAMIS_OK)
-        status = tamis__history_search(&h, tamis__dedup_state(d->session), err); /* B2 */
-    d->result.was_read = h.was_read && status != TAMIS_OK;
-    if (status == TAMIS_OK && h.found)
-        status = continue_run(d, &h, options->terminator, err);
-    else if (status == TAMIS_OK && h.any_before)
-        status = pass_inputs(d, &h, options->terminator, err);
-    if (status != TAMIS_OK && (h.found || h.any_before) && d->result.was_read && options->commits->reread) {
-        h.found = h.last = false;
-        status = begin_new(d, err);
-    }
-    if (status != TAMIS_OK)
-        give_unfinished(&d->result, &h, err);
-    for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
-        status = tamis__appended_output_open(&d->outputs[i], &d->live, i, d->finished, &h.outputs[i],
-                                             &d->result.unlocked, err); /* B3 to B5 */
-    close_input(d);
-    d->checksummed = (size_t)d->live.input;
-    d->took_over = h.closed_runs != NULL;
+        status = open_outputs(d, &h, err); /* B3 to B5 */
     if (status == TAMIS_OK && !d->finished)
-        status = keep_other_runs(d, &h, err);
-    if (status == TAMIS_OK && !d->finished)
-        status = tamis__durable_commit(d, err); /* B6 */
-    if (status == TAMIS_OK && d->commits->on_start)
-        d->commits->on_start(d->commits->callback_context, &d->result, &d->live.stats);
+        status = commit_start(d, &h, err); /* B6 */
     if (status == TAMIS_OK)
-        send_start_remarks(d, &h);
+        report_start(d, &h);
+    d->closed_others = h.closed_runs != NULL;
     tamis__history_release(&h);
     return status;
 }
@@ -442,7 +464,7 @@ void tamis__durable_end(tamis__durable *d) {
 }
 
 void tamis__durable_failed(tamis__durable *d) {
-    if (d->goes_on || d->took_over || d->finished || d->commits_made != 1 ||
+    if (d->continued || d->closed_others || d->finished || d->commits_made != 1 ||
         !tamis__dedup_is_committed(d->session))
         return;
     d->live.closed = true;
@@ -450,7 +472,7 @@ void tamis__durable_failed(tamis__durable *d) {
 }
 
 tamis_status tamis__durable_expect(tamis__durable *d, uint64_t more, tamis_error *err) {
-    return d->goes_on ? TAMIS_OK : tamis_state_expect(tamis__dedup_state(d->session), more, err);
+    return d->continued ? TAMIS_OK : tamis_state_expect(tamis__dedup_state(d->session), more, err);
 }
 
 static tamis_status fail_replaced(const char *name, tamis_error *err) {

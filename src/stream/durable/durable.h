@@ -23,9 +23,9 @@ typedef struct tamis__durable {
         live; /* positions and statistics of what is written by now: the next commit's content */
     const char *const *names;
     tamis__appended_output outputs[2];
-    bool finished;  /* there is nothing to do */
-    bool goes_on;   /* continues an earlier run, with that run's size hint */
-    bool took_over; /* an unfinished run ended when this one began */
+    bool finished;      /* there is nothing to do */
+    bool continued;     /* continues an earlier run, with that run's size hint */
+    bool closed_others; /* unfinished runs ended when this one began */
     uint64_t commits_made;
     /* For a new run whose inputs other runs have read, in whole or in part. */
     size_t skipped;            /* inputs without unread bytes */

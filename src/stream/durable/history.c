@@ -38,14 +38,14 @@
 /* ---- outputs ---- */
 
 /* Notes what a checkpoint knows of the run's outputs, unless a newer checkpoint knew it. */
-static void note_outputs(tamis__history *h, const tamis__checkpoint *checkpoint) {
+static void note_outputs(tamis__search *s, const tamis__checkpoint *checkpoint) {
     for (int i = 0; i < 4; i++) {
-        tamis__known_output *known = &h->outputs[i / 2];
-        const tamis__checkpoint_output *own = &h->run->outputs[i / 2], *theirs = &checkpoint->outputs[i % 2];
+        tamis__known_output *known = &s->history->outputs[i / 2];
+        const tamis__checkpoint_output *own = &s->run->outputs[i / 2], *theirs = &checkpoint->outputs[i % 2];
         bool copied;
         if ((known->found && !known->copied) || own->form != TAMIS__OUTPUT_FILE ||
             theirs->form != TAMIS__OUTPUT_FILE ||
-            !tamis__is_same_output(h, i / 2, theirs, checkpoint->finished, &copied) ||
+            !tamis__is_same_output(s, i / 2, theirs, checkpoint->finished, &copied) ||
             (copied && i / 2 != i % 2) || (known->found && strcmp(own->path, theirs->path) != 0))
             continue; /* a known path counts more than a known content */
         *known = (tamis__known_output){.found = true,
@@ -53,7 +53,7 @@ static void note_outputs(tamis__history *h, const tamis__checkpoint *checkpoint)
                                        .swapped = i / 2 != i % 2,
                                        .unfinished = !checkpoint->finished,
                                        .owes_terminator = theirs->owes_terminator,
-                                       .begun = theirs->begun,
+                                       .has_header = theirs->has_header,
                                        .fingerprint = theirs->fingerprint,
                                        .header = theirs->header,
                                        .compression = theirs->compression,
@@ -75,10 +75,10 @@ const char *tamis__output_of(const tamis__checkpoint *checkpoint) {
     return stream ? "a pipe" : "no file";
 }
 
-static tamis_status fail_changed(tamis__history *h, size_t i, const tamis__checkpoint_input *known,
+static tamis_status fail_changed(tamis__search *s, size_t i, const tamis__checkpoint_input *known,
                                  tamis_error *err) {
-    h->was_read = true;
-    const tamis__shown name = tamis__show(tamis__input_name(h->run->inputs[i].name));
+    s->was_read = true;
+    const tamis__shown name = tamis__show(tamis__input_name(s->run->inputs[i].name));
     if (known->compressed)
         return tamis__fail(err, TAMIS_E_CHANGED, 0,
                            "%s: is compressed, and is not what it was when it was read: such a file is known "
@@ -93,19 +93,18 @@ static tamis_status fail_changed(tamis__history *h, size_t i, const tamis__check
         name.text, known->position.offset);
 }
 
-static tamis_status fail_read(tamis__history *h, const tamis__checkpoint *before, size_t i,
-                              tamis_error *err) {
-    h->was_read = true;
-    if (tamis__history_is_unfinished(h, before)) {
+static tamis_status fail_read(tamis__search *s, const tamis__checkpoint *before, size_t i, tamis_error *err) {
+    s->was_read = true;
+    if (tamis__history_is_unfinished(s, before)) {
         const tamis_status status = tamis__fail(
             err, TAMIS_E_INVALID, 0,
             "%s: already processed (output %s), but its run has not finished; finish that run, or "
             "allow that it is read again",
-            tamis__show(tamis__input_name(h->run->inputs[i].name)).text,
+            tamis__show(tamis__input_name(s->run->inputs[i].name)).text,
             tamis__show(tamis__output_of(before)).text);
-        if (!h->reader.inputs && err) {
-            h->keep_reader = true;
-            snprintf(h->reader_text, sizeof h->reader_text, "%s", err->text);
+        if (!s->history->reader.inputs && err) {
+            s->keep_reader = true;
+            snprintf(s->history->reader_text, sizeof s->history->reader_text, "%s", err->text);
         }
         return status;
     }
@@ -113,13 +112,13 @@ static tamis_status fail_read(tamis__history *h, const tamis__checkpoint *before
         err, TAMIS_E_INVALID, 0,
         "%s: already processed (output %s); list only new inputs, give the inputs and outputs of that run to "
         "continue it, or allow that it is read again",
-        tamis__show(tamis__input_name(h->run->inputs[i].name)).text,
+        tamis__show(tamis__input_name(s->run->inputs[i].name)).text,
         tamis__show(tamis__output_of(before)).text);
 }
 
-static tamis_status fail_gone(tamis__history *h, const tamis__checkpoint *before, tamis_error *err) {
+static tamis_status fail_gone(tamis__search *s, const tamis__checkpoint *before, tamis_error *err) {
     const tamis__checkpoint_input *in = &before->inputs[before->input];
-    h->was_read = true;
+    s->was_read = true;
     return tamis__fail(err, TAMIS_E_CHANGED, 0,
                        "%s: is another file than the one that the unfinished run to %s was reading (%" PRIu64
                        " bytes of that were read); give that file under its present name, or allow that its "
@@ -138,64 +137,64 @@ static bool same_names(const tamis__checkpoint *a, const tamis__checkpoint *b) {
 /* Compares the inputs of the run with those of the checkpoint, one by one. *all_equal becomes false if one
  * differs. *changed is the first that has changed; SIZE_MAX: none. Names and inodes are used again, so
  * only the newest checkpoint with a name decides whether that file has changed. */
-static tamis_status compare_all_inputs(tamis__history *h, const tamis__checkpoint *checkpoint,
-                                       bool *all_equal, size_t *changed, tamis_error *err) {
+static tamis_status compare_all_inputs(tamis__search *s, const tamis__checkpoint *checkpoint, bool *all_equal,
+                                       size_t *changed, tamis_error *err) {
     tamis_status status = TAMIS_OK;
     for (size_t i = 0; i < checkpoint->input_count && status == TAMIS_OK; i++) {
-        tamis__candidate *kept = &h->candidates->inputs[i];
-        const bool named = strcmp(h->run->inputs[i].name, checkpoint->inputs[i].name) == 0;
+        tamis__candidate *kept = &s->candidates.inputs[i];
+        const bool named = strcmp(s->run->inputs[i].name, checkpoint->inputs[i].name) == 0;
         tamis__file_match match;
-        status = tamis__candidates_compare(h, i, &checkpoint->inputs[i],
-                                           named ? !kept->once_named : !h->had_row, &match, err);
+        status = tamis__candidates_compare(s, i, &checkpoint->inputs[i],
+                                           named ? !kept->once_named : !s->had_row, &match, err);
         kept->once_named = kept->once_named || named;
         *all_equal = *all_equal && match == TAMIS__FILE_SAME;
         if (match == TAMIS__FILE_CHANGED && *changed == SIZE_MAX)
             *changed = i;
     }
-    h->had_row = true;
+    s->had_row = true;
     return status;
 }
 
 /* Notes how much the checkpoint has read of its input `n`, which is the run's input `i`. Fails if the
  * input has unread bytes and the outputs are not the same. */
-static tamis_status note_input(tamis__history *h, const tamis__checkpoint *checkpoint, size_t n, size_t i,
+static tamis_status note_input(tamis__search *s, const tamis__checkpoint *checkpoint, size_t n, size_t i,
                                bool to_same, tamis_error *err) {
     const tamis__checkpoint_input *in = &checkpoint->inputs[n];
-    tamis__earlier_read *before = &h->inputs[i];
+    tamis__earlier_read *before = &s->history->inputs[i];
     const bool whole = in->compressed ? checkpoint->finished || n < checkpoint->input
-                                      : h->candidates->inputs[i].head.size <= in->position.offset;
+                                      : s->candidates.inputs[i].head.size <= in->position.offset;
     if (before->found)
         return TAMIS_OK;
     if (!to_same && !whole)
-        return fail_read(h, checkpoint, i, err);
+        return fail_read(s, checkpoint, i, err);
     *before = (tamis__earlier_read){.found = true,
                                     .to_same = to_same,
                                     .whole = whole,
                                     .position = in->position,
                                     .fingerprint = in->fingerprint};
     memcpy(before->form, checkpoint->form, sizeof before->form);
-    if (!h->any_before)
-        (void)fail_read(h, checkpoint, i, &h->read_by);
-    h->any_before = true;
-    h->was_read = false;
+    if (!s->history->any_before)
+        (void)fail_read(s, checkpoint, i, &s->history->read_by);
+    s->history->any_before = true;
+    s->was_read = false;
     return TAMIS_OK;
 }
 
-static tamis_status note_inputs(tamis__history *h, const tamis__checkpoint *checkpoint, bool to_same,
+static tamis_status note_inputs(tamis__search *s, const tamis__checkpoint *checkpoint, bool to_same,
                                 tamis_error *err) {
     tamis_error refused = TAMIS_ERROR_INIT, why = TAMIS_ERROR_INIT;
     size_t first = SIZE_MAX, first_changed = SIZE_MAX, changed_input = 0;
     tamis_status status = TAMIS_OK;
     for (size_t n = 0; n < checkpoint->input_count && status == TAMIS_OK; n++) {
         size_t found, changed;
-        status = tamis__candidates_find(h, &checkpoint->inputs[n], &found, &changed, err);
+        status = tamis__candidates_find(s, &checkpoint->inputs[n], &found, &changed, err);
         if (status == TAMIS_OK && found != SIZE_MAX &&
-            note_input(h, checkpoint, n, found, to_same, &why) != TAMIS_OK && found < first) {
+            note_input(s, checkpoint, n, found, to_same, &why) != TAMIS_OK && found < first) {
             first = found;
             refused = why;
         }
         if (status == TAMIS_OK)
-            tamis__candidates_note_rotation(h, &checkpoint->inputs[n],
+            tamis__candidates_note_rotation(s, &checkpoint->inputs[n],
                                             found != SIZE_MAX || changed != SIZE_MAX);
         if (changed < first_changed) {
             first_changed = changed;
@@ -203,125 +202,128 @@ static tamis_status note_inputs(tamis__history *h, const tamis__checkpoint *chec
         }
     }
     if (status == TAMIS_OK && first != SIZE_MAX) {
-        h->was_read = true;
+        s->was_read = true;
         return tamis__fail(err, refused.status, 0, "%s", refused.text);
     }
     return status == TAMIS_OK && first_changed != SIZE_MAX
-               ? fail_changed(h, first_changed, &checkpoint->inputs[changed_input], err)
+               ? fail_changed(s, first_changed, &checkpoint->inputs[changed_input], err)
                : status;
 }
 
 /* *is_run: the checkpoint is of this run. Otherwise fails if the checkpoint speaks against a new run. */
-static tamis_status compare_run(tamis__history *h, const tamis__checkpoint *checkpoint, bool *is_run,
+static tamis_status compare_run(tamis__search *s, const tamis__checkpoint *checkpoint, bool *is_run,
                                 tamis_error *err) {
-    const tamis__checkpoint *run = h->run;
-    const bool to_same = tamis__same_outputs(h, checkpoint);
-    const bool newest = to_same && !h->had_names && same_names(run, checkpoint);
+    const tamis__checkpoint *run = s->run;
+    const bool to_same = tamis__same_outputs(s, checkpoint);
+    const bool newest = to_same && !s->had_names && same_names(run, checkpoint);
     bool all_equal = to_same && run->input_count == checkpoint->input_count;
     size_t changed = SIZE_MAX;
     *is_run = false;
     if (all_equal) {
-        const tamis_status status = compare_all_inputs(h, checkpoint, &all_equal, &changed, err);
+        const tamis_status status = compare_all_inputs(s, checkpoint, &all_equal, &changed, err);
         if (status != TAMIS_OK)
             return status;
     }
     *is_run = all_equal;
-    h->had_names = h->had_names || newest;
-    if (all_equal || h->reread)
+    s->had_names = s->had_names || newest;
+    if (all_equal || s->reread)
         return TAMIS_OK;
     if (changed != SIZE_MAX) {
-        h->changed = true;
-        return fail_changed(h, changed, &checkpoint->inputs[changed], err);
+        s->changed = true;
+        return fail_changed(s, changed, &checkpoint->inputs[changed], err);
     }
     /* Of several runs with the same names, only the last one counts as unfinished. */
     if (newest && tamis__checkpoint_is_open(checkpoint) && checkpoint->inputs[checkpoint->input].regular &&
-        !h->abandon)
-        return fail_gone(h, checkpoint, err);
-    return note_inputs(h, checkpoint, to_same, err);
+        !s->abandon)
+        return fail_gone(s, checkpoint, err);
+    return note_inputs(s, checkpoint, to_same, err);
 }
 
-static tamis_status process_checkpoint(tamis__history *h, const void *bytes, size_t size, bool last,
+static tamis_status process_checkpoint(tamis__search *s, const void *bytes, size_t size, bool last,
                                        tamis_error *err) {
     tamis__checkpoint checkpoint = {.inputs = NULL};
     tamis_error refused = TAMIS_ERROR_INIT;
     bool is_run = false;
-    tamis_status status = tamis__checkpoint_decode(&checkpoint, bytes, size, &h->run->memory, err);
+    tamis_status status = tamis__checkpoint_decode(&checkpoint, bytes, size, &s->run->memory, err);
     if (status != TAMIS_OK)
         return status;
-    note_outputs(h, &checkpoint);
-    h->keep_reader = false;
-    if (!h->found)
-        status = compare_run(h, &checkpoint, &is_run, &refused);
+    note_outputs(s, &checkpoint);
+    s->keep_reader = false;
+    if (!s->history->found)
+        status = compare_run(s, &checkpoint, &is_run, &refused);
     if (status == TAMIS_OK)
-        status = tamis__history_check_unfinished(h, &checkpoint, is_run, last, &refused);
+        status = tamis__history_check_unfinished(s, &checkpoint, is_run, last, &refused);
     if (is_run && status == TAMIS_OK) {
-        h->found = true;
-        h->last = last;
-        h->was_read = false;
-        h->before = checkpoint;
+        s->history->found = true;
+        s->history->last = last;
+        s->was_read = false;
+        s->history->before = checkpoint;
         return TAMIS_OK;
     }
-    if (h->keep_reader && checkpoint.inputs) {
-        tamis__candidates_rename(h, &checkpoint);
-        h->reader = checkpoint;
+    if (s->keep_reader && checkpoint.inputs) {
+        tamis__candidates_rename(s, &checkpoint);
+        s->history->reader = checkpoint;
     } else {
         tamis__checkpoint_release(&checkpoint);
     }
     return status == TAMIS_OK ? TAMIS_OK : tamis__fail(err, status, refused.sys_errno, "%s", refused.text);
 }
 
-static tamis_status search_checkpoints(tamis__history *h, const tamis_state *state, tamis_error *err) {
+static tamis_status search_checkpoints(tamis__search *s, const tamis_state *state, tamis_error *err) {
     tamis_error against = TAMIS_ERROR_INIT;
     tamis_status first = TAMIS_OK;
     const void *bytes;
     size_t size, notes = 0;
-    h->read_by = (tamis_error)TAMIS_ERROR_INIT;
-    h->inputs = tamis__alloc(&h->run->memory, h->run->input_count * sizeof *h->inputs, TAMIS__LINE);
-    if (!h->inputs)
-        return tamis__fail_nomem(err, "inputs of a run", h->run->input_count * sizeof *h->inputs);
     while (tamis_state_note_at(state, notes, &size))
         notes++;
     tamis_state_committed(state, &bytes, &size);
     for (bool last = true; bytes; last = false) {
         tamis_error why = TAMIS_ERROR_INIT;
-        h->was_read = false;
-        const tamis_status status = size > 0 ? process_checkpoint(h, bytes, size, last, &why) : TAMIS_OK;
-        if (status != TAMIS_OK && !h->was_read) /* no checkpoint may be skipped */
+        s->was_read = false;
+        const tamis_status status = size > 0 ? process_checkpoint(s, bytes, size, last, &why) : TAMIS_OK;
+        if (status != TAMIS_OK && !s->was_read) /* no checkpoint may be skipped */
             return tamis__fail(err, status, why.sys_errno, "%s", why.text);
         if (status != TAMIS_OK && first == TAMIS_OK) {
             first = status;
             against = why;
         }
-        if (h->changed || notes == 0)
+        if (s->changed || notes == 0)
             break;
         bytes = tamis_state_note_at(state, --notes, &size);
     }
-    h->was_read = !h->found && first != TAMIS_OK;
-    return h->was_read ? tamis__fail(err, first, against.sys_errno, "%s", against.text) : TAMIS_OK;
+    s->history->was_read = !s->history->found && first != TAMIS_OK;
+    return s->history->was_read ? tamis__fail(err, first, against.sys_errno, "%s", against.text) : TAMIS_OK;
 }
 
-tamis_status tamis__history_search(tamis__history *h, const tamis_state *state, tamis_error *err) {
-    tamis__candidates candidates = {.inputs = NULL};
-    h->candidates = &candidates;
-    tamis_status status = tamis__candidates_open(&candidates, h->run, err);
+tamis_status tamis__history_search(tamis__history *h, const tamis__checkpoint *run,
+                                   const tamis_stream_options *options, const tamis_state *state,
+                                   tamis_error *err) {
+    tamis__search s = {.run = run,
+                       .options = options,
+                       .reread = options->commits->reread,
+                       .abandon = options->commits->abandon,
+                       .history = h};
+    h->memory = run->memory;
+    h->read_by = (tamis_error)TAMIS_ERROR_INIT;
+    h->input_count = run->input_count;
+    h->inputs = tamis__alloc(&h->memory, h->input_count * sizeof *h->inputs, TAMIS__LINE);
+    if (!h->inputs)
+        return tamis__fail_nomem(err, "inputs of a run", h->input_count * sizeof *h->inputs);
+    tamis_status status = tamis__candidates_open(&s.candidates, run, err);
     if (status == TAMIS_OK)
-        status = search_checkpoints(h, state, err);
-    tamis__candidates_free(&candidates, &h->run->memory);
-    h->candidates = NULL;
+        status = search_checkpoints(&s, state, err);
+    tamis__candidates_free(&s.candidates, &h->memory);
+    tamis__free(&h->memory, s.keys, s.key_capacity * sizeof *s.keys);
     return status;
 }
 
 void tamis__history_release(tamis__history *h) {
-    const tamis_allocator *memory = &h->run->memory;
-    if (h->inputs)
-        tamis__free(memory, h->inputs, h->run->input_count * sizeof *h->inputs);
-    if (h->keys)
-        tamis__free(memory, h->keys, h->key_capacity * sizeof *h->keys);
+    tamis__free(&h->memory, h->inputs, h->input_count * sizeof *h->inputs);
     while (h->closed_runs) {
         tamis__closed_run *left = h->closed_runs;
         h->closed_runs = left->next;
-        tamis__free(memory, left->bytes, left->size);
-        tamis__free(memory, left, sizeof *left);
+        tamis__free(&h->memory, left->bytes, left->size);
+        tamis__free(&h->memory, left, sizeof *left);
     }
     tamis__checkpoint_release(&h->before);
     tamis__checkpoint_release(&h->blocked);

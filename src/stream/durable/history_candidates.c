@@ -201,11 +201,10 @@ static tamis_status read_and_compare(const char *name, const tamis__checkpoint_i
     return status;
 }
 
-tamis_status tamis__candidates_compare(const tamis__history *h, size_t i,
-                                       const tamis__checkpoint_input *known, bool closely,
-                                       tamis__file_match *match, tamis_error *err) {
-    const tamis__checkpoint_input *in = &h->run->inputs[i];
-    const tamis__candidate *kept = &h->candidates->inputs[i];
+tamis_status tamis__candidates_compare(const tamis__search *s, size_t i, const tamis__checkpoint_input *known,
+                                       bool closely, tamis__file_match *match, tamis_error *err) {
+    const tamis__checkpoint_input *in = &s->run->inputs[i];
+    const tamis__candidate *kept = &s->candidates.inputs[i];
     const bool named = strcmp(in->name, known->name) == 0;
     tamis_status status = TAMIS_OK;
     *match = TAMIS__FILE_OTHER;
@@ -220,9 +219,9 @@ tamis_status tamis__candidates_compare(const tamis__history *h, size_t i,
     return status;
 }
 
-tamis_status tamis__candidates_find(tamis__history *h, const tamis__checkpoint_input *known, size_t *found,
+tamis_status tamis__candidates_find(tamis__search *s, const tamis__checkpoint_input *known, size_t *found,
                                     size_t *changed, tamis_error *err) {
-    tamis__candidates *candidates = h->candidates;
+    tamis__candidates *candidates = &s->candidates;
     uint64_t sums[CLUES];
     *found = *changed = SIZE_MAX;
     if (!known->regular || known->position.offset == 0)
@@ -237,7 +236,7 @@ tamis_status tamis__candidates_find(tamis__history *h, const tamis__checkpoint_i
             tamis__file_match match = TAMIS__FILE_OTHER;
             tamis_status status = TAMIS_OK;
             if (candidates->inputs[i].turn != candidates->turn && i < *found)
-                status = tamis__candidates_compare(h, i, known, false, &match, err);
+                status = tamis__candidates_compare(s, i, known, false, &match, err);
             candidates->inputs[i].turn = candidates->turn;
             if (status != TAMIS_OK)
                 return status;
@@ -271,12 +270,12 @@ static bool is_rotated(void *context, const char *name) {
     return !r->found;
 }
 
-void tamis__candidates_note_rotation(tamis__history *h, const tamis__checkpoint_input *known, bool there) {
-    tamis__candidates *candidates = h->candidates;
+void tamis__candidates_note_rotation(tamis__search *s, const tamis__checkpoint_input *known, bool there) {
+    tamis__candidates *candidates = &s->candidates;
     const uint64_t sum = tamis__fnv1_64(known->name, strlen(known->name));
     size_t clue = find_clue(candidates, sum);
     while (clue < CLUES * candidates->count && candidates->clues[clue].sum == sum &&
-           strcmp(h->run->inputs[candidates->clues[clue].input].name, known->name) != 0)
+           strcmp(s->run->inputs[candidates->clues[clue].input].name, known->name) != 0)
         clue++;
     if (clue == CLUES * candidates->count || candidates->clues[clue].sum != sum)
         return;
@@ -291,15 +290,15 @@ void tamis__candidates_note_rotation(tamis__history *h, const tamis__checkpoint_
     snprintf(r.directory, sizeof r.directory, "%.*s", slash ? (int)(slash + 1 - known->name) : 2,
              slash ? known->name : "./");
     (void)tamis__sys.list(r.directory, is_rotated, &r);
-    if (h->rotated[0] != '\0' || (r.found && r.size <= known->position.offset))
+    if (s->history->rotated[0] != '\0' || (r.found && r.size <= known->position.offset))
         return;
     if (r.found)
-        snprintf(h->rotated, sizeof h->rotated,
+        snprintf(s->history->rotated, sizeof s->history->rotated,
                  "%s: a new file; the last %" PRIu64 " bytes of the one before it, now %s, were not read",
                  tamis__show(known->name).text, r.size - known->position.offset,
                  tamis__show(r.path + (slash ? 0 : 2)).text);
     else
-        snprintf(h->rotated, sizeof h->rotated,
+        snprintf(s->history->rotated, sizeof s->history->rotated,
                  "%s: a new file; the one before it is gone, and what it had behind byte %" PRIu64
                  " was not read",
                  tamis__show(known->name).text, known->position.offset);
@@ -325,12 +324,12 @@ static bool has_content(const tamis__candidate *file, const char *path,
     return status == TAMIS_OK && match == TAMIS__FILE_SAME;
 }
 
-bool tamis__is_same_output(tamis__history *h, int i, const tamis__checkpoint_output *known, bool ended,
+bool tamis__is_same_output(tamis__search *s, int i, const tamis__checkpoint_output *known, bool ended,
                            bool *by_content) {
-    const tamis__checkpoint_output *own = &h->run->outputs[i];
-    const tamis__candidate *file = &h->candidates->outputs[i];
+    const tamis__checkpoint_output *own = &s->run->outputs[i];
+    const tamis__candidate *file = &s->candidates.outputs[i];
     struct stat st;
-    char *copied = h->candidates->copied[i];
+    char *copied = s->candidates.copied[i];
     *by_content = false;
     if (strcmp(own->path, known->path) == 0 || strcmp(copied, known->path) == 0)
         return true;
@@ -346,14 +345,14 @@ bool tamis__is_same_output(tamis__history *h, int i, const tamis__checkpoint_out
     return *by_content;
 }
 
-bool tamis__same_outputs(tamis__history *h, const tamis__checkpoint *checkpoint) {
+bool tamis__same_outputs(tamis__search *s, const tamis__checkpoint *checkpoint) {
     bool by_content;
     for (int i = 0; i < 2; i++) {
-        const tamis__checkpoint_output *a = &h->run->outputs[i], *b = &checkpoint->outputs[i];
+        const tamis__checkpoint_output *a = &s->run->outputs[i], *b = &checkpoint->outputs[i];
         if (a->form != b->form)
             return false;
         if (a->form == TAMIS__OUTPUT_FILE &&
-            !tamis__is_same_output(h, i, b, checkpoint->finished, &by_content))
+            !tamis__is_same_output(s, i, b, checkpoint->finished, &by_content))
             return false;
     }
     return true;
@@ -367,20 +366,20 @@ static void rename_input(const tamis__checkpoint *checkpoint, tamis__checkpoint_
     free(real);
 }
 
-void tamis__candidates_rename(tamis__history *h, tamis__checkpoint *checkpoint) {
+void tamis__candidates_rename(tamis__search *s, tamis__checkpoint *checkpoint) {
     bool by_content;
     for (size_t i = 0; i < checkpoint->input_count; i++) {
         size_t found, changed;
-        if (tamis__candidates_find(h, &checkpoint->inputs[i], &found, &changed, NULL) == TAMIS_OK &&
+        if (tamis__candidates_find(s, &checkpoint->inputs[i], &found, &changed, NULL) == TAMIS_OK &&
             found != SIZE_MAX)
-            rename_input(checkpoint, &checkpoint->inputs[i], h->run->inputs[found].name);
+            rename_input(checkpoint, &checkpoint->inputs[i], s->run->inputs[found].name);
     }
     for (int i = 0; i < 2; i++) {
-        const tamis__checkpoint_output *own = &h->run->outputs[i];
+        const tamis__checkpoint_output *own = &s->run->outputs[i];
         tamis__checkpoint_output *known = &checkpoint->outputs[i];
         if (own->form == TAMIS__OUTPUT_FILE && known->form == TAMIS__OUTPUT_FILE &&
             strcmp(own->path, known->path) != 0 &&
-            tamis__is_same_output(h, i, known, checkpoint->finished, &by_content))
+            tamis__is_same_output(s, i, known, checkpoint->finished, &by_content))
             tamis__checkpoint_rename(checkpoint, &known->path, own->path);
     }
 }

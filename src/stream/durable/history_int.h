@@ -20,13 +20,30 @@ typedef struct tamis__clue {
     size_t input; /* index of the input that has it */
 } tamis__clue;
 
-struct tamis__candidates {
+typedef struct tamis__candidates {
     tamis__candidate *inputs;
     tamis__candidate outputs[2]; /* the head of each that is a regular file */
     char copied[2][PATH_MAX];    /* path of the output that this one is a copy of; "": no known copy */
     tamis__clue *clues;          /* 3 for each input, sorted by sum */
-    size_t count, turn;          /* number of inputs; number of the current search */
-};
+    size_t count, turn;          /* number of inputs; number of the current lookup */
+} tamis__candidates;
+
+/* A search in progress. */
+typedef struct tamis__search {
+    const tamis__checkpoint *run;        /* inputs and outputs of the run that begins */
+    const tamis_stream_options *options; /* its options, for counting the records that are given up */
+    bool reread;                         /* true to allow inputs that were read or changed */
+    bool abandon;                        /* true to give up an unfinished run that this one would cut back */
+    tamis__history *history;             /* what is found */
+    tamis__candidates candidates;        /* heads of the run's inputs and outputs */
+    bool had_row;                        /* true after a checkpoint with these outputs and as many inputs */
+    bool had_names;   /* true after a checkpoint with these outputs and these input names */
+    bool was_read;    /* true if the error is that an input was read or has changed */
+    bool changed;     /* true if an input has changed, which ends the search */
+    bool keep_reader; /* true if the current checkpoint becomes history->reader */
+    uint64_t *keys;   /* tamis__checkpoint_run_key of each checkpoint so far */
+    size_t key_count, key_capacity;
+} tamis__search;
 
 /* Opens inputs and outputs of the run and keeps their heads. Call tamis__candidates_free even after a failure. */
 tamis_status tamis__candidates_open(tamis__candidates *candidates, const tamis__checkpoint *run,
@@ -35,30 +52,29 @@ void tamis__candidates_free(tamis__candidates *candidates, const tamis_allocator
 
 /* Compares the run's input `i` with an input of a checkpoint. Unless `closely`, a changed file may count
  * as a different one. */
-tamis_status tamis__candidates_compare(const tamis__history *history, size_t i,
+tamis_status tamis__candidates_compare(const tamis__search *search, size_t i,
                                        const tamis__checkpoint_input *known, bool closely,
                                        tamis__file_match *match, tamis_error *err);
 /* *found: index of the run's first input that is this input of a checkpoint; SIZE_MAX: none. *changed: the
  * same for the first input that is this file, but has changed. */
-tamis_status tamis__candidates_find(tamis__history *history, const tamis__checkpoint_input *known,
+tamis_status tamis__candidates_find(tamis__search *search, const tamis__checkpoint_input *known,
                                     size_t *found, size_t *changed, tamis_error *err);
 
 /* Call for each input of each checkpoint, newest checkpoint first. `there`: the run has that file among
- * its inputs. If the run has only its name, the file was rotated away, and history->rotated says how much
+ * its inputs. If the run has only its name, the file was rotated away, and search->history->rotated says how much
  * of it was not read. */
-void tamis__candidates_note_rotation(tamis__history *history, const tamis__checkpoint_input *known,
-                                     bool there);
+void tamis__candidates_note_rotation(tamis__search *search, const tamis__checkpoint_input *known, bool there);
 
 /* True if output `i` of the run is the output `known` of a checkpoint: by its path; by its inode, if the
  * old path is gone; or by its content, if it is a copy (`by_content`). `ended`: the run that wrote it last
  * had finished. */
-bool tamis__is_same_output(tamis__history *history, int i, const tamis__checkpoint_output *known, bool ended,
+bool tamis__is_same_output(tamis__search *search, int i, const tamis__checkpoint_output *known, bool ended,
                            bool *by_content);
 /* True if the run has both outputs of the checkpoint. */
-bool tamis__same_outputs(tamis__history *history, const tamis__checkpoint *checkpoint);
+bool tamis__same_outputs(tamis__search *search, const tamis__checkpoint *checkpoint);
 
 /* For messages: replaces names in the checkpoint by the run's names of the same files. */
-void tamis__candidates_rename(tamis__history *history, tamis__checkpoint *checkpoint);
+void tamis__candidates_rename(tamis__search *search, tamis__checkpoint *checkpoint);
 
 /* Name of the first file that the run wrote, for messages. */
 const char *tamis__output_of(const tamis__checkpoint *checkpoint);
@@ -66,11 +82,11 @@ const char *tamis__output_of(const tamis__checkpoint *checkpoint);
 /* Decides about a checkpoint, newest first. If the new run would make an unfinished run impossible to finish, it is refused
  * (history->blocked), unless it reads the rest of that run too or the caller gives it up (history->closed_runs).
  * `is_run`: the checkpoint is that of the run itself. TAMIS_E_NOMEM. */
-tamis_status tamis__history_check_unfinished(tamis__history *history, tamis__checkpoint *checkpoint,
+tamis_status tamis__history_check_unfinished(tamis__search *search, tamis__checkpoint *checkpoint,
                                              bool is_run, bool last, tamis_error *err);
 
 /* True if the run of the checkpoint is unfinished, and no newer checkpoint has the same names of inputs
  * and outputs. */
-bool tamis__history_is_unfinished(const tamis__history *history, const tamis__checkpoint *checkpoint);
+bool tamis__history_is_unfinished(const tamis__search *search, const tamis__checkpoint *checkpoint);
 
 #endif

@@ -107,10 +107,10 @@ static void describe_rest(char *to, size_t capacity, const total_rest *total) {
 
 /* Adds the number of unread records of an input to *records, reading them as a run would. False if they
  * cannot be read, or if the name is that of another file by now. */
-static bool count_input(const tamis__history *h, const tamis__checkpoint *checkpoint, size_t i,
+static bool count_input(const tamis__search *s, const tamis__checkpoint *checkpoint, size_t i,
                         uint64_t *records) {
     enum { KEYS = 1024, READ_SIZE = 256 << 10 };
-    const tamis_stream_options *o = h->options;
+    const tamis_stream_options *o = s->options;
     const tamis_extractor *x = o->extractor;
     const tamis__checkpoint_input *in = &checkpoint->inputs[i];
     const char *name = in->name;
@@ -136,7 +136,7 @@ static bool count_input(const tamis__history *h, const tamis__checkpoint *checkp
         return false; /* reading it would move the caller's descriptor */
     if (!input_rest(in).there)
         return false;
-    tamis_status status = tamis__reader_init(&reader, &setup, &loop, &h->run->memory, NULL);
+    tamis_status status = tamis__reader_init(&reader, &setup, &loop, &s->run->memory, NULL);
     uint64_t count = 0;
     while (status == TAMIS_OK && event == TAMIS__READER_RECORDS) {
         status = tamis__reader_next(&reader, keys, &batch, &event, NULL);
@@ -150,14 +150,14 @@ static bool count_input(const tamis__history *h, const tamis__checkpoint *checkp
     return status == TAMIS_OK && event == TAMIS__READER_END;
 }
 
-static void describe_given_up(const tamis__history *h, const tamis__checkpoint *checkpoint,
+static void describe_given_up(const tamis__search *s, const tamis__checkpoint *checkpoint,
                               const total_rest *total, char remark_text[500]) {
     char what[260], counted[40] = "", unknown[80] = "";
     uint64_t records = 0;
     size_t uncounted = 0;
     for (size_t i = (size_t)checkpoint->input; i < checkpoint->input_count; i++)
         if (checkpoint->inputs[i].regular)
-            uncounted += !count_input(h, checkpoint, i, &records);
+            uncounted += !count_input(s, checkpoint, i, &records);
     describe_rest(what, sizeof what, total);
     if (uncounted > 0)
         snprintf(unknown, sizeof unknown, "%san unknown number of records of %zu input%s",
@@ -170,57 +170,57 @@ static void describe_given_up(const tamis__history *h, const tamis__checkpoint *
 /* ---- decision about an unfinished run ---- */
 
 /* *superseded: a newer checkpoint has that key. Remembers the key for older checkpoints. */
-static tamis_status is_superseded(tamis__history *h, uint64_t key, bool *superseded, tamis_error *err) {
+static tamis_status is_superseded(tamis__search *s, uint64_t key, bool *superseded, tamis_error *err) {
     *superseded = false;
-    for (size_t i = 0; i < h->key_count; i++)
-        if (h->keys[i] == key) {
+    for (size_t i = 0; i < s->key_count; i++)
+        if (s->keys[i] == key) {
             *superseded = true;
             return TAMIS_OK;
         }
-    if (h->key_count == h->key_capacity) {
-        const size_t capacity = h->key_capacity ? 2 * h->key_capacity : 64;
-        uint64_t *grown = tamis__alloc(&h->run->memory, capacity * sizeof *grown, 8);
+    if (s->key_count == s->key_capacity) {
+        const size_t capacity = s->key_capacity ? 2 * s->key_capacity : 64;
+        uint64_t *grown = tamis__alloc(&s->run->memory, capacity * sizeof *grown, 8);
         if (!grown)
             return tamis__fail_nomem(err, "checkpoints of runs", capacity * sizeof *grown);
-        if (h->keys) {
-            memcpy(grown, h->keys, h->key_count * sizeof *grown);
-            tamis__free(&h->run->memory, h->keys, h->key_capacity * sizeof *grown);
+        if (s->keys) {
+            memcpy(grown, s->keys, s->key_count * sizeof *grown);
+            tamis__free(&s->run->memory, s->keys, s->key_capacity * sizeof *grown);
         }
-        h->keys = grown;
-        h->key_capacity = capacity;
+        s->keys = grown;
+        s->key_capacity = capacity;
     }
-    h->keys[h->key_count++] = key;
+    s->keys[s->key_count++] = key;
     return TAMIS_OK;
 }
 
 /* True if the new run would cut back an output of the unfinished run, or has the same pipes as outputs. */
-static bool is_in_the_way(tamis__history *h, const tamis__checkpoint *checkpoint, bool to_same) {
+static bool is_in_the_way(tamis__search *s, const tamis__checkpoint *checkpoint, bool to_same) {
     bool copied;
     for (int i = 0; i < 4; i++) {
         const tamis__checkpoint_output *known = &checkpoint->outputs[i % 2];
-        if (h->run->outputs[i / 2].form == TAMIS__OUTPUT_FILE && known->form == TAMIS__OUTPUT_FILE &&
-            tamis__is_same_output(h, i / 2, known, false, &copied) && (!copied || i / 2 == i % 2))
+        if (s->run->outputs[i / 2].form == TAMIS__OUTPUT_FILE && known->form == TAMIS__OUTPUT_FILE &&
+            tamis__is_same_output(s, i / 2, known, false, &copied) && (!copied || i / 2 == i % 2))
             return true;
     }
     return to_same;
 }
 
 /* *reads: the new run reads that input too, from its beginning or from where the unfinished run stopped. */
-static tamis_status reads_on(tamis__history *h, const tamis__checkpoint_input *in, bool *reads,
+static tamis_status reads_on(tamis__search *s, const tamis__checkpoint_input *in, bool *reads,
                              tamis_error *err) {
     size_t found = SIZE_MAX, changed;
     *reads = false;
     if (in->position.offset > 0) {
-        const tamis_status status = tamis__candidates_find(h, in, &found, &changed, err);
+        const tamis_status status = tamis__candidates_find(s, in, &found, &changed, err);
         *reads = found != SIZE_MAX;
         return status;
     }
-    for (size_t i = 0; i < h->run->input_count && !*reads; i++)
-        *reads = strcmp(h->run->inputs[i].name, in->name) == 0;
+    for (size_t i = 0; i < s->run->input_count && !*reads; i++)
+        *reads = strcmp(s->run->inputs[i].name, in->name) == 0;
     return TAMIS_OK;
 }
 
-static tamis_status covers_rest(tamis__history *h, const tamis__checkpoint *checkpoint, bool *covered,
+static tamis_status covers_rest(tamis__search *s, const tamis__checkpoint *checkpoint, bool *covered,
                                 tamis_error *err) {
     tamis_status status = TAMIS_OK;
     *covered = true;
@@ -229,41 +229,41 @@ static tamis_status covers_rest(tamis__history *h, const tamis__checkpoint *chec
         const tamis__checkpoint_input *in = &checkpoint->inputs[i];
         const rest left = in->regular ? input_rest(in) : (rest){true, true, 0};
         if (!left.known || left.bytes > 0)
-            status = reads_on(h, in, covered, err);
+            status = reads_on(s, in, covered, err);
     }
     return status;
 }
 
-static tamis_status close_run(tamis__history *h, tamis__checkpoint *checkpoint, bool last,
+static tamis_status close_run(tamis__search *s, tamis__checkpoint *checkpoint, bool last,
                               const char *remark_text, tamis_error *err) {
-    tamis__closed_run *left = tamis__alloc(&h->run->memory, sizeof *left, _Alignof(tamis__closed_run));
+    tamis__closed_run *left = tamis__alloc(&s->run->memory, sizeof *left, _Alignof(tamis__closed_run));
     if (!left)
         return tamis__fail_nomem(err, "checkpoint of a run", sizeof *left);
     checkpoint->closed = true;
     const tamis_status status = tamis__checkpoint_encode(checkpoint, &left->bytes, &left->size, err);
     checkpoint->closed = false;
     if (status != TAMIS_OK) {
-        tamis__free(&h->run->memory, left, sizeof *left);
+        tamis__free(&s->run->memory, left, sizeof *left);
         return status;
     }
     left->last = last;
     snprintf(left->remark_text, sizeof left->remark_text, "%s", remark_text);
-    left->next = h->closed_runs;
-    h->closed_runs = left;
+    left->next = s->history->closed_runs;
+    s->history->closed_runs = left;
     return TAMIS_OK;
 }
 
-static tamis_status fail_blocked(tamis__history *h, tamis__checkpoint *checkpoint, const total_rest *total,
+static tamis_status fail_blocked(tamis__search *s, tamis__checkpoint *checkpoint, const total_rest *total,
                                  tamis_error *err) {
     char what[260];
     describe_rest(what, sizeof what, total);
-    tamis__candidates_rename(h, checkpoint);
+    tamis__candidates_rename(s, checkpoint);
     const tamis_status status = tamis__fail(
         err, TAMIS_E_INVALID, 0,
         "%s: its last run did not finish (not read: %s); finish that run first, or allow that it is given up",
         tamis__show(tamis__output_of(checkpoint)).text, what);
-    h->was_read = false;
-    h->blocked = *checkpoint;
+    s->was_read = false;
+    s->history->blocked = *checkpoint;
     *checkpoint = (tamis__checkpoint){.inputs = NULL};
     return status;
 }
@@ -286,40 +286,40 @@ static void describe_beside(char *to, size_t size, const tamis__checkpoint *chec
         tamis__show(tamis__input_name(checkpoint->inputs[0].name)).text, more);
 }
 
-bool tamis__history_is_unfinished(const tamis__history *h, const tamis__checkpoint *checkpoint) {
+bool tamis__history_is_unfinished(const tamis__search *s, const tamis__checkpoint *checkpoint) {
     const uint64_t key = tamis__checkpoint_run_key(checkpoint);
-    for (size_t i = 0; i < h->key_count; i++)
-        if (h->keys[i] == key)
+    for (size_t i = 0; i < s->key_count; i++)
+        if (s->keys[i] == key)
             return false;
     return tamis__checkpoint_is_open(checkpoint);
 }
 
-tamis_status tamis__history_check_unfinished(tamis__history *h, tamis__checkpoint *checkpoint, bool is_run,
+tamis_status tamis__history_check_unfinished(tamis__search *s, tamis__checkpoint *checkpoint, bool is_run,
                                              bool last, tamis_error *err) {
     const uint64_t key = tamis__checkpoint_run_key(checkpoint);
     char remark_text[500] = "";
     bool superseded, covered;
-    tamis_status status = is_superseded(h, key, &superseded, err);
+    tamis_status status = is_superseded(s, key, &superseded, err);
     if (status != TAMIS_OK || superseded || !tamis__checkpoint_is_open(checkpoint))
         return status;
     if (is_run) /* with other names, the old checkpoint would stay unfinished: close it */
-        return last || key == tamis__checkpoint_run_key(h->run) ? TAMIS_OK
-                                                                : close_run(h, checkpoint, last, "", err);
-    const bool renewed = h->reread && key == tamis__checkpoint_run_key(h->run);
-    const bool to_same = tamis__same_outputs(h, checkpoint);
+        return last || key == tamis__checkpoint_run_key(s->run) ? TAMIS_OK
+                                                                : close_run(s, checkpoint, last, "", err);
+    const bool renewed = s->reread && key == tamis__checkpoint_run_key(s->run);
+    const bool to_same = tamis__same_outputs(s, checkpoint);
     const total_rest total = total_rest_of_run(checkpoint);
     if (renewed || !total.first)
         return TAMIS_OK;
-    if (!is_in_the_way(h, checkpoint, to_same)) {
-        if (h->beside[0] == '\0')
-            describe_beside(h->beside, sizeof h->beside, checkpoint);
+    if (!is_in_the_way(s, checkpoint, to_same)) {
+        if (s->history->beside[0] == '\0')
+            describe_beside(s->history->beside, sizeof s->history->beside, checkpoint);
         return TAMIS_OK;
     }
-    status = covers_rest(h, checkpoint, &covered, err);
-    if (status != TAMIS_OK || (covered && (to_same || h->reread)))
-        return status == TAMIS_OK ? close_run(h, checkpoint, last, "", err) : status;
-    if (!h->abandon)
-        return fail_blocked(h, checkpoint, &total, err);
-    describe_given_up(h, checkpoint, &total, remark_text);
-    return close_run(h, checkpoint, last, remark_text, err);
+    status = covers_rest(s, checkpoint, &covered, err);
+    if (status != TAMIS_OK || (covered && (to_same || s->reread)))
+        return status == TAMIS_OK ? close_run(s, checkpoint, last, "", err) : status;
+    if (!s->abandon)
+        return fail_blocked(s, checkpoint, &total, err);
+    describe_given_up(s, checkpoint, &total, remark_text);
+    return close_run(s, checkpoint, last, remark_text, err);
 }

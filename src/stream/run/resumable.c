@@ -67,13 +67,13 @@ static bool commit_is_due(const resumable *c) {
 static tamis_status write_commit(resumable *c, tamis_error *err) {
     const run *r = c->run;
     tamis__checkpoint *live = &c->durable.live;
-    live->begun = r->begun;
+    live->has_data = r->has_data;
     live->stats = r->stats;
     live->stats.bytes_read = live->finished ? r->stats.bytes_read : c->bytes_done;
     for (int i = 0; i < OUTPUTS; i++) {
         live->outputs[i].fingerprint.length = r->writers[i].written;
         live->outputs[i].owes_terminator = r->writers[i].owes_terminator;
-        live->outputs[i].begun = live->outputs[i].begun || r->begun;
+        live->outputs[i].has_header = live->outputs[i].has_header || r->has_data;
     }
     const tamis_status status = tamis__durable_commit(&c->durable, err);
     if (status == TAMIS_OK)
@@ -241,7 +241,7 @@ static tamis_status read_header_of(resumable *c, size_t input, tamis_error *err)
 static tamis_status read_header(resumable *c, tamis_error *err) {
     const tamis__checkpoint *live = &c->durable.live;
     tamis_status status = TAMIS_OK;
-    if (!c->run->header.wanted || !live->begun)
+    if (!c->run->header.wanted || !live->has_data)
         return TAMIS_OK;
     for (size_t i = 0; i < live->input_count && !c->run->header.bytes && status == TAMIS_OK; i++)
         if (live->inputs[i].regular && live->inputs[i].position.records > 0)
@@ -263,13 +263,13 @@ static tamis_status begin_run(resumable *c, tamis_error *err) {
     r->stats.bytes_total = total > d->passed_bytes ? total - d->passed_bytes : 0;
     c->bytes_done = r->stats.bytes_read;
     r->stats_before = r->stats;
-    r->begun = d->live.begun;
+    r->has_data = d->live.has_data;
     r->input = (size_t)d->live.input;
     for (int i = 0; i < OUTPUTS; i++) {
         r->writers[i].durable = true;
         r->writers[i].written = r->writers[i].sent = d->live.outputs[i].fingerprint.length;
         r->writers[i].owes_terminator = d->live.outputs[i].owes_terminator;
-        r->writers[i].has_header = d->live.outputs[i].begun;
+        r->writers[i].has_header = d->live.outputs[i].has_header;
         r->bytes_before += r->writers[i].written;
         if (d->outputs[i].tail.fd >= 0)
             r->writers[i].tail = &d->outputs[i].tail;

@@ -45,7 +45,7 @@ typedef struct tamis__run {
     tamis__header header;
     tamis__first_malformed first_malformed;
     /* used by the read stage */
-    bool begun;                /* an input had a record, or a header */
+    bool has_data;             /* an input had a record, or a header */
     uint64_t read;             /* records read */
     tamis__reader_event event; /* last event */
     tamis_status read_status;  /* error that ended the reading */

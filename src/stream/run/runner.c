@@ -148,8 +148,8 @@ static void count_written(run *r) {
 
 /* Handles what is before the records of an input, at its first batch: byte order mark and header. */
 static tamis_status begin_input(run *r, tamis__batch *batch, tamis_error *err) {
-    tamis_status status = batch->marked && !r->begun ? tamis__route_mark(&r->router, err) : TAMIS_OK;
-    r->begun = true;
+    tamis_status status = batch->marked && !r->has_data ? tamis__route_mark(&r->router, err) : TAMIS_OK;
+    r->has_data = true;
     if (status == TAMIS_OK && r->header.wanted)
         status = tamis__header_read(&r->header, batch, &r->router, err);
     if (status == TAMIS_OK && r->hooks.input_begun)
@@ -247,14 +247,14 @@ static bool query_item(void *context, size_t which) {
  * it is NULL. */
 static tamis_status route_item(run *r, tamis__item *item, tamis_error *err) {
     uint64_t *routing = r->timed ? &r->profile.route : NULL;
-    const uint64_t written = r->profile.write, begun = tamis__clock_begin(routing);
+    const uint64_t written = r->profile.write, start = tamis__clock_begin(routing);
     const size_t done = tamis__item_finish(item);
     count_item(r, item, done);
     tamis_status status = tamis__route(&r->router, &item->batch, item->keys.outcomes, done, err);
     if (status == TAMIS_OK && item->status == TAMIS_OK)
         status = flush_direct(r, false, err);
     count_written(r);
-    tamis__clock_end(routing, begun);
+    tamis__clock_end(routing, start);
     r->profile.route -= r->profile.write - written;
     return status;
 }
@@ -413,10 +413,10 @@ static tamis_status wait_for_input(run *r, tamis_error *err) {
     count_written(r);
     if (status == TAMIS_OK && r->hooks.idle)
         status = r->hooks.idle(r->hooks.context, err);
-    const uint64_t begun = tamis__clock_begin(waiting);
+    const uint64_t start = tamis__clock_begin(waiting);
     if (status == TAMIS_OK)
         status = tamis__reader_wait(&r->reader, err);
-    tamis__clock_end(waiting, begun);
+    tamis__clock_end(waiting, start);
     return status;
 }
 
