@@ -62,9 +62,9 @@ static const char *look(findings *f, bool ended) {
     return pair_is_right(true) ? NULL : "it writes something else";
 }
 
-static bool check(void *context, bool ended) {
+static bool check(void *context, int mark) {
     findings *f = context;
-    const char *what = look(f, ended);
+    const char *what = look(f, mark > 0);
     pair_forget();
     if (!what)
         return true;
@@ -83,10 +83,10 @@ static uint64_t step_of(uint64_t full, uint64_t sanitizer, uint64_t quick) {
 static void record_run(outage_left_out left_out, const char *only) {
     commits_run run;
     pair_forget();
-    outage_begin(scratch(""), left_out, only);
+    outage_begin(scratch(""), (outage_model){.left_out = left_out, .only = only});
     if (pair_go(&run, NULL) != TAMIS_OK)
         fail_msg("%s", run.err.text);
-    outage_mark();
+    outage_mark(1);
     outage_pause();
     pair_forget();
 }
@@ -114,14 +114,14 @@ static void every_loss_after_a_kill(void **state) {
     findings f = {0};
     for (uint64_t n = 20; n < 200; n += step_of(61, 83, 97)) {
         commits_run run;
-        outage_begin(scratch(""), OUTAGE_NOTHING, NULL);
+        outage_begin(scratch(""), (outage_model){.left_out = OUTAGE_NOTHING});
         outage_stop_at(n);
         assert_int_not_equal(pair_go(&run, NULL), TAMIS_OK);
         outage_go_on();
         const size_t from = outage_changes();
         if (pair_go(&run, NULL) != TAMIS_OK)
             fail_msg("%s: stopped at change %" PRIu64 ": %s", pair_current->name, n, run.err.text);
-        outage_mark();
+        outage_mark(1);
         outage_pause();
         assert_true(pair_is_right(true));
         pair_forget();
@@ -142,8 +142,8 @@ static void every_loss_after_a_failed_sync(void **state) {
         for (uint64_t n = 1;; n += step_of(23, 37, 37)) {
             findings f = {0};
             commits_run run;
-            outage_begin(scratch(""), OUTAGE_NOTHING, NULL);
-            outage_fail_sync(outputs[i], n);
+            outage_begin(scratch(""), (outage_model){.left_out = OUTAGE_NOTHING});
+            outage_fail_sync(outputs[i], n, false);
             const tamis_status status = pair_go(&run, NULL);
             const bool failed = outage_sync_failed();
             if (!failed)
@@ -155,7 +155,7 @@ static void every_loss_after_a_failed_sync(void **state) {
             const size_t from = outage_changes();
             if (pair_go(&run, NULL) != TAMIS_OK || !pair_is_right(true))
                 fail_msg("%s: behind sync %" PRIu64 ": %s", pair_current->name, n, run.err.text);
-            outage_mark();
+            outage_mark(1);
             outage_pause();
             pair_forget();
             states += outage_each(from, step_of(61, 67, 97), 2, check, &f);

@@ -2,7 +2,7 @@
 
 /*
  * A loss of power at each system call of a state, which is made, commits, aborts, starts and makes snapshots.
- * In every state of the disk that the model of support/power.h allows,
+ * In every state of the disk that the model of support/outage.h allows,
  * - the state is at the last acknowledged commit, or at the one that was under way;
  * - its filter is, byte for byte, that of an undisturbed run;
  * - the run can be continued from there. The same is tried with a run that ends at a failed sync, for each
@@ -25,7 +25,7 @@
 #include "base/system.h"
 #include "store/state/state_int.h"
 #include "support/fault.h"
-#include "support/power.h"
+#include "support/outage.h"
 #include "support/scratch.h"
 #include "support/states.h"
 
@@ -62,10 +62,10 @@ static bool step(tamis_state *state, int mark) {
         return false;
     if (mark % 5 == 2 && tamis_state_note(state, "note", 4, &states_err) != TAMIS_OK)
         return false;
-    power_mark(2 * mark - 1);
+    outage_mark(2 * mark - 1);
     if (states_commit(state, account(mark)) != TAMIS_OK)
         return false;
-    power_mark(2 * mark);
+    outage_mark(2 * mark);
     return true;
 }
 
@@ -77,7 +77,7 @@ static bool run_some(int most) {
         return false;
     int mark = place_of(state); /* reported by the start, so it must last */
     const int end = mark + most < COMMITS ? mark + most : COMMITS;
-    power_mark(2 * mark);
+    outage_mark(2 * mark);
     bool fine = true;
     while (fine && mark < end) {
         mark++;
@@ -143,24 +143,27 @@ static bool check(void *context, int mark) {
     if (!what)
         return true;
     if (f->most_wrong == 0)
-        printf("%s, at mark %d: %s; %s\n", what, mark, states_err.text, power_describe());
+        printf("%s, at mark %d: %s; %s\n", what, mark, states_err.text, outage_describe());
     return ++f->wrong < f->most_wrong;
 }
 
 static uint64_t try_all(findings *f, unsigned most) {
-    size_t moments;
-    uint64_t states = power_each(most, check, f, &moments);
+    const uint64_t states = outage_each(0, 1, most, check, f);
     printf("%zu calls, %llu states: %llu at the commit acknowledged, %llu at the one under way, %llu wrong\n",
-           moments, (unsigned long long)states, (unsigned long long)f->at, (unsigned long long)f->under_way,
-           (unsigned long long)f->wrong);
+           outage_changes(), (unsigned long long)states, (unsigned long long)f->at,
+           (unsigned long long)f->under_way, (unsigned long long)f->wrong);
     return states;
 }
 
 /* ---- tests ---- */
 
+static void record_from_here(outage_left_out left_out) {
+    outage_begin(scratch(""), (outage_model){.left_out = left_out, .whole = true, .stale = true});
+}
+
 static int set_up(void **unused) {
     (void)unused;
-    tamis__sys.sync = fault_no_sync; /* below the recording functions of power.c */
+    tamis__sys.sync = fault_no_sync; /* below the recording functions of outage.c */
     scratch_make_in_memory();
     tamis_state *state = open_state();
     for (int i = 0; i <= COMMITS; i++) {
@@ -176,7 +179,7 @@ static int set_up(void **unused) {
 
 static int tear_down(void **unused) {
     (void)unused;
-    power_end();
+    outage_end();
     for (int i = 0; i <= COMMITS; i++)
         bytes_clear(&expected[i]);
     scratch_remove();
@@ -186,7 +189,7 @@ static int tear_down(void **unused) {
 static void every_loss_leaves_a_commit(void **unused) {
     (void)unused;
     findings f = {0};
-    power_begin(scratch(""), POWER_NOTHING);
+    record_from_here(OUTAGE_NOTHING);
     assert_true(run());
     uint64_t states = try_all(&f, (unsigned)test_scale(3, 1, 2));
     assert_int_equal(f.wrong, 0);
@@ -216,19 +219,18 @@ static bool check_description(void *context, int mark) {
 static void a_description_is_the_old_or_the_new(void **unused) {
     (void)unused;
     findings f = {0};
-    size_t moments;
     tamis_state *state = open_state();
     assert_non_null(state);
     assert_int_equal(tamis_state_commit(state, NULL, 0, &states_err), TAMIS_OK);
     tamis_state_close(state);
-    power_begin(scratch(""), POWER_NOTHING);
+    record_from_here(OUTAGE_NOTHING);
     state = open_state();
     assert_non_null(state);
-    power_mark(1);
+    outage_mark(1);
     assert_int_equal(tamis_state_set_metadata(state, new_text, &states_err), TAMIS_OK);
-    power_mark(2);
+    outage_mark(2);
     tamis_state_close(state);
-    power_each(3, check_description, &f, &moments);
+    outage_each(0, 1, 3, check_description, &f);
     assert_int_equal(f.wrong, 0);
     assert_true(f.under_way > 10);
 }
@@ -237,11 +239,11 @@ static void a_description_is_the_old_or_the_new(void **unused) {
  * Power is lost at any time. */
 static bool fail_and_lose(uint64_t n, bool onwards) {
     findings f = {0};
-    power_begin(scratch(""), POWER_NOTHING);
-    power_fail_at_sync(n, onwards);
+    record_from_here(OUTAGE_NOTHING);
+    outage_fail_sync("", n, onwards);
     bool done = run();
-    bool stopped = power_failed();
-    power_heal();
+    bool stopped = outage_sync_failed();
+    outage_go_on();
     if (done == stopped)
         fail_msg("sync %d failed, and the run did not tell", (int)n);
     if (stopped && !run())
@@ -249,7 +251,7 @@ static bool fail_and_lose(uint64_t n, bool onwards) {
     if (stopped)
         try_all(&f, 1);
     assert_int_equal(f.wrong, 0);
-    power_end();
+    outage_end();
     scratch_clear();
     return stopped;
 }
@@ -285,19 +287,18 @@ static bool lose_twice(uint64_t n) {
     enum { MORE = 2 };
     picked p = {.next = n};
     findings f = {0};
-    size_t moments;
-    power_begin(scratch(""), POWER_NOTHING);
+    record_from_here(OUTAGE_NOTHING);
     assert_true(run());
-    power_each(1, pick, &p, &moments);
+    outage_each(0, 1, 1, pick, &p);
     if (p.found) {
-        power_begin(scratch(""), POWER_NOTHING);
-        power_mark(p.mark);
+        record_from_here(OUTAGE_NOTHING);
+        outage_mark(p.mark);
         if (!run_some(MORE))
             fail_msg("after the first loss: %s", states_err.text);
         try_all(&f, 1);
     }
     assert_int_equal(f.wrong, 0);
-    power_end();
+    outage_end();
     scratch_clear();
     return p.found;
 }
@@ -323,16 +324,16 @@ static void a_sync_tried_again_is_found(void **unused) {
     bool stopped = true;
     findings f = {.most_wrong = 1};
     for (uint64_t n = 1; stopped && f.wrong == 0; n++) {
-        power_begin(scratch(""), POWER_NOTHING);
-        power_fail_at_sync(n, false);
+        record_from_here(OUTAGE_NOTHING);
+        outage_fail_sync("", n, false);
         recorded_sync = tamis__sys.sync;
         tamis__sys.sync = sync_again;
         if (!run())
             fail_msg("the second try fails too: %s", states_err.text);
-        stopped = power_failed();
-        power_heal();
+        stopped = outage_sync_failed();
+        outage_go_on();
         try_all(&f, 1);
-        power_end();
+        outage_end();
         scratch_clear();
     }
     assert_int_equal(f.wrong, 1);
@@ -352,7 +353,7 @@ uint64_t __wrap_tamis__state_frame_check(const uint8_t *frame, size_t size, uint
 static void an_old_commit_is_found(void **unused) {
     (void)unused;
     findings f = {.most_wrong = 1};
-    power_begin(scratch(""), POWER_NOTHING);
+    record_from_here(OUTAGE_NOTHING);
     assert_true(run());
     takes_any_frame = true;
     try_all(&f, 2);
@@ -362,13 +363,13 @@ static void an_old_commit_is_found(void **unused) {
 
 static void a_sync_left_out_is_found(void **unused) {
     (void)unused;
-    for (power_left_out leave = POWER_FILE_SYNCS; leave <= POWER_FOLDER_SYNCS; leave++) {
+    for (outage_left_out leave = OUTAGE_FILE_SYNCS; leave <= OUTAGE_FOLDER_SYNCS; leave++) {
         findings f = {.most_wrong = 1};
-        power_begin(scratch(""), leave);
+        record_from_here(leave);
         assert_true(run());
         try_all(&f, 2);
         assert_int_equal(f.wrong, 1);
-        power_end();
+        outage_end();
         scratch_clear();
     }
 }

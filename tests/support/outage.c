@@ -28,7 +28,7 @@ typedef enum change_kind {
 
 typedef struct change {
     change_kind kind;
-    int file;                  /* number of the file */
+    int file;                  /* number of the file; MARKED: the mark */
     char name[120], from[120]; /* path below the root; FOLDER_SYNCED: of the directory, "" for the root */
     uint64_t at, size;         /* offset and size in the file */
     size_t bytes;              /* WRITTEN: offset of its bytes in `written` */
@@ -37,18 +37,18 @@ typedef struct change {
 
 enum { CHANGES = 4000, FILES = 500, DESCRIPTORS = 1024, NAMES = 200, ITEMS = 60 };
 
-typedef enum missing_way { END, ZEROS, HALF, WAYS } missing_way;
+typedef enum missing_way { END, ZEROS, HALF, STALE } missing_way;
 
 static struct tamis__system real;
 static bool recording, stopped;
 static char root[300];
-static outage_left_out left_out;
-static const char *left_out_only;
+static outage_model model;
 static change changes[CHANGES];
-static size_t change_count, count_of_stop;
-static uint64_t stop_at;
+static size_t change_count, first_change; /* changes before first_change made the files of outage_begin */
+static uint64_t change_calls, stop_at;
 static const char *failing_sync; /* NULL: none */
 static uint64_t syncs_to_failure;
+static bool stops_at_failure;
 static test_bytes written;
 static int file_count;
 static struct {
@@ -81,9 +81,15 @@ static const char *below(const char *path) {
     return path;
 }
 
+/* Returns the part of the path behind the last slash. */
+static const char *last_part(const char *name) {
+    const char *slash = strrchr(name, '/');
+    return slash ? slash + 1 : name;
+}
+
 /* False for lock files: they mean nothing after a loss of power. */
 static bool counts(const char *name) {
-    return name && *name && !strstr(name, "tamis-lock") && !strstr(name, "/lock");
+    return name && *name && !strstr(name, "tamis-lock") && strcmp(last_part(name), "lock") != 0;
 }
 
 static int *named(const char *name) {
@@ -108,11 +114,26 @@ static change *record(change_kind kind, int file, const char *name) {
 
 /* Counts a change. True, with errno set, if it must fail. */
 static bool fails(void) {
-    if (++count_of_stop == stop_at)
+    if (++change_calls == stop_at)
         stopped = true;
     if (stopped)
         errno = EIO;
     return stopped;
+}
+
+static int make_file(const char *name) {
+    if (++file_count == FILES)
+        give_up("too many files");
+    record(MADE, file_count, name);
+    return *named(name) = file_count;
+}
+
+static void record_write(int file, const char *name, uint64_t at, const void *bytes, size_t size) {
+    change *c = record(WRITTEN, file, name);
+    c->at = at;
+    c->size = size;
+    c->bytes = written.size;
+    bytes_add(&written, bytes, size);
 }
 
 static int outage_open(const char *path, int flags, mode_t mode) {
@@ -131,12 +152,8 @@ static int outage_open(const char *path, int flags, mode_t mode) {
     const size_t size = name ? strlen(name) : 0;
     snprintf(open_files[fd].name, sizeof open_files[fd].name, "%.*s",
              (int)(size - (size > 0 && name[size - 1] == '/')), name ? name : "");
-    if (is_new) {
-        if (++file_count == FILES)
-            give_up("too many files");
-        *named(name) = file_count;
-        record(MADE, file_count, name);
-    }
+    if (is_new)
+        make_file(name);
     if (counts(name) && !(flags & O_DIRECTORY))
         open_files[fd].file = *named(name);
     return fd;
@@ -154,11 +171,7 @@ static ssize_t outage_write(int fd, const void *bytes, size_t size) {
     const ssize_t wrote = real.write(fd, bytes, size);
     if (wrote <= 0 || open_files[fd].file <= 0)
         return wrote;
-    change *c = record(WRITTEN, open_files[fd].file, open_files[fd].name);
-    c->at = open_files[fd].at;
-    c->size = (uint64_t)wrote;
-    c->bytes = written.size;
-    bytes_add(&written, bytes, (size_t)wrote);
+    record_write(open_files[fd].file, open_files[fd].name, open_files[fd].at, bytes, (size_t)wrote);
     open_files[fd].at += (uint64_t)wrote;
     return wrote;
 }
@@ -185,23 +198,47 @@ static int outage_truncate(int fd, off_t size) {
     return result;
 }
 
+static bool ends_in_commit(int file) {
+    for (size_t i = change_count; i-- > 0;)
+        if (changes[i].kind == WRITTEN && changes[i].file == file)
+            return changes[i].size < 4 || memcmp(written.data + changes[i].bytes, "KEYS", 4) != 0;
+    return true;
+}
+
+static bool is_left_out(int fd) {
+    if (model.only && !strstr(open_files[fd].name, model.only))
+        return false;
+    if (open_files[fd].folder)
+        return model.left_out == OUTAGE_FOLDER_SYNCS;
+    return model.left_out == OUTAGE_FILE_SYNCS ||
+           (model.left_out == OUTAGE_BODY_SYNCS && !ends_in_commit(open_files[fd].file));
+}
+
+/* Counts a sync down. True if it must fail. */
+static bool sync_fails(int fd) {
+    if (!failing_sync || (open_files[fd].folder && *failing_sync) ||
+        !strstr(open_files[fd].name, failing_sync) || --syncs_to_failure > 0)
+        return false;
+    failing_sync = NULL;
+    stopped = stops_at_failure;
+    return true;
+}
+
 static int outage_sync(int fd) {
+    const int file = open_files[fd].file;
     const bool is_folder = open_files[fd].folder;
-    if ((is_folder || open_files[fd].file > 0) && fails())
+    if (!is_folder && file <= 0)
+        return 0;
+    if (fails())
         return -1;
-    if (failing_sync && open_files[fd].file > 0 && strstr(open_files[fd].name, failing_sync) &&
-        --syncs_to_failure == 0) {
-        failing_sync = NULL;
-        record(SYNC_FAILED, open_files[fd].file, open_files[fd].name);
+    if (sync_fails(fd)) {
+        if (!is_folder)
+            record(SYNC_FAILED, file, open_files[fd].name);
         errno = EIO;
         return -1;
     }
-    const bool left = left_out == (is_folder ? OUTAGE_FOLDER_SYNCS : OUTAGE_FILE_SYNCS) &&
-                      (!left_out_only || strstr(open_files[fd].name, left_out_only));
-    if (!left && is_folder)
-        record(FOLDER_SYNCED, 0, open_files[fd].name);
-    else if (!left && open_files[fd].file > 0)
-        record(SYNCED, open_files[fd].file, open_files[fd].name);
+    if (!is_left_out(fd))
+        record(is_folder ? FOLDER_SYNCED : SYNCED, file, open_files[fd].name);
     return 0;
 }
 
@@ -273,24 +310,45 @@ static void install(void) {
     recording = true;
 }
 
-void outage_begin(const char *path, outage_left_out leave, const char *only) {
+/* Records a file of the root as synced. */
+static bool add_file(void *context, const char *name) {
+    (void)context;
+    char path[sizeof root + sizeof names->name + 1];
+    test_bytes bytes = {0};
+    snprintf(path, sizeof path, "%s/%.119s", root, name);
+    if (!counts(name))
+        return true;
+    const int file = make_file(name);
+    file_read(path, &bytes);
+    record_write(file, name, 0, bytes.data, bytes.size);
+    record(SYNCED, file, name);
+    bytes_clear(&bytes);
+    return true;
+}
+
+void outage_begin(const char *path, outage_model chosen) {
     outage_end();
     snprintf(root, sizeof root, "%s", path);
     for (size_t size = strlen(root); size > 1 && root[size - 1] == '/'; size--)
         root[size - 1] = '\0';
-    left_out = leave;
-    left_out_only = only;
+    model = chosen;
+    if (model.whole && tamis__sys.list(root, add_file, NULL) < 0)
+        give_up("the directory cannot be read");
+    if (model.whole)
+        record(FOLDER_SYNCED, 0, "");
+    first_change = change_count;
     install();
 }
 
 void outage_stop_at(uint64_t n) {
     stop_at = n;
-    count_of_stop = 0;
+    change_calls = 0;
 }
 
-void outage_fail_sync(const char *name, uint64_t n) {
+void outage_fail_sync(const char *name, uint64_t n, bool onwards) {
     failing_sync = name;
     syncs_to_failure = n;
+    stops_at_failure = onwards;
 }
 
 bool outage_sync_failed(void) {
@@ -319,8 +377,9 @@ void outage_end(void) {
     memset(open_files, 0, sizeof open_files);
 }
 
-void outage_mark(void) {
-    record(MARKED, 0, "");
+void outage_mark(int mark) {
+    if (recording)
+        record(MARKED, mark, "");
 }
 
 size_t outage_changes(void) {
@@ -391,6 +450,38 @@ static void write_at(test_bytes *to, uint64_t at, const unsigned char *bytes, ui
         memset(to->data + at, 0, (size_t)size);
 }
 
+static const char *first_name(int file) {
+    for (size_t i = 0; i < change_count; i++)
+        if (changes[i].kind == MADE && changes[i].file == file)
+            return last_part(changes[i].name);
+    return "";
+}
+
+/* Collects all bytes written to an older file whose name begins alike: they may be at the same place of the
+ * disk. */
+static void find_stale(int file, test_bytes *to) {
+    int older = file - 1;
+    while (older > 0 && strncmp(first_name(older), first_name(file), 4) != 0)
+        older--;
+    for (size_t i = 0; i < change_count && older > 0; i++)
+        if (changes[i].kind == WRITTEN && changes[i].file == older)
+            write_at(to, changes[i].at, written.data + changes[i].bytes, changes[i].size);
+}
+
+/* Puts what is there instead of the bytes of a missing write. */
+static void write_missing(test_bytes *to, const change *c) {
+    test_bytes stale = {0};
+    if (now.way == HALF)
+        write_at(to, c->at, written.data + c->bytes, c->size / 2);
+    if (now.way == ZEROS || now.way == STALE)
+        write_at(to, c->at, NULL, c->size);
+    if (now.way == STALE)
+        find_stale(c->file, &stale);
+    if (stale.size > c->at)
+        write_at(to, c->at, stale.data + c->at, stale.size - c->at < c->size ? stale.size - c->at : c->size);
+    bytes_clear(&stale);
+}
+
 static void find_content(int file, test_bytes *to) {
     bytes_clear(to);
     for (size_t i = 0; i < now.moments; i++) {
@@ -398,13 +489,12 @@ static void find_content(int file, test_bytes *to) {
         if (c->file != file || !is_content(c))
             continue;
         const bool missing = is_missing(i);
-        if (c->kind == CUT && !missing && c->size < to->size)
+        if (c->kind == WRITTEN && missing)
+            write_missing(to, c);
+        else if (c->kind == WRITTEN)
+            write_at(to, c->at, written.data + c->bytes, c->size);
+        else if (!missing && c->size < to->size)
             to->size = (size_t)c->size;
-        if (c->kind != WRITTEN || (missing && now.way == END))
-            continue;
-        const bool zeros = missing && now.way == ZEROS;
-        write_at(to, c->at, zeros ? NULL : written.data + c->bytes,
-                 missing && !zeros ? c->size / 2 : c->size);
     }
 }
 
@@ -439,6 +529,8 @@ static void find_names(void) {
 static void build(void) {
     test_bytes bytes = {0};
     char path[sizeof root + sizeof names->name + 2];
+    if (model.whole)
+        scratch_clear();
     find_names();
     for (size_t i = 0; i < now.moments; i++) {
         snprintf(path, sizeof path, "%s/%.119s", root, changes[i].name);
@@ -494,23 +586,30 @@ static bool next_set(unsigned most) {
     return true;
 }
 
-uint64_t outage_each(size_t from, uint64_t step, unsigned most, bool (*check)(void *context, bool marked),
+static int mark_at(size_t moments) {
+    while (moments > 0 && changes[moments - 1].kind != MARKED)
+        moments--;
+    return moments > 0 ? changes[moments - 1].file : 0;
+}
+
+uint64_t outage_each(size_t from, uint64_t step, unsigned most, bool (*check)(void *context, int mark),
                      void *context) {
     uint64_t states = 0;
     outage_pause();
     find_sure();
-    for (size_t moments = from; moments <= change_count; moments += (size_t)step) {
-        bool marked = false;
-        for (size_t i = 0; i < moments; i++)
-            marked = marked || changes[i].kind == MARKED;
+    for (size_t moments = from > first_change ? from : first_change; moments <= change_count;
+         moments += (size_t)step) {
+        if (moments < change_count &&
+            (changes[moments].kind == MARKED || changes[moments].kind == SYNC_FAILED))
+            continue; /* nothing changes on the disk */
         find_items(moments);
         do {
-            const int ways = loses_bytes() ? WAYS : 1;
+            const int ways = !loses_bytes() ? 1 : model.stale ? STALE + 1 : STALE;
             for (int way = 0; way < ways; way++) {
                 now.way = (missing_way)way;
                 build();
                 states++;
-                if (!check(context, marked))
+                if (!check(context, mark_at(moments)))
                     return states;
             }
         } while (next_set(most));
@@ -521,7 +620,7 @@ uint64_t outage_each(size_t from, uint64_t step, unsigned most, bool (*check)(vo
 const char *outage_describe(void) {
     static char text[1500];
     static const char *const kinds[] = {"make", "make folder", "rename", "remove", "write", "cut"};
-    static const char *const ways[] = {"its end", "zeros", "half"};
+    static const char *const ways[] = {"its end", "zeros", "half", "stale"};
     int size = snprintf(text, sizeof text, "after %zu of %zu changes, missing (%s):", now.moments,
                         change_count, ways[now.way]);
     for (size_t i = 0; i < now.item_count && size < 1300; i++) {

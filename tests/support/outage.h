@@ -7,48 +7,69 @@
 #include <stdint.h>
 
 /*
- * A model of power loss in a tree of directories, as support/power.h has it for one directory. It also knows
- * files that are cut back and appended to, and directories in directories.
+ * A model of power loss in a tree of directories.
  *
- * Every change below the root is recorded in order, from an empty tree on. Files that the run only reads are
- * not part of the model. Then, for the moment after a change, the model builds every state of the disk that a
- * loss of power may leave. An item that no sync covers may be missing, each item independently:
+ * Every change below the root is recorded in order. Then, for the moment after a change, the model builds every
+ * state of the disk that a loss of power may leave. An item that no sync covers may be missing, each item
+ * independently:
  * - a name that was created, changed or removed;
  * - a directory with everything in it;
  * - a cut;
- * - the bytes of a write. Instead of them there is the end of the file, zeros, or the first half of the
- *   bytes.
+ * - the bytes of a write. Instead of them there is the end of the file, zeros, the first half of the bytes, or the
+ *   bytes of an older file at the same offset.
+ *
+ *     calls     create  write  write  sync  write  rename   | power is lost
+ *     items     name    -------synced-----  bytes  name     | any of the unsynced items may be missing
+ *
+ * A sync that is made to fail covers nothing. Later syncs of that file do not cover those bytes either: the
+ * system has dropped them (A3 of docs/DURABILITY.md).
  *
  * One thread at a time.
  */
 
 /* Syncs that a mutant of the code leaves out: the model ignores them. */
-typedef enum outage_left_out { OUTAGE_NOTHING, OUTAGE_FILE_SYNCS, OUTAGE_FOLDER_SYNCS } outage_left_out;
+typedef enum outage_left_out {
+    OUTAGE_NOTHING,
+    OUTAGE_FILE_SYNCS,
+    OUTAGE_BODY_SYNCS, /* syncs of a log whose last written frame is not a commit */
+    OUTAGE_FOLDER_SYNCS
+} outage_left_out;
 
-/* Starts recording below `root`. Only files whose path contains `only` lose syncs; NULL: all. */
-void outage_begin(const char *root, outage_left_out left_out, const char *only);
+typedef struct outage_model {
+    outage_left_out left_out;
+    const char *only; /* only files whose path contains this lose syncs; NULL: all */
+    /* The tree is the scratch directory, with the files that it has, which count as synced. It is cleared before
+     * each state. Otherwise the tree begins empty, files that are only read are not part of it, and the check
+     * removes what it has made. */
+    bool whole;
+    bool stale; /* missing bytes may be those of an older file whose name begins with the same 4 characters */
+} outage_model;
+
+/* Starts recording below `root`. */
+void outage_begin(const char *root, outage_model model);
 /* Makes change number n (from 1) and all later ones fail, until outage_go_on, as if the process had ended
  * there. */
 void outage_stop_at(uint64_t n);
 void outage_go_on(void);
-/* Makes sync number n (from 1) of a file whose path contains `name` fail. No later sync covers the bytes
- * written before it. outage_sync_failed: the sync was reached. */
-void outage_fail_sync(const char *name, uint64_t n);
+/* Makes sync number n (from 1) of a file whose path contains `name` fail; "": of any file or directory. No
+ * later sync covers the bytes written before it. With `onwards`, every later change fails too, until outage_go_on.
+ * outage_sync_failed: the sync was reached. */
+void outage_fail_sync(const char *name, uint64_t n, bool onwards);
 bool outage_sync_failed(void);
 /* Stops recording and keeps what was recorded. */
 void outage_pause(void);
 /* Stops recording and forgets what was recorded. */
 void outage_end(void);
 
-/* Records that the run has ended, for the check. */
-void outage_mark(void);
+/* Records a mark of the run's progress, above 0, for the check. */
+void outage_mark(int mark);
 
 /*
  * Builds the states of the disk after each `step`-th change, starting with change `from`. Up to `most` items
- * are missing at once, or all of them. Calls `check`, with `marked` true if the run had ended by then; false
+ * are missing at once, or all of them. Calls `check` with the last mark before the loss, 0 if there is none; false
  * ends the loop. Returns the number of states.
  */
-uint64_t outage_each(size_t from, uint64_t step, unsigned most, bool (*check)(void *context, bool marked),
+uint64_t outage_each(size_t from, uint64_t step, unsigned most, bool (*check)(void *context, int mark),
                      void *context);
 size_t outage_changes(void);
 /* Describes what is missing in the current state, for messages. Static storage. */
