@@ -107,15 +107,18 @@ static void comes_back(tamis_filter *filter, const tamis__parsed_plan *told) {
     tamis_scheme scheme;
     if (told->has_secret || tamis_scheme_parse(&scheme, told->scheme, NULL) != TAMIS_OK)
         return;
-    at->seed = told->seed;
-    at->partition = told->partition;
-    at->generation = told->generation;
+    tamis_hasher_options hashing = TAMIS_HASHER_OPTIONS_INIT;
+    hashing.scheme = TAMIS_SCHEME_XXH3; /* takes any seed */
+    hashing.seed = told->seed;
+    check(tamis_hasher_create(&filter->hasher, &hashing, NULL) == TAMIS_OK);
+    const tamis__partitions partitions =
+        tamis__partitions_of(at, told->generation, told->bits, told->partition);
     filter->plan.scheme = scheme;
     filter->plan.bits = told->bits;
     filter->plan.probes = (uint32_t)told->probes;
     filter->plan.capacity = told->expect;
     filter->plan.fpr = told->fpr;
-    tamis__plan_text_write(filter, text);
+    tamis__plan_text_write(filter, &partitions, text);
     check(tamis__plan_text_read(at, text, &again, NULL) == TAMIS_OK);
     check(again.seed == told->seed && again.partition == told->partition && again.bits == told->bits &&
           again.generation == told->generation && again.probes == told->probes &&

@@ -19,7 +19,7 @@
 #include <tamis/experimental/redis.h>
 
 #include "golden/golden_reader.h"
-#include "store/redis/filter/redis_filter.h"
+#include "store/redis/layout/layout_php.h"
 #include "support/redis_server.h"
 #include "support/scratch.h"
 
@@ -40,6 +40,7 @@ static tamis_error err = TAMIS_ERROR_INIT;
 typedef struct opened {
     tamis_filter filter;
     tamis__redis_filter rf;
+    tamis__php3_state php3;
     tamis_allocator allocator;
 } opened;
 
@@ -51,6 +52,7 @@ static tamis_status open_layout(opened *opened_filter, const tamis__layout *layo
     opened_filter->filter.allocator = opened_filter->allocator;
     opened_filter->filter.body = &opened_filter->rf;
     opened_filter->rf.layout = layout;
+    opened_filter->rf.state = &opened_filter->php3;
     opened_filter->rf.uri = &opened_filter->rf.named;
     opened_filter->rf.servers = servers;
     opened_filter->rf.parts = 1;
@@ -207,7 +209,7 @@ static tamis_filter *filter_of(const char *name) {
 static void cut_up(tamis_filter *filter, uint32_t keys) {
     tamis__redis_filter *rf = filter->body;
     rf->keys = keys;
-    rf->partition = up(rf->share, keys);
+    tamis__php3_of(rf)->key_bits = up(tamis__php3_of(rf)->share, keys);
     rf->parts = keys < filter->plan.probes ? keys : filter->plan.probes;
 }
 
@@ -324,7 +326,7 @@ static void one_of_two_at_once_is_fresh(void **state) {
     tamis_filter *filter = filter_of("both?layout=php3&bits=40000&probes=7");
     tamis__redis_filter *rf = filter->body;
     cut_up(filter, 2);
-    assert_int_equal(rf->partition, 20000);
+    assert_int_equal(tamis__php3_of(rf)->key_bits, 20000);
     for (int i = 0; i < BOTH; i++) {
         char text[24];
         tamis_answer answers[2];

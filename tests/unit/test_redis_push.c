@@ -269,7 +269,7 @@ static void an_idle_handle_looks_before_it_adds(void **state) {
     snprintf(before, sizeof before, "%s", partition_of("seen", 0));
     OK(tamis_redis_push(made, redis, "seen", NULL, &err));
     redis_server_command(&server, "DEL %s", before);
-    tamis__redis_of(adder)->checked_ns -= UINT64_C(1000000) * TAMIS__TRUST_MS;
+    tamis__tamis_of(tamis__redis_of(adder))->checked_ns -= UINT64_C(1000000) * TAMIS__TRUST_MS;
     OK(tamis_filter_add_many(adder, keys + 10000, 10, NULL, NULL, &err));
     assert_int_equal(redis_server_number(&server, "EXISTS %s", before), 0);
     assert_int_equal(count_present(adder, 0, 10010), 10010);

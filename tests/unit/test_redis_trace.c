@@ -7,7 +7,7 @@
 
 #include <tamis/tamis.h>
 
-#include "store/redis/filter/redis_filter.h"
+#include "store/redis/layout/layout_php.h"
 #include "support/fault.h"
 #include "support/proxy.h"
 #include "support/redis_filters.h"
@@ -166,7 +166,7 @@ static void bits_are_told_as_they_were(void **state) {
     check_filter(open_filter("p?layout=php2&bits=30000&probes=5"), 300, 1);
     tamis_filter *filter = open_filter("q?layout=php3&bits=30000&probes=5");
     tamis__redis_of(filter)->keys = tamis__redis_of(filter)->parts = 3; /* as if Redis keys were smaller */
-    tamis__redis_of(filter)->partition = 10000;
+    tamis__php3_of(tamis__redis_of(filter))->key_bits = 10000;
     check_filter(filter, 300, 3);
 }
 

@@ -39,8 +39,9 @@ typedef struct part {
 
 typedef struct leftover_search {
     tamis__redis_filter rf; /* handle of the current name */
-    tamis__redis_uri uri;   /* URI with the current name */
-    char *text;             /* all Redis keys, concatenated */
+    tamis__tamis_state state;
+    tamis__redis_uri uri; /* URI with the current name */
+    char *text;           /* all Redis keys, concatenated */
     size_t text_used, text_size;
     part *parts;
     size_t count, capacity;
@@ -418,6 +419,7 @@ tamis_status tamis_redis_leftovers(tamis_redis *redis, const char *pattern, bool
                                .sink = sink,
                                .context = context,
                                .removes = removes};
+        ctx.rf.state = &ctx.state;
         status = visit_generations(&ctx, err);
     }
     tamis__redis_uri_release(&named);

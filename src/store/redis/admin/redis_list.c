@@ -27,9 +27,10 @@
 
 /* A filter that was found. */
 typedef struct found {
-    size_t offset, size; /* its name in listing.text */
-    size_t target;       /* offset of an alias's target there */
-    bool is_there;       /* it still existed when it was read */
+    size_t offset, size;         /* its name in listing.text */
+    const char *before, *behind; /* text around the name in its Redis key */
+    size_t target;               /* offset of an alias's target there */
+    bool is_there;               /* it still existed when it was read */
     tamis_redis_entry entry;
 } found;
 
@@ -37,7 +38,6 @@ typedef struct listing {
     tamis__redis_filter rf;      /* a handle of no filter, for slots and messages */
     const tamis__layout *layout; /* layout that is scanned */
     const char *before, *behind; /* text around the name in its Redis keys */
-    bool tagged;                 /* accept only names with a hash tag */
     char *text;                  /* all names and targets */
     size_t text_used, text_capacity;
     found *entries;
@@ -70,8 +70,10 @@ static tamis_status take_key(void *context, const char *key, size_t size, tamis_
         return TAMIS_OK;
     const char *name = key + before;
     size -= around;
-    /* Redisson uses {NAME}:config for NAME and for {NAME}. It is listed as NAME, by the scan for "{NAME}:config". */
-    if (list->tagged && (!memchr(name, '{', size) || (*name == '{' && name[size - 1] == '}')))
+    /* Redisson uses {NAME}:config for NAME and for {NAME}: that is listed as NAME. A name with a brace inside is N:config. */
+    const bool has_brace = memchr(name, '{', size) != NULL;
+    if (list->layout == &tamis__layout_redisson &&
+        (before > 0 ? has_brace : !has_brace || (*name == '{' && name[size - 1] == '}')))
         return TAMIS_OK;
     tamis_status status = tamis__scan_reserve(list->rf.redis, &block, list->count, list->count + 1,
                                               &list->item_capacity, sizeof *list->entries, err);
@@ -79,7 +81,10 @@ static tamis_status take_key(void *context, const char *key, size_t size, tamis_
     if (status != TAMIS_OK)
         return status;
     found *item = &list->entries[list->count];
-    *item = (found){.size = size, .entry = {.struct_size = sizeof item->entry, .layout = list->layout->name}};
+    *item = (found){.size = size,
+                    .before = list->before,
+                    .behind = list->behind,
+                    .entry = {.struct_size = sizeof item->entry, .layout = list->layout->name}};
     status = keep_text(list, name, size, &item->offset, err);
     list->count += status == TAMIS_OK;
     return status;
@@ -98,7 +103,6 @@ static tamis_status scan_layout(listing *list, const tamis__layout *layout, cons
     list->layout = layout;
     list->before = before;
     list->behind = behind;
-    list->tagged = layout == &tamis__layout_redisson && start == 0;
     const tamis__scan scan = {pattern, size + end, type, take_key, list};
     return tamis__redis_scan(list->rf.redis, &scan, err);
 }
@@ -135,15 +139,11 @@ static tamis_status scan_layouts(listing *list, tamis_error *err) {
 /* ---- contents: two commands for each filter, for its parameters and for its expiry ---- */
 
 static size_t key_of(const listing *list, const found *item, char *to) {
-    tamis__redis_uri uri = {.name = list->text + item->offset, .name_size = item->size};
-    tamis__redis_filter rf = list->rf;
-    rf.uri = &uri;
-    rf.name = (tamis_key){uri.name, uri.name_size};
-    if (item->entry.layout == tamis__layout_tamis.name)
-        return tamis__alias_name(&rf, to);
-    if (item->entry.layout == tamis__layout_java.name)
-        return tamis__layout_java.key_name(&rf, 0, to);
-    return tamis__layout_redisson.config_name(&rf, to);
+    const size_t before = strlen(item->before), behind = strlen(item->behind);
+    memcpy(to, item->before, before);
+    memcpy(to + before, list->text + item->offset, item->size);
+    memcpy(to + before + item->size, item->behind, behind);
+    return before + item->size + behind;
 }
 
 static uint32_t slot_of(void *context, size_t i) {
@@ -185,11 +185,9 @@ static tamis_status take_plan(listing *list, found *item, const tamis__reply *re
         return keep_text(list, alias->text, alias->size, &item->target, err);
     }
     entry->state = plan->type == TAMIS__REPLY_STRING ? TAMIS_REDIS_DAMAGED : TAMIS_REDIS_LEFT;
-    if (plan->type != TAMIS__REPLY_STRING ||
-        tamis__plan_text_parse(&list->rf, "plan", plan->text, &parsed, NULL) != TAMIS_OK)
+    if (plan->type != TAMIS__REPLY_STRING || !tamis__plan_text_parse(plan->text, &parsed))
         return TAMIS_OK;
-    list->rf.generation = parsed.generation;
-    tamis__state_write(&list->rf, ready);
+    tamis__state_write(parsed.generation, ready);
     const bool is_ready =
         parsed.layout > 1 || (state->type == TAMIS__REPLY_STRING && strcmp(state->text, ready) == 0);
     entry->state = is_ready ? TAMIS_REDIS_READY : TAMIS_REDIS_MAKING;

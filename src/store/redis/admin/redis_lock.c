@@ -77,7 +77,7 @@ static tamis_status check_lock_reply(void *context, size_t i, const tamis__reply
 }
 
 /* Reads the lock's value: the reply of SET does not say whether an earlier sending of this process took the lock. */
-static tamis_status read_lock(tamis__redis_filter *rf, const lock_attempt *lock, tamis_error *err) {
+static tamis_status read_lock(const tamis__redis_filter *rf, const lock_attempt *lock, tamis_error *err) {
     char name[TAMIS__REDIS_KEY], holder[TAMIS__REDIS_PLAN]; /* layout 1 writes a plan */
     size_t size;
     const tamis_key words[] = {tamis__redis_word("GET"), {name, tamis__lock_name(rf, name)}};
@@ -88,11 +88,12 @@ static tamis_status read_lock(tamis__redis_filter *rf, const lock_attempt *lock,
     holder[size] = '\0';
     if (strncmp(holder, lock->prefix, strlen(lock->prefix)) != 0)
         return tamis__lock_busy(rf, err);
-    snprintf(rf->token, sizeof rf->token, "%.*s", TAMIS__LOCK_TOKEN - 1, holder);
+    snprintf(tamis__tamis_of(rf)->token, TAMIS__LOCK_TOKEN, "%.*s", TAMIS__LOCK_TOKEN - 1, holder);
     return TAMIS_OK;
 }
 
-tamis_status tamis__lock_acquire(tamis__redis_filter *rf, tamis_error *err) {
+tamis_status tamis__lock_acquire(const tamis__redis_filter *rf, tamis_error *err) {
+    char *token = tamis__tamis_of(rf)->token;
     lock_attempt lock = {.rf = rf};
     uint64_t random;
     const tamis__requests requests = {.count = 1,
@@ -110,10 +111,10 @@ tamis_status tamis__lock_acquire(tamis__redis_filter *rf, tamis_error *err) {
         status = read_lock(rf, &lock, err);
     if (status == TAMIS_OK || status == TAMIS_E_BUSY)
         return status;
-    snprintf(rf->token, sizeof rf->token, "%s%" PRIu32, lock.prefix,
+    snprintf(token, TAMIS__LOCK_TOKEN, "%s%" PRIu32, lock.prefix,
              lock.sent); /* the last sending may have the lock */
     (void)tamis__lock_release(rf, NULL);
-    *rf->token = '\0';
+    *token = '\0';
     return status;
 }
 
@@ -128,20 +129,25 @@ void tamis__lock_add_condition(const tamis__redis_filter *rf, tamis__step *step,
                                char name[TAMIS__REDIS_KEY]) {
     const tamis_key lock = {name, tamis__lock_name(rf, name)};
     tamis__step_key(step, lock);
-    tamis__step_expect_text(step, lock, rf->token);
+    tamis__step_expect_text(step, lock, tamis__tamis_of(rf)->token);
+}
+
+/* `name` and `ms` are buffers. */
+static void write_renewal(const tamis__redis_filter *rf, tamis__step *step, char name[TAMIS__REDIS_KEY],
+                          char ms[24]) {
+    tamis__lock_add_condition(rf, step, name);
+    tamis__step_expire(step, step->keys[0], TAMIS__LOCK_MS, ms);
 }
 
 void tamis__lock_put_renewal(const tamis__redis_filter *rf, tamis__connection *conn) {
     char name[TAMIS__REDIS_KEY], ms[24];
     tamis__step step = {.key_count = 0};
-    tamis__lock_add_condition(rf, &step, name);
-    snprintf(ms, sizeof ms, "%d", TAMIS__LOCK_MS);
-    tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("PEXPIRE"), step.keys[0], tamis__redis_word(ms)));
+    write_renewal(rf, &step, name, ms);
     tamis__step_put(&step, conn);
 }
 
 tamis_status tamis__lock_lost(const tamis__redis_filter *rf, tamis_error *err) {
-    if (!*rf->token) /* a full server, without the lock: see redis_manage.c */
+    if (!*tamis__tamis_of(rf)->token) /* a full server, without the lock: see redis_manage.c */
         return tamis__lock_busy(rf, err);
     return tamis__fail(
         err, TAMIS_E_BUSY, ESTALE,
@@ -151,17 +157,6 @@ tamis_status tamis__lock_lost(const tamis__redis_filter *rf, tamis_error *err) {
         rf->redis->endpoint.shown, rf->uri->shown, TAMIS__LOCK_MS / 1000);
 }
 
-static uint32_t slot_of_renewal(void *context, size_t i) {
-    (void)i;
-    return tamis__config_slot(context);
-}
-
-static bool put_renewal(void *context, size_t i, tamis__connection *conn) {
-    (void)i;
-    tamis__lock_put_renewal(context, conn);
-    return true;
-}
-
 tamis_status tamis__lock_check_renewal(const tamis__redis_filter *rf, const tamis__reply *reply,
                                        tamis_error *err) {
     if (reply->type != TAMIS__REPLY_INTEGER)
@@ -169,26 +164,18 @@ tamis_status tamis__lock_check_renewal(const tamis__redis_filter *rf, const tami
     return reply->integer == 1 ? TAMIS_OK : tamis__lock_lost(rf, err);
 }
 
-static tamis_status take_renewal(void *context, size_t i, const tamis__reply *reply, bool resent,
-                                 tamis_error *err) {
-    (void)i;
-    (void)resent;
-    return tamis__lock_check_renewal(context, reply, err);
-}
-
 tamis_status tamis__lock_renew(const tamis__redis_filter *rf, tamis_error *err) {
-    tamis__redis_filter copy = *rf;
-    const tamis__requests requests = {.count = 1,
-                                      .context = &copy,
-                                      .put_command = put_renewal,
-                                      .take_reply = take_renewal,
-                                      .what = rf->uri->shown_name,
-                                      .slot = slot_of_renewal,
-                                      .is_steps = true};
-    return *rf->token ? tamis__requests_run(rf->redis, &requests, NULL, err) : TAMIS_OK;
+    char name[TAMIS__REDIS_KEY], ms[24];
+    tamis__step step = {.key_count = 0};
+    bool is_done;
+    if (!*tamis__tamis_of(rf)->token)
+        return TAMIS_OK;
+    write_renewal(rf, &step, name, ms);
+    tamis_status status = tamis__step_run(rf, &step, &is_done, err);
+    return status == TAMIS_OK && !is_done ? tamis__lock_lost(rf, err) : status;
 }
 
-tamis_status tamis__lock_release(tamis__redis_filter *rf, tamis_error *err) {
+tamis_status tamis__lock_release(const tamis__redis_filter *rf, tamis_error *err) {
     char name[TAMIS__REDIS_KEY];
     tamis__step step = {.key_count = 0};
     bool is_done;
@@ -196,6 +183,6 @@ tamis_status tamis__lock_release(tamis__redis_filter *rf, tamis_error *err) {
     tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("DEL"), step.keys[0]));
     tamis_status status = tamis__step_run(rf, &step, &is_done, err);
     if (status == TAMIS_OK)
-        *rf->token = '\0';
+        *tamis__tamis_of(rf)->token = '\0';
     return status;
 }

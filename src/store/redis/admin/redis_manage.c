@@ -62,23 +62,23 @@ static tamis_status unless_full(tamis_status status, const tamis_error *why, tam
     return status;
 }
 
-/* Takes the lock. If the server is too full for it, rf->token is empty: steps then require that nobody holds it. */
-static tamis_status lock_or_full(tamis__redis_filter *rf, tamis_error *err) {
+/* Takes the lock. If the server is too full for it, the token is empty: steps then require that nobody holds it. */
+static tamis_status lock_or_full(const tamis__redis_filter *rf, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
     return unless_full(tamis__lock_acquire(rf, &why), &why, err);
 }
 
-static tamis_status unlock(tamis__redis_filter *rf, tamis_status status, tamis_error *err) {
-    if (!*rf->token)
+static tamis_status unlock(const tamis__redis_filter *rf, tamis_status status, tamis_error *err) {
+    if (!*tamis__tamis_of(rf)->token)
         return status;
     const tamis_status left_ms = tamis__lock_release(rf, status == TAMIS_OK ? err : NULL);
-    *rf->token = '\0';
+    *tamis__tamis_of(rf)->token = '\0';
     return status == TAMIS_OK ? left_ms : status;
 }
 
 /* ---- alias ---- */
 
-static tamis_status check_target(tamis__redis_filter *rf, const tamis__redis_filter *alias,
+static tamis_status check_target(const tamis__redis_filter *rf, const tamis__redis_filter *alias,
                                  tamis_error *err) {
     tamis__config config;
     if (rf->uri->name_size == alias->uri->name_size &&
@@ -106,7 +106,7 @@ static tamis_status check_alias(const tamis__redis_filter *rf, const tamis__conf
     return !sets && config->target_size == 0 ? fail_absent(rf, err) : TAMIS_OK;
 }
 
-/* Names the hash of the alias itself, not that of its target rf->target. */
+/* Names the hash of the alias itself, not that of its target. */
 static tamis_key add_alias_condition(const tamis__redis_filter *rf, const tamis__config *config,
                                      tamis__step *step, char name[TAMIS__REDIS_KEY]) {
     const tamis_key hash = tamis__plan_add_condition(rf, step, config->plan, name);
@@ -116,7 +116,7 @@ static tamis_key add_alias_condition(const tamis__redis_filter *rf, const tamis_
 }
 
 /* Sets the alias; `target` NULL removes it. */
-static tamis_status change_alias(tamis__redis_filter *rf, const tamis__config *config,
+static tamis_status change_alias(const tamis__redis_filter *rf, const tamis__config *config,
                                  const tamis__redis_filter *target, tamis_error *err) {
     char lock[TAMIS__REDIS_KEY], name[TAMIS__REDIS_KEY];
     tamis__step step = {.key_count = 0};
@@ -139,7 +139,8 @@ static tamis_status change_alias(tamis__redis_filter *rf, const tamis__config *c
     return tamis__lock_lost(rf, err);
 }
 
-static tamis_status set_alias(tamis__redis_filter *rf, const tamis__redis_filter *target, tamis_error *err) {
+static tamis_status set_alias(const tamis__redis_filter *rf, const tamis__redis_filter *target,
+                              tamis_error *err) {
     tamis__config config;
     tamis_status status = lock_or_full(rf, err);
     if (status != TAMIS_OK)
@@ -205,7 +206,7 @@ static tamis_status remove_members(const tamis__redis_filter *rf, const tamis__c
 }
 
 /* Step 3. If the server is full, field before is not written. */
-static tamis_status remove_plan(tamis__redis_filter *rf, const tamis__config *config, bool is_full,
+static tamis_status remove_plan(const tamis__redis_filter *rf, const tamis__config *config, bool is_full,
                                 tamis_error *err) {
     char lock[TAMIS__REDIS_KEY], name[TAMIS__REDIS_KEY], copy_name[TAMIS__REDIS_KEY];
     const tamis_key copy = {copy_name, tamis__copy_name(rf, copy_name)};
@@ -228,10 +229,10 @@ static tamis_status remove_plan(tamis__redis_filter *rf, const tamis__config *co
 }
 
 /* Steps 3 and 4. *now is the hash afterwards. */
-static tamis_status remove_plan_checked(tamis__redis_filter *rf, const tamis__config *config,
+static tamis_status remove_plan_checked(const tamis__redis_filter *rf, const tamis__config *config,
                                         tamis__config *now, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
-    tamis_status status = remove_plan(rf, config, !*rf->token, &why);
+    tamis_status status = remove_plan(rf, config, !*tamis__tamis_of(rf)->token, &why);
     if (status == TAMIS_E_REFUSED && why.sys_errno == ENOMEM)
         status = remove_plan(rf, config, true, &why);
     if (status == TAMIS_OK)
@@ -260,7 +261,7 @@ static tamis_status remove_leftovers(const tamis__redis_filter *rf, const tamis_
     return status == TAMIS_OK && !*config->plan ? tamis__plan_text_expire(rf, copy, -1, err) : status;
 }
 
-static tamis_status remove_tamis(tamis__redis_filter *rf, const tamis__config *config, const char *copy,
+static tamis_status remove_tamis(const tamis__redis_filter *rf, const tamis__config *config, const char *copy,
                                  tamis_error *err) {
     tamis__config now;
     tamis_status status = tamis__change_begin(rf, config->plan, err);
@@ -283,7 +284,7 @@ static bool has_partitions(const tamis__config *config) {
 
 /* Drops the filter. While the lock is held no push makes partitions or switches, so the hash names all partitions.
  * `expected_plan`: NULL, or the plan that the hash must have. */
-static tamis_status drop_locked(tamis__redis_filter *rf, const char *expected_plan, tamis_error *err) {
+static tamis_status drop_locked(const tamis__redis_filter *rf, const char *expected_plan, tamis_error *err) {
     tamis__config config;
     char copy[TAMIS__REDIS_PLAN];
     tamis_status status = lock_or_full(rf, err);
@@ -302,7 +303,7 @@ static tamis_status drop_locked(tamis__redis_filter *rf, const char *expected_pl
 
 /* For a full server that runs no scripts. Removing the partitions of the plan needs no step: they belong to the filter that is
  * dropped, or to none. Until the plan is gone too, clients find the filter damaged. */
-static tamis_status drop_partitions_first(tamis__redis_filter *rf, const char *plan, tamis_error *err) {
+static tamis_status drop_partitions_first(const tamis__redis_filter *rf, const char *plan, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
     tamis_status status = tamis__plan_text_expire(rf, plan, -1, &why);
     if (status == TAMIS_OK)
@@ -315,7 +316,7 @@ static tamis_status drop_partitions_first(tamis__redis_filter *rf, const char *p
                        why.text);
 }
 
-static tamis_status drop_tamis(tamis__redis_filter *rf, tamis_error *err) {
+static tamis_status drop_tamis(const tamis__redis_filter *rf, tamis_error *err) {
     tamis__config config;
     tamis_error why = TAMIS_ERROR_INIT;
     tamis_status status = tamis__config_own(rf, &config, err);
@@ -350,7 +351,7 @@ tamis_status tamis_redis_drop(tamis_redis *redis, const char *name, tamis_error 
 
 /* ---- expire ---- */
 
-static tamis_status expire_hash(tamis__redis_filter *rf, const tamis__config *config, uint64_t ms,
+static tamis_status expire_hash(const tamis__redis_filter *rf, const tamis__config *config, uint64_t ms,
                                 tamis_error *err) {
     char lock[TAMIS__REDIS_KEY], name[TAMIS__REDIS_KEY], copy_name[TAMIS__REDIS_KEY], digits[24];
     tamis__step step = {.key_count = 0};
@@ -370,19 +371,17 @@ static tamis_status expire_hash(tamis__redis_filter *rf, const tamis__config *co
 }
 
 /* Sets the expiry of the partitions of that plan. */
-static tamis_status expire_partitions(tamis_filter *filter, const char *plan, uint64_t ms, tamis_error *err) {
-    tamis__redis_filter *rf = tamis__redis_of(filter);
+static tamis_status expire_partitions(const tamis__redis_filter *rf, const char *plan, uint64_t ms,
+                                      tamis_error *err) {
     tamis__parsed_plan parsed;
-    if (tamis__plan_text_parse(rf, "plan", plan, &parsed, NULL) != TAMIS_OK || parsed.is_family)
+    if (!tamis__plan_text_parse(plan, &parsed) || parsed.is_family)
         return TAMIS_OK;
-    rf->generation = parsed.generation;
-    filter->plan.bits = parsed.bits;
-    tamis__partitions_set(filter, parsed.partition);
-    return tamis__partitions_set_expiry(filter, plan, ms > 0 ? ms + TAMIS__GRACE_MS : 0, err);
+    const tamis__partitions partitions =
+        tamis__partitions_of(rf, parsed.generation, parsed.bits, parsed.partition);
+    return tamis__partitions_set_expiry(&partitions, plan, ms > 0 ? ms + TAMIS__GRACE_MS : 0, err);
 }
 
-static tamis_status expire_locked(tamis_filter *filter, uint64_t ms, tamis_error *err) {
-    tamis__redis_filter *rf = tamis__redis_of(filter);
+static tamis_status expire_locked(const tamis__redis_filter *rf, uint64_t ms, tamis_error *err) {
     tamis__config config;
     char name[TAMIS__REDIS_KEY];
     uint64_t left_ms;
@@ -397,7 +396,7 @@ static tamis_status expire_locked(tamis_filter *filter, uint64_t ms, tamis_error
     if (is_shorter)
         status = expire_hash(rf, &config, ms, err);
     if (status == TAMIS_OK)
-        status = expire_partitions(filter, config.plan, ms, err);
+        status = expire_partitions(rf, config.plan, ms, err);
     if (status == TAMIS_OK)
         status = tamis__members_expire(rf, config.plan, (int64_t)ms, err);
     if (status == TAMIS_OK && rf->is_family) { /* finding the members may outlast the lock: take it anew */
@@ -408,7 +407,7 @@ static tamis_status expire_locked(tamis_filter *filter, uint64_t ms, tamis_error
 }
 
 /* If the filter was dropped or replaced meanwhile, retires its partitions: some of them just lost their expiry. */
-static tamis_status retire_if_gone(tamis__redis_filter *rf, const char *plan) {
+static tamis_status retire_if_gone(const tamis__redis_filter *rf, const char *plan) {
     tamis__config now;
     tamis_status status = tamis__config_locked(rf, &now, NULL);
     if (status == TAMIS_OK && strcmp(now.plan, plan) != 0)
@@ -416,8 +415,8 @@ static tamis_status retire_if_gone(tamis__redis_filter *rf, const char *plan) {
     return status;
 }
 
-static tamis_status expire_tamis(tamis_filter *filter, uint64_t ms, tamis_error *err) {
-    tamis__redis_filter *rf = tamis__redis_of(filter);
+static tamis_status expire_tamis(const tamis__redis_filter *rf, uint64_t ms, tamis_error *err) {
+    tamis__tamis_state *state = tamis__tamis_of(rf);
     tamis__config config;
     tamis_error why = TAMIS_ERROR_INIT;
     tamis_status status = tamis__config_find(rf, &config, err);
@@ -425,12 +424,12 @@ static tamis_status expire_tamis(tamis_filter *filter, uint64_t ms, tamis_error 
         status = fail_absent(rf, err);
     if (status != TAMIS_OK)
         return status;
-    memcpy(rf->target, config.target, config.target_size);
-    rf->target_size = config.target_size;
+    memcpy(state->target, config.target, config.target_size);
+    state->target_size = config.target_size;
     status = tamis__lock_acquire(rf, err);
     if (status != TAMIS_OK)
         return status;
-    status = expire_locked(filter, ms, &why);
+    status = expire_locked(rf, ms, &why);
     const bool failed = status != TAMIS_OK;
     status = unlock(rf, status, &why);
     if (failed && retire_if_gone(rf, config.plan) != TAMIS_OK)
@@ -458,7 +457,7 @@ tamis_status tamis_redis_expire(tamis_redis *redis, const char *name, uint64_t m
     if (rf->layout == &tamis__layout_tamis) {
         status = tamis__uri_options_check(rf, err);
         if (status == TAMIS_OK)
-            status = expire_tamis(filter, ms, err);
+            status = expire_tamis(rf, ms, err);
     } else {
         char config[TAMIS__REDIS_KEY];
         status = rf->layout->open(filter, &options, err);
@@ -466,7 +465,7 @@ tamis_status tamis_redis_expire(tamis_redis *redis, const char *name, uint64_t m
             status =
                 tamis__redis_expire(rf, (tamis_key){config, rf->layout->config_name(rf, config)}, ms, err);
         if (status == TAMIS_OK)
-            status = tamis__partitions_expire(rf, NULL, (int64_t)ms, err);
+            status = tamis__redis_expire_all(rf, ms, err);
     }
     tamis_filter_free(filter);
     return status;

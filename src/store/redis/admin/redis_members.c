@@ -82,7 +82,7 @@ tamis_status tamis__members_expire(const tamis__redis_filter *rf, const char *te
     member_keys ctx = {.rf = rf, .ms = ms};
     char pattern[TAMIS__REDIS_STATE + 16];
     tamis__parsed_plan plan;
-    if (tamis__plan_text_parse(rf, "plan", text, &plan, NULL) != TAMIS_OK || !plan.is_family)
+    if (!tamis__plan_text_parse(text, &plan) || !plan.is_family)
         return TAMIS_OK;
     const int size = snprintf(pattern, sizeof pattern, "tamis:{*:%016" PRIx64 "}:bits", plan.generation);
     const tamis__scan scan = {pattern, (size_t)size, "string", take_key, &ctx};

@@ -88,21 +88,37 @@ typedef struct sending {
     uint64_t done, total;
 } sending;
 
-static void put_name(const sending *ctx, uint32_t key, tamis__connection *conn) {
-    char name[TAMIS__REDIS_KEY];
-    size_t size = ctx->up->key_name(ctx->rf, key, name);
-    tamis__connection_put(conn, name, size);
+static uint32_t slot_of_key(const sending *ctx, uint32_t key) {
+    return ctx->up->partitions ? tamis__partition_slot(ctx->up->partitions, key)
+                               : tamis__redis_key_slot(ctx->rf, key);
+}
+
+/* The name of a new Redis key; `buffer` is a buffer for it. */
+static tamis_key name_of(const sending *ctx, uint32_t key, char buffer[TAMIS__REDIS_KEY]) {
+    return ctx->up->partitions ? (tamis_key){buffer, tamis__partition_name(ctx->up->partitions, key, buffer)}
+                               : ctx->up->staging_key;
+}
+
+/* Adds the guard of a chunk: the Redis key is the one made for this upload, and not in use yet. */
+static tamis_key add_condition(const sending *ctx, uint32_t key, tamis__step *step,
+                               tamis__partition_buffers *buffers) {
+    const tamis_key name = ctx->up->staging_key;
+    if (ctx->up->partitions)
+        return tamis__partition_add_condition(ctx->up->partitions, key, step, buffers);
+    tamis__step_key(step, name);
+    tamis__step_expect(step, tamis__redis_word("1"), TAMIS__WORDS(tamis__redis_word("EXISTS"), name));
+    return name;
 }
 
 /* True for commands that renew the lock: every second one, if a lock is held and a renewal is due. */
 static bool renews(const sending *ctx, size_t i) {
-    return *ctx->rf->token && i / 2 % TAMIS__CHUNKS_PER_ROUND == 0;
+    return ctx->up->partitions && *tamis__tamis_of(ctx->rf)->token && i / 2 % TAMIS__CHUNKS_PER_ROUND == 0;
 }
 
 static uint32_t slot_of_chunk(void *context, size_t i) {
     const sending *ctx = context;
     if (i % 2 == 0)
-        return tamis__redis_key_slot(ctx->rf, tamis__chunk_of(ctx->up->there, i / 2).key);
+        return slot_of_key(ctx, tamis__chunk_of(ctx->up->there, i / 2).key);
     return renews(ctx, i) ? tamis__config_slot(ctx->rf) : TAMIS__NO_SLOT;
 }
 
@@ -117,14 +133,14 @@ static bool put_chunk(void *context, size_t i, tamis__connection *conn) {
     if (i % 2 == 1)
         return renews(ctx, i);
     const tamis__chunk chunk = tamis__chunk_of(up->there, i / 2);
-    const tamis_key name = up->add_condition(up->there, chunk.key, &step, &buffers);
+    const tamis_key name = add_condition(ctx, chunk.key, &step, &buffers);
     tamis__chunk_from_words(ctx->bytes, up->words, chunk.filter_offset, chunk.size);
     snprintf(from, sizeof from, "%" PRIu64, chunk.from);
     tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("SETRANGE"), name, tamis__redis_word(from),
                                           tamis__word_of(ctx->bytes, chunk.size)));
-    if (up->has_bits) {
+    if (up->partitions) {
         snprintf(bit, sizeof bit, "%" PRIu64,
-                 tamis__chunk_bit(up->there, chunk.key, chunk.from / TAMIS__CHUNK));
+                 tamis__chunk_bit(up->partitions, chunk.key, chunk.from / TAMIS__CHUNK));
         tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("SETBIT"), name, tamis__redis_word(bit),
                                               tamis__redis_word("1")));
     }
@@ -168,19 +184,21 @@ static const uint64_t *last_nonzero_word(const tamis__upload *up, const tamis__c
 
 static uint32_t slot_of_check_word(void *context, size_t i) {
     const sending *ctx = context;
-    return tamis__redis_key_slot(ctx->rf, tamis__chunk_of(ctx->up->there, i).key);
+    return slot_of_key(ctx, tamis__chunk_of(ctx->up->there, i).key);
 }
 
 static bool put_check_word(void *context, size_t i, tamis__connection *conn) {
     const sending *ctx = context;
     const tamis__chunk chunk = tamis__chunk_of(ctx->up->there, i);
     const uint64_t *word = last_nonzero_word(ctx->up, &chunk);
+    char buffer[TAMIS__REDIS_KEY];
     if (!word)
         return false;
+    const tamis_key name = name_of(ctx, chunk.key, buffer);
     const int64_t from = (int64_t)(chunk.from + 8 * (uint64_t)(word - ctx->up->words) - chunk.filter_offset);
     tamis__connection_put_command(conn, 4);
     tamis__connection_put_text(conn, "GETRANGE");
-    put_name(ctx, chunk.key, conn);
+    tamis__connection_put(conn, name.data, name.size);
     tamis__connection_put_number(conn, from);
     tamis__connection_put_number(conn, from + 7);
     return true;

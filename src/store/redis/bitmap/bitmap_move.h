@@ -24,18 +24,15 @@ tamis__chunk tamis__chunk_of(const tamis_filter *there, uint64_t i);
 void tamis__chunk_from_words(uint8_t *bytes, const uint64_t *words, uint64_t filter_offset, uint64_t size);
 void tamis__chunk_to_words(uint64_t *words, uint64_t filter_offset, const uint8_t *bytes, uint64_t size);
 
-/* An upload of bits from memory into Redis keys of zeros. After SETRANGE of all chunks, each chunk is checked: a failover may
- * have lost the last ones. */
+/* An upload of bits from memory into Redis keys of zeros, of which no client knows yet. After SETRANGE of all chunks, each
+ * chunk is checked: a failover may have lost the last ones. */
 typedef struct tamis__upload {
-    const tamis_filter *there; /* filter on the server */
+    const tamis_filter *there; /* filter on the server, whose Redis keys have the sizes of the new ones */
     const uint64_t *words;     /* its bits in memory */
-    /* Writes the name of Redis key number `key` and returns its size. */
-    size_t (*key_name)(const tamis__redis_filter *rf, uint32_t key, char *to);
-    /* Adds the condition of a chunk's step: the Redis key is the one made for this upload, and not in use yet. Returns the name
-     * of the key. */
-    tamis_key (*add_condition)(const tamis_filter *there, uint32_t key, tamis__step *step,
-                               tamis__partition_buffers *buffers);
-    bool has_bits; /* each chunk sets its bit behind the footer: see tamis_parts.c */
+    /* Layout tamis: the partitions, or staging strings beside them. Each chunk also sets its bit behind the footer: see
+     * tamis_parts.c. Other layouts: NULL. */
+    const tamis__partitions *partitions;
+    tamis_key staging_key; /* other layouts: the one new Redis key, in the slot of the filter's */
     void (*progress)(void *context, uint64_t done, uint64_t total);
     void *context;
 } tamis__upload;

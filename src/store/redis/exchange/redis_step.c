@@ -118,7 +118,7 @@ void tamis__step_put(const tamis__step *step, tamis__connection *conn) {
 /* ---- sending one step ---- */
 
 typedef struct running {
-    tamis__redis_filter *rf;
+    const tamis__redis_filter *rf;
     const tamis__step *step;
     bool is_done, is_resent;
 } running;
@@ -158,7 +158,7 @@ static tamis_status run(running *ctx, tamis_error *err) {
     return tamis__requests_run(ctx->rf->redis, &requests, NULL, err);
 }
 
-tamis_status tamis__step_run(tamis__redis_filter *rf, const tamis__step *step, bool *is_done,
+tamis_status tamis__step_run(const tamis__redis_filter *rf, const tamis__step *step, bool *is_done,
                              tamis_error *err) {
     running ctx = {rf, step, false, false};
     tamis_status status = run(&ctx, err);
@@ -167,7 +167,7 @@ tamis_status tamis__step_run(tamis__redis_filter *rf, const tamis__step *step, b
     return status;
 }
 
-tamis_status tamis__step_run_once(tamis__redis_filter *rf, const tamis__step *step, bool *is_refused,
+tamis_status tamis__step_run_once(const tamis__redis_filter *rf, const tamis__step *step, bool *is_refused,
                                   tamis_error *err) {
     running ctx = {rf, step, false, false};
     tamis_status status = run(&ctx, err);

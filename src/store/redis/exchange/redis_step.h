@@ -61,11 +61,11 @@ void tamis__step_put(const tamis__step *step, tamis__connection *conn);
 
 /* Sends a step on the hash, its lock or the copy of its plan. *is_done: the sending that was answered carried out the writes.
  * If the step was sent twice, false may mean that the first sending did. Callers then read the values back. */
-tamis_status tamis__step_run(tamis__redis_filter *rf, const tamis__step *step, bool *is_done,
+tamis_status tamis__step_run(const tamis__redis_filter *rf, const tamis__step *step, bool *is_done,
                              tamis_error *err);
 /* Sends a step in the same way. *is_refused: a condition failed and the step was sent only once, so it was not carried out
  * and never will be. */
-tamis_status tamis__step_run_once(tamis__redis_filter *rf, const tamis__step *step, bool *is_refused,
+tamis_status tamis__step_run_once(const tamis__redis_filter *rf, const tamis__step *step, bool *is_refused,
                                   tamis_error *err);
 
 #endif

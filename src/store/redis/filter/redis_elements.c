@@ -26,7 +26,6 @@
  * else until a command is done.
  */
 #include "store/redis/filter/redis_batch.h"
-#include "store/redis/layout/layout_tamis.h"
 
 enum { BITS_TOGETHER = 64 /* max. bits of a command that carries several elements */ };
 
@@ -186,8 +185,8 @@ static bool put_elements(tamis__batch *batch, size_t element, uint32_t number, t
 }
 
 void tamis__batch_put_expiry(const tamis__batch *batch, size_t number, bool sets, tamis__connection *conn) {
-    if (sets && (batch->rf->layout == &tamis__layout_tamis || batch->rf->is_next) && !batch->rf->is_family) {
-        tamis__partition_put_renewal(batch->filter, (uint32_t)number, conn);
+    if (sets && batch->rf->layout->put_renewal && !batch->rf->is_family) {
+        batch->rf->layout->put_renewal(batch->filter, (uint32_t)number, conn);
         return;
     }
     tamis__connection_put_command(conn, sets ? 3 : 2);

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,7 +23,7 @@ static tamis__command make_command(const tamis__redis_filter *rf, uint32_t slot,
         .redis = rf->redis, .what = rf->uri->shown_name, .slot = slot, .words = words, .count = count};
 }
 
-tamis_status tamis__redis_command_in(tamis__redis_filter *rf, uint32_t slot, const tamis_key *words,
+tamis_status tamis__redis_command_in(const tamis__redis_filter *rf, uint32_t slot, const tamis_key *words,
                                      size_t count, int64_t *integer, tamis_error *err) {
     tamis__command command = make_command(rf, slot, words, count);
     tamis_status status = tamis__command_run(&command, err);
@@ -31,13 +32,13 @@ tamis_status tamis__redis_command_in(tamis__redis_filter *rf, uint32_t slot, con
     return status;
 }
 
-tamis_status tamis__redis_command(tamis__redis_filter *rf, const tamis_key *words, size_t count,
+tamis_status tamis__redis_command(const tamis__redis_filter *rf, const tamis_key *words, size_t count,
                                   int64_t *integer, tamis_error *err) {
     return tamis__redis_command_in(rf, slot_of_words(rf, words), words, count, integer, err);
 }
 
-tamis_status tamis__redis_get_in(tamis__redis_filter *rf, uint32_t slot, const tamis_key *words, size_t count,
-                                 char *to, size_t buffer_size, size_t *size, tamis_error *err) {
+tamis_status tamis__redis_get_in(const tamis__redis_filter *rf, uint32_t slot, const tamis_key *words,
+                                 size_t count, char *to, size_t buffer_size, size_t *size, tamis_error *err) {
     tamis__command command = make_command(rf, slot, words, count);
     command.to = to;
     command.buffer_size = buffer_size;
@@ -46,12 +47,12 @@ tamis_status tamis__redis_get_in(tamis__redis_filter *rf, uint32_t slot, const t
     return status;
 }
 
-tamis_status tamis__redis_get(tamis__redis_filter *rf, const tamis_key *words, size_t count, char *to,
+tamis_status tamis__redis_get(const tamis__redis_filter *rf, const tamis_key *words, size_t count, char *to,
                               size_t buffer_size, size_t *size, tamis_error *err) {
     return tamis__redis_get_in(rf, slot_of_words(rf, words), words, count, to, buffer_size, size, err);
 }
 
-tamis_status tamis__redis_expire_in(tamis__redis_filter *rf, uint32_t slot, tamis_key key, uint64_t ms,
+tamis_status tamis__redis_expire_in(const tamis__redis_filter *rf, uint32_t slot, tamis_key key, uint64_t ms,
                                     tamis_error *err) {
     char digits[24];
     snprintf(digits, sizeof digits, "%" PRIu64, ms);
@@ -60,11 +61,12 @@ tamis_status tamis__redis_expire_in(tamis__redis_filter *rf, uint32_t slot, tami
     return tamis__redis_command_in(rf, slot, words, ms > 0 ? 3 : 2, NULL, err);
 }
 
-tamis_status tamis__redis_expire(tamis__redis_filter *rf, tamis_key key, uint64_t ms, tamis_error *err) {
+tamis_status tamis__redis_expire(const tamis__redis_filter *rf, tamis_key key, uint64_t ms,
+                                 tamis_error *err) {
     return tamis__redis_expire_in(rf, tamis__redis_slot(rf->redis, key.data, key.size), key, ms, err);
 }
 
-tamis_status tamis__redis_ttl(tamis__redis_filter *rf, tamis_key key, uint64_t *ms, tamis_error *err) {
+tamis_status tamis__redis_ttl(const tamis__redis_filter *rf, tamis_key key, uint64_t *ms, tamis_error *err) {
     const tamis_key words[] = {tamis__redis_word("PTTL"), key};
     int64_t left = 0;
     tamis_status status = tamis__redis_command(rf, words, 2, &left, err);
@@ -84,7 +86,8 @@ uint32_t tamis__redis_key_slot(const tamis__redis_filter *rf, size_t number) {
 /* One command, sent with each Redis key. */
 typedef struct every_key {
     const tamis__redis_filter *rf;
-    const char *command;
+    const char *command; /* NULL: PEXPIRE or PERSIST */
+    uint64_t ms;         /* new expiry; 0: none */
     uint64_t sum;
 } every_key;
 
@@ -97,6 +100,10 @@ static bool put_key(void *context, size_t i, tamis__connection *conn) {
     const every_key *ctx = context;
     char name[TAMIS__REDIS_KEY];
     size_t size = ctx->rf->layout->key_name(ctx->rf, (uint32_t)(i % ctx->rf->keys), name);
+    if (!ctx->command) {
+        tamis__connection_put_expire(conn, name, size, ctx->ms);
+        return true;
+    }
     tamis__connection_put_command(conn, 2);
     tamis__connection_put_text(conn, ctx->command);
     tamis__connection_put(conn, name, size);
@@ -114,16 +121,24 @@ static tamis_status take_sum(void *context, size_t i, const tamis__reply *reply,
     return TAMIS_OK;
 }
 
-tamis_status tamis__redis_every_key(const tamis__redis_filter *rf, const char *name, uint64_t *sum,
-                                    tamis_error *err) {
-    every_key ctx = {rf, name, 0};
-    const tamis__requests requests = {.count = tamis__redis_all_keys(rf),
-                                      .context = &ctx,
+static tamis_status run_every_key(every_key *ctx, tamis_error *err) {
+    const tamis__requests requests = {.count = tamis__redis_all_keys(ctx->rf),
+                                      .context = ctx,
                                       .put_command = put_key,
                                       .take_reply = take_sum,
-                                      .what = rf->uri->shown_name,
+                                      .what = ctx->rf->uri->shown_name,
                                       .slot = slot_of_key};
-    tamis_status status = tamis__requests_run(rf->redis, &requests, NULL, err);
+    return tamis__requests_run(ctx->rf->redis, &requests, NULL, err);
+}
+
+tamis_status tamis__redis_expire_all(const tamis__redis_filter *rf, uint64_t ms, tamis_error *err) {
+    return run_every_key(&(every_key){.rf = rf, .ms = ms}, err);
+}
+
+tamis_status tamis__redis_every_key(const tamis__redis_filter *rf, const char *name, uint64_t *sum,
+                                    tamis_error *err) {
+    every_key ctx = {.rf = rf, .command = name};
+    tamis_status status = run_every_key(&ctx, err);
     *sum = ctx.sum;
     return status;
 }
@@ -156,6 +171,8 @@ static void destroy(tamis_filter *filter) {
     tamis__redis_filter *rf = tamis__redis_of(filter);
     if (!rf)
         return;
+    if (rf->state)
+        tamis__free(&filter->allocator, rf->state, rf->layout->state_size);
     tamis__redis_uri_release(&rf->named);
     tamis__unconfirmed_adds_release(&rf->unconfirmed_adds, &filter->allocator);
     if (rf->owns_redis)
@@ -201,22 +218,27 @@ static tamis_status read_expiry(tamis__redis_filter *rf, tamis_error *err) {
 }
 
 tamis_status tamis__redis_set_up(tamis_filter *filter, const tamis_redis_filter_options *options,
-                                 tamis_error *err) {
-    const tamis__redis_filter *rf = tamis__redis_of(filter);
+                                 uint64_t seed, tamis_error *err) {
     tamis_hasher_options hashing = TAMIS_HASHER_OPTIONS_INIT;
-    tamis_status status = tamis__redis_uri_check_used(rf->uri, err);
+    tamis_status status = tamis__redis_uri_check_used(tamis__redis_of(filter)->uri, err);
     if (status != TAMIS_OK)
         return status;
     hashing.scheme = filter->plan.scheme;
-    hashing.seed = rf->seed;
+    hashing.seed = seed;
     hashing.allocator = &filter->allocator;
-    if (hashing.scheme == TAMIS_SCHEME_SIP && options->secret_size == 0 && rf->secret_print)
-        return tamis__hasher_create_locked(&filter->hasher, rf->secret_print, &filter->allocator, err);
     if (hashing.scheme == TAMIS_SCHEME_SIP) {
         hashing.secret = options->secret;
         hashing.secret_size = options->secret_size;
     }
     return tamis_hasher_create(&filter->hasher, &hashing, err);
+}
+
+static tamis_status make_state(tamis_filter *made, tamis_error *err) {
+    tamis__redis_filter *rf = tamis__redis_of(made);
+    const size_t size = rf->layout->state_size;
+    if (size > 0)
+        rf->state = tamis__alloc(&made->allocator, size, _Alignof(max_align_t));
+    return size == 0 || rf->state ? TAMIS_OK : tamis__fail_nomem(err, "redis", size);
 }
 
 static tamis_status read_name(tamis_filter *made, tamis_error *err) {
@@ -227,6 +249,8 @@ static tamis_status read_name(tamis_filter *made, tamis_error *err) {
                              rf->uri->shown, rf->uri->name_size, TAMIS__REDIS_NAME);
     if (status == TAMIS_OK)
         status = choose_layout(rf, err);
+    if (status == TAMIS_OK)
+        status = make_state(made, err);
     if (status == TAMIS_OK)
         status = read_expiry(rf, err);
     rf->name = (tamis_key){rf->uri->name, rf->uri->name_size};
@@ -246,19 +270,58 @@ static tamis_status find_server(tamis__redis_filter *rf, tamis_redis *redis, con
     return status;
 }
 
+/* Makes a handle without server, name and layout. */
+static tamis_status make_handle(tamis_filter **filter, const tamis_allocator *allocator, tamis_error *err) {
+    tamis_filter *made;
+    tamis_status status = tamis__filter_create_remote(&made, &remote, allocator, err);
+    if (status != TAMIS_OK)
+        return status;
+    made->body = tamis__alloc(&made->allocator, sizeof(tamis__redis_filter), _Alignof(tamis__redis_filter));
+    if (!made->body) {
+        tamis_filter_free(made);
+        return tamis__fail_nomem(err, "redis", sizeof(tamis__redis_filter));
+    }
+    *filter = made;
+    return TAMIS_OK;
+}
+
 tamis_status tamis__redis_name(tamis_filter **filter, tamis_redis *redis, const char *name,
                                const tamis_allocator *allocator, tamis_error *err) {
     tamis_filter *made;
-    tamis_status status =
-        tamis__filter_create_remote(&made, &remote, redis && !allocator ? &redis->allocator : allocator, err);
+    tamis_status status = make_handle(&made, redis && !allocator ? &redis->allocator : allocator, err);
     if (status != TAMIS_OK)
         return status;
-    tamis__redis_filter *rf = tamis__alloc(&made->allocator, sizeof *rf, _Alignof(tamis__redis_filter));
-    made->body = rf;
-    status = rf ? find_server(rf, redis, name, &made->allocator, err)
-                : tamis__fail_nomem(err, "redis", sizeof *rf);
+    status = find_server(tamis__redis_of(made), redis, name, &made->allocator, err);
     if (status == TAMIS_OK)
         status = read_name(made, err);
+    if (status != TAMIS_OK) {
+        tamis_filter_free(made);
+        return status;
+    }
+    *filter = made;
+    return TAMIS_OK;
+}
+
+tamis_status tamis__redis_name_beside(tamis_filter **filter, const tamis_filter *other,
+                                      const tamis__layout *layout, tamis_error *err) {
+    const tamis__redis_filter *from = tamis__redis_of(other);
+    tamis_filter *made;
+    tamis_status status = make_handle(&made, &other->allocator, err);
+    if (status != TAMIS_OK)
+        return status;
+    tamis__redis_filter *rf = tamis__redis_of(made);
+    rf->redis = from->redis;
+    rf->layout = layout;
+    rf->uri = from->uri;
+    rf->name = from->name;
+    rf->is_family = from->is_family;
+    rf->servers = rf->parts = 1;
+    rf->ttl_ms = from->ttl_ms;
+    rf->renews_on_add = from->renews_on_add;
+    made->plan = other->plan;
+    status = make_state(made, err);
+    if (status == TAMIS_OK)
+        status = tamis__hasher_copy(&made->hasher, other->hasher, err);
     if (status != TAMIS_OK) {
         tamis_filter_free(made);
         return status;

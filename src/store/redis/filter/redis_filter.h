@@ -30,13 +30,7 @@ typedef struct tamis__element_positions {
     uint32_t keys[TAMIS_PROBES_MAX]; /* Redis key of each offset, if rf->parts > 1 */
 } tamis__element_positions;
 
-enum {
-    TAMIS__REDIS_NAME = 512,
-    TAMIS__REDIS_KEY = TAMIS__REDIS_NAME + 64,
-    TAMIS__REDIS_BLOCK = 64,
-    TAMIS__REDIS_PLAN = 400,
-    TAMIS__LOCK_TOKEN = 40
-};
+enum { TAMIS__REDIS_NAME = 512, TAMIS__REDIS_KEY = TAMIS__REDIS_NAME + 64, TAMIS__REDIS_BLOCK = 64 };
 
 /* What the checks of a layout need of a batch. */
 typedef struct tamis__touched {
@@ -50,9 +44,13 @@ typedef struct tamis__layout {
     bool has_capacity; /* the parameters include the number of keys planned for */
     /* With several independent servers: true if the layout chooses the server of an element, false if the Redis key does. */
     bool has_servers;
+    size_t state_size; /* size of the layout's own state: see tamis__redis_filter */
     /* Reads the layout's parameters from the filter's URI, and from the server if the layout keeps them there. Sets
      * filter->plan and, by tamis__redis_set_up, filter->hasher. */
     tamis_status (*open)(tamis_filter *filter, const tamis_redis_filter_options *options, tamis_error *err);
+    /* NULL if `open` writes nothing to the server. Else as `open` for a filter to be made, without making it: the parameters
+     * of a missing filter are those of the URI. */
+    tamis_status (*open_plan)(tamis_filter *filter, tamis_error *err);
     void (*locate)(const tamis_filter *filter, const tamis__key_batch *key_batch, size_t i,
                    tamis__element_positions *positions);
     /* Writes the name of a Redis key that holds bits, at most TAMIS__REDIS_KEY bytes, to `to`. Returns its size. */
@@ -75,6 +73,9 @@ typedef struct tamis__layout {
      * *again: as for apply_checks. */
     tamis_status (*mirror)(const tamis_filter *filter, const tamis__key_batch *key_batch, bool *again,
                            tamis_error *err);
+    /* NULL, or writes the command by which an adder renews the expiry of a Redis key with bits. NULL, and the members of a
+     * family: PEXPIRE. */
+    void (*put_renewal)(const tamis_filter *filter, uint32_t key, tamis__connection *conn);
     /* NULL, or called before each batch: reads again what the handle knows of the filter, if that is too old. */
     tamis_status (*refresh)(const tamis_filter *filter, tamis_error *err);
     /* The number of bytes at the start of a Redis key that hold bits of the filter. All keys but the last have the same
@@ -86,10 +87,13 @@ typedef struct tamis__layout {
     tamis_status (*clear)(tamis_filter *filter, tamis_error *err);
 } tamis__layout;
 
+/* What all layouts know of a filter. */
 struct tamis__redis_filter {
     tamis_redis *redis;
     bool owns_redis;
     const tamis__layout *layout;
+    /* What else the layout knows: layout->state_size bytes, read only by its own files; NULL: nothing. */
+    void *state;
     /* Name and parameters of the filter: `named`, or the URI of a server that the handle owns. */
     tamis__redis_uri *uri;
     tamis__redis_uri named; /* URI of a filter on the caller's server; else empty */
@@ -98,33 +102,13 @@ struct tamis__redis_filter {
     uint32_t servers;       /* servers that elements are spread over, if the layout has_servers; else 1 */
     uint32_t keys;          /* Redis keys with bits on each of these servers */
     uint32_t parts;         /* max. Redis keys that hold bits of one element */
-    uint64_t seed;
-    uint64_t secret_print;             /* fingerprint of the secret of a stored filter; 0: none stored */
-    uint64_t ttl_ms;                   /* time to live; 0: none */
-    bool renews_on_add;                /* adds renew the expiry; else only what they create gets one */
-    uint64_t generation;               /* layout tamis: generation */
-    uint64_t partition;                /* layout tamis: blocks of a partition; php3: bits of a Redis key */
-    uint64_t share;                    /* layout php3: bits on each server */
-    char plan_text[TAMIS__REDIS_PLAN]; /* layout tamis: text of the plan in use */
-    char next_text[TAMIS__REDIS_PLAN]; /* layout tamis: field next as last read; empty: none */
-    char target[TAMIS__REDIS_NAME];    /* target filter of an alias */
-    size_t target_size;                /* size of `target`; 0: no alias */
-    char token[TAMIS__LOCK_TOKEN];     /* layout tamis: token of the lock held; empty: none */
-    bool is_next;                      /* layout tamis: a handle of the generation that a resize fills */
-    uint32_t *fills;                   /* layout tamis: number in each mark; NULL: no partition has a mark */
-    char staging[16];    /* suffix of staging strings beside the Redis keys: redis_union.c, redis_replace.c */
-    bool is_measured;    /* the length of the Redis keys was checked: tamis__redis_check_length */
-    bool plans;          /* layout redisson: plan a missing filter, do not make it */
-    uint64_t checked_ns; /* tamis__now_ns() when the plan was last read and unchanged */
+    uint64_t ttl_ms;        /* time to live; 0: none */
+    bool renews_on_add;     /* adds renew the expiry; else only what they create gets one */
+    bool is_measured;       /* the length of the Redis keys was checked: tamis__redis_check_length */
     tamis__unconfirmed_adds unconfirmed_adds;
     bool only_reads;           /* lookups use BITFIELD_RO, since BITFIELD was denied */
     tamis_redis_tracer tracer; /* called for every element; NULL: no trace */
     void *tracer_context;
-    /* Results of a batch's checks. */
-    bool replaced;                 /* another plan or target than the handle's */
-    bool retired;                  /* the hash has no plan, or one of another generation */
-    uint32_t followed;             /* number of switches to another filter during this call */
-    uint32_t first_without_footer; /* 1 + number of the first partition without footer; 0: none */
 };
 
 extern const tamis__layout tamis__layout_tamis, tamis__layout_java, tamis__layout_php1, tamis__layout_php2,
@@ -175,26 +159,28 @@ static inline tamis_key tamis__redis_word(const char *text) {
 
 /* Sends one command, whose second word is its Redis key. It may be carried out twice. *integer is the reply, or -1 if the
  * reply is OK or nil. */
-tamis_status tamis__redis_command(tamis__redis_filter *rf, const tamis_key *words, size_t count,
+tamis_status tamis__redis_command(const tamis__redis_filter *rf, const tamis_key *words, size_t count,
                                   int64_t *integer, tamis_error *err);
 /* As tamis__redis_command, sent to the server of `slot`: see tamis__redis_key_slot. */
-tamis_status tamis__redis_command_in(tamis__redis_filter *rf, uint32_t slot, const tamis_key *words,
+tamis_status tamis__redis_command_in(const tamis__redis_filter *rf, uint32_t slot, const tamis_key *words,
                                      size_t count, int64_t *integer, tamis_error *err);
 /* As tamis__redis_command_in, for a command whose reply is a string: up to `buffer_size` bytes go to `to`. *size is 0 if the
  * reply is nil. */
-tamis_status tamis__redis_get_in(tamis__redis_filter *rf, uint32_t slot, const tamis_key *words, size_t count,
-                                 char *to, size_t buffer_size, size_t *size, tamis_error *err);
+tamis_status tamis__redis_get_in(const tamis__redis_filter *rf, uint32_t slot, const tamis_key *words,
+                                 size_t count, char *to, size_t buffer_size, size_t *size, tamis_error *err);
 /* As tamis__redis_get_in, sent to the server of the command's Redis key. */
-tamis_status tamis__redis_get(tamis__redis_filter *rf, const tamis_key *words, size_t count, char *to,
+tamis_status tamis__redis_get(const tamis__redis_filter *rf, const tamis_key *words, size_t count, char *to,
                               size_t buffer_size, size_t *size, tamis_error *err);
 
 /* PEXPIRE of a Redis key, or PERSIST if ms is 0. The second function sends it to the server of `slot`. */
-tamis_status tamis__redis_expire(tamis__redis_filter *rf, tamis_key key, uint64_t ms, tamis_error *err);
-tamis_status tamis__redis_expire_in(tamis__redis_filter *rf, uint32_t slot, tamis_key key, uint64_t ms,
+tamis_status tamis__redis_expire(const tamis__redis_filter *rf, tamis_key key, uint64_t ms, tamis_error *err);
+tamis_status tamis__redis_expire_in(const tamis__redis_filter *rf, uint32_t slot, tamis_key key, uint64_t ms,
                                     tamis_error *err);
 /* PTTL of a Redis key: *ms is 0 if the key does not expire or does not exist. */
-tamis_status tamis__redis_ttl(tamis__redis_filter *rf, tamis_key key, uint64_t *ms, tamis_error *err);
+tamis_status tamis__redis_ttl(const tamis__redis_filter *rf, tamis_key key, uint64_t *ms, tamis_error *err);
 
+/* PEXPIRE, or PERSIST if ms is 0, of each Redis key that holds bits. */
+tamis_status tamis__redis_expire_all(const tamis__redis_filter *rf, uint64_t ms, tamis_error *err);
 /* Sends the command `name` with each Redis key that holds bits. *sum is the sum of the integer replies. */
 tamis_status tamis__redis_every_key(const tamis__redis_filter *rf, const char *name, uint64_t *sum,
                                     tamis_error *err);
@@ -211,8 +197,9 @@ tamis_status tamis__redis_count(const tamis_filter *filter, uint64_t bytes, tami
 /* locate of a layout with one Redis key: positions by the scheme, below plan.bits. */
 void tamis__redis_locate(const tamis_filter *filter, const tamis__key_batch *key_batch, size_t i,
                          tamis__element_positions *positions);
-/* Estimates `filters` equal filters of `bits` bits each as one, from the bits that are set in all Redis keys. */
-tamis_status tamis__redis_estimate(const tamis_filter *filter, double filters, double bits,
+/* Estimates `filters` equal filters of `bits` bits each as one, from the bits that are set in all Redis keys, of which each
+ * has up to `key_bits`. */
+tamis_status tamis__redis_estimate(const tamis_filter *filter, double filters, double bits, uint64_t key_bits,
                                    tamis_filter_info *info, tamis_error *err);
 /* refresh of a layout, done once. TAMIS_E_MISMATCH: a Redis key is longer than the bits of the plan. It was made with other
  * parameters, and lookups would answer wrongly that keys are absent. */
@@ -220,9 +207,10 @@ tamis_status tamis__redis_check_length(const tamis_filter *filter, tamis_error *
 /* clear of a layout that has no Redis keys but those with bits. */
 tamis_status tamis__redis_delete_all(tamis_filter *filter, tamis_error *err);
 
-/* Last step of a layout's open: makes the hasher. TAMIS_E_INVALID: the URI has a parameter that the layout does not use. */
+/* Last step of a layout's open: makes the hasher of filter->plan.scheme. TAMIS_E_INVALID: the URI has a parameter that the
+ * layout does not use. */
 tamis_status tamis__redis_set_up(tamis_filter *filter, const tamis_redis_filter_options *options,
-                                 tamis_error *err);
+                                 uint64_t seed, tamis_error *err);
 
 /* Sends the checks only, as after a batch that used every Redis key. *again: as for apply_checks. */
 tamis_status tamis__redis_check(const tamis_filter *filter, bool adds, bool *again, tamis_error *err);
@@ -230,6 +218,10 @@ tamis_status tamis__redis_check(const tamis_filter *filter, bool adds, bool *aga
 /* Makes the handle of a filter by name, without calling its layout's open. The caller frees *made. */
 tamis_status tamis__redis_name(tamis_filter **made, tamis_redis *redis, const char *name,
                                const tamis_allocator *allocator, tamis_error *err);
+/* Makes a second handle with the name, the plan and the hasher of `filter`, which outlives it, and with another layout. The
+ * layout's state is empty. */
+tamis_status tamis__redis_name_beside(tamis_filter **made, const tamis_filter *filter,
+                                      const tamis__layout *layout, tamis_error *err);
 
 /* Reads the config hash of a filter of layout redisson: the command, and the plan from its reply. *is_there is false if the
  * hash is missing. TAMIS_E_DAMAGED: it is no config of Redisson. */

@@ -18,14 +18,11 @@ void tamis__redis_locate(const tamis_filter *filter, const tamis__key_batch *key
                                 positions->offsets);
 }
 
-tamis_status tamis__redis_estimate(const tamis_filter *filter, double filters, double bits,
+tamis_status tamis__redis_estimate(const tamis_filter *filter, double filters, double bits, uint64_t key_bits,
                                    tamis_filter_info *info, tamis_error *err) {
-    const tamis__redis_filter *rf = tamis__redis_of(filter);
-    const uint64_t each =
-        rf->partition > 0 ? rf->partition : (uint64_t)bits; /* layout php3 divides a filter */
     tamis_status status = tamis__redis_check_length(filter, err);
     if (status == TAMIS_OK)
-        status = tamis__redis_count(filter, (each + 7) / 8, NULL, &info->ones, err);
+        status = tamis__redis_count(filter, (key_bits + 7) / 8, NULL, &info->ones, err);
     if (status != TAMIS_OK)
         return status;
     const double ones = (double)info->ones / filters, probes = filter->plan.probes;

@@ -61,7 +61,7 @@ static tamis_status open(tamis_filter *filter, const tamis_redis_filter_options 
     tamis__redis_filter *rf = tamis__redis_of(filter);
     tamis_status status = make_plan(rf, &filter->plan, err);
     rf->keys = 1;
-    return status == TAMIS_OK ? tamis__redis_set_up(filter, options, err) : status;
+    return status == TAMIS_OK ? tamis__redis_set_up(filter, options, 0, err) : status;
 }
 
 static size_t key_name(const tamis__redis_filter *rf, uint32_t key, char *to) {
@@ -72,7 +72,7 @@ static size_t key_name(const tamis__redis_filter *rf, uint32_t key, char *to) {
 }
 
 static tamis_status estimate(const tamis_filter *filter, tamis_filter_info *info, tamis_error *err) {
-    return tamis__redis_estimate(filter, 1, (double)filter->plan.bits, info, err);
+    return tamis__redis_estimate(filter, 1, (double)filter->plan.bits, filter->plan.bits, info, err);
 }
 
 const tamis__layout tamis__layout_java = {.name = "java",

@@ -19,7 +19,7 @@
 #include <zlib.h>
 
 #include "base/versioned.h"
-#include "store/redis/filter/redis_filter.h"
+#include "store/redis/layout/layout_php.h"
 
 #define KEY_BITS  0x1p32              /* no bitmap of a Redis has more */
 #define BITS_MAX  (UINT64_C(1) << 53) /* above, PHP's floats are not exact */
@@ -81,7 +81,7 @@ static tamis_status open_php1(tamis_filter *filter, const tamis_redis_filter_opt
         return status;
     rf->keys = 1;
     set_memory(filter, min(filter->plan.bits, HASH_BITS));
-    return tamis__redis_set_up(filter, options, err);
+    return tamis__redis_set_up(filter, options, 0, err);
 }
 
 static tamis_status open_php2(tamis_filter *filter, const tamis_redis_filter_options *options,
@@ -94,7 +94,7 @@ static tamis_status open_php2(tamis_filter *filter, const tamis_redis_filter_opt
     if ((double)filter->plan.bits > KEY_BITS)
         rf->keys = (uint32_t)ceil((double)of_server(rf, filter->plan.bits) / KEY_BITS);
     set_memory(filter, min(filter->plan.bits, HASH_BITS));
-    return tamis__redis_set_up(filter, options, err);
+    return tamis__redis_set_up(filter, options, 0, err);
 }
 
 static tamis_status open_php3(tamis_filter *filter, const tamis_redis_filter_options *options,
@@ -103,12 +103,13 @@ static tamis_status open_php3(tamis_filter *filter, const tamis_redis_filter_opt
     tamis_status status = make_plan(filter, TAMIS_SCHEME_BKDR63, BITS_MAX, err);
     if (status != TAMIS_OK)
         return status;
-    rf->share = of_server(rf, filter->plan.bits);
-    rf->keys = (uint32_t)ceil((double)rf->share / KEY_BITS);
-    rf->partition = (uint64_t)ceil((double)rf->share / rf->keys);
+    tamis__php3_state *php3 = tamis__php3_of(rf);
+    php3->share = of_server(rf, filter->plan.bits);
+    rf->keys = (uint32_t)ceil((double)php3->share / KEY_BITS);
+    php3->key_bits = (uint64_t)ceil((double)php3->share / rf->keys);
     rf->parts = (uint32_t)min(rf->keys, filter->plan.probes);
-    set_memory(filter, rf->partition);
-    return tamis__redis_set_up(filter, options, err);
+    set_memory(filter, php3->key_bits);
+    return tamis__redis_set_up(filter, options, 0, err);
 }
 
 /* ---- positions: the schemes have no digest, so elements are passed as keys ---- */
@@ -130,13 +131,14 @@ static void locate_by_key(const tamis_filter *filter, const tamis__key_batch *ke
 static void locate_by_offset(const tamis_filter *filter, const tamis__key_batch *key_batch, size_t i,
                              tamis__element_positions *positions) {
     const tamis__redis_filter *rf = tamis__redis_of(filter);
+    const tamis__php3_state *php3 = tamis__php3_of(rf);
     const tamis_key *key = &key_batch->keys[i];
     positions->server = rf->servers > 1 ? crc_of(key) % rf->servers : 0;
     positions->key = 0;
-    tamis__hasher_positions(filter->hasher, key, rf->share, filter->plan.probes, positions->offsets);
+    tamis__hasher_positions(filter->hasher, key, php3->share, filter->plan.probes, positions->offsets);
     for (uint32_t j = 0; rf->keys > 1 && j < filter->plan.probes; j++) {
-        positions->keys[j] = (uint32_t)((double)positions->offsets[j] / (double)rf->partition);
-        positions->offsets[j] %= rf->partition;
+        positions->keys[j] = (uint32_t)((double)positions->offsets[j] / (double)php3->key_bits);
+        positions->offsets[j] %= php3->key_bits;
     }
     if (rf->keys > 1)
         positions->key = positions->keys[0];
@@ -169,15 +171,16 @@ static size_t name_by_offset(const tamis__redis_filter *rf, uint32_t key, char *
 /* Each Redis key is a separate filter. */
 static tamis_status estimate_by_key(const tamis_filter *filter, tamis_filter_info *info, tamis_error *err) {
     const tamis__redis_filter *rf = tamis__redis_of(filter);
-    return tamis__redis_estimate(filter, (double)rf->keys * rf->servers,
-                                 (double)min(filter->plan.bits, HASH_BITS), info, err);
+    const uint64_t bits = min(filter->plan.bits, HASH_BITS);
+    return tamis__redis_estimate(filter, (double)rf->keys * rf->servers, (double)bits, bits, info, err);
 }
 
 /* The Redis keys of a server are one filter. */
 static tamis_status estimate_by_offset(const tamis_filter *filter, tamis_filter_info *info,
                                        tamis_error *err) {
     const tamis__redis_filter *rf = tamis__redis_of(filter);
-    return tamis__redis_estimate(filter, rf->servers, (double)rf->share, info, err);
+    const tamis__php3_state *php3 = tamis__php3_of(rf);
+    return tamis__redis_estimate(filter, rf->servers, (double)php3->share, php3->key_bits, info, err);
 }
 
 const tamis__layout tamis__layout_php1 = {.name = "php1",
@@ -200,6 +203,7 @@ const tamis__layout tamis__layout_php2 = {.name = "php2",
                                           .clear = tamis__redis_delete_all};
 const tamis__layout tamis__layout_php3 = {.name = "php3",
                                           .has_servers = true,
+                                          .state_size = sizeof(tamis__php3_state),
                                           .open = open_php3,
                                           .locate = locate_by_offset,
                                           .key_name = name_by_offset,

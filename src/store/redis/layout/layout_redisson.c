@@ -275,7 +275,9 @@ tamis_status tamis__redisson_read_plan(const tamis__redis_filter *rf, const tami
     return status == TAMIS_OK && *is_here ? read_plan(rf, &stored, plan, err) : status;
 }
 
-static tamis_status open(tamis_filter *filter, const tamis_redis_filter_options *options, tamis_error *err) {
+/* makes: a filter that is missing is made; else only planned. */
+static tamis_status open_or_plan(tamis_filter *filter, const tamis_redis_filter_options *options, bool makes,
+                                 tamis_error *err) {
     tamis__redis_filter *rf = tamis__redis_of(filter);
     uri_options wanted;
     config stored;
@@ -298,9 +300,9 @@ static tamis_status open(tamis_filter *filter, const tamis_redis_filter_options 
         status = read_config(rf, &stored, err);
     if (status == TAMIS_OK && !is_there(&stored) && can_make) {
         status = write_config(&stored, &wanted, err);
-        if (status == TAMIS_OK && !rf->plans)
+        if (status == TAMIS_OK && makes)
             status = make_config(rf, &stored, err);
-        if (status == TAMIS_OK && !rf->plans)
+        if (status == TAMIS_OK && makes)
             status = read_config(rf, &stored, err);
     }
     if (status == TAMIS_OK && !is_there(&stored))
@@ -312,7 +314,17 @@ static tamis_status open(tamis_filter *filter, const tamis_redis_filter_options 
         status = read_plan(rf, &stored, &filter->plan, err);
     if (status == TAMIS_OK)
         status = check_uri_options(rf, &stored, filter->plan.fpr, &wanted, err);
-    return status == TAMIS_OK ? tamis__redis_set_up(filter, options, err) : status;
+    return status == TAMIS_OK ? tamis__redis_set_up(filter, options, 0, err) : status;
+}
+
+static tamis_status open(tamis_filter *filter, const tamis_redis_filter_options *options, tamis_error *err) {
+    return open_or_plan(filter, options, true, err);
+}
+
+static tamis_status open_plan(tamis_filter *filter, tamis_error *err) {
+    tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
+    options.create = true;
+    return open_or_plan(filter, &options, false, err);
 }
 
 /* ---- elements ---- */
@@ -379,7 +391,7 @@ static tamis_status take_check_reply(const tamis_filter *filter, size_t i, const
 /* Adds to the rate that probes of an element may repeat a position. */
 static tamis_status estimate(const tamis_filter *filter, tamis_filter_info *info, tamis_error *err) {
     const double m = (double)filter->plan.bits;
-    tamis_status status = tamis__redis_estimate(filter, 1, m, info, err);
+    tamis_status status = tamis__redis_estimate(filter, 1, m, filter->plan.bits, info, err);
     if (status == TAMIS_OK)
         info->fpr_live =
             fmin(info->fpr_live + tamis__scheme_repeats(filter->plan.scheme, (double)info->ones / m, m,
@@ -403,6 +415,7 @@ const tamis__layout tamis__layout_redisson = {.name = "redisson",
                                               .has_capacity = true,
                                               .has_servers = true,
                                               .open = open,
+                                              .open_plan = open_plan,
                                               .locate = tamis__redis_locate,
                                               .key_name = key_name,
                                               .config_name = config_name,

@@ -55,18 +55,20 @@ static tamis_status fail_gone(const tamis__redis_filter *rf, tamis_error *err) {
         rf->redis->endpoint.shown, rf->uri->shown_name);
 }
 
-static bool has_target(const tamis__redis_filter *rf, const tamis__config *config) {
-    return rf->target_size == config->target_size && memcmp(rf->target, config->target, rf->target_size) == 0;
+static bool has_target(const tamis__tamis_state *state, const tamis__config *config) {
+    return state->target_size == config->target_size &&
+           memcmp(state->target, config->target, state->target_size) == 0;
 }
 
-static bool is_same(const tamis__redis_filter *rf, const tamis__config *config) {
-    return strcmp(rf->plan_text, config->plan) == 0 && has_target(rf, config);
+static bool is_same(const tamis__tamis_state *state, const tamis__config *config) {
+    return strcmp(state->plan_text, config->plan) == 0 && has_target(state, config);
 }
 
 /* Switches the handle to the filter that the name refers to now. A handle is used by one thread at a time, so a lookup may do
  * this too. */
 static tamis_status follow_plan(const tamis_filter *filter, tamis_error *err) {
     tamis__redis_filter *rf = tamis__redis_of(filter);
+    tamis__tamis_state *state = tamis__tamis_of(rf);
     tamis__config config;
     tamis_status status = tamis__config_find(rf, &config, err);
     if (status != TAMIS_OK)
@@ -75,18 +77,18 @@ static tamis_status follow_plan(const tamis_filter *filter, tamis_error *err) {
         return tamis__target_gone(rf, &config, err);
     if (!*config.plan)
         return fail_gone(rf, err);
-    rf->checked_ns = tamis__now_ns();
-    if (is_same(rf, &config))
+    state->checked_ns = tamis__now_ns();
+    if (is_same(state, &config))
         return TAMIS_OK;
     return tamis__handle_set_config((tamis_filter *)(uintptr_t)filter, &config, err);
 }
 
 static tamis_status refresh(const tamis_filter *filter, tamis_error *err) {
-    tamis__redis_filter *rf = tamis__redis_of(filter);
-    rf->replaced = rf->retired = false;
-    rf->first_without_footer = 0;
-    rf->followed = 0;
-    if (tamis__now_ns() - rf->checked_ns < UINT64_C(1000000) * TAMIS__TRUST_MS)
+    tamis__tamis_state *state = tamis__tamis_of(tamis__redis_of(filter));
+    state->replaced = state->retired = false;
+    state->first_without_footer = 0;
+    state->followed = 0;
+    if (tamis__now_ns() - state->checked_ns < UINT64_C(1000000) * TAMIS__TRUST_MS)
         return TAMIS_OK;
     return follow_plan(filter, err);
 }
@@ -94,19 +96,20 @@ static tamis_status refresh(const tamis_filter *filter, tamis_error *err) {
 /* True if a hash with this plan (empty: none) has another generation than the handle. */
 static bool is_retired_by(const tamis__redis_filter *rf, const char *plan) {
     tamis__parsed_plan now;
-    return !*plan ||
-           (tamis__plan_text_read(rf, plan, &now, NULL) == TAMIS_OK && now.generation != rf->generation);
+    return !*plan || (tamis__plan_text_read(rf, plan, &now, NULL) == TAMIS_OK &&
+                      now.generation != tamis__tamis_of(rf)->partitions.generation);
 }
 
 /* Reads the hash again after a footer was missing. Replies of several servers have no order: the plan may have been read before
  * a switch, and the footer after it. The filter is damaged only if the plan is still the same. */
-static tamis_status reread_config(tamis__redis_filter *rf, tamis_error *err) {
+static tamis_status reread_config(const tamis__redis_filter *rf, tamis_error *err) {
+    tamis__tamis_state *state = tamis__tamis_of(rf);
     tamis__config config;
     tamis_status status = tamis__config_find(rf, &config, err);
-    if (status != TAMIS_OK || is_same(rf, &config))
+    if (status != TAMIS_OK || is_same(state, &config))
         return status;
-    rf->replaced = true;
-    rf->retired = has_target(rf, &config) && is_retired_by(rf, config.plan);
+    state->replaced = true;
+    state->retired = has_target(state, &config) && is_retired_by(rf, config.plan);
     return TAMIS_OK;
 }
 
@@ -114,20 +117,25 @@ static tamis_status reread_config(tamis__redis_filter *rf, tamis_error *err) {
 
 static void locate(const tamis_filter *filter, const tamis__key_batch *key_batch, size_t i,
                    tamis__element_positions *positions) {
-    const tamis__redis_filter *rf = tamis__redis_of(filter);
+    const tamis__partitions *partitions = &tamis__tamis_of(tamis__redis_of(filter))->partitions;
     tamis_hash hash;
     if (key_batch->hashes)
         hash = key_batch->hashes[i];
     else
         tamis_hash_many(filter->hasher, &key_batch->keys[i], 1, &hash,
                         NULL); /* all schemes of the layout have digests */
-    uint64_t block = tamis__mulhi(hash.word[1], tamis__blocks_of(filter));
+    uint64_t block = tamis__mulhi(hash.word[1], partitions->blocks);
     positions->server = 0;
-    positions->key = (uint32_t)(block / rf->partition);
-    positions->block = block % rf->partition * TAMIS__REDIS_BLOCK;
+    positions->key = (uint32_t)(block / partitions->each);
+    positions->block = block % partitions->each * TAMIS__REDIS_BLOCK;
     tamis__block_positions(&hash, filter->plan.probes, positions->offsets);
     for (uint32_t j = 0; j < filter->plan.probes; j++)
         positions->offsets[j] += positions->block * 8;
+}
+
+static size_t key_name(const tamis__redis_filter *rf, uint32_t key, char *to) {
+    return rf->is_family ? tamis__member_name(rf, to)
+                         : tamis__partition_name(&tamis__tamis_of(rf)->partitions, key, to);
 }
 
 /* ---- checks: the footer of each partition used, the plan, the alias; and the expiry of the hash ---- */
@@ -151,7 +159,7 @@ typedef struct renewal {
 
 static void write_renewal(const tamis__redis_filter *rf, renewal *to) {
     to->step = (tamis__step){.key_count = 0};
-    const tamis_key hash = tamis__plan_add_condition(rf, &to->step, rf->plan_text, to->name);
+    const tamis_key hash = tamis__plan_add_condition(rf, &to->step, tamis__tamis_of(rf)->plan_text, to->name);
     const tamis_key copy = {to->copy_name, tamis__copy_name(rf, to->copy_name)};
     tamis__step_key(&to->step, copy);
     tamis__step_expire(&to->step, copy, rf->ttl_ms,
@@ -165,7 +173,8 @@ static bool renews(const tamis__redis_filter *rf, const tamis__touched *batch) {
 }
 
 /* Without scripts the renewal is a transaction. It cannot be part of a pipeline, so it is sent after the checks. */
-static tamis_status renew_expiry(tamis__redis_filter *rf, const tamis__touched *batch, tamis_error *err) {
+static tamis_status renew_expiry(const tamis__redis_filter *rf, const tamis__touched *batch,
+                                 tamis_error *err) {
     renewal renewal_step;
     if (!rf->redis->forbids_scripts || !renews(rf, batch))
         return TAMIS_OK;
@@ -176,15 +185,16 @@ static tamis_status renew_expiry(tamis__redis_filter *rf, const tamis__touched *
 static bool check_query(const tamis_filter *filter, const tamis__touched *batch, size_t i,
                         tamis__connection *conn) {
     const tamis__redis_filter *rf = tamis__redis_of(filter);
+    const tamis__tamis_state *state = tamis__tamis_of(rf);
     const size_t footers = count_footers(rf);
     char name[TAMIS__REDIS_KEY];
     if (i < footers) {
         if (batch->touched[i])
-            tamis__footer_put_query(filter, (uint32_t)i, conn);
+            tamis__footer_put_query(&state->partitions, (uint32_t)i, conn);
         return batch->touched[i];
     }
     i -= footers;
-    if ((i == CHECK_ALIAS && rf->target_size == 0) ||
+    if ((i == CHECK_ALIAS && state->target_size == 0) ||
         (i == CHECK_EXPIRY && (rf->redis->forbids_scripts || !renews(rf, batch))))
         return false;
     size_t size = i == CHECK_ALIAS ? tamis__alias_name(rf, name) : tamis__config_name(rf, name);
@@ -216,47 +226,53 @@ static uint32_t check_slot(const tamis_filter *filter, const tamis__touched *bat
     return tamis__redis_slot(rf->redis, name, size);
 }
 
-static tamis_status take_plan(tamis__redis_filter *rf, const tamis__reply *reply, tamis_error *err) {
+static tamis_status take_plan(const tamis__redis_filter *rf, const tamis__reply *reply, tamis_error *err) {
+    tamis__tamis_state *state = tamis__tamis_of(rf);
     if (reply->type != TAMIS__REPLY_ARRAY || reply->size != 3 ||
         (reply->items[0].type != TAMIS__REPLY_STRING && reply->items[0].type != TAMIS__REPLY_NIL))
         return tamis__redis_filter_bad_reply(rf, err);
     const tamis__reply *plan = &reply->items[0], *next = &reply->items[2];
-    snprintf(rf->next_text, sizeof rf->next_text, "%s", next->type == TAMIS__REPLY_STRING ? next->text : "");
+    snprintf(state->next_text, sizeof state->next_text, "%s",
+             next->type == TAMIS__REPLY_STRING ? next->text : "");
     const char *text = plan->type == TAMIS__REPLY_STRING ? plan->text : "";
-    const bool is_current = strcmp(text, rf->plan_text) == 0;
-    rf->replaced = rf->replaced || !is_current || reply->items[1].type != TAMIS__REPLY_NIL;
-    rf->retired = rf->retired || (!is_current && is_retired_by(rf, text));
+    const bool is_current = strcmp(text, state->plan_text) == 0;
+    state->replaced = state->replaced || !is_current || reply->items[1].type != TAMIS__REPLY_NIL;
+    state->retired = state->retired || (!is_current && is_retired_by(rf, text));
     return TAMIS_OK;
 }
 
 static tamis_status take_check_reply(const tamis_filter *filter, size_t i, const tamis__reply *reply,
                                      tamis_error *err) {
-    tamis__redis_filter *rf = tamis__redis_of(filter);
+    const tamis__redis_filter *rf = tamis__redis_of(filter);
+    tamis__tamis_state *state = tamis__tamis_of(rf);
     const size_t footers = count_footers(rf);
     if (i == footers + CHECK_PLAN)
         return take_plan(rf, reply, err);
     if (i == footers + CHECK_EXPIRY)
         return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_filter_bad_reply(rf, err);
     if (i == footers + CHECK_ALIAS) {
-        rf->replaced = rf->replaced || reply->type != TAMIS__REPLY_STRING || reply->size != rf->target_size ||
-                       memcmp(reply->text, rf->target, rf->target_size) != 0;
+        state->replaced = state->replaced || reply->type != TAMIS__REPLY_STRING ||
+                          reply->size != state->target_size ||
+                          memcmp(reply->text, state->target, state->target_size) != 0;
         return TAMIS_OK;
     }
     if (reply->type != TAMIS__REPLY_STRING)
         return tamis__redis_filter_bad_reply(rf, err);
-    if (!tamis__footer_matches(rf, (uint32_t)i, reply) && !rf->first_without_footer)
-        rf->first_without_footer = (uint32_t)i + 1;
+    if (!tamis__footer_matches(&state->partitions, (uint32_t)i, reply) && !state->first_without_footer)
+        state->first_without_footer = (uint32_t)i + 1;
     return TAMIS_OK;
 }
 
 static tamis_status apply_checks(const tamis_filter *filter, const tamis__touched *batch, bool *again,
                                  tamis_error *err) {
-    tamis__redis_filter *rf = tamis__redis_of(filter);
-    tamis_status status = rf->first_without_footer > 0 && !rf->replaced ? reread_config(rf, err) : TAMIS_OK;
-    const uint32_t first_without_footer = rf->first_without_footer;
-    const bool replaced = rf->replaced, retired = rf->retired;
-    rf->replaced = rf->retired = false;
-    rf->first_without_footer = 0;
+    const tamis__redis_filter *rf = tamis__redis_of(filter);
+    tamis__tamis_state *state = tamis__tamis_of(rf);
+    tamis_status status =
+        state->first_without_footer > 0 && !state->replaced ? reread_config(rf, err) : TAMIS_OK;
+    const uint32_t first_without_footer = state->first_without_footer;
+    const bool replaced = state->replaced, retired = state->retired;
+    state->replaced = state->retired = false;
+    state->first_without_footer = 0;
     *again = replaced;
     if (status != TAMIS_OK)
         return status;
@@ -268,54 +284,82 @@ static tamis_status apply_checks(const tamis_filter *filter, const tamis__touche
             "keys that were in it; drop the filter and build it anew, and keep it from eviction",
             rf->redis->endpoint.shown, rf->uri->shown_name, first_without_footer - 1);
     if (!replaced) {
-        rf->checked_ns = tamis__now_ns();
+        state->checked_ns = tamis__now_ns();
         return renew_expiry(rf, batch, err);
     }
     /* The adds may have recreated partitions that had expired, or renewed the expiry of others: all get a short one.
      * (Members of a dropped family stay, also those that this batch created.) */
     if (retired && batch->adds && !rf->is_family)
-        status = tamis__partitions_expire(rf, rf->ttl_ms > 0 ? NULL : batch->touched, TAMIS__GRACE_MS, err);
-    if (status == TAMIS_OK && ++rf->followed > FOLLOW_MAX)
+        status = tamis__partitions_expire(&state->partitions, rf->ttl_ms > 0 ? NULL : batch->touched,
+                                          TAMIS__GRACE_MS, err);
+    if (status == TAMIS_OK && ++state->followed > FOLLOW_MAX)
         return tamis__fail(err, TAMIS_E_MISMATCH, 0,
                            "redis %s: %s: was replaced %d times during one batch; find out what does that",
                            rf->redis->endpoint.shown, rf->uri->shown_name, FOLLOW_MAX);
     return status == TAMIS_OK ? follow_plan(filter, err) : status;
 }
 
+static void put_renewal(const tamis_filter *filter, uint32_t key, tamis__connection *conn) {
+    const tamis__redis_filter *rf = tamis__redis_of(filter);
+    tamis__partition_put_renewal(&tamis__tamis_of(rf)->partitions, key, false, rf->ttl_ms, conn);
+}
+
 /* ---- the generation that a resize fills: see redis_push.c ---- */
 
-static const tamis__layout layout_next = {
-    .name = "tamis", .has_blocks = true, .locate = locate, .key_name = tamis__partition_name};
+/* Partitions that are being filled have marks in place of footers. */
+static void put_filling_renewal(const tamis_filter *filter, uint32_t key, tamis__connection *conn) {
+    const tamis__redis_filter *rf = tamis__redis_of(filter);
+    tamis__partition_put_renewal(&tamis__tamis_of(rf)->partitions, key, true, rf->ttl_ms, conn);
+}
 
-static tamis_status add_to_next(const tamis_filter *filter, const tamis__key_batch *key_batch,
-                                tamis_error *err) {
-    tamis_filter copy = *filter;
-    tamis__redis_filter rf = *tamis__redis_of(filter);
+/* A handle of the generation in field next. It has no checks: `mirror` reads the hash after each batch. */
+static const tamis__layout layout_next = {.name = "tamis",
+                                          .has_blocks = true,
+                                          .state_size = sizeof(tamis__tamis_state),
+                                          .locate = locate,
+                                          .key_name = key_name,
+                                          .put_renewal = put_filling_renewal};
+
+/* Opens a handle of the generation in field next, for one batch. */
+static tamis_status open_next(tamis_filter **next, const tamis_filter *filter, tamis_error *err) {
+    const tamis__redis_filter *rf = tamis__redis_of(filter);
+    const tamis__tamis_state *state = tamis__tamis_of(rf);
     tamis__parsed_plan parsed;
-    size_t done;
-    tamis_status status = tamis__plan_text_read_field(&rf, "next", rf.next_text, &parsed, err);
+    tamis_status status = tamis__plan_text_read_field(rf, "next", state->next_text, &parsed, err);
     if (status != TAMIS_OK)
         return status;
-    if (strcmp(parsed.scheme, tamis_scheme_name(filter->plan.scheme)) != 0 || parsed.seed != rf.seed ||
+    if (strcmp(parsed.scheme, tamis_scheme_name(filter->plan.scheme)) != 0 ||
+        parsed.seed != filter->hasher->seed ||
         (parsed.has_secret && parsed.secret != filter->hasher->secret_print))
         return tamis__fail(
             err, TAMIS_E_MISMATCH, 0,
             "redis %s: %s: is being resized into one of another scheme, seed or secret; see who does "
             "that",
-            rf.redis->endpoint.shown, rf.uri->shown_name);
-    copy.body = &rf;
-    copy.plan.bits = parsed.bits;
-    copy.plan.probes = (uint32_t)parsed.probes;
-    rf.layout = &layout_next;
-    rf.is_next = true;
-    rf.generation = parsed.generation;
-    rf.ttl_ms = rf.ttl_ms > 0 && rf.renews_on_add ? rf.ttl_ms + TAMIS__GRACE_MS : 0;
-    rf.unconfirmed_adds = (tamis__unconfirmed_adds){0};
-    rf.tracer = NULL;
-    tamis__partitions_set(&copy, parsed.partition);
-    status = tamis__redis_add(&copy, key_batch, NULL, &done, err);
-    tamis__unconfirmed_adds_release(&rf.unconfirmed_adds,
-                                    &filter->allocator); /* the batch of `filter` remembers the same keys */
+            rf->redis->endpoint.shown, rf->uri->shown_name);
+    status = tamis__redis_name_beside(next, filter, &layout_next, err);
+    if (status != TAMIS_OK)
+        return status;
+    tamis__redis_filter *made = tamis__redis_of(*next);
+    tamis__tamis_state *next_state = tamis__tamis_of(made);
+    (*next)->plan.bits = parsed.bits;
+    (*next)->plan.probes = (uint32_t)parsed.probes;
+    made->ttl_ms = made->ttl_ms > 0 && made->renews_on_add ? made->ttl_ms + TAMIS__GRACE_MS : 0;
+    memcpy(next_state->target, state->target, state->target_size);
+    next_state->target_size = state->target_size;
+    tamis__handle_set_partitions(*next, parsed.generation, parsed.partition);
+    return TAMIS_OK;
+}
+
+/* The handle's set of unconfirmed adds is not kept: the batch of `filter` remembers the same keys. */
+static tamis_status add_to_next(const tamis_filter *filter, const tamis__key_batch *key_batch,
+                                tamis_error *err) {
+    tamis_filter *next;
+    size_t done;
+    tamis_status status = open_next(&next, filter, err);
+    if (status != TAMIS_OK)
+        return status;
+    status = tamis__redis_add(next, key_batch, NULL, &done, err);
+    tamis_filter_free(next);
     return status;
 }
 
@@ -329,23 +373,24 @@ static tamis_status add_to_next(const tamis_filter *filter, const tamis__key_bat
  */
 static tamis_status mirror(const tamis_filter *filter, const tamis__key_batch *key_batch, bool *again,
                            tamis_error *err) {
-    tamis__redis_filter *rf = tamis__redis_of(filter);
+    const tamis__redis_filter *rf = tamis__redis_of(filter);
+    tamis__tamis_state *state = tamis__tamis_of(rf);
     tamis__config config = {.next = ""};
-    while (*rf->next_text && strcmp(rf->next_text, rf->plan_text) != 0) {
+    while (*state->next_text && strcmp(state->next_text, state->plan_text) != 0) {
         tamis_status status = add_to_next(filter, key_batch, err);
         if (status == TAMIS_OK)
             status = tamis__config_find(rf, &config, err);
-        if (status == TAMIS_OK && has_target(rf, &config) && strcmp(config.next, rf->next_text) != 0 &&
-            strcmp(config.plan, rf->next_text) != 0)
-            status = tamis__plan_text_expire(rf, rf->next_text, TAMIS__GRACE_MS, err);
+        if (status == TAMIS_OK && has_target(state, &config) && strcmp(config.next, state->next_text) != 0 &&
+            strcmp(config.plan, state->next_text) != 0)
+            status = tamis__plan_text_expire(rf, state->next_text, TAMIS__GRACE_MS, err);
         if (status != TAMIS_OK)
             return status;
-        *again = !is_same(rf, &config);
+        *again = !is_same(state, &config);
         if (*again)
             return follow_plan(filter, err);
-        if (strcmp(config.next, rf->next_text) == 0)
+        if (strcmp(config.next, state->next_text) == 0)
             return TAMIS_OK;
-        memcpy(rf->next_text, config.next, sizeof rf->next_text);
+        memcpy(state->next_text, config.next, sizeof state->next_text);
     }
     return TAMIS_OK;
 }
@@ -353,7 +398,7 @@ static tamis_status mirror(const tamis_filter *filter, const tamis__key_batch *k
 /* ---- statistics and clear ---- */
 
 static uint64_t bytes_in(const tamis_filter *filter, uint32_t key) {
-    return tamis__blocks_in(filter, key) * TAMIS__REDIS_BLOCK;
+    return tamis__blocks_in(&tamis__tamis_of(tamis__redis_of(filter))->partitions, key) * TAMIS__REDIS_BLOCK;
 }
 
 /* Counts the bits that are set. The checks come after it: a missing partition would count as zeros. */
@@ -382,7 +427,7 @@ static tamis_status estimate(const tamis_filter *filter, tamis_filter_info *info
     const double m = (double)plan->bits, q = pow(1 - 1.0 / BLOCK_BITS, plan->probes);
     info->cardinality = m / BLOCK_BITS * -log1p(-fmin((double)info->ones, m - 1) / m) / (1 - q);
     info->fpr_live = tamis_blocked_fpr(info->cardinality, m, plan->probes);
-    info->memory = (tamis__blocks_of(filter) + rf->keys) * TAMIS__REDIS_BLOCK;
+    info->memory = (tamis__blocks_of(plan->bits) + rf->keys) * TAMIS__REDIS_BLOCK;
     return TAMIS_OK;
 }
 
@@ -397,15 +442,17 @@ static tamis_status clear(tamis_filter *filter, tamis_error *err) {
 const tamis__layout tamis__layout_tamis = {.name = "tamis",
                                            .has_capacity = true,
                                            .has_blocks = true,
+                                           .state_size = sizeof(tamis__tamis_state),
                                            .open = tamis__handle_open,
                                            .locate = locate,
-                                           .key_name = tamis__partition_name,
+                                           .key_name = key_name,
                                            .check_count = check_count,
                                            .check_query = check_query,
                                            .check_slot = check_slot,
                                            .take_check_reply = take_check_reply,
                                            .apply_checks = apply_checks,
                                            .mirror = mirror,
+                                           .put_renewal = put_renewal,
                                            .refresh = refresh,
                                            .bytes_in = bytes_in,
                                            .estimate = estimate,

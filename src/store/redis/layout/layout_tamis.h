@@ -31,7 +31,40 @@ enum {
     TAMIS__TRUST_MS = 20000
 };
 
-enum { TAMIS__REDIS_STATE = 32, TAMIS__SENDING = 16 };
+/* Buffer sizes, with the NUL: the text of a plan, a lock's token, field state, field sending. */
+enum { TAMIS__REDIS_PLAN = 400, TAMIS__LOCK_TOKEN = 40, TAMIS__REDIS_STATE = 32, TAMIS__SENDING = 16 };
+
+/* ---- state of a handle ---- */
+
+/* The partitions of one generation of a filter, or staging strings beside them. A value: it owns nothing and may be copied. */
+typedef struct tamis__partitions {
+    const tamis__redis_filter *rf; /* the filter: names of its Redis keys, its server and its lock */
+    uint64_t generation;
+    uint64_t blocks;  /* blocks of all partitions */
+    uint64_t each;    /* blocks of a partition; the last may have fewer */
+    uint32_t count;   /* number of partitions */
+    uint32_t *fills;  /* while they are filled: number in each mark; NULL: they have footers */
+    char staging[16]; /* staging strings: last word of their names; empty: the partitions themselves */
+} tamis__partitions;
+
+typedef struct tamis__tamis_state {
+    char plan_text[TAMIS__REDIS_PLAN]; /* text of the plan in use */
+    char next_text[TAMIS__REDIS_PLAN]; /* field next as last read; empty: none */
+    char target[TAMIS__REDIS_NAME];    /* target filter of an alias */
+    size_t target_size;                /* size of `target`; 0: no alias */
+    char token[TAMIS__LOCK_TOKEN];     /* token of the lock held; empty: none */
+    tamis__partitions partitions;      /* partitions of the plan in use; of a family, one member */
+    uint64_t checked_ns;               /* tamis__now_ns() when the plan was last read and unchanged */
+    /* Results of a batch's checks. */
+    bool replaced;                 /* another plan or target than the handle's */
+    bool retired;                  /* the hash has no plan, or one of another generation */
+    uint32_t followed;             /* number of switches to another filter during this call */
+    uint32_t first_without_footer; /* 1 + number of the first partition without footer; 0: none */
+} tamis__tamis_state;
+
+static inline tamis__tamis_state *tamis__tamis_of(const tamis__redis_filter *rf) {
+    return rf->state;
+}
 
 /* ---- the plan as text ---- */
 
@@ -51,11 +84,13 @@ typedef struct tamis__parsed_plan {
     unsigned words; /* a bit for each numeric word that was present */
 } tamis__parsed_plan;
 
-void tamis__plan_text_write(const tamis_filter *filter, char to[TAMIS__REDIS_PLAN]);
-/* Parses a plan. TAMIS_E_DAMAGED: it is not a valid plan; the message names `field`, the field of the hash it came from. */
-tamis_status tamis__plan_text_parse(const tamis__redis_filter *rf, const char *field, const char *text,
-                                    tamis__parsed_plan *plan, tamis_error *err);
-/* Parses field plan. TAMIS_E_MISMATCH: it is the plan of a family and rf is a filter, or the other way round. */
+/* Writes the plan of `filter` with these partitions. */
+void tamis__plan_text_write(const tamis_filter *filter, const tamis__partitions *partitions,
+                            char to[TAMIS__REDIS_PLAN]);
+/* Parses a plan; false if the text is not a valid plan. */
+bool tamis__plan_text_parse(const char *text, tamis__parsed_plan *plan);
+/* Parses field plan. TAMIS_E_DAMAGED: it is not a valid plan. TAMIS_E_MISMATCH: it is the plan of a family and rf is a
+ * filter, or the other way round. */
 tamis_status tamis__plan_text_read(const tamis__redis_filter *rf, const char *text, tamis__parsed_plan *plan,
                                    tamis_error *err);
 /* As tamis__plan_text_read, for the field `field`. */
@@ -81,7 +116,7 @@ uint32_t tamis__config_slot(const tamis__redis_filter *rf);
 /* The Redis key of the plan's copy, which shows that a missing hash was deleted. */
 size_t tamis__copy_name(const tamis__redis_filter *rf, char *to);
 /* Reads the copy; `plan` is empty if there is none. */
-tamis_status tamis__copy_read(tamis__redis_filter *rf, char plan[TAMIS__REDIS_PLAN], tamis_error *err);
+tamis_status tamis__copy_read(const tamis__redis_filter *rf, char plan[TAMIS__REDIS_PLAN], tamis_error *err);
 /* Reads the plan after a change (empty: none). Waits for the replicas that the URI asks for. */
 tamis_status tamis__plan_read_back(const tamis__redis_filter *rf, char plan[TAMIS__REDIS_PLAN],
                                    tamis_error *err);
@@ -91,12 +126,12 @@ tamis_key tamis__plan_add_condition(const tamis__redis_filter *rf, tamis__step *
 
 /* Reads the hash of rf's name itself; if that is an alias, config->target is its target. */
 tamis_status tamis__config_own(const tamis__redis_filter *rf, tamis__config *config, tamis_error *err);
-/* Reads the hash that rf's lock protects: that of rf->target or, without a target, of rf's name. An alias that was changed
+/* Reads the hash that rf's lock protects: that of the target or, without a target, of rf's name. An alias that was changed
  * meanwhile makes no difference. */
 tamis_status tamis__config_locked(const tamis__redis_filter *rf, tamis__config *config, tamis_error *err);
 /* Reads the hash of rf's name or, if that is an alias, of its target. */
 tamis_status tamis__config_find(const tamis__redis_filter *rf, tamis__config *config, tamis_error *err);
-/* Writes the name of the filter's hash: that of rf->target, if it is set. */
+/* Writes the name of the filter's hash: that of the target, if there is one. */
 size_t tamis__config_name(const tamis__redis_filter *rf, char *to);
 /* Writes the name of the hash of the name that the filter was opened by. */
 size_t tamis__alias_name(const tamis__redis_filter *rf, char *to);
@@ -111,91 +146,97 @@ tamis_status tamis__handle_open(tamis_filter *filter, const tamis_redis_filter_o
  * unchanged. */
 tamis_status tamis__handle_set_config(tamis_filter *filter, const tamis__config *config, tamis_error *err);
 
-/* ---- partitions of rf->generation ---- */
+/* ---- partitions ---- */
 
-/* Number of blocks of the filter. */
-uint64_t tamis__blocks_of(const tamis_filter *filter);
+/* Number of blocks of a filter of `bits` bits. */
+static inline uint64_t tamis__blocks_of(uint64_t bits) {
+    return bits / (8 * TAMIS__REDIS_BLOCK);
+}
+/* The partitions of a generation of `bits` bits, with `each` blocks each. */
+tamis__partitions tamis__partitions_of(const tamis__redis_filter *rf, uint64_t generation, uint64_t bits,
+                                       uint64_t each);
+/* Sets the handle's partitions, for the bits of its plan. */
+void tamis__handle_set_partitions(tamis_filter *filter, uint64_t generation, uint64_t each);
 /* Number of blocks of partition `key`: the last may have fewer. */
-uint64_t tamis__blocks_in(const tamis_filter *filter, uint32_t key);
-/* Sets the size and number of partitions. */
-void tamis__partitions_set(tamis_filter *filter, uint64_t blocks_each);
-size_t tamis__partition_name(const tamis__redis_filter *rf, uint32_t key, char *to);
-/* Writes the name of the staging string beside partition `key` if rf->staging is set, else that of the partition. The staging
- * string is always kept in the partition's slot. */
-size_t tamis__staging_name(const tamis__redis_filter *rf, uint32_t key, char *to);
+uint64_t tamis__blocks_in(const tamis__partitions *partitions, uint32_t key);
+/* Writes the name of partition `key`, or of its staging string. */
+size_t tamis__partition_name(const tamis__partitions *partitions, uint32_t key, char *to);
+/* Writes the name of the current member of a family. */
+size_t tamis__member_name(const tamis__redis_filter *rf, char *to);
+/* The slot of partition `key`. Its staging string is kept there too, even if the servers' rule for its name differs. */
+uint32_t tamis__partition_slot(const tamis__partitions *partitions, uint32_t key);
 /* Writes GETRANGE of a footer, and checks the reply. */
-void tamis__footer_put_query(const tamis_filter *filter, uint32_t key, tamis__connection *conn);
-bool tamis__footer_matches(const tamis__redis_filter *rf, uint32_t key, const tamis__reply *reply);
-/* Writes the footer or, while the partition is being filled, the mark. No two writers and no two sendings share a mark. */
-void tamis__footer_write(const tamis__redis_filter *rf, uint32_t key, char to[TAMIS__REDIS_BLOCK]);
-tamis_status tamis__generation_new(tamis__redis_filter *rf, tamis_error *err);
-/* Sends one command for each partition (or Redis key of another layout), in rounds. First member of the caller's context. */
+void tamis__footer_put_query(const tamis__partitions *partitions, uint32_t key, tamis__connection *conn);
+bool tamis__footer_matches(const tamis__partitions *partitions, uint32_t key, const tamis__reply *reply);
+/* Sends one command for each partition, in rounds. First member of the caller's context. */
 typedef struct tamis__rounds {
-    const tamis__redis_filter *rf;
+    const tamis__partitions *partitions;
     size_t first; /* first partition of the current round */
     size_t done;  /* partitions answered, counted by take_reply */
     tamis_status (*take_reply)(void *context, size_t i, const tamis__reply *reply, bool resent,
                                tamis_error *err);
     bool is_steps; /* see tamis__requests */
 } tamis__rounds;
-/* Runs `count` commands, at most `max` at once. Renews a held lock after each round. `put_command` and `take_reply` get
- * `rounds` as their context. */
-tamis_status tamis__rounds_run(tamis__rounds *rounds, size_t count, size_t max,
+/* Runs a command for each partition, at most `max` at once. Renews a held lock after each round. `put_command` and
+ * `take_reply` get `rounds` as their context. */
+tamis_status tamis__rounds_run(tamis__rounds *rounds, size_t max,
                                bool (*put_command)(void *context, size_t i, tamis__connection *conn),
                                tamis_error *err);
 /* Number of partitions to make or remove in one round. */
-size_t tamis__round_size(uint64_t partition);
+size_t tamis__round_size(const tamis__partitions *partitions);
 /* Adds PEXPIRE, or PERSIST if ms is 0, to a step; `digits` is a buffer. */
 void tamis__step_expire(tamis__step *step, tamis_key name, uint64_t ms, char digits[24]);
 
-/* Makes all partitions: zeros with a mark, which expire in `life_ms`. Writes the number of each mark to rf->fills. With
- * rf->staging, makes the staging strings instead, with zeros for the mark. TAMIS_E_IO: one existed already. */
-tamis_status tamis__partitions_make(tamis_filter *filter, uint64_t life_ms, tamis_error *err);
+/* Makes all partitions: zeros with a mark, which expire in `life_ms`. Writes the number of each mark to `fills`. Makes staging
+ * strings with zeros in place of the mark. TAMIS_E_IO: one existed already. */
+tamis_status tamis__partitions_make(const tamis__partitions *partitions, uint64_t life_ms, tamis_error *err);
 /* Replaces each mark by the footer, without which clients reject a partition, and sets the expiry (0: none). Chunks that
- * arrive later do nothing. Sets rf->fills to NULL. TAMIS_E_IO: the partition in the message was lost or, with has_chunks,
+ * arrive later do nothing. Sets `fills` to NULL. TAMIS_E_IO: the partition in the message was lost or, with has_chunks,
  * lacks chunks, as a failover may lose the last ones. */
-tamis_status tamis__partitions_seal(tamis_filter *filter, bool has_chunks, uint64_t ttl_ms, tamis_error *err);
+tamis_status tamis__partitions_seal(tamis__partitions *partitions, bool has_chunks, uint64_t ttl_ms,
+                                    tamis_error *err);
 /* PEXPIRE, or PERSIST if ms is 0, of each partition that still has its mark or footer. Of two writers the later one wins,
  * whichever command arrives last.
  *
  * - The lock must be held.
  * - plan: the plan that the hash must have; NULL: not checked.
  * - TAMIS_E_BUSY: the lock was lost, or the hash has another plan. */
-tamis_status tamis__partitions_set_expiry(const tamis_filter *filter, const char *plan, uint64_t ms,
+tamis_status tamis__partitions_set_expiry(const tamis__partitions *partitions, const char *plan, uint64_t ms,
                                           tamis_error *err);
 /* Buffers for tamis__partition_add_condition, which adds two things to a step: the partition's Redis key, and the guard that
- * its mark or footer is in place. */
+ * its mark or footer is in place. The guard of a staging string is that it exists. */
 typedef struct tamis__partition_buffers {
     char name[TAMIS__REDIS_KEY], footer[TAMIS__REDIS_BLOCK], from[24], to[24];
 } tamis__partition_buffers;
-tamis_key tamis__partition_add_condition(const tamis_filter *filter, uint32_t key, tamis__step *step,
+tamis_key tamis__partition_add_condition(const tamis__partitions *partitions, uint32_t key, tamis__step *step,
                                          tamis__partition_buffers *buffers);
-/* Buffers for tamis__chunks_add_condition, which adds a guard to a step: all chunks of the partition, or of its staging
- * string, were written. */
+/* Buffers for tamis__chunks_add_condition, which adds a guard to a step: all chunks of the partition `name`, or of its
+ * staging string, were written. */
 typedef struct tamis__chunks_buffers {
     char from[24], to[24], bits[TAMIS__CHUNK_BITS];
 } tamis__chunks_buffers;
-void tamis__chunks_add_condition(const tamis_filter *filter, uint32_t key, tamis_key name, tamis__step *step,
-                                 tamis__chunks_buffers *buffers);
+void tamis__chunks_add_condition(const tamis__partitions *partitions, uint32_t key, tamis_key name,
+                                 tamis__step *step, tamis__chunks_buffers *buffers);
 /* Position of the bit that the step of a chunk sets. */
-uint64_t tamis__chunk_bit(const tamis_filter *filter, uint32_t key, uint64_t chunk);
+uint64_t tamis__chunk_bit(const tamis__partitions *partitions, uint32_t key, uint64_t chunk);
 /* Fails with TAMIS_E_IO: partition `key` was lost while it was written. */
 tamis_status tamis__partition_lost(const tamis__redis_filter *rf, size_t key, tamis_error *err);
-/* Reads all footers, or all marks if rf->fills is set. TAMIS_E_IO: the partition in the message has none. */
-tamis_status tamis__footers_check(const tamis_filter *filter, tamis_error *err);
-/* Writes the step by which an adder sets the expiry of a partition to rf->ttl_ms. Guard: the partition has its footer or, with
- * rf->is_next, a mark. */
-void tamis__partition_put_renewal(const tamis_filter *filter, uint32_t key, tamis__connection *conn);
+/* Reads all footers, or all marks if `fills` is set. TAMIS_E_IO: the partition in the message has none. */
+tamis_status tamis__footers_check(const tamis__partitions *partitions, tamis_error *err);
+/* Writes the step by which an adder sets the expiry of a partition to `ms`. Guard: the partition has its footer or, with
+ * is_filling, a mark. */
+void tamis__partition_put_renewal(const tamis__partitions *partitions, uint32_t key, bool is_filling,
+                                  uint64_t ms, tamis__connection *conn);
 /* PEXPIRE, or PERSIST if ms is 0, or UNLINK if it is negative, of the partitions `selected` (NULL: all). Only for generations
  * that no plan names or will ever name again. */
-tamis_status tamis__partitions_expire(const tamis__redis_filter *rf, const bool *selected, int64_t ms,
+tamis_status tamis__partitions_expire(const tamis__partitions *partitions, const bool *selected, int64_t ms,
                                       tamis_error *err);
 /* As tamis__partitions_expire, for all partitions of the plan `text`. Does nothing if the text is no valid plan, or that of a
  * family. */
 tamis_status tamis__plan_text_expire(const tamis__redis_filter *rf, const char *text, int64_t ms,
                                      tamis_error *err);
 /* Removes a field of the hash if it still is `text` and the lock is held; else nothing. */
-tamis_status tamis__field_remove(tamis__redis_filter *rf, const char *field, const char *text,
+tamis_status tamis__field_remove(const tamis__redis_filter *rf, const char *field, const char *text,
                                  tamis_error *err);
 /* Removes the partitions that other writers left: those of config->pushing now, those of `next` and `before` in
  * TAMIS__GRACE_MS. Call it after tamis__change_begin: no other writer can continue with them then. */
@@ -204,22 +245,22 @@ tamis_status tamis__leftovers_remove(const tamis__redis_filter *rf, const tamis_
 /* Checks that the lock is still held and that the hash has this plan, and renews the lock. */
 tamis_status tamis__change_confirm(const tamis__redis_filter *rf, const char *plan, tamis_error *err);
 /* Makes the same checks, and ends a resize of another writer. Success proves that the lock was held when the plan was read. */
-tamis_status tamis__change_begin(tamis__redis_filter *rf, const char *plan, tamis_error *err);
+tamis_status tamis__change_begin(const tamis__redis_filter *rf, const char *plan, tamis_error *err);
 
 /* As tamis__plan_text_expire, for all members of a family. Does nothing if the plan is not that of a family. TAMIS_E_REFUSED:
  * the server refuses SCAN, by which they are found. See redis_members.c. */
 tamis_status tamis__members_expire(const tamis__redis_filter *rf, const char *text, int64_t ms,
                                    tamis_error *err);
 
-/* Writes the text that field state of layout 1 has when all partitions of rf->generation are complete. */
-void tamis__state_write(const tamis__redis_filter *rf, char to[TAMIS__REDIS_STATE]);
+/* Writes the text that field state of layout 1 has when all partitions of the generation are complete. */
+void tamis__state_write(uint64_t generation, char to[TAMIS__REDIS_STATE]);
 
 /* ---- making: see server_memory.c ---- */
 
 /* TAMIS_E_RANGE: with this size of partitions, the filter would have more than TAMIS__PARTITIONS_MAX. */
 tamis_status tamis__partitions_check(const tamis_filter *filter, uint64_t blocks_each, tamis_error *err);
 /* TAMIS_E_REFUSED: the server reports that it has fewer than `bytes` bytes left. */
-tamis_status tamis__server_memory_check(tamis__redis_filter *rf, uint64_t bytes, tamis_error *err);
+tamis_status tamis__server_memory_check(const tamis__redis_filter *rf, uint64_t bytes, tamis_error *err);
 
 /* ---- the lock of writers: see redis_lock.c ---- */
 
@@ -230,19 +271,20 @@ enum {
 };
 
 size_t tamis__lock_name(const tamis__redis_filter *rf, char *to);
-/* Takes the lock for TAMIS__LOCK_MS; rf->token is its token. TAMIS_E_BUSY: another holds it. */
-tamis_status tamis__lock_acquire(tamis__redis_filter *rf, tamis_error *err);
+/* Takes the lock for TAMIS__LOCK_MS. Its token is kept in the state of rf, where the functions below find it. TAMIS_E_BUSY:
+ * another holds it. */
+tamis_status tamis__lock_acquire(const tamis__redis_filter *rf, tamis_error *err);
 /* Renews the lock for TAMIS__LOCK_MS. TAMIS_E_BUSY: it was lost. */
 tamis_status tamis__lock_renew(const tamis__redis_filter *rf, tamis_error *err);
 /* The same as one command of a pipeline, and the check of its reply. */
 void tamis__lock_put_renewal(const tamis__redis_filter *rf, tamis__connection *conn);
 tamis_status tamis__lock_check_renewal(const tamis__redis_filter *rf, const tamis__reply *reply,
                                        tamis_error *err);
-/* Adds to a step the lock's Redis key, written to `name`, and a guard: rf->token holds the lock or, if the token is empty,
+/* Adds to a step the lock's Redis key, written to `name`, and a guard: the token holds the lock or, if the token is empty,
  * nobody does. */
 void tamis__lock_add_condition(const tamis__redis_filter *rf, tamis__step *step, char name[TAMIS__REDIS_KEY]);
-/* Releases it. TAMIS_OK: no step guarded by rf->token, however late, does anything from now on. */
-tamis_status tamis__lock_release(tamis__redis_filter *rf, tamis_error *err);
+/* Releases it. TAMIS_OK: no step guarded by the token, however late, does anything from now on. */
+tamis_status tamis__lock_release(const tamis__redis_filter *rf, tamis_error *err);
 /* Fails with TAMIS_E_BUSY: another writer holds the lock. */
 tamis_status tamis__lock_busy(const tamis__redis_filter *rf, tamis_error *err);
 /* Waits TAMIS__LOCK_POLL_MS, before the caller tries again to take a lock that another writer holds. */
@@ -256,14 +298,15 @@ tamis_status tamis__uri_options_check(tamis__redis_filter *rf, tamis_error *err)
 
 /* ---- push: making and replacing filters ---- */
 
-/* Checks that filter->plan and rf->seed agree with the parameters of rf's URI. Sets the partitions: their size is that of the
- * URI, else that of `old` (may be NULL), else the default. */
+/* Checks that plan and seed of the filter agree with the parameters of its URI. Sets the partitions: their size is that of
+ * the URI, else that of `old` (may be NULL), else the default. */
 tamis_status tamis__partitions_choose(tamis_filter *filter, const tamis__parsed_plan *old, tamis_error *err);
-/* Adds all bits of `from`, a filter in memory, to the partitions of `there`. */
-tamis_status tamis__upload_union(tamis_filter *there, const tamis_filter *from, tamis_error *err);
+/* Adds all bits of `from`, a filter in memory, to partitions of `there`. */
+tamis_status tamis__upload_union(const tamis_filter *there, const tamis__partitions *partitions,
+                                 const tamis_filter *from, tamis_error *err);
 /* Makes an empty filter with the plan of `made`. Waits if another program is making it. TAMIS_E_BUSY: that took too long. */
 tamis_status tamis__push_new(tamis_filter *made, tamis_error *err);
 /* Replaces the filter by an empty one with the same plan. TAMIS_E_BUSY: another writer is replacing it. */
-tamis_status tamis__push_empty(const tamis_filter *there, tamis_error *err);
+tamis_status tamis__push_empty(tamis_filter *there, tamis_error *err);
 
 #endif

@@ -52,8 +52,8 @@ static uint32_t read_key_type(const char *text) {
     return UINT32_MAX;
 }
 
-void tamis__plan_text_write(const tamis_filter *filter, char to[TAMIS__REDIS_PLAN]) {
-    const tamis__redis_filter *rf = tamis__redis_of(filter);
+void tamis__plan_text_write(const tamis_filter *filter, const tamis__partitions *partitions,
+                            char to[TAMIS__REDIS_PLAN]) {
     const tamis_plan *plan = &filter->plan;
     char secret[32] = "", fpr[32], type[KEY_TYPE_TEXT];
     write_key_type(filter->metadata.fields.key_type, type);
@@ -63,8 +63,8 @@ void tamis__plan_text_write(const tamis_filter *filter, char to[TAMIS__REDIS_PLA
     snprintf(to, TAMIS__REDIS_PLAN,
              "layout=2 kind=%s scheme=%s seed=%" PRIu64 "%s bits=%" PRIu64 " probes=%" PRIu32
              " partition=%" PRIu64 " expect=%" PRIu64 " fpr=%s generation=%016" PRIx64 "%s",
-             kind_name(rf), tamis_scheme_name(plan->scheme), rf->seed, secret, plan->bits, plan->probes,
-             rf->partition, plan->capacity, fpr, rf->generation, type);
+             kind_name(partitions->rf), tamis_scheme_name(plan->scheme), filter->hasher->seed, secret,
+             plan->bits, plan->probes, partitions->each, plan->capacity, fpr, partitions->generation, type);
 }
 
 enum { HEX_DIGITS = 16, WHY = 200 };
@@ -185,23 +185,22 @@ static bool read_plan(tamis__parsed_plan *plan, const char *text, char why[WHY])
     return is_whole(plan, why);
 }
 
-tamis_status tamis__plan_text_parse(const tamis__redis_filter *rf, const char *field, const char *text,
-                                    tamis__parsed_plan *plan, tamis_error *err) {
+bool tamis__plan_text_parse(const char *text, tamis__parsed_plan *plan) {
     char why[WHY];
-    if (read_plan(plan, text, why))
-        return TAMIS_OK;
-    return tamis__fail(
-        err, TAMIS_E_DAMAGED, 0,
-        "redis %s: %s: its field %s is no plan of layout 1 or 2: it %s; use a version of tamis that "
-        "knows that, restore it, or drop the filter and build it anew",
-        rf->redis->endpoint.shown, rf->uri->shown_name, field, why);
+    return read_plan(plan, text, why);
 }
 
 tamis_status tamis__plan_text_read_field(const tamis__redis_filter *rf, const char *field, const char *text,
                                          tamis__parsed_plan *plan, tamis_error *err) {
-    tamis_status status = tamis__plan_text_parse(rf, field, text, plan, err);
-    if (status != TAMIS_OK || plan->is_family == rf->is_family)
-        return status;
+    char why[WHY];
+    if (!read_plan(plan, text, why))
+        return tamis__fail(
+            err, TAMIS_E_DAMAGED, 0,
+            "redis %s: %s: its field %s is no plan of layout 1 or 2: it %s; use a version of tamis that "
+            "knows that, restore it, or drop the filter and build it anew",
+            rf->redis->endpoint.shown, rf->uri->shown_name, field, why);
+    if (plan->is_family == rf->is_family)
+        return TAMIS_OK;
     return tamis__fail(err, TAMIS_E_MISMATCH, 0, "redis %s: %s: is %s; %s", rf->redis->endpoint.shown,
                        rf->uri->shown_name,
                        rf->is_family ? "one filter, and no family" : "a family of filters",

@@ -11,7 +11,7 @@ enum { INFO_SIZE_MAX = 16 << 10 };
 
 tamis_status tamis__partitions_check(const tamis_filter *filter, uint64_t blocks_each, tamis_error *err) {
     const tamis__redis_filter *rf = tamis__redis_of(filter);
-    const uint64_t blocks = tamis__blocks_of(filter), max = TAMIS__PARTITION_BLOCKS;
+    const uint64_t blocks = tamis__blocks_of(filter->plan.bits), max = TAMIS__PARTITION_BLOCKS;
     const uint64_t count = (blocks - 1) / blocks_each + 1, each = (blocks - 1) / TAMIS__PARTITIONS_MAX + 1;
     if (count <= TAMIS__PARTITIONS_MAX)
         return TAMIS_OK;
@@ -33,7 +33,7 @@ static uint64_t read_info(const char *info, const char *name) {
 }
 
 /* Compares with maxmemory. Skipped if several servers share the filter: their shares are not known beforehand. */
-tamis_status tamis__server_memory_check(tamis__redis_filter *rf, uint64_t bytes, tamis_error *err) {
+tamis_status tamis__server_memory_check(const tamis__redis_filter *rf, uint64_t bytes, tamis_error *err) {
     const tamis_key words[] = {tamis__redis_word("INFO"), tamis__redis_word("memory")};
     char info[INFO_SIZE_MAX + 1];
     size_t size;

@@ -28,8 +28,9 @@ static size_t hash_name(const char *name, size_t size, char *to) {
 }
 
 size_t tamis__config_name(const tamis__redis_filter *rf, char *to) {
-    return rf->target_size > 0 ? hash_name(rf->target, rf->target_size, to)
-                               : hash_name(rf->uri->name, rf->uri->name_size, to);
+    const tamis__tamis_state *state = tamis__tamis_of(rf);
+    return state->target_size > 0 ? hash_name(state->target, state->target_size, to)
+                                  : hash_name(rf->uri->name, rf->uri->name_size, to);
 }
 
 size_t tamis__alias_name(const tamis__redis_filter *rf, char *to) {
@@ -48,12 +49,12 @@ size_t tamis__copy_name(const tamis__redis_filter *rf, char *to) {
 }
 
 /* Writes "tamis:{NAME:GENERATION:KEY}:WHAT". Without snprintf, which is slow: every command of an element needs a name. */
-static size_t string_name(const tamis__redis_filter *rf, uint32_t key, const char *what, char *to) {
+static size_t string_name(const tamis__partitions *partitions, uint32_t key, const char *what, char *to) {
     char digits[10];
-    size_t used = tamis__config_name(rf, to) - 1, left = sizeof digits;
+    size_t used = tamis__config_name(partitions->rf, to) - 1, left = sizeof digits;
     to[used++] = ':';
     for (int shift = 60; shift >= 0; shift -= 4)
-        to[used++] = "0123456789abcdef"[rf->generation >> shift & 15];
+        to[used++] = "0123456789abcdef"[partitions->generation >> shift & 15];
     to[used++] = ':';
     do
         digits[--left] = (char)('0' + key % 10);
@@ -67,19 +68,19 @@ static size_t string_name(const tamis__redis_filter *rf, uint32_t key, const cha
     return used;
 }
 
-/* Writes the name of the current member of a family. */
-static size_t member_name(const tamis__redis_filter *rf, char *to) {
+size_t tamis__partition_name(const tamis__partitions *partitions, uint32_t key, char *to) {
+    return string_name(partitions, key, *partitions->staging ? partitions->staging : "bits", to);
+}
+
+size_t tamis__member_name(const tamis__redis_filter *rf, char *to) {
     size_t used = hash_name(rf->name.data, rf->name.size, to) - 1;
-    return used +
-           (size_t)snprintf(to + used, TAMIS__REDIS_KEY - used, ":%016" PRIx64 "}:bits", rf->generation);
+    return used + (size_t)snprintf(to + used, TAMIS__REDIS_KEY - used, ":%016" PRIx64 "}:bits",
+                                   tamis__tamis_of(rf)->partitions.generation);
 }
 
-size_t tamis__partition_name(const tamis__redis_filter *rf, uint32_t key, char *to) {
-    return rf->is_family ? member_name(rf, to) : string_name(rf, key, "bits", to);
-}
-
-size_t tamis__staging_name(const tamis__redis_filter *rf, uint32_t key, char *to) {
-    return string_name(rf, key, *rf->staging ? rf->staging : "bits", to);
+uint32_t tamis__partition_slot(const tamis__partitions *partitions, uint32_t key) {
+    char name[TAMIS__REDIS_KEY];
+    return tamis__redis_slot(partitions->rf->redis, name, string_name(partitions, key, "bits", name));
 }
 
 /* ---- the config hash ---- */
@@ -162,9 +163,10 @@ tamis_status tamis__config_own(const tamis__redis_filter *rf, tamis__config *con
 }
 
 tamis_status tamis__config_locked(const tamis__redis_filter *rf, tamis__config *config, tamis_error *err) {
+    const tamis__tamis_state *state = tamis__tamis_of(rf);
     config->target_size = 0;
-    return rf->target_size > 0 ? read_config(rf, rf->target, rf->target_size, config, err)
-                               : tamis__config_own(rf, config, err);
+    return state->target_size > 0 ? read_config(rf, state->target, state->target_size, config, err)
+                                  : tamis__config_own(rf, config, err);
 }
 
 tamis_status tamis__config_find(const tamis__redis_filter *rf, tamis__config *config, tamis_error *err) {
@@ -185,7 +187,7 @@ tamis_status tamis__config_find(const tamis__redis_filter *rf, tamis__config *co
     return status;
 }
 
-tamis_status tamis__copy_read(tamis__redis_filter *rf, char plan[TAMIS__REDIS_PLAN], tamis_error *err) {
+tamis_status tamis__copy_read(const tamis__redis_filter *rf, char plan[TAMIS__REDIS_PLAN], tamis_error *err) {
     char name[TAMIS__REDIS_KEY];
     size_t size;
     const tamis_key words[] = {tamis__redis_word("GET"), {name, tamis__copy_name(rf, name)}};

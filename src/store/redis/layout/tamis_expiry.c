@@ -33,7 +33,8 @@ static tamis_status check_integer(void *context, size_t i, const tamis__reply *r
     (void)i;
     (void)resent;
     ctx->done++;
-    return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_filter_bad_reply(ctx->rf, err);
+    return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK
+                                               : tamis__redis_filter_bad_reply(ctx->partitions->rf, err);
 }
 
 /* ---- partitions that no plan names ---- */
@@ -46,29 +47,27 @@ typedef struct expiry_rounds {
 
 static bool put_expiry(void *context, size_t i, tamis__connection *conn) {
     const expiry_rounds *ctx = context;
-    const tamis__redis_filter *rf = ctx->rounds.rf;
+    const tamis__partitions *partitions = ctx->rounds.partitions;
     const size_t number = ctx->rounds.first + i;
     char name[TAMIS__REDIS_KEY];
     if (ctx->selected && !ctx->selected[number])
         return false;
-    const uint32_t key = (uint32_t)(number % rf->keys);
-    size_t size = *rf->staging ? tamis__staging_name(rf, key, name) : rf->layout->key_name(rf, key, name);
+    const size_t size = tamis__partition_name(partitions, (uint32_t)number, name);
     if (ctx->ms >= 0) {
         tamis__connection_put_expire(conn, name, size, (uint64_t)ctx->ms);
         return true;
     }
     tamis__connection_put_command(conn, 2);
-    tamis__connection_put_text(conn, tamis__redis_unlink(rf->redis));
+    tamis__connection_put_text(conn, tamis__redis_unlink(partitions->rf->redis));
     tamis__connection_put(conn, name, size);
     return true;
 }
 
-tamis_status tamis__partitions_expire(const tamis__redis_filter *rf, const bool *selected, int64_t ms,
+tamis_status tamis__partitions_expire(const tamis__partitions *partitions, const bool *selected, int64_t ms,
                                       tamis_error *err) {
-    expiry_rounds ctx = {{rf, 0, 0, check_integer, false}, selected, ms};
-    const size_t count = tamis__redis_all_keys(rf);
-    const bool removes = ms < 0 && rf->layout == &tamis__layout_tamis;
-    return tamis__rounds_run(&ctx.rounds, count, removes ? tamis__round_size(rf->partition) : count,
+    expiry_rounds ctx = {
+        .rounds = {.partitions = partitions, .take_reply = check_integer}, .selected = selected, .ms = ms};
+    return tamis__rounds_run(&ctx.rounds, ms < 0 ? tamis__round_size(partitions) : partitions->count,
                              put_expiry, err);
 }
 
@@ -83,7 +82,6 @@ typedef struct stamp {
 
 typedef struct stamp_rounds {
     tamis__rounds rounds; /* first member */
-    const tamis_filter *filter;
     const char *plan; /* plan that the hash must have; NULL: the plan of these partitions is not in use yet */
     uint64_t ms;      /* new expiry; 0: none */
     char own_stamp[STAMP + 1];
@@ -99,8 +97,8 @@ static bool is_ours(const stamp_rounds *ctx, const stamp *found) {
 }
 
 /* Offsets of the first and last byte of the stamp. */
-static void write_stamp_range(const tamis_filter *filter, size_t key, char from[24], char to[24]) {
-    const uint64_t offset = (tamis__blocks_in(filter, (uint32_t)key) + 1) * TAMIS__REDIS_BLOCK;
+static void write_stamp_range(const tamis__partitions *partitions, size_t key, char from[24], char to[24]) {
+    const uint64_t offset = (tamis__blocks_in(partitions, (uint32_t)key) + 1) * TAMIS__REDIS_BLOCK;
     snprintf(from, 24, "%" PRIu64, offset);
     snprintf(to, 24, "%" PRIu64, offset + STAMP - 1);
 }
@@ -112,8 +110,9 @@ static bool put_stamp(void *context, size_t i, tamis__connection *conn) {
     tamis__step step = {.key_count = 0};
     if (is_ours(ctx, &ctx->there[i]))
         return false;
-    const tamis_key name = tamis__partition_add_condition(ctx->filter, (uint32_t)i, &step, &buffers);
-    write_stamp_range(ctx->filter, i, from, to);
+    const tamis_key name =
+        tamis__partition_add_condition(ctx->rounds.partitions, (uint32_t)i, &step, &buffers);
+    write_stamp_range(ctx->rounds.partitions, i, from, to);
     tamis__step_expect(
         &step, tamis__word_of(ctx->there[i].bytes, ctx->there[i].size),
         TAMIS__WORDS(tamis__redis_word("GETRANGE"), name, tamis__redis_word(from), tamis__redis_word(to)));
@@ -127,10 +126,10 @@ static bool put_stamp(void *context, size_t i, tamis__connection *conn) {
 static bool put_read(void *context, size_t i, tamis__connection *conn) {
     const stamp_rounds *ctx = context;
     char name[TAMIS__REDIS_KEY], from[24], to[24];
-    write_stamp_range(ctx->filter, i, from, to);
+    write_stamp_range(ctx->rounds.partitions, i, from, to);
     tamis__connection_put_command(conn, 4);
     tamis__connection_put_text(conn, "GETRANGE");
-    tamis__connection_put(conn, name, tamis__partition_name(ctx->rounds.rf, (uint32_t)i, name));
+    tamis__connection_put(conn, name, tamis__partition_name(ctx->rounds.partitions, (uint32_t)i, name));
     tamis__connection_put_text(conn, from);
     tamis__connection_put_text(conn, to);
     return true;
@@ -141,70 +140,70 @@ static tamis_status take_stamp(void *context, size_t i, const tamis__reply *repl
     stamp_rounds *ctx = context;
     (void)resent;
     if (reply->type != TAMIS__REPLY_STRING || reply->size > STAMP)
-        return tamis__redis_filter_bad_reply(ctx->rounds.rf, err);
+        return tamis__redis_filter_bad_reply(ctx->rounds.partitions->rf, err);
     ctx->there[i].size = (uint8_t)reply->size;
     memcpy(ctx->there[i].bytes, reply->text, reply->size);
     if (reply->size == STAMP && memcmp(reply->text, retired, STAMP) == 0)
-        return tamis__lock_lost(ctx->rounds.rf, err);
+        return tamis__lock_lost(ctx->rounds.partitions->rf, err);
     ctx->unstamped += !is_ours(ctx, &ctx->there[i]);
     return TAMIS_OK;
 }
 
 static tamis_status stamp_all(stamp_rounds *ctx, tamis_error *err) {
-    const tamis__redis_filter *rf = ctx->rounds.rf;
+    const tamis__partitions *partitions = ctx->rounds.partitions;
     tamis_status status = TAMIS_OK;
     for (int i = 0; i < STAMP_TRIES && status == TAMIS_OK; i++) {
         ctx->unstamped = 0;
         ctx->rounds.take_reply = take_stamp;
         ctx->rounds.is_steps = false;
-        status = tamis__rounds_run(&ctx->rounds, rf->keys, rf->keys, put_read, err);
+        status = tamis__rounds_run(&ctx->rounds, partitions->count, put_read, err);
         if (status != TAMIS_OK || ctx->unstamped == 0)
             return status;
         if (ctx->plan)
-            status = tamis__change_confirm(rf, ctx->plan, err);
+            status = tamis__change_confirm(partitions->rf, ctx->plan, err);
         ctx->rounds.take_reply = check_integer;
         ctx->rounds.is_steps = true;
         if (status == TAMIS_OK)
-            status = tamis__rounds_run(&ctx->rounds, rf->keys, rf->keys, put_stamp, err);
+            status = tamis__rounds_run(&ctx->rounds, partitions->count, put_stamp, err);
     }
     if (status == TAMIS_OK)
-        status = tamis__footers_check(ctx->filter, err); /* reports a partition that is gone */
-    return status == TAMIS_OK ? tamis__lock_busy(rf, err) : status;
+        status = tamis__footers_check(partitions, err); /* reports a partition that is gone */
+    return status == TAMIS_OK ? tamis__lock_busy(partitions->rf, err) : status;
 }
 
 /* False for the largest partitions of layout 1, which leave no space for a stamp. */
-static bool has_stamps(const tamis__redis_filter *rf) {
-    return rf->partition <= TAMIS__PARTITION_BLOCKS;
+static bool has_stamps(const tamis__partitions *partitions) {
+    return partitions->each <= TAMIS__PARTITION_BLOCKS;
 }
 
-tamis_status tamis__partitions_set_expiry(const tamis_filter *filter, const char *plan, uint64_t ms,
+tamis_status tamis__partitions_set_expiry(const tamis__partitions *partitions, const char *plan, uint64_t ms,
                                           tamis_error *err) {
-    const tamis__redis_filter *rf = tamis__redis_of(filter);
-    if (!has_stamps(rf))
-        return tamis__partitions_expire(rf, NULL, (int64_t)ms, err);
-    stamp_rounds ctx = {.rounds = {.rf = rf}, .filter = filter, .plan = plan, .ms = ms};
+    const tamis__redis_filter *rf = partitions->rf;
+    const size_t size = partitions->count * sizeof(stamp);
+    if (!has_stamps(partitions))
+        return tamis__partitions_expire(partitions, NULL, (int64_t)ms, err);
+    stamp_rounds ctx = {.rounds = {.partitions = partitions}, .plan = plan, .ms = ms};
     uint64_t random;
     tamis_status status = tamis__random(&random, sizeof random, rf->uri->shown, err);
     if (status != TAMIS_OK)
         return status;
     snprintf(ctx.own_stamp, sizeof ctx.own_stamp, "%016" PRIx64, random);
-    ctx.there = tamis__alloc(&filter->allocator, rf->keys * sizeof *ctx.there, _Alignof(stamp));
+    ctx.there = tamis__alloc(&rf->redis->allocator, size, _Alignof(stamp));
     if (!ctx.there)
-        return tamis__fail_nomem(err, "redis", rf->keys * sizeof *ctx.there);
+        return tamis__fail_nomem(err, "redis", size);
     status = stamp_all(&ctx, err);
-    tamis__free(&filter->allocator, ctx.there, rf->keys * sizeof *ctx.there);
+    tamis__free(&rf->redis->allocator, ctx.there, size);
     return status;
 }
 
 /* Guard: the partition has a mark of its generation, with any number. After the seal a late step must not change the expiry
  * that writers have set since. */
-static tamis_key add_filling_condition(const tamis_filter *filter, uint32_t key, tamis__step *step,
+static tamis_key add_filling_condition(const tamis__partitions *partitions, uint32_t key, tamis__step *step,
                                        tamis__partition_buffers *buffers) {
-    const tamis__redis_filter *rf = tamis__redis_of(filter);
-    const uint64_t end = tamis__blocks_in(filter, key) * TAMIS__REDIS_BLOCK;
-    const tamis_key name = {buffers->name, tamis__partition_name(rf, key, buffers->name)};
+    const uint64_t end = tamis__blocks_in(partitions, key) * TAMIS__REDIS_BLOCK;
+    const tamis_key name = {buffers->name, tamis__partition_name(partitions, key, buffers->name)};
     const int size = snprintf(buffers->footer, sizeof buffers->footer,
-                              "tamis-filling 2 %016" PRIx64 " %" PRIu32 " ", rf->generation, key);
+                              "tamis-filling 2 %016" PRIx64 " %" PRIu32 " ", partitions->generation, key);
     snprintf(buffers->from, sizeof buffers->from, "%" PRIu64, end);
     snprintf(buffers->to, sizeof buffers->to, "%" PRIu64, end + (uint64_t)size - 1);
     tamis__step_key(step, name);
@@ -214,18 +213,18 @@ static tamis_key add_filling_condition(const tamis_filter *filter, uint32_t key,
     return name;
 }
 
-void tamis__partition_put_renewal(const tamis_filter *filter, uint32_t key, tamis__connection *conn) {
-    const tamis__redis_filter *rf = tamis__redis_of(filter);
+void tamis__partition_put_renewal(const tamis__partitions *partitions, uint32_t key, bool is_filling,
+                                  uint64_t ms, tamis__connection *conn) {
     char digits[24];
     tamis__partition_buffers buffers;
     tamis__step step = {.key_count = 0};
-    const tamis_key name = rf->is_next ? add_filling_condition(filter, key, &step, &buffers)
-                                       : tamis__partition_add_condition(filter, key, &step, &buffers);
-    if (rf->redis->forbids_scripts) {
-        tamis__connection_put_expire(conn, name.data, name.size, rf->ttl_ms);
+    const tamis_key name = is_filling ? add_filling_condition(partitions, key, &step, &buffers)
+                                      : tamis__partition_add_condition(partitions, key, &step, &buffers);
+    if (partitions->rf->redis->forbids_scripts) {
+        tamis__connection_put_expire(conn, name.data, name.size, ms);
         return;
     }
-    tamis__step_expire(&step, name, rf->ttl_ms, digits);
+    tamis__step_expire(&step, name, ms, digits);
     tamis__step_put(&step, conn);
 }
 
@@ -237,33 +236,27 @@ static bool put_retirement(void *context, size_t i, tamis__connection *conn) {
     char from[24], to[24];
     tamis__partition_buffers buffers;
     tamis__step step = {.key_count = 0};
-    const tamis_key name = tamis__partition_add_condition(ctx->filter, (uint32_t)i, &step, &buffers);
-    write_stamp_range(ctx->filter, i, from, to);
+    const tamis_key name =
+        tamis__partition_add_condition(ctx->rounds.partitions, (uint32_t)i, &step, &buffers);
+    write_stamp_range(ctx->rounds.partitions, i, from, to);
     tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("SETRANGE"), name, tamis__redis_word(from),
                                           tamis__word_of(ctx->own_stamp, STAMP)));
     tamis__step_put(&step, conn);
     return true;
 }
 
-static tamis_status retire_stamps(const tamis_filter *filter, tamis_error *err) {
-    const tamis__redis_filter *rf = tamis__redis_of(filter);
-    stamp_rounds ctx = {.rounds = {.rf = rf, .take_reply = check_integer, .is_steps = true},
-                        .filter = filter};
+static tamis_status retire_stamps(const tamis__partitions *partitions, tamis_error *err) {
+    stamp_rounds ctx = {.rounds = {.partitions = partitions, .take_reply = check_integer, .is_steps = true}};
     memcpy(ctx.own_stamp, retired, sizeof retired);
-    return tamis__rounds_run(&ctx.rounds, rf->keys, rf->keys, put_retirement, err);
+    return tamis__rounds_run(&ctx.rounds, partitions->count, put_retirement, err);
 }
 
 tamis_status tamis__plan_text_expire(const tamis__redis_filter *rf, const char *text, int64_t ms,
                                      tamis_error *err) {
-    tamis__redis_filter old = *rf;
-    tamis_filter filter = {.body = &old};
     tamis__parsed_plan plan;
-    if (tamis__plan_text_parse(rf, "plan", text, &plan, NULL) != TAMIS_OK || plan.is_family)
+    if (!tamis__plan_text_parse(text, &plan) || plan.is_family)
         return TAMIS_OK;
-    old.generation = plan.generation;
-    old.fills = NULL;
-    filter.plan.bits = plan.bits;
-    tamis__partitions_set(&filter, plan.partition);
-    tamis_status status = ms > 0 && has_stamps(&old) ? retire_stamps(&filter, err) : TAMIS_OK;
+    const tamis__partitions old = tamis__partitions_of(rf, plan.generation, plan.bits, plan.partition);
+    tamis_status status = ms > 0 && has_stamps(&old) ? retire_stamps(&old, err) : TAMIS_OK;
     return status == TAMIS_OK ? tamis__partitions_expire(&old, NULL, ms, err) : status;
 }

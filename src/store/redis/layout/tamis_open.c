@@ -197,11 +197,22 @@ static bool types_conflict(uint32_t a, uint32_t b) {
     return a != TAMIS_KEYS_UNSPECIFIED && b != TAMIS_KEYS_UNSPECIFIED && without_utf8(a) != without_utf8(b);
 }
 
+/* Without the secret, the hasher only describes the plan: adds and lookups fail. */
+static tamis_status make_hasher(tamis_filter *filter, const tamis__parsed_plan *stored,
+                                const tamis_redis_filter_options *options, tamis_error *err) {
+    if (!stored->has_secret || stored->secret == 0 || options->secret_size > 0)
+        return tamis__redis_set_up(filter, options, stored->seed, err);
+    tamis_status status = tamis__redis_uri_check_used(tamis__redis_of(filter)->uri, err);
+    if (status != TAMIS_OK)
+        return status;
+    return tamis__hasher_create_locked(&filter->hasher, stored->secret, &filter->allocator, err);
+}
+
 /* Makes the hasher from the stored plan. An open handle keeps its hasher, since its owner may have made hashes with it:
  * TAMIS_E_MISMATCH if the plan needs another one. */
 static tamis_status set_hasher(tamis_filter *filter, const tamis__parsed_plan *stored,
                                const tamis_redis_filter_options *options, tamis_error *err) {
-    tamis__redis_filter *rf = tamis__redis_of(filter);
+    const tamis__redis_filter *rf = tamis__redis_of(filter);
     const tamis_hasher *have = filter->hasher;
     tamis_scheme scheme;
     tamis_status status = tamis_scheme_parse(&scheme, stored->scheme, NULL);
@@ -210,7 +221,7 @@ static tamis_status set_hasher(tamis_filter *filter, const tamis__parsed_plan *s
                            "redis %s: %s: has scheme=%s, and layout tamis has xxh3, sip and guava64; use a "
                            "version of tamis that knows it, or drop the filter and build it anew",
                            rf->redis->endpoint.shown, rf->uri->shown_name, tamis__show(stored->scheme).text);
-    if (have && (have->scheme != scheme || rf->seed != stored->seed ||
+    if (have && (have->scheme != scheme || have->seed != stored->seed ||
                  (stored->has_secret && have->secret_print != stored->secret) ||
                  types_conflict(filter->metadata.fields.key_type, stored->key_type)))
         return tamis__fail(
@@ -221,9 +232,7 @@ static tamis_status set_hasher(tamis_filter *filter, const tamis__parsed_plan *s
     if (have)
         return TAMIS_OK;
     filter->plan.scheme = scheme;
-    rf->seed = stored->seed;
-    rf->secret_print = stored->has_secret ? stored->secret : 0;
-    status = tamis__redis_set_up(filter, options, err);
+    status = make_hasher(filter, stored, options, err);
     if (status == TAMIS_OK && stored->has_secret && filter->hasher->secret_print != stored->secret)
         return tamis__fail(err, TAMIS_E_MISMATCH, 0,
                            "redis %s: %s: was made with another secret; give that one",
@@ -245,7 +254,7 @@ static void set_plan(tamis_filter *filter, const tamis__parsed_plan *stored) {
     plan->memory = stored->bits / 8;
     plan->bits_per_key = (double)stored->bits / (double)stored->expect;
     plan->lines_touched = 1;
-    tamis__partitions_set(filter, stored->partition);
+    tamis__handle_set_partitions(filter, stored->generation, stored->partition);
 }
 
 /* Layout 1 writes the plan before the partitions, and this version does not finish a filter of layout 1. */
@@ -259,12 +268,13 @@ static tamis_status fail_unfinished(const tamis__redis_filter *rf, tamis_error *
 /* Switches the handle to the filter with this config, if it agrees with the URI. After a failure the handle is unchanged. */
 static tamis_status apply_config(tamis_filter *filter, const tamis__config *config, const uri_options *wanted,
                                  const tamis_redis_filter_options *options, tamis_error *err) {
-    tamis__redis_filter *rf = tamis__redis_of(filter);
+    const tamis__redis_filter *rf = tamis__redis_of(filter);
+    tamis__tamis_state *state = tamis__tamis_of(rf);
     char ready[TAMIS__REDIS_STATE];
     tamis__parsed_plan stored;
     tamis_status status = tamis__plan_text_read(rf, config->plan, &stored, err);
     if (status == TAMIS_OK)
-        snprintf(ready, sizeof ready, "ready %016" PRIx64, stored.generation);
+        tamis__state_write(stored.generation, ready);
     if (status == TAMIS_OK && stored.layout == 1 && strcmp(config->state, ready) != 0)
         status = fail_unfinished(rf, err);
     if (status == TAMIS_OK)
@@ -275,11 +285,10 @@ static tamis_status apply_config(tamis_filter *filter, const tamis__config *conf
         return status;
     set_plan(filter, &stored);
     filter->metadata.fields.key_type = stored.key_type;
-    rf->generation = stored.generation;
-    memcpy(rf->plan_text, config->plan, sizeof rf->plan_text);
-    memcpy(rf->target, config->target, config->target_size);
-    rf->target_size = config->target_size;
-    rf->checked_ns = tamis__now_ns();
+    memcpy(state->plan_text, config->plan, sizeof state->plan_text);
+    memcpy(state->target, config->target, config->target_size);
+    state->target_size = config->target_size;
+    state->checked_ns = tamis__now_ns();
     return TAMIS_OK;
 }
 
@@ -302,18 +311,17 @@ static tamis_status create_filter(tamis_filter *filter, const uri_options *wante
     if (status != TAMIS_OK)
         return status;
     filter->plan.scheme = plan_options.scheme == TAMIS_SCHEME_AUTO ? TAMIS_SCHEME_XXH3 : plan_options.scheme;
-    rf->seed = wanted->seed;
     if (rf->is_family)
-        each = tamis__blocks_of(filter);
+        each = tamis__blocks_of(filter->plan.bits);
     if (status == TAMIS_OK)
         status = tamis__partitions_check(filter, each, err);
     if (status == TAMIS_OK && !rf->is_family)
         status = tamis__server_memory_check(rf, filter->plan.memory, err);
     if (status == TAMIS_OK)
-        status = tamis__redis_set_up(filter, options, err);
+        status = tamis__redis_set_up(filter, options, wanted->seed, err);
     if (status != TAMIS_OK)
         return status;
-    tamis__partitions_set(filter, each);
+    tamis__handle_set_partitions(filter, 0, each);
     filter->metadata.fields.key_type = options->key_type;
     status = tamis__push_new(filter, err);
     filter->metadata.fields.key_type =
@@ -343,12 +351,12 @@ static tamis_status fail_absent(const tamis__redis_filter *rf, const tamis_redis
 }
 
 /* Finds out by a step that writes nothing whether scripts are allowed: adds that renew the expiry use them. */
-static tamis_status probe_scripts(tamis__redis_filter *rf, tamis_error *err) {
+static tamis_status probe_scripts(const tamis__redis_filter *rf, tamis_error *err) {
     char name[TAMIS__REDIS_KEY];
     tamis__step step = {.key_count = 0};
     if (rf->ttl_ms == 0 || !(rf->renews_on_add || rf->is_family))
         return TAMIS_OK;
-    (void)tamis__plan_add_condition(rf, &step, rf->plan_text, name);
+    (void)tamis__plan_add_condition(rf, &step, tamis__tamis_of(rf)->plan_text, name);
     return tamis__step_run(rf, &step, &(bool){false}, err);
 }
 
@@ -369,8 +377,9 @@ tamis_status tamis__handle_open(tamis_filter *filter, const tamis_redis_filter_o
     if (!*config.plan && !(options->create && wanted.plan_options.expect))
         return fail_absent(rf, options, err);
     if (!*config.plan) {
-        memcpy(rf->target, config.target, config.target_size);
-        rf->target_size = config.target_size;
+        tamis__tamis_state *state = tamis__tamis_of(rf);
+        memcpy(state->target, config.target, config.target_size);
+        state->target_size = config.target_size;
         status = create_filter(filter, &wanted, options, err);
         if (status == TAMIS_OK)
             status = tamis__config_find(rf, &config, err);
@@ -399,7 +408,7 @@ tamis_status tamis__partitions_choose(tamis_filter *filter, const tamis__parsed_
     tamis__redis_filter *rf = tamis__redis_of(filter);
     const tamis_plan *plan = &filter->plan;
     tamis__parsed_plan chosen = {
-        .seed = rf->seed, .expect = plan->capacity, .probes = plan->probes, .fpr = plan->fpr};
+        .seed = filter->hasher->seed, .expect = plan->capacity, .probes = plan->probes, .fpr = plan->fpr};
     uri_options wanted;
     tamis_status status = read_uri_options(rf, &wanted, err);
     if (status == TAMIS_OK)
@@ -416,6 +425,6 @@ tamis_status tamis__partitions_choose(tamis_filter *filter, const tamis__parsed_
     if (status == TAMIS_OK)
         status = tamis__partitions_check(filter, chosen.partition, err);
     if (status == TAMIS_OK)
-        tamis__partitions_set(filter, chosen.partition);
+        tamis__handle_set_partitions(filter, 0, chosen.partition);
     return status;
 }

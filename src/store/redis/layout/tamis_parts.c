@@ -37,37 +37,54 @@
 
 /* ---- partitions ---- */
 
-uint64_t tamis__blocks_of(const tamis_filter *filter) {
-    return filter->plan.bits / (8 * TAMIS__REDIS_BLOCK);
+tamis__partitions tamis__partitions_of(const tamis__redis_filter *rf, uint64_t generation, uint64_t bits,
+                                       uint64_t each) {
+    const uint64_t blocks = tamis__blocks_of(bits);
+    return (tamis__partitions){.rf = rf,
+                               .generation = generation,
+                               .blocks = blocks,
+                               .each = each,
+                               .count = (uint32_t)((blocks - 1) / each + 1)};
 }
 
-uint64_t tamis__blocks_in(const tamis_filter *filter, uint32_t key) {
-    const tamis__redis_filter *rf = tamis__redis_of(filter);
-    uint64_t before = key * rf->partition, left = tamis__blocks_of(filter) - before;
-    return left < rf->partition ? left : rf->partition;
-}
-
-void tamis__partitions_set(tamis_filter *filter, uint64_t blocks_each) {
+void tamis__handle_set_partitions(tamis_filter *filter, uint64_t generation, uint64_t each) {
     tamis__redis_filter *rf = tamis__redis_of(filter);
-    rf->partition = blocks_each;
-    rf->keys = (uint32_t)((tamis__blocks_of(filter) - 1) / blocks_each + 1);
+    tamis__partitions *partitions = &tamis__tamis_of(rf)->partitions;
+    *partitions = tamis__partitions_of(rf, generation, filter->plan.bits, each);
+    rf->keys = partitions->count;
 }
 
-void tamis__footer_write(const tamis__redis_filter *rf, uint32_t key, char to[TAMIS__REDIS_BLOCK]) {
+uint64_t tamis__blocks_in(const tamis__partitions *partitions, uint32_t key) {
+    const uint64_t left = partitions->blocks - key * partitions->each;
+    return left < partitions->each ? left : partitions->each;
+}
+
+/* Offset of the mark or footer. */
+static uint64_t footer_offset(const tamis__partitions *partitions, uint32_t key) {
+    return tamis__blocks_in(partitions, key) * TAMIS__REDIS_BLOCK;
+}
+
+static void write_footer(const tamis__partitions *partitions, uint32_t key, char to[TAMIS__REDIS_BLOCK]) {
     memset(to, 0, TAMIS__REDIS_BLOCK);
-    if (*rf->staging) /* a staging string has zeros there: see redis_union.c */
-        return;
-    if (rf->fills)
-        snprintf(to, TAMIS__REDIS_BLOCK, "tamis-filling 2 %016" PRIx64 " %" PRIu32 " %" PRIu32,
-                 rf->generation, key, rf->fills[key]);
-    else
-        snprintf(to, TAMIS__REDIS_BLOCK, "tamis-footer 1 %016" PRIx64 " %" PRIu32, rf->generation, key);
+    snprintf(to, TAMIS__REDIS_BLOCK, "tamis-footer 1 %016" PRIx64 " %" PRIu32, partitions->generation, key);
 }
 
-void tamis__footer_put_query(const tamis_filter *filter, uint32_t key, tamis__connection *conn) {
+/* Writes the footer or, while the partition is being filled, the mark. No two writers and no two sendings share a mark. */
+static void write_end(const tamis__partitions *partitions, uint32_t key, char to[TAMIS__REDIS_BLOCK]) {
+    memset(to, 0, TAMIS__REDIS_BLOCK);
+    if (*partitions->staging) /* a staging string has zeros there: see redis_union.c */
+        return;
+    if (partitions->fills)
+        snprintf(to, TAMIS__REDIS_BLOCK, "tamis-filling 2 %016" PRIx64 " %" PRIu32 " %" PRIu32,
+                 partitions->generation, key, partitions->fills[key]);
+    else
+        write_footer(partitions, key, to);
+}
+
+void tamis__footer_put_query(const tamis__partitions *partitions, uint32_t key, tamis__connection *conn) {
     char name[TAMIS__REDIS_KEY];
-    const int64_t end = (int64_t)(tamis__blocks_in(filter, key) * TAMIS__REDIS_BLOCK);
-    size_t size = tamis__staging_name(tamis__redis_of(filter), key, name);
+    const int64_t end = (int64_t)footer_offset(partitions, key);
+    size_t size = tamis__partition_name(partitions, key, name);
     tamis__connection_put_command(conn, 4);
     tamis__connection_put_text(conn, "GETRANGE");
     tamis__connection_put(conn, name, size);
@@ -75,54 +92,51 @@ void tamis__footer_put_query(const tamis_filter *filter, uint32_t key, tamis__co
     tamis__connection_put_number(conn, end + TAMIS__REDIS_BLOCK - 1);
 }
 
-bool tamis__footer_matches(const tamis__redis_filter *rf, uint32_t key, const tamis__reply *reply) {
+bool tamis__footer_matches(const tamis__partitions *partitions, uint32_t key, const tamis__reply *reply) {
     char footer[TAMIS__REDIS_BLOCK];
-    tamis__footer_write(rf, key, footer);
+    write_end(partitions, key, footer);
     return reply->type == TAMIS__REPLY_STRING && reply->size == sizeof footer &&
            memcmp(reply->text, footer, sizeof footer) == 0;
 }
 
-tamis_status tamis__generation_new(tamis__redis_filter *rf, tamis_error *err) {
-    return tamis__random(&rf->generation, sizeof rf->generation, rf->uri->shown, err);
-}
-
 enum { ROUND = 64 << 20 /* max. bytes made or removed in one round */ };
 
-static uint32_t slot_of_key(void *context, size_t i) {
+static uint32_t slot_of_partition(void *context, size_t i) {
     const tamis__rounds *rounds = context;
-    return tamis__redis_key_slot(rounds->rf, rounds->first + i);
+    return tamis__partition_slot(rounds->partitions, (uint32_t)(rounds->first + i));
 }
 
-tamis_status tamis__rounds_run(tamis__rounds *rounds, size_t count, size_t max,
+tamis_status tamis__rounds_run(tamis__rounds *rounds, size_t max,
                                bool (*put_command)(void *context, size_t i, tamis__connection *conn),
                                tamis_error *err) {
+    const tamis__redis_filter *rf = rounds->partitions->rf;
+    const size_t count = rounds->partitions->count;
     tamis__requests requests = {.context = rounds,
                                 .put_command = put_command,
                                 .take_reply = rounds->take_reply,
-                                .what = rounds->rf->uri->shown_name,
-                                .slot = slot_of_key,
+                                .what = rf->uri->shown_name,
+                                .slot = slot_of_partition,
                                 .is_steps = rounds->is_steps};
     tamis_status status = TAMIS_OK;
     for (rounds->first = 0; rounds->first < count && status == TAMIS_OK; rounds->first += max) {
         requests.count = count - rounds->first < max ? count - rounds->first : max;
-        status = tamis__requests_run(rounds->rf->redis, &requests, NULL, err);
+        status = tamis__requests_run(rf->redis, &requests, NULL, err);
         if (status == TAMIS_OK)
-            status = tamis__lock_renew(rounds->rf, err);
+            status = tamis__lock_renew(rf, err);
     }
     return status;
 }
 
-size_t tamis__round_size(uint64_t partition) {
-    const uint64_t size = (partition + 1) * TAMIS__REDIS_BLOCK;
+size_t tamis__round_size(const tamis__partitions *partitions) {
+    const uint64_t size = (partitions->each + 1) * TAMIS__REDIS_BLOCK;
     return size < ROUND ? (size_t)(ROUND / size) : 1;
 }
 
 typedef struct making {
     tamis__rounds rounds; /* first member */
-    const tamis_filter *filter;
-    uint64_t ms;     /* expiry of the partitions; 0: none */
-    bool has_chunks; /* the seal requires all chunk bits */
-    bool is_unsure;  /* a step that was sent twice found its partition: the first sending may have made it */
+    uint64_t ms;          /* expiry of the partitions; 0: none */
+    bool has_chunks;      /* the seal requires all chunk bits */
+    bool is_unsure; /* a step that was sent twice found its partition: the first sending may have made it */
 } making;
 
 tamis_status tamis__partition_lost(const tamis__redis_filter *rf, size_t key, tamis_error *err) {
@@ -133,15 +147,18 @@ tamis_status tamis__partition_lost(const tamis__redis_filter *rf, size_t key, ta
         rf->redis->endpoint.shown, rf->uri->shown_name, key);
 }
 
-tamis_key tamis__partition_add_condition(const tamis_filter *filter, uint32_t key, tamis__step *step,
+tamis_key tamis__partition_add_condition(const tamis__partitions *partitions, uint32_t key, tamis__step *step,
                                          tamis__partition_buffers *buffers) {
-    const tamis__redis_filter *rf = tamis__redis_of(filter);
-    const uint64_t end = tamis__blocks_in(filter, key) * TAMIS__REDIS_BLOCK;
-    const tamis_key name = {buffers->name, tamis__staging_name(rf, key, buffers->name)};
+    const uint64_t end = footer_offset(partitions, key);
+    const tamis_key name = {buffers->name, tamis__partition_name(partitions, key, buffers->name)};
+    tamis__step_key(step, name);
+    if (*partitions->staging) {
+        tamis__step_expect(step, tamis__redis_word("1"), TAMIS__WORDS(tamis__redis_word("EXISTS"), name));
+        return name;
+    }
     snprintf(buffers->from, sizeof buffers->from, "%" PRIu64, end);
     snprintf(buffers->to, sizeof buffers->to, "%" PRIu64, end + TAMIS__REDIS_BLOCK - 1);
-    tamis__footer_write(rf, key, buffers->footer);
-    tamis__step_key(step, name);
+    write_end(partitions, key, buffers->footer);
     tamis__step_expect(step, tamis__word_of(buffers->footer, sizeof buffers->footer),
                        TAMIS__WORDS(tamis__redis_word("GETRANGE"), name, tamis__redis_word(buffers->from),
                                     tamis__redis_word(buffers->to)));
@@ -158,19 +175,19 @@ void tamis__step_expire(tamis__step *step, tamis_key name, uint64_t ms, char dig
 
 static bool put_partition(void *context, size_t i, tamis__connection *conn) {
     const making *make = context;
-    const tamis__redis_filter *rf = make->rounds.rf;
+    const tamis__partitions *partitions = make->rounds.partitions;
     const uint32_t key = (uint32_t)(make->rounds.first + i);
-    char name[TAMIS__REDIS_KEY], footer[TAMIS__REDIS_BLOCK], from[24], digits[24];
+    char name[TAMIS__REDIS_KEY], end[TAMIS__REDIS_BLOCK], from[24], digits[24];
     tamis__step step = {.key_count = 0};
-    const tamis_key partition = {name, tamis__staging_name(rf, key, name)};
-    if (rf->fills)
-        rf->fills[key]++;
-    tamis__footer_write(rf, key, footer);
-    snprintf(from, sizeof from, "%" PRIu64, tamis__blocks_in(make->filter, key) * TAMIS__REDIS_BLOCK);
+    const tamis_key partition = {name, tamis__partition_name(partitions, key, name)};
+    if (partitions->fills)
+        partitions->fills[key]++;
+    write_end(partitions, key, end);
+    snprintf(from, sizeof from, "%" PRIu64, footer_offset(partitions, key));
     tamis__step_key(&step, partition);
     tamis__step_expect(&step, tamis__redis_word("0"), TAMIS__WORDS(tamis__redis_word("EXISTS"), partition));
     tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("SETRANGE"), partition, tamis__redis_word(from),
-                                          tamis__word_of(footer, sizeof footer)));
+                                          tamis__word_of(end, sizeof end)));
     tamis__step_expire(&step, partition, make->ms, digits);
     tamis__step_put(&step, conn);
     return true;
@@ -179,68 +196,77 @@ static bool put_partition(void *context, size_t i, tamis__connection *conn) {
 static tamis_status take_partition(void *context, size_t i, const tamis__reply *reply, bool resent,
                                    tamis_error *err) {
     making *make = context;
+    const tamis__redis_filter *rf = make->rounds.partitions->rf;
     make->rounds.done++;
     if (reply->type != TAMIS__REPLY_INTEGER)
-        return tamis__redis_filter_bad_reply(make->rounds.rf, err);
+        return tamis__redis_filter_bad_reply(rf, err);
     if (reply->integer == 0 && !resent)
-        return tamis__partition_lost(make->rounds.rf, make->rounds.first + i, err);
+        return tamis__partition_lost(rf, make->rounds.first + i, err);
     make->is_unsure = make->is_unsure || reply->integer == 0;
     return TAMIS_OK;
 }
 
-static bool put_footer(void *context, size_t i, tamis__connection *conn);
+static bool put_footer(void *context, size_t i, tamis__connection *conn) {
+    const tamis__rounds *rounds = context;
+    tamis__footer_put_query(rounds->partitions, (uint32_t)(rounds->first + i), conn);
+    return true;
+}
+
+/* Reads all footers or marks in one pipeline. */
+static tamis_status read_footers(tamis__rounds *rounds, tamis_error *err) {
+    const tamis__redis_filter *rf = rounds->partitions->rf;
+    const tamis__requests requests = {.count = rounds->partitions->count,
+                                      .context = rounds,
+                                      .put_command = put_footer,
+                                      .take_reply = rounds->take_reply,
+                                      .what = rf->uri->shown_name,
+                                      .slot = slot_of_partition};
+    return tamis__requests_run(rf->redis, &requests, NULL, err);
+}
 
 /* Checks that the mark is from one of this process's sendings, perhaps an earlier one. Its number is used from now on. */
 static tamis_status check_mark(void *context, size_t i, const tamis__reply *reply, bool resent,
                                tamis_error *err) {
-    const making *make = context;
-    const tamis__redis_filter *rf = make->rounds.rf;
-    const uint32_t sent = rf->fills[i];
+    const tamis__partitions *partitions = ((const tamis__rounds *)context)->partitions;
+    uint32_t *fill = &partitions->fills[i];
+    const uint32_t sent = *fill;
     (void)resent;
-    for (rf->fills[i] = 1; rf->fills[i] <= sent; rf->fills[i]++)
-        if (tamis__footer_matches(rf, (uint32_t)i, reply))
+    for (*fill = 1; *fill <= sent; ++*fill)
+        if (tamis__footer_matches(partitions, (uint32_t)i, reply))
             return TAMIS_OK;
-    return tamis__partition_lost(rf, i, err);
+    return tamis__partition_lost(partitions->rf, i, err);
 }
 
-tamis_status tamis__partitions_make(tamis_filter *filter, uint64_t life_ms, tamis_error *err) {
-    const tamis__redis_filter *rf = tamis__redis_of(filter);
-    making make = {{rf, 0, 0, take_partition, true}, filter, life_ms, false, false};
-    tamis_status status =
-        tamis__rounds_run(&make.rounds, rf->keys, tamis__round_size(rf->partition), put_partition, err);
-    const tamis__requests marks = {.count = rf->keys,
-                                   .context = &make,
-                                   .put_command = put_footer,
-                                   .take_reply = check_mark,
-                                   .what = rf->uri->shown_name,
-                                   .slot = slot_of_key};
-    make.rounds.first = 0;
-    if (status == TAMIS_OK && make.is_unsure && rf->fills)
-        return tamis__requests_run(rf->redis, &marks, NULL, err);
+tamis_status tamis__partitions_make(const tamis__partitions *partitions, uint64_t life_ms, tamis_error *err) {
+    const tamis__redis_filter *rf = partitions->rf;
+    making make = {.rounds = {.partitions = partitions, .take_reply = take_partition, .is_steps = true},
+                   .ms = life_ms};
+    tamis_status status = tamis__rounds_run(&make.rounds, tamis__round_size(partitions), put_partition, err);
+    if (status == TAMIS_OK && make.is_unsure && partitions->fills)
+        return read_footers(&(tamis__rounds){.partitions = partitions, .take_reply = check_mark}, err);
     if (status == TAMIS_E_TIMEOUT)
         return tamis__fail(
             err, status, ETIMEDOUT,
             "redis %s: %s: did not answer in time: making it takes %" PRIu64 " MiB there, and %zu of %" PRIu32
             " partitions are there for certain; run again, or drop it",
             rf->redis->endpoint.shown, rf->uri->shown_name,
-            (tamis__blocks_of(filter) * TAMIS__REDIS_BLOCK >> 20) + 1, make.rounds.done, rf->keys);
+            (partitions->blocks * TAMIS__REDIS_BLOCK >> 20) + 1, make.rounds.done, partitions->count);
     return status;
 }
 
 /* ---- chunks ---- */
 
-static uint64_t chunk_bits_offset(const tamis_filter *filter, uint32_t key) {
-    return (tamis__blocks_in(filter, key) + 1) * TAMIS__REDIS_BLOCK + TAMIS__STAMP;
+static uint64_t chunk_bits_offset(const tamis__partitions *partitions, uint32_t key) {
+    return footer_offset(partitions, key) + TAMIS__REDIS_BLOCK + TAMIS__STAMP;
 }
 
-uint64_t tamis__chunk_bit(const tamis_filter *filter, uint32_t key, uint64_t chunk) {
-    return 8 * chunk_bits_offset(filter, key) + chunk;
+uint64_t tamis__chunk_bit(const tamis__partitions *partitions, uint32_t key, uint64_t chunk) {
+    return 8 * chunk_bits_offset(partitions, key) + chunk;
 }
 
-void tamis__chunks_add_condition(const tamis_filter *filter, uint32_t key, tamis_key name, tamis__step *step,
-                                 tamis__chunks_buffers *buffers) {
-    const uint64_t bytes = tamis__blocks_in(filter, key) * TAMIS__REDIS_BLOCK,
-                   from = chunk_bits_offset(filter, key);
+void tamis__chunks_add_condition(const tamis__partitions *partitions, uint32_t key, tamis_key name,
+                                 tamis__step *step, tamis__chunks_buffers *buffers) {
+    const uint64_t bytes = footer_offset(partitions, key), from = chunk_bits_offset(partitions, key);
     const uint64_t chunks = (bytes + TAMIS__CHUNK - 1) / TAMIS__CHUNK, size = (chunks + 7) / 8;
     memset(buffers->bits, 0, sizeof buffers->bits);
     for (uint64_t i = 0; i < chunks; i++)
@@ -256,17 +282,16 @@ void tamis__chunks_add_condition(const tamis_filter *filter, uint32_t key, tamis
 
 static bool put_seal(void *context, size_t i, tamis__connection *conn) {
     const making *make = context;
-    tamis__redis_filter sealed = *make->rounds.rf;
+    const tamis__partitions *partitions = make->rounds.partitions;
     const uint32_t key = (uint32_t)(make->rounds.first + i);
     char footer[TAMIS__REDIS_BLOCK], digits[24];
     tamis__partition_buffers buffers;
     tamis__step step = {.key_count = 0};
     tamis__chunks_buffers chunks;
-    const tamis_key partition = tamis__partition_add_condition(make->filter, key, &step, &buffers);
+    const tamis_key partition = tamis__partition_add_condition(partitions, key, &step, &buffers);
     if (make->has_chunks)
-        tamis__chunks_add_condition(make->filter, key, partition, &step, &chunks);
-    sealed.fills = NULL;
-    tamis__footer_write(&sealed, key, footer);
+        tamis__chunks_add_condition(partitions, key, partition, &step, &chunks);
+    write_footer(partitions, key, footer);
     tamis__step_write(&step,
                       TAMIS__WORDS(tamis__redis_word("SETRANGE"), partition, tamis__redis_word(buffers.from),
                                    tamis__word_of(footer, sizeof footer)));
@@ -280,53 +305,39 @@ static bool put_seal(void *context, size_t i, tamis__connection *conn) {
 static tamis_status take_seal(void *context, size_t i, const tamis__reply *reply, bool resent,
                               tamis_error *err) {
     const making *make = context;
+    const tamis__redis_filter *rf = make->rounds.partitions->rf;
     if (reply->type != TAMIS__REPLY_INTEGER)
-        return tamis__redis_filter_bad_reply(make->rounds.rf, err);
-    return reply->integer == 1 || resent
-               ? TAMIS_OK
-               : tamis__partition_lost(make->rounds.rf, make->rounds.first + i, err);
+        return tamis__redis_filter_bad_reply(rf, err);
+    return reply->integer == 1 || resent ? TAMIS_OK : tamis__partition_lost(rf, make->rounds.first + i, err);
 }
 
-tamis_status tamis__partitions_seal(tamis_filter *filter, bool has_chunks, uint64_t ttl_ms,
+tamis_status tamis__partitions_seal(tamis__partitions *partitions, bool has_chunks, uint64_t ttl_ms,
                                     tamis_error *err) {
-    tamis__redis_filter *rf = tamis__redis_of(filter);
-    making make = {{rf, 0, 0, take_seal, true}, filter, ttl_ms, has_chunks, false};
-    tamis_status status = tamis__rounds_run(&make.rounds, rf->keys, rf->keys, put_seal, err);
+    making make = {.rounds = {.partitions = partitions, .take_reply = take_seal, .is_steps = true},
+                   .ms = ttl_ms,
+                   .has_chunks = has_chunks};
+    tamis_status status = tamis__rounds_run(&make.rounds, partitions->count, put_seal, err);
     if (status != TAMIS_OK)
         return status;
-    rf->fills = NULL;
-    return tamis__footers_check(filter, err);
+    partitions->fills = NULL;
+    return tamis__footers_check(partitions, err);
 }
 
 /* ---- footers ---- */
 
-static bool put_footer(void *context, size_t i, tamis__connection *conn) {
-    const making *make = context;
-    tamis__footer_put_query(make->filter, (uint32_t)i, conn);
-    return true;
-}
-
 static tamis_status take_footer(void *context, size_t i, const tamis__reply *reply, bool resent,
                                 tamis_error *err) {
-    const making *make = context;
+    const tamis__partitions *partitions = ((const tamis__rounds *)context)->partitions;
     (void)resent;
-    return tamis__footer_matches(make->rounds.rf, (uint32_t)i, reply)
+    return tamis__footer_matches(partitions, (uint32_t)i, reply)
                ? TAMIS_OK
-               : tamis__partition_lost(make->rounds.rf, i, err);
+               : tamis__partition_lost(partitions->rf, i, err);
 }
 
-tamis_status tamis__footers_check(const tamis_filter *filter, tamis_error *err) {
-    const tamis__redis_filter *rf = tamis__redis_of(filter);
-    making make = {.rounds = {.rf = rf}, .filter = filter};
-    const tamis__requests requests = {.count = rf->keys,
-                                      .context = &make,
-                                      .put_command = put_footer,
-                                      .take_reply = take_footer,
-                                      .what = rf->uri->shown_name,
-                                      .slot = slot_of_key};
-    return tamis__requests_run(rf->redis, &requests, NULL, err);
+tamis_status tamis__footers_check(const tamis__partitions *partitions, tamis_error *err) {
+    return read_footers(&(tamis__rounds){.partitions = partitions, .take_reply = take_footer}, err);
 }
 
-void tamis__state_write(const tamis__redis_filter *rf, char to[TAMIS__REDIS_STATE]) {
-    snprintf(to, TAMIS__REDIS_STATE, "ready %016" PRIx64, rf->generation);
+void tamis__state_write(uint64_t generation, char to[TAMIS__REDIS_STATE]) {
+    snprintf(to, TAMIS__REDIS_STATE, "ready %016" PRIx64, generation);
 }

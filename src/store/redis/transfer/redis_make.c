@@ -4,15 +4,12 @@
 #include "store/redis/transfer/redis_push.h"
 
 /* The new filter expires when the old one would have. */
-tamis_status tamis__push_empty(const tamis_filter *there, tamis_error *err) {
+tamis_status tamis__push_empty(tamis_filter *there, tamis_error *err) {
     const tamis_redis_push_options options = TAMIS_REDIS_PUSH_OPTIONS_INIT;
-    tamis_filter copy = *there;
-    tamis__redis_filter rf = *tamis__redis_of(there);
-    tamis__push p = {.made = &copy, .rf = &rf, .options = &options};
-    copy.body = &rf;
-    rf.ttl_ms = 0;
+    tamis__push p = {.there = there, .rf = tamis__redis_of(there), .options = &options};
     tamis_status status = tamis__push_name(&p, err);
-    return status == TAMIS_OK ? tamis__push_replace(&p, rf.plan_text, err) : status;
+    p.ttl_ms = 0;
+    return status == TAMIS_OK ? tamis__push_replace(&p, tamis__tamis_of(p.rf)->plan_text, err) : status;
 }
 
 static tamis_status fail_deleted(const tamis__push *p, tamis_error *err) {
@@ -42,8 +39,8 @@ static tamis_status make_once(tamis__push *p, bool *is_there, tamis_error *err) 
 
 tamis_status tamis__push_new(tamis_filter *made, tamis_error *err) {
     const tamis_redis_push_options options = TAMIS_REDIS_PUSH_OPTIONS_INIT;
-    tamis__redis_filter *rf = tamis__redis_of(made);
-    tamis__push p = {.made = made, .rf = rf, .options = &options};
+    const tamis__redis_filter *rf = tamis__redis_of(made);
+    tamis__push p = {.there = made, .rf = rf, .options = &options};
     bool is_there = true;
     tamis_status status = tamis__push_name(&p, err);
     for (int i = 0; i < TAMIS__LOCK_POLLS && status == TAMIS_OK; i++) {

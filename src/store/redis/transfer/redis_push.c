@@ -53,7 +53,7 @@ tamis_status tamis__push_check(const tamis_filter *filter, tamis_error *err) {
 }
 
 static tamis_status check_hash(const tamis__push *p, const tamis__parsed_plan *old, tamis_error *err) {
-    const tamis_hasher *hasher = p->made->hasher;
+    const tamis_hasher *hasher = p->there->hasher;
     if (strcmp(old->scheme, tamis_scheme_name(hasher->scheme)) == 0 && old->seed == hasher->seed &&
         old->secret == hasher->secret_print)
         return TAMIS_OK;
@@ -64,33 +64,35 @@ static tamis_status check_hash(const tamis__push *p, const tamis__parsed_plan *o
 }
 
 tamis_status tamis__push_name(tamis__push *p, tamis_error *err) {
-    tamis_status status = tamis__generation_new(p->rf, err);
-    tamis__plan_text_write(p->made, p->plan);
+    p->partitions = tamis__tamis_of(p->rf)->partitions;
+    p->ttl_ms = p->rf->ttl_ms;
+    tamis_status status =
+        tamis__random(&p->partitions.generation, sizeof p->partitions.generation, p->rf->uri->shown, err);
+    tamis__plan_text_write(p->there, &p->partitions, p->plan);
     p->hash_size = tamis__config_name(p->rf, p->hash);
     return status;
 }
 
 tamis_status tamis__push_plan(tamis__push *p, tamis_error *err) {
-    tamis__redis_filter *rf = p->rf;
+    tamis__tamis_state *state = tamis__tamis_of(p->rf);
     tamis__parsed_plan old;
-    p->made->plan = p->filter->plan;
-    p->made->metadata.fields.key_type = p->filter->metadata.fields.key_type;
-    p->made->plan.scheme = p->filter->hasher->scheme;
-    rf->seed = p->filter->hasher->seed;
-    tamis_status status = tamis__hasher_copy(&p->made->hasher, p->filter->hasher, err);
+    p->there->plan = p->filter->plan;
+    p->there->metadata.fields.key_type = p->filter->metadata.fields.key_type;
+    p->there->plan.scheme = p->filter->hasher->scheme;
+    tamis_status status = tamis__hasher_copy(&p->there->hasher, p->filter->hasher, err);
     if (status == TAMIS_OK)
-        status = tamis__config_find(rf, &p->config, err);
+        status = tamis__config_find(p->rf, &p->config, err);
     const bool is_there = status == TAMIS_OK && *p->config.plan;
     if (is_there)
-        status = tamis__plan_text_read(rf, p->config.plan, &old, err);
+        status = tamis__plan_text_read(p->rf, p->config.plan, &old, err);
     if (status == TAMIS_OK && is_there)
         status = check_hash(p, &old, err);
     if (status == TAMIS_OK)
-        status = tamis__partitions_choose(p->made, is_there ? &old : NULL, err);
+        status = tamis__partitions_choose(p->there, is_there ? &old : NULL, err);
     if (status != TAMIS_OK)
         return status;
-    memcpy(rf->target, p->config.target, p->config.target_size);
-    rf->target_size = p->config.target_size;
+    memcpy(state->target, p->config.target, p->config.target_size);
+    state->target_size = p->config.target_size;
     return tamis__push_name(p, err);
 }
 
@@ -106,17 +108,16 @@ tamis_key tamis__push_hash(const tamis__push *p) {
 
 tamis_status tamis__change_confirm(const tamis__redis_filter *rf, const char *plan, tamis_error *err) {
     char lock[TAMIS__REDIS_KEY], name[TAMIS__REDIS_KEY], ms[24];
-    tamis__redis_filter copy = *rf;
     tamis__step step = {.key_count = 0};
     bool is_done;
     tamis__lock_add_condition(rf, &step, lock);
     (void)tamis__plan_add_condition(rf, &step, plan, name);
     tamis__step_expire(&step, step.keys[0], TAMIS__LOCK_MS, ms);
-    tamis_status status = tamis__step_run(&copy, &step, &is_done, err);
+    tamis_status status = tamis__step_run(rf, &step, &is_done, err);
     return status == TAMIS_OK && !is_done ? tamis__lock_lost(rf, err) : status;
 }
 
-tamis_status tamis__change_begin(tamis__redis_filter *rf, const char *plan, tamis_error *err) {
+tamis_status tamis__change_begin(const tamis__redis_filter *rf, const char *plan, tamis_error *err) {
     char lock[TAMIS__REDIS_KEY], name[TAMIS__REDIS_KEY];
     tamis__step step = {.key_count = 0};
     bool is_done;
@@ -128,7 +129,7 @@ tamis_status tamis__change_begin(tamis__redis_filter *rf, const char *plan, tami
     return status == TAMIS_OK && !is_done ? tamis__lock_lost(rf, err) : status;
 }
 
-tamis_status tamis__field_remove(tamis__redis_filter *rf, const char *field, const char *text,
+tamis_status tamis__field_remove(const tamis__redis_filter *rf, const char *field, const char *text,
                                  tamis_error *err) {
     char lock[TAMIS__REDIS_KEY], name[TAMIS__REDIS_KEY];
     const tamis_key hash = {name, tamis__config_name(rf, name)};
@@ -158,9 +159,10 @@ tamis_status tamis__leftovers_remove(const tamis__redis_filter *rf, const tamis_
 /* Reads the hash. Fails if the name has become an alias of another filter since the push began. */
 static tamis_status find_config(tamis__push *p, tamis_error *err) {
     const tamis__redis_filter *rf = p->rf;
+    const tamis__tamis_state *state = tamis__tamis_of(rf);
     tamis_status status = tamis__config_find(rf, &p->config, err);
-    if (status != TAMIS_OK || (p->config.target_size == rf->target_size &&
-                               memcmp(p->config.target, rf->target, rf->target_size) == 0))
+    if (status != TAMIS_OK || (p->config.target_size == state->target_size &&
+                               memcmp(p->config.target, state->target, state->target_size) == 0))
         return status;
     return tamis__fail(
         err, TAMIS_E_MISMATCH, 0,
@@ -191,7 +193,7 @@ tamis_status tamis__push_begin(tamis__push *p, tamis_error *err) {
 
 tamis_status tamis__push_withdraw(const tamis__push *p, tamis_status status) {
     (void)tamis__lock_release(p->rf, NULL); /* it expires anyway */
-    *p->rf->token = '\0';
+    *tamis__tamis_of(p->rf)->token = '\0';
     return status;
 }
 
@@ -211,26 +213,24 @@ tamis_status tamis__push_announce(tamis__push *p, tamis_error *err) {
 
 static tamis_status upload(const tamis__push *p, tamis_error *err) {
     size_t count;
-    const tamis__upload bits = {.there = p->made,
+    const tamis__upload bits = {.there = p->there,
                                 .words = tamis__bloom_words(p->filter, &count),
-                                .key_name = tamis__partition_name,
-                                .add_condition = tamis__partition_add_condition,
-                                .has_bits = true,
+                                .partitions = &p->partitions,
                                 .progress = p->options->progress,
                                 .context = p->options->context};
     return tamis__upload_run(&bits, err);
 }
 
 tamis_status tamis__push_make(tamis__push *p, tamis_error *err) {
-    const uint64_t lifetime = LIFETIME_MS + p->made->plan.bits / 8 / TAMIS__CHUNK * 1000;
+    const uint64_t lifetime = LIFETIME_MS + p->there->plan.bits / 8 / TAMIS__CHUNK * 1000;
+    const size_t size = p->partitions.count * sizeof *p->fills;
     if (p->rf->is_family)
         return TAMIS_OK;
-    p->fills = tamis__alloc(&p->rf->redis->allocator, p->rf->keys * sizeof *p->fills, _Alignof(uint32_t));
+    p->fills = tamis__alloc(&p->rf->redis->allocator, size, _Alignof(uint32_t));
     if (!p->fills)
-        return tamis__fail_nomem(err, "redis", p->rf->keys * sizeof *p->fills);
-    memset(p->fills, 0, p->rf->keys * sizeof *p->fills);
-    p->rf->fills = p->fills;
-    return tamis__partitions_make(p->made, lifetime, err);
+        return tamis__fail_nomem(err, "redis", size);
+    p->partitions.fills = p->fills;
+    return tamis__partitions_make(&p->partitions, lifetime, err);
 }
 
 /* Partitions outlive the hash: an expired filter is then found absent, not damaged. */
@@ -238,15 +238,15 @@ tamis_status tamis__push_seal(tamis__push *p, tamis_error *err) {
     if (p->rf->is_family)
         return TAMIS_OK;
     p->is_sealed = true;
-    return tamis__partitions_seal(p->made, p->filter || p->is_resize,
-                                  p->rf->ttl_ms > 0 ? p->rf->ttl_ms + TAMIS__GRACE_MS : 0, err);
+    return tamis__partitions_seal(&p->partitions, p->filter || p->is_resize,
+                                  p->ttl_ms > 0 ? p->ttl_ms + TAMIS__GRACE_MS : 0, err);
 }
 
 static void write_switch(const tamis__push *p, tamis__step *step, char copy[TAMIS__REDIS_KEY], char ttl[24]) {
     const char *before = *p->config.plan ? p->config.plan : p->copy;
     const tamis_key name = {copy, tamis__copy_name(p->rf, copy)};
     tamis__step_key(step, name);
-    snprintf(ttl, 24, "%" PRIu64, p->rf->ttl_ms);
+    snprintf(ttl, 24, "%" PRIu64, p->ttl_ms);
     const tamis_key words[] = {tamis__redis_word(tamis__redis_hset(p->rf->redis)),
                                tamis__push_hash(p),
                                tamis__redis_word("plan"),
@@ -254,7 +254,7 @@ static void write_switch(const tamis__push *p, tamis__step *step, char copy[TAMI
                                tamis__redis_word("before"),
                                tamis__redis_word(before)};
     tamis__step_write(step, words, *before ? 6 : 4);
-    if (p->rf->ttl_ms == 0) { /* end the expiry of an earlier filter of this name */
+    if (p->ttl_ms == 0) { /* end the expiry of an earlier filter of this name */
         tamis__step_write(step, TAMIS__WORDS(tamis__redis_word("SET"), name, tamis__redis_word(p->plan)));
         tamis__step_write(step, TAMIS__WORDS(tamis__redis_word("PERSIST"), tamis__push_hash(p)));
     } else {
@@ -284,10 +284,10 @@ tamis_status tamis__push_switch(tamis__push *p, tamis_error *err) {
     return status == TAMIS_OK && strcmp(now, p->plan) != 0 ? tamis__lock_lost(p->rf, err) : status;
 }
 
-tamis_status tamis__push_keep_expiry(const tamis__push *p, tamis_error *err) {
-    if (p->rf->ttl_ms > 0 || !*p->config.plan)
+tamis_status tamis__push_keep_expiry(tamis__push *p, tamis_error *err) {
+    if (p->ttl_ms > 0 || !*p->config.plan)
         return TAMIS_OK;
-    return tamis__redis_ttl(p->rf, tamis__push_hash(p), &p->rf->ttl_ms, err);
+    return tamis__redis_ttl(p->rf, tamis__push_hash(p), &p->ttl_ms, err);
 }
 
 /* The old partitions get a short expiry and are not removed at once: batches may still read them. */
@@ -310,7 +310,7 @@ static tamis_status fail_unknown(const tamis__push *p, const tamis_error *why, t
                        "%.300s; it is unknown whether the filter was replaced by generation %016" PRIx64
                        ": check with tamis info, push again, and remove Redis keys that are left with tamis "
                        "redis clean",
-                       why->text, p->rf->generation);
+                       why->text, p->partitions.generation);
 }
 
 /* Removes the announcement in `field` if it is still p->plan. With field next, removes field sending too. */
@@ -328,7 +328,7 @@ static tamis_status remove_field(const tamis__push *p, const char *field, tamis_
 tamis_status tamis__push_remove(const tamis__push *p, tamis_error *err) {
     tamis_status status = p->is_resize ? remove_field(p, "next", err) : TAMIS_OK;
     if (status == TAMIS_OK && !p->rf->is_family)
-        status = tamis__partitions_expire(p->rf, NULL, p->is_resize ? TAMIS__GRACE_MS : -1, err);
+        status = tamis__partitions_expire(&p->partitions, NULL, p->is_resize ? TAMIS__GRACE_MS : -1, err);
     return status == TAMIS_OK ? remove_field(p, "pushing", err) : status;
 }
 
@@ -352,7 +352,7 @@ static tamis_status recover(tamis__push *p, tamis_status status, tamis_error *er
         why = *err;
     why.status = status;
     const bool is_released = tamis__lock_release(p->rf, NULL) == TAMIS_OK;
-    *p->rf->token = '\0'; /* later steps neither need the lock nor renew it */
+    *tamis__tamis_of(p->rf)->token = '\0'; /* later steps neither need the lock nor renew it */
     const bool is_read = tamis__config_locked(p->rf, &now, NULL) == TAMIS_OK;
     const bool is_over = is_released && is_read;
     const bool may_be_lost =
@@ -372,10 +372,10 @@ static tamis_status recover(tamis__push *p, tamis_status status, tamis_error *er
 
 tamis_status tamis__push_conclude(tamis__push *p, tamis_status status, tamis_error *err) {
     if (status == TAMIS_OK)
-        (void)tamis__lock_release(p->rf, NULL); /* it expires anyway */
-    else if (*p->rf->token)
+        return tamis__push_withdraw(p, TAMIS_OK);
+    if (*tamis__tamis_of(p->rf)->token)
         return recover(p, status, err);
-    else if (p->is_resize) /* the lock was not taken: no step of this process is on its way */
+    if (p->is_resize) /* the lock was not taken: no step of this process is on its way */
         (void)tamis__push_remove(p, NULL);
     return status;
 }
@@ -396,10 +396,9 @@ tamis_status tamis__push_run(tamis__push *p, tamis_error *err) {
 }
 
 void tamis__push_free(tamis__push *p) {
-    p->rf->fills = NULL;
     if (p->fills)
-        tamis__free(&p->rf->redis->allocator, p->fills, p->rf->keys * sizeof *p->fills);
-    p->fills = NULL;
+        tamis__free(&p->rf->redis->allocator, p->fills, p->partitions.count * sizeof *p->fills);
+    p->fills = p->partitions.fills = NULL;
 }
 
 tamis_status tamis__push_replace(tamis__push *p, const char *expected_plan, tamis_error *err) {
@@ -431,17 +430,17 @@ tamis_status tamis_redis_push(const tamis_filter *filter, tamis_redis *redis, co
     if (status == TAMIS_OK)
         status = tamis__filter_check_local(filter, "push", err);
     if (status == TAMIS_OK)
-        status = tamis__redis_name(&p.made, redis, name, &filter->allocator, err);
+        status = tamis__redis_name(&p.there, redis, name, &filter->allocator, err);
     if (status != TAMIS_OK)
         return status;
-    p.rf = tamis__redis_of(p.made);
+    p.rf = tamis__redis_of(p.there);
     tamis__filter_keep(filter);
     status = tamis_filter_verify(filter, err);
     if (status == TAMIS_OK && p.rf->layout == &tamis__layout_tamis)
         status = push_tamis(&p, err);
     else if (status == TAMIS_OK)
-        status = tamis__redis_replace(p.made, filter, &options, err);
+        status = tamis__redis_replace(p.there, filter, &options, err);
     tamis__filter_let_go(filter);
-    tamis_filter_free(p.made);
+    tamis_filter_free(p.there);
     return status;
 }

@@ -7,16 +7,18 @@
 /* The steps of redis_push.c, shared by push, make and resize. */
 
 typedef struct tamis__push {
-    const tamis_filter *filter;   /* filter in memory to upload; NULL: make an empty one */
-    tamis_filter *made;           /* handle of the new filter */
-    tamis__redis_filter *rf;      /* body of `made` */
-    tamis__config config;         /* hash before the push */
-    char copy[TAMIS__REDIS_PLAN]; /* the plan's copy if the hash was deleted; else empty */
-    char plan[TAMIS__REDIS_PLAN]; /* plan of the new filter */
-    char hash[TAMIS__REDIS_KEY];  /* Redis key of the hash */
+    const tamis_filter *filter;    /* filter in memory to upload; NULL: make an empty one */
+    tamis_filter *there;           /* handle of the filter on the server, with the plan of the new one */
+    const tamis__redis_filter *rf; /* body of `there` */
+    tamis__partitions partitions;  /* the new generation; while they are filled, `fills` are those below */
+    uint64_t ttl_ms;               /* time to live of the new filter; 0: none */
+    tamis__config config;          /* hash before the push */
+    char copy[TAMIS__REDIS_PLAN];  /* the plan's copy if the hash was deleted; else empty */
+    char plan[TAMIS__REDIS_PLAN];  /* plan of the new filter */
+    char hash[TAMIS__REDIS_KEY];   /* Redis key of the hash */
     size_t hash_size;
     const tamis_redis_push_options *options;
-    uint32_t *fills;              /* rf->keys numbers: see tamis__redis_filter */
+    uint32_t *fills;              /* numbers in the marks of `partitions` */
     bool is_resize;               /* the switch requires p->plan in field next */
     char sending[TAMIS__SENDING]; /* number of the command that set field next; empty: no resize has begun */
     bool is_switching;            /* the switch was sent, and may take place */
@@ -27,9 +29,9 @@ typedef struct tamis__push {
 
 /* TAMIS_E_UNSUPPORTED: layout tamis has no filters of this kind or scheme. */
 tamis_status tamis__push_check(const tamis_filter *filter, tamis_error *err);
-/* Plans p->made from p->filter, the URI and the filter that it replaces. Writes nothing to the server. */
+/* Plans p->there from p->filter, the URI and the filter that it replaces. Writes nothing to the server. */
 tamis_status tamis__push_plan(tamis__push *p, tamis_error *err);
-/* Chooses a new generation, and writes the plan of p->made to p->plan as text. */
+/* Chooses a new generation for the partitions of p->there, and writes its plan to p->plan as text. */
 tamis_status tamis__push_name(tamis__push *p, tamis_error *err);
 
 /* ---- with the lock: see the head of redis_push.c ---- */
@@ -42,8 +44,8 @@ tamis_status tamis__push_withdraw(const tamis__push *p, tamis_status status);
 tamis_status tamis__push_announce(tamis__push *p, tamis_error *err);
 /* Step 3: makes the partitions. A family has none: its members are created by their first adds. */
 tamis_status tamis__push_make(tamis__push *p, tamis_error *err);
-/* Sets rf->ttl_ms to the time that the old filter has left, unless the URI gives one. */
-tamis_status tamis__push_keep_expiry(const tamis__push *p, tamis_error *err);
+/* Sets p->ttl_ms to the time that the old filter has left, unless the URI gives one. */
+tamis_status tamis__push_keep_expiry(tamis__push *p, tamis_error *err);
 /* Step 5: seals the partitions. */
 tamis_status tamis__push_seal(tamis__push *p, tamis_error *err);
 /* Steps 6 and 7: switches to p->plan, and reads the plan back. */

@@ -43,28 +43,24 @@ typedef struct replacement {
 
 /* ---- names ---- */
 
-static size_t staging_name(const tamis__redis_filter *rf, uint32_t key, char *to) {
-    char name[TAMIS__REDIS_KEY];
-    const size_t size = rf->layout->key_name(rf, key, name);
-    size_t used = 0, tag_size = size;
-    const bool tagged = tamis__cluster_tag(name, &tag_size) != NULL;
-    if (!tagged)
-        to[used++] = '{';
-    memcpy(to + used, name, size);
-    used += size;
-    return used +
-           (size_t)snprintf(to + used, TAMIS__REDIS_KEY - used, "%s:%s", tagged ? "" : "}", rf->staging);
-}
-
+/* Writes the names of the Redis key and of the staging string beside it. */
 static tamis_status choose_names(replacement *r, tamis_error *err) {
-    tamis__redis_filter *rf = r->rf;
+    const tamis__redis_filter *rf = r->rf;
+    char *to = r->staging_key;
     uint32_t random;
     tamis_status status = tamis__random(&random, sizeof random, rf->uri->shown, err);
     if (status != TAMIS_OK)
         return status;
-    snprintf(rf->staging, sizeof rf->staging, "push-%08" PRIx32, random);
     r->key_size = rf->layout->key_name(rf, 0, r->key);
-    r->staging_size = staging_name(rf, 0, r->staging_key);
+    size_t used = 0, tag_size = r->key_size;
+    const bool tagged = tamis__cluster_tag(r->key, &tag_size) != NULL;
+    if (!tagged)
+        to[used++] = '{';
+    memcpy(to + used, r->key, r->key_size);
+    used += r->key_size;
+    used +=
+        (size_t)snprintf(to + used, TAMIS__REDIS_KEY - used, "%s:push-%08" PRIx32, tagged ? "" : "}", random);
+    r->staging_size = used;
     if (rf->redis->uri.kind != TAMIS__REDIS_CLUSTER ||
         tamis__redis_slot(rf->redis, r->staging_key, r->staging_size) == tamis__redis_key_slot(rf, 0))
         return TAMIS_OK;
@@ -94,15 +90,16 @@ static tamis_status expire(const replacement *r, tamis_key key, uint64_t ms, tam
 
 /* ---- steps ---- */
 
-/* Opens the handle with the plan of the stored filter or, if there is none, of the URI. With `plans` it makes nothing. */
-static tamis_status open_plan(tamis_filter *made, bool plans, tamis_error *err) {
+/* Opens the handle with the plan of the stored filter or, if there is none, of the URI. makes: the filter is made then, as far
+ * as it has more than its bits. */
+static tamis_status open_handle(tamis_filter *made, bool makes, tamis_error *err) {
     tamis__redis_filter *rf = tamis__redis_of(made);
     tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
     options.create = true;
-    rf->plans = plans;
     tamis_hasher_free(made->hasher);
     made->hasher = NULL;
-    tamis_status status = rf->layout->open(made, &options, err);
+    tamis_status status = !makes && rf->layout->open_plan ? rf->layout->open_plan(made, err)
+                                                          : rf->layout->open(made, &options, err);
     return status == TAMIS_OK ? tamis__redis_check_moves(rf, err) : status;
 }
 
@@ -130,23 +127,13 @@ static tamis_status make_staging(const replacement *r, tamis_error *err) {
     return expire(r, words[1], LIFETIME_MS + bytes / TAMIS__CHUNK * 1000, err);
 }
 
-/* Guard: the string being filled still exists. It is renamed when complete, so a late chunk does nothing. */
-static tamis_key add_staging_condition(const tamis_filter *made, uint32_t key, tamis__step *step,
-                                       tamis__partition_buffers *buffers) {
-    const tamis_key name = {buffers->name, staging_name(tamis__redis_of(made), key, buffers->name)};
-    tamis__step_key(step, name);
-    tamis__step_expect(step, tamis__redis_word("1"), TAMIS__WORDS(tamis__redis_word("EXISTS"), name));
-    return name;
-}
-
 static tamis_status upload_bits(const replacement *r, const tamis_redis_push_options *options,
                                 tamis_error *err) {
     size_t count;
     int64_t size = 0;
     const tamis__upload bits = {.there = r->made,
                                 .words = tamis__bloom_words(r->filter, &count),
-                                .key_name = staging_name,
-                                .add_condition = add_staging_condition,
+                                .staging_key = {r->staging_key, r->staging_size},
                                 .progress = options->progress,
                                 .context = options->context};
     tamis_status status = tamis__upload_run(&bits, err);
@@ -163,7 +150,7 @@ static tamis_status upload_bits(const replacement *r, const tamis_redis_push_opt
 
 /* Makes the config hash of layout redisson if it is missing. */
 static tamis_status make_config(const replacement *r, tamis_error *err) {
-    tamis_status status = open_plan(r->made, false, err);
+    tamis_status status = open_handle(r->made, true, err);
     return status == TAMIS_OK ? check_compatible(r, err) : status;
 }
 
@@ -252,7 +239,7 @@ tamis_status tamis__redis_replace(tamis_filter *made, const tamis_filter *filter
     tamis_status status = tamis__redis_require_command(
         r.rf->redis, r.rf->uri->shown, "RENAME", "push into layout tamis, or add the keys themselves", err);
     if (status == TAMIS_OK)
-        status = open_plan(made, true, err);
+        status = open_handle(made, false, err);
     if (status == TAMIS_OK)
         status = check_compatible(&r, err);
     if (status == TAMIS_OK)
@@ -280,7 +267,7 @@ tamis_status tamis_redis_plan_for(tamis_plan *plan, const tamis_plan_options *pl
     if (tamis__redis_of(named)->layout == &tamis__layout_tamis) {
         status = tamis_redis_plan_make(&made, plan_options, err);
     } else {
-        status = open_plan(named, true, err);
+        status = open_handle(named, false, err);
         made = named->plan;
     }
     if (status == TAMIS_OK)

@@ -39,7 +39,8 @@ static tamis_status expire_with_hash(const tamis__push *p, tamis_error *err) {
     tamis_status status = tamis__redis_ttl(p->rf, (tamis_key){p->hash, p->hash_size}, &left_ms, err);
     if (status != TAMIS_OK)
         return status;
-    return tamis__partitions_set_expiry(p->made, NULL, left_ms > 0 ? left_ms + TAMIS__GRACE_MS : 0, err);
+    return tamis__partitions_set_expiry(&p->partitions, NULL, left_ms > 0 ? left_ms + TAMIS__GRACE_MS : 0,
+                                        err);
 }
 
 /* Setting the fields next and sending. */
@@ -163,9 +164,9 @@ tamis_status tamis_redis_resize_begin(tamis_redis_resize **resize, const tamis_f
     made->allocator = like->allocator;
     made->options = (tamis_redis_push_options)TAMIS_REDIS_PUSH_OPTIONS_INIT;
     made->p = (tamis__push){.filter = like, .options = &made->options};
-    status = tamis__redis_name(&made->p.made, redis, name, &like->allocator, err);
+    status = tamis__redis_name(&made->p.there, redis, name, &like->allocator, err);
     if (status == TAMIS_OK) {
-        made->p.rf = tamis__redis_of(made->p.made);
+        made->p.rf = tamis__redis_of(made->p.there);
         status = begin_resize(&made->p, err);
     }
     if (status == TAMIS_OK) {
@@ -174,13 +175,13 @@ tamis_status tamis_redis_resize_begin(tamis_redis_resize **resize, const tamis_f
     }
     if (made->p.rf)
         tamis__push_free(&made->p);
-    tamis_filter_free(made->p.made);
+    tamis_filter_free(made->p.there);
     tamis__free(&like->allocator, made, sizeof *made);
     return status;
 }
 
 static tamis_status finish_resize(tamis__push *p, const tamis_filter *filter, tamis_error *err) {
-    tamis_status status = tamis__upload_union(p->made, filter, err);
+    tamis_status status = tamis__upload_union(p->there, &p->partitions, filter, err);
     if (status == TAMIS_OK)
         status = tamis__push_keep_expiry(p, err);
     if (status == TAMIS_OK)
@@ -248,7 +249,7 @@ tamis_status tamis_redis_resize_end(tamis_redis_resize *resize, const tamis_filt
     if (!filter)
         status = end_resize(&resize->p, NULL, err);
     tamis__push_free(&resize->p);
-    tamis_filter_free(resize->p.made);
+    tamis_filter_free(resize->p.there);
     tamis__free(&allocator, resize, sizeof *resize);
     return status;
 }

@@ -27,23 +27,13 @@
 enum { LIFETIME_MS = 3600000 };
 
 typedef struct union_state {
-    const tamis_filter *there;
-    tamis__redis_filter *rf;
-    const tamis__redis_filter *staging;
+    const tamis__partitions *partitions, *staging;
     size_t lost; /* 1 + number of a partition that was lost, or whose staging string was; 0: none */
 } union_state;
 
-static uint32_t slot_of_partition(void *context, size_t i) {
+static uint32_t slot_of_or(void *context, size_t i) {
     const union_state *ctx = context;
-    return tamis__redis_key_slot(ctx->rf, i);
-}
-
-static tamis_key add_staging_condition(const tamis_filter *staging, uint32_t key, tamis__step *step,
-                                       tamis__partition_buffers *buffers) {
-    const tamis_key name = {buffers->name, tamis__staging_name(tamis__redis_of(staging), key, buffers->name)};
-    tamis__step_key(step, name);
-    tamis__step_expect(step, tamis__redis_word("1"), TAMIS__WORDS(tamis__redis_word("EXISTS"), name));
-    return name;
+    return tamis__partition_slot(ctx->partitions, (uint32_t)i);
 }
 
 /* BITOP recreates its target without an expiry, so the step restores the expiry. A step that arrives after the staging string
@@ -54,11 +44,11 @@ static bool put_or(void *context, size_t i, tamis__connection *conn) {
     tamis__partition_buffers buffers;
     tamis__chunks_buffers chunks;
     tamis__step step = {.keeps_expiry = true};
-    const tamis_key name = tamis__partition_add_condition(ctx->there, (uint32_t)i, &step, &buffers);
+    const tamis_key name = tamis__partition_add_condition(ctx->partitions, (uint32_t)i, &step, &buffers);
     const tamis_key staging_key = {staging_key_name,
-                                   tamis__staging_name(ctx->staging, (uint32_t)i, staging_key_name)};
+                                   tamis__partition_name(ctx->staging, (uint32_t)i, staging_key_name)};
     tamis__step_key(&step, staging_key);
-    tamis__chunks_add_condition(ctx->there, (uint32_t)i, staging_key, &step, &chunks);
+    tamis__chunks_add_condition(ctx->partitions, (uint32_t)i, staging_key, &step, &chunks);
     tamis__step_write(
         &step, TAMIS__WORDS(tamis__redis_word("BITOP"), tamis__redis_word("OR"), name, name, staging_key));
     tamis__step_put(&step, conn);
@@ -70,7 +60,7 @@ static tamis_status take_or(void *context, size_t i, const tamis__reply *reply, 
     union_state *ctx = context;
     (void)resent;
     if (reply->type != TAMIS__REPLY_INTEGER)
-        return tamis__redis_filter_bad_reply(ctx->rf, err);
+        return tamis__redis_filter_bad_reply(ctx->partitions->rf, err);
     if (reply->integer == 0)
         ctx->lost = i + 1;
     return TAMIS_OK;
@@ -79,62 +69,59 @@ static tamis_status take_or(void *context, size_t i, const tamis__reply *reply, 
 static tamis_status check_compatible(const tamis_filter *there, const tamis_filter *from, tamis_error *err) {
     const tamis__redis_filter *rf = tamis__redis_of(there);
     tamis_status status = tamis__check_compatible(there, from, "unite", "build both alike", err);
-    if (status != TAMIS_OK ||
-        (rf->seed == from->hasher->seed && there->hasher->secret_print == from->hasher->secret_print))
+    if (status != TAMIS_OK || (there->hasher->seed == from->hasher->seed &&
+                               there->hasher->secret_print == from->hasher->secret_print))
         return status;
     return tamis__fail(err, TAMIS_E_MISMATCH, 0,
                        "redis %s: %s: the filter has another seed or secret; build both with the same ones",
                        rf->redis->endpoint.shown, rf->uri->shown_name);
 }
 
-/* Steps 1 to 4. `staging` is a handle of the staging strings beside the partitions of `there`. */
-static tamis_status or_staged(tamis_filter *there, tamis_filter *staging, const tamis_filter *from,
-                              tamis_error *err) {
+/* Steps 1 to 4. `staging` has the staging strings beside the partitions of `there`. */
+static tamis_status or_staged(const tamis_filter *there, const tamis__partitions *partitions,
+                              const tamis__partitions *staging, const tamis_filter *from, tamis_error *err) {
+    const tamis__redis_filter *rf = partitions->rf;
     size_t count;
-    union_state ctx = {there, tamis__redis_of(there), tamis__redis_of(staging), 0};
-    const tamis__upload upload = {.there = staging,
-                                  .words = tamis__bloom_words(from, &count),
-                                  .key_name = tamis__staging_name,
-                                  .add_condition = add_staging_condition,
-                                  .has_bits = true};
-    const tamis__requests or = {.count = ctx.rf->keys,
+    union_state ctx = {partitions, staging, 0};
+    const tamis__upload upload = {
+        .there = there, .words = tamis__bloom_words(from, &count), .partitions = staging};
+    const tamis__requests or = {.count = partitions->count,
                                 .context = &ctx,
                                 .put_command = put_or,
                                 .take_reply = take_or,
-                                .what = ctx.rf->uri->shown_name,
-                                .slot = slot_of_partition,
+                                .what = rf->uri->shown_name,
+                                .slot = slot_of_or,
                                 .is_steps = true};
     tamis_status status = tamis__partitions_make(staging, LIFETIME_MS, err);
     if (status == TAMIS_OK)
         status = tamis__upload_run(&upload, err);
     if (status == TAMIS_OK)
-        status = tamis__requests_run(ctx.rf->redis, & or, NULL, err);
+        status = tamis__requests_run(rf->redis, & or, NULL, err);
     if (status == TAMIS_OK && ctx.lost > 0)
-        status = tamis__partition_lost(ctx.rf, ctx.lost - 1, err);
-    const tamis_status removed =
-        tamis__partitions_expire(ctx.staging, NULL, -1, status == TAMIS_OK ? err : NULL);
+        status = tamis__partition_lost(rf, ctx.lost - 1, err);
+    const tamis_status removed = tamis__partitions_expire(staging, NULL, -1, status == TAMIS_OK ? err : NULL);
     return status == TAMIS_OK ? removed : status;
 }
 
-tamis_status tamis__upload_union(tamis_filter *there, const tamis_filter *from, tamis_error *err) {
-    tamis_filter copy = *there;
-    tamis__redis_filter rf = *tamis__redis_of(there);
+tamis_status tamis__upload_union(const tamis_filter *there, const tamis__partitions *partitions,
+                                 const tamis_filter *from, tamis_error *err) {
+    tamis__partitions staging = *partitions;
     uint32_t random;
     tamis_status status = check_compatible(there, from, err);
     if (status == TAMIS_OK)
-        status = tamis__random(&random, sizeof random, rf.uri->shown, err);
+        status = tamis__random(&random, sizeof random, partitions->rf->uri->shown, err);
     if (status != TAMIS_OK)
         return status;
-    rf.fills = NULL;
-    snprintf(rf.staging, sizeof rf.staging, "unite-%08" PRIx32, random);
-    copy.body = &rf;
-    return or_staged(there, &copy, from, err);
+    staging.fills = NULL;
+    snprintf(staging.staging, sizeof staging.staging, "unite-%08" PRIx32, random);
+    return or_staged(there, partitions, &staging, from, err);
 }
 
 static tamis_status union_once(tamis_filter *there, const tamis_filter *from, bool *again, tamis_error *err) {
     const tamis__redis_filter *rf = tamis__redis_of(there);
+    const tamis__tamis_state *state = tamis__tamis_of(rf);
     tamis_error why = TAMIS_ERROR_INIT;
-    tamis_status status = tamis__upload_union(there, from, &why);
+    tamis_status status = tamis__upload_union(there, &state->partitions, from, &why);
     const bool may_be_replaced = status == TAMIS_E_IO;
     if (status == TAMIS_OK || may_be_replaced) {
         const tamis_status checked = tamis__redis_check(there, true, again, err);
@@ -144,7 +131,7 @@ static tamis_status union_once(tamis_filter *there, const tamis_filter *from, bo
     } else if (err) {
         *err = why;
     }
-    if (status != TAMIS_OK || *again || !*rf->next_text || strcmp(rf->next_text, rf->plan_text) == 0)
+    if (status != TAMIS_OK || *again || !*state->next_text || strcmp(state->next_text, state->plan_text) == 0)
         return status;
     return tamis__fail(err, TAMIS_E_BUSY, 0,
                        "redis %s: %s: is being resized, and the sizes differ; repeat the union when "
@@ -159,7 +146,7 @@ tamis_status tamis_redis_union(tamis_filter *there, const tamis_filter *from, ta
     if (!rf || rf->layout != &tamis__layout_tamis)
         return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
                            "union: is not a filter on a server with layout tamis; name one of those");
-    if (rf->partition > TAMIS__PARTITION_BLOCKS)
+    if (tamis__tamis_of(rf)->partitions.each > TAMIS__PARTITION_BLOCKS)
         return tamis__fail(
             err, TAMIS_E_UNSUPPORTED, 0,
             "redis %s: %s: its partitions, of layout 1, have no room for what a union writes behind them; "
