@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/redis/filter/redis_filter.h"
+#include "store/redis/layout/layout_bitmap.h"
 #include "support/fault.h"
 
 enum { MEMORY = 4 << 20 };

@@ -22,7 +22,7 @@
 #include <tamis/experimental/redis_bitmap.h>
 #include <tamis/tamis.h>
 
-#include "store/redis/topology/redis_int.h"
+#include "store/redis/topology/redis_topology.h"
 #include "support/redis_cluster.h"
 #include "support/redis_families.h"
 #include "support/redis_keys.h"

@@ -22,8 +22,8 @@
 #include <tamis/tamis.h>
 
 #include "base/memory.h"
+#include "store/redis/request/redis_requests.h"
 #include "store/redis/topology/proxy_watch.h"
-#include "store/redis/topology/redis_int.h"
 #include "support/fault.h"
 #include "support/proxy.h"
 #include "support/redis_calls.h"

@@ -14,8 +14,8 @@
 #include <cmocka.h>
 
 #include "base/system.h"
-#include "store/redis/exchange/redis_step.h"
 #include "store/redis/filter/redis_filter.h"
+#include "store/redis/request/redis_requests.h"
 #include "support/redis_filters.h"
 
 static void push(const char *name, uint64_t expect, size_t from, size_t count) {

@@ -19,7 +19,7 @@
 #include <tamis/experimental/redis.h>
 
 #include "golden/golden_reader.h"
-#include "store/redis/layout/layout_php.h"
+#include "store/redis/layout/layout_bitmap.h"
 #include "support/redis_server.h"
 #include "support/scratch.h"
 

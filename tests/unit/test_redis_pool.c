@@ -12,7 +12,7 @@
 #include <tamis/tamis.h>
 
 #include "base/system.h"
-#include "store/redis/topology/redis_int.h"
+#include "store/redis/topology/redis_topology.h"
 #include "support/proxy.h"
 #include "support/redis_filters.h"
 

@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-#include "store/redis/topology/redis_int.h"
+#include "store/redis/request/redis_requests.h"
 #include "support/fault.h"
 #include "support/scratch.h"
 

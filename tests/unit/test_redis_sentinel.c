@@ -20,7 +20,7 @@
 #include <tamis/tamis.h>
 
 #include "base/memory.h"
-#include "store/redis/topology/redis_int.h"
+#include "store/redis/topology/redis_topology.h"
 #include "support/redis_keys.h"
 #include "support/redis_sentinel.h"
 

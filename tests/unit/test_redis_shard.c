@@ -19,7 +19,7 @@
 #include <tamis/tamis.h>
 
 #include "base/memory.h"
-#include "store/redis/topology/redis_int.h"
+#include "store/redis/request/redis_requests.h"
 #include "support/redis_families.h"
 #include "support/redis_keys.h"
 #include "support/redis_server.h"

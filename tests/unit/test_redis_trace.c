@@ -7,7 +7,7 @@
 
 #include <tamis/tamis.h>
 
-#include "store/redis/layout/layout_php.h"
+#include "store/redis/layout/layout_bitmap.h"
 #include "support/fault.h"
 #include "support/proxy.h"
 #include "support/redis_filters.h"

@@ -27,7 +27,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "store/redis/exchange/redis_scan.h"
 #include "store/redis/layout/layout_tamis.h"
 
 /* One partition. Its Redis key is in leftover_search.text. */

@@ -22,7 +22,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "store/redis/exchange/redis_scan.h"
+#include "store/redis/layout/layout_bitmap.h"
 #include "store/redis/layout/layout_tamis.h"
 
 /* A filter that was found. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Operations on whole filters: alias, drop, expire. Each takes the lock of a push (redis_lock.c), and changes the hash only by
+ * Operations on whole filters: alias, drop, expire. Each takes the lock of a push (tamis_lock.c), and changes the hash only by
  * steps (redis_step.c).
  *
  * Drop:
@@ -416,7 +416,6 @@ static tamis_status retire_if_gone(const tamis__redis_filter *rf, const char *pl
 }
 
 static tamis_status expire_tamis(const tamis__redis_filter *rf, uint64_t ms, tamis_error *err) {
-    tamis__tamis_state *state = tamis__tamis_of(rf);
     tamis__config config;
     tamis_error why = TAMIS_ERROR_INIT;
     tamis_status status = tamis__config_find(rf, &config, err);
@@ -424,8 +423,7 @@ static tamis_status expire_tamis(const tamis__redis_filter *rf, uint64_t ms, tam
         status = fail_absent(rf, err);
     if (status != TAMIS_OK)
         return status;
-    memcpy(state->target, config.target, config.target_size);
-    state->target_size = config.target_size;
+    tamis__handle_set_target(rf, config.target, config.target_size);
     status = tamis__lock_acquire(rf, err);
     if (status != TAMIS_OK)
         return status;

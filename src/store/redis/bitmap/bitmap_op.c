@@ -18,8 +18,9 @@
 
 #include "base/memory.h"
 #include "base/system.h"
-#include "store/redis/bitmap/bitmap_move.h"
 #include "store/redis/bitmap/bitmap_query.h"
+
+enum { CHUNK = 1 << 20, CHUNKS = 16 /* chunks read in one pipeline */ };
 
 typedef struct combining {
     const tamis_redis_bitmap *target;
@@ -128,21 +129,21 @@ static tamis_status fetch(const combining *ctx, size_t source, uint8_t *result, 
                           tamis_error *err) {
     tamis_status status = TAMIS_OK;
     for (size_t done = 0; done < size && status == TAMIS_OK;) {
-        tamis__bitmap_query queries[TAMIS__CHUNKS_PER_ROUND];
-        const size_t left = (size - done + TAMIS__CHUNK - 1) / TAMIS__CHUNK;
-        const size_t count = left < TAMIS__CHUNKS_PER_ROUND ? left : TAMIS__CHUNKS_PER_ROUND;
+        tamis__bitmap_query queries[CHUNKS];
+        const size_t left = (size - done + CHUNK - 1) / CHUNK;
+        const size_t count = left < CHUNKS ? left : CHUNKS;
         for (size_t i = 0; i < count; i++) {
-            const int64_t from = (int64_t)(done + i * TAMIS__CHUNK);
+            const int64_t from = (int64_t)(done + i * CHUNK);
             queries[i] = (tamis__bitmap_query){.command = "GETRANGE",
-                                               .numbers = {from, from + TAMIS__CHUNK - 1},
+                                               .numbers = {from, from + CHUNK - 1},
                                                .count = 2,
-                                               .bytes = bytes + i * TAMIS__CHUNK,
-                                               .buffer_size = TAMIS__CHUNK};
+                                               .bytes = bytes + i * CHUNK,
+                                               .buffer_size = CHUNK};
         }
         status = tamis__bitmap_run_queries(ctx->sources[source], queries, count, err);
         for (size_t i = 0; i < count && status == TAMIS_OK; i++) {
-            const size_t chunk_size = size - done < TAMIS__CHUNK ? size - done : TAMIS__CHUNK;
-            memset(queries[i].bytes + queries[i].size, 0, TAMIS__CHUNK - queries[i].size);
+            const size_t chunk_size = size - done < CHUNK ? size - done : CHUNK;
+            memset(queries[i].bytes + queries[i].size, 0, CHUNK - queries[i].size);
             combine(ctx->op, source == 0, result + done, queries[i].bytes, chunk_size);
             done += chunk_size;
         }
@@ -159,7 +160,7 @@ static tamis_status store_result(const combining *ctx, const uint8_t *result, si
 
 static tamis_status fetch_all(const combining *ctx, size_t size, tamis_error *err) {
     const tamis_allocator *allocator = &ctx->target->allocator;
-    const size_t buffer_size = (size_t)TAMIS__CHUNKS_PER_ROUND * TAMIS__CHUNK;
+    const size_t buffer_size = (size_t)CHUNKS * CHUNK;
     uint8_t *result = tamis__alloc(allocator, size, 1), *bytes = tamis__alloc(allocator, buffer_size, 1);
     tamis_status status =
         result && bytes ? TAMIS_OK : tamis__fail_nomem(err, "redis", result ? buffer_size : size);

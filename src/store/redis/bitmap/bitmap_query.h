@@ -4,7 +4,7 @@
 
 #include <tamis/experimental/redis_bitmap.h>
 
-#include "store/redis/topology/redis_int.h"
+#include "store/redis/request/redis_requests.h"
 
 /* Handle of a plain bitmap. */
 struct tamis_redis_bitmap {

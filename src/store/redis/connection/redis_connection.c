@@ -37,7 +37,6 @@
 #include "base/memory.h"
 #include "base/system.h"
 #include "store/file/file_error.h"
-#include "store/redis/connection/redis_resolve.h"
 
 enum { RECEIVE = 64 << 10, WORD_HEAD = 24 /* max. bytes: "$" or "*", 20 digits, CR, LF */ };
 

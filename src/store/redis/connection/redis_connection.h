@@ -81,4 +81,34 @@ tamis_status tamis__connection_wait_reply(tamis__connection *conn, uint64_t dead
 tamis_status tamis__poll_until(struct pollfd *fds, size_t count, uint64_t deadline, int *ready,
                                tamis_error *err);
 
+/* True if the failure is one of a connection. */
+static inline bool tamis__is_lost(tamis_status status) {
+    return status == TAMIS_E_IO || status == TAMIS_E_TIMEOUT;
+}
+
+/* ---- error replies ---- */
+
+/* True if the error begins with this word or words, and a space. */
+bool tamis__reply_begins(const tamis__reply *error, const char *word);
+/* True if the command was refused only for now, so it is sent again. */
+bool tamis__redis_is_transient(const tamis__reply *error);
+/* True if the server refuses writes (memory, disk), or this user. Another command for the same purpose may succeed. */
+bool tamis__redis_is_denied(const tamis__reply *error);
+/* True if the error says that EVAL is missing, or forbidden for this user. */
+bool tamis__redis_forbids_scripts(const tamis__reply *error);
+/* True if the command may have been carried out in spite of this error. */
+bool tamis__redis_is_unsure(const tamis__reply *error);
+/* Returns the status of an error reply. The message says what the server refused and what to do. sys_errno is ENOMEM if
+ * the memory of the server is full. */
+tamis_status tamis__redis_refused(const tamis__endpoint *endpoint, const char *what,
+                                  const tamis__reply *reply, tamis_error *err);
+
+/* ---- addresses ---- */
+
+struct addrinfo;
+/* Looks up the addresses of a host; the caller frees them with freeaddrinfo. `shown` names the host in messages.
+ * TAMIS_E_IO: the host has no address. TAMIS_E_TIMEOUT: no answer by the deadline, a time as in tamis__now_ns. */
+tamis_status tamis__resolve(struct addrinfo **found, const tamis__redis_address *address, const char *shown,
+                            uint64_t deadline, tamis_error *err);
+
 #endif

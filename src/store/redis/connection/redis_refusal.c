@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "store/file/file_error.h"
-#include "store/redis/topology/redis_int.h"
+#include "store/redis/connection/redis_connection.h"
 
 bool tamis__reply_begins(const tamis__reply *reply, const char *word) {
     size_t size = strlen(word);

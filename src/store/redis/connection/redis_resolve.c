@@ -8,9 +8,10 @@
  *     done in time        the thread sets `done`; the caller reads the result and frees the lookup
  *     deadline passed     the caller sets `is_abandoned`; the thread frees the lookup when it ends
  */
-#include "store/redis/connection/redis_resolve.h"
+#include "store/redis/connection/redis_connection.h"
 
 #include <errno.h>
+#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,53 @@
 #ifndef TAMIS_STORE_REDIS_FILTER_REDIS_BATCH_H
 #define TAMIS_STORE_REDIS_FILTER_REDIS_BATCH_H
 
-#include "store/redis/filter/redis_positions.h"
-#include "store/redis/filter/redis_trace.h"
+#include "store/redis/filter/redis_filter.h"
+
+/* ---- parts of elements ---- */
+
+/* A part of an element: its bits in one Redis key. The probes of an element may fall into several Redis keys; parts are
+ * numbered from 0, in the order in which the probes first reach their keys. */
+typedef struct tamis__element_part {
+    uint32_t key;   /* the Redis key */
+    uint32_t first; /* first probe in that key */
+    uint32_t count; /* number of probes in that key */
+} tamis__element_part;
+
+/* True if the probe falls into `key`, one of the element's Redis keys. */
+static inline bool tamis__element_is_in(const tamis_filter *filter, const tamis__element_positions *positions,
+                                        uint32_t probe, uint32_t key) {
+    return tamis__redis_of(filter)->parts == 1 || positions->keys[probe] == key;
+}
+
+/* Finds part `number`; false if the element has fewer parts. */
+bool tamis__element_find_part(const tamis_filter *filter, const tamis__element_positions *positions,
+                              uint32_t number, tamis__element_part *part);
+
+/* The bit of a probe, read from the element's block. Bits past the end of a short block are not set. */
+bool tamis__element_is_set(const tamis__element_positions *positions, uint32_t probe,
+                           const tamis__reply *block);
+
+/* ---- the trace: see redis_trace.c ---- */
+
+/* The trace of a batch: server, time and bits of each part of each element. It is kept until the answers are final, and then
+ * reported in the order of the elements: see tamis_redis_filter_trace. */
+typedef struct tamis__trace tamis__trace;
+
+/* Starts a trace of `elements` elements. *trace is NULL if no tracer is set or there are no elements: of the functions below,
+ * only tamis__trace_free accepts that. */
+tamis_status tamis__trace_begin(tamis__trace **trace, const tamis_filter *filter, size_t elements,
+                                tamis_error *err);
+/* Records that the command of a part is sent on this connection. If it is sent again, the last sending counts. */
+void tamis__trace_put(tamis__trace *trace, size_t element, uint32_t number, const tamis__connection *conn);
+/* Records the reply to that command, which the caller has checked. */
+void tamis__trace_take_reply(tamis__trace *trace, size_t element, uint32_t number,
+                             const tamis__element_positions *positions, const tamis__reply *reply);
+/* Calls the tracer for an element that is answered. In a family, rf->name must be the element's member. */
+void tamis__trace_report(tamis__trace *trace, const tamis__element_positions *positions, bool adds,
+                         tamis_answer answer, const tamis_key *key, size_t element);
+void tamis__trace_free(tamis__trace *trace); /* does nothing if NULL */
+
+/* ---- the batch ---- */
 
 /*
  * One batch of adds or lookups, sent as one pipeline:

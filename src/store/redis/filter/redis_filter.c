@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "store/redis/filter/redis_filter.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -11,137 +10,7 @@
 #include "base/versioned.h"
 #include "store/file/file_error.h"
 
-/* ---- single commands ---- */
-
-static uint32_t slot_of_words(const tamis__redis_filter *rf, const tamis_key *words) {
-    return tamis__redis_slot(rf->redis, words[1].data, words[1].size);
-}
-
-static tamis__command make_command(const tamis__redis_filter *rf, uint32_t slot, const tamis_key *words,
-                                   size_t count) {
-    return (tamis__command){
-        .redis = rf->redis, .what = rf->uri->shown_name, .slot = slot, .words = words, .count = count};
-}
-
-tamis_status tamis__redis_command_in(const tamis__redis_filter *rf, uint32_t slot, const tamis_key *words,
-                                     size_t count, int64_t *integer, tamis_error *err) {
-    tamis__command command = make_command(rf, slot, words, count);
-    tamis_status status = tamis__command_run(&command, err);
-    if (integer)
-        *integer = command.integer;
-    return status;
-}
-
-tamis_status tamis__redis_command(const tamis__redis_filter *rf, const tamis_key *words, size_t count,
-                                  int64_t *integer, tamis_error *err) {
-    return tamis__redis_command_in(rf, slot_of_words(rf, words), words, count, integer, err);
-}
-
-tamis_status tamis__redis_get_in(const tamis__redis_filter *rf, uint32_t slot, const tamis_key *words,
-                                 size_t count, char *to, size_t buffer_size, size_t *size, tamis_error *err) {
-    tamis__command command = make_command(rf, slot, words, count);
-    command.to = to;
-    command.buffer_size = buffer_size;
-    tamis_status status = tamis__command_run(&command, err);
-    *size = command.size;
-    return status;
-}
-
-tamis_status tamis__redis_get(const tamis__redis_filter *rf, const tamis_key *words, size_t count, char *to,
-                              size_t buffer_size, size_t *size, tamis_error *err) {
-    return tamis__redis_get_in(rf, slot_of_words(rf, words), words, count, to, buffer_size, size, err);
-}
-
-tamis_status tamis__redis_expire_in(const tamis__redis_filter *rf, uint32_t slot, tamis_key key, uint64_t ms,
-                                    tamis_error *err) {
-    char digits[24];
-    snprintf(digits, sizeof digits, "%" PRIu64, ms);
-    const tamis_key words[] = {tamis__redis_word(ms > 0 ? "PEXPIRE" : "PERSIST"), key,
-                               tamis__redis_word(digits)};
-    return tamis__redis_command_in(rf, slot, words, ms > 0 ? 3 : 2, NULL, err);
-}
-
-tamis_status tamis__redis_expire(const tamis__redis_filter *rf, tamis_key key, uint64_t ms,
-                                 tamis_error *err) {
-    return tamis__redis_expire_in(rf, tamis__redis_slot(rf->redis, key.data, key.size), key, ms, err);
-}
-
-tamis_status tamis__redis_ttl(const tamis__redis_filter *rf, tamis_key key, uint64_t *ms, tamis_error *err) {
-    const tamis_key words[] = {tamis__redis_word("PTTL"), key};
-    int64_t left = 0;
-    tamis_status status = tamis__redis_command(rf, words, 2, &left, err);
-    *ms = left > 0 ? (uint64_t)left : 0;
-    return status;
-}
-
-/* ---- all Redis keys ---- */
-
-uint32_t tamis__redis_key_slot(const tamis__redis_filter *rf, size_t number) {
-    char name[TAMIS__REDIS_KEY];
-    if (rf->servers > 1)
-        return (uint32_t)(number / rf->keys);
-    return tamis__redis_slot(rf->redis, name, rf->layout->key_name(rf, (uint32_t)number, name));
-}
-
-/* One command, sent with each Redis key. */
-typedef struct every_key {
-    const tamis__redis_filter *rf;
-    const char *command; /* NULL: PEXPIRE or PERSIST */
-    uint64_t ms;         /* new expiry; 0: none */
-    uint64_t sum;
-} every_key;
-
-static uint32_t slot_of_key(void *context, size_t i) {
-    const every_key *ctx = context;
-    return tamis__redis_key_slot(ctx->rf, i);
-}
-
-static bool put_key(void *context, size_t i, tamis__connection *conn) {
-    const every_key *ctx = context;
-    char name[TAMIS__REDIS_KEY];
-    size_t size = ctx->rf->layout->key_name(ctx->rf, (uint32_t)(i % ctx->rf->keys), name);
-    if (!ctx->command) {
-        tamis__connection_put_expire(conn, name, size, ctx->ms);
-        return true;
-    }
-    tamis__connection_put_command(conn, 2);
-    tamis__connection_put_text(conn, ctx->command);
-    tamis__connection_put(conn, name, size);
-    return true;
-}
-
-static tamis_status take_sum(void *context, size_t i, const tamis__reply *reply, bool resent,
-                             tamis_error *err) {
-    every_key *ctx = context;
-    (void)i;
-    (void)resent;
-    if (reply->type != TAMIS__REPLY_INTEGER || reply->integer < 0)
-        return tamis__redis_filter_bad_reply(ctx->rf, err);
-    ctx->sum += (uint64_t)reply->integer;
-    return TAMIS_OK;
-}
-
-static tamis_status run_every_key(every_key *ctx, tamis_error *err) {
-    const tamis__requests requests = {.count = tamis__redis_all_keys(ctx->rf),
-                                      .context = ctx,
-                                      .put_command = put_key,
-                                      .take_reply = take_sum,
-                                      .what = ctx->rf->uri->shown_name,
-                                      .slot = slot_of_key};
-    return tamis__requests_run(ctx->rf->redis, &requests, NULL, err);
-}
-
-tamis_status tamis__redis_expire_all(const tamis__redis_filter *rf, uint64_t ms, tamis_error *err) {
-    return run_every_key(&(every_key){.rf = rf, .ms = ms}, err);
-}
-
-tamis_status tamis__redis_every_key(const tamis__redis_filter *rf, const char *name, uint64_t *sum,
-                                    tamis_error *err) {
-    every_key ctx = {.rf = rf, .command = name};
-    tamis_status status = run_every_key(&ctx, err);
-    *sum = ctx.sum;
-    return status;
-}
+/* ---- operations of a remote filter ---- */
 
 tamis_status tamis__redis_check_moves(const tamis__redis_filter *rf, tamis_error *err) {
     if (rf->layout == &tamis__layout_tamis || tamis__redis_all_keys(rf) == 1)
@@ -231,6 +100,13 @@ tamis_status tamis__redis_set_up(tamis_filter *filter, const tamis_redis_filter_
         hashing.secret_size = options->secret_size;
     }
     return tamis_hasher_create(&filter->hasher, &hashing, err);
+}
+
+tamis_status tamis__redis_fail_differs(const tamis__redis_filter *rf, const char *what, const char *stored,
+                                       const char *requested, tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_MISMATCH, 0,
+                       "redis %s: %s: has %s=%s, but %s is requested; leave it out, or name another filter",
+                       rf->redis->endpoint.shown, rf->uri->shown_name, what, stored, requested);
 }
 
 static tamis_status make_state(tamis_filter *made, tamis_error *err) {

@@ -2,11 +2,9 @@
 #ifndef TAMIS_STORE_REDIS_FILTER_REDIS_FILTER_H
 #define TAMIS_STORE_REDIS_FILTER_REDIS_FILTER_H
 
-#include <string.h>
-
 #include "filter/filter_int.h"
 #include "store/redis/filter/redis_unconfirmed.h"
-#include "store/redis/topology/redis_int.h"
+#include "store/redis/request/redis_requests.h"
 
 /*
  * A filter on a server. Its layout maps each element to bits of Redis keys, and names the other Redis keys of the filter.
@@ -48,8 +46,8 @@ typedef struct tamis__layout {
     /* Reads the layout's parameters from the filter's URI, and from the server if the layout keeps them there. Sets
      * filter->plan and, by tamis__redis_set_up, filter->hasher. */
     tamis_status (*open)(tamis_filter *filter, const tamis_redis_filter_options *options, tamis_error *err);
-    /* NULL if `open` writes nothing to the server. Else as `open` for a filter to be made, without making it: the parameters
-     * of a missing filter are those of the URI. */
+    /* As `open` for a filter to be made, without making it: the parameters of a missing filter are those of the URI. NULL:
+     * `open` itself writes nothing to the server. (Layout tamis plans by tamis_redis_plan_make.) */
     tamis_status (*open_plan)(tamis_filter *filter, tamis_error *err);
     void (*locate)(const tamis_filter *filter, const tamis__key_batch *key_batch, size_t i,
                    tamis__element_positions *positions);
@@ -104,7 +102,6 @@ struct tamis__redis_filter {
     uint32_t parts;         /* max. Redis keys that hold bits of one element */
     uint64_t ttl_ms;        /* time to live; 0: none */
     bool renews_on_add;     /* adds renew the expiry; else only what they create gets one */
-    bool is_measured;       /* the length of the Redis keys was checked: tamis__redis_check_length */
     tamis__unconfirmed_adds unconfirmed_adds;
     bool only_reads;           /* lookups use BITFIELD_RO, since BITFIELD was denied */
     tamis_redis_tracer tracer; /* called for every element; NULL: no trace */
@@ -142,20 +139,11 @@ static inline size_t tamis__redis_all_keys(const tamis__redis_filter *rf) {
     return (size_t)rf->servers * rf->keys;
 }
 
-/* bytes_in of a layout that keeps the bits of a filter in one Redis key, in the order of memory. */
-static inline uint64_t tamis__redis_bytes_in(const tamis_filter *filter, uint32_t key) {
-    (void)key;
-    return filter->plan.memory;
-}
 /* TAMIS_E_UNSUPPORTED: the bits are on several servers or in several Redis keys of a layout that cannot be moved whole. */
 tamis_status tamis__redis_check_moves(const tamis__redis_filter *rf, tamis_error *err);
 
 /* The slot of Redis key `number`; the keys of server s are numbered from s * keys on. */
 uint32_t tamis__redis_key_slot(const tamis__redis_filter *rf, size_t number);
-
-static inline tamis_key tamis__redis_word(const char *text) {
-    return (tamis_key){text, strlen(text)};
-}
 
 /* Sends one command, whose second word is its Redis key. It may be carried out twice. *integer is the reply, or -1 if the
  * reply is OK or nil. */
@@ -192,20 +180,7 @@ typedef uint64_t tamis__bytes_of(const tamis_filter *filter, uint32_t key);
 tamis_status tamis__redis_count(const tamis_filter *filter, uint64_t bytes, tamis__bytes_of *bytes_of,
                                 uint64_t *ones, tamis_error *err);
 
-/* ---- shared by several layouts ---- */
-
-/* locate of a layout with one Redis key: positions by the scheme, below plan.bits. */
-void tamis__redis_locate(const tamis_filter *filter, const tamis__key_batch *key_batch, size_t i,
-                         tamis__element_positions *positions);
-/* Estimates `filters` equal filters of `bits` bits each as one, from the bits that are set in all Redis keys, of which each
- * has up to `key_bits`. */
-tamis_status tamis__redis_estimate(const tamis_filter *filter, double filters, double bits, uint64_t key_bits,
-                                   tamis_filter_info *info, tamis_error *err);
-/* refresh of a layout, done once. TAMIS_E_MISMATCH: a Redis key is longer than the bits of the plan. It was made with other
- * parameters, and lookups would answer wrongly that keys are absent. */
-tamis_status tamis__redis_check_length(const tamis_filter *filter, tamis_error *err);
-/* clear of a layout that has no Redis keys but those with bits. */
-tamis_status tamis__redis_delete_all(tamis_filter *filter, tamis_error *err);
+/* ---- handles ---- */
 
 /* Last step of a layout's open: makes the hasher of filter->plan.scheme. TAMIS_E_INVALID: the URI has a parameter that the
  * layout does not use. */
@@ -223,16 +198,9 @@ tamis_status tamis__redis_name(tamis_filter **made, tamis_redis *redis, const ch
 tamis_status tamis__redis_name_beside(tamis_filter **made, const tamis_filter *filter,
                                       const tamis__layout *layout, tamis_error *err);
 
-/* Reads the config hash of a filter of layout redisson: the command, and the plan from its reply. *is_there is false if the
- * hash is missing. TAMIS_E_DAMAGED: it is no config of Redisson. */
-void tamis__redisson_put_query(tamis__connection *conn, const char *name, size_t size);
-tamis_status tamis__redisson_read_plan(const tamis__redis_filter *rf, const tamis__reply *reply,
-                                       tamis_plan *plan, bool *is_there, tamis_error *err);
-
-/* Pushes a filter of a layout that keeps its bits in one Redis key. `made` is a handle from tamis__redis_name. */
-tamis_status tamis__redis_replace(tamis_filter *made, const tamis_filter *filter,
-                                  const tamis_redis_push_options *options, tamis_error *err);
-
+/* Fails with TAMIS_E_MISMATCH: the stored filter has the parameter `what` with another value than the URI. */
+tamis_status tamis__redis_fail_differs(const tamis__redis_filter *rf, const char *what, const char *stored,
+                                       const char *requested, tamis_error *err);
 /* Fails with TAMIS_E_IO: the reply is not one of those that Redis gives to the command. */
 tamis_status tamis__redis_filter_bad_reply(const tamis__redis_filter *rf, tamis_error *err);
 

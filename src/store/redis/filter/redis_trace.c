@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "store/redis/filter/redis_trace.h"
+#include "store/redis/filter/redis_batch.h"
 
 #include "base/memory.h"
 #include "base/system.h"
-#include "store/redis/filter/redis_positions.h"
 
 /* One command: the server it was sent to, and its duration. */
 typedef struct trace_entry {

@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "store/redis/filter/redis_filter.h"
+#include "store/redis/layout/layout_bitmap.h"
 
 static tamis_status make_plan(tamis__redis_filter *rf, tamis_plan *plan, tamis_error *err) {
     double fpr = 0;
@@ -77,6 +77,7 @@ static tamis_status estimate(const tamis_filter *filter, tamis_filter_info *info
 
 const tamis__layout tamis__layout_java = {.name = "java",
                                           .has_capacity = true,
+                                          .state_size = sizeof(tamis__bitmap_state),
                                           .open = open,
                                           .locate = tamis__redis_locate,
                                           .key_name = key_name,

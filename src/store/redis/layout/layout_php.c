@@ -19,7 +19,7 @@
 #include <zlib.h>
 
 #include "base/versioned.h"
-#include "store/redis/layout/layout_php.h"
+#include "store/redis/layout/layout_bitmap.h"
 
 #define KEY_BITS  0x1p32              /* no bitmap of a Redis has more */
 #define BITS_MAX  (UINT64_C(1) << 53) /* above, PHP's floats are not exact */
@@ -185,6 +185,7 @@ static tamis_status estimate_by_offset(const tamis_filter *filter, tamis_filter_
 
 const tamis__layout tamis__layout_php1 = {.name = "php1",
                                           .has_servers = true,
+                                          .state_size = sizeof(tamis__bitmap_state),
                                           .open = open_php1,
                                           .locate = locate_by_key,
                                           .key_name = name_whole,
@@ -194,6 +195,7 @@ const tamis__layout tamis__layout_php1 = {.name = "php1",
                                           .clear = tamis__redis_delete_all};
 const tamis__layout tamis__layout_php2 = {.name = "php2",
                                           .has_servers = true,
+                                          .state_size = sizeof(tamis__bitmap_state),
                                           .open = open_php2,
                                           .locate = locate_by_key,
                                           .key_name = name_by_key,

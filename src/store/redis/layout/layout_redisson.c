@@ -23,7 +23,7 @@
 #include "base/versioned.h"
 #include "plan/plan_int.h"
 #include "store/file/file_error.h"
-#include "store/redis/filter/redis_filter.h"
+#include "store/redis/layout/layout_bitmap.h"
 
 #define BITS_MAX UINT64_C(4294967294) /* Redisson's own limit */
 
@@ -195,18 +195,13 @@ static tamis_status make_config(tamis__redis_filter *rf, const config *wanted_co
 
 /* ---- reading a stored filter ---- */
 
-static tamis_status fail_differs(const tamis__redis_filter *rf, const char *what, const char *stored,
-                                 const char *requested, tamis_error *err) {
-    return tamis__fail(err, TAMIS_E_MISMATCH, 0,
-                       "redis %s: %s: has %s=%s, but %s is requested; leave it out, or name another filter",
-                       rf->redis->endpoint.shown, rf->uri->shown_name, what, stored, requested);
-}
-
 static tamis_status check_number(const tamis__redis_filter *rf, const char *what, const char *stored,
                                  uint64_t requested, tamis_error *err) {
     char text[NUMBER];
     snprintf(text, sizeof text, "%" PRIu64, requested);
-    return requested == 0 || strcmp(text, stored) == 0 ? TAMIS_OK : fail_differs(rf, what, stored, text, err);
+    return requested == 0 || strcmp(text, stored) == 0
+               ? TAMIS_OK
+               : tamis__redis_fail_differs(rf, what, stored, text, err);
 }
 
 static tamis_status check_uri_options(const tamis__redis_filter *rf, const config *stored, double fpr,
@@ -220,7 +215,7 @@ static tamis_status check_uri_options(const tamis__redis_filter *rf, const confi
     if (status != TAMIS_OK || wanted->fpr == 0 || fabs(fpr - wanted->fpr) <= 1e-9 * wanted->fpr)
         return status;
     print_rate(text, wanted->fpr);
-    return fail_differs(rf, "falseProbability", stored->fpr, text, err);
+    return tamis__redis_fail_differs(rf, "falseProbability", stored->fpr, text, err);
 }
 
 /* Parses a number without leading zeros: Redisson's own script compares the fields as text. */
@@ -414,6 +409,7 @@ static tamis_status clear(tamis_filter *filter, tamis_error *err) {
 const tamis__layout tamis__layout_redisson = {.name = "redisson",
                                               .has_capacity = true,
                                               .has_servers = true,
+                                              .state_size = sizeof(tamis__bitmap_state),
                                               .open = open,
                                               .open_plan = open_plan,
                                               .locate = tamis__redis_locate,

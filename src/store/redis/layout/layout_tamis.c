@@ -340,12 +340,10 @@ static tamis_status open_next(tamis_filter **next, const tamis_filter *filter, t
     if (status != TAMIS_OK)
         return status;
     tamis__redis_filter *made = tamis__redis_of(*next);
-    tamis__tamis_state *next_state = tamis__tamis_of(made);
     (*next)->plan.bits = parsed.bits;
     (*next)->plan.probes = (uint32_t)parsed.probes;
     made->ttl_ms = made->ttl_ms > 0 && made->renews_on_add ? made->ttl_ms + TAMIS__GRACE_MS : 0;
-    memcpy(next_state->target, state->target, state->target_size);
-    next_state->target_size = state->target_size;
+    tamis__handle_set_target(made, state->target, state->target_size);
     tamis__handle_set_partitions(*next, parsed.generation, parsed.partition);
     return TAMIS_OK;
 }

@@ -2,7 +2,7 @@
 #ifndef TAMIS_STORE_REDIS_LAYOUT_LAYOUT_TAMIS_H
 #define TAMIS_STORE_REDIS_LAYOUT_LAYOUT_TAMIS_H
 
-#include "store/redis/exchange/redis_step.h"
+#include "store/redis/filter/redis_filter.h"
 
 /*
  * Layout tamis, for the files that open, make, move and remove whole filters:
@@ -11,7 +11,8 @@
  *     config hash     reading it, names of Redis keys                       tamis_config.c
  *     handle          opening a filter, following its plan                  tamis_open.c, layout_tamis.c
  *     partitions      making, filling, sealing; expiry                      tamis_parts.c, tamis_expiry.c
- *     lock            one writer at a time                                  redis_lock.c
+ *     lock            one writer at a time                                  tamis_lock.c
+ *     changes         steps on the hash, under the lock                     tamis_change.c
  *
  * The protocol is docs/REDIS-LAYOUT.md.
  */
@@ -47,6 +48,7 @@ typedef struct tamis__partitions {
     char staging[16]; /* staging strings: last word of their names; empty: the partitions themselves */
 } tamis__partitions;
 
+/* State of a handle of layout tamis. The functions of this header change it behind a const tamis__redis_filter. */
 typedef struct tamis__tamis_state {
     char plan_text[TAMIS__REDIS_PLAN]; /* text of the plan in use */
     char next_text[TAMIS__REDIS_PLAN]; /* field next as last read; empty: none */
@@ -64,6 +66,11 @@ typedef struct tamis__tamis_state {
 
 static inline tamis__tamis_state *tamis__tamis_of(const tamis__redis_filter *rf) {
     return rf->state;
+}
+static inline void tamis__handle_set_target(const tamis__redis_filter *rf, const char *target, size_t size) {
+    tamis__tamis_state *state = tamis__tamis_of(rf);
+    memcpy(state->target, target, size);
+    state->target_size = size;
 }
 
 /* ---- the plan as text ---- */
@@ -135,6 +142,28 @@ tamis_status tamis__config_find(const tamis__redis_filter *rf, tamis__config *co
 size_t tamis__config_name(const tamis__redis_filter *rf, char *to);
 /* Writes the name of the hash of the name that the filter was opened by. */
 size_t tamis__alias_name(const tamis__redis_filter *rf, char *to);
+
+/* ---- changes of the hash, with the lock: see tamis_change.c ---- */
+
+/* Sends a step on the hash, its lock or the copy of its plan. *is_done: the sending that was answered carried out the writes.
+ * If the step was sent twice, false may mean that the first sending did. Callers then read the values back. */
+tamis_status tamis__step_run(const tamis__redis_filter *rf, const tamis__step *step, bool *is_done,
+                             tamis_error *err);
+/* Sends a step in the same way. *is_refused: a condition failed and the step was sent only once, so it was not carried out
+ * and never will be. */
+tamis_status tamis__step_run_once(const tamis__redis_filter *rf, const tamis__step *step, bool *is_refused,
+                                  tamis_error *err);
+/* Removes a field of the hash if it still is `text` and the lock is held; else nothing. */
+tamis_status tamis__field_remove(const tamis__redis_filter *rf, const char *field, const char *text,
+                                 tamis_error *err);
+/* Removes the partitions that other writers left: those of config->pushing now, those of `next` and `before` in
+ * TAMIS__GRACE_MS. Call it after tamis__change_begin: no other writer can continue with them then. */
+tamis_status tamis__leftovers_remove(const tamis__redis_filter *rf, const tamis__config *config,
+                                     tamis_error *err);
+/* Checks that the lock is still held and that the hash has this plan, and renews the lock. */
+tamis_status tamis__change_confirm(const tamis__redis_filter *rf, const char *plan, tamis_error *err);
+/* Makes the same checks, and ends a resize of another writer. Success proves that the lock was held when the plan was read. */
+tamis_status tamis__change_begin(const tamis__redis_filter *rf, const char *plan, tamis_error *err);
 
 /* ---- opening: see tamis_open.c ---- */
 
@@ -235,20 +264,8 @@ tamis_status tamis__partitions_expire(const tamis__partitions *partitions, const
  * family. */
 tamis_status tamis__plan_text_expire(const tamis__redis_filter *rf, const char *text, int64_t ms,
                                      tamis_error *err);
-/* Removes a field of the hash if it still is `text` and the lock is held; else nothing. */
-tamis_status tamis__field_remove(const tamis__redis_filter *rf, const char *field, const char *text,
-                                 tamis_error *err);
-/* Removes the partitions that other writers left: those of config->pushing now, those of `next` and `before` in
- * TAMIS__GRACE_MS. Call it after tamis__change_begin: no other writer can continue with them then. */
-tamis_status tamis__leftovers_remove(const tamis__redis_filter *rf, const tamis__config *config,
-                                     tamis_error *err);
-/* Checks that the lock is still held and that the hash has this plan, and renews the lock. */
-tamis_status tamis__change_confirm(const tamis__redis_filter *rf, const char *plan, tamis_error *err);
-/* Makes the same checks, and ends a resize of another writer. Success proves that the lock was held when the plan was read. */
-tamis_status tamis__change_begin(const tamis__redis_filter *rf, const char *plan, tamis_error *err);
-
 /* As tamis__plan_text_expire, for all members of a family. Does nothing if the plan is not that of a family. TAMIS_E_REFUSED:
- * the server refuses SCAN, by which they are found. See redis_members.c. */
+ * the server refuses SCAN, by which they are found. See tamis_members.c. */
 tamis_status tamis__members_expire(const tamis__redis_filter *rf, const char *text, int64_t ms,
                                    tamis_error *err);
 
@@ -262,7 +279,7 @@ tamis_status tamis__partitions_check(const tamis_filter *filter, uint64_t blocks
 /* TAMIS_E_REFUSED: the server reports that it has fewer than `bytes` bytes left. */
 tamis_status tamis__server_memory_check(const tamis__redis_filter *rf, uint64_t bytes, tamis_error *err);
 
-/* ---- the lock of writers: see redis_lock.c ---- */
+/* ---- the lock of writers: see tamis_lock.c ---- */
 
 enum {
     TAMIS__LOCK_MS = 60000,                                      /* life of the lock without renewal */
@@ -301,9 +318,6 @@ tamis_status tamis__uri_options_check(tamis__redis_filter *rf, tamis_error *err)
 /* Checks that plan and seed of the filter agree with the parameters of its URI. Sets the partitions: their size is that of
  * the URI, else that of `old` (may be NULL), else the default. */
 tamis_status tamis__partitions_choose(tamis_filter *filter, const tamis__parsed_plan *old, tamis_error *err);
-/* Adds all bits of `from`, a filter in memory, to partitions of `there`. */
-tamis_status tamis__upload_union(const tamis_filter *there, const tamis__partitions *partitions,
-                                 const tamis_filter *from, tamis_error *err);
 /* Makes an empty filter with the plan of `made`. Waits if another program is making it. TAMIS_E_BUSY: that took too long. */
 tamis_status tamis__push_new(tamis_filter *made, tamis_error *err);
 /* Replaces the filter by an empty one with the same plan. TAMIS_E_BUSY: another writer is replacing it. */

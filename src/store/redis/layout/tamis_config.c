@@ -9,7 +9,7 @@
  *     tamis:{NAME:G:I}:WHAT     staging string beside it
  *     tamis:{MEMBER:G}:bits     member of a family
  *
- * A cluster computes the slot from the part in braces. So hash and copy (and the lock, redis_lock.c) share a slot, and the
+ * A cluster computes the slot from the part in braces. So hash and copy (and the lock, tamis_lock.c) share a slot, and the
  * partitions spread over the nodes. Names with braces are refused when a filter is opened.
  */
 #include <inttypes.h>

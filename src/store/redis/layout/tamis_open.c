@@ -134,13 +134,6 @@ tamis_status tamis_redis_plan_make(tamis_plan *plan, const tamis_plan_options *g
 
 /* ---- opening ---- */
 
-static tamis_status fail_differs(const tamis__redis_filter *rf, const char *what, const char *stored,
-                                 const char *requested, tamis_error *err) {
-    return tamis__fail(err, TAMIS_E_MISMATCH, 0,
-                       "redis %s: %s: has %s=%s, but %s is requested; leave it out, or name another filter",
-                       rf->redis->endpoint.shown, rf->uri->shown_name, what, stored, requested);
-}
-
 static tamis_status check_number(const tamis__redis_filter *rf, const char *what, uint64_t stored,
                                  uint64_t requested, tamis_error *err) {
     char stored_text[24], wanted_text[24];
@@ -148,7 +141,7 @@ static tamis_status check_number(const tamis__redis_filter *rf, const char *what
         return TAMIS_OK;
     snprintf(stored_text, sizeof stored_text, "%" PRIu64, stored);
     snprintf(wanted_text, sizeof wanted_text, "%" PRIu64, requested);
-    return fail_differs(rf, what, stored_text, wanted_text, err);
+    return tamis__redis_fail_differs(rf, what, stored_text, wanted_text, err);
 }
 
 /* The number of blocks of a partition of `bytes` bytes, footer included. The largest leaves space for stamp and chunk bits. */
@@ -164,12 +157,12 @@ static tamis_status check_uri_options(const tamis__redis_filter *rf, const tamis
     tamis_status status = TAMIS_OK;
     if (wanted->plan_options.scheme != TAMIS_SCHEME_AUTO &&
         strcmp(tamis_scheme_name(wanted->plan_options.scheme), stored->scheme) != 0)
-        status =
-            fail_differs(rf, "scheme", stored->scheme, tamis_scheme_name(wanted->plan_options.scheme), err);
+        status = tamis__redis_fail_differs(rf, "scheme", stored->scheme,
+                                           tamis_scheme_name(wanted->plan_options.scheme), err);
     if (status == TAMIS_OK && wanted->seeded && stored->seed != wanted->seed) {
         snprintf(stored_text, sizeof stored_text, "%" PRIu64, stored->seed);
         snprintf(wanted_text, sizeof wanted_text, "%" PRIu64, wanted->seed);
-        status = fail_differs(rf, "seed", stored_text, wanted_text, err);
+        status = tamis__redis_fail_differs(rf, "seed", stored_text, wanted_text, err);
     }
     if (status == TAMIS_OK)
         status = check_number(rf, "expect", stored->expect, wanted->plan_options.expect, err);
@@ -182,7 +175,7 @@ static tamis_status check_uri_options(const tamis__redis_filter *rf, const tamis
         fabs(wanted->plan_options.fpr / stored->fpr - 1) > 1e-9) {
         snprintf(stored_text, sizeof stored_text, "%g", stored->fpr);
         snprintf(wanted_text, sizeof wanted_text, "%g", wanted->plan_options.fpr);
-        status = fail_differs(rf, "fpr", stored_text, wanted_text, err);
+        status = tamis__redis_fail_differs(rf, "fpr", stored_text, wanted_text, err);
     }
     return status;
 }
@@ -286,8 +279,7 @@ static tamis_status apply_config(tamis_filter *filter, const tamis__config *conf
     set_plan(filter, &stored);
     filter->metadata.fields.key_type = stored.key_type;
     memcpy(state->plan_text, config->plan, sizeof state->plan_text);
-    memcpy(state->target, config->target, config->target_size);
-    state->target_size = config->target_size;
+    tamis__handle_set_target(rf, config->target, config->target_size);
     state->checked_ns = tamis__now_ns();
     return TAMIS_OK;
 }
@@ -377,9 +369,7 @@ tamis_status tamis__handle_open(tamis_filter *filter, const tamis_redis_filter_o
     if (!*config.plan && !(options->create && wanted.plan_options.expect))
         return fail_absent(rf, options, err);
     if (!*config.plan) {
-        tamis__tamis_state *state = tamis__tamis_of(rf);
-        memcpy(state->target, config.target, config.target_size);
-        state->target_size = config.target_size;
+        tamis__handle_set_target(rf, config.target, config.target_size);
         status = create_filter(filter, &wanted, options, err);
         if (status == TAMIS_OK)
             status = tamis__config_find(rf, &config, err);

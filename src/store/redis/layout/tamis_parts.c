@@ -10,7 +10,7 @@
  *     seal     guards: the mark, all chunk bits     the footer "tamis-footer 1 G I" replaces the mark; expiry as planned
  *     read     all footers are read back
  *
- * The first three are steps (redis_step.h), one for each partition or chunk. Clients accept only partitions with a footer.
+ * The first three are steps (redis_step.c), one for each partition or chunk. Clients accept only partitions with a footer.
  *
  * Why a mark with the number R of its sending: if a partition is lost (evicted, deleted, failover), an earlier sending of
  * make may arrive late and create it again, empty. Its mark has another R, so no later step accepts it.

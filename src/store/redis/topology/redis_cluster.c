@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "store/file/file_error.h"
-#include "store/redis/topology/redis_int.h"
+#include "store/redis/topology/redis_topology.h"
 
 /* ---- slots ---- */
 

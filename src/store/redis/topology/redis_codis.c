@@ -22,7 +22,7 @@
 #include "base/system.h"
 #include "store/file/file_error.h"
 #include "store/redis/topology/proxy_watch.h"
-#include "store/redis/topology/redis_int.h"
+#include "store/redis/topology/redis_topology.h"
 
 typedef struct tamis__codis {
     tamis__proxy_watcher *watcher;

@@ -20,7 +20,7 @@
 #include "base/memory.h"
 #include "base/system.h"
 #include "store/file/file_error.h"
-#include "store/redis/topology/redis_int.h"
+#include "store/redis/topology/redis_topology.h"
 
 /* ---- nodes ---- */
 

@@ -26,7 +26,7 @@
 
 #include "base/system.h"
 #include "base/thread.h"
-#include "store/redis/topology/redis_int.h"
+#include "store/redis/topology/redis_topology.h"
 
 /* ---- permits ---- */
 

@@ -27,7 +27,7 @@
 #include "base/memory.h"
 #include "base/system.h"
 #include "store/file/file_error.h"
-#include "store/redis/topology/redis_int.h"
+#include "store/redis/topology/redis_topology.h"
 
 tamis_status tamis__sentinel_take_reply(tamis_redis *redis, const tamis__node *sentinel,
                                         const tamis__reply *reply, tamis_error *err) {

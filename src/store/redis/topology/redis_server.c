@@ -8,7 +8,7 @@
 #include "base/system.h"
 #include "base/thread.h"
 #include "store/file/file_error.h"
-#include "store/redis/exchange/redis_pipeline.h"
+#include "store/redis/topology/redis_topology.h"
 
 enum { MS = 1000000, CONNECTIONS = 64, CONNECTIONS_MAX = 10000, REPLICAS_MAX = 100 };
 
@@ -205,6 +205,14 @@ static tamis_status reach_all(tamis_redis *redis, tamis_error *err) {
     }
     tamis__slot_map_drop(redis, map);
     return status;
+}
+
+/* The delay is retry_ns, doubled with each try up to 32 times retry_ns; half of it is random. So clients that lost a server
+ * at the same time do not return at the same time. */
+uint64_t tamis__retry_delay_ns(const tamis_redis *redis, uint64_t tries) {
+    uint64_t wait = redis->retry_ns << (tries < 5 ? tries : 5);
+    uint64_t chance = (tamis__now_ns() * UINT64_C(0x9e3779b97f4a7c15)) >> 32; /* a fraction of 2^32 */
+    return wait / 2 + (wait / 2 * chance >> 32);
 }
 
 /* Repeats reach_all until it succeeds or connect_wait ends. */

@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "store/redis/bitmap/bitmap_move.h"
+#include "store/redis/transfer/redis_transfer.h"
 
 typedef struct fetching {
     const tamis_filter *there;

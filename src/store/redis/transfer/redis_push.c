@@ -36,8 +36,7 @@
 #include "base/memory.h"
 #include "base/system.h"
 #include "base/versioned.h"
-#include "store/redis/bitmap/bitmap_move.h"
-#include "store/redis/transfer/redis_push.h"
+#include "store/redis/transfer/redis_transfer.h"
 
 enum { LIFETIME_MS = 3600000 /* of partitions being filled; plus a second for each mebibyte */ };
 
@@ -63,7 +62,8 @@ static tamis_status check_hash(const tamis__push *p, const tamis__parsed_plan *o
                        p->rf->redis->endpoint.shown, p->rf->uri->shown_name);
 }
 
-tamis_status tamis__push_name(tamis__push *p, tamis_error *err) {
+/* Chooses a new generation for the partitions of p->there, and writes its plan to p->plan as text. */
+static tamis_status name_generation(tamis__push *p, tamis_error *err) {
     p->partitions = tamis__tamis_of(p->rf)->partitions;
     p->ttl_ms = p->rf->ttl_ms;
     tamis_status status =
@@ -74,7 +74,6 @@ tamis_status tamis__push_name(tamis__push *p, tamis_error *err) {
 }
 
 tamis_status tamis__push_plan(tamis__push *p, tamis_error *err) {
-    tamis__tamis_state *state = tamis__tamis_of(p->rf);
     tamis__parsed_plan old;
     p->there->plan = p->filter->plan;
     p->there->metadata.fields.key_type = p->filter->metadata.fields.key_type;
@@ -91,9 +90,8 @@ tamis_status tamis__push_plan(tamis__push *p, tamis_error *err) {
         status = tamis__partitions_choose(p->there, is_there ? &old : NULL, err);
     if (status != TAMIS_OK)
         return status;
-    memcpy(state->target, p->config.target, p->config.target_size);
-    state->target_size = p->config.target_size;
-    return tamis__push_name(p, err);
+    tamis__handle_set_target(p->rf, p->config.target, p->config.target_size);
+    return name_generation(p, err);
 }
 
 void tamis__push_step(const tamis__push *p, tamis__step *step, char lock[TAMIS__REDIS_KEY],
@@ -104,56 +102,6 @@ void tamis__push_step(const tamis__push *p, tamis__step *step, char lock[TAMIS__
 
 tamis_key tamis__push_hash(const tamis__push *p) {
     return (tamis_key){p->hash, p->hash_size};
-}
-
-tamis_status tamis__change_confirm(const tamis__redis_filter *rf, const char *plan, tamis_error *err) {
-    char lock[TAMIS__REDIS_KEY], name[TAMIS__REDIS_KEY], ms[24];
-    tamis__step step = {.key_count = 0};
-    bool is_done;
-    tamis__lock_add_condition(rf, &step, lock);
-    (void)tamis__plan_add_condition(rf, &step, plan, name);
-    tamis__step_expire(&step, step.keys[0], TAMIS__LOCK_MS, ms);
-    tamis_status status = tamis__step_run(rf, &step, &is_done, err);
-    return status == TAMIS_OK && !is_done ? tamis__lock_lost(rf, err) : status;
-}
-
-tamis_status tamis__change_begin(const tamis__redis_filter *rf, const char *plan, tamis_error *err) {
-    char lock[TAMIS__REDIS_KEY], name[TAMIS__REDIS_KEY];
-    tamis__step step = {.key_count = 0};
-    bool is_done;
-    tamis__lock_add_condition(rf, &step, lock);
-    const tamis_key hash = tamis__plan_add_condition(rf, &step, plan, name);
-    tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("HDEL"), hash, tamis__redis_word("next"),
-                                          tamis__redis_word("sending")));
-    tamis_status status = tamis__step_run(rf, &step, &is_done, err);
-    return status == TAMIS_OK && !is_done ? tamis__lock_lost(rf, err) : status;
-}
-
-tamis_status tamis__field_remove(const tamis__redis_filter *rf, const char *field, const char *text,
-                                 tamis_error *err) {
-    char lock[TAMIS__REDIS_KEY], name[TAMIS__REDIS_KEY];
-    const tamis_key hash = {name, tamis__config_name(rf, name)};
-    tamis__step step = {.key_count = 0};
-    tamis__lock_add_condition(rf, &step, lock);
-    tamis__step_key(&step, hash);
-    tamis__step_expect_field(&step, hash, field, text);
-    tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("HDEL"), hash, tamis__redis_word(field)));
-    return tamis__step_run(rf, &step, &(bool){false}, err);
-}
-
-/* The lock is held, so the partitions of `pushing` have no writer any more and are removed at once. Those of `before` and
- * `next` get a short expiry: batches may still read the former, and adders may still add to the latter. */
-tamis_status tamis__leftovers_remove(const tamis__redis_filter *rf, const tamis__config *config,
-                                     tamis_error *err) {
-    tamis_status status = TAMIS_OK;
-    if (*config->pushing && strcmp(config->pushing, config->plan) != 0 &&
-        strcmp(config->pushing, config->next) != 0)
-        status = tamis__plan_text_expire(rf, config->pushing, -1, err);
-    if (status == TAMIS_OK && *config->next && strcmp(config->next, config->plan) != 0)
-        status = tamis__plan_text_expire(rf, config->next, TAMIS__GRACE_MS, err);
-    if (status == TAMIS_OK && *config->before && strcmp(config->before, config->plan) != 0)
-        status = tamis__plan_text_expire(rf, config->before, TAMIS__GRACE_MS, err);
-    return status;
 }
 
 /* Reads the hash. Fails if the name has become an alias of another filter since the push began. */
@@ -380,7 +328,8 @@ tamis_status tamis__push_conclude(tamis__push *p, tamis_status status, tamis_err
     return status;
 }
 
-tamis_status tamis__push_run(tamis__push *p, tamis_error *err) {
+/* All steps of a push, from the announcement on. */
+static tamis_status run_steps(tamis__push *p, tamis_error *err) {
     tamis_status status = tamis__push_announce(p, err);
     if (status == TAMIS_OK)
         status = tamis__push_make(p, err);
@@ -401,22 +350,80 @@ void tamis__push_free(tamis__push *p) {
     p->fills = p->partitions.fills = NULL;
 }
 
-tamis_status tamis__push_replace(tamis__push *p, const char *expected_plan, tamis_error *err) {
+/* The whole push, from taking the lock to releasing it. `expected_plan`: NULL, or the plan that the hash must have. */
+static tamis_status replace_filter(tamis__push *p, const char *expected_plan, tamis_error *err) {
     tamis_status status = tamis__push_begin(p, err);
     if (status != TAMIS_OK)
         return status;
     if (expected_plan && strcmp(expected_plan, p->config.plan) != 0)
         return tamis__push_withdraw(p, tamis__lock_busy(p->rf, err));
-    status = tamis__push_conclude(p, tamis__push_run(p, err), err);
+    status = tamis__push_conclude(p, run_steps(p, err), err);
     tamis__push_free(p);
     return status;
 }
+
+/* ---- empty filters ---- */
+
+/* The new filter expires when the old one would have. */
+tamis_status tamis__push_empty(tamis_filter *there, tamis_error *err) {
+    const tamis_redis_push_options options = TAMIS_REDIS_PUSH_OPTIONS_INIT;
+    tamis__push p = {.there = there, .rf = tamis__redis_of(there), .options = &options};
+    tamis_status status = name_generation(&p, err);
+    p.ttl_ms = 0;
+    return status == TAMIS_OK ? replace_filter(&p, tamis__tamis_of(p.rf)->plan_text, err) : status;
+}
+
+static tamis_status fail_deleted(const tamis__push *p, tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                       "redis %s: %s: its hash, which describes its partitions, was deleted or evicted; "
+                       "nothing was made; drop the filter, then add all keys again",
+                       p->rf->redis->endpoint.shown, p->rf->uri->shown_name);
+}
+
+/* *is_there: another writer has made the filter, or is making it. */
+static tamis_status make_once(tamis__push *p, bool *is_there, tamis_error *err) {
+    tamis_status status = tamis__push_begin(p, err);
+    *is_there = status == TAMIS_E_BUSY;
+    if (status != TAMIS_OK)
+        return status;
+    if (*p->copy) /* read the hash again: if this process was stopped between the reads, another may have made it */
+        status = tamis__config_find(p->rf, &p->config, err);
+    *is_there = status == TAMIS_OK && *p->config.plan;
+    if (status == TAMIS_OK && !*is_there && *p->copy)
+        status = fail_deleted(p, err);
+    if (status != TAMIS_OK || *is_there)
+        return tamis__push_withdraw(p, status);
+    status = tamis__push_conclude(p, run_steps(p, err), err);
+    tamis__push_free(p);
+    return status;
+}
+
+tamis_status tamis__push_new(tamis_filter *made, tamis_error *err) {
+    const tamis_redis_push_options options = TAMIS_REDIS_PUSH_OPTIONS_INIT;
+    const tamis__redis_filter *rf = tamis__redis_of(made);
+    tamis__push p = {.there = made, .rf = rf, .options = &options};
+    bool is_there = true;
+    tamis_status status = name_generation(&p, err);
+    for (int i = 0; i < TAMIS__LOCK_POLLS && status == TAMIS_OK; i++) {
+        status = make_once(&p, &is_there, err);
+        if (status != TAMIS_E_BUSY || !is_there)
+            return status;
+        status = tamis__lock_pause(err);
+        if (status == TAMIS_OK)
+            status = tamis__config_find(rf, &p.config, err);
+        if (status == TAMIS_OK && *p.config.plan)
+            return TAMIS_OK;
+    }
+    return status == TAMIS_OK ? tamis__lock_busy(rf, err) : status;
+}
+
+/* ---- filters in memory ---- */
 
 static tamis_status push_tamis(tamis__push *p, tamis_error *err) {
     tamis_status status = tamis__push_check(p->filter, err);
     if (status == TAMIS_OK)
         status = tamis__push_plan(p, err);
-    return status == TAMIS_OK ? tamis__push_replace(p, NULL, err) : status;
+    return status == TAMIS_OK ? replace_filter(p, NULL, err) : status;
 }
 
 tamis_status tamis_redis_push(const tamis_filter *filter, tamis_redis *redis, const char *name,

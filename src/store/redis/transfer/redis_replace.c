@@ -29,7 +29,7 @@
 #include "base/system.h"
 #include "base/versioned.h"
 #include "plan/plan_int.h"
-#include "store/redis/bitmap/bitmap_move.h"
+#include "store/redis/transfer/redis_transfer.h"
 
 enum { LIFETIME_MS = 3600000 /* expiry of the staging string; plus a second for each mebibyte */ };
 

@@ -25,7 +25,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "store/redis/transfer/redis_push.h"
+#include "store/redis/transfer/redis_transfer.h"
 
 struct tamis_redis_resize {
     tamis__push p;

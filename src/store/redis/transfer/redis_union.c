@@ -21,8 +21,7 @@
 #include <string.h>
 
 #include "base/system.h"
-#include "store/redis/bitmap/bitmap_move.h"
-#include "store/redis/layout/layout_tamis.h"
+#include "store/redis/transfer/redis_transfer.h"
 
 enum { LIFETIME_MS = 3600000 };
 

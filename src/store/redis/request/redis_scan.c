@@ -11,8 +11,6 @@
  * - A server that was away may have been restarted, where old cursors mean nothing. It is scanned again from the start, so
  *   keys come twice.
  */
-#include "store/redis/exchange/redis_scan.h"
-
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +18,7 @@
 #include "base/memory.h"
 #include "base/system.h"
 #include "store/file/file_error.h"
-#include "store/redis/exchange/redis_pipeline.h"
+#include "store/redis/request/redis_pipeline.h"
 
 enum { PAGE_SIZE = 1000, CURSOR = 24 };
 

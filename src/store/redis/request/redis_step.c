@@ -25,7 +25,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "store/redis/layout/layout_tamis.h"
+#include "store/redis/request/redis_requests.h"
 
 /* Each command in ARGV is the number of its words, then the words. A missing key or field reads as ''. */
 static const char script[] = "local at = 3 "
@@ -113,65 +113,4 @@ void tamis__step_put(const tamis__step *step, tamis__connection *conn) {
     }
     for (size_t i = 0; i < step->write_count; i++)
         put_words(&step->writes[i], conn);
-}
-
-/* ---- sending one step ---- */
-
-typedef struct running {
-    const tamis__redis_filter *rf;
-    const tamis__step *step;
-    bool is_done, is_resent;
-} running;
-
-static uint32_t slot_of_step(void *context, size_t i) {
-    const running *ctx = context;
-    (void)i;
-    return tamis__config_slot(ctx->rf);
-}
-
-static bool put_step(void *context, size_t i, tamis__connection *conn) {
-    const running *ctx = context;
-    (void)i;
-    tamis__step_put(ctx->step, conn);
-    return true;
-}
-
-static tamis_status take_step(void *context, size_t i, const tamis__reply *reply, bool resent,
-                              tamis_error *err) {
-    running *ctx = context;
-    (void)i;
-    ctx->is_resent = resent;
-    if (reply->type != TAMIS__REPLY_INTEGER)
-        return tamis__redis_filter_bad_reply(ctx->rf, err);
-    ctx->is_done = reply->integer == 1;
-    return TAMIS_OK;
-}
-
-static tamis_status run(running *ctx, tamis_error *err) {
-    const tamis__requests requests = {.count = 1,
-                                      .context = ctx,
-                                      .put_command = put_step,
-                                      .take_reply = take_step,
-                                      .what = ctx->rf->uri->shown_name,
-                                      .slot = slot_of_step,
-                                      .is_steps = true};
-    return tamis__requests_run(ctx->rf->redis, &requests, NULL, err);
-}
-
-tamis_status tamis__step_run(const tamis__redis_filter *rf, const tamis__step *step, bool *is_done,
-                             tamis_error *err) {
-    running ctx = {rf, step, false, false};
-    tamis_status status = run(&ctx, err);
-    if (status == TAMIS_OK)
-        *is_done = ctx.is_done;
-    return status;
-}
-
-tamis_status tamis__step_run_once(const tamis__redis_filter *rf, const tamis__step *step, bool *is_refused,
-                                  tamis_error *err) {
-    running ctx = {rf, step, false, false};
-    tamis_status status = run(&ctx, err);
-    if (status == TAMIS_OK)
-        *is_refused = !ctx.is_done && !ctx.is_resent;
-    return status;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /* The pipelines of a run: commands in flight, retries, failures and connections. redis_run.c has the picture. */
-#include "store/redis/exchange/redis_pipeline.h"
+#include "store/redis/request/redis_pipeline.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -72,14 +72,6 @@ tamis_status tamis__in_flight_fail(const tamis__in_flight *run, tamis_error *err
     if (err)
         *err = run->last_error;
     return run->last_error.status;
-}
-
-/* The delay is retry_ns, doubled with each try up to 32 times retry_ns; half of it is random. So clients that lost a server
- * at the same time do not return at the same time. */
-uint64_t tamis__retry_delay_ns(const tamis_redis *redis, uint64_t tries) {
-    uint64_t wait = redis->retry_ns << (tries < 5 ? tries : 5);
-    uint64_t chance = (tamis__now_ns() * UINT64_C(0x9e3779b97f4a7c15)) >> 32; /* a fraction of 2^32 */
-    return wait / 2 + (wait / 2 * chance >> 32);
 }
 
 void tamis__node_pipeline_pause(tamis__in_flight *run, tamis__node_pipeline *pipeline) {

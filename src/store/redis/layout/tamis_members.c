@@ -15,7 +15,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "store/redis/exchange/redis_scan.h"
 #include "store/redis/layout/layout_tamis.h"
 
 typedef struct member_keys {

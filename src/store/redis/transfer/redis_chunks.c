@@ -16,7 +16,7 @@
  * a non-zero word proves the whole chunk, and a chunk of zeros needs no check. The check is needed because a failover may
  * lose chunks that the old master has acknowledged.
  */
-#include "store/redis/bitmap/bitmap_move.h"
+#include "store/redis/transfer/redis_transfer.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -55,7 +55,8 @@ static uint64_t reverse_bits(uint64_t word) {
     return (word >> 4 & UINT64_C(0x0f0f0f0f0f0f0f0f)) | (word & UINT64_C(0x0f0f0f0f0f0f0f0f)) << 4;
 }
 
-void tamis__chunk_from_words(uint8_t *bytes, const uint64_t *words, uint64_t filter_offset, uint64_t size) {
+/* The reverse of tamis__chunk_to_words. */
+static void chunk_from_words(uint8_t *bytes, const uint64_t *words, uint64_t filter_offset, uint64_t size) {
     const uint64_t whole = size / 8;
     uint8_t last[8];
     words += filter_offset / 8;
@@ -88,13 +89,13 @@ typedef struct sending {
     uint64_t done, total;
 } sending;
 
-static uint32_t slot_of_key(const sending *ctx, uint32_t key) {
+static uint32_t target_slot(const sending *ctx, uint32_t key) {
     return ctx->up->partitions ? tamis__partition_slot(ctx->up->partitions, key)
                                : tamis__redis_key_slot(ctx->rf, key);
 }
 
 /* The name of a new Redis key; `buffer` is a buffer for it. */
-static tamis_key name_of(const sending *ctx, uint32_t key, char buffer[TAMIS__REDIS_KEY]) {
+static tamis_key target_name(const sending *ctx, uint32_t key, char buffer[TAMIS__REDIS_KEY]) {
     return ctx->up->partitions ? (tamis_key){buffer, tamis__partition_name(ctx->up->partitions, key, buffer)}
                                : ctx->up->staging_key;
 }
@@ -118,7 +119,7 @@ static bool renews(const sending *ctx, size_t i) {
 static uint32_t slot_of_chunk(void *context, size_t i) {
     const sending *ctx = context;
     if (i % 2 == 0)
-        return slot_of_key(ctx, tamis__chunk_of(ctx->up->there, i / 2).key);
+        return target_slot(ctx, tamis__chunk_of(ctx->up->there, i / 2).key);
     return renews(ctx, i) ? tamis__config_slot(ctx->rf) : TAMIS__NO_SLOT;
 }
 
@@ -134,7 +135,7 @@ static bool put_chunk(void *context, size_t i, tamis__connection *conn) {
         return renews(ctx, i);
     const tamis__chunk chunk = tamis__chunk_of(up->there, i / 2);
     const tamis_key name = add_condition(ctx, chunk.key, &step, &buffers);
-    tamis__chunk_from_words(ctx->bytes, up->words, chunk.filter_offset, chunk.size);
+    chunk_from_words(ctx->bytes, up->words, chunk.filter_offset, chunk.size);
     snprintf(from, sizeof from, "%" PRIu64, chunk.from);
     tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("SETRANGE"), name, tamis__redis_word(from),
                                           tamis__word_of(ctx->bytes, chunk.size)));
@@ -184,7 +185,7 @@ static const uint64_t *last_nonzero_word(const tamis__upload *up, const tamis__c
 
 static uint32_t slot_of_check_word(void *context, size_t i) {
     const sending *ctx = context;
-    return slot_of_key(ctx, tamis__chunk_of(ctx->up->there, i).key);
+    return target_slot(ctx, tamis__chunk_of(ctx->up->there, i).key);
 }
 
 static bool put_check_word(void *context, size_t i, tamis__connection *conn) {
@@ -194,7 +195,7 @@ static bool put_check_word(void *context, size_t i, tamis__connection *conn) {
     char buffer[TAMIS__REDIS_KEY];
     if (!word)
         return false;
-    const tamis_key name = name_of(ctx, chunk.key, buffer);
+    const tamis_key name = target_name(ctx, chunk.key, buffer);
     const int64_t from = (int64_t)(chunk.from + 8 * (uint64_t)(word - ctx->up->words) - chunk.filter_offset);
     tamis__connection_put_command(conn, 4);
     tamis__connection_put_text(conn, "GETRANGE");

@@ -34,7 +34,7 @@
 
 #include "base/memory.h"
 #include "base/system.h"
-#include "store/redis/exchange/redis_pipeline.h"
+#include "store/redis/request/redis_pipeline.h"
 
 /* ---- the map ---- */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef TAMIS_STORE_REDIS_EXCHANGE_REDIS_PIPELINE_H
-#define TAMIS_STORE_REDIS_EXCHANGE_REDIS_PIPELINE_H
+#ifndef TAMIS_STORE_REDIS_REQUEST_REDIS_PIPELINE_H
+#define TAMIS_STORE_REDIS_REQUEST_REDIS_PIPELINE_H
 
-#include "store/redis/topology/redis_int.h"
+#include "store/redis/request/redis_requests.h"
 
 /* Pipelines of one run of requests, each to one server, with a connection that may be lost and replaced: see redis_run.c. */
 
@@ -69,16 +69,10 @@ uint32_t tamis__node_pipeline_shift(tamis__node_pipeline *pipeline);
 uint64_t tamis__in_flight_deadline(const tamis__in_flight *run);
 /* Returns last_error. */
 tamis_status tamis__in_flight_fail(const tamis__in_flight *run, tamis_error *err);
-/* True if the failure is one of a connection. */
-static inline bool tamis__is_lost(tamis_status status) {
-    return status == TAMIS_E_IO || status == TAMIS_E_TIMEOUT;
-}
 /* Like tamis__redis_is_hopeless, but false after the first failure, which may be an accident and is retried. A timeout is
  * not retried: it has taken long enough. */
 bool tamis__in_flight_is_hopeless(const tamis__in_flight *run, const tamis__node *node, uint64_t tries,
                                   tamis_status status);
-/* Returns the delay before the next attempt after so many tries, in ns. */
-uint64_t tamis__retry_delay_ns(const tamis_redis *redis, uint64_t tries);
 /* Puts no command on the pipeline for tamis__retry_delay_ns. */
 void tamis__node_pipeline_pause(tamis__in_flight *run, tamis__node_pipeline *pipeline);
 /* Handles a failure. After a lost connection, the pipeline pauses and its pending commands go to `retries`. Any other failure

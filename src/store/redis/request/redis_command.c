@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "store/file/file_error.h"
-#include "store/redis/topology/redis_int.h"
+#include "store/redis/request/redis_requests.h"
 
 enum { REPEATS_MAX = 64 /* max. runs that lose their connection before the replicas confirm */ };
 

@@ -24,7 +24,7 @@
 
 #include "base/system.h"
 #include "store/file/file_error.h"
-#include "store/redis/exchange/redis_pipeline.h"
+#include "store/redis/request/redis_pipeline.h"
 
 enum { MS = 1000000 };
 

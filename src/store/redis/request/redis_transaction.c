@@ -22,8 +22,7 @@
 
 #include "base/system.h"
 #include "store/file/file_error.h"
-#include "store/redis/exchange/redis_pipeline.h"
-#include "store/redis/exchange/redis_step.h"
+#include "store/redis/request/redis_pipeline.h"
 
 /* A transaction in progress on its connection. */
 typedef struct dialogue {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef TAMIS_STORE_REDIS_TOPOLOGY_REDIS_INT_H
-#define TAMIS_STORE_REDIS_TOPOLOGY_REDIS_INT_H
+#ifndef TAMIS_STORE_REDIS_TOPOLOGY_REDIS_TOPOLOGY_H
+#define TAMIS_STORE_REDIS_TOPOLOGY_REDIS_TOPOLOGY_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -108,6 +108,8 @@ void tamis__redis_mark_answered(tamis_redis *redis, tamis__node *node);
  * connection is refused, the host is unknown, or the other program is no Redis. If `node` is NULL or the map is learned, a
  * reply from any node is enough to go on. */
 bool tamis__redis_is_hopeless(const tamis_redis *redis, const tamis__node *node, tamis_status status);
+/* Returns the delay before the next attempt after so many tries, in ns. */
+uint64_t tamis__retry_delay_ns(const tamis_redis *redis, uint64_t tries);
 /* Takes one of the `connections` permits of a node, for tamis__redis_release_permit. Waits for it in a queue until the
  * deadline; a deadline in the past means no wait. Returns false without a permit. To rule out a deadlock, a thread that
  * waits holds no permit of another node. */
@@ -197,87 +199,5 @@ const char *tamis__redis_hset(const tamis_redis *redis); /* for several fields *
 /* True if all commands are carried out in the order of one pipeline: one slot and no Codis, whose proxies spread a pipeline
  * over servers. */
 bool tamis__redis_keeps_order(const tamis_redis *redis);
-
-/* ---- pipelined requests ---- */
-
-#define TAMIS__NO_SLOT UINT32_MAX
-
-/*
- * Pipelined commands, each with its reply. A run survives a lost connection, a server that is loading its data, and a
- * server that is no longer the master. Commands without a reply are sent again, until no reply has arrived for patience_ns.
- * So a command may be carried out twice, and every command here must tolerate that.
- */
-typedef struct tamis__requests {
-    size_t count;
-    void *context;
-    /* Puts command i, exactly one. False: there is no such command, and i counts as answered. */
-    bool (*put_command)(void *context, size_t i, tamis__connection *conn);
-    /* Takes the reply to command i, which is no error reply. resent: the command was also sent before, and may have been
-     * carried out then. A failure ends the run, such as TAMIS_E_IO for a reply that this command cannot have. */
-    tamis_status (*take_reply)(void *context, size_t i, const tamis__reply *reply, bool resent,
-                               tamis_error *err);
-    const char *what; /* the filter's name, for messages */
-    /* Returns the slot of command i (tamis__redis_slot), or TAMIS__NO_SLOT if there is no such command. Not called, and may
-     * be NULL, if there is only one slot. */
-    uint32_t (*slot)(void *context, size_t i);
-    /* Barriers, in ascending order; 0: none. The commands from a barrier on must be carried out after all commands before
-     * it. If tamis__redis_keeps_order, they share one pipeline (see any_retried). Otherwise they are put once all commands
-     * before the barrier are answered. */
-    size_t barriers[2];
-    /* If not NULL, and replicas= is in the URI, the run ends when that many replicas have confirmed its writes
-     * (redis_wait.c). Set to true if a connection ended before that: a failover may lose the writes, so run it again. The
-     * caller sets it to false first. */
-    bool *unconfirmed;
-    /* If not NULL, set when an error reply ends the run: was it of the kind of tamis__redis_is_denied? */
-    bool *denied;
-    /* All commands are steps (redis_step.h), which become transactions if scripts are forbidden. */
-    bool is_steps;
-} tamis__requests;
-
-/* Sends all commands and takes all replies. *any_retried (may be NULL), if tamis__redis_keeps_order: a command was sent
- * again, so commands behind a barrier may have been carried out before one ahead of it. */
-tamis_status tamis__requests_run(tamis_redis *redis, const tamis__requests *requests, bool *any_retried,
-                                 tamis_error *err);
-
-/* Runs steps one after the other, each as a transaction: see redis_transaction.c. */
-tamis_status tamis__requests_transact(tamis_redis *redis, const tamis__requests *requests, tamis_error *err);
-
-/* One command, which must tolerate being carried out twice. */
-typedef struct tamis__command {
-    tamis_redis *redis;
-    const char *what; /* as in tamis__requests */
-    uint32_t slot;
-    const tamis_key *words;
-    size_t count;
-    char *to; /* buffer for a string reply; NULL: none is expected */
-    size_t buffer_size;
-    int64_t integer; /* integer reply, or -1 for another reply */
-    size_t size;     /* size of the string reply in `to` */
-    /* With replicas= in the URI: return when that many replicas have all that the server had when it carried out the
-     * command, even if the command only reads. */
-    bool is_replicated;
-} tamis__command;
-
-tamis_status tamis__command_run(tamis__command *command, tamis_error *err);
-
-/* Returns TAMIS_E_IO with the message for a reply that this command cannot have. */
-tamis_status tamis__redis_bad_reply(const tamis_redis *redis, const char *what, tamis_error *err);
-
-/* ---- error replies ---- */
-
-/* True if the error begins with this word or words, and a space. */
-bool tamis__reply_begins(const tamis__reply *error, const char *word);
-/* True if the command was refused only for now, so it is sent again. */
-bool tamis__redis_is_transient(const tamis__reply *error);
-/* True if the server refuses writes (memory, disk), or this user. Another command for the same purpose may succeed. */
-bool tamis__redis_is_denied(const tamis__reply *error);
-/* True if the error says that EVAL is missing, or forbidden for this user. */
-bool tamis__redis_forbids_scripts(const tamis__reply *error);
-/* True if the command may have been carried out in spite of this error. */
-bool tamis__redis_is_unsure(const tamis__reply *error);
-/* Returns the status of an error reply. The message says what the server refused and what to do. sys_errno is ENOMEM if
- * the memory of the server is full. */
-tamis_status tamis__redis_refused(const tamis__endpoint *endpoint, const char *what,
-                                  const tamis__reply *reply, tamis_error *err);
 
 #endif
