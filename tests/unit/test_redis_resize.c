@@ -207,6 +207,22 @@ static void reg_22_an_unfinished_build_is_removed(void **state) {
     tamis_filter_free(there);
 }
 
+/* No filter has such a name, but another program may. */
+static void reg_23_a_name_longer_than_any_is_no_leftover(void **state) {
+    (void)state;
+    begin_test();
+    char name[1001];
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    redis_server_command(&server, "HSET tamis:{f%s} pushing generation=00000000deadbeef", name);
+    redis_server_command(&server, "SET tamis:{f%s:00000000deadbeef:0}:bits x", name);
+    int keys_left = -1;
+    OK(tamis_redis_leftovers(redis, NULL, true, count_unfinished, &keys_left, &err));
+    OK(tamis_redis_leftovers(redis, "f*", true, count_unfinished, &keys_left, &err));
+    assert_int_equal(keys_left, -1);
+    assert_int_equal(redis_server_number(&server, "DBSIZE"), 2);
+}
+
 static void another_push_or_drop_ends_it(void **state) {
     (void)state;
     begin_test();
@@ -319,6 +335,7 @@ int main(void) {
         cmocka_unit_test(answers_are_of_what_is_there),
         cmocka_unit_test(a_resize_is_given_up),
         cmocka_unit_test(reg_22_an_unfinished_build_is_removed),
+        cmocka_unit_test(reg_23_a_name_longer_than_any_is_no_leftover),
         cmocka_unit_test(another_push_or_drop_ends_it),
         cmocka_unit_test(reg_22_an_end_waits_for_the_lock),
         cmocka_unit_test(what_is_made_may_be_lost),

@@ -37,10 +37,9 @@ typedef struct part {
 } part;
 
 typedef struct leftover_search {
-    tamis__redis_filter rf; /* handle of the current name */
-    tamis__tamis_state state;
-    tamis__redis_uri uri; /* URI with the current name */
-    char *text;           /* all Redis keys, concatenated */
+    tamis__redis_filter rf;   /* handle with the URI of the pattern */
+    tamis__tamis_state state; /* its state: the current name is the target */
+    char *text;               /* all Redis keys, concatenated */
     size_t text_used, text_size;
     part *parts;
     size_t count, capacity;
@@ -82,10 +81,12 @@ static bool read_key(const char *key, size_t size, part *to) {
     return true;
 }
 
-/* True if the name matches the caller's pattern. The server's pattern for NAME also finds NAME:MORE. */
+/* True if the name may be a filter's, and matches the caller's pattern. The server's pattern for NAME also finds NAME:MORE. */
 static bool is_wanted(const leftover_search *ctx, const char *name, size_t size) {
     char pattern[TAMIS__REDIS_NAME + 1], text[TAMIS__REDIS_NAME + 1];
-    if (ctx->rf.uri->name_size == 0 || size > TAMIS__REDIS_NAME)
+    if (size > TAMIS__REDIS_NAME)
+        return false;
+    if (ctx->rf.uri->name_size == 0)
         return true;
     snprintf(pattern, sizeof pattern, "%.*s", (int)ctx->rf.uri->name_size, ctx->rf.uri->name);
     snprintf(text, sizeof text, "%.*s", (int)size, name);
@@ -240,7 +241,7 @@ static tamis_status check_use(leftover_search *ctx, uint64_t generation, bool *i
                               tamis_redis_leftover_kind *kind, tamis_error *err) {
     tamis__config config;
     char copy[TAMIS__REDIS_PLAN];
-    tamis_status status = tamis__config_own(&ctx->rf, &config, err);
+    tamis_status status = tamis__config_locked(&ctx->rf, &config, err);
     if (status == TAMIS_OK)
         status = tamis__copy_read(&ctx->rf, copy, err);
     if (status != TAMIS_OK)
@@ -304,10 +305,8 @@ static tamis_status remove_with_lock(leftover_search *ctx, uint64_t generation, 
 }
 
 /* Makes the name of a Redis key the current name. *is_busy: its lock is held. */
-static tamis_status turn_to_name(leftover_search *ctx, const part *of, bool *is_busy, tamis_error *err) {
-    ctx->uri.name = ctx->text + of->key + PREFIX;
-    ctx->uri.name_size = of->name_size;
-    ctx->rf.name = (tamis_key){ctx->uri.name, ctx->uri.name_size};
+static tamis_status turn_to_name(leftover_search *ctx, const part *found, bool *is_busy, tamis_error *err) {
+    tamis__handle_set_target(&ctx->rf, ctx->text + found->key + PREFIX, found->name_size);
     ctx->stay = ctx->expire = 0;
     return is_locked(ctx, is_busy, err);
 }
@@ -318,8 +317,8 @@ static tamis_status pass(leftover_search *ctx, uint64_t generation, size_t count
     bool is_used = false;
     const tamis_redis_leftover leftover = {.struct_size = sizeof leftover,
                                            .kind = kind,
-                                           .name = ctx->uri.name,
-                                           .name_size = ctx->uri.name_size,
+                                           .name = ctx->state.target,
+                                           .name_size = ctx->state.target_size,
                                            .generation = generation,
                                            .keys = ctx->stay + ctx->expire};
     tamis_status status = TAMIS_OK;
@@ -362,7 +361,7 @@ static tamis_status report_hash(leftover_search *ctx, const part *hash, tamis_er
     bool is_used = true, is_busy = true;
     tamis_status status = turn_to_name(ctx, hash, &is_busy, err);
     if (status == TAMIS_OK && !is_busy)
-        status = tamis__config_own(&ctx->rf, &config, err);
+        status = tamis__config_locked(&ctx->rf, &config, err);
     const char *text = status == TAMIS_OK && !is_busy ? strstr(config.pushing, field) : NULL;
     if (!text)
         return status;
@@ -384,8 +383,6 @@ static tamis_status visit_generations(leftover_search *ctx, tamis_error *err) {
                              ctx->rf.uri->shown, ctx->rf.uri->name_size, TAMIS__REDIS_NAME);
     if (status == TAMIS_OK)
         status = scan_keys(ctx, err);
-    ctx->uri = *ctx->rf.uri;
-    ctx->rf.uri = &ctx->uri;
     for (size_t i = 0; i < ctx->count && status == TAMIS_OK; i += 0) {
         ctx->first = i;
         while (i < ctx->count && is_same_generation(ctx, &ctx->parts[ctx->first], &ctx->parts[i]))
