@@ -177,6 +177,32 @@ TAMIS_API double tamis_bloom_cardinality(double ones, double m, double k);
 /* Returns p of a blocked filter: n keys in m/512 blocks, k probes in one block, Poisson distributed loads. */
 TAMIS_API double tamis_blocked_fpr(double n, double m, double k);
 
+/*
+ * The statistics of a measured rate: `queries` lookups of absent keys, fixed beforehand, with `hits` answers
+ * TAMIS_PRESENT. Right for any rate, however small; docs/MATH.md, "Measured rates". Cost: at most some
+ * milliseconds, for millions of hits.
+ */
+/*
+ * Computes the confidence interval of the rate (Clopper and Pearson). With confidence 0.95, `hits` or fewer have
+ * a chance of 0.025 at rate *high, and `hits` or more at rate *low.
+ *
+ * - Without a hit, *low is 0, and *high is the rate at which no hit has a chance of 0.05: about 3 / queries.
+ * - If all lookups are hits, *high is 1. If there are no lookups, the interval is 0 to 1.
+ * - Both are NaN if hits > queries, or if confidence is not between 0 and 1.
+ */
+TAMIS_API void tamis_rate_interval(double *low, double *high, uint64_t hits, uint64_t queries,
+                                   double confidence);
+/*
+ * Returns the p-value of the hypothesis that the rate is at most `rate`: the chance of `hits` or more at that
+ * rate. It is Chernoff's bound of the chance, which is never too small, so that rejecting the hypothesis below
+ * a level is wrong even less often. 1 if no more hits came than expected. NaN if hits > queries, or if
+ * rate is below 0 or NaN.
+ *
+ * tamis calls a promised rate broken below TAMIS_RATE_SIGNIFICANCE.
+ */
+TAMIS_API double tamis_rate_p_value(uint64_t hits, uint64_t queries, double rate);
+#define TAMIS_RATE_SIGNIFICANCE 1e-9
+
 #ifdef __cplusplus
 }
 #endif
