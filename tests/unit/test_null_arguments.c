@@ -16,6 +16,7 @@
 
 #include <tamis/compat/funnel.h>
 #include <tamis/compat/guava.h>
+#include <tamis/experimental/census.h>
 #include <tamis/experimental/compressed.h>
 #include <tamis/experimental/extract.h>
 #include <tamis/experimental/redis.h>
@@ -37,6 +38,12 @@ static void check(tamis_status status, const char *name, const char *call) {
 }
 
 #define REFUSED(call, name) check(call, name, #call)
+
+static void of_census(void **state) {
+    (void)state;
+    REFUSED(tamis_cardinality_create(NULL, ANY, &err), "sketch");
+    REFUSED(tamis_heavy_hitters_create(NULL, ANY, &err), "hitters");
+}
 
 static void of_dedup(void **state) {
     (void)state;
@@ -298,11 +305,12 @@ static void what_may_be_null(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(of_dedup),  cmocka_unit_test(of_extract),      cmocka_unit_test(of_file),
-        cmocka_unit_test(of_filter), cmocka_unit_test(of_funnel),       cmocka_unit_test(of_guava),
-        cmocka_unit_test(of_hash),   cmocka_unit_test(of_packed),       cmocka_unit_test(of_plan),
-        cmocka_unit_test(of_redis),  cmocka_unit_test(of_redis_bitmap), cmocka_unit_test(of_redis_family),
-        cmocka_unit_test(of_state),  cmocka_unit_test(of_stream),       cmocka_unit_test(what_may_be_null),
+        cmocka_unit_test(of_census),        cmocka_unit_test(of_dedup),  cmocka_unit_test(of_extract),
+        cmocka_unit_test(of_file),          cmocka_unit_test(of_filter), cmocka_unit_test(of_funnel),
+        cmocka_unit_test(of_guava),         cmocka_unit_test(of_hash),   cmocka_unit_test(of_packed),
+        cmocka_unit_test(of_plan),          cmocka_unit_test(of_redis),  cmocka_unit_test(of_redis_bitmap),
+        cmocka_unit_test(of_redis_family),  cmocka_unit_test(of_state),  cmocka_unit_test(of_stream),
+        cmocka_unit_test(what_may_be_null),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
