@@ -43,6 +43,7 @@ static void of_census(void **state) {
     (void)state;
     REFUSED(tamis_cardinality_create(NULL, ANY, &err), "sketch");
     REFUSED(tamis_heavy_hitters_create(NULL, ANY, &err), "hitters");
+    REFUSED(tamis_key_sampler_create(NULL, ANY, &err), "sampler");
 }
 
 static void of_dedup(void **state) {

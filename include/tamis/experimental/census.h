@@ -2,6 +2,7 @@
 #ifndef TAMIS_CENSUS_H
 #define TAMIS_CENSUS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,8 +15,8 @@ extern "C" {
 #endif
 
 /*
- * Summaries of a stream of keys, in memory of a fixed size: how many distinct keys there are, and which keys come
- * most often. All memory is allocated at creation, so adding keys cannot fail.
+ * Summaries of a stream of keys, in memory of a fixed size: how many distinct keys there are, which keys come most
+ * often, and what they look like. All memory is allocated at creation, so adding keys cannot fail.
  *
  * Threads: one at a time for each summary; many may read one that no thread changes.
  *
@@ -98,6 +99,58 @@ typedef struct tamis_heavy_hitter {
  * Cost: O(slots * capacity). */
 TAMIS_API size_t tamis_heavy_hitters_list(const tamis_heavy_hitters *hitters, tamis_heavy_hitter *list,
                                           size_t capacity);
+
+/* ---- random keys that look like given ones ---- */
+
+/*
+ * Makes random keys that look like the keys of a stream. A poor hash may do well on some keys and badly on others,
+ * so random words would not measure the rate that the user of a filter gets.
+ *
+ * A reservoir keeps a sample of the keys; every key is in it with the same probability. Each random key is made
+ * from one sample. Its shape says how:
+ */
+typedef enum tamis_key_shape {
+    /* Text in UTF-8, or any bytes: letters, digits and continuation bytes of UTF-8 become random bytes of their
+     * range, all others stay. So the length stays, and UTF-8 remains UTF-8 */
+    TAMIS_KEY_SHAPE_TEXT = 0,
+    TAMIS_KEY_SHAPE_BYTES = 1, /* bytes without an alphabet: as many random bytes */
+    TAMIS_KEY_SHAPE_UTF16 = 2, /* text in UTF-16LE, which is treated as its UTF-8 */
+    /* Numbers, little-endian in two's complement: random ones of the same sign, with as many bits or fewer */
+    TAMIS_KEY_SHAPE_INT32 = 3,
+    TAMIS_KEY_SHAPE_INT64 = 4
+} tamis_key_shape;
+
+/* A sample of keys, of which it keeps copies in 2 MiB. */
+typedef struct tamis_key_sampler tamis_key_sampler;
+
+typedef struct tamis_key_sampler_options {
+    uint32_t struct_size;
+    tamis_key_shape shape;            /* shape of the keys */
+    uint64_t seed;                    /* the same seed, shape and keys give the same random keys */
+    const tamis_allocator *allocator; /* NULL: the default */
+} tamis_key_sampler_options;
+
+#define TAMIS_KEY_SAMPLER_OPTIONS_INIT TAMIS__INIT(tamis_key_sampler_options, )
+
+/* Creates a sampler without samples. The caller owns *sampler until tamis_key_sampler_free. options: NULL for the
+ * defaults. TAMIS_E_INVALID: no such shape. TAMIS_E_NOMEM. */
+TAMIS_API tamis_status tamis_key_sampler_create(tamis_key_sampler **sampler,
+                                                const tamis_key_sampler_options *options, tamis_error *err);
+TAMIS_API void tamis_key_sampler_free(tamis_key_sampler *sampler);
+
+/* Samples keys. Only the first 2048 bytes of a key count (of its UTF-8 with shape UTF16). Cost: a random number
+ * for each key. */
+TAMIS_API void tamis_key_sampler_add_many(tamis_key_sampler *sampler, const tamis_key *keys, size_t count);
+
+enum { TAMIS_KEY_SAMPLER_SIZE_MAX = 4160 }; /* maximum size of a random key, in bytes */
+
+/* Writes a random key into `key`, which has TAMIS_KEY_SAMPLER_SIZE_MAX bytes, and returns its size. Without
+ * samples it is a word of 24 letters, 16 bytes, or any number. Random keys repeat if their shape has few keys. */
+TAMIS_API size_t tamis_key_sampler_make(tamis_key_sampler *sampler, void *key);
+
+/* Makes all further random keys a byte longer, or lets numbers have two more bits, so that they repeat less often.
+ * Returns false without a change if that was done 32 times. Then any number may come. */
+TAMIS_API bool tamis_key_sampler_widen(tamis_key_sampler *sampler);
 
 #ifdef __cplusplus
 }
