@@ -16,6 +16,7 @@
 
 #include <tamis/compat/funnel.h>
 #include <tamis/compat/guava.h>
+#include <tamis/experimental/audit.h>
 #include <tamis/experimental/census.h>
 #include <tamis/experimental/compressed.h>
 #include <tamis/experimental/extract.h>
@@ -44,6 +45,12 @@ static void of_census(void **state) {
     REFUSED(tamis_cardinality_create(NULL, ANY, &err), "sketch");
     REFUSED(tamis_heavy_hitters_create(NULL, ANY, &err), "hitters");
     REFUSED(tamis_key_sampler_create(NULL, ANY, &err), "sampler");
+    REFUSED(tamis_audit_create(NULL, ANY, ANY, &err), "audit");
+    REFUSED(tamis_audit_create(ANY, NULL, ANY, &err), "filter");
+    REFUSED(tamis_audit_check_keys(NULL, ANY, 1, ANY, &err), "audit");
+    REFUSED(tamis_audit_check_keys(ANY, NULL, 1, ANY, &err), "keys");
+    REFUSED(tamis_audit_check_keys(ANY, ANY, 1, NULL, &err), "answers");
+    REFUSED(tamis_audit_query_random(NULL, 1, &err), "audit");
 }
 
 static void of_dedup(void **state) {
