@@ -3,7 +3,7 @@
  * A filter gets its size when it is made. Without --expect, build therefore counts the keys first. How it
  * counts depends on the inputs.
  *
- *     regular files:   first reading -> sketch (build_sketch.h) -> number of keys
+ *     regular files:   first reading -> cardinality sketch -> number of keys
  *                      second reading -> filter
  *                         ^          |full
  *                         '----------' twice the capacity
@@ -34,10 +34,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <tamis/experimental/census.h>
+
 #include "cli/cmd/build/build_buffer.h"
 #include "cli/cmd/build/build_config.h"
 #include "cli/cmd/build/build_inputs.h"
-#include "cli/cmd/build/build_sketch.h"
 #include "cli/filter/cli_file.h"
 #include "cli/input/cli_summary.h"
 #include "cli/process/cli_progress.h"
@@ -73,20 +74,38 @@ static tamis_status read_all(build_run *run, const tamis_stream_service *service
     return cli_stream_run(&run->config.stream, service, &options, &run->summary.stats, err);
 }
 
-/* Reads the inputs to count their keys, and sets the expected number. */
+static tamis_status count_batch(void *sketch, const tamis_key *keys, size_t count, tamis_answer *answers,
+                                size_t *done, tamis_error *err) {
+    (void)err;
+    tamis_cardinality_add_many(sketch, keys, count);
+    memset(answers, TAMIS_ABSENT, count);
+    *done = count;
+    return TAMIS_OK;
+}
+
+/* Reads the inputs to count their keys, and sets the expected number. With a secret the hashes are keyed, so that
+ * nobody can choose keys that spoil the estimate. */
 static tamis_status count_keys(build_run *run, tamis_error *err) {
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
-    build_sketch *sketch = NULL;
+    tamis_cardinality_options options = TAMIS_CARDINALITY_OPTIONS_INIT;
+    tamis_cardinality *sketch = NULL;
     tamis_status status;
 
-    if (build_sketch_create(&sketch, run->keyed ? &run->secret : NULL, err) != TAMIS_OK)
-        return err->status;
+    if (run->keyed) {
+        options.secret = run->secret.bytes;
+        options.secret_size = run->secret.size;
+    }
+    status = tamis_cardinality_create(&sketch, &options, err);
+    if (status == TAMIS_E_NOMEM)
+        cli_remedy(err, "free some, or give --expect");
+    if (status != TAMIS_OK)
+        return status;
     service.context = sketch;
-    service.query = build_sketch_add;
+    service.query = count_batch;
     status = read_all(run, &service, err);
     if (status == TAMIS_OK)
-        run->config.filter.plan_options.expect = build_sketch_bound(sketch);
-    build_sketch_free(sketch);
+        run->config.filter.plan_options.expect = tamis_cardinality_upper_bound(sketch);
+    tamis_cardinality_free(sketch);
     return status;
 }
 
