@@ -59,7 +59,7 @@ typedef struct part {
 struct cli_family {
     tamis_redis_family *family;
     bool adds;
-    cli_members *members; /* members with many adds; NULL for lookups */
+    tamis_heavy_hitters *members; /* members with many adds; NULL for lookups */
     char delimiter;
     bool keyed;               /* true: the run extracts keys (--key); false: keys are the unused fields */
     tamis_extractor *columns; /* CSV columns of the name; NULL: fields between delimiters */
@@ -266,7 +266,8 @@ tamis_status cli_family_open(cli_family **family, const cli_family_setup *setup,
         status = cli_fail_nomem("records", err);
     } else {
         made->adds = setup->adds;
-        made->members = setup->adds ? cli_members_create() : NULL;
+        if (setup->adds)
+            (void)tamis_heavy_hitters_create(&made->members, NULL, NULL); /* only a remark depends on it */
         made->next = (cli_key_position){NULL, "record", 1, NULL};
         status = open_family(made, setup, plain, err);
     }
@@ -285,7 +286,7 @@ void cli_family_free(cli_family *family) {
     tamis_redis_family_close(family->family);
     tamis_extractor_free(family->columns);
     tamis_extractor_free(family->whole);
-    free(family->members);
+    tamis_heavy_hitters_free(family->members);
     free(family->template);
     free(family->pairs);
     free(family->texts);

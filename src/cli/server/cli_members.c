@@ -2,70 +2,23 @@
 #include "cli/server/cli_members.h"
 
 #include <math.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "cli/cli.h"
 #include "cli/core/cli_text.h"
 #include "cli/server/cli_bounded_filter.h"
 #include "cli/server/cli_server.h"
 
-enum { NAME = 512, SLOTS = 1024, MEMBERS_QUERIED = 64 };
+enum { MEMBERS_QUERIED = 64 };
 
-/*
- * A majority vote over the names of one hash slot. An add to the stored name counts up, an add to another name counts down. At
- * 0 the next name takes the slot. A name with more than half of the slot's adds is therefore in the slot at the end.
- */
-typedef struct slot {
-    uint64_t adds;   /* count of the vote; 0: free */
-    size_t size;     /* size of the name */
-    char name[NAME]; /* name of a member */
-} slot;
-
-struct cli_members {
-    slot slots[SLOTS];
-};
-
-cli_members *cli_members_create(void) {
-    return calloc(1, sizeof(cli_members));
-}
-
-static size_t slot_index(const tamis_key *name) {
-    const unsigned char *at = name->data;
-    uint64_t hash = 0xcbf29ce484222325u;
-
-    for (size_t i = 0; i < name->size; i++)
-        hash = (hash ^ at[i]) * 0x100000001b3u;
-    return (size_t)(hash >> 32) % SLOTS;
-}
-
-static void note_member(slot *own, const tamis_key *name) {
-    if (own->adds > 0 && (own->size != name->size || memcmp(own->name, name->data, name->size) != 0)) {
-        own->adds--;
-        return;
-    }
-    if (own->adds++ == 0) {
-        own->size = name->size;
-        memcpy(own->name, name->data, name->size);
-    }
-}
-
-void cli_members_note(cli_members *members, const tamis_redis_pair *pairs, const tamis_answer *answers,
-                      size_t count) {
+void cli_members_note(tamis_heavy_hitters *members, const tamis_redis_pair *pairs,
+                      const tamis_answer *answers, size_t count) {
     for (size_t i = 0; members != NULL && i < count; i++)
-        if (answers[i] != TAMIS_PRESENT && pairs[i].name.size <= NAME)
-            note_member(&members->slots[slot_index(&pairs[i].name)], &pairs[i].name);
+        if (answers[i] != TAMIS_PRESENT)
+            tamis_heavy_hitters_add_many(members, &pairs[i].name, 1);
 }
 
-static int by_adds(const void *left, const void *right) {
-    const slot *a = left, *b = right;
-
-    return (a->adds < b->adds) - (a->adds > b->adds);
-}
-
-static void report_member(const slot *worst, const tamis_filter_info *info, size_t count,
+static void report_member(const tamis_key *worst, const tamis_filter_info *info, size_t count,
                           const tamis_redis_family *family, const char *uri) {
     const tamis_plan *plan = tamis_redis_family_plan(family);
     char message[CLI_SERVER_SHOWN + CLI_SERVER_NAME + 600], shown[CLI_SERVER_SHOWN], name[CLI_SERVER_NAME],
@@ -82,31 +35,33 @@ static void report_member(const slot *worst, const tamis_filter_info *info, size
     if (count > 1)
         snprintf(more, sizeof more, " (and %zu more that got much are too full)", count - 1);
     snprintf(message, sizeof message, "%.300s: %.200s %s, so its rate is now about %s%s; %s",
-             cli_server_show(uri, shown), cli_server_encode(name, worst->name, worst->size), why,
+             cli_server_show(uri, shown), cli_server_encode(name, worst->data, worst->size), why,
              cli_text_real(now, sizeof now, info->fpr_live), more,
              info->saturated ? "give a family of another name a larger expect"
                              : "give a family of another name more bits");
     cli_report(message);
 }
 
-void cli_members_report(cli_members *members, const tamis_redis_family *family, const char *uri) {
+void cli_members_report(const tamis_heavy_hitters *members, const tamis_redis_family *family,
+                        const char *uri) {
     tamis_filter_info worst = TAMIS_FILTER_INFO_INIT;
-    const slot *fullest = NULL;
-    size_t count = 0;
+    tamis_heavy_hitter list[MEMBERS_QUERIED];
+    const tamis_key *fullest = NULL;
+    size_t listed, count = 0;
 
     if (members == NULL)
         return;
-    qsort(members->slots, SLOTS, sizeof members->slots[0], by_adds);
-    for (size_t i = 0; i < MEMBERS_QUERIED && members->slots[i].adds > 0; i++) {
-        const slot *own = &members->slots[i];
+    listed = tamis_heavy_hitters_list(members, list, MEMBERS_QUERIED);
+    for (size_t i = 0; i < listed; i++) {
+        const tamis_key *name = &list[i].key;
         tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
-        if (tamis_redis_family_info(family, own->name, own->size, &info, NULL) != TAMIS_OK)
+        if (tamis_redis_family_info(family, name->data, name->size, &info, NULL) != TAMIS_OK)
             return; /* all keys are added, so a missing remark is no error */
         if (!info.saturated && !cli_bounded_filter_is_dense(&info, tamis_redis_family_plan(family), uri))
             continue;
         if (count++ == 0 || info.fpr_live > worst.fpr_live) {
             worst = info;
-            fullest = own;
+            fullest = name;
         }
     }
     if (count > 0)
