@@ -28,8 +28,7 @@ typedef struct audit {
     uint64_t hits;               /* result: random keys answered "seen" */
 } audit;
 
-/* Looks up all keys and then the random keys. Time: one lookup a key, and one add to
- * a filter of this run; that filter takes memory for every key. */
+/* Looks up all keys and then the random keys. Memory: as tamis_audit_create. */
 tamis_status audit_run(audit *run, tamis_error *err);
 
 #endif

@@ -5,10 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <tamis/experimental/audit.h>
+
 #include "cli/cli.h"
 #include "cli/cmd/audit/audit_run.h"
-#include "cli/cmd/plan/plan_chance.h"
-#include "cli/cmd/plan/plan_trial.h"
 #include "cli/core/cli_rows.h"
 #include "cli/core/cli_text.h"
 #include "cli/filter/cli_file.h"
@@ -105,6 +105,11 @@ static double rate_kept(const tamis_plan *plan) {
     return rounded ? plan->fpr_predicted : plan->fpr;
 }
 
+/* True if the hits are beyond chance at this rate. */
+static bool exceeds(const audit *run, double rate) {
+    return tamis_rate_p_value(run->hits, run->queries, rate) < TAMIS_RATE_SIGNIFICANCE;
+}
+
 /*
  * Finds the verdict. With r = the rate that must hold:
  *
@@ -119,16 +124,15 @@ static void judge(report *result, const tamis_plan *plan) {
     const audit *run = &result->run;
     double rate = rate_kept(plan);
     double allowed =
-        plan_trial_allowed(plan, rate, isfinite(result->info.cardinality) ? result->info.cardinality : 1);
+        tamis_audit_max_rate(plan, rate, isfinite(result->info.cardinality) ? result->info.cardinality : 1);
 
-    plan_chance_interval(run->hits, run->queries, CONFIDENCE, &result->low, &result->high);
+    tamis_rate_interval(&result->low, &result->high, run->hits, run->queries, CONFIDENCE);
     result->verdict = "none";
     if (!result->promises)
         return;
-    result->broken = plan_chance_exceeds(run->hits, run->queries, allowed);
+    result->broken = exceeds(run, allowed);
     result->partial =
-        result->broken && holds_others(result) &&
-        plan_chance_exceeds(run->hits, run->queries, fmax(allowed, 1.1 * result->info.fpr_live));
+        result->broken && holds_others(result) && exceeds(run, fmax(allowed, 1.1 * result->info.fpr_live));
     result->broken = result->broken && !result->partial;
     result->verdict = result->partial                                  ? "untold"
                       : result->broken                                 ? "broken"
@@ -250,7 +254,7 @@ static tamis_status audit_filter(report *result, const cli_args *args, bool *neg
     result->promised = result->promises ? plan->fpr : 0;
     result->run.queries = questions->given
                               ? questions->number
-                              : plan_trial_questions(plan, fmax(result->promised, result->info.fpr_live));
+                              : tamis_audit_queries(plan, fmax(result->promised, result->info.fpr_live));
     status = audit_run(&result->run, err);
     if (status != TAMIS_OK)
         return status;

@@ -9,18 +9,12 @@
  * `known`, an exact filter, drops repeated words among the added keys, and added words among the lookups.
  *
  * Keys and hashes are fixed, so every run gives the same result. The number of lookups is fixed before the
- * first one: as many as HITS_WANTED hits need, from QUERIES_MIN to QUERIES_MAX, and fewer if they would take
- * more than PROBES_MAX probes.
+ * first one: tamis_audit_queries.
  *
  * A promise holds for the average of all filters; a single filter may be above it. Let p be the promised rate
- * or, if that is higher or the filter is overfilled, the computed rate. A trial is judged against p plus six
- * standard deviations between filters with n keys:
- *
- *     classic and others    p (1 + 6 sqrt(log2(1/p)) / sqrt(n))
- *     blocked               p (1 + 6 * 2 p^-0.2 / sqrt(n)), because the few crowded blocks decide
- *
- * It breaks the promise if its hits have a chance of less than 1e-9 at that rate (plan_chance.h).
- * docs/MATH.md, "Measured rates", has the derivation.
+ * or, if that is higher or the filter is overfilled, the computed rate. The trial breaks the promise if its hits
+ * are beyond chance (TAMIS_RATE_SIGNIFICANCE) even at the highest rate that a single filter of rate p may have,
+ * tamis_audit_max_rate. docs/MATH.md, "Measured rates", has the derivation.
  */
 #include "cli/cmd/plan/plan_trial.h"
 
@@ -29,20 +23,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <tamis/experimental/audit.h>
 #include <tamis/filter.h>
 
 #include "cli/cli.h"
 #include "cli/cmd/gen/gen_record.h"
-#include "cli/cmd/plan/plan_chance.h"
 
 enum {
     BATCH = 256,
-    KEY_MAX = 112,      /* max. bytes of an address and its newline */
-    HITS_WANTED = 2500, /* expected hits, which give the rate a standard deviation of 2 % */
-    QUERIES_MIN = 100000,
-    QUERIES_MAX = 10000000,
-    PROBES_MAX = 200000000, /* max. probes of all lookups */
-    HASHES_MAX = 6400000    /* max. probes of all lookups if each probe has a hash of its own */
+    KEY_MAX = 112 /* max. bytes of an address and its newline */
 };
 
 /* Key of scheme sip. It is public, so that every run gives the same result. */
@@ -189,35 +178,19 @@ static double compute(const plan_trial *trial) {
     return trial->plan.fpr_predicted;
 }
 
-uint64_t plan_trial_questions(const tamis_plan *plan, double rate) {
-    bool series = tamis_scheme_digest_bits(plan->scheme) == 0;
-    double work = series ? HASHES_MAX : PROBES_MAX;
-    double max = fmin(QUERIES_MAX, floor(work / fmax(1, plan->probes)));
-
-    return (uint64_t)fmin(max, fmax(QUERIES_MIN, ceil(HITS_WANTED / rate)));
-}
-
-double plan_trial_allowed(const tamis_plan *plan, double rate, double keys) {
-    double spread = plan->kind == TAMIS_KIND_BLOCKED ? 2 * pow(rate, -0.2) : sqrt(fmax(1, -log2(rate)));
-
-    if (!(rate > 0))
-        return 0;
-    return fmin(1, rate * (1 + 6 * spread / sqrt(fmax(1, keys))));
-}
-
 static double allowed(const plan_trial *trial) {
     const tamis_plan *plan = &trial->plan;
     double rate = plan_trial_overfills(trial) ? trial->computed : fmax(plan->fpr, trial->computed);
 
-    return plan_trial_allowed(plan, rate, (double)trial->added);
+    return tamis_audit_max_rate(plan, rate, (double)trial->added);
 }
 
 void plan_trial_judge(plan_trial *trial) {
-    bool exceeded = plan_chance_exceeds(trial->hits, trial->queries, allowed(trial));
+    bool exceeded = tamis_rate_p_value(trial->hits, trial->queries, allowed(trial)) < TAMIS_RATE_SIGNIFICANCE;
     bool overfills = plan_trial_overfills(trial);
     double rate = overfills ? trial->computed : trial->plan.fpr;
 
-    plan_chance_interval(trial->hits, trial->queries, 0.95, &trial->low, &trial->high);
+    tamis_rate_interval(&trial->low, &trial->high, trial->hits, trial->queries, 0.95);
     trial->broken = exceeded && !plan_trial_is_claim(trial);
     if (exceeded)
         trial->verdict = plan_trial_is_claim(trial) ? "missed" : "broken";
@@ -239,7 +212,7 @@ tamis_status plan_trial_run(plan_trial *trial, tamis_error *err) {
         return err->status;
     }
     trial->computed = compute(trial);
-    trial->queries = plan_trial_questions(&trial->plan, trial->computed);
+    trial->queries = tamis_audit_queries(&trial->plan, trial->computed);
     options.allow_over_capacity = plan_trial_overfills(trial);
     if (trial->plan.scheme == TAMIS_SCHEME_SIP) {
         options.secret = fixed_secret;

@@ -23,9 +23,9 @@ typedef struct plan_trial {
     uint64_t added;      /* keys to add; more than plan.capacity overfill the filter */
     trial_keys keys;     /* form of the keys */
     double computed;     /* computed rate with the keys added */
-    uint64_t queries;    /* lookups of absent keys: plan_trial_questions */
+    uint64_t queries;    /* lookups of absent keys: tamis_audit_queries */
     uint64_t hits;       /* lookups answered "seen" */
-    double low, high;    /* 95 % interval of the rate: plan_chance_interval */
+    double low, high;    /* 95 % interval of the rate: tamis_rate_interval */
     const char *verdict; /* static text: plan_trial_judge */
     bool broken;         /* a promise is broken beyond chance */
 } plan_trial;
@@ -49,12 +49,5 @@ bool plan_trial_overfills(const plan_trial *trial);
 /* True if the hashes are the published poor ones (BKDR). The rate is then a claim of their authors, not a
  * promise. */
 bool plan_trial_is_claim(const plan_trial *trial);
-
-/* Number of lookups that show the rate of a filter of this plan, within a limit of time. It is fixed
- * beforehand, because stopping at a number of hits would bias the result. */
-uint64_t plan_trial_questions(const tamis_plan *plan, double rate);
-/* Highest rate of a single filter with so many keys that still keeps the promise `rate`. The promise holds
- * for the average of all filters; six standard deviations between filters are allowed. */
-double plan_trial_allowed(const tamis_plan *plan, double rate, double keys);
 
 #endif
