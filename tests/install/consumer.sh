@@ -27,7 +27,8 @@ export PKG_CONFIG_PATH=$lib/pkgconfig
 
 # ---- the examples ----------------------------------------------------------------------------------------
 
-programs=(dedup.c once.c dedup_stream.c share_redis.c spam_filter.c crawler.c ten_million.c share_with_guava.cpp)
+programs=(dedup.c once.c dedup_stream.c share_redis.c spam_filter.c crawler.c ten_million.c audit.c
+    share_with_guava.cpp)
 # shellcheck source-path=SCRIPTDIR source=examples.sh
 . "$here/examples.sh"
 

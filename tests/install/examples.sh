@@ -132,6 +132,14 @@ check_ten_million() {
     says 2 "ten_million: guava: a rate of 2 " "$1/ten_million" 1000 2
 }
 
+check_audit() {
+    says 0 "promised 0.001" "$1/audit" "$work/many"
+    grep -q '^0 of 200000 lines missing$' "$work/out" || fail "$1/audit: $(cat "$work/out")"
+    # The estimate has a standard error of 0.41 %; here five of them.
+    awk 'NR == 1 { exit !($2 > 97900 && $2 < 102100) }' "$work/out" || fail "$1/audit: $(cat "$work/out")"
+    says 2 "audit: give a FILE that can be read" "$1/audit" "$work/absent"
+}
+
 check_examples() {
     check_dedup "$1"
     check_share_with_guava "$1"
@@ -140,4 +148,5 @@ check_examples() {
     check_once "$1"
     check_crawler "$1"
     check_ten_million "$1" 100000 729856
+    check_audit "$1"
 }
