@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The command `tamis`, linked with the static libraries so that one file is enough to carry it elsewhere,
-# and `tamis-docs`, which writes the manual pages and the completions from the same option tables.
+# and `tamis-docs`, which writes the manual pages and the completions from the same option tables. The prose of
+# both comes from docs/man: `tamis-embed` compiles it into C tables.
 
 if(NOT TAMIS_JANSSON_FOUND)
   message(FATAL_ERROR "The command needs jansson: install libjansson-dev, or give -DTAMIS_BUILD_CLI=OFF")
@@ -9,9 +10,22 @@ endif()
 file(GLOB_RECURSE cli_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/cli/*.c")
 set(cli_main "${PROJECT_SOURCE_DIR}/src/cli/main.c")
 set(cli_docs_main "${PROJECT_SOURCE_DIR}/src/cli/docs/docs_main.c")
-list(REMOVE_ITEM cli_sources "${cli_main}" "${cli_docs_main}")
+set(cli_embed_main "${PROJECT_SOURCE_DIR}/src/cli/docs/docs_embed.c")
+list(REMOVE_ITEM cli_sources "${cli_main}" "${cli_docs_main}" "${cli_embed_main}")
 
-add_library(tamis_cli_objects OBJECT ${cli_sources})
+add_executable(tamis_embed "${cli_embed_main}")
+set_target_properties(tamis_embed PROPERTIES OUTPUT_NAME tamis-embed RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+target_link_libraries(tamis_embed PRIVATE tamis_compile)
+file(GLOB cli_texts CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/docs/man/*.txt")
+file(GLOB cli_shared_texts CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/docs/man/shared/*.txt")
+set(cli_manuals "${PROJECT_BINARY_DIR}/cli_manuals.c")
+add_custom_command(OUTPUT "${cli_manuals}"
+  COMMAND tamis_embed "${cli_manuals}" ${cli_texts}
+  DEPENDS ${cli_texts} ${cli_shared_texts}
+  COMMENT "Compiling the texts of docs/man"
+  VERBATIM)
+
+add_library(tamis_cli_objects OBJECT ${cli_sources} "${cli_manuals}")
 target_include_directories(tamis_cli_objects PRIVATE "${PROJECT_SOURCE_DIR}/src")
 target_link_libraries(tamis_cli_objects PRIVATE tamis_compile PkgConfig::TAMIS_JANSSON)
 

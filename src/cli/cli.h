@@ -4,7 +4,7 @@
 
 /*
  * Commands as data. The table of options of a command is the source of parsing, --help, the manual page and the shell
- * completion, so the four always agree.
+ * completion, so the four always agree. The other prose of help and manual comes from docs/man/VERB.txt.
  *
  *     argv --cli_parse, with the table--> cli_args --run()--> tamis_status --cli_run--> exit status
  *
@@ -73,10 +73,19 @@ typedef struct cli_entry {
     const char *text;
 } cli_entry;
 
-typedef struct cli_example {
-    const char *line; /* as typed into a shell; a test runs it */
-    const char *what; /* what it does */
-} cli_example;
+/* Prose of the help and the manual page of a command. Made at build time from docs/man/VERB.txt (docs_embed.c). */
+typedef struct cli_manual {
+    const char *const *description; /* paragraphs, NULL-ended; the help prints the first one */
+    const cli_entry *schemes;       /* help and manual; NULL: no such section */
+    const char *json_intro;         /* sentence before the fields of --json */
+    const cli_entry *json;          /* fields of --json; NULL: no such section */
+    const char *const *notes;       /* paragraphs, NULL-ended; NULL: no such section */
+    const cli_entry *files;         /* help and manual; NULL: no such section */
+    const cli_entry *exits;         /* exit statuses */
+    const cli_entry *examples;      /* name: command line as typed into a shell, which a test runs */
+    const char *const *numbers;   /* page of tamis itself: how numbers are written; paragraphs, NULL-ended */
+    const cli_entry *environment; /* page of tamis itself: environment variables */
+} cli_manual;
 
 enum { CLI_OPTIONS_MAX = 48 };
 
@@ -96,18 +105,11 @@ typedef struct cli_command {
     const char *summary;              /* one line, no full stop */
     const char *operands;             /* operands in the usage line; "" for none */
     const char *const *operand_words; /* completion of the first operand, NULL-ended; NULL: file names */
-    const char *const *description;   /* paragraphs, NULL-ended */
+    const cli_manual *manual;         /* cli_manual_VERB */
     const cli_option *options;
     size_t option_count;
     const cli_conflict *conflicts;
     size_t conflict_count;
-    const cli_entry *schemes;    /* list of schemes in help and manual; NULL: none */
-    const cli_entry *files;      /* list of files in help and manual; NULL: none */
-    const char *const *exits;    /* pairs of status and meaning, NULL-ended */
-    const cli_example *examples; /* examples, ended by a NULL line */
-    const char *json_intro;      /* manual: sentence before the fields of --json; NULL: none */
-    const cli_entry *json;       /* manual: fields of --json; NULL: none */
-    const char *const *notes;    /* manual: paragraphs, NULL-ended; NULL: none */
     /* Runs the command with parsed arguments. *negative is false; a command whose answer is negative sets it (exit status 1). */
     tamis_status (*run)(const cli_args *args, bool *negative, tamis_error *err);
 } cli_command;
@@ -141,6 +143,27 @@ extern const cli_command cmd_plan;
 extern const cli_command cmd_redis;
 extern const cli_command cmd_bitmap;
 extern const cli_command cmd_help;
+
+/* Made from docs/man. cli_manual_tamis is the page of tamis itself. */
+extern const cli_manual cli_manual_tamis;
+extern const cli_manual cli_manual_build;
+extern const cli_manual cli_manual_add;
+extern const cli_manual cli_manual_check;
+extern const cli_manual cli_manual_dedup;
+extern const cli_manual cli_manual_info;
+extern const cli_manual cli_manual_state;
+extern const cli_manual cli_manual_verify;
+extern const cli_manual cli_manual_merge;
+extern const cli_manual cli_manual_copy;
+extern const cli_manual cli_manual_clear;
+extern const cli_manual cli_manual_diff;
+extern const cli_manual cli_manual_audit;
+extern const cli_manual cli_manual_gen;
+extern const cli_manual cli_manual_hash;
+extern const cli_manual cli_manual_plan;
+extern const cli_manual cli_manual_redis;
+extern const cli_manual cli_manual_bitmap;
+extern const cli_manual cli_manual_help;
 
 /* Fills *err (TAMIS_E_INVALID) with a message "what: why; what to do". Returns TAMIS_E_INVALID. */
 __attribute__((format(printf, 2, 3))) tamis_status cli_fail(tamis_error *err, const char *format, ...);

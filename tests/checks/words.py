@@ -125,7 +125,7 @@ def check(root):
                 yield from check_file(path, text, fine)
                 yield from check_phrases(path, text, ((m.start(), m.group()) for m in PART.finditer(text)))
     for path in walk(root, "docs"):
-        if path.endswith(".md"):
+        if path.endswith((".md", ".txt")):
             text = read(root, path)
             yield from check_phrases(path, text, [(0, text)])
 

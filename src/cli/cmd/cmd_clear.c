@@ -89,40 +89,12 @@ static tamis_status run_clear(const cli_args *args, bool *negative, tamis_error 
     return clear_all(args, negative, err);
 }
 
-static const char *const description[] = {
-    "Take all keys out of each FILTER. What it was made for, its labels and its version stay, and so do "
-    "its format and that it is compressed.",
-    "The file is replaced atomically: a reader sees the old filter or the empty one. While it is "
-    "cleared no other process of tamis changes it. No secret is needed.",
-    "All are read and verified before the first is cleared: where one of them is no filter, none is.", NULL};
-
-static const char *const exits[] = {
-    "0",
-    "All were cleared.",
-    "2",
-    "Error: a file that cannot be read, is no filter or is damaged: all stay as they were. One that cannot "
-    "be "
-    "written stays as it was; the others are cleared.",
-    "130",
-    "Ended by SIGINT (143 by SIGTERM, 129 by SIGHUP): the FILTER in hand stays as it was, and those after "
-    "it.",
-    "141",
-    "The reader of standard output has gone: ended by SIGPIPE, without a word.",
-    NULL};
-
-static const cli_example examples[] = {
-    {"tamis build -o today.tamis a.log && tamis clear today.tamis", "A new day with the same filter."},
-    {NULL, NULL}};
-
 const cli_command cmd_clear = {
     .name = "clear",
     .summary = "take all keys out of a filter",
     .operands = "FILTER...",
-    .description = description,
+    .manual = &cli_manual_clear,
     .options = options,
     .option_count = OPT_COUNT,
-    .exits = exits,
-    .examples = examples,
-    .files = cli_file_files,
     .run = run_clear,
 };

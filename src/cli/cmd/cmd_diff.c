@@ -220,60 +220,14 @@ static tamis_status run_diff(const cli_args *args, bool *negative, tamis_error *
     return status;
 }
 
-static const char *const description[] = {
-    "Say whether the filters A and B are equal, and how they differ.",
-    "They are equal if they answer alike for every key: kind, scheme, seed, secret and size are the same, "
-    "and every bit, and keys are made alike: with the same --type, --ignore-case and --trim. A filter that "
-    "does not say how, as those of Guava and DCSO, is taken for one of --type bytes, as check takes it. "
-    "Parameters that differ are listed, A's first; capacity, promised rate and memory limit do not keep "
-    "filters from being equal. Labels, version, time and format are not compared.",
-    "Of classic and blocked with the same parameters the bits that are set in A only, in B only and in "
-    "both are counted. In a table (fingerprint and exact) a key lies where there was room, so the same "
-    "keys added in another order make another table: its keys may be the same though its bytes differ.",
-    "Both are read whole and verified. No secret is needed.", NULL};
-
-static const char *const exits[] = {
-    "0",   "A and B are equal.",
-    "1",   "They differ.",
-    "2",   "Error: a file that cannot be read, is no filter or is damaged.",
-    "141", "The reader of standard output has gone: ended by SIGPIPE, without a word.",
-    NULL};
-
-/* Members of the object, in the order in which they are printed. */
-static const cli_entry json[] = {
-    {"a", "The name of A, as given; what is not UTF-8 in it is shown as ?."},
-    {"b", "The name of B."},
-    {"equal", "true: they answer alike for every key."},
-    {"comparable", "true: kind, scheme, seed, secret and size are the same."},
-    {"differ", "Names of the parameters that differ: kind, scheme, seed, bits, probes, slot_bits, home_bits, "
-               "lines, partitions, capacity, memory_limit, fpr, secret, keys (how they were made)."},
-    {"keys_a", "Distinct keys in A, estimated; null = unknown."},
-    {"keys_b", "The same of B."},
-    {"bits_a", "Bits set in A only; null = not comparable, or a table."},
-    {"bits_b", "Bits set in B only."},
-    {"bits_both", "Bits set in both."},
-    {NULL, NULL}};
-
-static const cli_example examples[] = {
-    {"tamis build -o a.tamis --kind blocked --expect 1e4 a.log && tamis build -o b.tamis --kind blocked "
-     "--expect 1e4 b.log && tamis diff a.tamis b.tamis || test $? = 1",
-     "What two filters have in common."},
-    {"tamis build -o a.tamis a.log && tamis copy -o b.tamis a.tamis && tamis diff a.tamis b.tamis",
-     "Whether a copy is one."},
-    {NULL, NULL}};
-
 const cli_command cmd_diff = {
     .name = "diff",
     .summary = "whether two filters are equal, and how they differ",
     .operands = "A B",
-    .description = description,
+    .manual = &cli_manual_diff,
     .options = options,
     .option_count = OPT_COUNT,
     .conflicts = conflicts,
     .conflict_count = sizeof conflicts / sizeof conflicts[0],
-    .exits = exits,
-    .examples = examples,
-    .json = json,
-    .json_intro = "The answer is one object on a line:",
     .run = run_diff,
 };

@@ -19,25 +19,10 @@ static tamis_status run_help(const cli_args *args, bool *negative, tamis_error *
     return TAMIS_OK;
 }
 
-static const char *const description[] = {
-    "Print what a command does, its options and examples of its use; without a command, the list of them.",
-    NULL};
-
-static const char *const exits[] = {
-    "0",   "Done.",
-    "2",   "Error: there is no such command, or not all was written.",
-    "141", "The reader of standard output has gone: ended by SIGPIPE, without a word.",
-    NULL};
-
-static const cli_example examples[] = {
-    {"tamis help dedup", "All about dedup, as tamis dedup --help prints it."}, {NULL, NULL}};
-
 const cli_command cmd_help = {
     .name = "help",
     .summary = "what a command does and what it takes",
     .operands = CLI_OPERAND_COMMAND,
-    .description = description,
-    .exits = exits,
-    .examples = examples,
+    .manual = &cli_manual_help,
     .run = run_help,
 };

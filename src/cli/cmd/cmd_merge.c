@@ -205,63 +205,12 @@ static tamis_status run_merge(const cli_args *args, bool *negative, tamis_error 
     return status;
 }
 
-static const char *const description[] = {
-    "Write one filter that holds the keys of every FILTER.",
-    "Filters of kind fingerprint or exact, as build makes them by itself, may have any sizes and rates; "
-    "their "
-    "scheme, seed and secret must be equal, and the first may not be frozen. The rate of the union is the "
-    "sum of "
-    "theirs; the share of a smaller one may count up to four times. If that exceeds the rate of the first, "
-    "the "
-    "union promises the sum of both rates, and a remark says so. Filters of kind classic or blocked must "
-    "also "
-    "have the same bits and probes: build them with the same --kind, --expect and --fpr. What differs is "
-    "named, "
-    "with the file, and nothing is written.",
-    "Their keys must have been made alike, with the same --type, --ignore-case and --trim, as far as the "
-    "filters say it: else what makes the keys of the one would miss those of the other. Files of Guava and "
-    "DCSO do not say it, and are united with any; the union says what the others do.",
-    "Each is read once, and memory is taken for one filter, however many there are (for two, where they are "
-    "files of Guava or DCSO, or compressed, or where the union of tables has to become larger). The union "
-    "has the labels of all: where two say another of one "
-    "name the first stands, which a remark says. Its time is now; its version and the user "
-    "data of DCSO are those of the first, and a remark says whose user data is left out. It holds "
-    "more keys than each: build those of kind classic or blocked with the --expect of all together, or the "
-    "promised rate does not hold, which a remark says.",
-    "The FILTERs may be compressed with gzip, zstd, lz4, xz or bzip2. FILE is, with gzip, where --gzip is "
-    "given. It is replaced atomically, and while it "
-    "is written no other process of tamis changes it. No secret is "
-    "needed.",
-    "FILTERs and FILE may be on a server, named by URIs: see tamis help redis.",
-    NULL};
-
-static const char *const exits[] = {
-    "0",
-    "The union is written.",
-    "2",
-    "Error: a filter that cannot be read, is no filter, is damaged or cannot be merged with the first, or "
-    "FILE "
-    "cannot be written. FILE stays as it was.",
-    "130",
-    "Ended by SIGINT (143 by SIGTERM, 129 by SIGHUP): FILE stays as it was, and nothing lies beside it.",
-    "141",
-    "The reader of standard output has gone: ended by SIGPIPE, without a word.",
-    NULL};
-
-static const cli_example examples[] = {{"tamis build -o a.tamis a.log && tamis build -o b.tamis b.log && "
-                                        "tamis merge -o both.tamis a.tamis b.tamis",
-                                        "What was seen on either of two machines."},
-                                       {NULL, NULL}};
-
 const cli_command cmd_merge = {
     .name = "merge",
     .summary = "merge filters",
     .operands = "FILTER...",
-    .description = description,
+    .manual = &cli_manual_merge,
     .options = options,
     .option_count = OPT_COUNT,
-    .exits = exits,
-    .examples = examples,
-    .files = cli_file_files,
     .run = run_merge,
 };

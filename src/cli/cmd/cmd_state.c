@@ -267,61 +267,13 @@ static tamis_status run_state(const cli_args *args, bool *negative, tamis_error 
     return status;
 }
 
-static const char *const description[] = {
-    "Look at the folder that tamis dedup --state keeps: what was seen, and how far its runs are.",
-    "show prints how many keys it has, of what kind its filter is, how many commits and starts there were, "
-    "the bytes of its "
-    "log and of its snapshot, and each run: whether it ended, its records, its inputs and its outputs. "
-    "Another process may be "
-    "at work there meanwhile; what is printed is as of one of its commits.",
-    "verify reads all of it: that log and snapshot are as they were written, and agree. It waits for nobody: "
-    "while a run is "
-    "under way it is refused.",
-    "Nothing in the folder is changed. To begin anew, name a new folder and new outputs.", NULL};
-
-static const char *const exits[] = {
-    "0",   "It was printed; verify: all is whole.",
-    "1",   "verify: damage was found.",
-    "2",   "Error: there is no state, or it cannot be read, or another process has it (verify).",
-    "141", "The reader of standard output has gone: ended by SIGPIPE, without a word.",
-    NULL};
-
-static const cli_entry json[] = {
-    {"state", "The folder, as given; what is not UTF-8 in it is shown as ?."},
-    {"keys", "show: keys that were seen, in all runs."},
-    {"kind", "show: kind of its filter."},
-    {"scheme", "show: hash in use, as --scheme names it."},
-    {"fpr", "show: chance, 0 to 1, that was promised for a new record to be taken for a duplicate."},
-    {"commits", "show: commits, in all."},
-    {"starts", "show: how often it was opened by a run."},
-    {"log_bytes", "show: bytes of the log on the disk."},
-    {"snapshot_bytes", "show: bytes of the snapshot; 0 = none yet."},
-    {"made_with", "show: the options that say what a key is."},
-    {"runs", "show: of each run, in order: ended, records, unique, duplicates, inputs (file and bytes_read "
-             "of each), and the "
-             "files output and duplicates_to; null = there was none."},
-    {"whole", "verify: false: damage was found."},
-    {"damage", "verify: what is damaged, in words; null = nothing."},
-    {NULL, NULL}};
-
-static const cli_example examples[] = {
-    {"tamis dedup --state seen clicks.log -o unique.log && tamis state show seen",
-     "What was seen so far, and by which run."},
-    {"tamis dedup --state seen clicks.log -o unique.log && tamis state verify seen",
-     "Whether all of it is whole."},
-    {NULL, NULL}};
-
 const cli_command cmd_state = {
     .name = "state",
     .summary = "look at what dedup --state keeps",
     .operands = "show|verify DIR",
     .operand_words = action_names,
-    .description = description,
+    .manual = &cli_manual_state,
     .options = options,
     .option_count = OPT_COUNT,
-    .exits = exits,
-    .examples = examples,
-    .json = json,
-    .json_intro = "With --json it is one object:",
     .run = run_state,
 };

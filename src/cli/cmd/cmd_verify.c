@@ -116,54 +116,14 @@ static tamis_status run_verify(const cli_args *args, bool *negative, tamis_error
     return cli_file_each(args, each, negative, err);
 }
 
-static const char *const description[] = {
-    "Read every block of each FILTER and say whether it is whole: all that it answers from is as it was "
-    "written.",
-    "A file of tamis has checksums, of the header and of each block of 64 KiB; the first damaged block, its "
-    "bytes and how many are damaged are named. The commands that ask a filter verify a block before they "
-    "first use it, so damage is an error there and never an answer. The zeros between header and first block "
-    "mean nothing, and only verify and commands that read the whole file look at them.",
-    "A file of Guava or of DCSO's bloom has none: what can be checked there is that its parts agree, and "
-    "a changed bit is not seen. Compressed with gzip, xz or bzip2 it has one of the whole.",
-    "No secret is needed.", NULL};
-
-static const char *const exits[] = {
-    "0",   "All are whole.",
-    "1",   "Damage was found.",
-    "2",   "Error: a file that cannot be read, or is no filter. The others are verified.",
-    "130", "Ended by SIGINT (143 by SIGTERM, 129 by SIGHUP).",
-    "141", "The reader of standard output has gone: ended by SIGPIPE, without a word.",
-    NULL};
-
-static const cli_entry json[] = {
-    {"file", "The name, as given; what is not UTF-8 in it is shown as ?."},
-    {"whole", "false: damage was found; null = the file was not verified, see error."},
-    {"checksums", "false: the format has none, so only its parts were checked against each other; null = it "
-                  "could not even be opened."},
-    {"damage", "What is damaged, in words; null = nothing."},
-    {"error",
-     "Why the file could not be verified: it cannot be read, or is no filter; null = it was. Standard error "
-     "has the same sentence."},
-    {NULL, NULL}};
-
-static const cli_example examples[] = {
-    {"tamis build -o seen.tamis a.log && tamis verify seen.tamis", "Whether a file is undamaged."},
-    {"tamis build -o seen.tamis a.log && tamis verify -q seen.tamis && cp seen.tamis shipped.tamis",
-     "Nothing damaged is shipped."},
-    {NULL, NULL}};
-
 const cli_command cmd_verify = {
     .name = "verify",
     .summary = "whether the file of a filter is whole",
     .operands = "FILTER...",
-    .description = description,
+    .manual = &cli_manual_verify,
     .options = options,
     .option_count = OPT_COUNT,
     .conflicts = conflicts,
     .conflict_count = sizeof conflicts / sizeof conflicts[0],
-    .exits = exits,
-    .examples = examples,
-    .json = json,
-    .json_intro = "Each filter is an object on a line of its own:",
     .run = run_verify,
 };

@@ -71,19 +71,17 @@ static void print_files(FILE *out, const cli_entry *files) {
 void cli_help_command(FILE *out, const cli_command *command) {
     fprintf(out, "usage: tamis %s [OPTION...]%s%s\n\n", command->name, *command->operands ? " " : "",
             command->operands);
-    cli_text_wrap(out, command->description[0], 0, 0, WIDTH);
+    cli_text_wrap(out, command->manual->description[0], 0, 0, WIDTH);
     fputs("\nOptions:\n", out);
     for (size_t i = 0; i < command->option_count; i++)
         print_option(out, &command->options[i]);
     print_option(out, &cli_option_help);
-    print_schemes(out, command->schemes);
-    print_files(out, command->files);
-    if (command->examples != NULL && command->examples->line != NULL)
-        fputs("\nExamples:\n", out);
-    for (const cli_example *example = command->examples; example != NULL && example->line != NULL;
-         example++) {
-        fprintf(out, "  $ %s\n        ", example->line);
-        cli_text_wrap(out, example->what, 8, 8, WIDTH);
+    print_schemes(out, command->manual->schemes);
+    print_files(out, command->manual->files);
+    fputs("\nExamples:\n", out);
+    for (const cli_entry *example = command->manual->examples; example->name != NULL; example++) {
+        fprintf(out, "  $ %s\n        ", example->name);
+        cli_text_wrap(out, example->text, 8, 8, WIDTH);
     }
 }
 

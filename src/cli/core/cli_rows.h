@@ -64,31 +64,6 @@ enum { CLI_EXTRACT_KEY, CLI_EXTRACT_DELIMITER, CLI_EXTRACT_TRIM, CLI_EXTRACT_IGN
     }
 #define CLI_ROWS_EXTRACT CLI_ROW_KEY, CLI_ROW_DELIMITER, CLI_ROW_TRIM, CLI_ROW_IGNORE_CASE
 
-/* Notes for the manual of each command with this block. */
-#define CLI_NOTES_EXTRACT                                                                                    \
-    "The parts of --key, with an example of each. line: the record, without what ends it; the default. "     \
-    "field:N, as field:2: field N, from 1, of those between delimiters. bytes:FROM-TO, as bytes:1-10 or "    \
-    "bytes:12-: those bytes, from 1, both among them; of a shorter record what there is. csv:NAME, as "      \
-    "csv:email: the column that the header names so, unquoted (RFC 4180); csv:N, as csv:3: column N, "       \
-    "from 1. json:/POINTER, as json:/user/id or json:/tags/0: the value there (RFC 6901) of a record "       \
-    "that is one JSON text. regex:PATTERN, as 'regex:user=(\\d+)': the first match of a Perl-compatible "    \
-    "expression (PCRE2) in the record or, where it has groups, each of them, a part of its own. Of a "       \
-    "record that ends with CR LF the carriage return is in line, in the last field, in bytes and in what "   \
-    "a regex matches, but in no column: --trim takes it off.",                                               \
-        "csv:NAME takes the first record of every FILE for a header, as --header does. A column whose "      \
-        "name is digits, or has a comma, a quote or blanks at its ends, is quoted as in CSV: --key "         \
-        "'csv:\"last, first\"'. With a part of CSV a record may have newlines within quotes. The key of "    \
-        "a JSON string is its text in UTF-8, whatever its escapes, so that it equals a plain line; a "       \
-        "number, true, false, an object or an array is as it is written. Of members of one name the last "   \
-        "counts. ~1 in a pointer is a slash, ~0 a tilde; json: is the whole record. csv and json are not "   \
-        "given together.",                                                                                   \
-        "One part alone is the key as it is, so that a list of plain lines can be queried for records of "   \
-        "CSV or JSON. Several are joined, each behind its size in 8 bytes, so that no two lists of parts "   \
-        "are one key. A record has no key where a part is missing (no such field, column or member, null "   \
-        "in JSON, no match), and is malformed where it is no CSV or JSON: --missing and --on-error say "     \
-        "what becomes of it. An empty field, column or string is a key: records with an empty one are "      \
-        "equal. A .tamis file does not keep the parts of --key, nor --hex: give them to every command."
-
 /* ---- records ---- */
 
 enum {
@@ -202,30 +177,6 @@ enum {
                 "name: of gzip and bzip2 1 to 9, of zstd 1 to 22, of lz4 1 to 12, of xz 0 to 9; without "    \
                 "it, its usual one."                                                                         \
     }
-#define CLI_NOTE_COMPRESSED                                                                                  \
-    "A FILE that is compressed with gzip, zstd, lz4, xz or bzip2 is unpacked as it is read: its first "      \
-    "bytes tell, whatever its name, on standard input too. Of several members one behind the other all "     \
-    "are read. One that is damaged or cut short is an error, which says how many records were read until "   \
-    "there. One that takes more than 128 MiB (zstd) or 1 GiB (xz) of memory to unpack, or a dictionary "     \
-    "of zstd, is refused: let its own program unpack it into a pipe."
-
-#define CLI_NOTE_DCSO                                                                                        \
-    "For a filter of scheme fnv-dcso, as files of DCSO have it, a carriage return at the end of a line is "  \
-    "no part of the key, as bloom of DCSO takes lines; the record keeps it. With --key, "                    \
-    "--zero-terminated or --hex every byte counts."
-#define CLI_NOTE_FAMILY                                                                                      \
-    "A FILTER on a server may be a family, one small filter for each user and day, say. In the name of "     \
-    "its URI {1} stands for the first field of a record, {2} for the second, and so on; its other "          \
-    "fields, with the delimiters between them, are the key, unless --key says what is. With a part of "      \
-    "CSV among those fields are columns; a part of JSON is refused. A record without such a field, or "      \
-    "with no other, ends the run when those before it are answered, and so does one that names a filter "    \
-    "with no byte, or with more than 512. All names of a batch are queried in one round trip. Of layouts "   \
-    "java and php1 to php3 each is just the filter of its name, which other programs share and other "       \
-    "commands take; of layout tamis the family has one plan, under its name with * for each field, and "     \
-    "is what tamis redis drops and expires. A filter of a family that is gone reads as one without keys: "   \
-    "keep them from eviction. Braces that stand for no field are bytes of the name; one that would is "      \
-    "written %7B."
-
 /* ---- compression of a filter ---- */
 
 #define CLI_ROW_GZIP                                                                                         \
@@ -340,17 +291,6 @@ enum { CLI_METADATA_LABEL, CLI_METADATA_VERSION, CLI_METADATA };
     { .name = "quiet", .letter = 'q', .type = CLI_FLAG, .help = "Print no remarks, only errors." }
 
 /* ---- report of a run ---- */
-
-/* Fields of --json that every run over records has. */
-#define CLI_JSON_UNASKED                                                                                     \
-    {"missing", "Of these, the ones without key: neither, see --missing."}, {                                \
-        "malformed", "Of these, the ones that were not what --key takes: neither, see --on-error."           \
-    }
-#define CLI_JSON_FILES(absent, present)                                                                      \
-    {                                                                                                        \
-        "files", "A list with an object for each input that was begun: file (its name, - is standard "       \
-                 "input), records, " absent ", " present ", missing, malformed and bytes_in."                \
-    }
 
 enum {
     CLI_REPORT_STATS,

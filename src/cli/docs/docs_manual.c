@@ -94,11 +94,11 @@ static void put_head(FILE *out, const char *name, const char *what) {
     fprintf(out, ".Sh NAME\n.Nm %s\n.Nd %s\n", name, what);
 }
 
-static void put_exits(FILE *out, const char *const *exits) {
+static void put_exits(FILE *out, const cli_entry *exits) {
     fputs(".Sh EXIT STATUS\n.Bl -tag -width 3n\n", out);
-    for (; *exits != NULL; exits += 2) {
-        fprintf(out, ".It %s\n", exits[0]);
-        put_text(out, exits[1]);
+    for (; exits->name != NULL; exits++) {
+        fprintf(out, ".It %s\n", exits->name);
+        put_text(out, exits->text);
     }
     fputs(".El\n", out);
 }
@@ -127,14 +127,14 @@ static void put_paragraphs(FILE *out, const char *const *paragraphs) {
     }
 }
 
-static void put_examples(FILE *out, const cli_example *examples) {
+static void put_examples(FILE *out, const cli_entry *examples) {
     fputs(".Sh EXAMPLES\n", out);
-    for (; examples->line != NULL; examples++) {
-        put_text(out, examples->what);
+    for (; examples->name != NULL; examples++) {
+        put_text(out, examples->text);
         fputs(".Bd -literal -offset indent\n", out);
-        put_code(out, examples->line);
+        put_code(out, examples->name);
         fputs(".Ed\n", out);
-        if (examples[1].line != NULL)
+        if (examples[1].name != NULL)
             fputs(".Pp\n", out);
     }
 }
@@ -177,6 +177,7 @@ static void put_see_also(FILE *out, const char *name) {
 }
 
 void docs_manual_command(FILE *out, const cli_command *command) {
+    const cli_manual *manual = command->manual;
     char name[40];
 
     snprintf(name, sizeof name, "tamis-%s", command->name);
@@ -184,70 +185,47 @@ void docs_manual_command(FILE *out, const cli_command *command) {
     fprintf(out, ".Sh SYNOPSIS\n.Nm tamis %s\n.Op Ar OPTION ...\n", command->name);
     put_operands(out, command->operands);
     fputs(".Sh DESCRIPTION\n", out);
-    put_paragraphs(out, command->description);
+    put_paragraphs(out, manual->description);
     fputs(".Pp\nThe options are as follows:\n.Bl -tag -width Ds\n", out);
     for (size_t i = 0; i < command->option_count; i++)
         put_option(out, &command->options[i]);
     put_option(out, &cli_option_help);
     fputs(".El\n", out);
-    put_entries(out, "SCHEMES", NULL, command->schemes);
-    put_entries(out, "JSON", command->json_intro, command->json);
-    if (command->notes != NULL) {
+    put_entries(out, "SCHEMES", NULL, manual->schemes);
+    put_entries(out, "JSON", manual->json_intro, manual->json);
+    if (manual->notes != NULL) {
         fputs(".Sh NOTES\n", out);
-        put_paragraphs(out, command->notes);
+        put_paragraphs(out, manual->notes);
     }
-    put_entries(out, "FILES", NULL, command->files);
-    put_exits(out, command->exits);
-    put_examples(out, command->examples);
+    put_entries(out, "FILES", NULL, manual->files);
+    put_exits(out, manual->exits);
+    put_examples(out, manual->examples);
     put_see_also(out, command->name);
 }
 
-static const char *const main_exits[] = {
-    "0",   "Done, or the answer is yes.",
-    "1",   "The negative answer of a command that answers a question.",
-    "2",   "Error: one line on standard error says what, why and what to do.",
-    "130", "Ended by SIGINT, in order (143: by SIGTERM).",
-    "141", "Ended by SIGPIPE, without a word: the reader of the output has gone (a closed pipe).",
-    NULL};
-
 void docs_manual_main(FILE *out, const cli_command *none) {
+    const cli_manual *manual = &cli_manual_tamis;
+
     (void)none;
     put_head(out, "tamis", "membership filters for streams of records");
     fputs(".Sh SYNOPSIS\n.Nm\n.Ar COMMAND\n.Op Ar OPTION ...\n.Op Ar OPERAND ...\n"
           ".Nm\n.Fl \\-version | \\-help\n.Sh DESCRIPTION\n",
           out);
-    put_text(
-        out,
-        "tamis keeps sets of records in a few bytes each, and answers whether a record was met before. "
-        "Data goes to standard output, everything else to standard error; - names a standard stream "
-        "wherever records are read from a file or written to one (not in --secret-file). Long options may "
-        "be abbreviated as long as they stay unique. If an option is given twice, the last value counts, so "
-        "an "
-        "alias can be overridden; the values of options that may be given again, such as --key, --filter and "
-        "--files-from, add up. An option and one that contradicts it are refused, in any order.");
+    put_paragraphs(out, manual->description);
     fputs(".Pp\nThe commands, each with a page of its own, are:\n.Bl -tag -width 14n\n", out);
     for (size_t i = 0; cli_commands[i] != NULL; i++) {
         fprintf(out, ".It Xr tamis-%s 1\n", cli_commands[i]->name);
         put_text(out, cli_commands[i]->summary);
     }
-    fputs(".El\n.Pp\nThe options are as follows:\n.Bl -tag -width Ds\n", out);
-    fputs(
-        ".It Fl V , Fl \\-version\nPrint the version, the vector kernels in use, "
-        "what the system does with huge pages, and the libraries.\n"
-        ".It Fl h , Fl \\-help\nPrint the list of commands.\n.El\n"
-        ".Sh NUMBERS\n"
-        "Counts: k, M, G and T are powers of 1000.\n"
-        "Sizes: K, M, G, T, P and E, alone or as KiB, are powers of 1024, and KB and so on powers of 1000.\n"
-        "Times: ms, s, m, h and d, and seconds where there is no unit.\n"
-        "So 1M is 1,000,000 records or 1,048,576 bytes, by what the option counts, and 1m is one minute.\n"
-        ".Sh ENVIRONMENT\n.Bl -tag -width TAMIS_KERNEL\n"
-        ".It Ev TAMIS_KERNEL\nForces a set of vector kernels, by the name that\n.Fl \\-version\nprints: "
-        "scalar, and avx2 or avx512 on x86-64, neon on arm64.\n"
-        "All of them give the same output and the same files.\n"
-        "A name that the machine does not support makes every command fail.\n"
-        ".It Ev NO_COLOR\nRespected: nothing is coloured at all.\n.El\n",
-        out);
-    put_exits(out, main_exits);
-    put_examples(out, cli_commands[0]->examples);
+    fputs(".El\n.Pp\nThe options are as follows:\n.Bl -tag -width Ds\n"
+          ".It Fl V , Fl \\-version\nPrint the version, the vector kernels in use, "
+          "what the system does with huge pages, and the libraries.\n"
+          ".It Fl h , Fl \\-help\nPrint the list of commands.\n.El\n"
+          ".Sh NUMBERS\n",
+          out);
+    put_paragraphs(out, manual->numbers);
+    put_entries(out, "ENVIRONMENT", NULL, manual->environment);
+    put_exits(out, manual->exits);
+    put_examples(out, manual->examples);
     put_see_also(out, "");
 }

@@ -14,15 +14,6 @@
 #include "cli/process/cli_signal.h"
 #include "cli/server/cli_server.h"
 
-const cli_entry cli_file_files[] = {
-    {".NAME.tamis-lock", "Lies beside the file NAME while it is held, and says by which process. The lock "
-                         "goes with the process; a "
-                         "file that is left over holds nobody up."},
-    {".NAME.tamis-PID-RANDOM",
-     "What becomes the file NAME: written in the same folder and renamed at the end. What a process "
-     "leaves that was killed, or ended by a second signal, is removed by the next one that writes NAME."},
-    {NULL, NULL}};
-
 /* Refuses "-": filters are not read from standard input, nor written to standard output. */
 static tamis_status check_name(const char *path, tamis_error *err) {
     if (strcmp(path, "-") != 0)

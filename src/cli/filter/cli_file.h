@@ -53,9 +53,6 @@ tamis_status cli_file_write(tamis_filter *filter, const char *path, tamis_format
 /* Saves the filter to a new file. An existing file is an error. */
 tamis_status cli_file_save_new(tamis_filter *filter, const char *path, tamis_error *err);
 
-/* Files that may exist beside a filter while a command saves it: for the manual. */
-extern const cli_entry cli_file_files[];
-
 /* Calls `each` for every operand. After an error it goes on with the next operand, unless a signal was the error. All errors
  * but the last are printed; the last one is left in *err. */
 typedef tamis_status cli_file_function(const cli_args *args, const char *path, bool *negative,

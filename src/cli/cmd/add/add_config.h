@@ -32,10 +32,6 @@ typedef enum add_print { ADD_PRINT_NONE, ADD_PRINT_FRESH, ADD_PRINT_SEEN } add_p
 
 extern const cli_option add_options[ADD_OPTIONS];
 extern const cli_conflict add_conflicts[ADD_CONFLICTS];
-extern const char *const add_description[], *const add_exits[], *const add_notes[];
-extern const cli_example add_examples[];
-extern const cli_entry add_json[];
-
 /* Validated options of a run. Strings belong to argv. */
 typedef struct add_config {
     cli_stream stream;

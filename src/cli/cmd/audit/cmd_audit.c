@@ -317,91 +317,12 @@ static tamis_status run_audit(const cli_args *args, bool *negative, tamis_error 
     return status;
 }
 
-static const char *const description[] = {
-    "Measure how often FILTER wrongly answers \"seen\", and say whether that is what was promised.",
-    "Random keys that were never added are looked up. With KEYS, files of keys that were (the key of each "
-    "record, by default a line; - is standard input), they look like those: a random key takes the shape of "
-    "one of them, and each letter, digit and byte above 127 becomes a random one. Keys of KEYS are never "
-    "among them, and none is looked up twice; where a shape has too few keys for that, characters are "
-    "appended. "
-    "Without KEYS they are words of 24 letters.",
-    "With --type a random key is of that type: text that is UTF-8, or a number of the sign and size of one "
-    "in KEYS, or any number without these. With --hex it is random bytes, as many as one of KEYS has.",
-    "Every key of KEYS is looked up too, and must be there: one that is missing is a false negative, which "
-    "no "
-    "filter may have, or was never added.",
-    "The measured rate is given with its interval of 99 %. \"broken\" means that so many wrong answers have "
-    "a chance of less than 1e-9 if the promise holds, with room for how one filter differs from another. "
-    "\"doubtful\" means that the whole interval lies above the promise, but not so far; more --questions "
-    "may tell. Where another program rounds the size, so that a rate up to a tenth above the promise is to "
-    "be expected, that one counts as the promise. "
-    "\"too rare\" means that at the promised rate fewer than 3 wrong answers were to be expected, so nothing "
-    "but a gross breach would show.",
-    "KEYS has to be all that is in FILTER: else a random key may be one of the others, and is no wrong "
-    "answer. Where more random keys are in it than it can be wrong about, and it clearly holds more keys "
-    "than KEYS has, the rate is \"untold\", with a remark.",
-    "Of a Guava file, which promises nothing, the promise is what follows from bits and probes for the most "
-    "keys that it can have been made for; with one probe a key nothing follows, and nothing is judged. A "
-    "filter of another program hashes the bytes that it was given: --type says which these are. A carriage "
-    "return at the end of a line is no part of the key where the scheme is fnv-dcso, as in tamis-check(1).",
-    NULL};
-
-static const char *const notes[] = {CLI_NOTES_EXTRACT, CLI_NOTE_COMPRESSED, NULL};
-
-static const char *const exits[] = {
-    "0",
-    "The rate is not above the promise, or not beyond chance (doubtful), or none is recorded, or it is "
-    "untold, and no key is missing.",
-    "1",
-    "The promise is broken beyond chance, or a key is missing.",
-    "2",
-    "Error: a file that cannot be read, is no filter or is damaged, records of which none has a key, unless "
-    "--missing is given, or a secret that is needed or wrong.",
-    "141",
-    "The reader of standard output has gone: ended by SIGPIPE, without a word.",
-    NULL};
-
-/* Members of the object, in the order in which they are printed. */
-static const cli_entry json[] = {
-    {"file", "The name, as given; what is not UTF-8 in it is shown as ?."},
-    {"fpr", "Rate of wrong answers that was promised, 0 to 1; null = none is recorded."},
-    {"fpr_live", "Rate computed from what is in the filter."},
-    {"fpr_measured", "Rate measured: hits divided by asked."},
-    {"fpr_low", "The low end of its interval of 99 %."},
-    {"fpr_high", "The high end."},
-    {"asked", "Random keys that were looked up."},
-    {"hits", "How many of them were answered \"seen\"."},
-    {"keys", "Keys in KEYS."},
-    {"missing", "How many of them were answered \"new\": false negatives."},
-    {"saturated", "true: more keys came than the filter was made for."},
-    {"verdict", "kept, doubtful (above the promise, not beyond chance), too rare (to be measured), broken, "
-                "untold, or none (was promised); of the rate alone."},
-    {NULL, NULL}};
-
-static const cli_example examples[] = {
-    {"tamis build -o seen.tamis --fpr 1% a.log && tamis audit seen.tamis a.log",
-     "Whether a filter has all of its keys, and keeps its rate with keys like them."},
-    {"tamis build -o seen.tamis a.log && tamis audit --questions 1e5 --json seen.tamis",
-     "A quick look, for a program to read."},
-    {"tamis build -o users.tamis --key csv:email users.csv && tamis audit --questions 1e5 --key csv:email "
-     "users.tamis users.csv",
-     "The keys are taken from their records as build took them."},
-    {"seq 1000 > ids; tamis build -o ids.bloom --format guava --type int64 ids; tamis audit --type int64 "
-     "--questions 1e5 ids.bloom ids",
-     "A filter of numbers as Guava's longFunnel() has them."},
-    {NULL, NULL}};
-
 const cli_command cmd_audit = {
     .name = "audit",
     .summary = "whether a filter keeps its promised rate and has its keys",
     .operands = "FILTER [KEYS...]",
-    .description = description,
+    .manual = &cli_manual_audit,
     .options = options,
     .option_count = OPT_COUNT,
-    .exits = exits,
-    .examples = examples,
-    .json = json,
-    .notes = notes,
-    .json_intro = "The result is one object on a line:",
     .run = run_audit,
 };

@@ -169,63 +169,15 @@ static tamis_status run_bitmap(const cli_args *args, bool *negative, tamis_error
     return status;
 }
 
-/* ---- texts ---- */
-
-static const char *const description[] = {
-    "Set, ask, count and combine the bits of plain bitmaps in a Redis, as its own commands SETBIT, "
-    "GETBIT, BITCOUNT, BITPOS and BITOP have them. The URI is redis://user:password@host:port/db/KEY, of "
-    "any server that tamis-redis(1) takes, KEY being percent-encoded. Bit 0 is the highest of the first "
-    "byte. A key that is not there is a bitmap of no bytes; offsets go up to 4294967295 (2^32 - 1).",
-    "set URI [OFFSET[=0|1]...] sets bits to 1, or as is said, and prints what each was before: 0, 1, or ?"
-    " where a reply was lost and the command was sent again, so that the bit may be its own doing. The "
-    "bitmap grows by zero bytes as far as it must. get URI [OFFSET...] prints bits. Both take offsets "
-    "from standard input, one a line, where none is given or - is.",
-    "count URI prints how many bits are 1. pos URI 0|1 prints the offset of the first bit that is 0 or 1."
-    " As for BITPOS the first 0 of a bitmap of nothing but ones is the bit behind it, unless a range with"
-    " an end is given, and that of a key that is not there is bit 0.",
-    "op URI and|or|xor|not SOURCE... makes the bitmap of URI what comes of the sources, whatever it was, "
-    "and prints its length in bytes, that of the longest source; where that is 0 it is removed. A source "
-    "is a key of the same server, or a URI. Where one server has all of them in one slot that is one "
-    "BITOP, and one instant. Else, or where BITOP is refused, as by Codis, or the target is a source of "
-    "xor or not, they are fetched, combined here and put there with one SET: what is written to them "
-    "meanwhile may be lost.",
-    NULL};
-
-static const char *const exits[] = {
-    "0",
-    "It was done, or pos found such a bit.",
-    "1",
-    "pos: there is no such bit.",
-    "2",
-    "Error: an offset that is none, another kind of value under the key, a server that cannot be reached or "
-    "refuses. Where bits were set before it says how many.",
-    "141",
-    "The reader of standard output has gone: ended by SIGPIPE, without a word.",
-    NULL};
-
-static const cli_example examples[] = {
-    {"tamis bitmap set redis://localhost/tickets 7 14=0 && tamis bitmap get redis://localhost/tickets 6 7 8",
-     "What the bits were before, and what they are."},
-    {"tamis bitmap set -q redis://localhost/mon 3 7 1000 && tamis bitmap set -q redis://localhost/tue 7 1000 "
-     "2000 && tamis bitmap op -q redis://localhost/both and mon tue && tamis bitmap count "
-     "redis://localhost/both",
-     "Users by number, a bitmap a day: two of them came on both. With or, four came at all."},
-    {"seq 0 2 1000 | tamis bitmap set -q redis://localhost/even && tamis bitmap count --bits 10:19 "
-     "redis://localhost/even",
-     "Offsets by the line; how many of the bits 10 to 19 are set."},
-    {NULL, NULL}};
-
 const cli_command cmd_bitmap = {
     .name = "bitmap",
     .summary = "set, ask, count and combine bits of plain bitmaps in a Redis",
     .operands = "ACTION URI [OPERAND...]",
     .operand_words = action_names,
-    .description = description,
+    .manual = &cli_manual_bitmap,
     .options = options,
     .option_count = OPT_COUNT,
     .conflicts = conflicts,
     .conflict_count = sizeof conflicts / sizeof conflicts[0],
-    .exits = exits,
-    .examples = examples,
     .run = run_bitmap,
 };

@@ -41,11 +41,6 @@ enum { BUILD_CONFLICTS = 3 };
 extern const cli_option build_options[BUILD_OPTIONS];
 extern const cli_conflict build_conflicts[BUILD_CONFLICTS];
 
-/* Texts of help and manual: build_manual.c. */
-extern const char *const build_description[], *const build_exits[], *const build_notes[];
-extern const cli_example build_examples[];
-extern const cli_entry build_json[];
-
 enum { BUILD_PARAMETERS = 5 };
 /* A parameter in the URI of --output, decoded. */
 typedef struct build_parameter {

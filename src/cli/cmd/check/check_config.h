@@ -31,11 +31,6 @@ enum { CHECK_CONFLICTS = 7 };
 extern const cli_option check_options[CHECK_OPTIONS];
 extern const cli_conflict check_conflicts[CHECK_CONFLICTS];
 
-/* Texts of help and manual: check_manual.c. */
-extern const char *const check_description[], *const check_exits[], *const check_notes[];
-extern const cli_example check_examples[];
-extern const cli_entry check_json[];
-
 /* Validated options of a run. Strings belong to argv, lists to the parsed arguments. */
 typedef struct check_config {
     cli_stream stream;

@@ -90,64 +90,12 @@ static tamis_status run_copy(const cli_args *args, bool *negative, tamis_error *
     return status;
 }
 
-static const char *const description[] = {
-    "Write FILTER, whole and verified, to another file; with --format as another program has it.",
-    "guava is what BloomFilter.readFrom of Guava reads: kind classic with scheme guava64 or guava32. dcso is "
-    "what the bloom program of DCSO reads: kind classic with scheme fnv-dcso, of the size that it gives "
-    "itself. tamis takes every filter. What a format cannot hold is refused, since keys cannot be hashed "
-    "anew: "
-    "a filter for Guava is built with --scheme guava64.",
-    "Labels, version, time and how keys are made (--type, --ignore-case and --trim) are of format tamis "
-    "alone: "
-    "a remark says what the copy is without, and --label "
-    "or "
-    "--data-version is refused for another. From Guava "
-    "nothing is lost, and in tamis the file has checksums. A copy in the same format has the same bytes, but "
-    "for what --gzip, --label and --data-version change.",
-    "FILTER may be compressed with gzip, zstd, lz4, xz or bzip2. The copy is, with gzip, where --gzip is "
-    "given: without, a compressed filter is "
-    "unpacked, "
-    "and can then be mapped.",
-    "FILTER and FILE may be on a server, named by a URI: see tamis help redis. What was there is replaced at "
-    "once, in "
-    "use or not, and what others add to it until then is lost with it.",
-    "A damaged filter is not copied. No secret is needed.",
-    NULL};
-
-static const char *const exits[] = {
-    "0",
-    "The copy is written.",
-    "2",
-    "Error: FILTER cannot be read, is no filter, is damaged or not for that format, or FILE cannot be "
-    "written. FILE stays as it was.",
-    "130",
-    "Ended by SIGINT (143 by SIGTERM, 129 by SIGHUP): FILE stays as it was, and nothing lies beside it.",
-    "141",
-    "The reader of standard output has gone: ended by SIGPIPE, without a word.",
-    NULL};
-
-static const cli_example examples[] = {
-    {"tamis build -o ids.tamis --kind classic --scheme guava64 a.log && tamis copy -o ids.guava --format "
-     "guava "
-     "ids.tamis",
-     "A filter that a Java program reads with BloomFilter.readFrom."},
-    {"tamis build -o seen.tamis a.log && tamis copy -o shipped.tamis seen.tamis", "A copy that is verified."},
-    {"tamis build -o bad.bloom --format dcso a.log && tamis copy --gzip -o bad.bloom.gz bad.bloom",
-     "One that is shipped, with a checksum; bloom --gzip of DCSO reads it, and tamis check does."},
-    {"tamis build -o seen.tamis a.log && tamis copy -o next.tamis --data-version 2 --label state=checked "
-     "seen.tamis",
-     "A copy that says more of itself."},
-    {NULL, NULL}};
-
 const cli_command cmd_copy = {
     .name = "copy",
     .summary = "write a filter to another file, or in another format",
     .operands = "FILTER",
-    .description = description,
+    .manual = &cli_manual_copy,
     .options = options,
     .option_count = OPT_COUNT,
-    .exits = exits,
-    .examples = examples,
-    .files = cli_file_files,
     .run = run_copy,
 };

@@ -50,11 +50,6 @@ enum { DEDUP_CONFLICTS = 8 };
 extern const cli_option dedup_options[DEDUP_OPTIONS];
 extern const cli_conflict dedup_conflicts[DEDUP_CONFLICTS];
 
-/* Texts of help and manual: dedup_manual.c. */
-extern const char *const dedup_description[], *const dedup_exits[], *const dedup_notes[];
-extern const cli_example dedup_examples[];
-extern const cli_entry dedup_json[], dedup_files[];
-
 /* Validated options of a run, with defaults. Strings belong to argv. */
 typedef struct dedup_config {
     cli_stream stream;

@@ -100,42 +100,13 @@ static tamis_status run_gen(const cli_args *args, bool *negative, tamis_error *e
     return status;
 }
 
-static const char *const description[] = {
-    "Print N made-up records, for measuring and testing: words, urls or clicks.",
-    "A word has 4 to 12 letters; all lengths and letters are as likely, so short words repeat by themselves: "
-    "10 million words hold about 9.2532 million distinct ones. A url has 60 to 100 bytes, and no two are "
-    "equal "
-    "unless --duplicates asks for it. A click is a JSON object of about 200 bytes on a line, with event_id, "
-    "user_id, ts, url and more; no two lines are equal, and event_id repeats only where --duplicates asks "
-    "for it.",
-    "Each record follows from seed, share and its place alone, in integer arithmetic: the same bytes on "
-    "every "
-    "machine, and a longer output begins with the shorter one. N is a whole number up to 1e12, as 10000000, "
-    "1e7 or "
-    "10M (k, M, G and T are powers of 1000).",
-    NULL};
-
-static const char *const exits[] = {
-    "0",   "Done.",
-    "2",   "Error: nothing, or not all, was written.",
-    "141", "The reader of standard output has gone: ended by SIGPIPE, without a word.",
-    NULL};
-
-static const cli_example examples[] = {
-    {"tamis gen words 1e6 --seed 7 | tamis dedup --count", "How many of a million words are distinct."},
-    {"tamis gen urls 100000 --duplicates 20% > urls.txt", "Addresses, a fifth of them repeated."},
-    {"tamis gen clicks 3", "Three events, as a log of clicks has them."},
-    {NULL, NULL}};
-
 const cli_command cmd_gen = {
     .name = "gen",
     .summary = "make records for measuring and testing",
     .operands = "words|urls|clicks N",
     .operand_words = shapes,
-    .description = description,
+    .manual = &cli_manual_gen,
     .options = options,
     .option_count = OPT_COUNT,
-    .exits = exits,
-    .examples = examples,
     .run = run_gen,
 };

@@ -294,12 +294,8 @@ const cli_command cmd_hash = {
     .summary = "digests and positions of keys, as this or another system has them",
     .operands = "[KEY...]",
     .operand_words = no_words,
-    .description = hash_description,
+    .manual = &cli_manual_hash,
     .options = hash_options,
     .option_count = HASH_OPTIONS,
-    .schemes = hash_schemes,
-    .exits = hash_exits,
-    .notes = hash_notes,
-    .examples = hash_examples,
     .run = run_hash,
 };

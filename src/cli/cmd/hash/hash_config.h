@@ -21,11 +21,6 @@ enum {
 
 extern const cli_option hash_options[HASH_OPTIONS];
 
-/* Texts of help and manual: hash_manual.c. */
-extern const char *const hash_description[], *const hash_exits[], *const hash_notes[];
-extern const cli_entry hash_schemes[];
-extern const cli_example hash_examples[];
-
 /* Validated options of a run, with defaults. Strings belong to argv. */
 typedef struct hash_config {
     tamis_scheme scheme; /* never TAMIS_SCHEME_AUTO */

@@ -240,132 +240,14 @@ static tamis_status run_plan(const cli_args *args, bool *negative, tamis_error *
     return status;
 }
 
-static const char *const description[] = {
-    "Print which kind of filter would be chosen, why, and what the others and exact mode would cost.",
-    "What is known is given, and the rest follows. The number of records: --expect, or --memory with "
-    "--bits-per-key, or as many as --memory holds at the rate. The rate: --fpr, or the least that --expect "
-    "with --memory or --bits-per-key allows. Where everything follows without them, --memory and "
-    "--bits-per-key are limits. With nothing given, or the rate alone, what grows is shown. Without records "
-    "or memory, --bits-per-key, or --fpr with --probes, decide for each record of a classic filter on its "
-    "bits, "
-    "probes and rate. Options that contradict each other, or do not suffice, are refused.",
-    "For each kind: bits a record, memory at its peak (or the records that fit), what is kept of a record "
-    "(probes of a Bloom filter, or the bits of a slot), the cache lines that a lookup reads, and the rate "
-    "computed for it when full. What is chosen is marked; what cannot serve says why. Nothing is allocated.",
-    "Where nothing fits the table is printed all the same, and the error says what would be needed.",
-    "classic is a Bloom filter, blocked one whose probes stay in one cache line; neither grows. fingerprint "
-    "is a table of fingerprints that grows without its keys. exact is the same with 128 bits a record.",
-    "Below about a million records a plain hash set does as well, and never answers wrongly.",
-    "--measure builds filters, fills them with a million keys, and looks up as many as ten million in them "
-    "that "
-    "were never added: what is promised and what is measured stand side by side, with the interval of 95 "
-    "%. The keys are the same in every run. It takes some 20 seconds, and one filter about a second. By "
-    "itself it shows all kinds and schemes, filters with twice their keys, and the published BKDR "
-    "schemes, which are expected to miss their published rates. With options it measures the filter that "
-    "they plan: scaled to a million keys, with its bits a key, probes and rate, where it is planned for "
-    "more or grows; what only larger filters show, above all the uneven positions of 31 bits near 2^31 bits, "
-    "is then not seen.",
-    "A promise holds for filters on average, and one differs from another: a promise counts as broken only "
-    "where it, the rate computed, and six standard deviations of that difference are exceeded beyond chance, "
-    "1e-9.",
-    NULL};
-
-static const char *const exits[] = {
-    "0",   "A kind was chosen, or all was shown.",
-    "1",   "With --measure: a promised rate is exceeded, beyond chance.",
-    "2",   "Error: options that are bad or contradict each other, nothing fits, or FILE cannot be written.",
-    "141", "The reader of standard output has gone: ended by SIGPIPE, without a word.",
-    NULL};
-
-/* Members of the object, in the order in which they are printed. */
-static const cli_entry json[] = {
-    {"given", "Which of expect, fpr, memory, bits-per-key and probes were given: an array of names."},
-    {"derived", "Which of them follow from those: an array of names; the others are defaults or unknown."},
-    {"expect", "Number of distinct records; 0 = not known, so the filter must grow, or none fit. Where bits, "
-               "probes and rate are had without it only fpr, bits_per_key, probes and fill follow."},
-    {"fpr", "Rate of wrong answers, 0 to 1; null = none that fits."},
-    {"memory_limit", "Bytes of --memory or of --bits-per-key, whichever is less; 0 = no limit."},
-    {"bits_per_key_limit", "Bits of --bits-per-key; 0 = not given."},
-    {"probes", "Number of --probes; 0 = not given."},
-    {"chosen", "The kind that was chosen; null = none."},
-    {"reason", "Why, in words; null = none was chosen."},
-    {"grows_to", "About how many records a filter that grows would hold in --memory, where that many were "
-                 "requested; 0 = not requested, or none."},
-    {"hint", "What else would do; null = nothing to say."},
-    {"kinds", "What each kind would cost: an array of objects with the fields that follow."},
-    {"kind", "classic, blocked, fingerprint or exact."},
-    {"chosen", "true: it is the one."},
-    {"possible", "true: this kind can do what is requested; else only why_not follows fits."},
-    {"fits", "true: and within the memory."},
-    {"why_not", "Why it cannot serve, in words; absent where it can."},
-    {"capacity", "Records held at the promised rate; 0 = no limit, it grows."},
-    {"bits_per_key", "Bits of memory for a record when full; the average while it grows."},
-    {"memory", "Bytes of the filter at its peak; where it grows, from some thousand records on."},
-    {"bits", "Bits of a classic or blocked filter; absent for the others, as is the next."},
-    {"probes", "Bits of these that a record sets."},
-    {"slot_bits", "Bits kept of a record by fingerprint and exact; absent for the others, as is the next."},
-    {"lines", "Cache lines of 64 bytes that the table has; 0 = it grows."},
-    {"fill", "Share of the bits that are set when full, 0 to 1; only without records, see expect."},
-    {"lines_touched", "Cache lines of 64 bytes that a lookup of a new record reads, on average."},
-    {"fpr_predicted", "Rate computed for the filter when full, 0 to 1; for 2^40 records where it grows."},
-    {"least_bits",
-     "With --store redis, after expect, fpr and reason: the plan of the fewest bits, an object."},
-    {"in_redis", "And the one that is made there."},
-    {"server_us", "Of these: about how many microseconds of the server's time an add takes."},
-    {"rates",
-     "With --table, as all up to measured: an array of published rates, with expect, bits_per_key, probes."},
-    {"fpr_published", "The rate as published; fpr is the exact one."},
-    {"false_positives_published", "Expected false positives of so many lookups, as published."},
-    {"false_positives", "The exact number of them."},
-    {"sizes", "An array of published sizes, with expect and bits_per_key."},
-    {"bits_published", "Bits of the filter as published; null = not published. bits is the exact number."},
-    {"memory_published", "Bytes as published, which were rounded; memory is the exact number."},
-    {"rules", "An array of rules of thumb."},
-    {"rule", "What it is about, in words."},
-    {"published", "The figure as published; rates are 0 to 1."},
-    {"exact", "The exact figure."},
-    {"measured",
-     "With --measure, as all that follow: an array of filters, with kind, scheme, capacity, bits_per_key, "
-     "fpr (null = overfilled, nothing is promised) and fpr_predicted."},
-    {"scheme", "The hash."},
-    {"keys", "What the keys were: numbers, words or urls."},
-    {"added", "Keys that were added."},
-    {"asked", "Keys that were looked up and never added."},
-    {"hits", "How many of them were answered seen."},
-    {"fpr_measured", "Their share, 0 to 1."},
-    {"fpr_low", "The low end of its interval of 95 %."},
-    {"fpr_high", "The high end."},
-    {"verdict",
-     "kept, as computed (above fpr as fpr_predicted says, or overfilled), too rare (to be measured), "
-     "missed (a BKDR scheme) or broken."},
-    {NULL, NULL}};
-
-static const cli_example examples[] = {
-    {"tamis plan --expect 1e9 --fpr 1e-9", "A billion records at one wrong answer in a billion."},
-    {"tamis plan --expect 50M --fpr 0.1% --memory 256MiB", "Whether it fits, and as what."},
-    {"tamis plan --memory 1GiB --fpr 1e-6", "How many records a gibibyte holds at that rate."},
-    {"tamis plan --expect 10M --bits-per-key 10", "The rate that ten bits a record buy."},
-    {"tamis plan --expect 3M --fpr 1% --kind classic --scheme redisbloom",
-     "The size that BF.RESERVE gives it."},
-    {"tamis plan --store redis --expect 10M --fpr 1e-6", "What a filter in a Redis costs its server."},
-    {"tamis plan --json", "The kinds that grow, for a program to read."},
-    {"tamis plan --table", "The published figures, and the exact ones."},
-    {"tamis plan --plot -o curve.svg", "What overfilling does, as a picture for a report."},
-    {"tamis plan --measure --expect 100k --fpr 1% --kind blocked", "Whether a filter keeps its promise."},
-    {NULL, NULL}};
-
 const cli_command cmd_plan = {
     .name = "plan",
     .summary = "which kind of filter fits, and what each would cost",
     .operands = "",
-    .description = description,
+    .manual = &cli_manual_plan,
     .options = options,
     .option_count = OPT_COUNT,
     .conflicts = conflicts,
     .conflict_count = sizeof conflicts / sizeof *conflicts,
-    .exits = exits,
-    .examples = examples,
-    .json_intro = "What --json prints is one object:",
-    .json = json,
     .run = run_plan,
 };

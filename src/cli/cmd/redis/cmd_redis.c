@@ -107,97 +107,13 @@ static tamis_status run_redis(const cli_args *args, bool *negative, tamis_error 
     return runs[action](args, err);
 }
 
-static const char *const description[] = {
-    "Manage filters in a Redis, which are named by URIs: redis://user:password@host:port/NAME, or "
-    "redis+unix://SOCKET/NAME with %2F for each slash of the socket's path. build, add, check, info, audit, "
-    "copy, merge, diff and clear take such a URI where they take a filter.",
-    "Several servers are redis+shard://h1,h2/NAME (that know nothing of each other), "
-    "redis+cluster://h1,h2/NAME (some nodes of a cluster), redis+sentinel://h1,h2/MASTER/NAME (the master "
-    "that sentinels name) and codis+zk://h1,h2/PRODUCT/NAME (the proxies of a Codis, found in ZooKeeper at "
-    "these hosts). rediss://, rediss+shard://, rediss+cluster:// and rediss+sentinel:// are the same with "
-    "TLS.",
-    "Behind a ? and between & stand parameters of the filter (see NOTES) and of its connections: "
-    "timeout=1s to connect, read_timeout=2s for a server to say nothing, retry_interval=50ms, patience=15s "
-    "for one answer, connect_wait=TIME for a server that is being started (without it a first connection "
-    "that is refused is an error at once), replicas=N, connections=64 at most to a server; with TLS "
-    "cacert=FILE, cert=FILE and key=FILE, sni=NAME (the name in the certificates), verify=no; "
-    "sentinel_user=, sentinel_password=; and zk_user=, zk_password= for ZooKeeper.",
-    "A failover loses adds that the master acknowledged but had not yet sent to the replica that replaces "
-    "it: "
-    "in trials 28 of 200,000 keys with a lagging replica, and 10,427 of 157,212 with a wrong "
-    "min-replicas-to-write. Such keys are new once more, without an error. With replicas=N a batch of added "
-    "records is answered when N replicas have it (WAIT), so a failover to one of them loses none. If fewer "
-    "have it within patience=, the command fails and says how many do. A failover to another replica may "
-    "still lose adds. A Codis has no WAIT.",
-    "drop removes filters, as many as are named, with all their keys; one that cannot be dropped is no "
-    "matter to the others. expire has all keys of a filter expire together after TIME (500ms, 2s, 10m, 6h, "
-    "1d, and seconds where it has no unit), or keeps them (never). Of a family of layout tamis, by its name "
-    "as ls has it, both take all members, which they find by SCAN.",
-    "alias makes the name of URI stand for the filter TARGET, a name on the same server, for programs too "
-    "that have it open; unalias takes that back. Only layout tamis has aliases.",
-    "ls prints the filters that there are by their names, as URIs have them. URI ends with a pattern of "
-    "names, redis://host:port/seen* (* [a-z], and ? written as %3F), or with the server or its database, "
-    "redis://host:port/2/.",
-    "A line of ls has, between tabs: name, layout, state (ready, making, alias, left, damaged, family, "
-    "denied: see --json), keys expected, rate, bits, probes, Redis keys with bits, seconds until it expires, "
-    "and the target of an alias; - is for what nothing says. It reads the names of all Redis keys (SCAN, "
-    "which a Codis does not let). The layouts of PHP leave nothing to know a filter by.",
-    "A build, resize or drop that is killed may leave Redis keys that nothing uses. ls --leftover lists "
-    "them: name, "
-    "why (unfinished, resize, replaced, unknown), generation and number of keys, between tabs. clean prints "
-    "the same and "
-    "removes them; it ends a resize, also one that is under way. The next build or drop of the same filter "
-    "removes what "
-    "its hash records. Filters that another command is changing are left out. Both read the names of all "
-    "Redis keys, "
-    "which a Codis does not allow.",
-    "A whole filter comes by tamis build -o URI and tamis copy -o URI, in the place of what is there, at "
-    "once: with layout tamis programs that have it open follow. build --resize makes one of another size "
-    "while others add to it. The other layouts, which need one Redis key for it, are replaced by RENAME, "
-    "where the server lets (a Codis does not): what is added to the old one until then is lost, and a new "
-    "size must be given to every program.",
-    NULL};
-
-static const char *const exits[] = {
-    "0",   "It was done.",
-    "2",   "Error: the server cannot be reached or refuses, or there is no such filter.",
-    "141", "The reader of standard output has gone: ended by SIGPIPE, without a word.",
-    NULL};
-
-static const cli_example examples[] = {{"tamis build -o redis://localhost/seen a.log && tamis redis expire "
-                                        "redis://localhost/seen 1d && tamis check "
-                                        "redis://localhost/seen a.log",
-                                        "A filter that is shared for a day."},
-                                       {"tamis redis ls redis://localhost/ | cut -f 1", "Names of filters."},
-                                       {NULL, NULL}};
-
-static const char *const notes[] = {
-    "Parameters of a filter stand in its URI behind a ? and between &, as in "
-    "redis://host/seen?expect=1e6&fpr=0.001&ttl=1d. Where a filter of layout tamis or redisson is there "
-    "already they may be left out, and have to agree with it where they are given (layouts java and php1 to "
-    "php3 need them always). layout=: tamis (the default), java, redisson, php1, php2 or php3.",
-    "expect=N and fpr=RATE: keys to make room for, and the rate then, as in --expect and --fpr (a percent "
-    "sign is %25); with layout tamis 1e-6 where fpr is not given. scheme=xxh3, sip or guava64, and seed=N: "
-    "layout tamis. probes=K: bits of a key, layouts tamis and redisson, and needed by php1 to php3, as is "
-    "bits=M, the number of bits.",
-    "partition=BYTES: layout tamis, the most of a Redis key's bits, in bytes (1MiB), its footer of 64 bytes "
-    "included; the field plan of docs/REDIS-LAYOUT.md has it in blocks of 64 bytes, without that.",
-    "ttl=TIME: all keys expire so long after the last add, or with renew=create after the filter was made "
-    "(renew=add is the default). Times are 500ms, 2s, 10m, 6h or 1d, and seconds where they have no unit.",
-    NULL};
-
 const cli_command cmd_redis = {
     .name = "redis",
     .summary = "list, drop, expire and alias filters in a Redis",
     .operands = "ACTION URI [TARGET|TIME|URI...]",
     .operand_words = action_names,
-    .description = description,
+    .manual = &cli_manual_redis,
     .options = options,
     .option_count = OPT_COUNT,
-    .json_intro = "With --json ls prints an object a line:",
-    .json = redis_ls_json,
-    .exits = exits,
-    .notes = notes,
-    .examples = examples,
     .run = run_redis,
 };

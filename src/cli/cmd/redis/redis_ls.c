@@ -84,28 +84,6 @@ static tamis_status print_json(void *context, const tamis_redis_entry *entry, ta
     return err->status;
 }
 
-const cli_entry redis_ls_json[] = {
-    {"name", "The filter's, as a URI has it."},
-    {"layout", "\"tamis\", \"java\" or \"redisson\"."},
-    {"state",
-     "\"ready\"; \"making\": a client of layout 1 is making it, or was stopped while it did; \"alias\"; "
-     "\"left\": what a drop or a push that "
-     "was stopped left, to be dropped; \"damaged\": what says its parameters cannot be read; \"family\": of "
-     "filters under names of their own, with the parameters of each; \"denied\": the user may not read it."},
-    {"expect", "Keys it was made for; null, like the next three: nothing says it."},
-    {"fpr", "The rate promised for those."},
-    {"bits", "Its bits; of layout java those there are so far."},
-    {"probes", "Bits of a key."},
-    {"keys", "Redis keys that hold its bits; null for an alias and a family."},
-    {"expires", "Seconds from now; null: never."},
-    {"target", "Of an alias: the filter that it refers to; else null."},
-    {"leftover", "ls --leftover and clean, whose objects have name, leftover, generation and keys alone: "
-                 "\"unfinished\", of a build or resize that was killed; \"replaced\", of a filter that was "
-                 "replaced or dropped; \"resize\", of one that was killed or is under way, which clean ends; "
-                 "\"unknown\", of which the filter's hash has no record."},
-    {"generation", "Which filter of that name the partitions are of."},
-    {NULL, NULL}};
-
 tamis_status redis_ls(const char *uri, bool json, tamis_error *err) {
     if (cli_output_check(err) != TAMIS_OK)
         return err->status;

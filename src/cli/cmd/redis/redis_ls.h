@@ -10,9 +10,6 @@
  * pattern of names. */
 tamis_status redis_ls(const char *uri, bool json, tamis_error *err);
 
-/* Help texts for the members of these objects. */
-extern const cli_entry redis_ls_json[];
-
 /* Prints leftovers of killed builds, resizes and drops; with `removes` also removes them. `uri` is as above. */
 tamis_status redis_leftovers(const char *uri, bool removes, bool json, tamis_error *err);
 
