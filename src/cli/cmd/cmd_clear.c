@@ -91,7 +91,7 @@ static tamis_status run_clear(const cli_args *args, bool *negative, tamis_error 
 
 const cli_command cmd_clear = {
     .name = "clear",
-    .summary = "take all keys out of a filter",
+    .summary = "remove all keys from a filter",
     .operands = "FILTER...",
     .manual = &cli_manual_clear,
     .options = options,

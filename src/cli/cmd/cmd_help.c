@@ -21,7 +21,7 @@ static tamis_status run_help(const cli_args *args, bool *negative, tamis_error *
 
 const cli_command cmd_help = {
     .name = "help",
-    .summary = "what a command does and what it takes",
+    .summary = "what a command does, and its options",
     .operands = CLI_OPERAND_COMMAND,
     .manual = &cli_manual_help,
     .run = run_help,

@@ -15,7 +15,7 @@ enum { OPT_OUTPUT, OPT_FORMAT, OPT_GZIP, OPT_LABEL, OPT_VERSION, OPT_LOCK_WAIT, 
 
 static const cli_option options[OPT_COUNT] = {
     [OPT_OUTPUT] = CLI_ROW_WRITE_OUTPUT,
-    [OPT_FORMAT] = CLI_ROW_WRITE_FORMAT(", the first of several"),
+    [OPT_FORMAT] = CLI_ROW_WRITE_FORMAT(" named first"),
     [OPT_GZIP] = CLI_ROW_GZIP,
     [OPT_LABEL] = CLI_ROW_LABEL,
     [OPT_VERSION] = CLI_ROW_DATA_VERSION,
@@ -207,7 +207,7 @@ static tamis_status run_merge(const cli_args *args, bool *negative, tamis_error 
 
 const cli_command cmd_merge = {
     .name = "merge",
-    .summary = "merge filters",
+    .summary = "write one filter with the keys of several",
     .operands = "FILTER...",
     .manual = &cli_manual_merge,
     .options = options,

@@ -22,7 +22,7 @@ static const cli_option options[OPT_COUNT] = {
     [OPT_SECRET] = {.name = "secret-file",
                     .type = CLI_FILE,
                     .value = "FILE",
-                    .help = "The secret that the state was made with, for a keyed hash."},
+                    .help = "Secret that the state was made with, for a keyed hash."},
     [OPT_JSON] = {.name = "json", .type = CLI_FLAG, .help = "Print one JSON object."},
 };
 
@@ -269,7 +269,7 @@ static tamis_status run_state(const cli_args *args, bool *negative, tamis_error 
 
 const cli_command cmd_state = {
     .name = "state",
-    .summary = "look at what dedup --state keeps",
+    .summary = "show or verify what dedup --state keeps",
     .operands = "show|verify DIR",
     .operand_words = action_names,
     .manual = &cli_manual_state,

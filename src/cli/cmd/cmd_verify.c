@@ -118,7 +118,7 @@ static tamis_status run_verify(const cli_args *args, bool *negative, tamis_error
 
 const cli_command cmd_verify = {
     .name = "verify",
-    .summary = "whether the file of a filter is whole",
+    .summary = "whether the file of a filter is undamaged",
     .operands = "FILTER...",
     .manual = &cli_manual_verify,
     .options = options,

@@ -31,36 +31,36 @@ enum { CLI_EXTRACT_KEY, CLI_EXTRACT_DELIMITER, CLI_EXTRACT_TRIM, CLI_EXTRACT_IGN
 #define CLI_ROW_KEY                                                                                          \
     {                                                                                                        \
         .name = "key", .type = CLI_TEXT, .value = "PART", .fallback = "line",                                \
-        .help =                                                                                              \
-            "What of a record is its key: line, field:N, bytes:FROM-TO, csv:NAME, csv:N, json:/POINTER or "  \
-            "regex:PATTERN; may be given again.",                                                            \
-        .more = "The key is that alone; where records are printed they are so whole. The notes say what "    \
-                "each of these is, and how several make one key. Where the key is a number or has digits "   \
-                "of bytes, --type and --hex are said of it; of several parts they cannot be.",               \
+        .help = "Part of a record that is its key: line, field:N, bytes:FROM-TO, csv:NAME, csv:N, "          \
+                "json:/POINTER or regex:PATTERN; may be repeated.",                                          \
+        .more = "Records are compared by their keys alone, and printed whole. The notes explain each part, " \
+                "and how several parts make one key. --type and --hex say what the text of the key means; "  \
+                "they cannot be used with several parts.",                                                   \
         .many = true                                                                                         \
     }
 #define CLI_ROW_DELIMITER                                                                                    \
     {                                                                                                        \
         .name = "delimiter", .type = CLI_TEXT, .value = "BYTE",                                              \
-        .help = "What stands between fields: a byte, tab, comma, semicolon, pipe, space or nul; by "         \
-                "default a tab, and a comma in CSV.",                                                        \
-        .more = "\\t is a tab too, and \\0 is nul. Nothing quotes one within a field; in CSV quotes do."     \
+        .help = "Delimiter of fields: a byte, tab, comma, semicolon, pipe, space or nul; by default a tab, " \
+                "and a comma in CSV.",                                                                       \
+        .more = "\\t is a tab too, and \\0 is nul. Columns of CSV can be quoted, other fields cannot."       \
     }
 #define CLI_ROW_TRIM                                                                                         \
     {                                                                                                        \
         .name = "trim", .type = CLI_FLAG,                                                                    \
-        .help = "Take blanks off both ends of a key, or of each part of it.",                                \
-        .more = "Blanks are space, tab, newline, vertical tab, form feed and carriage return. As "           \
-                "with --ignore-case, a .tamis file keeps that its keys were made so."                        \
+        .help = "Remove blanks from both ends of a key, or of each of its parts.",                           \
+        .more = "Blanks are space, tab, newline, vertical tab, form feed and carriage return. A .tamis "     \
+                "file stores this option, as it does --ignore-case."                                         \
     }
 #define CLI_ROW_IGNORE_CASE                                                                                  \
     {                                                                                                        \
         .name = "ignore-case", .type = CLI_FLAG,                                                             \
-        .help = "Letters of keys are without case: Ada and ADA are one.",                                    \
-        .more = "In UTF-8, by Unicode's full folding, of any language alike; bytes that are no UTF-8 "       \
-                "stay as they are. A .tamis file keeps that build, or dedup --filter, was given this: it "   \
-                "need not be given again, and is refused where keys are added to one that was made "         \
-                "without. Files of other programs and filters on servers keep none, so give it."             \
+        .help = "Ignore the case of letters in keys: Ada and ADA are equal.",                                \
+        .more = "It uses the full case folding of Unicode, for all languages in UTF-8; bytes that are not "  \
+                "UTF-8 stay as they are. A .tamis file stores this option of build and of dedup --filter: "  \
+                "commands that read the file then use it by themselves. It is refused if keys are added to " \
+                "a file that was made without it. Files of other programs and filters on servers do not "    \
+                "store it, so give it every time."                                                           \
     }
 #define CLI_ROWS_EXTRACT CLI_ROW_KEY, CLI_ROW_DELIMITER, CLI_ROW_TRIM, CLI_ROW_IGNORE_CASE
 
@@ -81,32 +81,30 @@ enum {
 #define CLI_ROW_HEADER                                                                                       \
     {                                                                                                        \
         .name = "header", .type = CLI_FLAG,                                                                  \
-        .help = "The first record of every FILE is a header, and no record.",                                \
-        .more =                                                                                              \
-            "That of the first FILE goes to every output, once; those of the others have to be the same. "   \
-            "csv:NAME implies it."                                                                           \
+        .help = "The first record of every FILE is a header, not a record.",                                 \
+        .more = "The header of the first FILE is written once to every output; those of the others must be " \
+                "equal to it. csv:NAME implies --header."                                                    \
     }
 #define CLI_ROW_MISSING                                                                                      \
     {                                                                                                        \
         .name = "missing", .type = CLI_CHOICE, .value = "ACTION", .fallback = "pass",                        \
         .choices = cli_missing,                                                                              \
-        .help = "What becomes of a record without key: pass it on unasked, drop it, or fail.",               \
-        .more =                                                                                              \
-            "One that is passed on goes where records go that are not in the filter, and counts as none. "   \
-            "Without this option a remark counts such records, and a run in which no record has a key "      \
-            "fails, because --key is wrong then. Output files and filters stay as they were; records that "  \
-            "went to a pipe cannot be taken back. With this option the summary counts them, and a remark "   \
-            "says if no record had a key. Needs --key."                                                      \
+        .help = "For a record without a key: pass it on without a lookup, drop it, or fail.",                \
+        .more = "A record that is passed on goes where records go that are not in the filter, but is not "   \
+                "counted with them. Without this option, a remark counts records without a key, and a run "  \
+                "in which no record has a key fails, because --key must be wrong. Output files and filters " \
+                "stay as they were then, but records written to a pipe cannot be taken back. With this "     \
+                "option, the summary counts them, and a remark says if no record had a key. Needs --key."    \
     }
 #define CLI_ROW_ON_ERROR                                                                                     \
     {                                                                                                        \
         .name = "on-error", .type = CLI_CHOICE, .value = "ACTION", .fallback = "fail",                       \
         .choices = cli_on_error,                                                                             \
-        .help = "What becomes of a malformed record: fail, skip it, or pass it on unasked.",                 \
-        .more = "The error names file, line and byte. Where records were skipped or passed on, remarks at "  \
-                "the end say that of the first one, and how many there were. Records before one that fails " \
-                "are answered. Needs --key. A text that is no key of its --type, or not --hex, always ends " \
-                "the run: beside these skip and pass are refused, but for records of CSV and JSON."          \
+        .help = "For a malformed record: fail, skip it, or pass it on without a lookup.",                    \
+        .more = "The error names file, line and byte; the records before it are answered. If records were "  \
+                "skipped or passed on, remarks at the end give their number and the position of the first. " \
+                "Needs --key. A text that does not match --type or --hex always ends the run. So skip and "  \
+                "pass are refused with these options, except for records of CSV and JSON."                   \
     }
 #define CLI_ROW_ZERO                                                                                         \
     {                                                                                                        \
@@ -116,29 +114,28 @@ enum {
 #define CLI_ROW_MAX_RECORD                                                                                   \
     {                                                                                                        \
         .name = "max-record", .type = CLI_SIZE, .value = "SIZE", .fallback = "1GiB", .min = 1,               \
-        .max = CLI_EXBIBYTE, .help = "Refuse a longer record; memory grows to the longest one met."          \
+        .max = CLI_EXBIBYTE, .help = "Refuse longer records. Memory grows to the longest record read."       \
     }
 
 /* `what` is the word for a key: "key". */
 #define CLI_ROW_TYPE(what)                                                                                   \
     {                                                                                                        \
         .name = "type", .type = CLI_CHOICE, .value = "TYPE", .fallback = "bytes", .choices = cli_key_types,  \
-        .help = "What a " what " is: bytes, utf8, utf16, int32 or int64.",                                   \
-        .more =                                                                                              \
-            "bytes are hashed as they are. utf8 is the same for text, and refuses what is no UTF-8. "        \
-            "utf16 is UTF-8 too, hashed as UTF-16LE, which is what a String of Java holds. int32 and "       \
-            "int64 are numbers in decimal, hashed as 4 or 8 bytes in little-endian order; a sign and "       \
-            "leading zeros are allowed, so that 7, +7 and 007 are one key, and blanks are not. These are "   \
-            "the bytes of Guava's byteArrayFunnel, stringFunnel(UTF_8), unencodedCharsFunnel, "              \
-            "integerFunnel and longFunnel. A .tamis file, and a filter on a server in layout tamis, "        \
-            "keeps the type that it was made with, which then need not be given again, and contradicts "     \
-            "another one; files and layouts of other programs keep none, so give it."                        \
+        .help = "Type of a " what ": bytes, utf8, utf16, int32 or int64.",                                   \
+        .more = "bytes are hashed as they are. utf8 is the same for text, and refuses bytes that are not "   \
+                "UTF-8. utf16 is text in UTF-8 too, but is hashed as UTF-16LE, like a String of Java. "      \
+                "int32 and int64 are decimal numbers, hashed as 4 or 8 bytes in little-endian order. A "     \
+                "sign and leading zeros are allowed, so 7, +7 and 007 are one key; blanks are not. These "   \
+                "are the bytes of Guava's byteArrayFunnel, stringFunnel(UTF_8), unencodedCharsFunnel, "      \
+                "integerFunnel and longFunnel. A .tamis file and a filter of layout tamis on a server "      \
+                "store their type: it need not be given again, and another type is refused. Other files "    \
+                "and layouts do not store it, so give it every time."                                        \
     }
 /* `what` is the word for keys: "Keys". */
 #define CLI_ROW_HEX(what)                                                                                    \
     {                                                                                                        \
         .name = "hex", .type = CLI_FLAG, .help = what " are hexadecimal digits, two for each byte.",         \
-        .more = "What is printed is printed as it came. Upper and lower case are the same key."              \
+        .more = "Records are printed unchanged. Upper and lower case are the same key."                      \
     }
 
 /* The whole block. `what` and `these` are the words for a key and for keys: "key", "Keys". */
@@ -151,39 +148,39 @@ enum {
 #define CLI_ROW_FILES_FROM                                                                                   \
     {                                                                                                        \
         .name = "files-from", .type = CLI_FILE, .value = "LIST",                                             \
-        .help = "Read the files that the file LIST names too, after the FILEs; - is standard input; may be " \
-                "given again.",                                                                              \
-        .more = "A name a line or, where there is a zero byte in LIST, each ended by one, as find "          \
-                "-print0 has them. Empty lines are ignored. A LIST without names is an error, and so is a "  \
-                "compressed one.",                                                                           \
+        .help = "Also read the files listed in the file LIST, after the FILEs; - is standard input; may be " \
+                "repeated.",                                                                                 \
+        .more = "LIST has one name per line. If it contains a zero byte, each name ends with one, as find "  \
+                "-print0 writes them. Empty lines are ignored. A LIST that is compressed or has no names "   \
+                "is an error.",                                                                              \
         .many = true                                                                                         \
     }
 #define CLI_ROW_THREADS                                                                                      \
     {                                                                                                        \
         .name = "threads", .type = CLI_COUNT, .value = "N", .min = 1, .max = TAMIS_STREAM_THREADS_MAX,       \
-        .help = "Threads to work with, 1 to 256; by default as many as there are processors to use.",        \
-        .more = "Those are the ones that this process may run on (taskset -c 0-3 leaves it four). While "    \
-                "some threads read and write, others find keys and ask the filter. What comes out is the "   \
+        .help = "Number of threads, 1 to 256; by default one for each available processor.",                 \
+        .more = "Available are the processors that this process may run on (taskset -c 0-3 leaves four). "   \
+                "Some threads read and write, the others find keys and query the filter. The output is the " \
                 "same for any number. Batches that are read ahead, one for each thread and four more, take " \
-                "half a megabyte each, or of long records 64 MiB in all."                                    \
+                "half a megabyte each, or 64 MiB in all if records are long."                                \
     }
 #define CLI_ROW_COMPRESS                                                                                     \
     {                                                                                                        \
         .name = "compress", .type = CLI_TEXT, .value = "HOW", .choices = cli_compressions,                   \
-        .help = "Compress what is written: gzip, zstd, lz4, xz, bzip2 or none, or with a level, as "         \
-                "zstd:19; by default as the name of the file says.",                                         \
-        .more = "Names that end in .gz, .zst, .lz4, .xz or .bz2 do; standard output has none. Where it "     \
-                "is compressed, a terminal is refused. The level is that of the program of the same "        \
-                "name: of gzip and bzip2 1 to 9, of zstd 1 to 22, of lz4 1 to 12, of xz 0 to 9; without "    \
-                "it, its usual one."                                                                         \
+        .help = "Compress the output: gzip, zstd, lz4, xz, bzip2 or none, or with a level, as in zstd:19; "  \
+                "by default as the name of the file says.",                                                  \
+        .more = "Names that end in .gz, .zst, .lz4, .xz or .bz2 select a compression; standard output has "  \
+                "none. Compressed output to a terminal is refused. Levels are those of the program of the "  \
+                "same name: 1 to 9 for gzip and bzip2, 1 to 22 for zstd, 1 to 12 for lz4, 0 to 9 for xz. "   \
+                "Without a level, the program's default is used."                                            \
     }
 /* ---- compression of a filter ---- */
 
 #define CLI_ROW_GZIP                                                                                         \
     {                                                                                                        \
         .name = "gzip", .type = CLI_FLAG, .help = "Compress the file with gzip.",                            \
-        .more = "Worth it for a filter that is nearly empty or to be shipped once: a full one does not "     \
-                "shrink, and a compressed one is unpacked into memory each time it is opened."               \
+        .more = "Useful for a filter that is nearly empty or is shipped once. A full filter does not "       \
+                "shrink, and a compressed one is decompressed into memory each time it is opened."           \
     }
 
 /* ---- new filters: cli_filter.h ---- */
@@ -206,15 +203,15 @@ enum { CLI_LOCK_WAIT = 60 };
     {                                                                                                        \
         .name = "lock-wait", .type = CLI_COUNT, .value = "SECONDS", .fallback = "60", .max = 1000000,        \
         .help = "How long to wait while another process changes the file; 0: fail at once.",                 \
-        .more = "A message says so after one second. For a filter on a server, build, clear, copy and "      \
-                "merge wait for another of these, or for tamis redis drop."                                  \
+        .more = "A message appears after one second. For a filter on a server, build, clear, copy and "      \
+                "merge wait for each other and for tamis redis drop."                                        \
     }
 
 #define CLI_ROW_MEMORY                                                                                       \
     {                                                                                                        \
         .name = "memory", .type = CLI_SIZE, .value = "SIZE", .min = 1, .max = CLI_EXBIBYTE,                  \
-        .help = "Most memory of the filter, growth included, as 512MiB or 2G.",                              \
-        .more = "What cannot fit is refused at the start."                                                   \
+        .help = "Maximum memory of the filter, growth included, as in 512MiB or 2G.",                        \
+        .more = "A filter that cannot fit is refused at the start."                                          \
     }
 #define CLI_ROW_KIND                                                                                         \
     {                                                                                                        \
@@ -225,33 +222,35 @@ enum { CLI_LOCK_WAIT = 60 };
     {                                                                                                        \
         .name = "exact", .type = CLI_FLAG,                                                                   \
         .help = "The same as --kind exact: keep 128 bits of each record.",                                   \
-        .more = "With n records kept, a new one is taken for a duplicate with a chance of n/2^128."          \
+        .more = "With n records in the filter, a new record is taken for a duplicate with a probability of " \
+                "n/2^128."                                                                                   \
     }
 #define CLI_ROW_SCHEME                                                                                       \
     {                                                                                                        \
         .name = "scheme", .type = CLI_CHOICE, .value = "SCHEME", .fallback = "auto", .choices = cli_schemes, \
-        .help = "Hash: xxh3, sip (keyed), or another program's, see tamis-hash(1); auto takes xxh3, or "     \
-                "sip where a secret is given."                                                               \
+        .help = "Hash: xxh3, sip (keyed), or that of another program, see tamis-hash(1); auto is xxh3, or "  \
+                "sip with a secret."                                                                         \
     }
 #define CLI_ROW_SEED                                                                                         \
     {                                                                                                        \
         .name = "seed", .type = CLI_SEED, .value = "SEED", .fallback = "0",                                  \
-        .help = "Seed of scheme xxh3, decimal or 0x...; says which records are confused."                    \
+        .help = "Seed of scheme xxh3, decimal or 0x...; another seed gives other false positives."           \
     }
 #define CLI_ROW_SECRET                                                                                       \
     {                                                                                                        \
         .name = "secret-file", .type = CLI_FILE, .value = "FILE",                                            \
-        .help = "Key the hash with the bytes of FILE (16 to 4096), so that nobody can aim records at it.",   \
-        .more = "Every byte of the file counts, a newline at its end too. Standard input is /dev/stdin "     \
-                "here, not -. The file may not be an output."                                                \
+        .help = "Key the hash with the bytes of FILE (16 to 4096), so that an attacker cannot aim records "  \
+                "at the filter.",                                                                            \
+        .more = "Every byte of the file counts, including a newline at its end. Standard input is "          \
+                "/dev/stdin here, not -. FILE may not be an output."                                         \
     }
 /* --secret-file for an existing filter. */
 #define CLI_ROW_ITS_SECRET                                                                                   \
     {                                                                                                        \
         .name = "secret-file", .type = CLI_FILE, .value = "FILE",                                            \
-        .help = "The secret that a keyed filter was made with: the bytes of FILE.",                          \
-        .more = "Every byte of the file counts, a newline at its end too. Standard input is /dev/stdin "     \
-                "here, not -."                                                                               \
+        .help = "Secret that a keyed filter was made with: the bytes of FILE.",                              \
+        .more = "Every byte of the file counts, including a newline at its end. Standard input is "          \
+                "/dev/stdin here, not -."                                                                    \
     }
 
 /* ---- metadata of a written filter: cli_metadata.h ---- */
@@ -261,9 +260,8 @@ enum { CLI_METADATA_LABEL, CLI_METADATA_VERSION, CLI_METADATA };
 #define CLI_ROW_LABEL                                                                                        \
     {                                                                                                        \
         .name = "label", .type = CLI_TEXT, .value = "NAME=VALUE",                                            \
-        .help = "Put a label into the file; may be given again, with another NAME.",                         \
-        .more = "Where a FILTER that is read has one of that name, this takes its place. tamis info prints " \
-                "it.",                                                                                       \
+        .help = "Store a label in the file; may be repeated with another NAME.",                             \
+        .more = "It replaces a label of that NAME in a FILTER that is read. tamis info prints labels.",      \
         .many = true                                                                                         \
     }
 #define CLI_ROW_DATA_VERSION                                                                                 \
@@ -277,15 +275,15 @@ enum { CLI_METADATA_LABEL, CLI_METADATA_VERSION, CLI_METADATA };
 #define CLI_ROW_WRITE_OUTPUT                                                                                 \
     {                                                                                                        \
         .name = "output", .letter = 'o', .type = CLI_FILE, .value = "FILE",                                  \
-        .help = "Write to FILE, which must be given and may be a FILTER.",                                   \
-        .more = "It is written beside its name and renamed when it is whole, with the permissions of the "   \
-                "file it replaces."                                                                          \
+        .help = "Write to FILE (required); FILE may be a FILTER.",                                           \
+        .more = "A temporary file in the same directory is renamed to FILE when it is complete, with the "   \
+                "permissions of the file it replaces."                                                       \
     }
-/* `several` is "", or ", the first of several" for a command that reads several filters. */
+/* `several` is "", or " named first" for a command that reads several filters. */
 #define CLI_ROW_WRITE_FORMAT(several)                                                                        \
     {                                                                                                        \
         .name = "format", .type = CLI_CHOICE, .value = "FORMAT", .fallback = "auto", .choices = cli_formats, \
-        .help = "Write it as tamis, guava or dcso; auto: as the FILTER is" several "."                       \
+        .help = "Format of FILE: tamis, guava or dcso; auto: that of the FILTER" several "."                 \
     }
 #define CLI_ROW_WRITE_QUIET                                                                                  \
     { .name = "quiet", .letter = 'q', .type = CLI_FLAG, .help = "Print no remarks, only errors." }
@@ -304,8 +302,8 @@ enum {
 #define CLI_ROW_STATS                                                                                        \
     {                                                                                                        \
         .name = "stats", .type = CLI_FLAG, .help = "Print a summary on standard error at the end.",          \
-        .more = "It is printed too when a run fails after records were answered, and says so; the error "    \
-                "follows it. A summary that cannot be written is an error."                                  \
+        .more = "If a run fails after records were answered, the summary is printed too, and says so; the "  \
+                "error follows it. A summary that cannot be written is an error."                            \
     }
 #define CLI_ROW_JSON                                                                                         \
     {                                                                                                        \
@@ -315,15 +313,15 @@ enum {
 #define CLI_ROW_PROGRESS                                                                                     \
     {                                                                                                        \
         .name = "progress", .type = CLI_FLAG,                                                                \
-        .help = "Show progress even where standard error is no terminal: a line a second.",                  \
-        .more = "By itself progress is shown when standard error is a terminal and no records go to one."    \
+        .help = "Show progress even if standard error is not a terminal: one line per second.",              \
+        .more = "By default, progress is shown if standard error is a terminal and no records go to one."    \
     }
 #define CLI_ROW_NO_PROGRESS                                                                                  \
     { .name = "no-progress", .type = CLI_FLAG, .help = "Show no progress." }
 #define CLI_ROW_QUIET                                                                                        \
     {                                                                                                        \
         .name = "quiet", .letter = 'q', .type = CLI_FLAG,                                                    \
-        .help = "No progress and no remarks; errors, and a requested summary, are printed."                  \
+        .help = "Print no progress and no remarks, only errors and a requested summary."                     \
     }
 
 #endif

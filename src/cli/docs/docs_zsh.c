@@ -36,7 +36,7 @@ static void put_names(FILE *out, const cli_option *option) {
     fprintf(out, "--%s", option->name);
 }
 
-/* Writes the options that are not offered after this one: the option itself unless it may be given again, and those that
+/* Writes the options that are not offered after this one: the option itself unless it may be repeated, and those that
  * contradict it. */
 static void put_excluded(FILE *out, const cli_command *command, const cli_option *option) {
     if (option == &cli_option_help) {

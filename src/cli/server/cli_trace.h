@@ -11,16 +11,15 @@
 #define CLI_ROW_TRACE                                                                                        \
     {                                                                                                        \
         .name = "trace", .type = CLI_FLAG,                                                                   \
-        .help = "Of a filter in a Redis: print a line on standard error for every record.",                  \
-        .more = "In the order of the records, when their batch is answered: words with a tab between them, " \
-                "which are record (its key as it is hashed, percent-encoded; not where several filters are " \
-                "asked "                                                                                     \
-                "by one hash), instance, key (a Redis key, percent-encoded), offsets (the bits, in the "     \
-                "layout's order), bits (what each of them was, as digits), when adding changed (how many "   \
-                "of them were 0) and ms, once for each Redis key that has bits of the record; then answer: " \
-                "fresh, seen, or unknown. ms are the milliseconds from when the command was put into the "   \
-                "pipeline of its batch until its reply was read, which comes behind those of the records "   \
-                "before it."                                                                                 \
+        .help = "For a filter on a Redis server: print a line on standard error for every record.",          \
+        .more = "Lines are printed in the order of the records, when their batch is answered. Each "         \
+                "consists of words separated by tabs. record is the hashed key, percent-encoded; it is "     \
+                "left out if several filters share a hash. For each Redis key with bits of the record "      \
+                "follow: instance; key, the Redis key, percent-encoded; offsets, the bits, in the order of " \
+                "the layout; bits, their previous values, as digits; when adding, changed, how many of "     \
+                "them were 0; and ms. The last word is answer: fresh, seen or unknown. ms are the "          \
+                "milliseconds from adding the command to the pipeline of its batch until its reply was "     \
+                "read. Replies are read in order, so this includes waiting for those before it."             \
     }
 
 /* Refuses the name of a file, since only filters on a server are traced. */

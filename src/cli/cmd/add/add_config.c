@@ -13,20 +13,21 @@ const cli_option add_options[ADD_OPTIONS] = {
                    .value = "WHICH",
                    .fallback = "none",
                    .choices = prints,
-                   .help = "Print the records that the filter did not have (fresh), or had (seen).",
+                   .help =
+                       "Print the records that were not in the filter (fresh), or those that were (seen).",
                    .more = "They are printed as they are read, before the filter is saved."},
     [ADD_OVERFILL] =
         {.name = "overfill",
          .type = CLI_FLAG,
-         .help = "Add records past the number that the filter was made for, too.",
-         .more = "Of kind classic or blocked, which the files of other programs are. No record is "
-                 "lost, but the rate of wrong answers rises with each: a remark at the end says to "
-                 "what. Without it the first new record past that number is an error, and the file "
-                 "stays as it was. A filter on a server is queried once, at the beginning, how many "
-                 "it has, about; what others add meanwhile is not counted, and what was added "
-                 "before the error is in it. A family of filters, and layouts php1 to php3, have no "
-                 "such bound: a remark at the end says where the filter, or one of those members of a family "
-                 "that got most of the records, is past what it is good for."},
+         .help = "Also add records past the number that the filter was made for.",
+         .more = "For kinds classic and blocked, which files of other programs have. No record is lost, but "
+                 "the rate of wrong answers rises with each one; a remark at the end gives the new rate. "
+                 "Without this option, the first new record past that number is an error, and the file stays "
+                 "as it was. For a filter on a server, the number of its records is estimated once, at the "
+                 "start. Records that others add during the run are not counted, and records added before "
+                 "the error stay. A family of filters, and layouts php1 to php3, have no such limit. A "
+                 "remark at the end names the filter if it holds more records than it is good for; for a "
+                 "family, this is checked for the members that got most of the records."},
     [ADD_LOCK_WAIT] = CLI_ROW_LOCK_WAIT,
     [ADD_SECRET] = CLI_ROW_ITS_SECRET,
     [ADD_TRACE] = CLI_ROW_TRACE,

@@ -29,19 +29,19 @@ enum {
 #define HITS_TO_SEE 3 /* min. hits expected at the promised rate; with fewer the verdict is "too rare" */
 
 static const cli_option options[OPT_COUNT] = {
-    [OPT_QUESTIONS] = {.name = "questions",
-                       .type = CLI_COUNT,
-                       .value = "N",
-                       .min = 1,
-                       .max = TAMIS_EXPECT_MAX,
-                       .help =
-                           "Number of random keys to ask; by default as many as the rate needs, up to 1e7.",
-                       .more = "A rate of 1e-9 shows after some 1e10; each takes about 5 bytes of memory."},
+    [OPT_QUESTIONS] =
+        {.name = "questions",
+         .type = CLI_COUNT,
+         .value = "N",
+         .min = 1,
+         .max = TAMIS_EXPECT_MAX,
+         .help = "Number of random keys to look up; by default as many as the rate needs, up to 1e7.",
+         .more = "A rate of 1e-9 needs about 1e10 keys; each takes about 5 bytes of memory."},
     [OPT_SEED] = {.name = "seed",
                   .type = CLI_SEED,
                   .value = "SEED",
                   .fallback = "0",
-                  .help = "Number that the random keys are made from: the same seed, the same keys."},
+                  .help = "Seed of the random keys: the same seed gives the same keys."},
     [OPT_FILES_FROM] = CLI_ROW_FILES_FROM,
     [OPT_RECORDS] = CLI_ROWS_RECORDS("key of KEYS", "Keys of KEYS"),
     [OPT_SECRET] = {.name = "secret-file",

@@ -13,20 +13,20 @@
 enum { OPT_BYTES, OPT_BITS, OPT_QUIET, OPT_COUNT };
 
 static const cli_option options[OPT_COUNT] = {
-    [OPT_BYTES] =
-        {.name = "bytes",
-         .type = CLI_TEXT,
-         .value = "FROM:TO",
-         .help = "count and pos: of these bytes alone, both included; below 0 from the end.",
-         .more = "Byte 0 has bits 0 to 7; -1 is the last byte. What lies outside is left out, and FROM: "
-                 "alone is up to the end."},
-    [OPT_BITS] =
-        {.name = "bits",
-         .type = CLI_TEXT,
-         .value = "FROM:TO",
-         .help = "count and pos: of these bits alone, both included; below 0 from the end.",
-         .more = "Where the bits are not whole bytes and stand in more than 4096 of them, each is looked at "
-                 "in some instant of the run, not all in the same."},
+    [OPT_BYTES] = {.name = "bytes",
+                   .type = CLI_TEXT,
+                   .value = "FROM:TO",
+                   .help =
+                       "count and pos: only these bytes, both included; negative numbers count from the end.",
+                   .more = "Byte 0 has bits 0 to 7; -1 is the last byte. The range may go past the ends of "
+                           "the bitmap; FROM: alone goes up to its end."},
+    [OPT_BITS] = {.name = "bits",
+                  .type = CLI_TEXT,
+                  .value = "FROM:TO",
+                  .help =
+                      "count and pos: only these bits, both included; negative numbers count from the end.",
+                  .more = "If the range does not consist of whole bytes and has more than 4096 of them, it "
+                          "is read in several steps, so other clients may change it in between."},
     [OPT_QUIET] = {.name = "quiet",
                    .letter = 'q',
                    .type = CLI_FLAG,
@@ -171,7 +171,7 @@ static tamis_status run_bitmap(const cli_args *args, bool *negative, tamis_error
 
 const cli_command cmd_bitmap = {
     .name = "bitmap",
-    .summary = "set, ask, count and combine bits of plain bitmaps in a Redis",
+    .summary = "set, read, count and combine bits of plain Redis bitmaps",
     .operands = "ACTION URI [OPERAND...]",
     .operand_words = action_names,
     .manual = &cli_manual_bitmap,

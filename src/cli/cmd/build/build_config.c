@@ -14,42 +14,43 @@ const cli_option build_options[BUILD_OPTIONS] = {
                       .letter = 'o',
                       .type = CLI_FILE,
                       .value = "FILTER",
-                      .help = "Write the filter to the file FILTER; it must be given.",
-                      .more = "It is written beside its name and renamed when all went well, with the "
-                              "permissions of the file it replaces; on an error or a signal the old file "
-                              "stays as it was. A URI of a filter on a server may say expect, fpr, scheme, "
-                              "seed and probes of it instead of the options; what is replaced keeps the "
-                              "time in which it expires unless the URI gives ttl."},
+                      .help = "Write the filter to the file FILTER (required).",
+                      .more =
+                          "A temporary file in the same directory is renamed to FILTER when the run "
+                          "succeeds, with the permissions of the file it replaces. On an error or a signal, "
+                          "the old file stays as it was. FILTER may be the URI of a filter on a server, with "
+                          "expect, fpr, scheme, seed and probes in place of the options. A filter that "
+                          "replaces another keeps its time of expiry, unless the URI gives ttl."},
     [BUILD_FORMAT] = {.name = "format",
                       .type = CLI_CHOICE,
                       .value = "FORMAT",
                       .fallback = "auto",
                       .choices = cli_formats,
                       .help = "Format of the file: tamis, guava or dcso; auto is tamis.",
-                      .more = "guava means --kind classic and --scheme guava64, or guava32 if that is given; "
-                              "dcso means --kind classic --scheme fnv-dcso."},
+                      .more = "guava implies --kind classic and --scheme guava64, or guava32 if that is "
+                              "given; dcso implies --kind classic --scheme fnv-dcso."},
     [BUILD_GZIP] = CLI_ROW_GZIP,
     [BUILD_LABEL] = CLI_ROW_LABEL,
     [BUILD_VERSION] = CLI_ROW_DATA_VERSION,
     [BUILD_RESIZE] =
         {.name = "resize",
          .type = CLI_FLAG,
-         .help = "Take the place of the filter on a server in use, and lose nothing added meanwhile.",
-         .more = "For --output on a server, in layout tamis; --expect is needed, or expect in the URI, and "
-                 "--secret-file as it was; --scheme and --seed are, and so is --fpr where it is not given. "
-                 "From the remark at its beginning on, what others add is in both "
-                 "(programs with tamis of this version or later); the FILEs have to hold what was added "
-                 "before. At the end the new filter takes the place at once. A run that fails leaves what "
-                 "was there. Over a Codis it is refused: build in its place."},
+         .help = "Replace a filter on a server while others add to it, and lose no record.",
+         .more =
+             "For --output on a server, in layout tamis. It needs --expect, or expect in the URI, and the "
+             "same --secret-file as before. --scheme and --seed stay as they are, and so does --fpr if it is "
+             "not given. After the remark at the start, records that others add go to both filters, if these "
+             "programs use this version of tamis or a later one. The FILEs must contain the records that "
+             "were added before. At the end, the new filter replaces the old one at once. If the run fails, "
+             "the old filter stays. Codis does not allow it: build without --resize there."},
     [BUILD_LOCK_WAIT] = CLI_ROW_LOCK_WAIT,
-    [BUILD_FROZEN] = {.name = "frozen",
-                      .type = CLI_FLAG,
-                      .help = "Make the filter as small as its records allow; it never grows later.",
-                      .more =
-                          "A filter of kind fingerprint or exact grows when add, merge or dedup need it. A "
-                          "frozen one refuses records past the number that it was made for. With "
-                          "--expect N it is made for N records, however few there are. Without --expect, "
-                          "kind blocked is used too if it is as small."},
+    [BUILD_FROZEN] =
+        {.name = "frozen",
+         .type = CLI_FLAG,
+         .help = "Make the filter as small as its records allow; it never grows later.",
+         .more = "A filter of kind fingerprint or exact grows when add, merge or dedup need it. A frozen one "
+                 "refuses more records than it was made for. With --expect N it is made for N records, even "
+                 "if there are fewer. Without --expect, kind blocked may be chosen too, if it is as small."},
     [BUILD_FILES_FROM] = CLI_ROW_FILES_FROM,
     [BUILD_RECORDS] = CLI_ROWS_RECORDS("key", "Keys"),
     [BUILD_EXPECT] =
@@ -59,17 +60,17 @@ const cli_option build_options[BUILD_OPTIONS] = {
          .min = 1,
          .max = TAMIS_EXPECT_MAX,
          .help = "Number of distinct records to make room for; without it they are counted.",
-         .more = "Counting reads the FILEs twice, see NOTES. Kinds fingerprint and exact grow past N, "
-                 "as far as --memory allows; an N that is far too large takes no more memory than the "
-                 "FILEs can need. Kinds classic and blocked cannot grow: a record past N is an error."},
+         .more = "Counting reads the FILEs twice, see NOTES. Kinds fingerprint and exact grow past N, as far "
+                 "as --memory allows. If N is far too large, they take no more memory than the FILEs can "
+                 "need. Kinds classic and blocked cannot grow: more than N records are an error."},
     [BUILD_FPR] = {.name = "fpr",
                    .type = CLI_RATE,
                    .value = "RATE",
                    .fallback = "1e-6",
                    .rate_min = TAMIS_FPR_MIN,
                    .rate_max = TAMIS_FPR_MAX,
-                   .help = "Chance that a record that is not in the filter is taken for one, as 1e-6 or "
-                           "0.1%."},
+                   .help = "Probability that a record that is not in the filter is taken for one that is, as "
+                           "1e-6 or 0.1%."},
     [BUILD_MEMORY] = CLI_ROW_MEMORY,
     [BUILD_KIND] = CLI_ROW_KIND,
     [BUILD_EXACT] = CLI_ROW_EXACT,

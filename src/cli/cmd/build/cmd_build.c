@@ -379,7 +379,7 @@ static tamis_status run_build(const cli_args *args, bool *negative, tamis_error 
 
 const cli_command cmd_build = {
     .name = "build",
-    .summary = "make a filter of records, and keep it in a file",
+    .summary = "build a filter from records and save it in a file",
     .operands = "[FILE...]",
     .manual = &cli_manual_build,
     .options = build_options,

@@ -10,25 +10,25 @@
 #include "cli/server/cli_trace.h"
 
 const cli_option check_options[CHECK_OPTIONS] = {
-    [CHECK_FILTER] = {.name = "filter",
-                      .letter = 'f',
-                      .type = CLI_FILE,
-                      .value = "FILTER",
-                      .help = "Ask this filter; may be given again. No operand is a filter then.",
-                      .more = "With several, a record is printed that is in any of them, and before it the "
-                              "names of those it is in, as they were given, separated by commas and ended by "
-                              "a tab. A record is hashed once for all that share scheme, seed and secret.",
-                      .many = true},
-    [CHECK_LOOKUP] =
-        {.name = "lookup",
-         .letter = 'k',
-         .type = CLI_TEXT,
-         .value = "KEY",
-         .help = "Ask for KEY, and read no records; may be given again.",
-         .more = "It is a key as it stands, of which --key takes no part; --trim and --ignore-case do "
-                 "what they do to keys of records.",
-         .many = true,
-         .may_be_empty = true},
+    [CHECK_FILTER] =
+        {.name = "filter",
+         .letter = 'f',
+         .type = CLI_FILE,
+         .value = "FILTER",
+         .help = "Query this filter; may be repeated. No operand is a filter then.",
+         .more = "With several filters, a record is printed if any of them has it. Before the record are the "
+                 "names of the filters that have it, as given, separated by commas, and a tab. A record is "
+                 "hashed once for all filters with the same scheme, seed and secret.",
+         .many = true},
+    [CHECK_LOOKUP] = {.name = "lookup",
+                      .letter = 'k',
+                      .type = CLI_TEXT,
+                      .value = "KEY",
+                      .help = "Look up KEY, and read no records; may be repeated.",
+                      .more =
+                          "KEY is a whole key, to which --key does not apply; --trim and --ignore-case do.",
+                      .many = true,
+                      .may_be_empty = true},
     [CHECK_INVERT] = {.name = "invert-match",
                       .letter = 'v',
                       .type = CLI_FLAG,
@@ -36,28 +36,25 @@ const cli_option check_options[CHECK_OPTIONS] = {
     [CHECK_COUNT] = {.name = "count",
                      .letter = 'c',
                      .type = CLI_FLAG,
-                     .help = "Print no records, only how many would have been printed."},
+                     .help = "Print the number of records that would be printed, instead of the records."},
     [CHECK_FOLLOW] =
         {.name = "follow",
          .type = CLI_FLAG,
-         .help = "Read on as the last FILE grows, as tail -F does, until a signal comes.",
-         .more = "A file that takes its name, as when a log is rotated, is read from its start as "
-                 "soon as something is in it; until then the old one is followed, and once more "
-                 "read to its end: what is appended to that later is not seen. A file that was "
-                 "made shorter is read from its start too; one that was refilled to its old "
-                 "length or more between two looks, 0.1 seconds apart, is taken for one that "
-                 "grew. A line is looked up when its newline is there. Standard input is followed if "
-                 "it is a regular file. A compressed file is refused. A FILTER that is replaced "
-                 "meanwhile is taken anew."},
+         .help = "Keep reading as the last FILE grows, as tail -F does, until a signal arrives.",
+         .more = "If another file takes its name, as in log rotation, it is read from its start as soon as "
+                 "it has content. Until then the old file is followed, and then read once more to its end; "
+                 "data appended to it later is not read. A file that became shorter is read from its start "
+                 "too. Its length is checked every 0.1 seconds: if it is refilled to its old length or more "
+                 "in between, it is taken for a file that grew. A line is looked up when its newline has "
+                 "arrived. Standard input is followed if it is a regular file. A compressed file is refused. "
+                 "A FILTER that is replaced is opened again."},
     [CHECK_SECRET] = {.name = "secret-file",
                       .type = CLI_FILE,
                       .value = "FILE",
-                      .help = "The secret that a keyed filter was made with: the bytes of FILE; may be given "
-                              "again.",
-                      .more =
-                          "Every byte of the file counts, a newline at its end too. Standard input is "
-                          "/dev/stdin here, not -. Of several each keyed filter takes the one it was made "
-                          "with; one that none takes is an error.",
+                      .help = "Secret that a keyed filter was made with: the bytes of FILE; may be repeated.",
+                      .more = "Every byte of the file counts, including a newline at its end. Standard input "
+                              "is /dev/stdin here, not -. If there are several, each keyed filter uses the "
+                              "one it was made with; a secret that no filter uses is an error.",
                       .many = true},
     [CHECK_TRACE] = CLI_ROW_TRACE,
     [CHECK_FILES_FROM] = CLI_ROW_FILES_FROM,
@@ -72,7 +69,7 @@ const cli_option check_options[CHECK_OPTIONS] = {
         {.name = "quiet",
          .letter = 'q',
          .type = CLI_FLAG,
-         .help = "Print no records, only answer by the exit status, as soon as it is known.",
+         .help = "Print no records; exit with the answer as soon as it is known.",
          .more = "As with grep -q, the status is 0 if a record of any FILE would be printed, even if "
                  "another FILE has an error or cannot be read. The error is reported in any case. If no "
                  "record would be printed, the status after an error is 2."},

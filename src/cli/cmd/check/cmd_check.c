@@ -214,7 +214,7 @@ static tamis_status run_check(const cli_args *args, bool *negative, tamis_error 
 
 const cli_command cmd_check = {
     .name = "check",
-    .summary = "print the records that a filter has, or has not",
+    .summary = "print the records that are in a filter, or are not",
     .operands = "[FILTER] [FILE...]",
     .manual = &cli_manual_check,
     .options = check_options,

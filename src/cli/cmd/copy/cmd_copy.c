@@ -16,10 +16,9 @@ static const cli_option options[OPT_COUNT] = {
          .value = "FORMAT",
          .fallback = "auto",
          .choices = cli_copy_formats,
-         .help = "Write it as tamis, guava or dcso; auto: as the FILTER is. bitmap: raw bits.",
-         .more = "bitmap is between a file and a filter on a server, one of which FILTER is and the "
-                 "other --output: the bytes as the server has them, without what says what they are, so "
-                 "that the URI has to."},
+         .help = "Format of FILE: tamis, guava or dcso; auto: that of the FILTER. bitmap: raw bits.",
+         .more = "bitmap copies between a file and a filter on a server. The file has the bytes of the "
+                 "bitmap as the server has them, without its parameters, so the URI must give these."},
     [OPT_GZIP] = CLI_ROW_GZIP,
     [OPT_LABEL] = CLI_ROW_LABEL,
     [OPT_VERSION] = CLI_ROW_DATA_VERSION,

@@ -11,23 +11,20 @@ enum { OPT_SEED, OPT_DUPLICATES, OPT_COUNT };
 enum { BUFFER_SIZE = 1 << 20 };
 
 static const cli_option options[OPT_COUNT] = {
-    [OPT_SEED] =
-        {.name = "seed",
-         .type = CLI_SEED,
-         .value = "SEED",
-         .fallback = "0",
-         .help = "Number that the records are made from: the same seed, the same bytes, on every machine."},
-    [OPT_DUPLICATES] =
-        {.name = "duplicates",
-         .type = CLI_RATE,
-         .value = "SHARE",
-         .fallback = "0",
-         .rate_min = 0,
-         .rate_max = 1,
-         .help = "Expected share of records that repeat an earlier one, as 0.2 or 20%.",
-         .more = "The earlier one is any of those before, each as likely as the others. A repeated "
-                 "click has the event_id, user and page of the earlier one, and another time and "
-                 "node."},
+    [OPT_SEED] = {.name = "seed",
+                  .type = CLI_SEED,
+                  .value = "SEED",
+                  .fallback = "0",
+                  .help = "Seed of the records: the same seed gives the same bytes on every machine."},
+    [OPT_DUPLICATES] = {.name = "duplicates",
+                        .type = CLI_RATE,
+                        .value = "SHARE",
+                        .fallback = "0",
+                        .rate_min = 0,
+                        .rate_max = 1,
+                        .help = "Expected share of records that repeat an earlier one, as 0.2 or 20%.",
+                        .more = "Each earlier record is equally likely to be repeated. A repeated click has "
+                                "the event_id, user and page of the earlier one, but another time and node."},
 };
 
 static const cli_option count_operand = {.name = "N", .type = CLI_COUNT, .min = 0, .max = 1000000000000};
@@ -102,7 +99,7 @@ static tamis_status run_gen(const cli_args *args, bool *negative, tamis_error *e
 
 const cli_command cmd_gen = {
     .name = "gen",
-    .summary = "make records for measuring and testing",
+    .summary = "make up records for measuring and testing",
     .operands = "words|urls|clicks N",
     .operand_words = shapes,
     .manual = &cli_manual_gen,

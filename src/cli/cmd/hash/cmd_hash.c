@@ -291,7 +291,7 @@ static const char *const no_words[] = {NULL};
 
 const cli_command cmd_hash = {
     .name = "hash",
-    .summary = "digests and positions of keys, as this or another system has them",
+    .summary = "digests and positions of keys, in tamis and other systems",
     .operands = "[KEY...]",
     .operand_words = no_words,
     .manual = &cli_manual_hash,

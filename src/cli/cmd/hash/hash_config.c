@@ -16,33 +16,32 @@ const cli_option hash_options[HASH_OPTIONS] = {
                      .fallback = "auto",
                      .choices = cli_schemes,
                      .help = "Hash and positions: xxh3, sip, guava64, guava32, bkdr31, bkdr63, redisbloom, "
-                             "fnv-dcso or redisson; auto takes xxh3, or sip where a secret is given."},
+                             "fnv-dcso or redisson; auto is xxh3, or sip with a secret."},
     [HASH_RECORDS] = CLI_ROWS_EXTRACT,
-    [HASH_RECORDS + CLI_RECORDS_HEADER] = {.name = "header",
-                                           .type = CLI_FLAG,
-                                           .help = "The first record of standard input is a header, and no "
-                                                   "key.",
-                                           .more = "csv:NAME implies it."},
-    [HASH_RECORDS + CLI_RECORDS_MISSING] = {.name = "missing",
-                                            .type = CLI_CHOICE,
-                                            .value = "ACTION",
-                                            .fallback = "fail",
-                                            .choices = missing,
-                                            .help = "What becomes of a record without key: fail, or drop it: "
-                                                    "it has no line of output.",
-                                            .more = "Needs --key."},
-    [HASH_RECORDS + CLI_RECORDS_ON_ERROR] = {.name = "on-error",
-                                             .type = CLI_CHOICE,
-                                             .value = "ACTION",
-                                             .fallback = "fail",
-                                             .choices = on_error,
-                                             .help = "What becomes of a malformed record: fail, or skip it.",
-                                             .more = "The error names line and byte. Where records were "
-                                                     "skipped, remarks at the end say that of the first one, "
-                                                     "and how many there were. Needs --key. A text that is "
-                                                     "no key of its --type, or not --hex, always ends the "
-                                                     "run: beside these skip is refused, but for records of "
-                                                     "CSV and JSON."},
+    [HASH_RECORDS +
+        CLI_RECORDS_HEADER] = {.name = "header",
+                               .type = CLI_FLAG,
+                               .help = "The first record of standard input is a header, not a key.",
+                               .more = "csv:NAME implies it."},
+    [HASH_RECORDS + CLI_RECORDS_MISSING] =
+        {.name = "missing",
+         .type = CLI_CHOICE,
+         .value = "ACTION",
+         .fallback = "fail",
+         .choices = missing,
+         .help = "For a record without a key: fail, or drop it, so that it has no line of output.",
+         .more = "Needs --key."},
+    [HASH_RECORDS + CLI_RECORDS_ON_ERROR] =
+        {.name = "on-error",
+         .type = CLI_CHOICE,
+         .value = "ACTION",
+         .fallback = "fail",
+         .choices = on_error,
+         .help = "For a malformed record: fail, or skip it.",
+         .more =
+             "The error names line and byte. If records were skipped, remarks at the end give their number "
+             "and the position of the first. Needs --key. A text that does not match --type or --hex always "
+             "ends the run. So skip is refused with these options, except for records of CSV and JSON."},
     [HASH_RECORDS + CLI_RECORDS_TYPE] = CLI_ROW_TYPE("KEY"),
     [HASH_RECORDS + CLI_RECORDS_HEX] = {.name = "hex",
                                         .type = CLI_FLAG,
@@ -57,24 +56,24 @@ const cli_option hash_options[HASH_OPTIONS] = {
                    .min = 1,
                    .max = TAMIS_BITS_MAX,
                    .help = "Print positions in a filter of M bits; needs --probes.",
-                   .more = "M is taken as it is: a filter of Guava or RedisBloom has a multiple of 64."},
+                   .more = "M is used as it is; a filter of Guava or RedisBloom has a multiple of 64 bits."},
     [HASH_PROBES] = {.name = "probes",
                      .type = CLI_COUNT,
                      .value = "K",
                      .min = 1,
                      .max = TAMIS_PROBES_MAX,
-                     .help = "Positions of a key; for bkdr31 and bkdr63 its hashes too."},
+                     .help = "Number of positions of a key; for bkdr31 and bkdr63 also of hashes."},
     [HASH_SEED] = {.name = "seed",
                    .type = CLI_SEED,
                    .value = "SEED",
                    .fallback = "0",
-                   .help = "Seed of scheme xxh3, decimal or 0x...; the others have none to choose."},
+                   .help = "Seed of scheme xxh3, decimal or 0x...; for other schemes it cannot be chosen."},
     [HASH_SECRET] = {.name = "secret-file",
                      .type = CLI_FILE,
                      .value = "FILE",
                      .help = "Key scheme sip with the bytes of FILE (16 to 4096).",
-                     .more = "Every byte of the file counts, a newline at its end too. Standard input is "
-                             "/dev/stdin here, not -."},
+                     .more = "Every byte of the file counts, including a newline at its end. Standard input "
+                             "is /dev/stdin here, not -."},
 };
 
 static tamis_status check_scheme(const hash_config *config, const cli_args *args, tamis_error *err) {

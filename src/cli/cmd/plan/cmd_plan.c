@@ -43,22 +43,21 @@ static const cli_option options[OPT_COUNT] = {
                  .rate_min = TAMIS_FPR_MIN,
                  .rate_max = TAMIS_FPR_MAX,
                  .help = "Rate of wrong answers to promise, as 1e-6 or 0.1%.",
-                 .more =
-                     "Without it the least rate that --memory or --bits-per-key allow; without these that "
-                     "of --probes with half of the bits set; else 1e-9."},
+                 .more = "Without it, the lowest rate that --memory or --bits-per-key allows; without these, "
+                         "that of --probes with half of the bits set; else 1e-9."},
     [OPT_MEMORY] = {.name = "memory",
                     .type = CLI_SIZE,
                     .value = "SIZE",
                     .min = 1,
                     .max = UINT64_C(1) << 60,
-                    .help = "Most memory the filter may take, growth included, as 512MiB or 2G."},
+                    .help = "Maximum memory of the filter, growth included, as in 512MiB or 2G."},
     [OPT_BITS] = {.name = "bits-per-key",
                   .type = CLI_REAL,
                   .value = "BITS",
                   .rate_min = 0.01,
                   .rate_max = 1e6,
-                  .help = "Most bits of memory for each record, as 10 or 9.6.",
-                  .more = "With --memory and no --expect it says how many records there are."},
+                  .help = "Maximum bits of memory per record, as in 10 or 9.6.",
+                  .more = "With --memory and without --expect, it gives the number of records."},
     [OPT_PROBES] = {.name = "probes",
                     .type = CLI_COUNT,
                     .value = "N",
@@ -77,39 +76,39 @@ static const cli_option options[OPT_COUNT] = {
          .value = "SCHEME",
          .fallback = "auto",
          .choices = cli_schemes,
-         .help = "Hash; with those of other programs a classic filter has the size that they give it."},
+         .help =
+             "Hash; with that of another program, a classic filter has the size that this program gives it."},
     [OPT_TABLE] = {.name = "table",
                    .type = CLI_FLAG,
-                   .help = "Print the published tables instead, with what exact arithmetic gives."},
-    [OPT_PLOT] =
-        {.name = "plot",
-         .type = CLI_FLAG,
-         .help = "Draw how the rate rises when a filter gets more keys than planned.",
-         .more = "As wide as COLUMNS says, else as the terminal, else 80 columns; in colour on a terminal, "
-                 "unless NO_COLOR is set."},
+                   .help = "Print the published tables instead, beside the results of exact arithmetic."},
+    [OPT_PLOT] = {.name = "plot",
+                  .type = CLI_FLAG,
+                  .help = "Draw how the rate rises when a filter gets more keys than planned.",
+                  .more =
+                      "The drawing is as wide as COLUMNS says, else as the terminal, else 80 columns. On a "
+                      "terminal it is coloured, unless NO_COLOR is set."},
     [OPT_OUTPUT] = {.name = "output",
                     .letter = 'o',
                     .type = CLI_FILE,
                     .value = "FILE",
                     .help = "With --plot: write the drawing to FILE, as SVG; - is standard output.",
-                    .more =
-                        "A regular file is written beside its name and renamed when it is whole, with the "
-                        "permissions of the file it replaces. A FIFO or device is written directly."},
+                    .more = "A regular file is written to a temporary file in the same directory, which is "
+                            "renamed when it is complete, with the permissions of the file it replaces. A "
+                            "FIFO or device is written directly."},
     [OPT_MEASURE] = {.name = "measure",
                      .type = CLI_FLAG,
-                     .help = "Build filters of a million keys and print promised beside measured rates.",
-                     .more =
-                         "By itself a list of all kinds and schemes; with other options the filter that they "
-                         "plan, scaled down to a million keys where it has more."},
+                     .help = "Build filters of a million keys and print promised and measured rates.",
+                     .more = "Alone, it measures a list of all kinds and schemes; with other options, the "
+                             "filter that they plan, scaled down to a million keys if it has more."},
     [OPT_STORE] = {.name = "store",
                    .type = CLI_CHOICE,
                    .value = "STORE",
                    .fallback = "memory",
                    .choices = stores,
-                   .help = "Where it is to be: memory, or redis, where a probe costs the server time.",
-                   .more = "With redis the plan of layout tamis for --expect and --fpr is printed beside the "
-                           "one of the fewest bits: bits, probes, and microseconds of the server's time for "
-                           "an add."},
+                   .help = "Where the filter will be: memory, or redis, where each probe takes server time.",
+                   .more =
+                       "With redis, the plan of layout tamis for --expect and --fpr is printed beside the "
+                       "plan with the fewest bits: bits, probes, and microseconds of server time per add."},
     [OPT_JSON] = {.name = "json", .type = CLI_FLAG, .help = "Print the table as one JSON object."},
 };
 
@@ -242,7 +241,7 @@ static tamis_status run_plan(const cli_args *args, bool *negative, tamis_error *
 
 const cli_command cmd_plan = {
     .name = "plan",
-    .summary = "which kind of filter fits, and what each would cost",
+    .summary = "which kind of filter fits, and what each kind would cost",
     .operands = "",
     .manual = &cli_manual_plan,
     .options = options,

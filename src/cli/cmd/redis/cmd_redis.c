@@ -16,12 +16,12 @@ enum { OPT_JSON, OPT_LEFTOVER, OPT_COUNT };
 static const cli_option options[OPT_COUNT] = {
     [OPT_JSON] = {.name = "json",
                   .type = CLI_FLAG,
-                  .help = "ls, clean: print an object of JSON a line.",
+                  .help = "ls, clean: print one JSON object per line.",
                   .more = "Its fields are listed below."},
     [OPT_LEFTOVER] = {.name = "leftover",
                       .type = CLI_FLAG,
                       .help = "ls: list what killed builds, resizes and drops left behind.",
-                      .more = "clean removes it."},
+                      .more = "clean removes these Redis keys."},
 };
 
 /* Drops all named filters. A failure does not stop it: returns the last error and reports the others. */
@@ -109,7 +109,7 @@ static tamis_status run_redis(const cli_args *args, bool *negative, tamis_error 
 
 const cli_command cmd_redis = {
     .name = "redis",
-    .summary = "list, drop, expire and alias filters in a Redis",
+    .summary = "list, drop, expire and alias filters on Redis servers",
     .operands = "ACTION URI [TARGET|TIME|URI...]",
     .operand_words = action_names,
     .manual = &cli_manual_redis,
