@@ -20,6 +20,7 @@
 #include <tamis/experimental/census.h>
 #include <tamis/experimental/compressed.h>
 #include <tamis/experimental/extract.h>
+#include <tamis/experimental/filter_set.h>
 #include <tamis/experimental/redis.h>
 #include <tamis/experimental/redis_bitmap.h>
 #include <tamis/experimental/redis_family.h>
@@ -129,6 +130,16 @@ static void of_filter(void **state) {
     REFUSED(tamis_filter_compare(ANY, NULL, ANY, &err), "a");
     REFUSED(tamis_filter_compare(ANY, ANY, NULL, &err), "b");
     REFUSED(tamis_filter_info_get(NULL, ANY, &err), "filter");
+}
+
+static void of_filter_set(void **state) {
+    (void)state;
+    REFUSED(tamis_filter_set_contains_many(NULL, ANY, 1, ANY, ANY, ANY, &err), "set");
+    REFUSED(tamis_filter_set_contains_many(ANY, NULL, 1, ANY, ANY, ANY, &err), "keys");
+    REFUSED(tamis_filter_set_contains_many(ANY, ANY, 1, NULL, ANY, ANY, &err), "any");
+    REFUSED(tamis_filter_set_contains_hashes(NULL, ANY, 1, ANY, ANY, ANY, &err), "set");
+    REFUSED(tamis_filter_set_contains_hashes(ANY, NULL, 1, ANY, ANY, ANY, &err), "hashes");
+    REFUSED(tamis_filter_set_contains_hashes(ANY, ANY, 1, NULL, ANY, ANY, &err), "any");
 }
 
 static void of_funnel(void **state) {
@@ -313,11 +324,14 @@ static void what_may_be_null(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(of_census),        cmocka_unit_test(of_dedup),  cmocka_unit_test(of_extract),
-        cmocka_unit_test(of_file),          cmocka_unit_test(of_filter), cmocka_unit_test(of_funnel),
-        cmocka_unit_test(of_guava),         cmocka_unit_test(of_hash),   cmocka_unit_test(of_packed),
-        cmocka_unit_test(of_plan),          cmocka_unit_test(of_redis),  cmocka_unit_test(of_redis_bitmap),
-        cmocka_unit_test(of_redis_family),  cmocka_unit_test(of_state),  cmocka_unit_test(of_stream),
+        cmocka_unit_test(of_census),        cmocka_unit_test(of_dedup),
+        cmocka_unit_test(of_extract),       cmocka_unit_test(of_file),
+        cmocka_unit_test(of_filter),        cmocka_unit_test(of_filter_set),
+        cmocka_unit_test(of_funnel),        cmocka_unit_test(of_guava),
+        cmocka_unit_test(of_hash),          cmocka_unit_test(of_packed),
+        cmocka_unit_test(of_plan),          cmocka_unit_test(of_redis),
+        cmocka_unit_test(of_redis_bitmap),  cmocka_unit_test(of_redis_family),
+        cmocka_unit_test(of_state),         cmocka_unit_test(of_stream),
         cmocka_unit_test(what_may_be_null),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

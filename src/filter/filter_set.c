@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Looking up one batch in several filters.
+ *
+ *     batch --> pieces of 1024 keys --+--> hash for A and B --+--> A --> row of answers --+
+ *          |                          |                       +--> B --> row             |
+ *          |                          +--> hash for C ----------> C --> row             +--> OR: any
+ *          |                          +--> (no digest) ---------> D --> row             |
+ *          +--> whole ----------------------------------> server --> row ---------------+
+ *
+ * Filters share hashes if their hashers have the same hasher_id. Pieces keep hashes and rows on the stack, so that
+ * any number of threads may look up in one set, and nothing has to be allocated. A batch for a server is not cut
+ * into such pieces, since each would be a round trip.
+ *
+ * Invariant: all filters have answered the first `limit` keys when a call returns. A filter that fails at key d
+ * lowers the limit to d. The filters after it are then only asked for d keys, so that a later failure is that of
+ * an earlier key, and its error replaces the one before.
+ */
+#include <tamis/experimental/filter_set.h>
+
+#include <string.h>
+
+#include "filter/filter_int.h"
+
+enum {
+    PIECE = 1024,        /* keys looked up in filters that are not on a server: 25 KiB of stack */
+    REMOTE_PIECE = 16384 /* without rows, keys looked up on a server: 16 KiB of stack */
+};
+
+/* What is looked up, and where the answers go. */
+typedef struct set_query {
+    const tamis_filter_set *set;
+    const tamis_key *keys;
+    const tamis_hash *hashes; /* NULL: look up `keys` */
+    size_t count;
+    tamis_answer *any;
+    tamis_answer *rows; /* NULL: `any` only */
+} set_query;
+
+static bool has_digest(const tamis_filter *filter) {
+    return tamis_scheme_digest_bits(filter->hasher->scheme) > 0;
+}
+
+static bool share_hashes(const tamis_filter *a, const tamis_filter *b) {
+    return has_digest(a) && a->hasher->hasher_id == b->hasher->hasher_id;
+}
+
+/* True if a filter before this one has its hashes made. */
+static bool is_served(const tamis_filter_set *set, size_t filter) {
+    for (size_t i = 0; i < filter; i++)
+        if (!set->filters[i]->remote && share_hashes(set->filters[i], set->filters[filter]))
+            return true;
+    return false;
+}
+
+/* Looks up a span of the batch in one filter: *count keys from key `from` on. `hashes` of the span may be NULL.
+ * `buffer` has *count answers, for a query without rows. *count becomes the number of answered keys. */
+static tamis_status query_filter(const set_query *query, size_t filter, const tamis_hash *hashes, size_t from,
+                                 size_t *count, tamis_answer *buffer, tamis_error *err) {
+    const tamis_filter *target = query->set->filters[filter];
+    tamis_answer *row = query->rows ? query->rows + filter * query->count + from : buffer;
+    size_t done = 0;
+    tamis_status status =
+        hashes ? tamis_filter_contains_hashes(target, hashes, *count, row, &done, err)
+               : tamis_filter_contains_many(target, query->keys + from, *count, row, &done, err);
+    for (size_t i = 0; i < done; i++)
+        query->any[from + i] |= row[i]; /* TAMIS_ABSENT is 0, TAMIS_PRESENT 1 */
+    *count = done;
+    return status;
+}
+
+/* Looks up a piece in the filters that share the hashes of filter `first`. *count as in query_filter. */
+static tamis_status query_group(const set_query *query, size_t first, size_t from, size_t *count,
+                                tamis_error *err) {
+    const tamis_filter_set *set = query->set;
+    const tamis_filter *leader = set->filters[first];
+    const tamis_hash *hashes = query->hashes ? query->hashes + from : NULL;
+    tamis_status status = TAMIS_OK;
+    tamis_hash made[PIECE];
+    tamis_answer buffer[PIECE];
+    if (!hashes && has_digest(leader)) {
+        status = tamis_hash_many(leader->hasher, query->keys + from, *count, made, err);
+        *count = status == TAMIS_OK ? *count : 0;
+        hashes = made;
+    }
+    for (size_t i = first; i<set->count && * count> 0; i++) {
+        const tamis_filter *target = set->filters[i];
+        if (i > first && (target->remote || !share_hashes(leader, target)))
+            continue;
+        tamis_status failed = query_filter(query, i, hashes, from, count, buffer, err);
+        status = failed != TAMIS_OK ? failed : status;
+    }
+    return status;
+}
+
+/* Looks up the batch piece by piece in all filters that are not on a server. *limit becomes the number of keys
+ * that all of them have answered. */
+static tamis_status query_local(const set_query *query, size_t *limit, tamis_error *err) {
+    const tamis_filter_set *set = query->set;
+    tamis_status status = TAMIS_OK;
+    for (size_t from = 0; from < *limit && status == TAMIS_OK; from += PIECE) {
+        size_t count = *limit - from < PIECE ? *limit - from : PIECE;
+        for (size_t first = 0; first < set->count && count > 0; first++) {
+            if (set->filters[first]->remote || is_served(set, first))
+                continue;
+            tamis_status failed = query_group(query, first, from, &count, err);
+            status = failed != TAMIS_OK ? failed : status;
+        }
+        if (status != TAMIS_OK)
+            *limit = from + count;
+    }
+    return status;
+}
+
+/* Looks up the batch in a filter on a server. *limit as in query_local. */
+static tamis_status query_remote(const set_query *query, size_t filter, size_t *limit, tamis_error *err) {
+    tamis_answer buffer[REMOTE_PIECE];
+    tamis_status status = TAMIS_OK;
+    size_t from = 0;
+    while (from < *limit && status == TAMIS_OK) {
+        size_t count = *limit - from;
+        if (!query->rows && count > REMOTE_PIECE)
+            count = REMOTE_PIECE;
+        status = query_filter(query, filter, query->hashes ? query->hashes + from : NULL, from, &count,
+                              buffer, err);
+        from += count;
+    }
+    *limit = from;
+    return status;
+}
+
+static tamis_status query_set(const set_query *query, size_t *done, tamis_error *err) {
+    size_t limit = query->count;
+    if (query->count > 0)
+        memset(query->any, TAMIS_ABSENT, query->count);
+    tamis_status status = query_local(query, &limit, err);
+    for (size_t i = 0; i < query->set->count && limit > 0; i++) {
+        if (!query->set->filters[i]->remote)
+            continue;
+        tamis_status failed = query_remote(query, i, &limit, err);
+        status = failed != TAMIS_OK ? failed : status;
+    }
+    if (done)
+        *done = limit;
+    return status;
+}
+
+tamis_status tamis_filter_set_contains_many(const tamis_filter_set *set, const tamis_key *keys, size_t count,
+                                            tamis_answer *any, tamis_answer *rows, size_t *done,
+                                            tamis_error *err) {
+    TAMIS__NEED(set, err);
+    TAMIS__NEED_IF(count, keys, err);
+    TAMIS__NEED_IF(count, any, err);
+    return query_set(&(set_query){set, keys, NULL, count, any, rows}, done, err);
+}
+
+tamis_status tamis_filter_set_contains_hashes(const tamis_filter_set *set, const tamis_hash *hashes,
+                                              size_t count, tamis_answer *any, tamis_answer *rows,
+                                              size_t *done, tamis_error *err) {
+    TAMIS__NEED(set, err);
+    TAMIS__NEED_IF(count, hashes, err);
+    TAMIS__NEED_IF(count, any, err);
+    return query_set(&(set_query){set, NULL, hashes, count, any, rows}, done, err);
+}
+
+const tamis_hasher *tamis_filter_set_hasher(const tamis_filter_set *set) {
+    for (size_t i = 0; i < set->count; i++)
+        if (!share_hashes(set->filters[0], set->filters[i]))
+            return NULL;
+    return set->count > 0 ? set->filters[0]->hasher : NULL;
+}
