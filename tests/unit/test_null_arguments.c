@@ -203,6 +203,7 @@ static void of_redis(void **state) {
     REFUSED(tamis_redis_filter_open(NULL, ANY, ANY, ANY, &err), "filter");
     REFUSED(tamis_redis_filter_open(ANY, ANY, NULL, ANY, &err), "name");
     REFUSED(tamis_redis_plan_for(ANY, ANY, ANY, NULL, &err), "name");
+    REFUSED(tamis_redis_filter_enforce_capacity(NULL, &err), "filter");
     REFUSED(tamis_redis_filter_trace(NULL, NULL, ANY, &err), "filter");
     REFUSED(tamis_redis_pull(ANY, NULL, &err), "there");
     REFUSED(tamis_redis_pull(NULL, ANY, &err), "pulled");

@@ -213,6 +213,20 @@ TAMIS_API tamis_status tamis_redis_filter_open(tamis_filter **filter, tamis_redi
                                                const tamis_redis_filter_options *options, tamis_error *err);
 
 /*
+ * Enforces the capacity of a filter on a server. The server accepts more keys than the filter was planned for, and its
+ * rate then rises. From this call on the handle refuses them, as a filter in memory does: TAMIS_E_FULL at an absent
+ * key that does not fit. tamis_filter_info.full is then TAMIS_FULL_CAPACITY.
+ *
+ * - The call estimates the keys in the filter. Then the handle counts the keys that it adds itself, but not those that
+ *   others add. The estimate is lowered by twice its standard error, so that a filter with free slots accepts keys.
+ * - A filter that was replaced by one of another capacity is estimated again when the handle is full.
+ * - TAMIS_E_UNSUPPORTED: layouts php1 to php3, which store no capacity; or the filter is not on a server.
+ * - Cost: counts all bits, as tamis_filter_info_get does. From then on, a batch with more keys than free slots is
+ *   looked up before it is added, since an add cannot be undone. These lookups are not traced.
+ */
+TAMIS_API tamis_status tamis_redis_filter_enforce_capacity(tamis_filter *filter, tamis_error *err);
+
+/*
  * Plans a filter of layout tamis, to be created on a server, or in memory and pushed. Like tamis_plan_make
  * for kind blocked. But if probes are not given, it takes fewer probes, and at most twice the smallest number
  * of bits: a server spends its time on parsing commands, and an add has arguments for each probe.

@@ -28,12 +28,24 @@ static tamis_status estimate(const tamis_filter *filter, tamis_filter_info *info
     const double n = info->cardinality;
     /* The margin covers the error of the estimate: about three standard deviations. */
     if (status == TAMIS_OK && rf->layout->has_capacity)
-        info->saturated = isinf(n) || n - 2 * sqrt(n / filter->plan.probes) > (double)info->capacity;
+        info->saturated =
+            filter->saturated || isinf(n) || n - 2 * sqrt(n / filter->plan.probes) > (double)info->capacity;
     return status;
 }
 
+static tamis_status add(tamis_filter *filter, const tamis__key_batch *batch, tamis_answer *answers,
+                        size_t *done, tamis_error *err) {
+    return tamis__redis_of(filter)->limit.is_enforced
+               ? tamis__redis_add_within(filter, batch, answers, done, err)
+               : tamis__redis_add(filter, batch, answers, done, err);
+}
+
 static tamis_status clear(tamis_filter *filter, tamis_error *err) {
-    return tamis__redis_of(filter)->layout->clear(filter, err);
+    tamis__redis_filter *rf = tamis__redis_of(filter);
+    tamis_status status = rf->layout->clear(filter, err);
+    if (status == TAMIS_OK)
+        rf->limit.free_slots = rf->limit.capacity;
+    return status;
 }
 
 static void destroy(tamis_filter *filter) {
@@ -49,7 +61,7 @@ static void destroy(tamis_filter *filter) {
     tamis__free(&filter->allocator, rf, sizeof *rf);
 }
 
-static const tamis__remote remote = {tamis__redis_add, tamis__redis_contains, estimate, clear, destroy};
+static const tamis__remote remote = {add, tamis__redis_contains, estimate, clear, destroy};
 
 /* ---- opening ---- */
 

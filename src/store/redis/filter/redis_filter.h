@@ -85,6 +85,14 @@ typedef struct tamis__layout {
     tamis_status (*clear)(tamis_filter *filter, tamis_error *err);
 } tamis__layout;
 
+/* The capacity that adds of a handle keep: redis_capacity.c. */
+typedef struct tamis__redis_limit {
+    bool is_enforced;    /* false: adds have no limit */
+    uint64_t capacity;   /* capacity when the keys were last estimated */
+    double cardinality;  /* that estimate */
+    uint64_t free_slots; /* absent keys that still fit */
+} tamis__redis_limit;
+
 /* What all layouts know of a filter. */
 struct tamis__redis_filter {
     tamis_redis *redis;
@@ -103,6 +111,7 @@ struct tamis__redis_filter {
     uint64_t ttl_ms;        /* time to live; 0: none */
     bool renews_on_add;     /* adds renew the expiry; else only what they create gets one */
     tamis__unconfirmed_adds unconfirmed_adds;
+    tamis__redis_limit limit;
     bool only_reads;           /* lookups use BITFIELD_RO, since BITFIELD was denied */
     tamis_redis_tracer tracer; /* called for every element; NULL: no trace */
     void *tracer_context;
@@ -120,6 +129,10 @@ tamis_status tamis__redis_add(tamis_filter *filter, const tamis__key_batch *key_
                               size_t *done, tamis_error *err);
 tamis_status tamis__redis_contains(const tamis_filter *filter, const tamis__key_batch *key_batch,
                                    tamis_answer *answers, size_t *done, tamis_error *err);
+
+/* Like tamis__redis_add, within rf->limit: TAMIS_E_FULL if the next key is absent and has no slot. */
+tamis_status tamis__redis_add_within(tamis_filter *filter, const tamis__key_batch *batch,
+                                     tamis_answer *answers, size_t *done, tamis_error *err);
 
 /* The members of a family that a batch uses. */
 typedef struct tamis__members {
