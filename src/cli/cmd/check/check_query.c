@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Looks up each batch of keys in all filters. Filters with the same scheme, seed and secret form a group, for
- * which a batch is hashed once. Each filter has a row of answers.
+ * Looks up each batch in all filters (tamis/experimental/filter_set.h). Each filter has a row of answers, for the
+ * names that are printed.
  *
- *     keys --group 1: hash--> hashes --+--> filter A --> row A of answers --+
- *          |                           +--> filter B --> row B              +--> any of them
- *          +-group 2: hash--> hashes -----> filter C --> row C              |
- *          +-(no digest) -----------------> filter D --> row D -------------+
+ *     keys ---------------------> filters that hash whole lines --> rows --+--> any of them
+ *       +--> line_maker --------> filters of scheme fnv-dcso -----> rows --+
  *
- * - A single filter needs no rows. If it takes hashes, the stream hashes the keys in its threads, and several
- *   threads look up parts of a batch.
+ * - If all filters take the same hashes and no names are printed, the stream hashes the keys in its threads, and
+ *   several threads look up parts of a batch.
  * - A family (cli_family.h) is always alone. It finds the filter of each record itself.
  * - Scheme fnv-dcso hashes lines without a final carriage return. Filters of this scheme get keys of their
- *   own, made by `line_maker`.
+ *   own, made by `line_maker`. Their rows are the last ones.
  * - With --follow, every batch begins with a look at the files. If one was replaced, its filter is reloaded,
- *   and the groups are found anew, because the new file may have another hash.
+ *   and the rows are ordered anew, because the new file may have another scheme.
  */
 #include "cli/cmd/check/check_query.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <tamis/experimental/filter_set.h>
 
 #include "cli/filter/cli_filter.h"
 #include "cli/server/cli_family.h"
@@ -33,51 +33,27 @@ typedef struct member {
     tamis_filter *filter;
     const char *name;             /* printed name */
     char shown[CLI_SERVER_SHOWN]; /* buffer of `name` for a filter on a server */
-    size_t group;                 /* index of the first member of its group */
-    bool by_digest;               /* the scheme has a digest, so hashes can be shared */
+    size_t row;                   /* index of its row of answers */
     bool lost;                    /* the last reload of the file failed */
 } member;
 
 struct check_query {
     const check_config *config;
-    cli_family *family; /* family to query; NULL: query `members` */
-    size_t count;       /* number of open members */
-    size_t capacity;    /* max. keys of `hashes` and of a row */
-    tamis_hash *hashes;
-    tamis_answer *rows;        /* answers: `count` rows of `capacity` */
-    char *mark;                /* buffer for all names */
-    cli_key_maker *line_maker; /* maker of keys without carriage return; NULL: no filter needs it */
-    const tamis_key *records;  /* records of the batch that is queried in parts */
-    bool found;                /* a record to be printed was found */
+    cli_family *family;           /* family to query; NULL: query `members` */
+    size_t count;                 /* number of open members */
+    const tamis_filter **filters; /* filters in the order of their rows */
+    size_t whole_count;           /* number of filters that hash whole lines, the first ones */
+    size_t capacity;              /* max. keys of a row */
+    tamis_answer *rows;           /* answers: row_size for each filter, then a row for line_maker's filters */
+    size_t row_size;              /* keys of the last batch */
+    char *mark;                   /* buffer for all names */
+    cli_key_maker *line_maker;    /* maker of keys without carriage return; NULL: no filter needs it */
+    const tamis_key *records;     /* records of the batch that is queried in parts */
+    bool found;                   /* a record to be printed was found */
     member members[];
 };
 
 /* ---- opening ---- */
-
-/* True if filter b accepts hashes of the hasher of a. */
-static bool shares_hashes(const member *a, const member *b) {
-    tamis_hash hash;
-    tamis_answer answer;
-
-    if (tamis_hash_many(tamis_filter_hasher(a->filter), &(tamis_key){"", 0}, 1, &hash, NULL) != TAMIS_OK)
-        return false;
-    /* Other errors are reported by the lookup that meets them. */
-    return tamis_filter_contains_hashes(b->filter, &hash, 1, &answer, NULL, NULL) != TAMIS_E_MISMATCH;
-}
-
-static void find_group(check_query *query, size_t i) {
-    member *added = &query->members[i];
-    tamis_scheme scheme = tamis_hasher_scheme(tamis_filter_hasher(added->filter));
-
-    added->by_digest = tamis_scheme_digest_bits(scheme) > 0;
-    added->group = i;
-    for (size_t j = 0; added->by_digest && j < i; j++)
-        if (query->members[j].group == j && query->members[j].by_digest &&
-            shares_hashes(&query->members[j], added)) {
-            added->group = j;
-            return;
-        }
-}
 
 /* Opens a filter with the first secret that fits, and marks this secret as used. `secrets` is NULL if none
  * was given. */
@@ -138,7 +114,6 @@ static tamis_status open_members(check_query *query, const cli_secret *secrets, 
         status = open_member(&query->members[i], config->filters[i], config, secrets, used, err);
         if (status == TAMIS_OK) {
             query->count++;
-            find_group(query, i);
             if (config->trace)
                 status = cli_trace_begin(query->members[i].filter, err);
         }
@@ -147,6 +122,24 @@ static tamis_status open_members(check_query *query, const cli_secret *secrets, 
         status = check_used(config, used, err);
     free(used);
     return status;
+}
+
+/* Orders the rows: filters that hash whole lines come first. */
+static void order_rows(check_query *query) {
+    size_t row = 0;
+
+    for (int strips_cr = 0; strips_cr < 2; strips_cr++) {
+        for (size_t i = 0; i < query->count; i++) {
+            member *own = &query->members[i];
+            tamis_scheme scheme = tamis_hasher_scheme(tamis_filter_hasher(own->filter));
+            if ((query->line_maker != NULL && scheme == TAMIS_SCHEME_FNV_DCSO) != strips_cr)
+                continue;
+            own->row = row;
+            query->filters[row++] = own->filter;
+        }
+        if (!strips_cr)
+            query->whole_count = row;
+    }
 }
 
 static tamis_status open_family(check_query *query, const cli_secret *secrets, tamis_error *err) {
@@ -169,9 +162,10 @@ tamis_status check_query_open(check_query **query, const check_config *config, c
         return cli_fail_nomem("check", err);
     made->config = config;
     made->mark = malloc(names);
-    status = made->mark == NULL  ? cli_fail_nomem("check", err)
-             : config->is_family ? open_family(made, secrets, err)
-                                 : open_members(made, secrets, err);
+    made->filters = calloc(config->filter_count, sizeof *made->filters);
+    status = made->mark == NULL || made->filters == NULL ? cli_fail_nomem("check", err)
+             : config->is_family                         ? open_family(made, secrets, err)
+                                                         : open_members(made, secrets, err);
     if (status == TAMIS_OK)
         *query = made;
     else
@@ -186,6 +180,7 @@ tamis_status check_query_apply_key_form(check_query *query, cli_key_form *form, 
         status = cli_key_apply_filter(form, query->members[i].filter, query->members[i].name, false, err);
     for (size_t i = 0; i < query->count && status == TAMIS_OK; i++)
         status = fit_keys(query, query->members[i].filter, err);
+    order_rows(query);
     return status;
 }
 
@@ -196,7 +191,7 @@ void check_query_free(check_query *query) {
         tamis_filter_free(query->members[i].filter);
     cli_family_free(query->family);
     cli_key_maker_free(query->line_maker);
-    free(query->hashes);
+    free(query->filters);
     free(query->rows);
     free(query->mark);
     free(query);
@@ -204,63 +199,48 @@ void check_query_free(check_query *query) {
 
 /* ---- lookups ---- */
 
-static tamis_status reserve_arrays(check_query *query, size_t count, tamis_error *err) {
+static tamis_status reserve_rows(check_query *query, size_t count, tamis_error *err) {
+    query->row_size = count;
     if (count <= query->capacity)
         return TAMIS_OK;
     query->capacity = 0;
-    free(query->hashes);
     free(query->rows);
-    query->hashes = calloc(count, sizeof *query->hashes);
-    query->rows = calloc(count, query->count);
-    if (query->hashes == NULL || query->rows == NULL) {
-        cli_fail_nomem("check", err);
-        return TAMIS_E_NOMEM;
-    }
+    query->rows = calloc(count, query->count + 1);
+    if (query->rows == NULL)
+        return cli_fail_nomem("check", err);
     query->capacity = count;
     return TAMIS_OK;
 }
 
-/* Sets *keys to the keys that this filter has for the records. */
-static tamis_status keys_for(check_query *query, const member *target, const tamis_key *records, size_t count,
-                             const tamis_key **keys, tamis_error *err) {
-    cli_key_position no_position = {NULL, "record", 1, NULL};
+/* Looks up the records in the filters that hash lines without a carriage return, and adds their answers. */
+static tamis_status query_lines(check_query *query, const tamis_key *records, size_t count,
+                                tamis_answer *answers, tamis_error *err) {
+    const tamis_filter_set set = {query->filters + query->whole_count, query->count - query->whole_count};
+    const cli_key_position no_position = {NULL, "record", 1, NULL};
+    tamis_answer *any = query->rows + query->count * count;
+    const tamis_key *lines;
     size_t made;
 
-    *keys = records;
-    if (query->line_maker == NULL ||
-        tamis_hasher_scheme(tamis_filter_hasher(target->filter)) != TAMIS_SCHEME_FNV_DCSO ||
-        cli_key_make(query->line_maker, records, count, no_position, keys, &made, err) == TAMIS_OK)
-        return TAMIS_OK;
-    return err->status;
+    if (cli_key_make(query->line_maker, records, count, no_position, &lines, &made, err) != TAMIS_OK ||
+        tamis_filter_set_contains_many(&set, lines, count, any, query->rows + query->whole_count * count,
+                                       NULL, err) != TAMIS_OK)
+        return err->status;
+    for (size_t i = 0; i < count; i++)
+        answers[i] |= any[i]; /* TAMIS_ABSENT is 0, TAMIS_PRESENT 1 */
+    return TAMIS_OK;
 }
 
-/* Fills the rows of all members, group by group. */
 static tamis_status query_members(check_query *query, const tamis_key *records, size_t count,
-                                  tamis_error *err) {
-    tamis_status status = TAMIS_OK;
-    const tamis_key *keys;
+                                  tamis_answer *answers, size_t *done, tamis_error *err) {
+    const tamis_filter_set set = {query->filters, query->whole_count};
+    tamis_status status =
+        tamis_filter_set_contains_many(&set, records, count, answers, query->rows, done, err);
 
-    for (size_t first = 0; first < query->count; first++) {
-        const member *leader = &query->members[first];
-        if (leader->group != first)
-            continue;
-        status = keys_for(query, leader, records, count, &keys, err);
-        if (leader->by_digest && status == TAMIS_OK)
-            status = tamis_hash_many(tamis_filter_hasher(leader->filter), keys, count, query->hashes, err);
-        for (size_t i = first; i < query->count && status == TAMIS_OK; i++) {
-            const member *target = &query->members[i];
-            tamis_answer *row = query->rows + i * query->capacity;
-            if (target->group != first)
-                continue;
-            if (leader->by_digest)
-                status = tamis_filter_contains_hashes(target->filter, query->hashes, count, row, NULL, err);
-            else
-                status = tamis_filter_contains_many(target->filter, keys, count, row, NULL, err);
-        }
-        if (status != TAMIS_OK)
-            return status;
-    }
-    return TAMIS_OK;
+    if (status == TAMIS_OK && query->whole_count < query->count)
+        status = query_lines(query, records, count, answers, err);
+    if (status != TAMIS_OK && query->whole_count < query->count)
+        *done = 0;
+    return status;
 }
 
 /* For --follow: reloads filters whose files were replaced. If a new file cannot be opened, reports it once
@@ -284,36 +264,13 @@ static tamis_status reload_members(check_query *query, tamis_error *err) {
     }
     for (size_t i = 0; any && i < query->count; i++) {
         cli_key_form form = query->config->stream.form;
-        find_group(query, i);
         if (cli_key_apply_filter(&form, query->members[i].filter, query->members[i].name, false, err) !=
                 TAMIS_OK ||
             fit_keys(query, query->members[i].filter, err) != TAMIS_OK)
             return err->status;
     }
-    return TAMIS_OK;
-}
-
-static tamis_status query_all(check_query *query, const tamis_key *keys, size_t count, tamis_answer *answers,
-                              size_t *done, tamis_error *err) {
-    tamis_status status;
-
-    if (query->family != NULL)
-        return cli_family_query(query->family, keys, count, answers, done, err);
-    *done = 0;
-    if (query->count == 1) {
-        status = keys_for(query, &query->members[0], keys, count, &keys, err);
-        return status == TAMIS_OK
-                   ? tamis_filter_contains_many(query->members[0].filter, keys, count, answers, done, err)
-                   : status;
-    }
-    status = query_members(query, keys, count, err);
-    if (status != TAMIS_OK)
-        return status;
-    memcpy(answers, query->rows, count);
-    for (size_t i = 1; i < query->count; i++)
-        for (size_t j = 0; j < count; j++)
-            answers[j] |= query->rows[i * query->capacity + j]; /* TAMIS_ABSENT is 0, TAMIS_PRESENT 1 */
-    *done = count;
+    if (any)
+        order_rows(query);
     return TAMIS_OK;
 }
 
@@ -330,11 +287,12 @@ tamis_status check_query_keys(void *context, const tamis_key *keys, size_t count
     tamis_status status;
 
     *done = 0;
-    status = reserve_arrays(query, count, err);
+    status = reserve_rows(query, count, err);
     if (status == TAMIS_OK && query->config->follow)
         status = reload_members(query, err);
     if (status == TAMIS_OK)
-        status = query_all(query, keys, count, answers, done, err);
+        status = query->family != NULL ? cli_family_query(query->family, keys, count, answers, done, err)
+                                       : query_members(query, keys, count, answers, done, err);
     note_found(query, answers, *done);
     return status;
 }
@@ -342,19 +300,22 @@ tamis_status check_query_keys(void *context, const tamis_key *keys, size_t count
 /*
  * The stream may hash keys under these conditions:
  *
- * - There is one filter, no family, and no names to print.
+ * - All filters take the same hashes, as fast as keys. There is no family, and no names are printed.
  * - No --follow: a new file may have another hasher.
- * - If the filter needs line_maker, records are the keys. The stream hashes whole lines, and hash_without_cr
+ * - If the filters need line_maker, records are the keys. The stream hashes whole lines, and hash_without_cr
  *   hashes lines with a carriage return again.
  */
 const tamis_hasher *check_query_hasher(const check_query *query) {
-    const tamis_filter *only = query->count == 1 ? query->members[0].filter : NULL;
-    bool takes = only != NULL && query->family == NULL && !query->config->prints_names &&
-                 !query->config->follow &&
-                 (query->line_maker == NULL || query->config->stream.extract.extractor == NULL) &&
-                 cli_filter_takes_hashes(only);
+    const check_config *config = query->config;
+    const tamis_filter_set set = {query->filters, query->count};
 
-    return takes ? tamis_filter_hasher(only) : NULL;
+    if (query->family != NULL || config->prints_names || config->follow ||
+        (query->line_maker != NULL && config->stream.extract.extractor != NULL))
+        return NULL;
+    for (size_t i = 0; i < query->count; i++)
+        if (!cli_filter_takes_hashes(query->filters[i]))
+            return NULL;
+    return tamis_filter_set_hasher(&set);
 }
 
 static bool has_no_cr(tamis_key line) {
@@ -386,19 +347,20 @@ static tamis_status hash_without_cr(const check_query *query, const tamis_key *l
 /* Looks up keys and their hashes. Several threads may do this at once. */
 static tamis_status query_row(const check_query *query, const tamis_key *keys, const tamis_hash *hashes,
                               size_t count, tamis_answer *answers, size_t *done, tamis_error *err) {
-    const tamis_filter *filter = query->members[0].filter;
+    const tamis_filter_set set = {query->filters, query->count};
     tamis_status status = TAMIS_OK;
     tamis_hash made[LINES_AT_ONCE];
 
     *done = 0;
     if (query->line_maker == NULL)
-        return tamis_filter_contains_hashes(filter, hashes, count, answers, done, err);
+        return tamis_filter_set_contains_hashes(&set, hashes, count, answers, NULL, done, err);
     while (*done < count && status == TAMIS_OK) {
         const tamis_hash *part_hashes = hashes + *done;
         size_t max = count - *done < LINES_AT_ONCE ? count - *done : LINES_AT_ONCE, in = 0;
         status = hash_without_cr(query, keys + *done, &part_hashes, max, made, err);
         if (status == TAMIS_OK)
-            status = tamis_filter_contains_hashes(filter, part_hashes, max, answers + *done, &in, err);
+            status =
+                tamis_filter_set_contains_hashes(&set, part_hashes, max, answers + *done, NULL, &in, err);
         *done += in;
     }
     return status;
@@ -458,7 +420,7 @@ tamis_key check_query_mark(void *context, size_t i) {
 
     for (size_t j = 0; j < query->count; j++) {
         size_t size = strlen(query->members[j].name);
-        if (query->rows[j * query->capacity + i] != TAMIS_PRESENT)
+        if (query->rows[query->members[j].row * query->row_size + i] != TAMIS_PRESENT)
             continue;
         if (used > 0)
             query->mark[used++] = ',';
