@@ -6,7 +6,6 @@
 
 #include "cli/cli.h"
 #include "cli/core/cli_text.h"
-#include "cli/server/cli_bounded_filter.h"
 #include "cli/server/cli_server.h"
 
 enum { MEMBERS_QUERIED = 64 };
@@ -57,7 +56,7 @@ void cli_members_report(const tamis_heavy_hitters *members, const tamis_redis_fa
         tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
         if (tamis_redis_family_info(family, name->data, name->size, &info, NULL) != TAMIS_OK)
             return; /* all keys are added, so a missing remark is no error */
-        if (!info.saturated && !cli_bounded_filter_is_dense(&info, tamis_redis_family_plan(family), uri))
+        if (!info.saturated && !cli_server_is_dense(&info, tamis_redis_family_plan(family), uri))
             continue;
         if (count++ == 0 || info.fpr_live > worst.fpr_live) {
             worst = info;

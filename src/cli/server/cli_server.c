@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/server/cli_server.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -195,6 +196,46 @@ const char *cli_server_format(const tamis_filter *filter) {
         return NULL;
     snprintf(format, sizeof format, "redis-%s", layout);
     return format;
+}
+
+tamis_status cli_server_enforce_capacity(tamis_filter *filter, tamis_error *err) {
+    tamis_error why = TAMIS_ERROR_INIT;
+    tamis_status status = tamis_redis_filter_enforce_capacity(filter, &why);
+
+    if (status == TAMIS_OK || status == TAMIS_E_UNSUPPORTED)
+        return TAMIS_OK;
+    *err = why;
+    return status;
+}
+
+/* The PHP layouts store no capacity: their parameters are bits and probes only. */
+static bool is_unbounded(const char *uri) {
+    size_t size;
+    const char *layout = cli_server_parameter(uri, "layout", &size);
+
+    return layout != NULL && size > 3 && memcmp(layout, "php", 3) == 0;
+}
+
+/* The share of set bits is fpr_live ^ (1 / probes). At the optimal fill half of the bits are set. A few more
+ * may be chance, so the limit is above one half. */
+bool cli_server_is_dense(const tamis_filter_info *info, const tamis_plan *plan, const char *uri) {
+    const double dense = 0.55;
+
+    return is_unbounded(uri) && info->fpr_live > pow(dense, plan->probes);
+}
+
+void cli_server_report_dense(const tamis_filter *filter, const char *uri) {
+    tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
+    const tamis_plan *plan = tamis_filter_plan(filter);
+    char message[CLI_SERVER_SHOWN + 200], shown[CLI_SERVER_SHOWN], now[CLI_TEXT_NUMBER];
+
+    if (!is_unbounded(uri) || tamis_filter_info_get(filter, &info, NULL) != TAMIS_OK ||
+        !cli_server_is_dense(&info, plan, uri))
+        return;
+    snprintf(message, sizeof message,
+             "%.300s: has most of its bits set, so its rate is now about %s; make one with more bits",
+             cli_server_show(uri, shown), cli_text_real(now, sizeof now, info.fpr_live));
+    cli_report(message);
 }
 
 tamis_status cli_server_refuse(const char *name, const char *what, const char *remedy, tamis_error *err) {

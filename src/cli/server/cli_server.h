@@ -63,6 +63,14 @@ tamis_status cli_server_plan(tamis_plan *plan, const tamis_plan_options *plan_op
  * with the next call. */
 const char *cli_server_format(const tamis_filter *filter);
 
+/* Enforces the capacity of a filter on a server (tamis_redis_filter_enforce_capacity). Does nothing if its layout stores no
+ * capacity, or if the filter is not on a server. */
+tamis_status cli_server_enforce_capacity(tamis_filter *filter, tamis_error *err);
+/* True if the layout stores no capacity and most bits are set: the filter holds more keys than its size suits. */
+bool cli_server_is_dense(const tamis_filter_info *info, const tamis_plan *plan, const char *uri);
+/* Prints a remark if such a filter is dense. */
+void cli_server_report_dense(const tamis_filter *filter, const char *uri);
+
 /* Refuses a URI where a file is required. `what` is the option or operand of the message, such as "--filter". */
 tamis_status cli_server_refuse(const char *name, const char *what, const char *remedy, tamis_error *err);
 

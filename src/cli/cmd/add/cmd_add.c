@@ -23,7 +23,6 @@
 #include "cli/input/cli_summary.h"
 #include "cli/process/cli_progress.h"
 #include "cli/process/cli_signal.h"
-#include "cli/server/cli_bounded_filter.h"
 #include "cli/server/cli_family.h"
 #include "cli/server/cli_server.h"
 #include "cli/server/cli_trace.h"
@@ -33,7 +32,6 @@ typedef struct add_run {
     int stop_fd;
     tamis_lock *lock;
     tamis_filter *filter;
-    cli_bounded_filter bounded;
     cli_family *family;            /* family of filters; NULL: use `filter` */
     tamis_compression compression; /* compression of the file */
     cli_summary summary;
@@ -53,7 +51,7 @@ static tamis_status add_to_server(void *context, const tamis_key *keys, size_t c
     add_run *run = context;
     tamis_status status = run->family != NULL
                               ? cli_family_query(run->family, keys, count, answers, done, err)
-                              : cli_bounded_filter_add(&run->bounded, keys, count, answers, done, err);
+                              : tamis_filter_add_many(run->filter, keys, count, answers, done, err);
 
     for (size_t i = 0; i < *done; i++)
         run->added += answers[i] != TAMIS_PRESENT;
@@ -68,13 +66,15 @@ static void set_family_source(void *context, const tamis_stream_source *source) 
     cli_family_set_source(run->family, source);
 }
 
-/* Adds hashes to a filter in a file, to which the bound of a server's filter does not apply. */
+static tamis_status add_keys(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
+                             size_t *done, tamis_error *err) {
+    return tamis_filter_add_many(context, keys, count, answers, done, err);
+}
+
 static tamis_status add_hashes(void *context, const tamis_key *keys, const tamis_hash *hashes, size_t count,
                                tamis_answer *answers, size_t *done, tamis_error *err) {
-    const cli_bounded_filter *bounded = context;
-
     (void)keys;
-    return tamis_filter_add_hashes(bounded->filter, hashes, count, answers, done, err);
+    return tamis_filter_add_hashes(context, hashes, count, answers, done, err);
 }
 
 static tamis_status stream(add_run *run, tamis_error *err) {
@@ -83,8 +83,8 @@ static tamis_status stream(add_run *run, tamis_error *err) {
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
 
-    service.context = &run->bounded;
-    service.query = cli_bounded_filter_add;
+    service.context = run->filter;
+    service.query = add_keys;
     if (cli_server_is_uri(config->filter)) {
         service.context = run;
         service.query = add_to_server;
@@ -146,11 +146,7 @@ static void fail_full(const add_run *run, tamis_error *err) {
         remedy = CLI_FILTER_LARGER ", or give --overfill and let its rate rise";
     else if (plan->capacity > 0)
         remedy = CLI_FILTER_LARGER;
-    if (run->bounded.is_bounded)
-        cli_bounded_filter_fail_full(&run->bounded, run->config.filter, run->summary.stats.records + 1,
-                                     remedy, err);
-    else
-        cli_filter_full(run->filter, run->config.filter, run->summary.stats.records + 1, remedy, err);
+    cli_filter_full(run->filter, run->config.filter, run->summary.stats.records + 1, remedy, err);
 }
 
 /* Reports new keys that the server has, or may have, although their records were not printed. Reports them
@@ -207,7 +203,7 @@ static tamis_status add_records(add_run *run, tamis_error *err) {
         if (run->family != NULL)
             cli_family_report_overfull(run->family, path);
         else
-            cli_bounded_filter_report_dense(run->filter, path);
+            cli_server_report_dense(run->filter, path);
     }
     return cli_summary_conclude(&run->summary, &run->config.stream, run->filter, status, err);
 }
@@ -231,9 +227,8 @@ static tamis_status run_add(const cli_args *args, bool *negative, tamis_error *e
         status = cli_stream_apply_filter(&run.config.stream, run.filter, run.config.filter, true, err);
     if (status == TAMIS_OK && run.config.trace && run.family == NULL)
         status = cli_trace_begin(run.filter, err);
-    run.bounded.traced = run.config.trace;
-    if (status == TAMIS_OK && run.family == NULL)
-        status = cli_bounded_filter_init(&run.bounded, run.filter, run.config.over_capacity, err);
+    if (status == TAMIS_OK && run.family == NULL && !run.config.over_capacity)
+        status = cli_server_enforce_capacity(run.filter, err);
     if (status == TAMIS_OK)
         status = add_records(&run, err);
     tamis_filter_free(run.filter);
