@@ -76,6 +76,10 @@ static void of_extract(void **state) {
     REFUSED(tamis_extractor_extract(NULL, ANY, 1, ANY, &err), "extractor");
     REFUSED(tamis_extractor_extract(ANY, NULL, 1, ANY, &err), "records");
     REFUSED(tamis_extractor_extract(ANY, ANY, 1, NULL, &err), "found");
+    REFUSED(tamis_extractor_values(NULL, ANY, 1, ANY, ANY, &err), "extractor");
+    REFUSED(tamis_extractor_values(ANY, NULL, 1, ANY, ANY, &err), "records");
+    REFUSED(tamis_extractor_values(ANY, ANY, 1, NULL, ANY, &err), "found");
+    REFUSED(tamis_extractor_values(ANY, ANY, 1, ANY, NULL, &err), "values");
 }
 
 static void of_file(void **state) {

@@ -300,6 +300,68 @@ static void parts_do_not_collide(void **state) {
     }
 }
 
+static void same_value(tamis_key one, tamis_key other) {
+    assert_true((one.data == NULL) == (other.data == NULL));
+    assert_int_equal(one.size, other.size);
+    if (one.size > 0)
+        assert_memory_equal(one.data, other.data, one.size);
+}
+
+/* The values of a record are those of which its key is made. */
+static void values_come_one_by_one(void **state) {
+    (void)state;
+    enum { RECORDS = 5 };
+    static const char *const lists[] = {"line",
+                                        "field:2",
+                                        "field:2 field:1 field:2",
+                                        "csv:2 regex:(B)(C)? csv:1 line",
+                                        "json:/b line json:/a",
+                                        "regex:b"};
+    static const tamis_key records[RECORDS] = {
+        {" A \t B ", 7}, {"{\"a\":\"\\u0041\",\"b\":\" 1 \"}", 23}, {"x,B", 3}, {"x", 1}, {"B,\"B", 4}};
+    for (size_t i = 0; i < 2 * COUNT(lists); i++) {
+        tamis_extractor_options options = TAMIS_EXTRACTOR_OPTIONS_INIT;
+        tamis_extraction joined[RECORDS], found[RECORDS];
+        tamis_key values[RECORDS * PARTS], expected[PARTS];
+        options.trim = options.ignore_case = i % 2;
+        tamis_extractor *x = make_as(lists[i / 2], options), *other = make_as(lists[i / 2], options);
+        const size_t count = tamis_extractor_value_count(x);
+        assert_true(tamis_extractor_joins(x) == (count > 1));
+        assert_int_equal(tamis_extractor_extract(other, records, RECORDS, joined, &err), TAMIS_OK);
+        assert_int_equal(tamis_extractor_values(x, records, RECORDS, found, values, &err), TAMIS_OK);
+        for (size_t j = 0; j < RECORDS; j++) {
+            assert_int_equal(found[j].outcome, joined[j].outcome);
+            assert_ptr_equal(found[j].why, joined[j].why);
+            assert_int_equal(found[j].pos, joined[j].pos);
+            assert_null(found[j].key.data);
+            if (found[j].outcome != TAMIS_KEY_FOUND)
+                continue;
+            expected[0] = joined[j].key;
+            if (count > 1)
+                assert_int_equal(read_joined(joined[j].key, expected), count);
+            for (size_t v = 0; v < count; v++)
+                same_value(values[j * count + v], expected[v]);
+        }
+        tamis_extractor_free(x);
+        tamis_extractor_free(other);
+    }
+}
+
+/* Fields are not copied. */
+static void values_point_into_the_record(void **state) {
+    (void)state;
+    const tamis_key record = KEY("ab\tc\t");
+    tamis_extraction found;
+    tamis_key values[3];
+    tamis_extractor *x = make("field:3 field:1 field:2");
+    assert_int_equal(tamis_extractor_values(x, &record, 1, &found, values, &err), TAMIS_OK);
+    assert_ptr_equal(values[0].data, (const char *)record.data + 5);
+    assert_int_equal(values[0].size, 0);
+    assert_ptr_equal(values[1].data, record.data);
+    assert_ptr_equal(values[2].data, (const char *)record.data + 3);
+    tamis_extractor_free(x);
+}
+
 /* A missing value is not replaced by that of the record before. */
 static void records_know_nothing_of_each_other(void **state) {
     (void)state;
@@ -760,6 +822,8 @@ int main(void) {
         TEST(structured_parts_are_decoded),
         TEST(several_parts_are_joined),
         TEST(parts_do_not_collide),
+        TEST(values_come_one_by_one),
+        TEST(values_point_into_the_record),
         TEST(records_know_nothing_of_each_other),
         TEST(huge_blocks_are_given_back),
         TEST(a_batch_of_any_size_stays),

@@ -113,6 +113,21 @@ typedef struct tamis_extraction {
 TAMIS_API tamis_status tamis_extractor_extract(tamis_extractor *extractor, const tamis_key *records,
                                                size_t count, tamis_extraction *found, tamis_error *err);
 
+/* Returns the number of values of a record: one for each part, or for each group of a regex. */
+TAMIS_API size_t tamis_extractor_value_count(const tamis_extractor *extractor);
+
+/*
+ * Like tamis_extractor_extract, but returns the values of a record one by one and does not make them a key.
+ *
+ * - values: count * n elements, where n is tamis_extractor_value_count. values[i * n + j] is value j of record i, in the
+ *   order of the parts, trimmed and folded as the options say. `data` is NULL for a group without a match. The values
+ *   point to the same places as a key. Those of a record that is not FOUND are unchanged.
+ * - found: as for tamis_extractor_extract, with empty keys.
+ */
+TAMIS_API tamis_status tamis_extractor_values(tamis_extractor *extractor, const tamis_key *records,
+                                              size_t count, tamis_extraction *found, tamis_key *values,
+                                              tamis_error *err);
+
 #ifdef __cplusplus
 }
 #endif

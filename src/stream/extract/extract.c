@@ -255,6 +255,10 @@ bool tamis_extractor_is_json(const tamis_extractor *extractor) {
     return extractor->pointer_count > 0;
 }
 
+size_t tamis_extractor_value_count(const tamis_extractor *extractor) {
+    return extractor->value_count;
+}
+
 bool tamis_extractor_joins(const tamis_extractor *extractor) {
     return extractor->value_count > 1;
 }

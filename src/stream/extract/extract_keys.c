@@ -2,7 +2,7 @@
 
 /*
  * Extracting keys from records. A record has one value for each part; a regular expression with groups has
- * one for each group. A key is the only value, or all values joined.
+ * one for each group. A key is the only value, or all values joined. tamis_extractor_values returns the values.
  *
  *     values   | JSON or CSV: found in one pass over the record | other parts, one by one |
  *     joined   | size of value 0, 8 bytes | value 0 | size of value 1 | value 1 | ...     in part order
@@ -134,7 +134,8 @@ static tamis_status join_values(tamis_extractor *x, tamis_key *key) {
     return TAMIS_OK;
 }
 
-static tamis_status make_key(tamis_extractor *x, tamis_key *key) {
+/* Trims and folds the values as the options say. */
+static tamis_status finish_values(tamis_extractor *x) {
     for (tamis_key *value = x->values; value < x->values + x->value_count; value++) {
         if (x->trim && value->data)
             trim_blanks(value);
@@ -142,14 +143,12 @@ static tamis_status make_key(tamis_extractor *x, tamis_key *key) {
         if (status != TAMIS_OK)
             return status;
     }
-    if (x->value_count > 1)
-        return join_values(x, key);
-    *key = x->values[0];
     return TAMIS_OK;
 }
 
-static tamis_status extract_record(tamis_extractor *x, tamis_key record, tamis_extraction *found,
-                                   tamis_error *err) {
+/* Finds the values of a record. found->outcome says whether it has a key, which the caller sets. */
+static tamis_status find_values(tamis_extractor *x, tamis_key record, tamis_extraction *found,
+                                tamis_error *err) {
     tamis__fault fault = {NULL, 0};
     *found = (tamis_extraction){no_value, TAMIS_KEY_MISSING, NULL, 0};
     tamis_status status = find_in_syntax(x, record, &fault);
@@ -159,13 +158,23 @@ static tamis_status extract_record(tamis_extractor *x, tamis_key record, tamis_e
         *found = (tamis_extraction){no_value, TAMIS_KEY_MALFORMED, fault.why, fault.pos};
         return TAMIS_OK;
     }
-    if (status != TAMIS_OK)
-        return tamis__extract_fail_memory(err);
-    if (!has_key(x))
+    if (status == TAMIS_OK && !has_key(x))
         return TAMIS_OK;
-    if (make_key(x, &found->key) != TAMIS_OK)
+    if (status != TAMIS_OK || finish_values(x) != TAMIS_OK)
         return tamis__extract_fail_memory(err);
     found->outcome = TAMIS_KEY_FOUND;
+    return TAMIS_OK;
+}
+
+static tamis_status extract_record(tamis_extractor *x, tamis_key record, tamis_extraction *found,
+                                   tamis_error *err) {
+    tamis_status status = find_values(x, record, found, err);
+    if (status != TAMIS_OK || found->outcome != TAMIS_KEY_FOUND)
+        return status;
+    if (x->value_count == 1)
+        found->key = x->values[0];
+    else if (join_values(x, &found->key) != TAMIS_OK)
+        return tamis__extract_fail_memory(err);
     return TAMIS_OK;
 }
 
@@ -203,26 +212,56 @@ static tamis_status extract_json_values(tamis_extractor *x, const tamis_key *rec
     return TAMIS_OK;
 }
 
+/* Begins a call, which ends the life of the values before it. */
+static tamis_status begin_batch(tamis_extractor *x, tamis_error *err) {
+    tamis__arena_reset(&x->arena);
+    if (x->json)
+        tamis__json_expect_none(x->json);
+    if (!x->wants_header || (x->original ? x->original : x)->has_header)
+        return TAMIS_OK;
+    return tamis__fail(err, TAMIS_E_INVALID, 0,
+                       "keys of CSV: a column is asked for by its name, and no header gave it; "
+                       "call tamis_extractor_header with the first record");
+}
+
 tamis_status tamis_extractor_extract(tamis_extractor *x, const tamis_key *records, size_t count,
                                      tamis_extraction *found, tamis_error *err) {
     TAMIS__NEED_AS(x, "extractor", err);
     TAMIS__NEED_IF(count, records, err);
     TAMIS__NEED_IF(count, found, err);
-    tamis_status status = TAMIS_OK;
-    tamis__arena_reset(&x->arena);
-    if (x->wants_header && !(x->original ? x->original : x)->has_header)
-        return tamis__fail(err, TAMIS_E_INVALID, 0,
-                           "keys of CSV: a column is asked for by its name, and no header gave it; "
-                           "call tamis_extractor_header with the first record");
+    tamis_status status = begin_batch(x, err);
+    if (status != TAMIS_OK)
+        return status;
     if (x->part_count == 1 && x->parts->spec.kind <= TAMIS__PART_BYTES && !x->trim && !x->ignore_case) {
         extract_pieces(x, records, count, found);
         return TAMIS_OK;
     }
-    if (x->json)
-        tamis__json_expect_none(x->json);
     if (x->part_count == 1 && x->json && !x->trim && !x->ignore_case)
         return extract_json_values(x, records, count, found, err);
     for (size_t i = 0; i < count && status == TAMIS_OK; i++)
         status = extract_record(x, non_null(records[i]), &found[i], err);
+    return status;
+}
+
+/* Copies the values of the present record in the order of the parts. */
+static void copy_values(const tamis_extractor *x, tamis_key *to) {
+    for (const tamis__wanted_part *p = x->parts; p < x->parts + x->part_count; p++) {
+        memcpy(to, x->values + p->first, p->count * sizeof *to);
+        to += p->count;
+    }
+}
+
+tamis_status tamis_extractor_values(tamis_extractor *x, const tamis_key *records, size_t count,
+                                    tamis_extraction *found, tamis_key *values, tamis_error *err) {
+    TAMIS__NEED_AS(x, "extractor", err);
+    TAMIS__NEED_IF(count, records, err);
+    TAMIS__NEED_IF(count, found, err);
+    TAMIS__NEED_IF(count, values, err);
+    tamis_status status = begin_batch(x, err);
+    for (size_t i = 0; i < count && status == TAMIS_OK; i++) {
+        status = find_values(x, non_null(records[i]), &found[i], err);
+        if (status == TAMIS_OK && found[i].outcome == TAMIS_KEY_FOUND)
+            copy_values(x, values + i * x->value_count);
+    }
     return status;
 }
