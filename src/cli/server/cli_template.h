@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAMIS_CLI_SERVER_CLI_TEMPLATE_H
+#define TAMIS_CLI_SERVER_CLI_TEMPLATE_H
+
+#include <tamis/experimental/redis_family.h>
+
+#include "cli/cli.h"
+#include "cli/input/cli_extract.h"
+#include "cli/input/cli_key.h"
+
+/*
+ * The template of a family's names: {N} is field N of a record. The key is what is left of the record.
+ *
+ *     template    topic_read:{1}:{2}       parts: "topic_read:", field 1, ":", field 2
+ *     record      8839540 <tab> 20190609 <tab> 76930242
+ *     name        topic_read:8839540:20190609
+ *     text        76930242                 the fields that no part uses, with the delimiters between them
+ */
+typedef struct cli_template cli_template;
+
+/* Parses the name in the URI. `plain`, of strlen(uri) + 1 bytes, becomes the URI with a * for each field. With --key, which
+ * takes the key itself, there are no texts, and if it reads CSV, N is a column. The caller owns *template until
+ * cli_template_free, which accepts NULL. */
+tamis_status cli_template_create(cli_template **template, const char *uri, const cli_extract *extract,
+                                 char *plain, tamis_error *err);
+void cli_template_free(cli_template *template);
+
+/*
+ * Splits `count` records, up to the first that has not all fields or no valid name: then *err has the reason, with its position
+ * after `first`, that of records[0]. Returns the number of records before it. Sets the names in `pairs`, and `texts`, which are
+ * empty with --key. Both belong to the template until the next call.
+ */
+size_t cli_template_split(cli_template *template, const tamis_key *records, size_t count,
+                          cli_key_position first, tamis_redis_pair *pairs, tamis_key *texts,
+                          tamis_error *err);
+
+#endif
