@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Sourced by the scripts beside it, each of which is run for itself: libtamis and its tests, built for arm64 by Debian's
-# cross compiler and run by qemu, in a build of their own. Missing tools are said, and the script is skipped.
+# Sourced by the scripts of this directory. Builds libtamis and its tests for arm64 with Debian's cross compiler, in a build
+# directory of their own; qemu runs them. If a tool is missing, its name is printed and the test is skipped.
 set -u
 here=$TAMIS_SOURCE_DIR/tests/arm64
 cross=$TAMIS_BUILD_DIR/arm64
-export TAMIS_TEST_SCALE=quick # emulated, a test takes ten times as long
+export TAMIS_TEST_SCALE=quick # an emulated test takes ten times as long
 
 needs() {
     echo "$*"
@@ -18,7 +18,7 @@ for module in libxxhash libsodium cmocka; do
         needs "no $module for arm64 (./dev test installs it where Debian's packages are)"
 done
 
-# build_cross: nothing is done where nothing changed.
+# build_cross: builds what has changed.
 build_cross() {
     local log=$TAMIS_BUILD_DIR/arm64.log
     [ -e "$cross/build.ninja" ] ||

@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Files that one machine and set of kernels writes are those of every other, byte for byte, and every other answers from them
-# as the one that wrote them did: arm64 with and without vector kernels, and this machine with each set it has.
+# All machines and sets of kernels write the same files, byte for byte, and give the same answers from them: arm64 with and
+# without vector kernels, and this machine with each of its sets.
 # ctest: timeout=1800
 . "$TAMIS_SOURCE_DIR/tests/arm64/cross.bash"
 . "$TAMIS_SOURCE_DIR/tests/support/random.bash"
 build_cross
 secret='a secret of 25 characters'
 
-# on SET PROGRAM ARGUMENT...: where PROGRAM is a path in tests/ of both builds.
+# on SET PROGRAM ARGUMENT...: runs PROGRAM, a path in tests/ of both builds, on a machine with that set.
 on() {
     local set=$1 program=$2
     shift 2
@@ -28,14 +28,14 @@ for set in "${sets[@]}"; do
     on "$set" format/make_filters "$work/$set" "$seed" 300 >"$work/made" || exit 1
     diff -r "$work/scalar" "$work/$set" || { echo "$set: files differ"; exit 1; }
     for reader in "${sets[@]}"; do
-        said=$(on "$reader" arm64/ask_filters "$secret" "$work/$set"/*.tamis) || { echo "$reader: $said"; exit 1; }
+        said=$(on "$reader" arm64/query_filters "$secret" "$work/$set"/*.tamis) || { echo "$reader: $said"; exit 1; }
         case $said in
         "${reader#arm64-} "[1-9]*) ;;
         *) echo "$reader did not run: $said"; exit 1 ;;
         esac
     done
 done
-# An answer that is another must be noticed.
+# A changed answer must be noticed.
 sed -i '1s/\t.*/\t0/' "$work/scalar/exact-xxh3.asked"
-on scalar arm64/ask_filters "$secret" "$work/scalar/exact-xxh3.tamis" && { echo "a false answer is not noticed"; exit 1; }
+on scalar arm64/query_filters "$secret" "$work/scalar/exact-xxh3.tamis" && { echo "a false answer is not noticed"; exit 1; }
 echo "sets ${sets[*]}"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Kernels on arm64: each test goes through the sets that are there, and says so of scalar and of NEON. Those that force a
-# set see it in use.
+# The tests of kernels on arm64. Each test runs all sets of the machine and prints their names; scalar and NEON must be among
+# them.
 # ctest: timeout=1800
 . "$TAMIS_SOURCE_DIR/tests/arm64/cross.bash"
 build_cross

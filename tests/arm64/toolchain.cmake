@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Debian's cross compiler for arm64, with libraries of arm64 beside those of this machine (multiarch).
+# Debian's cross compiler for arm64, with the arm64 libraries of multiarch.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)

@@ -298,11 +298,11 @@ static void kills_in_a_row(void **state) {
     (void)state;
     const uint64_t step = pair_step(5, 43, 43);
     for (uint64_t n = 11; n < 200; n += 13 * step) {
-        uint64_t starts = 1, most = 3000;
+        uint64_t starts = 1, max = 3000;
         pair_forget();
-        while (killed_at(n + starts, starts % 2) && starts < most)
+        while (killed_at(n + starts, starts % 2) && starts < max)
             starts++;
-        if (starts == most || !finishes("many kills"))
+        if (starts == max || !finishes("many kills"))
             fail_msg("%s: not finished, killed each %" PRIu64 " changes", pair_current->name, n);
         if (pair_sweep() > 0 && !keeps_all())
             fail_msg("%s: killed each %" PRIu64 " changes: bytes were kept", pair_current->name, n);
@@ -315,12 +315,12 @@ static void kills_at_random(void **state) {
     (void)state;
     const uint64_t rounds = test_scale_torture(300, 30, 7, 7) / pair_current->step;
     for (uint64_t round = 0; round < rounds; round++) {
-        uint64_t random = round, starts = 0, most = 3000;
+        uint64_t random = round, starts = 0, max = 3000;
         pair_forget();
-        while (starts < most && killed_committing(1 + test_random(&random) % 60, test_random(&random) % 2,
-                                                  500 + test_random(&random) % 20000))
+        while (starts < max && killed_committing(1 + test_random(&random) % 60, test_random(&random) % 2,
+                                                 500 + test_random(&random) % 20000))
             starts++;
-        if (starts == most || !finishes("kills at random"))
+        if (starts == max || !finishes("kills at random"))
             fail_msg("%s: round %" PRIu64 ": not finished", pair_current->name, round);
         if (pair_sweep() > 0 && !keeps_all())
             fail_msg("%s: round %" PRIu64 ": bytes were kept", pair_current->name, round);

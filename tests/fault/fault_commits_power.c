@@ -75,9 +75,9 @@ static bool check(void *context, int mark) {
 }
 
 static uint64_t step_of(uint64_t full, uint64_t sanitizer, uint64_t quick) {
-    enum { MOST = 61 }; /* so that some states are tried in any case */
+    enum { MAX = 61 }; /* so that some states are tried in any case */
     const uint64_t step = pair_step(full, sanitizer, quick);
-    return step < MOST ? step : MOST;
+    return step < MAX ? step : MAX;
 }
 
 static void record_run(outage_left_out left_out, const char *only) {
@@ -174,7 +174,7 @@ static void a_sync_left_out_is_found(void **state) {
     } planted[] = {{OUTAGE_FILE_SYNCS, "output"},
                    {OUTAGE_FILE_SYNCS, "duplicates"},
                    {OUTAGE_FILE_SYNCS, "log-"},
-                   {OUTAGE_FOLDER_SYNCS, NULL}};
+                   {OUTAGE_DIRECTORY_SYNCS, NULL}};
     (void)state;
     if (pair_current->step > 1)
         return; /* this tests the model: one scenario is enough */

@@ -24,8 +24,8 @@
 #include "support/stream_oracle.h"
 
 static const char INPUT[] = "a\nb\na\n";
-static const char FRESH[] = "a\nb\n";
-static const char SEEN[] = "a\n";
+static const char OUTPUT[] = "a\nb\n";
+static const char DUPLICATES[] = "a\n";
 
 static char input[300], output[300], duplicates[300];
 static tamis_error err;
@@ -41,11 +41,11 @@ static void note(char what) {
 }
 
 static int tracing_sync(int fd) {
-    struct stat about;
-    assert_int_equal(fstat(fd, &about), 0);
-    note(S_ISREG(about.st_mode) ? 'f' : S_ISDIR(about.st_mode) ? 'd' : '?');
-    if (S_ISREG(about.st_mode))
-        synced_size = about.st_size;
+    struct stat st;
+    assert_int_equal(fstat(fd, &st), 0);
+    note(S_ISREG(st.st_mode) ? 'f' : S_ISDIR(st.st_mode) ? 'd' : '?');
+    if (S_ISREG(st.st_mode))
+        synced_size = st.st_size;
     return real.sync(fd);
 }
 
@@ -62,15 +62,15 @@ static int tracing_swap_names(const char *a, const char *b) {
 }
 
 /* Makes a run in which call number n of `call` fails; n 0: none. */
-static tamis_status run(const char *fresh, const char *seen, bool durable, fault_call call, uint64_t n) {
+static tamis_status run(const char *absent, const char *present, bool durable, fault_call call, uint64_t n) {
     const char *inputs[] = {input};
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
     tamis_dedup *session = session_make(0, TAMIS_ON_FULL_FAIL);
     size_t descriptors = fault_open_descriptors();
     options.inputs = inputs;
     options.input_count = 1;
-    options.output = fresh;
-    options.duplicates = seen;
+    options.output = absent;
+    options.duplicates = present;
     options.durable = durable;
     memset(trace, 0, sizeof trace);
     synced_size = -1;
@@ -127,8 +127,8 @@ static void a_file_is_synced_before_it_gets_its_name(void **state) {
     (void)state;
     assert_int_equal(run(output, NULL, true, FAULT_SYNC, 0), TAMIS_OK);
     assert_string_equal(trace, "frd");
-    assert_int_equal(synced_size, strlen(FRESH));
-    assert_true(file_is(output, FRESH));
+    assert_int_equal(synced_size, strlen(OUTPUT));
+    assert_true(file_is(output, OUTPUT));
 }
 
 /* Both files are synced before the first rename. Otherwise one output could have its name while the other
@@ -138,7 +138,7 @@ static void two_files_are_synced_before_one_gets_its_name(void **state) {
     make_old_files();
     assert_int_equal(run(output, duplicates, true, FAULT_SYNC, 0), TAMIS_OK);
     assert_string_equal(trace, "ffrrdd");
-    assert_true(file_is(output, FRESH) && file_is(duplicates, SEEN));
+    assert_true(file_is(output, OUTPUT) && file_is(duplicates, DUPLICATES));
 }
 
 static void a_failed_sync_leaves_the_old_files(void **state) {
@@ -155,7 +155,7 @@ static void a_failed_sync_leaves_the_old_files(void **state) {
 
 /* The files are in place, but the run reports an error, so that the caller does not save its filter. The
  * other directory is synced anyway. */
-static void a_folder_that_cannot_be_synced_is_a_failure(void **state) {
+static void a_directory_that_cannot_be_synced_is_a_failure(void **state) {
     (void)state;
     for (uint64_t n = 3; n <= 4; n++) {
         unlink(output);
@@ -164,7 +164,7 @@ static void a_folder_that_cannot_be_synced_is_a_failure(void **state) {
         assert_string_equal(trace, "ffrrdd");
         assert_true(blames(n == 3 ? output : duplicates));
         assert_non_null(strstr(err.text, ": is written, but a power loss"));
-        assert_true(file_is(output, FRESH) && file_is(duplicates, SEEN));
+        assert_true(file_is(output, OUTPUT) && file_is(duplicates, DUPLICATES));
     }
 }
 
@@ -172,7 +172,7 @@ static void nothing_is_synced_unasked(void **state) {
     (void)state;
     assert_int_equal(run(output, NULL, false, FAULT_SYNC, 0), TAMIS_OK);
     assert_string_equal(trace, "r");
-    assert_true(file_is(output, FRESH));
+    assert_true(file_is(output, OUTPUT));
 }
 
 /* ---- descriptors ---- */
@@ -185,7 +185,7 @@ static void an_open_file_is_synced(void **state) {
     snprintf(name, sizeof name, "/dev/fd/%d", fd);
     assert_int_equal(run(name, NULL, true, FAULT_SYNC, 0), TAMIS_OK);
     assert_string_equal(trace, "f");
-    assert_int_equal(synced_size, strlen(FRESH));
+    assert_int_equal(synced_size, strlen(OUTPUT));
     assert_int_equal(run(name, NULL, false, FAULT_SYNC, 0), TAMIS_OK);
     assert_string_equal(trace, "");
     assert_int_equal(run(name, NULL, true, FAULT_SYNC, 1), TAMIS_E_IO);
@@ -211,7 +211,7 @@ int main(void) {
         CASE(a_file_is_synced_before_it_gets_its_name),
         CASE(two_files_are_synced_before_one_gets_its_name),
         CASE(a_failed_sync_leaves_the_old_files),
-        CASE(a_folder_that_cannot_be_synced_is_a_failure),
+        CASE(a_directory_that_cannot_be_synced_is_a_failure),
         CASE(nothing_is_synced_unasked),
         CASE(an_open_file_is_synced),
         CASE(pipes_and_devices_are_not_synced),

@@ -30,7 +30,7 @@
 #include "support/scratch.h"
 #include "support/stored.h"
 
-enum { LOT = 50, LOTS_MOST = 1000, LONGEST_LOG2 = 17 /* microseconds until a kill */ };
+enum { GROUP = 50, GROUPS_MAX = 1000, LONGEST_LOG2 = 17 /* microseconds until a kill */ };
 
 static tamis_error err;
 static uint64_t seed;
@@ -56,21 +56,21 @@ static int tear_down(void **state) {
 
 /* ---- writers ---- */
 
-static tamis_status add_lot(tamis_filter *filter, uint64_t lot) {
-    uint64_t numbers[LOT];
-    tamis_key keys[LOT];
-    for (uint64_t i = 0; i < LOT; i++) {
-        numbers[i] = lot * LOT + i;
+static tamis_status add_group(tamis_filter *filter, uint64_t group) {
+    uint64_t numbers[GROUP];
+    tamis_key keys[GROUP];
+    for (uint64_t i = 0; i < GROUP; i++) {
+        numbers[i] = group * GROUP + i;
         keys[i] = (tamis_key){&numbers[i], sizeof numbers[i]};
     }
-    return tamis_filter_add_many(filter, keys, LOT, NULL, NULL, &err);
+    return tamis_filter_add_many(filter, keys, GROUP, NULL, NULL, &err);
 }
 
-static uint64_t lots_in(const tamis_filter *filter) {
+static uint64_t groups_in(const tamis_filter *filter) {
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
-    if (tamis_filter_info_get(filter, &info, &err) != TAMIS_OK || info.added % LOT)
+    if (tamis_filter_info_get(filter, &info, &err) != TAMIS_OK || info.added % GROUP)
         return UINT64_MAX;
-    return info.added / LOT;
+    return info.added / GROUP;
 }
 
 static tamis_status open_writable(tamis_filter **filter) {
@@ -79,9 +79,9 @@ static tamis_status open_writable(tamis_filter **filter) {
     return tamis_filter_open(filter, scratch("f"), &options, &err);
 }
 
-static void tell_saved(uint64_t lots) {
-    uint64_t told = atomic_load(saved);
-    while (told < lots && !atomic_compare_exchange_weak(saved, &told, lots))
+static void note_saved(uint64_t groups) {
+    uint64_t reported = atomic_load(saved);
+    while (reported < groups && !atomic_compare_exchange_weak(saved, &reported, groups))
         ;
 }
 
@@ -93,13 +93,13 @@ static tamis_status write_once(bool locked) {
     tamis_status status = locked ? tamis_file_lock(&lock, scratch("f"), &err) : TAMIS_OK;
     if (status == TAMIS_OK)
         status = open_writable(&filter);
-    uint64_t lots = status == TAMIS_OK ? lots_in(filter) : 0;
+    uint64_t groups = status == TAMIS_OK ? groups_in(filter) : 0;
     if (status == TAMIS_OK)
-        status = lots < LOTS_MOST ? add_lot(filter, lots) : TAMIS_E_FULL;
+        status = groups < GROUPS_MAX ? add_group(filter, groups) : TAMIS_E_FULL;
     if (status == TAMIS_OK)
         status = tamis_filter_save(filter, scratch("f"), &err);
     if (status == TAMIS_OK)
-        tell_saved(lots + 1);
+        note_saved(groups + 1);
     tamis_filter_free(filter);
     tamis_file_unlock(lock);
     return status;
@@ -138,17 +138,17 @@ static uint64_t check_file(uint64_t writers) {
     tamis_filter *filter = NULL;
     if (open_writable(&filter) != TAMIS_OK)
         fail_msg("%s", err.text);
-    uint64_t lots = lots_in(filter), told = atomic_load(saved);
-    if (lots < told || lots > told + writers)
-        fail_msg("%" PRIu64 " lots are there, and %" PRIu64 " were saved", lots, told);
-    assert_true(stored_has(filter, 0, lots * LOT));
-    for (uint64_t key = lots * LOT; key < (lots + 2) * LOT; key++) {
+    uint64_t groups = groups_in(filter), reported = atomic_load(saved);
+    if (groups < reported || groups > reported + writers)
+        fail_msg("%" PRIu64 " lots are there, and %" PRIu64 " were saved", groups, reported);
+    assert_true(stored_has(filter, 0, groups * GROUP));
+    for (uint64_t key = groups * GROUP; key < (groups + 2) * GROUP; key++) {
         tamis_answer answer = TAMIS_UNKNOWN;
         assert_int_equal(tamis_filter_contains(filter, &key, sizeof key, &answer, &err), TAMIS_OK);
         assert_int_equal(answer, TAMIS_ABSENT);
     }
     tamis_filter_free(filter);
-    return lots;
+    return groups;
 }
 
 static void make_file(void) {
@@ -156,7 +156,7 @@ static void make_file(void) {
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_filter *filter = NULL;
     plan_options.kind = TAMIS_KIND_EXACT;
-    plan_options.expect = LOT * LOTS_MOST;
+    plan_options.expect = GROUP * GROUPS_MAX;
     assert_int_equal(tamis_plan_make(&plan, &plan_options, &err), TAMIS_OK);
     assert_int_equal(tamis_filter_create(&filter, &plan, NULL, &err), TAMIS_OK);
     assert_int_equal(tamis_filter_save(filter, scratch("f"), &err), TAMIS_OK);
@@ -165,7 +165,7 @@ static void make_file(void) {
 }
 
 static void kill_many(uint64_t writers) {
-    uint64_t kills = test_scale(200, 10, 20), left_over = 0, untold = 0, lots = 0;
+    uint64_t kills = test_scale(200, 10, 20), left_over = 0, untold = 0, groups = 0;
     make_file();
     for (uint64_t i = 0; i < kills; i++) {
         pid_t writer[2];
@@ -175,16 +175,16 @@ static void kill_many(uint64_t writers) {
             wait_some();
             kill_writer(writer[k]);
         }
-        lots = check_file(writers);
-        untold += lots > atomic_load(saved);
-        atomic_store(saved, lots);
+        groups = check_file(writers);
+        untold += groups > atomic_load(saved);
+        atomic_store(saved, groups);
         /* A lock that was left does not block, and a save leaves no other file. */
         left_over += scratch_entries() > 1;
         if (write_once(test_below(&seed, 2)) != TAMIS_OK)
             fail_msg("%s", err.text);
         if (scratch_hidden())
             fail_msg("%s is left", scratch_hidden());
-        if (lots > LOTS_MOST / 2)
+        if (groups > GROUPS_MAX / 2)
             make_file();
     }
     printf("%" PRIu64 " kills of %" PRIu64 ": %" PRIu64 " left files, %" PRIu64

@@ -29,7 +29,7 @@
 
 /* ---- recording ---- */
 
-typedef enum event_kind { NAMED, REMOVED, WRITTEN, SYNCED, FOLDER_SYNCED } event_kind;
+typedef enum event_kind { NAMED, REMOVED, WRITTEN, SYNCED, DIRECTORY_SYNCED } event_kind;
 
 typedef struct event {
     event_kind kind;
@@ -38,7 +38,7 @@ typedef struct event {
     size_t at, size;           /* WRITTEN: offset and size in `bytes` of the file */
 } event;
 
-enum { EVENTS = 200, FILES = 50, DESCRIPTORS = 1024, FOLDER = -2 };
+enum { EVENTS = 200, FILES = 50, DESCRIPTORS = 1024, DIRECTORY = -2 };
 
 static struct tamis__system real;
 static event events[EVENTS];
@@ -55,7 +55,7 @@ static struct {
 static int name_count;
 
 /* Syncs that a mutant of the code leaves out. */
-static enum { NOTHING, FILE_SYNC, FOLDER_SYNC } left_out;
+static enum { NOTHING, FILE_SYNC, DIRECTORY_SYNC } left_out;
 
 static int *named(const char *name) {
     for (int i = 0; i < name_count; i++)
@@ -81,7 +81,7 @@ static int recording_open(const char *path, int flags, mode_t mode) {
         return fd;
     int *file = named(path);
     if (flags & O_DIRECTORY) {
-        file_of[fd] = FOLDER;
+        file_of[fd] = DIRECTORY;
         return fd;
     }
     if (*file == 0 && flags & O_CREAT) {
@@ -110,8 +110,8 @@ static ssize_t recording_write(int fd, const void *buffer, size_t size) {
 
 static int recording_sync(int fd) {
     int result = real.sync(fd);
-    if (result == 0 && file_of[fd] == FOLDER && left_out != FOLDER_SYNC)
-        record(FOLDER_SYNCED, 0, "");
+    if (result == 0 && file_of[fd] == DIRECTORY && left_out != DIRECTORY_SYNC)
+        record(DIRECTORY_SYNCED, 0, "");
     if (result == 0 && file_of[fd] > 0 && left_out != FILE_SYNC)
         record(SYNCED, file_of[fd], "");
     return result;
@@ -189,7 +189,7 @@ static int stands_for(const char *name, int moments, int synced, unsigned set, i
 }
 
 typedef struct verdict {
-    unsigned states, old, fresh, neither;
+    unsigned states, old, absent, neither;
 } verdict;
 
 /* Checks every state after `moments` events. */
@@ -198,7 +198,7 @@ static verdict crash_at(int moments, int at_first) {
     int synced = 0;
     unsigned loose = 0;
     for (int i = 0; i < moments; i++)
-        if (events[i].kind == FOLDER_SYNCED)
+        if (events[i].kind == DIRECTORY_SYNCED)
             synced = i;
     for (int i = synced; i < moments; i++)
         loose += events[i].kind == NAMED || events[i].kind == REMOVED;
@@ -208,7 +208,7 @@ static verdict crash_at(int moments, int at_first) {
         if (file == at_first)
             v.old++;
         else if (file > 0 && surely(file, moments, &new_bytes))
-            v.fresh++;
+            v.absent++;
         else
             v.neither++;
     }
@@ -221,9 +221,9 @@ static tamis_filter *filter_of(uint64_t from) {
     tamis_error err = TAMIS_ERROR_INIT;
     /* larger than the buffer of a save, which makes several writes then */
     tamis_filter *filter = stored_make(TAMIS_KIND_BLOCKED, from, 200000);
-    tamis_metadata about = TAMIS_METADATA_INIT;
-    about.created = 1;
-    assert_int_equal(tamis_filter_metadata_set(filter, &about, &err), TAMIS_OK);
+    tamis_metadata metadata = TAMIS_METADATA_INIT;
+    metadata.created = 1;
+    assert_int_equal(tamis_filter_metadata_set(filter, &metadata, &err), TAMIS_OK);
     return filter;
 }
 
@@ -301,13 +301,13 @@ static void old_or_new(void **state) {
                          v.states);
             all.states += v.states;
             all.old += v.old;
-            all.fresh += v.fresh;
+            all.absent += v.absent;
         }
-        printf("%d events, %u states: %u old, %u new\n", event_count, all.states, all.old, all.fresh);
-        assert_true(all.old > 0 && all.fresh > 0);
+        printf("%d events, %u states: %u old, %u new\n", event_count, all.states, all.old, all.absent);
+        assert_true(all.old > 0 && all.absent > 0);
         /* after the save has returned, nothing may be lost */
         verdict last = crash_at(event_count, over);
-        assert_int_equal(last.fresh, last.states);
+        assert_int_equal(last.absent, last.states);
     }
 }
 
@@ -318,9 +318,9 @@ static void a_file_that_is_not_synced_is_found(void **state) {
     assert_true(count_neither(true) > 0);
 }
 
-static void a_folder_that_is_not_synced_is_found(void **state) {
+static void a_directory_that_is_not_synced_is_found(void **state) {
     (void)state;
-    left_out = FOLDER_SYNC;
+    left_out = DIRECTORY_SYNC;
     record_save(true, false);
     assert_int_equal(count_neither(true), 0);
     assert_true(crash_at(event_count, true).old > 0);
@@ -331,7 +331,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(old_or_new),
         CASE(a_file_that_is_not_synced_is_found),
-        CASE(a_folder_that_is_not_synced_is_found),
+        CASE(a_directory_that_is_not_synced_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,9 +30,9 @@ static test_bytes expected[COMMITS + 1];
 static fault_memory memory;
 static size_t descriptors;
 static int acknowledged, under_way;
-static tamis_status settled;
+static tamis_status finished;
 
-static const char *account(int number) {
+static const char *checkpoint(int number) {
     static char text[20];
     snprintf(text, sizeof text, "commit %d", number);
     return number ? text : "";
@@ -40,7 +40,7 @@ static const char *account(int number) {
 
 static int place_of(const tamis_state *state) {
     for (int i = 0; i <= COMMITS; i++)
-        if (states_is_at(state, account(i)))
+        if (states_is_at(state, checkpoint(i)))
             return i;
     return -1;
 }
@@ -57,7 +57,7 @@ static tamis_status step(tamis_state *state, int number) {
         status = tamis_state_note(state, "note", 4, &states_err);
     under_way = number;
     if (status == TAMIS_OK)
-        status = states_commit(state, account(number));
+        status = states_commit(state, checkpoint(number));
     if (status == TAMIS_OK)
         acknowledged = number;
     if (status == TAMIS_OK && number == 3)
@@ -65,7 +65,7 @@ static tamis_status step(tamis_state *state, int number) {
     if (status == TAMIS_OK && number == 3)
         status = tamis_state_abort(state, &states_err);
     if (status == TAMIS_OK && number == 4) /* a failed snapshot does not harm the state */
-        settled = tamis_state_snapshot(state, 0, &states_err);
+        finished = tamis_state_snapshot(state, 0, &states_err);
     return status;
 }
 
@@ -83,7 +83,7 @@ static tamis_status run(void) {
             assert_int_equal(tamis_state_commit(state, "late", 4, NULL), status);
         tamis_state_close(state);
     }
-    return status == TAMIS_OK ? settled : status;
+    return status == TAMIS_OK ? finished : status;
 }
 
 static void assert_sound(const char *what, uint64_t n) {
@@ -110,7 +110,7 @@ static int set_up(void **unused) {
         return -1;
     for (int i = 0; i <= COMMITS; i++) {
         if (i > 0 && (states_add(state, (uint64_t)(i - 1) * EACH, EACH) != TAMIS_OK ||
-                      states_commit(state, account(i)) != TAMIS_OK))
+                      states_commit(state, checkpoint(i)) != TAMIS_OK))
             return -1;
         states_encode(state, &expected[i]);
     }
@@ -134,11 +134,11 @@ static int tear_down(void **unused) {
 /* Makes the run with a failure armed, then again without. False if the failure was not reached. */
 static bool survives(const char *what, uint64_t n, bool must_succeed) {
     acknowledged = under_way = 0;
-    settled = TAMIS_OK;
+    finished = TAMIS_OK;
     tamis_status status = run();
     const bool reached = fault_fired() > 0 || memory.refused > 0;
     fault_disarm();
-    settled = TAMIS_OK;
+    finished = TAMIS_OK;
     memory.fail_at = memory.refused = memory.requests = 0;
     if (status != TAMIS_OK && (!reached || must_succeed))
         fail_msg("%s %" PRIu64 ": %s", what, n, states_err.text);

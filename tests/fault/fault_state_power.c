@@ -36,7 +36,7 @@ static const states_make make = {"small", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_A
                                  false};
 static test_bytes expected[COMMITS + 1]; /* the filter at each commit */
 
-static const char *account(int mark) {
+static const char *checkpoint(int mark) {
     static char text[20];
     snprintf(text, sizeof text, "commit %d", mark);
     return mark ? text : "";
@@ -51,7 +51,7 @@ static tamis_state *open_state(void) {
 
 static int place_of(const tamis_state *state) {
     for (int i = 0; i <= COMMITS; i++)
-        if (states_is_at(state, account(i)))
+        if (states_is_at(state, checkpoint(i)))
             return i;
     return -1;
 }
@@ -63,20 +63,20 @@ static bool step(tamis_state *state, int mark) {
     if (mark % 5 == 2 && tamis_state_note(state, "note", 4, &states_err) != TAMIS_OK)
         return false;
     outage_mark(2 * mark - 1);
-    if (states_commit(state, account(mark)) != TAMIS_OK)
+    if (states_commit(state, checkpoint(mark)) != TAMIS_OK)
         return false;
     outage_mark(2 * mark);
     return true;
 }
 
-/* Continues by up to `most` commits, to at most COMMITS in all, and uses all operations of a state. False
+/* Continues by up to `max` commits, to at most COMMITS in all, and uses all operations of a state. False
  * on an error. */
-static bool run_some(int most) {
+static bool run_some(int max) {
     tamis_state *state = open_state();
     if (!state)
         return false;
     int mark = place_of(state); /* reported by the start, so it must last */
-    const int end = mark + most < COMMITS ? mark + most : COMMITS;
+    const int end = mark + max < COMMITS ? mark + max : COMMITS;
     outage_mark(2 * mark);
     bool fine = true;
     while (fine && mark < end) {
@@ -106,7 +106,7 @@ static bool run(void) {
 
 typedef struct findings {
     uint64_t at, under_way, wrong; /* states at the acknowledged commit, at the one under way, at neither */
-    uint64_t most_wrong;           /* number of wrong states that ends the check */
+    uint64_t max_wrong;            /* number of wrong states that ends the check */
 } findings;
 
 static bool is_whole(const tamis_state *state, int place) {
@@ -142,13 +142,13 @@ static bool check(void *context, int mark) {
     const char *what = look(f, mark);
     if (!what)
         return true;
-    if (f->most_wrong == 0)
+    if (f->max_wrong == 0)
         printf("%s, at mark %d: %s; %s\n", what, mark, states_err.text, outage_describe());
-    return ++f->wrong < f->most_wrong;
+    return ++f->wrong < f->max_wrong;
 }
 
-static uint64_t try_all(findings *f, unsigned most) {
-    const uint64_t states = outage_each(0, 1, most, check, f);
+static uint64_t try_all(findings *f, unsigned max) {
+    const uint64_t states = outage_each(0, 1, max, check, f);
     printf("%zu calls, %llu states: %llu at the commit acknowledged, %llu at the one under way, %llu wrong\n",
            outage_changes(), (unsigned long long)states, (unsigned long long)f->at,
            (unsigned long long)f->under_way, (unsigned long long)f->wrong);
@@ -168,7 +168,7 @@ static int set_up(void **unused) {
     tamis_state *state = open_state();
     for (int i = 0; i <= COMMITS; i++) {
         if (i > 0 && (states_add(state, (uint64_t)(i - 1) * EACH, EACH) != TAMIS_OK ||
-                      states_commit(state, account(i)) != TAMIS_OK))
+                      states_commit(state, checkpoint(i)) != TAMIS_OK))
             return -1;
         states_encode(state, &expected[i]);
     }
@@ -206,7 +206,7 @@ static bool check_description(void *context, int mark) {
     tamis_state *state = open_state();
     const bool is_new = state && strcmp(tamis_state_metadata(state), new_text) == 0;
     const bool is_old = state && strcmp(tamis_state_metadata(state), "numbers") == 0;
-    const bool fine = state && states_is_at(state, account(0)) && (is_new || (is_old && mark < 2)) &&
+    const bool fine = state && states_is_at(state, checkpoint(0)) && (is_new || (is_old && mark < 2)) &&
                       (mark > 0 || is_old) &&
                       tamis_state_set_metadata(state, new_text, &states_err) == TAMIS_OK;
     if (fine && mark == 1)
@@ -322,7 +322,7 @@ static int sync_again(int fd) {
 static void a_sync_tried_again_is_found(void **unused) {
     (void)unused;
     bool stopped = true;
-    findings f = {.most_wrong = 1};
+    findings f = {.max_wrong = 1};
     for (uint64_t n = 1; stopped && f.wrong == 0; n++) {
         record_from_here(OUTAGE_NOTHING);
         outage_fail_sync("", n, false);
@@ -352,7 +352,7 @@ uint64_t __wrap_tamis__state_frame_check(const uint8_t *frame, size_t size, uint
 /* If the reader ignores the chain of checks, commits of an older log come back. */
 static void an_old_commit_is_found(void **unused) {
     (void)unused;
-    findings f = {.most_wrong = 1};
+    findings f = {.max_wrong = 1};
     record_from_here(OUTAGE_NOTHING);
     assert_true(run());
     takes_any_frame = true;
@@ -363,8 +363,8 @@ static void an_old_commit_is_found(void **unused) {
 
 static void a_sync_left_out_is_found(void **unused) {
     (void)unused;
-    for (outage_left_out leave = OUTAGE_FILE_SYNCS; leave <= OUTAGE_FOLDER_SYNCS; leave++) {
-        findings f = {.most_wrong = 1};
+    for (outage_left_out leave = OUTAGE_FILE_SYNCS; leave <= OUTAGE_DIRECTORY_SYNCS; leave++) {
+        findings f = {.max_wrong = 1};
         record_from_here(leave);
         assert_true(run());
         try_all(&f, 2);

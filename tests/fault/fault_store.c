@@ -66,9 +66,9 @@ static tamis_filter *filter_of(uint64_t from) {
     static tamis_allocator allocator;
     allocator = fault_memory_allocator(&memory);
     tamis_filter *filter = stored_make_in(&allocator, from, KEYS);
-    tamis_metadata about = TAMIS_METADATA_INIT;
-    about.created = 1; /* the same filter must give the same bytes */
-    assert_int_equal(tamis_filter_metadata_set(filter, &about, &err), TAMIS_OK);
+    tamis_metadata metadata = TAMIS_METADATA_INIT;
+    metadata.created = 1; /* the same filter must give the same bytes */
+    assert_int_equal(tamis_filter_metadata_set(filter, &metadata, &err), TAMIS_OK);
     return filter;
 }
 
@@ -89,7 +89,7 @@ static int set_up(void **state) {
     return 0;
 }
 
-static int set_up_packed(void **state) {
+static int set_up_compressed(void **state) {
     compression = TAMIS_COMPRESSION_GZIP;
     return set_up(state);
 }
@@ -345,9 +345,9 @@ static void reloads(void **state) {
 }
 
 int main(void) {
-#define CASE(name)   cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-#define PACKED(name) cmocka_unit_test_setup_teardown(name, set_up_packed, tear_down)
+#define CASE(name)       cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define COMPRESSED(name) cmocka_unit_test_setup_teardown(name, set_up_compressed, tear_down)
     const struct CMUnitTest tests[] = {CASE(saves),   CASE(saves_that_look), CASE(opens),
-                                       CASE(reloads), PACKED(saves),         PACKED(opens)};
+                                       CASE(reloads), COMPRESSED(saves),     COMPRESSED(opens)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,11 +21,11 @@
 #include <cmocka.h>
 
 #include "stream/run/runner.h"
+#include "support/decompress.h"
 #include "support/fault.h"
 #include "support/scratch.h"
 #include "support/stream_oracle.h"
 #include "support/tools.h"
-#include "support/unpacked.h"
 
 enum { INPUTS = 3 };
 
@@ -334,7 +334,7 @@ static void expect_compressed(const scenario *s) {
     assert_int_equal(o.status, TAMIS_OK);
     for (int i = 0; i < 2; i++) {
         test_bytes plain = {0};
-        assert_true(unpacked(s->compression, got[i], &plain));
+        assert_true(decompress_bytes(s->compression, got[i], &plain));
         assert_true(bytes_check("unpacked", &plain, expected[i]));
         bytes_clear(&plain);
         bytes_clear(expected[i]);
@@ -532,7 +532,7 @@ static void a_failed_close_is_a_failure(void **state) {
 }
 
 /* The run tries other names if one is in use, but not forever. */
-static void names_of_temporary_files_are_taken(void **state) {
+static void names_of_temporary_files_are_in_use(void **state) {
     (void)state;
     scenario s = {.name = "names taken", .own_memory = true, .tuning = {64, 64, 8}};
     make_inputs(&s);
@@ -570,7 +570,7 @@ int main(void) {
         CASE(the_temporary_file_cannot_be_removed),
         CASE(permissions_cannot_be_set),
         CASE(a_failed_close_is_a_failure),
-        CASE(names_of_temporary_files_are_taken),
+        CASE(names_of_temporary_files_are_in_use),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

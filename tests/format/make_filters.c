@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Filters of every kind and scheme with random keys, saved, and what the library answers of them.
+ * Makes filters of every kind and scheme with random keys, and lists answers of the library.
  *
- *     make_filters FOLDER SEED ASKED [NAME...]
+ *     make_filters DIR SEED QUERIES [NAME...]
  *
- * FOLDER/NAME.tamis is the filter, FOLDER/NAME.asked what was asked and answered, a line each: a key in hexadecimal, or
- * a hash as X:Y, and after a tab 1 or 0. ASKED keys of each are members, as many are not. NAMEs: no others; one that ends
- * with -split, for which millions of keys are hashed, is made only where it is named. The secret of sip is the one below.
- * Printed is how many keys were asked that are not in, and how many of these seem to be.
+ * DIR/NAME.tamis is the filter. DIR/NAME.asked has a line for each query: a key in hexadecimal, or a hash as X:Y,
+ * then a tab, and 1 (present) or 0. There are QUERIES keys of the filter and as many others. If NAMEs are given, only
+ * these filters are made. A name that ends with -split needs millions of keys, and is made only if it is given. The
+ * secret for scheme sip is below. Prints the number of queries of absent keys, and how many were answered present.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -23,19 +23,19 @@ enum { KEY_MAX = 40 };
 static const char secret[] = "a secret of 25 characters";
 
 /*
- * `keys` are put in, of which the last make the filter grow where it does. By the end of the name:
+ * The filters. Each gets `keys` keys, and grows if they exceed its capacity. The end of a name selects:
  *
- *     -parts, -parts-grown  a table of 4 partitions, as if it were large
- *     -frozen               a table that may not grow
- *     -united               a table made for `expect` keys (it grows from the start if that is 0), united with a table made
- *                           for the other keys; classic: two halves
+ *     -parts, -parts-grown  a table of 4 partitions, like a large one
+ *     -frozen               a table that does not grow
+ *     -united               the union of a table made for `expect` keys (0: growing) and one made for the other
+ *                           keys; classic: the union of two halves
  */
 static const struct {
     const char *name;
     tamis_kind kind;
     tamis_scheme scheme;
     double fpr;
-    uint64_t expect; /* 0: grows */
+    uint64_t expect; /* 0: it grows */
     uint64_t keys;
 } filters[] = {
     {"classic-xxh3", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_XXH3, 0.05, 2000, 2000},
@@ -95,7 +95,7 @@ static const struct {
     {"exact-united", TAMIS_KIND_EXACT, TAMIS_SCHEME_GUAVA64, 0, 2000, 5000},
 };
 
-static uint64_t random_state, absent_asked, absent_seen;
+static uint64_t random_state, absent_queries, false_positives;
 static tamis_error err = TAMIS_ERROR_INIT;
 
 static void die(const char *what, const char *why) {
@@ -119,7 +119,7 @@ static uint64_t random_number(void) {
     return mix(random_state += 0x9e3779b97f4a7c15);
 }
 
-/* Key `id` of a set: any bytes, of any length from 8 to KEY_MAX; those of id below 8 are as short as their id. */
+/* Key number `id`: random bytes, of a length from 8 to KEY_MAX. Keys with an id below 8 have that length. */
 static size_t make_key(uint64_t set, uint64_t id, uint8_t *key) {
     uint64_t x = mix(set + mix(id));
     size_t size = id < 8 ? (size_t)id : 8 + (size_t)(x % (KEY_MAX - 7));
@@ -141,14 +141,14 @@ static uint64_t random_seed(size_t i) {
 
 /* ---- keys of few partitions ---- */
 
-static uint64_t *chosen; /* ids, where the keys of a filter are not those from 0 on */
+static uint64_t *chosen; /* ids of the keys, if these are not 0, 1, ... */
 
 static uint64_t id_of(uint64_t number) {
     return chosen ? chosen[number] : number;
 }
 
-/* Two of the 256 partitions have all keys but every 50th: with so few these two are as large as those of a table of 15 million
- * keys, which a reader would take long for. */
+/* Two of the 256 partitions get all keys but every 50th. So these two are as large as in a table of 15 million keys,
+ * which the reader in Python could not read in reasonable time. */
 static void choose(const tamis_filter *filter, uint64_t set, uint64_t count) {
     enum { BATCH = 256 };
     static uint8_t bytes[BATCH][KEY_MAX];
@@ -170,7 +170,7 @@ static void choose(const tamis_filter *filter, uint64_t set, uint64_t count) {
     }
 }
 
-/* ---- what is asked ---- */
+/* ---- queries ---- */
 
 static int is_in(const tamis_filter *filter, const void *key, size_t size) {
     tamis_answer answer = TAMIS_UNKNOWN;
@@ -186,7 +186,7 @@ static int write_key(FILE *file, const tamis_filter *filter, const uint8_t *key,
     return present;
 }
 
-/* Hashes that agree with that of a member but for one bit: wherever a prefix ends, some lie on either side. */
+/* Hashes that differ from that of a member in one bit: some of these bits are in the stored prefix, others after it. */
 static void write_neighbours(FILE *file, const tamis_filter *filter, const uint8_t *key, size_t size,
                              uint64_t which) {
     tamis_key one = {key, size};
@@ -198,24 +198,24 @@ static void write_neighbours(FILE *file, const tamis_filter *filter, const uint8
     fprintf(file, "%" PRIx64 ":%" PRIx64 "\t%d\n", hash.word[0], hash.word[1], answer == TAMIS_PRESENT);
 }
 
-static void write_asked(const char *path, const tamis_filter *filter, uint64_t set, uint64_t keys,
-                        uint64_t asked) {
+static void write_queries(const char *path, const tamis_filter *filter, uint64_t set, uint64_t keys,
+                          uint64_t queried) {
     uint8_t key[KEY_MAX];
     bool digest = tamis_scheme_digest_bits(tamis_filter_plan(filter)->scheme) == 128;
     FILE *file = fopen(path, "w");
     if (!file)
         die(path, "cannot be written");
-    for (uint64_t i = 0; i < asked; i++) {
-        uint64_t id = keys <= asked ? i % keys : random_number() % keys;
+    for (uint64_t i = 0; i < queried; i++) {
+        uint64_t id = keys <= queried ? i % keys : random_number() % keys;
         size_t size = make_key(set, id_of(id), key);
         write_key(file, filter, key, size);
         if (digest)
             write_neighbours(file, filter, key, size, i);
-        absent_seen += (uint64_t)write_key(file, filter, key, make_key(set + 1, 8 + i, key));
-        if (chosen) /* of the same partitions */
+        false_positives += (uint64_t)write_key(file, filter, key, make_key(set + 1, 8 + i, key));
+        if (chosen) /* in the same partitions */
             write_key(file, filter, key, make_key(set, id_of(keys + i), key));
     }
-    absent_asked += asked;
+    absent_queries += queried;
     if (fclose(file) != 0)
         die(path, "cannot be written");
 }
@@ -246,19 +246,19 @@ static tamis_filter *make(size_t i, uint64_t expect, uint64_t seed) {
 
 static void say(tamis_filter *filter, const char *name) {
     const tamis_label label = {"name", name};
-    tamis_metadata about = TAMIS_METADATA_INIT;
-    about.version = random_number();
-    about.created = 1735689600; /* not the time: the same files are made again */
-    about.labels = &label;
-    about.label_count = 1;
+    tamis_metadata metadata = TAMIS_METADATA_INIT;
+    metadata.version = random_number();
+    metadata.created = 1735689600; /* a constant, so that each run makes the same files */
+    metadata.labels = &label;
+    metadata.label_count = 1;
     if (tamis_filter_plan(filter)->scheme == TAMIS_SCHEME_FNV_DCSO) {
-        about.data = "user data";
-        about.data_size = 9;
+        metadata.data = "user data";
+        metadata.data_size = 9;
     }
-    must(name, tamis_filter_metadata_set(filter, &about, &err));
+    must(name, tamis_filter_metadata_set(filter, &metadata, &err));
 }
 
-/* Those of the keys that find a place. */
+/* Adds the keys that fit. */
 static uint64_t add(tamis_filter *filter, uint64_t set, uint64_t first, uint64_t keys) {
     uint8_t key[KEY_MAX];
     for (uint64_t id = first; id < keys; id++) {
@@ -270,9 +270,9 @@ static uint64_t add(tamis_filter *filter, uint64_t set, uint64_t first, uint64_t
     return keys;
 }
 
-/* Keys up to `first` are in one filter, the others in `other`, which is freed. */
-static uint64_t unite(tamis_filter *filter, tamis_filter *other, uint64_t set, uint64_t first,
-                      uint64_t keys) {
+/* Adds the keys below `first` to the filter and the rest to `other`. Merges `other` into the filter and frees it. */
+static uint64_t make_union(tamis_filter *filter, tamis_filter *other, uint64_t set, uint64_t first,
+                           uint64_t keys) {
     add(filter, set, 0, first);
     keys = add(other, set, first, keys);
     must("union", tamis_filter_union(filter, other, &err));
@@ -280,7 +280,7 @@ static uint64_t unite(tamis_filter *filter, tamis_filter *other, uint64_t set, u
     return keys;
 }
 
-static bool is_asked_for(const char *name, int argc, char **argv) {
+static bool is_requested(const char *name, int argc, char **argv) {
     for (int i = 4; i < argc; i++)
         if (strcmp(argv[i], name) == 0)
             return true;
@@ -291,11 +291,11 @@ int main(int argc, char **argv) {
     if (argc < 4)
         die("arguments", "FOLDER SEED ASKED [NAME...]");
     random_state = strtoull(argv[2], NULL, 10);
-    uint64_t asked = strtoull(argv[3], NULL, 10);
+    uint64_t queried = strtoull(argv[3], NULL, 10);
     for (size_t i = 0; i < sizeof filters / sizeof *filters; i++) {
         char path[4096];
         uint64_t set = random_number(), in = filters[i].keys;
-        if (!is_asked_for(filters[i].name, argc, argv))
+        if (!is_requested(filters[i].name, argc, argv))
             continue;
         const bool table = filters[i].kind >= TAMIS_KIND_FINGERPRINT;
         const uint64_t expect = filters[i].expect, seed = random_seed(i);
@@ -303,21 +303,21 @@ int main(int argc, char **argv) {
         if (is_named(filters[i].name, "-united")) {
             const uint64_t first = table && expect ? expect : in / 2;
             other = make(i, table ? in - first : expect, seed);
-            in = unite(filter, other, set, first, in);
+            in = make_union(filter, other, set, first, in);
         } else {
             if (is_named(filters[i].name, "-split"))
-                choose(filter, set, in + asked);
+                choose(filter, set, in + queried);
             in = add(filter, set, 0, in);
         }
         say(filter, filters[i].name);
         snprintf(path, sizeof path, "%s/%s.tamis", argv[1], filters[i].name);
         must(path, tamis_filter_save(filter, path, &err));
         snprintf(path, sizeof path, "%s/%s.asked", argv[1], filters[i].name);
-        write_asked(path, filter, set, in, asked);
+        write_queries(path, filter, set, in, queried);
         tamis_filter_free(filter);
         free(chosen);
         chosen = NULL;
     }
-    printf("%" PRIu64 " %" PRIu64 "\n", absent_asked, absent_seen);
+    printf("%" PRIu64 " %" PRIu64 "\n", absent_queries, false_positives);
     return 0;
 }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# docs/FORMAT.md says all: a reader written from it alone (tamis_reader.py) answers as the library does, for filters of
-# every kind and scheme, false positives included, gives the answers of the golden files, and refuses the bad ones.
+# docs/FORMAT.md is complete: a reader written from it alone (tamis_reader.py) gives the answers of the library, false
+# positives included, for filters of every kind and scheme and for the golden files, and refuses bad files.
 # ctest: timeout=1200
 set -u
 here=$TAMIS_SOURCE_DIR/tests/format
@@ -14,26 +14,26 @@ done
 . "$TAMIS_SOURCE_DIR/tests/support/random.bash"
 secret=$(printf 'a secret of 25 characters' | od -An -v -tx1 | tr -d ' \n')
 
-# ask READER FILE: answers to the questions beside the file. One of sip is told by its name.
-ask() {
+# query READER FILE: prints the reader's answers to the queries in FILE.asked. Names that end in -sip need the secret.
+query() {
     local -a options=()
     [[ $2 == *-sip.tamis ]] && options=(--secret "$secret")
     cut -f 1 "${2%.tamis}.asked" | "$python" "$1/tamis_reader.py" "${options[@]}" --lookup "$2"
 }
 
-# agree READER FILE
-agree() { ask "$1" "$2" | cmp -s - <(cut -f 2 "${2%.tamis}.asked"); }
+# agree READER FILE: true if the answers are those of the library.
+agree() { query "$1" "$2" | cmp -s - <(cut -f 2 "${2%.tamis}.asked"); }
 
-read -r absent seen < <("$TAMIS_FORMAT_DIR/make_filters" "$work" "$seed" "$(scaled 100 3000 10000)") || exit 1
-echo "$seen false positives of $absent"
-[ "$seen" -gt 0 ] || exit 1
-# Partitions that are split take millions of hashes to fill.
+read -r absent present < <("$TAMIS_FORMAT_DIR/make_filters" "$work" "$seed" "$(scaled 100 3000 10000)") || exit 1
+echo "$present false positives of $absent"
+[ "$present" -gt 0 ] || exit 1
+# Partitions are split only after millions of keys.
 split=$(scaled '' exact-growing-split exact-growing-split)
 [ -z "$split" ] || "$TAMIS_FORMAT_DIR/make_filters" "$work" "$seed" "$(scaled 0 1000 10000)" "$split" >"$work/made" || exit 1
 small=()
 for file in "$work"/*.tamis "$golden"/good/*.tamis; do
     agree "$here" "$file" || { echo "$(basename "$file"): the answers differ"; exit 1; }
-    [ "$(stat -c %s "$file")" -gt 100000 ] || small+=("$file") # every line is looked at, which takes its time
+    [ "$(stat -c %s "$file")" -gt 100000 ] || small+=("$file") # the reader checks every line, which is slow
 done
 "$python" "$here/tamis_reader.py" "${small[@]}" >"$work/said" || exit 1
 [ "$(grep -c '"kind": "' "$work/said")" = "${#small[@]}" ] || { echo "not all of them are described"; exit 1; }
@@ -44,13 +44,13 @@ frozen=$(printf '%s\n' "${small[@]}" | grep -c -e '-frozen\.tamis$')
     [ "$(grep -c '"frozen": true' "$work/said")" = "$frozen" ] || { echo "frozen filters are not known"; exit 1; }
 [ "${#small[@]}" -gt 30 ] || { echo "${#small[@]} files are too few"; exit 1; }
 
-# The bad ones are refused; with which words by the library, tests/unit/test_golden_files.c knows.
+# The reader refuses the bad files. tests/unit/test_golden_files.c has the library's messages about them.
 bad=("$golden"/bad/*.tamis)
 "$python" "$here/tamis_reader.py" "${bad[@]}" >"$work/out" 2>"$work/err"
 [ $? = 2 ] && [ ! -s "$work/out" ] && [ "$(wc -l <"$work/err")" = "${#bad[@]}" ] ||
     { echo "not all bad files are refused:"; cat "$work/out" "$work/err"; exit 1; }
 
-# A reader that errs must be noticed: planted FILE 'sed expression'.
+# planted FILE 'sed expression': a reader with that mistake must give other answers.
 planted() {
     mkdir -p "$work/planted"
     cp "$here/tamis_hashes.py" "$work/planted/"
@@ -66,7 +66,7 @@ planted "$work/fingerprint-growing-redisbloom.tamis" 's/value >> above == wanted
 planted "$work/exact-growing-xxh3.tamis" 's/p = Y >> 128 - c/p = Y >> 127 - c \& 255/'
 planted "$golden/good/fingerprint-parts.tamis" 's/Z = Y << c \&/Z = Y \&/'
 planted "$golden/good/fingerprint-parts.tamis" 's/(line_number + g) % n/(line_number + g)/'
-for entries in grown united; do # of several lengths
+for entries in grown united; do # entries of several lengths
     planted "$golden/good/fingerprint-$entries.tamis" 's/value >> above == wanted >> above/value == wanted/'
 done
 if [ -n "$split" ]; then

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# docs/FORMAT.md agrees with itself and with the library on which schemes there are: the bound of the header's field, the
-# table of hashes, the names and numbers of tamis_scheme.
+# The schemes in docs/FORMAT.md are those of the library: the bound of the header field, the table of hashes, and the names
+# and numbers of tamis_scheme agree.
 set -u
 norm=$TAMIS_SOURCE_DIR/docs/FORMAT.md
 bound=$(sed -nE 's/^\| 68 \| u32 \| scheme \| (1 to [0-9]+),.*/\1/p' "$norm")
-# "5, 6" "bkdr31, bkdr63" are two rows of one: a line each, "5 bkdr31".
+# The row "5, 6" "bkdr31, bkdr63" has two schemes: makes a line of each, "5 bkdr31".
 table=$(sed -n '/^## Schemes/,/^## Classic/p' "$norm" | grep -E '^\| [0-9]' | while IFS='|' read -r _ numbers names _; do
     paste -d ' ' <(tr -d ' ' <<< "$numbers" | tr ',' '\n') <(tr -d ' ' <<< "$names" | tr ',' '\n')
 done)

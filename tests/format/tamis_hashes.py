@@ -135,7 +135,7 @@ class Highway:
 
     @staticmethod
     def zipped(lanes):
-        """What is added: of each pair of lanes its bytes in another order."""
+        """The value to add: the bytes of each pair of lanes, permuted."""
         bytes_of = struct.pack("<4Q", *lanes)
         return struct.unpack("<4Q", bytes(bytes_of[half + i] for half in (0, 16) for i in HIGHWAY_ZIP))
 
@@ -185,7 +185,7 @@ def redisson(data):
 
 
 def bkdr_seed(i):
-    """An integer while it is below 2^63, a float from there on."""
+    """PHP arithmetic: an integer below 2^63, else a float."""
     seed = 31 if i == 0 else 0
     for digit in range(i + 2 if i else 0):
         seed = seed * 10 + (3 if digit % 2 else 1)

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Reads .tamis files. Written from docs/FORMAT.md alone, without a look at the library: what this cannot read, the
-document does not say.
+"""Reads .tamis files. Written from docs/FORMAT.md alone, without the library's code, to show that the document is
+complete.
 
-    tamis_reader.py [--secret HEX] FILE...           verifies the files and says what they are, a line of JSON each
-    tamis_reader.py [--secret HEX] --lookup FILE <KEYS  for each line, a key in hexadecimal or a hash as X:Y, also in
-                                                     hexadecimal: 1 (present) or 0
+    tamis_reader.py [--secret HEX] FILE...              verifies the files; prints a line of JSON about each
+    tamis_reader.py [--secret HEX] --lookup FILE <KEYS  reads keys in hexadecimal, or hashes as X:Y in hexadecimal, one
+                                                        a line; prints 1 (present) or 0 for each
 
-A file that is refused is a line on standard error; the exit status is then 2.
+Prints a line on standard error for each file that is refused, and exits with status 2.
 """
 
 import argparse
@@ -19,7 +19,7 @@ import tamis_hashes as hashes
 from tamis_hashes import U32, U64
 
 MAGIC = b"\x89TAMIS\r\n"
-FIELDS = (  # of the header, one behind the other
+FIELDS = (  # of the header, in order: type and name
     "8s magic I format I header_size Q header_sum Q file_size Q body_offset Q body_size I block_size I needs "
     "Q sums_sum I kind I scheme Q seed Q secret_print Q capacity d fpr Q bits I probes I slot_bits I home_bits "
     "I partitions Q memory_limit Q added d false_fresh Q flags Q version q created d fpr_predicted d covered"
@@ -37,12 +37,12 @@ DCSO_P, DCSO_G = 18446744073709551557, 18446744073709550147
 
 
 class Refused(Exception):
-    """The file is not one, is damaged, or says what this reader does not know."""
+    """The file is no .tamis file, is damaged, or uses a feature that this reader does not know."""
 
 
-def insist(condition, sentence):
+def insist(condition, message):
     if not condition:
-        raise Refused(sentence)
+        raise Refused(message)
 
 
 def mulhi(a, b):
@@ -53,7 +53,7 @@ def fmix(x):
     return (x ^ x >> 32) * MIX & U64
 
 
-# ---- sums ----
+# ---- checksums ----
 
 
 def header_sum(data, header_size):
@@ -65,7 +65,7 @@ def block_sums(body):
 
 
 def repair(data):
-    """The same file with right sums, whatever its fields say: for those who make bad files."""
+    """Returns the file with corrected checksums and any other content. For scripts that make bad files."""
     data = bytearray(data)
     header_size, = struct.unpack_from("<I", data, 12)
     body_offset, body_size = struct.unpack_from("<QQ", data, 32)
@@ -166,7 +166,7 @@ def read_sections(data, h):
 
 
 def position_bits(h, split=False):
-    """B of a table that grows."""
+    """B of a growing table."""
     return min(6 + h["slot_bits"] - 1, 56) - (4 if split else 0)
 
 
@@ -206,11 +206,11 @@ def read_label(content, labels):
     labels[name] = value
 
 
-# ---- asking ----
+# ---- lookups ----
 
 
 def digest(h, key, secret_key):
-    """Words x and y."""
+    """The words x and y of the hash."""
     scheme = SCHEMES[h["scheme"]]
     if scheme == "xxh3":
         return hashes.xxh3(key, h["seed"])
@@ -265,7 +265,7 @@ def positions_blocked(h, x, y):
 
 
 class Line:
-    """64 bytes of a table."""
+    """A line of a table: 64 bytes."""
 
     def __init__(self, data, slot_bits, home_bits):
         self.number = int.from_bytes(data, "little")
@@ -291,14 +291,14 @@ class Line:
         first = self.ends[bucket - 1] - (bucket - 1) if bucket else 0
         for slot in range(first, self.ends[bucket] - bucket):
             value = self.value(slot)
-            above = (value & -value).bit_length()  # the lowest 1 and what lies below it
+            above = (value & -value).bit_length()  # number of bits up to the lowest 1
             if value >> above == wanted >> above:
                 return True
         return False
 
 
 def home(h, Y):
-    """First line of the partition, its lines, home line in it, rest."""
+    """Returns the partition's first line and number of lines, and the key's home line and rest."""
     c = h["partitions"].bit_length() - 1
     p = Y >> 128 - c
     first = p
@@ -341,7 +341,7 @@ def table_has(h, body, x, y):
 
 
 class Filter:
-    """A file, verified."""
+    """Reads and verifies a file."""
 
     def __init__(self, data, secret=None):
         self.header = h = read_header(data)

@@ -19,16 +19,16 @@
 enum { BLOCK_MAX = 64 << 20, LINES_MAX = 3, SIGNALS = 6, DESCRIPTORS = 32 };
 
 test_bytes command_out, command_err;
-bool command_wanted_much, command_is_piped;
+bool command_is_expensive, command_is_piped;
 
 static bool is_ready;
 static int directory, home;                /* directories */
-static int files[3], own[3];               /* the command's standard files, and ours */
-static void *(*map_anything)(size_t size); /* what tamis__sys.map was */
-static const char *running[COMMAND_WORDS]; /* the words of the last run, to show them */
+static int files[3], own[3];               /* standard files of the command, and of the fuzzer */
+static void *(*map_anything)(size_t size); /* the original tamis__sys.map */
+static const char *running[COMMAND_WORDS]; /* the words of the last run, for messages */
 static size_t running_count;
 
-/* Where a sanitizer is built in: its reports go to our standard error, not to the command's. */
+/* Sends the reports of a sanitizer to the fuzzer's standard error, not to the command's. NULL: no sanitizer. */
 __attribute__((weak)) void __sanitizer_set_report_fd(void *fd);
 
 static void give_up(const char *what) {
@@ -46,17 +46,17 @@ void command_check(bool holds, const char *what) {
     abort();
 }
 
-/* ---- the folder ---- */
+/* ---- the directory ---- */
 
 static void *map_little(size_t size) {
     if (size <= BLOCK_MAX)
         return map_anything(size);
-    command_wanted_much = true;
+    command_is_expensive = true;
     errno = ENOMEM;
     return NULL;
 }
 
-/* What is not there after a power loss is tested elsewhere. */
+/* Losses of power are tested elsewhere (tests/fault). */
 static int sync_nothing(int fd) {
     (void)fd;
     return 0;
@@ -82,13 +82,13 @@ static void begin(void) {
     is_ready = true;
 }
 
-void command_fresh(void) {
+void command_start(void) {
     if (!is_ready)
         begin();
     scratch_clear();
 }
 
-/* Whether the name begins with a dot, and nobody asked for it: no word of the last run ends so. */
+/* True if the name begins with a dot and no word of the last run ends with it: a temporary file. */
 static bool is_temp_file(const char *name) {
     size_t size = strlen(name);
     for (size_t i = 0; name[0] == '.' && i < running_count; i++) {
@@ -99,7 +99,7 @@ static bool is_temp_file(const char *name) {
     return name[0] == '.';
 }
 
-/* A sum of all files, and whether one lies aside. */
+/* Returns a checksum of all files. *temp_file: there is a temporary file. */
 static uint64_t look(bool *temp_file) {
     DIR *all = opendir(scratch("."));
     uint64_t sum = 0;
@@ -129,7 +129,7 @@ uint64_t command_files(void) {
 
 static const int signals[SIGNALS] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGXFSZ, SIGBUS};
 
-/* It takes all at once: inputs are smaller than a pipe. */
+/* Writes all at once: inputs are smaller than the buffer of a pipe. */
 static void give_pipe(const void *input, size_t size) {
     int pipe_fds[2];
     if (pipe2(pipe_fds, O_CLOEXEC | O_NONBLOCK) != 0 ||
@@ -151,10 +151,10 @@ static void stage(const void *input, size_t size) {
         give_pipe(input, size);
     else if (size > 0 && pwrite(files[STDIN_FILENO], input, size, 0) != (ssize_t)size)
         give_up("standard input");
-    __fpurge(stdin); /* or it gives what it has read ahead from another run's file */
+    __fpurge(stdin); /* drops bytes that were read ahead in an earlier run */
     rewind(stdin);
     if (fchdir(directory) != 0)
-        give_up("folder");
+        give_up("directory");
 }
 
 static void unstage(void) {
@@ -172,13 +172,13 @@ static void take(int fd, test_bytes *into) {
         bytes_add(into, buffer, (size_t)got);
 }
 
-/* Which ones are open, of those that the command gets; the fuzzer has some too. */
+/* Notes which descriptors are open before a run. */
 static void list_open(bool *open) {
     for (int fd = 0; fd < DESCRIPTORS; fd++)
         open[fd] = fcntl(fd, F_GETFD) >= 0;
 }
 
-/* Closes what the command has left open, and says how many there were. */
+/* Closes the descriptors that the command left open. Returns their number. */
 static int close_left(const bool *open_before) {
     int count = 0;
     for (int fd = 0; fd < DESCRIPTORS; fd++)
@@ -186,7 +186,7 @@ static int close_left(const bool *open_before) {
     return count;
 }
 
-/* Strings of their own, of just their size, as the system gives them: a command may write into them. */
+/* Runs the command with copies of the words: a command may write to its arguments. */
 static int run_copy(const char *const *words) {
     char *argv[COMMAND_WORDS + 2] = {strdup("tamis")}, *made[COMMAND_WORDS + 2];
     int argc = 1;
@@ -194,14 +194,14 @@ static int run_copy(const char *const *words) {
         running[running_count] = words[running_count];
         argv[argc++] = strdup(words[running_count]);
     }
-    memcpy(made, argv, sizeof made); /* argv is permuted, and a command may do more */
+    memcpy(made, argv, sizeof made); /* the command permutes argv */
     int code = cli_run(argc, argv);
     for (int i = 0; i < argc; i++)
         free(made[i]);
     return code;
 }
 
-/* ---- what holds of any ---- */
+/* ---- checks of every run ---- */
 
 static bool is_plain(const test_bytes *text) {
     for (size_t i = 0; i < text->size; i++)
@@ -210,7 +210,7 @@ static bool is_plain(const test_bytes *text) {
     return true;
 }
 
-/* The lines that begin so; whether the last one does. */
+/* Returns the number of lines that begin with "tamis: ". *last: the last line is one. */
 static size_t count_reports(const test_bytes *text, bool *last) {
     static const char head[] = "tamis: ";
     size_t count = 0;
@@ -253,7 +253,7 @@ int command_run(const void *input, size_t size, const char *const *words) {
     for (int i = 0; i < SIGNALS; i++)
         sigaction(signals[i], NULL, &actions[i]);
     list_open(open_before);
-    command_wanted_much = false;
+    command_is_expensive = false;
 
     stage(input, size);
     int code = run_copy(words);

@@ -3,16 +3,16 @@
 #define TAMIS_FUZZ_COMMAND_H
 
 /*
- * The command inside a fuzzer: it runs in a scratch folder, and its standard files are memory. After each run is checked
- * what has to hold of any:
+ * Runs the command inside a fuzzer. It works in a scratch directory, and its standard files are in memory.
+ * These properties of every run are checked:
  *
- * - The exit status is 0, 1 or 2. With 2 the last line on standard error is the error, "tamis: ..."; such lines are few,
- *   and none has a control byte.
- * - With 2 every file is as it was, byte for byte (but of several files that `clear` takes one after the other).
- * - Nothing lies aside in the folder, and no descriptor stays open but the pipe of the signals.
- * - What is printed for people has no control bytes.
+ * - The exit status is 0, 1 or 2. With 2 the last line on standard error is the error, "tamis: ...". There are
+ *   few such lines, and none has a control byte.
+ * - With 2 every file is unchanged, byte for byte, except that `clear` clears several files one by one.
+ * - The directory has no temporary file, and no descriptor stays open but the pipe of the signals.
+ * - Output for people has no control bytes.
  *
- * A breach shows the command line and what it said, and aborts.
+ * A violation prints the command line and its output, and aborts.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,25 +22,25 @@
 
 enum { COMMAND_WORDS = 64 };
 
-/* What the last run printed. */
+/* Output of the last run. */
 extern test_bytes command_out, command_err;
-/* Whether it was refused a block of more than 64 MiB: nobody gets those here. */
-extern bool command_wanted_much;
-/* Whether standard input is a pipe, in place of a file. */
+/* True if the last run asked for a block of more than 64 MiB, which is always refused here. */
+extern bool command_is_expensive;
+/* True: standard input is a pipe, else a file. */
 extern bool command_is_piped;
 
-/* Empties the folder; at first makes it. */
-void command_fresh(void);
-/* A sum of all names and contents in it: two that are equal tell the same files. */
+/* Empties the directory. The first call makes it. */
+void command_start(void);
+/* Returns a checksum of all names and contents in the directory. */
 uint64_t command_files(void);
 
-/* Runs "tamis" with these words, NULL the last, and answers its exit status. */
+/* Runs "tamis" with these words, ended by NULL. Returns the exit status. */
 int command_run(const void *input, size_t size, const char *const *words);
 #define COMMAND(...) command_run(NULL, 0, (const char *const[]){__VA_ARGS__, NULL})
 
-/* A breach, as "check: says absent", where `holds` is false. */
+/* Reports a violation, for instance "check: a key is absent", if `holds` is false. */
 void command_check(bool holds, const char *what);
-/* Whether standard error of the last run has this text. */
+/* True if standard error of the last run contains this text. */
 bool command_said(const char *text);
 
 #endif

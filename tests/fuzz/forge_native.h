@@ -2,7 +2,8 @@
 #ifndef TAMIS_FUZZ_FORGE_NATIVE_H
 #define TAMIS_FUZZ_FORGE_NATIVE_H
 
-/* Files of our format whose sums are right, whatever else they say: what the sums would hide is reached too. */
+/* Files of our format with right checksums and any other content: else the checksums would keep a fuzzer from
+ * the code behind them. */
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@
 
 enum { FORGE_BODY_MAX = 1200000 };
 
-/* On pages of their own, as a mapped file is, and of just that size. */
+/* Allocates memory aligned to a page, like a mapped file, and of exactly that size. */
 static inline uint8_t *forge_pages(uint64_t size) {
     void *bytes = NULL;
     assert(posix_memalign(&bytes, 4096, (size_t)(size ? size : 1)) == 0);
@@ -38,10 +39,8 @@ static inline void forge_sums(uint8_t *bytes, uint64_t size) {
         tamis__store64le(bytes + 16, native_header_sum(bytes, header));
 }
 
-/*
- * A file of header, sections and body, which zeros, that is empty lines, fill up to what the header says. `size` is that
- * of a header at least; the caller frees it.
- */
+/* Makes a file of header, sections and body. Zeros, which are empty lines, fill the body up to the size in the
+ * header. `size` must be at least the size of a header. The caller frees the file. */
 static inline uint8_t *forge_file(const uint8_t *data, size_t size, uint64_t *made) {
     uint64_t header = tamis__load32le(data + 12) / 8 * 8;
     header = header < NATIVE_HEADER || header > size ? NATIVE_HEADER : header;

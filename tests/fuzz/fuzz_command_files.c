@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Every command that reads filters, on files of any bytes: command.h says what holds of any run. Besides:
+ * Every command that reads filters, on files of any bytes. command.h checks every run. Also checked:
  *
- * - Who only reads leaves the file as it is.
- * - What is added is there: `check` prints each record, and `dedup` none any more.
- * - A copy answers as its original, and a union as each of its filters.
- * - `check` and `check -v` share out the records, and a whole file is answered from.
+ * - A command that only reads does not change the file.
+ * - Added records are in the filter: `check` prints all of them, and `dedup` none.
+ * - A copy answers like the original, and a union has the keys of each of its filters.
+ * - Each record is printed by either `check` or `check -v`. Lookups in an undamaged file succeed.
  *
- * Input: the command; options; what the files are; then the file, of a native one's parts as fuzz_native_file has them.
+ * Input: the command; options; the sort of files; then the file. For a native file, its parts as in
+ * fuzz_native_file.c.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,13 +24,13 @@ enum { INPUT_MAX = 1 << 16, PARTS = 3, OWN_KEYS = 64 };
 
 enum { OPTION_SECRET = 1, OPTION_JSON = 2, OPTION_VARIANT = 4 };
 
-static const char secret[] = "a secret of 25 characters"; /* that of the golden files */
+static const char secret[] = "a secret of 25 characters"; /* the secret of the golden files */
 static test_bytes keys;                                   /* lines */
 static uint8_t options;
 
 /* ---- the files ---- */
 
-/* "a" of the input, and "b" beside it; "keys" has lines of both worlds. */
+/* Makes file "a" of the input, another filter "b", and "keys" with lines for both. */
 static void lay_out(uint8_t form, const uint8_t *data, size_t size) {
     static const char given[] = "0\n1\nabc\n\nhttp://example.org/\n\xc3\xa9\n";
     bool native = size >= NATIVE_HEADER && memcmp(data, native_magic, NATIVE_MAGIC) == 0;
@@ -42,7 +43,7 @@ static void lay_out(uint8_t form, const uint8_t *data, size_t size) {
         memcpy(forged, data, size);
         forge_sums(forged, size);
     }
-    command_fresh();
+    command_start();
     file_write(scratch("a"), forged ? forged : data, (size_t)whole);
     if ((form >> 1) % 4 == 0)
         file_write(scratch("b"), forged ? forged : data, (size_t)whole);
@@ -61,13 +62,13 @@ static void lay_out(uint8_t form, const uint8_t *data, size_t size) {
     file_write(scratch("keys"), keys.data, keys.size);
 }
 
-/* ---- asking ---- */
+/* ---- lookups ---- */
 
 static const char *json_or(const char *other) {
     return options & OPTION_JSON ? "--json" : other;
 }
 
-/* The words of a command that asks, with the secret where the input says so. */
+/* The words of a command that looks up keys, with the secret if the input says so. */
 static int queries(const char *verb, const char *option, const char *path, const char *records) {
     if (options & OPTION_SECRET)
         return COMMAND(verb, option, "--secret-file", "secret", "--", path, records);
@@ -86,14 +87,14 @@ static size_t next_line(const test_bytes *text, size_t at) {
     return end ? (size_t)(end - text->data) + 1 - at : text->size - at;
 }
 
-/* Whether the lines of `some` are among those of `all`, in their order. */
+/* True if the lines of `some` are among the lines of `all`, in the same order. */
 static bool is_part(const test_bytes *some, const test_bytes *all) {
     size_t at = 0, size;
     for (size_t i = 0; i < all->size && at < some->size; i += size) {
-        size_t wanted = next_line(some, at);
+        size_t expected = next_line(some, at);
         size = next_line(all, i);
-        if (size == wanted && memcmp(all->data + i, some->data + at, size) == 0)
-            at += wanted;
+        if (size == expected && memcmp(all->data + i, some->data + at, size) == 0)
+            at += expected;
     }
     return at == some->size;
 }
@@ -111,14 +112,14 @@ static void read_only(const char *verb) {
     command_check(command_files() == before, "a file has changed that is only read");
 }
 
-static void ask(void) {
+static void query(void) {
     test_bytes present = {0}, absent = {0};
     uint64_t before = command_files();
     bool whole = COMMAND("verify", "a") == 0;
     int code = check("-q", "a", &present);
     command_check(present.size == 0, "-q prints");
     code = check("--no-progress", "a", &present);
-    /* One that is keyed needs its secret, one that is not takes none. */
+    /* A keyed filter needs its secret; another filter refuses one. */
     command_check(code != 2 || !whole || command_said("secret"), "a whole file is not answered from");
     bool answered = code != 2;
     code = check("-v", "a", &absent);
@@ -163,7 +164,7 @@ static void dedup_twice(void) {
     check_all_there();
 }
 
-/* A keyed one has hashes under a secret that may be wrong: the original is refused then, and so is the copy. */
+/* The secret may be the wrong one for a keyed filter: then the original and the copy are refused. */
 static void copy(void) {
     static const char *const formats[] = {"auto", "tamis", "guava", "dcso"};
     test_bytes one = {0}, other = {0};
@@ -240,9 +241,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         clear();
         break;
     default:
-        ask();
+        query();
         break;
     }
-    command_check(!command_wanted_much, "more memory than such a file can need");
+    command_check(!command_is_expensive, "more memory than such a file can need");
     return 0;
 }

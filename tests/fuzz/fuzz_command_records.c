@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Every command that reads records, on records of any bytes: command.h says what holds of any run. Besides:
+ * Every command that reads records, on records of any bytes. command.h checks every run. Also checked:
  *
- * - `dedup --exact` prints the first of each record, and writes the others to --duplicates, byte for byte as a set of
- *   them says; a record longer than --max-record is refused, and no other.
- * - What `build` or `add` has taken `check` prints, as it is or in hexadecimal; `audit` misses none of it.
- * - `hash` answers each line.
+ * - `dedup --exact` prints the first of equal records, and writes the others to --duplicates, byte for byte like
+ *   a set. It refuses records longer than --max-record, and no others.
+ * - `check` prints every record that `build` or `add` added, as text or in hexadecimal; `audit` misses none.
+ * - `hash` prints a line for each line.
  *
- * Input: the command; how the records come; what filter; then the records, in one input or in two halves.
+ * Input: the command; the form of the inputs; the filter; then the records, in one input or in two halves.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,14 +24,14 @@ enum { FORM_ZERO = 1, FORM_TWO = 2, FORM_STDIN = 4, FORM_SHORT = 8, FORM_EXPECT 
 typedef struct record {
     const uint8_t *data;
     size_t size;
-    bool ended; /* by its terminator */
+    bool ended; /* its terminator follows */
 } record;
 
 static record records[BYTES_MAX];
 static size_t record_count;
-static bool too_long; /* one of them is longer than LONGEST */
+static bool too_long; /* a record is longer than LONGEST */
 static uint8_t form, terminator;
-static test_bytes stream; /* all inputs, where they come by standard input */
+static test_bytes stream; /* all inputs, if they are standard input */
 
 /* ---- records ---- */
 
@@ -45,7 +45,7 @@ static void split(const uint8_t *data, size_t size) {
     }
 }
 
-/* An output as the manual has it: a terminator is put where a record without one is followed by another. */
+/* Appends a record like the command: a record without terminator gets one if another record follows. */
 static void put(test_bytes *to, const record *one, bool *open) {
     if (*open)
         bytes_add(to, &terminator, 1);
@@ -65,7 +65,7 @@ static bool is_first(size_t i) {
 
 static void lay_out(const uint8_t *data, size_t size) {
     size_t half = form & FORM_TWO ? size / 2 : size;
-    command_fresh();
+    command_start();
     record_count = 0;
     too_long = false;
     terminator = form & FORM_ZERO ? '\0' : '\n';
@@ -94,7 +94,7 @@ static void begin(const char *verb) {
         word("--zero-terminated");
 }
 
-/* The inputs, the last of the words: both, or one of them. */
+/* The names of the inputs, which are the last words: both, or one. */
 static int run_on(bool one, bool two) {
     if (one)
         word(form & FORM_STDIN ? "-" : "one");
@@ -103,7 +103,7 @@ static int run_on(bool one, bool two) {
     return command_run(stream.data, stream.size, words);
 }
 
-/* Everything as one text, for who reads the records as they were. */
+/* All records as one text. */
 static void put_all(test_bytes *to) {
     bool open = false;
     for (size_t i = 0; i < record_count; i++)
@@ -113,8 +113,8 @@ static void put_all(test_bytes *to) {
 /* ---- commands ---- */
 
 static void dedup(void) {
-    test_bytes fresh = {0}, seen = {0}, file = {0};
-    bool fresh_open = false, seen_open = false;
+    test_bytes absent = {0}, present = {0}, file = {0};
+    bool absent_open = false, present_open = false;
     begin("dedup");
     word("--exact");
     word("--duplicates");
@@ -128,19 +128,19 @@ static void dedup(void) {
     if (code == 0) {
         for (size_t i = 0; i < record_count; i++)
             if (is_first(i))
-                put(&fresh, &records[i], &fresh_open);
+                put(&absent, &records[i], &absent_open);
             else
-                put(&seen, &records[i], &seen_open);
+                put(&present, &records[i], &present_open);
         file_read(scratch("seen"), &file);
-        command_check(bytes_equal(&command_out, &fresh), "the first ones are not what they are");
-        command_check(bytes_equal(&file, &seen), "the duplicates are not what they are");
+        command_check(bytes_equal(&command_out, &absent), "the first ones are not what they are");
+        command_check(bytes_equal(&file, &present), "the duplicates are not what they are");
     }
-    bytes_clear(&fresh);
-    bytes_clear(&seen);
+    bytes_clear(&absent);
+    bytes_clear(&present);
     bytes_clear(&file);
 }
 
-/* Whether a filter "f" was built. What kinds, schemes and formats do not go together is refused, with nothing made. */
+/* True if a filter "f" was built. Impossible combinations of kind, scheme and format are refused. */
 static bool build(uint8_t what, bool second) {
     static const char *const kinds[] = {"auto", "classic", "blocked", "fingerprint", "exact"};
     static const char *const schemes[] = {"auto",   "xxh3",   "guava64",    "guava32",
@@ -172,7 +172,7 @@ static void check_there(void) {
     bytes_clear(&all);
 }
 
-/* Whole records whose digits are their bytes. */
+/* Records of pairs of hexadecimal digits, which stand for bytes. */
 static void check_hex(void) {
     test_bytes digits = {0};
     begin("check");
@@ -249,8 +249,8 @@ static void hash(uint8_t what) {
     command_check(code == 0 || form & FORM_ZERO || what / 6 % 5 != 0, "hash refuses bytes");
 }
 
-/* What begins as a compressed file does is read as one: another target's. */
-static bool is_packed(const uint8_t *data, size_t size) {
+/* Records that begin like a compressed file are decompressed: another fuzzer tests that. */
+static bool is_compressed(const uint8_t *data, size_t size) {
     bool undecided;
     return tamis__compression_detect(data, size, &undecided) != TAMIS_COMPRESSION_NONE;
 }
@@ -262,7 +262,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     command_is_piped = form & FORM_PIPE;
     lay_out(data + PARTS, size - PARTS);
     const size_t half = form & FORM_TWO ? (size - PARTS) / 2 : size - PARTS;
-    if (is_packed(data + PARTS, half) || is_packed(data + PARTS + half, size - PARTS - half))
+    if (is_compressed(data + PARTS, half) || is_compressed(data + PARTS + half, size - PARTS - half))
         return 0;
     switch (data[0] % 6) {
     case 0:
@@ -290,6 +290,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         hash(data[2]);
         break;
     }
-    command_check(!command_wanted_much, "more memory than such records can need");
+    command_check(!command_is_expensive, "more memory than such records can need");
     return 0;
 }

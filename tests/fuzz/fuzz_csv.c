@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Records of CSV, arriving in any pieces, and their columns: what a reading byte by byte says. Byte 0 chooses delimiter and
- * terminator, byte 1 how large the pieces are.
+ * CSV records in pieces of any size, and their columns, compared with a parser that works byte by byte. Byte 0
+ * of the input selects delimiter and terminator, byte 1 the size of the pieces.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         return 0;
     const uint8_t delimiter = delimiters[data[0] % 8], terminator = data[0] / 8 % 2 ? 0 : '\n';
     uint64_t random = data[1];
-    /* Whole, in large pieces, in small ones. */
+    /* In one piece, in large pieces, in small pieces. */
     const size_t pieces[] = {SIZE_MAX, (size_t)data[1] + 1, (size_t)data[1] % 8 + 1};
     for (int i = 0; i < 3; i++)
         if (!csv_agrees(data + 2, size - 2, delimiter, terminator, pieces[i], &random))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* DCSO's .bloom files, of any bytes: fuzz_format.h says what has to hold. The input is the file. */
+/* Files of DCSO's bloom, of any bytes. The input is the file. fuzz_format.h has the checked properties. */
 #include "fuzz_format.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    return fuzz_foreign(data, size, TAMIS_FORMAT_DCSO);
+    return fuzz_other_format(data, size, TAMIS_FORMAT_DCSO);
 }

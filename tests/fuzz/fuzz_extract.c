@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Keys out of records. Byte 0 says how many parts there are (1 to 4), and which options: 4 trim, 8 without case, 16 a
- * delimiter, which byte 1 is then. Up to a line's end each follow the parts' texts, and then records, of which the first
- * is the header where one is asked for.
+ * Keys of records. Byte 0 of the input has the number of parts (1 to 4) and options: 4 trim, 8 ignore case, 16 a
+ * delimiter, which is byte 1. Then follow the texts of the parts and the records, one a line. The first record is
+ * the header, if a part needs one.
  *
- * Whatever they are: refused with a sentence, or keys that lie in their records or in memory of the extractor's; a joined
- * key says of what it is made, and that are the keys of its parts alone.
+ * Parts and records are refused with a message, or the keys lie in their records or in the extractor's memory. A
+ * joined key consists of the keys that its parts give alone.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static void check(bool holds) {
         abort();
 }
 
-/* ---- memory that knows its blocks ---- */
+/* ---- an allocator that keeps a list of its blocks ---- */
 
 static struct {
     unsigned char *data;
@@ -76,7 +76,7 @@ typedef struct input {
     const uint8_t *pos, *end;
 } input;
 
-/* Up to the end of a line, in a block of just that size and a NUL. The caller frees it. */
+/* Copies the next line to a block of exactly its size, ended by a NUL. The caller frees it. */
 static char *next_line(input *from, size_t *size) {
     const uint8_t *end =
         from->pos < from->end ? memchr(from->pos, '\n', (size_t)(from->end - from->pos)) : NULL;
@@ -95,7 +95,7 @@ static bool is_refused(tamis_status status, const tamis_error *err) {
     return status != TAMIS_OK;
 }
 
-/* NULL: refused. */
+/* Returns NULL if the parts are refused. */
 static tamis_extractor *make(tamis_extractor_options options, const char *const *parts, size_t count) {
     tamis_extractor *x = NULL;
     tamis_error err = TAMIS_ERROR_INIT;
@@ -118,10 +118,10 @@ static bool read_header(tamis_extractor *x, tamis_key record) {
 
 /* ---- the property ---- */
 
-/* That `key` begins with the values of a part, whose own key is `alone`. Returns where they end. */
+/* Checks that the key begins, at `pos`, with the key `alone` of a part. Returns its end. */
 static const unsigned char *pass_part(const unsigned char *pos, const unsigned char *end, tamis_key alone,
                                       bool is_joined) {
-    if (!is_joined) { /* one value: its size is before it */
+    if (!is_joined) { /* one value, preceded by its size */
         check(end - pos >= 8 && tamis__load64le(pos) == alone.size);
         pos += 8;
     }
@@ -136,7 +136,7 @@ static void compare(tamis_extractor *const *alone, size_t count, tamis_key recor
     for (size_t i = 0; i < count; i++) {
         tamis_extraction one;
         if (tamis_extractor_extract(alone[i], &record, 1, &one, NULL) != TAMIS_OK)
-            return; /* took too long, alone */
+            return; /* alone, this part exceeded its limit of time */
         is_missing = is_missing || one.outcome == TAMIS_KEY_MISSING;
         is_malformed = is_malformed || one.outcome == TAMIS_KEY_MALFORMED;
         if (all->outcome == TAMIS_KEY_FOUND && count > 1)
@@ -169,7 +169,7 @@ static void take_records(tamis_extractor *x, tamis_extractor *const *alone, size
         check_outcome(&found[i], records[i]);
         compare(alone, count, records[i], &found[i]);
     }
-    /* One at a time they are the same; the batch is gone then. */
+    /* Extracted one by one, the keys are the same. The keys of the batch are gone then. */
     for (size_t i = record_count; i-- > 0;) {
         const size_t size = found[i].key.size;
         check(tamis_extractor_extract(x, &records[i], 1, &again, NULL) == TAMIS_OK);
@@ -222,7 +222,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         size_t text;
         parts[i] = next_line(&from, &text);
         is_short =
-            is_short && (text < PATTERN || strncmp(parts[i], "regex:", 6) != 0); /* or it takes minutes */
+            is_short && (text < PATTERN || strncmp(parts[i], "regex:", 6) != 0); /* more would take minutes */
     }
     if (is_short)
         run(options, (const char *const *)parts, count, from);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Fingerprint tables under hashes that an adversary chose: all in one line, in neighbouring ones, alike in all
- * but the last bits. Whatever they are, nothing added is ever answered "fresh" again, and where there is no
- * room that is a status.
+ * Fingerprint tables with hashes that an adversary chose: all in one line, in adjacent lines, or different in
+ * their last bits only. No added hash is answered TAMIS_ABSENT afterwards, and a table without a free slot
+ * reports it by a status.
  *
- * Input: byte 0 the rate, byte 1 the number of keys asked for (0: growing); then runs of 4 bytes: where the
- * run's first hash is, the distance of its hashes as a power of two, how many there are.
+ * Input: byte 0: the rate; byte 1: the capacity (0: it grows). Then runs of 4 bytes: the first hash of the run,
+ * the distance of its hashes as a power of two, and their number.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -3,9 +3,9 @@
 #define TAMIS_FUZZ_FORMAT_H
 
 /*
- * What holds for any bytes given to the format of another program: they are refused, leaving nothing behind, or are a
- * filter that gives back the same bytes, takes keys, and keeps them when it is written and read. Memory is bounded by
- * the bytes.
+ * Properties of the formats of other programs, for any bytes. The bytes are refused without a leak, or they are a
+ * filter that is encoded to the same bytes, accepts keys, and has them after it is encoded and decoded again.
+ * Memory is bounded by the size of the input.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 #include "support/fault.h"
 
-enum { FUZZ_HANDLES = 4096 }; /* what is taken beside the bits */
+enum { FUZZ_HANDLES = 4096 }; /* max. memory besides the bits */
 
 static inline void fuzz_check(bool holds) {
     if (!holds)
@@ -29,7 +29,7 @@ static inline tamis_filter *fuzz_decode(const uint8_t *bytes, size_t size, tamis
     tamis_error err = TAMIS_ERROR_INIT;
     tamis_filter *filter = NULL;
     options.format = format;
-    options.allow_over_capacity = size % 2; /* both ways are taken */
+    options.allow_over_capacity = size % 2; /* both values occur */
     options.allocator = &allocator;
     memory->limit = size + FUZZ_HANDLES;
     tamis_status status = tamis_filter_decode(&filter, bytes, size, &options, &err);
@@ -41,7 +41,7 @@ static inline tamis_filter *fuzz_decode(const uint8_t *bytes, size_t size, tamis
     return NULL;
 }
 
-/* The caller frees it. */
+/* The caller frees the result. */
 static inline uint8_t *fuzz_encode(const tamis_filter *filter, tamis_format format, uint64_t *size) {
     fuzz_check(tamis_filter_encoded_size(filter, format, size, NULL) == TAMIS_OK);
     uint8_t *bytes = malloc(*size);
@@ -49,8 +49,8 @@ static inline uint8_t *fuzz_encode(const tamis_filter *filter, tamis_format form
     return bytes;
 }
 
-/* Keys of the input itself: each is there afterwards, but for those that the filter says it has no room for. */
-static inline void fuzz_add_and_ask(tamis_filter *filter, const uint8_t *data, size_t size) {
+/* Adds parts of the input as keys. Each is present afterwards, or was refused because the filter is full. */
+static inline void fuzz_add_and_query(tamis_filter *filter, const uint8_t *data, size_t size) {
     for (size_t from = 0; from < size && from < 64; from += 8) {
         size_t length = size - from < 8 ? size - from : 8;
         tamis_answer answer = TAMIS_UNKNOWN;
@@ -61,7 +61,7 @@ static inline void fuzz_add_and_ask(tamis_filter *filter, const uint8_t *data, s
     }
 }
 
-static inline int fuzz_foreign(const uint8_t *data, size_t size, tamis_format format) {
+static inline int fuzz_other_format(const uint8_t *data, size_t size, tamis_format format) {
     fault_memory memory = {0}, more = {0};
     uint64_t encoded = 0;
     tamis_filter *filter = fuzz_decode(data, size, format, &memory);
@@ -74,9 +74,9 @@ static inline int fuzz_foreign(const uint8_t *data, size_t size, tamis_format fo
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
     fuzz_check(tamis_filter_info_get(filter, &info, NULL) == TAMIS_OK);
     fuzz_check(info.fpr_live >= 0 && info.fpr_live <= 1 && info.cardinality >= 0 && info.false_present >= 0);
-    fuzz_add_and_ask(filter, data, size);
+    fuzz_add_and_query(filter, data, size);
     bytes = fuzz_encode(filter, format, &encoded);
-    /* A count of all there are is the one thing that adding can spoil. */
+    /* Adding can make one field invalid: a count that is near its maximum. */
     tamis_filter *again = fuzz_decode(bytes, encoded, format, &more);
     fuzz_check(again ? tamis_filter_is_equal(filter, again) : info.added >= INT64_MAX - 8);
     free(bytes);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Guava's writeTo() form, of any bytes: fuzz_format.h says what has to hold. The input is the file. */
+/* Files of Guava's writeTo(), of any bytes. The input is the file. fuzz_format.h has the checked properties. */
 #include "fuzz_format.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    return fuzz_foreign(data, size, TAMIS_FORMAT_GUAVA);
+    return fuzz_other_format(data, size, TAMIS_FORMAT_GUAVA);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A pointer, the first line of the input, into one record, the rest of it. Beside an oracle that builds the whole tree
- * (support/json_oracle.c) the outcome and the values are the same, of the record and of its beginnings, with several
- * pointers asked for at once, and by every set of kernels; faults are those of the scanner. What is no pointer is refused.
+ * Lookups in JSON. The first line of the input is a pointer, the rest is one record. Outcome and values are those of
+ * an oracle that builds the whole tree (support/json_oracle.c): for the record and for its prefixes, with several
+ * pointers at once, and with every set of kernels. Messages about faults are those of the scanner. Invalid pointers
+ * are refused.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -16,43 +17,44 @@
 #include "support/json_oracle.h"
 #include "support/scratch.h"
 
-enum { MEMORY = 64 << 20, POINTER = 200, ASKED = 4 };
+enum { MEMORY = 64 << 20, POINTER = 200, QUERIES = 4 };
 
 static void check(bool holds) {
     if (!holds)
         abort();
 }
 
-/* The pointer itself, what it leads through, the whole, and itself again. */
-static void pointers_of(const char *pointer, char parent[POINTER], const char *asked[ASKED]) {
+/* Four pointers: the given one, its parent, the root, and the given one again. */
+static void pointers_of(const char *pointer, char parent[POINTER], const char *queried[QUERIES]) {
     const char *slash = strrchr(pointer, '/');
     snprintf(parent, POINTER, "%.*s", slash ? (int)(slash - pointer) : 0, pointer);
-    asked[0] = pointer;
-    asked[1] = parent;
-    asked[2] = "";
-    asked[3] = pointer;
+    queried[0] = pointer;
+    queried[1] = parent;
+    queried[2] = "";
+    queried[3] = pointer;
 }
 
-static void check_values(json_tree *tree, const char *const asked[ASKED], const tamis_key values[ASKED]) {
-    for (size_t i = 0; i < ASKED; i++) {
+static void check_values(json_tree *tree, const char *const queried[QUERIES],
+                         const tamis_key values[QUERIES]) {
+    for (size_t i = 0; i < QUERIES; i++) {
         test_bytes expected = {0};
-        check(json_tree_find(tree, asked[i], &expected) == (values[i].data != NULL));
+        check(json_tree_find(tree, queried[i], &expected) == (values[i].data != NULL));
         check(values[i].size == expected.size &&
               (!expected.size || memcmp(values[i].data, expected.data, expected.size) == 0));
         bytes_clear(&expected);
     }
 }
 
-static void check_record(tamis__json *json, const char *const asked[ASKED], const uint8_t *record,
+static void check_record(tamis__json *json, const char *const queried[QUERIES], const uint8_t *record,
                          size_t size, tamis__arena *arena) {
-    uint8_t *own = malloc(size ? size : 1); /* of just its size */
+    uint8_t *own = malloc(size ? size : 1); /* exactly its size, for a sanitizer */
     check(own);
     if (size)
         memcpy(own, record, size);
     json_tree *tree = json_tree_read(own, size);
     tamis__fault first = {0};
     for (int isa = TAMIS__ISA_SCALAR; isa < TAMIS__ISA_COUNT; isa++) {
-        tamis_key values[ASKED];
+        tamis_key values[QUERIES];
         tamis__fault fault = {0};
         if (!isa_is_here((tamis__isa)isa))
             continue;
@@ -64,7 +66,7 @@ static void check_record(tamis__json *json, const char *const asked[ASKED], cons
             first = fault;
         check(tree || (fault.why == first.why && fault.pos == first.pos));
         if (tree)
-            check_values(tree, asked, values);
+            check_values(tree, queried, values);
         tamis__arena_reset(arena);
     }
     json_tree_free(tree);
@@ -77,28 +79,28 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const tamis_allocator allocator = fault_memory_allocator(&memory);
     tamis__arena arena = {.memory = allocator};
     char pointer[POINTER + 1] = "", parent[POINTER];
-    const char *asked[ASKED];
+    const char *queried[QUERIES];
     tamis__json *json = NULL;
     tamis__fault wrong = {0};
-    size_t which = ASKED;
+    size_t which = QUERIES;
     if (line && !memchr(data, 0, (size_t)(line - data))) {
         memcpy(pointer, data, (size_t)(line - data));
         size -= (size_t)(line + 1 - data);
         data = line + 1;
     }
-    pointers_of(pointer, parent, asked);
-    const tamis_status status = tamis__json_create(&json, asked, ASKED, &allocator, &which, &wrong);
+    pointers_of(pointer, parent, queried);
+    const tamis_status status = tamis__json_create(&json, queried, QUERIES, &allocator, &which, &wrong);
     if (*pointer && *pointer != '/')
         check(status == TAMIS_E_INVALID);
     if (status == TAMIS_E_INVALID) {
-        check(!json && which < ASKED && wrong.why && wrong.pos < strlen(asked[which]));
+        check(!json && which < QUERIES && wrong.why && wrong.pos < strlen(queried[which]));
     } else {
         check(status == TAMIS_OK);
-        check_record(json, asked, data, size, &arena);
-        /* Cut short: everywhere where the record is short. */
+        check_record(json, queried, data, size, &arena);
+        /* Prefixes of the record: all of them if it is short. */
         for (size_t cut = 0; cut < size; cut += 1 + size / 64)
-            check_record(json, asked, data, cut, &arena);
-        check_record(json, asked, data, size, &arena);
+            check_record(json, queried, data, cut, &arena);
+        check_record(json, queried, data, size, &arena);
     }
     tamis__arena_release(&arena);
     tamis__json_free(json);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Files of our format, damaged and forged. Whatever they say they are refused, in memory bounded by their size, or
- * answer; what answers can be added to and encoded, and the bytes decode to the same filter.
+ * Files of our format, damaged and forged. They are refused, in memory bounded by their size, or answer lookups. A
+ * filter that answers accepts keys and can be encoded, and the bytes decode to the same filter.
  *
- * Input: a file, taken as it is and then with its sums put right, so that what they would hide is reached too; or, where
- * the first byte is none of a file, header and sections and then a body, which are put in their places.
+ * Input: a file. It is tried unchanged, and then with corrected checksums, so that the code behind them is tested
+ * too. If the first byte is not that of a file, the input is header, sections and body, which are put in a file.
  */
 #include <assert.h>
 #include <stdint.h>
@@ -21,8 +21,9 @@
 
 enum { INPUT_MAX = 1 << 20, KEYS = 64, MEMORY_SPARE = 1 << 16 };
 
-/* Whether the filter answers, and what; one that is keyed has no secret here, and a block may be forged. */
-static bool ask(const tamis_filter *filter, tamis_answer *answers) {
+/* Looks up some keys. True if the whole file is valid. A keyed filter has no secret here, and a block may be
+ * damaged. */
+static bool query(const tamis_filter *filter, tamis_answer *answers) {
     uint64_t numbers[KEYS];
     tamis_key keys[KEYS];
     for (uint64_t i = 0; i < KEYS; i++) {
@@ -40,18 +41,18 @@ static bool ask(const tamis_filter *filter, tamis_answer *answers) {
 static void encode_again(const tamis_filter *filter, const tamis_answer *answers) {
     uint64_t size = 0, again_size = 0;
     tamis_filter *back = NULL;
-    tamis_answer told[KEYS] = {0};
+    tamis_answer reported[KEYS] = {0};
     assert(tamis_filter_encoded_size(filter, TAMIS_FORMAT_TAMIS, &size, NULL) == TAMIS_OK);
     uint8_t *bytes = forge_pages(size), *again = forge_pages(size);
     assert(tamis_filter_encode(filter, TAMIS_FORMAT_TAMIS, bytes, size, NULL) == TAMIS_OK);
     tamis_error err = TAMIS_ERROR_INIT;
     if (tamis_filter_decode(&back, bytes, size, NULL, &err) != TAMIS_OK) {
-        fprintf(stderr, "what was decoded is encoded to what is not: %s\n", err.text);
+        fprintf(stderr, "a decoded filter is encoded to invalid bytes: %s\n", err.text);
         abort();
     }
     assert(tamis_filter_is_equal(filter, back) == tamis_filter_can(filter, TAMIS_CAN_UNION));
-    assert(ask(back, told));
-    assert(memcmp(told, answers, KEYS) == 0);
+    assert(query(back, reported));
+    assert(memcmp(reported, answers, KEYS) == 0);
     assert(tamis_filter_encoded_size(back, TAMIS_FORMAT_TAMIS, &again_size, NULL) == TAMIS_OK);
     assert(again_size == size);
     assert(tamis_filter_encode(back, TAMIS_FORMAT_TAMIS, again, size, NULL) == TAMIS_OK);
@@ -61,7 +62,7 @@ static void encode_again(const tamis_filter *filter, const tamis_answer *answers
     free(again);
 }
 
-/* What was answered "fresh" or "seen" is there afterwards, where the filter takes it. */
+/* Adds keys. A key whose add succeeded is present afterwards. */
 static void add(tamis_filter *filter) {
     for (uint64_t i = 0; i < KEYS; i++) {
         tamis_answer answer = TAMIS_UNKNOWN;
@@ -85,7 +86,7 @@ static void open_in_place(const uint8_t *bytes, uint64_t size) {
     assert(status == TAMIS_OK || (err.status == status && strncmp(err.text, "fuzzed: ", 8) == 0));
     assert(status == TAMIS_OK || status == TAMIS_E_DAMAGED || status == TAMIS_E_FORMAT);
     if (status == TAMIS_OK)
-        ask(filter, answers);
+        query(filter, answers);
     tamis_filter_free(filter);
 }
 
@@ -101,7 +102,7 @@ static void decode(const uint8_t *bytes, uint64_t size) {
     tamis_status status = tamis_filter_decode(&filter, bytes, size, &options, &err);
     assert(status == TAMIS_OK || status == TAMIS_E_DAMAGED || status == TAMIS_E_FORMAT);
     if (status == TAMIS_OK) {
-        assert(ask(filter, answers));
+        assert(query(filter, answers));
         encode_again(filter, answers);
         add(filter);
     }
@@ -109,7 +110,7 @@ static void decode(const uint8_t *bytes, uint64_t size) {
     assert(memory.live_blocks == 0);
 }
 
-/* Both ways: used where it stands, and copied. */
+/* Decoded in both ways: used in place, and copied. */
 static void take(const uint8_t *bytes, uint64_t size) {
     open_in_place(bytes, size);
     decode(bytes, size);

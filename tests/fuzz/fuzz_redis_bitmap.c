@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Bytes of a server's bitmap as a filter in memory, of parameters that bytes 0 to 2 choose: they are refused, or are its
- * bits, each of them, and it takes keys.
+ * A bitmap of a server as a filter in memory. Bytes 0 to 2 of the input select its parameters, the rest is the
+ * bitmap. It is refused, or the filter has exactly these bits and accepts keys.
  */
 #include <stdio.h>
 
@@ -45,7 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         fuzz_check(tamis_filter_info_get(made, &info, NULL) == TAMIS_OK);
         fuzz_check(info.fpr_live >= 0 && info.fpr_live <= 1 && info.cardinality >= 0 &&
                    info.false_present >= 0);
-        fuzz_add_and_ask(made, data, size);
+        fuzz_add_and_query(made, data, size);
     } else {
         fuzz_check(status == TAMIS_E_MISMATCH && !made && err.status == status && *err.text);
     }

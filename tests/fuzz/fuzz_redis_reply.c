@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * What a server sends: replies, in any pieces, and what is taken from them. Byte 0 says how large the pieces are, and
- * to which question each reply is the answer:
+ * Replies of a server, in pieces of any size, and the parsers of their content. Byte 0 of the input selects the size
+ * of the pieces, and the command to which each reply is the answer:
  *
  *     0  none       1  CLUSTER SLOTS       2  a sentinel's master       3  the config hash of layout redisson
  *
- * Whatever comes is refused, or replies that are the same in pieces as in one. Memory is bounded.
+ * The bytes are refused, or give the same replies in pieces as in one. Memory is bounded.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static void check_failed(tamis_status status, const tamis_error *err) {
 
 /* ---- replies ---- */
 
-/* FNV-1a of all that a reply says; reads every byte of it. */
+/* FNV-1a of a whole reply: reads every byte of it. */
 static uint64_t sum_bytes(uint64_t sum, const void *bytes, size_t size) {
     for (size_t i = 0; i < size; i++)
         sum = (sum ^ ((const uint8_t *)bytes)[i]) * UINT64_C(0x100000001b3);
@@ -55,7 +55,7 @@ static uint64_t sum_reply(uint64_t sum, const tamis__reply *reply) {
 
 typedef void taker(void *context, const tamis__reply *reply);
 
-/* The sum of all replies, and of how it ended. */
+/* Returns a checksum of all replies and of the final status. */
 static uint64_t read_all(const uint8_t *data, size_t size, size_t piece, taker *take, void *context) {
     tamis__replies *replies = tamis__replies_create(&allocator);
     tamis_error err = TAMIS_ERROR_INIT;
@@ -65,7 +65,7 @@ static uint64_t read_all(const uint8_t *data, size_t size, size_t piece, taker *
     for (size_t at = 0; at < size && status == TAMIS_OK; at += piece) {
         const tamis__reply *reply = NULL;
         const size_t some = size - at < piece ? size - at : piece;
-        char *bytes = malloc(some); /* of just its size */
+        char *bytes = malloc(some); /* exactly its size, for a sanitizer */
         check(bytes);
         memcpy(bytes, data + at, some);
         status = tamis__replies_feed(replies, bytes, some, &err);
@@ -90,7 +90,7 @@ static void take_none(void *context, const tamis__reply *reply) {
     (void)reply;
 }
 
-/* ---- what servers say of others ---- */
+/* ---- replies about other servers ---- */
 
 static tamis_redis *servers_of(const char *text) {
     tamis__redis_uri uri;

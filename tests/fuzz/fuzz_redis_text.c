@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Text that somebody else wrote. Byte 0 says what it is:
+ * Texts from outside. Byte 0 of the input selects what the rest is:
  *
- *     0  a URI       1  a name with parameters       2, 3  the plan of a filter, of a family of layout tamis
- *     4  what a Codis proxy says of itself
+ *     0  a URI       1  a name with parameters       2, 3  the plan of a filter or of a family, layout tamis
+ *     4  the description of a Codis proxy in ZooKeeper
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -22,21 +22,21 @@ static void check(bool holds) {
         abort();
 }
 
-static void check_failed(tamis_status status, tamis_status wanted, const tamis_error *err) {
-    check(status == wanted && err->status == status && *err->text && !strchr(err->text, '\n'));
+static void check_failed(tamis_status status, tamis_status expected, const tamis_error *err) {
+    check(status == expected && err->status == status && *err->text && !strchr(err->text, '\n'));
 }
 
 /* ---- URIs ---- */
 
-/* Into room of just that size. */
-static void show(const char *text, size_t room) {
-    char *to = malloc(room);
+/* Shows the URI in a buffer of that size. */
+static void show(const char *text, size_t buffer_size) {
+    char *to = malloc(buffer_size);
     check(to);
-    check(tamis_redis_uri_show(text, to, room) < room && strlen(to) < room);
+    check(tamis_redis_uri_show(text, to, buffer_size) < buffer_size && strlen(to) < buffer_size);
     free(to);
 }
 
-/* A password is not in what sentences show, where it stands nowhere else. */
+/* A shown URI does not contain its password, unless another part of it is the same text. */
 static void password_is_hidden(const tamis__redis_uri *uri, const char *text) {
     const char *at = strrchr(text, '@');
     if (!uri->password || strlen(uri->password) < 4 || strstr("redis+cluster://sentinel:zk", uri->password))
@@ -47,7 +47,7 @@ static void password_is_hidden(const tamis__redis_uri *uri, const char *text) {
 }
 
 static void take_parameters(tamis__redis_uri *uri) {
-    static const char name[] = "none that was read"; /* names that are asked for are our own */
+    static const char name[] = "none that was read"; /* the names passed to the parser are constants */
     tamis_error unused = TAMIS_ERROR_INIT;
     tamis_status used = tamis__redis_uri_check_used(uri, &unused);
     if (used != TAMIS_OK)
@@ -99,41 +99,42 @@ static void read_uri(const char *text, bool is_name) {
 
 /* ---- plans ---- */
 
-/* What was understood says the same when it is written. */
-static void comes_back(tamis_filter *filter, const tamis__parsed_plan *told) {
+/* A parsed plan, written again, has the same text. */
+static void comes_back(tamis_filter *filter, const tamis__parsed_plan *reported) {
     tamis__redis_filter *at = tamis__redis_of(filter);
     char text[TAMIS__REDIS_PLAN];
     tamis__parsed_plan again;
     tamis_scheme scheme;
-    if (told->has_secret || tamis_scheme_parse(&scheme, told->scheme, NULL) != TAMIS_OK)
+    if (reported->has_secret || tamis_scheme_parse(&scheme, reported->scheme, NULL) != TAMIS_OK)
         return;
     tamis_hasher_options hashing = TAMIS_HASHER_OPTIONS_INIT;
     hashing.scheme = TAMIS_SCHEME_XXH3; /* takes any seed */
-    hashing.seed = told->seed;
+    hashing.seed = reported->seed;
     check(tamis_hasher_create(&filter->hasher, &hashing, NULL) == TAMIS_OK);
     const tamis__partitions partitions =
-        tamis__partitions_of(at, told->generation, told->bits, told->partition);
+        tamis__partitions_of(at, reported->generation, reported->bits, reported->partition);
     filter->plan.scheme = scheme;
-    filter->plan.bits = told->bits;
-    filter->plan.probes = (uint32_t)told->probes;
-    filter->plan.capacity = told->expect;
-    filter->plan.fpr = told->fpr;
+    filter->plan.bits = reported->bits;
+    filter->plan.probes = (uint32_t)reported->probes;
+    filter->plan.capacity = reported->expect;
+    filter->plan.fpr = reported->fpr;
     tamis__plan_text_write(filter, &partitions, text);
     check(tamis__plan_text_read(at, text, &again, NULL) == TAMIS_OK);
-    check(again.seed == told->seed && again.partition == told->partition && again.bits == told->bits &&
-          again.generation == told->generation && again.probes == told->probes &&
-          again.expect == told->expect && again.fpr == told->fpr && strcmp(again.scheme, told->scheme) == 0);
+    check(again.seed == reported->seed && again.partition == reported->partition &&
+          again.bits == reported->bits && again.generation == reported->generation &&
+          again.probes == reported->probes && again.expect == reported->expect &&
+          again.fpr == reported->fpr && strcmp(again.scheme, reported->scheme) == 0);
 }
 
 static void read_plan(const char *text, bool is_family) {
     tamis_error err = TAMIS_ERROR_INIT;
     tamis_filter *filter;
-    tamis__parsed_plan told;
+    tamis__parsed_plan reported;
     check(tamis__redis_name(&filter, NULL, "redis://127.0.0.1:1/n", &allocator, NULL) == TAMIS_OK);
     tamis__redis_of(filter)->is_family = is_family;
-    tamis_status status = tamis__plan_text_read(tamis__redis_of(filter), text, &told, &err);
+    tamis_status status = tamis__plan_text_read(tamis__redis_of(filter), text, &reported, &err);
     if (status == TAMIS_OK)
-        comes_back(filter, &told);
+        comes_back(filter, &reported);
     else
         check_failed(status, status == TAMIS_E_MISMATCH ? status : TAMIS_E_DAMAGED, &err);
     tamis_filter_free(filter);
@@ -154,7 +155,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 1)
         return 0;
     const uint8_t what = data[0] % 5;
-    char *text = malloc(size); /* of just its size, and a NUL behind */
+    char *text = malloc(size); /* exactly its size, and a NUL */
     check(text);
     memcpy(text, data + 1, size - 1);
     text[size - 1] = '\0';

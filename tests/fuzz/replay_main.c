@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Stands in for libFuzzer in ordinary builds: gives a fuzzer the empty input and each file of a corpus
- * directory, so that what fuzzing once found stays found. A finding aborts, as under libFuzzer. */
+/* Replaces libFuzzer in ordinary builds: runs a fuzzer on the empty input and on each file of a corpus directory,
+ * so that old findings stay fixed. A finding aborts, as under libFuzzer. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdint.h>
@@ -10,7 +10,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Whether the file could be read; its bytes have exactly their own size, so that a read past them shows. */
+/* Runs the fuzzer on a file. False if it cannot be read. The bytes are in a block of exactly their size, so that a
+ * sanitizer notices a read past them. */
 static int replay(const char *path) {
     FILE *file = fopen(path, "rb");
     long size = -1;

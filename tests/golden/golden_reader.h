@@ -15,7 +15,7 @@ enum { GOLDEN_FIELDS = 32 };
 typedef struct golden {
     FILE *file;
     char *line;
-    size_t room;
+    size_t capacity;
     char *field[GOLDEN_FIELDS];
     int fields;
 } golden;
@@ -34,7 +34,7 @@ static inline golden golden_open(const char *name) {
 static inline bool golden_next(golden *g) {
     ssize_t size;
     do
-        size = getline(&g->line, &g->room, g->file);
+        size = getline(&g->line, &g->capacity, g->file);
     while (size > 0 && g->line[0] == '#');
     if (size <= 0) {
         free(g->line);

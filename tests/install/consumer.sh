@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# consumer.sh BUILD_DIR CC CXX CMAKE VERSION: installs the build into an empty place and uses it from there, as a
-# user would: the examples through pkg-config and through find_package, and the command from the shell.
+# consumer.sh BUILD_DIR CC CXX CMAKE VERSION: installs the build into an empty directory and uses it like a user: builds
+# the examples with pkg-config and with find_package, and runs the command from a shell.
 set -euo pipefail
 build=$1 cc=$2 cxx=$3 cmake=$4 version=$5
 here=$(dirname "$(realpath "$0")")
@@ -16,11 +16,11 @@ fail() {
     exit 1
 }
 step() { echo "install: $*"; }
-# quietly COMMAND...: what it says is shown if it fails.
+# quietly COMMAND...: shows the output only if the command fails.
 quietly() { "$@" >"$work/log" 2>&1 || fail "$* failed: $(cat "$work/log")"; }
 
 step "cmake --install"
-# A DESTDIR of the caller would put it elsewhere.
+# A DESTDIR of the caller would change the directory.
 quietly env -u DESTDIR "$cmake" --install "$build" --prefix "$prefix"
 lib=$(dirname "$(find "$prefix" -name libtamis.a)")
 export PKG_CONFIG_PATH=$lib/pkgconfig
@@ -32,13 +32,13 @@ programs=(dedup.c once.c dedup_stream.c share_redis.c spam_filter.c crawler.c te
 # shellcheck source-path=SCRIPTDIR source=examples.sh
 . "$here/examples.sh"
 
-# needs PROGRAM LIBRARY: whether the loader is asked for it.
+# needs PROGRAM LIBRARY: true if the program is linked with the shared library.
 needs() { readelf -dW "$1" | grep "NEEDED.*\[$2\]" >/dev/null; }
 soname=libtamis.so.${version%%.*}
 
-# The compiler's line at the head of an example.
+# line_of FILE: the compiler command in the comment at the head of an example.
 line_of() { grep -m 1 -oE '(cc|c\+\+) .*\$\(pkg-config [^)]*\)' "$examples/$1"; }
-# typed FILE OUTPUT FLAG...: runs that line, as it stands, with these words added.
+# typed FILE OUTPUT FLAG...: runs that command, with the output and the flags added.
 typed() {
     local line
     line=$(line_of "$1") || fail "$1: its head names no compiler line"
@@ -65,13 +65,13 @@ case ${TAMIS_TEST_SCALE:-full} in
 esac
 step "ten_million with half of the bits"
 sed 's/expected_insertions = n;/expected_insertions = n \/ 2;/' "$examples/ten_million.c" >"$work/planted.c"
-# shellcheck disable=SC2046 # words are what it prints
+# shellcheck disable=SC2046 # the output is several words
 quietly "$cc" "$work/planted.c" -o "$work/planted" "-Wl,-rpath,$lib" $(pkg-config --cflags --libs tamis)
 says 1 "NOT as promised" "$work/planted" 100000
 
 step "pkg-config --static"
 pkg-config() { command pkg-config --static "$@"; }
-# Debian has no archive of ISA-L: what is to be static altogether is built without it.
+# Debian has no static library of ISA-L, so a fully static program is built without it.
 has_isal() { [[ $(pkg-config --libs tamis-stream) = *-lisal* ]]; }
 has_archive() { [ "$("$cc" -print-file-name=libisal.a)" != libisal.a ]; }
 for file in "${programs[@]}"; do
@@ -86,7 +86,7 @@ done
 unset -f pkg-config
 check_examples "$work/pc_static"
 
-# with_cmake PREFIX DIR OPTION...: the examples by find_package
+# with_cmake PREFIX DIR OPTION...: builds the examples with find_package
 with_cmake() {
     local prefix=$1 dir=$2
     shift 2
@@ -114,7 +114,7 @@ for file in "${programs[@]}"; do
     package=tamis
     [ "$file" != dedup_stream.c ] || package=tamis-stream
     [ "$file" != share_redis.c ] || package=tamis-redis
-    # pkg-config escapes the spaces for a shell that reads its words once more.
+    # pkg-config escapes spaces for a second expansion by the shell.
     quietly eval "\"\${compile[@]}\" \"\$examples/$file\" -o \"\$work/pc_moved/${file%.*}\" \"-Wl,-rpath,\$moved_lib\" \
         $(PKG_CONFIG_PATH=$moved_lib/pkgconfig pkg-config --cflags --libs $package)"
 done
@@ -127,7 +127,7 @@ for package in tamis tamis-stream tamis-redis; do
     [ "$(pkg-config --modversion $package)" = "$version" ] || fail "$package.pc has another version than $version"
     ! pkg-config --exists "$package >= ${version%%.*}.9999" || fail "$package.pc passes for a later version"
 done
-# find VERSION: whether a program that asks for it gets it.
+# find_version VERSION: true if find_package(Tamis VERSION) succeeds.
 mkdir "$work/find"
 cat >"$work/find/CMakeLists.txt" <<'END'
 cmake_minimum_required(VERSION 3.25)

@@ -1,35 +1,35 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause
-# shellcheck disable=SC2154 # work is the folder of consumer.sh
-# Sourced by consumer.sh: check_examples DIR sees that each program of docs/examples/, built in DIR, does what it should.
+# shellcheck disable=SC2154 # consumer.sh sets work
+# Sourced by consumer.sh. check_examples DIR tests the programs of docs/examples/, which were built in DIR.
 
 printf 'b\na\nb\n\na\n\nlast' >"$work/lines"
 awk '!seen[$0]++' "$work/lines" >"$work/unique"
-seq 100000 | sed p >"$work/many" # more than a batch and more than a buffer
+seq 100000 | sed p >"$work/many" # exceeds a batch and a buffer
 seq 100000 >"$work/many_unique"
 printf 'mallory\neve\n' >"$work/blocked"
-# Known good senders, each twice, in no case in particular; one of them is blocked nevertheless.
+# Known good senders, each twice, in mixed case. One of them is blocked nevertheless.
 { seq -f 'Friend%.0f@example.org' 100000 && echo SPAM7@example.com; } | sed p >"$work/good"
 
-# says STATUS TEXT COMMAND...: it ends with that status, and the last line it prints has the text.
+# says STATUS TEXT COMMAND...: the command must exit with that status, and its last line must contain the text.
 says() {
-    local want=$1 text=$2 status=0
+    local expected=$1 text=$2 status=0
     shift 2
     "$@" </dev/null >"$work/out" 2>&1 || status=$?
-    [ "$status" = "$want" ] || fail "$1: status $status, not $want: $(cat "$work/out")"
+    [ "$status" = "$expected" ] || fail "$1: status $status, not $expected: $(cat "$work/out")"
     tail -n 1 "$work/out" | grep -qF "$text" || fail "$1: not '$text': $(cat "$work/out")"
 }
 
 check_dedup() {
     "$1/dedup" <"$work/lines" | cmp - "$work/unique" || fail "$1/dedup: wrong lines"
     "$1/dedup" <"$work/many" | cmp - "$work/many_unique" || fail "$1/dedup: wrong lines of many"
-    # It writes the last line as it came, without a newline.
+    # The last line has no newline, in the output too.
     "$1/dedup_stream" "$work/lines" 2>"$work/err" | cmp - <(head -c -1 "$work/unique") ||
         fail "$1/dedup_stream: wrong lines"
     [ "$(cat "$work/err")" = "4 of 7 lines" ] || fail "$1/dedup_stream said: $(cat "$work/err")"
 }
 
-# Killed again and again, its output is that of one that was not.
+# A run that is killed repeatedly ends with the output of a run that was not.
 check_once() {
     local program=$1/once kills=0 pid
     rm -rf "$work/state" "$work/once"
@@ -54,7 +54,7 @@ check_share_with_guava() {
     says 2 "share_with_guava: $work/absent: cannot be read" "$1/share_with_guava" "$work/absent"
 }
 
-# check_share_redis DIR: two of them, one after the other, over a Redis of our own, where there is one.
+# check_share_redis DIR: runs the program twice with a private Redis, if redis-server is installed.
 check_share_redis() {
     local program=$1/share_redis uri
     says 2 "share_redis: redis+unix://$work/none: " "$program" "redis+unix://$work/none"
@@ -75,7 +75,7 @@ check_share_redis() {
         fail "$program: wrong lines the second time"
 }
 
-# check_spam_filter DIR COUNT: that many addresses are blocked.
+# check_spam_filter DIR COUNT: COUNT addresses must be blocked.
 check_spam_filter() {
     local program=$1/spam_filter list=$work/list filter=$work/spam.tamis allow=$work/allow rescued
     seq "$2" | sed 's/.*/spam&@example.com/' >"$list"
@@ -105,12 +105,12 @@ check_crawler() {
         fail "$program: wrong URLs"
     printf 'http://b/\nhttp://c/' | "$program" "$seen" | cmp - <(echo http://c/) || fail "$program: wrong URLs, later"
 
-    # One is killed with URLs out and the file not saved; until then it keeps others off.
+    # Kills a crawler that has handed out URLs and not saved its file. Until then no other one may start.
     mkfifo "$work/pipe"
     "$program" "$seen" <"$work/pipe" >"$work/crawled" &
     crawler=$!
     exec 9>"$work/pipe"
-    cat "$work/many_unique" >&9 || fail "$program ended early" # when that is through the pipe it is well at work
+    cat "$work/many_unique" >&9 || fail "$program ended early" # after so many URLs the crawler is running
     says 2 "process $crawler" "$program" "$seen"
     kill -KILL $crawler
     wait $crawler 2>/dev/null || true

@@ -13,10 +13,10 @@
 #include "stream/split/find.h"
 #include "stream/split/split.h"
 
-enum { MOST = 16, BATCH = 50 };
+enum { MAX = 16, BATCH = 50 };
 
 static unsigned char delimiter;
-static size_t columns[MOST], column_count;
+static size_t columns[MAX], column_count;
 static tamis__arena arena;
 static uint64_t state;
 
@@ -37,7 +37,7 @@ static bool count_column(void *count, size_t column, tamis_key value) {
 }
 
 static void print_record(tamis_key record) {
-    tamis_key values[MOST];
+    tamis_key values[MAX];
     tamis__fault fault;
     size_t count = 0;
     const tamis_status found =
@@ -77,7 +77,7 @@ int main(int argc, char **argv) {
     unsigned char *buffer = NULL;
     size_t capacity = 0, end = 0, scan = 0;
     uint8_t csv_state = 0;
-    if (argc < 4 || argc > 3 + MOST)
+    if (argc < 4 || argc > 3 + MAX)
         die("csv_ops DELIMITER SEED COLUMN...");
     delimiter = (unsigned char)strtoul(argv[1], NULL, 10);
     state = strtoull(argv[2], NULL, 10);

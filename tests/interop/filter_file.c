@@ -82,8 +82,8 @@ static void write_filter(tamis_filter *filter, tamis_format format, const char *
 /* The next line of standard input; false after the last. */
 static bool next_key(tamis_key *key) {
     static char *line;
-    static size_t room;
-    ssize_t length = getline(&line, &room, stdin);
+    static size_t capacity;
+    ssize_t length = getline(&line, &capacity, stdin);
     if (length < 0)
         return false;
     size_t size = (size_t)length / 2;
@@ -121,16 +121,16 @@ static tamis_filter *make_planned(const tamis_plan_options *plan_options) {
 
 static void make(tamis_format format, char **arg) {
     tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
-    tamis_metadata about = TAMIS_METADATA_INIT;
+    tamis_metadata metadata = TAMIS_METADATA_INIT;
     must(tamis_scheme_parse(&plan_options.scheme, arg[0], &err));
     plan_options.kind = TAMIS_KIND_CLASSIC;
     plan_options.expect = strtoull(arg[2], NULL, 10);
     plan_options.fpr = strtod(arg[3], NULL);
     tamis_filter *filter =
         format == TAMIS_FORMAT_GUAVA ? make_guava(arg[1], &plan_options) : make_planned(&plan_options);
-    uint8_t *data = read_file(arg[4], &about.data_size);
-    about.data = data;
-    must(tamis_filter_metadata_set(filter, &about, &err));
+    uint8_t *data = read_file(arg[4], &metadata.data_size);
+    metadata.data = data;
+    must(tamis_filter_metadata_set(filter, &metadata, &err));
     free(data);
     write_filter(filter, format, arg[5]);
 }
@@ -142,7 +142,7 @@ static void add(tamis_format format, char **arg) {
     write_filter(filter, format, arg[1]);
 }
 
-static void ask(tamis_format format, char **arg) {
+static void query(tamis_format format, char **arg) {
     tamis_filter *filter = read_filter(format, arg[0]);
     tamis_answer answer;
     for (tamis_key key; next_key(&key);) {
@@ -161,10 +161,10 @@ static void join(tamis_format format, char **arg) {
 
 static void data(tamis_format format, char **arg) {
     tamis_filter *filter = read_filter(format, arg[0]);
-    tamis_metadata about = TAMIS_METADATA_INIT;
-    must(tamis_filter_metadata_get(filter, &about, &err));
-    if (about.data_size)
-        fwrite(about.data, 1, about.data_size, stdout);
+    tamis_metadata metadata = TAMIS_METADATA_INIT;
+    must(tamis_filter_metadata_get(filter, &metadata, &err));
+    if (metadata.data_size)
+        fwrite(metadata.data, 1, metadata.data_size, stdout);
     tamis_filter_free(filter);
 }
 
@@ -173,7 +173,7 @@ int main(int argc, char **argv) {
         const char *name;
         void (*run)(tamis_format format, char **arg);
         int words;
-    } verbs[] = {{"make", make, 6}, {"add", add, 2}, {"ask", ask, 1}, {"join", join, 3}, {"data", data, 1}};
+    } verbs[] = {{"make", make, 6}, {"add", add, 2}, {"ask", query, 1}, {"join", join, 3}, {"data", data, 1}};
     tamis_format format;
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
         if (argc == 3 + verbs[i].words && strcmp(argv[1], verbs[i].name) == 0) {

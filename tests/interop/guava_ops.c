@@ -371,7 +371,7 @@ static void digest(char **w) {
 static const struct operation {
     const char *name;
     void (*run)(char **w);
-    int least; /* words */
+    int min; /* words */
 } operations[] = {
     {"create", create, 6}, {"size", size, 3},   {"put", put, 3},         {"has", has, 3},
     {"putall", putall, 3}, {"copy", copy, 3},   {"equal", equal, 3},     {"compatible", compatible, 3},
@@ -384,7 +384,7 @@ static void run(char *line) {
     for (char *word = strtok(line, " \n"); word && count < WORDS; word = strtok(NULL, " \n"))
         w[count++] = word;
     for (size_t i = 0; count && i < sizeof operations / sizeof *operations; i++)
-        if (strcmp(operations[i].name, w[0]) == 0 && count >= operations[i].least) {
+        if (strcmp(operations[i].name, w[0]) == 0 && count >= operations[i].min) {
             operations[i].run(w);
             return;
         }

@@ -21,7 +21,7 @@
 
 #include "store/redis/filter/redis_filter.h"
 
-enum { AT_ONCE = 1000, ROOM = 256 };
+enum { AT_ONCE = 1000, CAPACITY = 256 };
 
 static tamis_error err = TAMIS_ERROR_INIT;
 
@@ -33,14 +33,14 @@ static void must(tamis_status status) {
 }
 
 /* How many keys were read. */
-static size_t read_keys(uint8_t bytes[][ROOM], tamis_key *keys) {
-    static char line[2 * ROOM + 2];
+static size_t read_keys(uint8_t bytes[][CAPACITY], tamis_key *keys) {
+    static char line[2 * CAPACITY + 2];
     size_t count = 0;
     while (count < AT_ONCE && fgets(line, sizeof line, stdin)) {
         size_t size = 0;
         for (const char *c = line; *c && *c != '\n'; c += 2, size++) {
             unsigned value;
-            if (size == ROOM || sscanf(c, "%2x", &value) != 1) {
+            if (size == CAPACITY || sscanf(c, "%2x", &value) != 1) {
                 fprintf(stderr, "redis_filter: not a key: %s", line);
                 exit(2);
             }
@@ -52,8 +52,8 @@ static size_t read_keys(uint8_t bytes[][ROOM], tamis_key *keys) {
     return count;
 }
 
-static void ask_all(tamis_filter *filter, bool adds) {
-    static uint8_t bytes[AT_ONCE][ROOM];
+static void query_all(tamis_filter *filter, bool adds) {
+    static uint8_t bytes[AT_ONCE][CAPACITY];
     static tamis_key keys[AT_ONCE];
     static tamis_answer answers[AT_ONCE];
     for (size_t count; (count = read_keys(bytes, keys)) > 0;) {
@@ -65,7 +65,7 @@ static void ask_all(tamis_filter *filter, bool adds) {
 }
 
 static void add_to_family(const char *uri) {
-    static uint8_t bytes[AT_ONCE][ROOM];
+    static uint8_t bytes[AT_ONCE][CAPACITY];
     static tamis_key keys[AT_ONCE];
     static tamis_redis_pair pairs[2 * AT_ONCE];
     tamis_redis_family *family;
@@ -92,7 +92,7 @@ static const tamis__layout *layout_of(tamis__redis_uri *uri) {
 }
 
 static void show_places(uint32_t servers, const char *name) {
-    static uint8_t bytes[AT_ONCE][ROOM];
+    static uint8_t bytes[AT_ONCE][CAPACITY];
     static tamis_key keys[AT_ONCE];
     const tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
     tamis__redis_filter rf = {.servers = servers, .parts = 1};
@@ -139,7 +139,7 @@ int main(int argc, char **argv) {
     if (strcmp(argv[1], "clear") == 0)
         must(tamis_filter_clear(filter, &err));
     else
-        ask_all(filter, strcmp(argv[1], "ask") != 0);
+        query_all(filter, strcmp(argv[1], "ask") != 0);
     tamis_filter_free(filter);
     return 0;
 }

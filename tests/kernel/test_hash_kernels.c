@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Every set of hash kernels beside libxxhash and murmur3.c, which hash one key at a time. */
+/* Every set of hash kernels, compared with libxxhash and murmur3.c, which hash one key at a time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,26 +19,26 @@
 #include "support/isa.h"
 #include "support/scratch.h"
 
-enum { LONGEST = 300, MOST = 700 };
+enum { LONGEST = 300, MAX = 700 };
 
 static const uint64_t HASHER_ID = UINT64_C(0x0123456789abcdef);
 static const uint64_t seeds[] = {0, 1, 42, 0x80000000, UINT64_C(0x9e3779b97f4a7c15), UINT64_MAX};
 enum { SEEDS = sizeof seeds / sizeof *seeds };
 
-static tamis_hash want_xxh3(uint64_t seed, tamis_key key) {
+static tamis_hash expected_xxh3(uint64_t seed, tamis_key key) {
     XXH128_hash_t digest = XXH3_128bits_withSeed(key.data, key.size, seed);
     return (tamis_hash){{digest.low64, digest.high64}, HASHER_ID};
 }
 
-static tamis_hash want_murmur3(tamis_key key) {
+static tamis_hash expected_murmur3(tamis_key key) {
     tamis_hash hash = {{0, 0}, HASHER_ID};
     tamis__murmur3_x64_128(key.data, key.size, 0, hash.word);
     return hash;
 }
 
-/* A batch as it should be, and what stands behind it as it was. */
+/* Checks that a batch has the expected hashes, and that the bytes after it are unchanged. */
 static void check_batch(tamis__isa isa, uint64_t seed, const tamis_key *keys, size_t count) {
-    static tamis_hash got[MOST + 1];
+    static tamis_hash got[MAX + 1];
     const struct tamis__hash_kernels *kernels = tamis__hash_kernels_of(isa);
     const tamis_hash untouched = {{77, 77}, 77};
     tamis__xxh3 x;
@@ -51,52 +51,52 @@ static void check_batch(tamis__isa isa, uint64_t seed, const tamis_key *keys, si
         else
             kernels->xxh3(&x, HASHER_ID, keys, count, got);
         for (size_t i = 0; i < count; i++) {
-            tamis_hash expected = murmur3 ? want_murmur3(keys[i]) : want_xxh3(seed, keys[i]);
+            tamis_hash expected = murmur3 ? expected_murmur3(keys[i]) : expected_xxh3(seed, keys[i]);
             assert_memory_equal(&got[i], &expected, sizeof expected);
         }
         assert_memory_equal(&got[count], &untouched, sizeof untouched);
     }
 }
 
-static unsigned char random_bytes[MOST + LONGEST];
+static unsigned char random_bytes[MAX + LONGEST];
 
 static void fill(uint64_t *random) {
     for (size_t i = 0; i < sizeof random_bytes; i++)
         random_bytes[i] = (unsigned char)test_random(random);
 }
 
-/* Keys of one length, as numbers are; each ends behind another byte. */
+/* Keys of one length, as numbers have. Each ends at another alignment. */
 static void every_length(tamis__isa isa) {
     uint64_t random = test_seed(61);
-    static tamis_key keys[MOST];
+    static tamis_key keys[MAX];
     fill(&random);
     for (size_t size = 0; size <= LONGEST; size++) {
-        for (size_t i = 0; i < MOST; i++)
+        for (size_t i = 0; i < MAX; i++)
             keys[i] = (tamis_key){random_bytes + i, size};
         for (size_t i = 0; i < SEEDS; i++)
-            check_batch(isa, seeds[i], keys, size % 3 ? 9 : size % 5 ? 40 : MOST);
+            check_batch(isa, seeds[i], keys, size % 3 ? 9 : size % 5 ? 40 : MAX);
     }
 }
 
-/* What a batch is made of: lengths that go one way in a kernel, and lengths of all ways. */
+/* Mixtures of key lengths: some take one path through a kernel, others take all paths. */
 static size_t random_size(uint64_t *random, uint64_t mixture) {
     static const size_t below[] = {4, 9, 17, 33, 129, 241, LONGEST + 1};
-    const size_t most = below[mixture % 7];
+    const size_t max = below[mixture % 7];
     if (mixture / 7 % 3 == 1 && test_below(random, 20) == 0)
         return test_below(random, LONGEST + 1);
     if (mixture / 7 % 3 == 2)
-        return most - 1 - test_below(random, most < 5 ? most : 5);
-    return test_below(random, most);
+        return max - 1 - test_below(random, max < 5 ? max : 5);
+    return test_below(random, max);
 }
 
 static void mixed_batches(tamis__isa isa) {
     uint64_t random = test_seed(62);
-    static tamis_key keys[MOST];
+    static tamis_key keys[MAX];
     fill(&random);
     for (uint64_t round = 0; round < test_scale(20000, 1000, 3000); round++) {
-        const size_t count = round <= 100 ? round : test_below(&random, round % 10 ? 101 : MOST + 1);
+        const size_t count = round <= 100 ? round : test_below(&random, round % 10 ? 101 : MAX + 1);
         for (size_t i = 0; i < count; i++) {
-            keys[i] = (tamis_key){random_bytes + test_below(&random, MOST), random_size(&random, round)};
+            keys[i] = (tamis_key){random_bytes + test_below(&random, MAX), random_size(&random, round)};
             if (keys[i].size == 0 && round % 2)
                 keys[i].data = NULL;
         }
@@ -104,7 +104,7 @@ static void mixed_batches(tamis__isa isa) {
     }
 }
 
-/* Keys at both ends of what may be read: a byte before or behind them ends the process. */
+/* Keys at both ends of readable memory: reading a byte before or after them ends the process. */
 static void keys_at_the_end_of_memory(tamis__isa isa) {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     unsigned char *pages = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Every set of kernels that this build and machine have, against the positions as the documentation has them,
- * worked out the slow way. TAMIS_KERNEL chooses for a process; here each set is asked by its number. */
+/* Every set of kernels that this build and machine have, compared with positions that are computed slowly, as
+ * the documentation specifies them. TAMIS_KERNEL chooses one set for a process; here each set is called by its
+ * number. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +33,7 @@ static void every_set_has_its_table(void **state) {
 
 /* ---- blocked ---- */
 
-/* Bit numbers of a key, the kth of them: 9 bits of a word that a hash of the first word and k / 7 makes. */
+/* Position k of a key in its block: 9 bits of the word w(k / 7), see docs/FORMAT.md, "Blocked". */
 static uint64_t bit_of(const tamis_hash *hash, uint32_t k) {
     uint64_t x = hash->word[0] + k / 7 * UINT64_C(0x9e3779b97f4a7c15);
     x = (x ^ x >> 32) * UINT64_C(0xff51afd7ed558ccd);
@@ -55,7 +56,7 @@ static void model_add(uint8_t *bits, const tamis_hash *hash, uint32_t probes) {
 
 typedef struct blocked_case {
     uint64_t words[BLOCKS * 8] __attribute__((aligned(64)));
-    uint8_t bits[BLOCKS * 512]; /* the model's, one byte a bit */
+    uint8_t bits[BLOCKS * 512]; /* of the model: one byte a bit */
     tamis_hash hashes[KEYS];
     tamis_answer got[KEYS], expected[KEYS];
 } blocked_case;
@@ -65,22 +66,22 @@ static void compare_bits(const blocked_case *c) {
         assert_int_equal(c->words[i / 64] >> i % 64 & 1, c->bits[i]);
 }
 
-static void blocked_add_stops_where_there_is_no_room(const struct tamis__filter_kernels *kernels,
-                                                     blocked_case *c, uint32_t probes) {
+static void blocked_add_stops_at_its_capacity(const struct tamis__filter_kernels *kernels, blocked_case *c,
+                                              uint32_t probes) {
     tamis__blocks in = {c->words, BLOCKS, probes};
     memset(c->got, 0x77, sizeof c->got);
-    uint64_t room = KEYS / 10, left = room;
+    uint64_t capacity = KEYS / 10, left = capacity;
     size_t done = kernels->blocked_add(&in, c->hashes, KEYS, &left, c->got), absent = 0, i = 0;
     for (; i < KEYS; i++) {
         bool present = model_has(c->bits, &c->hashes[i], probes);
-        if (!present && absent == room)
+        if (!present && absent == capacity)
             break;
         absent += !present;
         assert_int_equal(c->got[i], present ? TAMIS_PRESENT : TAMIS_ABSENT);
         model_add(c->bits, &c->hashes[i], probes);
     }
     assert_int_equal(done, i);
-    assert_int_equal(left, room - absent);
+    assert_int_equal(left, capacity - absent);
     for (; i < KEYS; i++)
         assert_int_equal(c->got[i], 0x77);
     compare_bits(c);
@@ -111,7 +112,7 @@ static void blocked_is_the_models(tamis__isa isa) {
             c.hashes[j] = c.hashes[j / 2];
         c.hashes[0] = (tamis_hash){{0, 0}, 0};
         c.hashes[2] = (tamis_hash){{UINT64_MAX, UINT64_MAX}, 0};
-        blocked_add_stops_where_there_is_no_room(kernels, &c, probes);
+        blocked_add_stops_at_its_capacity(kernels, &c, probes);
         blocked_contains_is_the_models(kernels, &c, probes);
     }
 }
@@ -123,13 +124,13 @@ static void blocked_is_the_same_in_every_set(void **state) {
 
 /* ---- unions ---- */
 
-/* Of any number of words, and no others; lines from empty to full. */
-static void unite_is_the_models(const struct tamis__filter_kernels *kernels, uint64_t *random,
-                                uint64_t count) {
-    enum { MOST = 5000 };
-    static uint64_t into[MOST + 1], from[MOST + 1], expected[MOST + 1];
+/* Unions of any number of words change no other words. The lines are empty to full. */
+static void union_equals_the_model(const struct tamis__filter_kernels *kernels, uint64_t *random,
+                                   uint64_t count) {
+    enum { MAX = 5000 };
+    static uint64_t into[MAX + 1], from[MAX + 1], expected[MAX + 1];
     tamis__line_counts got = {{0}}, counts = {{0}};
-    for (uint64_t i = 0, dense = 0; i <= MOST; i++) {
+    for (uint64_t i = 0, dense = 0; i <= MAX; i++) {
         dense = i % 8 ? dense : test_random(random) % 4;
         into[i] = dense == 0 ? 0 : dense == 1 ? UINT64_MAX : test_random(random);
         from[i] = dense == 0 ? 0 : test_random(random);
@@ -146,25 +147,25 @@ static void unite_is_the_models(const struct tamis__filter_kernels *kernels, uin
     assert_memory_equal(&got, &counts, sizeof counts);
 }
 
-static void unite_is_the_models_of_any_size(tamis__isa isa) {
+static void union_equals_the_model_of_any_size(tamis__isa isa) {
     const struct tamis__filter_kernels *kernels = tamis__filter_kernels_of(isa);
     uint64_t random = test_seed(52);
     for (uint64_t count = 0; count <= 20; count++)
-        unite_is_the_models(kernels, &random, count);
+        union_equals_the_model(kernels, &random, count);
     for (uint64_t count = 2040; count <= 5000; count += 493)
-        unite_is_the_models(kernels, &random, count);
+        union_equals_the_model(kernels, &random, count);
 }
 
-static void unite_is_the_same_in_every_set(void **state) {
+static void union_is_the_same_in_every_set(void **state) {
     (void)state;
-    isa_each(unite_is_the_models_of_any_size);
+    isa_each(union_equals_the_model_of_any_size);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_set_has_its_table),
         cmocka_unit_test(blocked_is_the_same_in_every_set),
-        cmocka_unit_test(unite_is_the_same_in_every_set),
+        cmocka_unit_test(union_is_the_same_in_every_set),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Whatever set of kernels TAMIS_KERNEL forces: the same hashes, the same answers, the same bytes of a filter. All by the
- * public calls, so that kernels of every layer are in it. */
+/* With every set of kernels that TAMIS_KERNEL can force: the same hashes, answers and bytes of filters. Uses
+ * public calls only, so that the kernels of all layers take part. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,15 +18,15 @@
 #include "support/isa.h"
 #include "support/scratch.h"
 
-enum { KEYS = 6000, KEY_BYTES = 300, ROOM = 64 << 20 };
+enum { KEYS = 6000, KEY_BYTES = 300, CAPACITY = 64 << 20 };
 
-/* Keys of every length up to KEY_BYTES, the short ones more often, every fifth of them one that came before; batches of
+/* Keys of every length up to KEY_BYTES, mostly short ones. Every fifth key repeats an earlier one. Batches have
  * uneven sizes. */
 static void make_keys(tamis_key *keys, uint8_t *bytes, uint64_t seed) {
     size_t used = 0;
     for (size_t i = 0; i < KEYS; i++) {
-        uint64_t most = test_random(&seed) % 4 ? 33 : KEY_BYTES;
-        keys[i] = (tamis_key){bytes + used, (size_t)test_below(&seed, most)};
+        uint64_t max = test_random(&seed) % 4 ? 33 : KEY_BYTES;
+        keys[i] = (tamis_key){bytes + used, (size_t)test_below(&seed, max)};
         if (i % 5 == 4)
             keys[i] = keys[test_below(&seed, i)];
         for (size_t j = 0; i % 5 != 4 && j < keys[i].size; j++)
@@ -42,11 +42,11 @@ static size_t some_of(size_t at) {
 
 typedef struct written {
     uint8_t *to;
-    size_t size, room;
+    size_t size, capacity;
 } written;
 
 static void write_bytes(written *out, const void *bytes, size_t size) {
-    if (size > out->room - out->size)
+    if (size > out->capacity - out->size)
         abort();
     memcpy(out->to + out->size, bytes, size);
     out->size += size;
@@ -75,14 +75,14 @@ static void write_hashes(written *out, tamis_scheme scheme, const tamis_key *key
     tamis_hasher_free(hasher);
 }
 
-/* The answers of a filter to adding the first half of the keys and asking for all, and its bytes. */
+/* Adds the first half of the keys, looks up all, and appends the answers and the bytes of the filter. */
 static void write_filter(written *out, tamis_kind kind, tamis_scheme scheme, double fpr, uint64_t expect,
                          const tamis_key *keys) {
     static tamis_answer answers[KEYS];
     tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_error err = TAMIS_ERROR_INIT;
-    tamis_metadata about = TAMIS_METADATA_INIT;
+    tamis_metadata metadata = TAMIS_METADATA_INIT;
     tamis_filter *filter;
     uint64_t size;
     plan_options.kind = kind;
@@ -101,22 +101,22 @@ static void write_filter(written *out, tamis_kind kind, tamis_scheme scheme, dou
         must(tamis_filter_contains_many(filter, keys + at, some, answers + at, NULL, &err), &err);
     }
     write_bytes(out, answers, sizeof answers);
-    about.created = 1;
-    must(tamis_filter_metadata_set(filter, &about, &err), &err);
+    metadata.created = 1;
+    must(tamis_filter_metadata_set(filter, &metadata, &err), &err);
     must(tamis_filter_encoded_size(filter, TAMIS_FORMAT_TAMIS, &size, &err), &err);
-    if (size > out->room - out->size)
+    if (size > out->capacity - out->size)
         abort();
     must(tamis_filter_encode(filter, TAMIS_FORMAT_TAMIS, out->to + out->size, size, &err), &err);
     out->size += (size_t)size;
     tamis_filter_free(filter);
 }
 
-static size_t write_all(uint8_t *to, size_t room) {
+static size_t write_all(uint8_t *to, size_t capacity) {
     static tamis_key keys[KEYS];
     static uint8_t bytes[KEYS * KEY_BYTES];
     static const tamis_scheme schemes[] = {TAMIS_SCHEME_XXH3, TAMIS_SCHEME_GUAVA64, TAMIS_SCHEME_REDISBLOOM,
                                            TAMIS_SCHEME_FNV_DCSO, TAMIS_SCHEME_REDISSON};
-    written out = {to, 0, room};
+    written out = {to, 0, capacity};
     make_keys(keys, bytes, 61);
     for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++) {
         write_hashes(&out, schemes[i], keys);
@@ -136,7 +136,7 @@ static size_t write_all(uint8_t *to, size_t room) {
 
 static void every_set_gives_the_bytes_of_scalar(void **state) {
     (void)state;
-    isa_each_forced(write_all, ROOM);
+    isa_each_forced(write_all, CAPACITY);
 }
 
 int main(void) {

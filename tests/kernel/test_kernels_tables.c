@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Fingerprint tables by every set of kernels: the same answers, and the same lines bit for bit, as by scalar; in tables as
- * full as they get, in partitions that grow again and again, and out of lines that somebody forged. */
+/* Fingerprint tables with every set of kernels: the answers, and the lines bit for bit, are those of the scalar
+ * set. Tried with full tables, with partitions that grow repeatedly, and with forged lines. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-/* The structure of a table is nobody else's business, so it is seen from inside. */
+/* The structure of a table is private, so this test includes internal headers. */
 #include "filter/fingerprint_put.h"
 #include "filter/kernels/fingerprint_values.h"
 #include "support/isa.h"
@@ -33,15 +33,15 @@ static tamis_filter *make(tamis__isa isa, uint32_t slot_bits, bool grows, uint32
     plan.slot_bits = slot_bits;
     plan.home_bits = tamis__line_shape_of(slot_bits, grows)->home_bits;
     plan.lines = LINES;
-    plan.partitions = partitions;           /* where it does not grow */
-    plan.capacity = grows ? 0 : UINT64_MAX; /* as many as find room */
+    plan.partitions = partitions;           /* of a table that does not grow */
+    plan.capacity = grows ? 0 : UINT64_MAX; /* as many as find a slot */
     if (tamis_filter_create(&filter, &plan, NULL, &err) != TAMIS_OK)
         fail_msg("%s", err.text);
     filter->kernels = tamis__filter_kernels_of(isa);
     return filter;
 }
 
-/* The same table by two sets. */
+/* The same table, made with two sets. */
 static void compare(const tamis_filter *got, const tamis_filter *reference) {
     const table *a = got->body, *b = reference->body;
     assert_int_equal(got->added, reference->added);
@@ -56,7 +56,7 @@ static void compare(const tamis_filter *got, const tamis_filter *reference) {
     }
 }
 
-/* Every fifth key came before. Those of growing tables are of two partitions. */
+/* Every fifth key repeats an earlier one. In growing tables all keys belong to two partitions. */
 static void make_hashes(tamis_hash *hashes, uint64_t hasher_id, bool grows, uint64_t seed) {
     for (size_t i = 0; i < KEYS; i++) {
         hashes[i] = (tamis_hash){{test_random(&seed), test_random(&seed) >> (grows ? 7 : 0)}, hasher_id};
@@ -101,16 +101,16 @@ static void each_shape(tamis__isa isa, shape_test *test) {
         test(isa, growing_bits[i], true, 0);
 }
 
-static void add_and_ask(tamis__isa isa) {
+static void add_and_query(tamis__isa isa) {
     each_shape(isa, adding_is_as_by_scalar);
 }
 
 static void adding_is_the_same_in_every_set(void **state) {
     (void)state;
-    isa_each(add_and_ask);
+    isa_each(add_and_query);
 }
 
-/* Lines that pass as sound, of entries that no key left: any value in any bucket, marks anywhere. */
+/* Valid lines with entries that no key made: any value in any bucket, end marks anywhere. */
 static uint64_t forge(const line_geometry *g, partition *in, uint64_t seed) {
     uint64_t used = 0;
     for (uint64_t line = 0; line < in->count; line++) {
@@ -118,7 +118,7 @@ static uint64_t forge(const line_geometry *g, partition *in, uint64_t seed) {
         uint32_t count = (uint32_t)test_below(&seed, g->slots / 2u + 1), left = g->spill_bucket + 1u;
         uint64_t ends = UINT64_C(1) << (count + g->spill_bucket);
         memset(bytes, 0, LINE_BYTES);
-        for (left--; left;) { /* ones anywhere below the last */
+        for (left--; left;) { /* ones at any positions below the last */
             uint64_t one = UINT64_C(1) << test_below(&seed, count + g->spill_bucket);
             left -= !(ends & one);
             ends |= one;
@@ -137,7 +137,7 @@ static uint64_t forge(const line_geometry *g, partition *in, uint64_t seed) {
     return used;
 }
 
-/* Rows of partitions with so many lines, behind one another. */
+/* Makes partitions with so many lines each, in consecutive memory. */
 static void make_row(const table *t, partition *row, uint32_t parts, uint64_t count, uint8_t *lines) {
     const uint32_t hash_bits = parts > 1 ? 12 : 8;
     memset(lines, 0, (size_t)(parts * count) * LINE_BYTES);
@@ -156,14 +156,15 @@ static void rewriting_is_as_by_scalar(tamis__isa isa, uint32_t slot_bits, uint64
         make_row(t, got, parts, larger / parts, lines + count * LINE_BYTES);
         make_row(t, reference, parts, larger / parts, lines + 5 * count * LINE_BYTES);
         from.used = forge(&t->geometry, &from, 91 * count + larger);
-        bool room = tamis__filter_kernels_of(TAMIS__ISA_SCALAR)->tables->rewrite(t, &from, reference, parts);
-        assert_int_equal(tamis__filter_kernels_of(isa)->tables->rewrite(t, &from, got, parts), room);
+        bool has_slot =
+            tamis__filter_kernels_of(TAMIS__ISA_SCALAR)->tables->rewrite(t, &from, reference, parts);
+        assert_int_equal(tamis__filter_kernels_of(isa)->tables->rewrite(t, &from, got, parts), has_slot);
         for (uint32_t i = 0; i < parts; i++) {
             assert_int_equal(got[i].used, reference[i].used);
             assert_memory_equal(got[i].lines, reference[i].lines, (size_t)(larger / parts) * LINE_BYTES);
             used += got[i].used;
         }
-        if (room)
+        if (has_slot)
             assert_int_equal(used, from.used);
     }
     free(lines);
@@ -179,12 +180,12 @@ static void rewrite_forged(tamis__isa isa) {
         }
 }
 
-static void forged_lines_are_rewritten_alike(void **state) {
+static void forged_lines_are_rewritten_equally(void **state) {
     (void)state;
     isa_each(rewrite_forged);
 }
 
-/* A mark that growth shifted out, as only a forged entry's is: all that is known is zeros. */
+/* Growth shifts an end mark out, which happens to forged entries only: all known bits are zeros. */
 static void a_value_without_mark_is_an_entry(void **state) {
     (void)state;
     const line_values none = {{0}};
@@ -196,7 +197,7 @@ static void a_value_without_mark_is_an_entry(void **state) {
     }
 }
 
-/* Whatever stands in free slots, as a file of another writer may have it. */
+/* Any bits in free slots, as in files of other writers. */
 static void fill_free_slots(table *t, uint64_t seed) {
     for (partition_walk w = {.t = t}; next_partition(&w);)
         for (uint64_t line = 0; line < w.in->count && has_own_lines(w.in); line++) {
@@ -244,7 +245,7 @@ static void free_slots_may_hold_anything(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(adding_is_the_same_in_every_set),
-        cmocka_unit_test(forged_lines_are_rewritten_alike),
+        cmocka_unit_test(forged_lines_are_rewritten_equally),
         cmocka_unit_test(a_value_without_mark_is_an_entry),
         cmocka_unit_test(free_slots_may_hold_anything),
     };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Every set of stream kernels beside a look at each byte, in blocks of their own: a sanitizer sees a look past the end. */
+/* Every set of stream kernels, compared with a loop over each byte. The bytes are in blocks of exactly their
+ * size, so that a sanitizer notices a read past the end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +19,7 @@
 #include "support/isa.h"
 #include "support/scratch.h"
 
-enum { MOST = 1500 };
+enum { MAX = 1500 };
 
 static void tables_are_those_of_their_sets(tamis__isa isa) {
     assert_string_equal(tamis__stream_kernels_of(isa)->name, tamis__isa_name(isa));
@@ -29,7 +30,7 @@ static void every_set_has_its_table(void **state) {
     isa_each(tables_are_those_of_their_sets);
 }
 
-/* Bytes that differ from the one looked for in one bit, or by one, are what a wrong trick takes for it. */
+/* Bytes that differ from the searched one by one bit or by 1: a wrong bit trick would find them. */
 static unsigned char *random_bytes(uint64_t *random, size_t size, unsigned char byte) {
     unsigned char *bytes = malloc(size + 1);
     assert_non_null(bytes);
@@ -48,7 +49,7 @@ static void find_all(const struct tamis__stream_kernels *kernels, uint64_t *rand
                      const unsigned char *bytes, size_t size, unsigned char byte) {
     const unsigned char *at = bytes, *end = bytes + size;
     while (at < end) {
-        const size_t enough = 1 + test_below(random, test_below(random, 2) ? 20 : MOST);
+        const size_t enough = 1 + test_below(random, test_below(random, 2) ? 20 : MAX);
         uint32_t *offsets = malloc((enough + TAMIS__FIND_SLACK) * sizeof *offsets);
         assert_non_null(offsets);
         const unsigned char *from = at;
@@ -70,7 +71,7 @@ static void check_find(tamis__isa isa) {
     uint64_t random = test_seed(71);
     for (uint64_t round = 0; round < test_scale(30000, 1000, 3000); round++) {
         const unsigned char byte = (unsigned char)(round % 2 ? '\n' : test_random(&random));
-        const size_t size = test_below(&random, MOST),
+        const size_t size = test_below(&random, MAX),
                      skipped = test_below(&random, size < 64 ? size + 1 : 64);
         unsigned char *bytes = random_bytes(&random, size, byte);
         find_all(kernels, &random, bytes + skipped, size - skipped, byte);
@@ -150,16 +151,16 @@ static void masks_of_csv_are_found(void **state) {
 
 /* ---- the set of a process ---- */
 
-/* Where the newlines of some bytes are; nothing by another set than the one that is forced. */
-static size_t find_by_process(uint8_t *to, size_t room) {
+/* Writes the offsets of the newlines of some bytes. Fails if another set than the forced one is in use. */
+static size_t find_by_process(uint8_t *to, size_t capacity) {
     const struct tamis__stream_kernels *kernels = tamis__stream_kernels();
     uint64_t random = test_seed(73);
-    unsigned char *bytes = random_bytes(&random, MOST, '\n');
+    unsigned char *bytes = random_bytes(&random, MAX, '\n');
     const unsigned char *at = bytes;
-    uint32_t offsets[MOST + TAMIS__FIND_SLACK];
-    const size_t size = kernels->find(&at, bytes + MOST, '\n', MOST, offsets) * sizeof *offsets;
+    uint32_t offsets[MAX + TAMIS__FIND_SLACK];
+    const size_t size = kernels->find(&at, bytes + MAX, '\n', MAX, offsets) * sizeof *offsets;
     free(bytes);
-    if (strcmp(kernels->name, tamis_kernel_name()) != 0 || size > room)
+    if (strcmp(kernels->name, tamis_kernel_name()) != 0 || size > capacity)
         return 0;
     memcpy(to, offsets, size);
     return size;
@@ -167,7 +168,7 @@ static size_t find_by_process(uint8_t *to, size_t room) {
 
 static void a_process_uses_the_forced_set(void **state) {
     (void)state;
-    isa_each_forced(find_by_process, MOST * sizeof(uint32_t));
+    isa_each_forced(find_by_process, MAX * sizeof(uint32_t));
 }
 
 int main(void) {

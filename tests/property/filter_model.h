@@ -3,8 +3,8 @@
 #define TAMIS_TEST_FILTER_MODEL_H
 
 /*
- * What the tests of filters share: the kinds to go through, keys made of numbers, hashes made by hand, and
- * bounds for counts of random events. Included after cmocka.h.
+ * Shared by the tests of filters: the kinds to test, keys made of numbers, hashes with chosen bits, and bounds
+ * for counts of random events. Include after cmocka.h.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -19,22 +19,22 @@
 
 /* ---- how much ---- */
 
-/* As test_scale, and ten times the full number for `torture`. */
+/* As test_scale, but ten times `full` at scale torture. */
 static inline uint64_t model_scale(uint64_t full, uint64_t small) {
     return test_is_torture() ? 10 * full : test_scale(full, small, small);
 }
 
-/* Whether sizes that take seconds are to be run. */
+/* True if sizes that take seconds are tested. */
 static inline bool model_full(void) {
     return model_scale(1, 0) > 0;
 }
 
-/* TAMIS_TEST_SEED, else under torture another one each time, else the fallback; printed in each case. */
+/* The seed: TAMIS_TEST_SEED if it is set, a random one at scale torture, else the fallback. Prints it. */
 static inline uint64_t model_seed(uint64_t fallback) {
     if (test_is_torture() && getrandom(&fallback, sizeof fallback, 0) != sizeof fallback)
         abort();
     uint64_t state = test_seed(fallback);
-    return test_random(&state); /* neighbouring seeds must not mean neighbouring keys */
+    return test_random(&state); /* consecutive seeds must not give consecutive keys */
 }
 
 /* ---- filters ---- */
@@ -75,13 +75,14 @@ static inline bool case_is_bloom(const filter_case *c) {
     return c->kind == TAMIS_KIND_CLASSIC || c->kind == TAMIS_KIND_BLOCKED;
 }
 
-/* Whether the keys have hashes of their own: bkdr31 and bkdr63 hash them once a probe, and poorly. */
+/* True if the scheme makes a hash of each key. bkdr31 and bkdr63 hash a key once for each probe, and poorly. */
 static inline bool case_has_digest(const filter_case *c) {
     return tamis_scheme_digest_bits(c->scheme) > 0;
 }
 
-/* Whether positions are those of another program, which collapse at some small sizes and are its own affair there. */
-static inline bool case_is_foreign(const filter_case *c) {
+/* True if the positions are those of another program. At some small sizes they collapse, which cannot be
+ * changed. */
+static inline bool case_is_of_other_program(const filter_case *c) {
     return c->kind == TAMIS_KIND_CLASSIC && c->scheme >= TAMIS_SCHEME_GUAVA64;
 }
 
@@ -99,14 +100,14 @@ static inline tamis_plan case_plan(const filter_case *c, uint64_t n, uint64_t me
     return plan;
 }
 
-/* That of a table with its lines in so many partitions. */
+/* The plan of a table whose lines are divided into so many partitions. */
 static inline tamis_plan plan_in_partitions(tamis_plan plan, uint32_t partitions) {
     plan.lines = (plan.lines + partitions - 1) / partitions * partitions;
     plan.partitions = partitions;
     return plan;
 }
 
-/* With a secret where the scheme takes one; tables that are planned for a number of keys keep to it. */
+/* Makes the filter, with a secret if the scheme takes one. Tables with a capacity are frozen. */
 static inline tamis_filter_options plan_options(const tamis_plan *plan) {
     static const char secret[] = "a secret for tests only, 32 bytes";
     tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
@@ -155,7 +156,7 @@ typedef struct model_batch {
     uint8_t bytes[MODEL_BATCH][MODEL_KEY_MAX];
 } model_batch;
 
-/* Key of a number: its 8 bytes, then 0 to 12 that follow from it, so that lengths differ. */
+/* The key of a number: its 8 bytes, then 0 to 12 bytes computed from it, so that lengths differ. */
 static inline void batch_put(model_batch *b, uint64_t id, uint64_t salt) {
     uint8_t *bytes = b->bytes[b->count];
     uint64_t text = id ^ salt;
@@ -166,7 +167,7 @@ static inline void batch_put(model_batch *b, uint64_t id, uint64_t salt) {
     b->count++;
 }
 
-/* `count` numbers from `from` on, added or asked in batches; the answers go to `answers` if not NULL. */
+/* Adds or looks up the keys of `count` numbers from `from` on, in batches. `answers` may be NULL. */
 static inline void model_add_range(tamis_filter *filter, uint64_t from, uint64_t count, uint64_t salt,
                                    tamis_answer *answers) {
     static _Thread_local model_batch b;
@@ -182,9 +183,9 @@ static inline void model_add_range(tamis_filter *filter, uint64_t from, uint64_t
     }
 }
 
-/* How many of them are answered SEEN. */
-static inline uint64_t model_count_seen(const tamis_filter *filter, uint64_t from, uint64_t count,
-                                        uint64_t salt) {
+/* Returns how many of these keys are answered TAMIS_PRESENT. */
+static inline uint64_t model_count_present(const tamis_filter *filter, uint64_t from, uint64_t count,
+                                           uint64_t salt) {
     static _Thread_local model_batch b;
     uint64_t present = 0;
     for (uint64_t at = 0; at < count; at += b.count) {
@@ -200,7 +201,7 @@ static inline uint64_t model_count_seen(const tamis_filter *filter, uint64_t fro
 
 /* ---- hashes ---- */
 
-/* What hashes of this filter carry as their origin. */
+/* The hasher_id of hashes made for this filter. */
 static inline uint64_t filter_hasher_id(const tamis_filter *filter) {
     tamis_key key = {"", 0};
     tamis_hash hash;
@@ -208,8 +209,8 @@ static inline uint64_t filter_hasher_id(const tamis_filter *filter) {
     return hash.hasher_id;
 }
 
-/* Random hashes, the first `fixed` bits of which are 0: in a growing table, of which the first 8 name the
- * partition, 8 brings the keys of one partition, which then grows as if there were 256 times as many. */
+/* Random hashes whose first `fixed` bits are 0. In a growing table the first 8 bits select the partition. So
+ * with fixed = 8 all keys belong to one partition, which grows as if there were 256 times as many keys. */
 static inline void random_hashes(tamis_hash *hashes, size_t count, uint64_t hasher_id, int fixed,
                                  uint64_t *state) {
     for (size_t i = 0; i < count; i++) {
@@ -225,9 +226,9 @@ static inline bool within_sigmas(double got, double expected, double sigma, doub
     return fabs(got - expected) <= sigmas * sigma;
 }
 
-/* Most events to be believed when `expected` are: 5 standard deviations, and the few that chance brings
- * where hardly any is expected. */
-static inline double most_events(double expected) {
+/* Upper bound for a count of random events: 5 standard deviations above the expected number, and a few more,
+ * for small numbers. */
+static inline double max_events(double expected) {
     return expected + 5 * sqrt(expected) + (expected < 1e-7 ? 0 : 3);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * No false negative, ever: every kind against an exact set of numbers. In full scale about 10^8 operations,
- * see TAMIS_TEST_SCALE.
+ * No false negative, ever: every kind, compared with an exact set of numbers. About 10^8 operations at scale
+ * full (TAMIS_TEST_SCALE).
  */
 /* ctest: timeout=900 */
 #include <math.h>
@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "property/filter_model.h"
-#include "support/ask.h"
+#include "support/contains.h"
 #include "support/fault.h"
 
 static uint64_t seed;
@@ -41,19 +41,19 @@ static void oracle_put(oracle *set, uint64_t id) {
     set->words[id / 64] |= UINT64_C(1) << id % 64;
 }
 
-/* ---- a random walk of adds and questions ---- */
+/* ---- a random walk of adds and lookups ---- */
 
 typedef struct walk {
     tamis_filter *filter;
-    oracle in; /* numbers 0 to n-1 that were added */
+    oracle in; /* added numbers, of 0 to n-1 */
     uint64_t n;
-    uint64_t next; /* the least that was not */
+    uint64_t next; /* the least number not added yet */
     uint64_t random;
     uint64_t salt;
-    uint64_t fresh;    /* adds answered FRESH */
-    uint64_t lost;     /* keys that are in and were answered FRESH: must stay 0 */
-    uint64_t absent;   /* answers about keys that are not in */
-    uint64_t mistaken; /* of these SEEN */
+    uint64_t absent_adds; /* adds answered TAMIS_ABSENT */
+    uint64_t lost;        /* added keys answered TAMIS_ABSENT: must stay 0 */
+    uint64_t absent;      /* answers about keys that were not added */
+    uint64_t mistaken;    /* of these, answered TAMIS_PRESENT */
     model_batch batch;
 } walk;
 
@@ -61,7 +61,7 @@ static uint64_t walk_add_id(walk *w) {
     const model_batch *b = &w->batch;
     uint64_t dice = test_below(&w->random, 16);
     if (dice == 0 && b->count)
-        return b->id[test_below(&w->random, b->count)]; /* once more in this batch */
+        return b->id[test_below(&w->random, b->count)]; /* repeated in this batch */
     if (dice < 6 || w->next == w->n)
         return test_below(&w->random, w->next ? w->next : 1);
     return w->next++;
@@ -72,15 +72,15 @@ static size_t walk_batch_size(walk *w) {
     return 1 + (size_t)test_below(&w->random, bound);
 }
 
-/* Compares the answers one after the other, as if the keys had come so. */
+/* Compares the answers in order, as if the keys had been added one by one. */
 static void walk_judge(walk *w, bool added) {
     const model_batch *b = &w->batch;
     for (size_t i = 0; i < b->count; i++) {
-        bool in = oracle_has(&w->in, b->id[i]), seen = b->answer[i] == TAMIS_PRESENT;
-        w->lost += in && !seen;
+        bool in = oracle_has(&w->in, b->id[i]), found = b->answer[i] == TAMIS_PRESENT;
+        w->lost += in && !found;
         w->absent += !in;
-        w->mistaken += !in && seen;
-        w->fresh += added && !seen;
+        w->mistaken += !in && found;
+        w->absent_adds += added && !found;
         if (added)
             oracle_put(&w->in, b->id[i]);
     }
@@ -100,8 +100,8 @@ static void walk_add(walk *w) {
     walk_judge(w, true);
 }
 
-/* Half of the questions are about keys that are never added, out of so many that none comes twice. */
-static void walk_ask(walk *w) {
+/* Half of the lookups are of keys that are never added, from a range so large that none is repeated. */
+static void walk_query(walk *w) {
     model_batch *b = &w->batch;
     size_t size = walk_batch_size(w);
     b->count = 0;
@@ -114,19 +114,19 @@ static void walk_ask(walk *w) {
     walk_judge(w, false);
 }
 
-static void walk_run(walk *w, uint64_t least_operations) {
-    uint64_t end = operations + least_operations;
+static void walk_run(walk *w, uint64_t min_operations) {
+    uint64_t end = operations + min_operations;
     while (w->next < w->n || operations < end) {
         walk_add(w);
         if (test_below(&w->random, 3) == 0)
-            walk_ask(w);
+            walk_query(w);
     }
 }
 
-/* Guava's positions collapse at sizes that are powers of two, which are likely only among small ones; DCSO's are near
- * one another for keys that differ in their last byte only. */
+/* Guava's positions collapse at sizes that are powers of two, which are likely only among small sizes. DCSO's
+ * positions are close together for keys that differ in their last byte only. */
 static bool rate_is_promised(const filter_case *c, uint64_t n) {
-    if (!case_is_foreign(c))
+    if (!case_is_of_other_program(c))
         return true;
     return case_has_digest(c) && n >= (c->scheme == TAMIS_SCHEME_FNV_DCSO ? 100000 : 1000);
 }
@@ -135,19 +135,19 @@ static void membership_of(const filter_case *c, uint64_t n, uint64_t salt) {
     static walk w;
     w = (walk){.filter = case_filter(c, n), .in = oracle_of(n), .n = n, .random = salt, .salt = salt};
     walk_run(&w, n);
-    uint64_t all = model_count_seen(w.filter, 0, n, salt);
+    uint64_t all = model_count_present(w.filter, 0, n, salt);
     operations += n;
     tamis_filter_info info = filter_info(w.filter);
-    /* Of a few keys, by chance, some fill more bits than most: fpr_live is this filter's own rate. */
+    /* With few keys, chance decides how many bits are set. fpr_live is the rate of this filter. */
     double rate = fmax(tamis_filter_plan(w.filter)->fpr_predicted, info.fpr_live);
 
     if (w.lost || all != n)
         fail_msg("%s, n = %" PRIu64 ": %" PRIu64 " false negatives in the walk, %" PRIu64
                  " keys lost at its end",
                  c->name, n, w.lost, n - all);
-    assert_int_equal(info.added, w.fresh);
+    assert_int_equal(info.added, w.absent_adds);
     assert_false(info.saturated);
-    if (rate_is_promised(c, n) && (double)w.mistaken > most_events((double)w.absent * rate))
+    if (rate_is_promised(c, n) && (double)w.mistaken > max_events((double)w.absent * rate))
         fail_msg("%s, n = %" PRIu64 ": %" PRIu64 " false positives in %" PRIu64 ", at a rate of %g", c->name,
                  n, w.mistaken, w.absent, rate);
     free(w.in.words);
@@ -157,9 +157,9 @@ static void membership_of(const filter_case *c, uint64_t n, uint64_t salt) {
 static void no_key_is_ever_lost(void **state) {
     (void)state;
     static const uint64_t sizes[] = {1, 2, 3, 7, 10, 64, 100, 511, 1000, 10000, 100000, 1000000};
-    uint64_t most = model_full() ? 1000000 : 10000;
+    uint64_t max = model_full() ? 1000000 : 10000;
     for (int i = 0; i < FILTER_CASES; i++)
-        for (size_t j = 0; j < sizeof sizes / sizeof *sizes && sizes[j] <= most; j++)
+        for (size_t j = 0; j < sizeof sizes / sizeof *sizes && sizes[j] <= max; j++)
             for (uint64_t round = 0; round < 1 + 100 / sizes[j]; round++)
                 membership_of(&filter_cases[i], sizes[j], seed + round);
 }
@@ -177,7 +177,7 @@ static void no_key_is_ever_lost_in_large_filters(void **state) {
 
 /* ---- batches ---- */
 
-/* Adds keys 0, 1, ... with repeats, cut into batches of `size`. */
+/* Adds keys 0, 1, ... with repetitions, in batches of `size`. */
 static void add_in_batches(tamis_filter *filter, const tamis_key *keys, size_t count, size_t size,
                            tamis_answer *answers) {
     for (size_t at = 0; at < count; at += size) {
@@ -245,13 +245,13 @@ static void hashes_are_as_good_as_keys(void **state) {
         assert_int_equal(tamis_filter_add_hashes(mute, hashes, CUT_KEYS, NULL, NULL, NULL), TAMIS_OK);
         assert_int_equal(filter_info(mute).added, filter_info(keyed).added);
         for (size_t j = 0; j < CUT_KEYS; j++)
-            k.id[j] += 2000; /* half known, half not */
+            k.id[j] += 2000; /* half of them added, half not */
         tamis_hash_many(tamis_filter_hasher(keyed), k.key, CUT_KEYS, hashes, NULL);
         tamis_filter_contains_many(keyed, k.key, CUT_KEYS, by_key, NULL, NULL);
         assert_int_equal(tamis_filter_contains_hashes(mute, hashes, CUT_KEYS, by_hash, NULL, NULL), TAMIS_OK);
         assert_memory_equal(by_key, by_hash, CUT_KEYS);
         for (size_t j = 0; j < CUT_KEYS; j++)
-            assert_int_equal(ask_one(hashed, k.key[j].data, k.key[j].size), by_key[j] == TAMIS_PRESENT);
+            assert_int_equal(contains_key(hashed, k.key[j].data, k.key[j].size), by_key[j] == TAMIS_PRESENT);
         for (size_t j = 0; j < CUT_KEYS; j++)
             k.id[j] -= 2000;
         tamis_filter_free(keyed);
@@ -260,7 +260,7 @@ static void hashes_are_as_good_as_keys(void **state) {
     }
 }
 
-/* ---- growth, through hashes of one partition, which grows as the whole would with 256 times the keys ---- */
+/* ---- growth: hashes of one partition, which grows as the table would with 256 times the keys ---- */
 
 typedef struct growth_case {
     tamis_kind kind;
@@ -280,8 +280,8 @@ static tamis_filter *growing_filter(const growth_case *g, uint64_t memory) {
     return plan_filter(&plan, NULL);
 }
 
-/* Each stored hash again: SEEN. Others, near and far: never more than chance brings. */
-static void check_all_seen(const tamis_filter *filter, const tamis_hash *hashes, size_t count) {
+/* Looks up each stored hash: all are present. Of other hashes, near and far, no more than expected are. */
+static void check_all_found(const tamis_filter *filter, const tamis_hash *hashes, size_t count) {
     tamis_answer *answers = malloc(count);
     assert_non_null(answers);
     assert_int_equal(tamis_filter_contains_hashes(filter, hashes, count, answers, NULL, NULL), TAMIS_OK);
@@ -310,25 +310,25 @@ static void growth_loses_nothing(void **state) {
             assert_int_equal(tamis_filter_add_hashes(filter, hashes + at, some, answers + at, &done, NULL),
                              TAMIS_OK);
             assert_int_equal(done, some);
-            if (at + some > checked) { /* all of them, at ever larger sizes */
-                check_all_seen(filter, hashes, at + some);
+            if (at + some > checked) { /* all of them, at growing sizes */
+                check_all_found(filter, hashes, at + some);
                 checked += checked / 2;
             }
         }
-        check_all_seen(filter, hashes, count);
+        check_all_found(filter, hashes, count);
         uint64_t mistaken = 0;
         for (size_t j = 0; j < count; j++)
             mistaken += answers[j] == TAMIS_PRESENT;
         assert_int_equal(filter_info(filter).added, count - mistaken);
-        /* What false_present says is for hashes spread over all 256 partitions. */
-        assert_true((double)mistaken <= most_events(256 * filter_info(filter).false_present));
+        /* false_present is correct only for hashes spread over all 256 partitions. */
+        assert_true((double)mistaken <= max_events(256 * filter_info(filter).false_present));
         tamis_filter_free(filter);
     }
     free(hashes);
     free(answers);
 }
 
-/* Growth follows from the order of insertions alone: batches of any size leave the same table. */
+/* Growth depends on the order of insertions only: batches of any size leave the same table. */
 static void growth_does_not_depend_on_batches(void **state) {
     (void)state;
     enum { COUNT = 40000 };
@@ -363,7 +363,7 @@ static void growth_does_not_depend_on_batches(void **state) {
 
 enum { UNTOUCHED = 0x77 };
 
-/* Offers `count` fresh keys in one batch to a filter with room for some; returns how many went in. */
+/* Adds `count` new keys in one batch to a filter that can take some of them. Returns how many it took. */
 static size_t fill_up(tamis_filter *filter, uint64_t from, size_t count, uint64_t salt) {
     static model_batch b;
     b.count = 0;
@@ -381,21 +381,21 @@ static size_t fill_up(tamis_filter *filter, uint64_t from, size_t count, uint64_
         assert_int_equal(err.status, TAMIS_E_FULL);
         assert_non_null(strstr(err.text, "full"));
         assert_true(filter_info(filter).saturated);
-        assert_false(ask_one(filter, b.key[done].data, b.key[done].size));
+        assert_false(contains_key(filter, b.key[done].data, b.key[done].size));
     }
     return done;
 }
 
-/* A full filter still answers for what it holds, and goes on saying that it is full for what it does not. */
+/* A full filter still finds its keys, and still refuses others with TAMIS_E_FULL. */
 static void check_full(tamis_filter *filter, uint64_t in, uint64_t salt) {
     uint64_t added = filter_info(filter).added;
-    assert_int_equal(model_count_seen(filter, 0, in, salt), in);
+    assert_int_equal(model_count_present(filter, 0, in, salt), in);
     static model_batch b;
     b.count = 0;
     while (b.count < 100 && b.count < in)
         batch_put(&b, in - 1 - b.count, salt);
     size_t present = b.count, done = 0;
-    batch_put(&b, in, salt); /* the one that was refused */
+    batch_put(&b, in, salt); /* the refused key */
     for (int retry = 0; retry < 3; retry++) {
         assert_int_equal(tamis_filter_add_many(filter, b.key, b.count, b.answer, &done, NULL), TAMIS_E_FULL);
         assert_int_equal(done, present);
@@ -409,7 +409,7 @@ static void check_full(tamis_filter *filter, uint64_t in, uint64_t salt) {
     assert_int_equal(answer, UNTOUCHED);
 }
 
-/* Fills to the end; false positives on the way leave room for as many keys more. */
+/* Fills the filter. Each false positive on the way lets one more key in. */
 static uint64_t fill_to_the_end(tamis_filter *filter, uint64_t salt) {
     for (uint64_t in = 0;;) {
         size_t done = fill_up(filter, in, MODEL_BATCH, salt);
@@ -424,14 +424,14 @@ static void full_is_a_status_and_loses_nothing(void **state) {
     static const uint64_t sizes[] = {1, 2, 3, 5, 10, 63, 100, 999, 5000};
     for (int i = 0; i < FILTER_CASES; i++) {
         const filter_case *c = &filter_cases[i];
-        /* Where positions collapse, keys that are taken for seen fill nothing: it may take any number of them. */
-        if (c->grows || (case_is_foreign(c) && c->scheme != TAMIS_SCHEME_GUAVA64))
+        /* If positions collapse, keys answered present set no bits: their number is not bounded. */
+        if (c->grows || (case_is_of_other_program(c) && c->scheme != TAMIS_SCHEME_GUAVA64))
             continue;
         for (size_t j = 0; j < sizeof sizes / sizeof *sizes; j++) {
             tamis_filter *filter = case_filter(c, sizes[j]);
             uint64_t in = fill_to_the_end(filter, seed);
-            /* All it was made for are offered before one is refused, and hardly more: their false positives may
-             * vary by five standard deviations, those of the rest by as much again. */
+            /* No key is refused before the capacity is reached, and hardly more keys are taken: the number of
+             * false positives varies by five standard deviations, before and after the capacity. */
             double mistaken = (double)sizes[j] * tamis_filter_plan(filter)->fpr;
             assert_true(filter_info(filter).added <= sizes[j]);
             assert_true(in >= sizes[j]);
@@ -445,7 +445,7 @@ static void full_is_a_status_and_loses_nothing(void **state) {
     }
 }
 
-/* A table of fingerprints holds the keys it was made for, however they fall. */
+/* A fingerprint table holds its capacity, however the keys are distributed. */
 static void every_table_holds_its_capacity(void **state) {
     (void)state;
     static const double rates[] = {1e-4, 1e-5, 1e-6, 1e-8, 1e-11, 1e-13, 1e-17, 0};
@@ -485,7 +485,7 @@ static void growth_keeps_its_memory_limit(void **state) {
             check_full(filter, in, seed);
             tamis_filter_info info = filter_info(filter);
             assert_true(info.memory_peak <= limit);
-            /* What the allocator saw: the handle and its hasher on top. */
+            /* The allocator also counts the handle and its hasher. */
             assert_true(memory.peak_bytes <= limit + 2048);
             assert_true(info.memory <= info.memory_peak);
             tamis_filter_free(filter);
@@ -505,20 +505,21 @@ static void union_holds_what_either_held(void **state) {
             continue;
         tamis_filter *one = case_filter(c, N), *other = case_filter(c, N), *both = case_filter(c, N);
         model_add_range(one, 0, N / 2, seed, NULL);
-        model_add_range(other, N / 3, N / 2, seed, NULL); /* a sixth of N in both */
+        model_add_range(other, N / 3, N / 2, seed, NULL); /* a sixth of N is in both */
         model_add_range(both, 0, N / 3 + N / 2, seed, NULL);
         assert_true(tamis_filter_can(one, TAMIS_CAN_UNION));
         assert_int_equal(tamis_filter_union(one, other, NULL), TAMIS_OK);
-        assert_int_equal(model_count_seen(one, 0, N / 3 + N / 2, seed), N / 3 + N / 2);
-        /* The same bits as when all went into one filter, so the same answers. */
+        assert_int_equal(model_count_present(one, 0, N / 3 + N / 2, seed), N / 3 + N / 2);
+        /* The bits, and so the answers, are those of one filter with all keys. */
         uint64_t probes = 200000;
-        assert_int_equal(model_count_seen(one, N, probes, seed), model_count_seen(both, N, probes, seed));
-        tamis_filter_info united = filter_info(one), direct = filter_info(both);
-        assert_true(united.fpr_live == direct.fpr_live);
-        assert_true(united.cardinality == direct.cardinality);
+        assert_int_equal(model_count_present(one, N, probes, seed),
+                         model_count_present(both, N, probes, seed));
+        tamis_filter_info merged = filter_info(one), direct = filter_info(both);
+        assert_true(merged.fpr_live == direct.fpr_live);
+        assert_true(merged.cardinality == direct.cardinality);
         if (case_has_digest(c))
-            assert_true(fabs((double)united.added - (double)direct.added) < 0.03 * (double)direct.added);
-        assert_int_equal(model_count_seen(other, N / 3, N / 2, seed), N / 2);
+            assert_true(fabs((double)merged.added - (double)direct.added) < 0.03 * (double)direct.added);
+        assert_int_equal(model_count_present(other, N / 3, N / 2, seed), N / 2);
         tamis_filter_free(one);
         tamis_filter_free(other);
         tamis_filter_free(both);
@@ -532,26 +533,26 @@ static void clear_makes_a_filter_as_new(void **state) {
     for (int i = 0; i < FILTER_CASES; i++) {
         tamis_filter *filter = case_filter(&filter_cases[i], N);
         model_add_range(filter, 0, N, seed, before);
-        uint64_t far = model_count_seen(filter, N, 100000, seed);
+        uint64_t far = model_count_present(filter, N, 100000, seed);
         uint64_t memory = filter_info(filter).memory;
         tamis_filter_clear(filter, NULL);
         tamis_filter_info info = filter_info(filter);
-        assert_int_equal(model_count_seen(filter, 0, N, seed), 0);
+        assert_int_equal(model_count_present(filter, 0, N, seed), 0);
         assert_int_equal(info.added, 0);
         assert_true(info.cardinality == 0 && info.fpr_live == 0 && info.false_present == 0);
         assert_int_equal(info.memory, memory);
         model_add_range(filter, 0, N, seed, after);
         assert_memory_equal(before, after, N);
-        assert_int_equal(model_count_seen(filter, N, 100000, seed), far);
+        assert_int_equal(model_count_present(filter, N, 100000, seed), far);
         tamis_filter_free(filter);
     }
 }
 
 /* ---- copies ---- */
 
-static void a_copy_goes_its_own_way(void **state) {
+static void a_copy_is_independent(void **state) {
     (void)state;
-    enum { N = 300000 }; /* so that what grows has grown */
+    enum { N = 300000 }; /* so that growing tables have grown */
     static tamis_answer mine[N], theirs[N];
     for (int i = 0; i < FILTER_CASES; i++) {
         const filter_case *c = &filter_cases[i];
@@ -562,24 +563,24 @@ static void a_copy_goes_its_own_way(void **state) {
         tamis_filter_info one = filter_info(filter), other = filter_info(copy);
         one.memory_peak = other.memory_peak; /* the copy never grew */
         assert_memory_equal(&one, &other, sizeof one);
-        assert_int_equal(model_count_seen(copy, 0, n / 2, seed), n / 2);
-        /* What is added to both is answered alike; what is added to one is not in the other. */
+        assert_int_equal(model_count_present(copy, 0, n / 2, seed), n / 2);
+        /* Keys added to both get equal answers; keys added to one are not in the other. */
         model_add_range(filter, n / 2, n / 4, seed, mine);
-        uint64_t before = model_count_seen(copy, n / 2, n / 4, seed);
+        uint64_t before = model_count_present(copy, n / 2, n / 4, seed);
         assert_true(before < n / 100);
         model_add_range(copy, n / 2, n / 4, seed, theirs);
         assert_memory_equal(mine, theirs, n / 4);
         assert_true(tamis_filter_is_equal(filter, copy));
         tamis_filter_clear(filter, NULL);
         assert_false(tamis_filter_is_equal(filter, copy));
-        assert_int_equal(model_count_seen(copy, 0, n / 2 + n / 4, seed), n / 2 + n / 4);
+        assert_int_equal(model_count_present(copy, 0, n / 2 + n / 4, seed), n / 2 + n / 4);
         tamis_filter_free(filter);
         tamis_filter_free(copy);
     }
 }
 
-/* Past the capacity nothing is refused, nothing lost, and it says so. */
-static void overfill_loses_nothing(void **state) {
+/* Beyond the capacity no key is refused or lost, and the filter reports it. */
+static void over_capacity_loses_nothing(void **state) {
     (void)state;
     for (int i = 0; i < FILTER_CASES; i++) {
         const filter_case *c = &filter_cases[i];
@@ -594,7 +595,7 @@ static void overfill_loses_nothing(void **state) {
         assert_false(filter_info(filter).saturated);
         model_add_range(filter, 900, 9100, seed, NULL);
         assert_true(filter_info(filter).saturated || !case_has_digest(c));
-        assert_int_equal(model_count_seen(filter, 0, 10000, seed), 10000);
+        assert_int_equal(model_count_present(filter, 0, 10000, seed), 10000);
         assert_true(filter_info(filter).fpr_live > 10 * c->fpr || !case_has_digest(c));
         tamis_filter_free(filter);
     }
@@ -614,8 +615,8 @@ int main(void) {
         cmocka_unit_test(growth_keeps_its_memory_limit),
         cmocka_unit_test(union_holds_what_either_held),
         cmocka_unit_test(clear_makes_a_filter_as_new),
-        cmocka_unit_test(a_copy_goes_its_own_way),
-        cmocka_unit_test(overfill_loses_nothing),
+        cmocka_unit_test(a_copy_is_independent),
+        cmocka_unit_test(over_capacity_loses_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

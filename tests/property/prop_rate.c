@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The rate asked for is the rate got, at the memory promised. Down to 1e-4 false positives are counted;
- * below, where too few would come, the share of all hashes that the stored ones cover is measured: round a
- * stored hash, read as a number of 128 bits, the answer is SEEN on one interval, whose ends are found by
- * halving.
+ * The false-positive rate is the requested one, at the promised memory. Down to 1e-4 false positives are
+ * counted. Below that there would be too few. Instead, the share of all hashes that the stored ones cover is
+ * measured: around a stored hash, read as a number of 128 bits, the answer is TAMIS_PRESENT on one interval,
+ * whose ends are found by bisection.
  */
 /* ctest: timeout=900 */
 #include <setjmp.h>
@@ -23,22 +23,22 @@ static uint64_t seed;
 /* ---- counting false positives ---- */
 
 typedef struct measured {
-    double rate;  /* mean over the filters */
-    double sigma; /* of that mean: of the questions, and of the filters where there are many */
+    double rate; /* mean over the filters */
+    double
+        sigma; /* standard deviation of the mean, from the lookups, or from the filters if there are many */
 } measured;
 
-static double rate_of(tamis_filter *filter, uint64_t n, uint64_t questions, uint64_t salt) {
+static double rate_of(tamis_filter *filter, uint64_t n, uint64_t queries, uint64_t salt) {
     tamis_filter_clear(filter, NULL);
     model_add_range(filter, 0, n, salt, NULL);
-    return (double)model_count_seen(filter, n, questions, salt) / (double)questions;
+    return (double)model_count_present(filter, n, queries, salt) / (double)queries;
 }
 
-/* Small filters differ from each other, so there are many of them and the spread is seen; a large one is as
- * large ones are. */
-static measured measure(const filter_case *c, uint64_t n, uint64_t questions, double expected) {
+/* Small filters differ from each other, so the mean over many is measured. One large filter is enough. */
+static measured measure(const filter_case *c, uint64_t n, uint64_t queries, double expected) {
     tamis_filter *filter = case_filter(c, n);
     uint64_t filters = n < 1000 ? model_scale(4000, 400) : n < 100000 ? 200 : 1;
-    uint64_t each = questions / filters + 1;
+    uint64_t each = queries / filters + 1;
     double sum = 0, squares = 0;
     for (uint64_t i = 0; i < filters; i++) {
         double rate = rate_of(filter, n, each, seed + (i << 40));
@@ -52,8 +52,8 @@ static measured measure(const filter_case *c, uint64_t n, uint64_t questions, do
     return (measured){mean, sqrt(fmax(spread, binomial))};
 }
 
-/* E[(X/m)^k], X bits of m being set after n*k throws: throw by throw, so for small filters. The prediction
- * is (E[X]/m)^k, which is less, by a third where there are few bits. */
+/* E[(X/m)^k] for X of m bits set after n*k throws, computed throw by throw, so for small filters only. The
+ * prediction is (E[X]/m)^k, which is lower, by a third if there are few bits. */
 static double occupancy_rate(uint64_t n, uint64_t m, uint32_t k) {
     double *share = calloc(m + 1, sizeof *share), rate = 0;
     assert_non_null(share);
@@ -67,26 +67,26 @@ static double occupancy_rate(uint64_t n, uint64_t m, uint32_t k) {
     return rate;
 }
 
-/* Between what bounds the rate has to be. */
+/* The bounds of the rate. */
 typedef struct bounds {
     double low, high;
 } bounds;
 
 static bounds expected_bounds(const filter_case *c, uint64_t n, const tamis_plan *plan) {
     double p = plan->fpr_predicted;
-    if (case_is_foreign(c)) {
+    if (case_is_of_other_program(c)) {
         double m = (double)plan->bits, k = plan->probes, fill = -expm1(k * (double)n * log1p(-1 / m));
         double more = tamis__scheme_repeats(c->scheme, fill, m, k);
-        return (bounds){p - 0.5 * more, p + 0.7 * more}; /* its own accuracy, see docs/MATH.md */
+        return (bounds){p - 0.5 * more, p + 0.7 * more}; /* accuracy of the formula, see docs/MATH.md */
     }
     if (c->kind == TAMIS_KIND_CLASSIC) {
         double rate = n <= 100 ? occupancy_rate(n, plan->bits, plan->probes) : p;
         return (bounds){rate, rate};
     }
-    /* The prediction takes block loads to be Poisson, which those of few blocks are not ... */
+    /* The prediction assumes Poisson loads of blocks, which does not hold for few blocks ... */
     if (c->kind == TAMIS_KIND_BLOCKED)
         return (bounds){n < 10000 ? 0 : 0.99 * p, p};
-    /* ... and small tables get room that keeps them emptier than the prediction takes them to be. */
+    /* ... and small tables have spare slots, so they are emptier than the prediction assumes. */
     return (bounds){n < 100000 ? 0 : 0.9 * p, p};
 }
 
@@ -94,21 +94,21 @@ static int broken_rates;
 
 static void check_rate(const filter_case *c, uint64_t n, double p) {
     tamis_plan plan = case_plan(c, n, 0);
-    bool foreign = case_is_foreign(c);
-    bounds wanted = expected_bounds(c, n, &plan);
-    /* The formula that sizes are made by leaves out how set bits vary: half a per cent at a hundred keys. */
-    if (!foreign && (plan.fpr_predicted > p || wanted.high > 1.01 * p)) {
+    bool other_program = case_is_of_other_program(c);
+    bounds limits = expected_bounds(c, n, &plan);
+    /* The formula for sizes ignores the variance of set bits: half a per cent at a hundred keys. */
+    if (!other_program && (plan.fpr_predicted > p || limits.high > 1.01 * p)) {
         print_error("%s, n = %" PRIu64 ", p = %g: predicted %g, expected %g\n", c->name, n, p,
-                    plan.fpr_predicted, wanted.high);
+                    plan.fpr_predicted, limits.high);
         broken_rates++;
     }
     if (n > (model_full() ? 10000000 : 100000))
         return;
-    uint64_t most = model_full() ? 10000000 : 200000;
-    measured got = measure(c, n, (uint64_t)fmin(3000 / p, (double)most), wanted.high);
-    if (got.rate > wanted.high + 5 * got.sigma || got.rate < wanted.low - 5 * got.sigma) {
+    uint64_t max = model_full() ? 10000000 : 200000;
+    measured got = measure(c, n, (uint64_t)fmin(3000 / p, (double)max), limits.high);
+    if (got.rate > limits.high + 5 * got.sigma || got.rate < limits.low - 5 * got.sigma) {
         print_error("%s, n = %" PRIu64 ", p = %g: measured %g, expected %g to %g, sigma %g\n", c->name, n, p,
-                    got.rate, wanted.low, wanted.high, got.sigma);
+                    got.rate, limits.low, limits.high, got.sigma);
         broken_rates++;
     }
 }
@@ -121,7 +121,7 @@ static void check_rates(const filter_case *of, uint64_t first_size) {
     static const double rates[] = {0.1, 0.03, 0.01, 1e-3, 1e-4};
     for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)
         for (size_t j = 0; j < SIZES; j++) {
-            /* one size of 10^7 a kind will do */
+            /* one size of 10^7 for each kind suffices */
             if (sizes[j] < first_size || (sizes[j] == 10000000 && rates[i] != 0.01))
                 continue;
             filter_case c = *of;
@@ -136,8 +136,8 @@ static void classic_rate_is_as_predicted(void **state) {
     check_rates(&(filter_case){"classic", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_XXH3, false, 0}, 1);
 }
 
-/* Far below what large filters can be counted at, small ones show whether two keys get the same positions
- * more often than chance has it. */
+/* Small filters show rates that are too low to count in large ones: they tell if two keys get the same
+ * positions more often than by chance. */
 static void small_classic_filters_keep_small_rates(void **state) {
     (void)state;
     static const struct {
@@ -147,13 +147,13 @@ static void small_classic_filters_keep_small_rates(void **state) {
     int broken = 0;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         filter_case c = {"classic", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_XXH3, false, rows[i].p};
-        uint64_t filters = 100, each = model_scale(200000, 20000), seen = 0;
+        uint64_t filters = 100, each = model_scale(200000, 20000), present = 0;
         tamis_filter *filter = case_filter(&c, rows[i].n);
         for (uint64_t j = 0; j < filters; j++)
-            seen += (uint64_t)(rate_of(filter, rows[i].n, each, seed + (j << 40)) * (double)each + 0.5);
-        if ((double)seen > most_events((double)(filters * each) * rows[i].p)) {
+            present += (uint64_t)(rate_of(filter, rows[i].n, each, seed + (j << 40)) * (double)each + 0.5);
+        if ((double)present > max_events((double)(filters * each) * rows[i].p)) {
             print_error("n = %" PRIu64 ", p = %g: %" PRIu64 " false positives in %" PRIu64 "\n", rows[i].n,
-                        rows[i].p, seen, filters * each);
+                        rows[i].p, present, filters * each);
             broken++;
         }
         tamis_filter_free(filter);
@@ -161,8 +161,8 @@ static void small_classic_filters_keep_small_rates(void **state) {
     assert_int_equal(broken, 0);
 }
 
-/* Positions of these repeat, which decides on small rates (docs/MATH.md): counted where the formula of independent
- * positions is many times too small. */
+/* Positions of these schemes repeat, which dominates small rates (docs/MATH.md). Counted at sizes where the
+ * formula for independent positions is many times too low. */
 static void small_rates_of_other_programs_are_as_predicted(void **state) {
     (void)state;
     static const tamis_scheme schemes[] = {TAMIS_SCHEME_GUAVA64, TAMIS_SCHEME_REDISBLOOM,
@@ -176,13 +176,13 @@ static void small_rates_of_other_programs_are_as_predicted(void **state) {
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
             filter_case c = {tamis_scheme_name(schemes[s]), TAMIS_KIND_CLASSIC, schemes[s], false, rows[i].p};
             tamis_plan plan = case_plan(&c, rows[i].n, 0);
-            bounds wanted = expected_bounds(&c, rows[i].n, &plan);
-            double questions = fmin(3000 / wanted.high, (double)model_scale(20000000, 5000000));
-            measured got = measure(&c, rows[i].n, (uint64_t)questions, wanted.high);
-            assert_true(tamis_bloom_fpr((double)rows[i].n, (double)plan.bits, plan.probes) < wanted.low / 3);
-            if (got.rate > wanted.high + 5 * got.sigma || got.rate < wanted.low - 5 * got.sigma) {
+            bounds limits = expected_bounds(&c, rows[i].n, &plan);
+            double queries = fmin(3000 / limits.high, (double)model_scale(20000000, 5000000));
+            measured got = measure(&c, rows[i].n, (uint64_t)queries, limits.high);
+            assert_true(tamis_bloom_fpr((double)rows[i].n, (double)plan.bits, plan.probes) < limits.low / 3);
+            if (got.rate > limits.high + 5 * got.sigma || got.rate < limits.low - 5 * got.sigma) {
                 print_error("%s, n = %" PRIu64 ", p = %g: measured %g, expected %g to %g, sigma %g\n", c.name,
-                            rows[i].n, rows[i].p, got.rate, wanted.low, wanted.high, got.sigma);
+                            rows[i].n, rows[i].p, got.rate, limits.low, limits.high, got.sigma);
                 broken_rates++;
             }
         }
@@ -207,7 +207,7 @@ static void rates_of_other_programs_are_as_predicted(void **state) {
     check_rates(&(filter_case){"classic guava32", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_GUAVA32, false, 0}, 10);
     check_rates(&(filter_case){"classic redisbloom", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_REDISBLOOM, false, 0},
                 10);
-    /* FNV-1 ends with an xor, so keys that differ in their last byte only have near hashes, and near positions. */
+    /* FNV-1 ends with an xor, so keys that differ in their last byte only have close hashes and positions. */
     check_rates(&(filter_case){"classic fnv-dcso", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_FNV_DCSO, false, 0},
                 100000);
 }
@@ -217,7 +217,7 @@ static void blocked_rate_is_as_predicted(void **state) {
     check_rates(&(filter_case){"blocked", TAMIS_KIND_BLOCKED, TAMIS_SCHEME_XXH3, false, 0}, 1);
 }
 
-/* A table is never coarser than about 1e-4, whatever was asked. */
+/* The rate of a table is at most about 1e-4, whatever was requested. */
 static void fingerprint_rate_is_as_predicted(void **state) {
     (void)state;
     broken_rates = 0;
@@ -233,24 +233,24 @@ static void fpr_live_of_bits_is_the_rate_counted(void **state) {
     for (int i = 0; i < FILTER_CASES; i++) {
         if (!case_is_bloom(&filter_cases[i]) || !case_has_digest(&filter_cases[i]))
             continue;
-        uint64_t n = 50000, questions = 1000000;
+        uint64_t n = 50000, queries = 1000000;
         tamis_filter *filter = case_filter(&filter_cases[i], n);
         for (uint64_t at = 0; at < n; at += n / 2) { /* half full, then full */
             model_add_range(filter, at, n / 2, seed, NULL);
             tamis_filter_info info = filter_info(filter);
-            double reference = info.fpr_live * (double)questions;
-            double got = (double)model_count_seen(filter, n, questions, seed);
+            double reference = info.fpr_live * (double)queries;
+            double got = (double)model_count_present(filter, n, queries, seed);
             if (!within_sigmas(got, reference, sqrt(reference) + 1, 5))
                 fail_msg("%s: %g false positives, fpr_live says %g", filter_cases[i].name, got, reference);
-            /* Cardinality: each bit is worth about one key over its probes. */
+            /* Cardinality: each bit counts for about 1 / probes keys. */
             assert_true(fabs(info.cardinality - (double)(at + n / 2)) < 0.02 * (double)n);
         }
         tamis_filter_free(filter);
     }
 }
 
-/* What info.false_present expects is what happens: fresh keys answered SEEN, kind by kind, at coarse rates. */
-static void false_fresh_is_counted_right(void **state) {
+/* info.false_present is the number of new keys that were answered TAMIS_PRESENT: each kind, at high rates. */
+static void false_present_is_counted_right(void **state) {
     (void)state;
     static const filter_case cases[] = {
         {"classic", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_XXH3, false, 0.05},
@@ -277,7 +277,7 @@ static tamis_hash hash_of(tamis__u128 y, uint64_t hasher_id) {
     return (tamis_hash){{(uint64_t)y, (uint64_t)(y >> 64)}, hasher_id};
 }
 
-static bool seen_at(const tamis_filter *filter, tamis__u128 y, uint64_t hasher_id) {
+static bool present_at(const tamis_filter *filter, tamis__u128 y, uint64_t hasher_id) {
     tamis_hash hash = hash_of(y, hasher_id);
     tamis_answer answer = TAMIS_ABSENT;
     if (tamis_filter_contains_hashes(filter, &hash, 1, &answer, NULL, NULL) != TAMIS_OK)
@@ -285,20 +285,20 @@ static bool seen_at(const tamis_filter *filter, tamis__u128 y, uint64_t hasher_i
     return answer == TAMIS_PRESENT;
 }
 
-/* How far from y, upwards or downwards, the answer stays SEEN: the distance to the last such place. */
+/* How far from y, upwards or downwards, the answer stays TAMIS_PRESENT: the distance to the last such hash. */
 static tamis__u128 reach(const tamis_filter *filter, tamis__u128 y, bool up, uint64_t hasher_id) {
-    tamis__u128 room = up ? ~y : y, in = 0, out = 1;
-    while (out <= room && seen_at(filter, up ? y + out : y - out, hasher_id)) {
+    tamis__u128 capacity = up ? ~y : y, in = 0, out = 1;
+    while (out <= capacity && present_at(filter, up ? y + out : y - out, hasher_id)) {
         in = out;
         if (out >> 126)
             break;
         out <<= 1;
     }
-    if (out > room)
-        out = room + 1;
+    if (out > capacity)
+        out = capacity + 1;
     while (out - in > 1) {
         tamis__u128 middle = in + (out - in) / 2;
-        if (seen_at(filter, up ? y + middle : y - middle, hasher_id))
+        if (present_at(filter, up ? y + middle : y - middle, hasher_id))
             in = middle;
         else
             out = middle;
@@ -306,7 +306,7 @@ static tamis__u128 reach(const tamis_filter *filter, tamis__u128 y, bool up, uin
     return in;
 }
 
-/* Share of all hashes that are SEEN because of this one. */
+/* Share of all hashes that are answered TAMIS_PRESENT because of this one. */
 static double share_of(const tamis_filter *filter, const tamis_hash *hash) {
     tamis__u128 y = (tamis__u128)hash->word[1] << 64 | hash->word[0];
     tamis__u128 length = reach(filter, y, true, hash->hasher_id) + reach(filter, y, false, hash->hasher_id);
@@ -316,14 +316,14 @@ static double share_of(const tamis_filter *filter, const tamis_hash *hash) {
 /* fpr_live against the sum of shares, estimated from every `step`th stored hash. */
 static void check_coverage(const tamis_filter *filter, const tamis_hash *hashes, size_t count, size_t step,
                            const char *what) {
-    double sum = 0, squares = 0, taken = 0;
-    for (size_t i = 0; i < count; i += step, taken++) {
+    double sum = 0, squares = 0, selected = 0;
+    for (size_t i = 0; i < count; i += step, selected++) {
         double share = share_of(filter, &hashes[i]);
         sum += share;
         squares += share * share;
     }
-    double mean = sum / taken, spread = squares / taken - mean * mean;
-    double sigma = step > 1 ? (double)count * sqrt(fmax(spread, 0) / taken) : 0;
+    double mean = sum / selected, spread = squares / selected - mean * mean;
+    double sigma = step > 1 ? (double)count * sqrt(fmax(spread, 0) / selected) : 0;
     double covered = mean * (double)count, live = filter_info(filter).fpr_live;
     if (fabs(covered - live) > 5 * sigma + 0.002 * live)
         fail_msg("%s, %zu keys: hashes cover %.6g, fpr_live says %.6g", what, count, covered, live);
@@ -350,18 +350,18 @@ static void fpr_live_of_tables_is_the_share_covered(void **state) {
     }
 }
 
-/* Hashes of one partition make it grow as the whole would with 256 times as many: 2^22 stand for 2^30. */
+/* Hashes of one partition make it grow like a table with 256 times as many keys: 2^22 stand for 2^30. */
 static void fpr_live_holds_through_growth(void **state) {
     (void)state;
-    size_t most = (size_t)model_scale(1 << 20, 1 << 14);
-    tamis_hash *hashes = malloc(most * sizeof *hashes);
+    size_t max = (size_t)model_scale(1 << 20, 1 << 14);
+    tamis_hash *hashes = malloc(max * sizeof *hashes);
     assert_non_null(hashes);
     for (int i = 0; i < SMALL_RATES; i++) {
         uint64_t random = seed;
         filter_case c = {"growing", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, true, small_rates[i]};
         tamis_filter *filter = case_filter(&c, 0);
-        random_hashes(hashes, most, filter_hasher_id(filter), 8, &random);
-        for (size_t in = 0, count = 64; count <= most; count *= 4) {
+        random_hashes(hashes, max, filter_hasher_id(filter), 8, &random);
+        for (size_t in = 0, count = 64; count <= max; count *= 4) {
             assert_int_equal(tamis_filter_add_hashes(filter, hashes + in, count - in, NULL, NULL, NULL),
                              TAMIS_OK);
             in = count;
@@ -375,51 +375,51 @@ static void fpr_live_holds_through_growth(void **state) {
     free(hashes);
 }
 
-/* Random questions of fixed tables, where 10^8 bring enough false positives. */
-static void random_questions_meet_fpr_live(void **state) {
+/* Random lookups in tables with a capacity, where 10^8 give enough false positives. */
+static void random_queries_meet_fpr_live(void **state) {
     (void)state;
     static const struct {
         double p;
-        uint64_t questions;
+        uint64_t queries;
     } rows[] = {{1e-4, 20000000}, {1e-5, 60000000}, {1e-6, 100000000}};
     enum { AT_ONCE = 10000 };
     static tamis_hash hashes[AT_ONCE];
     static tamis_answer answers[AT_ONCE];
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         filter_case c = {"fingerprint", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, false, rows[i].p};
-        uint64_t random = seed, questions = model_scale(rows[i].questions, rows[i].questions / 100), seen = 0;
+        uint64_t random = seed, queries = model_scale(rows[i].queries, rows[i].queries / 100), present = 0;
         tamis_filter *filter = case_filter(&c, 200000);
         model_add_range(filter, 0, 199990, seed, NULL);
-        for (uint64_t at = 0; at < questions; at += AT_ONCE) {
+        for (uint64_t at = 0; at < queries; at += AT_ONCE) {
             random_hashes(hashes, AT_ONCE, filter_hasher_id(filter), 0, &random);
             assert_int_equal(tamis_filter_contains_hashes(filter, hashes, AT_ONCE, answers, NULL, NULL),
                              TAMIS_OK);
             for (int j = 0; j < AT_ONCE; j++)
-                seen += answers[j] == TAMIS_PRESENT;
+                present += answers[j] == TAMIS_PRESENT;
         }
-        double reference = filter_info(filter).fpr_live * (double)questions;
-        if (!within_sigmas((double)seen, reference, sqrt(reference) + 0.5, 5))
-            fail_msg("p = %g: %" PRIu64 " false positives, fpr_live says %g", rows[i].p, seen, reference);
+        double reference = filter_info(filter).fpr_live * (double)queries;
+        if (!within_sigmas((double)present, reference, sqrt(reference) + 0.5, 5))
+            fail_msg("p = %g: %" PRIu64 " false positives, fpr_live says %g", rows[i].p, present, reference);
         tamis_filter_free(filter);
     }
 }
 
 /* ---- growth: rate and memory at every size ---- */
 
-typedef struct growth_figures {
-    double bits; /* sum over the sizes of bits a key */
+typedef struct growth_stats {
+    double bits; /* bits a key, summed over the sizes */
     double steps;
-    double worst; /* most bits a key at the peak, above 2^20 keys */
-} growth_figures;
+    double worst; /* max. bits a key at the peak, above 2^20 keys */
+} growth_stats;
 
-/* Sizes are looked at at equal ratios, as plan.bits_per_key averages over them. */
-static growth_figures grow(const filter_case *c, uint64_t most) {
+/* Sizes are measured at equal ratios, since plan.bits_per_key is the mean over them. */
+static growth_stats grow(const filter_case *c, uint64_t max) {
     static tamis_hash hashes[4096];
-    growth_figures f = {0, 0, 0};
+    growth_stats f = {0, 0, 0};
     uint64_t random = seed;
     tamis_filter *filter = case_filter(c, 0);
     double look = (double)(UINT64_C(1) << 20);
-    for (uint64_t n = 0; n < most; n += 4096) {
+    for (uint64_t n = 0; n < max; n += 4096) {
         random_hashes(hashes, 4096, filter_hasher_id(filter), 0, &random);
         assert_int_equal(tamis_filter_add_hashes(filter, hashes, 4096, NULL, NULL, NULL), TAMIS_OK);
         tamis_filter_info info = filter_info(filter);
@@ -440,7 +440,7 @@ static void growing_keeps_rate_and_memory(void **state) {
     (void)state;
     static const struct {
         tamis_kind kind;
-        double p, most_bits;
+        double p, max_bits;
     } rows[] = {{TAMIS_KIND_FINGERPRINT, 1e-9, 48},
                 {TAMIS_KIND_FINGERPRINT, 1e-4, 0},
                 {TAMIS_KIND_FINGERPRINT, 1e-12, 0},
@@ -450,11 +450,11 @@ static void growing_keeps_rate_and_memory(void **state) {
         return; /* 2^20 keys and more */
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         filter_case c = {"growing", rows[i].kind, TAMIS_SCHEME_XXH3, true, rows[i].p};
-        growth_figures f = grow(&c, UINT64_C(1) << (i == 0 ? 24 : 22));
+        growth_stats f = grow(&c, UINT64_C(1) << (i == 0 ? 24 : 22));
         double planned = case_plan(&c, 0, 0).bits_per_key, average = f.bits / f.steps;
         printf("p = %g: %.2f bits a key on average (plan: %.2f), %.2f at the most\n", rows[i].p, average,
                planned, f.worst);
-        if (rows[i].most_bits > 0 && f.worst > rows[i].most_bits)
+        if (rows[i].max_bits > 0 && f.worst > rows[i].max_bits)
             fail_msg("p = %g: %.2f bits a key", rows[i].p, f.worst);
         if (fabs(average - planned) > 0.05 * average)
             fail_msg("p = %g: %.2f bits a key on average, plan says %.2f", rows[i].p, average, planned);
@@ -478,7 +478,7 @@ static void given_sizes_keep_their_memory(void **state) {
     tamis_filter_free(filter);
 }
 
-/* plan.memory is what the filter takes, to the byte; one that grows takes it once each of its partitions has a key. */
+/* plan.memory is the filter's memory, to the byte. A growing filter uses it when each partition has a key. */
 static void plan_knows_the_memory(void **state) {
     (void)state;
     for (int i = 0; i < FILTER_CASES; i++) {
@@ -509,10 +509,10 @@ int main(void) {
         cmocka_unit_test(blocked_rate_is_as_predicted),
         cmocka_unit_test(fingerprint_rate_is_as_predicted),
         cmocka_unit_test(fpr_live_of_bits_is_the_rate_counted),
-        cmocka_unit_test(false_fresh_is_counted_right),
+        cmocka_unit_test(false_present_is_counted_right),
         cmocka_unit_test(fpr_live_of_tables_is_the_share_covered),
         cmocka_unit_test(fpr_live_holds_through_growth),
-        cmocka_unit_test(random_questions_meet_fpr_live),
+        cmocka_unit_test(random_queries_meet_fpr_live),
         cmocka_unit_test(growing_keeps_rate_and_memory),
         cmocka_unit_test(given_sizes_keep_their_memory),
         cmocka_unit_test(plan_knows_the_memory),

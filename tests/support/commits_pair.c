@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include "base/system.h"
+#include "support/decompress.h"
 #include "support/fault.h"
 #include "support/tools.h"
-#include "support/unpacked.h"
 
-enum { OUTPUTS = 2, MOST_TESTS = 64 };
+enum { OUTPUTS = 2, TESTS_MAX = 64 };
 
 const pair_scenario *pair_current;
 
@@ -74,7 +74,7 @@ static bool output_is_right(int i, bool quiet) {
     if (!file_exists(names[PAIR_INPUTS + i]))
         return false;
     if (pair_current->compression)
-        unpacked_file(pair_current->compression, names[PAIR_INPUTS + i], &got);
+        decompress_file(pair_current->compression, names[PAIR_INPUTS + i], &got);
     else
         file_read(names[PAIR_INPUTS + i], &got);
     const bool right = quiet ? bytes_equal(&got, &expected[i])
@@ -158,19 +158,19 @@ void pair_tear_down(void) {
 int pair_main(const char *group, const pair_scenario *scenarios, size_t scenario_count,
               const pair_test *tests, size_t test_count, CMFixtureFunction set_up,
               CMFixtureFunction tear_down, int count, char **values) {
-    static char texts[MOST_TESTS][60];
-    struct CMUnitTest taken[MOST_TESTS];
+    static char texts[TESTS_MAX][60];
+    struct CMUnitTest selected[TESTS_MAX];
     size_t some = 0;
     for (size_t i = 0; i < scenario_count * test_count; i++) {
         const pair_scenario *s = &scenarios[i / test_count];
         const pair_test *t = &tests[i % test_count];
         if (count > 1 && strcmp(values[1], s->name) != 0)
             continue;
-        if (some == MOST_TESTS)
+        if (some == TESTS_MAX)
             abort();
         snprintf(texts[some], sizeof texts[some], "%s: %s", s->name, t->name);
-        taken[some] = (struct CMUnitTest){texts[some], t->run, set_up, tear_down, (void *)(uintptr_t)s};
+        selected[some] = (struct CMUnitTest){texts[some], t->run, set_up, tear_down, (void *)(uintptr_t)s};
         some++;
     }
-    return _cmocka_run_group_tests(group, taken, some, NULL, NULL);
+    return _cmocka_run_group_tests(group, selected, some, NULL, NULL);
 }

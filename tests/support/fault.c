@@ -380,12 +380,12 @@ int fault_no_thread(pthread_t *thread, const pthread_attr_t *how, void *(*run)(v
 }
 
 size_t fault_open_descriptors(void) {
-    DIR *folder = opendir("/proc/self/fd");
-    if (!folder)
+    DIR *directory = opendir("/proc/self/fd");
+    if (!directory)
         return 0;
     size_t count = 0;
-    while (readdir(folder))
+    while (readdir(directory))
         count++;
-    closedir(folder);
+    closedir(directory);
     return count - 3; /* ".", ".." and the descriptor of the directory itself */
 }

@@ -37,7 +37,7 @@ typedef struct forced {
     uint8_t bytes[];
 } forced;
 
-static void run_forced(const char *name, size_t (*make)(uint8_t *, size_t), forced *into, size_t room) {
+static void run_forced(const char *name, size_t (*make)(uint8_t *, size_t), forced *into, size_t capacity) {
     fflush(NULL);
     pid_t child = fork();
     assert_true(child >= 0);
@@ -45,8 +45,8 @@ static void run_forced(const char *name, size_t (*make)(uint8_t *, size_t), forc
         setenv("TAMIS_KERNEL", name, 1);
         if (strcmp(tamis_kernel_name(), name) != 0)
             _exit(3);
-        into->size = make(into->bytes, room);
-        _exit(into->size == 0 || into->size > room);
+        into->size = make(into->bytes, capacity);
+        _exit(into->size == 0 || into->size > capacity);
     }
     int status = -1;
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -54,8 +54,8 @@ static void run_forced(const char *name, size_t (*make)(uint8_t *, size_t), forc
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-void isa_each_forced(size_t (*make)(uint8_t *to, size_t room), size_t room) {
-    size_t size = sizeof(forced) + room;
+void isa_each_forced(size_t (*make)(uint8_t *to, size_t capacity), size_t capacity) {
+    size_t size = sizeof(forced) + capacity;
     forced *made[2]; /* results of scalar and of another set */
     for (int i = 0; i < 2; i++) {
         made[i] = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -67,7 +67,7 @@ void isa_each_forced(size_t (*make)(uint8_t *to, size_t room), size_t room) {
         const char *name = tamis__isa_name((tamis__isa)i);
         forced *into = made[i != TAMIS__ISA_SCALAR];
         printf("kernels %s, forced\n", name);
-        run_forced(name, make, into, room);
+        run_forced(name, make, into, capacity);
         assert_int_equal(into->size, made[0]->size);
         assert_memory_equal(into->bytes, made[0]->bytes, into->size);
     }

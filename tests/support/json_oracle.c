@@ -39,7 +39,7 @@ void json_tree_free(json_tree *tree) {
 /* ---- characters ---- */
 
 static bool is_utf8(const unsigned char *at, const unsigned char *end) {
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    static const uint32_t min[] = {0, 0, 0x80, 0x800, 0x10000};
     while (at < end) {
         uint32_t character = *at++;
         int size = 1;
@@ -55,7 +55,7 @@ static bool is_utf8(const unsigned char *at, const unsigned char *end) {
                 return false;
             character = character << 6 | (*at & 0x3f);
         }
-        if (character < least[size] || character > 0x10ffff || (character >= 0xd800 && character <= 0xdfff))
+        if (character < min[size] || character > 0x10ffff || (character >= 0xd800 && character <= 0xdfff))
             return false;
     }
     return true;

@@ -15,21 +15,21 @@
 
 typedef enum change_kind {
     MADE,
-    FOLDER_MADE,
+    DIRECTORY_MADE,
     RENAMED,
     REMOVED,
     WRITTEN,
     CUT,
     SYNCED,
     SYNC_FAILED,
-    FOLDER_SYNCED,
+    DIRECTORY_SYNCED,
     MARKED
 } change_kind;
 
 typedef struct change {
     change_kind kind;
     int file;                  /* number of the file; MARKED: the mark */
-    char name[120], from[120]; /* path below the root; FOLDER_SYNCED: of the directory, "" for the root */
+    char name[120], from[120]; /* path below the root; DIRECTORY_SYNCED: of the directory, "" for the root */
     uint64_t at, size;         /* offset and size in the file */
     size_t bytes;              /* WRITTEN: offset of its bytes in `written` */
     size_t sure_after;         /* change whose sync covers this one; SIZE_MAX: none */
@@ -52,8 +52,8 @@ static bool stops_at_failure;
 static test_bytes written;
 static int file_count;
 static struct {
-    int file;    /* number of the file; 0: not recorded */
-    bool folder; /* true if `name` is a directory */
+    int file;       /* number of the file; 0: not recorded */
+    bool directory; /* true if `name` is a directory */
     char name[120];
     uint64_t at;
 } open_files[DESCRIPTORS];
@@ -148,7 +148,7 @@ static int outage_open(const char *path, int flags, mode_t mode) {
         give_up("an open that it does not know");
     open_files[fd].file = 0;
     open_files[fd].at = 0;
-    open_files[fd].folder = name && flags & O_DIRECTORY;
+    open_files[fd].directory = name && flags & O_DIRECTORY;
     const size_t size = name ? strlen(name) : 0;
     snprintf(open_files[fd].name, sizeof open_files[fd].name, "%.*s",
              (int)(size - (size > 0 && name[size - 1] == '/')), name ? name : "");
@@ -161,7 +161,7 @@ static int outage_open(const char *path, int flags, mode_t mode) {
 
 static int outage_close(int fd) {
     open_files[fd].file = 0;
-    open_files[fd].folder = false;
+    open_files[fd].directory = false;
     return real.close(fd);
 }
 
@@ -208,15 +208,15 @@ static bool ends_in_commit(int file) {
 static bool is_left_out(int fd) {
     if (model.only && !strstr(open_files[fd].name, model.only))
         return false;
-    if (open_files[fd].folder)
-        return model.left_out == OUTAGE_FOLDER_SYNCS;
+    if (open_files[fd].directory)
+        return model.left_out == OUTAGE_DIRECTORY_SYNCS;
     return model.left_out == OUTAGE_FILE_SYNCS ||
            (model.left_out == OUTAGE_BODY_SYNCS && !ends_in_commit(open_files[fd].file));
 }
 
 /* Counts a sync down. True if it must fail. */
 static bool sync_fails(int fd) {
-    if (!failing_sync || (open_files[fd].folder && *failing_sync) ||
+    if (!failing_sync || (open_files[fd].directory && *failing_sync) ||
         !strstr(open_files[fd].name, failing_sync) || --syncs_to_failure > 0)
         return false;
     failing_sync = NULL;
@@ -226,19 +226,19 @@ static bool sync_fails(int fd) {
 
 static int outage_sync(int fd) {
     const int file = open_files[fd].file;
-    const bool is_folder = open_files[fd].folder;
-    if (!is_folder && file <= 0)
+    const bool is_directory = open_files[fd].directory;
+    if (!is_directory && file <= 0)
         return 0;
     if (fails())
         return -1;
     if (sync_fails(fd)) {
-        if (!is_folder)
+        if (!is_directory)
             record(SYNC_FAILED, file, open_files[fd].name);
         errno = EIO;
         return -1;
     }
     if (!is_left_out(fd))
-        record(is_folder ? FOLDER_SYNCED : SYNCED, file, open_files[fd].name);
+        record(is_directory ? DIRECTORY_SYNCED : SYNCED, file, open_files[fd].name);
     return 0;
 }
 
@@ -282,7 +282,7 @@ static int outage_mkdir(const char *path, mode_t mode) {
         return -1;
     const int result = real.mkdir(path, mode);
     if (result == 0 && counts(below(path)))
-        record(FOLDER_MADE, 0, below(path));
+        record(DIRECTORY_MADE, 0, below(path));
     return result;
 }
 
@@ -335,7 +335,7 @@ void outage_begin(const char *path, outage_model chosen) {
     if (model.whole && tamis__sys.list(root, add_file, NULL) < 0)
         give_up("the directory cannot be read");
     if (model.whole)
-        record(FOLDER_SYNCED, 0, "");
+        record(DIRECTORY_SYNCED, 0, "");
     first_change = change_count;
     install();
 }
@@ -396,7 +396,7 @@ static bool is_in(const char *name, const char *in) {
 }
 
 static bool is_name(const change *c) {
-    return c->kind == MADE || c->kind == FOLDER_MADE || c->kind == RENAMED || c->kind == REMOVED;
+    return c->kind == MADE || c->kind == DIRECTORY_MADE || c->kind == RENAMED || c->kind == REMOVED;
 }
 
 static bool is_content(const change *c) {
@@ -417,7 +417,7 @@ static void find_sure(void) {
             change *c = &changes[j];
             if (c->sure_after != SIZE_MAX)
                 continue;
-            if ((by->kind == FOLDER_SYNCED && is_name(c) && is_in(c->name, by->name)) ||
+            if ((by->kind == DIRECTORY_SYNCED && is_name(c) && is_in(c->name, by->name)) ||
                 (by->kind == SYNCED && is_content(c) && c->file == by->file && !is_dropped(j, i)))
                 c->sure_after = i;
         }
@@ -498,13 +498,13 @@ static void find_content(int file, test_bytes *to) {
     }
 }
 
-static bool has_folder(const char *name) {
+static bool has_directory(const char *name) {
     const char *slash = strrchr(name, '/');
     if (!slash)
         return true;
     for (size_t i = 0; i < now.moments; i++)
-        if (changes[i].kind == FOLDER_MADE && strncmp(changes[i].name, name, (size_t)(slash - name)) == 0 &&
-            !is_missing(i))
+        if (changes[i].kind == DIRECTORY_MADE &&
+            strncmp(changes[i].name, name, (size_t)(slash - name)) == 0 && !is_missing(i))
             return true;
     return false;
 }
@@ -534,11 +534,11 @@ static void build(void) {
     find_names();
     for (size_t i = 0; i < now.moments; i++) {
         snprintf(path, sizeof path, "%s/%.119s", root, changes[i].name);
-        if (changes[i].kind == FOLDER_MADE && !is_missing(i) && mkdir(path, 0777) < 0 && errno != EEXIST)
+        if (changes[i].kind == DIRECTORY_MADE && !is_missing(i) && mkdir(path, 0777) < 0 && errno != EEXIST)
             give_up(path);
     }
     for (int i = 0; i < name_count; i++) {
-        if (!names[i].file || !has_folder(names[i].name))
+        if (!names[i].file || !has_directory(names[i].name))
             continue;
         find_content(names[i].file, &bytes);
         snprintf(path, sizeof path, "%s/%.119s", root, names[i].name);
@@ -568,16 +568,16 @@ static bool loses_bytes(void) {
     return false;
 }
 
-/* Advances to the next set of missing items, of at most `most` items or all of them. False after the last
+/* Advances to the next set of missing items, of at most `max` items or all of them. False after the last
  * set. */
-static bool next_set(unsigned most) {
+static bool next_set(unsigned max) {
     const uint64_t all = (UINT64_C(1) << now.item_count) - 1;
     if (now.missing == all)
         return false;
     do {
         now.missing++;
         if ((unsigned)__builtin_popcountll(now.missing) >
-            most) /* too many: skip the sets that contain these items too */
+            max) /* too many: skip the sets that contain these items too */
             now.missing |= (now.missing & -now.missing) - 1;
         else
             return true;
@@ -592,7 +592,7 @@ static int mark_at(size_t moments) {
     return moments > 0 ? changes[moments - 1].file : 0;
 }
 
-uint64_t outage_each(size_t from, uint64_t step, unsigned most, bool (*check)(void *context, int mark),
+uint64_t outage_each(size_t from, uint64_t step, unsigned max, bool (*check)(void *context, int mark),
                      void *context) {
     uint64_t states = 0;
     outage_pause();
@@ -612,14 +612,14 @@ uint64_t outage_each(size_t from, uint64_t step, unsigned most, bool (*check)(vo
                 if (!check(context, mark_at(moments)))
                     return states;
             }
-        } while (next_set(most));
+        } while (next_set(max));
     }
     return states;
 }
 
 const char *outage_describe(void) {
     static char text[1500];
-    static const char *const kinds[] = {"make", "make folder", "rename", "remove", "write", "cut"};
+    static const char *const kinds[] = {"make", "make directory", "rename", "remove", "write", "cut"};
     static const char *const ways[] = {"its end", "zeros", "half", "stale"};
     int size = snprintf(text, sizeof text, "after %zu of %zu changes, missing (%s):", now.moments,
                         change_count, ways[now.way]);

@@ -32,7 +32,7 @@ typedef enum outage_left_out {
     OUTAGE_NOTHING,
     OUTAGE_FILE_SYNCS,
     OUTAGE_BODY_SYNCS, /* syncs of a log whose last written frame is not a commit */
-    OUTAGE_FOLDER_SYNCS
+    OUTAGE_DIRECTORY_SYNCS
 } outage_left_out;
 
 typedef struct outage_model {
@@ -65,11 +65,11 @@ void outage_end(void);
 void outage_mark(int mark);
 
 /*
- * Builds the states of the disk after each `step`-th change, starting with change `from`. Up to `most` items
+ * Builds the states of the disk after each `step`-th change, starting with change `from`. Up to `max` items
  * are missing at once, or all of them. Calls `check` with the last mark before the loss, 0 if there is none; false
  * ends the loop. Returns the number of states.
  */
-uint64_t outage_each(size_t from, uint64_t step, unsigned most, bool (*check)(void *context, int mark),
+uint64_t outage_each(size_t from, uint64_t step, unsigned max, bool (*check)(void *context, int mark),
                      void *context);
 size_t outage_changes(void);
 /* Describes what is missing in the current state, for messages. Static storage. */

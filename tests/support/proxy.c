@@ -17,17 +17,17 @@
 
 enum { PAIRS = 32, BUFFER = 16384, TRICKLE_MS = 5 };
 
-typedef struct flow {
+typedef struct stream_of_bytes {
     int from, to; /* descriptors */
     char bytes[BUFFER];
     size_t begin, end; /* bytes not yet forwarded */
-} flow;
+} stream_of_bytes;
 
 typedef struct pair {
     bool used, held, trickles;
     bool delayed;     /* true while requests wait for proxy_deliver */
     bool was_delayed; /* true after a delay: the client may have gone, so unread replies are discarded */
-    flow flows[2];    /* by direction; the client is flows[PROXY_REQUESTS].from */
+    stream_of_bytes flows[2]; /* by direction; the client is flows[PROXY_REQUESTS].from */
 } pair;
 
 typedef struct orders {
@@ -111,7 +111,7 @@ static bool is_command(const char *bytes, const char *end) {
 
 /* Counts the commands that begin in these bytes. True if the armed one is among them; *before: bytes in
  * front of it. */
-static bool command_is_due(proxy *self, const flow *bytes, size_t *before) {
+static bool command_is_due(proxy *self, const stream_of_bytes *bytes, size_t *before) {
     const char *start = bytes->bytes + bytes->begin, *end = bytes->bytes + bytes->end;
     for (const char *at = start; at < end; at++) {
         if ((at != start && at[-1] != '\n') || !is_command(at, end))
@@ -125,7 +125,7 @@ static bool command_is_due(proxy *self, const flow *bytes, size_t *before) {
     return false;
 }
 
-static bool is_due(proxy *self, proxy_way way, const flow *bytes, size_t *before) {
+static bool is_due(proxy *self, proxy_way way, const stream_of_bytes *bytes, size_t *before) {
     const orders *now = &self->now;
     const size_t size = bytes->end - bytes->begin;
     if (way == PROXY_REQUESTS && command_is_due(self, bytes, before))
@@ -137,7 +137,7 @@ static bool is_due(proxy *self, proxy_way way, const flow *bytes, size_t *before
 /* Returns how many of the bytes may be forwarded, and does the harm that is due. *ends: close the
  * connection. */
 static size_t judge(proxy *self, pair *one, proxy_way way, bool *ends, bool *reset) {
-    flow *bytes = &one->flows[way];
+    stream_of_bytes *bytes = &one->flows[way];
     orders *now = &self->now;
     size_t size = bytes->end - bytes->begin, before;
     *ends = *reset = false;
@@ -166,7 +166,7 @@ static size_t judge(proxy *self, pair *one, proxy_way way, bool *ends, bool *res
 }
 
 /* Sends the bytes up to `end`. False if the receiver accepts no more. */
-static bool send_on(pair *one, flow *bytes, size_t end) {
+static bool send_on(pair *one, stream_of_bytes *bytes, size_t end) {
     while (bytes->begin < end) {
         /* Waiting blocks the other connections, but receivers are fast here. */
         struct pollfd fd = {bytes->to, POLLOUT, 0};
@@ -184,7 +184,7 @@ static bool send_on(pair *one, flow *bytes, size_t end) {
 
 /* Forwards the bytes of one direction. False if the connection is over. */
 static bool pass(proxy *self, pair *one, proxy_way way) {
-    flow *bytes = &one->flows[way];
+    stream_of_bytes *bytes = &one->flows[way];
     ssize_t some = recv(bytes->from, bytes->bytes, BUFFER, MSG_DONTWAIT);
     bool ends, reset;
     if (some < 0 && (errno == EAGAIN || errno == EINTR))
@@ -220,7 +220,7 @@ static void count_over(proxy *self) {
 static void deliver(proxy *self) {
     for (pair *one = self->pairs; one < self->pairs + PAIRS; one++)
         if (one->used && one->delayed && !one->was_delayed) {
-            flow *bytes = &one->flows[PROXY_REQUESTS];
+            stream_of_bytes *bytes = &one->flows[PROXY_REQUESTS];
             one->delayed = false;
             one->was_delayed = true;
             (void)send_on(one, bytes, bytes->end);

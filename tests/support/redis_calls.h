@@ -21,9 +21,9 @@
             fail_msg("%s: %s", tamis_status_name(status_), err.text);                                        \
     } while (0)
 
-#define FAILS(call, wanted, part)                                                                            \
+#define FAILS(call, expected, part)                                                                          \
     do {                                                                                                     \
-        assert_string_equal(tamis_status_name(call), #wanted);                                               \
+        assert_string_equal(tamis_status_name(call), #expected);                                             \
         if (!strstr(err.text, part))                                                                         \
             fail_msg("no '%s' in: %s", part, err.text);                                                      \
     } while (0)

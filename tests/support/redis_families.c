@@ -12,10 +12,10 @@ static uint64_t numbers[PAIRS];
 static tamis_redis_pair pairs[PAIRS];
 static tamis_answer answers[PAIRS];
 
-static size_t count(tamis_answer wanted) {
+static size_t count(tamis_answer expected) {
     size_t found = 0;
     for (size_t i = 0; i < PAIRS; i++)
-        found += answers[i] == wanted;
+        found += answers[i] == expected;
     return found;
 }
 
@@ -28,7 +28,7 @@ static void make_pairs(void) {
     }
 }
 
-static void ask_alone(tamis_redis *redis, size_t member, const char *parameters) {
+static void query_alone(tamis_redis *redis, size_t member, const char *parameters) {
     char name[200];
     tamis_filter *alone;
     snprintf(name, sizeof name, "%.23s%s", names[member], parameters);
@@ -58,6 +58,6 @@ size_t redis_families_fill(tamis_redis *redis, const char *name) {
     assert_int_equal(count(TAMIS_PRESENT), PAIRS);
     tamis_redis_family_close(family);
     for (size_t i = 0; i < MEMBERS && !is_ours; i += MEMBERS / 50)
-        ask_alone(redis, i, strchr(name, '?'));
+        query_alone(redis, i, strchr(name, '?'));
     return MEMBERS + (is_ours ? 2 : 0); /* the hash, and the copy of its plan */
 }

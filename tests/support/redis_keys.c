@@ -46,17 +46,17 @@ void add_keys(tamis_filter *filter, size_t from, size_t count) {
 
 size_t count_present(const tamis_filter *filter, size_t from, size_t count) {
     tamis_answer *answers = calloc(count, sizeof *answers);
-    size_t done = 0, seen = 0;
+    size_t done = 0, present = 0;
     OK(tamis_filter_contains_many(filter, keys + from, count, answers, &done, &err));
     assert_int_equal(done, count);
     for (size_t i = 0; i < count; i++)
-        seen += answers[i] == TAMIS_PRESENT;
+        present += answers[i] == TAMIS_PRESENT;
     free(answers);
-    return seen;
+    return present;
 }
 
 void assert_all_in(const tamis_filter *filter, size_t count) {
-    const size_t seen = count > 0 ? count_present(filter, 0, count) : 0;
-    if (seen != count)
-        fail_msg("%zu of %zu keys are answered and not in", count - seen, count);
+    const size_t present = count > 0 ? count_present(filter, 0, count) : 0;
+    if (present != count)
+        fail_msg("%zu of %zu keys are answered and not in", count - present, count);
 }

@@ -159,7 +159,7 @@ static void name_it(redis_server *server) {
 
 void redis_server_start(redis_server *server, const char *const *options) {
     *server = (redis_server){.options = options};
-    if (!temporary_folder(server->directory, sizeof server->directory, "tamis-redis"))
+    if (!temporary_directory(server->directory, sizeof server->directory, "tamis-redis"))
         give_up(server, "a folder in TMPDIR", strerror(errno));
     name_it(server);
     remember(server);
@@ -192,7 +192,7 @@ void redis_server_restart(redis_server *server) {
     give_up(server, "restart", "ends at once; see its log");
 }
 
-static void remove_folder(const char *directory, int depth) {
+static void remove_directory(const char *directory, int depth) {
     char path[512];
     DIR *names = opendir(directory);
     for (struct dirent *entry; names && (entry = readdir(names));) {
@@ -200,7 +200,7 @@ static void remove_folder(const char *directory, int depth) {
             continue;
         snprintf(path, sizeof path, "%.200s/%s", directory, entry->d_name);
         if (unlink(path) < 0 && depth < 3)
-            remove_folder(path, depth + 1);
+            remove_directory(path, depth + 1);
     }
     if (names)
         closedir(names);
@@ -213,13 +213,13 @@ void redis_server_stop(redis_server *server) {
         if (running[i] != server)
             continue;
         running[i] = NULL;
-        remove_folder(server->directory, 0);
+        remove_directory(server->directory, 0);
     }
 }
 
 /* ---- commands ---- */
 
-static redisReply *ask(const redis_server *server, const char *format, va_list words) {
+static redisReply *query(const redis_server *server, const char *format, va_list words) {
     redisContext *conn = reach(server);
     if (conn && server->password)
         freeReplyObject(redisCommand(conn, "AUTH %s", server->password));
@@ -255,7 +255,7 @@ const char *redis_server_command(const redis_server *server, const char *format,
     static test_bytes text;
     va_list words;
     va_start(words, format);
-    redisReply *reply = ask(server, format, words);
+    redisReply *reply = query(server, format, words);
     va_end(words);
     text.size = 0;
     show(reply, &text);
@@ -267,7 +267,7 @@ const char *redis_server_command(const redis_server *server, const char *format,
 long long redis_server_number(const redis_server *server, const char *format, ...) {
     va_list words;
     va_start(words, format);
-    redisReply *reply = ask(server, format, words);
+    redisReply *reply = query(server, format, words);
     va_end(words);
     if (reply->type != REDIS_REPLY_INTEGER)
         give_up(server, format, reply->str ? reply->str : "no integer");
@@ -279,7 +279,7 @@ long long redis_server_number(const redis_server *server, const char *format, ..
 void redis_server_bytes(const redis_server *server, test_bytes *into, const char *format, ...) {
     va_list words;
     va_start(words, format);
-    redisReply *reply = ask(server, format, words);
+    redisReply *reply = query(server, format, words);
     va_end(words);
     if (reply->type != REDIS_REPLY_STRING && reply->type != REDIS_REPLY_NIL)
         give_up(server, format, reply->str ? reply->str : "no string");

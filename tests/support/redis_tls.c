@@ -33,7 +33,7 @@ const char *redis_tls_file(const char *name) {
 bool redis_tls_start(void) {
     static const char *const names[] = {"server.pem", "server.key", "ca.pem"};
     char script[2000];
-    if (!temporary_folder(directory, sizeof directory, "tamis-tls"))
+    if (!temporary_directory(directory, sizeof directory, "tamis-tls"))
         return false;
     for (int i = 0; i < 3; i++)
         strcpy(paths[i], redis_tls_file(names[i]));

@@ -51,10 +51,10 @@ static tamis_status take_entry(void *context, const tamis_redis_entry *entry, ta
     return TAMIS_OK;
 }
 
-static void check_list(tamis_redis *redis, const char *wanted) {
-    char told[200] = "";
-    OK(tamis_redis_list(redis, "*whole", take_entry, told, &err));
-    assert_string_equal(told, wanted);
+static void check_list(tamis_redis *redis, const char *expected) {
+    char reported[200] = "";
+    OK(tamis_redis_list(redis, "*whole", take_entry, reported, &err));
+    assert_string_equal(reported, expected);
 }
 
 /* Adds keys by the old handle while the filter is resized. Afterwards the keys of both filters are

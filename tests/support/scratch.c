@@ -61,9 +61,9 @@ void pause_ms(uint64_t ms) {
 void bytes_add(test_bytes *bytes, const void *data, size_t size) {
     if (size == 0)
         return;
-    if (bytes->size + size > bytes->room) {
-        bytes->room = (bytes->size + size) * 2;
-        bytes->data = realloc(bytes->data, bytes->room);
+    if (bytes->size + size > bytes->capacity) {
+        bytes->capacity = (bytes->size + size) * 2;
+        bytes->data = realloc(bytes->data, bytes->capacity);
         if (!bytes->data)
             give_up("realloc");
     }
@@ -91,7 +91,7 @@ bool bytes_check(const char *what, const test_bytes *got, const test_bytes *expe
     return false;
 }
 
-bool temporary_folder(char *path, size_t size, const char *name) {
+bool temporary_directory(char *path, size_t size, const char *name) {
     const char *parent = getenv("TMPDIR");
     if (!parent || !*parent)
         parent = "/tmp";
@@ -103,16 +103,16 @@ bool temporary_folder(char *path, size_t size, const char *name) {
     return mkdtemp(path) != NULL;
 }
 
-static char folder[64];
+static char directory[64];
 
 void scratch_make(void) {
-    if (!temporary_folder(folder, sizeof folder, "tamis-test"))
+    if (!temporary_directory(directory, sizeof directory, "tamis-test"))
         give_up("a folder in TMPDIR");
 }
 
 void scratch_make_in_memory(void) {
-    snprintf(folder, sizeof folder, "/dev/shm/tamis-test-XXXXXX");
-    if (!mkdtemp(folder))
+    snprintf(directory, sizeof directory, "/dev/shm/tamis-test-XXXXXX");
+    if (!mkdtemp(directory))
         scratch_make();
 }
 
@@ -120,20 +120,20 @@ const char *scratch(const char *name) {
     static char paths[16][PATH_MAX];
     static unsigned next;
     char *path = paths[next++ % 16];
-    snprintf(path, PATH_MAX, "%s/%s", folder, name);
+    snprintf(path, PATH_MAX, "%s/%s", directory, name);
     return path;
 }
 
 /* Calls `visit` for each name until it returns true. */
 static bool visit_entries(bool (*visit)(const char *name, void *context), void *context) {
-    DIR *open_folder = opendir(folder);
-    if (!open_folder)
-        give_up(folder);
+    DIR *open_directory = opendir(directory);
+    if (!open_directory)
+        give_up(directory);
     bool found = false;
-    for (struct dirent *entry; !found && (entry = readdir(open_folder));)
+    for (struct dirent *entry; !found && (entry = readdir(open_directory));)
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
             found = visit(entry->d_name, context);
-    closedir(open_folder);
+    closedir(open_directory);
     return found;
 }
 
@@ -151,8 +151,8 @@ void scratch_clear(void) {
 
 void scratch_remove(void) {
     scratch_clear();
-    if (rmdir(folder) < 0)
-        give_up(folder);
+    if (rmdir(directory) < 0)
+        give_up(directory);
 }
 
 int scratch_set_up(void **state) {
@@ -217,8 +217,8 @@ void file_read(const char *path, test_bytes *into) {
 }
 
 bool file_exists(const char *path) {
-    struct stat about;
-    return lstat(path, &about) == 0;
+    struct stat st;
+    return lstat(path, &st) == 0;
 }
 
 bool file_is(const char *path, const char *text) {

@@ -30,7 +30,7 @@ void pause_ms(uint64_t ms);
 typedef struct test_bytes {
     unsigned char *data; /* NULL only when empty */
     size_t size;
-    size_t room;
+    size_t capacity;
 } test_bytes;
 
 void bytes_add(test_bytes *bytes, const void *data, size_t size);
@@ -43,7 +43,7 @@ bool bytes_check(const char *what, const test_bytes *got, const test_bytes *expe
 
 /* Makes a directory in TMPDIR, or in /tmp, whose name begins with `name`, and stores its path in `path`.
  * Returns false, with errno set, if it cannot be made or its path does not fit. */
-bool temporary_folder(char *path, size_t size, const char *name);
+bool temporary_directory(char *path, size_t size, const char *name);
 
 /* ---- the scratch directory of the test, emptied and removed by scratch_remove ---- */
 

@@ -33,7 +33,7 @@ tamis_state_options states_options(const states_make *make, const tamis_allocato
     return options;
 }
 
-tamis_status states_open(tamis_state **state, const states_make *make, const char *folder,
+tamis_status states_open(tamis_state **state, const states_make *make, const char *directory,
                          const tamis_allocator *allocator) {
     static const states_make *planned; /* planned once: planning takes longer than opening a small state */
     static tamis_plan plan;
@@ -56,7 +56,7 @@ tamis_status states_open(tamis_state **state, const states_make *make, const cha
     how.frozen = make->frozen;
     options.plan = &plan;
     options.filter = make->frozen ? &how : NULL;
-    return status == TAMIS_OK ? tamis_state_open(state, folder, &options, &states_err) : status;
+    return status == TAMIS_OK ? tamis_state_open(state, directory, &options, &states_err) : status;
 }
 
 tamis_status states_add(tamis_state *state, uint64_t from, uint64_t count) {
@@ -85,15 +85,15 @@ tamis_status states_add(tamis_state *state, uint64_t from, uint64_t count) {
     return status;
 }
 
-tamis_status states_commit(tamis_state *state, const char *account) {
-    return tamis_state_commit(state, account, strlen(account), &states_err);
+tamis_status states_commit(tamis_state *state, const char *checkpoint) {
+    return tamis_state_commit(state, checkpoint, strlen(checkpoint), &states_err);
 }
 
-bool states_is_at(const tamis_state *state, const char *account) {
-    const void *told;
+bool states_is_at(const tamis_state *state, const char *checkpoint) {
+    const void *reported;
     size_t size;
-    tamis_state_committed(state, &told, &size);
-    return size == strlen(account) && (size == 0 || memcmp(told, account, size) == 0);
+    tamis_state_committed(state, &reported, &size);
+    return size == strlen(checkpoint) && (size == 0 || memcmp(reported, checkpoint, size) == 0);
 }
 
 void states_encode(const tamis_state *state, test_bytes *bytes) {
@@ -103,20 +103,20 @@ void states_encode(const tamis_state *state, test_bytes *bytes) {
     if (tamis_filter_encoded_size(filter, TAMIS_FORMAT_TAMIS, &size, &states_err) != TAMIS_OK)
         abort();
     bytes->data = malloc((size_t)size);
-    bytes->size = bytes->room = (size_t)size;
+    bytes->size = bytes->capacity = (size_t)size;
     if (!bytes->data ||
         tamis_filter_encode(filter, TAMIS_FORMAT_TAMIS, bytes->data, size, &states_err) != TAMIS_OK)
         abort();
 }
 
-tamis_state_info states_told(const tamis_state *state) {
+tamis_state_info states_info(const tamis_state *state) {
     tamis_state_info info = TAMIS_STATE_INFO_INIT;
     tamis_state_info_get(state, &info);
     return info;
 }
 
 uint64_t states_keys(const tamis_state *state) {
-    return states_told(state).keys;
+    return states_info(state).keys;
 }
 
 static size_t descriptors;

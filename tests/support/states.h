@@ -30,7 +30,7 @@ enum { STATES_MAKES = 7, STATES_GROWING = 0, STATES_SMALL = 3 /* its snapshot ha
 extern const states_make states_makes[STATES_MAKES];
 
 /* Opens the state in a directory, or makes it, with the right options.secret. */
-tamis_status states_open(tamis_state **state, const states_make *make, const char *folder,
+tamis_status states_open(tamis_state **state, const states_make *make, const char *directory,
                          const tamis_allocator *allocator);
 /* Returns the options of states_open, with plan NULL. */
 tamis_state_options states_options(const states_make *make, const tamis_allocator *allocator);
@@ -38,14 +38,14 @@ tamis_state_options states_options(const states_make *make, const tamis_allocato
 /* Adds `count` numbers to the filter and logs those that were absent. */
 tamis_status states_add(tamis_state *state, uint64_t from, uint64_t count);
 /* Commits with that text as the checkpoint. */
-tamis_status states_commit(tamis_state *state, const char *account);
+tamis_status states_commit(tamis_state *state, const char *checkpoint);
 /* True if the last checkpoint is that text. */
-bool states_is_at(const tamis_state *state, const char *account);
+bool states_is_at(const tamis_state *state, const char *checkpoint);
 
 /* Encodes the filter as a file. */
 void states_encode(const tamis_state *state, test_bytes *bytes);
 uint64_t states_keys(const tamis_state *state);
-tamis_state_info states_told(const tamis_state *state);
+tamis_state_info states_info(const tamis_state *state);
 
 /* cmocka fixtures for tests without a loss of power. The set-up makes a scratch directory in memory and
  * lets syncs do nothing. The tear-down restores replaced system calls and checks that no descriptor was

@@ -23,6 +23,6 @@ bool stored_has(const tamis_filter *filter, uint64_t from, uint64_t count);
 tamis_status stored_save_keyed(const char *path, const char *secret, uint64_t from, tamis_error *err);
 
 /* Leaves a temporary file of that name with its lock, as a killed save does. */
-bool stored_leave_aside(tamis_lock *lock, const char *path);
+bool stored_leave_temp(tamis_lock *lock, const char *path);
 
 #endif

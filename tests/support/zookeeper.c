@@ -114,7 +114,7 @@ void zookeeper_start(zookeeper *self) {
     uint64_t random = (uint64_t)getpid() * 1000003 + (uint64_t)time(NULL);
     char path[100], config[400];
     *self = (zookeeper){0};
-    if (running || !temporary_folder(self->directory, sizeof self->directory, "tamis-zookeeper"))
+    if (running || !temporary_directory(self->directory, sizeof self->directory, "tamis-zookeeper"))
         give_up("start", running ? "one at a time" : strerror(errno));
     if (!registered && atexit(stop_running) == 0)
         registered = true;

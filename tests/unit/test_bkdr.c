@@ -15,19 +15,19 @@
 #include "golden/golden_reader.h"
 #include "hash/bkdr.h"
 
-enum { MOST = 400 };
+enum { MAX = 400 };
 
 /* Column i + 1 of the table has the hashes with seed seeds[i]. */
 static void check_table(const char *name, const int *seeds, int count, int rows) {
     static uint8_t key[4096];
     int vectors = 0;
     for (golden g = golden_open(name); golden_next(&g); vectors++) {
-        uint64_t narrow[MOST], wide[MOST];
+        uint64_t narrow[MAX], wide[MAX];
         assert_int_equal(g.fields, 1 + count);
         assert_true(strlen(g.field[0]) <= 2 * sizeof key);
         size_t size = golden_bytes(g.field[0], key);
-        tamis__bkdr(key, size, TAMIS__BKDR31_MASK, MOST, narrow);
-        tamis__bkdr(key, size, TAMIS__BKDR63_MASK, MOST, wide);
+        tamis__bkdr(key, size, TAMIS__BKDR31_MASK, MAX, narrow);
+        tamis__bkdr(key, size, TAMIS__BKDR63_MASK, MAX, wide);
         for (int i = 0; i < count; i++) {
             int n = seeds[i];
             char *comma;
@@ -60,9 +60,9 @@ static void seeds_that_are_floats(void **state) {
 /* Beyond 1.8e308 only the last byte counts, since int(INF) and int(NAN) are 0. */
 static void seeds_that_are_infinite(void **state) {
     (void)state;
-    uint64_t values[MOST];
-    tamis__bkdr("tamis", 5, TAMIS__BKDR63_MASK, MOST, values);
-    for (int n = 310; n < MOST; n++)
+    uint64_t values[MAX];
+    tamis__bkdr("tamis", 5, TAMIS__BKDR63_MASK, MAX, values);
+    for (int n = 310; n < MAX; n++)
         assert_int_equal(values[n], 's');
 }
 

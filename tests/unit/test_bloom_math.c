@@ -259,12 +259,12 @@ static void blocked_fpr_is_what_a_simulation_gives(void **state) {
 /* Sums over Poisson-distributed loads, with the exact distribution of the set bits of a block. */
 static double exact_blocked_fpr(double load, uint32_t k) {
     enum { BITS = 512 };
-    double share[BITS + 1] = {1}, rate = 0, most = load + 12 * sqrt(load) + 40;
-    for (double keys = 0; keys <= most; keys++) {
-        double seen = 0;
+    double share[BITS + 1] = {1}, rate = 0, max = load + 12 * sqrt(load) + 40;
+    for (double keys = 0; keys <= max; keys++) {
+        double present = 0;
         for (int x = 0; x <= BITS; x++)
-            seen += share[x] * pow((double)x / BITS, k);
-        rate += exp(keys * log(load) - load - lgamma(keys + 1)) * seen;
+            present += share[x] * pow((double)x / BITS, k);
+        rate += exp(keys * log(load) - load - lgamma(keys + 1)) * present;
         for (uint32_t i = 0; i < k; i++) {
             for (int x = BITS; x > 0; x--)
                 share[x] = share[x] * x / BITS + share[x - 1] * (BITS - x + 1) / BITS;
@@ -370,21 +370,21 @@ static void reg_22_a_fast_search_has_every_bit_of_the_plain_one(void **state) {
     uint64_t random = test_seed(22);
     for (int i = 0; i < 40; i++) {
         double p = i == 0 ? 0.5 : 0.5 * exp(-(double)test_below(&random, 45000) / 1000), best = 0;
-        uint32_t want_k = 0;
+        uint32_t expected_k = 0;
         for (uint32_t k = 1; k <= TAMIS__BLOCKED_PROBES_MAX; k++) {
             double load = plain_load(p, k);
             uint32_t given = k;
             if (tamis__blocked_load(p, &given) != load)
                 fail_msg("p = %.17g, k = %u: another load than %.17g", p, k, load);
-            want_k = load > best ? k : want_k;
+            expected_k = load > best ? k : expected_k;
             best = fmax(best, load);
             if (load > 0 && load < best)
                 break;
         }
         uint32_t k = 0;
         double load = tamis__blocked_load(p, &k), keys = 1 + (double)test_below(&random, 1000);
-        if (load != best || k != want_k)
-            fail_msg("p = %.17g: load %.17g of %u probes, not %.17g of %u", p, load, k, best, want_k);
+        if (load != best || k != expected_k)
+            fail_msg("p = %.17g: load %.17g of %u probes, not %.17g of %u", p, load, k, best, expected_k);
         assert_true(tamis_blocked_fpr(keys, 512, 1 + i % 9) == plain_fpr_at(keys, 1 + i % 9));
     }
 }

@@ -23,20 +23,20 @@ static gen_source *source_of(uint64_t seed, double share) {
 }
 
 /* Returns the sum of (seen - expected)^2 / expected over `count` equally likely cells. */
-static double chi_square(const uint64_t *seen, size_t count) {
+static double chi_square(const uint64_t *present, size_t count) {
     double total = 0, sum = 0;
 
     for (size_t i = 0; i < count; i++)
-        total += (double)seen[i];
+        total += (double)present[i];
     for (size_t i = 0; i < count; i++)
-        sum += pow((double)seen[i] - total / (double)count, 2) / (total / (double)count);
+        sum += pow((double)present[i] - total / (double)count, 2) / (total / (double)count);
     return sum;
 }
 
 /* The mean is count - 1, the standard deviation sqrt(2 (count - 1)); allows five of them. The seed is
  * fixed. */
-static void assert_uniform(const uint64_t *seen, size_t count) {
-    double free_cells = (double)count - 1, found = chi_square(seen, count);
+static void assert_uniform(const uint64_t *present, size_t count) {
+    double free_cells = (double)count - 1, found = chi_square(present, count);
 
     if (found > free_cells + 5 * sqrt(2 * free_cells))
         fail_msg("chi square %g of %zu cells", found, count);
@@ -103,9 +103,9 @@ static void shares_are_as_requested(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof shares / sizeof shares[0]; i++) {
         gen_source *source = source_of(11, shares[i]);
-        double fresh = (RECORDS - 1) * (1 - shares[i]) + 1;
+        double absent = (RECORDS - 1) * (1 - shares[i]) + 1;
         double spread = sqrt(RECORDS * shares[i] * (1 - shares[i]));
-        assert_true(fabs((double)distinct_roots(source, RECORDS) - fresh) <= 5 * spread);
+        assert_true(fabs((double)distinct_roots(source, RECORDS) - absent) <= 5 * spread);
         free(source);
     }
 }

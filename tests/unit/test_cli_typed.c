@@ -189,7 +189,7 @@ static void a_text_is_quoted_with_care(void **state) {
 }
 
 /* Keys in front of a bad one are queried once. A repeated call reports the bad one again. */
-static void those_before_a_bad_one_are_answered(void **state) {
+static void records_before_a_bad_one_are_answered(void **state) {
     static const struct {
         cli_key_form form;
         const char *texts[5], *log, *rest;
@@ -347,7 +347,7 @@ int main(void) {
         cmocka_unit_test(each_form_makes_its_bytes),
         cmocka_unit_test(invalid_keys_are_reported),
         cmocka_unit_test(a_text_is_quoted_with_care),
-        cmocka_unit_test(those_before_a_bad_one_are_answered),
+        cmocka_unit_test(records_before_a_bad_one_are_answered),
         cmocka_unit_test(records_without_key_are_counted),
         cmocka_unit_test(a_service_may_stop_on_the_way),
         cmocka_unit_test(batches_are_large),

@@ -87,7 +87,7 @@ static void compares_tables_by_their_bytes(void **state) {
     }
 }
 
-static void tells_hash_and_shape_apart(void **state) {
+static void distinguishes_hash_from_shape(void **state) {
     (void)state;
     tamis_filter *classic = filter_of(TAMIS_KIND_CLASSIC, KEYS, 0),
                  *seeded = filter_of(TAMIS_KIND_CLASSIC, KEYS, 9),
@@ -120,18 +120,18 @@ static void refuses_a_struct_without_its_size(void **state) {
 }
 
 static void say_keys(tamis_filter *filter, uint32_t key_type) {
-    tamis_metadata about = TAMIS_METADATA_INIT;
-    about.key_type = key_type;
-    assert_int_equal(tamis_filter_metadata_set(filter, &about, NULL), TAMIS_OK);
+    tamis_metadata metadata = TAMIS_METADATA_INIT;
+    metadata.key_type = key_type;
+    assert_int_equal(tamis_filter_metadata_set(filter, &metadata, NULL), TAMIS_OK);
 }
 
 static uint32_t keys_of(const tamis_filter *filter) {
-    tamis_metadata about = TAMIS_METADATA_INIT;
-    assert_int_equal(tamis_filter_metadata_get(filter, &about, NULL), TAMIS_OK);
-    return about.key_type;
+    tamis_metadata metadata = TAMIS_METADATA_INIT;
+    assert_int_equal(tamis_filter_metadata_get(filter, &metadata, NULL), TAMIS_OK);
+    return metadata.key_type;
 }
 
-static void unites_keys_of_one_rule_alone(void **state) {
+static void union_requires_equal_key_rules(void **state) {
     enum { REFUSED = -1, LATER = 9 };
     static const struct {
         uint32_t into, from;
@@ -178,9 +178,9 @@ static void unites_keys_of_one_rule_alone(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts_the_bits_of_each),       cmocka_unit_test(compares_tables_by_their_bytes),
-        cmocka_unit_test(tells_hash_and_shape_apart),    cmocka_unit_test(refuses_a_struct_without_its_size),
-        cmocka_unit_test(unites_keys_of_one_rule_alone),
+        cmocka_unit_test(counts_the_bits_of_each),        cmocka_unit_test(compares_tables_by_their_bytes),
+        cmocka_unit_test(distinguishes_hash_from_shape),  cmocka_unit_test(refuses_a_struct_without_its_size),
+        cmocka_unit_test(union_requires_equal_key_rules),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,7 +21,7 @@
 #include "property/filter_model.h"
 #include "support/scratch.h"
 
-enum { THREADS_MOST = 8, BATCH_MOST = 700 };
+enum { THREADS_MAX = 8, BATCH_MAX = 700 };
 
 static const int thread_counts[] = {1, 2, 4, 8};
 enum { THREAD_COUNTS = sizeof thread_counts / sizeof *thread_counts };
@@ -71,7 +71,7 @@ static void shared_release(shared *s) {
 }
 
 static void run_together(shared *s, uint32_t threads, void *(*work)(void *)) {
-    pthread_t ids[THREADS_MOST];
+    pthread_t ids[THREADS_MAX];
     s->threads = threads;
     s->started = s->ended = 0;
     assert_int_equal(pthread_barrier_init(&s->together, NULL, threads), 0);
@@ -96,7 +96,7 @@ static uint32_t begin(shared *s) {
 }
 
 static size_t batch_size(uint64_t *state, size_t left) {
-    size_t size = 1 + (size_t)test_below(state, BATCH_MOST);
+    size_t size = 1 + (size_t)test_below(state, BATCH_MAX);
     return size < left ? size : left;
 }
 
@@ -104,11 +104,11 @@ static size_t batch_size(uint64_t *state, size_t left) {
 
 /* All threads add all keys: the even threads in one order, so that they race for each key, the odd ones
  * from other positions on. Added keys must be present from then on. */
-static void *add_everything(void *context) {
+static void *add_all_keys(void *context) {
     shared *s = context;
     uint32_t mine = begin(s);
     uint64_t state = mine;
-    tamis_answer answers[BATCH_MOST];
+    tamis_answer answers[BATCH_MAX];
     size_t offset = mine % 2 ? s->count / s->threads * mine : 0;
     for (size_t from = 0, some; from < s->count; from += some) {
         size_t at = (from + offset) % s->count, done = 0;
@@ -142,9 +142,9 @@ static uint64_t count_absent(const shared *s) {
 }
 
 static void assert_all_there(const shared *s) {
-    tamis_answer answers[BATCH_MOST];
+    tamis_answer answers[BATCH_MAX];
     for (size_t from = 0, some; from < s->count; from += some) {
-        some = s->count - from < BATCH_MOST ? s->count - from : BATCH_MOST;
+        some = s->count - from < BATCH_MAX ? s->count - from : BATCH_MAX;
         assert_int_equal(tamis_filter_contains_hashes(s->filter, s->hashes + from, some, answers, NULL, NULL),
                          TAMIS_OK);
         for (size_t i = 0; i < some; i++)
@@ -177,7 +177,7 @@ static void assert_as_ordinary(const filter_case *c, const tamis_plan *plan, con
     tamis_filter_free(alone);
 }
 
-static void each_key_is_fresh_once(void **state) {
+static void each_key_is_absent_once(void **state) {
     (void)state;
     size_t count = test_scale(60000, 5000, 20000);
     for (int i = 0; i < FILTER_CASES; i++) {
@@ -187,11 +187,11 @@ static void each_key_is_fresh_once(void **state) {
             tamis_plan plan = divided_plan(c, count, thread_counts[n]);
             shared_make(&s, concurrent_filter(&plan, false), count);
             hash_numbers(&s, 0);
-            run_together(&s, (uint32_t)thread_counts[n], add_everything);
+            run_together(&s, (uint32_t)thread_counts[n], add_all_keys);
             assert_all_there(&s);
             uint64_t absent = count_absent(&s);
             /* The other keys are false positives. */
-            assert_true((double)(count - absent) <= most_events(2 * c->fpr * (double)count));
+            assert_true((double)(count - absent) <= max_events(2 * c->fpr * (double)count));
             assert_as_ordinary(c, &plan, &s, absent);
             shared_release(&s);
         }
@@ -227,17 +227,18 @@ static void partitions_meet(void **state) {
         shared s;
         shared_make(&s, concurrent_filter(&plan, false), cases[i].keys);
         crowd(&s, &plan, i);
-        size_t room = 0; /* keys that one thread can add; their order makes some difference */
+        size_t fitting = 0; /* keys that one thread can add; the order makes some difference */
         tamis_filter *alone = plan_filter(&plan, NULL);
-        assert_int_equal(tamis_filter_add_hashes(alone, s.hashes, s.count, NULL, &room, NULL), TAMIS_E_FULL);
+        assert_int_equal(tamis_filter_add_hashes(alone, s.hashes, s.count, NULL, &fitting, NULL),
+                         TAMIS_E_FULL);
         assert_int_equal(filter_info(alone).full, TAMIS_FULL_CROWDED);
         tamis_filter_free(alone);
-        s.count = room / 20 * 19;
-        run_together(&s, 4, add_everything);
+        s.count = fitting / 20 * 19;
+        run_together(&s, 4, add_all_keys);
         assert_all_there(&s);
         uint64_t absent = count_absent(&s);
         assert_int_equal(filter_info(s.filter).added, absent);
-        assert_true((double)(s.count - absent) <= most_events(50 * c.fpr * (double)s.count));
+        assert_true((double)(s.count - absent) <= max_events(50 * c.fpr * (double)s.count));
         shared_release(&s);
     }
 }
@@ -249,7 +250,7 @@ static void *add_own(void *context) {
     shared *s = context;
     uint32_t mine = begin(s);
     uint64_t state = mine;
-    tamis_answer answers[BATCH_MOST];
+    tamis_answer answers[BATCH_MAX];
     size_t own = s->count / s->threads, end = own * (mine + 1);
     for (size_t from = own * mine, some; from < end; from += some) {
         size_t done = 0;
@@ -356,10 +357,10 @@ static void free_some(void *context, void *block, size_t size) {
 
 static void no_memory_loses_nothing(void **state) {
     (void)state;
-    static const int64_t rooms[] = {0, 1, 5, 20, 50};
+    static const int64_t capacities[] = {0, 1, 5, 20, 50};
     filter_case c = {"", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_XXH3, true, 1e-9};
     tamis_plan plan = case_plan(&c, 0, 0);
-    for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) {
+    for (size_t i = 0; i < sizeof capacities / sizeof *capacities; i++) {
         const tamis_allocator some = {alloc_some, free_some, NULL};
         tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
         options.allocator = &some;
@@ -367,7 +368,7 @@ static void no_memory_loses_nothing(void **state) {
         tamis_filter *filter = NULL;
         blocks_left = INT64_MAX / 2;
         assert_int_equal(tamis_filter_create(&filter, &plan, &options, NULL), TAMIS_OK);
-        blocks_left = rooms[i];
+        blocks_left = capacities[i];
         shared s;
         uint64_t seed = 1;
         shared_make(&s, filter, 60000);
@@ -378,14 +379,14 @@ static void no_memory_loses_nothing(void **state) {
         uint64_t before = count_absent(&s);
         assert_true(before < s.count);
         blocks_left = INT64_MAX / 2;
-        run_together(&s, 4, add_everything);
+        run_together(&s, 4, add_all_keys);
         assert_int_equal(count_absent(&s), s.count); /* present keys were not absent again */
         assert_all_there(&s);
         shared_release(&s);
     }
 }
 
-static void overfilled_by_all(void **state) {
+static void over_capacity_by_all(void **state) {
     (void)state;
     filter_case c = {"", TAMIS_KIND_BLOCKED, TAMIS_SCHEME_XXH3, false, 0.01};
     for (c.kind = TAMIS_KIND_CLASSIC; c.kind <= TAMIS_KIND_BLOCKED; c.kind++) {
@@ -393,7 +394,7 @@ static void overfilled_by_all(void **state) {
         shared s;
         shared_make(&s, concurrent_filter(&plan, true), 8000);
         hash_numbers(&s, 0);
-        run_together(&s, 4, add_everything);
+        run_together(&s, 4, add_all_keys);
         assert_all_there(&s);
         assert_int_equal(filter_info(s.filter).added, count_absent(&s));
         assert_true(filter_info(s.filter).saturated);
@@ -403,19 +404,19 @@ static void overfilled_by_all(void **state) {
 
 /* ---- calls on the whole filter while keys are added ---- */
 
-static const char *ask_about(shared *s, uint64_t *least) {
+static const char *check_info(shared *s, uint64_t *min) {
     tamis_filter *filter = s->filter;
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
     tamis_filter *copy = NULL;
     tamis_difference difference = TAMIS_DIFFERENCE_INIT;
-    if (tamis_filter_info_get(filter, &info, NULL) != TAMIS_OK || info.added < *least)
+    if (tamis_filter_info_get(filter, &info, NULL) != TAMIS_OK || info.added < *min)
         return "info";
-    *least = info.added;
+    *min = info.added;
     if (tamis_filter_copy(&copy, filter, NULL) != TAMIS_OK)
         return "copy";
     const char *wrong = NULL;
     /* Two threads use the opposite order. */
-    if (tamis_filter_compare(&difference, *least % 2 ? filter : s->other, *least % 2 ? s->other : filter,
+    if (tamis_filter_compare(&difference, *min % 2 ? filter : s->other, *min % 2 ? s->other : filter,
                              NULL) != TAMIS_OK)
         wrong = "compare";
     if (tamis_filter_compare(&difference, filter, filter, NULL) != TAMIS_OK || !difference.same_body)
@@ -435,7 +436,7 @@ static const char *ask_about(shared *s, uint64_t *least) {
     if (tamis_kind_is_bloom(tamis_filter_plan(filter)->kind) &&
         tamis_filter_union(s->other, filter, NULL) != TAMIS_OK)
         wrong = "union";
-    if (filter_info(copy).added < *least)
+    if (filter_info(copy).added < *min)
         wrong = "a copy has less";
     free(bytes);
     tamis_filter_free(decoded);
@@ -445,11 +446,11 @@ static const char *ask_about(shared *s, uint64_t *least) {
 
 static void *add_or_look(void *context) {
     shared *s = context;
-    uint64_t least = 0;
+    uint64_t min = 0;
     if (begin(s) < 2) {
         const char *wrong = NULL;
         do
-            wrong = ask_about(s, &least);
+            wrong = check_info(s, &min);
         while (!wrong && atomic_load(&s->ended) < s->threads - 2);
         return (void *)(uintptr_t)wrong;
     }
@@ -568,7 +569,7 @@ static void reg_22_opened_filters_are_concurrent(void **state) {
         tamis_filter_free(s.filter);
         s.filter = opened;
         hash_numbers(&s, 0);
-        run_together(&s, 4, add_everything);
+        run_together(&s, 4, add_all_keys);
         count_absent(&s);
         assert_all_there(&s);
         assert_as_ordinary(c, &plan, &s, count_absent(&s));
@@ -578,7 +579,7 @@ static void reg_22_opened_filters_are_concurrent(void **state) {
     scratch_remove();
 }
 
-static void what_cannot_be_concurrent_is_not_opened_so(void **state) {
+static void a_file_that_cannot_be_concurrent_is_refused(void **state) {
     (void)state;
     filter_case c = {"", TAMIS_KIND_CLASSIC, TAMIS_SCHEME_BKDR31, false, 0.01};
     tamis_plan plan = case_plan(&c, 1000, 0);
@@ -605,7 +606,7 @@ typedef struct copying {
 } copying;
 
 static void add_some_more(copying *c, size_t some) {
-    tamis_answer answers[BATCH_MOST];
+    tamis_answer answers[BATCH_MAX];
     if (some > c->count - c->added)
         some = c->count - c->added;
     assert_int_equal(tamis_filter_add_hashes(c->from, c->hashes + c->added, some, answers, NULL, NULL),
@@ -622,15 +623,15 @@ static void copy_pieces(copying *c) {
     for (uint32_t part = 0; part < parts; part++)
         for (uint64_t at = 0; at != TAMIS__COPIED;) {
             assert_int_equal(pieces->copy(c->to, c->from, part, parts, &at, NULL), TAMIS_OK);
-            add_some_more(c, BATCH_MOST);
+            add_some_more(c, BATCH_MAX);
         }
     pieces->end(c->to, c->from);
 }
 
 static void assert_copied(const copying *c, size_t before) {
-    tamis_answer answers[BATCH_MOST];
+    tamis_answer answers[BATCH_MAX];
     for (size_t from = 0, some; from < before; from += some) {
-        some = before - from < BATCH_MOST ? before - from : BATCH_MOST;
+        some = before - from < BATCH_MAX ? before - from : BATCH_MAX;
         assert_int_equal(tamis_filter_contains_hashes(c->to, c->hashes + from, some, answers, NULL, NULL),
                          TAMIS_OK);
         for (size_t i = 0; i < some; i++)
@@ -664,7 +665,7 @@ static void a_copy_in_pieces_misses_nothing(void **state) {
             random_hashes(at.hashes, count, filter_hasher_id(at.from), narrow && plan.capacity == 0 ? 8 : 0,
                           &random);
             while (at.added < before)
-                add_some_more(&at, before - at.added < BATCH_MOST ? before - at.added : BATCH_MOST);
+                add_some_more(&at, before - at.added < BATCH_MAX ? before - at.added : BATCH_MAX);
             copy_pieces(&at);
             assert_true(at.added > before);
             assert_copied(&at, before);
@@ -765,7 +766,7 @@ static void grow_together(const filter_case *c, uint64_t n, size_t count) {
     shared s;
     shared_make(&s, extensible_filter(c, n, NULL), count);
     hash_numbers(&s, 0);
-    run_together(&s, 4, add_everything);
+    run_together(&s, 4, add_all_keys);
     const uint64_t absent = count_absent(&s);
     assert_true(absent > count - count / 50); /* the rates are below 1/50 */
     assert_int_equal(filter_info(s.filter).added, absent);
@@ -809,14 +810,14 @@ typedef struct late_adder {
     tamis_hash *hashes;
     size_t count;
     uint32_t rounds; /* number of further times */
-    size_t least;    /* smallest block size that counts as one for lines */
+    size_t min;      /* smallest block size that counts as one for lines */
     bool adds;
 } late_adder;
 
 static void *alloc_and_add(void *context, size_t size, size_t align) {
     late_adder *late = context;
     void *block = aligned_alloc(align, (size + align - 1) / align * align);
-    if (size >= late->least && late->rounds > 0 && !late->adds) {
+    if (size >= late->min && late->rounds > 0 && !late->adds) {
         size_t some = late->count / 2;
         late->adds = true;
         late->rounds--;
@@ -837,7 +838,7 @@ static void reg_22_a_copy_starts_anew_after_growth(void **state) {
         if (!is_made_for_a_number(c))
             continue;
         shared s;
-        late_adder late = {.least = SIZE_MAX};
+        late_adder late = {.min = SIZE_MAX};
         const tamis_allocator allocator = {alloc_and_add, free_some, &late};
         tamis_filter *copy = NULL;
         shared_make(&s, extensible_filter(c, CAPACITY, &allocator), COUNT);
@@ -852,13 +853,13 @@ static void reg_22_a_copy_starts_anew_after_growth(void **state) {
         assert_int_equal(filter_info(copy).added, filter_info(s.filter).added);
         assert_int_equal(filter_info(copy).capacity, filter_info(s.filter).capacity);
         assert_int_equal(filter_info(copy).memory, filter_info(s.filter).memory);
-        late.least = SIZE_MAX;
+        late.min = SIZE_MAX;
         tamis_filter_free(s.filter);
         s.filter = copy; /* continues like the original */
         s.count = COUNT - late.count;
         assert_all_there(&s);
         s.count = COUNT;
-        run_together(&s, 2, add_everything);
+        run_together(&s, 2, add_all_keys);
         assert_all_there(&s);
         shared_release(&s);
     }
@@ -910,7 +911,7 @@ static void reg_22_a_concurrent_table_grows_by_union(void **state) {
         assert_int_equal(tamis_filter_union(s.filter, other, NULL), TAMIS_OK);
         assert_all_there(&s);
         assert_true(filter_info(s.filter).added > 2 * CAPACITY - CAPACITY / 50);
-        run_together(&s, 4, add_everything); /* the parts are unchanged */
+        run_together(&s, 4, add_all_keys); /* the parts are unchanged */
         assert_all_there(&s);
         tamis_filter_free(other);
         shared_release(&s);
@@ -923,7 +924,7 @@ static void reg_22_a_concurrent_table_grows_by_union(void **state) {
 typedef struct intruder {
     tamis_filter *filter;
     bool armed;
-    tamis_status adds, asks, saves;
+    tamis_status adds, queries, saves;
     tamis_error err;
 } intruder;
 
@@ -931,8 +932,8 @@ static void *intrude(void *context) {
     intruder *in = context;
     tamis_answer answer;
     tamis_filter *copy = NULL;
-    in->asks = tamis_filter_contains(in->filter, "x", 1, &answer, NULL);
-    if (in->asks == TAMIS_OK) /* built without assertions: the next call would do harm */
+    in->queries = tamis_filter_contains(in->filter, "x", 1, &answer, NULL);
+    if (in->queries == TAMIS_OK) /* built without assertions: the next call would do harm */
         return NULL;
     in->adds = tamis_filter_add(in->filter, "x", 1, &answer, &in->err);
     in->saves = tamis_filter_copy(&copy, in->filter, NULL);
@@ -970,11 +971,11 @@ static void reg_22_two_threads_in_one_filter(void **state) {
     in.armed = true;
     for (uint64_t i = 0; in.armed; i++) /* until it grows */
         assert_int_equal(tamis_filter_add(in.filter, &i, sizeof i, NULL, NULL), TAMIS_OK);
-    if (in.asks == TAMIS_OK) {
+    if (in.queries == TAMIS_OK) {
         tamis_filter_free(in.filter);
         skip();
     }
-    assert_int_equal(in.asks, TAMIS_E_INVALID);
+    assert_int_equal(in.queries, TAMIS_E_INVALID);
     assert_int_equal(in.adds, TAMIS_E_INVALID);
     assert_int_equal(in.saves, TAMIS_E_INVALID);
     assert_non_null(strstr(in.err.text, "two threads are in it at once, and it is not concurrent"));
@@ -987,7 +988,7 @@ int main(void) {
         cmocka_unit_test(keys_in_a_batch_come_in_order),
         cmocka_unit_test(schemes_without_digest_are_refused),
         cmocka_unit_test(reg_22_opened_filters_are_concurrent),
-        cmocka_unit_test(what_cannot_be_concurrent_is_not_opened_so),
+        cmocka_unit_test(a_file_that_cannot_be_concurrent_is_refused),
         cmocka_unit_test(reg_22_two_threads_in_one_filter),
         cmocka_unit_test(a_copy_in_pieces_misses_nothing),
         cmocka_unit_test(reg_22_grown_by_many_threads),
@@ -996,12 +997,12 @@ int main(void) {
         cmocka_unit_test(reg_22_a_copy_of_few_keys_owes_their_lines),
         cmocka_unit_test(reg_22_a_concurrent_table_grows_by_union),
         cmocka_unit_test(reg_22_saved_while_others_add),
-        cmocka_unit_test(each_key_is_fresh_once),
+        cmocka_unit_test(each_key_is_absent_once),
         cmocka_unit_test(partitions_meet),
         cmocka_unit_test(full_is_exact),
         cmocka_unit_test(full_of_a_growing_table),
         cmocka_unit_test(no_memory_loses_nothing),
-        cmocka_unit_test(overfilled_by_all),
+        cmocka_unit_test(over_capacity_by_all),
         cmocka_unit_test(whole_filter_is_seen_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,8 +14,8 @@
 #include <tamis/tamis.h>
 
 #include "golden/golden_reader.h"
-#include "support/ask.h"
-#include "support/foreign.h"
+#include "support/contains.h"
+#include "support/formats.h"
 
 enum { FLAGS = 0, N = 8, P = 16, K = 24, M = 32, COUNT = 40, WORDS = 48, SIZE = 64 };
 
@@ -74,17 +74,17 @@ static void check_made_here(const golden *g, const uint8_t *file, size_t size) {
     snprintf(keys, sizeof keys, "%s", g->field[2]);
     for (const char *one = *keys ? strsep(&rest, ",") : NULL; one; one = strsep(&rest, ","))
         assert_int_equal(tamis_filter_add(filter, key, golden_bytes(one, key), NULL, NULL), TAMIS_OK);
-    tamis_metadata about = TAMIS_METADATA_INIT;
-    about.data = data;
-    about.data_size = golden_bytes(g->field[3], data);
-    assert_int_equal(tamis_filter_metadata_set(filter, &about, NULL), TAMIS_OK);
-    foreign_encodes_to(filter, TAMIS_FORMAT_DCSO, file, size);
+    tamis_metadata metadata = TAMIS_METADATA_INIT;
+    metadata.data = data;
+    metadata.data_size = golden_bytes(g->field[3], data);
+    assert_int_equal(tamis_filter_metadata_set(filter, &metadata, NULL), TAMIS_OK);
+    assert_encodes_to(filter, TAMIS_FORMAT_DCSO, file, size);
     tamis_filter_free(filter);
 }
 
 static void check_golden(const golden *g, const uint8_t *file, size_t size) {
     uint8_t key[64], data[512];
-    tamis_filter *filter = foreign_filter(file, size, TAMIS_FORMAT_AUTO);
+    tamis_filter *filter = decode_filter(file, size, TAMIS_FORMAT_AUTO);
     const tamis_plan *plan = tamis_filter_plan(filter);
     assert_int_equal(plan->kind, TAMIS_KIND_CLASSIC);
     assert_int_equal(plan->scheme, TAMIS_SCHEME_FNV_DCSO);
@@ -96,22 +96,22 @@ static void check_golden(const golden *g, const uint8_t *file, size_t size) {
     char keys[16384], *rest = keys;
     snprintf(keys, sizeof keys, "%s", g->field[2]);
     for (const char *one = *keys ? strsep(&rest, ",") : NULL; one; one = strsep(&rest, ","))
-        assert_true(ask_one(filter, key, golden_bytes(one, key)));
+        assert_true(contains_key(filter, key, golden_bytes(one, key)));
     tamis_filter_info info = info_of(filter);
     assert_int_equal(info.added, load(file + COUNT));
     if (info.added > plan->capacity)
         assert_true(info.saturated);
 
-    tamis_metadata about = TAMIS_METADATA_INIT;
+    tamis_metadata metadata = TAMIS_METADATA_INIT;
     size_t data_size = golden_bytes(g->field[3], data);
-    assert_int_equal(tamis_filter_metadata_get(filter, &about, NULL), TAMIS_OK);
-    assert_int_equal(about.format, TAMIS_FORMAT_DCSO);
-    assert_int_equal(about.data_size, data_size);
+    assert_int_equal(tamis_filter_metadata_get(filter, &metadata, NULL), TAMIS_OK);
+    assert_int_equal(metadata.format, TAMIS_FORMAT_DCSO);
+    assert_int_equal(metadata.data_size, data_size);
     if (data_size)
-        assert_memory_equal(about.data, data, data_size);
+        assert_memory_equal(metadata.data, data, data_size);
 
-    foreign_encodes_to(filter, TAMIS_FORMAT_DCSO, file, size);
-    foreign_converts(filter, TAMIS_FORMAT_DCSO, file, size);
+    assert_encodes_to(filter, TAMIS_FORMAT_DCSO, file, size);
+    assert_converts(filter, TAMIS_FORMAT_DCSO, file, size);
     tamis_filter_free(filter);
     check_made_here(g, file, size);
 }
@@ -133,7 +133,7 @@ static void counts_past_the_capacity(void **state) {
     static const uint64_t counts[] = {0, 10, 11, INT64_MAX};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         store(bytes + COUNT, counts[i]);
-        tamis_filter *filter = foreign_filter(bytes, SIZE, TAMIS_FORMAT_AUTO);
+        tamis_filter *filter = decode_filter(bytes, SIZE, TAMIS_FORMAT_AUTO);
         tamis_filter_info info = info_of(filter);
         assert_int_equal(info.added, counts[i]);
         assert_int_equal(info.saturated, counts[i] > 10);
@@ -185,14 +185,14 @@ static void fields_out_of_bounds(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         memcpy(bytes, foo_bar, SIZE);
         store(bytes + cases[i].at, cases[i].value);
-        foreign_refused(bytes, SIZE, TAMIS_FORMAT_DCSO, TAMIS_E_DAMAGED, cases[i].what);
+        assert_decode_fails(bytes, SIZE, TAMIS_FORMAT_DCSO, TAMIS_E_DAMAGED, cases[i].what);
     }
     static const double rates[] = {0, -0.01, 1, 1.5, NAN, INFINITY, -INFINITY};
     for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
         memcpy(bytes, foo_bar, SIZE);
         store(bytes + P, bits_of(rates[i]));
-        foreign_refused(bytes, SIZE, TAMIS_FORMAT_DCSO, TAMIS_E_DAMAGED,
-                        "DCSO files have one above 0 and below 1");
+        assert_decode_fails(bytes, SIZE, TAMIS_FORMAT_DCSO, TAMIS_E_DAMAGED,
+                            "DCSO files have one above 0 and below 1");
     }
 }
 
@@ -210,7 +210,7 @@ static void more_probes_than_ours(void **state) {
         store(bytes + P, bits_of(cases[i].p));
         store(bytes + M, cases[i].m);
         store(bytes + K, cases[i].k);
-        foreign_refused(bytes, sizeof bytes, TAMIS_FORMAT_AUTO, TAMIS_E_UNSUPPORTED, cases[i].what);
+        assert_decode_fails(bytes, sizeof bytes, TAMIS_FORMAT_AUTO, TAMIS_E_UNSUPPORTED, cases[i].what);
     }
 }
 
@@ -221,15 +221,16 @@ static void more_bits_than_bytes(void **state) {
     memcpy(bytes, foo_bar, SIZE);
     store(bytes + N, 1000000000000);
     store(bytes + M, 9585058377367);
-    foreign_refused(bytes, SIZE, TAMIS_FORMAT_AUTO, TAMIS_E_DAMAGED,
-                    "m is 9585058377367, which takes 1198132297176 bytes, and 16 follow the head");
+    assert_decode_fails(bytes, SIZE, TAMIS_FORMAT_AUTO, TAMIS_E_DAMAGED,
+                        "m is 9585058377367, which takes 1198132297176 bytes, and 16 follow the head");
 }
 
 static void compressed(void **state) {
     (void)state;
     static const uint8_t gzip[] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3};
-    foreign_refused(gzip, sizeof gzip, TAMIS_FORMAT_DCSO, TAMIS_E_FORMAT, "compressed with gzip, once more");
-    foreign_refused(gzip, 2, TAMIS_FORMAT_DCSO, TAMIS_E_FORMAT, "compressed with gzip");
+    assert_decode_fails(gzip, sizeof gzip, TAMIS_FORMAT_DCSO, TAMIS_E_FORMAT,
+                        "compressed with gzip, once more");
+    assert_decode_fails(gzip, 2, TAMIS_FORMAT_DCSO, TAMIS_E_FORMAT, "compressed with gzip");
 }
 
 /* All bytes after the words are user data. A truncated file is noticed at every length. */
@@ -238,14 +239,14 @@ static void every_length(void **state) {
     uint8_t longer[SIZE + 9] = {0};
     memcpy(longer, foo_bar, SIZE);
     for (size_t size = 0; size < SIZE; size++)
-        foreign_refused(longer, size, TAMIS_FORMAT_DCSO, TAMIS_E_DAMAGED,
-                        size < WORDS ? "head of a DCSO file" : "m is 95, which takes 16 bytes");
+        assert_decode_fails(longer, size, TAMIS_FORMAT_DCSO, TAMIS_E_DAMAGED,
+                            size < WORDS ? "head of a DCSO file" : "m is 95, which takes 16 bytes");
     for (size_t size = SIZE; size <= sizeof longer; size++) {
-        tamis_filter *filter = foreign_filter(longer, size, TAMIS_FORMAT_AUTO);
-        tamis_metadata about = TAMIS_METADATA_INIT;
-        assert_int_equal(tamis_filter_metadata_get(filter, &about, NULL), TAMIS_OK);
-        assert_int_equal(about.data_size, size - SIZE);
-        foreign_encodes_to(filter, TAMIS_FORMAT_DCSO, longer, size);
+        tamis_filter *filter = decode_filter(longer, size, TAMIS_FORMAT_AUTO);
+        tamis_metadata metadata = TAMIS_METADATA_INIT;
+        assert_int_equal(tamis_filter_metadata_get(filter, &metadata, NULL), TAMIS_OK);
+        assert_int_equal(metadata.data_size, size - SIZE);
+        assert_encodes_to(filter, TAMIS_FORMAT_DCSO, longer, size);
         tamis_filter_free(filter);
     }
 }
@@ -268,13 +269,13 @@ static void every_bit(void **state) {
         if (p && in_word < 48)
             continue; /* the last digits: some changes are detected */
         if (found || p) {
-            foreign_refused(bytes, SIZE, TAMIS_FORMAT_DCSO, TAMIS_E_DAMAGED, "get the file again");
+            assert_decode_fails(bytes, SIZE, TAMIS_FORMAT_DCSO, TAMIS_E_DAMAGED, "get the file again");
             continue;
         }
-        tamis_filter *filter = foreign_filter(bytes, SIZE, TAMIS_FORMAT_AUTO);
-        foreign_encodes_to(filter, TAMIS_FORMAT_DCSO, bytes, SIZE);
+        tamis_filter *filter = decode_filter(bytes, SIZE, TAMIS_FORMAT_AUTO);
+        assert_encodes_to(filter, TAMIS_FORMAT_DCSO, bytes, SIZE);
         if (at < WORDS || bytes[at] >> bit % 8 & 1)
-            assert_true(ask_one(filter, "foo", 3) && ask_one(filter, "bar", 3));
+            assert_true(contains_key(filter, "foo", 3) && contains_key(filter, "bar", 3));
         tamis_filter_free(filter);
     }
 }
@@ -287,15 +288,15 @@ static void last_digits_of_the_rate(void **state) {
         memcpy(bytes, foo_bar, SIZE);
         bytes[P + bit / 8] ^= (uint8_t)(1u << bit % 8);
         tamis_filter *filter = NULL;
-        tamis_status status = foreign_decode(&filter, bytes, SIZE, TAMIS_FORMAT_AUTO, NULL);
+        tamis_status status = decode_copy(&filter, bytes, SIZE, TAMIS_FORMAT_AUTO, NULL);
         assert_true(status == TAMIS_OK || status == TAMIS_E_DAMAGED);
         if (status == TAMIS_OK)
-            assert_true(ask_one(filter, "foo", 3) && ask_one(filter, "bar", 3));
+            assert_true(contains_key(filter, "foo", 3) && contains_key(filter, "bar", 3));
         tamis_filter_free(filter);
     }
 }
 
-static void filters_that_dcso_has_not(void **state) {
+static void filters_that_dcso_does_not_have(void **state) {
     (void)state;
     static const struct {
         tamis_scheme scheme;
@@ -313,9 +314,8 @@ static void filters_that_dcso_has_not(void **state) {
         {TAMIS_SCHEME_FNV_DCSO, 10, 1, 95, 7, "a rate of 1"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        tamis_filter *filter =
-            foreign_planned(cases[i].scheme, cases[i].n, cases[i].p, cases[i].m, cases[i].k);
-        foreign_unsupported(filter, TAMIS_FORMAT_DCSO, cases[i].what);
+        tamis_filter *filter = make_classic(cases[i].scheme, cases[i].n, cases[i].p, cases[i].m, cases[i].k);
+        assert_encode_unsupported(filter, TAMIS_FORMAT_DCSO, cases[i].what);
         tamis_filter_free(filter);
     }
 }
@@ -338,8 +338,8 @@ static void every_plan(void **state) {
         tamis_filter *filter = NULL;
         assert_int_equal(tamis_filter_create(&filter, &plan, NULL, NULL), TAMIS_OK);
         test_bytes bytes = {NULL, 0, 0};
-        foreign_encode(filter, TAMIS_FORMAT_DCSO, &bytes);
-        tamis_filter *again = foreign_filter(bytes.data, bytes.size, TAMIS_FORMAT_AUTO);
+        encode_filter(filter, TAMIS_FORMAT_DCSO, &bytes);
+        tamis_filter *again = decode_filter(bytes.data, bytes.size, TAMIS_FORMAT_AUTO);
         assert_true(tamis_filter_is_equal(filter, again));
         assert_int_equal(tamis_filter_plan(again)->capacity, plan.capacity);
         bytes_clear(&bytes);
@@ -352,7 +352,7 @@ static void no_memory(void **state) {
     (void)state;
     uint8_t bytes[SIZE + 5] = {0};
     memcpy(bytes, foo_bar, SIZE);
-    foreign_out_of_memory(bytes, sizeof bytes);
+    assert_decode_out_of_memory(bytes, sizeof bytes);
 }
 
 int main(void) {
@@ -366,7 +366,7 @@ int main(void) {
         cmocka_unit_test(every_length),
         cmocka_unit_test(every_bit),
         cmocka_unit_test(last_digits_of_the_rate),
-        cmocka_unit_test(filters_that_dcso_has_not),
+        cmocka_unit_test(filters_that_dcso_does_not_have),
         cmocka_unit_test(every_plan),
         cmocka_unit_test(no_memory),
     };

@@ -72,7 +72,7 @@ static void close_it(open_session *o) {
 }
 
 /* Queries `count` numbers from `from` on, and returns how many were absent. */
-static size_t ask(tamis_dedup *session, uint64_t from, size_t count) {
+static size_t query(tamis_dedup *session, uint64_t from, size_t count) {
     uint64_t numbers[1000];
     tamis_key keys[1000];
     tamis_answer answers[1000];
@@ -89,48 +89,48 @@ static size_t ask(tamis_dedup *session, uint64_t from, size_t count) {
     return absent;
 }
 
-static void assert_account(const tamis_state *state, const char *account) {
+static void assert_checkpoint(const tamis_state *state, const char *checkpoint) {
     const void *bytes;
     size_t size;
     tamis_state_committed(state, &bytes, &size);
-    assert_int_equal(size, strlen(account));
-    assert_memory_equal(bytes, account, size);
+    assert_int_equal(size, strlen(checkpoint));
+    assert_memory_equal(bytes, checkpoint, size);
 }
 
-static void what_is_committed_is_known(void **state) {
+static void committed_keys_are_known(void **state) {
     (void)state;
     open_session o = open_it(0);
-    assert_account(o.state, "");
-    assert_int_equal(ask(o.session, 0, 1000), 1000);
-    assert_int_equal(ask(o.session, 500, 1000), 500);
+    assert_checkpoint(o.state, "");
+    assert_int_equal(query(o.session, 0, 1000), 1000);
+    assert_int_equal(query(o.session, 500, 1000), 500);
     assert_ok(tamis_dedup_commit(o.session, "one", 3, &err));
-    assert_int_equal(ask(o.session, 1500, 500), 500); /* never committed */
+    assert_int_equal(query(o.session, 1500, 500), 500); /* never committed */
     close_it(&o);
     o = open_it(0);
-    assert_account(o.state, "one");
-    assert_int_equal(ask(o.session, 0, 1000), 0);
-    assert_int_equal(ask(o.session, 1000, 1000), 500);
+    assert_checkpoint(o.state, "one");
+    assert_int_equal(query(o.session, 0, 1000), 0);
+    assert_int_equal(query(o.session, 1000, 1000), 500);
     assert_ok(tamis_dedup_commit(o.session, "two", 3, &err));
     close_it(&o);
     o = open_it(0);
-    assert_account(o.state, "two");
-    assert_int_equal(ask(o.session, 1000, 1000), 0);
+    assert_checkpoint(o.state, "two");
+    assert_int_equal(query(o.session, 1000, 1000), 0);
     close_it(&o);
 }
 
 static void an_abort_leaves_no_trace(void **state) {
     (void)state;
     open_session o = open_it(0);
-    ask(o.session, 0, 100);
+    query(o.session, 0, 100);
     assert_ok(tamis_dedup_commit(o.session, "one", 3, &err));
-    assert_int_equal(ask(o.session, 100, 100), 100);
+    assert_int_equal(query(o.session, 100, 100), 100);
     assert_ok(tamis_dedup_abort(o.session, &err));
-    assert_int_equal(ask(o.session, 100, 50), 50);
-    assert_int_equal(ask(o.session, 0, 100), 0);
+    assert_int_equal(query(o.session, 100, 50), 50);
+    assert_int_equal(query(o.session, 0, 100), 0);
     assert_ok(tamis_dedup_commit(o.session, "two", 3, &err));
     close_it(&o);
     o = open_it(0);
-    assert_int_equal(ask(o.session, 0, 200), 50); /* 150 to 199 were forgotten */
+    assert_int_equal(query(o.session, 0, 200), 50); /* 150 to 199 were forgotten */
     close_it(&o);
 }
 
@@ -138,29 +138,29 @@ static void an_abort_leaves_no_trace(void **state) {
 static void a_commit_has_what_is_written(void **state) {
     (void)state;
     open_session o = open_it(0);
-    ask(o.session, 0, 10);
-    ask(o.session, 5, 10); /* 5 are absent */
-    ask(o.session, 100, 10);
+    query(o.session, 0, 10);
+    query(o.session, 5, 10); /* 5 are absent */
+    query(o.session, 100, 10);
     assert_ok(tamis__dedup_written(o.session, &err));
     assert_ok(tamis__dedup_written(o.session, &err));
     assert_ok(tamis__state_commit(o.state, "two", 3, &err));
     close_it(&o);
     o = open_it(0);
-    assert_int_equal(ask(o.session, 0, 15), 0);
-    assert_int_equal(ask(o.session, 100, 10), 10);
+    assert_int_equal(query(o.session, 0, 15), 0);
+    assert_int_equal(query(o.session, 100, 10), 10);
     close_it(&o);
 }
 
 /* A closed session may leave keys in the filter that are not in the log. A caller that continued would
  * take them for present, and the next start for absent. */
-static void what_a_session_leaves_is_aborted_first(void **state) {
+static void uncommitted_keys_of_a_session_are_aborted_first(void **state) {
     (void)state;
     open_session o = open_it(0);
     tamis_dedup_options options = TAMIS_DEDUP_OPTIONS_INIT;
     options.state = o.state;
-    ask(o.session, 0, 10);
+    query(o.session, 0, 10);
     assert_ok(tamis_dedup_commit(o.session, "one", 3, &err));
-    ask(o.session, 10, 10);
+    query(o.session, 10, 10);
     assert_int_equal(tamis_state_expect(o.state, 5, &err), TAMIS_E_INVALID);
     tamis_dedup_close(o.session);
     o.session = NULL;
@@ -168,14 +168,14 @@ static void what_a_session_leaves_is_aborted_first(void **state) {
     assert_non_null(
         strstr(err.text, "its filter has 20 keys, and 10 are logged; log the others first, or abort"));
     assert_int_equal(tamis_state_commit(o.state, "two", 3, &err), TAMIS_E_INVALID);
-    assert_account(o.state, "one");
+    assert_checkpoint(o.state, "one");
     assert_ok(tamis_state_abort(o.state, &err));
     assert_ok(tamis_dedup_open(&o.session, NULL, &options, &err));
-    assert_int_equal(ask(o.session, 0, 20), 10);
+    assert_int_equal(query(o.session, 0, 20), 10);
     assert_ok(tamis_dedup_commit(o.session, "two", 3, &err));
     close_it(&o);
     o = open_it(0);
-    assert_int_equal(ask(o.session, 0, 20), 0);
+    assert_int_equal(query(o.session, 0, 20), 0);
     close_it(&o);
 }
 
@@ -185,11 +185,11 @@ static void reg_22_the_state_commits_no_unlogged_key(void **state) {
     const tamis_key key = {"direct", 6};
     tamis_answer answer;
     open_session o = open_it(0);
-    ask(o.session, 0, 10);
+    query(o.session, 0, 10);
     assert_ok(tamis_dedup_commit(o.session, "one", 3, &err));
     assert_ok(tamis_filter_add_many(tamis_state_filter(o.state), &key, 1, &answer, NULL, &err));
     assert_int_equal(tamis_state_commit(o.state, "two", 3, &err), TAMIS_E_INVALID);
-    assert_account(o.state, "one");
+    assert_checkpoint(o.state, "one");
     close_it(&o);
 }
 
@@ -201,7 +201,7 @@ static void reg_22_a_state_opened_to_look_has_no_session(void **state) {
     tamis_state *opened = NULL;
     tamis_dedup *session = NULL;
     open_session o = open_it(0);
-    ask(o.session, 0, 10);
+    query(o.session, 0, 10);
     assert_ok(tamis_dedup_commit(o.session, "one", 3, &err));
     close_it(&o);
     look.read_only = true;
@@ -219,7 +219,7 @@ static void without_the_session_the_state_goes_on(void **state) {
     tamis_answer answer;
     tamis_hash hash;
     open_session o = open_it(0);
-    ask(o.session, 0, 10);
+    query(o.session, 0, 10);
     assert_ok(tamis_dedup_commit(o.session, "one", 3, &err));
     tamis_dedup_close(o.session);
     tamis_filter *filter = tamis_state_filter(o.state);
@@ -236,7 +236,7 @@ static void without_the_session_the_state_goes_on(void **state) {
 }
 
 /* Without memory for the hashes of a batch, no key of it is answered. */
-static void what_is_not_answered_is_not_done(void **state) {
+static void unanswered_keys_are_not_counted(void **state) {
     (void)state;
     const tamis_key key = {"key", 3};
     tamis_answer answer = TAMIS_UNKNOWN;
@@ -265,13 +265,13 @@ static void reg_22_a_key_beside_the_session(void **state) {
     tamis_answer answer;
     size_t done = 7;
     open_session o = open_it(0);
-    ask(o.session, 0, 10);
+    query(o.session, 0, 10);
     assert_ok(tamis_dedup_commit(o.session, "one", 3, &err));
     assert_ok(tamis_filter_add(tamis_state_filter(o.state), "beside", 6, &answer, &err));
     assert_int_equal(answer, TAMIS_ABSENT);
     assert_int_equal(tamis_dedup_commit(o.session, "two", 3, &err), TAMIS_E_INVALID);
     assert_non_null(strstr(err.text, "has 11 keys, and the session put in 10"));
-    assert_account(o.state, "one");
+    assert_checkpoint(o.state, "one");
     const tamis_key key = {"key", 3};
     assert_int_equal(tamis_dedup_add_many(o.session, &key, 1, &answer, &done, &err), TAMIS_E_INVALID);
     assert_int_equal(done, 0);
@@ -279,11 +279,11 @@ static void reg_22_a_key_beside_the_session(void **state) {
     assert_ok(tamis_dedup_abort(o.session, &err));
     assert_ok(tamis_filter_contains(tamis_state_filter(o.state), "beside", 6, &answer, &err));
     assert_int_equal(answer, TAMIS_ABSENT);
-    assert_int_equal(ask(o.session, 0, 20), 10);
+    assert_int_equal(query(o.session, 0, 20), 10);
     assert_ok(tamis_dedup_commit(o.session, "two", 3, &err));
     close_it(&o);
     o = open_it(0);
-    assert_int_equal(ask(o.session, 0, 20), 0);
+    assert_int_equal(query(o.session, 0, 20), 0);
     close_it(&o);
 }
 
@@ -294,9 +294,9 @@ static void reg_22_nothing_is_answered_after_a_failure(void **state) {
     tamis_answer answer = TAMIS_UNKNOWN;
     size_t done = 7;
     open_session o = open_it(0);
-    ask(o.session, 0, 10);
+    query(o.session, 0, 10);
     assert_ok(tamis_dedup_commit(o.session, "one", 3, &err));
-    ask(o.session, 10, 10);
+    query(o.session, 10, 10);
     fault_install();
     fault_arm(FAULT_SYNC, 1, EIO, true);
     assert_int_equal(tamis_dedup_commit(o.session, "two", 3, &err), TAMIS_E_IO);
@@ -315,22 +315,22 @@ static void reg_22_nothing_is_answered_after_a_failure(void **state) {
     assert_int_equal(tamis_dedup_abort(o.session, &err), TAMIS_E_IO);
     close_it(&o);
     o = open_it(0);
-    assert_int_equal(ask(o.session, 0, 10), 0);
+    assert_int_equal(query(o.session, 0, 10), 0);
     close_it(&o);
 }
 
 /* Keys for which the filter had no slot are passed on and not logged. */
-static void what_finds_no_room_is_not_logged(void **state) {
+static void refused_keys_are_not_logged(void **state) {
     (void)state;
     open_session o = open_it(100);
-    assert_int_equal(ask(o.session, 0, 1000), 100);
+    assert_int_equal(query(o.session, 0, 1000), 100);
     assert_ok(tamis_dedup_commit(o.session, "full", 4, &err));
     close_it(&o);
     o = open_it(100);
     tamis_state_info info = TAMIS_STATE_INFO_INIT;
     tamis_state_info_get(o.state, &info);
     assert_int_equal(info.keys, 100);
-    assert_int_equal(ask(o.session, 0, 1000), 0);
+    assert_int_equal(query(o.session, 0, 1000), 0);
     close_it(&o);
 }
 
@@ -361,7 +361,7 @@ static void a_batch_in_parts_is_logged(void **state) {
     tamis_state_info info = TAMIS_STATE_INFO_INIT;
     tamis_state_info_get(o.state, &info);
     assert_int_equal(info.keys, COUNT / 2);
-    assert_int_equal(ask(o.session, 0, 1000), 0);
+    assert_int_equal(query(o.session, 0, 1000), 0);
     close_it(&o);
 }
 
@@ -390,17 +390,17 @@ static void without_a_state_nothing_is_committed(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_is_committed_is_known, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(committed_keys_are_known, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_abort_leaves_no_trace, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_commit_has_what_is_written, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_a_session_leaves_is_aborted_first, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(uncommitted_keys_of_a_session_are_aborted_first, set_up, tear_down),
         cmocka_unit_test_setup_teardown(reg_22_the_state_commits_no_unlogged_key, set_up, tear_down),
         cmocka_unit_test_setup_teardown(reg_22_a_state_opened_to_look_has_no_session, set_up, tear_down),
         cmocka_unit_test_setup_teardown(without_the_session_the_state_goes_on, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_is_not_answered_is_not_done, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(unanswered_keys_are_not_counted, set_up, tear_down),
         cmocka_unit_test_setup_teardown(reg_22_a_key_beside_the_session, set_up, tear_down),
         cmocka_unit_test_setup_teardown(reg_22_nothing_is_answered_after_a_failure, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_finds_no_room_is_not_logged, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(refused_keys_are_not_logged, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_batch_in_parts_is_logged, set_up, tear_down),
         cmocka_unit_test_setup_teardown(without_a_state_nothing_is_committed, set_up, tear_down),
     };

@@ -42,7 +42,7 @@ typedef struct shared {
     _Atomic bool failed;      /* true if a commit has failed */
 } shared;
 
-static tamis_status open_state(tamis_state **state, const states_make *make, const char *folder) {
+static tamis_status open_state(tamis_state **state, const states_make *make, const char *directory) {
     static const states_make *planned;
     static tamis_plan plan;
     tamis_state_options options = states_options(make, NULL);
@@ -63,7 +63,7 @@ static tamis_status open_state(tamis_state **state, const states_make *make, con
     how.secret_size = options.secret_size;
     options.plan = &plan;
     options.filter = &how;
-    return tamis_state_open(state, folder, &options, &states_err);
+    return tamis_state_open(state, directory, &options, &states_err);
 }
 
 static void open_session(shared *s, const states_make *make, tamis_on_full on_full) {
@@ -101,8 +101,8 @@ static void run_together(shared *s, void *(*work)(void *)) {
 }
 
 /* Queries numbers from `from` on, and wraps around at the end. */
-static tamis_status ask_numbers(tamis_dedup *session, uint64_t from, size_t some, uint64_t count,
-                                uint64_t *numbers, tamis_answer *answers, tamis_error *err) {
+static tamis_status query_numbers(tamis_dedup *session, uint64_t from, size_t some, uint64_t count,
+                                  uint64_t *numbers, tamis_answer *answers, tamis_error *err) {
     tamis_key keys[BATCH];
     size_t done;
     for (size_t i = 0; i < some; i++) {
@@ -116,14 +116,14 @@ static tamis_status ask_numbers(tamis_dedup *session, uint64_t from, size_t some
 
 /* All threads query all keys: two in one order, so that they race for each key, two from other positions
  * on. */
-static void *ask_everything(void *context) {
+static void *query_everything(void *context) {
     shared *s = context;
     const uint32_t mine = atomic_fetch_add(&s->started, 1);
     const uint64_t offset = mine % 2 ? s->count / THREADS * mine : 0;
     uint64_t numbers[BATCH];
     tamis_answer answers[BATCH];
     for (uint64_t at = 0, batch = 0; at < s->count; at += BATCH, batch++) {
-        if (ask_numbers(s->session, at + offset, BATCH, s->count, numbers, answers, NULL) != TAMIS_OK)
+        if (query_numbers(s->session, at + offset, BATCH, s->count, numbers, answers, NULL) != TAMIS_OK)
             return "ask";
         for (size_t i = 0; i < BATCH; i++) {
             s->unknown += answers[i] == TAMIS_UNKNOWN;
@@ -147,11 +147,11 @@ static uint64_t count_absent(const shared *s) {
 
 static void assert_counts(const shared *s, uint64_t absent) {
     tamis_dedup_counts counts = TAMIS_DEDUP_COUNTS_INIT;
-    const uint64_t asked = (s->count + BATCH - 1) / BATCH * BATCH * THREADS;
+    const uint64_t queried = (s->count + BATCH - 1) / BATCH * BATCH * THREADS;
     tamis_dedup_count(s->session, &counts);
     assert_int_equal(counts.absent, absent);
     assert_int_equal(counts.unknown, s->unknown);
-    assert_int_equal(counts.absent + counts.present + counts.unknown, asked);
+    assert_int_equal(counts.absent + counts.present + counts.unknown, queried);
 }
 
 /* Each key is absent once, whichever threads query it. The replayed log gives the same filter, byte for
@@ -164,7 +164,7 @@ static void reg_22_many_threads_over_a_state(void **unused) {
         s.absent = calloc(s.count, 1);
         assert_non_null(s.absent);
         open_session(&s, &states_makes[i], TAMIS_ON_FULL_FAIL);
-        run_together(&s, ask_everything);
+        run_together(&s, query_everything);
         const uint64_t absent = count_absent(&s);
         assert_counts(&s, absent);
         assert_int_equal(s.unknown, 0);
@@ -177,7 +177,7 @@ static void reg_22_many_threads_over_a_state(void **unused) {
         states_encode(s.state, &after);
         assert_true(bytes_check(states_makes[i].name, &after, &before));
         s.commits = false;
-        run_together(&s, ask_everything);
+        run_together(&s, query_everything);
         assert_int_equal(count_absent(&s), absent); /* no key was absent again */
         close_session(&s);
         const tamis_state_options options = states_options(&states_makes[i], NULL);
@@ -225,7 +225,7 @@ static void a_full_filter_passes_keys_on(void **unused) {
     s.absent = calloc(s.count, 1);
     assert_non_null(s.absent);
     open_session(&s, &small, TAMIS_ON_FULL_PASS);
-    run_together(&s, ask_everything);
+    run_together(&s, query_everything);
     const uint64_t absent = count_absent(&s);
     assert_int_equal(absent, 2000);
     assert_counts(&s, absent);
@@ -248,7 +248,7 @@ static void reg_22_a_session_outgrows_its_number(void **unused) {
         s.absent = calloc(s.count, 1);
         assert_non_null(s.absent);
         open_session(&s, &small, TAMIS_ON_FULL_FAIL);
-        run_together(&s, ask_everything);
+        run_together(&s, query_everything);
         const uint64_t absent = count_absent(&s);
         assert_true(absent > s.count - s.count / 100);
         assert_counts(&s, absent);
@@ -261,7 +261,7 @@ static void reg_22_a_session_outgrows_its_number(void **unused) {
         assert_true(tamis_filter_plan(tamis_state_filter(s.state))->capacity >= absent);
         assert_int_equal(tamis_filter_plan(tamis_state_filter(s.state))->memory_limit, 0);
         memset((void *)s.absent, 0, s.count);
-        run_together(&s, ask_everything);
+        run_together(&s, query_everything);
         assert_int_equal(count_absent(&s), 0); /* all keys were present */
         close_session(&s);
         free((void *)s.absent);
@@ -271,7 +271,7 @@ static void reg_22_a_session_outgrows_its_number(void **unused) {
 
 /* ---- failure ---- */
 
-static void *ask_until_it_fails(void *context) {
+static void *query_until_failure(void *context) {
     shared *s = context;
     const uint32_t mine = atomic_fetch_add(&s->started, 1);
     uint64_t numbers[BATCH];
@@ -279,7 +279,7 @@ static void *ask_until_it_fails(void *context) {
     for (uint64_t at = 0;; at += BATCH) {
         const bool has_failed = s->failed;
         const tamis_status status =
-            ask_numbers(s->session, at, BATCH, UINT64_C(1) << 40, numbers, answers, NULL);
+            query_numbers(s->session, at, BATCH, UINT64_C(1) << 40, numbers, answers, NULL);
         if (status != TAMIS_OK)
             return status == TAMIS_E_IO ? NULL : "another failure";
         if (has_failed)
@@ -299,7 +299,7 @@ static void nothing_is_answered_after_a_failure(void **unused) {
     assert_ok(tamis_dedup_commit(s.session, "one", 3, &states_err));
     fault_install();
     fault_arm(FAULT_SYNC, 1, EIO, true);
-    run_together(&s, ask_until_it_fails);
+    run_together(&s, query_until_failure);
     fault_disarm();
     fault_remove();
     close_session(&s);
@@ -319,12 +319,12 @@ static void nothing_is_answered_after_a_failure(void **unused) {
 typedef struct program {
     shared s;
     pthread_rwlock_t lock;
-    int output, told; /* descriptors; `told` gets a byte for each commit */
+    int output, reported; /* descriptors; `reported` gets a byte for each commit */
 } program;
 
 enum { KEYS = 6000 };
 
-static const char *write_fresh(program *p, const uint64_t *numbers, const tamis_answer *answers) {
+static const char *write_absent(program *p, const uint64_t *numbers, const tamis_answer *answers) {
     uint64_t absent[BATCH];
     size_t count = 0;
     for (size_t i = 0; i < BATCH; i++)
@@ -338,7 +338,7 @@ static const char *commit_output(program *p) {
     const off_t size = lseek(p->output, 0, SEEK_END);
     if (tamis_dedup_commit(p->s.session, &size, sizeof size, NULL) != TAMIS_OK)
         return "commit";
-    return write(p->told, "c", 1) == 1 ? NULL : "tell";
+    return write(p->reported, "c", 1) == 1 ? NULL : "tell";
 }
 
 static void *run_program(void *context) {
@@ -350,11 +350,11 @@ static void *run_program(void *context) {
     const char *wrong = NULL;
     for (uint64_t at = 0, batch = 0; at < KEYS && !wrong; at += BATCH, batch++) {
         pthread_rwlock_rdlock(&p->lock);
-        if (ask_numbers(s->session, at + mine * KEYS / THREADS, BATCH, KEYS, numbers, answers, NULL) !=
+        if (query_numbers(s->session, at + mine * KEYS / THREADS, BATCH, KEYS, numbers, answers, NULL) !=
             TAMIS_OK)
             wrong = "ask";
         else
-            wrong = write_fresh(p, numbers, answers);
+            wrong = write_absent(p, numbers, answers);
         pthread_rwlock_unlock(&p->lock);
         if (!wrong && batch % 8 == 2 * mine) {
             pthread_rwlock_wrlock(&p->lock);
@@ -365,18 +365,18 @@ static void *run_program(void *context) {
     return (void *)(uintptr_t)wrong;
 }
 
-static void begin_program(program *p, int told) {
-    const void *account;
+static void begin_program(program *p, int reported) {
+    const void *checkpoint;
     size_t size;
     off_t length = 0;
-    *p = (program){.told = told};
+    *p = (program){.reported = reported};
     assert_int_equal(pthread_rwlock_init(&p->lock, NULL), 0);
     open_session(&p->s, &states_makes[STATES_GROWING], TAMIS_ON_FULL_FAIL);
     p->output = open(scratch("output"), O_RDWR | O_CREAT | O_APPEND, 0600);
     assert_true(p->output >= 0);
-    tamis_state_committed(p->s.state, &account, &size);
+    tamis_state_committed(p->s.state, &checkpoint, &size);
     if (size == sizeof length)
-        memcpy(&length, account, size);
+        memcpy(&length, checkpoint, size);
     assert_int_equal(ftruncate(p->output, length), 0);
 }
 
@@ -417,11 +417,11 @@ static void reg_22_killed_with_many_threads(void **unused) {
     memset(times, 0, sizeof times);
     for (int commits = 1; commits <= (model_full() ? 12 : 4); commits++)
         run_and_kill(commits);
-    const int told = open("/dev/null", O_WRONLY);
-    begin_program(&p, told);
+    const int reported = open("/dev/null", O_WRONLY);
+    begin_program(&p, reported);
     run_together(&p.s, run_program);
     end_program(&p);
-    close(told);
+    close(reported);
     const int output = open(scratch("output"), O_RDONLY);
     while (read(output, &number, sizeof number) == sizeof number) {
         assert_true(number < KEYS);

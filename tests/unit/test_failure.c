@@ -61,7 +61,7 @@ static void a_failure_fills_the_error(void **state) {
 }
 
 /* A long message is cut at the end of the buffer. The byte behind the buffer must not change. */
-static void a_long_sentence_is_cut(void **state) {
+static void a_long_message_is_cut(void **state) {
     (void)state;
     struct {
         tamis_error err;
@@ -103,7 +103,7 @@ int main(void) {
         cmocka_unit_test(every_status_has_its_own_name_and_text),
         cmocka_unit_test(other_numbers_have_a_text_too),
         cmocka_unit_test(a_failure_fills_the_error),
-        cmocka_unit_test(a_long_sentence_is_cut),
+        cmocka_unit_test(a_long_message_is_cut),
         cmocka_unit_test(out_of_memory_names_what_and_how_much),
         cmocka_unit_test(the_version_is_the_headers),
     };

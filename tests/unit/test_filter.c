@@ -9,7 +9,7 @@
 
 #include "golden/golden_reader.h"
 #include "property/filter_model.h"
-#include "support/ask.h"
+#include "support/contains.h"
 
 static tamis_filter *filter_with(tamis_kind kind, tamis_scheme scheme, uint64_t expect, double fpr,
                                  const tamis_filter_options *options) {
@@ -68,7 +68,7 @@ static void options_are_checked(void **state) {
     assert_null(filter);
 }
 
-static void the_scheme_is_settled_at_creation(void **state) {
+static void the_scheme_is_chosen_at_creation(void **state) {
     (void)state;
     tamis_filter_options keyed = TAMIS_FILTER_OPTIONS_INIT;
     keyed.secret = "0123456789abcdef";
@@ -120,10 +120,10 @@ static void any_bytes_are_a_key(void **state) {
             continue; /* bkdr ignores leading zeros */
         tamis_filter *filter = case_filter(&filter_cases[i], 1000);
         tamis_answer answer = 9;
-        assert_false(ask_one(filter, NULL, 0));
+        assert_false(contains_key(filter, NULL, 0));
         assert_int_equal(tamis_filter_add(filter, NULL, 0, &answer, NULL), TAMIS_OK);
         assert_int_equal(answer, TAMIS_ABSENT);
-        assert_true(ask_one(filter, "", 0));                  /* the empty key, at any address */
+        assert_true(contains_key(filter, "", 0));             /* the empty key, at any address */
         for (size_t size = 1; size <= sizeof zeros; size++) { /* NULs count */
             assert_int_equal(tamis_filter_add(filter, zeros, size, &answer, NULL), TAMIS_OK);
             assert_int_equal(answer, TAMIS_ABSENT);
@@ -191,7 +191,7 @@ static void refuse_union(tamis_filter *one, tamis_filter *other, tamis_status st
 }
 
 /* The union of two filters below the capacity is accepted, and takes more keys up to the capacity. */
-static void union_below_the_capacity_has_room(void **state) {
+static void union_below_the_capacity_succeeds(void **state) {
     (void)state;
     enum { CAPACITY = 20000, HALF = 9800, LEFT = 300 };
     static const tamis_kind kinds[] = {TAMIS_KIND_CLASSIC, TAMIS_KIND_BLOCKED};
@@ -208,7 +208,7 @@ static void union_below_the_capacity_has_room(void **state) {
         for (uint32_t key = 2 * HALF; key < 2 * HALF + LEFT; key++)
             assert_int_equal(tamis_filter_add(one, &key, sizeof key, NULL, NULL), TAMIS_OK);
         for (uint32_t key = 0; key < 2 * HALF + LEFT; key++)
-            assert_true(ask_one(one, &key, sizeof key));
+            assert_true(contains_key(one, &key, sizeof key));
         tamis_filter_free(one);
         tamis_filter_free(other);
     }
@@ -248,7 +248,7 @@ static void union_of_unequal_probes_is_refused(void **state) {
                  "probes differ, 7 and 8");
 }
 
-static void a_filter_united_with_itself_stays(void **state) {
+static void a_union_with_itself_changes_nothing(void **state) {
     (void)state;
     for (int kind = TAMIS_KIND_CLASSIC; kind <= TAMIS_KIND_BLOCKED; kind++) {
         tamis_filter *filter = plain_filter((tamis_kind)kind, 10000, 0.01);
@@ -292,7 +292,7 @@ static void put_keys(tamis_filter *filter, const char *funnel, char *keys, int c
         assert_non_null(text);
         size_t size = golden_key(funnel, text, bytes);
         assert_int_equal(tamis_filter_add(filter, bytes, size, NULL, NULL), TAMIS_OK);
-        assert_true(ask_one(filter, bytes, size));
+        assert_true(contains_key(filter, bytes, size));
     }
     assert_null(keys);
 }
@@ -418,16 +418,16 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_plan_must_be_made),
         cmocka_unit_test(options_are_checked),
-        cmocka_unit_test(the_scheme_is_settled_at_creation),
+        cmocka_unit_test(the_scheme_is_chosen_at_creation),
         cmocka_unit_test(info_of_an_empty_filter),
         cmocka_unit_test(abilities),
         cmocka_unit_test(any_bytes_are_a_key),
         cmocka_unit_test(an_empty_batch_is_fine),
         cmocka_unit_test(hashes_of_others_are_refused),
         cmocka_unit_test(union_names_the_difference),
-        cmocka_unit_test(union_below_the_capacity_has_room),
+        cmocka_unit_test(union_below_the_capacity_succeeds),
         cmocka_unit_test(union_of_unequal_probes_is_refused),
-        cmocka_unit_test(a_filter_united_with_itself_stays),
+        cmocka_unit_test(a_union_with_itself_changes_nothing),
         cmocka_unit_test(filters_of_guava_bit_for_bit),
         cmocka_unit_test(reg_22_a_tampered_plan_is_refused),
         cmocka_unit_test(reg_22_a_secret_of_null_with_a_size_is_refused),

@@ -79,7 +79,7 @@ static outcome run(bool exact, uint64_t memory_limit, uint64_t count, uint64_t s
     return is;
 }
 
-static void what_was_foreseen_takes_few_steps(void **state) {
+static void a_size_hint_leads_to_few_steps(void **state) {
     (void)state;
     for (int exact = 0; exact < 2; exact++) {
         const outcome without = run(exact, 0, KEYS, 0), with = run(exact, 0, KEYS, KEYS);
@@ -140,7 +140,7 @@ static void other_kinds_take_no_note(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_foreseen_takes_few_steps),
+        cmocka_unit_test(a_size_hint_leads_to_few_steps),
         cmocka_unit_test(a_word_too_large_costs_memory_within_bounds),
         cmocka_unit_test(a_word_too_small_is_grown_past),
         cmocka_unit_test(a_limit_of_memory_holds_as_many_keys),

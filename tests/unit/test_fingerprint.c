@@ -35,7 +35,7 @@ static void crowd(tamis_hash *hashes, size_t count, int same, uint64_t hasher_id
         hashes[i].word[1] = (prefix & ~(UINT64_MAX >> same)) | (hashes[i].word[1] & (UINT64_MAX >> same));
 }
 
-static void check_all_seen(const tamis_filter *filter, const tamis_hash *hashes, size_t count) {
+static void check_all_found(const tamis_filter *filter, const tamis_hash *hashes, size_t count) {
     for (size_t i = 0; i < count; i++) {
         tamis_answer answer = TAMIS_ABSENT;
         assert_int_equal(tamis_filter_contains_hashes(filter, &hashes[i], 1, &answer, NULL, NULL), TAMIS_OK);
@@ -49,7 +49,7 @@ static tamis_hash hashes[CROWD];
 
 /* Many keys with the same home line are spilled to other lines. When these are full too, the table is full
  * although it has free slots elsewhere. Added keys stay, and other keys can still be added. */
-static void a_crowd_overflows_into_guest_lines(void **state) {
+static void many_keys_of_a_line_spill_into_the_next(void **state) {
     (void)state;
     uint64_t random = model_seed(31);
     for (int i = 0; i < RATES; i++) {
@@ -66,20 +66,20 @@ static void a_crowd_overflows_into_guest_lines(void **state) {
             if (same == 3)
                 assert_int_equal(done, CROWD);
             assert_true(done > 20);
-            check_all_seen(filter, hashes, done);
+            check_all_found(filter, hashes, done);
             tamis_hash others[500];
             random_hashes(others, 500, filter_hasher_id(filter), 0, &random);
             size_t other_done = 0;
             tamis_filter_add_hashes(filter, others, 500, NULL, &other_done, NULL);
-            check_all_seen(filter, others, other_done);
-            check_all_seen(filter, hashes, done);
+            check_all_found(filter, others, other_done);
+            check_all_found(filter, hashes, done);
             tamis_filter_free(filter);
         }
     }
 }
 
 /* The same in a growing table. It may grow in vain up to its memory limit, and is full then. */
-static void a_crowd_makes_a_table_grow_to_its_limit(void **state) {
+static void many_keys_of_a_line_grow_a_table_to_its_limit(void **state) {
     (void)state;
     uint64_t random = model_seed(32);
     for (int i = 0; i < RATES; i += model_full() ? 1 : 3) {
@@ -93,7 +93,7 @@ static void a_crowd_makes_a_table_grow_to_its_limit(void **state) {
             crowd(hashes, CROWD, same, filter_hasher_id(filter), &random);
             tamis_status status = tamis_filter_add_hashes(filter, hashes, CROWD, NULL, &done, NULL);
             assert_int_equal(status, done < CROWD ? TAMIS_E_FULL : TAMIS_OK);
-            check_all_seen(filter, hashes, done);
+            check_all_found(filter, hashes, done);
             assert_true(filter_info(filter).memory_peak <= limit);
             /* Again, one by one: added keys are present, the others are added or refused. */
             for (size_t j = 0; j < done + 20 && j < CROWD; j++) {
@@ -104,7 +104,7 @@ static void a_crowd_makes_a_table_grow_to_its_limit(void **state) {
                 if (status != TAMIS_OK)
                     assert_true(status == TAMIS_E_FULL && answer == 9);
             }
-            check_all_seen(filter, hashes, done);
+            check_all_found(filter, hashes, done);
             /* The memory of failed attempts was freed. */
             assert_in_range(memory.live_bytes, filter_info(filter).memory, filter_info(filter).memory + 2048);
             tamis_filter_free(filter);
@@ -130,7 +130,7 @@ static void hashes_at_the_ends_of_the_range(void **state) {
             tamis_status status = tamis_filter_add_hashes(filter, &hashes[in], 1, NULL, NULL, NULL);
             assert_true(status == TAMIS_OK || status == TAMIS_E_FULL);
             in += status == TAMIS_OK;
-            check_all_seen(filter, hashes, in);
+            check_all_found(filter, hashes, in);
         }
         assert_true(in > 20);
         tamis_filter_free(filter);
@@ -138,7 +138,7 @@ static void hashes_at_the_ends_of_the_range(void **state) {
 }
 
 /* An exact filter uses all 128 bits: a hash that differs in one bit is another key. */
-static void exact_tells_every_bit(void **state) {
+static void exact_distinguishes_every_bit(void **state) {
     (void)state;
     uint64_t random = model_seed(34);
     for (int grows = 0; grows < 2; grows++) {
@@ -181,13 +181,13 @@ static void a_rate_that_runs_out_is_full(void **state) {
     tamis_filter_info info = filter_info(filter);
     assert_int_equal(info.full, TAMIS_FULL_RATE);
     assert_true(info.saturated && info.fpr_live < 1.001e-10 && info.fpr_live > 0.999e-10);
-    check_all_seen(filter, hashes, done);
+    check_all_found(filter, hashes, done);
     tamis_filter_free(filter);
 }
 
 /* false_present is the sum of the rates of the partitions at the time when each absent key was added. The
  * keys of the growing table are all in one of 256 partitions. */
-static void false_fresh_is_the_sum_of_rates(void **state) {
+static void false_present_is_the_sum_of_rates(void **state) {
     (void)state;
     uint64_t random = model_seed(36);
     for (int i = 0; i < 2 * RATES; i++) {
@@ -219,7 +219,7 @@ static void a_grown_table_is_cleared(void **state) {
         for (int round = 0; round < 3; round++) {
             tamis_filter_clear(filter, NULL);
             assert_int_equal(tamis_filter_add_hashes(filter, hashes, CROWD, NULL, NULL, NULL), TAMIS_OK);
-            check_all_seen(filter, hashes, CROWD);
+            check_all_found(filter, hashes, CROWD);
             assert_int_equal(filter_info(filter).memory, before.memory);
             assert_int_equal(filter_info(filter).memory_peak, before.memory_peak);
         }
@@ -298,13 +298,13 @@ static void lines_that_are_due_count_as_memory(void **state) {
         crowd(hashes, CROWD, 8, filter_hasher_id(filter), &random);
         assert_int_equal(tamis_filter_add_hashes(filter, hashes, CROWD, NULL, &done, NULL), TAMIS_E_FULL);
         assert_in_range(done, 100, CROWD - 1);
-        check_all_seen(filter, hashes, done);
+        check_all_found(filter, hashes, done);
         const uint64_t full = hashes[0].word[1] >> 56;
         random_hashes(hashes, 256, filter_hasher_id(filter), 0, &random);
         for (uint64_t j = 0; j < 256; j++)
             hashes[j].word[1] = (hashes[j].word[1] >> 8) | (j == full ? j ^ 1 : j) << 56;
         assert_int_equal(tamis_filter_add_hashes(filter, hashes, 256, NULL, &done, NULL), TAMIS_OK);
-        check_all_seen(filter, hashes, 256);
+        check_all_found(filter, hashes, 256);
         assert_true(filter_info(filter).memory_peak <= limit);
         tamis_filter_free(filter);
     }
@@ -312,12 +312,12 @@ static void lines_that_are_due_count_as_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_crowd_overflows_into_guest_lines),
-        cmocka_unit_test(a_crowd_makes_a_table_grow_to_its_limit),
+        cmocka_unit_test(many_keys_of_a_line_spill_into_the_next),
+        cmocka_unit_test(many_keys_of_a_line_grow_a_table_to_its_limit),
         cmocka_unit_test(hashes_at_the_ends_of_the_range),
-        cmocka_unit_test(exact_tells_every_bit),
+        cmocka_unit_test(exact_distinguishes_every_bit),
         cmocka_unit_test(a_rate_that_runs_out_is_full),
-        cmocka_unit_test(false_fresh_is_the_sum_of_rates),
+        cmocka_unit_test(false_present_is_the_sum_of_rates),
         cmocka_unit_test(a_grown_table_is_cleared),
         cmocka_unit_test(full_says_what_to_do),
         cmocka_unit_test(reg_22_an_empty_growing_filter_is_small),

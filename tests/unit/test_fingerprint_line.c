@@ -123,16 +123,16 @@ static tamis__u128 random_value(const line_geometry *g, uint32_t length, uint64_
 }
 
 /* True if an entry covers a wanted value. Compares the bits above the entry's end mark. */
-static bool covers(const line_geometry *g, tamis__u128 entry, tamis__u128 wanted) {
+static bool covers(const line_geometry *g, tamis__u128 entry, tamis__u128 expected) {
     uint32_t mark = 0;
     while (!(entry >> mark & 1))
         mark++;
-    return mark + 1 >= g->slot_bits || entry >> (mark + 1) == wanted >> (mark + 1);
+    return mark + 1 >= g->slot_bits || entry >> (mark + 1) == expected >> (mark + 1);
 }
 
-static bool model_find(const model *m, const line_geometry *g, uint32_t bucket, tamis__u128 wanted) {
+static bool model_find(const model *m, const line_geometry *g, uint32_t bucket, tamis__u128 expected) {
     for (uint32_t i = 0; i < m->count; i++)
-        if (m->entry[i].bucket == bucket && covers(g, m->entry[i].value, wanted))
+        if (m->entry[i].bucket == bucket && covers(g, m->entry[i].value, expected))
             return true;
     return false;
 }
@@ -170,17 +170,18 @@ static void compare(const model *m, const line_geometry *g, const uint8_t *line)
     }
 }
 
-static void ask(const model *m, const line_geometry *g, const uint8_t *line, uint64_t *random) {
+static void query(const model *m, const line_geometry *g, const uint8_t *line, uint64_t *random) {
     uint64_t ends = line_ends(g, line);
     uint32_t bucket = (uint32_t)test_below(random, g->spill_bucket + 1u);
-    tamis__u128 wanted = random_value(g, g->slot_bits - 1u, random);
+    tamis__u128 expected = random_value(g, g->slot_bits - 1u, random);
     if (m->count && test_below(random, 4)) { /* an entry with one bit changed */
         uint32_t i = (uint32_t)test_below(random, m->count);
         bucket = m->entry[i].bucket;
-        wanted = m->entry[i].value ^ (tamis__u128)1 << test_below(random, g->slot_bits);
-        wanted |= 1;
+        expected = m->entry[i].value ^ (tamis__u128)1 << test_below(random, g->slot_bits);
+        expected |= 1;
     }
-    assert_int_equal(line_find(g, line, ends_bucket(ends, bucket), wanted), model_find(m, g, bucket, wanted));
+    assert_int_equal(line_find(g, line, ends_bucket(ends, bucket), expected),
+                     model_find(m, g, bucket, expected));
 }
 
 static void a_line_is_like_an_array(void **state) {
@@ -211,7 +212,7 @@ static void a_line_is_like_an_array(void **state) {
                 model_remove(&m, slot);
             }
             compare(&m, &g, line);
-            ask(&m, &g, line, &random);
+            query(&m, &g, line, &random);
             if (step % 1000 == 0)
                 skew = 1 + (uint32_t)test_below(&random, g.spill_bucket + 1u);
         }

@@ -86,19 +86,19 @@ static void floats(void **state) {
 
 static void bytes_of_every_length(void **state) {
     (void)state;
-    enum { MOST = 70 };
-    uint8_t data[MOST];
-    for (size_t i = 0; i < MOST; i++)
+    enum { MAX = 70 };
+    uint8_t data[MAX];
+    for (size_t i = 0; i < MAX; i++)
         data[i] = (uint8_t)(i * 37 + 200);
     tamis_sink *sink = sink_new();
     const tamis_key *keys;
-    for (size_t size = 0; size <= MOST; size++) {
+    for (size_t size = 0; size <= MAX; size++) {
         tamis_sink_put_bytes(sink, data, size / 2);
         tamis_sink_put_bytes(sink, data + size / 2, size - size / 2);
         tamis_sink_end_key(sink);
     }
-    assert_int_equal(sink_take(sink, &keys), MOST + 1);
-    for (size_t size = 0; size <= MOST; size++) {
+    assert_int_equal(sink_take(sink, &keys), MAX + 1);
+    for (size_t size = 0; size <= MAX; size++) {
         assert_int_equal(keys[size].size, size);
         assert_memory_equal(keys[size].data, data, size);
     }
@@ -229,12 +229,12 @@ static tamis_hasher *guava_hasher(void) {
 
 static void check_digest(const tamis_hasher *hasher, const tamis_key *key, const char *expected) {
     tamis_hash hash;
-    uint8_t bytes[16], wanted[16];
+    uint8_t bytes[16], expected_bytes[16];
     assert_int_equal(tamis_hash_many(hasher, key, 1, &hash, NULL), TAMIS_OK);
     tamis__store64le(bytes, hash.word[0]);
     tamis__store64le(bytes + 8, hash.word[1]);
-    assert_int_equal(golden_bytes(expected, wanted), sizeof wanted);
-    assert_memory_equal(bytes, wanted, sizeof wanted);
+    assert_int_equal(golden_bytes(expected, expected_bytes), sizeof expected_bytes);
+    assert_memory_equal(bytes, expected_bytes, sizeof expected_bytes);
 }
 
 /* In the table, a row of utf8 is followed by the same string in utf16. Both keys are made from the same

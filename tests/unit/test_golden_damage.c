@@ -65,7 +65,7 @@ static void read_keys(void) {
 }
 
 /* Checks that all keys are present. An error about a damaged block is right too. */
-static void ask(const tamis_filter *filter, const char *what, uint64_t at) {
+static void query(const tamis_filter *filter, const char *what, uint64_t at) {
     tamis_answer answers[KEYS];
     size_t done = 0;
     tamis_status status = tamis_filter_contains_many(filter, file.keys, file.count, answers, &done, NULL);
@@ -88,7 +88,7 @@ static void decode(const uint8_t *bytes, uint64_t size, const char *what, uint64
     tamis_filter *filter = NULL;
     check_status(tamis_filter_decode(&filter, bytes, size, &options, NULL), false, what, at);
     if (filter)
-        ask(filter, what, at);
+        query(filter, what, at);
     tamis_filter_free(filter);
     assert_true(memory.live_blocks == 0 && memory.refused == 0);
 }
@@ -99,7 +99,7 @@ static void open_mapped(bool harmless, const char *what, uint64_t at) {
     tamis_filter *filter = NULL;
     tamis_status status = tamis_filter_open(&filter, scratch("file"), &options, NULL);
     if (status == TAMIS_OK) {
-        ask(filter, what, at);
+        query(filter, what, at);
         status = tamis_filter_verify(filter, NULL);
     }
     check_status(status, harmless, what, at);
@@ -143,18 +143,18 @@ static void damage(void) {
 }
 
 static void every_byte_of_every_good_file(void **state) {
-    char folder[4096], path[8192];
+    char directory[4096], path[8192];
     const char *source = getenv("TAMIS_SOURCE_DIR");
     int files = 0;
     (void)state;
-    snprintf(folder, sizeof folder, "%s/tests/golden/format-1/good", source ? source : ".");
-    DIR *all = opendir(folder);
+    snprintf(directory, sizeof directory, "%s/tests/golden/format-1/good", source ? source : ".");
+    DIR *all = opendir(directory);
     assert_non_null(all);
     for (const struct dirent *entry; (entry = readdir(all));) {
         size_t size = strlen(entry->d_name);
         if (size <= 6 || strcmp(entry->d_name + size - 6, ".tamis") != 0)
             continue;
-        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        snprintf(path, sizeof path, "%s/%s", directory, entry->d_name);
         snprintf(file.name, sizeof file.name, "%.*s", (int)(size - 6), entry->d_name);
         file_read(path, &file.bytes);
         file.header = tamis__load32le(file.bytes.data + 12);

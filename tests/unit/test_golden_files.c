@@ -17,19 +17,20 @@
 
 static const char secret[] = "a secret of 25 characters";
 
-static const char *path_of(const char *folder, const char *name) {
+static const char *path_of(const char *directory, const char *name) {
     static char path[4096];
     const char *source = getenv("TAMIS_SOURCE_DIR");
-    snprintf(path, sizeof path, "%s/tests/golden/format-1/%s/%s.tamis", source ? source : ".", folder, name);
+    snprintf(path, sizeof path, "%s/tests/golden/format-1/%s/%s.tamis", source ? source : ".", directory,
+             name);
     return path;
 }
 
 /* Calls `check` with the name of each .tamis file in the directory, and returns their number. */
-static int for_each(const char *folder, void (*check)(const char *name)) {
+static int for_each(const char *directory, void (*check)(const char *name)) {
     char path[4096], name[256];
     const char *source = getenv("TAMIS_SOURCE_DIR");
     int count = 0;
-    snprintf(path, sizeof path, "%s/tests/golden/format-1/%s", source ? source : ".", folder);
+    snprintf(path, sizeof path, "%s/tests/golden/format-1/%s", source ? source : ".", directory);
     DIR *files = opendir(path);
     if (!files)
         fail_msg("%s: cannot be opened; set TAMIS_SOURCE_DIR", path);
@@ -58,22 +59,22 @@ static tamis_open_options options_for(const char *name) {
 /* ---- good files ---- */
 
 /* A query is a key in hexadecimal, or a hash as X:Y. */
-static tamis_answer answer_of(const tamis_filter *filter, const char *question) {
+static tamis_answer answer_of(const tamis_filter *filter, const char *query) {
     uint8_t key[64];
     tamis_answer answer = TAMIS_UNKNOWN;
     tamis_error err = TAMIS_ERROR_INIT;
-    const char *colon = strchr(question, ':');
+    const char *colon = strchr(query, ':');
     tamis_status status;
     if (colon) {
         tamis_hash hash;
         tamis_key none = {NULL, 0};
         assert_int_equal(tamis_hash_many(tamis_filter_hasher(filter), &none, 1, &hash, NULL), TAMIS_OK);
-        hash.word[0] = strtoull(question, NULL, 16);
+        hash.word[0] = strtoull(query, NULL, 16);
         hash.word[1] = strtoull(colon + 1, NULL, 16);
         status = tamis_filter_contains_hashes(filter, &hash, 1, &answer, NULL, &err);
     } else {
-        assert_true(strlen(question) <= 2 * sizeof key);
-        status = tamis_filter_contains(filter, key, golden_bytes(question, key), &answer, &err);
+        assert_true(strlen(query) <= 2 * sizeof key);
+        status = tamis_filter_contains(filter, key, golden_bytes(query, key), &answer, &err);
     }
     if (status != TAMIS_OK)
         fail_msg("%s", err.text);
@@ -121,17 +122,17 @@ static void check_good(const char *name) {
         options.writable = writable;
         if (tamis_filter_open(&filter, path_of("good", name), &options, &err) != TAMIS_OK)
             fail_msg("%s", err.text);
-        tamis_metadata about = TAMIS_METADATA_INIT;
-        assert_int_equal(tamis_filter_metadata_get(filter, &about, NULL), TAMIS_OK);
-        assert_int_equal(about.label_count, 1);
-        assert_string_equal(about.labels[0].name, "name");
-        assert_string_equal(about.labels[0].value, name);
-        assert_true(about.version != 0 && about.created > 1700000000);
-        assert_int_equal(about.key_type,
+        tamis_metadata metadata = TAMIS_METADATA_INIT;
+        assert_int_equal(tamis_filter_metadata_get(filter, &metadata, NULL), TAMIS_OK);
+        assert_int_equal(metadata.label_count, 1);
+        assert_string_equal(metadata.labels[0].name, "name");
+        assert_string_equal(metadata.labels[0].value, name);
+        assert_true(metadata.version != 0 && metadata.created > 1700000000);
+        assert_int_equal(metadata.key_type,
                          strcmp(name, "classic-keys") == 0 ? TAMIS_KEYS_INT32 : TAMIS_KEYS_UNSPECIFIED);
-        assert_int_equal(about.data_size, strstr(name, "fnv-dcso") ? 9 : 0);
-        if (about.data_size)
-            assert_memory_equal(about.data, "user data", 9);
+        assert_int_equal(metadata.data_size, strstr(name, "fnv-dcso") ? 9 : 0);
+        if (metadata.data_size)
+            assert_memory_equal(metadata.data, "user data", 9);
         check_answers(filter, name);
         assert_int_equal(tamis_filter_verify(filter, NULL), TAMIS_OK);
         if (writable)
@@ -147,7 +148,7 @@ static void good_files_give_the_same_answers(void **state) {
 
 /* ---- bad files ---- */
 
-static void check_bad(const char *name, tamis_status status, const char *sentence) {
+static void check_bad(const char *name, tamis_status status, const char *message) {
     char expected[8192];
     test_bytes bytes = {NULL, 0, 0};
     tamis_open_options options = options_for("");
@@ -155,14 +156,14 @@ static void check_bad(const char *name, tamis_status status, const char *sentenc
     tamis_error err = TAMIS_ERROR_INIT;
     const char *path = path_of("bad", name);
     file_read(path, &bytes);
-    snprintf(expected, sizeof expected, "filter: %s", sentence);
+    snprintf(expected, sizeof expected, "filter: %s", message);
     assert_int_equal(tamis_filter_decode(&filter, bytes.data, bytes.size, &options, &err), status);
     assert_null(filter);
     assert_string_equal(err.text, expected);
     bytes_clear(&bytes);
 
     /* In a mapped file, damage of the body is found when the block is read. */
-    snprintf(expected, sizeof expected, "%s: %s", path, sentence);
+    snprintf(expected, sizeof expected, "%s: %s", path, message);
     tamis_status opened = tamis_filter_open(&filter, path, &options, &err);
     if (opened == TAMIS_OK)
         opened = tamis_filter_verify(filter, &err);
@@ -180,7 +181,7 @@ static void check_listed(const char *name) {
         fail_msg("%s: has no sentence", name);
 }
 
-static void bad_files_give_the_same_sentence(void **state) {
+static void bad_files_give_the_same_message(void **state) {
     (void)state;
     int sentences = 0;
     for (golden g = golden_open("format-1/bad/sentences.tsv"); golden_next(&g); sentences++) {
@@ -194,7 +195,7 @@ static void bad_files_give_the_same_sentence(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(good_files_give_the_same_answers),
-        cmocka_unit_test(bad_files_give_the_same_sentence),
+        cmocka_unit_test(bad_files_give_the_same_message),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -96,7 +96,7 @@ static void arguments_that_guava_refuses(void **state) {
     }
 }
 
-static void options_that_are_none(void **state) {
+static void invalid_options(void **state) {
     (void)state;
     tamis_guava_options options = options_for(10, 0.03);
     options.strategy = TAMIS_SCHEME_XXH3;
@@ -248,7 +248,7 @@ static void put_says_whether_bits_changed(void **state) {
 }
 
 /* Far beyond its capacity, until all bits are set. */
-static void overfilled(void **state) {
+static void over_capacity(void **state) {
     (void)state;
     tamis_guava *guava = made(1, 0.03);
     int64_t count = 7;
@@ -282,7 +282,7 @@ static void put_all_of_equal_filters_only(void **state) {
     (void)state;
     int here = 0;
     tamis_guava_options options = options_for(10, 0.01);
-    tamis_guava *one = made_with(&options), *alike = made_with(&options);
+    tamis_guava *one = made_with(&options), *equal = made_with(&options);
     options.strategy = TAMIS_SCHEME_GUAVA32;
     tamis_guava *strategy = made_with(&options);
     options.strategy = TAMIS_SCHEME_GUAVA64;
@@ -295,7 +295,7 @@ static void put_all_of_equal_filters_only(void **state) {
     assert_int_equal(tamis_guava_bit_size(functions), tamis_guava_bit_size(one));
     assert_int_equal(tamis_guava_hash_functions(size), tamis_guava_hash_functions(one));
 
-    tamis_guava *others[] = {alike, strategy, context, funnel, size, functions};
+    tamis_guava *others[] = {equal, strategy, context, funnel, size, functions};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         put(others[i], "foo", 3);
     cannot_put_all(one, one, TAMIS_E_INVALID, "itself");
@@ -304,11 +304,11 @@ static void put_all_of_equal_filters_only(void **state) {
     cannot_put_all(one, strategy, TAMIS_E_MISMATCH, "guava64 and guava32 differ");
     cannot_put_all(one, funnel, TAMIS_E_MISMATCH, "funnels");
     cannot_put_all(one, context, TAMIS_E_MISMATCH, "contexts");
-    assert_true(tamis_guava_is_compatible(one, alike));
+    assert_true(tamis_guava_is_compatible(one, equal));
     put(one, "bar", 3);
-    assert_int_equal(tamis_guava_put_all(one, alike, NULL), TAMIS_OK);
+    assert_int_equal(tamis_guava_put_all(one, equal, NULL), TAMIS_OK);
     assert_true(might(one, "foo") && might(one, "bar"));
-    assert_false(might(alike, "bar"));
+    assert_false(might(equal, "bar"));
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         tamis_guava_free(others[i]);
     tamis_guava_free(one);
@@ -376,7 +376,7 @@ static void a_funnel_of_the_callers(void **state) {
     tamis_guava_free(guava);
 }
 
-static void what_a_funnel_refuses_is_not_put(void **state) {
+static void a_refused_value_is_not_put(void **state) {
     (void)state;
     tamis_guava_options options = options_for(10, 0.01);
     options.funnel = tamis_funnel_utf8;
@@ -395,18 +395,18 @@ static void what_a_funnel_refuses_is_not_put(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arguments_that_guava_refuses),
-        cmocka_unit_test(options_that_are_none),
+        cmocka_unit_test(invalid_options),
         cmocka_unit_test(sizes_by_either_rule),
         cmocka_unit_test(options_of_an_older_program),
         cmocka_unit_test(the_largest_size),
         cmocka_unit_test(filters_of_guava),
         cmocka_unit_test(hash_codes_of_guava),
         cmocka_unit_test(put_says_whether_bits_changed),
-        cmocka_unit_test(overfilled),
+        cmocka_unit_test(over_capacity),
         cmocka_unit_test(put_all_of_equal_filters_only),
         cmocka_unit_test(equality),
         cmocka_unit_test(a_funnel_of_the_callers),
-        cmocka_unit_test(what_a_funnel_refuses_is_not_put),
+        cmocka_unit_test(a_refused_value_is_not_put),
     };
     return cmocka_run_group_tests_name("guava", tests, NULL, NULL);
 }

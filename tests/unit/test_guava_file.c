@@ -14,8 +14,8 @@
 #include <tamis/tamis.h>
 
 #include "golden/golden_reader.h"
-#include "support/ask.h"
-#include "support/foreign.h"
+#include "support/contains.h"
+#include "support/formats.h"
 
 /* n = 10, p = 0.01, {foo, bar} by stringFunnel(UTF_8), with each strategy */
 static const uint8_t mitz_64[] = {1, 7, 0,  0,    0,    2,    0,    0, 0, 0, 0,
@@ -33,11 +33,11 @@ static tamis_filter_info info_of(const tamis_filter *filter) {
 
 static void check_golden(const golden *g, const uint8_t *file, size_t size) {
     uint8_t key[4096];
-    tamis_filter *filter = foreign_filter(file, size, TAMIS_FORMAT_AUTO);
+    tamis_filter *filter = decode_filter(file, size, TAMIS_FORMAT_AUTO);
     const tamis_plan *plan = tamis_filter_plan(filter);
-    tamis_metadata about = TAMIS_METADATA_INIT;
-    assert_int_equal(tamis_filter_metadata_get(filter, &about, NULL), TAMIS_OK);
-    assert_int_equal(about.format, TAMIS_FORMAT_GUAVA);
+    tamis_metadata metadata = TAMIS_METADATA_INIT;
+    assert_int_equal(tamis_filter_metadata_get(filter, &metadata, NULL), TAMIS_OK);
+    assert_int_equal(metadata.format, TAMIS_FORMAT_GUAVA);
     assert_int_equal(plan->kind, TAMIS_KIND_CLASSIC);
     assert_int_equal(plan->scheme, TAMIS_SCHEME_GUAVA64);
     assert_int_equal(plan->bits, 8 * (size - 6));
@@ -49,7 +49,7 @@ static void check_golden(const golden *g, const uint8_t *file, size_t size) {
     char *rest = g->field[5];
     for (int i = 0; i < atoi(g->field[4]); i++) {
         size_t length = golden_key(g->field[1], strsep(&rest, ","), key);
-        assert_true(ask_one(filter, key, length));
+        assert_true(contains_key(filter, key, length));
     }
     tamis_filter_info info = info_of(filter);
     double fpp = strtod(g->field[7], NULL);
@@ -61,8 +61,8 @@ static void check_golden(const golden *g, const uint8_t *file, size_t size) {
     if (atoll(g->field[4]) <= atoll(g->field[2]))
         assert_false(info.saturated);
 
-    foreign_encodes_to(filter, TAMIS_FORMAT_GUAVA, file, size);
-    foreign_converts(filter, TAMIS_FORMAT_GUAVA, file, size);
+    assert_encodes_to(filter, TAMIS_FORMAT_GUAVA, file, size);
+    assert_converts(filter, TAMIS_FORMAT_GUAVA, file, size);
     tamis_filter_free(filter);
 }
 
@@ -83,18 +83,18 @@ static void either_strategy(void **state) {
     const uint8_t *const files[] = {mitz_32, mitz_64};
     const tamis_scheme schemes[] = {TAMIS_SCHEME_GUAVA32, TAMIS_SCHEME_GUAVA64};
     for (int i = 0; i < 2; i++) {
-        tamis_filter *filter = foreign_filter(files[i], sizeof mitz_64, TAMIS_FORMAT_GUAVA);
+        tamis_filter *filter = decode_filter(files[i], sizeof mitz_64, TAMIS_FORMAT_GUAVA);
         assert_int_equal(tamis_filter_plan(filter)->scheme, schemes[i]);
         assert_int_equal(info_of(filter).added, 2 - i); /* "bar" sets two bits of the second */
-        assert_true(ask_one(filter, "foo", 3));
-        assert_true(ask_one(filter, "bar", 3));
-        assert_false(ask_one(filter, "baz", 3));
+        assert_true(contains_key(filter, "foo", 3));
+        assert_true(contains_key(filter, "bar", 3));
+        assert_false(contains_key(filter, "baz", 3));
         tamis_filter_free(filter);
     }
 }
 
 /* The same keys give the same bytes, beginning with an empty filter. */
-static void what_guava_writes_is_written(void **state) {
+static void files_are_those_of_guava(void **state) {
     (void)state;
     const uint8_t *const files[] = {mitz_32, mitz_64};
     const tamis_scheme schemes[] = {TAMIS_SCHEME_GUAVA32, TAMIS_SCHEME_GUAVA64};
@@ -108,7 +108,7 @@ static void what_guava_writes_is_written(void **state) {
         tamis_filter *filter = tamis_guava_filter(guava);
         assert_int_equal(tamis_filter_add(filter, "foo", 3, NULL, NULL), TAMIS_OK);
         assert_int_equal(tamis_filter_add(filter, "bar", 3, NULL, NULL), TAMIS_OK);
-        foreign_encodes_to(filter, TAMIS_FORMAT_GUAVA, files[i], sizeof mitz_64);
+        assert_encodes_to(filter, TAMIS_FORMAT_GUAVA, files[i], sizeof mitz_64);
         tamis_guava_free(guava);
     }
 }
@@ -121,11 +121,11 @@ static void capacity(void **state) {
     static const double rates[] = {0.3, 0.1, 0.03, 0.01, 0.001, 1e-4, 1e-6, 1e-9};
     for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
         uint64_t n = 100000, bits = (uint64_t)tamis_bloom_bits((double)n, rates[i]);
-        tamis_filter *empty = foreign_planned(TAMIS_SCHEME_GUAVA64, n, rates[i], (bits + 63) / 64 * 64,
-                                              tamis_bloom_probes((double)n, (double)bits));
+        tamis_filter *empty = make_classic(TAMIS_SCHEME_GUAVA64, n, rates[i], (bits + 63) / 64 * 64,
+                                           tamis_bloom_probes((double)n, (double)bits));
         test_bytes bytes = {NULL, 0, 0};
-        foreign_encode(empty, TAMIS_FORMAT_GUAVA, &bytes);
-        tamis_filter *filter = foreign_filter(bytes.data, bytes.size, TAMIS_FORMAT_AUTO);
+        encode_filter(empty, TAMIS_FORMAT_GUAVA, &bytes);
+        tamis_filter *filter = decode_filter(bytes.data, bytes.size, TAMIS_FORMAT_AUTO);
         const tamis_plan *plan = tamis_filter_plan(filter);
         assert_true(plan->capacity >= n);
         assert_int_equal(tamis_bloom_probes((double)plan->capacity, (double)plan->bits), plan->probes);
@@ -144,15 +144,15 @@ static void capacity(void **state) {
 static void one_probe_promises_nothing(void **state) {
     (void)state;
     static const uint8_t file[6 + 16] = {1, 1, 0, 0, 0, 2};
-    tamis_filter *filter = foreign_filter(file, sizeof file, TAMIS_FORMAT_AUTO);
+    tamis_filter *filter = decode_filter(file, sizeof file, TAMIS_FORMAT_AUTO);
     assert_true(tamis_filter_plan(filter)->fpr == 1);
     assert_int_equal(tamis_filter_plan(filter)->capacity, TAMIS_EXPECT_MAX);
     for (uint32_t i = 0; i < 10000; i++)
         assert_int_equal(tamis_filter_add(filter, &i, sizeof i, NULL, NULL), TAMIS_OK);
     assert_false(info_of(filter).saturated);
     test_bytes bytes = {NULL, 0, 0};
-    foreign_encode(filter, TAMIS_FORMAT_TAMIS, &bytes);
-    tamis_filter *ours = foreign_filter(bytes.data, bytes.size, TAMIS_FORMAT_AUTO);
+    encode_filter(filter, TAMIS_FORMAT_TAMIS, &bytes);
+    tamis_filter *ours = decode_filter(bytes.data, bytes.size, TAMIS_FORMAT_AUTO);
     assert_true(tamis_filter_plan(ours)->fpr == 1);
     for (uint32_t i = 0; i < 20000; i++)
         assert_int_equal(tamis_filter_add(ours, &i, sizeof i, NULL, NULL), TAMIS_OK);
@@ -173,21 +173,21 @@ static tamis_filter *overfillable(const uint8_t *bytes, size_t size) {
 /* Adds 0 to 999 and returns how many were accepted. Each key must be present afterwards exactly if its add
  * said so. */
 static uint32_t add_thousand(tamis_filter *filter) {
-    uint32_t taken = 0;
+    uint32_t selected = 0;
     for (uint32_t i = 0; i < 1000; i++) {
         tamis_answer answer = TAMIS_UNKNOWN;
         tamis_status status = tamis_filter_add(filter, &i, sizeof i, NULL, NULL);
         assert_true(status == TAMIS_OK || status == TAMIS_E_FULL);
         assert_int_equal(tamis_filter_contains(filter, &i, sizeof i, &answer, NULL), TAMIS_OK);
         assert_int_equal(answer, status == TAMIS_OK ? TAMIS_PRESENT : TAMIS_ABSENT);
-        taken += status == TAMIS_OK;
+        selected += status == TAMIS_OK;
     }
-    return taken;
+    return selected;
 }
 
 static void full_at_its_capacity(void **state) {
     (void)state;
-    tamis_filter *filter = foreign_filter(mitz_64, sizeof mitz_64, TAMIS_FORMAT_AUTO);
+    tamis_filter *filter = decode_filter(mitz_64, sizeof mitz_64, TAMIS_FORMAT_AUTO);
     assert_in_range(add_thousand(filter), 1, 100);
     tamis_filter_info info = info_of(filter);
     assert_int_equal(info.full, TAMIS_FULL_CAPACITY);
@@ -210,8 +210,8 @@ static void goes_on_past_its_capacity(void **state) {
     test_bytes bytes = {NULL, 0, 0};
     const tamis_format formats[] = {TAMIS_FORMAT_TAMIS, TAMIS_FORMAT_GUAVA};
     for (int i = 0; i < 2; i++) {
-        foreign_encode(copy, formats[i], &bytes);
-        tamis_filter *past = foreign_filter(bytes.data, bytes.size, TAMIS_FORMAT_AUTO);
+        encode_filter(copy, formats[i], &bytes);
+        tamis_filter *past = decode_filter(bytes.data, bytes.size, TAMIS_FORMAT_AUTO);
         uint64_t added = info_of(past).added;
         assert_true(info_of(past).saturated);
         assert_in_range(add_thousand(past), absent, 999);
@@ -223,10 +223,10 @@ static void goes_on_past_its_capacity(void **state) {
 
     assert_int_equal(add_thousand(filter), 1000);
     assert_true(info_of(filter).saturated);
-    foreign_encode(filter, TAMIS_FORMAT_GUAVA, &bytes);
+    encode_filter(filter, TAMIS_FORMAT_GUAVA, &bytes);
     for (size_t i = 6; i < bytes.size; i++)
         assert_int_equal(bytes.data[i], 0xff);
-    tamis_filter *full = foreign_filter(bytes.data, bytes.size, TAMIS_FORMAT_AUTO);
+    tamis_filter *full = decode_filter(bytes.data, bytes.size, TAMIS_FORMAT_AUTO);
     tamis_filter_info info = info_of(full);
     assert_true(info.saturated);
     assert_true(info.added > 13 && info.added < 1000);
@@ -257,7 +257,7 @@ static void fields_out_of_bounds(void **state) {
         uint8_t bytes[sizeof mitz_64];
         memcpy(bytes, mitz_64, sizeof bytes);
         memcpy(bytes, cases[i].head, 6);
-        foreign_refused(bytes, sizeof bytes, TAMIS_FORMAT_GUAVA, TAMIS_E_DAMAGED, cases[i].what);
+        assert_decode_fails(bytes, sizeof bytes, TAMIS_FORMAT_GUAVA, TAMIS_E_DAMAGED, cases[i].what);
     }
 }
 
@@ -267,7 +267,7 @@ static void every_length(void **state) {
     memcpy(longer, mitz_64, sizeof mitz_64);
     for (size_t size = 0; size <= sizeof longer; size++)
         if (size != sizeof mitz_64)
-            foreign_refused(longer, size, TAMIS_FORMAT_GUAVA, TAMIS_E_DAMAGED, "bytes");
+            assert_decode_fails(longer, size, TAMIS_FORMAT_GUAVA, TAMIS_E_DAMAGED, "bytes");
 }
 
 /*
@@ -285,26 +285,26 @@ static void every_bit(void **state) {
             bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
             bool strategy = bit >= 1 && bit < 8, words = bit >= 16 && bit < 48;
             if (strategy || words) {
-                foreign_refused(bytes, sizeof bytes, TAMIS_FORMAT_GUAVA, TAMIS_E_DAMAGED,
-                                strategy ? "strategy is" : "number of words is");
+                assert_decode_fails(bytes, sizeof bytes, TAMIS_FORMAT_GUAVA, TAMIS_E_DAMAGED,
+                                    strategy ? "strategy is" : "number of words is");
                 continue;
             }
-            tamis_filter *filter = foreign_filter(bytes, sizeof bytes, TAMIS_FORMAT_AUTO);
-            foreign_encodes_to(filter, TAMIS_FORMAT_GUAVA, bytes, sizeof bytes);
+            tamis_filter *filter = decode_filter(bytes, sizeof bytes, TAMIS_FORMAT_AUTO);
+            assert_encodes_to(filter, TAMIS_FORMAT_GUAVA, bytes, sizeof bytes);
             bool set = bit >= 48 && bytes[bit / 8] >> bit % 8 & 1;
             if (set) /* an additional bit hides no key */
-                assert_true(ask_one(filter, "foo", 3) && ask_one(filter, "bar", 3));
+                assert_true(contains_key(filter, "foo", 3) && contains_key(filter, "bar", 3));
             tamis_filter_free(filter);
         }
 }
 
-static void filters_that_guava_has_not(void **state) {
+static void filters_that_guava_does_not_have(void **state) {
     (void)state;
-    tamis_filter *filter = foreign_planned(TAMIS_SCHEME_GUAVA64, 3000, 0.03, 21895, 5);
-    foreign_unsupported(filter, TAMIS_FORMAT_GUAVA, "21895 bits are not that");
+    tamis_filter *filter = make_classic(TAMIS_SCHEME_GUAVA64, 3000, 0.03, 21895, 5);
+    assert_encode_unsupported(filter, TAMIS_FORMAT_GUAVA, "21895 bits are not that");
     tamis_filter_free(filter);
-    filter = foreign_planned(TAMIS_SCHEME_REDISBLOOM, 100, 0.01, 1152, 8);
-    foreign_unsupported(filter, TAMIS_FORMAT_GUAVA, "this is classic with redisbloom");
+    filter = make_classic(TAMIS_SCHEME_REDISBLOOM, 100, 0.01, 1152, 8);
+    assert_encode_unsupported(filter, TAMIS_FORMAT_GUAVA, "this is classic with redisbloom");
     tamis_filter_free(filter);
 
     tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
@@ -314,13 +314,13 @@ static void filters_that_guava_has_not(void **state) {
     tamis_plan plan = TAMIS_PLAN_INIT;
     assert_int_equal(tamis_plan_make(&plan, &plan_options, NULL), TAMIS_OK);
     assert_int_equal(tamis_filter_create(&filter, &plan, NULL, NULL), TAMIS_OK);
-    foreign_unsupported(filter, TAMIS_FORMAT_GUAVA, "this is blocked with guava64");
+    assert_encode_unsupported(filter, TAMIS_FORMAT_GUAVA, "this is blocked with guava64");
     tamis_filter_free(filter);
 }
 
 static void no_memory(void **state) {
     (void)state;
-    foreign_out_of_memory(mitz_64, sizeof mitz_64);
+    assert_decode_out_of_memory(mitz_64, sizeof mitz_64);
 }
 
 /* More words than are written at once. */
@@ -336,8 +336,8 @@ static void large(void **state) {
     bytes[5] = (uint8_t)words;
     for (size_t i = 0; i < 8 * words; i++)
         bytes[6 + i] = (uint8_t)test_random(&random);
-    tamis_filter *filter = foreign_filter(bytes, 6 + 8 * words, TAMIS_FORMAT_AUTO);
-    foreign_encodes_to(filter, TAMIS_FORMAT_GUAVA, bytes, 6 + 8 * words);
+    tamis_filter *filter = decode_filter(bytes, 6 + 8 * words, TAMIS_FORMAT_AUTO);
+    assert_encodes_to(filter, TAMIS_FORMAT_GUAVA, bytes, 6 + 8 * words);
     tamis_filter_free(filter);
     free(bytes);
 }
@@ -346,7 +346,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(filters_of_guava),
         cmocka_unit_test(either_strategy),
-        cmocka_unit_test(what_guava_writes_is_written),
+        cmocka_unit_test(files_are_those_of_guava),
         cmocka_unit_test(capacity),
         cmocka_unit_test(one_probe_promises_nothing),
         cmocka_unit_test(full_at_its_capacity),
@@ -354,7 +354,7 @@ int main(void) {
         cmocka_unit_test(fields_out_of_bounds),
         cmocka_unit_test(every_length),
         cmocka_unit_test(every_bit),
-        cmocka_unit_test(filters_that_guava_has_not),
+        cmocka_unit_test(filters_that_guava_does_not_have),
         cmocka_unit_test(no_memory),
         cmocka_unit_test(large),
     };

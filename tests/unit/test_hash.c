@@ -211,7 +211,7 @@ static void contradictions_are_refused(void **state) {
     tamis_hasher_free(hasher_of(TAMIS_SCHEME_SIP, 0, longest, TAMIS_SECRET_MAX));
 }
 
-static void asks_are_checked(void **state) {
+static void arguments_of_queries_are_checked(void **state) {
     (void)state;
     tamis_hasher *xxh3 = hasher_of(TAMIS_SCHEME_XXH3, 0, NULL, 0),
                  *bkdr = hasher_of(TAMIS_SCHEME_BKDR31, 0, NULL, 0);
@@ -321,7 +321,7 @@ int main(void) {
         cmocka_unit_test(auto_depends_on_the_secret),
         cmocka_unit_test(hasher_ids_differ_between_hashers),
         cmocka_unit_test(contradictions_are_refused),
-        cmocka_unit_test(asks_are_checked),
+        cmocka_unit_test(arguments_of_queries_are_checked),
         cmocka_unit_test(digests_of_redisbloom_dcso_and_redisson),
         cmocka_unit_test(no_key_is_left_in_memory),
     };

@@ -15,7 +15,7 @@
 
 #include "base/isa.h"
 
-static void not_forced_the_best_is_taken(void **state) {
+static void the_best_set_is_the_default(void **state) {
     (void)state;
     tamis__isa unset = TAMIS__ISA_COUNT, empty = TAMIS__ISA_COUNT;
     assert_int_equal(tamis__isa_choose(NULL, &unset, NULL), TAMIS_OK);
@@ -31,7 +31,7 @@ static void scalar_is_always_there(void **state) {
     assert_int_equal(isa, TAMIS__ISA_SCALAR);
 }
 
-static void what_is_not_there_is_refused(void **state) {
+static void an_unavailable_set_is_refused(void **state) {
     (void)state;
     static const char *const names[] = {"nonsense", "Scalar", "scalar ", "scala", " ", "avx99"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -140,8 +140,8 @@ static void the_environment_decides_once(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(not_forced_the_best_is_taken), cmocka_unit_test(scalar_is_always_there),
-        cmocka_unit_test(what_is_not_there_is_refused), cmocka_unit_test(a_refusal_names_what_is_there),
+        cmocka_unit_test(the_best_set_is_the_default),   cmocka_unit_test(scalar_is_always_there),
+        cmocka_unit_test(an_unavailable_set_is_refused), cmocka_unit_test(a_refusal_names_what_is_there),
         cmocka_unit_test(the_environment_decides_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,12 +18,12 @@
 
 static void check_digest(const uint8_t *key, size_t size, const char *expected) {
     uint64_t digest[2];
-    uint8_t bytes[16], wanted[16];
+    uint8_t bytes[16], expected_bytes[16];
     tamis__murmur3_x64_128(key, size, 0, digest);
     tamis__store64le(bytes, digest[0]);
     tamis__store64le(bytes + 8, digest[1]);
-    assert_int_equal(golden_bytes(expected, wanted), sizeof wanted);
-    assert_memory_equal(bytes, wanted, sizeof wanted);
+    assert_int_equal(golden_bytes(expected, expected_bytes), sizeof expected_bytes);
+    assert_memory_equal(bytes, expected_bytes, sizeof expected_bytes);
 }
 
 static void every_vector_of_guava(void **state) {
@@ -50,12 +50,12 @@ static void every_vector_of_guava(void **state) {
 static void any_address_will_do(void **state) {
     (void)state;
     static const char text[] = "The quick brown fox jumps over the lazy dog, twice";
-    uint8_t room[80];
+    uint8_t capacity[80];
     uint64_t expected[2], got[2];
     tamis__murmur3_x64_128(text, sizeof text, 0, expected);
     for (size_t shift = 0; shift < 16; shift++) {
-        memcpy(room + shift, text, sizeof text);
-        tamis__murmur3_x64_128(room + shift, sizeof text, 0, got);
+        memcpy(capacity + shift, text, sizeof text);
+        tamis__murmur3_x64_128(capacity + shift, sizeof text, 0, got);
         assert_memory_equal(got, expected, sizeof got);
     }
 }

@@ -16,7 +16,7 @@
 #include "format/format.h"
 #include "format/native.h"
 #include "property/filter_model.h"
-#include "support/ask.h"
+#include "support/contains.h"
 #include "support/fault.h"
 
 typedef struct encoded {
@@ -79,9 +79,9 @@ static void every_kind_comes_back(void **state) {
             fail_msg("%s: %s", c->name, err.text);
         if (tamis_filter_decode(&own, e.bytes, e.size, &options, &err) != TAMIS_OK)
             fail_msg("%s: %s", c->name, err.text);
-        assert_int_equal(model_count_seen(mapped, 0, n / 2, 3), n / 2);
-        assert_int_equal(model_count_seen(mapped, n, n, 3), model_count_seen(filter, n, n, 3));
-        assert_int_equal(model_count_seen(own, 0, n / 2, 3), n / 2);
+        assert_int_equal(model_count_present(mapped, 0, n / 2, 3), n / 2);
+        assert_int_equal(model_count_present(mapped, n, n, 3), model_count_present(filter, n, n, 3));
+        assert_int_equal(model_count_present(own, 0, n / 2, 3), n / 2);
         same_info(filter, own);
         same_info(filter, mapped);
         /* Encodes to the same bytes again, and grows like the original. */
@@ -120,7 +120,7 @@ static void bytes_at_any_address_are_decoded(void **state) {
         memcpy(odd + 1, e.bytes, e.size);
         if (tamis_filter_decode(&own, odd + 1, e.size, &options, &err) != TAMIS_OK)
             fail_msg("%s: %s", c->name, err.text);
-        assert_int_equal(model_count_seen(own, 0, N / 2, 3), N / 2);
+        assert_int_equal(model_count_present(own, 0, N / 2, 3), N / 2);
         tamis_filter_free(own);
         tamis_filter_free(filter);
         free(odd);
@@ -128,26 +128,26 @@ static void bytes_at_any_address_are_decoded(void **state) {
     }
 }
 
-static void what_a_filter_says_comes_back(void **state) {
+static void a_plan_text_is_parsed_back(void **state) {
     (void)state;
     static const tamis_label labels[] = {{"source", "feed \xc3\xa9"}, {"empty", ""}, {"a", "1"}};
     tamis_filter *filter = case_filter(&filter_cases[0], 1000), *back = NULL;
-    tamis_metadata about = TAMIS_METADATA_INIT, told = TAMIS_METADATA_INIT;
-    about.version = 42;
-    about.created = 1700000000;
-    about.labels = labels;
-    about.label_count = 3;
-    assert_int_equal(tamis_filter_metadata_set(filter, &about, NULL), TAMIS_OK);
+    tamis_metadata metadata = TAMIS_METADATA_INIT, reported = TAMIS_METADATA_INIT;
+    metadata.version = 42;
+    metadata.created = 1700000000;
+    metadata.labels = labels;
+    metadata.label_count = 3;
+    assert_int_equal(tamis_filter_metadata_set(filter, &metadata, NULL), TAMIS_OK);
     encoded e = encode(filter);
     assert_int_equal(tamis_filter_decode(&back, e.bytes, e.size, NULL, NULL), TAMIS_OK);
-    assert_int_equal(tamis_filter_metadata_get(back, &told, NULL), TAMIS_OK);
-    assert_int_equal(told.format, TAMIS_FORMAT_TAMIS);
-    assert_int_equal(told.version, 42);
-    assert_int_equal(told.created, 1700000000);
-    assert_int_equal(told.label_count, 3);
-    assert_string_equal(told.labels[0].name, "a");
-    assert_string_equal(told.labels[1].value, "");
-    assert_string_equal(told.labels[2].value, "feed \xc3\xa9");
+    assert_int_equal(tamis_filter_metadata_get(back, &reported, NULL), TAMIS_OK);
+    assert_int_equal(reported.format, TAMIS_FORMAT_TAMIS);
+    assert_int_equal(reported.version, 42);
+    assert_int_equal(reported.created, 1700000000);
+    assert_int_equal(reported.label_count, 3);
+    assert_string_equal(reported.labels[0].name, "a");
+    assert_string_equal(reported.labels[1].value, "");
+    assert_string_equal(reported.labels[2].value, "feed \xc3\xa9");
     tamis_filter_free(filter);
     tamis_filter_free(back);
     free(e.bytes);
@@ -164,28 +164,28 @@ static void labels_are_checked(void **state) {
         {"n", NULL}};
     tamis_filter *filter = case_filter(&filter_cases[0], 1000);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        tamis_metadata about = TAMIS_METADATA_INIT, told = TAMIS_METADATA_INIT;
+        tamis_metadata metadata = TAMIS_METADATA_INIT, reported = TAMIS_METADATA_INIT;
         tamis_error err = TAMIS_ERROR_INIT;
-        about.labels = &bad[i];
-        about.label_count = 1;
-        assert_int_equal(tamis_filter_metadata_set(filter, &about, &err), TAMIS_E_INVALID);
-        tamis_filter_metadata_get(filter, &told, NULL);
-        assert_int_equal(told.label_count, 0);
+        metadata.labels = &bad[i];
+        metadata.label_count = 1;
+        assert_int_equal(tamis_filter_metadata_set(filter, &metadata, &err), TAMIS_E_INVALID);
+        tamis_filter_metadata_get(filter, &reported, NULL);
+        assert_int_equal(reported.label_count, 0);
     }
     const tamis_label twice[] = {{"n", "1"}, {"m", "2"}, {"n", "3"}};
-    tamis_metadata about = TAMIS_METADATA_INIT;
-    about.labels = twice;
-    about.label_count = 3;
-    assert_int_equal(tamis_filter_metadata_set(filter, &about, NULL), TAMIS_E_INVALID);
+    tamis_metadata metadata = TAMIS_METADATA_INIT;
+    metadata.labels = twice;
+    metadata.label_count = 3;
+    assert_int_equal(tamis_filter_metadata_set(filter, &metadata, NULL), TAMIS_E_INVALID);
     longest[255] = 0;
     const tamis_label good = {longest, "v"};
-    about.labels = &good;
-    about.label_count = 1;
-    assert_int_equal(tamis_filter_metadata_set(filter, &about, NULL), TAMIS_OK);
+    metadata.labels = &good;
+    metadata.label_count = 1;
+    assert_int_equal(tamis_filter_metadata_set(filter, &metadata, NULL), TAMIS_OK);
     tamis_filter_free(filter);
 }
 
-static void a_secret_is_asked_for(void **state) {
+static void a_missing_secret_is_reported(void **state) {
     (void)state;
     tamis_filter *filter = case_filter(&filter_cases[1], 1000), *other = NULL;
     tamis_error err = TAMIS_ERROR_INIT;
@@ -215,7 +215,7 @@ static void a_secret_is_asked_for(void **state) {
 
 /* A filter opened with overfill accepts keys beyond its capacity, and this is not stored in its file. A
  * filter made with overfill stores it. */
-static void overfill_is_of_the_handle_or_of_the_file(void **state) {
+static void over_capacity_is_of_the_handle_or_of_the_file(void **state) {
     (void)state;
     for (int i = 0; i < FILTER_CASES; i++) {
         const filter_case *c = &filter_cases[i];
@@ -266,8 +266,8 @@ static void overfill_is_of_the_handle_or_of_the_file(void **state) {
 }
 
 /* A changed or cut file is refused, or gives the same answers, and never a wrong TAMIS_ABSENT. */
-static void asked_or_refused(const encoded *e, const filter_case *c, uint64_t n, bool must_fail,
-                             uint64_t at) {
+static void answers_or_refuses(const encoded *e, const filter_case *c, uint64_t n, bool must_fail,
+                               uint64_t at) {
     tamis_open_options options = options_for(c->scheme);
     tamis_filter *filter = NULL;
     tamis_error err = TAMIS_ERROR_INIT;
@@ -280,7 +280,7 @@ static void asked_or_refused(const encoded *e, const filter_case *c, uint64_t n,
     } else if (must_fail) {
         fail_msg("%s: a change at byte %" PRIu64 " is not noticed", c->name, at);
     } else {
-        assert_int_equal(model_count_seen(filter, 0, n, 5), n);
+        assert_int_equal(model_count_present(filter, 0, n, 5), n);
     }
     tamis_filter_free(filter);
     assert_int_not_equal(tamis_filter_decode(&filter, e->bytes, e->size, &options, NULL) == TAMIS_OK,
@@ -301,13 +301,13 @@ static void every_byte_changed_is_noticed(void **state) {
         uint64_t step = e.size > 60000 ? test_scale(307, 997, 997) : test_scale(5, 97, 13);
         for (uint64_t at = 0; at < e.size; at += at < header ? 1 : step) {
             e.bytes[at] ^= (uint8_t)(1u << at % 8);
-            asked_or_refused(&e, c, N, true, at);
+            answers_or_refuses(&e, c, N, true, at);
             e.bytes[at] ^= (uint8_t)(1u << at % 8);
         }
-        asked_or_refused(&e, c, N, false, 0);
+        answers_or_refuses(&e, c, N, false, 0);
         uint64_t whole = e.size;
         for (e.size = 0; e.size < whole; e.size += e.size < header ? 1 : step)
-            asked_or_refused(&e, c, N, true, e.size);
+            answers_or_refuses(&e, c, N, true, e.size);
         e.size = whole;
         tamis_filter_free(filter);
         free(e.bytes);
@@ -354,7 +354,7 @@ static void forged_fields_are_refused_or_harmless(void **state) {
             tamis_filter *forged = NULL;
             tamis_error err = TAMIS_ERROR_INIT;
             if (open_in_place(&forged, &e, &options, &err) == TAMIS_OK) {
-                model_count_seen(forged, 0, 100, 5); /* a sanitizer sees reads out of bounds */
+                model_count_present(forged, 0, 100, 5); /* a sanitizer sees reads out of bounds */
                 filter_info(forged);
             }
             tamis_filter_free(forged);
@@ -434,10 +434,10 @@ int main(void) {
         cmocka_unit_test(bits_past_the_last_are_refused),
         cmocka_unit_test(every_kind_comes_back),
         cmocka_unit_test(bytes_at_any_address_are_decoded),
-        cmocka_unit_test(what_a_filter_says_comes_back),
+        cmocka_unit_test(a_plan_text_is_parsed_back),
         cmocka_unit_test(labels_are_checked),
-        cmocka_unit_test(a_secret_is_asked_for),
-        cmocka_unit_test(overfill_is_of_the_handle_or_of_the_file),
+        cmocka_unit_test(a_missing_secret_is_reported),
+        cmocka_unit_test(over_capacity_is_of_the_handle_or_of_the_file),
         cmocka_unit_test(every_byte_changed_is_noticed),
         cmocka_unit_test(forged_fields_are_refused_or_harmless),
     };

@@ -184,7 +184,7 @@ static void of_hash(void **state) {
     REFUSED(tamis_hash_series(ANY, ANY, 1, 0, NULL, &err), "values");
 }
 
-static void of_packed(void **state) {
+static void of_compressed(void **state) {
     (void)state;
     REFUSED(tamis_compressed_open(NULL, ANY, ANY, ANY, &err), "filter");
     REFUSED(tamis_compressed_open(ANY, ANY, NULL, ANY, &err), "path");
@@ -284,7 +284,7 @@ static void of_stream(void **state) {
 }
 
 /* Arguments that may be NULL. */
-static void what_may_be_null(void **state) {
+static void arguments_that_may_be_null(void **state) {
     (void)state;
     tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
@@ -329,15 +329,7 @@ static void what_may_be_null(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(of_census),        cmocka_unit_test(of_dedup),
-        cmocka_unit_test(of_extract),       cmocka_unit_test(of_file),
-        cmocka_unit_test(of_filter),        cmocka_unit_test(of_filter_set),
-        cmocka_unit_test(of_funnel),        cmocka_unit_test(of_guava),
-        cmocka_unit_test(of_hash),          cmocka_unit_test(of_packed),
-        cmocka_unit_test(of_plan),          cmocka_unit_test(of_redis),
-        cmocka_unit_test(of_redis_bitmap),  cmocka_unit_test(of_redis_family),
-        cmocka_unit_test(of_state),         cmocka_unit_test(of_stream),
-        cmocka_unit_test(what_may_be_null),
+        cmocka_unit_test(arguments_that_may_be_null), cmocka_unit_test(of_census), cmocka_unit_test(of_compressed), cmocka_unit_test(of_dedup), cmocka_unit_test(of_extract), cmocka_unit_test(of_file), cmocka_unit_test(of_filter), cmocka_unit_test(of_filter_set), cmocka_unit_test(of_funnel), cmocka_unit_test(of_guava), cmocka_unit_test(of_hash), cmocka_unit_test(of_plan), cmocka_unit_test(of_redis), cmocka_unit_test(of_redis_bitmap), cmocka_unit_test(of_redis_family), cmocka_unit_test(of_state), cmocka_unit_test(of_stream),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -65,21 +65,21 @@ static void blocks_come_and_go(void **state) {
 
 static void blocks_follow_each_other(void **state) {
     (void)state;
-    const size_t least = TAMIS__PAGES_BLOCK_MIN, large = 100 * TAMIS__PAGE;
+    const size_t min = TAMIS__PAGES_BLOCK_MIN, large = 100 * TAMIS__PAGE;
     tamis__pages pages;
     size_t held;
     fault_install();
     tamis__pages_init(&pages);
     fault_arm(FAULT_MAP, 1, ENOMEM, false);
     assert_null(
-        tamis__pages_cut(&pages, least, &held)); /* the system has no memory now, but may have some later */
+        tamis__pages_cut(&pages, min, &held)); /* the system has no memory now, but may have some later */
     fault_arm(FAULT_MAP, 0, 0, false);
-    uint8_t *one = tamis__pages_cut(&pages, least - 64, &held);
+    uint8_t *one = tamis__pages_cut(&pages, min - 64, &held);
     assert_int_equal(held, TAMIS__PAGE);
     assert_int_equal((uintptr_t)one % TAMIS__PAGE, 0);
-    uint8_t *two = tamis__pages_cut(&pages, least, &held);
+    uint8_t *two = tamis__pages_cut(&pages, min, &held);
     assert_int_equal(held, 0);
-    assert_ptr_equal(two, one + least);
+    assert_ptr_equal(two, one + min);
     assert_int_equal(fault_calls(FAULT_MAP), 1);
     assert_int_equal(fault_calls(FAULT_ADVISE), 1);
     uint8_t *three =
@@ -91,12 +91,12 @@ static void blocks_follow_each_other(void **state) {
 
     assert_int_equal(tamis__pages_close(&pages), TAMIS__PAGE);
     assert_int_equal(tamis__pages_close(&pages), 0);
-    assert_null(tamis__pages_cut(&pages, least, &held));
+    assert_null(tamis__pages_cut(&pages, min, &held));
     assert_int_equal(held, 0);
-    memset(one, 1, least);
-    memset(two, 2, least);
-    tamis__pages_unmap(one, least);
-    tamis__pages_unmap(two, least);
+    memset(one, 1, min);
+    memset(two, 2, min);
+    tamis__pages_unmap(one, min);
+    tamis__pages_unmap(two, min);
     tamis__pages_unmap(three, large);
     tamis__pages_release(&pages);
     fault_remove();

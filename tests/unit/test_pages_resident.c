@@ -27,21 +27,21 @@ static uint64_t resident(void) {
 
 /* Each partition ends within a page of its own. (Smaller tables use blocks of the C library, which keeps
  * freed memory.) */
-static void what_is_held_is_told(void **state) {
+static void resident_memory_is_reported(void **state) {
     (void)state;
     static tamis_hash hashes[BATCH];
-    const uint64_t least = 33 << 20, most = model_scale(50, 36) << 20;
+    const uint64_t min = 33 << 20, max = model_scale(50, 36) << 20;
     const uint64_t spare = SPARE + PARTITIONS * (uint64_t)sysconf(_SC_PAGESIZE);
     uint64_t random = model_seed(79);
     tamis_filter *filter = case_filter(&exact, 0);
     tamis_filter_expect(filter, 1);
     random_hashes(hashes, BATCH, filter_hasher_id(filter), 0, &random);
     const uint64_t before = resident();
-    for (uint64_t told = 0; told < most; told = filter_info(filter).memory) {
+    for (uint64_t reported = 0; reported < max; reported = filter_info(filter).memory) {
         random_hashes(hashes, BATCH, filter_hasher_id(filter), 0, &random);
         assert_int_equal(tamis_filter_add_hashes(filter, hashes, BATCH, NULL, NULL, NULL), TAMIS_OK);
         const uint64_t held = resident() - before, memory = filter_info(filter).memory;
-        if (memory > least && held > memory + spare)
+        if (memory > min && held > memory + spare)
             fail_msg("%llu bytes are held, %llu told of", (unsigned long long)held,
                      (unsigned long long)memory);
     }
@@ -50,6 +50,6 @@ static void what_is_held_is_told(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_held_is_told)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(resident_memory_is_reported)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

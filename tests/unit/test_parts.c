@@ -94,37 +94,37 @@ static part_work add_parts(const part_work *all, way how, uint64_t *random) {
     }
     for (uint32_t i = 0; i < parts && how == BY_THREADS; i++)
         assert_int_equal(pthread_join(threads[i], NULL), 0);
-    part_work least = work[0];
+    part_work min = work[0];
     for (uint32_t i = 0; i < parts; i++) {
         assert_int_equal(work[i].done == all->count, work[i].status == TAMIS_OK);
-        least = work[i].done < least.done ? work[i] : least;
+        min = work[i].done < min.done ? work[i] : min;
     }
-    return least;
+    return min;
 }
 
-static void note_fresh(tamis_filter *filter, size_t done, tamis_status status, tamis_error *said) {
+static void note_absent(tamis_filter *filter, size_t done, tamis_status status, tamis_error *said) {
     uint64_t absent = 0;
     for (size_t i = 0; i < done; i++)
         absent += got[i] == TAMIS_ABSENT;
     tamis__filter_added_parts(filter, absent, status, said);
 }
 
-/* Adds the batch to one filter in order, and to the other in up to `most` parts. Returns the number of
+/* Adds the batch to one filter in order, and to the other in up to `max` parts. Returns the number of
  * parts. */
-static uint32_t add_both(tamis_filter *ordinary, tamis_filter *divided, size_t count, uint32_t most, way how,
+static uint32_t add_both(tamis_filter *ordinary, tamis_filter *divided, size_t count, uint32_t max, way how,
                          tamis_status *status, uint64_t *random) {
     size_t done = SIZE_MAX;
     *status = tamis_filter_add_hashes(ordinary, hashes, count, expected, &done, &err);
-    part_work all = {.filter = divided, .count = count, .parts = tamis__filter_parts(divided, count, most)};
-    assert_true(all.parts >= 1 && all.parts <= most && (all.parts & (all.parts - 1)) == 0);
-    part_work least = add_parts(&all, how, random);
+    part_work all = {.filter = divided, .count = count, .parts = tamis__filter_parts(divided, count, max)};
+    assert_true(all.parts >= 1 && all.parts <= max && (all.parts & (all.parts - 1)) == 0);
+    part_work min = add_parts(&all, how, random);
     if (all.parts > 1)
-        note_fresh(divided, least.done, least.status, &least.err);
-    assert_int_equal(least.done, done);
-    assert_int_equal(least.status, *status);
+        note_absent(divided, min.done, min.status, &min.err);
+    assert_int_equal(min.done, done);
+    assert_int_equal(min.status, *status);
     assert_memory_equal(got, expected, all.parts > 1 && *status != TAMIS_OK ? done : count);
     if (*status != TAMIS_OK)
-        assert_string_equal(least.err.text, err.text);
+        assert_string_equal(min.err.text, err.text);
     return all.parts;
 }
 
@@ -189,17 +189,17 @@ static tamis_filter *make(const filter_case *c, uint64_t n) {
 }
 
 /* Fills both filters. True if they grew. */
-static bool fill_both(const filter_case *c, uint32_t most, way how, uint64_t keys) {
-    uint64_t random = model_seed(901 + most), divided_in = 0;
-    const uint64_t room = 2 * (keys + BATCH);
-    tamis_filter *ordinary = make(c, room), *divided = make(c, room);
+static bool fill_both(const filter_case *c, uint32_t max, way how, uint64_t keys) {
+    uint64_t random = model_seed(901 + max), divided_in = 0;
+    const uint64_t capacity_planned = 2 * (keys + BATCH);
+    tamis_filter *ordinary = make(c, capacity_planned), *divided = make(c, capacity_planned);
     const uint64_t memory = filter_info(divided).memory;
     tamis_status status = TAMIS_OK;
     for (uint64_t at = 0, count; at < keys && status == TAMIS_OK; at += count) {
         count = test_below(&random, at % 3 ? BATCH : 100) + 1;
         make_batch(count, filter_hasher_id(ordinary), 0, &random);
-        uint32_t parts = add_both(ordinary, divided, count, most, how, &status, &random);
-        assert_int_equal(parts, most);
+        uint32_t parts = add_both(ordinary, divided, count, max, how, &status, &random);
+        assert_int_equal(parts, max);
         divided_in++;
         if (divided_in % 16 == 1)
             same_filter(ordinary, divided);
@@ -442,7 +442,7 @@ static uint64_t entries_of(const tamis_filter *filter) {
 }
 
 /* Growth without memory: answered keys are present, and the rest can be added later. */
-static void memory_that_runs_out_is_told(void **state) {
+static void memory_that_runs_out_is_reported(void **state) {
     (void)state;
     uint64_t random = model_seed(913);
     fault_memory memory = {0};
@@ -472,7 +472,7 @@ static void memory_that_runs_out_is_told(void **state) {
             assert_int_equal(then, BATCH - done);
         }
         memory.fail_at = 0;
-        note_fresh(filter, BATCH, TAMIS_OK, NULL);
+        note_absent(filter, BATCH, TAMIS_OK, NULL);
         assert_int_equal(filter_info(filter).added, entries_of(filter));
         tamis_filter_contains_hashes(filter, hashes, BATCH, got, NULL, NULL);
         for (int i = 0; i < BATCH; i++)
@@ -510,24 +510,24 @@ static void same_counts(const tamis_dedup *one, const tamis_dedup *other) {
 }
 
 /* Returns the number of keys that are present after the refused one. */
-static uint64_t ask_both(const filter_case *c, tamis_on_full on_full, way how) {
+static uint64_t query_both(const filter_case *c, tamis_on_full on_full, way how) {
     uint64_t random = model_seed(917), prefix = test_random(&random), unknown = 0;
     tamis_filter *one = make(c, 100000), *other = make(c, 100000);
     tamis_dedup *ordinary = session_of(one, on_full), *divided = session_of(other, on_full);
     tamis_status status = TAMIS_OK;
-    const uint64_t enough = model_scale(50, 1), most = model_full() ? BATCH : 1000;
+    const uint64_t enough = model_scale(50, 1), max = model_full() ? BATCH : 1000;
     while (unknown < enough && status == TAMIS_OK) {
-        size_t count = test_below(&random, most) + 1, done = SIZE_MAX;
+        size_t count = test_below(&random, max) + 1, done = SIZE_MAX;
         make_batch(count, filter_hasher_id(one), 0, &random);
         crowd_some(count, prefix, c->grows ? 40 : 30,
                    &random); /* equal home and spill line, but not all bits of a slot */
         status = tamis_dedup_add_hashes(ordinary, hashes, count, expected, &done, &err);
         part_work all = {.session = divided, .count = count, .parts = tamis__dedup_parts(divided, count, 8)};
         assert_int_equal(all.parts, 8);
-        part_work least = add_parts(&all, how, &random);
-        tamis__dedup_finish_parts(divided, got, least.done, least.status, &least.err);
-        assert_int_equal(least.status, status);
-        assert_int_equal(least.done, done);
+        part_work min = add_parts(&all, how, &random);
+        tamis__dedup_finish_parts(divided, got, min.done, min.status, &min.err);
+        assert_int_equal(min.status, status);
+        assert_int_equal(min.done, done);
         assert_memory_equal(got, expected, done);
         same_counts(ordinary, divided);
         assert_int_equal(filter_info(other).added, entries_of(other));
@@ -536,7 +536,7 @@ static uint64_t ask_both(const filter_case *c, tamis_on_full on_full, way how) {
         if (status == TAMIS_OK)
             same_filter(one, other);
         if (status != TAMIS_OK)
-            assert_string_equal(least.err.text, err.text);
+            assert_string_equal(min.err.text, err.text);
     }
     assert_int_equal(status, on_full == TAMIS_ON_FULL_PASS ? TAMIS_OK : TAMIS_E_FULL);
     assert_true(unknown > 0 || on_full == TAMIS_ON_FULL_FAIL);
@@ -548,14 +548,14 @@ static uint64_t ask_both(const filter_case *c, tamis_on_full on_full, way how) {
     return behind;
 }
 
-static void a_session_is_asked_in_parts(void **state) {
+static void a_session_is_queried_in_parts(void **state) {
     (void)state;
     uint64_t behind = 0;
     isa = TAMIS__ISA_SCALAR;
     for (int i = 1; i < KINDS; i++)
         for (int how = SHUFFLED; how <= BY_THREADS && !case_is_bloom(&kinds[i]); how++) {
-            assert_int_equal(ask_both(&kinds[i], TAMIS_ON_FULL_PASS, (way)how), 0);
-            behind += ask_both(&kinds[i], TAMIS_ON_FULL_FAIL, (way)how);
+            assert_int_equal(query_both(&kinds[i], TAMIS_ON_FULL_PASS, (way)how), 0);
+            behind += query_both(&kinds[i], TAMIS_ON_FULL_FAIL, (way)how);
         }
     assert_true(behind > 0); /* all of them are counted */
 }
@@ -564,17 +564,17 @@ static void a_session_is_asked_in_parts(void **state) {
 
 static size_t handed; /* number of keys passed to the table */
 
-static bool finds_no_room(const tamis_hash *hash) {
+static bool finds_no_slot(const tamis_hash *hash) {
     return hash->word[0] % 3 != 0;
 }
 
 static tamis_status add_every_third(tamis_filter *filter, const tamis_hash *given, size_t count,
-                                    tamis_answer *answers, size_t *done, tamis_error *told) {
+                                    tamis_answer *answers, size_t *done, tamis_error *reported) {
     (void)filter;
     handed += count;
     for (*done = 0; *done < count; ++*done) {
-        if (finds_no_room(&given[*done]))
-            return tamis__fail(told, TAMIS_E_FULL, 0, "filter: full, as this test has it");
+        if (finds_no_slot(&given[*done]))
+            return tamis__fail(reported, TAMIS_E_FULL, 0, "filter: full, as this test has it");
         answers[*done] = TAMIS_ABSENT;
     }
     return TAMIS_OK;
@@ -582,7 +582,7 @@ static tamis_status add_every_third(tamis_filter *filter, const tamis_hash *give
 
 /* A key without a slot ends the table's call, and the keys after it are passed again. That must not be the
  * whole rest of the batch for each such key. */
-static void many_without_room_are_passed(void **state) {
+static void keys_that_find_no_slot_are_skipped(void **state) {
     (void)state;
     enum { PARTS = 8, GIVEN_AT_FIRST = 512 };
     uint64_t random = model_seed(919);
@@ -597,12 +597,12 @@ static void many_without_room_are_passed(void **state) {
     handed = 0;
     make_batch(BATCH, filter_hasher_id(filter), 0, &random);
     part_work all = {.session = session, .count = BATCH, .parts = PARTS};
-    part_work least = add_parts(&all, IN_ORDER, &random);
+    part_work min = add_parts(&all, IN_ORDER, &random);
     filter->ops = ops;
-    assert_int_equal(least.status, TAMIS_OK);
-    assert_int_equal(least.done, BATCH);
+    assert_int_equal(min.status, TAMIS_OK);
+    assert_int_equal(min.done, BATCH);
     for (size_t i = 0; i < BATCH; i++)
-        assert_int_equal(got[i], finds_no_room(&hashes[i]) ? TAMIS_UNKNOWN : TAMIS_ABSENT);
+        assert_int_equal(got[i], finds_no_slot(&hashes[i]) ? TAMIS_UNKNOWN : TAMIS_ABSENT);
     assert_in_range(handed, BATCH, 2 * BATCH + PARTS * GIVEN_AT_FIRST);
     tamis_dedup_close(session);
     tamis_filter_free(filter);
@@ -619,9 +619,9 @@ int main(void) {
         cmocka_unit_test(a_capacity_is_kept),
         cmocka_unit_test(a_memory_limit_is_kept),
         cmocka_unit_test(a_rate_is_kept),
-        cmocka_unit_test(memory_that_runs_out_is_told),
-        cmocka_unit_test(a_session_is_asked_in_parts),
-        cmocka_unit_test(many_without_room_are_passed),
+        cmocka_unit_test(memory_that_runs_out_is_reported),
+        cmocka_unit_test(a_session_is_queried_in_parts),
+        cmocka_unit_test(keys_that_find_no_slot_are_skipped),
     };
     err = (tamis_error)TAMIS_ERROR_INIT;
     return cmocka_run_group_tests(tests, NULL, NULL);

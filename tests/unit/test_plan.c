@@ -128,7 +128,7 @@ static void too_little_memory_is_refused_with_the_number(void **state) {
     }
 }
 
-static void bytes_are_told_in_a_larger_unit_too(void **state) {
+static void bytes_are_shown_in_a_larger_unit_too(void **state) {
     (void)state;
     static const struct {
         uint64_t bytes;
@@ -265,7 +265,7 @@ static void check_choice(uint64_t n, double p, uint64_t memory, tamis_kind kind)
     assert_true(!memory || plan.memory <= memory);
 }
 
-static void auto_takes_the_fewest_lines_at_the_least_memory(void **state) {
+static void auto_chooses_the_fewest_lines_at_the_lowest_memory(void **state) {
     (void)state;
     check_choice(0, 0.01, 0, TAMIS_KIND_FINGERPRINT); /* only it grows */
     check_choice(0, 1e-9, 0, TAMIS_KIND_FINGERPRINT);
@@ -282,18 +282,18 @@ static void auto_obeys_the_memory(void **state) {
     (void)state;
     int forced = 0;
     for (int i = 0; i < RATES; i++) {
-        uint64_t n = 1000000, least = UINT64_MAX;
+        uint64_t n = 1000000, min = UINT64_MAX;
         for (size_t j = 0; j < 4; j++) {
             tamis_plan_options plan_options = plan_options_of(kinds[j], n, rates[i], 0);
             tamis_plan plan = TAMIS_PLAN_INIT;
             if (kinds[j] != TAMIS_KIND_EXACT && tamis_plan_make(&plan, &plan_options, NULL) == TAMIS_OK &&
-                plan.memory < least)
-                least = plan.memory;
+                plan.memory < min)
+                min = plan.memory;
         }
-        tamis_plan plan = made(plan_options_of(TAMIS_KIND_AUTO, n, rates[i], least));
-        assert_int_equal(plan.memory, least);
+        tamis_plan plan = made(plan_options_of(TAMIS_KIND_AUTO, n, rates[i], min));
+        assert_int_equal(plan.memory, min);
         forced += plan.kind == TAMIS_KIND_CLASSIC;
-        refused(plan_options_of(TAMIS_KIND_AUTO, n, rates[i], least - 1), TAMIS_E_MEMORY_LIMIT, "memory");
+        refused(plan_options_of(TAMIS_KIND_AUTO, n, rates[i], min - 1), TAMIS_E_MEMORY_LIMIT, "memory");
     }
     assert_true(forced > 0);
 }
@@ -312,14 +312,14 @@ static void shapes_are_those_of_the_lines(void **state) {
         }
 }
 
-static tamis_plan_options want_scheme(tamis_kind kind, tamis_scheme scheme, uint64_t expect, double fpr) {
+static tamis_plan_options plan_scheme(tamis_kind kind, tamis_scheme scheme, uint64_t expect, double fpr) {
     tamis_plan_options plan_options = plan_options_of(kind, expect, fpr, 0);
     plan_options.scheme = scheme;
     return plan_options;
 }
 
 /* Sizes of RedisBloom and DCSO (from live filters), of Redisson, and of Guava with the 32-bit strategy. */
-static void foreign_sizes_are_theirs(void **state) {
+static void sizes_of_other_programs_are_kept(void **state) {
     (void)state;
     static const struct {
         tamis_scheme scheme;
@@ -339,7 +339,7 @@ static void foreign_sizes_are_theirs(void **state) {
         {TAMIS_SCHEME_GUAVA32, 1, 1e-6, 64, 19, 8},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        tamis_plan plan = made(want_scheme(TAMIS_KIND_CLASSIC, rows[i].scheme, rows[i].n, rows[i].p));
+        tamis_plan plan = made(plan_scheme(TAMIS_KIND_CLASSIC, rows[i].scheme, rows[i].n, rows[i].p));
         assert_int_equal(plan.bits, rows[i].bits);
         assert_int_equal(plan.probes, rows[i].probes);
         assert_int_equal(plan.memory, rows[i].memory);
@@ -353,42 +353,42 @@ static void schemes_without_digest_are_for_classic(void **state) {
     for (size_t i = 0; i < 3; i++) {
         const char *has = poor[i] == TAMIS_SCHEME_FNV_DCSO ? "has 64; use kind classic" : "has none; use";
         for (size_t j = 1; j < 4; j++)
-            refused(want_scheme(kinds[j], poor[i], 1000, 0.01), TAMIS_E_UNSUPPORTED, has);
-        tamis_plan plan = made(want_scheme(TAMIS_KIND_AUTO, poor[i], 1000, 0.01));
+            refused(plan_scheme(kinds[j], poor[i], 1000, 0.01), TAMIS_E_UNSUPPORTED, has);
+        tamis_plan plan = made(plan_scheme(TAMIS_KIND_AUTO, poor[i], 1000, 0.01));
         assert_int_equal(plan.kind, TAMIS_KIND_CLASSIC);
         assert_non_null(strstr(plan.reason, "128 bits"));
         assert_int_equal(strstr(plan.reason, "not the one got") != NULL, i < 2);
         assert_true(strlen(plan.reason) < sizeof plan.reason - 1);
-        refused(want_scheme(TAMIS_KIND_AUTO, poor[i], 0, 0.01), TAMIS_E_INVALID, "cannot grow");
+        refused(plan_scheme(TAMIS_KIND_AUTO, poor[i], 0, 0.01), TAMIS_E_INVALID, "cannot grow");
     }
 }
 
 static void rates_below_that_of_the_hash_are_refused(void **state) {
     (void)state;
     refused(plan_options_of(TAMIS_KIND_AUTO, 1000000000000, 1e-27, 0), TAMIS_E_RANGE, "128-bit hashes");
-    refused(want_scheme(TAMIS_KIND_AUTO, TAMIS_SCHEME_FNV_DCSO, 1000000, 1e-14), TAMIS_E_RANGE,
+    refused(plan_scheme(TAMIS_KIND_AUTO, TAMIS_SCHEME_FNV_DCSO, 1000000, 1e-14), TAMIS_E_RANGE,
             "64-bit hashes");
-    refused(want_scheme(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_GUAVA32, 1000000, 1e-13), TAMIS_E_RANGE,
+    refused(plan_scheme(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_GUAVA32, 1000000, 1e-13), TAMIS_E_RANGE,
             "63-bit hashes");
-    made(want_scheme(TAMIS_KIND_AUTO, TAMIS_SCHEME_FNV_DCSO, 1000000, 1e-13));
-    made(want_scheme(TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_GUAVA32, 1000000, 1e-13));
-    made(want_scheme(TAMIS_KIND_AUTO, TAMIS_SCHEME_BKDR63, 1000000, 1e-30)); /* no digest: k hashes */
+    made(plan_scheme(TAMIS_KIND_AUTO, TAMIS_SCHEME_FNV_DCSO, 1000000, 1e-13));
+    made(plan_scheme(TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_GUAVA32, 1000000, 1e-13));
+    made(plan_scheme(TAMIS_KIND_AUTO, TAMIS_SCHEME_BKDR63, 1000000, 1e-30)); /* no digest: k hashes */
 }
 
 /* With positions of 31 bits, more than 2^31 bits are useless, and with nearly as many, some bits are hit
  * twice as often. */
 static void positions_of_31_bits_are_accounted_for(void **state) {
     (void)state;
-    refused(want_scheme(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_GUAVA32, 300000000, 0.01), TAMIS_E_RANGE,
+    refused(plan_scheme(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_GUAVA32, 300000000, 0.01), TAMIS_E_RANGE,
             "use scheme guava64");
-    refused(want_scheme(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_BKDR31, 300000000, 0.01), TAMIS_E_RANGE,
+    refused(plan_scheme(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_BKDR31, 300000000, 0.01), TAMIS_E_RANGE,
             "use scheme bkdr63");
-    tamis_plan even = made(want_scheme(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_GUAVA64, 170000000, 0.01));
-    tamis_plan plan = made(want_scheme(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_GUAVA32, 170000000, 0.01));
+    tamis_plan even = made(plan_scheme(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_GUAVA64, 170000000, 0.01));
+    tamis_plan plan = made(plan_scheme(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_GUAVA32, 170000000, 0.01));
     assert_int_equal(plan.bits, even.bits); /* 1.5 * 2^30: half of the positions are hit by two values */
     assert_true(plan.fpr_predicted > 1.3 * even.fpr_predicted && plan.fpr_predicted < 3 * even.fpr_predicted);
-    plan = made(want_scheme(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_BKDR31, 100000, 0.01));
-    even = made(want_scheme(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_BKDR63, 100000, 0.01));
+    plan = made(plan_scheme(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_BKDR31, 100000, 0.01));
+    even = made(plan_scheme(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_BKDR63, 100000, 0.01));
     assert_true(fabs(plan.fpr_predicted - even.fpr_predicted) < 1e-5 * even.fpr_predicted);
 }
 
@@ -410,7 +410,7 @@ static void repeated_positions_are_accounted_for(void **state) {
         {TAMIS_SCHEME_REDISSON, 10, 1e-3, 2.97e-3},  {TAMIS_SCHEME_REDISSON, 1000, 1e-3, 1.46e-3},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        tamis_plan plan = made(want_scheme(TAMIS_KIND_CLASSIC, rows[i].scheme, rows[i].n, rows[i].p));
+        tamis_plan plan = made(plan_scheme(TAMIS_KIND_CLASSIC, rows[i].scheme, rows[i].n, rows[i].p));
         double times = plan.fpr_predicted / rows[i].rate;
         if (!(times > 1 / 1.5 && times < 1.5))
             fail_msg("row %zu: predicted %g, counted %g", i, plan.fpr_predicted, rows[i].rate);
@@ -434,7 +434,7 @@ static void given_probes_are_kept(void **state) {
         for (uint64_t n = 10; n <= TAMIS_EXPECT_MAX; n *= 1000)
             for (int scheme = TAMIS_SCHEME_XXH3; scheme <= TAMIS_SCHEME_GUAVA64; scheme += 2) {
                 tamis_plan_options plan_options =
-                    want_scheme(TAMIS_KIND_CLASSIC, (tamis_scheme)scheme, n, 0.001);
+                    plan_scheme(TAMIS_KIND_CLASSIC, (tamis_scheme)scheme, n, 0.001);
                 tamis_plan free = made(plan_options);
                 plan_options.probes = probes;
                 tamis_plan plan = made(plan_options);
@@ -466,7 +466,7 @@ static void given_probes_keep_the_rate_everywhere(void **state) {
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         tamis_plan_options plan_options =
-            want_scheme(TAMIS_KIND_CLASSIC, rows[i].scheme, rows[i].n, rows[i].p);
+            plan_scheme(TAMIS_KIND_CLASSIC, rows[i].scheme, rows[i].n, rows[i].p);
         plan_options.probes = rows[i].probes;
         tamis_plan plan = made(plan_options);
         if (plan.fpr_predicted > rows[i].p)
@@ -480,7 +480,7 @@ static void given_probes_keep_the_rate_everywhere(void **state) {
     plan_options.probes = 2;
     tamis_plan plan = TAMIS_PLAN_INIT;
     assert_int_equal(tamis_plan_fit(&plan, &plan_options, NULL), TAMIS_OK);
-    plan_options = want_scheme(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_BKDR31, 130000000, 1e-6);
+    plan_options = plan_scheme(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_BKDR31, 130000000, 1e-6);
     plan_options.probes = 13;
     refused(plan_options, TAMIS_E_RANGE, "more than 2^31 bits");
 }
@@ -566,7 +566,7 @@ static void fit_finds_the_most_keys(void **state) {
 
 /* A plan for the rate found keeps it within that memory (tables: in exactly that). No plan for a slightly
  * lower rate fits, except for tables, which have only certain rates. */
-static void fit_finds_the_least_rate(void **state) {
+static void fit_finds_the_lowest_rate(void **state) {
     (void)state;
     static const double bits[] = {3, 8, 10.5, 20, 29, 40, 70, 150, 500};
     for (uint64_t n = 1000; n <= TAMIS_EXPECT_MAX; n *= 1000)
@@ -584,8 +584,8 @@ static void fit_finds_the_least_rate(void **state) {
                 if (kinds[j] == TAMIS_KIND_EXACT)
                     continue;
                 double p = plan.fpr;
-                bool is_least = p <= fmax(TAMIS_FPR_MIN, ldexp((double)n, -128));
-                assert_true(is_least || plan.fpr_predicted == p);
+                bool is_min = p <= fmax(TAMIS_FPR_MIN, ldexp((double)n, -128));
+                assert_true(is_min || plan.fpr_predicted == p);
                 if (kinds[j] == TAMIS_KIND_BLOCKED && p < 1e-7)
                     continue; /* a plan for a given rate does not reach it */
                 /* a plan rounds the probes from other bits, and may take the second best number */
@@ -593,7 +593,7 @@ static void fit_finds_the_least_rate(void **state) {
                 if ((double)again > 1.005 * (double)memory + 64)
                     fail_msg("%s, n = %" PRIu64 ", p = %g: %" PRIu64 " and not %" PRIu64 " bytes",
                              tamis_kind_name(plan.kind), n, p, again, memory);
-                if (!is_least && kinds[j] != TAMIS_KIND_FINGERPRINT)
+                if (!is_min && kinds[j] != TAMIS_KIND_FINGERPRINT)
                     assert_true((double)made(plan_options_of(kinds[j], n, p * 0.95, 0)).memory >
                                 0.98 * (double)memory);
                 if (kinds[j] == TAMIS_KIND_FINGERPRINT && p > 1e-15)
@@ -602,7 +602,7 @@ static void fit_finds_the_least_rate(void **state) {
 }
 
 /* Another program, given the rate found, chooses these bits by its own rule. */
-static void fit_finds_rates_to_ask_others_for(void **state) {
+static void fit_finds_rates_for_other_kinds(void **state) {
     (void)state;
     static const tamis_scheme schemes[] = {TAMIS_SCHEME_GUAVA64, TAMIS_SCHEME_GUAVA32,
                                            TAMIS_SCHEME_REDISBLOOM, TAMIS_SCHEME_FNV_DCSO,
@@ -610,15 +610,15 @@ static void fit_finds_rates_to_ask_others_for(void **state) {
     for (size_t i = 0; i < 5; i++)
         for (uint64_t n = 1; n <= 100000000; n *= 10)
             for (double bits = 2.5; bits < 20; bits *= 1.7) {
-                tamis_plan_options plan_options = want_scheme(TAMIS_KIND_CLASSIC, schemes[i], n, 0);
+                tamis_plan_options plan_options = plan_scheme(TAMIS_KIND_CLASSIC, schemes[i], n, 0);
                 plan_options.memory = 8 + (uint64_t)(bits * (double)n / 8);
                 tamis_plan plan = fitted(plan_options);
-                tamis_plan again = made(want_scheme(TAMIS_KIND_CLASSIC, schemes[i], n, plan.fpr));
+                tamis_plan again = made(plan_scheme(TAMIS_KIND_CLASSIC, schemes[i], n, plan.fpr));
                 assert_int_equal(again.bits, plan.bits);
                 assert_int_equal(again.probes, plan.probes);
                 assert_true(plan.memory + 16 > plan_options.memory);
             }
-    tamis_plan_options plan_options = want_scheme(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_BKDR31, 100000000, 0);
+    tamis_plan_options plan_options = plan_scheme(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_BKDR31, 100000000, 0);
     plan_options.memory = UINT64_C(1) << 40;
     assert_int_equal(fitted(plan_options).bits, UINT64_C(1) << 31); /* more cannot be used */
 }
@@ -644,7 +644,7 @@ static double test_real(uint64_t *random) {
 }
 
 /* Any request, of every size, kind and scheme, gives a plan with finite numbers, or a message. */
-static void whatever_is_asked_is_answered(void **state) {
+static void every_request_gives_a_plan_or_an_error(void **state) {
     (void)state;
     uint64_t random = test_seed(4), runs = test_scale(10000, 1000, 1000);
     uint64_t answered = 0;
@@ -715,7 +715,7 @@ static void fit_chooses_few_lines(void **state) {
         if (plan.kind != rows[i].kind)
             fail_msg("row %zu: %s (%s)", i, tamis_kind_name(plan.kind), plan.reason);
     }
-    tamis_plan_options plan_options = want_scheme(TAMIS_KIND_AUTO, TAMIS_SCHEME_BKDR63, 1000000, 0);
+    tamis_plan_options plan_options = plan_scheme(TAMIS_KIND_AUTO, TAMIS_SCHEME_BKDR63, 1000000, 0);
     plan_options.memory = 1000000;
     assert_int_equal(fitted(plan_options).kind, TAMIS_KIND_CLASSIC);
     fit_refused(plan_options_of(TAMIS_KIND_AUTO, 1000000, 0, 10), TAMIS_E_MEMORY_LIMIT, "kind classic needs");
@@ -744,8 +744,8 @@ static void growth_is_preferred(void **unused) {
     assert_int_equal(plan_options.kind, TAMIS_KIND_AUTO);
 }
 
-static void assert_limited(tamis_plan_options plan_options, uint64_t most, tamis_kind kind, uint64_t expect) {
-    tamis_plan_options_limit(&plan_options, most);
+static void assert_limited(tamis_plan_options plan_options, uint64_t max, tamis_kind kind, uint64_t expect) {
+    tamis_plan_options_limit(&plan_options, max);
     assert_int_equal(plan_options.kind, kind);
     assert_int_equal(plan_options.expect, expect);
 }
@@ -812,12 +812,12 @@ int main(void) {
         cmocka_unit_test(numbers_out_of_range_are_refused),
         cmocka_unit_test(kinds_that_cannot_are_refused),
         cmocka_unit_test(too_little_memory_is_refused_with_the_number),
-        cmocka_unit_test(bytes_are_told_in_a_larger_unit_too),
+        cmocka_unit_test(bytes_are_shown_in_a_larger_unit_too),
         cmocka_unit_test(defaults),
         cmocka_unit_test(every_plan_is_consistent),
         cmocka_unit_test(memory_is_monotonic),
         cmocka_unit_test(guava64_sizes_are_guavas),
-        cmocka_unit_test(foreign_sizes_are_theirs),
+        cmocka_unit_test(sizes_of_other_programs_are_kept),
         cmocka_unit_test(schemes_without_digest_are_for_classic),
         cmocka_unit_test(rates_below_that_of_the_hash_are_refused),
         cmocka_unit_test(positions_of_31_bits_are_accounted_for),
@@ -827,12 +827,12 @@ int main(void) {
         cmocka_unit_test(given_probes_choose_a_bloom_filter),
         cmocka_unit_test(fit_wants_memory_and_one_of_two),
         cmocka_unit_test(fit_finds_the_most_keys),
-        cmocka_unit_test(fit_finds_the_least_rate),
-        cmocka_unit_test(fit_finds_rates_to_ask_others_for),
+        cmocka_unit_test(fit_finds_the_lowest_rate),
+        cmocka_unit_test(fit_finds_rates_for_other_kinds),
         cmocka_unit_test(fit_keeps_the_probes_given),
         cmocka_unit_test(fit_chooses_few_lines),
-        cmocka_unit_test(whatever_is_asked_is_answered),
-        cmocka_unit_test(auto_takes_the_fewest_lines_at_the_least_memory),
+        cmocka_unit_test(every_request_gives_a_plan_or_an_error),
+        cmocka_unit_test(auto_chooses_the_fewest_lines_at_the_lowest_memory),
         cmocka_unit_test(auto_obeys_the_memory),
         cmocka_unit_test(shapes_are_those_of_the_lines),
         cmocka_unit_test(growth_is_preferred),

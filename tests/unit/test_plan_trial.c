@@ -79,7 +79,7 @@ static void verdicts(void **state) {
 }
 
 /* With twice the keys, the predicted curve counts, not the promised rate, which was for half of them. */
-static void overfilled(void **state) {
+static void over_capacity(void **state) {
     plan_trial trial = trial_of(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_XXH3, 20000, 0.01);
     tamis_error err = TAMIS_ERROR_INIT;
 
@@ -123,7 +123,7 @@ static void keys_are_new(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(verdicts),
-        cmocka_unit_test(overfilled),
+        cmocka_unit_test(over_capacity),
         cmocka_unit_test(keys_are_new),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

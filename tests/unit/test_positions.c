@@ -14,7 +14,7 @@
 #include "hash/positions.h"
 #include "support/scratch.h"
 
-enum { MOST = 100 };
+enum { MAX = 100 };
 
 typedef struct digest {
     uint64_t word[2];
@@ -64,12 +64,12 @@ static void positions_are_below_m(void **state) {
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (int j = 0; j < 25; j++) {
             digest hash = {{words[j % 5], words[j / 5]}};
-            uint64_t at[MOST];
+            uint64_t at[MAX];
             for (int scheme = TAMIS_SCHEME_XXH3; scheme <= TAMIS_SCHEME_REDISSON; scheme++) {
                 if (!tamis_scheme_digest_bits((tamis_scheme)scheme))
                     continue;
-                tamis__positions((tamis_scheme)scheme, hash.word, sizes[i], MOST, at);
-                for (int k = 0; k < MOST; k++)
+                tamis__positions((tamis_scheme)scheme, hash.word, sizes[i], MAX, at);
+                for (int k = 0; k < MAX; k++)
                     assert_true(at[k] < sizes[i]);
             }
         }
@@ -105,7 +105,7 @@ static uint64_t dcso_reduced_at(int k, uint64_t above) {
 }
 
 /* Compares with the loop of DCSO's program, which uses the operator. */
-static void dcso_is_its_loop(void **state) {
+static void dcso_equals_its_loop(void **state) {
     (void)state;
     const uint64_t modulus = UINT64_MAX - 58, generator = UINT64_MAX - 1468;
     uint64_t random = test_seed(13);
@@ -130,7 +130,7 @@ static void assert_positions(tamis_scheme scheme, const char *key, uint64_t m, c
     tamis_hasher_options options = TAMIS_HASHER_OPTIONS_INIT;
     tamis_hasher *hasher;
     tamis_key view = {key, strlen(key)};
-    uint64_t at[MOST];
+    uint64_t at[MAX];
     options.scheme = scheme;
     assert_int_equal(tamis_hasher_create(&hasher, &options, NULL), TAMIS_OK);
     assert_int_equal(tamis_hash_positions(hasher, &view, 1, m, count, at, NULL), TAMIS_OK);
@@ -204,7 +204,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(guava64_is_guavas_loop),      cmocka_unit_test(guava_filters_of_foo_and_bar),
         cmocka_unit_test(positions_of_other_programs), cmocka_unit_test(positions_are_below_m),
-        cmocka_unit_test(remainders_are_exact),        cmocka_unit_test(dcso_is_its_loop),
+        cmocka_unit_test(remainders_are_exact),        cmocka_unit_test(dcso_equals_its_loop),
         cmocka_unit_test(each_probe_is_even),          cmocka_unit_test(probes_are_independent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -79,7 +79,7 @@ static void bits_are_those_of_a_model(void **state) {
     tamis_redis_bitmap_close(bitmap);
 }
 
-static void what_is_no_bit_changes_nothing(void **state) {
+static void an_invalid_bit_changes_nothing(void **state) {
     size_t done = 7;
     uint64_t size = 7;
     uint8_t bits[2];
@@ -157,7 +157,7 @@ static bool cut_once(proxy *between, tamis_redis_bitmap *harmed, proxy_way way, 
     return reached;
 }
 
-static void a_connection_may_end_at_every_byte(void **state) {
+static void a_connection_may_close_at_every_byte(void **state) {
     (void)state;
     begin_test();
     proxy *between = proxy_start(server.socket);
@@ -219,7 +219,7 @@ static void a_server_that_goes_says_what_was_done(void **state) {
     tamis_redis_bitmap_close(harmed);
 }
 
-static void who_may_not_is_told_what_to_grant(void **state) {
+static void an_acl_error_names_what_to_grant(void **state) {
     char uri[100];
     uint64_t count;
     (void)state;
@@ -282,10 +282,10 @@ int main(void) {
         cmocka_unit_test(meow_becomes_lgow),
         cmocka_unit_test(a_bitmap_grows_by_zeros),
         cmocka_unit_test(bits_are_those_of_a_model),
-        cmocka_unit_test(what_is_no_bit_changes_nothing),
-        cmocka_unit_test(a_connection_may_end_at_every_byte),
+        cmocka_unit_test(an_invalid_bit_changes_nothing),
+        cmocka_unit_test(a_connection_may_close_at_every_byte),
         cmocka_unit_test(a_server_that_goes_says_what_was_done),
-        cmocka_unit_test(who_may_not_is_told_what_to_grant),
+        cmocka_unit_test(an_acl_error_names_what_to_grant),
         cmocka_unit_test(memory_may_end),
     };
     return cmocka_run_group_tests(tests, redis_filters_set_up, redis_filters_tear_down);

@@ -281,7 +281,7 @@ static void reg_22_each_master_waits_for_its_replicas(void **state) {
     cluster_wait_until_ready();
 }
 
-static void tells_clusters_from_others(void **state) {
+static void distinguishes_clusters(void **state) {
     tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
     redis_server alone;
     tamis_redis *redis;
@@ -488,7 +488,7 @@ int main(void) {
         cmocka_unit_test(wants_redissons_keys_in_one_place),
         cmocka_unit_test(families_are_on_all_masters),
         cmocka_unit_test(combines_bitmaps),
-        cmocka_unit_test(tells_clusters_from_others),
+        cmocka_unit_test(distinguishes_clusters),
         cmocka_unit_test(reg_22_each_master_waits_for_its_replicas),
         cmocka_unit_test(reg_22_a_node_that_refuses_at_the_start_is_no_matter),
         cmocka_unit_test(adds_while_slots_move),

@@ -349,12 +349,12 @@ static void both_places_are_round_robin(void **state) {
 /* Proxies keep no order between Redis keys. A command that must come last has to wait for all answers
  * before it. */
 enum { BEFORE = 1000, ALL = 1500 };
-static size_t taken;
+static size_t selected;
 
 static bool put_ping(void *context, size_t i, tamis__connection *conn) {
     (void)context;
     if (i >= BEFORE)
-        assert_in_range(taken, BEFORE, ALL);
+        assert_in_range(selected, BEFORE, ALL);
     tamis__connection_put_command(conn, 1);
     tamis__connection_put_text(conn, "PING");
     return true;
@@ -366,7 +366,7 @@ static tamis_status take_reply_of_ping(void *context, size_t i, const tamis__rep
     (void)i;
     (void)again;
     (void)error;
-    taken += reply->type == TAMIS__REPLY_STATUS;
+    selected += reply->type == TAMIS__REPLY_STATUS;
     return TAMIS_OK;
 }
 
@@ -381,9 +381,9 @@ static void barriers_are_waited_for(void **state) {
     begin_test();
     set_state("/jodis/order", 0, "online");
     tamis_redis *redis = open_codis("order");
-    taken = 0;
+    selected = 0;
     OK(tamis__requests_run(redis, &requests, &any_retried, &err));
-    assert_int_equal(taken, ALL);
+    assert_int_equal(selected, ALL);
     assert_false(any_retried);
     tamis_redis_close(redis);
 }
@@ -448,7 +448,7 @@ static void a_proxy_that_died_is_passed_over(void **state) {
 }
 
 /* With all proxies offline nothing is sent, although the one that went offline would still answer. */
-static void nobody_online_is_nobody_asked(void **state) {
+static void no_proxy_online_is_an_error(void **state) {
     size_t done;
     (void)state;
     begin_test();
@@ -625,7 +625,7 @@ static void outlives_zookeeper(void **state) {
 }
 
 /* Without ZooKeeper opening fails with a message, and open handles continue. */
-static void opens_not_without_zookeeper(void **state) {
+static void open_fails_without_zookeeper(void **state) {
     (void)state;
     begin_test();
     set_state("/jodis/last", 0, "online");
@@ -649,11 +649,11 @@ int main(void) {
         cmocka_unit_test(says_what_is_wrong),
         cmocka_unit_test(says_who_may_not_read),
         cmocka_unit_test(a_proxy_that_died_is_passed_over),
-        cmocka_unit_test(nobody_online_is_nobody_asked),
+        cmocka_unit_test(no_proxy_online_is_an_error),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(follows_proxies_that_come_and_go),
         cmocka_unit_test(outlives_zookeeper),
-        cmocka_unit_test(opens_not_without_zookeeper),
+        cmocka_unit_test(open_fails_without_zookeeper),
     };
     return cmocka_run_group_tests(tests, set_up_all, tear_down_all);
 }

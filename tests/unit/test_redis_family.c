@@ -21,10 +21,10 @@
 
 #define JAVA "layout=java&expect=3000&fpr=0.03"
 
-enum { PAIRS = 200000, NAME_ROOM = 40 };
+enum { PAIRS = 200000, NAME_SIZE = 40 };
 
 static tamis_redis_pair pairs[PAIRS];
-static char names[PAIRS][NAME_ROOM];
+static char names[PAIRS][NAME_SIZE];
 static tamis_answer answers[PAIRS];
 
 static tamis_redis_family *open_family(const char *name) {
@@ -38,7 +38,7 @@ static tamis_redis_family *open_family(const char *name) {
 /* Makes pairs: key i is for member i / each. */
 static void make_pairs(size_t count, size_t each) {
     for (size_t i = 0; i < count; i++) {
-        size_t size = (size_t)snprintf(names[i], NAME_ROOM, "topic_read:%zu:20190609", i / each);
+        size_t size = (size_t)snprintf(names[i], NAME_SIZE, "topic_read:%zu:20190609", i / each);
         pairs[i] = (tamis_redis_pair){{names[i], size}, keys[i]};
     }
 }
@@ -49,16 +49,16 @@ static void add(tamis_redis_family *family, size_t count) {
     assert_int_equal(done, count);
 }
 
-static void ask(tamis_redis_family *family, size_t count) {
+static void query(tamis_redis_family *family, size_t count) {
     size_t done = 0;
     OK(tamis_redis_family_contains_many(family, pairs, count, answers, &done, &err));
     assert_int_equal(done, count);
 }
 
-static size_t count_answers(size_t count, tamis_answer wanted) {
+static size_t count_answers(size_t count, tamis_answer expected) {
     size_t found = 0;
     for (size_t i = 0; i < count; i++)
-        found += answers[i] == wanted;
+        found += answers[i] == expected;
     return found;
 }
 
@@ -75,9 +75,9 @@ static long long calls(const char *command) {
 }
 
 static long long figure(const char *section, const char *name) {
-    char question[60];
-    snprintf(question, sizeof question, "INFO %s", section);
-    const char *at = strstr(redis_server_command(&server, question), name);
+    char query[60];
+    snprintf(query, sizeof query, "INFO %s", section);
+    const char *at = strstr(redis_server_command(&server, query), name);
     assert_non_null(at);
     return atoll(at + strlen(name));
 }
@@ -87,7 +87,7 @@ static long long figure(const char *section, const char *name) {
 /* Members are the filters that a Java class and a program of tamis wrote under these names. */
 static void members_are_the_filters_of_their_names(void **state) {
     static const char *const published[] = {"76930242", "76930243", "76930244", "76930245", "76930246"};
-    static const char *const asked[] = {"76930242", "76930244", "76930246", "76930248"};
+    static const char *const queried[] = {"76930242", "76930244", "76930246", "76930248"};
     (void)state;
     begin_test();
     tamis_redis_family *family = open_family("topic_read:*:*?" JAVA "&ttl=1h");
@@ -101,14 +101,14 @@ static void members_are_the_filters_of_their_names(void **state) {
     add(family, 10);
     assert_int_equal(count_answers(10, TAMIS_PRESENT), 10);
     for (size_t i = 0; i < 4; i++)
-        pairs[i] = pair_of("topic_read:8839540:20190609", asked[i]);
-    ask(family, 4);
+        pairs[i] = pair_of("topic_read:8839540:20190609", queried[i]);
+    query(family, 4);
     assert_int_equal(count_answers(4, TAMIS_PRESENT), 3);
     assert_int_equal(answers[3], TAMIS_ABSENT);
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 3);
     assert_int_equal(figure("keyspace", "expires="), 3);
     tamis_filter *alone = open_filter("topic_read:8839540:20190609?" JAVA), *beside = open_filter("x?" JAVA);
-    test_bytes got = {0}, wanted = {0};
+    test_bytes got = {0}, expected = {0};
     for (size_t i = 0; i < 5; i++) {
         tamis_answer answer;
         OK(tamis_filter_contains(alone, published[i], 8, &answer, &err));
@@ -116,10 +116,10 @@ static void members_are_the_filters_of_their_names(void **state) {
         OK(tamis_filter_add(beside, published[i], 8, &answer, &err));
     }
     redis_server_bytes(&server, &got, "GET bf:topic_read:8839540:20190609");
-    redis_server_bytes(&server, &wanted, "GET bf:x");
-    assert_true(bytes_check("bits", &got, &wanted));
+    redis_server_bytes(&server, &expected, "GET bf:x");
+    assert_true(bytes_check("bits", &got, &expected));
     bytes_clear(&got);
-    bytes_clear(&wanted);
+    bytes_clear(&expected);
     tamis_filter_info of_one = TAMIS_FILTER_INFO_INIT, of_member = TAMIS_FILTER_INFO_INIT;
     OK(tamis_filter_info_get(alone, &of_one, &err));
     OK(tamis_redis_family_info(family, "topic_read:8839540:20190609", 27, &of_member, &err));
@@ -147,7 +147,7 @@ static void a_hundred_thousand_in_few_round_trips(void **state) {
     assert_true(count_answers(count, TAMIS_ABSENT) > count - 5);
     assert_int_equal(redis_server_number(&server, "DBSIZE"), count / 2);
     assert_int_equal(figure("keyspace", "expires="), count / 2);
-    ask(family, count);
+    query(family, count);
     assert_int_equal(count_answers(count, TAMIS_PRESENT), count);
     for (size_t i = 0; i < count; i += count / 20) {
         char name[100];
@@ -191,17 +191,17 @@ static void equal_pairs_come_one_after_the_other(void **state) {
     tamis_redis_family *family = open_family("f?" JAVA);
     const tamis_redis_pair some[] = {pair_of("a", "k"), pair_of("b", "k"), pair_of("a", "k"),
                                      pair_of("a", "l"), pair_of("b", "k"), pair_of("a", "")};
-    static const tamis_answer wanted[] = {TAMIS_ABSENT, TAMIS_ABSENT,  TAMIS_PRESENT,
-                                          TAMIS_ABSENT, TAMIS_PRESENT, TAMIS_ABSENT};
+    static const tamis_answer expected[] = {TAMIS_ABSENT, TAMIS_ABSENT,  TAMIS_PRESENT,
+                                            TAMIS_ABSENT, TAMIS_PRESENT, TAMIS_ABSENT};
     OK(tamis_redis_family_add_many(family, some, 6, answers, NULL, &err));
-    assert_memory_equal(answers, wanted, sizeof wanted);
+    assert_memory_equal(answers, expected, sizeof expected);
     OK(tamis_redis_family_add_many(family, some, 0, NULL, NULL, &err));
     OK(tamis_redis_family_add_many(family, some, 6, NULL, NULL, &err));
     tamis_redis_family_close(family);
     tamis_redis_family_close(NULL);
 }
 
-static void names_that_are_none_end_a_batch(void **state) {
+static void invalid_names_end_a_batch(void **state) {
     char longest[600];
     size_t done = 7;
     (void)state;
@@ -223,7 +223,7 @@ static void names_that_are_none_end_a_batch(void **state) {
     tamis_redis_family_close(family);
 }
 
-static void what_is_no_family_is_refused(void **state) {
+static void a_key_that_is_no_family_is_refused(void **state) {
     static const struct {
         const char *name;
         tamis_status status;
@@ -278,7 +278,7 @@ static void one_hash_has_the_plan_of_all(void **state) {
     make_pairs(5000, 5);
     tamis_redis_family *maker = open_family("topic_read:*:*?expect=100&fpr=0.001&ttl=1h"),
                        *other = open_family("topic_read:*:*");
-    ask(other, 5000);
+    query(other, 5000);
     assert_int_equal(count_answers(5000, TAMIS_ABSENT), 5000);
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 2);
     add(maker, 5000);
@@ -287,11 +287,11 @@ static void one_hash_has_the_plan_of_all(void **state) {
     assert_int_equal(figure("keyspace", "expires="), 1002);
     assert_non_null(
         strstr(redis_server_command(&server, "HGET tamis:{topic_read:*:*} plan"), " kind=family "));
-    ask(other, 5000);
+    query(other, 5000);
     assert_int_equal(count_answers(5000, TAMIS_PRESENT), 5000);
     for (size_t i = 0; i < 5000; i++)
         pairs[i].key = keys[5000 + i];
-    ask(other, 5000);
+    query(other, 5000);
     assert_true(count_answers(5000, TAMIS_PRESENT) < 25);
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
     OK(tamis_redis_family_info(other, names[7], strlen(names[7]), &info, &err));
@@ -356,11 +356,11 @@ static void a_family_may_be_dropped_and_made_anew(void **state) {
     tamis_redis_family *next = open_family("f?expect=200&fpr=0.001");
     add(family, 1000); /* the handle uses the new family */
     assert_true(count_answers(1000, TAMIS_ABSENT) > 990);
-    ask(next, 1000);
+    query(next, 1000);
     assert_int_equal(count_answers(1000, TAMIS_PRESENT), 1000);
     OK(tamis_redis_alias(redis, "alias", "f", &err));
     tamis_redis_family *alias = open_family("alias");
-    ask(alias, 1000);
+    query(alias, 1000);
     assert_int_equal(count_answers(1000, TAMIS_PRESENT), 1000);
     tamis_redis_family_close(alias);
     tamis_redis_family_close(family);
@@ -388,7 +388,7 @@ static void keys_are_hashed_under_the_secret(void **state) {
     assert_int_equal(done, 0);
     tamis_redis_family_close(family);
     OK(tamis_redis_family_open(&family, redis, "f", &options, &err));
-    ask(family, 100);
+    query(family, 100);
     assert_int_equal(count_answers(100, TAMIS_PRESENT), 100);
     tamis_redis_family_close(family);
 }
@@ -431,10 +431,10 @@ static void cut_everywhere(proxy *between, const char *parameters, proxy_way way
         reached = proxy_harmed(between) > 0;
         check_cut(where);
         proxy_arm(between, way, PROXY_CUT, at);
-        ask(harmed, CUT_PAIRS);
+        query(harmed, CUT_PAIRS);
         assert_int_equal(count_answers(CUT_PAIRS, TAMIS_PRESENT), CUT_PAIRS);
         proxy_disarm(between);
-        ask(direct, CUT_PAIRS);
+        query(direct, CUT_PAIRS);
         if (count_answers(CUT_PAIRS, TAMIS_PRESENT) != CUT_PAIRS)
             fail_msg("%s: what was answered is not there", where);
     }
@@ -442,7 +442,7 @@ static void cut_everywhere(proxy *between, const char *parameters, proxy_way way
     tamis_redis_family_close(direct);
 }
 
-static void a_connection_may_end_at_every_byte(void **state) {
+static void a_connection_may_close_at_every_byte(void **state) {
     size_t next_key = 0;
     (void)state;
     begin_test();
@@ -484,15 +484,15 @@ int main(void) {
         cmocka_unit_test(a_hundred_thousand_in_few_round_trips),
         cmocka_unit_test(every_layout_is_what_it_is_alone),
         cmocka_unit_test(equal_pairs_come_one_after_the_other),
-        cmocka_unit_test(names_that_are_none_end_a_batch),
-        cmocka_unit_test(what_is_no_family_is_refused),
+        cmocka_unit_test(invalid_names_end_a_batch),
+        cmocka_unit_test(a_key_that_is_no_family_is_refused),
         cmocka_unit_test(each_member_expires_by_itself),
         cmocka_unit_test(one_hash_has_the_plan_of_all),
         cmocka_unit_test(a_family_outlives_its_members),
         cmocka_unit_test(a_family_is_no_filter_and_a_filter_no_family),
         cmocka_unit_test(a_family_may_be_dropped_and_made_anew),
         cmocka_unit_test(keys_are_hashed_under_the_secret),
-        cmocka_unit_test(a_connection_may_end_at_every_byte),
+        cmocka_unit_test(a_connection_may_close_at_every_byte),
         cmocka_unit_test(memory_may_run_out),
     };
     return cmocka_run_group_tests(tests, redis_filters_set_up, redis_filters_tear_down);

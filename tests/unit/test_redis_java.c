@@ -63,7 +63,7 @@ static tamis_answer add(tamis_filter *filter, const char *key) {
     return answer;
 }
 
-static tamis_answer ask(const tamis_filter *filter, const char *key) {
+static tamis_answer query(const tamis_filter *filter, const char *key) {
     tamis_answer answer = TAMIS_UNKNOWN;
     OK(tamis_filter_contains(filter, key, strlen(key), &answer, &err));
     return answer;
@@ -89,7 +89,7 @@ static void bits_are_those_of_the_published_run(void **state) {
     tamis_filter *filter = open_filter(NAME "?" PLAN);
     assert_int_equal(tamis_filter_plan(filter)->bits, 21895);
     assert_int_equal(tamis_filter_plan(filter)->probes, 5);
-    assert_int_equal(ask(filter, "76930242"), TAMIS_ABSENT); /* the Redis key does not exist */
+    assert_int_equal(query(filter, "76930242"), TAMIS_ABSENT); /* the Redis key does not exist */
     unsigned char expected[(21895 + 7) / 8] = {0};
     size_t size = 0;
     for (int i = 0; i < PUBLISHED; i++) {
@@ -101,15 +101,15 @@ static void bits_are_those_of_the_published_run(void **state) {
             size = at / 8 + 1 > size ? at / 8 + 1 : size;
         }
     }
-    test_bytes got = {0}, wanted = {expected, size, 0};
+    test_bytes got = {0}, expected_bytes = {expected, size, 0};
     redis_server_bytes(&server, &got, "GET %s", "bf:" NAME);
-    assert_true(bytes_check("bits", &got, &wanted));
+    assert_true(bytes_check("bits", &got, &expected_bytes));
     bytes_clear(&got);
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 1);
     static const char *const in[] = {"76930242", "76930244", "76930246"};
     for (int i = 0; i < 3; i++)
-        assert_int_equal(ask(filter, in[i]), TAMIS_PRESENT);
-    assert_int_equal(ask(filter, "76930248"), TAMIS_ABSENT);
+        assert_int_equal(query(filter, in[i]), TAMIS_PRESENT);
+    assert_int_equal(query(filter, "76930248"), TAMIS_ABSENT);
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
     OK(tamis_filter_info_get(filter, &info, &err));
     assert_int_equal(info.added, 5);
@@ -117,20 +117,20 @@ static void bits_are_those_of_the_published_run(void **state) {
     assert_true(info.cardinality > 4.9 && info.cardinality < 5.1);
     OK(tamis_filter_clear(filter, &err));
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
-    assert_int_equal(ask(filter, "76930242"), TAMIS_ABSENT);
+    assert_int_equal(query(filter, "76930242"), TAMIS_ABSENT);
     tamis_filter_free(filter);
 }
 
 /* Sets bits one by one, as the other program does. */
-static void what_another_program_wrote_is_read(void **state) {
+static void bits_of_another_program_are_read(void **state) {
     (void)state;
     need_server();
     tamis_filter *filter = open_filter(NAME "?" PLAN);
     for (int j = 0; j < 5; j++) {
-        assert_int_equal(ask(filter, published[0].key), TAMIS_ABSENT);
+        assert_int_equal(query(filter, published[0].key), TAMIS_ABSENT);
         redis_server_number(&server, "SETBIT bf:" NAME " %d 1", published[0].offsets[j]);
     }
-    assert_int_equal(ask(filter, published[0].key), TAMIS_PRESENT);
+    assert_int_equal(query(filter, published[0].key), TAMIS_PRESENT);
     assert_int_equal(add(filter, published[0].key), TAMIS_PRESENT);
     tamis_filter_free(filter);
 }
@@ -147,7 +147,7 @@ static void each_add_renews_the_expiry(void **state) {
     for (int i = 0; i < 2; i++) {
         assert_in_range(ttl_of("bf:" NAME), 3500000, 3600000);
         redis_server_number(&server, "PEXPIRE bf:" NAME " 1000000");
-        assert_int_equal(ask(filter, "a"), TAMIS_PRESENT);
+        assert_int_equal(query(filter, "a"), TAMIS_PRESENT);
         assert_in_range(ttl_of("bf:" NAME), 1, 1000000); /* a lookup does not renew it */
         add(filter, i ? "b" : "a");
     }
@@ -155,7 +155,7 @@ static void each_add_renews_the_expiry(void **state) {
     tamis_filter_free(filter);
 }
 
-static void or_only_the_add_that_makes_it(void **state) {
+static void only_the_first_add_sets_the_expiry(void **state) {
     (void)state;
     need_server();
     tamis_filter *filter = open_filter(NAME "?" PLAN "&ttl=1h&renew=create");
@@ -170,7 +170,7 @@ static void or_only_the_add_that_makes_it(void **state) {
     tamis_filter_free(filter);
 }
 
-static void names_and_databases_are_taken_as_they_are(void **state) {
+static void names_and_databases_are_used_as_they_are(void **state) {
     (void)state;
     need_server();
     char rest[100];
@@ -180,7 +180,7 @@ static void names_and_databases_are_taken_as_they_are(void **state) {
     tamis_filter_free(filter);
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
     OK(try_open(&filter, "", "3/other?" PLAN));
-    assert_int_equal(ask(filter, "k"), TAMIS_ABSENT);
+    assert_int_equal(query(filter, "k"), TAMIS_ABSENT);
     tamis_filter_free(filter);
     redis_server_command(&server, "SWAPDB 0 3");
     assert_int_equal(redis_server_number(&server, "EXISTS %b", "bf:a b/\0@", (size_t)9), 1);
@@ -215,7 +215,7 @@ static void fails_with(tamis_filter *filter, tamis_status expected, const char *
     assert_null(strstr(err.text, "hush"));
 }
 
-static void another_type_under_the_name_is_told(void **state) {
+static void another_type_under_the_name_is_reported(void **state) {
     (void)state;
     need_server();
     tamis_filter *filter = open_filter(NAME "?" PLAN);
@@ -224,26 +224,26 @@ static void another_type_under_the_name_is_told(void **state) {
     tamis_filter_free(filter);
 }
 
-static void a_server_without_memory_is_told(void **state) {
+static void a_server_without_memory_is_reported(void **state) {
     (void)state;
     need_server();
     tamis_filter *filter = open_filter(NAME "?" PLAN);
     assert_int_equal(add(filter, "before"), TAMIS_ABSENT);
     redis_server_command(&server, "CONFIG SET maxmemory 1");
     fails_with(filter, TAMIS_E_REFUSED, "maxmemory");
-    assert_int_equal(ask(filter, "before"), TAMIS_PRESENT); /* a lookup needs no memory */
-    assert_int_equal(ask(filter, "key"), TAMIS_ABSENT);
+    assert_int_equal(query(filter, "before"), TAMIS_PRESENT); /* a lookup needs no memory */
+    assert_int_equal(query(filter, "key"), TAMIS_ABSENT);
     tamis_filter *other = open_filter(NAME "?" PLAN);
-    assert_int_equal(ask(other, "before"), TAMIS_PRESENT);
+    assert_int_equal(query(other, "before"), TAMIS_PRESENT);
     redis_server_command(&server, "CONFIG SET maxmemory 0");
     assert_int_equal(add(other, "other"), TAMIS_ABSENT);
     tamis_filter_free(other);
-    assert_int_equal(ask(filter, "before"), TAMIS_PRESENT);
+    assert_int_equal(query(filter, "before"), TAMIS_PRESENT);
     assert_int_equal(add(filter, "key"), TAMIS_ABSENT);
     tamis_filter_free(filter);
 }
 
-static void who_may_not_is_told_what_to_grant(void **state) {
+static void an_acl_error_names_what_to_grant(void **state) {
     (void)state;
     need_server();
     tamis_filter *filter = NULL;
@@ -267,7 +267,7 @@ static void who_may_not_is_told_what_to_grant(void **state) {
     fails_with(filter, TAMIS_E_REFUSED, "give user and password");
     tamis_filter_free(filter);
     OK(try_open(&filter, ":hush@", NAME "?" PLAN));
-    assert_int_equal(ask(filter, "k"), TAMIS_PRESENT);
+    assert_int_equal(query(filter, "k"), TAMIS_PRESENT);
     tamis_filter_free(filter);
     tamis_redis *redis = NULL;
     char uri[100];
@@ -282,7 +282,7 @@ static void who_may_not_is_told_what_to_grant(void **state) {
     redis_server_start(&server, NULL);
 }
 
-static void who_may_only_read_may_ask(void **state) {
+static void a_reader_may_query(void **state) {
     (void)state;
     need_server();
     tamis_filter *filter = open_filter(NAME "?" PLAN);
@@ -291,10 +291,10 @@ static void who_may_only_read_may_ask(void **state) {
     tamis_filter_free(filter);
     redis_server_command(&server, "ACL SETUSER eve on >hush %s +@read", "~bf:*");
     OK(try_open(&filter, "eve:hush@", NAME "?" PLAN));
-    assert_int_equal(ask(filter, "there"), TAMIS_PRESENT);
-    assert_int_equal(ask(filter, "key"), TAMIS_ABSENT);
+    assert_int_equal(query(filter, "there"), TAMIS_PRESENT);
+    assert_int_equal(query(filter, "key"), TAMIS_ABSENT);
     fails_with(filter, TAMIS_E_REFUSED, "+bitfield");
-    assert_int_equal(ask(filter, "key"), TAMIS_ABSENT);
+    assert_int_equal(query(filter, "key"), TAMIS_ABSENT);
     redis_server_command(&server, "ACL SETUSER eve -bitfield_ro");
     assert_int_equal(tamis_filter_contains(filter, "there", 5, &answer, &err), TAMIS_E_REFUSED);
     assert_non_null(strstr(err.text, "+@read"));
@@ -321,7 +321,7 @@ static void a_rate_that_is_not_kept_is_refused(void **state) {
     tamis_filter_free(open_filter("n?layout=java&expect=224040000&fpr=0.01"));
 }
 
-static void bits_of_other_parameters_are_told(void **state) {
+static void bits_of_other_parameters_are_reported(void **state) {
     (void)state;
     need_server();
     tamis_filter *filter = open_filter(NAME "?" PLAN);
@@ -339,8 +339,8 @@ static void bits_of_other_parameters_are_told(void **state) {
     }
     tamis_filter_free(filter);
     filter = open_filter(NAME "?" PLAN);
-    assert_int_equal(ask(filter, published[0].key), TAMIS_PRESENT);
-    assert_int_equal(ask(filter, "key"), TAMIS_ABSENT);
+    assert_int_equal(query(filter, published[0].key), TAMIS_PRESENT);
+    assert_int_equal(query(filter, "key"), TAMIS_ABSENT);
     tamis_filter_free(filter);
 }
 
@@ -373,17 +373,17 @@ static void parameters_that_make_no_filter_are_named(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bits_are_those_of_the_published_run),
-        cmocka_unit_test(what_another_program_wrote_is_read),
+        cmocka_unit_test(bits_of_another_program_are_read),
         cmocka_unit_test(each_add_renews_the_expiry),
-        cmocka_unit_test(or_only_the_add_that_makes_it),
-        cmocka_unit_test(names_and_databases_are_taken_as_they_are),
+        cmocka_unit_test(only_the_first_add_sets_the_expiry),
+        cmocka_unit_test(names_and_databases_are_used_as_they_are),
         cmocka_unit_test(a_unix_socket_serves_as_well),
-        cmocka_unit_test(another_type_under_the_name_is_told),
-        cmocka_unit_test(a_server_without_memory_is_told),
-        cmocka_unit_test(who_may_not_is_told_what_to_grant),
-        cmocka_unit_test(who_may_only_read_may_ask),
+        cmocka_unit_test(another_type_under_the_name_is_reported),
+        cmocka_unit_test(a_server_without_memory_is_reported),
+        cmocka_unit_test(an_acl_error_names_what_to_grant),
+        cmocka_unit_test(a_reader_may_query),
         cmocka_unit_test(a_rate_that_is_not_kept_is_refused),
-        cmocka_unit_test(bits_of_other_parameters_are_told),
+        cmocka_unit_test(bits_of_other_parameters_are_reported),
         cmocka_unit_test(parameters_that_make_no_filter_are_named),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

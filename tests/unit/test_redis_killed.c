@@ -199,20 +199,20 @@ static void run(const char *name, uint64_t seed) {
     munmap(ctx.shared, sizeof *ctx.shared);
 }
 
-static void what_layout_tamis_answered_stays(void **state) {
+static void answers_of_layout_tamis_stay(void **state) {
     (void)state;
     run("killed?partition=65536", test_seed(31));
 }
 
-static void what_layout_java_answered_stays(void **state) {
+static void answers_of_layout_java_stay(void **state) {
     (void)state;
     run("killed?layout=java", test_seed(32));
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_layout_tamis_answered_stays),
-        cmocka_unit_test(what_layout_java_answered_stays),
+        cmocka_unit_test(answers_of_layout_tamis_stay),
+        cmocka_unit_test(answers_of_layout_java_stay),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

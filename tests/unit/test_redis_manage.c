@@ -103,19 +103,19 @@ static void an_alias_is_made_and_removed(void **state) {
 static atomic_bool over;
 static atomic_uint batches;
 
-static void *ask_always(void *context) {
+static void *query_always(void *context) {
     tamis_filter *filter = context;
     tamis_answer answers[3000];
     tamis_error why = TAMIS_ERROR_INIT;
     while (!atomic_load(&over)) {
-        unsigned seen[3] = {0, 0, 0};
+        unsigned present[3] = {0, 0, 0};
         if (tamis_filter_contains_many(filter, keys, 3000, answers, NULL, &why) != TAMIS_OK)
             return strdup(why.text);
         for (int i = 0; i < 3000; i++)
-            seen[i / 1000] += answers[i] == TAMIS_PRESENT;
-        if (seen[0] != 1000)
+            present[i / 1000] += answers[i] == TAMIS_PRESENT;
+        if (present[0] != 1000)
             return strdup("a key that is in both is called absent");
-        if (!(seen[1] == 1000 && seen[2] < 100) && !(seen[2] == 1000 && seen[1] < 100))
+        if (!(present[1] == 1000 && present[2] < 100) && !(present[2] == 1000 && present[1] < 100))
             return strdup("a batch is not of one filter");
         atomic_fetch_add(&batches, 1);
     }
@@ -134,7 +134,7 @@ static void a_batch_is_of_one_filter_while_an_alias_switches(void **state) {
     OK(tamis_redis_alias(redis, "a", "one", &err));
     for (int i = 0; i < THREADS; i++) {
         handles[i] = open_filter("a");
-        assert_int_equal(pthread_create(&threads[i], NULL, ask_always, handles[i]), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, query_always, handles[i]), 0);
     }
     for (uint64_t i = 0; i < test_scale(200, 20, 50); i++) {
         const unsigned before = atomic_load(&batches);
@@ -446,7 +446,7 @@ static void *add_singly(void *context) {
     return NULL;
 }
 
-static void unite_loses_no_add(void **state) {
+static void union_loses_no_add(void **state) {
     (void)state;
     begin_test();
     pthread_t thread;
@@ -481,7 +481,7 @@ static void unite_loses_no_add(void **state) {
 }
 
 /* A union must not create a lost partition anew. */
-static void unite_does_not_mend_what_is_lost(void **state) {
+static void union_does_not_hide_lost_partitions(void **state) {
     (void)state;
     begin_test();
     push("f", 1000, 0, 1000);
@@ -515,8 +515,8 @@ int main(void) {
         cmocka_unit_test(drop_and_expire_know_layout_redisson),
         cmocka_unit_test(bits_are_counted_piece_by_piece),
         cmocka_unit_test(expire_is_of_all_keys),
-        cmocka_unit_test(unite_loses_no_add),
-        cmocka_unit_test(unite_does_not_mend_what_is_lost),
+        cmocka_unit_test(union_loses_no_add),
+        cmocka_unit_test(union_does_not_hide_lost_partitions),
     };
     return cmocka_run_group_tests(tests, redis_filters_set_up, redis_filters_tear_down);
 }

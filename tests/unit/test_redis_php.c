@@ -216,13 +216,13 @@ static void cut_up(tamis_filter *filter, uint32_t keys) {
 /* Returns the Redis key with most bits of the element; of several, the one that the probes reach first. */
 static uint32_t deciding_key(const tamis__redis_filter *rf, const tamis__element_positions *positions,
                              uint32_t probes) {
-    uint32_t counts[MODEL_KEYS] = {0}, most = 0, found = positions->key;
+    uint32_t counts[MODEL_KEYS] = {0}, max = 0, found = positions->key;
     for (uint32_t j = 0; rf->parts > 1 && j < probes; j++)
         counts[positions->keys[j]]++;
     for (uint32_t j = 0; rf->parts > 1 && j < probes; j++)
-        if (counts[positions->keys[j]] > most) {
+        if (counts[positions->keys[j]] > max) {
             found = positions->keys[j];
-            most = counts[found];
+            max = counts[found];
         }
     return found;
 }
@@ -318,7 +318,7 @@ static void answers_are_the_old_bits(void **state) {
 
 /* Two clients add an element at once, and each is the first at one of its Redis keys. Exactly one gets
  * TAMIS_ABSENT. */
-static void one_of_two_at_once_is_fresh(void **state) {
+static void one_of_two_at_once_is_absent(void **state) {
     (void)state;
     if (!server.pid)
         skip();
@@ -430,7 +430,7 @@ int main(void) {
         cmocka_unit_test(names_are_those_of_php),
         cmocka_unit_test(parameters_are_checked),
         cmocka_unit_test(answers_are_the_old_bits),
-        cmocka_unit_test(one_of_two_at_once_is_fresh),
+        cmocka_unit_test(one_of_two_at_once_is_absent),
         cmocka_unit_test(php2_has_a_part_for_a_key),
         cmocka_unit_test(answers_survive_their_connections),
     };

@@ -130,7 +130,7 @@ static tamis__node *only_node(tamis_redis *there) {
     return there->nodes;
 }
 
-static void who_waits_too_long_is_told(void **state) {
+static void a_wait_that_is_too_long_is_an_error(void **state) {
     (void)state;
     begin_test();
     tamis_redis *there = open_server(server.port, "connections=1&patience=1s");
@@ -174,7 +174,7 @@ static size_t count_waiting(tamis_redis *there) {
 }
 
 /* Threads are served in turn. One that gives up does not break the queue. */
-static void who_comes_first_goes_first(void **state) {
+static void waiting_threads_are_served_in_order(void **state) {
     queuer all[4];
     (void)state;
     begin_test();
@@ -315,7 +315,7 @@ static void add_surely(tamis_filter *filter, size_t from) {
         assert_int_equal(answers[i], TAMIS_ABSENT);
 }
 
-static void one_that_the_server_closed_is_noticed(void **state) {
+static void a_connection_that_the_server_closed_is_noticed(void **state) {
     (void)state;
     begin_test();
     tamis_redis *there = open_server(server.port, "read_timeout=60s");
@@ -333,7 +333,7 @@ static void one_that_the_server_closed_is_noticed(void **state) {
 }
 
 /* Like a firewall that forgets connections: nothing is forwarded, and no reply comes back. */
-static void one_that_went_silent_is_noticed(void **state) {
+static void a_silent_connection_is_noticed(void **state) {
     (void)state;
     begin_test();
     proxy *between = proxy_start(server.socket);
@@ -358,13 +358,13 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(there_are_no_more_than_allowed),
         cmocka_unit_test(nobody_holds_one_and_waits_for_another),
-        cmocka_unit_test(who_waits_too_long_is_told),
-        cmocka_unit_test(who_comes_first_goes_first),
+        cmocka_unit_test(a_wait_that_is_too_long_is_an_error),
+        cmocka_unit_test(waiting_threads_are_served_in_order),
         cmocka_unit_test(reg_22_only_the_next_in_line_is_woken),
         cmocka_unit_test(reg_22_no_waiting_thread_is_forgotten),
         cmocka_unit_test(limits_are_checked),
-        cmocka_unit_test(one_that_the_server_closed_is_noticed),
-        cmocka_unit_test(one_that_went_silent_is_noticed),
+        cmocka_unit_test(a_connection_that_the_server_closed_is_noticed),
+        cmocka_unit_test(a_silent_connection_is_noticed),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -259,7 +259,7 @@ static void adds_to_an_expired_generation_are_moved(void **state) {
 
 /* An idle handle checks the plan before it adds. Otherwise it would create the old partitions anew, in
  * full size. */
-static void an_idle_handle_looks_before_it_adds(void **state) {
+static void an_idle_handle_checks_before_it_adds(void **state) {
     (void)state;
     begin_test();
     tamis_filter *made = make_filter(30000, 0, 10000);
@@ -514,7 +514,7 @@ static atomic_bool over;
 static atomic_uint batches;
 
 /* Looks up keys 0..KEYS, which every pushed filter has. */
-static void *ask_always(void *context) {
+static void *query_always(void *context) {
     tamis_filter *filter = context;
     tamis_answer *answers = calloc(KEYS, sizeof *answers);
     tamis_error why = TAMIS_ERROR_INIT;
@@ -558,7 +558,8 @@ static void no_key_is_absent_while_pushes_switch(void **state) {
     atomic_store(&batches, 0);
     for (int i = 0; i < THREADS; i++) {
         handles[i] = open_filter("f");
-        assert_int_equal(pthread_create(&threads[i], NULL, i == 0 ? add_always : ask_always, handles[i]), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, i == 0 ? add_always : query_always, handles[i]),
+                         0);
     }
     for (uint64_t i = 1; i <= pushes; i++) {
         const unsigned before = atomic_load(&batches);
@@ -593,7 +594,7 @@ int main(void) {
         cmocka_unit_test(push_and_pull_keep_scheme_seed_and_secret),
         cmocka_unit_test(push_replaces_and_open_handles_follow),
         cmocka_unit_test(adds_to_an_expired_generation_are_moved),
-        cmocka_unit_test(an_idle_handle_looks_before_it_adds),
+        cmocka_unit_test(an_idle_handle_checks_before_it_adds),
         cmocka_unit_test(clear_empties_it_for_everyone),
         cmocka_unit_test(push_refuses_what_it_cannot),
         cmocka_unit_test(push_sees_what_was_lost_and_changes_nothing),

@@ -55,7 +55,7 @@ static void check_layout(const char *name, const char *key, long long size) {
     tamis_filter_free(made);
 }
 
-static void every_layout_of_one_key_takes_a_filter(void **state) {
+static void a_filter_is_pushed_in_every_layout_of_one_key(void **state) {
     (void)state;
     begin_test();
     check_layout("a?layout=java&expect=20000&fpr=0.03", "bf:a", (145968 + 7) / 8);
@@ -85,7 +85,7 @@ static void a_large_filter_comes_in_chunks(void **state) {
 
 /* ---- parameters ---- */
 
-static void what_does_not_fit_is_refused(void **state) {
+static void a_filter_that_does_not_fit_is_refused(void **state) {
     (void)state;
     begin_test();
     tamis_filter *made = make_for("a?layout=java&expect=1000&fpr=0.03", 0, 10),
@@ -259,9 +259,9 @@ static void a_bitmap_comes_back(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_layout_of_one_key_takes_a_filter),
+        cmocka_unit_test(a_filter_is_pushed_in_every_layout_of_one_key),
         cmocka_unit_test(a_large_filter_comes_in_chunks),
-        cmocka_unit_test(what_does_not_fit_is_refused),
+        cmocka_unit_test(a_filter_that_does_not_fit_is_refused),
         cmocka_unit_test(a_filter_is_replaced_by_a_larger_one),
         cmocka_unit_test(redissons_hash_lives_as_long),
         cmocka_unit_test(a_refused_rename_leaves_all_as_it_was),

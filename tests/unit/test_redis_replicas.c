@@ -61,9 +61,9 @@ static tamis_filter *open_there(int port, const char *more) {
     return filter;
 }
 
-static void assert_answers(size_t count, tamis_answer wanted) {
+static void assert_answers(size_t count, tamis_answer expected) {
     for (size_t i = 0; i < count; i++)
-        assert_int_equal(answers[i], wanted);
+        assert_int_equal(answers[i], expected);
 }
 
 /* ---- replicas= ---- */
@@ -118,7 +118,7 @@ static void reg_22_adds_are_not_answered_before_replicas_have_them(void **state)
 }
 
 /* The master is lost, with all writes that the replica does not have yet. No answered key is among these. */
-static void reg_22_what_was_answered_outlives_the_master(void **state) {
+static void reg_22_answered_keys_survive_the_master(void **state) {
     const size_t added = 10 * BATCH;
     (void)state;
     begin_test();
@@ -217,7 +217,7 @@ int main(void) {
         cmocka_unit_test(reg_22_a_push_waits_for_replicas),
         cmocka_unit_test(reg_22_replicas_are_checked),
         cmocka_unit_test(reg_22_no_replicas_has_its_own_advice),
-        cmocka_unit_test(reg_22_what_was_answered_outlives_the_master), /* last: it kills the master */
+        cmocka_unit_test(reg_22_answered_keys_survive_the_master), /* last: it kills the master */
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -130,29 +130,29 @@ static void replies_may_come_in_parts(void **state) {
     for (size_t cut = 0; cut <= reply_bytes.size; cut++) {
         size_t fed[] = {cut, reply_bytes.size - cut};
         const unsigned char *from = reply_bytes.data;
-        int seen = 0;
+        int present = 0;
         for (int part = 0; part < 2; from += fed[part++]) {
             feed((const char *)from, fed[part]);
-            for (const tamis__reply *reply; (reply = next()); seen++)
-                check(reply, samples[seen].shown);
+            for (const tamis__reply *reply; (reply = next()); present++)
+                check(reply, samples[present].shown);
         }
-        assert_int_equal(seen, SAMPLES);
+        assert_int_equal(present, SAMPLES);
         assert_true(tamis__replies_is_drained(replies));
     }
-    int seen = 0;
+    int present = 0;
     for (size_t i = 0; i < reply_bytes.size; i++) {
         feed((const char *)reply_bytes.data + i, 1);
         const tamis__reply *reply = next();
         if (reply)
-            check(reply, samples[seen++].shown);
+            check(reply, samples[present++].shown);
         else
             assert_false(tamis__replies_is_drained(replies));
     }
-    assert_int_equal(seen, SAMPLES);
+    assert_int_equal(present, SAMPLES);
     bytes_clear(&reply_bytes);
 }
 
-static void what_is_no_reply_is_said_to_be_none(void **state) {
+static void an_invalid_reply_is_reported(void **state) {
     (void)state;
     static const char *const garbage[] = {
         "HTTP/1.1 400 Bad Request\r\n", "\r\n",         ":12x\r\n",    "$x\r\n",  "*x\r\n",
@@ -259,7 +259,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(every_type_is_read, set_up, tear_down),
         cmocka_unit_test_setup_teardown(bytes_may_be_any, set_up, tear_down),
         cmocka_unit_test_setup_teardown(replies_may_come_in_parts, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_is_no_reply_is_said_to_be_none, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_invalid_reply_is_reported, set_up, tear_down),
         cmocka_unit_test_setup_teardown(huge_counts_take_no_memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_reply_without_end_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(memory_is_used_again, set_up, tear_down),

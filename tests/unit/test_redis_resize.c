@@ -103,9 +103,9 @@ static void answers_are_of_what_is_there(void **state) {
     tamis_filter *there = open_filter("f");
     tamis_answer answers[20];
     OK(tamis_redis_resize_begin(&resize, larger, redis, "f", &err));
-    tamis_filter *alike = make_filter(1000, 0, 10);
-    FAILS(tamis_redis_union(there, alike, &err), TAMIS_E_BUSY, "is being resized");
-    tamis_filter_free(alike);
+    tamis_filter *equal = make_filter(1000, 0, 10);
+    FAILS(tamis_redis_union(there, equal, &err), TAMIS_E_BUSY, "is being resized");
+    tamis_filter_free(equal);
     OK(tamis_filter_add_many(there, keys, 20, answers, NULL, &err));
     for (int i = 0; i < 20; i++)
         assert_int_equal(answers[i], i < 10 ? TAMIS_PRESENT : TAMIS_ABSENT);
@@ -290,7 +290,7 @@ static void reg_22_an_end_waits_for_the_lock(void **state) {
 }
 
 /* If a partition of the new filter is lost, adds must not create it anew. */
-static void what_is_made_may_be_lost(void **state) {
+static void new_files_may_be_lost(void **state) {
     (void)state;
     begin_test();
     tamis_redis_resize *resize = NULL;
@@ -312,7 +312,7 @@ static void what_is_made_may_be_lost(void **state) {
     tamis_filter_free(larger);
 }
 
-static void what_cannot_be_resized_is_refused(void **state) {
+static void an_impossible_resize_is_refused(void **state) {
     (void)state;
     begin_test();
     tamis_redis_resize *resize = NULL;
@@ -338,8 +338,8 @@ int main(void) {
         cmocka_unit_test(reg_23_a_name_longer_than_any_is_no_leftover),
         cmocka_unit_test(another_push_or_drop_ends_it),
         cmocka_unit_test(reg_22_an_end_waits_for_the_lock),
-        cmocka_unit_test(what_is_made_may_be_lost),
-        cmocka_unit_test(what_cannot_be_resized_is_refused),
+        cmocka_unit_test(new_files_may_be_lost),
+        cmocka_unit_test(an_impossible_resize_is_refused),
     };
     return cmocka_run_group_tests(tests, redis_filters_set_up, redis_filters_tear_down);
 }

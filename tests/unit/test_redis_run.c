@@ -29,14 +29,14 @@ static tamis_error err;
 
 /* ---- the server ---- */
 
-typedef enum deed { ANSWER, REFUSE, DOUBT, FORBID, GO } deed;
+typedef enum deed { ANSWER, REFUSE, UNCONFIRMED, FORBID, GO } deed;
 
 typedef struct server {
     pthread_t thread;
     int door, port;
     deed (*decide)(struct server *self, uint32_t number);
     uint64_t random;
-    uint64_t asked;               /* number of commands read */
+    uint64_t queried;             /* number of commands read */
     uint32_t order[3 * KEYS_MAX]; /* numbers of the first commands, in order */
     uint32_t refused_first;       /* counter for the test */
 } server;
@@ -65,16 +65,16 @@ static void serve(int fd) {
     while (read_whole(fd, command)) {
         command[COMMAND - 2] = '\0';
         uint32_t number = (uint32_t)strtoul(command + 8, NULL, 10);
-        if (self.asked < sizeof self.order / sizeof *self.order)
-            self.order[self.asked] = number;
-        self.asked++;
+        if (self.queried < sizeof self.order / sizeof *self.order)
+            self.order[self.queried] = number;
+        self.queried++;
         deed now = self.decide(&self, number);
         if (now == GO)
             return;
-        int size = now == ANSWER   ? sprintf(reply, ":%" PRIu32 "\r\n", number)
-                   : now == REFUSE ? sprintf(reply, "-LOADING not yet\r\n")
-                   : now == DOUBT  ? sprintf(reply, "-ERR handle response, backend conn reset\r\n")
-                                   : sprintf(reply, "-ERR never\r\n");
+        int size = now == ANSWER        ? sprintf(reply, ":%" PRIu32 "\r\n", number)
+                   : now == REFUSE      ? sprintf(reply, "-LOADING not yet\r\n")
+                   : now == UNCONFIRMED ? sprintf(reply, "-ERR handle response, backend conn reset\r\n")
+                                        : sprintf(reply, "-ERR never\r\n");
         if (send(fd, reply, (size_t)size, MSG_NOSIGNAL) != size)
             return;
     }
@@ -120,7 +120,7 @@ static tamis_redis *open_it(const char *parameters) {
 /* ---- the pipeline ---- */
 
 typedef struct asking {
-    unsigned char taken[KEYS_MAX], again[KEYS_MAX];
+    unsigned char selected[KEYS_MAX], again[KEYS_MAX];
     bool skips; /* true if numbers divisible by 3 have no command */
     bool wrong;
 } asking;
@@ -143,7 +143,7 @@ static tamis_status take_reply(void *context, size_t i, const tamis__reply *repl
     (void)context;
     (void)error;
     ctx.wrong = ctx.wrong || reply->type != TAMIS__REPLY_INTEGER || reply->integer != (int64_t)i;
-    ctx.taken[i]++;
+    ctx.selected[i]++;
     ctx.again[i] = again;
     return TAMIS_OK;
 }
@@ -151,16 +151,16 @@ static tamis_status take_reply(void *context, size_t i, const tamis__reply *repl
 static tamis_status run(tamis_redis *redis, size_t count, bool *any_retried) {
     const tamis__requests requests = {
         .count = count, .put_command = put_command, .take_reply = take_reply, .what = "it"};
-    memset(ctx.taken, 0, sizeof ctx.taken);
+    memset(ctx.selected, 0, sizeof ctx.selected);
     memset(ctx.again, 0, sizeof ctx.again);
     ctx.wrong = false;
     return tamis__requests_run(redis, &requests, any_retried, &err);
 }
 
-static void check_taken(size_t count) {
+static void check_received(size_t count) {
     assert_false(ctx.wrong);
     for (size_t i = 0; i < count; i++)
-        assert_int_equal(ctx.taken[i], ctx.skips && i % 3 == 0 ? 0 : 1);
+        assert_int_equal(ctx.selected[i], ctx.skips && i % 3 == 0 ? 0 : 1);
 }
 
 /* ---- tests ---- */
@@ -171,7 +171,7 @@ static deed answers_all(server *one, uint32_t number) {
     return ANSWER;
 }
 
-static void every_command_is_taken_once_in_its_order(void **state) {
+static void every_reply_is_received_once_in_order(void **state) {
     (void)state;
     start(answers_all);
     tamis_redis *redis = open_it("patience=60s");
@@ -180,7 +180,7 @@ static void every_command_is_taken_once_in_its_order(void **state) {
         ctx.skips = i == 1;
         assert_int_equal(run(redis, KEYS_MAX, &any_retried), TAMIS_OK);
         assert_false(any_retried);
-        check_taken(KEYS_MAX);
+        check_received(KEYS_MAX);
     }
     ctx.skips = false;
     assert_int_equal(run(redis, 0, &any_retried), TAMIS_OK);
@@ -198,7 +198,7 @@ static void the_last_may_be_no_command(void **state) {
     ctx.skips = true;
     for (size_t count = 1; count < 3000; count = count * 3 + 1) {
         assert_int_equal(run(redis, count, &any_retried), TAMIS_OK);
-        check_taken(count);
+        check_received(count);
     }
     ctx.skips = false;
     stop(redis);
@@ -213,16 +213,16 @@ static deed refuses_first(server *one, uint32_t number) {
     return ANSWER;
 }
 
-static void what_is_refused_for_now_is_asked_again_from_the_first_on(void **state) {
+static void temporarily_refused_commands_are_sent_again(void **state) {
     (void)state;
     start(refuses_first);
     tamis_redis *redis = open_it("patience=60s&retry_interval=50ms");
     bool any_retried = false;
     assert_int_equal(run(redis, 1000, &any_retried), TAMIS_OK);
     assert_true(any_retried);
-    check_taken(1000);
+    check_received(1000);
     stop(redis);
-    assert_int_equal(self.asked, 2000);
+    assert_int_equal(self.queried, 2000);
     for (uint32_t i = 0; i < 2000; i++)
         assert_int_equal(self.order[i], i % 1000);
     for (int i = 0; i < 1000; i++)
@@ -232,15 +232,15 @@ static void what_is_refused_for_now_is_asked_again_from_the_first_on(void **stat
 /* The reply of Codis for a server that was lost with the command, executed or not. */
 static deed doubts_first(server *one, uint32_t number) {
     (void)number;
-    return one->refused_first++ < 10 ? DOUBT : ANSWER;
+    return one->refused_first++ < 10 ? UNCONFIRMED : ANSWER;
 }
 
-static void what_may_have_been_carried_out_is_marked(void **state) {
+static void commands_without_a_reply_are_marked(void **state) {
     (void)state;
     start(doubts_first);
     tamis_redis *redis = open_it("patience=60s&retry_interval=1ms");
     assert_int_equal(run(redis, 1000, NULL), TAMIS_OK);
-    check_taken(1000);
+    check_received(1000);
     stop(redis);
     for (int i = 0; i < 1000; i++)
         assert_int_equal(ctx.again[i], i < 10);
@@ -252,7 +252,7 @@ static deed does_anything(server *one, uint32_t number) {
     return chance == 0 ? GO : chance < 40 ? REFUSE : ANSWER;
 }
 
-static void none_is_lost_and_none_taken_twice(void **state) {
+static void no_reply_is_lost_or_received_twice(void **state) {
     (void)state;
     start(does_anything);
     tamis_redis *redis = open_it("patience=60s&retry_interval=1ms");
@@ -260,7 +260,7 @@ static void none_is_lost_and_none_taken_twice(void **state) {
         bool any_retried = false;
         ctx.skips = i % 2 == 1;
         assert_int_equal(run(redis, KEYS_MAX, &any_retried), TAMIS_OK);
-        check_taken(KEYS_MAX);
+        check_received(KEYS_MAX);
         for (size_t j = 0; j < KEYS_MAX; j++)
             assert_true(any_retried || !ctx.again[j]);
     }
@@ -276,12 +276,12 @@ static deed goes_once(server *one, uint32_t number) {
     return GO;
 }
 
-static void what_was_on_its_way_is_marked(void **state) {
+static void commands_in_flight_are_marked(void **state) {
     (void)state;
     start(goes_once);
     tamis_redis *redis = open_it("patience=60s&retry_interval=1ms");
     assert_int_equal(run(redis, KEYS_MAX, NULL), TAMIS_OK);
-    check_taken(KEYS_MAX);
+    check_received(KEYS_MAX);
     assert_int_equal(ctx.again[100], 1);
     assert_int_equal(ctx.again[KEYS_MAX - 1], 0); /* too late in the list to have been under way */
     stop(redis);
@@ -292,17 +292,17 @@ static deed forbids_one(server *one, uint32_t number) {
     return number == 70 ? FORBID : ANSWER;
 }
 
-static void a_refusal_for_good_ends_it(void **state) {
+static void a_permanent_refusal_ends_the_pipeline(void **state) {
     (void)state;
     start(forbids_one);
     tamis_redis *redis = open_it("patience=60s");
     assert_int_equal(run(redis, 1000, NULL), TAMIS_E_REFUSED);
     assert_non_null(strstr(err.text, "ERR never"));
     for (int i = 0; i < 1000; i++)
-        assert_int_equal(ctx.taken[i], i < 70);
+        assert_int_equal(ctx.selected[i], i < 70);
     assert_int_equal(run(redis, 70, NULL),
                      TAMIS_OK); /* by another connection: this one has replies under way */
-    check_taken(70);
+    check_received(70);
     stop(redis);
 }
 
@@ -312,7 +312,7 @@ static deed refuses_all(server *one, uint32_t number) {
     return REFUSE;
 }
 
-static void patience_ends_and_says_why(void **state) {
+static void patience_ends_with_a_reason(void **state) {
     (void)state;
     start(refuses_all);
     tamis_redis *redis = open_it("patience=300ms&retry_interval=1ms");
@@ -328,7 +328,7 @@ static deed goes_always(server *one, uint32_t number) {
     return GO;
 }
 
-static void so_it_does_where_every_connection_is_lost(void **state) {
+static void lost_connections_end_with_a_reason(void **state) {
     (void)state;
     start(goes_always);
     tamis_redis *redis = open_it("patience=20ms&retry_interval=1ms");
@@ -340,15 +340,15 @@ static void so_it_does_where_every_connection_is_lost(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_command_is_taken_once_in_its_order),
+        cmocka_unit_test(every_reply_is_received_once_in_order),
         cmocka_unit_test(the_last_may_be_no_command),
-        cmocka_unit_test(what_is_refused_for_now_is_asked_again_from_the_first_on),
-        cmocka_unit_test(what_may_have_been_carried_out_is_marked),
-        cmocka_unit_test(none_is_lost_and_none_taken_twice),
-        cmocka_unit_test(what_was_on_its_way_is_marked),
-        cmocka_unit_test(a_refusal_for_good_ends_it),
-        cmocka_unit_test(patience_ends_and_says_why),
-        cmocka_unit_test(so_it_does_where_every_connection_is_lost),
+        cmocka_unit_test(temporarily_refused_commands_are_sent_again),
+        cmocka_unit_test(commands_without_a_reply_are_marked),
+        cmocka_unit_test(no_reply_is_lost_or_received_twice),
+        cmocka_unit_test(commands_in_flight_are_marked),
+        cmocka_unit_test(a_permanent_refusal_ends_the_pipeline),
+        cmocka_unit_test(patience_ends_with_a_reason),
+        cmocka_unit_test(lost_connections_end_with_a_reason),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

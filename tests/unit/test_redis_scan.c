@@ -53,7 +53,7 @@ static void list_all(tamis_redis *there) {
     free(collected);
 }
 
-static void pages_that_are_lost_are_asked_for_again(void **state) {
+static void lost_pages_are_requested_again(void **state) {
     (void)state;
     begin_test();
     make_many();
@@ -76,7 +76,7 @@ static void pages_that_are_lost_are_asked_for_again(void **state) {
     proxy_stop(between);
 }
 
-static void a_server_that_stays_away_is_told(void **state) {
+static void a_server_that_stays_away_is_reported(void **state) {
     (void)state;
     begin_test();
     proxy *between = proxy_start(server.socket);
@@ -117,7 +117,7 @@ static void lists_take_a_place(void **state) {
 
 /* ---- without a command ---- */
 
-static void what_is_missing_is_told(void **state) {
+static void missing_partitions_are_reported(void **state) {
     (void)state;
     struct {
         uint32_t struct_size;
@@ -161,10 +161,10 @@ static void what_is_missing_is_told(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pages_that_are_lost_are_asked_for_again),
-        cmocka_unit_test(a_server_that_stays_away_is_told),
+        cmocka_unit_test(lost_pages_are_requested_again),
+        cmocka_unit_test(a_server_that_stays_away_is_reported),
         cmocka_unit_test(lists_take_a_place),
-        cmocka_unit_test(what_is_missing_is_told),
+        cmocka_unit_test(missing_partitions_are_reported),
     };
     return cmocka_run_group_tests(tests, redis_filters_set_up, redis_filters_tear_down);
 }

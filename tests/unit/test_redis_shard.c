@@ -201,7 +201,7 @@ static void moves_whole_filters(void **state) {
 }
 
 /* On each server, so that the reply about the footer comes before that about the plan, and after it. */
-static void tells_damage_from_absence(void **state) {
+static void distinguishes_damage_from_absence(void **state) {
     (void)state;
     for (int i = 0; i < SERVERS; i++) {
         char name[200];
@@ -277,8 +277,8 @@ static void refuses_layouts_of_one_server(void **state) {
 
 /* Command i is `INCR n` on server i % 3, and from the barrier on `GET n`. */
 typedef struct counted {
-    size_t barrier, answered, asked_early;
-    int64_t seen[SERVERS];
+    size_t barrier, answered, queried_early;
+    int64_t present[SERVERS];
 } counted;
 
 static uint32_t slot_of(void *context, size_t i) {
@@ -288,7 +288,7 @@ static uint32_t slot_of(void *context, size_t i) {
 
 static bool put_counted(void *context, size_t i, tamis__connection *conn) {
     counted *ctx = context;
-    ctx->asked_early += i >= ctx->barrier && ctx->answered < ctx->barrier - ctx->barrier / 7;
+    ctx->queried_early += i >= ctx->barrier && ctx->answered < ctx->barrier - ctx->barrier / 7;
     tamis__connection_put_command(conn, 2);
     tamis__connection_put_text(conn, i < ctx->barrier ? "INCR" : "GET");
     tamis__connection_put_text(conn, "n");
@@ -303,12 +303,12 @@ static tamis_status take_counted(void *context, size_t i, const tamis__reply *re
     ctx->answered++;
     if (i >= ctx->barrier) {
         assert_int_equal(reply->type, TAMIS__REPLY_STRING);
-        sscanf(reply->text, "%ld", &ctx->seen[i % SERVERS]);
+        sscanf(reply->text, "%ld", &ctx->present[i % SERVERS]);
     }
     return TAMIS_OK;
 }
 
-static void asks_behind_a_barrier_when_all_is_answered(void **state) {
+static void a_query_after_a_barrier_waits_for_all_replies(void **state) {
     (void)state;
     begin_test("");
     tamis_redis *redis = open_servers();
@@ -321,9 +321,9 @@ static void asks_behind_a_barrier_when_all_is_answered(void **state) {
                                       .slot = slot_of,
                                       .barriers = {ctx.barrier}};
     assert_int_equal(tamis__requests_run(redis, &requests, NULL, &err), TAMIS_OK);
-    assert_int_equal(ctx.asked_early, 0);
+    assert_int_equal(ctx.queried_early, 0);
     for (int i = 0; i < SERVERS; i++)
-        assert_int_equal(ctx.seen[i], 3000);
+        assert_int_equal(ctx.present[i], 3000);
     const tamis__requests unrouted = {
         .count = 1, .context = &ctx, .put_command = put_counted, .what = "unrouted"};
     assert_int_equal(tamis__requests_run(redis, &unrouted, NULL, &err), TAMIS_E_UNSUPPORTED);
@@ -425,10 +425,10 @@ int main(void) {
         cmocka_unit_test(keeps_a_filter_of_one_key_on_one_server),
         cmocka_unit_test(drops_the_keys_of_every_server),
         cmocka_unit_test(moves_whole_filters),
-        cmocka_unit_test(tells_damage_from_absence),
+        cmocka_unit_test(distinguishes_damage_from_absence),
         cmocka_unit_test(every_key_expires),
         cmocka_unit_test(refuses_layouts_of_one_server),
-        cmocka_unit_test(asks_behind_a_barrier_when_all_is_answered),
+        cmocka_unit_test(a_query_after_a_barrier_waits_for_all_replies),
         cmocka_unit_test(families_are_on_all_servers),
         cmocka_unit_test(says_which_server_is_away),
         cmocka_unit_test(rides_out_the_loss_of_each),

@@ -69,7 +69,7 @@ typedef struct client {
     tamis_error err;
 } client;
 
-enum { UNKNOWN_ONCE = 0x80, FRESH_COUNT = 0x7f };
+enum { UNKNOWN_ONCE = 0x80, ABSENT_COUNT = 0x7f };
 
 /* Adds keys, or looks them up. */
 static tamis_status batch(const client *self, const uint64_t *values, bool adds, tamis_answer *answers,
@@ -116,7 +116,7 @@ static void check_all(const client *clients, uint64_t count) {
     for (uint64_t i = 0; i < count; i++) {
         int absent = 0, lost = 0;
         for (int c = 0; c < CLIENTS; c++) {
-            absent += clients[c].answers[i] & FRESH_COUNT;
+            absent += clients[c].answers[i] & ABSENT_COUNT;
             lost += (clients[c].answers[i] & UNKNOWN_ONCE) != 0;
         }
         if (absent > 1)
@@ -197,7 +197,7 @@ static void connections_are_cut_at_random(void **state) {
           test_scale(400000, 40000, 40000), 0);
 }
 
-static void so_are_those_of_layout_java(void **state) {
+static void filters_of_layout_java_are_found_too(void **state) {
     (void)state;
     storm("n?layout=java", false, test_scale_torture(200000, 70000, 10000, 10000),
           test_scale(400000, 40000, 40000), 0);
@@ -220,7 +220,7 @@ static void families_are_no_worse_off(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(connections_are_cut_at_random),
-        cmocka_unit_test(so_are_those_of_layout_java),
+        cmocka_unit_test(filters_of_layout_java_are_found_too),
         cmocka_unit_test(the_server_is_killed_and_started_again),
         cmocka_unit_test(families_are_no_worse_off),
     };

@@ -149,7 +149,7 @@ static void answers_nothing(tamis_filter *filter, tamis_status expected, const c
 
 /* ---- making ---- */
 
-static void it_is_made_once_and_found_again(void **state) {
+static void a_family_is_made_once_and_found_again(void **state) {
     (void)state;
     need_server();
     refuses("f", TAMIS_E_NOT_FOUND, "no such filter");
@@ -168,7 +168,7 @@ static void it_is_made_once_and_found_again(void **state) {
     tamis_filter_free(again);
 }
 
-static void who_asks_for_something_else_is_told_the_difference(void **state) {
+static void a_different_plan_is_refused_with_the_difference(void **state) {
     (void)state;
     need_server();
     static const struct {
@@ -194,7 +194,7 @@ static void who_asks_for_something_else_is_told_the_difference(void **state) {
     tamis_filter_free(filter);
 }
 
-static void a_secret_is_asked_for_again(void **state) {
+static void a_missing_secret_is_reported_again(void **state) {
     (void)state;
     need_server();
     tamis_filter *filter = NULL, *other = NULL;
@@ -241,11 +241,11 @@ static void *open_at_once(void *context) {
     return NULL;
 }
 
-static void of_several_makers_one_plan_wins(void **state) {
+static void one_plan_wins_among_several_makers(void **state) {
     (void)state;
     need_server();
-    static const char *const wanted[] = {"f?" PLAN "&partition=4096",
-                                         "f?expect=30000&fpr=0.001&partition=8192"};
+    static const char *const parameters[] = {"f?" PLAN "&partition=4096",
+                                             "f?expect=30000&fpr=0.001&partition=8192"};
     for (uint64_t round = 0; round < test_scale(40, 4, 8); round++) {
         client clients[CLIENTS];
         pthread_barrier_t all;
@@ -254,7 +254,7 @@ static void of_several_makers_one_plan_wins(void **state) {
         redis_server_command(&server, "FLUSHALL");
         pthread_barrier_init(&all, NULL, CLIENTS);
         for (int i = 0; i < CLIENTS; i++) {
-            clients[i] = (client){.rest = wanted[i % 2], .all = &all, .err = TAMIS_ERROR_INIT};
+            clients[i] = (client){.rest = parameters[i % 2], .all = &all, .err = TAMIS_ERROR_INIT};
             pthread_create(&clients[i].thread, NULL, open_at_once, &clients[i]);
         }
         for (int i = 0; i < CLIENTS; i++)
@@ -390,7 +390,7 @@ static void eviction_is_noticed(void **state) {
     tamis_filter_free(filter);
 }
 
-static void what_is_dropped_or_replaced_is_told(void **state) {
+static void a_dropped_or_replaced_filter_is_reported(void **state) {
     (void)state;
     need_server();
     tamis_filter *filter = open_filter("f?" PLAN "&partition=4096");
@@ -408,15 +408,15 @@ static void what_is_dropped_or_replaced_is_told(void **state) {
 
 static tamis_filter *open_typed(uint32_t key_type, uint32_t is) {
     tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
-    tamis_metadata about = TAMIS_METADATA_INIT;
+    tamis_metadata metadata = TAMIS_METADATA_INIT;
     tamis_filter *filter = NULL;
     char uri[300];
     options.create = true;
     options.key_type = key_type;
     snprintf(uri, sizeof uri, "%s/typed?" PLAN, server.uri);
     OK(tamis_redis_filter_open(&filter, NULL, uri, &options, &err));
-    OK(tamis_filter_metadata_get(filter, &about, &err));
-    assert_int_equal(about.key_type, is);
+    OK(tamis_filter_metadata_get(filter, &metadata, &err));
+    assert_int_equal(metadata.key_type, is);
     return filter;
 }
 
@@ -519,7 +519,7 @@ static void a_plan_that_is_none_is_refused(void **state) {
 }
 
 /* Refusals of plans, as docs/REDIS-LAYOUT.md requires them. */
-static void what_of_a_plan_is_refused_is_said(void **state) {
+static void a_refused_plan_names_the_field(void **state) {
     (void)state;
     need_server();
     static const struct {
@@ -558,7 +558,7 @@ static void what_of_a_plan_is_refused_is_said(void **state) {
 
 /* ---- limits of the server ---- */
 
-static void what_the_server_has_no_memory_for_is_told(void **state) {
+static void a_full_server_is_reported(void **state) {
     (void)state;
     need_server();
     tamis_filter *filter = open_filter("f?" PLAN "&partition=4096"), *other = NULL;
@@ -581,7 +581,7 @@ static void what_the_server_has_no_memory_for_is_told(void **state) {
 }
 
 /* A filter that is too large is not begun. If it was begun, what was made is removed. */
-static void one_that_is_too_large_leaves_nothing(void **state) {
+static void a_family_that_is_too_large_leaves_nothing(void **state) {
     (void)state;
     need_server();
     tamis_filter *filter = NULL;
@@ -605,7 +605,7 @@ static void one_that_is_too_large_leaves_nothing(void **state) {
     redis_server_command(&server, "CONFIG SET maxmemory-policy noeviction");
 }
 
-static void so_many_partitions_are_not_made(void **state) {
+static void too_many_partitions_are_refused(void **state) {
     (void)state;
     need_server();
     tamis_filter *filter = NULL;
@@ -615,17 +615,17 @@ static void so_many_partitions_are_not_made(void **state) {
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
     /* That is the smallest partition size that works; this server lacks the memory. */
     char rest[100];
-    const unsigned long long least = strtoull(strstr(err.text, "give partition=") + 15, NULL, 10);
+    const unsigned long long min = strtoull(strstr(err.text, "give partition=") + 15, NULL, 10);
     redis_server_command(&server, "CONFIG SET maxmemory 8mb");
-    snprintf(rest, sizeof rest, "f?expect=1e9&fpr=0.01&partition=%llu", least);
+    snprintf(rest, sizeof rest, "f?expect=1e9&fpr=0.01&partition=%llu", min);
     assert_int_equal(try_open(&filter, rest, true, NULL, &err), TAMIS_E_REFUSED);
-    snprintf(rest, sizeof rest, "f?expect=1e9&fpr=0.01&partition=%llu", least - 64);
+    snprintf(rest, sizeof rest, "f?expect=1e9&fpr=0.01&partition=%llu", min - 64);
     assert_int_equal(try_open(&filter, rest, true, NULL, &err), TAMIS_E_RANGE);
     redis_server_command(&server, "CONFIG SET maxmemory 0");
     assert_int_equal(redis_server_number(&server, "DBSIZE"), 0);
 }
 
-static void expiry_takes_the_whole_filter(void **state) {
+static void expiry_removes_the_whole_filter(void **state) {
     (void)state;
     need_server();
     tamis_filter *filter = open_filter("f?" PLAN "&partition=4096&ttl=1h");
@@ -724,20 +724,20 @@ static void several_clears_leave_one_filter(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(it_is_made_once_and_found_again, start, stop),
-        cmocka_unit_test_setup_teardown(who_asks_for_something_else_is_told_the_difference, start, stop),
-        cmocka_unit_test_setup_teardown(a_secret_is_asked_for_again, start, stop),
-        cmocka_unit_test_setup_teardown(of_several_makers_one_plan_wins, start, stop),
+        cmocka_unit_test_setup_teardown(a_family_is_made_once_and_found_again, start, stop),
+        cmocka_unit_test_setup_teardown(a_different_plan_is_refused_with_the_difference, start, stop),
+        cmocka_unit_test_setup_teardown(a_missing_secret_is_reported_again, start, stop),
+        cmocka_unit_test_setup_teardown(one_plan_wins_among_several_makers, start, stop),
         cmocka_unit_test_setup_teardown(a_part_that_is_gone_is_never_an_absent_key, start, stop),
         cmocka_unit_test_setup_teardown(eviction_is_noticed, start, stop),
-        cmocka_unit_test_setup_teardown(what_is_dropped_or_replaced_is_told, start, stop),
+        cmocka_unit_test_setup_teardown(a_dropped_or_replaced_filter_is_reported, start, stop),
         cmocka_unit_test_setup_teardown(the_type_of_keys_is_kept, start, stop),
         cmocka_unit_test_setup_teardown(a_plan_that_is_none_is_refused, start, stop),
-        cmocka_unit_test_setup_teardown(what_the_server_has_no_memory_for_is_told, start, stop),
-        cmocka_unit_test_setup_teardown(what_of_a_plan_is_refused_is_said, start, stop),
-        cmocka_unit_test_setup_teardown(one_that_is_too_large_leaves_nothing, start, stop),
-        cmocka_unit_test_setup_teardown(so_many_partitions_are_not_made, start, stop),
-        cmocka_unit_test_setup_teardown(expiry_takes_the_whole_filter, start, stop),
+        cmocka_unit_test_setup_teardown(a_full_server_is_reported, start, stop),
+        cmocka_unit_test_setup_teardown(a_refused_plan_names_the_field, start, stop),
+        cmocka_unit_test_setup_teardown(a_family_that_is_too_large_leaves_nothing, start, stop),
+        cmocka_unit_test_setup_teardown(too_many_partitions_are_refused, start, stop),
+        cmocka_unit_test_setup_teardown(expiry_removes_the_whole_filter, start, stop),
         cmocka_unit_test_setup_teardown(clear_forgets_all_for_everyone, start, stop),
         cmocka_unit_test_setup_teardown(several_clears_leave_one_filter, start, stop),
     };

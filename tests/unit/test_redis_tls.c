@@ -132,7 +132,7 @@ static void a_server_that_is_trusted_is_spoken_to(void **state) {
     tamis_redis_close(redis);
 }
 
-static void one_that_is_not_is_refused(void **state) {
+static void an_untrusted_certificate_is_refused(void **state) {
     char other[200];
     (void)state;
     need_server();
@@ -146,7 +146,7 @@ static void one_that_is_not_is_refused(void **state) {
 }
 
 /* The opposite: the server gets no TLS and closes. */
-static void what_is_no_tls_is_told_to_be(void **state) {
+static void a_server_without_tls_is_reported(void **state) {
     (void)state;
     need_server();
     tamis_redis *redis = NULL;
@@ -169,7 +169,7 @@ static void what_is_no_tls_is_told_to_be(void **state) {
         strstr(err.text, "parameter cacert is for rediss:// (TLS), and this is not; write rediss://"));
 }
 
-static void files_that_are_none_are_named(void **state) {
+static void files_that_are_no_filters_are_named(void **state) {
     char text[300];
     (void)state;
     need_server();
@@ -189,7 +189,7 @@ static void files_that_are_none_are_named(void **state) {
     assert_int_equal(tamis_redis_open(&redis, uri, NULL, &err), TAMIS_E_INVALID); /* without TLS */
 }
 
-static void a_server_may_want_a_certificate(void **state) {
+static void a_server_may_require_a_certificate(void **state) {
     char text[400], more[250];
     (void)state;
     need_server();
@@ -265,10 +265,10 @@ static void every_allocation_may_fail(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_server_that_is_trusted_is_spoken_to),
-        cmocka_unit_test(one_that_is_not_is_refused),
-        cmocka_unit_test(what_is_no_tls_is_told_to_be),
-        cmocka_unit_test(files_that_are_none_are_named),
-        cmocka_unit_test(a_server_may_want_a_certificate),
+        cmocka_unit_test(an_untrusted_certificate_is_refused),
+        cmocka_unit_test(a_server_without_tls_is_reported),
+        cmocka_unit_test(files_that_are_no_filters_are_named),
+        cmocka_unit_test(a_server_may_require_a_certificate),
         cmocka_unit_test(each_byte_may_come_alone_and_each_call_fail),
         cmocka_unit_test(every_allocation_may_fail),
     };

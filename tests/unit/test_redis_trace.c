@@ -12,7 +12,7 @@
 #include "support/proxy.h"
 #include "support/redis_filters.h"
 
-enum { SHARDS = 2, TOLD = 4000, LINE = 4000, BITS = 1 << 16 };
+enum { SHARDS = 2, REPORTED = 4000, LINE = 4000, BITS = 1 << 16 };
 
 static redis_server shards[SHARDS];
 
@@ -32,29 +32,29 @@ static int tear_down(void **state) {
 
 /* ---- recorded traces ---- */
 
-typedef struct told {
+typedef struct reported {
     size_t count;
     bool adds;
-    tamis_answer answers[TOLD];
-    size_t parts[TOLD], zeros[TOLD];
-    char *lines[TOLD]; /* positions of the bits, as text */
+    tamis_answer answers[REPORTED];
+    size_t parts[REPORTED], zeros[REPORTED];
+    char *lines[REPORTED]; /* positions of the bits, as text */
     size_t model_count;
     char *model[BITS]; /* set bits, as "instance key offset" */
-} told;
+} reported;
 
-static void forget(told *traced) {
+static void forget(reported *traced) {
     for (size_t i = 0; i < traced->count; i++)
         free(traced->lines[i]);
     traced->count = 0;
 }
 
-static void end(told *traced) {
+static void end(reported *traced) {
     forget(traced);
     while (traced->model_count > 0)
         free(traced->model[--traced->model_count]);
 }
 
-static bool knows(const told *traced, const char *bit) {
+static bool knows(const reported *traced, const char *bit) {
     for (size_t i = traced->model_count; i > 0; i--)
         if (strcmp(traced->model[i - 1], bit) == 0)
             return true;
@@ -74,7 +74,7 @@ static const redis_server *server_of(const char *instance) {
 }
 
 /* Checks that the traced bits are those of the model, and, after an add, that they are set on the server. */
-static void check_part(told *traced, const tamis_redis_traced_part *part) {
+static void check_part(reported *traced, const tamis_redis_traced_part *part) {
     const redis_server *there = server_of(part->instance);
     char bit[900], text[LINE];
     int used = snprintf(text, sizeof text, "%s%.*s",
@@ -102,8 +102,8 @@ static void check_part(told *traced, const tamis_redis_traced_part *part) {
 }
 
 static void take(void *context, const tamis_redis_traced *one) {
-    told *traced = context;
-    assert_true(traced->count < TOLD);
+    reported *traced = context;
+    assert_true(traced->count < REPORTED);
     assert_int_equal(one->adds, traced->adds);
     traced->answers[traced->count] = one->answer;
     traced->parts[traced->count] = one->part_count;
@@ -118,9 +118,9 @@ static void take(void *context, const tamis_redis_traced *one) {
 
 /* Adds elements, adds them again, and looks them up. The traces must agree with the answers, and have the
  * same bits in the same order each time. */
-static void check_filter(tamis_filter *filter, size_t count, size_t most_parts) {
-    static told traced, before;
-    static tamis_answer answers[TOLD];
+static void check_filter(tamis_filter *filter, size_t count, size_t max_parts) {
+    static reported traced, before;
+    static tamis_answer answers[REPORTED];
     size_t probes = tamis_filter_plan(filter)->probes, several = 0;
     for (int round = 0; round < 3; round++) {
         traced.adds = round < 2;
@@ -136,7 +136,7 @@ static void check_filter(tamis_filter *filter, size_t count, size_t most_parts) 
             assert_true(answers[i] == (traced.zeros[i] == 0                                ? TAMIS_PRESENT
                                        : traced.parts[i] > 1 && answers[i] != TAMIS_ABSENT ? TAMIS_UNKNOWN
                                                                                            : TAMIS_ABSENT));
-            assert_true(traced.zeros[i] <= probes && traced.parts[i] >= 1 && traced.parts[i] <= most_parts);
+            assert_true(traced.zeros[i] <= probes && traced.parts[i] >= 1 && traced.parts[i] <= max_parts);
             several += traced.parts[i] > 1;
             if (round > 0) {
                 assert_int_equal(answers[i], TAMIS_PRESENT);
@@ -148,7 +148,7 @@ static void check_filter(tamis_filter *filter, size_t count, size_t most_parts) 
         before.count = traced.count;
         traced.count = 0;
     }
-    assert_true((several > 0) == (most_parts > 1));
+    assert_true((several > 0) == (max_parts > 1));
     OK(tamis_redis_filter_trace(filter, NULL, NULL, &err));
     OK(tamis_filter_contains_many(filter, keys, count, answers, NULL, &err));
     assert_int_equal(traced.count, 0);
@@ -157,7 +157,7 @@ static void check_filter(tamis_filter *filter, size_t count, size_t most_parts) 
     tamis_filter_free(filter);
 }
 
-static void bits_are_told_as_they_were(void **state) {
+static void bits_are_reported_as_they_were(void **state) {
     (void)state;
     begin_test();
     check_filter(open_filter("t?expect=1000&fpr=0.01&partition=8192"), 300, 1);
@@ -171,7 +171,7 @@ static void bits_are_told_as_they_were(void **state) {
 }
 
 /* Replies arrive from two servers in any order. */
-static void elements_are_told_in_order(void **state) {
+static void elements_are_reported_in_order(void **state) {
     char uri[100];
     tamis_redis *both;
     tamis_filter *filter;
@@ -221,7 +221,7 @@ static void count_unknown(void *context, const tamis_redis_traced *one) {
     counts[1] += one->answer == TAMIS_UNKNOWN;
 }
 
-static void what_was_sent_twice_is_told_once(void **state) {
+static void a_repeated_element_is_reported_once(void **state) {
     char uri[120];
     size_t counts[2] = {0, 0}, unknown = 0;
     tamis_filter *filter;
@@ -275,10 +275,10 @@ static void other_filters_are_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bits_are_told_as_they_were),
-        cmocka_unit_test(elements_are_told_in_order),
+        cmocka_unit_test(bits_are_reported_as_they_were),
+        cmocka_unit_test(elements_are_reported_in_order),
         cmocka_unit_test(offsets_are_the_published_ones),
-        cmocka_unit_test(what_was_sent_twice_is_told_once),
+        cmocka_unit_test(a_repeated_element_is_reported_once),
         cmocka_unit_test(memory_may_run_out),
         cmocka_unit_test(other_filters_are_refused),
     };

@@ -36,7 +36,7 @@ static void parse(const char *text) {
     assert_int_equal(tamis__redis_uri_parse(&uri, text, &allocator, &err), TAMIS_OK);
 }
 
-static void schemes_are_told_apart(void **state) {
+static void schemes_are_distinguished(void **state) {
     static const struct {
         const char *text;
         tamis__redis_kind kind;
@@ -78,7 +78,7 @@ static void every_part_is_found(void **state) {
     assert_int_equal(tamis__redis_uri_check_used(&uri, &err), TAMIS_OK);
 }
 
-static void what_is_left_out_has_a_value_of_its_own(void **state) {
+static void missing_parts_have_defaults(void **state) {
     (void)state;
     parse("redis://");
     assert_string_equal(uri.addresses[0].host, "127.0.0.1");
@@ -101,7 +101,7 @@ static void what_is_left_out_has_a_value_of_its_own(void **state) {
     assert_string_equal(uri.name, "7");
 }
 
-static void parts_are_decoded_after_they_are_told_apart(void **state) {
+static void parts_are_split_before_they_are_decoded(void **state) {
     (void)state;
     parse("redis://a%3Ab:p%40%2F%3F%25@%68ost/2/x%2fy%00z%40?ttl=%31d");
     assert_string_equal(uri.user, "a:b");
@@ -148,7 +148,7 @@ static void a_name_alone_may_hold_what_marks_parts(void **state) {
     assert_null(strstr(err.text, "hush"));
 }
 
-static void of_a_server_alone_the_one_segment_is_the_database(void **state) {
+static void a_uri_with_one_segment_names_the_database(void **state) {
     (void)state;
     parse("redis://h/7");
     assert_int_equal(tamis__redis_uri_server(&uri, &err), TAMIS_OK);
@@ -162,7 +162,7 @@ static void of_a_server_alone_the_one_segment_is_the_database(void **state) {
     }
 }
 
-static void what_is_wrong_is_named(void **state) {
+static void errors_name_the_argument(void **state) {
     (void)state;
     static const struct {
         const char *text, *said;
@@ -211,7 +211,7 @@ static void what_is_wrong_is_named(void **state) {
 }
 
 /* Every text that is made from a URI with a password by removing or inserting a byte. */
-static void a_password_is_in_no_sentence(void **state) {
+static void no_message_has_the_password(void **state) {
     (void)state;
     static const char good[] = "redis://user:hushhush@host:1/2/name?ttl=1", put[] = "/?@:%&=[]\1";
     char text[80];
@@ -296,7 +296,7 @@ static void a_parameter_that_nobody_knows_is_named(void **state) {
 }
 
 /* Values with any bytes. */
-static void a_value_leaves_the_sentence_on_one_line(void **state) {
+static void a_message_with_a_value_is_one_line(void **state) {
     uint64_t count = 1;
     double rate = 0.5;
     (void)state;
@@ -312,7 +312,7 @@ static void a_value_leaves_the_sentence_on_one_line(void **state) {
 }
 
 /* Also for texts that are not URIs. */
-static void what_is_shown_is_one_line_and_hides_what_is_before_an_at(void **state) {
+static void a_shown_uri_is_one_line_without_passwords(void **state) {
     static const char *const rows[][2] = {{"r\n://h?a@b", "r?://..."},
                                           {"u:hush@redis://h/n", "redis://h/n"},
                                           {"u:hush@redis://h?@", "..."},
@@ -337,22 +337,21 @@ static void without_memory_it_says_so(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(schemes_are_told_apart, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(schemes_are_distinguished, set_up, tear_down),
         cmocka_unit_test_setup_teardown(every_part_is_found, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_is_left_out_has_a_value_of_its_own, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(parts_are_decoded_after_they_are_told_apart, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(missing_parts_have_defaults, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(parts_are_split_before_they_are_decoded, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_ipv6_host_stands_in_brackets, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_socket_has_its_path_for_a_host, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_name_alone_may_hold_what_marks_parts, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(of_a_server_alone_the_one_segment_is_the_database, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_is_wrong_is_named, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_password_is_in_no_sentence, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_uri_with_one_segment_names_the_database, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(errors_name_the_argument, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(no_message_has_the_password, set_up, tear_down),
         cmocka_unit_test_setup_teardown(values_are_checked, set_up, tear_down),
         cmocka_unit_test_setup_teardown(counts_have_units, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_parameter_that_nobody_knows_is_named, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_value_leaves_the_sentence_on_one_line, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_is_shown_is_one_line_and_hides_what_is_before_an_at, set_up,
-                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_message_with_a_value_is_one_line, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_shown_uri_is_one_line_without_passwords, set_up, tear_down),
         cmocka_unit_test_setup_teardown(without_memory_it_says_so, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

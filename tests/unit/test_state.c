@@ -33,13 +33,13 @@ static void assert_ok(tamis_status status) {
 }
 
 /* The scratch directory is the directory of the state. */
-static const char *folder(void) {
+static const char *directory(void) {
     return scratch("");
 }
 
 static tamis_state *opened(const states_make *make) {
     tamis_state *state = NULL;
-    assert_ok(states_open(&state, make, folder(), NULL));
+    assert_ok(states_open(&state, make, directory(), NULL));
     return state;
 }
 
@@ -55,13 +55,13 @@ static void what_is_committed_is_there(void **unused) {
     state = opened(growing);
     assert_true(states_is_at(state, "one"));
     assert_int_equal(states_keys(state), 2500);
-    assert_int_equal(states_told(state).replayed, 2500);
-    assert_int_equal(states_told(state).epoch, 2);
+    assert_int_equal(states_info(state).replayed, 2500);
+    assert_int_equal(states_info(state).epoch, 2);
     assert_string_equal(tamis_state_metadata(state), "numbers");
     assert_ok(states_add(state, 2500, 100)); /* absent again: no trace of them is left */
     assert_ok(states_commit(state, "two"));
     assert_int_equal(states_keys(state), 2600);
-    assert_int_equal(states_told(state).commits, 2);
+    assert_int_equal(states_info(state).commits, 2);
     tamis_state_close(state);
 }
 
@@ -74,15 +74,15 @@ static void what_nothing_was_committed_to_is_made_anew(void **unused) {
     tamis_state_close(state);
     state = opened(growing);
     assert_true(tamis_state_filter(state)->plan.kind == growing->kind);
-    assert_int_equal(states_told(state).epoch, 2);
+    assert_int_equal(states_info(state).epoch, 2);
     assert_int_equal(states_keys(state), 0);
     assert_ok(states_commit(state, "begun"));
     tamis_state_close(state);
-    assert_int_equal(states_open(&state, small, folder(), NULL), TAMIS_E_MISMATCH);
+    assert_int_equal(states_open(&state, small, directory(), NULL), TAMIS_E_MISMATCH);
     state = opened(growing);
     assert_true(states_is_at(state, "begun"));
     tamis_state_close(state);
-    assert_ok(tamis_state_verify(folder(), NULL, &states_err));
+    assert_ok(tamis_state_verify(directory(), NULL, &states_err));
 }
 
 /* The text of a state can be changed as long as it has no keys. */
@@ -113,7 +113,7 @@ static void reg_22_a_description_is_corrected(void **unused) {
     assert_string_equal(tamis_state_metadata(state), "second, and longer");
     assert_int_equal(states_keys(state), 10);
     tamis_state_close(state);
-    assert_ok(tamis_state_verify(folder(), NULL, &states_err));
+    assert_ok(tamis_state_verify(directory(), NULL, &states_err));
 }
 
 /* A commit without keys and without a checkpoint also commits the size hint. */
@@ -136,7 +136,7 @@ static void assert_differs(const tamis_plan *plan, const tamis_filter_options *h
     tamis_state *state = NULL;
     options.plan = plan;
     options.filter = how;
-    assert_int_equal(tamis_state_open(&state, folder(), &options, &states_err), TAMIS_E_MISMATCH);
+    assert_int_equal(tamis_state_open(&state, directory(), &options, &states_err), TAMIS_E_MISMATCH);
     assert_null(state);
     assert_says(says);
 }
@@ -190,12 +190,12 @@ static void reg_22_a_frozen_state_stays_frozen(void **unused) {
     tamis_state_close(state);
     options.plan = &plan;
     options.filter = &how;
-    assert_int_equal(tamis_state_open(&state, folder(), &options, &states_err), TAMIS_E_MISMATCH);
+    assert_int_equal(tamis_state_open(&state, directory(), &options, &states_err), TAMIS_E_MISMATCH);
     assert_says("frozen is 1, and 0 was asked for");
     options.plan = NULL;
     options.filter = NULL;
     for (int round = 0; round < 2; round++) {
-        assert_ok(tamis_state_open(&state, folder(), &options, &states_err));
+        assert_ok(tamis_state_open(&state, directory(), &options, &states_err));
         assert_false(tamis_filter_can(tamis_state_filter(state), TAMIS_CAN_GROW));
         assert_ok(tamis_state_snapshot(state, 0, &states_err));
         tamis_state_close(state);
@@ -219,14 +219,14 @@ static void a_secret_binds_with_the_first_commit(void **unused) {
     options.plan = &plan;
     options.secret = "another secret of some bytes";
     options.secret_size = 28;
-    assert_ok(tamis_state_open(&state, folder(), &options, &states_err));
+    assert_ok(tamis_state_open(&state, directory(), &options, &states_err));
     tamis_state_close(state);
     plan_options.fpr = 1e-6;
     plan = (tamis_plan)TAMIS_PLAN_INIT;
     assert_ok(tamis_plan_make(&plan, &plan_options, &states_err));
     options.secret = NULL;
     options.secret_size = 0;
-    assert_ok(tamis_state_open(&state, folder(), &options, &states_err));
+    assert_ok(tamis_state_open(&state, directory(), &options, &states_err));
     assert_ok(states_add(state, 0, 10));
     assert_ok(states_commit(state, "some"));
     tamis_state_close(state);
@@ -273,7 +273,7 @@ static void the_same_after_any_number_of_starts(void **unused) {
         assert_int_equal(states_keys(state), tamis_state_filter(state)->added);
         tamis_state_close(state);
         const tamis_state_options options = states_options(make, NULL);
-        assert_ok(tamis_state_verify(folder(), &options, &states_err));
+        assert_ok(tamis_state_verify(directory(), &options, &states_err));
         scratch_clear();
         bytes_clear(&whole);
         bytes_clear(&pieces);
@@ -281,7 +281,7 @@ static void the_same_after_any_number_of_starts(void **unused) {
 }
 
 /* Commits start snapshots in a thread while keys are added. */
-static void snapshots_are_taken_while_keys_come(void **unused) {
+static void snapshots_are_made_while_keys_are_added(void **unused) {
     (void)unused;
     enum { KEYS = 200000 };
     test_bytes whole = {0}, pieces = {0};
@@ -294,11 +294,11 @@ static void snapshots_are_taken_while_keys_come(void **unused) {
         assert_ok(states_commit(state, "some"));
     }
     assert_ok(tamis_state_snapshot(state, 300000, &states_err));
-    assert_true(states_told(state).snapshot_bytes > 0);
-    assert_true(states_told(state).log_bytes <= 300000);
+    assert_true(states_info(state).snapshot_bytes > 0);
+    assert_true(states_info(state).log_bytes <= 300000);
     tamis_state_close(state);
     state = opened(growing);
-    assert_true(states_told(state).replayed < KEYS);
+    assert_true(states_info(state).replayed < KEYS);
     states_encode(state, &pieces);
     assert_true(bytes_check("snapshots", &pieces, &whole));
     tamis_state_close(state);
@@ -307,16 +307,16 @@ static void snapshots_are_taken_while_keys_come(void **unused) {
 }
 
 /* At rest the directory has at most the promised size, and only files that the manifest names. */
-static void a_settled_state_is_small(void **unused) {
+static void a_finished_state_is_small(void **unused) {
     (void)unused;
     tamis_state *state = opened(small);
     assert_ok(states_add(state, 0, 20000));
     assert_ok(states_commit(state, "one"));
     assert_ok(tamis_state_snapshot(state, 1000000, &states_err));
-    assert_int_equal(states_told(state).snapshot_bytes, 0);
+    assert_int_equal(states_info(state).snapshot_bytes, 0);
     assert_ok(tamis_state_snapshot(state, 0, &states_err));
-    assert_true(states_told(state).snapshot_bytes > 0);
-    assert_true(states_told(state).log_bytes < 500);
+    assert_true(states_info(state).snapshot_bytes > 0);
+    assert_true(states_info(state).log_bytes < 500);
     assert_int_equal(scratch_entries(), 4); /* lock, manifest, snapshot, log */
     assert_ok(tamis_state_snapshot(state, 0, &states_err));
     assert_int_equal(scratch_entries(), 4);
@@ -327,7 +327,7 @@ static void a_settled_state_is_small(void **unused) {
 }
 
 /* The message is about the state, since a snapshot cannot be built anew like a filter file. */
-static void a_damaged_snapshot_is_told(void **unused) {
+static void a_damaged_snapshot_is_reported(void **unused) {
     (void)unused;
     test_bytes bytes = {0};
     char path[300] = "";
@@ -345,7 +345,7 @@ static void a_damaged_snapshot_is_told(void **unused) {
     bytes.data[bytes.size / 2] ^= 1;
     file_write(path, bytes.data, bytes.size);
     bytes_clear(&bytes);
-    assert_int_equal(states_open(&state, small, folder(), NULL), TAMIS_E_DAMAGED);
+    assert_int_equal(states_open(&state, small, directory(), NULL), TAMIS_E_DAMAGED);
     assert_says(path);
     assert_says("; restore the folder from a copy, or begin a new state");
 }
@@ -385,11 +385,11 @@ static void notes_are_kept(void **unused) {
     assert_ok(tamis_state_commit(state, large, TAMIS_STATE_CHECKPOINT_MAX, &states_err));
     assert_ok(tamis_state_note(state, "lost", 4, &states_err));
     assert_ok(tamis_state_abort(state, &states_err));
-    assert_int_equal(states_told(state).notes, 2);
+    assert_int_equal(states_info(state).notes, 2);
     assert_ok(tamis_state_note(state, "lost too", 8, &states_err));
     tamis_state_close(state);
     state = opened(small);
-    assert_int_equal(states_told(state).notes, 2);
+    assert_int_equal(states_info(state).notes, 2);
     assert_memory_equal(tamis_state_note_at(state, 1, &size), large, sizeof large - 1);
     assert_int_equal(size, TAMIS_STATE_CHECKPOINT_MAX);
     assert_null(tamis_state_note_at(state, 2, &size));
@@ -424,7 +424,7 @@ static void small_notes_are_not_for_nothing(void **unused) {
     tamis_state_close(state);
 }
 
-static void what_is_not_fresh_is_not_logged(void **unused) {
+static void present_keys_are_not_logged(void **unused) {
     (void)unused;
     const uint64_t number = 1;
     const tamis_key key = {&number, sizeof number};
@@ -445,17 +445,17 @@ static void what_is_not_fresh_is_not_logged(void **unused) {
     tamis_state_close(state);
 }
 
-static void a_second_one_is_told_who_has_it(void **unused) {
+static void a_second_open_names_the_holder(void **unused) {
     (void)unused;
     tamis_state *state = opened(small), *other = NULL;
-    assert_int_equal(states_open(&other, small, folder(), NULL), TAMIS_E_BUSY);
+    assert_int_equal(states_open(&other, small, directory(), NULL), TAMIS_E_BUSY);
     assert_says("this process has it open already");
     assert_int_equal(states_err.sys_errno, EDEADLK);
-    assert_int_equal(tamis_state_verify(folder(), NULL, &states_err), TAMIS_E_BUSY);
+    assert_int_equal(tamis_state_verify(directory(), NULL, &states_err), TAMIS_E_BUSY);
     char who[60];
     snprintf(who, sizeof who, "%ld on h since t\n", (long)getpid() + 1);
     file_write(scratch("lock"), who, strlen(who));
-    assert_int_equal(states_open(&other, small, folder(), NULL), TAMIS_E_BUSY);
+    assert_int_equal(states_open(&other, small, directory(), NULL), TAMIS_E_BUSY);
     snprintf(who, sizeof who, "process %ld on h since t has it open", (long)getpid() + 1);
     assert_says(who);
     tamis_state_close(state);
@@ -477,7 +477,7 @@ static void one_may_look_meanwhile(void **unused) {
     assert_ok(states_commit(state, "one"));
     assert_ok(states_add(state, 100, 100));
     size_t entries = scratch_entries();
-    assert_ok(tamis_state_open(&look, folder(), &options, &states_err));
+    assert_ok(tamis_state_open(&look, directory(), &options, &states_err));
     assert_int_equal(scratch_entries(), entries);
     assert_true(states_is_at(look, "one"));
     assert_int_equal(states_keys(look), 100);
@@ -500,18 +500,18 @@ static void a_secret_has_to_be_the_one(void **unused) {
     assert_ok(tamis_state_snapshot(state, 0, &states_err));
     tamis_state_close(state);
     tamis_state_options options = TAMIS_STATE_OPTIONS_INIT;
-    assert_int_equal(tamis_state_open(&state, folder(), &options, &states_err), TAMIS_E_MISMATCH);
+    assert_int_equal(tamis_state_open(&state, directory(), &options, &states_err), TAMIS_E_MISMATCH);
     assert_says("was made with a secret");
     options.secret = "another secret of some bytes";
     options.secret_size = 28;
-    assert_int_equal(tamis_state_open(&state, folder(), &options, &states_err), TAMIS_E_MISMATCH);
+    assert_int_equal(tamis_state_open(&state, directory(), &options, &states_err), TAMIS_E_MISMATCH);
     assert_says("another secret");
     options = states_options(keyed, NULL);
-    assert_ok(tamis_state_open(&state, folder(), &options, &states_err));
+    assert_ok(tamis_state_open(&state, directory(), &options, &states_err));
     tamis_state_close(state);
     scratch_clear();
     tamis_state_close(opened(small));
-    assert_int_equal(tamis_state_open(&state, folder(), &options, &states_err), TAMIS_E_MISMATCH);
+    assert_int_equal(tamis_state_open(&state, directory(), &options, &states_err), TAMIS_E_MISMATCH);
     assert_says("leave the secret out");
 }
 
@@ -519,33 +519,33 @@ static void what_is_no_state_is_left_alone(void **unused) {
     (void)unused;
     tamis_state *state = NULL;
     tamis_state_options options = TAMIS_STATE_OPTIONS_INIT;
-    assert_int_equal(tamis_state_open(&state, folder(), &options, &states_err), TAMIS_E_FORMAT);
+    assert_int_equal(tamis_state_open(&state, directory(), &options, &states_err), TAMIS_E_FORMAT);
     assert_int_equal(tamis_state_open(&state, scratch("none"), &options, &states_err), TAMIS_E_IO);
     assert_false(file_exists(scratch("none")));
     file_write(scratch("letter"), "dear", 4);
-    assert_int_equal(states_open(&state, small, folder(), NULL), TAMIS_E_FORMAT);
+    assert_int_equal(states_open(&state, small, directory(), NULL), TAMIS_E_FORMAT);
     assert_says("has other files (letter)");
     assert_int_equal(states_open(&state, small, scratch("letter"), NULL), TAMIS_E_IO);
     assert_true(file_is(scratch("letter"), "dear"));
     unlink(scratch("letter"));
     file_write(scratch("manifest"), "something else", 14);
-    assert_int_equal(states_open(&state, small, folder(), NULL), TAMIS_E_DAMAGED);
+    assert_int_equal(states_open(&state, small, directory(), NULL), TAMIS_E_DAMAGED);
     unlink(scratch("manifest"));
     file_write(scratch("log-0000000007"), "", 0);
-    assert_int_equal(states_open(&state, small, folder(), NULL), TAMIS_E_DAMAGED);
+    assert_int_equal(states_open(&state, small, directory(), NULL), TAMIS_E_DAMAGED);
     assert_says("has a log but no manifest");
 }
 
-static void a_folder_is_made(void **unused) {
+static void a_directory_is_made(void **unused) {
     (void)unused;
     tamis_state *state = NULL;
     char path[300];
     snprintf(path, sizeof path, "%s//", scratch("new"));
     assert_ok(states_open(&state, small, path, NULL));
     tamis_state_close(state);
-    struct stat about;
-    assert_int_equal(stat(scratch("new"), &about), 0);
-    assert_true(S_ISDIR(about.st_mode));
+    struct stat st;
+    assert_int_equal(stat(scratch("new"), &st), 0);
+    assert_true(S_ISDIR(st.st_mode));
     assert_int_equal(unlink(scratch("new/manifest")), 0);
     assert_int_equal(unlink(scratch("new/lock")), 0);
     /* a start that ended before there was a manifest */
@@ -573,17 +573,17 @@ static void a_filter_without_order_is_refused(void **unused) {
     plan_options.scheme = TAMIS_SCHEME_BKDR31;
     plan_options.fpr = 0.01;
     assert_ok(tamis_plan_make(&plan, &plan_options, &states_err));
-    assert_int_equal(tamis_state_open(&state, folder(), &options, &states_err), TAMIS_E_UNSUPPORTED);
+    assert_int_equal(tamis_state_open(&state, directory(), &options, &states_err), TAMIS_E_UNSUPPORTED);
     assert_says("has no hash of a key to log");
     how.seed = 3;
     plan_options = (tamis_plan_options)TAMIS_PLAN_OPTIONS_INIT;
     plan_options.fpr = 1e-6;
     assert_ok(tamis_plan_make(&plan, &plan_options, &states_err));
-    assert_ok(tamis_state_open(&state, folder(), &options, &states_err));
+    assert_ok(tamis_state_open(&state, directory(), &options, &states_err));
     assert_ok(states_commit(state, "begun"));
     tamis_state_close(state);
     options.filter = NULL; /* the seed stays that of the first start */
-    assert_ok(tamis_state_open(&state, folder(), &options, &states_err));
+    assert_ok(tamis_state_open(&state, directory(), &options, &states_err));
     assert_int_equal(tamis_hasher_seed(tamis_filter_hasher(tamis_state_filter(state))), 3);
     assert_int_equal(tamis_filter_plan(tamis_state_filter(state))->kind, TAMIS_KIND_FINGERPRINT);
     tamis_state_close(state);
@@ -626,18 +626,18 @@ int main(void) {
         CASE(reg_22_a_frozen_state_stays_frozen),
         CASE(a_secret_binds_with_the_first_commit),
         CASE(the_same_after_any_number_of_starts),
-        CASE(snapshots_are_taken_while_keys_come),
-        CASE(a_settled_state_is_small),
-        CASE(a_damaged_snapshot_is_told),
+        CASE(snapshots_are_made_while_keys_are_added),
+        CASE(a_finished_state_is_small),
+        CASE(a_damaged_snapshot_is_reported),
         CASE(many_starts_leave_few_files),
         CASE(notes_are_kept),
         CASE(small_notes_are_not_for_nothing),
-        CASE(what_is_not_fresh_is_not_logged),
-        CASE(a_second_one_is_told_who_has_it),
+        CASE(present_keys_are_not_logged),
+        CASE(a_second_open_names_the_holder),
         CASE(one_may_look_meanwhile),
         CASE(a_secret_has_to_be_the_one),
         CASE(what_is_no_state_is_left_alone),
-        CASE(a_folder_is_made),
+        CASE(a_directory_is_made),
         CASE(a_filter_without_order_is_refused),
         CASE(a_full_filter_stays_full),
     };

@@ -28,7 +28,7 @@ static const states_make make = {"small", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_A
 static test_bytes manifest, closed, live; /* the files, whole */
 static uint64_t ends[COMMITS + 1];        /* of the live one: bytes behind each of its commits */
 
-static const char *account(int number) {
+static const char *checkpoint(int number) {
     static char text[20];
     snprintf(text, sizeof text, "commit %d", number);
     return text;
@@ -50,7 +50,7 @@ static int set_up(void **unused) {
         if (i <= 2 && states_open(&state, &make, scratch(""), NULL) != TAMIS_OK)
             return -1;
         if (states_add(state, (uint64_t)i * 100, EACH) != TAMIS_OK ||
-            states_commit(state, account(i)) != TAMIS_OK)
+            states_commit(state, checkpoint(i)) != TAMIS_OK)
             return -1;
         ends[i] = state->log.whole;
         if (i == 1 || i == COMMITS) {
@@ -96,7 +96,7 @@ static int opens_at(void) {
     }
     int at = 0;
     for (int i = 1; i <= COMMITS; i++)
-        if (states_is_at(state, account(i)))
+        if (states_is_at(state, checkpoint(i)))
             at = i;
     assert_true(at > 0);
     assert_int_equal(states_keys(state), at * EACH);
@@ -116,7 +116,8 @@ static void as_it_was(void **unused) {
  * frame itself looks like one that was being written. */
 static void each_byte_changed(void **unused) {
     (void)unused;
-    const uint64_t last = ends[COMMITS] - STATE_FRAME_HEADER - STATE_COMMIT_FIXED - strlen(account(COMMITS));
+    const uint64_t last =
+        ends[COMMITS] - STATE_FRAME_HEADER - STATE_COMMIT_FIXED - strlen(checkpoint(COMMITS));
     for (size_t i = 0; i < live.size; i++) {
         restore();
         live.data[i] ^= 0x20;
@@ -141,7 +142,7 @@ static void each_byte_changed(void **unused) {
         closed.data[i] ^= 0x20;
         file_write(scratch("log-0000000001"), closed.data, closed.size);
         closed.data[i] ^= 0x20;
-        const uint64_t sure = ends[1] - STATE_FRAME_HEADER - STATE_COMMIT_FIXED - strlen(account(1));
+        const uint64_t sure = ends[1] - STATE_FRAME_HEADER - STATE_COMMIT_FIXED - strlen(checkpoint(1));
         assert_int_equal(opens_at(), i < sure ? 0 : COMMITS);
     }
 }
@@ -153,7 +154,7 @@ static void each_file_cut(void **unused) {
         file_write(scratch("log-0000000002"), live.data, size);
         int expected = size >= ends[COMMITS] ? COMMITS : size >= ends[2] ? 2 : 1;
         /* header and first frame were synced before the manifest named the segment */
-        if (size < STATE_HEADER + STATE_FRAME_HEADER + STATE_COMMIT_FIXED + strlen(account(1)))
+        if (size < STATE_HEADER + STATE_FRAME_HEADER + STATE_COMMIT_FIXED + strlen(checkpoint(1)))
             expected = 0;
         assert_int_equal(opens_at(), expected);
     }
@@ -178,7 +179,7 @@ static void reg_22_a_log_cut_after_its_end_is_damage(void **unused) {
     restore();
     assert_int_equal(states_open(&state, &make, scratch(""), NULL), TAMIS_OK);
     assert_int_equal(states_add(state, 500, EACH), TAMIS_OK);
-    assert_int_equal(states_commit(state, account(COMMITS)), TAMIS_OK);
+    assert_int_equal(states_commit(state, checkpoint(COMMITS)), TAMIS_OK);
     assert_int_equal(tamis_state_snapshot(state, UINT64_MAX, &states_err), TAMIS_OK);
     kill_state(state);                            /* the manifest has the end of the log by now */
     for (int number = 3; number <= 4; number++) { /* the segment of that run, and the next one */
@@ -221,7 +222,7 @@ static void any_tail(void **unused) {
     }
 }
 
-static void the_next_version_is_told(void **unused) {
+static void the_next_version_is_reported(void **unused) {
     (void)unused;
     restore();
     manifest.data[8] = 3;
@@ -240,8 +241,12 @@ static void the_next_version_is_told(void **unused) {
 int main(void) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        CASE(as_it_was), CASE(each_byte_changed),        CASE(each_file_cut),
-        CASE(any_tail),  CASE(the_next_version_is_told), CASE(reg_22_a_log_cut_after_its_end_is_damage),
+        CASE(as_it_was),
+        CASE(each_byte_changed),
+        CASE(each_file_cut),
+        CASE(any_tail),
+        CASE(the_next_version_is_reported),
+        CASE(reg_22_a_log_cut_after_its_end_is_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,7 +41,7 @@ static tamis_state *opened(const states_make *make) {
 
 /* ---- a snapshot that fails ---- */
 
-static int no_room_for_snapshots(const char *path, int flags, mode_t mode) {
+static int a_full_disk_for_snapshots(const char *path, int flags, mode_t mode) {
     if (strstr(path, "/.snapshot-")) {
         errno = ENOSPC;
         return -1;
@@ -56,7 +56,7 @@ static void a_snapshot_that_fails_is_tried_seldom(void **unused) {
     tamis_state *state = opened(growing);
     state->snapshot_at = 5000;
     tamis__sys.thread = fault_no_thread;
-    tamis__sys.open = no_room_for_snapshots;
+    tamis__sys.open = a_full_disk_for_snapshots;
     for (; from < 10000; from += 50) {
         assert_ok(states_add(state, from, 50));
         assert_ok(states_commit(state, "some"));
@@ -65,7 +65,7 @@ static void a_snapshot_that_fails_is_tried_seldom(void **unused) {
     assert_int_equal(tamis_state_snapshot(state, UINT64_MAX, &states_err), TAMIS_E_IO);
     assert_true(state->manifest.segment_count < 10);
     tamis__sys.open = real.open;
-    for (; states_told(state).snapshot_bytes == 0; from += 50) {
+    for (; states_info(state).snapshot_bytes == 0; from += 50) {
         assert_true(from < 25000);
         assert_ok(states_add(state, from, 50));
         assert_ok(states_commit(state, "some"));
@@ -73,7 +73,7 @@ static void a_snapshot_that_fails_is_tried_seldom(void **unused) {
     for (int i = 0; i < 100; i++, from += 50) { /* later as soon as one is due */
         assert_ok(states_add(state, from, 50));
         assert_ok(states_commit(state, "some"));
-        assert_true(states_told(state).log_bytes < 8000);
+        assert_true(states_info(state).log_bytes < 8000);
     }
     tamis_state_close(state);
     state = opened(growing);
@@ -165,19 +165,19 @@ static void let_go(void) {
 }
 
 /* Keys logged during a snapshot count as log like any others. */
-static void settle_leaves_no_more_than_a_commit(void **unused) {
+static void a_finished_state_has_no_more_than_a_commit(void **unused) {
     (void)unused;
     tamis_state *state = opened_with_snapshot();
     assert_ok(states_add(state, 1000, 1000));
     assert_ok(states_commit(state, "more"));
-    assert_true(states_told(state).log_bytes > 30000);
+    assert_true(states_info(state).log_bytes > 30000);
     let_go();
     assert_ok(tamis_state_snapshot(state, UINT64_MAX, &states_err));
-    assert_true(states_told(state).log_bytes <= 10000);
+    assert_true(states_info(state).log_bytes <= 10000);
     tamis_state_close(state);
     state = opened(growing);
     assert_int_equal(states_keys(state), 2000);
-    assert_true(states_told(state).replayed < 1000);
+    assert_true(states_info(state).replayed < 1000);
     tamis_state_close(state);
 }
 
@@ -189,8 +189,8 @@ static void close_gives_a_snapshot_up(void **unused) {
     assert_int_equal(reads_in_vain, 1);
     state = opened(growing);
     assert_int_equal(states_keys(state), 1000);
-    assert_int_equal(states_told(state).snapshot_bytes, 0);
-    assert_int_equal(states_told(state).replayed, 1000);
+    assert_int_equal(states_info(state).snapshot_bytes, 0);
+    assert_int_equal(states_info(state).replayed, 1000);
     tamis_state_close(state);
 }
 
@@ -206,18 +206,18 @@ static void close_names_a_snapshot(void **unused) {
     assert_int_equal(scratch_entries(), 4); /* lock, manifest, snapshot, log */
     state = opened(growing);
     assert_int_equal(states_keys(state), 1000);
-    assert_true(states_told(state).snapshot_bytes > 0);
-    assert_int_equal(states_told(state).replayed, 0);
+    assert_true(states_info(state).snapshot_bytes > 0);
+    assert_int_equal(states_info(state).replayed, 0);
     tamis_state_close(state);
 }
 
 /* ---- filters at a limit ---- */
 
-enum { ASKED = 200 }; /* keys per query */
+enum { QUERIES = 200 }; /* keys per query */
 
 typedef struct limited {
     states_make make;
-    uint64_t keys, foreseen; /* number of queried keys; size hint */
+    uint64_t keys, hinted; /* number of queried keys; size hint */
 } limited;
 
 /* Session and state. */
@@ -243,17 +243,17 @@ static void end(asking *a) {
 }
 
 /* Queries keys, each about twice. */
-static void ask(asking *a, uint64_t from, tamis_answer *answers) {
-    uint64_t numbers[ASKED];
-    tamis_key keys[ASKED];
+static void query(asking *a, uint64_t from, tamis_answer *answers) {
+    uint64_t numbers[QUERIES];
+    tamis_key keys[QUERIES];
     size_t done;
-    for (uint64_t i = 0; i < ASKED; i++) {
+    for (uint64_t i = 0; i < QUERIES; i++) {
         uint64_t seed = from + i;
         numbers[i] = test_below(&seed, a->of->keys / 2);
         keys[i] = (tamis_key){&numbers[i], sizeof numbers[i]};
     }
-    assert_ok(tamis_dedup_add_many(a->session, keys, ASKED, answers, &done, &states_err));
-    assert_int_equal(done, ASKED);
+    assert_ok(tamis_dedup_add_many(a->session, keys, QUERIES, answers, &done, &states_err));
+    assert_int_equal(done, QUERIES);
 }
 
 typedef struct outcome {
@@ -271,41 +271,41 @@ static void take_outcome(asking *a, outcome *of) {
     end(a);
 }
 
-static void ask_undisturbed(const limited *l, outcome *of) {
+static void query_undisturbed(const limited *l, outcome *of) {
     asking a = {.of = l, .snapshot_at = UINT64_MAX};
     begin(&a);
-    assert_ok(tamis_state_expect(a.state, l->foreseen, &states_err));
-    for (uint64_t from = 0; from < l->keys; from += ASKED)
-        ask(&a, from, of->answers + from);
+    assert_ok(tamis_state_expect(a.state, l->hinted, &states_err));
+    for (uint64_t from = 0; from < l->keys; from += QUERIES)
+        query(&a, from, of->answers + from);
     assert_ok(tamis_dedup_commit(a.session, "all", 3, &states_err));
     take_outcome(&a, of);
 }
 
 /* Queries with a commit every few batches. Some batches after a commit are undone, by an abort or by a
  * start. */
-static uint64_t ask_disturbed(const limited *l, outcome *of) {
+static uint64_t query_disturbed(const limited *l, outcome *of) {
     enum { SOME = 20 };
     asking a = {.of = l, .snapshot_at = 16 * l->keys / 40};
-    tamis_answer lost[ASKED];
+    tamis_answer lost[QUERIES];
     uint64_t snapshots = 0, last = 0;
     begin(&a);
-    assert_ok(tamis_state_expect(a.state, l->foreseen, &states_err));
-    for (uint64_t from = 0, n = 1; from < l->keys; from += ASKED, n++) {
-        ask(&a, from, of->answers + from);
-        if (n % SOME && from + ASKED < l->keys)
+    assert_ok(tamis_state_expect(a.state, l->hinted, &states_err));
+    for (uint64_t from = 0, n = 1; from < l->keys; from += QUERIES, n++) {
+        query(&a, from, of->answers + from);
+        if (n % SOME && from + QUERIES < l->keys)
             continue;
         assert_ok(tamis_dedup_commit(a.session, "some", 4, &states_err));
         const uint64_t number = a.state->manifest.snapshot.number;
         snapshots += number != last;
         last = number;
         if (n % (5 * SOME) == 0) {
-            ask(&a, from + ASKED, lost);
+            query(&a, from + QUERIES, lost);
             assert_ok(tamis_dedup_abort(a.session, &states_err));
         }
         if (n % (11 * SOME) == 0)
             assert_ok(tamis_state_snapshot(a.state, UINT64_MAX, &states_err));
         if (n % (7 * SOME) == 0) {
-            ask(&a, from + ASKED, lost);
+            query(&a, from + QUERIES, lost);
             end(&a);
             begin(&a);
         }
@@ -334,9 +334,9 @@ static void limits_are_met_as_without_snapshots(void **unused) {
         outcome expected = {.answers = malloc(l->keys)}, got = {.answers = malloc(l->keys)};
         uint64_t absent = 0, unknown = 0;
         assert_true(expected.answers && got.answers);
-        ask_undisturbed(l, &expected);
+        query_undisturbed(l, &expected);
         scratch_clear();
-        const uint64_t snapshots = ask_disturbed(l, &got);
+        const uint64_t snapshots = query_disturbed(l, &got);
         scratch_clear();
         for (uint64_t k = 0; k < l->keys; k++) {
             absent += expected.answers[k] == TAMIS_ABSENT;
@@ -365,7 +365,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(a_snapshot_that_fails_is_tried_seldom),
         CASE(reg_22_a_small_start_comes_back),
-        CASE(settle_leaves_no_more_than_a_commit),
+        CASE(a_finished_state_has_no_more_than_a_commit),
         CASE(close_gives_a_snapshot_up),
         CASE(close_names_a_snapshot),
         CASE(limits_are_met_as_without_snapshots),

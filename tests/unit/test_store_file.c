@@ -139,10 +139,10 @@ static void files_of_others_are_only_read_too(void **state) {
     assert_int_equal(tamis_filter_save_as(filter, scratch("d"), TAMIS_FORMAT_DCSO, &err), TAMIS_OK);
     for (int writable = 0; writable < 2; writable++) {
         tamis_filter *opened = open_as("d", writable);
-        tamis_status wanted = writable ? TAMIS_OK : TAMIS_E_UNSUPPORTED;
-        assert_int_equal(tamis_filter_add(opened, "new", 3, NULL, &err), wanted);
-        assert_int_equal(tamis_filter_clear(opened, &err), wanted);
-        assert_int_equal(tamis_filter_union(opened, filter, &err), wanted);
+        tamis_status expected_status = writable ? TAMIS_OK : TAMIS_E_UNSUPPORTED;
+        assert_int_equal(tamis_filter_add(opened, "new", 3, NULL, &err), expected_status);
+        assert_int_equal(tamis_filter_clear(opened, &err), expected_status);
+        assert_int_equal(tamis_filter_union(opened, filter, &err), expected_status);
         tamis_filter_free(opened);
     }
     tamis_filter_free(filter);
@@ -150,22 +150,22 @@ static void files_of_others_are_only_read_too(void **state) {
 
 static void the_time_of_the_save_is_set_once(void **state) {
     (void)state;
-    tamis_metadata about = TAMIS_METADATA_INIT;
+    tamis_metadata metadata = TAMIS_METADATA_INIT;
     tamis_filter *filter = stored_make(TAMIS_KIND_BLOCKED, 0, 10);
     /* a failed save sets no time */
     assert_int_equal(tamis_filter_save(filter, scratch("none/f"), &err), TAMIS_E_IO);
-    assert_int_equal(tamis_filter_metadata_get(filter, &about, &err), TAMIS_OK);
-    assert_int_equal(about.created, 0);
+    assert_int_equal(tamis_filter_metadata_get(filter, &metadata, &err), TAMIS_OK);
+    assert_int_equal(metadata.created, 0);
     assert_int_equal(tamis_filter_save(filter, scratch("f"), &err), TAMIS_OK);
-    assert_int_equal(tamis_filter_metadata_get(filter, &about, &err), TAMIS_OK);
-    assert_true(about.created > 1000000000);
-    about.created = 77;
-    assert_int_equal(tamis_filter_metadata_set(filter, &about, &err), TAMIS_OK);
+    assert_int_equal(tamis_filter_metadata_get(filter, &metadata, &err), TAMIS_OK);
+    assert_true(metadata.created > 1000000000);
+    metadata.created = 77;
+    assert_int_equal(tamis_filter_metadata_set(filter, &metadata, &err), TAMIS_OK);
     assert_int_equal(tamis_filter_save(filter, scratch("f"), &err), TAMIS_OK);
     tamis_filter_free(filter);
     filter = open_as("f", false);
-    assert_int_equal(tamis_filter_metadata_get(filter, &about, &err), TAMIS_OK);
-    assert_int_equal(about.created, 77);
+    assert_int_equal(tamis_filter_metadata_get(filter, &metadata, &err), TAMIS_OK);
+    assert_int_equal(metadata.created, 77);
     tamis_filter_free(filter);
 }
 
@@ -186,33 +186,33 @@ static void other_formats(void **state) {
 static void permissions_are_kept(void **state) {
     (void)state;
     static const mode_t modes[] = {0600, 0644, 0666, 0751};
-    struct stat about;
+    struct stat metadata;
     mode_t mask = umask(027);
     assert_int_equal(save("fresh", 0), TAMIS_OK);
     umask(mask);
-    assert_int_equal(stat(scratch("fresh"), &about), 0);
-    assert_int_equal(about.st_mode & 07777, 0640);
+    assert_int_equal(stat(scratch("fresh"), &metadata), 0);
+    assert_int_equal(metadata.st_mode & 07777, 0640);
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
         file_write(scratch("f"), "old", 3);
         assert_int_equal(chmod(scratch("f"), modes[i]), 0);
         assert_int_equal(save("f", i), TAMIS_OK);
-        assert_int_equal(stat(scratch("f"), &about), 0);
-        assert_int_equal(about.st_mode & 07777, modes[i]);
+        assert_int_equal(stat(scratch("f"), &metadata), 0);
+        assert_int_equal(metadata.st_mode & 07777, modes[i]);
         assert_holds("f", i);
     }
 }
 
 static void links_are_followed(void **state) {
     (void)state;
-    struct stat about;
+    struct stat metadata;
     assert_int_equal(symlink("real", scratch("link")), 0);
     assert_int_equal(symlink("link", scratch("link2")), 0);
     for (uint64_t i = 0; i < 2; i++) { /* a link to nothing, then to a file */
         assert_int_equal(save("link2", i), TAMIS_OK);
-        assert_int_equal(lstat(scratch("link"), &about), 0);
-        assert_true(S_ISLNK(about.st_mode));
-        assert_int_equal(lstat(scratch("real"), &about), 0);
-        assert_true(S_ISREG(about.st_mode));
+        assert_int_equal(lstat(scratch("link"), &metadata), 0);
+        assert_true(S_ISLNK(metadata.st_mode));
+        assert_int_equal(lstat(scratch("real"), &metadata), 0);
+        assert_true(S_ISREG(metadata.st_mode));
         assert_holds("real", i);
     }
 }
@@ -267,7 +267,7 @@ static bool says(const char *text) {
     return it_does;
 }
 
-static bool folder_is_closed(void) {
+static bool directory_is_closed(void) {
     return save("f", 0) == TAMIS_E_IO &&
            says("/f: cannot make a lock beside it: permission denied; check the permissions");
 }
@@ -281,7 +281,7 @@ static void without_permission(void **state) {
     file_write(scratch("f"), "old", 3);
     assert_int_equal(chmod(scratch("f"), 0666), 0);
     assert_int_equal(chmod(scratch("."), 0555), 0);
-    assert_true(as_nobody(folder_is_closed));
+    assert_true(as_nobody(directory_is_closed));
     assert_int_equal(chmod(scratch("f"), 0444), 0);
     assert_int_equal(chmod(scratch("."), 0777), 0);
     assert_true(as_nobody(file_is_closed));
@@ -290,7 +290,7 @@ static void without_permission(void **state) {
 }
 
 /* A limit of the file size stands in for a full disk. */
-static void no_room(void **state) {
+static void a_full_disk(void **state) {
     (void)state;
     struct rlimit before, tight;
     tamis_filter *filter = stored_make(TAMIS_KIND_BLOCKED, 0, 20000);
@@ -322,7 +322,7 @@ static void refused_to_open(const char *path, tamis_status expected, const char 
     }
 }
 
-static void what_cannot_be_opened(void **state) {
+static void files_that_cannot_be_opened(void **state) {
     (void)state;
     file_write(scratch("empty"), "", 0);
     file_write(scratch("text"), "no filter\n", 10);
@@ -366,7 +366,7 @@ static void a_save_over_an_open_file(void **state) {
 
 /* ---- reload ---- */
 
-static void reload_takes_what_is_new(void **state) {
+static void reload_reads_the_new_file(void **state) {
     (void)state;
     bool changed = true;
     assert_int_equal(save("f", 0), TAMIS_OK);
@@ -460,16 +460,16 @@ static void reload_with_a_secret(void **state) {
 static void reload_of_a_file_written_in_place(void **state) {
     (void)state;
     bool changed = false;
-    struct stat about;
+    struct stat metadata;
     test_bytes bytes = {0};
     assert_int_equal(save("f", 0), TAMIS_OK);
     assert_int_equal(save("g", 1000), TAMIS_OK);
     tamis_filter *filter = open_as("f", false);
-    assert_int_equal(stat(scratch("f"), &about), 0);
+    assert_int_equal(stat(scratch("f"), &metadata), 0);
     file_read(scratch("g"), &bytes);
     int fd = open(scratch("f"), O_WRONLY | O_CLOEXEC);
     assert_int_equal(write(fd, bytes.data, bytes.size), bytes.size);
-    assert_int_equal(futimens(fd, (struct timespec[]){about.st_atim, about.st_mtim}), 0);
+    assert_int_equal(futimens(fd, (struct timespec[]){metadata.st_atim, metadata.st_mtim}), 0);
     close(fd);
     bytes_clear(&bytes);
     assert_int_equal(tamis_filter_reload(filter, &changed, &err), TAMIS_OK);
@@ -502,7 +502,7 @@ typedef struct holder {
     int talk;
 } holder;
 
-static holder hold(const char *path, bool note_aside) {
+static holder hold(const char *path, bool note_temp) {
     int ends[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
     holder h = {fork(), ends[0]};
@@ -511,7 +511,7 @@ static holder hold(const char *path, bool note_aside) {
         char c = 'k';
         if (tamis_file_lock(&lock, path, &err) != TAMIS_OK)
             _exit(1);
-        if (note_aside && !stored_leave_aside(lock, path))
+        if (note_temp && !stored_leave_temp(lock, path))
             _exit(2);
         if (write(ends[1], &c, 1) != 1 || read(ends[1], &c, 1) != 1)
             _exit(3);
@@ -535,7 +535,7 @@ static void end(holder h, bool killed) {
     close(h.talk);
 }
 
-static void another_process_is_told_who_holds_it(void **state) {
+static void an_error_names_the_holder_of_the_lock(void **state) {
     (void)state;
     tamis_lock *lock = NULL;
     char expected[400], host[256] = "";
@@ -608,7 +608,7 @@ static void locks_that_are_no_files(void **state) {
 }
 
 /* The content of a lock file must not make a save remove other files. */
-static void a_note_names_files_aside_only(void **state) {
+static void a_note_names_temporary_files_only(void **state) {
     (void)state;
     static const char *const names[] = {
         "precious", "./precious", ".f.tamis-lock", ".f.tamis-1/../precious", ".g.tamis-1-1", ""};
@@ -637,21 +637,21 @@ int main(void) {
         CASE(links_are_followed),
         CASE(places_that_hold_no_file),
         CASE(without_permission),
-        CASE(no_room),
-        CASE(what_cannot_be_opened),
+        CASE(a_full_disk),
+        CASE(files_that_cannot_be_opened),
         CASE(a_file_cut_short),
         CASE(a_save_over_an_open_file),
-        CASE(reload_takes_what_is_new),
+        CASE(reload_reads_the_new_file),
         CASE(reload_to_another_seed),
         CASE(reload_to_nothing_good),
         CASE(reload_with_a_secret),
         CASE(reload_of_a_file_written_in_place),
         CASE(reload_is_for_opened_files),
-        CASE(another_process_is_told_who_holds_it),
+        CASE(an_error_names_the_holder_of_the_lock),
         CASE(a_killed_holder),
         CASE(the_holder_itself_saves),
         CASE(locks_that_are_no_files),
-        CASE(a_note_names_files_aside_only),
+        CASE(a_note_names_temporary_files_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,7 +66,7 @@ static int tear_down(void **state) {
 
 /* Looks up the batch, by hash or by key. The first *done answers must be TAMIS_PRESENT, which is right,
  * and the others untouched. */
-static tamis_status ask(bool by_hash, size_t *done) {
+static tamis_status query(bool by_hash, size_t *done) {
     *done = KEYS + 1;
     memset(answers, TAMIS_UNKNOWN, sizeof answers);
     tamis_status status = by_hash ? tamis_filter_contains_hashes(opened, hashes, KEYS, answers, done, &err)
@@ -90,12 +90,12 @@ static void written_in_place_between_two_looks(void **state) {
         for (int by_hash = 0; by_hash < 2; by_hash++) {
             for (int looks = 0; looks * AT_ONCE < KEYS; looks++) {
                 looks_left = looks;
-                assert_int_equal(ask(by_hash, &done), TAMIS_E_DAMAGED);
+                assert_int_equal(query(by_hash, &done), TAMIS_E_DAMAGED);
                 assert_int_equal(done, looks * AT_ONCE);
                 assert_non_null(strstr(err.text, "written in place"));
             }
             looks_left = KEYS;
-            assert_int_equal(ask(by_hash, &done), TAMIS_OK);
+            assert_int_equal(query(by_hash, &done), TAMIS_OK);
             assert_int_equal(done, KEYS);
         }
         tamis__sys = real;
@@ -119,8 +119,8 @@ static void a_damaged_block(void **state) {
         assert_int_equal(pwrite(fd, &byte, 1, at), 1);
         close(fd);
         assert_int_equal(tamis_filter_open(&opened, scratch("f"), NULL, &err), TAMIS_OK);
-        assert_int_equal(ask(false, &by_key), TAMIS_E_DAMAGED);
-        assert_int_equal(ask(true, &by_hash), TAMIS_E_DAMAGED);
+        assert_int_equal(query(false, &by_key), TAMIS_E_DAMAGED);
+        assert_int_equal(query(true, &by_hash), TAMIS_E_DAMAGED);
         assert_int_equal(by_key, by_hash);
         assert_non_null(strstr(err.text, "is damaged"));
         tamis_filter_free(opened);
@@ -184,12 +184,12 @@ static void no_advice_on_bytes_of_the_caller(void **state) {
 
 /* ---- files read into memory ---- */
 
-static size_t held, held_most; /* bytes in large blocks: now, and at most */
+static size_t held, held_max; /* bytes in large blocks: now, and at most */
 
 static void *counting_map(size_t size) {
     void *block = real.map(size);
     held += block ? size : 0;
-    held_most = held > held_most ? held : held_most;
+    held_max = held > held_max ? held : held_max;
     return block;
 }
 
@@ -219,12 +219,12 @@ static void a_writable_filter_is_held_once(void **state) {
         assert_int_equal(tamis_filter_encoded_size(filter, TAMIS_FORMAT_TAMIS, &size, &err), TAMIS_OK);
         tamis_filter_free(filter);
 
-        held = held_most = 0;
+        held = held_max = 0;
         tamis__sys.map = counting_map;
         tamis__sys.unmap = counting_unmap;
         options.writable = true;
         assert_int_equal(tamis_filter_open(&filter, scratch("f"), &options, &err), TAMIS_OK);
-        assert_in_range(held_most, size, size + size / 10);
+        assert_in_range(held_max, size, size + size / 10);
         assert_int_equal(tamis_filter_add(filter, "two", 3, &answer, &err), TAMIS_OK);
         assert_int_equal(answer, TAMIS_ABSENT);
         assert_int_equal(tamis_filter_verify(filter, &err), TAMIS_OK);

@@ -21,9 +21,9 @@
 #include <cmocka.h>
 
 #include "support/commits.h"
+#include "support/decompress.h"
 #include "support/scratch.h"
 #include "support/threads.h"
-#include "support/unpacked.h"
 
 enum { INPUTS = 3 };
 
@@ -70,19 +70,19 @@ static void forget(void) {
 static void read_output(const char *path, test_bytes *to) {
     bytes_clear(to);
     if (run.options.compression > 0)
-        assert_true(unpacked_file((tamis_compression)run.options.compression, path, to));
+        assert_true(decompress_file((tamis_compression)run.options.compression, path, to));
     else
         file_read(path, to);
 }
 
-static void keep_want(void) {
+static void keep_expected(void) {
     read_output(output, &expected[0]);
     bytes_clear(&expected[1]);
     if (to_duplicates)
         read_output(duplicates, &expected[1]);
 }
 
-static void assert_wanted(void) {
+static void assert_expected(void) {
     test_bytes got = {0};
     read_output(output, &got);
     assert_true(bytes_check("output", &got, &expected[0]));
@@ -99,7 +99,7 @@ static void stopped_anywhere(const commits_make *make, uint64_t step) {
     forget();
     threads = 1;
     assert_runs(make, TAMIS_STREAM_NEW);
-    keep_want();
+    keep_expected();
     const tamis_stream_stats whole = run.stats;
     threads = test_threads;
     uint64_t stops = 0;
@@ -112,7 +112,7 @@ static void stopped_anywhere(const commits_make *make, uint64_t step) {
         while (run_commits(make, test_scale_torture(3, 9, 9, 9)) == TAMIS_E_INTERRUPTED)
             assert_int_equal(run.result.start, TAMIS_STREAM_RESUMED);
         assert_true(commits_came_to(&run, TAMIS_OK, ""));
-        assert_wanted();
+        assert_expected();
         assert_int_equal(run.stats.records, whole.records);
         assert_int_equal(run.stats.unique, whole.unique);
         assert_int_equal(run.stats.duplicates, whole.duplicates);
@@ -121,7 +121,7 @@ static void stopped_anywhere(const commits_make *make, uint64_t step) {
         assert_int_equal(run.stats.bytes_in, whole.bytes_in);
         assert_int_equal(run.stats.bytes_read, whole.bytes_read);
     }
-    assert_wanted();
+    assert_expected();
     assert_true(stops > 1);
 }
 
@@ -167,7 +167,7 @@ static void marked_runs_continue(void **state) {
 
 static tamis_compression compression;
 
-static void shape_packed(void) {
+static void shape_compressed(void) {
     run.options.compression = (int)compression;
 }
 
@@ -176,7 +176,7 @@ static void compressed_outputs_continue(void **state) {
                                                      TAMIS_COMPRESSION_XZ, TAMIS_COMPRESSION_LZ4,
                                                      TAMIS_COMPRESSION_BZIP2};
     (void)state;
-    shape = shape_packed;
+    shape = shape_compressed;
     for (size_t i = 0; i < sizeof compressions / sizeof *compressions; i++) {
         compression = compressions[i];
         if (tamis_compression_is_built(compression))
@@ -331,14 +331,14 @@ static void reg_22_required_keys(void **state) {
     assert_true(file_is(output, ""));
     write_records(in[2], "id", 300);
     assert_runs(make, TAMIS_STREAM_RESUMED);
-    keep_want();
+    keep_expected();
     assert_int_equal(expected[0].size, 600 * 8 + 9);
     for (uint64_t stop = 1; stop < 12; stop += 5) {
         forget();
         run_commits(make, stop);
         assert_true(commits_came_to(&run, TAMIS_E_INTERRUPTED, ""));
         assert_runs(make, TAMIS_STREAM_RESUMED);
-        assert_wanted();
+        assert_expected();
     }
 }
 
@@ -370,12 +370,12 @@ static void a_finished_run_changes_nothing(void **state) {
     struct stat before, after;
     const commits_make *make = &commits_makes[COMMITS_GROWING];
     assert_runs(make, TAMIS_STREAM_NEW);
-    keep_want();
+    keep_expected();
     const uint64_t commits = run.info.commits, records = run.stats.records;
     assert_int_equal(stat(output, &before), 0);
     for (int i = 0; i < 3; i++) {
         assert_runs(make, TAMIS_STREAM_FINISHED);
-        assert_wanted();
+        assert_expected();
         assert_int_equal(run.info.commits, commits);
         assert_int_equal(run.stats.records, records);
         assert_int_equal(run.stats.bytes_out, 0);
@@ -444,11 +444,11 @@ static void no_records_at_all(void **state) {
         write_text(in[i], "");
     for (int way = 0; way < 2; way++) {
         compression = way ? TAMIS_COMPRESSION_GZIP : TAMIS_COMPRESSION_NONE;
-        shape = shape_packed;
+        shape = shape_compressed;
         forget();
         assert_runs(&commits_makes[COMMITS_GROWING], TAMIS_STREAM_NEW);
         assert_runs(&commits_makes[COMMITS_GROWING], TAMIS_STREAM_FINISHED);
-        keep_want();
+        keep_expected();
         assert_int_equal(expected[0].size, 0);
     }
 }

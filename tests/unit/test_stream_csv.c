@@ -38,7 +38,7 @@ static void drop(tamis_key record) {
 typedef struct columns {
     tamis_key record;
     test_bytes text;
-    size_t most;
+    size_t max;
 } columns;
 
 /* Appends a column and a |. A ! comes first if the column is not a view into the record. */
@@ -50,7 +50,7 @@ static bool add_column(void *context, size_t column, tamis_key value) {
         bytes_add(&all->text, "!", 1);
     bytes_add(&all->text, value.data, value.size);
     bytes_add(&all->text, "|", 1);
-    return column < all->most;
+    return column < all->max;
 }
 
 typedef struct well {
@@ -119,13 +119,13 @@ static void assert_value(tamis_key value, const char *expected) {
     assert_memory_equal(value.data, expected, value.size);
 }
 
-static void it_finds_columns_in_any_order(void **state) {
+static void columns_are_found_in_any_order(void **state) {
     (void)state;
     const tamis_key record = {TEXT("a,\"b\"\"\",,d")};
-    const size_t asked[] = {4, 2, 9, 3, 2, 5, 1};
+    const size_t queried[] = {4, 2, 9, 3, 2, 5, 1};
     tamis_key values[7];
     tamis__fault fault;
-    assert_int_equal(tamis__csv_find(',', record, asked, 7, values, &arena, &fault), TAMIS_OK);
+    assert_int_equal(tamis__csv_find(',', record, queried, 7, values, &arena, &fault), TAMIS_OK);
     assert_value(values[0], "d");
     assert_value(values[1], "b\"");
     assert_null(values[2].data);
@@ -134,7 +134,8 @@ static void it_finds_columns_in_any_order(void **state) {
     assert_null(values[5].data);
     assert_value(values[6], "a");
 
-    assert_int_equal(tamis__csv_find(',', (tamis_key){NULL, 0}, asked, 7, values, &arena, &fault), TAMIS_OK);
+    assert_int_equal(tamis__csv_find(',', (tamis_key){NULL, 0}, queried, 7, values, &arena, &fault),
+                     TAMIS_OK);
     for (size_t i = 0; i < 7; i++)
         assert_null(values[i].data);
 }
@@ -193,8 +194,8 @@ static void out_of_memory_is_reported(void **state) {
 
 /* Checks the complete records of `text`; `expected` has a | after each. */
 static void assert_cut(unsigned char terminator, const char *text, size_t size, const char *expected,
-                       size_t want_size) {
-    const test_bytes all = {(unsigned char *)(uintptr_t)expected, want_size, 0};
+                       size_t expected_size) {
+    const test_bytes all = {(unsigned char *)(uintptr_t)expected, expected_size, 0};
     for (size_t first = 0; first <= size; first++) { /* bytes that have arrived at the first call */
         const tamis_key copy = copy_of(text, size);
         const unsigned char *bytes = copy.data;
@@ -216,7 +217,7 @@ static void assert_cut(unsigned char terminator, const char *text, size_t size, 
     }
 }
 
-static void it_cuts_outside_of_quotes(void **state) {
+static void records_end_outside_of_quotes(void **state) {
     (void)state;
     assert_cut('\n', TEXT("a\n\nb,c\r\nd"), TEXT("a||b,c\r|"));
     assert_cut('\n', TEXT("\"a\nb\"\n\"\",\"\n\"\nc"), TEXT("\"a\nb\"|\"\",\"\n\"|"));
@@ -231,18 +232,18 @@ static void it_cuts_outside_of_quotes(void **state) {
     assert_cut('\0', TEXT("a\nb\0\"c\0d\"\0e,\"\0\"\0"), TEXT("a\nb|\"c\0d\"|e,\"\0\"|"));
 }
 
-static void it_stops_before_a_long_record(void **state) {
+static void the_splitter_stops_before_a_long_record(void **state) {
     (void)state;
     const char *text = "a\n\"b\nc\"\nd\n";
     const unsigned char *bytes = (const unsigned char *)text, *end = bytes + strlen(text);
     tamis_key keys[4];
-    for (uint64_t most = 4; most <= 5; most++) {
-        tamis__split_span span = {bytes, bytes, end, most, '\n'};
+    for (uint64_t max = 4; max <= 5; max++) {
+        tamis__split_span span = {bytes, bytes, end, max, '\n'};
         uint8_t csv_state = 0;
-        assert_int_equal(tamis__split_csv(&span, ',', &csv_state, keys, 4), most == 5 ? 3 : 1);
-        assert_ptr_equal(span.start, most == 5 ? end : bytes + 2);
+        assert_int_equal(tamis__split_csv(&span, ',', &csv_state, keys, 4), max == 5 ? 3 : 1);
+        assert_ptr_equal(span.start, max == 5 ? end : bytes + 2);
         assert_int_equal(tamis__split_csv(&span, ',', &csv_state, keys, 4), 0);
-        assert_true(most == 5 ? span.scan == end : span.scan < end);
+        assert_true(max == 5 ? span.scan == end : span.scan < end);
     }
 }
 
@@ -326,10 +327,14 @@ static int drop_arena(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_column_is_visited),          cmocka_unit_test(a_visit_can_be_stopped),
-        cmocka_unit_test(it_finds_columns_in_any_order),    cmocka_unit_test(malformed_records_are_explained),
-        cmocka_unit_test(out_of_memory_is_reported),        cmocka_unit_test(it_cuts_outside_of_quotes),
-        cmocka_unit_test(it_stops_before_a_long_record),    cmocka_unit_test(masks_equal_a_byte_wise_search),
+        cmocka_unit_test(every_column_is_visited),
+        cmocka_unit_test(a_visit_can_be_stopped),
+        cmocka_unit_test(columns_are_found_in_any_order),
+        cmocka_unit_test(malformed_records_are_explained),
+        cmocka_unit_test(out_of_memory_is_reported),
+        cmocka_unit_test(records_end_outside_of_quotes),
+        cmocka_unit_test(the_splitter_stops_before_a_long_record),
+        cmocka_unit_test(masks_equal_a_byte_wise_search),
         cmocka_unit_test(columns_equal_a_byte_wise_parser),
     };
     return cmocka_run_group_tests(tests, make_arena, drop_arena);

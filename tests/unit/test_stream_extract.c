@@ -399,18 +399,18 @@ static void huge_blocks_are_given_back(void **state) {
 /* The keys of a batch stay valid until the next batch, however much memory they need. */
 static void a_batch_of_any_size_stays(void **state) {
     (void)state;
-    enum { RECORDS = 40, MOST = 1 << 20 };
+    enum { RECORDS = 40, MAX = 1 << 20 };
     tamis_extractor_options options = TAMIS_EXTRACTOR_OPTIONS_INIT;
     static tamis_key views[RECORDS];
     static tamis_extraction found[RECORDS];
     options.ignore_case = true;
     tamis_extractor *x = make_as("line", options);
-    unsigned char *bytes = malloc(MOST);
+    unsigned char *bytes = malloc(MAX);
     assert_non_null(bytes);
-    memset(bytes, 'A', MOST);
+    memset(bytes, 'A', MAX);
     for (int round = 0; round < 3; round++) {
         for (size_t i = 0; i < RECORDS; i++)
-            views[i] = (tamis_key){bytes + i, i % 7 ? i * 100 : MOST - i};
+            views[i] = (tamis_key){bytes + i, i % 7 ? i * 100 : MAX - i};
         assert_int_equal(tamis_extractor_extract(x, views, RECORDS, found, &err), TAMIS_OK);
         for (size_t i = 0; i < RECORDS; i++) {
             assert_int_equal(found[i].key.size, views[i].size);

@@ -30,10 +30,10 @@ typedef struct reader {
     tamis__fault fault;
 } reader;
 
-static void begin(reader *r, const char *const *asked, size_t count, tamis__isa isa) {
+static void begin(reader *r, const char *const *queried, size_t count, tamis__isa isa) {
     size_t which;
     *r = (reader){.count = count, .arena = {.memory = tamis__allocator_resolve(NULL)}};
-    assert_int_equal(tamis__json_create(&r->json, asked, count, NULL, &which, &r->fault), TAMIS_OK);
+    assert_int_equal(tamis__json_create(&r->json, queried, count, NULL, &which, &r->fault), TAMIS_OK);
     r->json->kernels = tamis__json_kernels_of(isa);
 }
 
@@ -45,9 +45,9 @@ static void end(reader *r) {
 /* The scanner, and one of the other sets. */
 static reader plain, blocks;
 
-static void begin_both(const char *const *asked, size_t count, tamis__isa isa) {
-    begin(&plain, asked, count, TAMIS__ISA_SCALAR);
-    begin(&blocks, asked, count, isa);
+static void begin_both(const char *const *queried, size_t count, tamis__isa isa) {
+    begin(&plain, queried, count, TAMIS__ISA_SCALAR);
+    begin(&blocks, queried, count, isa);
 }
 
 static void end_both(void) {

@@ -375,7 +375,7 @@ static void a_member_says_the_answer(void **state) {
     }
 }
 
-static void records_without_room_for_a_mark_are_not_queried(void **state) {
+static void records_that_leave_no_space_for_a_mark_are_not_queried(void **state) {
     (void)state;
     for (size_t batch = 1; batch < BATCHES; batch++) {
         job one = JOB("json:", " {\"k\":1}\n\"s\"\n7\n");
@@ -448,7 +448,7 @@ static void read_text(const char *name, char text[static 200]) {
     bytes_clear(&bytes);
 }
 
-static void what_was_written_can_be_read_again(void **state) {
+static void a_written_plan_is_parsed_back(void **state) {
     (void)state;
     static const struct {
         const char *part, *one, *two, *text_log;
@@ -508,13 +508,12 @@ int main(void) {
                                         scratch_tear_down),
         cmocka_unit_test_setup_teardown(a_column_says_the_answer, scratch_set_up, scratch_tear_down),
         cmocka_unit_test_setup_teardown(a_member_says_the_answer, scratch_set_up, scratch_tear_down),
-        cmocka_unit_test_setup_teardown(records_without_room_for_a_mark_are_not_queried, scratch_set_up,
-                                        scratch_tear_down),
+        cmocka_unit_test_setup_teardown(records_that_leave_no_space_for_a_mark_are_not_queried,
+                                        scratch_set_up, scratch_tear_down),
         cmocka_unit_test_setup_teardown(impossible_marks_are_refused, scratch_set_up, scratch_tear_down),
         cmocka_unit_test_setup_teardown(a_byte_order_mark_is_in_no_record, scratch_set_up, scratch_tear_down),
         cmocka_unit_test_setup_teardown(a_byte_order_mark_precedes_marks, scratch_set_up, scratch_tear_down),
-        cmocka_unit_test_setup_teardown(what_was_written_can_be_read_again, scratch_set_up,
-                                        scratch_tear_down),
+        cmocka_unit_test_setup_teardown(a_written_plan_is_parsed_back, scratch_set_up, scratch_tear_down),
         cmocka_unit_test_setup_teardown(a_byte_order_mark_is_no_part_of_a_key, scratch_set_up,
                                         scratch_tear_down),
     };

@@ -23,7 +23,7 @@
 
 /* ---- services that count wrong ---- */
 
-enum { ALL = 3000, MOST = 8192, ONE_MORE = 1000 };
+enum { ALL = 3000, MAX = 8192, ONE_MORE = 1000 };
 
 /* A service that answers TAMIS_ABSENT to every key, and reports wrong counts as set by the test. */
 typedef struct liar {
@@ -93,7 +93,7 @@ typedef enum query_mode { BY_KEYS, BY_HASHES, IN_PARTS } query_mode;
 static tamis_status believe_of(size_t records, liar *l, query_mode how, uint32_t threads,
                                tamis_stream_stats *stats, tamis_error *err) {
     const char *const path = scratch("in");
-    char input[2 * MOST];
+    char input[2 * MAX];
     tamis_hasher *hasher = NULL;
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
@@ -167,7 +167,7 @@ static void a_batch_is_answered_or_it_fails(void **state) {
 }
 
 /* In any part. */
-static void so_is_a_part(void **state) {
+static void a_part_is_refused_too(void **state) {
     (void)state;
     tamis_stream_stats stats;
     tamis_error err;
@@ -357,7 +357,7 @@ static void add_number(test_bytes *to, uint64_t number) {
 
 /* The run ends at the same key with the same message for any number of threads, whatever part the key is
  * in, and although parts have new keys after it. */
-static void a_crowd_ends_the_run_where_it_is(void **state) {
+static void a_batch_that_overflows_a_line_ends_the_run(void **state) {
     (void)state;
     enum { RECORDS = 20000, FIRST = 9000 };
     uint64_t crowd[CROWD], seed = test_seed(31);
@@ -447,11 +447,12 @@ static void memory_that_runs_out_ends_the_run(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_batch_is_answered_or_it_fails, scratch_set_up, scratch_tear_down),
-        cmocka_unit_test_setup_teardown(so_is_a_part, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(a_part_is_refused_too, scratch_set_up, scratch_tear_down),
         cmocka_unit_test_setup_teardown(a_batch_has_as_many_parts_as_there_may_be, scratch_set_up,
                                         scratch_tear_down),
         cmocka_unit_test_setup_teardown(a_part_has_keys_worth_a_thread, scratch_set_up, scratch_tear_down),
-        cmocka_unit_test_setup_teardown(a_crowd_ends_the_run_where_it_is, scratch_set_up, scratch_tear_down),
+        cmocka_unit_test_setup_teardown(a_batch_that_overflows_a_line_ends_the_run, scratch_set_up,
+                                        scratch_tear_down),
         cmocka_unit_test_setup_teardown(memory_that_runs_out_ends_the_run, scratch_set_up, scratch_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -82,7 +82,7 @@ static void writing_takes_its_time(void **state) {
 }
 
 /* A compressed output is written at its end, and then synced. */
-static void ending_compression_takes_time_too(void **state) {
+static void the_end_of_compression_counts_as_writing(void **state) {
     (void)state;
     char output[32];
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
@@ -155,7 +155,7 @@ int main(void) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         CASE(writing_takes_its_time),
-        CASE(ending_compression_takes_time_too),
+        CASE(the_end_of_compression_counts_as_writing),
         CASE(flushing_while_waiting_takes_time_too),
         CASE(a_struct_has_its_size),
     };

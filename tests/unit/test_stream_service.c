@@ -225,9 +225,9 @@ static void count_source(void *context, const tamis_stream_source *source) {
     h->wrong += h->positions++ != h->batches || source->first == 0;
 }
 
-static uint32_t halve(void *context, size_t count, uint32_t most) {
+static uint32_t halve(void *context, size_t count, uint32_t max) {
     (void)context;
-    return count > 1 && most > 1 ? 2 : 1;
+    return count > 1 && max > 1 ? 2 : 1;
 }
 
 static tamis_status query_half(void *context, const tamis_hash *hashes, size_t count, uint32_t part,

@@ -16,7 +16,7 @@
 #include "support/isa.h"
 #include "support/scratch.h"
 
-enum { MOST = 700 };
+enum { MAX = 700 };
 
 static uint64_t state_of_chance;
 
@@ -54,18 +54,18 @@ static void fill(unsigned char *bytes, size_t size, unsigned char terminator, ui
 
 static void records_equal_a_byte_wise_split(void **state) {
     (void)state;
-    static tamis_key fast[MOST], slow[MOST];
+    static tamis_key fast[MAX], slow[MAX];
     state_of_chance = test_seed(11);
     for (uint64_t round = 0; round < test_scale(200000, 2000, 10000); round++) {
         /* A block of its own, so that a sanitizer sees a read past its end. */
-        const size_t size = chance(MOST);
+        const size_t size = chance(MAX);
         const unsigned char terminator = chance(2) ? '\n' : (unsigned char)chance(256);
         unsigned char *bytes = malloc(size + 1);
         assert_non_null(bytes);
         fill(bytes, size, terminator, 1 + chance(chance(2) ? 8 : 300));
-        tamis__split_span one = {bytes, bytes, bytes + size, chance(4) ? MOST : chance(80), terminator},
+        tamis__split_span one = {bytes, bytes, bytes + size, chance(4) ? MAX : chance(80), terminator},
                           other = one;
-        const size_t capacity = chance(3) ? MOST : 1 + chance(20);
+        const size_t capacity = chance(3) ? MAX : 1 + chance(20);
         for (bool more = true; more;) {
             size_t count = tamis__split(&one, fast, capacity);
             assert_int_equal(count, cut_slowly(&other, slow, capacity));
@@ -85,7 +85,7 @@ static void records_equal_a_byte_wise_split(void **state) {
 }
 
 /* Writes the sizes of records split as lines and as CSV, and the final positions. */
-static size_t cut_both_ways(uint8_t *to, size_t room) {
+static size_t cut_both_ways(uint8_t *to, size_t limit) {
     static unsigned char bytes[4000];
     static tamis_key keys[4000];
     size_t size = 0;
@@ -97,12 +97,12 @@ static size_t cut_both_ways(uint8_t *to, size_t room) {
             if (chance(9) == 0)
                 bytes[i] = chance(2) ? '"' : ',';
         for (int csv = 0; csv < 2; csv++) {
-            tamis__split_span s = {bytes, bytes, bytes + length, chance(4) ? MOST : chance(80), '\n'};
+            tamis__split_span s = {bytes, bytes, bytes + length, chance(4) ? MAX : chance(80), '\n'};
             uint8_t csv_state = 0;
             const size_t capacity = chance(3) ? 4000 : 1 + chance(200);
             const size_t count = csv ? tamis__split_csv(&s, ',', &csv_state, keys, capacity)
                                      : tamis__split(&s, keys, capacity);
-            for (size_t i = 0; i < count && size + 16 < room; i++) {
+            for (size_t i = 0; i < count && size + 16 < limit; i++) {
                 to[size++] = (uint8_t)keys[i].size;
                 to[size++] = (uint8_t)((const unsigned char *)keys[i].data - bytes);
             }
@@ -111,7 +111,7 @@ static size_t cut_both_ways(uint8_t *to, size_t room) {
             to[size++] = csv_state;
         }
     }
-    return size + 16 < room ? size : 0;
+    return size + 16 < limit ? size : 0;
 }
 
 static void every_set_cuts_the_same(void **state) {

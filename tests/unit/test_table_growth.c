@@ -342,7 +342,7 @@ static tamis_filter *make_side(const struct side *side, uint64_t *first) {
 }
 
 /* Unions of tables of any sizes, shapes and rates. 100 keys are in both. */
-static void reg_22_tables_of_all_sizes_are_united(void **state) {
+static void reg_22_tables_of_all_sizes_are_merged(void **state) {
     (void)state;
     for (int i = 0; i < SIDES * SIDES; i++) {
         const struct side *a = &sides[i / SIDES], *b = &sides[i % SIDES];
@@ -415,7 +415,7 @@ static void unions_of_exact_tables_stay_exact(void **state) {
     }
 }
 
-static void what_cannot_be_united_says_why(void **state) {
+static void an_impossible_union_says_why(void **state) {
     (void)state;
     tamis_plan plan = plan_for(TAMIS_KIND_FINGERPRINT, 1e-6, 1000, 60000);
     tamis_filter *into = make_planned(&plan, NULL), *from = make(TAMIS_KIND_FINGERPRINT, 1e-6, 50000);
@@ -445,10 +445,10 @@ int main(void) {
         cmocka_unit_test(reg_22_an_opened_table_grows),
         cmocka_unit_test(a_file_says_that_it_is_frozen),
         cmocka_unit_test(reg_22_frozen_tables_are_compared),
-        cmocka_unit_test(reg_22_tables_of_all_sizes_are_united),
+        cmocka_unit_test(reg_22_tables_of_all_sizes_are_merged),
         cmocka_unit_test(unions_of_one_plan_lose_nothing),
         cmocka_unit_test(unions_of_exact_tables_stay_exact),
-        cmocka_unit_test(what_cannot_be_united_says_why),
+        cmocka_unit_test(an_impossible_union_says_why),
     };
     return cmocka_run_group_tests(tests, scratch_set_up, scratch_tear_down);
 }

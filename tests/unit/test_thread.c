@@ -68,7 +68,7 @@ typedef struct noted {
     sigset_t mask;
 } noted;
 
-static void *note_and_tell(void *context) {
+static void *note_and_signal(void *context) {
     noted *n = context;
     pthread_mutex_lock(&n->lock);
     note_mask(&n->mask);
@@ -78,12 +78,12 @@ static void *note_and_tell(void *context) {
     return NULL;
 }
 
-static void nor_does_one_that_nobody_joins(void **state) {
+static void a_thread_that_nobody_joins_receives_no_signal(void **state) {
     (void)state;
     static noted n = {.lock = PTHREAD_MUTEX_INITIALIZER}; /* static: the thread may outlive this function */
     const sigset_t before = mask_now();
     tamis__cond_init(&n.done);
-    assert_int_equal(tamis__thread_start(note_and_tell, &n), 0);
+    assert_int_equal(tamis__thread_start(note_and_signal, &n), 0);
     const uint64_t deadline = tamis__now_ns() + UINT64_C(20000000000);
     pthread_mutex_lock(&n.lock);
     while (!n.is_done && tamis__cond_wait(&n.done, &n.lock, deadline))
@@ -117,7 +117,7 @@ static void a_refused_one_changes_nothing(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_thread_takes_no_signal_of_others),
-        cmocka_unit_test(nor_does_one_that_nobody_joins),
+        cmocka_unit_test(a_thread_that_nobody_joins_receives_no_signal),
         cmocka_unit_test(a_refused_one_changes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "property/filter_model.h"
-#include "support/ask.h"
+#include "support/contains.h"
 
 enum { THREADS = 4 };
 
@@ -48,7 +48,7 @@ static void *first_use(void *context) {
     tamis_answer answer = 9;
     if (tamis_filter_add(filter, "key", 3, &answer, NULL) != TAMIS_OK || answer != TAMIS_ABSENT)
         return "add";
-    bool there = ask_one(filter, "key", 3);
+    bool there = contains_key(filter, "key", 3);
     tamis_filter_free(filter);
     return there ? NULL : "contains";
 }
@@ -71,12 +71,12 @@ typedef struct shared {
     uint64_t far; /* false positives among keys KEYS to 3 KEYS, counted by one thread */
 } shared;
 
-static void *ask_all(void *context) {
+static void *query_all(void *context) {
     const shared *s = context;
     for (int round = 0; round < 3; round++) {
-        if (model_count_seen(s->filter, 0, KEYS, 7) != KEYS)
+        if (model_count_present(s->filter, 0, KEYS, 7) != KEYS)
             return "a key is lost";
-        if (model_count_seen(s->filter, KEYS, 2 * KEYS, 7) != s->far)
+        if (model_count_present(s->filter, KEYS, 2 * KEYS, 7) != s->far)
             return "other answers than one thread got";
         tamis_filter_info info = filter_info(s->filter);
         if (info.added == 0 || tamis_filter_plan(s->filter)->kind != info.kind)
@@ -91,15 +91,15 @@ static void *ask_all(void *context) {
     return NULL;
 }
 
-static void questions_from_many_threads(void **state) {
+static void queries_from_many_threads(void **state) {
     (void)state;
     for (int i = 0; i < FILTER_CASES; i++) {
         if (!case_has_digest(&filter_cases[i]))
             continue;
         tamis_filter *filter = case_filter(&filter_cases[i], KEYS);
         model_add_range(filter, 0, KEYS, 7, NULL);
-        shared s = {filter, model_count_seen(filter, KEYS, 2 * KEYS, 7)};
-        run_together(ask_all, &s);
+        shared s = {filter, model_count_present(filter, KEYS, 2 * KEYS, 7)};
+        run_together(query_all, &s);
         tamis_filter_free(filter);
     }
 }
@@ -123,14 +123,14 @@ static void writers_take_turns(void **state) {
     tamis_filter *filter = case_filter(&filter_cases[9], 0);
     run_together(add_some, filter);
     assert_int_equal(filter_info(filter).added, 10000 * THREADS);
-    assert_int_equal(model_count_seen(filter, 0, 10000 * THREADS, 9), 10000 * THREADS);
+    assert_int_equal(model_count_present(filter, 0, 10000 * THREADS, 9), 10000 * THREADS);
     tamis_filter_free(filter);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(first_use_by_many_threads),
-        cmocka_unit_test(questions_from_many_threads),
+        cmocka_unit_test(queries_from_many_threads),
         cmocka_unit_test(writers_take_turns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,16 +29,16 @@ static atomic_uint batches;
 
 /* Returns the file, 0 or 1, from which all answers are; -1: from both, or from none. */
 static int file_of(const tamis_answer *answers) {
-    int seen[2] = {0, 0};
+    int present[2] = {0, 0};
     for (int i = 0; i < 2 * KEYS; i++)
-        seen[i / KEYS] += answers[i] == TAMIS_PRESENT;
+        present[i / KEYS] += answers[i] == TAMIS_PRESENT;
     /* a false positive is not a key */
-    if (seen[0] == KEYS && seen[1] < KEYS / 10)
+    if (present[0] == KEYS && present[1] < KEYS / 10)
         return 0;
-    return seen[1] == KEYS && seen[0] < KEYS / 10 ? 1 : -1;
+    return present[1] == KEYS && present[0] < KEYS / 10 ? 1 : -1;
 }
 
-static int ask(void) {
+static int query(void) {
     tamis_answer answers[2 * KEYS];
     size_t done = 0;
     if (tamis_filter_contains_many(filter, keys, 2 * KEYS, answers, &done, NULL) != TAMIS_OK ||
@@ -47,10 +47,10 @@ static int ask(void) {
     return file_of(answers);
 }
 
-static void *ask_batches(void *context) {
+static void *query_batches(void *context) {
     (void)context;
     while (!atomic_load(&over)) {
-        if (ask() < 0)
+        if (query() < 0)
             return "a batch is not of one file";
         atomic_fetch_add(&batches, 1);
     }
@@ -58,7 +58,7 @@ static void *ask_batches(void *context) {
 }
 
 /* Hashes made before a replacement are still valid after it: both files have the same scheme and seed. */
-static void *ask_hashes(void *context) {
+static void *query_hashes(void *context) {
     (void)context;
     tamis_hash hashes[2 * KEYS];
     tamis_answer answers[2 * KEYS];
@@ -81,7 +81,7 @@ static void *use_whole(void *context) {
         tamis_filter *copy = NULL;
         uint64_t size = 0;
         tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
-        tamis_metadata about = TAMIS_METADATA_INIT;
+        tamis_metadata metadata = TAMIS_METADATA_INIT;
         if (tamis_filter_copy(&copy, filter, NULL) != TAMIS_OK)
             return "copy";
         bool first = stored_has(copy, 0, KEYS), second = stored_has(copy, KEYS, KEYS);
@@ -90,7 +90,7 @@ static void *use_whole(void *context) {
             return "the copy is not of one file";
         if (tamis_filter_info_get(filter, &info, NULL) != TAMIS_OK || info.added != KEYS)
             return "info";
-        if (tamis_filter_metadata_get(filter, &about, NULL) != TAMIS_OK || about.created == 0)
+        if (tamis_filter_metadata_get(filter, &metadata, NULL) != TAMIS_OK || metadata.created == 0)
             return "about";
         if (tamis_filter_encoded_size(filter, TAMIS_FORMAT_TAMIS, &size, NULL) != TAMIS_OK)
             return "size";
@@ -141,7 +141,7 @@ static void hammer(void *(*const *work)(void *), size_t count) {
     int wrong = 0;
     for (uint64_t round = 1; round <= rounds; round++) {
         replace((int)(round & 1));
-        wrong += tamis_filter_reload(filter, NULL, NULL) != TAMIS_OK || ask() != (int)(round & 1);
+        wrong += tamis_filter_reload(filter, NULL, NULL) != TAMIS_OK || query() != (int)(round & 1);
     }
     atomic_store(&over, true);
     for (size_t i = 0; i < count; i++) {
@@ -155,22 +155,22 @@ static void hammer(void *(*const *work)(void *), size_t count) {
     assert_int_equal(scratch_entries(), 1);
 }
 
-static void questions(void **state) {
+static void queries(void **state) {
     (void)state;
-    static void *(*const work[])(void *) = {ask_batches, ask_batches, ask_hashes};
+    static void *(*const work[])(void *) = {query_batches, query_batches, query_hashes};
     hammer(work, 3);
     assert_true(atomic_load(&batches) > 0);
 }
 
-static void questions_and_long_calls(void **state) {
+static void queries_and_long_calls(void **state) {
     (void)state;
-    static void *(*const work[])(void *) = {ask_batches, use_whole, use_whole};
+    static void *(*const work[])(void *) = {query_batches, use_whole, use_whole};
     hammer(work, 3);
 }
 
 static void several_reload(void **state) {
     (void)state;
-    static void *(*const work[])(void *) = {ask_batches, reload_too, reload_too};
+    static void *(*const work[])(void *) = {query_batches, reload_too, reload_too};
     hammer(work, 3);
 }
 
@@ -230,8 +230,8 @@ static int tear_down(void **state) {
 int main(void) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        CASE(questions),
-        CASE(questions_and_long_calls),
+        CASE(queries),
+        CASE(queries_and_long_calls),
         CASE(several_reload),
         CASE(two_threads_save),
     };

@@ -26,34 +26,35 @@ typedef struct newer {
 static void test_older_given_keeps_defaults(void **state) {
     (void)state;
     older given = {sizeof given, 7};
-    newer taken = {sizeof taken, 1, 2};
-    assert_int_equal(tamis__read_struct(&taken, sizeof taken, &given, "INIT", NULL), TAMIS_OK);
-    assert_int_equal(taken.first, 7);
-    assert_int_equal(taken.second, 2);
-    assert_int_equal(taken.struct_size, sizeof taken);
+    newer selected = {sizeof selected, 1, 2};
+    assert_int_equal(tamis__read_struct(&selected, sizeof selected, &given, "INIT", NULL), TAMIS_OK);
+    assert_int_equal(selected.first, 7);
+    assert_int_equal(selected.second, 2);
+    assert_int_equal(selected.struct_size, sizeof selected);
 }
 
 static void test_newer_given_is_cut(void **state) {
     (void)state;
     newer given = {sizeof given, 7, 0};
-    older taken[2] = {{sizeof(older), 1}, {0xabcdef, 0xabcdef}};
-    assert_int_equal(tamis__read_struct(&taken[0], sizeof taken[0], &given, "INIT", NULL), TAMIS_OK);
-    assert_int_equal(taken[0].first, 7);
-    assert_int_equal(taken[0].struct_size, sizeof(older));
-    assert_int_equal(taken[1].first, 0xabcdef);
+    older selected[2] = {{sizeof(older), 1}, {0xabcdef, 0xabcdef}};
+    assert_int_equal(tamis__read_struct(&selected[0], sizeof selected[0], &given, "INIT", NULL), TAMIS_OK);
+    assert_int_equal(selected[0].first, 7);
+    assert_int_equal(selected[0].struct_size, sizeof(older));
+    assert_int_equal(selected[1].first, 0xabcdef);
 }
 
 static void reg_22_unknown_fields_that_are_set_are_refused(void **state) {
     (void)state;
     newer given = {sizeof given, 7, UINT64_C(1) << 63};
-    older taken = {sizeof taken, 1};
+    older selected = {sizeof selected, 1};
     tamis_error err = TAMIS_ERROR_INIT;
-    assert_int_equal(tamis__read_struct(&taken, sizeof taken, &given, "TAMIS_X_INIT", &err), TAMIS_E_INVALID);
+    assert_int_equal(tamis__read_struct(&selected, sizeof selected, &given, "TAMIS_X_INIT", &err),
+                     TAMIS_E_INVALID);
     assert_non_null(strstr(err.text, "TAMIS_X_INIT"));
-    assert_int_equal(taken.first, 1);
-    assert_int_equal(tamis__read_options(&taken, sizeof taken, &given, "INIT", NULL), TAMIS_E_INVALID);
+    assert_int_equal(selected.first, 1);
+    assert_int_equal(tamis__read_options(&selected, sizeof selected, &given, "INIT", NULL), TAMIS_E_INVALID);
     given.struct_size = UINT32_MAX; /* must not be read that far */
-    assert_int_equal(tamis__read_struct(&taken, sizeof taken, &given, "INIT", NULL), TAMIS_E_INVALID);
+    assert_int_equal(tamis__read_struct(&selected, sizeof selected, &given, "INIT", NULL), TAMIS_E_INVALID);
 
     struct {
         tamis_filter_options known;
@@ -73,18 +74,18 @@ static void reg_22_unknown_fields_that_are_set_are_refused(void **state) {
 static void test_without_size_is_refused(void **state) {
     (void)state;
     static const uint32_t sizes[] = {0, 1, 3};
-    newer taken = {sizeof taken, 1, 2};
+    newer selected = {sizeof selected, 1, 2};
     for (size_t i = 0; i < 3; i++) {
         newer given = {sizes[i], 7, 8};
         tamis_error err = TAMIS_ERROR_INIT;
-        assert_int_equal(tamis__read_struct(&taken, sizeof taken, &given, "TAMIS_X_INIT", &err),
+        assert_int_equal(tamis__read_struct(&selected, sizeof selected, &given, "TAMIS_X_INIT", &err),
                          TAMIS_E_INVALID);
         assert_string_equal(err.text, "x: NULL or without struct_size; start from TAMIS_X_INIT");
     }
-    assert_int_equal(tamis__read_struct(&taken, sizeof taken, NULL, "INIT", NULL), TAMIS_E_INVALID);
-    assert_int_equal(tamis__read_options(&taken, sizeof taken, NULL, "INIT", NULL), TAMIS_OK);
-    assert_int_equal(taken.first, 1);
-    assert_int_equal(taken.second, 2);
+    assert_int_equal(tamis__read_struct(&selected, sizeof selected, NULL, "INIT", NULL), TAMIS_E_INVALID);
+    assert_int_equal(tamis__read_options(&selected, sizeof selected, NULL, "INIT", NULL), TAMIS_OK);
+    assert_int_equal(selected.first, 1);
+    assert_int_equal(selected.second, 2);
 }
 
 static void test_give_stays_within_the_callers(void **state) {

@@ -68,7 +68,7 @@ static bool is_passing(tamis_status status) {
     return false;
 }
 
-static bool in_doubt(const tamis_answer *answers) {
+static bool unconfirmed(const tamis_answer *answers) {
     for (int i = 0; i < KEYS; i++)
         if (answers[i] == TAMIS_UNKNOWN)
             return true;
@@ -164,7 +164,7 @@ static void cut_everywhere(const char *layout, proxy_way way, proxy_harm harm, u
     close_both(&ends);
 }
 
-static void a_connection_may_end_at_every_byte(void **state) {
+static void a_connection_may_close_at_every_byte(void **state) {
     (void)state;
     need_server();
     for (int layout = 0; layout < 2; layout++)
@@ -274,7 +274,7 @@ static void an_add_that_failed_may_be_repeated(void **state) {
                 check_in(ends.direct, keys, KEYS, "repeated");
                 /* On a busy machine a reply may take longer than the patience. The adds are unconfirmed
                  * again then. */
-                for (int i = 0; i == 0 || (i < 100 && in_doubt(answers)); i++)
+                for (int i = 0; i == 0 || (i < 100 && unconfirmed(answers)); i++)
                     while (is_passing(tamis_filter_add_many(ends.harmed, keys, KEYS, answers, NULL, &err)))
                         ;
                 for (int i = 0; i < KEYS; i++) /* answered keys are like any others */
@@ -315,7 +315,7 @@ static void half_a_batch_of_a_damaged_filter_says_nothing(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_connection_may_end_at_every_byte),
+        cmocka_unit_test(a_connection_may_close_at_every_byte),
         cmocka_unit_test(a_connection_may_fall_silent),
         cmocka_unit_test(a_connection_may_trickle),
         cmocka_unit_test(a_bit_may_be_turned_over),

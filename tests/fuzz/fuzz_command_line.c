@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Any command line, in a folder with a file of each sort: command.h says what holds of any run. A line that the parser
- * takes is run unless it asks for hours, for ever, or for what lies outside the folder.
+ * Any command line, in a directory with a file of each sort. command.h checks every run. A valid command line
+ * is run, unless it would take hours, never end, or use files outside the directory.
  *
- * Input: a byte, the verb (or, past the last one, the first word is it); then words that end with a zero byte. The
- * first byte of a word says what it is: the text behind it alone, or an option of the verb, by name or letter, with
- * or without that text as its value.
+ * Input: one byte for the verb (beyond the last verb, the first word is the verb), then words, each ended by a
+ * zero byte. The first byte of a word selects its meaning: the text after it alone, or an option of the verb, by
+ * name or letter, with or without the text as its value.
  *
- * The folder: a, b lines; A, B classic filters of one shape; F one of fingerprints; K a keyed one, and S its secret;
- * G of Guava; D of DCSO; X a damaged one.
+ * The directory: a, b: lines; A, B: classic filters of one shape; F: fingerprint filter; K: keyed filter; S: its
+ * secret; G: file of Guava; D: file of DCSO; X: damaged file.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static char texts[WORDS][WORD_MAX];
 static const char *words[WORDS + 1];
 static size_t word_count;
 
-/* ---- the folder ---- */
+/* ---- the directory ---- */
 
 static void save(tamis_filter *filter, const char *name, tamis_format format) {
     tamis_error err = TAMIS_ERROR_INIT;
@@ -44,14 +44,14 @@ static void save(tamis_filter *filter, const char *name, tamis_format format) {
     tamis_filter_free(filter);
 }
 
-/* Again only where the last command line has changed it. */
+/* Makes the files again only if the last command line changed them. */
 static void lay_out(void) {
     static const char secret[] = "sixteen letters.";
     static uint64_t laid_out;
     test_bytes bytes = {0};
     if (laid_out != 0 && command_files() == laid_out)
         return;
-    command_fresh();
+    command_start();
     file_write(scratch("a"), "one\ntwo\none\n", 12);
     file_write(scratch("b"), "two\nthree", 9);
     file_write(scratch("S"), secret, sizeof secret - 1);
@@ -64,7 +64,7 @@ static void lay_out(void) {
                   "no keyed filter");
     file_write(scratch("S"), "sixteen letters.", 16);
     file_read(scratch("A"), &bytes);
-    bytes.data[bytes.size - 1] ^= 1; /* of the sum of its only block */
+    bytes.data[bytes.size - 1] ^= 1; /* a bit of the checksum of its only block */
     file_write(scratch("X"), bytes.data, bytes.size);
     bytes_clear(&bytes);
     laid_out = command_files();
@@ -110,7 +110,7 @@ static void make_words(const uint8_t *data, size_t size) {
     words[word_count] = NULL;
 }
 
-/* ---- what is not run ---- */
+/* ---- command lines that are not run ---- */
 
 static bool takes_long(const char *verb, const char *option, const cli_value *value) {
     bool fills = strcmp(verb, "build") == 0 || strcmp(verb, "dedup") == 0;
@@ -140,7 +140,7 @@ static bool is_left_out(const cli_command *command, const cli_args *args) {
         if (!value->given)
             continue;
         questions |= strcmp(name, "questions") == 0;
-        if (strcmp(name, "key") == 0) /* what looks like a path there is a pointer */
+        if (strcmp(name, "key") == 0) /* there a '/' begins a JSON pointer, not a path */
             continue;
         if (takes_long(command->name, name, value) || leads_away(value->text))
             return true;
@@ -156,7 +156,7 @@ static bool is_left_out(const cli_command *command, const cli_args *args) {
     return strcmp(command->name, "gen") == 0 && generates_much(args);
 }
 
-/* Parses as the command will. What is refused there is run, to be refused again. */
+/* Parses like the command. A line that the parser refuses is run too, and refused again. */
 static bool is_to_run(void) {
     const cli_command *command = word_count > 0 ? cli_command_find(words[0]) : NULL;
     tamis_error err = TAMIS_ERROR_INIT;

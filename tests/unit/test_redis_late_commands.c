@@ -254,7 +254,7 @@ static void reg_22_late_commands_change_nothing(void **state) {
     try_all(be_late, test_scale_torture(1, 3, 5, 7));
 }
 
-static void reg_22_who_was_stopped_changes_nothing(void **state) {
+static void reg_22_a_stopped_client_changes_nothing(void **state) {
     (void)state;
     begin_test();
     try_all(be_stopped, test_scale_torture(1, 3, 5, 7));
@@ -364,7 +364,7 @@ static bool expire_while_stopped(const work *work_item, uint64_t n) {
     return is_switched;
 }
 
-static void reg_22_what_was_replaced_goes_without_its_record(void **state) {
+static void reg_22_a_replaced_filter_expires_without_its_record(void **state) {
     (void)state;
     begin_test();
     int switched = 0;
@@ -482,12 +482,12 @@ static int tear_down(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reg_22_late_commands_change_nothing),
-        cmocka_unit_test(reg_22_who_was_stopped_changes_nothing),
+        cmocka_unit_test(reg_22_a_stopped_client_changes_nothing),
         cmocka_unit_test(reg_22_a_deleted_hash_is_no_new_filter),
         cmocka_unit_test(reg_22_late_transactions_change_nothing),
         cmocka_unit_test(reg_22_a_late_next_after_a_failover),
         cmocka_unit_test(reg_22_a_late_renewal_of_next_changes_nothing),
-        cmocka_unit_test(reg_22_what_was_replaced_goes_without_its_record),
+        cmocka_unit_test(reg_22_a_replaced_filter_expires_without_its_record),
         cmocka_unit_test(reg_22_an_alias_that_moves_retires_nothing),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

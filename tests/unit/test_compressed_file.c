@@ -19,13 +19,13 @@
 
 #include "base/system.h"
 #include "stream/codec/decompressor.h"
-#include "support/ask.h"
+#include "support/compressors.h"
+#include "support/contains.h"
+#include "support/decompress.h"
 #include "support/fault.h"
-#include "support/packers.h"
 #include "support/scratch.h"
 #include "support/stored.h"
 #include "support/tools.h"
-#include "support/unpacked.h"
 
 enum { KEYS = 100, WORKING = 384 << 10 /* upper bound for the memory of reading any file */ };
 
@@ -178,7 +178,8 @@ static void golden_file_is_read(void **state) {
     assert_int_equal(tamis_filter_info_get(filter, &info, &err), TAMIS_OK);
     assert_int_equal(info.added, 2);
     assert_int_equal(tamis_filter_plan(filter)->bits, 95);
-    assert_true(ask_one(filter, "foo", 3) && ask_one(filter, "bar", 3) && !ask_one(filter, "baz", 3));
+    assert_true(contains_key(filter, "foo", 3) && contains_key(filter, "bar", 3) &&
+                !contains_key(filter, "baz", 3));
     tamis_filter_free(filter);
 }
 
@@ -189,16 +190,16 @@ static void files_compressed_by_other_programs_are_read(void **state) {
     test_bytes plain = {0};
     assert_int_equal(tamis_filter_save(filter, scratch("plain"), &err), TAMIS_OK);
     file_read(scratch("plain"), &plain);
-    for (size_t i = 0; i < PACKERS; i++) {
+    for (size_t i = 0; i < COMPRESSORS; i++) {
         test_bytes compressed = {0};
         tamis_filter *opened = NULL;
         tamis_compression compression = TAMIS_COMPRESSION_NONE;
-        if (!tamis_compression_is_built(packers[i].compression))
+        if (!tamis_compression_is_built(compressors[i].compression))
             continue;
-        tool_run(packers[i].command, plain.data, plain.size, &compressed);
+        tool_run(compressors[i].command, plain.data, plain.size, &compressed);
         write_scratch(&compressed);
         assert_int_equal(open_scratch(&opened, &compression), TAMIS_OK);
-        assert_int_equal(compression, packers[i].compression);
+        assert_int_equal(compression, compressors[i].compression);
         assert_true(tamis_filter_is_equal(opened, filter) && stored_has(opened, 0, KEYS));
         tamis_filter_free(opened);
         compressed.size -= 3;
@@ -244,7 +245,7 @@ static void every_compression_holds_the_same_bytes(void **state) {
             continue;
         assert_int_equal(tamis_compressed_save(filter, scratch("f"), TAMIS_FORMAT_DCSO, compression, &err),
                          TAMIS_OK);
-        assert_true(unpacked_file(compression, scratch("f"), &got));
+        assert_true(decompress_file(compression, scratch("f"), &got));
         assert_true(bytes_check(tamis_compression_name(compression), &got, &plain));
         bytes_clear(&got);
         assert_int_equal(open_scratch(&opened, &found), TAMIS_OK);
@@ -386,14 +387,14 @@ static void nothing_else_follows_a_member(void **state) {
 static size_t first_piece, next_pieces;
 
 static ssize_t read_pieces(int fd, void *buffer, size_t size) {
-    size_t most = first_piece ? first_piece : next_pieces;
+    size_t max = first_piece ? first_piece : next_pieces;
     first_piece = 0;
-    if (most == 0)
+    if (max == 0)
         return read(fd, buffer, size);
     static bool interrupted;
     interrupted = !interrupted;
     errno = EINTR;
-    return interrupted ? -1 : read(fd, buffer, size < most ? size : most);
+    return interrupted ? -1 : read(fd, buffer, size < max ? size : max);
 }
 
 /* Reads the whole content of the file in pieces of `capacity` bytes. */

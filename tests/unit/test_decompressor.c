@@ -20,8 +20,8 @@
 
 #include "base/system.h"
 #include "stream/codec/decompressor.h"
+#include "support/compressors.h"
 #include "support/fault.h"
-#include "support/packers.h"
 #include "support/scratch.h"
 #include "support/tools.h"
 
@@ -55,16 +55,16 @@ static void say(const char *what) {
 
 /* ---- compression by other programs ---- */
 
-static void compress_bytes(const packer *with, const void *data, size_t size, test_bytes *to) {
+static void compress_bytes(const compressor *with, const void *data, size_t size, test_bytes *to) {
     if (!tamis_compression_is_built(with->compression))
         skip();
     tool_run(with->command, data, size, to);
 }
 
-static const packer *packer_of(tamis_compression compression) {
-    for (size_t i = 0; i < PACKERS; i++)
-        if (packers[i].compression == compression)
-            return &packers[i];
+static const compressor *compressor_of(tamis_compression compression) {
+    for (size_t i = 0; i < COMPRESSORS; i++)
+        if (compressors[i].compression == compression)
+            return &compressors[i];
     fail();
     return NULL;
 }
@@ -95,8 +95,8 @@ static ssize_t read_pieces(int fd, void *buffer, size_t size) {
     return read(fd, buffer, max_read && size > max_read ? max_read : size);
 }
 
-/* Decompresses all bytes, of which `begun` were read already, in pieces of `capacity`. */
-static tamis_status decompress_from(const test_bytes *compressed, size_t begun, size_t capacity,
+/* Decompresses all bytes, of which `header_size` were read already, in pieces of `capacity`. */
+static tamis_status decompress_from(const test_bytes *compressed, size_t header_size, size_t capacity,
                                     test_bytes *content) {
     static unsigned char piece[CAPACITY];
     tamis_allocator allocator = fault_memory_allocator(&memory);
@@ -105,10 +105,10 @@ static tamis_status decompress_from(const test_bytes *compressed, size_t begun, 
     tamis__decompressor *decompressor;
     size_t size;
     int fd = memfd_create("packed", MFD_CLOEXEC);
-    assert_int_equal(write(fd, compressed->data + begun, compressed->size - begun),
-                     (ssize_t)(compressed->size - begun));
+    assert_int_equal(write(fd, compressed->data + header_size, compressed->size - header_size),
+                     (ssize_t)(compressed->size - header_size));
     assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
-    const tamis__decompressor_setup setup = {fd, "f", &records, compressed->data, begun, &allocator};
+    const tamis__decompressor_setup setup = {fd, "f", &records, compressed->data, header_size, &allocator};
     err = (tamis_error)TAMIS_ERROR_INIT;
     tamis_status status = tamis__decompressor_create(&decompressor, &setup, &err);
     if (status == TAMIS_OK) {
@@ -219,10 +219,10 @@ static void compressed_bytes_are_restored(void **state) {
     test_bytes contents[3] = {{0}, {0}, {0}};
     bytes_add(&contents[1], text, strlen(text));
     make_long(&contents[2], (size_t)test_scale(3 << 20, 150 << 10, 150 << 10));
-    for (size_t i = 0; i < test_scale(PACKERS_ALL, PACKERS_ALL, PACKERS); i++)
+    for (size_t i = 0; i < test_scale(COMPRESSORS_ALL, COMPRESSORS_ALL, COMPRESSORS); i++)
         for (size_t j = 0; j < 3; j++) {
             test_bytes compressed = {0};
-            compress_bytes(&packers[i], contents[j].data, contents[j].size, &compressed);
+            compress_bytes(&compressors[i], contents[j].data, contents[j].size, &compressed);
             comes_out(&compressed, &contents[j]);
             bytes_clear(&compressed);
         }
@@ -232,12 +232,12 @@ static void compressed_bytes_are_restored(void **state) {
 
 static void members_are_one(void **state) {
     (void)state;
-    for (size_t i = 0; i < PACKERS; i++) {
+    for (size_t i = 0; i < COMPRESSORS; i++) {
         test_bytes compressed = {0}, content = {0};
         for (size_t pos = 0; pos < sizeof text - 1; pos += 5) {
             size_t end = pos + 5 < sizeof text - 1 ? pos + 5 : sizeof text - 1;
-            compress_bytes(&packers[i], text + pos, end - pos, &compressed);
-            compress_bytes(&packers[i], "", 0, &compressed);
+            compress_bytes(&compressors[i], text + pos, end - pos, &compressed);
+            compress_bytes(&compressors[i], "", 0, &compressed);
         }
         bytes_add(&content, text, sizeof text - 1);
         comes_out(&compressed, &content);
@@ -249,12 +249,12 @@ static void members_are_one(void **state) {
 static void pieces_do_not_matter(void **state) {
     static const size_t pieces[] = {1, 2, 3, 7, 64, 0};
     (void)state;
-    for (size_t i = 0; i < PACKERS; i++) {
+    for (size_t i = 0; i < COMPRESSORS; i++) {
         test_bytes compressed = {0}, content = {0};
         for (size_t size = 3000; size <= 6000; size += 3000) {
             const size_t before = content.size;
             make_long(&content, size);
-            compress_bytes(&packers[i], content.data + before, content.size - before, &compressed);
+            compress_bytes(&compressors[i], content.data + before, content.size - before, &compressed);
         }
         for (size_t j = 0; j < 2 * sizeof pieces / sizeof *pieces; j++) {
             test_bytes got = {0};
@@ -278,16 +278,16 @@ static void pieces_do_not_matter(void **state) {
 
 /* A decompressor that may not read gives what it can from its buffer, and then waits for more without an
  * error. */
-static void it_reads_only_when_it_may(void **state) {
+static void data_is_read_only_when_allowed(void **state) {
     (void)state;
-    for (size_t i = 0; i < PACKERS_PLAIN; i++) {
+    for (size_t i = 0; i < COMPRESSORS_PLAIN; i++) {
         test_bytes compressed = {0}, content = {0};
         tamis_allocator allocator = fault_memory_allocator(&memory);
         tamis__decompressor_event event = TAMIS__DECOMPRESSOR_END;
         tamis__decompressor *decompressor;
         unsigned char capacity[sizeof text];
         size_t size;
-        compress_bytes(&packers[i], text, sizeof text - 1, &compressed);
+        compress_bytes(&compressors[i], text, sizeof text - 1, &compressed);
         int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
         const tamis__decompressor_setup setup = {fd, "f", NULL, compressed.data, compressed.size, &allocator};
         assert_int_equal(tamis__decompressor_create(&decompressor, &setup, &err), TAMIS_OK);
@@ -322,11 +322,11 @@ static void it_reads_only_when_it_may(void **state) {
  * content. */
 static void cut_anywhere_is_refused(void **state) {
     (void)state;
-    for (size_t i = 0; i < PACKERS; i++) {
+    for (size_t i = 0; i < COMPRESSORS; i++) {
         test_bytes compressed = {0};
-        compress_bytes(&packers[i], text, sizeof text - 1, &compressed);
+        compress_bytes(&compressors[i], text, sizeof text - 1, &compressed);
         const size_t member = compressed.size;
-        compress_bytes(&packers[i], text, sizeof text - 1, &compressed);
+        compress_bytes(&compressors[i], text, sizeof text - 1, &compressed);
         for (size_t size = 1; size < compressed.size; size++) {
             test_bytes cut = {compressed.data, size, 0}, got = {0};
             tamis_status status = decompress_all(&cut, &got);
@@ -344,17 +344,17 @@ static void cut_anywhere_is_refused(void **state) {
 
 static void flipped_anywhere_is_refused_or_the_same(void **state) {
     (void)state;
-    for (size_t i = 0; i < PACKERS; i++) {
+    for (size_t i = 0; i < COMPRESSORS; i++) {
         test_bytes compressed = {0};
         const size_t size = sizeof text - 1;
-        compress_bytes(&packers[i], text, size, &compressed);
+        compress_bytes(&compressors[i], text, size, &compressed);
         size_t wrong = 0;
         for (size_t bit = 0; bit < 8 * compressed.size; bit++) {
             test_bytes got = {0};
             compressed.data[bit / 8] ^= (unsigned char)(1 << bit % 8);
             tamis_status status = decompress_all(&compressed, &got);
             compressed.data[bit / 8] ^= (unsigned char)(1 << bit % 8);
-            if (status == TAMIS_OK && packers[i].checksums)
+            if (status == TAMIS_OK && compressors[i].checksums)
                 assert_true(got.size == size && memcmp(got.data, text, size) == 0);
             else if (status != TAMIS_OK)
                 assert_true(status == TAMIS_E_DAMAGED || status == TAMIS_E_UNSUPPORTED ||
@@ -362,7 +362,7 @@ static void flipped_anywhere_is_refused_or_the_same(void **state) {
             wrong += status != TAMIS_OK;
             bytes_clear(&got);
         }
-        assert_true(!packers[i].checksums || wrong > 4 * compressed.size);
+        assert_true(!compressors[i].checksums || wrong > 4 * compressed.size);
         bytes_clear(&compressed);
     }
 }
@@ -370,25 +370,25 @@ static void flipped_anywhere_is_refused_or_the_same(void **state) {
 /* The content before the damage is decompressed, and equally much of it in pieces of any size. */
 static void all_before_damage_comes_out(void **state) {
     (void)state;
-    for (size_t i = 0; i < PACKERS; i++) {
+    for (size_t i = 0; i < COMPRESSORS; i++) {
         test_bytes compressed = {0}, content = {0}, got = {0}, again = {0};
         make_long(&content, 600 << 10);
-        compress_bytes(&packers[i], content.data, content.size, &compressed);
+        compress_bytes(&compressors[i], content.data, content.size, &compressed);
         for (size_t pos = compressed.size / 2; pos < compressed.size / 2 + 8; pos++)
             compressed.data[pos] ^= 0xff;
         tamis_status status = decompress_all(&compressed, &got);
-        if (packers[i].checksums)
+        if (compressors[i].checksums)
             assert_int_equal(status, TAMIS_E_DAMAGED);
         /* At least a block is lost: 900 kB with bzip2, 4 MiB with lz4. With xz there is no block before
          * the damage. */
-        if (strstr(packers[i].command, "-B4") || packers[i].compression == TAMIS_COMPRESSION_ZSTD)
+        if (strstr(compressors[i].command, "-B4") || compressors[i].compression == TAMIS_COMPRESSION_ZSTD)
             assert_true(got.size > content.size / 4);
         max_read = 997;
         assert_int_equal(decompress_from(&compressed, 5, 501, &again), status);
         max_read = 0;
-        if (packers[i].compression !=
+        if (compressors[i].compression !=
             TAMIS_COMPRESSION_XZ) /* liblzma does not report how much it could give */
-            assert_true(bytes_check(packers[i].command, &again, &got));
+            assert_true(bytes_check(compressors[i].command, &again, &got));
         bytes_clear(&compressed);
         bytes_clear(&content);
         bytes_clear(&got);
@@ -400,10 +400,10 @@ static void all_before_damage_comes_out(void **state) {
 
 static void nothing_else_follows_a_member(void **state) {
     (void)state;
-    for (size_t i = 0; i < PACKERS_PLAIN; i++) {
+    for (size_t i = 0; i < COMPRESSORS_PLAIN; i++) {
         test_bytes compressed = {0}, other = {0};
-        compress_bytes(&packers[i], text, sizeof text - 1, &compressed);
-        compress_bytes(&packers[(i + 1) % PACKERS_PLAIN], text, sizeof text - 1, &other);
+        compress_bytes(&compressors[i], text, sizeof text - 1, &compressed);
+        compress_bytes(&compressors[(i + 1) % COMPRESSORS_PLAIN], text, sizeof text - 1, &other);
         const size_t size = compressed.size;
         const struct {
             const void *bytes;
@@ -415,7 +415,7 @@ static void nothing_else_follows_a_member(void **state) {
             bytes_add(&compressed, tails[j].bytes, tails[j].size);
             refused(&compressed, "unexpected bytes after the end");
             snprintf(what, sizeof what, "after the end of its %s data",
-                     tamis_compression_name(packers[i].compression));
+                     tamis_compression_name(compressors[i].compression));
             say(what);
         }
         bytes_clear(&compressed);
@@ -425,11 +425,11 @@ static void nothing_else_follows_a_member(void **state) {
 
 static void padding_is_limited_to_the_compression(void **state) {
     (void)state;
-    for (size_t i = 0; i < PACKERS_PLAIN; i++) {
+    for (size_t i = 0; i < COMPRESSORS_PLAIN; i++) {
         test_bytes compressed = {0}, content = {0};
-        const tamis_compression compression = packers[i].compression;
+        const tamis_compression compression = compressors[i].compression;
         bytes_add(&content, text, sizeof text - 1);
-        compress_bytes(&packers[i], text, sizeof text - 1, &compressed);
+        compress_bytes(&compressors[i], text, sizeof text - 1, &compressed);
         for (int zeros = 1; zeros < 600; zeros++) {
             bytes_add(&compressed, "", 1);
             if (compression == TAMIS_COMPRESSION_GZIP ||
@@ -439,7 +439,7 @@ static void padding_is_limited_to_the_compression(void **state) {
                 refused(&compressed, "unexpected bytes after the end");
         }
         bytes_add(&compressed, "", 1); /* 600 */
-        compress_bytes(&packers[i], text, sizeof text - 1, &compressed);
+        compress_bytes(&compressors[i], text, sizeof text - 1, &compressed);
         bytes_add(&content, text, sizeof text - 1);
         if (compression == TAMIS_COMPRESSION_XZ)
             comes_out(&compressed, &content);
@@ -454,14 +454,14 @@ static void skippable_frames_are_skipped(void **state) {
     static const char empty[] = "\x50\x2a\x4d\x18\0\0\0", four[] = "\x5f\x2a\x4d\x18\x04\0\0\0"
                                                                    "abcd";
     (void)state;
-    for (size_t i = 0; i < PACKERS; i++) {
+    for (size_t i = 0; i < COMPRESSORS; i++) {
         test_bytes compressed = {0}, content = {0};
-        bool skips = packers[i].compression == TAMIS_COMPRESSION_ZSTD ||
-                     packers[i].compression == TAMIS_COMPRESSION_LZ4;
+        bool skips = compressors[i].compression == TAMIS_COMPRESSION_ZSTD ||
+                     compressors[i].compression == TAMIS_COMPRESSION_LZ4;
         for (int member = 0; member < 2; member++) {
             bytes_add(&compressed, empty, 8);
             bytes_add(&compressed, four, sizeof four - 1);
-            compress_bytes(&packers[i], text, sizeof text - 1, &compressed);
+            compress_bytes(&compressors[i], text, sizeof text - 1, &compressed);
             bytes_add(&content, text, sizeof text - 1);
         }
         bytes_add(&compressed, four, sizeof four - 1);
@@ -487,12 +487,12 @@ static void skippable_frames_are_skipped(void **state) {
 
 static void every_allocation_may_fail(void **state) {
     (void)state;
-    for (size_t i = 0; i < PACKERS_PLAIN; i++) {
+    for (size_t i = 0; i < COMPRESSORS_PLAIN; i++) {
         test_bytes compressed = {0}, content = {0};
         bytes_add(&content, text, sizeof text - 1);
         bytes_add(&content, text, sizeof text - 1);
         for (int member = 0; member < 2; member++)
-            compress_bytes(&packers[i], text, sizeof text - 1, &compressed);
+            compress_bytes(&compressors[i], text, sizeof text - 1, &compressed);
         for (uint64_t n = 1;; n++) {
             test_bytes got = {0};
             memory = (fault_memory){.fail_at = n};
@@ -517,7 +517,7 @@ static void decompression_bombs_use_no_memory(void **state) {
     static unsigned char piece[CAPACITY];
     uint64_t mebibytes = test_scale(2048, 64, 64);
     (void)state;
-    for (size_t i = 0; i < PACKERS_PLAIN; i++) {
+    for (size_t i = 0; i < COMPRESSORS_PLAIN; i++) {
         test_bytes compressed = {0};
         char command[128];
         tamis_allocator allocator = fault_memory_allocator(&memory);
@@ -525,8 +525,8 @@ static void decompression_bombs_use_no_memory(void **state) {
         tamis__decompressor *decompressor;
         uint64_t total = 0;
         size_t size;
-        snprintf(command, sizeof command, "(head -c 16M /dev/zero | %s)", packers[i].command);
-        compress_bytes(&(packer){packers[i].compression, command, true}, "", 0, &compressed);
+        snprintf(command, sizeof command, "(head -c 16M /dev/zero | %s)", compressors[i].command);
+        compress_bytes(&(compressor){compressors[i].compression, command, true}, "", 0, &compressed);
         const size_t member = compressed.size;
         for (uint64_t more = 16; more < mebibytes; more += 16) {
             test_bytes one = {0};
@@ -553,7 +553,7 @@ static void windows_of_strangers_are_bounded(void **state) {
     test_bytes compressed = {0}, got = {0};
     (void)state;
     memory.limit = 0;
-    compress_bytes(&(packer){TAMIS_COMPRESSION_ZSTD, "(cat | zstd -qc --long=28)", true}, text,
+    compress_bytes(&(compressor){TAMIS_COMPRESSION_ZSTD, "(cat | zstd -qc --long=28)", true}, text,
                    sizeof text - 1, &compressed);
     compressed.data[5] = (28 - 10) << 3;            /* window size, which a short input makes smaller */
     assert_int_equal(compressed.data[4] & 0x20, 0); /* the header has a window size */
@@ -563,7 +563,7 @@ static void windows_of_strangers_are_bounded(void **state) {
     bytes_clear(&compressed);
 
     /* The dictionary size of the first block's LZMA2, and the checksum of the block's header. */
-    compress_bytes(packer_of(TAMIS_COMPRESSION_XZ), text, sizeof text - 1, &compressed);
+    compress_bytes(compressor_of(TAMIS_COMPRESSION_XZ), text, sizeof text - 1, &compressed);
     unsigned char *head = compressed.data + 12;
     const size_t size = (size_t)*head * 4;
     assert_int_equal(head[2], 0x21);
@@ -582,7 +582,7 @@ static void windows_of_strangers_are_bounded(void **state) {
 static void a_check_nobody_knows_is_refused(void **state) {
     test_bytes compressed = {0};
     (void)state;
-    compress_bytes(packer_of(TAMIS_COMPRESSION_XZ), text, sizeof text - 1, &compressed);
+    compress_bytes(compressor_of(TAMIS_COMPRESSION_XZ), text, sizeof text - 1, &compressed);
     compressed.data[7] = 2; /* a reserved type of checksum */
     uLong sum = crc32(0, compressed.data + 6, 2);
     for (int i = 0; i < 4; i++)
@@ -598,7 +598,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(compressed_bytes_are_restored, set_up, tear_down),
         cmocka_unit_test_setup_teardown(members_are_one, set_up, tear_down),
         cmocka_unit_test_setup_teardown(pieces_do_not_matter, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(it_reads_only_when_it_may, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(data_is_read_only_when_allowed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(cut_anywhere_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(flipped_anywhere_is_refused_or_the_same, set_up, tear_down),
         cmocka_unit_test_setup_teardown(all_before_damage_comes_out, set_up, tear_down),

@@ -18,8 +18,8 @@
 #include <cmocka.h>
 
 #include "stream/run/runner.h"
+#include "support/compressors.h"
 #include "support/fault.h"
-#include "support/packers.h"
 #include "support/scratch.h"
 #include "support/stream_oracle.h"
 #include "support/threads.h"
@@ -49,7 +49,7 @@ static void say(const char *what) {
         fail_msg("\"%s\" does not say \"%s\"", err.text, what);
 }
 
-static void compress_bytes(const packer *with, const void *data, size_t size, test_bytes *to) {
+static void compress_bytes(const compressor *with, const void *data, size_t size, test_bytes *to) {
     if (!tamis_compression_is_built(with->compression))
         skip();
     tool_run(with->command, data, size, to);
@@ -101,7 +101,7 @@ static void records_are_those_of_the_plain(void **state) {
     for (size_t i = 0; i < INPUTS; i++)
         bytes_add(&plain[i], texts[i], strlen(texts[i]));
     oracle_make(&oracle, plain, INPUTS, '\n');
-    for (size_t i = 0; i < PACKERS; i++) {
+    for (size_t i = 0; i < COMPRESSORS; i++) {
         const char *paths[INPUTS];
         char names[INPUTS][300];
         uint64_t on_disk = 0;
@@ -110,7 +110,7 @@ static void records_are_those_of_the_plain(void **state) {
             if ((i + j) % INPUTS == 1)
                 bytes_add(&compressed, plain[j].data, plain[j].size); /* mixed with plain inputs */
             else
-                compress_bytes(&packers[i], plain[j].data, plain[j].size, &compressed);
+                compress_bytes(&compressors[i], plain[j].data, plain[j].size, &compressed);
             on_disk += compressed.size;
             snprintf(names[j], sizeof names[j], "%s", put(j == 0 ? "a" : j == 1 ? "b" : "c", &compressed));
             paths[j] = names[j];
@@ -122,7 +122,7 @@ static void records_are_those_of_the_plain(void **state) {
             const tamis__stream_buffer_sizes tuning = {sizes[j], 64, sizes[(i + j) % 5]};
             if (run(paths, INPUTS, &tuning) != TAMIS_OK)
                 fail_msg("%s", err.text);
-            assert_true(bytes_check(packers[i].command, &output, &oracle.unique));
+            assert_true(bytes_check(compressors[i].command, &output, &oracle.unique));
             assert_true(stats_check(&stats, &oracle.stats));
         }
     }
@@ -180,13 +180,13 @@ static void feed(feeding *f) {
 
 static void one_byte_at_a_time_is_the_same(void **state) {
     (void)state;
-    for (size_t i = 0; i < PACKERS; i++) {
+    for (size_t i = 0; i < COMPRESSORS; i++) {
         feeding f = {.fd = -1};
         char name[32];
         int ends[2];
-        compress_bytes(&packers[i], "one\ntwo\n", 8, &f.bytes);
-        compress_bytes(&packers[i], "", 0, &f.bytes);
-        compress_bytes(&packers[i], "one\nthree", 9, &f.bytes);
+        compress_bytes(&compressors[i], "one\ntwo\n", 8, &f.bytes);
+        compress_bytes(&compressors[i], "", 0, &f.bytes);
+        compress_bytes(&compressors[i], "one\nthree", 9, &f.bytes);
         assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
         f.fd = ends[1];
         snprintf(name, sizeof name, "/dev/fd/%d", ends[0]);
@@ -214,7 +214,7 @@ static void standard_input_is_decompressed(void **state) {
     test_bytes compressed = {0};
     const int before = dup(STDIN_FILENO);
     (void)state;
-    compress_bytes(&packers[0], "one\ntwo\none\n", 12, &compressed);
+    compress_bytes(&compressors[0], "one\ntwo\none\n", 12, &compressed);
     const int fd = open(put("in", &compressed), O_RDONLY | O_CLOEXEC);
     assert_int_equal(dup2(fd, STDIN_FILENO), STDIN_FILENO);
     tamis_status status = run_one("-");
@@ -285,9 +285,9 @@ static void records_leave_as_they_arrive(void **state) {
 static void cut_anywhere(size_t header) {
     static const char text[] = "1\n22\n333\n4444\n";
     has_header = header > 0;
-    for (size_t i = 0; i < PACKERS; i++) {
+    for (size_t i = 0; i < COMPRESSORS; i++) {
         test_bytes compressed = {0};
-        compress_bytes(&packers[i], text, sizeof text - 1, &compressed);
+        compress_bytes(&compressors[i], text, sizeof text - 1, &compressed);
         for (size_t size = 10; size < compressed.size; size++) { /* enough to recognise the format */
             const test_bytes cut = {compressed.data, size, 0};
             char said[40];
@@ -317,8 +317,8 @@ static void damage_after_several_files_is_located(void **state) {
     test_bytes good = {0}, bad = {0};
     const tamis__stream_buffer_sizes tuning = TAMIS__STREAM_BUFFER_SIZES_INIT;
     (void)state;
-    compress_bytes(&packers[0], "one\ntwo\n", 8, &good);
-    compress_bytes(&packers[0], "three\nfour\nfi", 13, &bad);
+    compress_bytes(&compressors[0], "one\ntwo\n", 8, &good);
+    compress_bytes(&compressors[0], "three\nfour\nfi", 13, &bad);
     bad.data[bad.size - 8] ^= 1; /* its checksum */
     char names[2][300];
     snprintf(names[0], sizeof names[0], "%s", put("good", &good));
@@ -341,7 +341,7 @@ static void damage_after_several_files_is_located(void **state) {
 /* An endless line is reported as too long when the buffer is full, before memory is used up. */
 static void a_record_of_a_bomb_is_too_long(void **state) {
     (void)state;
-    for (size_t i = 0; i < PACKERS_PLAIN; i++) {
+    for (size_t i = 0; i < COMPRESSORS_PLAIN; i++) {
         test_bytes compressed = {0};
         char command[128];
         fault_memory memory = {0};
@@ -349,8 +349,8 @@ static void a_record_of_a_bomb_is_too_long(void **state) {
         tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
         options.threads = test_threads;
         snprintf(command, sizeof command, "(head -c %dM /dev/zero | %s)", (int)test_scale(64, 20, 20),
-                 packers[i].command);
-        compress_bytes(&(packer){packers[i].compression, command, true}, "", 0, &compressed);
+                 compressors[i].command);
+        compress_bytes(&(compressor){compressors[i].compression, command, true}, "", 0, &compressed);
         const char *path = put("in", &compressed);
         options.inputs = &path;
         options.input_count = 1;
@@ -372,7 +372,7 @@ static void a_compressed_file_is_not_followed(void **state) {
     tamis_stream_options options = TAMIS_STREAM_OPTIONS_INIT;
     options.threads = test_threads;
     (void)state;
-    compress_bytes(&packers[0], "one\ntwo\n", 8, &compressed);
+    compress_bytes(&compressors[0], "one\ntwo\n", 8, &compressed);
     const char *path = put("in", &compressed);
     options.inputs = &path;
     options.input_count = 1;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef TAMIS_TEST_PACKERS_H
-#define TAMIS_TEST_PACKERS_H
+#ifndef TAMIS_TEST_COMPRESSORS_H
+#define TAMIS_TEST_COMPRESSORS_H
 
 #include <stdbool.h>
 
 #include <tamis/experimental/compression.h>
 
 /* Compression programs: each compresses standard input to standard output. */
-typedef struct packer {
+typedef struct compressor {
     tamis_compression compression;
     const char *command;
     bool checksums; /* true if checksums cover every bit of content */
-} packer;
+} compressor;
 
-static const packer packers[] = {
+static const compressor compressors[] = {
     {TAMIS_COMPRESSION_GZIP, "gzip -c9", true},
     {TAMIS_COMPRESSION_ZSTD, "zstd -qc", true},
     {TAMIS_COMPRESSION_LZ4, "lz4 -qc", true},
@@ -31,9 +31,9 @@ static const packer packers[] = {
 };
 
 enum {
-    PACKERS_PLAIN = 5, /* the first programs: each compression once */
-    PACKERS_ALL = sizeof packers / sizeof *packers,
-    PACKERS = PACKERS_ALL - 2 /* programs that take little time and memory */
+    COMPRESSORS_PLAIN = 5, /* the first programs: each compression once */
+    COMPRESSORS_ALL = sizeof compressors / sizeof *compressors,
+    COMPRESSORS = COMPRESSORS_ALL - 2 /* programs that take little time and memory */
 };
 
 #endif

@@ -41,7 +41,7 @@ static int tear_down(void **state) {
 }
 
 /* Opens a filter and adds keys: one of the two is the first to reach the server. */
-static tamis_status add_there(const char *uri) {
+static tamis_status add_on_server(const char *uri) {
     tamis_filter *filter = NULL;
     tamis_status status = tamis_redis_filter_open(&filter, NULL, uri, NULL, &err);
     if (status == TAMIS_OK)
@@ -56,30 +56,30 @@ static int find_no_name(const char *host, const char *port, const struct addrinf
     return hints->ai_flags & AI_NUMERICHOST ? getaddrinfo(host, port, hints, found) : EAI_NONAME;
 }
 
-static void reg_22_a_refused_connection_is_told_at_once(void **state) {
+static void reg_22_a_refused_connection_is_reported_at_once(void **state) {
     char uri[300];
     (void)state;
     snprintf(uri, sizeof uri, "redis://127.0.0.1:%d" JAVA, closed_port);
-    FAILS(add_there(uri), TAMIS_E_IO, "connection refused");
+    FAILS(add_on_server(uri), TAMIS_E_IO, "connection refused");
     tamis__sys.look_up = find_no_name;
-    FAILS(add_there("redis://no-such-host.invalid" JAVA), TAMIS_E_IO, "check the name of the host");
+    FAILS(add_on_server("redis://no-such-host.invalid" JAVA), TAMIS_E_IO, "check the name of the host");
     tamis__sys.look_up = getaddrinfo;
-    FAILS(add_there("redis+unix://%2Fnowhere%2Fsocket" JAVA), TAMIS_E_IO, "no such file");
+    FAILS(add_on_server("redis+unix://%2Fnowhere%2Fsocket" JAVA), TAMIS_E_IO, "no such file");
     snprintf(uri, sizeof uri, "redis+cluster://127.0.0.1:%d,127.0.0.1:%d" JAVA, closed_port, closed_port);
-    FAILS(add_there(uri), TAMIS_E_IO, "connection refused");
+    FAILS(add_on_server(uri), TAMIS_E_IO, "connection refused");
     snprintf(uri, sizeof uri, "redis+sentinel://127.0.0.1:%d/m" JAVA, closed_port);
-    FAILS(add_there(uri), TAMIS_E_IO, "connection refused");
+    FAILS(add_on_server(uri), TAMIS_E_IO, "connection refused");
 }
 
 /* Of several independent servers, each one is needed. */
-static void reg_22_one_of_several_that_refuses_is_told_at_once(void **state) {
+static void reg_22_one_of_several_that_refuses_is_reported_at_once(void **state) {
     char uri[300];
     (void)state;
     begin_test();
     snprintf(uri, sizeof uri,
              "redis+shard://127.0.0.1:%d,127.0.0.1:%d/f?layout=php2&bits=10000&probes=5&patience=1h",
              server.port, closed_port);
-    FAILS(add_there(uri), TAMIS_E_IO, "connection refused");
+    FAILS(add_on_server(uri), TAMIS_E_IO, "connection refused");
 }
 
 /* ---- servers that are not Redis ---- */
@@ -118,7 +118,7 @@ static void stop(impostor *self) {
     close(self->door);
 }
 
-static void reg_22_what_is_no_redis_is_told_at_once(void **state) {
+static void reg_22_a_port_without_redis_is_reported_at_once(void **state) {
     static const struct {
         const char *words, *part;
     } cases[] = {{"HTTP/1.1 400 Bad Request\r\n\r\n", "is it a Redis at that port?"},
@@ -130,24 +130,24 @@ static void reg_22_what_is_no_redis_is_told_at_once(void **state) {
         char uri[300];
         start(&one_server, cases[i].words);
         snprintf(uri, sizeof uri, "redis://127.0.0.1:%d" JAVA, one_server.port);
-        FAILS(add_there(uri), TAMIS_E_IO, cases[i].part);
+        FAILS(add_on_server(uri), TAMIS_E_IO, cases[i].part);
         stop(&one_server);
     }
 }
 
 /* A Redis without TLS takes a TLS hello for the beginning of a line and does not reply, or replies that it
  * does not know the command. */
-static void reg_22_tls_to_a_plain_port_is_told_at_once(void **state) {
+static void reg_22_tls_to_a_plain_port_is_reported_at_once(void **state) {
     char uri[300];
     (void)state;
     begin_test();
     snprintf(uri, sizeof uri, "rediss://127.0.0.1:%d" JAVA "&timeout=200ms&verify=no", server.port);
-    const tamis_status status = add_there(uri);
+    const tamis_status status = add_on_server(uri);
     assert_true(status == TAMIS_E_IO || status == TAMIS_E_REFUSED);
     assert_non_null(strstr(err.text, "TLS at"));
 }
 
-static void reg_22_a_wrong_password_is_told_at_once(void **state) {
+static void reg_22_a_wrong_password_is_reported_at_once(void **state) {
     redis_server locked = {0};
     char uri[300];
     (void)state;
@@ -155,9 +155,9 @@ static void reg_22_a_wrong_password_is_told_at_once(void **state) {
     locked.password = "right";
     redis_server_start(&locked, (const char *[]){"--requirepass", "right", NULL});
     snprintf(uri, sizeof uri, "redis://:wrong@127.0.0.1:%d" JAVA, locked.port);
-    FAILS(add_there(uri), TAMIS_E_REFUSED, "check user and password");
+    FAILS(add_on_server(uri), TAMIS_E_REFUSED, "check user and password");
     snprintf(uri, sizeof uri, "redis://127.0.0.1:%d" JAVA, locked.port);
-    FAILS(add_there(uri), TAMIS_E_REFUSED, "give user and password");
+    FAILS(add_on_server(uri), TAMIS_E_REFUSED, "give user and password");
     redis_server_stop(&locked);
 }
 
@@ -182,7 +182,7 @@ static void *make_call(void *context) {
         if (self->status == TAMIS_OK)
             tamis_redis_close(there);
     } else {
-        self->status = add_there(self->uri);
+        self->status = add_on_server(self->uri);
     }
     return NULL;
 }
@@ -208,8 +208,8 @@ static void reg_22_connect_wait_waits_for_a_server_that_starts(void **state) {
     restart_during(&one_server, &opens);
     redis_server_stop(&one_server);
     snprintf(adds.uri, sizeof adds.uri, "redis://127.0.0.1:%d" JAVA "&connect_wait=100ms", closed_port);
-    FAILS(add_there(adds.uri), TAMIS_E_IO, "connection refused");
-    FAILS(add_there("redis://127.0.0.1/f?connect_wait=soon"), TAMIS_E_INVALID, "connect_wait");
+    FAILS(add_on_server(adds.uri), TAMIS_E_IO, "connection refused");
+    FAILS(add_on_server("redis://127.0.0.1/f?connect_wait=soon"), TAMIS_E_INVALID, "connect_wait");
 }
 
 /* The client waits, for as long as the patience says, for a server that has answered before. */
@@ -248,11 +248,11 @@ static void reg_22_a_server_that_was_there_is_waited_for(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reg_22_a_refused_connection_is_told_at_once),
-        cmocka_unit_test(reg_22_one_of_several_that_refuses_is_told_at_once),
-        cmocka_unit_test(reg_22_what_is_no_redis_is_told_at_once),
-        cmocka_unit_test(reg_22_tls_to_a_plain_port_is_told_at_once),
-        cmocka_unit_test(reg_22_a_wrong_password_is_told_at_once),
+        cmocka_unit_test(reg_22_a_refused_connection_is_reported_at_once),
+        cmocka_unit_test(reg_22_one_of_several_that_refuses_is_reported_at_once),
+        cmocka_unit_test(reg_22_a_port_without_redis_is_reported_at_once),
+        cmocka_unit_test(reg_22_tls_to_a_plain_port_is_reported_at_once),
+        cmocka_unit_test(reg_22_a_wrong_password_is_reported_at_once),
         cmocka_unit_test(reg_22_connect_wait_waits_for_a_server_that_starts),
         cmocka_unit_test(reg_22_opening_a_server_is_to_hear_from_it),
         cmocka_unit_test(reg_22_a_server_that_was_there_is_waited_for),

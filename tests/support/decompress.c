@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "unpacked.h"
+#include "decompress.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 
 enum { NOT_FOUND = 127 }; /* exit status of the shell */
 
-bool unpacked_file(tamis_compression compression, const char *path, test_bytes *into) {
+bool decompress_file(tamis_compression compression, const char *path, test_bytes *into) {
     char command[400];
     unsigned char buffer[4096];
     size_t size;
@@ -31,9 +31,9 @@ bool unpacked_file(tamis_compression compression, const char *path, test_bytes *
     return status == 0;
 }
 
-bool unpacked(tamis_compression compression, const test_bytes *bytes, test_bytes *into) {
+bool decompress_bytes(tamis_compression compression, const test_bytes *bytes, test_bytes *into) {
     file_write(scratch("packed"), bytes->data, bytes->size);
-    bool whole = unpacked_file(compression, scratch("packed"), into);
+    bool whole = decompress_file(compression, scratch("packed"), into);
     unlink(scratch("packed"));
     return whole;
 }

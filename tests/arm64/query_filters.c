@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Asks filters that format/make_filters wrote, on another machine maybe, what was asked of them there.
+ * Repeats the lookups of format/make_filters in its filters, which may be from another machine.
  *
- *     ask_filters SECRET FILTER.tamis...
+ *     query_filters SECRET FILTER.tamis...
  *
- * Beside each is FILTER.asked, with questions and answers; SECRET is for those of scheme sip. Prints the set of kernels in
- * use and how many answers were compared; exit status 1 where one is another.
+ * FILTER.asked has the queries and the expected answers. SECRET is for filters of scheme sip. Prints the set of kernels in
+ * use and the number of answers compared. Exit status 1 if an answer differs.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -16,20 +16,20 @@
 
 #include <tamis/tamis.h>
 
-enum { KEY_MAX = 64, ASKED_MAX = 65536 };
+enum { KEY_MAX = 64, QUERIES_MAX = 65536 };
 
-/* What is asked of a filter: keys, and hashes. */
-static tamis_key keys[ASKED_MAX];
-static uint8_t bytes[ASKED_MAX][KEY_MAX];
-static tamis_hash hashes[ASKED_MAX];
-static tamis_answer key_answers[ASKED_MAX], hash_answers[ASKED_MAX];
-static tamis_answer key_wants[ASKED_MAX], hash_wants[ASKED_MAX];
+/* The queries of a filter: keys and hashes. */
+static tamis_key keys[QUERIES_MAX];
+static uint8_t bytes[QUERIES_MAX][KEY_MAX];
+static tamis_hash hashes[QUERIES_MAX];
+static tamis_answer key_answers[QUERIES_MAX], hash_answers[QUERIES_MAX];
+static tamis_answer key_wants[QUERIES_MAX], hash_wants[QUERIES_MAX];
 static size_t key_count, hash_count;
 
 static tamis_error err = TAMIS_ERROR_INIT;
 
 static void die(const char *what, const char *why) {
-    fprintf(stderr, "ask_filters: %s: %s\n", what, why);
+    fprintf(stderr, "query_filters: %s: %s\n", what, why);
     exit(2);
 }
 
@@ -40,7 +40,7 @@ static void must(const char *what, tamis_status status) {
 
 static void take_line(const char *path, char *line, uint64_t hasher_id) {
     char *tab = strchr(line, '\t');
-    if (!tab || key_count == ASKED_MAX || hash_count == ASKED_MAX)
+    if (!tab || key_count == QUERIES_MAX || hash_count == QUERIES_MAX)
         die(path, "not what make_filters writes");
     tamis_answer expected = tab[1] == '1' ? TAMIS_PRESENT : TAMIS_ABSENT;
     char *colon = memchr(line, ':', (size_t)(tab - line));
@@ -61,7 +61,7 @@ static void take_line(const char *path, char *line, uint64_t hasher_id) {
     key_wants[key_count++] = expected;
 }
 
-static void read_asked(const char *filter_path, uint64_t hasher_id) {
+static void read_queries(const char *filter_path, uint64_t hasher_id) {
     char path[4096], line[2 * KEY_MAX + 64];
     snprintf(path, sizeof path, "%.*s.asked", (int)(strlen(filter_path) - strlen(".tamis")), filter_path);
     FILE *file = fopen(path, "r");
@@ -73,7 +73,7 @@ static void read_asked(const char *filter_path, uint64_t hasher_id) {
     fclose(file);
 }
 
-/* What hashes of this filter have beside their words; 0 where it has none. */
+/* The hasher_id of hashes made for this filter; 0 if the scheme makes none. */
 static uint64_t hasher_id_of(const tamis_filter *filter) {
     tamis_key none = {"", 0};
     tamis_hash hash = {{0, 0}, 0};
@@ -82,7 +82,7 @@ static uint64_t hasher_id_of(const tamis_filter *filter) {
     return hash.hasher_id;
 }
 
-static bool ask(const char *path, const char *secret) {
+static bool query(const char *path, const char *secret) {
     tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
     tamis_filter *filter = NULL;
     if (strstr(path, "-sip")) {
@@ -90,7 +90,7 @@ static bool ask(const char *path, const char *secret) {
         options.secret_size = strlen(secret);
     }
     must(path, tamis_filter_open(&filter, path, &options, &err));
-    read_asked(path, hasher_id_of(filter));
+    read_queries(path, hasher_id_of(filter));
     must(path, tamis_filter_contains_many(filter, keys, key_count, key_answers, NULL, &err));
     if (hash_count > 0)
         must(path, tamis_filter_contains_hashes(filter, hashes, hash_count, hash_answers, NULL, &err));
@@ -105,7 +105,7 @@ int main(int argc, char **argv) {
     if (argc < 3)
         die("arguments", "SECRET FILTER.tamis...");
     for (int i = 2; i < argc; i++) {
-        if (!ask(argv[i], argv[1])) {
+        if (!query(argv[i], argv[1])) {
             printf("%s: answers differ\n", argv[i]);
             status = 1;
         }

@@ -66,7 +66,7 @@ static void check_guests(const table *t, const partition *in) {
 }
 
 /* `covered` is the sum over the entries, and `used` is their number. */
-static void check_account(const table *t, const partition *in) {
+static void check_memory(const table *t, const partition *in) {
     const line_geometry *g = &t->geometry;
     double covered = 0;
     uint64_t used = 0;
@@ -83,18 +83,18 @@ static void check_table(const tamis_filter *filter) {
     const table *t = filter->body;
     for (partition_walk w = {.t = t}; next_partition(&w);) {
         check_guests(t, w.in);
-        check_account(t, w.in);
+        check_memory(t, w.in);
     }
 }
 
 /* Adds random hashes until `stops` of them have found no slot. `narrow`: their first bits are those of few
  * lines. */
 static void fill(tamis_filter *filter, uint32_t narrow, int stops) {
-    enum { MOST = 65536 };
-    static tamis_hash hashes[MOST];
-    static tamis_answer answers[MOST];
+    enum { MAX = 65536 };
+    static tamis_hash hashes[MAX];
+    static tamis_answer answers[MAX];
     size_t count = 0, done;
-    while (stops > 0 && count < MOST) {
+    while (stops > 0 && count < MAX) {
         tamis_hash *hash = &hashes[count];
         *hash = (tamis_hash){{random_word(), random_word() >> narrow}, filter->hasher->hasher_id};
         tamis_status status = tamis_filter_add_hashes(filter, hash, 1, &answers[count], &done, NULL);
@@ -155,7 +155,7 @@ static void growing_tables_keep_their_invariants(void **state) {
                     filter, hashes + from, KEYS - from < 500 ? KEYS - from : 500, answers, &in, NULL);
                 done = from + in;
                 check_guests(t, &t->partitions[0]);
-                check_account(t, &t->partitions[0]);
+                check_memory(t, &t->partitions[0]);
                 if (status != TAMIS_OK)
                     break;
             }
@@ -210,7 +210,7 @@ static void add_in_batches(tamis_filter *filter, size_t from, size_t to) {
     }
 }
 
-static void check_all_seen(const tamis_filter *filter, size_t count) {
+static void check_all_found(const tamis_filter *filter, size_t count) {
     assert_int_equal(tamis_filter_contains_hashes(filter, many, count, answers, NULL, NULL), TAMIS_OK);
     for (size_t i = 0; i < count; i++)
         assert_int_equal(answers[i], TAMIS_PRESENT);
@@ -224,14 +224,14 @@ static void check_split(const tamis_filter *filter, size_t count) {
     uint32_t partitions = 0;
     for (partition_walk w = {.t = t}; next_partition(&w); partitions++) {
         check_guests(t, w.in);
-        check_account(t, w.in);
+        check_memory(t, w.in);
         used += w.in->used;
     }
     assert_int_equal(partitions, 256 + 2 * 15);
     for (uint32_t i = 0; i < 256; i++)
         assert_int_equal(t->groups[i].bits, i % 255 ? 0 : 4);
     assert_int_equal(used, filter->added);
-    check_all_seen(filter, count);
+    check_all_found(filter, count);
 }
 
 /* Encodes and copies the filter. The results must be equal to it, also after more keys are added. */

@@ -22,11 +22,11 @@
 
 #include "base/system.h"
 #include "stream/run/runner.h"
+#include "support/decompress.h"
 #include "support/fault.h"
 #include "support/scratch.h"
 #include "support/stream_oracle.h"
 #include "support/threads.h"
-#include "support/unpacked.h"
 
 enum { PATIENCE_MS = 20000 }; /* time-out for an event that must happen, on a busy machine */
 
@@ -84,7 +84,7 @@ static const char *named(const char *name, tamis_compression compression) {
 
 static void assert_unpacks(tamis_compression compression, const char *path, const test_bytes *expected) {
     test_bytes got = {0};
-    bool whole = unpacked_file(compression, path, &got);
+    bool whole = decompress_file(compression, path, &got);
     if (!whole || !bytes_check(path, &got, expected))
         fail_msg("%s: %s", path, whole ? "unpacks to something else" : "is not whole");
     bytes_clear(&got);
@@ -111,7 +111,7 @@ static void make_records(test_bytes *into, uint64_t seed, size_t count) {
     }
 }
 
-static void assert_packs(tamis_compression compression, const stream_oracle *oracle) {
+static void assert_compresses(tamis_compression compression, const stream_oracle *oracle) {
     options.output = named("once", compression);
     options.duplicates = scratch("again");
     options.compression = (int)compression;
@@ -136,13 +136,13 @@ static void outputs_decompress_to_the_records(void **state) {
         oracle_make(&oracle, &input, 1, '\n');
         tuning.write_size = sizes[i];
         FOR_EACH(compression)
-        assert_packs(compression, &oracle);
+        assert_compresses(compression, &oracle);
         oracle_clear(&oracle);
         bytes_clear(&input);
     }
 }
 
-static void names_tell(void **state) {
+static void names_choose_the_compression(void **state) {
     (void)state;
     file_write(in, "a\nb\na\n", 6);
     FOR_EACH(compression) {
@@ -216,7 +216,7 @@ static void a_terminator_that_is_owed(void **state) {
 
 static void levels(void **state) {
     (void)state;
-    static const int most[TAMIS_COMPRESSIONS] = {0, 9, 22, 12, 9, 9};
+    static const int max[TAMIS_COMPRESSIONS] = {0, 9, 22, 12, 9, 9};
     test_bytes input = {0};
     stream_oracle oracle;
     make_records(&input, 4, test_scale(2000, 700, 700));
@@ -226,8 +226,8 @@ static void levels(void **state) {
         uint64_t sizes[2];
         options.output = named("once", compression);
         for (int i = 0; i < 2; i++) {
-            const int least = compression == TAMIS_COMPRESSION_XZ ? TAMIS_COMPRESSION_LEVEL_0 : 1;
-            options.compression_level = i ? most[compression] : least;
+            const int min = compression == TAMIS_COMPRESSION_XZ ? TAMIS_COMPRESSION_LEVEL_0 : 1;
+            options.compression_level = i ? max[compression] : min;
             assert_int_equal(run(&in, 1), TAMIS_OK);
             assert_unpacks(compression, options.output, &oracle.unique);
             sizes[i] = stats.bytes_out;
@@ -410,11 +410,11 @@ static void take(live *l) {
 
 /* Waits until the output received so far decompresses to bytes that begin with `text`; `all`: that are
  * `text`. */
-static void wait_unpacked(live *l, const char *text, bool all) {
+static void wait_decompressed(live *l, const char *text, bool all) {
     for (bool there = false; !there;) {
         test_bytes now = {0};
         take(l);
-        (void)unpacked(l->compression, &l->got, &now);
+        (void)decompress_bytes(l->compression, &l->got, &now);
         there = now.size >= strlen(text) && memcmp(now.data, text, strlen(text)) == 0;
         assert_true(!there || !all || now.size == strlen(text));
         bytes_clear(&now);
@@ -443,7 +443,7 @@ static void live_release(live *l) {
 static void assert_whole(const live *l, const char *text) {
     const test_bytes expected = {(unsigned char *)(uintptr_t)text, strlen(text), 0};
     test_bytes now = {0};
-    assert_true(unpacked(l->compression, &l->got, &now));
+    assert_true(decompress_bytes(l->compression, &l->got, &now));
     assert_true(bytes_check("what was received", &now, &expected));
     bytes_clear(&now);
 }
@@ -454,11 +454,11 @@ static void a_record_can_be_decompressed_before_the_next_arrives(void **state) {
         live l;
         live_start(&l, compression, NULL, false);
         send(l.in, "first\n");
-        wait_unpacked(&l, "first\n", true);
+        wait_decompressed(&l, "first\n", true);
         send(l.in, "first\nsecond\npar");
-        wait_unpacked(&l, "first\nsecond\n", true);
+        wait_decompressed(&l, "first\nsecond\n", true);
         send(l.in, "first\nsecond\n"); /* "parfirst" is one record */
-        wait_unpacked(&l, "first\nsecond\nparfirst\n", true);
+        wait_decompressed(&l, "first\nsecond\nparfirst\n", true);
         close_end(&l.in);
         live_join(&l);
         assert_int_equal(l.status, TAMIS_OK);
@@ -532,13 +532,13 @@ static void a_record_among_endless_others(void **state) {
     options.terminator = 0;
     file_write(in, "fresh", 5);
     live_start(&l, TAMIS_COMPRESSION_GZIP, in, true);
-    wait_unpacked(&l, "fresh", false);
+    wait_decompressed(&l, "fresh", false);
     send(l.stop, "!");
     live_join(&l);
     assert_int_equal(l.status, TAMIS_E_INTERRUPTED);
     assert_true(stats.complete);
     test_bytes now = {0};
-    assert_true(unpacked(l.compression, &l.got, &now));
+    assert_true(decompress_bytes(l.compression, &l.got, &now));
     assert_int_equal(now.size, 7);
     assert_memory_equal(now.data, "fresh\0", 7);
     bytes_clear(&now);
@@ -582,7 +582,7 @@ static void a_run_that_is_stopped(void **state) {
         live l;
         live_start(&l, compression, NULL, false);
         send(l.in, "a\nb\na\npart");
-        wait_unpacked(&l, "a\nb\n", true);
+        wait_decompressed(&l, "a\nb\n", true);
         send(l.stop, "!");
         if (compression !=
             TAMIS_COMPRESSION_BZIP2) /* whose end is out: settled takes a reader that has taken all */
@@ -654,7 +654,7 @@ int main(void) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         CASE(outputs_decompress_to_the_records),
-        CASE(names_tell),
+        CASE(names_choose_the_compression),
         CASE(no_records_give_an_empty_compressed_file),
         CASE(the_same_records_give_the_same_bytes),
         CASE(a_terminator_that_is_owed),

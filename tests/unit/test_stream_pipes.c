@@ -170,7 +170,7 @@ static int tear_down(void **state) {
     return wrong;
 }
 
-/* ---- records are written as soon as they arrive (test_stream_pace.c measures how soon) ---- */
+/* ---- records are written as soon as they arrive (test_stream_latency.c measures how soon) ---- */
 
 static void a_record_leaves_before_the_next_arrives(void **state) {
     (void)state;

@@ -102,7 +102,7 @@ static void put_ping(tamis__connection *conn) {
 
 /* ---- tests ---- */
 
-static void who_is_not_there_is_named(void **state) {
+static void a_missing_server_is_named(void **state) {
     (void)state;
     tamis__connection *conn = NULL;
     close(door);
@@ -224,7 +224,7 @@ enum { GREETING = 10, ALL = sizeof answers - 1 };
 
 /* Sends a greeting with a password and a database, then a command. The server closes after `size` bytes of
  * its replies. */
-static tamis_status ask_until(server *self, size_t size, bool *opened) {
+static tamis_status query_until(server *self, size_t size, bool *opened) {
     tamis__connection *conn = NULL;
     const tamis__reply *reply = NULL;
     begin_test(self, answers, size);
@@ -254,7 +254,7 @@ static void a_server_may_go_after_any_byte(void **state) {
     to.password = "hush";
     to.db = 3;
     for (size_t size = 0; size <= ALL; size++) {
-        tamis_status status = ask_until(&self, size, &opened);
+        tamis_status status = query_until(&self, size, &opened);
         assert_true(opened == (size >= GREETING));
         assert_int_equal(status, size == ALL ? TAMIS_OK : TAMIS_E_IO);
         if (status != TAMIS_OK)
@@ -264,8 +264,8 @@ static void a_server_may_go_after_any_byte(void **state) {
             static const char expected[] =
                 "*3\r\n$4\r\nAUTH\r\n$3\r\nann\r\n$4\r\nhush\r\n"
                 "*2\r\n$6\r\nSELECT\r\n$1\r\n3\r\n*2\r\n$4\r\nPING\r\n$3\r\n-42\r\n";
-            test_bytes wanted = {(unsigned char *)(uintptr_t)expected, sizeof expected - 1, 0};
-            assert_true(bytes_check("asked", &self.heard, &wanted));
+            test_bytes expected_bytes = {(unsigned char *)(uintptr_t)expected, sizeof expected - 1, 0};
+            assert_true(bytes_check("asked", &self.heard, &expected_bytes));
         }
         bytes_clear(&self.heard);
     }
@@ -279,17 +279,17 @@ static void a_connection_may_be_reset(void **state) {
     to.password = "hush";
     to.db = 3;
     for (size_t size = 0; size <= ALL; size++) {
-        tamis_status status = ask_until(&self, size, &opened);
+        tamis_status status = query_until(&self, size, &opened);
         assert_true(status == TAMIS_E_IO || (status == TAMIS_OK && size == ALL));
     }
 }
 
-static void a_refusal_is_told_with_what_the_server_said(void **state) {
+static void an_error_quotes_the_reply_of_the_server(void **state) {
     (void)state;
     server self = {0};
     tamis__connection *conn = NULL;
     static const struct {
-        const char *says, *told;
+        const char *says, *reported;
         tamis_status status;
     } rows[] = {
         {"-WRONGPASS invalid username-password pair\r\n", "WRONGPASS", TAMIS_E_REFUSED},
@@ -302,7 +302,7 @@ static void a_refusal_is_told_with_what_the_server_said(void **state) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         begin_test(&self, rows[i].says, strlen(rows[i].says));
         assert_int_equal(tamis__connection_open(&conn, &to, in_ms(LONG), &err), rows[i].status);
-        assert_non_null(strstr(err.text, rows[i].told));
+        assert_non_null(strstr(err.text, rows[i].reported));
         assert_null(strstr(err.text, "hush"));
         assert_null(conn);
         end(&self);
@@ -315,7 +315,7 @@ static void a_refusal_is_told_with_what_the_server_said(void **state) {
 static void a_wrong_password_may_be_a_word_of_the_answer(void **state) {
     (void)state;
     static const struct {
-        const char *password, *says, *told;
+        const char *password, *says, *reported;
     } rows[] = {
         {"password", "-WRONGPASS invalid username-password pair or user is disabled.\r\n",
          "check user and password"},
@@ -333,7 +333,7 @@ static void a_wrong_password_may_be_a_word_of_the_answer(void **state) {
         to.password = rows[i].password;
         begin_test(&self, rows[i].says, strlen(rows[i].says));
         assert_int_equal(tamis__connection_open(&conn, &to, in_ms(LONG), &err), TAMIS_E_REFUSED);
-        if (!strstr(err.text, rows[i].told))
+        if (!strstr(err.text, rows[i].reported))
             fail_msg("%s", err.text);
         end(&self);
         bytes_clear(&self.heard);
@@ -433,14 +433,14 @@ static void every_allocation_may_fail(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(who_is_not_there_is_named, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_missing_server_is_named, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_silent_server_is_waited_for_until_the_deadline, set_up, tear_down),
         cmocka_unit_test_setup_teardown(no_wait_passes_its_deadline, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_name_is_waited_for_until_the_deadline, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_server_may_go_after_any_byte, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_connection_may_be_reset, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_wrong_password_may_be_a_word_of_the_answer, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_refusal_is_told_with_what_the_server_said, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_error_quotes_the_reply_of_the_server, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_word_too_many_is_noticed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(words_may_be_long_and_many, set_up, tear_down),
         cmocka_unit_test_setup_teardown(every_allocation_may_fail, set_up, tear_down),

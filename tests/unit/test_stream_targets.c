@@ -154,7 +154,7 @@ static bool as_nobody(bool (*body)(void)) {
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-static bool foreign_file_gives_nothing_away(void) {
+static bool a_file_of_another_user_reveals_nothing(void) {
     struct stat after;
     return run(scratch("in"), scratch("once"), NULL) == TAMIS_OK && stat(scratch("once"), &after) == 0 &&
            after.st_uid == 65534 && (after.st_mode & 07777) == 0622;
@@ -169,10 +169,10 @@ static void what_cannot_be_kept_is_not_given(void **state) {
     file_write(scratch("once"), "old", 3);
     assert_int_equal(chmod(scratch("once"), 04672), 0);
     assert_int_equal(chmod(scratch("."), 0777), 0);
-    assert_true(as_nobody(foreign_file_gives_nothing_away));
+    assert_true(as_nobody(a_file_of_another_user_reveals_nothing));
 }
 
-static bool foreign_file_of_our_group_keeps_its_group(void) {
+static bool a_file_of_another_user_keeps_our_group(void) {
     struct stat after;
     return run(scratch("in"), scratch("once"), NULL) == TAMIS_OK && stat(scratch("once"), &after) == 0 &&
            after.st_uid == 65534 && after.st_gid == 65534 && (after.st_mode & 07777) == 0662;
@@ -186,7 +186,7 @@ static void set_id_bits_go_with_the_owner(void **state) {
     assert_int_equal(chown(scratch("once"), 1234, 65534), 0);
     assert_int_equal(chmod(scratch("once"), 06662), 0);
     assert_int_equal(chmod(scratch("."), 0777), 0);
-    assert_true(as_nobody(foreign_file_of_our_group_keeps_its_group));
+    assert_true(as_nobody(a_file_of_another_user_keeps_our_group));
 }
 
 static bool read_only_file_is_refused(void) {
@@ -204,7 +204,7 @@ static void a_file_without_write_permission(void **state) {
     assert_true(file_is(scratch("once"), "old"));
 }
 
-static bool closed_folder_is_refused(void) {
+static bool closed_directory_is_refused(void) {
     return run(scratch("in"), scratch("once"), NULL) == TAMIS_E_IO &&
            says("/once: cannot create a file beside it: permission denied; check");
 }
@@ -216,7 +216,7 @@ static void a_directory_without_write_permission(void **state) {
     file_write(scratch("once"), "old", 3);
     assert_int_equal(chmod(scratch("once"), 0666), 0);
     assert_int_equal(chmod(scratch("."), 0755), 0);
-    assert_true(as_nobody(closed_folder_is_refused));
+    assert_true(as_nobody(closed_directory_is_refused));
     assert_true(file_is(scratch("once"), "old"));
 }
 

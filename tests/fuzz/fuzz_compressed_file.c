@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Files that may be compressed. What the first byte says the rest is:
+ * Filter files that may be compressed. The first byte of the input selects what the rest is:
  *
- *     even  the file as it stands: refused, leaving nothing behind, or a filter that can be saved and opened again
- *     odd   a filter's bytes: compressed here, in two members, they have to fare as tamis_filter_decode says
+ *     even  a file: it is refused without a leak, or it is a filter that can be saved and opened again
+ *     odd   bytes of a filter: compressed here, in two members, they give the result of tamis_filter_decode
  *
- * Either is read in pieces too, and that changes nothing. Memory is bounded, whatever the file says.
+ * The result is the same if the file is read in pieces. Memory is bounded for any content.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ enum { MEMORY = 64 << 20 };
 
 static fault_memory memory;
 static char path[64];
-static int file = -1; /* in memory, under `path` */
+static int file = -1; /* a file in memory, named `path` */
 static size_t piece;
 
 static void check(bool holds) {
@@ -58,7 +58,7 @@ static tamis_filter *open_it(tamis_status *status, tamis_compression *compressio
     return filter;
 }
 
-/* Content of two members, the second one from `at` on. The caller frees it. */
+/* Compresses data as two members, the second from `at` on. The caller frees the result. */
 static uint8_t *compress_bytes(const uint8_t *data, size_t size, size_t at, size_t *compressed) {
     const struct {
         const uint8_t *data;
@@ -99,18 +99,18 @@ static bool same(const tamis_filter *one, const tamis_filter *other) {
     return equal;
 }
 
-/* What is in the file, in the way that the first reading had it, or as `want` and `expected` say. */
-static void pieces_do_not_matter(tamis_status expected, const tamis_filter *want) {
+/* Reads the file in pieces. The result must be `expected` and, if it is not NULL, `expected_filter`. */
+static void pieces_do_not_matter(tamis_status expected, const tamis_filter *expected_filter) {
     tamis_status status;
     ssize_t (*const whole)(int, void *, size_t) = tamis__sys.read;
     tamis__sys.read = read_piece;
     tamis_filter *filter = open_it(&status, NULL);
     tamis__sys.read = whole;
-    check(status == expected && (!want || same(filter, want)));
+    check(status == expected && (!expected_filter || same(filter, expected_filter)));
     tamis_filter_free(filter);
 }
 
-/* A folder is needed to save in: the file in memory has none. */
+/* Saves and opens the filter again. The file is in /tmp, since a file in memory has no directory. */
 static void comes_back(tamis_filter *filter) {
     static char saved[] = "/tmp/tamis-fuzz-XXXXXX";
     static bool made;
@@ -142,29 +142,29 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 
     tamis_status status, expected = TAMIS_OK;
     tamis_compression compression = TAMIS_COMPRESSION_NONE;
-    tamis_filter *want = NULL;
+    tamis_filter *expected_filter = NULL;
     if (wrap) {
         size_t compressed;
         uint8_t *bytes = compress_bytes(data, size, piece % size, &compressed);
         put(bytes, compressed);
         free(bytes);
-        bytes = malloc(size); /* of just its size, and aligned */
+        bytes = malloc(size); /* exactly its size, and aligned */
         check(bytes);
         memcpy(bytes, data, size);
-        expected = tamis_filter_decode(&want, bytes, size, NULL, NULL);
+        expected = tamis_filter_decode(&expected_filter, bytes, size, NULL, NULL);
         free(bytes);
     } else {
         put(data, size);
     }
     tamis_filter *filter = open_it(&status, &compression);
-    check(!wrap ||
-          (status == expected && (!want || (same(filter, want) && compression == TAMIS_COMPRESSION_GZIP))));
+    check(!wrap || (status == expected && (!expected_filter || (same(filter, expected_filter) &&
+                                                                compression == TAMIS_COMPRESSION_GZIP))));
     if (compression == TAMIS_COMPRESSION_GZIP || status != TAMIS_OK)
         pieces_do_not_matter(status, filter);
     if (compression == TAMIS_COMPRESSION_GZIP)
         comes_back(filter);
     tamis_filter_free(filter);
-    tamis_filter_free(want);
+    tamis_filter_free(expected_filter);
     check(memory.live_blocks == 0);
     return 0;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Packed bytes of anyone, behind a byte that says in what pieces they are read: unpacked or refused with a sentence, in
- * bounded memory, and the same whatever the pieces; but how much comes out before damage is the library's business.
+ * Compressed data of any bytes. Byte 0 of the input selects the size of the pieces in which the rest is read. The
+ * data is decompressed, or refused with a message, in bounded memory. The result does not depend on the pieces,
+ * except that a library may give more or fewer bytes before damage.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -16,16 +17,16 @@
 #include "stream/codec/decompressor.h"
 #include "support/fault.h"
 
-enum { MEMORY = 16 << 20, CAPACITY = 16 << 10, MOST = 1 << 20 /* bytes that are looked at */ };
+enum { MEMORY = 16 << 20, CAPACITY = 16 << 10, MAX = 1 << 20 /* max. decompressed bytes */ };
 
-typedef struct unpacked {
+typedef struct decompressed {
     tamis_status status;
-    size_t size;  /* of what came out */
-    uint8_t *out; /* of room for MOST */
-} unpacked;
+    size_t size;  /* number of decompressed bytes */
+    uint8_t *out; /* buffer of MAX bytes */
+} decompressed;
 
 static fault_memory memory;
-static size_t piece; /* 0: all */
+static size_t piece; /* size of a read; 0: no limit */
 
 static void check(bool holds) {
     if (!holds)
@@ -41,18 +42,19 @@ static ssize_t read_piece(int fd, void *buffer, size_t size) {
     return read(fd, buffer, piece && size > piece ? piece : size);
 }
 
-static unpacked decompressor(int fd, const uint8_t *data, size_t begun, size_t capacity, uint8_t *out) {
+static decompressed decompressor(int fd, const uint8_t *data, size_t header_size, size_t capacity,
+                                 uint8_t *out) {
     const tamis_allocator allocator = fault_memory_allocator(&memory);
-    const tamis__decompressor_setup setup = {fd, "f", NULL, data, begun, &allocator};
+    const tamis__decompressor_setup setup = {fd, "f", NULL, data, header_size, &allocator};
     tamis_error err = TAMIS_ERROR_INIT;
     tamis__decompressor *made = NULL;
     tamis__decompressor_event event = TAMIS__DECOMPRESSOR_BYTES;
-    unpacked all = {.out = out};
+    decompressed all = {.out = out};
     memory.limit = MEMORY;
-    check(lseek(fd, (off_t)begun, SEEK_SET) == (off_t)begun);
+    check(lseek(fd, (off_t)header_size, SEEK_SET) == (off_t)header_size);
     all.status = tamis__decompressor_create(&made, &setup, &err);
-    while (all.status == TAMIS_OK && event != TAMIS__DECOMPRESSOR_END && all.size < MOST) {
-        const size_t left = MOST - all.size;
+    while (all.status == TAMIS_OK && event != TAMIS__DECOMPRESSOR_END && all.size < MAX) {
+        const size_t left = MAX - all.size;
         size_t size = 0;
         all.status = tamis__decompressor_read(made, true, out + all.size, capacity < left ? capacity : left,
                                               &size, &event, &err);
@@ -66,7 +68,7 @@ static unpacked decompressor(int fd, const uint8_t *data, size_t begun, size_t c
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static uint8_t out[2][MOST];
+    static uint8_t out[2][MAX];
     bool undecided;
     if (size < 2)
         return 0;
@@ -80,15 +82,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     ssize_t (*const whole)(int, void *, size_t) = tamis__sys.read;
     tamis__sys.read = read_piece;
     piece = 0;
-    const unpacked all = decompressor(fd, data, 0, CAPACITY, out[0]);
+    const decompressed all = decompressor(fd, data, 0, CAPACITY, out[0]);
     piece = chosen;
-    const unpacked pieces =
+    const decompressed pieces =
         decompressor(fd, data, chosen % size % TAMIS__DECOMPRESSOR_READ_SIZE, chosen, out[1]);
     tamis__sys.read = whole;
     close(fd);
     const size_t both = all.size < pieces.size ? all.size : pieces.size;
     check(memcmp(all.out, pieces.out, both) == 0);
-    if (both < MOST)
+    if (both < MAX)
         check(all.status == pieces.status && (all.status != TAMIS_OK || all.size == pieces.size));
     return 0;
 }

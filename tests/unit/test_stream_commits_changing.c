@@ -470,7 +470,7 @@ static void a_checkpoint_without_its_input_is_refused(void **state) {
 }
 
 /* Returns the checkpoint of the last commit; the caller frees it. */
-static tamis_stream_checkpoint *last_account(void) {
+static tamis_stream_checkpoint *last_checkpoint(void) {
     tamis_state *opened;
     tamis_state_options options = TAMIS_STATE_OPTIONS_INIT;
     tamis_stream_checkpoint *checkpoint;
@@ -489,16 +489,16 @@ static void accounts_of_one_run(void **state) {
     commits_write(in[0], 3000, 1);
     commits_write(in[1], 100, 2);
     run_commits(20);
-    tamis_stream_checkpoint *one = last_account();
+    tamis_stream_checkpoint *one = last_checkpoint();
     run_commits(0);
-    tamis_stream_checkpoint *later = last_account();
+    tamis_stream_checkpoint *later = last_checkpoint();
     assert_true(tamis_stream_checkpoint_is_same_run(one, one));
     assert_true(tamis_stream_checkpoint_is_same_run(one, later));
     tamis_stream_checkpoint_free(later);
     inputs = 1;
     commits_write(in[0], 4000, 1);
     run_commits(0);
-    later = last_account();
+    later = last_checkpoint();
     assert_false(tamis_stream_checkpoint_is_same_run(one, later));
     tamis_stream_checkpoint_free(later);
     tamis_stream_checkpoint_free(one);

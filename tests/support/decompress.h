@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef TAMIS_TEST_UNPACKED_H
-#define TAMIS_TEST_UNPACKED_H
+#ifndef TAMIS_TEST_DECOMPRESS_H
+#define TAMIS_TEST_DECOMPRESS_H
 
 #include <stdbool.h>
 
@@ -13,8 +13,8 @@
 
 /* Appends the decompressed content of a file to *into. False if the program reports an error; what it
  * could decompress is appended. */
-bool unpacked_file(tamis_compression compression, const char *path, test_bytes *into);
+bool decompress_file(tamis_compression compression, const char *path, test_bytes *into);
 /* The same for bytes. Writes a file "packed" to the scratch directory, and removes it. */
-bool unpacked(tamis_compression compression, const test_bytes *bytes, test_bytes *into);
+bool decompress_bytes(tamis_compression compression, const test_bytes *bytes, test_bytes *into);
 
 #endif

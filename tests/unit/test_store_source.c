@@ -54,10 +54,10 @@ static void make(const char *name, uint64_t from) {
 
 /* Puts another filter under that name, by rename, like a program that takes no lock. */
 static void put(const char *name) {
-    char aside[300];
-    snprintf(aside, sizeof aside, "%s", scratch("theirs"));
+    char temp[300];
+    snprintf(temp, sizeof temp, "%s", scratch("theirs"));
     make("theirs", THEIRS);
-    assert_int_equal(rename(aside, scratch(name)), 0);
+    assert_int_equal(rename(temp, scratch(name)), 0);
 }
 
 static tamis_filter *open_as(const char *name, bool writable) {
