@@ -31,6 +31,15 @@
  * Layout: 64-bit words; bit i is bit i & 63 of word i >> 6, as in Guava. On disk the words are little-endian
  * (docs/FORMAT.md).
  *
+ * Sizes. `bits` and `probes` come from the plan and never change. `span` is m prepared for the reduction of hashes
+ * to positions (hash/positions.h). `max_absent` is the number of keys answered absent at which the filter is full. Some
+ * of the keys up to the capacity are answered present by mistake, so it is the expected number of the others plus five
+ * standard deviations, and at most the capacity (tamis__bloom_max_absent).
+ *
+ * Sources of the bits. The words are the filter's own memory, or those of a mapped file (`borrowed`): such a filter
+ * is read-only, and its words are released with the mapping. A file that may be changed in memory is read into a block
+ * that becomes the filter's (tamis__filter_own).
+ *
  * Invariants:
  * 1. Bits past m in the last word are zero. Counts of set bits and comparisons of filters rely on it.
  * 2. Bits are only set, except by clear(). So a union is a bitwise or, and a copy taken in pieces has every
@@ -40,6 +49,9 @@
  *
  * Capacity. A filter refuses new keys beyond max_absent (TAMIS_E_FULL), unless it allows more than its
  * capacity (`allow_over_capacity`). Keys that are present are still answered when it is full.
+ *
+ * Copies of concurrent filters are made in pieces (copy_words). Since bits are only set, a piece that is copied later
+ * can only have more keys. The copy is a valid filter with all keys added before it began.
  *
  * Parts (filter/parts.h): a blocked filter is divided into ranges of blocks, which share no cache line. A
  * classic filter cannot be divided; concurrent threads set its bits with atomic operations instead
@@ -67,7 +79,7 @@ static tamis_status check_plan(const tamis_plan *plan, tamis_error *err) {
 }
 
 /* Makes the body without its words. */
-static tamis_status create_empty(tamis_filter *filter, bloom **made, tamis_error *err) {
+static tamis_status create_empty(tamis_filter *filter, bloom **created, tamis_error *err) {
     const tamis_plan *plan = &filter->plan;
     tamis_status status = check_plan(plan, err);
     if (status != TAMIS_OK)
@@ -82,7 +94,7 @@ static tamis_status create_empty(tamis_filter *filter, bloom **made, tamis_error
     b->rate = plan->kind == TAMIS_KIND_CLASSIC ? tamis_bloom_fpr : tamis_blocked_fpr;
     b->max_absent = tamis__bloom_max_absent(b, plan->capacity);
     b->bytes = (size_t)((plan->bits + 63) / 64 * 8);
-    *made = b;
+    *created = b;
     return TAMIS_OK;
 }
 
@@ -140,8 +152,8 @@ static void copy_words(tamis_filter *to, const tamis_filter *from, uint64_t firs
                        uint64_t *pos) {
     uint64_t *mine = ((bloom *)to->body)->words;
     const uint64_t *others = ((const bloom *)from->body)->words;
-    const uint64_t begun = first + *pos, max = begun + TAMIS__PIECE / 8, last = max < end ? max : end;
-    for (uint64_t i = begun; i < last; i++)
+    const uint64_t start = first + *pos, max = start + TAMIS__PIECE / 8, last = max < end ? max : end;
+    for (uint64_t i = start; i < last; i++)
         mine[i] = __atomic_load_n(&others[i], __ATOMIC_RELAXED);
     *pos = last == end ? TAMIS__COPIED : last - first;
 }

@@ -44,7 +44,7 @@ enum {
     BATCH = 128,     /* keys in one sieve; 32 take a fifth longer, 256 are equal */
     POSITIONS = 2048 /* positions on the stack (16 KiB): fewer keys at once if k is large */
 };
-_Static_assert(POSITIONS / TAMIS_PROBES_MAX > 1, "two keys at the least stand in a row");
+_Static_assert(POSITIONS / TAMIS_PROBES_MAX > 1, "the buffer holds two keys at least");
 
 /* The keys of a batch: hashes, or the keys themselves if the scheme has no digest. */
 typedef struct key_source {
@@ -58,7 +58,7 @@ static size_t batch_rows(const bloom *b, size_t max) {
     return rows < max ? rows : max;
 }
 
-/* Computes the first `until` positions of key i. Fetches the lines of those from number `present` on. */
+/* Computes the first `until` positions of key i. Fetches the lines of those from number `first` on. */
 static void locate(const tamis_filter *filter, key_source source, size_t i, uint32_t first, uint32_t until,
                    uint64_t *positions) {
     const bloom *b = filter->body;
@@ -101,7 +101,7 @@ static bool set_all_shared(uint64_t *words, const uint64_t *positions, uint32_t 
 
 /* ---- adding ---- */
 
-/* Adds keys in order and decrements *room for each new key. Stops before a new key if *room is 0. Returns
+/* Adds keys in order and decrements *remaining for each new key. Stops before a new key if *remaining is 0. Returns
  * the number of keys answered. */
 static inline size_t add_each(tamis_filter *filter, key_source source, size_t count, bool shared,
                               tamis_answer *answers, uint64_t *remaining) {

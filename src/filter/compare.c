@@ -14,6 +14,15 @@
  * or of their words. Fingerprint tables of any sizes can be merged, since each entry is a range of hashes
  * (fingerprint_convert.c).
  *
+ * Equal and different bodies. Bloom filters with the same keys have the same bits, whatever the order of adds. So their
+ * bits are counted: only_a, only_b, in_both. Tables with the same keys may differ, in which entries were spilled or moved,
+ * and in their numbers of lines. So "different" says nothing about the keys of a table, and "equal" means byte by byte.
+ *
+ *     kind              same keys, other order     union                    keys counted twice
+ *     ----------------  -------------------------  -----------------------  ---------------------------------
+ *     classic, blocked  equal bits                 equal m, k, hash         corrected by an estimate from bits
+ *     fingerprint       may differ                 any sizes, equal hash    none: an entry covers or replaces the other
+ *
  * Locking. Both filters are held while they are compared. Two threads that compare the same two filters must
  * lock them in the same order, or they could wait for each other for ever. So the filter with the lower
  * address is locked first.
@@ -58,15 +67,15 @@ static bool same_shape(const tamis_plan *a, const tamis_plan *b) {
            (a->bits || (grows == (b->capacity == 0) && (grows || a->lines == b->lines)));
 }
 
-static void count_bits(const tamis_filter *a, const tamis_filter *b, tamis_difference *made) {
+static void count_bits(const tamis_filter *a, const tamis_filter *b, tamis_difference *created) {
     size_t count;
     const uint64_t *ours = tamis__bloom_words(a, &count), *theirs = tamis__bloom_words(b, &count);
     for (size_t i = 0; i < count; i++) {
-        made->only_a += (uint64_t)__builtin_popcountll(ours[i] & ~theirs[i]);
-        made->only_b += (uint64_t)__builtin_popcountll(theirs[i] & ~ours[i]);
-        made->in_both += (uint64_t)__builtin_popcountll(ours[i] & theirs[i]);
+        created->only_a += (uint64_t)__builtin_popcountll(ours[i] & ~theirs[i]);
+        created->only_b += (uint64_t)__builtin_popcountll(theirs[i] & ~ours[i]);
+        created->in_both += (uint64_t)__builtin_popcountll(ours[i] & theirs[i]);
     }
-    made->same_body = made->only_a == 0 && made->only_b == 0;
+    created->same_body = created->only_a == 0 && created->only_b == 0;
 }
 
 static bool same_parts(const tamis_filter *a, const tamis_filter *b) {
@@ -79,22 +88,22 @@ static bool same_parts(const tamis_filter *a, const tamis_filter *b) {
     return !b->ops->part(b, i, &theirs);
 }
 
-static void compare(const tamis_filter *a, const tamis_filter *b, tamis_difference *made) {
-    made->same_hash = same_hash(a->hasher, b->hasher);
-    made->same_shape = same_shape(&a->plan, &b->plan);
-    if (!made->same_hash || !made->same_shape)
+static void compare(const tamis_filter *a, const tamis_filter *b, tamis_difference *created) {
+    created->same_hash = same_hash(a->hasher, b->hasher);
+    created->same_shape = same_shape(&a->plan, &b->plan);
+    if (!created->same_hash || !created->same_shape)
         return;
     if (tamis_kind_is_bloom(a->plan.kind))
-        count_bits(a, b, made);
+        count_bits(a, b, created);
     else
-        made->same_body = same_parts(a, b);
+        created->same_body = same_parts(a, b);
 }
 
 tamis_status tamis_filter_compare(tamis_difference *difference, const tamis_filter *a, const tamis_filter *b,
                                   tamis_error *err) {
     TAMIS__NEED(a, err);
     TAMIS__NEED(b, err);
-    tamis_difference made = TAMIS_DIFFERENCE_INIT;
+    tamis_difference created = TAMIS_DIFFERENCE_INIT;
     tamis_status status = tamis__check_struct(difference, "TAMIS_DIFFERENCE_INIT", err);
     if (status != TAMIS_OK)
         return status;
@@ -107,10 +116,10 @@ tamis_status tamis_filter_compare(tamis_difference *difference, const tamis_filt
     if (status == TAMIS_OK)
         status = tamis_filter_verify(b, err);
     if (status == TAMIS_OK)
-        compare(a, b, &made);
+        compare(a, b, &created);
     unlock_both(a, b);
     if (status == TAMIS_OK)
-        tamis__write_struct(difference, &made, sizeof made);
+        tamis__write_struct(difference, &created, sizeof created);
     return status;
 }
 

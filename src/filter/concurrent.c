@@ -17,10 +17,25 @@
  * Three variables are shared by all parts:
  * - turn: a read-write lock. Batches share it. An operation on the whole filter (statistics, clear, union,
  *   growth as a whole, the beginning and end of a copy) holds it exclusively. It sees no batch half done.
- * - room: reserved capacity. The number of new keys that certainly pass no limit of the whole filter:
+ * - remaining: reserved capacity. The number of new keys that certainly pass no limit of the whole filter:
  *   capacity, rate, memory. A batch reserves as many as it has keys, and returns what it did not need.
  * - added: new keys counted by batches. They are moved to the filter's own counts when the turn is held
  *   exclusively.
+ *
+ * A batch from beginning to end:
+ *
+ *     enter       share the turn; reserve as many new keys as the batch has
+ *     sort        the keys by part, at most BATCH_MAX at a time; equal parts keep the order of the batch
+ *     each_part   lock a part that is free, and some free parts after it; add their keys; unlock
+ *     restore     answers go back to the order of the batch
+ *     leave       return unused reservations; count new keys; give up the turn
+ *
+ * Lock order: turn, then parts. A thread that holds a part tries the next one (trylock) and never waits for it. A thread
+ * that waits for a part holds only the shared turn. A thread that wants the turn exclusively holds no part. Copies,
+ * clear and unions hold whole_lock before the turn, so that two of them do not interleave; batches do not need it.
+ *
+ * Lookups. If the kind reads words atomically (classic), a lookup needs no part: it shares the turn only. In tables and
+ * blocked filters an add moves or rewrites whole lines, so a lookup locks the parts of its keys too.
  *
  * Near a limit. A batch that cannot reserve enough holds the turn exclusively and adds as to an ordinary
  * filter. Keys that find no slot in their part are added again in that way (add_unplaced). So the answers of a
@@ -32,7 +47,7 @@
  *    its keys.
  * 3. A thread that waits for a part's lock holds no other part's lock. So threads cannot wait for each other
  *    in a circle.
- * 4. A thread that holds the turn exclusively sees complete counts: settle() has run.
+ * 4. A thread that holds the turn exclusively sees complete counts: tamis__concurrent_stop has run.
  *
  * Why sort: a part's lock is taken once for a batch and not once for a key. Why several parts at once
  * (extend_held): a kernel begins by waiting for its first cache lines, so it should get at least VISITED keys.
@@ -281,17 +296,17 @@ typedef struct held {
     uint32_t first, count;
 } held;
 
-static void unlock_parts(struct tamis__concurrent *c, const held *which) {
-    for (uint32_t n = 0; n < which->count; n++)
-        pthread_mutex_unlock(&c->parts[which->first + n].mutex);
+static void unlock_parts(struct tamis__concurrent *c, const held *range) {
+    for (uint32_t n = 0; n < range->count; n++)
+        pthread_mutex_unlock(&c->parts[range->first + n].mutex);
 }
 
 /* Locks the next part after those held. False if there is none or another thread holds it. */
-static bool lock_next(struct tamis__concurrent *c, held *which) {
-    const uint32_t next = which->first + which->count;
-    if (which->count == HELD || next == c->count || pthread_mutex_trylock(&c->parts[next].mutex) != 0)
+static bool lock_next(struct tamis__concurrent *c, held *range) {
+    const uint32_t next = range->first + range->count;
+    if (range->count == HELD || next == c->count || pthread_mutex_trylock(&c->parts[next].mutex) != 0)
         return false;
-    which->count++;
+    range->count++;
     return true;
 }
 
@@ -315,12 +330,12 @@ static bool visit_keys(visit *v, const tamis_hash *hashes, size_t count, tamis_a
 
 /* Locks more parts after a held one, while they are free and until VISITED keys are reached. Stops at a
  * part whose keys were visited already. Returns the last part held. */
-static uint32_t extend_held(struct tamis__concurrent *c, held *which, const sorted *s, uint32_t part,
+static uint32_t extend_held(struct tamis__concurrent *c, held *range, const sorted *s, uint32_t part,
                             uint64_t left) {
     const uint32_t first = part;
     const uint64_t may = left | ~s->parts;
     while (part + 1 < c->count && s->first[part + 1] - s->first[first] < VISITED && (left >> part) > 1 &&
-           may >> (part + 1) & 1 && lock_next(c, which))
+           may >> (part + 1) & 1 && lock_next(c, range))
         part++;
     return part;
 }
@@ -334,14 +349,14 @@ static bool each_part(visit *v, sorted *s) {
         uint64_t before = left;
         for (uint64_t rest = left; rest;) {
             uint32_t part = (uint32_t)__builtin_ctzll(rest), last = part;
-            held which = {part, wait};
+            held range = {part, wait};
             if (wait)
                 pthread_mutex_lock(&c->parts[part].mutex); /* this thread holds no other part */
-            if (wait || lock_next(c, &which)) {
-                last = extend_held(c, &which, s, part, left);
+            if (wait || lock_next(c, &range)) {
+                last = extend_held(c, &range, s, part, left);
                 size_t from = s->first[part], count = s->first[last + 1] - from;
                 all_done = visit_keys(v, s->hashes + from, count, s->answers + from) && all_done;
-                unlock_parts(c, &which);
+                unlock_parts(c, &range);
                 left &= ~(UINT64_MAX >> (63 - last + part) << part);
                 wait = false;
             }
@@ -436,7 +451,7 @@ static tamis_status add_batch(tamis_filter *filter, const tamis_hash *hashes, si
 
 tamis_status tamis__concurrent_add(tamis_filter *filter, const tamis__key_batch *batch, tamis_answer *answers,
                                    size_t *done, tamis_error *err) {
-    tamis_hash made[BATCH_MAX];
+    tamis_hash created[BATCH_MAX];
     tamis_answer unwanted[BATCH_MAX];
     tamis_status status = TAMIS_OK;
     size_t from = 0;
@@ -444,10 +459,10 @@ tamis_status tamis__concurrent_add(tamis_filter *filter, const tamis__key_batch 
         memset(answers, TAMIS_UNKNOWN, batch->count * sizeof *answers);
     while (from < batch->count && status == TAMIS_OK) {
         size_t chunk = batch->count - from < BATCH_MAX ? batch->count - from : BATCH_MAX, in = 0;
-        const tamis_hash *hashes = batch->hashes ? batch->hashes + from : made;
+        const tamis_hash *hashes = batch->hashes ? batch->hashes + from : created;
         tamis_answer *to = answers ? answers + from : memset(unwanted, TAMIS_UNKNOWN, sizeof unwanted);
         if (!batch->hashes)
-            status = tamis_hash_many(filter->hasher, batch->keys + from, chunk, made, err);
+            status = tamis_hash_many(filter->hasher, batch->keys + from, chunk, created, err);
         if (status == TAMIS_OK)
             status = add_batch(filter, hashes, chunk, to, &in, err);
         from += in;
@@ -477,14 +492,14 @@ static void query_batch(const tamis_filter *filter, const tamis_hash *hashes, si
 
 tamis_status tamis__concurrent_contains(const tamis_filter *filter, const tamis__key_batch *batch,
                                         tamis_answer *answers, size_t *done, tamis_error *err) {
-    tamis_hash made[BATCH_MAX];
+    tamis_hash created[BATCH_MAX];
     tamis_status status = TAMIS_OK;
     size_t from = 0;
     while (from < batch->count && status == TAMIS_OK) {
         size_t chunk = batch->count - from < BATCH_MAX ? batch->count - from : BATCH_MAX;
-        const tamis_hash *hashes = batch->hashes ? batch->hashes + from : made;
+        const tamis_hash *hashes = batch->hashes ? batch->hashes + from : created;
         if (!batch->hashes)
-            status = tamis_hash_many(filter->hasher, batch->keys + from, chunk, made, err);
+            status = tamis_hash_many(filter->hasher, batch->keys + from, chunk, created, err);
         if (status != TAMIS_OK)
             break;
         query_batch(filter, hashes, chunk, answers + from);

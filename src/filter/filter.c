@@ -13,6 +13,30 @@
  *     tamis__filter_create_remote                --> filter whose bits are on a server
  *     tamis_filter_copy          any local filter --> filter in memory
  *
+ * What a handle consists of, and who releases it:
+ *
+ *     member        content                                   made by                       released by
+ *     ------------  ----------------------------------------  ----------------------------  ----------------
+ *     ops           functions of the kind                     static tables
+ *     kernels       inner loops of the instruction set        static tables
+ *     hasher        scheme, seed, secret                      tamis_hasher_create           tamis_filter_free
+ *     body          the kind's structure: bits or lines       ops->create, ops->restore     ops->destroy
+ *     metadata      labels, version, key type                 tamis_filter_metadata_set     tamis_filter_free
+ *     verifier      checked blocks of a file image            tamis__filter_restore         tamis_filter_free
+ *     backing       the mapped file                           store/file                    its own callback
+ *     concurrent    locks of a concurrent filter              tamis__concurrent_enable      tamis_filter_free
+ *     opened        locks for swapping in a newer file        store/file                    its own callback
+ *
+ * tamis_filter_create works in this order: check options, allocate the handle, make hasher, body and locks.
+ * tamis_filter_free releases whatever exists, so each failure on the way ends with that one call.
+ *
+ * Memory is counted by two functions (count_alloc, count_release) with atomic additions: threads that grow different
+ * parts of a table allocate at the same time. The peak is kept by a compare-and-swap loop.
+ *
+ * Full filters. A kind reports why a key was refused (TAMIS_FULL_...), and this file makes the message. The reason is
+ * stored, so that a batch added by several threads can make its message again when the final number of keys is known
+ * (tamis__filter_added_parts).
+ *
  * Copies of a concurrent filter are made while other threads add. The steps, with the lock that each holds:
  *
  *     whole filter   copy the handle (plan, hasher, metadata)
@@ -57,7 +81,7 @@ static const struct tamis__filter_ops *ops_of(tamis_kind kind) {
     return NULL;
 }
 
-void tamis__filter_took(tamis_filter *filter, size_t size) {
+void tamis__filter_count_alloc(tamis_filter *filter, size_t size) {
     tamis__tally *tally = &filter->tally;
     uint64_t memory = __atomic_add_fetch(&tally->memory, size, __ATOMIC_RELAXED);
     uint64_t peak = __atomic_load_n(&tally->memory_peak, __ATOMIC_RELAXED);
@@ -66,20 +90,20 @@ void tamis__filter_took(tamis_filter *filter, size_t size) {
         ;
 }
 
-void tamis__filter_gave(tamis_filter *filter, size_t size) {
+void tamis__filter_count_release(tamis_filter *filter, size_t size) {
     __atomic_sub_fetch(&filter->tally.memory, size, __ATOMIC_RELAXED);
 }
 
 void *tamis__filter_alloc(tamis_filter *filter, size_t size) {
     void *block = tamis__alloc(&filter->allocator, size, TAMIS__LINE);
     if (block)
-        tamis__filter_took(filter, size);
+        tamis__filter_count_alloc(filter, size);
     return block;
 }
 
 void tamis__filter_release(tamis_filter *filter, void *block, size_t size) {
     tamis__free(&filter->allocator, block, size);
-    tamis__filter_gave(filter, size);
+    tamis__filter_count_release(filter, size);
 }
 
 tamis_status tamis__filter_fail_full(const tamis_filter *filter, tamis_error *err) {
@@ -151,45 +175,45 @@ tamis_status tamis_filter_create(tamis_filter **filter, const tamis_plan *planne
             "allow_over_capacity: kind %s keeps its rate and cannot; leave it out, or use classic or blocked",
             tamis_kind_name(plan.kind));
     tamis_allocator allocator = tamis__allocator_resolve(options.allocator);
-    tamis_filter *made = tamis__alloc(&allocator, sizeof *made, TAMIS__LINE);
-    if (!made)
-        return tamis__fail_nomem(err, "filter", sizeof *made);
-    made->ops = ops;
-    made->kernels = tamis__filter_kernels_of(isa);
-    made->allocator = allocator;
-    made->plan = plan;
-    made->allow_over_capacity = options.allow_over_capacity;
-    made->frozen = options.frozen;
+    tamis_filter *created = tamis__alloc(&allocator, sizeof *created, TAMIS__LINE);
+    if (!created)
+        return tamis__fail_nomem(err, "filter", sizeof *created);
+    created->ops = ops;
+    created->kernels = tamis__filter_kernels_of(isa);
+    created->allocator = allocator;
+    created->plan = plan;
+    created->allow_over_capacity = options.allow_over_capacity;
+    created->frozen = options.frozen;
     tamis_hasher_options hashing = {sizeof hashing, plan.scheme,         options.seed,
                                     options.secret, options.secret_size, &allocator};
-    status = tamis_hasher_create(&made->hasher, &hashing, err);
+    status = tamis_hasher_create(&created->hasher, &hashing, err);
     if (status == TAMIS_OK)
-        status = tamis__plan_check_scheme(plan.kind, tamis_hasher_scheme(made->hasher), err);
+        status = tamis__plan_check_scheme(plan.kind, tamis_hasher_scheme(created->hasher), err);
     if (status == TAMIS_OK)
         status = tamis__plan_check_made(&plan, err);
     if (status == TAMIS_OK)
-        status = ops->create(made, err);
+        status = ops->create(created, err);
     if (status == TAMIS_OK && options.concurrent)
-        status = tamis__concurrent_enable(made, err);
+        status = tamis__concurrent_enable(created, err);
     if (status != TAMIS_OK) {
-        tamis_filter_free(made);
+        tamis_filter_free(created);
         return status;
     }
-    made->plan.scheme = tamis_hasher_scheme(made->hasher);
-    *filter = made;
+    created->plan.scheme = tamis_hasher_scheme(created->hasher);
+    *filter = created;
     return TAMIS_OK;
 }
 
 tamis_status tamis__filter_create_remote(tamis_filter **filter, const tamis__remote *remote,
                                          const tamis_allocator *given, tamis_error *err) {
     tamis_allocator allocator = tamis__allocator_resolve(given);
-    tamis_filter *made = tamis__alloc(&allocator, sizeof *made, TAMIS__LINE);
-    if (!made)
-        return tamis__fail_nomem(err, "filter", sizeof *made);
-    made->remote = remote;
-    made->allocator = allocator;
-    made->plan = (tamis_plan)TAMIS_PLAN_INIT;
-    *filter = made;
+    tamis_filter *created = tamis__alloc(&allocator, sizeof *created, TAMIS__LINE);
+    if (!created)
+        return tamis__fail_nomem(err, "filter", sizeof *created);
+    created->remote = remote;
+    created->allocator = allocator;
+    created->plan = (tamis_plan)TAMIS_PLAN_INIT;
+    *filter = created;
     return TAMIS_OK;
 }
 
@@ -197,26 +221,26 @@ tamis_status tamis__filter_restore(tamis_filter **filter, const tamis__image *im
                                    const tamis_allocator *allocator, tamis_error *err) {
     const struct tamis__filter_ops *ops = ops_of(image->plan.kind);
     tamis_allocator memory = tamis__allocator_resolve(allocator);
-    tamis_filter *made = tamis__alloc(&memory, sizeof *made, TAMIS__LINE);
+    tamis_filter *created = tamis__alloc(&memory, sizeof *created, TAMIS__LINE);
     tamis__isa isa;
-    if (!made) {
+    if (!created) {
         tamis_hasher_free(hasher);
-        return tamis__fail_nomem(err, "filter", sizeof *made);
+        return tamis__fail_nomem(err, "filter", sizeof *created);
     }
-    made->ops = ops;
-    made->allocator = memory;
-    made->plan = image->plan;
-    made->hasher = hasher;
-    made->added = image->added;
-    made->saturated = image->saturated;
-    made->allow_over_capacity = image->allow_over_capacity;
-    made->frozen = image->frozen;
+    created->ops = ops;
+    created->allocator = memory;
+    created->plan = image->plan;
+    created->hasher = hasher;
+    created->added = image->added;
+    created->saturated = image->saturated;
+    created->allow_over_capacity = image->allow_over_capacity;
+    created->frozen = image->frozen;
     tamis_status status = tamis__isa_get(&isa, err);
     if (status == TAMIS_OK)
         status = tamis__plan_check_scheme(image->plan.kind, image->plan.scheme, err);
     if (status == TAMIS_OK) {
-        made->kernels = tamis__filter_kernels_of(isa);
-        status = ops->restore(made, image, err);
+        created->kernels = tamis__filter_kernels_of(isa);
+        status = ops->restore(created, image, err);
     }
     if (status == TAMIS_OK) {
         bool table = ops == &tamis__fingerprint_ops;
@@ -224,18 +248,18 @@ tamis_status tamis__filter_restore(tamis_filter **filter, const tamis__image *im
                                      image->checksums, image->body_at,
                                      image->zeros_at,  image->name,
                                      image->mapped,    table ? tamis__fingerprint_valid : tamis__bloom_valid,
-                                     made->body};
-        made->verifier = tamis__block_verifier_create(&body, &memory);
-        if (!made->verifier)
+                                     created->body};
+        created->verifier = tamis__block_verifier_create(&body, &memory);
+        if (!created->verifier)
             status = tamis__fail_nomem(err, "filter", tamis__block_count(image->body_size) / 8);
     }
     if (status != TAMIS_OK) {
-        tamis_filter_free(made);
+        tamis_filter_free(created);
         return status;
     }
-    made->tally.memory += image->body_size;
-    made->tally.memory_peak = made->tally.memory;
-    *filter = made;
+    created->tally.memory += image->body_size;
+    created->tally.memory_peak = created->tally.memory;
+    *filter = created;
     return TAMIS_OK;
 }
 
@@ -263,50 +287,50 @@ static tamis_status copy_source_file(tamis_filter *to, const tamis_filter *from,
 
 /* Copies everything but the body. */
 static tamis_status copy_handle(tamis_filter **copied, const tamis_filter *filter, tamis_error *err) {
-    tamis_filter *made = tamis__alloc(&filter->allocator, sizeof *made, TAMIS__LINE);
-    if (!made)
-        return tamis__fail_nomem(err, "filter", sizeof *made);
+    tamis_filter *created = tamis__alloc(&filter->allocator, sizeof *created, TAMIS__LINE);
+    if (!created)
+        return tamis__fail_nomem(err, "filter", sizeof *created);
     /* All before `inside`, the last member: other threads may count themselves there meanwhile. */
-    memcpy(made, filter, offsetof(tamis_filter, inside));
-    made->hasher = NULL;
-    made->body = NULL;
-    made->block = NULL;
-    made->verifier = NULL;
-    made->backing = (tamis__backing){0};
-    made->source_file = NULL;
-    made->concurrent = NULL;
-    made->opened = NULL;
-    made->inside = 0;
-    made->metadata = (tamis__metadata){0};
-    made->tally = (tamis__tally){0, 0};
-    tamis_status status = tamis__hasher_copy(&made->hasher, filter->hasher, err);
+    memcpy(created, filter, offsetof(tamis_filter, inside));
+    created->hasher = NULL;
+    created->body = NULL;
+    created->block = NULL;
+    created->verifier = NULL;
+    created->backing = (tamis__backing){0};
+    created->source_file = NULL;
+    created->concurrent = NULL;
+    created->opened = NULL;
+    created->inside = 0;
+    created->metadata = (tamis__metadata){0};
+    created->tally = (tamis__tally){0, 0};
+    tamis_status status = tamis__hasher_copy(&created->hasher, filter->hasher, err);
     if (status == TAMIS_OK)
-        status = tamis__metadata_copy(made, filter, err);
+        status = tamis__metadata_copy(created, filter, err);
     if (status == TAMIS_OK)
-        status = copy_source_file(made, filter, err);
+        status = copy_source_file(created, filter, err);
     if (status == TAMIS_OK)
-        *copied = made;
+        *copied = created;
     else
-        tamis_filter_free(made);
+        tamis_filter_free(created);
     return status;
 }
 
 static tamis_status copy(tamis_filter **copied, const tamis_filter *filter, tamis_error *err) {
-    tamis_filter *made = NULL;
+    tamis_filter *created = NULL;
     tamis_status status = tamis__filter_check_local(filter, "copy", err);
     if (status == TAMIS_OK)
         status =
             tamis_filter_verify(filter, err); /* verify shares the lock `kept` once more, which is allowed */
     if (status == TAMIS_OK)
-        status = copy_handle(&made, filter, err);
+        status = copy_handle(&created, filter, err);
     if (status == TAMIS_OK)
-        status = made->ops->create(made, err);
+        status = created->ops->create(created, err);
     if (status == TAMIS_OK)
-        status = made->ops->copy(made, filter, err);
+        status = created->ops->copy(created, filter, err);
     if (status == TAMIS_OK)
-        *copied = made;
+        *copied = created;
     else
-        tamis_filter_free(made);
+        tamis_filter_free(created);
     return status;
 }
 
@@ -337,49 +361,49 @@ static bool finish_copy(tamis_filter *to, const tamis_filter *from) {
 
 /* Makes one attempt at a copy. *copied stays NULL, with TAMIS_OK, if the body was replaced meanwhile. */
 static tamis_status try_copy_snapshot(tamis_filter **copied, const tamis_filter *filter, tamis_error *err) {
-    tamis_filter *made = NULL;
+    tamis_filter *created = NULL;
     bool same = false;
     tamis__concurrent_stop(filter);
-    tamis_status status = copy_handle(&made, filter, err);
+    tamis_status status = copy_handle(&created, filter, err);
     tamis__concurrent_resume(filter);
     if (status == TAMIS_OK) /* without a lock: slow if the allocator clears memory */
-        status = made->ops->create(made, err);
-    if (status == TAMIS_OK && made->ops->pieces->populate)
-        made->ops->pieces->populate(made);
-    if (status == TAMIS_OK && start_copy(made, filter)) {
-        status = tamis__concurrent_copy_body(made, filter, err);
-        same = finish_copy(made, filter);
+        status = created->ops->create(created, err);
+    if (status == TAMIS_OK && created->ops->pieces->populate)
+        created->ops->pieces->populate(created);
+    if (status == TAMIS_OK && start_copy(created, filter)) {
+        status = tamis__concurrent_copy_body(created, filter, err);
+        same = finish_copy(created, filter);
     }
     if (status == TAMIS_OK && same)
-        *copied = made;
+        *copied = created;
     else
-        tamis_filter_free(made);
+        tamis_filter_free(created);
     return status;
 }
 
 /* Repeats the attempt each time the whole table has grown. */
 tamis_status tamis__filter_copy_snapshot(tamis_filter **copied, const tamis_filter *filter,
                                          tamis_error *err) {
-    tamis_filter *made = NULL;
+    tamis_filter *created = NULL;
     tamis_status status = TAMIS_OK;
-    while (status == TAMIS_OK && !made)
-        status = try_copy_snapshot(&made, filter, err);
+    while (status == TAMIS_OK && !created)
+        status = try_copy_snapshot(&created, filter, err);
     if (status == TAMIS_OK)
-        *copied = made;
+        *copied = created;
     return status;
 }
 
 static tamis_status copy_concurrent(tamis_filter **copied, const tamis_filter *filter, tamis_error *err) {
-    tamis_filter *made = NULL;
+    tamis_filter *created = NULL;
     tamis__concurrent_hold(filter);
-    tamis_status status = tamis__filter_copy_snapshot(&made, filter, err);
+    tamis_status status = tamis__filter_copy_snapshot(&created, filter, err);
     tamis__concurrent_release(filter);
     if (status == TAMIS_OK)
-        status = tamis__concurrent_enable(made, err);
+        status = tamis__concurrent_enable(created, err);
     if (status == TAMIS_OK)
-        *copied = made;
+        *copied = created;
     else
-        tamis_filter_free(made);
+        tamis_filter_free(created);
     return status;
 }
 
@@ -500,26 +524,26 @@ bool tamis_filter_can(const tamis_filter *filter, tamis_ability ability) {
 
 tamis_status tamis_filter_info_get(const tamis_filter *filter, tamis_filter_info *info, tamis_error *err) {
     TAMIS__NEED(filter, err);
-    tamis_filter_info made = TAMIS_FILTER_INFO_INIT;
+    tamis_filter_info created = TAMIS_FILTER_INFO_INIT;
     tamis_status status = tamis__check_struct(info, "TAMIS_FILTER_INFO_INIT", err);
     if (status != TAMIS_OK)
         return status;
     tamis__filter_keep(filter);
-    made.kind = filter->plan.kind;
-    made.scheme = filter->plan.scheme;
-    made.added = filter->added;
-    made.memory = filter->tally.memory;
-    made.memory_peak = filter->tally.memory_peak;
-    made.capacity = filter->plan.capacity;
-    made.saturated = filter->saturated;
-    made.full = filter->full;
-    made.concurrent = filter->concurrent != NULL;
+    created.kind = filter->plan.kind;
+    created.scheme = filter->plan.scheme;
+    created.added = filter->added;
+    created.memory = filter->tally.memory;
+    created.memory_peak = filter->tally.memory_peak;
+    created.capacity = filter->plan.capacity;
+    created.saturated = filter->saturated;
+    created.full = filter->full;
+    created.concurrent = filter->concurrent != NULL;
     if (filter->remote)
-        status = filter->remote->estimate(filter, &made, err);
+        status = filter->remote->estimate(filter, &created, err);
     else
-        filter->ops->estimate(filter, &made);
+        filter->ops->estimate(filter, &created);
     tamis__filter_let_go(filter);
     if (status == TAMIS_OK)
-        tamis__write_struct(info, &made, sizeof made);
+        tamis__write_struct(info, &created, sizeof created);
     return status;
 }

@@ -11,10 +11,24 @@
  * A remote or concurrent filter gets the batch as a whole and divides it itself.
  *
  * A kind gets hashes of its own scheme only, and reads verified memory only. This file checks both:
- * - A hash says which scheme, seed and secret made it (tamis_hash.origin). tamis__hasher_check refuses a hash
+ * - A hash says which scheme, seed and secret made it (tamis_hash.hasher_id). tamis__hasher_check refuses a hash
  *   of others.
  * - A filter in a file: all blocks that a piece will read are verified first (block_verifier.h). After the lookup the
  *   file is checked: somebody may have written to it in place. Only then do answers reach the caller.
+ *
+ * The steps of a lookup in a mapped file, for pieces of 1024 keys. Answers of a piece are valid only if all four steps
+ * succeed:
+ *
+ *     1. hash       keys -> hashes
+ *     2. verify     each block that a hash leads to (touch); skipped once every block is verified
+ *     3. contains   the kernel reads the mapped lines
+ *     4. same       the file was not written to since it was mapped
+ *
+ * Why step 4 comes last: bytes may change between steps 2 and 3. It costs as much as a dozen lookups, so pieces are
+ * large.
+ *
+ * Adds use smaller pieces: they are in memory, without step 4, and 256 keys suffice to hide the wait for the first
+ * cache lines.
  *
  * Invariants:
  * 1. On an error the first *done keys are added and answered. A filter that is not concurrent has none of the
@@ -37,12 +51,12 @@ enum { QUERY_MAX = 1024 };
 
 /* ---- filters in an image ---- */
 
-tamis_status tamis__filter_check_writable(const tamis_filter *filter, const char *query, tamis_error *err) {
+tamis_status tamis__filter_check_writable(const tamis_filter *filter, const char *what, tamis_error *err) {
     if (!filter->verifier && !filter->opened)
         return TAMIS_OK;
     return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
                        "%s: the filter is an opened file and only read; open it writable, or change a copy",
-                       query);
+                       what);
 }
 
 static bool must_verify(const tamis_filter *filter) {
@@ -216,13 +230,13 @@ typedef struct key_query {
     size_t count;
 } key_query;
 
-/* Hashes the keys into `made`, if the scheme has a digest. */
-static tamis_status hash_query(const tamis_filter *filter, key_query *query, tamis_hash *made,
+/* Hashes the keys into `created`, if the scheme has a digest. */
+static tamis_status hash_query(const tamis_filter *filter, key_query *query, tamis_hash *created,
                                tamis_error *err) {
     if (query->hashes || !has_digest(filter))
         return TAMIS_OK;
-    query->hashes = made;
-    return tamis_hash_many(filter->hasher, query->keys, query->count, made, err);
+    query->hashes = created;
+    return tamis_hash_many(filter->hasher, query->keys, query->count, created, err);
 }
 
 static tamis_status verify_query(const tamis_filter *filter, const key_query *query, tamis_error *err) {
@@ -235,10 +249,10 @@ static tamis_status verify_query(const tamis_filter *filter, const key_query *qu
 /* Looks up at most QUERY_MAX keys: all of them, or none on an error. */
 static tamis_status query_chunk(const tamis_filter *filter, key_query query, tamis_answer *answers,
                                 tamis_error *err) {
-    tamis_hash made[QUERY_MAX];
+    tamis_hash created[QUERY_MAX];
     tamis_answer held[QUERY_MAX]; /* kept back until the file is known to be unchanged */
     tamis_answer *to = filter->verifier ? held : answers;
-    tamis_status status = hash_query(filter, &query, made, err);
+    tamis_status status = hash_query(filter, &query, created, err);
     if (status == TAMIS_OK)
         status = verify_query(filter, &query, err);
     if (status != TAMIS_OK)

@@ -145,7 +145,7 @@ typedef struct tamis__piece_ops {
      * too, but not if the filter's body was replaced (`remade` changed) after `begin`. */
     void (*begin)(tamis_filter *to, const tamis_filter *from);
     void (*end)(tamis_filter *to, const tamis_filter *from);
-    /* Copies about TAMIS__PIECE bytes of a locked part, from *at on. *at begins at 0 and is TAMIS__COPIED
+    /* Copies about TAMIS__PIECE bytes of a locked part, from *pos on. *pos begins at 0 and is TAMIS__COPIED
      * at the end. */
     tamis_status (*copy)(tamis_filter *to, const tamis_filter *from, uint32_t part, uint32_t parts,
                          uint64_t *pos, tamis_error *err);
@@ -358,11 +358,11 @@ TAMIS_PRIVATE_API void tamis__bloom_filled_estimate(tamis_filter *filter);
  * Floating-point sums of a table, which depend on the order of addition. A file has their total only. To
  * continue exactly as if the filter had never been saved, copy the sums too.
  *
- * tamis__filter_false_present_get returns their number, and stores them if `checksums` is not NULL. tamis__filter_false_present_set
- * returns false, and changes nothing, if the number differs or a value is negative or NaN.
+ * tamis__filter_false_present_get returns their number, and stores them in `values` unless that is NULL.
+ * tamis__filter_false_present_set returns false, and changes nothing, if the number differs or a value is negative or NaN.
  */
-size_t tamis__filter_false_present_get(const tamis_filter *filter, double *checksums);
-bool tamis__filter_false_present_set(tamis_filter *filter, const double *checksums, size_t count);
+size_t tamis__filter_false_present_get(const tamis_filter *filter, double *values);
+bool tamis__filter_false_present_set(tamis_filter *filter, const double *values, size_t count);
 
 /* True if the lines of a block are consistent with the table `context`: see tamis__verified_body. */
 bool tamis__fingerprint_valid(const void *context, const uint8_t *bytes, uint64_t size);
@@ -381,8 +381,8 @@ double tamis__bloom_union_counts(const tamis_filter *filter, uint64_t *added);
 void *tamis__filter_alloc(tamis_filter *filter, size_t size);
 void tamis__filter_release(tamis_filter *filter, void *block, size_t size);
 /* Count memory that was allocated or released in another way. Callable from any part. */
-void tamis__filter_took(tamis_filter *filter, size_t size);
-void tamis__filter_gave(tamis_filter *filter, size_t size);
+void tamis__filter_count_alloc(tamis_filter *filter, size_t size);
+void tamis__filter_count_release(tamis_filter *filter, size_t size);
 
 /* Marks the filter saturated and full. Returns TAMIS_E_FULL with a message that says what to do. Callable
  * from any part. */

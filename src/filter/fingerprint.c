@@ -325,7 +325,7 @@ static bool is_as_planned(const tamis_plan *plan) {
     return plan->fpr_predicted >= rate && plan->fpr_predicted <= rate;
 }
 
-tamis_status tamis__fingerprint_table(tamis_filter *filter, table **made, tamis_error *err) {
+tamis_status tamis__fingerprint_table(tamis_filter *filter, table **created, tamis_error *err) {
     const tamis_plan *plan = &filter->plan;
     table *t = tamis__alloc(&filter->allocator, sizeof *t, _Alignof(table));
     if (!t)
@@ -342,7 +342,7 @@ tamis_status tamis__fingerprint_table(tamis_filter *filter, table **made, tamis_
     t->weight[0] = 1;
     for (int i = 1; i <= 128; i++)
         t->weight[i] = t->weight[i - 1] / 2;
-    *made = t;
+    *created = t;
     return alloc_rows(filter, t, err);
 }
 

@@ -163,7 +163,7 @@ static bool is_allowed(tamis_filter *filter, uint64_t size) {
     const uint64_t limit = filter->plan.memory_limit;
     const table *t = filter->body;
     if (limit && t->pages && memory_with_due(filter) + size + TAMIS__PAGE > limit)
-        tamis__filter_gave(filter, tamis__pages_close(t->pages));
+        tamis__filter_count_release(filter, tamis__pages_close(t->pages));
     return !limit || filter->ignore_memory_limit || memory_with_due(filter) + size <= limit;
 }
 
@@ -181,7 +181,7 @@ static uint8_t *alloc_lines(tamis_filter *filter, size_t size) {
         lines = tamis__pages_cut(t->pages, size, &held);
     if (!lines)
         return tamis__filter_alloc(filter, size);
-    tamis__filter_took(filter, size + held);
+    tamis__filter_count_alloc(filter, size + held);
     return lines;
 }
 
@@ -201,7 +201,7 @@ void tamis__fingerprint_release(tamis_filter *filter, partition *in) {
     const bool owns = in->lines && has_own_lines(in);
     if (owns && shares_pages(filter, size)) {
         tamis__pages_unmap(in->lines, size);
-        tamis__filter_gave(filter, size);
+        tamis__filter_count_release(filter, size);
     } else if (owns) {
         tamis__filter_release(filter, in->lines, size);
     }
@@ -253,17 +253,18 @@ static uint64_t larger_count(const table *t, const tamis_filter *filter, uint32_
 static tamis_status rewrite_into(table *t, tamis_filter *filter, partition *in, partition *to, uint32_t parts,
                                  uint64_t count, bool *done, tamis_error *err) {
     const uint32_t hash_bits = in->hash_bits + (parts > 1 ? TAMIS__FINGERPRINT_SPLIT_BITS : 0u);
-    uint32_t made = 0;
+    uint32_t created = 0;
     *done = false;
-    while (made < parts && tamis__fingerprint_create_partition(t, filter, hash_bits, &to[made], count)) {
-        tamis__advise_written(to[made].lines, (size_t)count * LINE_BYTES);
-        made++;
+    while (created < parts &&
+           tamis__fingerprint_create_partition(t, filter, hash_bits, &to[created], count)) {
+        tamis__advise_written(to[created].lines, (size_t)count * LINE_BYTES);
+        created++;
     }
-    if (made == parts)
+    if (created == parts)
         *done = filter->kernels->tables->rewrite(t, in, to, parts);
-    for (uint32_t i = 0; i < made && !*done; i++)
+    for (uint32_t i = 0; i < created && !*done; i++)
         tamis__fingerprint_release(filter, &to[i]);
-    return made == parts ? TAMIS_OK : tamis__fail_nomem(err, "filter", count * LINE_BYTES);
+    return created == parts ? TAMIS_OK : tamis__fail_nomem(err, "filter", count * LINE_BYTES);
 }
 
 /* Releases the old partition. Its `false_present` sum cannot be divided among the new partitions, so the
@@ -312,13 +313,13 @@ static tamis_status enlarge(table *t, tamis_filter *filter, partition *in, uint6
 /* Allocates the first lines of a partition, for its first key. The memory limit already includes them. */
 static tamis_status alloc_first_lines(table *t, tamis_filter *filter, partition *in, tamis_error *err) {
     const uint64_t size = in->count * LINE_BYTES;
-    partition made;
-    if (!tamis__fingerprint_create_partition(t, filter, in->hash_bits, &made, in->count))
+    partition created;
+    if (!tamis__fingerprint_create_partition(t, filter, in->hash_bits, &created, in->count))
         return tamis__fail_nomem(err, "filter", size);
     __atomic_fetch_sub(&t->lines_due, size,
                        __ATOMIC_RELAXED); /* other threads may grow partitions of other parts */
-    made.false_present = in->false_present;
-    *in = made;
+    created.false_present = in->false_present;
+    *in = created;
     return TAMIS_OK;
 }
 

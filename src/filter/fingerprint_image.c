@@ -15,6 +15,24 @@
  * A reader needs no decoding: a restored table points into the image (`borrowed`) and is only read. So a
  * mapped file answers lookups without being read as a whole. To add keys, the caller copies the filter.
  *
+ * Why lines can be used as they are: a line is an array of bytes with a fixed layout (fingerprint_line.h), stored
+ * little-endian. It has no pointer and needs no data from elsewhere. The body begins at a multiple of 64 bytes, so every
+ * line is one cache line. All else that a lookup needs
+ * (lines of a partition, reach of spilled entries, bits of positions) is computed from the number of lines and the
+ * line shape (partition_of).
+ *
+ * What a forged file can do, and what prevents it:
+ *
+ *     forged                                   could                            prevented by
+ *     ---------------------------------------  -------------------------------  --------------------------------
+ *     a number of lines                        lead lookups out of the body     check_part, sum of all sizes
+ *     a line shape                             lead slots out of the line       check_shape: a shape of the plan
+ *     `ends` with too few or too many ones     give slot numbers out of range   tamis__fingerprint_valid
+ *     an entry without an end mark             match every hash                 tamis__fingerprint_valid
+ *     entries, coverage                        misreport statistics             bounds only: no lookup uses them
+ *
+ * A forged file that passes all of this is a filter like any other: who can write the file decides which keys it has.
+ *
  * Invariants:
  * 1. tamis__fingerprint_restore accepts only parameters with which no lookup leaves the body: the line shape
  *    is one of the plan's, every partition lies within the body, and together they fill it.
@@ -121,7 +139,7 @@ static tamis_status check_part(const table *t, const tamis__image *image, const 
     return TAMIS_OK;
 }
 
-/* Restores the partitions of a span. Their rows begin at part *next, their lines at offset *at of the
+/* Restores the partitions of a span. Their rows begin at part *next, their lines at offset *pos of the
  * body; both advance. */
 static tamis_status restore_group(table *t, const partition_group *s, const tamis__image *image, size_t *next,
                                   uint64_t *pos, tamis_error *err) {

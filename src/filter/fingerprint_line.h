@@ -18,6 +18,20 @@
  *     | heads: 32 (or 16) bits a slot    | tails: the other bits   | ends        |
  *     +----------------------------------+-------------------------+-------------+
  *
+ * The line shapes of the plans (plan/plan_kind.c). A line has floor((512 - buckets) / (slot_bits + 1)) slots,
+ * since each slot also takes one bit of `ends`:
+ *
+ *     slot_bits  home_bits  buckets  slots   heads, bytes   tails, bits   ends, bits   unused, bits
+ *     16         4          17       29      58             0             46           2
+ *     20         4          17       23      46             92            40           12
+ *     24         4          17       19      38             152           36           20
+ *     32         4          17       15      60             0             32           0
+ *     38         2          5        13      52             78            18           0
+ *     40         4          17       12      48             96            29           3
+ *     48         4          17       10      40             160           27           5
+ *     64         4          17       7       28             224           24           40
+ *     120        4          17       4       16             352           21           11
+ *
  * The bits of a slot lie in two arrays. The head array has the high 32 bits of each slot (the high 16 if
  * slots are narrower than 32 bits). It begins at the start of the line, so vector code compares all heads
  * with one or two loads. The tail array has the remaining low bits.
@@ -37,6 +51,17 @@
  *     bucket      0   1     2  ...                 Bucket j has the slots from one(j-1) - (j-1) up to, but
  *     ends        0 1 1 0 0 1  ...                 not including, one(j) - j. Here one(j) is the position
  *     slot        0     1 2                        of the one number j, counted from 0 at the lowest bit.
+ *
+ * An example with 2 home buckets (home_bits 1) and the spill bucket. Two entries are in bucket 0, none in bucket
+ * 1, one is spilled:
+ *
+ *     bucket      0     1  2                       ends, lowest bit first: 0 0 1 1 0 1
+ *     ends        0 0 1 1  0 1                     ones at 2, 3 and 5: the slots of bucket 0 are 0 and 1, those
+ *     slot        0 1      2                       of bucket 1 none, that of the spill bucket 2
+ *
+ * A line is full if the highest one of `ends` is at its last possible bit, slots + buckets - 1. To insert an entry
+ * into bucket j, a zero is inserted into `ends` before the one that ends the bucket, and the heads and tails of all
+ * later slots move up by one.
  *
  * Invariants:
  * 1. `ends` has exactly 2^home_bits + 1 ones.
@@ -171,10 +196,10 @@ static inline void line_store_tails(const line_geometry *g, uint8_t *line, tamis
 /* Writes the last 16 bytes of a line, which hold the packed tails and `ends`. Heads in these bytes become
  * zeros: the caller writes them afterwards. */
 static INLINED void line_store_last(const line_geometry *g, uint8_t *line, tamis__u128 tails, uint64_t ends) {
-    tamis__u128 tail_bits_all = tails << g->tails_low | (tamis__u128)((ends ^ g->ends_empty) << g->ends_shift)
-                                                            << 64;
-    tamis__store64le(line + LINE_BYTES - 16, (uint64_t)tail_bits_all);
-    tamis__store64le(line + LINE_BYTES - 8, (uint64_t)(tail_bits_all >> 64));
+    tamis__u128 all_tails = tails << g->tails_low | (tamis__u128)((ends ^ g->ends_empty) << g->ends_shift)
+                                                        << 64;
+    tamis__store64le(line + LINE_BYTES - 16, (uint64_t)all_tails);
+    tamis__store64le(line + LINE_BYTES - 8, (uint64_t)(all_tails >> 64));
 }
 
 /* A mask of `count` ones from bit `from` on. from + count must be below 128. */
@@ -229,19 +254,18 @@ static INLINED bool line_find(const line_geometry *g, const uint8_t *line, slot_
 static INLINED void line_insert_packed(const line_geometry *g, uint8_t *line, uint32_t slot,
                                        tamis__u128 tail) {
     uint32_t low_bit = g->tails_low + slot * g->tail_bits;
-    tamis__u128 tail_bits_all = line_load_tails(g, line), below = bit_mask(0, low_bit);
+    tamis__u128 all_tails = line_load_tails(g, line), below = bit_mask(0, low_bit);
     tamis__u128 tail_mask = bit_mask(g->tails_low, (uint32_t)g->slots * g->tail_bits);
-    tamis__u128 moved = ((tail_bits_all & tail_mask & ~below) << g->tail_bits) & tail_mask;
-    line_store_tails(g, line, (tail_bits_all & (~tail_mask | below)) | moved | tail << low_bit);
+    tamis__u128 moved = ((all_tails & tail_mask & ~below) << g->tail_bits) & tail_mask;
+    line_store_tails(g, line, (all_tails & (~tail_mask | below)) | moved | tail << low_bit);
 }
 
 /* Removes a packed tail: moves the tails of the slots above `slot` down by one. */
 static inline void line_remove_packed(const line_geometry *g, uint8_t *line, uint32_t slot) {
-    tamis__u128 tail_bits_all = line_load_tails(g, line),
-                below = bit_mask(0, g->tails_low + slot * g->tail_bits);
+    tamis__u128 all_tails = line_load_tails(g, line), below = bit_mask(0, g->tails_low + slot * g->tail_bits);
     tamis__u128 tail_mask = bit_mask(g->tails_low, (uint32_t)g->slots * g->tail_bits);
-    tamis__u128 moved = ((tail_bits_all & tail_mask) >> g->tail_bits) & ~below & tail_mask;
-    line_store_tails(g, line, (tail_bits_all & (~tail_mask | below)) | moved);
+    tamis__u128 moved = ((all_tails & tail_mask) >> g->tail_bits) & ~below & tail_mask;
+    line_store_tails(g, line, (all_tails & (~tail_mask | below)) | moved);
 }
 
 static INLINED void line_put_head(const line_geometry *g, uint8_t *line, uint32_t slot, uint32_t head) {

@@ -403,7 +403,7 @@ static INLINED uint64_t min_x_of(const partition *in, line_width width, uint64_t
 }
 
 /* Allocates filter->body and its array of partitions, which have no lines yet. *made is the new body. */
-tamis_status tamis__fingerprint_table(tamis_filter *filter, struct table **made, tamis_error *err);
+tamis_status tamis__fingerprint_table(tamis_filter *filter, struct table **created, tamis_error *err);
 
 /* Allocates SPLIT partitions without lines for a span. */
 tamis_status tamis__fingerprint_split(tamis_filter *filter, partition_group *s, tamis_error *err);

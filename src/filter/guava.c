@@ -24,6 +24,27 @@
  *    Math.round rounds halves up. One unit in the last place could otherwise change m by a bit.
  * 3. As in Guava, put never refuses a key: the filter allows more than its capacity.
  *
+ * How Guava's methods map to the filter:
+ *
+ *     Guava                        here                            filter call
+ *     ---------------------------  ------------------------------  -----------------------------------------
+ *     create(funnel, n, fpp)       tamis_guava_create              tamis_filter_create, kind classic
+ *     put(object)                  tamis_guava_put                 tamis_filter_add; changed = answered absent
+ *     mightContain(object)         tamis_guava_might_contain       tamis_filter_contains
+ *     putAll(other)                tamis_guava_put_all             tamis_filter_union, after Guava's checks
+ *     isCompatible, equals         tamis_guava_is_compatible, ...  the same checks without a message
+ *     approximateElementCount()    its own formula                 tamis__bloom_words
+ *     expectedFpp()                (ones / m)^k                    tamis__bloom_words
+ *
+ * put returns true if a bit changed. A filter answers a key absent exactly if one of its bits was not set, and adding it
+ * then sets that bit. So "changed" and "answered absent" are the same.
+ *
+ * Two filters of Guava are compatible only if their funnels are equal. In Java that is the funnel's equals(); here it is
+ * the function and its context pointer.
+ *
+ * Rounding. approximateElementCount uses Math.round: halves go up, and a value just below a half must not. So the code
+ * compares the fraction with 0.5, and does not add 0.5 before it truncates.
+ *
  * What may differ: the logarithms of Java and of the C library may differ in the last place. Then m differs
  * only if it lies within 1e-15 of its size of a multiple of 64. tests/interop has met no such case.
  */
@@ -106,18 +127,18 @@ static tamis_status make_plan(tamis_plan *plan, const tamis_guava_options *optio
 /* Makes the handle without its filter. */
 static tamis_status create_empty(tamis_guava **guava, const tamis_allocator *allocator, tamis_funnel funnel,
                                  void *funnel_context, tamis_error *err) {
-    tamis_guava *made = tamis__alloc(allocator, sizeof *made, _Alignof(tamis_guava));
-    if (!made)
-        return tamis__fail_nomem(err, "guava", sizeof *made);
-    made->allocator = *allocator;
-    made->funnel = funnel;
-    made->funnel_context = funnel_context;
-    tamis_status status = tamis_sink_create(&made->sink, allocator, err);
+    tamis_guava *created = tamis__alloc(allocator, sizeof *created, _Alignof(tamis_guava));
+    if (!created)
+        return tamis__fail_nomem(err, "guava", sizeof *created);
+    created->allocator = *allocator;
+    created->funnel = funnel;
+    created->funnel_context = funnel_context;
+    tamis_status status = tamis_sink_create(&created->sink, allocator, err);
     if (status != TAMIS_OK) {
-        tamis_guava_free(made);
+        tamis_guava_free(created);
         return status;
     }
-    *guava = made;
+    *guava = created;
     return TAMIS_OK;
 }
 
@@ -135,35 +156,36 @@ tamis_status tamis_guava_create(tamis_guava **guava, const tamis_guava_options *
         return status;
 
     tamis_allocator allocator = tamis__allocator_resolve(options.allocator);
-    tamis_guava *made = NULL;
-    status = create_empty(&made, &allocator, options.funnel, options.funnel_context, err);
+    tamis_guava *created = NULL;
+    status = create_empty(&created, &allocator, options.funnel, options.funnel_context, err);
     if (status != TAMIS_OK)
         return status;
     tamis_filter_options inside = TAMIS_FILTER_OPTIONS_INIT;
     inside.allocator = &allocator;
     inside.allow_over_capacity = true;
-    status = tamis_filter_create(&made->filter, &plan, &inside, err);
+    status = tamis_filter_create(&created->filter, &plan, &inside, err);
     if (status != TAMIS_OK) {
-        tamis_guava_free(made);
+        tamis_guava_free(created);
         return status;
     }
-    *guava = made;
+    *guava = created;
     return TAMIS_OK;
 }
 
 tamis_status tamis_guava_copy(tamis_guava **copy, const tamis_guava *guava, tamis_error *err) {
     TAMIS__NEED(copy, err);
     TAMIS__NEED(guava, err);
-    tamis_guava *made = NULL;
-    tamis_status status = create_empty(&made, &guava->allocator, guava->funnel, guava->funnel_context, err);
+    tamis_guava *created = NULL;
+    tamis_status status =
+        create_empty(&created, &guava->allocator, guava->funnel, guava->funnel_context, err);
     if (status != TAMIS_OK)
         return status;
-    status = tamis_filter_copy(&made->filter, guava->filter, err);
+    status = tamis_filter_copy(&created->filter, guava->filter, err);
     if (status != TAMIS_OK) {
-        tamis_guava_free(made);
+        tamis_guava_free(created);
         return status;
     }
-    *copy = made;
+    *copy = created;
     return TAMIS_OK;
 }
 

@@ -8,14 +8,35 @@
  *
  *     block   | label 0 | label 1 | ... | name 0, value 0, name 1, value 1, ... | user data |
  *               `- pointers ------------^                                         ^
- *               about.told.labels                                    about.told.data
+ *               fields.labels                                                     fields.data
+ *
+ * Why one block: a change needs one allocation, so there is one place where it can fail, and a copy of a filter
+ * copies the metadata by the same function that sets it (tamis__metadata_copy).
+ *
+ * Validation decodes UTF-8 byte by byte (text_size). It refuses what a reader in another language might refuse
+ * or show wrongly: overlong forms, surrogates, code points above U+10FFFF, and the control characters below
+ * U+0020 and from U+007F to U+009F. So every label can be printed on a line of its own.
+ *
+ * Key types. A filter may know what its keys are made of (TAMIS_KEYS_...): a type in the low bits, and flags for
+ * how each key was normalized (case, blanks). For a union the two must agree:
+ *
+ *     a                b                common type     reason
+ *     ---------------  ---------------  -------------   ----------------------------------------
+ *     any              the same         that one
+ *     unspecified      any              the other       an unspecified type is compatible with all
+ *     bytes            UTF-8 text       bytes           UTF-8 text is its bytes
+ *     other types      another one      none            one text would give two different keys
+ *     other flags      whatever type    none            one text would give two different keys
+ *
+ * "Unspecified" in the second row has no flags either. A filter with flags but without a type is compatible with
+ * any type that has the same flags.
  *
  * Invariants:
  * 1. Labels are sorted by name, and no name occurs twice. Saved files are therefore the same for any order of
  *    labels.
  * 2. Names have 1 to 255 bytes and values at most 65535: UTF-8 without control characters, as docs/FORMAT.md
  *    requires.
- * 3. All pointers in about.told are NULL or point into the block.
+ * 3. All pointers in metadata.fields are NULL or point into the block.
  */
 #include "filter/metadata.h"
 
@@ -95,8 +116,8 @@ static char *append_text(char **next, const char *text) {
 }
 
 /* Copies the strings and the data to the block, after the labels. */
-static void copy_content(tamis__metadata *made, const tamis_metadata *from) {
-    tamis_label *labels = made->block;
+static void copy_content(tamis__metadata *created, const tamis_metadata *from) {
+    tamis_label *labels = created->block;
     char *next = (char *)(labels + from->label_count);
     for (size_t i = 0; i < from->label_count; i++) {
         labels[i].name = append_text(&next, from->labels[i].name);
@@ -104,8 +125,8 @@ static void copy_content(tamis__metadata *made, const tamis_metadata *from) {
     }
     if (from->data_size)
         memcpy(next, from->data, from->data_size);
-    made->fields.labels = labels;
-    made->fields.data = from->data_size ? next : NULL;
+    created->fields.labels = labels;
+    created->fields.data = from->data_size ? next : NULL;
 }
 
 static tamis_status check_metadata(const tamis_metadata *metadata, size_t *size, tamis_error *err) {
@@ -131,36 +152,36 @@ static tamis_status check_unique(const tamis__metadata *metadata, tamis_error *e
     return TAMIS_OK;
 }
 
-static void replace_metadata(tamis_filter *filter, const tamis__metadata *made) {
+static void replace_metadata(tamis_filter *filter, const tamis__metadata *created) {
     tamis__free(&filter->allocator, filter->metadata.block, filter->metadata.block_size);
-    filter->metadata = *made;
+    filter->metadata = *created;
 }
 
 tamis_status tamis_filter_metadata_set(tamis_filter *filter, const tamis_metadata *given, tamis_error *err) {
     TAMIS__NEED(filter, err);
     tamis_metadata metadata = TAMIS_METADATA_INIT;
-    tamis__metadata made = {TAMIS_METADATA_INIT, NULL, 0};
+    tamis__metadata created = {TAMIS_METADATA_INIT, NULL, 0};
     tamis_status status = tamis__read_struct(&metadata, sizeof metadata, given, "TAMIS_METADATA_INIT", err);
     if (status == TAMIS_OK)
-        status = check_metadata(&metadata, &made.block_size, err);
+        status = check_metadata(&metadata, &created.block_size, err);
     if (status != TAMIS_OK)
         return status;
-    made.fields = metadata;
-    made.fields.format = filter->metadata.fields.format;
-    made.fields.labels = NULL;
-    made.fields.data = NULL;
-    if (made.block_size) {
-        made.block = tamis__alloc(&filter->allocator, made.block_size, _Alignof(tamis_label));
-        if (!made.block)
-            return tamis__fail_nomem(err, "labels", made.block_size);
-        copy_content(&made, &metadata);
-        qsort(made.block, metadata.label_count, sizeof(tamis_label), by_name);
-        status = check_unique(&made, err);
+    created.fields = metadata;
+    created.fields.format = filter->metadata.fields.format;
+    created.fields.labels = NULL;
+    created.fields.data = NULL;
+    if (created.block_size) {
+        created.block = tamis__alloc(&filter->allocator, created.block_size, _Alignof(tamis_label));
+        if (!created.block)
+            return tamis__fail_nomem(err, "labels", created.block_size);
+        copy_content(&created, &metadata);
+        qsort(created.block, metadata.label_count, sizeof(tamis_label), by_name);
+        status = check_unique(&created, err);
     }
     if (status == TAMIS_OK)
-        replace_metadata(filter, &made);
+        replace_metadata(filter, &created);
     else
-        tamis__free(&filter->allocator, made.block, made.block_size);
+        tamis__free(&filter->allocator, created.block, created.block_size);
     return status;
 }
 
@@ -196,16 +217,17 @@ void tamis__metadata_clear(tamis_filter *filter) {
  * are compatible, and the common type is bytes. Types whose keys were normalized in different ways (case,
  * blanks) are not compatible. */
 bool tamis__key_types_join(uint32_t a, uint32_t b, uint32_t *joined) {
-    static const uint32_t made = TAMIS_KEYS_MADE;
-    const bool untold = (a & ~made) == TAMIS_KEYS_UNSPECIFIED || (b & ~made) == TAMIS_KEYS_UNSPECIFIED;
+    static const uint32_t normalized = TAMIS_KEYS_MADE;
+    const bool unspecified =
+        (a & ~normalized) == TAMIS_KEYS_UNSPECIFIED || (b & ~normalized) == TAMIS_KEYS_UNSPECIFIED;
     if (a == b || a == TAMIS_KEYS_UNSPECIFIED || b == TAMIS_KEYS_UNSPECIFIED) {
         *joined = a | b;
         return true;
     }
-    if (((a ^ b) & made) != 0)
+    if (((a ^ b) & normalized) != 0)
         return false;
-    if (!untold && ((a & ~made) > TAMIS_KEYS_UTF8 || (b & ~made) > TAMIS_KEYS_UTF8))
+    if (!unspecified && ((a & ~normalized) > TAMIS_KEYS_UTF8 || (b & ~normalized) > TAMIS_KEYS_UTF8))
         return false;
-    *joined = untold ? a | b : TAMIS_KEYS_BYTES | (a & made);
+    *joined = unspecified ? a | b : TAMIS_KEYS_BYTES | (a & normalized);
     return true;
 }

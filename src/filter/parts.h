@@ -11,9 +11,9 @@
  * answers and statistics, whatever the threads' timing. Only memory_peak may differ, since partitions of
  * several parts may grow at once.
  *
- *     parts = tamis__filter_parts(filter, count, most)
+ *     parts = tamis__filter_parts(filter, count, max)
  *     tamis__filter_add_part(..., part, parts, ...)    for each part, from any thread
- *     tamis__filter_added_parts(filter, fresh, ...)    when all have returned
+ *     tamis__filter_added_parts(filter, absent, ...)   when all have returned
  */
 #include <stddef.h>
 #include <stdint.h>

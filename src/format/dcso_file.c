@@ -13,12 +13,38 @@
  *     48      8     each word, ceil(m/64) times; bits past m are zero
  *     then          user data, of any size
  *
+ * An example, a filter for n = 1000 keys at p = 0.01: m = floor(9585.06) = 9585 bits and k = ceil(6.64) = 7. The file has
+ * 48 bytes and ceil(9585 / 64) = 150 words, 1248 bytes in all:
+ *
+ *     00000000  01 00 00 00 00 00 00 00  e8 03 00 00 00 00 00 00    flags, n = 1000
+ *     00000010  7b 14 ae 47 e1 7a 84 3f  07 00 00 00 00 00 00 00    p = 0.01, k = 7
+ *     00000020  71 25 00 00 00 00 00 00  00 00 00 00 00 00 00 00    m = 9585, N = 0
+ *     00000030  words; the last 15 bits of word 149 are past m
+ *
  * Source of the format: github.com/DCSO/bloom. tests/interop compares with its own command.
  *
  * What can be checked. There is no checksum. But m and k follow from n and p, up to the rounding of a
  * logarithm, so a damaged header is found before it gives a false negative. Damage to N, to the last digits
  * of p, to user data and to bits is not found. A bit that was set wrongly raises the rate a little. A bit
  * that was cleared cannot be distinguished from another filter.
+ *
+ * How m and k are checked (has_own_bits, has_own_probes). Other C libraries and Go round logarithms differently in the
+ * last digit. So m and k must lie between the values for a product 1e-14 smaller and 1e-14 larger. Nearly always both
+ * are the same number, and a changed bit in n, k, m, or in the first digits of p is found.
+ *
+ *     field   if damaged                                             found
+ *     -----   -----------------------------------------------------  -------------------------
+ *     flags   another version, or no file of DCSO                    yes
+ *     n, p    m no longer follows from them                          yes, but the last digits of p
+ *     k       k no longer follows from n and m                       yes
+ *     m       the number of words does not fit, m does not follow    yes
+ *     N       the reported number of keys is wrong                   only above 2^63 - 1
+ *     words   bits past m are set                                    yes
+ *             other bits                                             no
+ *
+ * gzip. DCSO's command also writes this file compressed. recognise() accepts the first bytes of gzip, so that the message
+ * says what to do. tamis_compressed_open decompresses a file once, so a filter that is still compressed then was
+ * compressed twice.
  *
  * Invariants:
  * 1. A filter is written only if n, p, k and m obey DCSO's rules, so its own command reads the file.
@@ -193,19 +219,19 @@ static tamis_status decode(tamis_filter **filter, const tamis__source *source,
     plan.fpr = h.p;
     tamis__plan_set_bits(&plan, h.m, (uint32_t)h.k);
     tamis__plan_explain(&plan, "read from a DCSO file");
-    tamis_filter *made = NULL;
-    status = tamis__bloom_bits_decode(&made, &plan, options, source->bytes + HEADER_SIZE,
+    tamis_filter *created = NULL;
+    status = tamis__bloom_bits_decode(&created, &plan, options, source->bytes + HEADER_SIZE,
                                       TAMIS__LITTLE_ENDIAN, h.count, err);
     if (status != TAMIS_OK)
         return status;
     uint64_t end = HEADER_SIZE + bytes_of(h.m);
-    status = keep_data(made, source->bytes + end, source->size - end, err);
+    status = keep_data(created, source->bytes + end, source->size - end, err);
     if (status != TAMIS_OK) {
-        tamis_filter_free(made);
+        tamis_filter_free(created);
         return status;
     }
-    made->metadata.fields.format = TAMIS_FORMAT_DCSO;
-    *filter = made;
+    created->metadata.fields.format = TAMIS_FORMAT_DCSO;
+    *filter = created;
     return TAMIS_OK;
 }
 

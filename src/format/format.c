@@ -3,9 +3,31 @@
  * The table of formats, and decoding and encoding in the caller's memory (tamis_filter_decode,
  * tamis_filter_encode). Files go the same way (store/file/file_open.c): a mapped file is a source like any buffer.
  *
- * Recognition tries the formats in the order of their numbers. The native format has a magic of 8 bytes. DCSO
- * files begin with a version number, and Guava files with no mark at all. So Guava is tried by what its first
- * fields allow. A caller who knows the format should name it in the options.
+ *     tamis_filter_decode(bytes)          a file (store/file)
+ *              |                                |
+ *              |  not aligned: copied           |  mapped: the bytes stay
+ *              v                                v
+ *            source ----> recognise ----> row of the table ----> decode ----> filter
+ *                                              |
+ *     filter ----------------------------------`----> encoded_size ----> encode ----> emitter
+ *
+ * What is common to all formats is here: options for concurrency and capacity, alignment, the format in the metadata,
+ * and locks around encoding. So a format only translates bytes.
+ *
+ * Recognition tries the formats in the order of their numbers and looks at the first bytes only:
+ *
+ *     format   first bytes                                      taken for it by mistake
+ *     ------   ----------------------------------------------   --------------------------------------------
+ *     tamis    89 54 41 4d 49 53 0d 0a                          nothing
+ *     guava    0 or 1; 1 to 255; a number from 1 to 2^31 - 1    files that begin so; decode then checks the size
+ *     dcso     01 00 00 00 00 00 00 00, or 1f 8b (gzip)         files that begin so; decode then checks n, p, k, m
+ *
+ * A DCSO file is no Guava file, although both begin with 1: its second byte, Guava's k, is 0. A caller who knows the
+ * format should name it in the options.
+ *
+ * Invariants:
+ * 1. options.allow_over_capacity is refused for kinds that keep their rate, whatever the file says.
+ * 2. A filter that fails a check after it was decoded is freed here.
  */
 #include "format/format.h"
 
@@ -72,30 +94,30 @@ tamis_status tamis__format_recognise(const tamis__source *source, const tamis_op
 tamis_status tamis__format_decode(tamis_filter **filter, const tamis__source *source,
                                   const tamis_open_options *options, tamis_error *err) {
     const tamis__format *format = NULL;
-    tamis_filter *made = NULL;
+    tamis_filter *created = NULL;
     tamis_format number;
     tamis_status status = tamis__format_recognise(source, options, &number, err);
     if (status == TAMIS_OK)
         status = find_format(number, &format, err);
     if (status == TAMIS_OK)
-        status = format->decode(&made, source, options, err);
-    if (status == TAMIS_OK && options->allow_over_capacity && !tamis_kind_is_bloom(made->plan.kind)) {
+        status = format->decode(&created, source, options, err);
+    if (status == TAMIS_OK && options->allow_over_capacity && !tamis_kind_is_bloom(created->plan.kind)) {
         status = tamis__fail(
             err, TAMIS_E_UNSUPPORTED, 0,
             "%s: kind %s keeps its rate and cannot be overfilled; open it without allow_over_capacity",
-            source->name, tamis_kind_name(made->plan.kind));
-        tamis_filter_free(made);
+            source->name, tamis_kind_name(created->plan.kind));
+        tamis_filter_free(created);
     }
     if (status == TAMIS_OK && options->writable && options->concurrent) {
-        status = tamis__concurrent_enable(made, err);
+        status = tamis__concurrent_enable(created, err);
         if (status != TAMIS_OK)
-            tamis_filter_free(made);
+            tamis_filter_free(created);
     }
     if (status != TAMIS_OK)
         return status;
-    made->metadata.fields.format = number;
-    made->allow_over_capacity_here = options->allow_over_capacity;
-    *filter = made;
+    created->metadata.fields.format = number;
+    created->allow_over_capacity_here = options->allow_over_capacity;
+    *filter = created;
     return TAMIS_OK;
 }
 

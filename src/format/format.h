@@ -14,9 +14,14 @@
  *               (first 64)    checks everything,    refuses what     in order, through
  *                             then makes a filter   it cannot say    the emitter
  *
- * | format | file | keeps | | --- | --- | --- | | native | native_read.c, native_write.c | every filter, with
- * checksums | | guava | guava_file.c | classic filters with scheme guava64 or guava32 | | dcso | dcso_file.c
- * | classic filters with scheme fnv-dcso |
+ *     format   files                          describes                                   checksums
+ *     ------   ----------------------------   -----------------------------------------   ---------
+ *     native   native_read.c, native_write.c  every filter                                all bytes
+ *     guava    guava_file.c                   classic, scheme guava64 or guava32          none
+ *     dcso     dcso_file.c                    classic, scheme fnv-dcso                    none
+ *
+ * Why the formats of other programs have the same interface: a command that opens a filter need not know
+ * which program wrote it. What such a file does not have (seed, labels, checksums) is at its default.
  *
  * Invariants of every format:
  * 1. decode reads only within the given bytes, whatever they are, and checks before it allocates for them.

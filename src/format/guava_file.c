@@ -9,6 +9,12 @@
  *     2       4     number of words, big-endian: 1 to 2^31 - 1
  *     6       8     each word, big-endian; all bits are used
  *
+ * An example, create(funnel, 1000, 0.01): m = 9585 bits, rounded up to 9600 = 150 words; k = round(9585 / 1000 ln 2) = 7.
+ * The file has 6 + 8 * 150 = 1206 bytes:
+ *
+ *     00000000  01 07 00 00 00 96                                   strategy 1, k = 7, 150 words
+ *     00000006  word 0, highest byte first; then words 1 to 149
+ *
  * Source of the format: com.google.common.hash.BloomFilter.writeTo; tests/interop compares
  * files with those of Guava 31.1 and 33.5.
  *

@@ -20,6 +20,21 @@
  * the block sums (sums_sum), and these cover the body. A reader may verify each block when it first uses it
  * (filter/block_verifier.h).
  *
+ *     header_sum ----covers----> header, sections ----contain----> sums_sum ----covers----> block sums ---> body
+ *
+ * The 256 bytes of the header, in rows of 32:
+ *
+ *     0     magic (8)          format, header_size   header_sum          file_size
+ *     32    body_offset        body_size             block_size, needs   sums_sum
+ *     64    kind, scheme       seed                  secret_print        capacity
+ *     96    fpr                bits                  probes, slot_bits   home_bits, partitions
+ *     128   memory_limit       added                 false_present       flags
+ *     160   version            created               fpr_predicted       covered
+ *     192   zeros
+ *
+ * Why header_sum skips itself: it is at byte 16, within the bytes that it covers. The checksum of bytes 0 to 15 is the
+ * seed for that of bytes 24 to the end (native_header_sum).
+ *
  * Why fields are a table (NATIVE_FIELDS): the reader, the writer and the range checks are made from the same
  * rows, so they cannot disagree.
  *

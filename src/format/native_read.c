@@ -4,17 +4,52 @@
  * Reads .tamis files (docs/FORMAT.md). The input may be anything: each check relies only on what the checks
  * before it proved.
  *
- *     1. magic, size      there is a header
- *     2. check_sum        the header is what was written (checksum), and the format is known
- *     3. check_fields     each field is in its range
- *     4. check_uses       fields fit the kind and scheme: those without a use are 0
- *     5. check_sizes     header, body and checksums fill the file exactly; block sums are intact
- *     6. read_sections    labels, partitions, user data, ...
- *     7. restore          the kind checks its own parameters against the size of the body
- *     8. later            each block of the body is verified when it is first used (filter/block_verifier.h)
+ *     1. magic, size       there is a header
+ *     2. check_sum         the header is what was written (checksum), and the format is known
+ *     3. check_fields      each field is in its range
+ *     4. check_uses        fields fit the kind and scheme: those without a use are 0
+ *     5. check_sizes       header, body and checksums fill the file exactly; block sums are intact
+ *     6. read_sections     labels, partitions, user data, ...
+ *     7. restore           the kind checks its own parameters against the size of the body
+ *     8. later             each block of the body is verified when it is first used (filter/block_verifier.h)
+ *
+ * What each sort of bad file is reported as, and by which check:
+ *
+ *     bad file                                    check            status
+ *     ------------------------------------------  ---------------  -------------------------------------------
+ *     another program's file                      magic            TAMIS_E_FORMAT
+ *     cut off within the header                   size, check_sum  TAMIS_E_DAMAGED: has N bytes
+ *     a changed bit in header or sections         check_sum        TAMIS_E_DAMAGED: its sum differs
+ *     a later format                              check_sum        TAMIS_E_FORMAT: use a newer tamis
+ *     format 1 with features of a later version   check_fields     TAMIS_E_FORMAT: use a newer tamis
+ *     a later kind or scheme                      check_fields     TAMIS_E_FORMAT: use a newer tamis
+ *     forged fields with a right checksum         check_fields,    TAMIS_E_DAMAGED: names field, value and range
+ *                                                 check_uses
+ *     cut off, or with bytes appended             check_sizes      TAMIS_E_DAMAGED: has N bytes
+ *     a changed bit in the block sums             check_sizes      TAMIS_E_DAMAGED
+ *     a section that ends past the header         next_section     TAMIS_E_DAMAGED: names the byte
+ *     an unknown critical section                 read_section     TAMIS_E_FORMAT: use a newer tamis
+ *     another secret, or one too many             make_hasher      TAMIS_E_MISMATCH
+ *     a changed bit in the body                   block verifier   TAMIS_E_DAMAGED: names the block, when used
  *
  * Checksums come before ranges: a damaged file is then reported as damaged. A file that a newer version wrote
  * is reported as such.
+ *
+ * Arithmetic on sizes cannot overflow, since ranges are checked first: body_size is at most (2^63 - 1) / 2, body_offset
+ * at most 2^21, and the block sums are 1/8192 of the body.
+ *
+ * Memory for sections. One block is allocated before the sections are read. Its size follows from that of the header: a
+ * label takes at least 16 bytes of it, a partition 24, and texts are shorter than their sections. The block is freed when
+ * the filter has copied what it keeps:
+ *
+ *     block    | partitions: extra / 24 + 1 | labels: extra / 16 + 1 | texts: extra + 1 |     extra = header_size - 256
+ *
+ * Unknown fields and sections. A field without a use for the kind or scheme must be 0 (check_uses). So a later version
+ * can give it a meaning, and this reader refuses such a file instead of ignoring it. Sections are the opposite: unknown
+ * ones are skipped, unless their highest bit says that the file cannot be understood without them.
+ *
+ * A filter of scheme sip can be opened without its secret, for its metadata or for verification. Its hasher
+ * is "locked" then and refuses to hash keys (tamis__hasher_create_locked).
  *
  * How the filter uses the bytes:
  * - The bytes stay and the filter is read-only (a mapped file): the filter uses them in place.
@@ -244,7 +279,7 @@ typedef struct section {
     const uint8_t *bytes;
 } section;
 
-/* Reads the header of the section at *at, and advances *at to the next section. */
+/* Reads the header of the section at *offset, and advances *offset to the next section. */
 static tamis_status next_section(const header *h, uint64_t *offset, section *s, tamis_error *err) {
     uint64_t left = h->field[NATIVE_header_size] - *offset;
     const uint8_t *bytes = h->source->bytes + *offset;
@@ -470,26 +505,26 @@ static tamis_status restore(tamis_filter **filter, const header *h, const sectio
                           .parts = s->parts,
                           .part_count = s->part_count};
     tamis_hasher *hasher = NULL;
-    tamis_filter *made = NULL;
+    tamis_filter *opened = NULL;
     tamis_status status = make_hasher(h, options, &hasher, err);
     if (status == TAMIS_OK)
-        status = tamis__filter_restore(&made, &image, hasher, options->allocator, err);
+        status = tamis__filter_restore(&opened, &image, hasher, options->allocator, err);
     if (status == TAMIS_OK)
-        status = set_metadata(made, h, s, err);
-    if (status == TAMIS_OK && source->block_size && tamis_kind_is_bloom(made->plan.kind)) {
-        status = tamis__filter_own(made, (void *)(uintptr_t)source->bytes, *source->block_size, err);
+        status = set_metadata(opened, h, s, err);
+    if (status == TAMIS_OK && source->block_size && tamis_kind_is_bloom(opened->plan.kind)) {
+        status = tamis__filter_own(opened, (void *)(uintptr_t)source->bytes, *source->block_size, err);
         if (status == TAMIS_OK)
             *source->block_size = 0;
     } else if (status == TAMIS_OK && (options->writable || !source->stay)) {
         tamis_filter *copy = NULL;
-        status = tamis_filter_copy(&copy, made, err);
-        tamis_filter_free(made);
-        made = copy;
+        status = tamis_filter_copy(&copy, opened, err);
+        tamis_filter_free(opened);
+        opened = copy;
     }
     if (status == TAMIS_OK)
-        *filter = made;
+        *filter = opened;
     else
-        tamis_filter_free(made);
+        tamis_filter_free(opened);
     return status;
 }
 

@@ -6,10 +6,41 @@
  * The header comes first but contains a checksum of the block sums, and these need the whole body. So the
  * body is read twice:
  *
- *     1. layout_of      compute the sizes of header, sections and body
- *     2. checksum_blocks     read the body, compute the block sums
- *     3. put_header     fields, sections, checksum of the sums, checksum of the header
- *     4. emit           header, zeros, body, block sums
+ *     1. layout_of        compute the sizes of header, sections and body
+ *     2. checksum_blocks  read the body, compute the block sums
+ *     3. put_header       fields, sections, checksum of the sums, checksum of the header
+ *     4. emit             header, zeros, body, block sums
+ *
+ *     pass 1   body ---> XXH3 of each 64 KiB ---> block sums ---> their sum ---.
+ *                                                                              v
+ *              fields, sections -------------------------------------------> header ---> header_sum
+ *
+ *     pass 2   emitter <--- header | zeros | body | block sums
+ *
+ * Why not write the body first and go back to the header: an emitter may be a pipe or a compressor, which cannot go
+ * back. The memory for a file of any size is then that of its header and its block sums, 1/8192 of the body. A body of
+ * a table lies in several blocks of memory (one for each partition); walk_body emits them in order, in both passes.
+ *
+ * Checksums of blocks do not depend on how the body is divided: block_hasher takes pieces of any size and closes a
+ * block after each 64 KiB, and once more at the end for a shorter last block.
+ *
+ *     pieces   |  partition 0  | partition 1 |      partition 2       |  ...
+ *     blocks   | block 0 (64 KiB) | block 1 (64 KiB) | block 2 (64 KiB) | ... | last |
+ *
+ * The sections, in the order in which they are written. Each has 8 bytes of type and size, its bytes, and zeros to a
+ * multiple of 8:
+ *
+ *     section      written if                                   bytes
+ *     ----------   ------------------------------------------   -------------------------------------
+ *     label        there are labels, once for each              2 + name + value
+ *     union        a Bloom filter was merged                    16: counts at the last union
+ *     data         a DCSO file had user data                    as many as there
+ *     keys         the type of the keys is known                4
+ *     frozen       a table refuses keys past its capacity       0
+ *     partitions   the kind is fingerprint or exact             24 for each: lines, entries, coverage
+ *     split        a partition of a growing table was split     32: a bit for each first partition
+ *
+ * Reals are written by their bits (IEEE 754, little-endian), so that a reader gets exactly the number that was written.
  *
  * Between both passes the filter must not change; the caller holds it (tamis__filter_keep).
  *
@@ -132,7 +163,7 @@ static void put_real(uint8_t *to, double value) {
     tamis__store64le(to, bits);
 }
 
-/* Writes the header of a section. Returns where its bytes go, and moves *at behind them. */
+/* Writes the header of a section. Returns where its bytes go, and moves *offset behind them. */
 static uint8_t *put_section(uint8_t **offset, uint32_t type, uint64_t size) {
     uint8_t *bytes = *offset + 8;
     tamis__store32le(*offset, type);

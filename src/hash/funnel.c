@@ -7,11 +7,11 @@
  * computes the pointers when the caller requests the keys.
  *
  *     bytes   | key 0 | key 1 | ... | unfinished key | free        |
- *                                   ^ begun          ^ size        ^ room
+ *                                   ^ key_start      ^ size        ^ capacity
  *
  * Invariants:
  *
- * 1. The sizes of the `count` finished keys add up to `begun`, and begun <= size <= room.
+ * 1. The sizes of the `count` finished keys add up to `key_start`, and key_start <= size <= capacity.
  * 2. After the first error the sink ignores all calls until it is cleared. The error is reported by
  *    tamis_sink_keys().
  * 3. The buffer doubles when it grows, so appending costs O(1) per byte on average.
@@ -42,7 +42,7 @@ struct tamis_sink {
     tamis_allocator allocator;
     uint8_t *bytes;
     size_t size, capacity;      /* bytes used, bytes allocated */
-    size_t begun;               /* offset of the unfinished key */
+    size_t key_start;           /* offset of the unfinished key */
     tamis_key *keys;            /* sizes of finished keys; tamis_sink_keys sets the pointers */
     size_t count, key_capacity; /* keys finished, array elements allocated */
     iconv_t decoder;            /* UTF-8 to UCS-4LE */
@@ -53,12 +53,12 @@ struct tamis_sink {
 tamis_status tamis_sink_create(tamis_sink **sink, const tamis_allocator *allocator, tamis_error *err) {
     TAMIS__NEED(sink, err);
     tamis_allocator memory = tamis__allocator_resolve(allocator);
-    tamis_sink *made = tamis__alloc(&memory, sizeof *made, _Alignof(tamis_sink));
-    if (!made)
-        return tamis__fail_nomem(err, "sink", sizeof *made);
-    made->allocator = memory;
-    made->error = (tamis_error)TAMIS_ERROR_INIT;
-    *sink = made;
+    tamis_sink *created = tamis__alloc(&memory, sizeof *created, _Alignof(tamis_sink));
+    if (!created)
+        return tamis__fail_nomem(err, "sink", sizeof *created);
+    created->allocator = memory;
+    created->error = (tamis_error)TAMIS_ERROR_INIT;
+    *sink = created;
     return TAMIS_OK;
 }
 
@@ -83,7 +83,7 @@ static void fail_nomem(tamis_sink *sink, size_t bytes) {
                 sink->count, bytes);
 }
 
-/* Reallocates `block`, which has *room bytes of which `used` are in use, so that `more` bytes fit, and
+/* Reallocates `block`, which has *capacity bytes of which `used` are in use, so that `more` bytes fit, and
  * returns it. Returns NULL if there is no memory: the block is unchanged and the error is stored in the
  * sink. */
 static void *grow(tamis_sink *sink, void *block, size_t used, size_t *capacity, size_t more) {
@@ -246,13 +246,13 @@ static bool decode(tamis_sink *sink, const char *text, size_t size, bool put) {
     if (has_failed(sink) || !size || !open_decoder(sink))
         return !has_failed(sink);
     while (size > 0) {
-        const char *begun = from;
+        const char *start = from;
         char *to = (char *)points;
         size_t capacity = sizeof points;
         int why = iconv(sink->decoder, &from, &size, &to, &capacity) == (size_t)-1 ? errno : 0;
         size_t count = (sizeof points - capacity) / 4, good = find_too_large(points, count);
         if (good < count)
-            refuse_text(sink, text, find_character(begun, good), false);
+            refuse_text(sink, text, find_character(start, good), false);
         else if (why != 0 && why != E2BIG)
             refuse_text(sink, text, from, why == EINVAL);
         if (has_failed(sink)) {
@@ -287,8 +287,8 @@ void tamis_sink_end_key(tamis_sink *sink) {
         sink->keys = grown;
         sink->key_capacity = capacity / sizeof *grown;
     }
-    sink->keys[sink->count++].size = sink->size - sink->begun;
-    sink->begun = sink->size;
+    sink->keys[sink->count++].size = sink->size - sink->key_start;
+    sink->key_start = sink->size;
 }
 
 tamis_status tamis_sink_keys(tamis_sink *sink, const tamis_key **keys, size_t *count, tamis_error *err) {
@@ -309,7 +309,7 @@ tamis_status tamis_sink_keys(tamis_sink *sink, const tamis_key **keys, size_t *c
 }
 
 void tamis_sink_clear(tamis_sink *sink) {
-    sink->size = sink->begun = sink->count = 0;
+    sink->size = sink->key_start = sink->count = 0;
     sink->error.status = TAMIS_OK;
 }
 

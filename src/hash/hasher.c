@@ -167,35 +167,35 @@ tamis_status tamis_hasher_create(tamis_hasher **hasher, const tamis_hasher_optio
         return status;
 
     tamis_allocator memory = tamis__allocator_resolve(options.allocator);
-    tamis_hasher *made = tamis__alloc(&memory, sizeof *made, _Alignof(tamis_hasher));
-    if (!made)
-        return tamis__fail_nomem(err, "hasher", sizeof *made);
-    made->allocator = memory;
-    made->scheme = scheme;
-    made->seed = options.seed;
-    made->kernels = tamis__hash_kernels_of(isa);
-    tamis__xxh3_init(&made->xxh3, options.seed);
+    tamis_hasher *created = tamis__alloc(&memory, sizeof *created, _Alignof(tamis_hasher));
+    if (!created)
+        return tamis__fail_nomem(err, "hasher", sizeof *created);
+    created->allocator = memory;
+    created->scheme = scheme;
+    created->seed = options.seed;
+    created->kernels = tamis__hash_kernels_of(isa);
+    tamis__xxh3_init(&created->xxh3, options.seed);
     if (options.secret_size)
-        status = set_secret(made, options.secret, options.secret_size, err);
+        status = set_secret(created, options.secret, options.secret_size, err);
     if (status != TAMIS_OK) {
-        tamis_hasher_free(made);
+        tamis_hasher_free(created);
         return status;
     }
-    made->hasher_id = hasher_id_of(made);
-    *hasher = made;
+    created->hasher_id = hasher_id_of(created);
+    *hasher = created;
     return TAMIS_OK;
 }
 
 tamis_status tamis__hasher_create_locked(tamis_hasher **hasher, uint64_t secret_print,
                                          const tamis_allocator *allocator, tamis_error *err) {
     tamis_allocator memory = tamis__allocator_resolve(allocator);
-    tamis_hasher *made = tamis__alloc(&memory, sizeof *made, _Alignof(tamis_hasher));
-    if (!made)
-        return tamis__fail_nomem(err, "hasher", sizeof *made);
-    *made = (tamis_hasher){
+    tamis_hasher *created = tamis__alloc(&memory, sizeof *created, _Alignof(tamis_hasher));
+    if (!created)
+        return tamis__fail_nomem(err, "hasher", sizeof *created);
+    *created = (tamis_hasher){
         .allocator = memory, .scheme = TAMIS_SCHEME_SIP, .secret_print = secret_print, .locked = true};
-    made->hasher_id = hasher_id_of(made);
-    *hasher = made;
+    created->hasher_id = hasher_id_of(created);
+    *hasher = created;
     return TAMIS_OK;
 }
 
@@ -209,11 +209,11 @@ static tamis_status check_locked(const tamis_hasher *hasher, tamis_error *err) {
 }
 
 tamis_status tamis__hasher_copy(tamis_hasher **copy, const tamis_hasher *hasher, tamis_error *err) {
-    tamis_hasher *made = tamis__alloc(&hasher->allocator, sizeof *made, _Alignof(tamis_hasher));
-    if (!made)
-        return tamis__fail_nomem(err, "hasher", sizeof *made);
-    *made = *hasher;
-    *copy = made;
+    tamis_hasher *created = tamis__alloc(&hasher->allocator, sizeof *created, _Alignof(tamis_hasher));
+    if (!created)
+        return tamis__fail_nomem(err, "hasher", sizeof *created);
+    *created = *hasher;
+    *copy = created;
     return TAMIS_OK;
 }
 

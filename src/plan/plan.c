@@ -227,15 +227,15 @@ tamis_status tamis__plan_read_options(tamis_plan_options *options, const tamis_p
 
 tamis_status tamis_plan_make(tamis_plan *plan, const tamis_plan_options *given, tamis_error *err) {
     tamis_plan_options options = TAMIS_PLAN_OPTIONS_INIT;
-    tamis_plan made;
+    tamis_plan created;
     tamis_status status = tamis__plan_read_options(&options, given, plan, err);
     if (options.fpr == 0)
         options.fpr = FPR_DEFAULT;
     if (status == TAMIS_OK)
         status = tamis__plan_check(&options, err);
     if (status == TAMIS_OK)
-        status = choose(&made, &options, err);
+        status = choose(&created, &options, err);
     if (status == TAMIS_OK)
-        tamis__write_struct(plan, &made, sizeof made);
+        tamis__write_struct(plan, &created, sizeof created);
     return status;
 }

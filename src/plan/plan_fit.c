@@ -216,7 +216,7 @@ static tamis_status fit(tamis_plan *plan, const tamis_plan_options *options, tam
 
 tamis_status tamis_plan_fit(tamis_plan *plan, const tamis_plan_options *given, tamis_error *err) {
     tamis_plan_options options = TAMIS_PLAN_OPTIONS_INIT;
-    tamis_plan made;
+    tamis_plan created;
     tamis_status status = tamis__plan_read_options(&options, given, plan, err);
     if (status != TAMIS_OK)
         return status;
@@ -232,8 +232,8 @@ tamis_status tamis_plan_fit(tamis_plan *plan, const tamis_plan_options *given, t
         options.fpr = TAMIS_FPR_MAX; /* any valid rate passes tamis__plan_check */
     status = tamis__plan_check(&options, err);
     if (status == TAMIS_OK)
-        status = fit(&made, &options, err);
+        status = fit(&created, &options, err);
     if (status == TAMIS_OK)
-        tamis__write_struct(plan, &made, sizeof made);
+        tamis__write_struct(plan, &created, sizeof created);
     return status;
 }

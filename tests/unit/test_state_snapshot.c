@@ -156,7 +156,7 @@ static tamis_state *opened_with_snapshot(void) {
         if (part < 3)
             assert_ok(tamis_state_abort(state, &states_err));
     }
-    assert_true(state->job.begun && state->job.threaded);
+    assert_true(state->job.running && state->job.threaded);
     return state;
 }
 

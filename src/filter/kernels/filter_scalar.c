@@ -1,5 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Kind blocked in plain C: the oracle that the other instruction sets are tested against. */
+/*
+ * Kind blocked in plain C: the reference for the tests of the other instruction sets, and the code for machines
+ * without them.
+ *
+ * A lookup tests the k bits of a key one after the other and combines them without a branch:
+ *
+ *     missing |= ~line[position / 64] >> (position % 64)        bit 0 is 1 if that bit is not set
+ *
+ * After the last probe bit 0 of `missing` is 0 exactly if all bits are set. A branch for each probe would leave the loop
+ * early for absent keys, but half of these branches would be mispredicted.
+ *
+ * Adding tests first and writes only if a bit is missing. A key that is present then leaves its line unchanged, in this
+ * and in every other CPU's cache.
+ *
+ * A union counts the bits of the result while the words are in the cache, 2048 words (16 KiB) at a time.
+ */
 #include "filter/kernels/filter_blocked.h"
 
 /* Returns 1 in bit 0 if one of the first `count` positions of the word is not set in the line. */

@@ -32,6 +32,25 @@
  * 2. Spilled entries. They are few. For each one, compute its home in the old and in the new partition, and
  *    insert it.
  *
+ * Adding one key (add_key), with at most two lines read:
+ *
+ *     home line, bucket of the key: an entry matches?  --yes--> present
+ *       | no
+ *     home line full?  --no--> insert there: absent
+ *       | yes
+ *     spill line, spill bucket: an entry matches?      --yes--> present
+ *       | no
+ *     spill line full? --no--> insert there: absent
+ *       | yes
+ *     free a slot by moving one entry to its other line, if that has a free slot; else tamis__fingerprint_put
+ *
+ * Why the distances differ: each step needs the line that the step before it fetched. The home line gets the time of 24
+ * keys to arrive, the spill line that of 8, and the lines of moves the last 8. Other distances, 24 to 56 keys for home
+ * lines and 12 to 32 for spill lines, show no trend (docs/PERFORMANCE.md, "Tried").
+ *
+ * Branches. Keys are random, so a branch on the content of a line is often mispredicted if both outcomes are common.
+ * There the code selects by masks (prefetch_spill_line, find). It branches if one outcome is rare.
+ *
  * Invariants:
  * 1. A line is written only if the entry fits, and its `ends` and slots always agree.
  * 2. An entry is removed from a line only if the next operation fills that line again (invariant 2 of
@@ -269,7 +288,7 @@ typedef struct edge {
     line_width width;
     uint64_t count;
     uint64_t min_x;  /* least X of the present line */
-    uint64_t excess; /* rounding: least is the exact border plus over / count */
+    uint64_t excess; /* rounding: least is the exact border plus excess / count */
 } edge;
 
 static INLINED edge edge_first(const partition *in) {

@@ -20,7 +20,7 @@
  * lost bits, plus a constant for the pair of lines.
  *
  *     decode   a line's home entries -> values, in order
- *     take     the values whose distance is below the next new line's -> the same, moved to the new line
+ *     move     the values whose distance is below the next new line's -> the same, moved to the new line
  *     encode   the values of a new line -> its slots, and its coverage
  *
  * Invariant: values are in ascending order, in a line and from line to line. Only forged files break it;

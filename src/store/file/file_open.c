@@ -177,31 +177,31 @@ static bool is_unchanged(const tamis__backing *backing) {
 static tamis_status load(tamis_filter **filter, int *fd, const char *path, const struct stat *st,
                          const tamis_open_options *options, tamis_error *err) {
     content content_read;
-    tamis_filter *made;
+    tamis_filter *created;
     tamis_status status = read_content(&content_read, *fd, path, st, options, err);
     if (status == TAMIS_OK) {
         const tamis__shown name = tamis__show(path);
         const tamis__source source = {
             content_read.bytes ? content_read.bytes : (const uint8_t *)"", content_read.size, name.text,
             content_read.mapped, content_read.mapped || !content_read.bytes ? NULL : &content_read.allocated};
-        status = tamis__format_decode(&made, &source, options, err);
+        status = tamis__format_decode(&created, &source, options, err);
     }
-    if (status == TAMIS_OK && made->verifier && content_read.mapped) {
+    if (status == TAMIS_OK && created->verifier && content_read.mapped) {
         /* Probes are spread at random, so reading ahead would be wasted. */
         (void)tamis__sys.advise(content_read.bytes, content_read.size, MADV_RANDOM);
-        made->backing = (tamis__backing){release_content,   is_unchanged, content_read.bytes,
-                                         content_read.size, *fd,          st->st_mtim};
+        created->backing = (tamis__backing){release_content,   is_unchanged, content_read.bytes,
+                                            content_read.size, *fd,          st->st_mtim};
         *fd = -1;
     } else {
         free_content(&content_read, options->allocator);
     }
     if (status != TAMIS_OK)
         return status;
-    status = tamis__source_file_set(made, path, st, err);
+    status = tamis__source_file_set(created, path, st, err);
     if (status == TAMIS_OK)
-        *filter = made;
+        *filter = created;
     else
-        tamis_filter_free(made);
+        tamis_filter_free(created);
     return status;
 }
 
@@ -214,10 +214,10 @@ static size_t opened_size(const opened_file *file) {
 static void release(tamis__opened *opened) {
     opened_file *file = (opened_file *)opened;
     const tamis_allocator memory = file->memory;
-    for (old_hasher *gone = file->old_hasher, *next; gone; gone = next) {
-        next = gone->next;
-        tamis_hasher_free(gone->hasher);
-        tamis__free(&memory, gone, sizeof *gone);
+    for (old_hasher *old = file->old_hasher, *next; old; old = next) {
+        next = old->next;
+        tamis_hasher_free(old->hasher);
+        tamis__free(&memory, old, sizeof *old);
     }
     pthread_rwlock_destroy(&file->head.turn);
     pthread_rwlock_destroy(&file->head.kept);
@@ -270,23 +270,23 @@ static tamis_status open_filter(tamis_filter **filter, const char *path, const t
     struct stat st;
     uint64_t head = 0;
     int fd;
-    tamis_filter *made = NULL;
+    tamis_filter *created = NULL;
     tamis_status status = tamis__file_open(path, &fd, &st, err);
     if (status != TAMIS_OK)
         return status;
     if (!options->writable)
         status = hash_head(fd, path, &head, err);
     if (status == TAMIS_OK)
-        status = load(&made, &fd, path, &st, options, err);
+        status = load(&created, &fd, path, &st, options, err);
     if (fd >= 0)
         tamis__sys.close(fd);
     if (status == TAMIS_OK && !options->writable)
-        status = remember(made, path, options, head, err);
+        status = remember(created, path, options, head, err);
     if (status != TAMIS_OK) {
-        tamis_filter_free(made);
+        tamis_filter_free(created);
         return status;
     }
-    *filter = made;
+    *filter = created;
     return TAMIS_OK;
 }
 
@@ -321,14 +321,14 @@ static tamis_status swap(tamis_filter *filter, tamis_filter *with, opened_file *
         tamis_filter_free(with);
         return TAMIS_OK;
     }
-    old_hasher *gone = tamis__alloc(&file->memory, sizeof *gone, _Alignof(old_hasher));
-    if (!gone) {
+    old_hasher *old = tamis__alloc(&file->memory, sizeof *old, _Alignof(old_hasher));
+    if (!old) {
         tamis_filter_free(with);
-        return tamis__fail_nomem(err, "filter", sizeof *gone);
+        return tamis__fail_nomem(err, "filter", sizeof *old);
     }
     tamis__filter_swap(filter, with);
-    *gone = (old_hasher){with->hasher, file->old_hasher};
-    file->old_hasher = gone;
+    *old = (old_hasher){with->hasher, file->old_hasher};
+    file->old_hasher = old;
     with->hasher = NULL;
     tamis_filter_free(with);
     return TAMIS_OK;
@@ -338,7 +338,7 @@ static tamis_status reload(tamis_filter *filter, opened_file *file, bool *change
     struct stat st;
     uint64_t head;
     int fd;
-    tamis_filter *made;
+    tamis_filter *created;
     tamis_status status = tamis__file_open(file->path, &fd, &st, err);
     if (status != TAMIS_OK)
         return status;
@@ -346,11 +346,11 @@ static tamis_status reload(tamis_filter *filter, opened_file *file, bool *change
     *changed = status == TAMIS_OK &&
                (!tamis__source_file_matches(filter->source_file, &st) || head != file->head_hash);
     if (*changed)
-        status = load(&made, &fd, file->path, &st, &file->options, err);
+        status = load(&created, &fd, file->path, &st, &file->options, err);
     if (fd >= 0)
         tamis__sys.close(fd);
     if (status == TAMIS_OK && *changed)
-        status = swap(filter, made, file, err);
+        status = swap(filter, created, file, err);
     if (status == TAMIS_OK)
         file->head_hash = head;
     return status;

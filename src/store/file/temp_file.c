@@ -120,29 +120,30 @@ static void close_directory(tamis__temp_file *temp) {
 static tamis_status create(tamis__temp_file *temp, int *fd, tamis_error *err) {
     const tamis__target *target = temp->target;
     bool replaces = target->form == TAMIS__TARGET_REPLACE;
-    int made = -1;
-    for (unsigned attempt = 0; made < 0 && attempt < TRIES; attempt++) {
+    int created = -1;
+    for (unsigned attempt = 0; created < 0 && attempt < TRIES; attempt++) {
         if (!make_name(temp, attempt))
             return tamis__fail_file(err, target->name, ENAMETOOLONG);
         tamis__lock_note(temp->lock, temp);
         /* Only the owner may read it until it has the permissions of the old file. */
-        made = tamis__sys.open(temp->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, replaces ? 0600 : 0666);
-        if (made < 0 && errno != EEXIST && errno != EINTR)
+        created =
+            tamis__sys.open(temp->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, replaces ? 0600 : 0666);
+        if (created < 0 && errno != EEXIST && errno != EINTR)
             break;
     }
-    if (made < 0)
+    if (created < 0)
         return tamis__fail(err, TAMIS_E_IO, errno, "%s: cannot create a file beside it: %s; %s",
                            tamis__show(target->name).text, tamis__errno_text(errno),
                            tamis__errno_remedy(errno));
     temp->state = TAMIS__TEMP_FILE_STAGED;
-    if (replaces && inherit(made, &target->st) < 0) {
+    if (replaces && inherit(created, &target->st) < 0) {
         tamis__fail(err, TAMIS_E_IO, errno, "%s: cannot keep its permissions: %s; write elsewhere",
                     tamis__show(target->name).text, tamis__errno_text(errno));
-        tamis__sys.close(made);
+        tamis__sys.close(created);
         tamis__temp_file_remove(temp, err);
         return TAMIS_E_IO;
     }
-    *fd = made;
+    *fd = created;
     return TAMIS_OK;
 }
 

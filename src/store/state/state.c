@@ -261,12 +261,12 @@ static tamis_status check_filter(const tamis_state *state, tamis_error *err) {
 
 static tamis_status commit(tamis_state *state, const void *checkpoint, size_t size, tamis_error *err) {
     const tamis__filter_stats filter = tamis__state_stats_get(state);
-    const state_commit made = {state->last.number + 1,
-                               state->keys,
-                               state->size_hint,
-                               state->notes.count,
-                               filter.saturated ? STATE_SATURATED : 0u,
-                               (uint32_t)filter.full};
+    const state_commit created = {state->last.number + 1,
+                                  state->keys,
+                                  state->size_hint,
+                                  state->notes.count,
+                                  filter.saturated ? STATE_SATURATED : 0u,
+                                  (uint32_t)filter.full};
     state_bytes kept = {NULL, 0, 0};
     struct stat st;
     /* After the state's directory was removed, the commit would be written to an unlinked file. */
@@ -277,14 +277,15 @@ static tamis_status commit(tamis_state *state, const void *checkpoint, size_t si
     /* Allocation first: its failure changes nothing. */
     if (!tamis__state_bytes_add(&state->memory, &kept, checkpoint, size))
         return tamis__fail_nomem(err, "checkpoint", size);
-    tamis_status status = tamis__state_log_commit(&state->log, &state->memory, &made, checkpoint, size, err);
+    tamis_status status =
+        tamis__state_log_commit(&state->log, &state->memory, &created, checkpoint, size, err);
     if (status != TAMIS_OK) {
         tamis__state_bytes_free(&state->memory, &kept);
         return status;
     }
     tamis__state_bytes_free(&state->memory, &state->checkpoint);
     state->checkpoint = kept;
-    state->last = made;
+    state->last = created;
     return TAMIS_OK;
 }
 

@@ -70,12 +70,12 @@ static size_t count_absent(const state_batch *batch, size_t done) {
 
 static void add_side_by_side(work *w) {
     pthread_t threads[STATE_THREADS_MAX];
-    uint32_t made = 0;
-    while (made + 1 < w->batch->threads && tamis__thread_create(&threads[made], add_parts, w) == 0)
-        made++;
+    uint32_t created = 0;
+    while (created + 1 < w->batch->threads && tamis__thread_create(&threads[created], add_parts, w) == 0)
+        created++;
     (void)add_parts(w);
-    while (made > 0)
-        pthread_join(threads[--made], NULL);
+    while (created > 0)
+        pthread_join(threads[--created], NULL);
 }
 
 tamis_status tamis__state_batch_add(state_batch *batch, size_t *absent, tamis_error *err) {

@@ -134,14 +134,14 @@ tamis_status tamis__state_directory_sync(const state_directory *directory, tamis
 }
 
 /* Step M2. If somebody else made the directory, its parent is synced only if it is readable. */
-static tamis_status sync_parent(const state_directory *directory, bool made, tamis_error *err) {
+static tamis_status sync_parent(const state_directory *directory, bool created, tamis_error *err) {
     char parent[PATH_MAX];
     const char *slash = strrchr(directory->path, '/');
     int size = slash ? (int)(slash - directory->path) + (slash == directory->path) : 1;
     snprintf(parent, sizeof parent, "%.*s", size, slash ? directory->path : ".");
     int fd = open_directory(parent);
     if (fd < 0)
-        return made ? tamis__fail_file(err, parent, errno) : TAMIS_OK;
+        return created ? tamis__fail_file(err, parent, errno) : TAMIS_OK;
     int failed = tamis__sync_directory(fd) < 0 ? errno : 0;
     tamis__sys.close(fd);
     return failed ? tamis__fail_file(err, parent, failed) : TAMIS_OK;
@@ -151,12 +151,12 @@ tamis_status tamis__state_directory_create(state_directory *directory, const cha
     tamis_status status = set_path(directory, path, err);
     if (status != TAMIS_OK)
         return status;
-    bool made = tamis__sys.mkdir(directory->path, 0777) == 0; /* M1 */
-    if (!made && errno != EEXIST)
+    bool created = tamis__sys.mkdir(directory->path, 0777) == 0; /* M1 */
+    if (!created && errno != EEXIST)
         return tamis__fail_file(err, directory->path, errno);
     status = tamis__state_directory_open(directory, path, err);
     if (status == TAMIS_OK)
-        status = sync_parent(directory, made, err);
+        status = sync_parent(directory, created, err);
     if (status != TAMIS_OK)
         tamis__state_directory_close(directory);
     return status;
@@ -199,19 +199,19 @@ tamis_status tamis__state_directory_list(const state_directory *directory,
 /* ---- locking ---- */
 
 static tamis_status fail_busy(const state_directory *directory, tamis_error *err) {
-    tamis__holder who;
-    ssize_t size = tamis__sys.pread(directory->lock_fd, who.text, sizeof who.text - 1, 0);
-    who.text[size > 0 ? size : 0] = '\0';
-    char *suffix = strchr(who.text, '\n');
+    tamis__holder holder;
+    ssize_t size = tamis__sys.pread(directory->lock_fd, holder.text, sizeof holder.text - 1, 0);
+    holder.text[size > 0 ? size : 0] = '\0';
+    char *suffix = strchr(holder.text, '\n');
     if (!suffix)
         return tamis__fail(err, TAMIS_E_BUSY, 0, "%s: another process has it open; wait for that to end",
                            tamis__show(directory->path).text);
     *suffix = '\0';
-    if (tamis__holder_is_us(who.text))
+    if (tamis__holder_is_us(holder.text))
         return tamis__fail(err, TAMIS_E_BUSY, EDEADLK, "%s: this process has it open already; close it first",
                            tamis__show(directory->path).text);
     return tamis__fail(err, TAMIS_E_BUSY, 0, "%s: process %s has it open; wait for that to end",
-                       tamis__show(directory->path).text, tamis__show(who.text).text);
+                       tamis__show(directory->path).text, tamis__show(holder.text).text);
 }
 
 /* Writes the holder's line. The rest of a longer old line may follow its newline. */

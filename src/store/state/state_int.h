@@ -277,7 +277,7 @@ typedef struct state_batch {
     tamis_answer answers[STATE_BATCH];
 } state_batch;
 
-/* Adds the batch in log order, by several threads if the filter has independent parts. *fresh is the number
+/* Adds the batch in log order, by several threads if the filter has independent parts. *absent is the number
  * of keys before the first one that was already present or found the filter full. TAMIS_E_NOMEM. */
 tamis_status tamis__state_batch_add(state_batch *batch, size_t *absent, tamis_error *err);
 
@@ -307,7 +307,7 @@ tamis__filter_stats tamis__state_stats_get(const tamis_state *state);
 
 /* A snapshot in progress, made by its own thread or by the caller's. */
 typedef struct state_job {
-    bool begun;    /* a snapshot is in progress and must be ended */
+    bool running;  /* a snapshot is in progress and must be ended */
     bool threaded; /* `thread` makes it */
     bool ended;    /* atomic */
     bool given_up; /* atomic */
@@ -315,7 +315,7 @@ typedef struct state_job {
     state_source source;
     state_manifest manifest; /* copy with the segments that the snapshot covers */
     state_commit last;
-    state_snapshot made;
+    state_snapshot created;
     tamis_status status;
     tamis_error err;
 } state_job;

@@ -110,43 +110,44 @@ static tamis_status load_snapshot(const state_source *source, tamis_filter **fil
     options.writable = true;
     options.format = TAMIS_FORMAT_TAMIS;
     options.allocator = source->memory;
-    tamis_filter *made = NULL;
+    tamis_filter *opened = NULL;
     tamis_error why = TAMIS_ERROR_INIT;
-    tamis_status status = tamis_filter_open(&made, path.text, &options, &why);
+    tamis_status status = tamis_filter_open(&opened, path.text, &options, &why);
     if (status == TAMIS_E_DAMAGED || status == TAMIS_E_FORMAT)
         return fail_snapshot(&why, err);
     if (status != TAMIS_OK)
         return tamis__state_report(&why, status, err);
-    if (!matches_plan(made, source->manifest) || made->added != snapshot->covers.keys)
+    if (!matches_plan(opened, source->manifest) || opened->added != snapshot->covers.keys)
         status = fail_other_filter(&path, err);
     else
-        status = set_false_present(made, &snapshot->false_present, source->memory, &path, err);
+        status = set_false_present(opened, &snapshot->false_present, source->memory, &path, err);
     if (status != TAMIS_OK) {
-        tamis_filter_free(made);
+        tamis_filter_free(opened);
         return status;
     }
-    made->size_hint = snapshot->covers.size_hint;
-    made->metadata.fields.created = 0; /* the creation time belongs to the snapshot file, not to the filter */
-    *filter = made;
+    opened->size_hint = snapshot->covers.size_hint;
+    opened->metadata.fields.created =
+        0; /* the creation time belongs to the snapshot file, not to the filter */
+    *filter = opened;
     return TAMIS_OK;
 }
 
 static tamis_status load_filter(const state_source *source, tamis_filter **filter, tamis_error *err) {
-    tamis_filter *made = NULL;
-    tamis_status status = source->manifest->snapshot.number ? load_snapshot(source, &made, err)
-                                                            : make_empty(source, &made, err);
+    tamis_filter *opened = NULL;
+    tamis_status status = source->manifest->snapshot.number ? load_snapshot(source, &opened, err)
+                                                            : make_empty(source, &opened, err);
     if (status == TAMIS_OK)
-        status = set_hasher(made, source->hasher, err);
+        status = set_hasher(opened, source->hasher, err);
     if (status != TAMIS_OK) {
-        tamis_filter_free(made);
+        tamis_filter_free(opened);
         return status;
     }
     const tamis_plan *plan = &source->manifest->plan;
-    if (!has_grown(made, source->manifest))
-        made->plan = *plan;
-    else if (made->plan.capacity < plan->target) /* a file does not say it */
-        made->plan.target = plan->target;
-    *filter = made;
+    if (!has_grown(opened, source->manifest))
+        opened->plan = *plan;
+    else if (opened->plan.capacity < plan->target) /* a file does not say it */
+        opened->plan.target = plan->target;
+    *filter = opened;
     return TAMIS_OK;
 }
 

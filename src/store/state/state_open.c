@@ -261,13 +261,13 @@ static tamis_status make_hasher(tamis_state *state, const tamis_state_options *o
     how.secret = options->secret;
     how.secret_size = options->secret_size;
     if (!how.secret_size && options->filter) {
-        tamis_filter_options made = TAMIS_FILTER_OPTIONS_INIT;
+        tamis_filter_options created = TAMIS_FILTER_OPTIONS_INIT;
         tamis_status status =
-            tamis__read_options(&made, sizeof made, options->filter, "TAMIS_FILTER_OPTIONS_INIT", err);
+            tamis__read_options(&created, sizeof created, options->filter, "TAMIS_FILTER_OPTIONS_INIT", err);
         if (status != TAMIS_OK)
             return status;
-        how.secret = made.secret;
-        how.secret_size = made.secret_size;
+        how.secret = created.secret;
+        how.secret_size = created.secret_size;
     }
     const bool keyed = how.scheme == TAMIS_SCHEME_SIP;
     if (keyed && !how.secret_size)
@@ -401,19 +401,19 @@ static tamis_status open_state(tamis_state **state, const char *path, const tami
     if (to == TO_WRITE && options.read_only)
         to = TO_READ;
     const tamis_allocator memory = tamis__allocator_resolve(options.allocator);
-    tamis_state *made = tamis__alloc(&memory, sizeof *made, _Alignof(tamis_state));
-    if (!made)
-        return tamis__fail_nomem(err, "state", sizeof *made);
-    made->memory = memory;
-    made->directory.fd = made->directory.lock_fd = made->log.fd = -1;
-    made->read_only = to != TO_WRITE;
-    made->concurrent = filter.concurrent && to == TO_WRITE;
-    status = to == TO_WRITE ? open_to_write(made, path, &options, err)
-                            : open_to_read(made, path, &options, to, err);
+    tamis_state *created = tamis__alloc(&memory, sizeof *created, _Alignof(tamis_state));
+    if (!created)
+        return tamis__fail_nomem(err, "state", sizeof *created);
+    created->memory = memory;
+    created->directory.fd = created->directory.lock_fd = created->log.fd = -1;
+    created->read_only = to != TO_WRITE;
+    created->concurrent = filter.concurrent && to == TO_WRITE;
+    status = to == TO_WRITE ? open_to_write(created, path, &options, err)
+                            : open_to_read(created, path, &options, to, err);
     if (status == TAMIS_OK)
-        *state = made;
+        *state = created;
     else
-        tamis_state_close(made);
+        tamis_state_close(created);
     return status;
 }
 

@@ -186,9 +186,9 @@ tamis_status tamis__state_log_create(state_log *log, const state_directory *dire
         log->sure_check = log->segment.check;
         return TAMIS_OK;
     }
-    const bool made = log->fd >= 0;
+    const bool created = log->fd >= 0;
     tamis__state_log_close(log, memory);
-    if (made)
+    if (created)
         (void)tamis__sys.unlink(log->path.text); /* otherwise the next start would find it */
     return status;
 }

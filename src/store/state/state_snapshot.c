@@ -42,7 +42,7 @@ bool tamis__state_snapshot_is_due(const tamis_state *state) {
     uint64_t max = state->snapshot_at;
     if (max == 0)
         max = TIMES_FILTER * tamis__state_stats_get(state).memory + LOG_MIN;
-    return !state->job.begun && bytes >= state->snapshot_again &&
+    return !state->job.running && bytes >= state->snapshot_again &&
            (bytes > max || state->manifest.segment_count > SEGMENTS);
 }
 
@@ -72,13 +72,13 @@ static tamis_status keep_false_present(const tamis_filter *filter, const tamis_a
 /* Steps P2, P3. */
 static void *make_snapshot(void *context) {
     state_job *job = context;
-    const state_path path = tamis__state_snapshot_path(job->source.directory, job->made.number);
+    const state_path path = tamis__state_snapshot_path(job->source.directory, job->created.number);
     tamis_filter *filter = NULL;
     uint64_t replayed;
     struct stat st;
     job->status = tamis__state_build(&job->source, &filter, &replayed, &job->err);
     if (job->status == TAMIS_OK)
-        job->status = keep_false_present(filter, job->source.memory, &job->made.false_present, &job->err);
+        job->status = keep_false_present(filter, job->source.memory, &job->created.false_present, &job->err);
     if (job->status == TAMIS_OK)
         job->status = tamis__state_check_given_up(&job->source, &job->err);
     if (job->status == TAMIS_OK)
@@ -88,7 +88,7 @@ static void *make_snapshot(void *context) {
             tamis__fail(&job->err, TAMIS_E_IO, 0, "%s: is gone just after it was written; try again",
                         tamis__show(path.text).text);
     if (job->status == TAMIS_OK)
-        job->made.bytes = (uint64_t)st.st_size;
+        job->created.bytes = (uint64_t)st.st_size;
     tamis_filter_free(filter);
     __atomic_store_n(&job->ended, true, __ATOMIC_RELEASE);
     return NULL;
@@ -108,7 +108,7 @@ static void note_late(tamis_state *state, tamis_status status, const tamis_error
 static void drop_job(tamis_state *state) {
     state_job *job = &state->job;
     tamis__state_manifest_free(&state->memory, &job->manifest);
-    tamis__state_bytes_free(&state->memory, &job->made.false_present);
+    tamis__state_bytes_free(&state->memory, &job->created.false_present);
     memset(job, 0, sizeof *job);
 }
 
@@ -122,8 +122,8 @@ static tamis_status prepare(tamis_state *state, tamis_error *err) {
         return status;
     job->err = (tamis_error)TAMIS_ERROR_INIT;
     job->last = state->last;
-    job->made.number = state->manifest.next++;
-    job->made.covers = state->last;
+    job->created.number = state->manifest.next++;
+    job->created.covers = state->last;
     job->source = (state_source){&state->directory,
                                  &state->memory,
                                  &job->manifest,
@@ -133,7 +133,7 @@ static tamis_status prepare(tamis_state *state, tamis_error *err) {
                                  &job->last,
                                  1, /* one thread: the other processors are for the run */
                                  &job->given_up};
-    job->begun = true;
+    job->running = true;
     return TAMIS_OK;
 }
 
@@ -177,8 +177,8 @@ static tamis_status name_snapshot(tamis_state *state, bool *fatal, tamis_error *
     if (status != TAMIS_OK)
         return status;
     tamis__state_bytes_free(&state->memory, &next.snapshot.false_present);
-    next.snapshot = job->made;
-    job->made.false_present = (state_bytes){NULL, 0, 0};
+    next.snapshot = job->created;
+    job->created.false_present = (state_bytes){NULL, 0, 0};
     status = tamis__state_manifest_write(&state->directory, &state->memory, &next, &state->notes,
                                          state->manifest.note_count, fatal, err);
     if (status != TAMIS_OK) {
@@ -197,14 +197,14 @@ static void join(state_job *job) {
 }
 
 static void unlink_made(const tamis_state *state) {
-    (void)tamis__sys.unlink(tamis__state_snapshot_path(&state->directory, state->job.made.number).text);
+    (void)tamis__sys.unlink(tamis__state_snapshot_path(&state->directory, state->job.created.number).text);
 }
 
 tamis_status tamis__state_snapshot_finish(tamis_state *state, bool wait, tamis_error *err) {
     state_job *job = &state->job;
     tamis_error why = TAMIS_ERROR_INIT;
     bool fatal = false;
-    if (!job->begun || (!wait && !__atomic_load_n(&job->ended, __ATOMIC_ACQUIRE)))
+    if (!job->running || (!wait && !__atomic_load_n(&job->ended, __ATOMIC_ACQUIRE)))
         return TAMIS_OK;
     join(job);
     tamis_status status = job->status;
@@ -225,7 +225,7 @@ tamis_status tamis__state_snapshot_finish(tamis_state *state, bool wait, tamis_e
 }
 
 void tamis__state_snapshot_abandon(tamis_state *state) {
-    if (!state->job.begun)
+    if (!state->job.running)
         return;
     __atomic_store_n(&state->job.given_up, true, __ATOMIC_RELAXED);
     if (state->failed == TAMIS_OK) {
