@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # ctest: timeout=900
 # ctest: disk
-# dedup --state is killed by SIGKILL at random instants and given again until it ends: its outputs are those of a run that was
-# not disturbed, whatever kind, key, threads and compression. 12 kills, 500 by ./dev torture; two files of a million records,
-# one of them compressed.
+# dedup --state is killed at random times and started again until it ends. Its outputs must be those of an undisturbed run,
+# for any kind, key, threads and compression. 12 kills, 500 by ./dev torture; two files of a million records, one of them
+# compressed.
 set -u
 . "$TAMIS_SOURCE_DIR/tests/support/random.bash"
 kills_wanted=$(scaled 5 12 500)
@@ -18,7 +18,7 @@ head -n $((records * 6 / 10)) all > a.log
 tail -n $((records * 4 / 10)) all | gzip -1 > b.log.gz
 rm all
 
-# High rates: a filter that is not restored exactly then gives some other answers.
+# High rates, so that a filter that is not restored exactly gives different answers.
 kinds=('' '--fpr 1e-3' '--exact' "--kind blocked --expect $records --fpr 1e-3" "--kind classic --expect $records --fpr 1e-3"
     "--expect $records --fpr 1e-4" '--memory 2MiB --on-full pass')
 keys=('' '--key json:/event_id' '--key json:/user_id')

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""python's csv beside the library: csv_keys.py CSV_OPS SEED RECORDS
+"""The library, compared with Python's csv: csv_keys.py CSV_OPS SEED RECORDS
 
-Both read the same bytes, some thousands of records at a time, and have to tell the same records, the same of them
-malformed, and the same columns. Where they are meant to differ this side says so: see Lines and expected. Exit status 1 and
-a sentence where something differs.
+Both read the same bytes, some thousands of records at a time. They must find the same records, the same malformed ones,
+and the same columns. Intended differences are in Lines and expected. Prints a message and exits with status 1 if
+something else differs.
 """
 import csv
 import random
@@ -16,12 +16,12 @@ RNG = random.Random(SEED)
 DELIMITERS = ",,;\t|: a\x01\xff"
 if sys.version_info >= (3, 11):
     DELIMITERS += "\0"
-# Before 3.11 python's csv takes no NUL at all.
+# Before 3.11 Python's csv refuses every NUL.
 NUL = [b"\0"] if sys.version_info >= (3, 11) else []
 csv.field_size_limit(2**31 - 1)
 
 
-# ---- what is read ----
+# ---- input ----
 
 def some_bytes(size):
     text = bytes(RNG.getrandbits(8) for _ in range(size))
@@ -29,7 +29,7 @@ def some_bytes(size):
 
 
 def value(delimiter):
-    """A field's bytes: mostly short, with what needs quotes and what does not."""
+    """The bytes of a field: mostly short, some with characters that need quotes."""
     size = RNG.choice([0, 1, 2, 5, 8, 13, 60, 62, 63, 64, 65, 130]) if RNG.random() < 0.9997 else RNG.choice([9000, 1000000])
     if size > 1000:
         return (some_bytes(97) + b'"\n' + delimiter) * (size // 100)
@@ -46,11 +46,11 @@ def quoted(text):
 
 
 def field(delimiter):
-    """As some program writes it: right, or wrong in a way that one does."""
+    """A field as programs write it: correct, or with a common mistake."""
     text = value(delimiter)
     kind = RNG.randrange(20)
     if kind == 0:
-        return text  # whatever is in it
+        return text  # any bytes
     if kind == 1:
         return b'"' + text + b'"'
     if kind == 2:
@@ -63,7 +63,7 @@ def field(delimiter):
 def record(delimiter):
     kind = RNG.randrange(20)
     end = RNG.choice([b"\n", b"\n", b"\r\n"])
-    if kind == 0:  # bytes that mean something, in any order
+    if kind == 0:  # special bytes in any order
         return b"".join(RNG.choices([b'"', delimiter, b"\r", b"\n", b"x"] + NUL, k=RNG.randrange(80))) + end
     if kind == 1:
         return RNG.choice([b"", b'"', b'""', delimiter, delimiter + b'"', b"\r", b"\r\r"]) + end
@@ -73,7 +73,7 @@ def record(delimiter):
 
 def content(delimiter, records):
     text = b"".join(record(delimiter) for _ in range(records))
-    if RNG.random() < 0.5:  # the last one cut short
+    if RNG.random() < 0.5:  # the last one is incomplete
         text = text[:-RNG.randrange(1, 40)]
     return RNG.choice([b"", b"", b"\xef\xbb\xbf"]) + text
 
@@ -81,9 +81,9 @@ def content(delimiter, records):
 # ---- python's answer ----
 
 class Lines:
-    """The bytes as lines for csv.reader, which asks for the next one where a record goes on behind a terminator.
+    """The bytes as lines for csv.reader, which requests the next line if a record continues after a terminator.
 
-    Only LF ends a line: of a file opened as the manual says, newline="", lines would end at a lone CR too.
+    Only LF ends a line. In a file opened with newline="", as the manual says, a lone CR would end one too.
     """
 
     def __init__(self, text):
@@ -106,20 +106,20 @@ class Lines:
 
 
 def expected(text, delimiter, columns):
-    """The lines that csv_ops has to print."""
+    """The expected output of csv_ops."""
     lines = Lines(text)
     rows = csv.reader(lines, delimiter=delimiter.decode("latin-1"), strict=True)
     while lines.next < len(lines.lines):
         first = lines.next
         try:
             row = next(rows)
-            # Any number of CR ends a record of python's; of ours one at most, as in RFC 4180.
+            # Python accepts any number of CR before LF; the library accepts one, as in RFC 4180.
             malformed = lines.lines[lines.next - 1].removesuffix("\n").endswith("\r\r")
         except csv.Error as error:
             malformed = True
             if "new-line" in str(error):
-                # Behind a CR that should not be there python leaves the record at the next terminator, be that within
-                # quotes. To us the CR is a byte of its field that makes the record malformed: read it as another byte.
+                # After a misplaced CR, Python ends the record at the next terminator, even within
+                # quotes. For the library the CR is a byte that makes the record malformed: replace it by another byte.
                 lines.next, lines.plain = first, True
                 try:
                     next(rows)
@@ -133,10 +133,10 @@ def expected(text, delimiter, columns):
             yield " ".join([str(len(row))] + found)
 
 
-# ---- side by side ----
+# ---- comparison ----
 
 def difference(theirs, ours):
-    """A sentence, or nothing."""
+    """A message about a difference, or None."""
     for number, (one, other) in enumerate(zip(theirs, ours), 1):
         if one != other:
             return f"record {number} is {one[:200]} to python, {other[:200]} to us"
@@ -144,7 +144,7 @@ def difference(theirs, ours):
 
 
 def compare(records):
-    """Returns how many there were to python, and how many of them malformed."""
+    """Returns the number of records, and of malformed ones, that Python found."""
     delimiter = RNG.choice(DELIMITERS).encode("latin-1")
     columns = RNG.choices([1, 2, 3, 4, 5, 8, 30, 1000], k=RNG.randrange(1, 5))
     text = content(delimiter, records)
@@ -157,14 +157,14 @@ def compare(records):
     wrong = difference(theirs, ours)
     if wrong:
         sys.exit(f"delimiter {delimiter}, columns {columns}: {wrong}")
-    # A column that is another, and a record that is missing, are noticed.
+    # A different column and a missing record must be noticed.
     assert not ours or difference(theirs, ours[:-1] + [ours[-1] + "0"]) and difference(theirs, ours[1:])
     return len(theirs), theirs.count("!")
 
 
 def main():
     total = malformed = 0
-    # A document is well formed or not for the most part, so a few of them may be no fair mixture; more of them are.
+    # Most records of a document are well-formed, or most are malformed. So only many documents are a fair mixture.
     while total < RECORDS or (not total / 50 < malformed < total / 2 and total < 20 * RECORDS):
         some, bad = compare(RNG.choice([3, 30, 3000]))
         total += some

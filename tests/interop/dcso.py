@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""DCSO's bloom beside tamis: dcso.py FILTER_FILE SEED FILTERS, in an empty folder
+"""tamis, compared with DCSO's bloom: dcso.py FILTER_FILE SEED FILTERS, in an empty directory
 
-Each file is made by both for the same keys and has to be the same; then each asks, and adds to, the other's.
-bloom takes lines and loses all that follows one longer than 64 KiB, so keys are short and without line ends, and a
-long one is asked of ours alone. Exit status 1 and a sentence where something differs.
+Both make a file of the same keys, and the files must be equal. Then each queries the other's file and adds to it. bloom
+reads lines, and loses everything after a line longer than 64 KiB. So keys are short, without line ends, and only tamis is
+tested with a long one. Prints a message and exits with status 1 if something differs.
 """
 import gzip
 import os
@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 TOOL, SEED, FILTERS = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-ABSENT = 1000  # keys asked beside those that are in
+ABSENT = 1000  # other keys that are looked up
 HEAD, COUNT_AT = 48, 40
 TAMIS = os.path.join(os.environ["TAMIS_BUILD_DIR"], "bin", "tamis")
 RNG = random.Random(SEED)
@@ -42,7 +42,7 @@ def put(path, what):
 
 
 def keys(count):
-    """Different ones, without bytes that end a line."""
+    """Different keys without bytes that end a line."""
     bytes_of_a_line = bytes(c for c in range(256) if c not in b"\r\n")
     found = set()
     while len(found) < count:
@@ -98,7 +98,7 @@ def one_filter(number):
     make(n, p, "theirs")
     run(TOOL, "make", "dcso", "fnv-dcso", "-", str(n), p, "/dev/null", "ours")
     same_bytes(what + ", empty", "theirs", "ours")
-    # Half of the keys each to its own file, and the other half each to the other's. A repeated key is not counted.
+    # Each adds half of the keys to its own file and half to the other's. A repeated key is not counted.
     some_twice = some[:half] + some[: half // 2]
     if some_twice:
         run("bloom", "insert", "theirs", given=lines(some_twice))
@@ -127,7 +127,7 @@ def user_data():
 
 
 def joined():
-    """bloom adds the counts up, we estimate them: what has to be the same is the rest."""
+    """bloom adds the counts, tamis estimates them. The rest of both files must be equal."""
     both = [keys(50), keys(50)]
     for i, some in enumerate(both):
         make(100, "0.001", f"part{i}")
@@ -141,7 +141,7 @@ def joined():
 
 
 def compressed():
-    """By the command itself: libtamis takes what is unpacked."""
+    """By the command: libtamis reads only uncompressed files."""
     some, others = keys(60), keys(ABSENT)
 
     def answers(path):
@@ -171,7 +171,7 @@ def compressed():
 
 
 def lines_of_windows():
-    """bloom takes a carriage return at the end of a line away, one of several: the command does so too."""
+    """bloom removes one carriage return at the end of a line, and so does the command."""
     some, others = keys(60), keys(ABSENT)
     text = b"".join(key + b"\r\n" for key in some[:-2]) + some[-2] + b"\r\r\n" + some[-1]
     make(100, "0.001", "theirs")
@@ -189,7 +189,7 @@ def lines_of_windows():
 
 
 def long_keys():
-    """Ours takes what bloom cannot, and bloom still answers for the rest of that file."""
+    """tamis adds keys that bloom cannot read; bloom still finds the other keys of that file."""
     long_one, some = b"x" * 70000, keys(20)
     run(TOOL, "make", "dcso", "fnv-dcso", "-", "100", "1e-9", "/dev/null", "ours")
     run(TOOL, "add", "dcso", "ours", "ours", given=in_hex(some[:10] + [long_one] + some[10:]))

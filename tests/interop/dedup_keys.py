@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""dedup_keys.py TAMIS SEED COUNT: random records of JSON and CSV, once by python and once by the command."""
+"""dedup_keys.py TAMIS SEED COUNT: deduplicates random JSON and CSV records by Python and by the command."""
 import csv
 import io
 import json
@@ -22,7 +22,7 @@ def word(most=6):
 
 
 def escaped(text):
-    """A string of JSON, some of its characters written as escapes."""
+    """A JSON string with some characters written as escapes."""
     out = '"'
     for c in text:
         plain = json.dumps(c, ensure_ascii=rng.random() < 0.3)[1:-1]
@@ -52,7 +52,7 @@ def json_record(ids):
 
 
 def json_key(record):
-    """The key as bytes; None: there is none."""
+    """The key as bytes, or None."""
     text = record.decode()
     at = json.loads(text, object_pairs_hook=lambda pairs: dict(pairs))
     if at.get('id') is None:
@@ -63,7 +63,7 @@ def json_key(record):
 
 
 def written(text):
-    """The last member "id" of the object, as it stands there: found by the decoder, not by searching."""
+    """The last member "id" of the object, as written. The decoder finds it, not a search in the text."""
     decoder, found = json.JSONDecoder(), None
     at = text.index('{') + 1
     skip = lambda i: i + len(text[i:]) - len(text[i:].lstrip(' \t\r\n'))
@@ -94,7 +94,7 @@ def once(records, key):
 
 def pack(name, data, extension):
     with open(name + extension, 'wb') as out:
-        half = data[:len(data) // 2], data[len(data) // 2:] # of two members
+        half = data[:len(data) // 2], data[len(data) // 2:] # a key of two members
         for part in half if extension else [data]:
             out.write(subprocess.run(PACKERS[extension], input=part, stdout=subprocess.PIPE, check=True).stdout)
     return name + extension
@@ -126,7 +126,7 @@ def run_json():
     data = b'\n'.join(records) + b'\n'
     want = b'\n'.join(once(records, json_key)) + b'\n'
     run('json', 'clicks.jsonl', data, want, ['--key', 'json:/id'])
-    # What is planted is seen.
+    # A planted mistake must be noticed.
     harmed = data.replace(b'"id"', b'"iD"', 1)
     if subprocess.run([tamis, 'dedup', '--key', 'json:/id'], input=harmed, stdout=subprocess.PIPE).stdout == want:
         print('a planted difference was not seen')

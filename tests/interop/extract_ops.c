@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Keys of records through the public interface, for scripts that know them from elsewhere.
+ * Keys of records through the public interface, for scripts that compare them with other programs.
  *
  *     extract_ops [-i] [-t] [-H] [-d BYTE] PART...
  *     extract_ops --assigned
  *
- * A record a line, in hexadecimal; its key, a line in the same way, or "-" where it has none, or "! BYTE WHY" where it is
- * malformed. -i ignores case, -t trims, -H takes the first record for a header, -d has the delimiter's number. --assigned:
- * the version of Unicode that letters are folded by, and the first and last code point of each stretch of it.
+ * Reads a record a line, in hexadecimal. Prints its key in the same way, "-" if it has none, or "! BYTE WHY" if it is
+ * malformed. -i ignores case, -t trims, -H: the first record is a header, -d has the number of the delimiter. --assigned
+ * prints the version of Unicode for case folding, and the first and last code point of each range that it assigns.
  */
 #include <errno.h>
 #include <stdio.h>

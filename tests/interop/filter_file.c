@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Filters in files of any format, through the public interface, for a shell:
+ * Filters in files of any format, through the public interface, for shell scripts:
  *
- *     filter_file make FORMAT SCHEME RULE N P DATA OUT    empty, sized as the format's own program does; RULE of
- *                                                         Guava's k is size or fpp; DATA is a file
- *     filter_file add FORMAT IN OUT                       with the keys of standard input
- *     filter_file ask FORMAT IN                           one line, 0 or 1, for each key of standard input
- *     filter_file join FORMAT IN IN OUT
- *     filter_file data FORMAT IN                          what the user attached
+ *     filter_file make FORMAT SCHEME RULE N P DATA OUT    makes an empty filter with the sizes of the format's own
+ *                                                         program; RULE for Guava's k: size or fpp; DATA: user data
+ *     filter_file add FORMAT IN OUT                       adds the keys of standard input
+ *     filter_file ask FORMAT IN                           prints 0 or 1 for each key of standard input
+ *     filter_file join FORMAT IN IN OUT                   writes the union
+ *     filter_file data FORMAT IN                          prints the user data
  *
  * A key is a line of hexadecimal digits.
  */

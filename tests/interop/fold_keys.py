@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Keys without case, ours and by python's str.casefold(): fold_keys.py EXTRACT_OPS SEED TEXTS"""
+"""Case folding of keys, compared with Python's str.casefold(): fold_keys.py EXTRACT_OPS SEED TEXTS"""
 import random
 import subprocess
 import sys
@@ -8,7 +8,7 @@ import unicodedata
 
 
 def characters(program):
-    """Those that both sides know: a later Unicode may fold what was not there before."""
+    """Code points that both sides know: a later Unicode may fold new ones."""
     version, *stretches = subprocess.run([program, "--assigned"], check=True, capture_output=True,
                                          text=True).stdout.splitlines()
     ours = set()
@@ -24,21 +24,21 @@ def characters(program):
 
 
 def fold(record):
-    # Bytes that are no UTF-8 become surrogates, which nothing folds, and those bytes again.
+    # Bytes that are not UTF-8 become surrogates, which are not folded, and then the same bytes again.
     return record.decode("utf-8", "surrogateescape").casefold().encode("utf-8", "surrogateescape")
 
 
 def text(chance, both, folding):
     some = [chance.choice(chance.choice([both, folding, range(128)])) for _ in range(chance.choice([1, 3, 10, 40]))]
     record = "".join(map(chr, some)).encode()
-    if chance.random() < 0.5: # cut, or broken in one place
+    if chance.random() < 0.5: # cut off, or damaged at one byte
         at = chance.randrange(len(record))
         record = record[at:] if chance.random() < 0.5 else record[:at] + bytes([chance.randrange(256)]) + record[at + 1:]
     return record
 
 
 def first_difference(records, answers):
-    """Or None."""
+    """The key, or None."""
     assert len(answers) == len(records), f"{len(answers)} answers to {len(records)} records"
     return next((r for r, answer in zip(records, answers) if fold(r).hex() != answer), None)
 
@@ -54,7 +54,7 @@ def main():
     differs = first_difference(records, answers)
     if differs is not None:
         sys.exit(f"{differs!r}: {answers[records.index(differs)]}, python: {fold(differs).hex()}")
-    # One answer that is wrong is seen.
+    # One wrong answer must be noticed.
     answers[chance.randrange(len(answers))] += "00"
     assert first_difference(records, answers) is not None
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Our side of the script that guava/script.py writes, through the public interface: one answer a line, see there.
+ * Runs a script of guava/script.py through the public interface. Prints one answer a line, see there.
  *
  *     guava_ops SCRIPT THEIRS
  *
- * THEIRS is what GuavaOps.java printed, of which only the head is read: the hash codes of funnels and strategies in
- * that JVM, and the rule for k of that Guava.
+ * THEIRS is the output of GuavaOps.java. Only its head is read: the hash codes of funnels and strategies in that JVM, and
+ * the rule for k of that Guava.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Pointers into random hostile records, by us and by python's json module and jq: json_keys.py JSON_OPS SEED RECORDS
+"""Pointers into random hostile records, compared with Python's json module and jq: json_keys.py JSON_OPS SEED RECORDS
 
-python's is the oracle. It is laxer than RFC 8259 in what is made good here: NaN and Infinity are refused, and
-surrogates without their other half. It does not tell where a value stands, so that of objects and arrays it is seen
-that they are a part of the record and mean the same, pair by pair; of numbers each digit.
+Python's module is the oracle. It accepts more than RFC 8259, so this script refuses NaN, Infinity and single surrogates.
+It does not give the positions of values. So objects and arrays must be a part of the record and mean the same, member
+by member; numbers must have the same digits.
 
-jq takes much that is no JSON, and writes numbers anew: whatever we take it has to take, with the same strings, true
-and false there.
+jq accepts much that is no JSON, and rewrites numbers. It must accept every record that tamis accepts, with the same
+strings, true and false.
 """
 import json
 import random
@@ -44,7 +44,7 @@ SHORT = {"\"": "\\\"", "\\": "\\\\", "/": "\\/", "\b": "\\b", "\f": "\\f", "\n":
 class Maker:
     def __init__(self, seed):
         self.random = random.Random(seed)
-        self.wrong = 0.0  # how likely a value is one that is none
+        self.wrong = 0.0  # probability that a value is invalid
 
     def chance(self, share):
         return self.random.random() < share
@@ -129,11 +129,11 @@ class Maker:
 # ---- the oracle ----
 
 class Pairs(list):
-    """An object: its members in order."""
+    """A JSON object: its members in order."""
 
 
 class Number(str):
-    """A number as written."""
+    """A JSON number, as written."""
 
 
 class Wrong(Exception):
@@ -149,7 +149,7 @@ decoder = json.JSONDecoder(object_pairs_hook=Pairs, parse_int=Number, parse_floa
 
 
 def read(record):
-    """(whether it is well, the value; None where it is blank)"""
+    """(is well-formed, the value or None for a blank record)"""
     try:
         text = record.decode("utf-8")
         if not text.strip(" \t\r\n"):
@@ -159,7 +159,7 @@ def read(record):
         value = decoder.decode(text)
         for string in STRING.findall(text):
             if "\\u" in string:
-                json.loads(string).encode("utf-8")  # a surrogate alone cannot be
+                json.loads(string).encode("utf-8")  # a single surrogate is refused
         return True, value
     except (ValueError, Wrong):
         return False, None
@@ -178,10 +178,10 @@ def find(value, pointer):
 
 
 def same_value(record, want, got):
-    """Whether got, bytes or None, is what a pointer should find."""
+    """True if got, bytes or None, is what the pointer should find."""
     if want is None or got is None:
         return want is None and got is None
-    if isinstance(want, str):  # a number too
+    if isinstance(want, str):  # numbers too
         return got == want.encode("utf-8")
     if isinstance(want, bool):
         return got == (b"true" if want else b"false")
@@ -190,7 +190,7 @@ def same_value(record, want, got):
 
 
 def mistakes(records, readings, answers):
-    """Sentences on the records where an answer is not python's."""
+    """Messages about records whose answers differ from Python's."""
     for number, (record, (well, value), answer) in enumerate(zip(records, readings, answers)):
         head, *found = answer.split(" ")
         if (head == "ok") != well:
@@ -223,7 +223,7 @@ catch false
 
 
 def jq_mistakes(records, answers):
-    """jq is asked for what we take; it nests to 256 levels and does not know blanks as a text."""
+    """Runs jq on the records that tamis accepts. jq allows 256 levels and no blank record."""
     taken = [i for i, answer in enumerate(answers)
              if answer.startswith("ok") and records[i].strip(b" \t\r\n") and max(records[i].count(b"["), records[i].count(b"{")) < 100]
     paths = [[t.replace("~1", "/").replace("~0", "~") for t in pointer.split("/")[1:]] for pointer in POINTERS]
@@ -245,10 +245,10 @@ def jq_mistakes(records, answers):
                     yield f"record {i}: {pointer} is {one[:60]}, for jq {text[:60]!r}: {records[i][:300]!r}"
 
 
-# ---- all ----
+# ---- main ----
 
 def planted(answers):
-    """Answers with one mistake each; every one has to be noticed."""
+    """Answers with one mistake each. Each must be noticed."""
     def changed(which, change):
         number = next(i for i, answer in enumerate(answers) if which(answer))
         return answers[:number] + [change(answers[number])] + answers[number + 1:]
@@ -280,7 +280,7 @@ def main():
 
 
 if __name__ == "__main__":
-    # Deep records recurse in the oracle.
+    # The oracle recurses for deep records.
     sys.setrecursionlimit(100000)
     threading.stack_size(512 << 20)
     status = ["it did not come to its end"]

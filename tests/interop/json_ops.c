@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Our side of json_keys.py: what the pointers find in each record of standard input, which stands there behind its size in
- * 8 bytes, little-endian. A line for each:
+ * The C program of json_keys.py. Reads records from standard input, each preceded by its size in 8 bytes, little-endian.
+ * Prints a line for each:
  *
  *     json_ops POINTER...     bad AT WHY       malformed, from byte AT on
- *                             ok VALUE...      for each pointer "=" and the value in hex, or "-": it has none
+ *                             ok VALUE...      for each pointer "=" and the value in hexadecimal, or "-" for no value
  */
 #include <stdio.h>
 #include <stdlib.h>

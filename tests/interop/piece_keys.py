@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Keys that are pieces of records, ours and those python cuts out: piece_keys.py EXTRACT_OPS SEED RECORDS"""
+"""Keys from fields or bytes of records, compared with Python: piece_keys.py EXTRACT_OPS SEED RECORDS"""
 import random
 import subprocess
 import sys
@@ -10,7 +10,7 @@ DELIMITERS = [None, None, b",", b" ", b"\0", b"\r", b"a", b"\x80", b"\xff"]
 
 
 def record(chance, delimiter, huge):
-    """Delimiters, blanks, NULs and CRs among any bytes; or nothing."""
+    """A record: any bytes with delimiters, blanks, NULs and CRs, or nothing."""
     kind = chance.randrange(10)
     if kind == 0:
         return b""
@@ -26,7 +26,7 @@ def record(chance, delimiter, huge):
 
 
 def content(chance, delimiter, terminator, count):
-    """The records of a file; the last of them is cut short."""
+    """The records of a file. The last one is incomplete."""
     at_huge = chance.randrange(count)
     records = [record(chance, delimiter, i == at_huge).replace(terminator, b"x") for i in range(count)]
     text = terminator.join(records + [b"cut short"])
@@ -34,7 +34,7 @@ def content(chance, delimiter, terminator, count):
 
 
 def part(chance):
-    """Its text, and what python says: a function from record and delimiter to bytes, or None."""
+    """The text of a part, and a function that extracts its key in Python, or None."""
     kind = chance.randrange(8)
     if kind == 0:
         return "line", lambda of, delimiter: of
@@ -60,7 +60,7 @@ def key(parts, delimiter, is_trimmed, of):
 
 
 def first_difference(want, answers):
-    """Its number, or None."""
+    """The number of the delimiter, or None."""
     assert len(answers) == len(want), f"{len(answers)} answers to {len(want)} records"
     return next((i for i, (one, other) in enumerate(zip(want, answers)) if one != other), None)
 
@@ -84,7 +84,7 @@ def main():
             sys.exit(f"{' '.join(words)} of {records[at][:300]!r}: {answers[at][:300]}, python: {want[at][:300]}")
         total += len(records)
         found += sum(answer != "-" for answer in answers)
-        # One answer that is wrong is seen.
+        # One wrong answer must be noticed.
         at = chance.randrange(len(answers))
         answers[at] = "-" if answers[at] != "-" else ""
         assert first_difference(want, answers) == at

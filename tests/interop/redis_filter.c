@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Filters in a Redis, for a shell:
+ * Filters in a Redis, for shell scripts:
  *
- *     redis_filter add URI      a line for each key of standard input: 1 it was there, 0 it was not, ? nobody knows
- *     redis_filter make URI     the same, and makes the filter where it is not there
- *     redis_filter ask URI
+ *     redis_filter add URI      adds the keys of standard input; prints for each 1 (present), 0 (absent) or ? (unknown)
+ *     redis_filter make URI     the same; makes the filter if it does not exist
+ *     redis_filter ask URI      looks the keys up and prints the answers
  *     redis_filter clear URI
- *     redis_filter family URI   adds each key to the filters `seen` and `unseen` of a family, a letter of it to the second
- *     redis_filter places SERVERS NAME?layout=php3&...   of no server: "server key:offset ..." for each key
+ *     redis_filter family URI   adds each key to the member `seen` of a family, and a letter of it to `unseen`
+ *     redis_filter places SERVERS NAME?layout=php3&...   without a server: prints "server key:offset ..." for each key
  *
  * A key is a line of hexadecimal digits.
  */

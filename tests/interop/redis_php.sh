@@ -76,7 +76,7 @@ for version in 2 3; do
     both $version 9001 12 2
 done
 
-# places VERSION BITS PROBES SERVERS
+# places VERSION BITS PROBES SERVERS: compares the positions of bits.
 places() {
     command php "$here/redis.php" - "$1" places "$2" "$3" "$4" <"$work/others" >"$work/php" || exit 1
     "$ours" places "$4" "seen?layout=php$1&bits=$2&probes=$3" <"$work/others" | cmp - "$work/php" ||

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Keys by regular expressions, ours and those of python's re: regex_keys.py EXTRACT_OPS SEED RECORDS"""
+"""Keys by regular expressions, compared with Python's re: regex_keys.py EXTRACT_OPS SEED RECORDS"""
 import random
 import re
 import subprocess
@@ -36,7 +36,7 @@ def key(pattern, of):
 
 
 def first_difference(pattern, records, answers):
-    """Or None."""
+    """The key, or None."""
     assert len(answers) == len(records), f"{len(answers)} answers to {len(records)} records"
     return next((r for r, answer in zip(records, answers) if key(pattern, r) != answer), None)
 
@@ -54,7 +54,7 @@ def main():
         if differs is not None:
             sys.exit(f"regex:{text} of {differs!r}: {answers[records.index(differs)]}, python: {key(pattern, differs)}")
         found += sum(answer != "-" for answer in answers)
-        # One answer that is wrong is seen.
+        # One wrong answer must be noticed.
         at = chance.randrange(len(answers))
         answers[at] = "-" if answers[at] != "-" else ""
         assert first_difference(pattern, records, answers) == records[at]

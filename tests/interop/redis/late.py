@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""late.py PORT, see redis_clients.sh: a maker is held up before its nth step, until its lock is gone. Meanwhile another program
-makes the filter and adds to it. For every n: no key of it is lost, and nothing of the first maker is left."""
+"""late.py PORT, see redis_clients.sh: a program that makes a filter is stopped before its nth command, until its lock
+has expired. Meanwhile another program makes the filter and adds to it. For every n: no key is lost, and the first program
+leaves no Redis key."""
 import os
 import sys
 
@@ -33,7 +34,7 @@ for steps in range(1, 100):
         filter_ = tamis_steps.make(server, "late", **PLAN)
     except LookupError:
         filter_ = tamis_steps.make(server, "late", **PLAN)
-    if server.left > 0:  # it took fewer
+    if server.left > 0:  # there are fewer commands
         break
     if not all(filter_.contains(KEYS)):
         sys.exit(f"held up before step {steps}: keys are lost")

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Layout redisson beside another program, a command line PEER... that takes requests as lines (keys in hexadecimal), and
-# answers 1 or 0 for each, and for each key:
+# Layout redisson, compared with another program. Its command line PEER... reads requests as lines, with keys in
+# hexadecimal, and prints 1 or 0 for each request and each key:
 #
-#     NAME init N P          makes the filter, or not, since it is there
-#     NAME add|ask COUNT     and so many keys: whether it was there
+#     NAME init N P          makes the filter, unless it exists
+#     NAME add|ask COUNT     then COUNT keys: 1 if the key was present
 #     NAME delete
 #
-# One makes the filter and the other reads it, the answers are the same, and so are config hash and bits. The script that
-# sources this has $peer, an array, and has sourced random.bash and redis.bash, and started the server.
+# Each program reads filters that the other made. Answers, config hash and bits must be equal. The script that sources this
+# file sets the array $peer, sources random.bash and redis.bash, and starts the server.
 ours=$TAMIS_INTEROP_DIR/redis_filter
 die() { echo "$*"; exit 1; }
 coproc PEER { exec "${peer[@]}"; }
-exec 7<&"${PEER[0]}" 8>&"${PEER[1]}" # for the subshells of pipelines, too
+exec 7<&"${PEER[0]}" 8>&"${PEER[1]}" # also for the subshells of pipelines
 
-# peer NAME VERB [WORD...]: keys of standard input where the verb takes some
+# peer NAME VERB [WORD...]: sends a request, with the keys of standard input if the verb takes keys
 peer() {
     local count=1
     case $2 in
@@ -30,7 +30,7 @@ peer() {
     done
 }
 
-# What there is of a filter: the config's fields, numbers written alike, and the bits.
+# Prints a filter: the fields of the config, with numbers in one form, and the bits.
 dump() {
     local config="{$1}:config"
     case $1 in *{*) config=$1:config ;; esac
@@ -40,7 +40,7 @@ dump() {
     redis_ask get "$1" | od -An -v -tx1
 }
 
-# keys COUNT DIFFERENT RANDOM: text of 0 to 70 bytes, any, which come again
+# keys COUNT DIFFERENT RANDOM: keys of 0 to 70 random bytes, with repetitions
 keys() {
     python3 -c '
 import random, sys
@@ -53,14 +53,14 @@ random.seed(seed + extra)
 print("\n".join(random.choice(keys) for _ in range(count)))' "$@" "$seed"
 }
 keys "$(scaled 500 3000 30000)" 700 1 >"$work/keys"
-keys "$(scaled 300 1000 10000)" 900 2 >"$work/others" # the same 700 and others
+keys "$(scaled 300 1000 10000)" 900 2 >"$work/others" # the same 700 keys and others
 
 # both NAME N P: the name as a URI has it and as it is are the same but for braces
 both() {
     local name=$1 uri shown="$1 $2 $3"
     uri=${name//\{/%7B}
     uri="$redis_uri/${uri//\}/%7D}?layout=redisson"
-    # Theirs first, and then ours in its place.
+    # The other program's filter first, then one of tamis under the same name.
     [ "$(peer "$name" init "$2" "$3")" = 1 ] || die "$shown: not made"
     peer "$name" add <"$work/keys" >"$work/theirs"
     "$ours" ask "$uri" <"$work/others" >"$work/asked" || exit 1
@@ -73,7 +73,7 @@ both() {
     "$ours" make "$uri&expect=$2&fpr=$3" <"$work/keys" | cmp - "$work/theirs" || die "$shown: answers to adds differ"
     dump "$name" | cmp - "$work/dump" || die "$shown: config or bits differ"
     peer "$name" ask <"$work/others" | cmp - "$work/asked" || die "$shown: they do not see what we wrote"
-    # Each on top of the other.
+    # Each adds to the other's filter.
     peer "$name" add <"$work/others" >"$work/theirs"
     [ "$("$ours" add "$uri" <"$work/others" | sort -u)" = 1 ] || die "$shown: we do not see what they added"
     [ "$(peer "$name" init 5 0.5)" = 0 ] || die "$shown: made anew"
@@ -82,6 +82,6 @@ both seen 1000 0.01
 both seen2 700 0.0001
 both 'seen{today}' 123457 1e-06
 both few 500 0.4
-# Bits of another filter must not pass.
+# Bits of another filter must be noticed.
 dump seen | cmp -s - "$work/dump" && die "a mistake is not noticed"
 exit 0

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""A filter in a Redis as Redisson keeps it, written from what its Java does and from the definition of HighwayHash
+"""Filters of Redisson in a Redis, written from its Java source and the definition of HighwayHash
 (../../format/tamis_hashes.py): redisson.py SOCKET, see redisson.bash.
 """
 import math
@@ -20,7 +20,7 @@ redis.call('hset', KEYS[1], 'expectedInsertions', ARGV[3])
 redis.call('hset', KEYS[1], 'falseProbability', ARGV[4])
 return 1
 """
-# ARGV: size, hashIterations, then the bits of one key; 1 where all of them were set.
+# ARGV: size, hashIterations, then the bits of one key. Returns 1 if all of them were set.
 ADD_OR_ASK = """
 local size = redis.call('hget', KEYS[1], 'size')
 local iterations = redis.call('hget', KEYS[1], 'hashIterations')
@@ -46,7 +46,7 @@ def indexes(key, size, iterations):
 
 
 def answer(server, script, name, verb, words):
-    """What goes out for one request."""
+    """The answers to one request."""
     config = name + ":config" if "{" in name else "{" + name + "}:config"
     if verb == "init":
         n, p = int(words[0]), float(words[1])
