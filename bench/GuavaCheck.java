@@ -9,8 +9,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 
-/** The real Guava's side of files.py: GuavaCheck FILTER LINES prints how many of the lines the filter has, and the
- * seconds that asking for them took, once both files were in memory. */
+/** The Java program of files.py: GuavaCheck FILTER LINES prints the number of lines that the filter contains, and the
+ * seconds of the lookups alone, with both files in memory. */
 public final class GuavaCheck {
     public static void main(String[] arguments) throws IOException {
         BloomFilter<byte[]> filter;

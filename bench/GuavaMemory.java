@@ -5,8 +5,8 @@ import com.google.common.hash.Funnels;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 
-/** The real Guava's side of memory.py: GuavaMemory KEYS RATE does what bench_memory.c does, and prints a row as that
- * does. All is done once before it is timed, so that it is compiled. */
+/** The Java program of memory.py: GuavaMemory KEYS RATE does the same as bench_memory.c and prints a row in the same form.
+ * Everything is run once before it is timed, so that it is compiled. */
 public final class GuavaMemory {
     private static double add(BloomFilter<Long> filter, long keys) {
         long start = System.nanoTime();
@@ -16,7 +16,7 @@ public final class GuavaMemory {
         return (double) (System.nanoTime() - start) / keys;
     }
 
-    /** Nanoseconds a key, and how many were found. */
+    /** Nanoseconds a key, and the number of keys found. */
     private static double[] ask(BloomFilter<Long> filter, long from, long keys) {
         long start = System.nanoTime(), found = 0;
         for (long i = from; i < from + keys; i++) {

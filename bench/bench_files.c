@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Filters in files, through the C API; bench/files.py measures the command on them. One part a run:
+ * Filters in files, through the C API. bench/files.py measures the command. One part a run:
  *
- *     bench_files ask FOLDER LINES BYTES  filters of BYTES mapped from files in FOLDER are asked until LINES cache lines
- *                                         were needed, beside a loop that only reads as many of the same file
- *     bench_files open FILE...            opening and the first question, beside the first FILE
- *     bench_files copy BYTES              memcpy of so many, GB/s
+ *     bench_files ask DIR LINES BYTES  lookups in filters of BYTES, mapped from files in DIR, until LINES cache lines
+ *                                      were needed; compared with a loop that only reads as many lines
+ *     bench_files open FILE...         opening and the first lookup, compared with the first FILE
+ *     bench_files copy BYTES           memcpy of BYTES, GB/s
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -21,7 +21,7 @@
 #include <tamis/tamis.h>
 
 enum { BATCH = 1024, AHEAD = 64, LINE = 64, WORDS = LINE / 8, RUNS = 3, OPENS = 101 };
-/* AHEAD: lines on their way, more than a core has in flight. */
+/* AHEAD: lines prefetched ahead, more than a core can fetch at once. */
 
 static double now(void) {
     struct timespec t;
@@ -50,20 +50,20 @@ static double median(double *values, size_t count) {
     return values[count / 2];
 }
 
-/* ---- asking ---- */
+/* ---- lookups ---- */
 
-/* A batch of keys: the integers from..from+count-1, of 8 bytes. Both sides of the comparison make them. */
+/* A batch of keys: the integers from..from+count-1, of 8 bytes. Both loops make them. */
 typedef struct batch {
     uint64_t numbers[BATCH];
     tamis_key keys[BATCH];
     size_t count;
 } batch;
 
-static void make_batch(batch *made, uint64_t from, uint64_t end) {
-    made->count = end - from < BATCH ? (size_t)(end - from) : BATCH;
-    for (size_t i = 0; i < made->count; i++) {
-        made->numbers[i] = from + i;
-        made->keys[i] = (tamis_key){&made->numbers[i], sizeof made->numbers[i]};
+static void make_batch(batch *batch_keys, uint64_t from, uint64_t end) {
+    batch_keys->count = end - from < BATCH ? (size_t)(end - from) : BATCH;
+    for (size_t i = 0; i < batch_keys->count; i++) {
+        batch_keys->numbers[i] = from + i;
+        batch_keys->keys[i] = (tamis_key){&batch_keys->numbers[i], sizeof batch_keys->numbers[i]};
     }
 }
 
@@ -73,7 +73,7 @@ static uint64_t scatter(uint64_t x) {
     return x ^ x >> 32;
 }
 
-/* Half of the integers are in the filters, in no order that a branch predictor could learn. */
+/* Half of the integers are in the filters, in an order that a branch predictor cannot learn. */
 static bool is_in(uint64_t number) {
     return scatter(number) & 1;
 }
@@ -98,7 +98,7 @@ static answered ask(const tamis_filter *filter, uint64_t count) {
     return all;
 }
 
-/* Every key that is in must be found; outside the timed part. Returns how many others were. */
+/* Checks, outside the timed part, that every added key is found. Returns the number of false positives. */
 static uint64_t check_answers(const tamis_filter *filter, uint64_t count) {
     tamis_error err = TAMIS_ERROR_INIT;
     tamis_answer answers[BATCH];
@@ -116,13 +116,13 @@ static uint64_t check_answers(const tamis_filter *filter, uint64_t count) {
     return wrong;
 }
 
-/* The same keys made, and two words of `lines` random lines read for each: nothing of a filter. Places are scattered as hashes
- * are: a product alone would go through the pages in even steps, which takes less. Plainly, a core overlaps what it meets
- * while it waits; `fetched`, each line is prefetched into the second cache AHEAD lines before it is read, and no other
- * distance takes less, nor a row of them at once, nor the first cache. */
+/* The lower bound: makes the same keys and reads two words of `lines` random lines for each, without a filter. Positions
+ * are scattered like hashes; a product alone would visit the pages in even steps, which is faster. With `fetched` each line
+ * is prefetched into the second-level cache AHEAD lines before it is read. No other distance, and neither rows of
+ * prefetches nor the first-level cache, is faster. */
 static answered read_lines(const uint64_t *words, uint64_t all_lines, uint64_t count, uint32_t lines,
                            bool fetched) {
-    uint64_t at[AHEAD] = {0}, used = 0; /* the first few that are read are line 0 */
+    uint64_t at[AHEAD] = {0}, used = 0; /* the first lines read are line 0 */
     batch asked;
     answered all = {now(), 0};
     for (uint64_t from = 0; from < count; from += asked.count) {
@@ -145,25 +145,25 @@ static answered read_lines(const uint64_t *words, uint64_t all_lines, uint64_t c
     return all;
 }
 
-/* A filter of half of `count` keys in `path`, of the size that `bytes` of memory give at that rate. */
+/* Saves a filter with half of `count` keys as `path`, of the size that `bytes` of memory allow at that rate. */
 static uint32_t make_file(const char *path, tamis_kind kind, double rate, uint64_t bytes, uint64_t count) {
     tamis_error err = TAMIS_ERROR_INIT;
     tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
     tamis_filter *filter;
-    batch made;
+    batch batch_keys;
     plan_options.kind = kind;
     plan_options.fpr = rate;
     plan_options.memory = bytes;
     succeed(tamis_plan_fit(&plan, &plan_options, &err), &err);
     succeed(tamis_filter_create(&filter, &plan, NULL, &err), &err);
     for (uint64_t from = 0; from < count; from += BATCH) {
-        make_batch(&made, from, count);
+        make_batch(&batch_keys, from, count);
         size_t in = 0;
-        for (size_t i = 0; i < made.count; i++)
-            if (is_in(made.numbers[i]))
-                made.keys[in++] = made.keys[i];
-        succeed(tamis_filter_add_many(filter, made.keys, in, NULL, NULL, &err), &err);
+        for (size_t i = 0; i < batch_keys.count; i++)
+            if (is_in(batch_keys.numbers[i]))
+                batch_keys.keys[in++] = batch_keys.keys[i];
+        succeed(tamis_filter_add_many(filter, batch_keys.keys, in, NULL, NULL, &err), &err);
     }
     succeed(tamis_filter_save(filter, path, &err), &err);
     tamis_filter_free(filter);
@@ -181,11 +181,11 @@ static const uint64_t *map_file(const char *path, size_t *size) {
     return bytes;
 }
 
-/* One row of the table. Both sides read every page before they are timed, in turns. */
-static void ask_kind(const char *folder, tamis_kind kind, double rate, uint64_t lines, uint64_t bytes) {
+/* One row of the table. Both loops read every page before they are timed, in turns. */
+static void query_kind(const char *directory, tamis_kind kind, double rate, uint64_t lines, uint64_t bytes) {
     tamis_error err = TAMIS_ERROR_INIT;
     char path[4096];
-    snprintf(path, sizeof path, "%s/%s.tamis", folder, tamis_kind_name(kind));
+    snprintf(path, sizeof path, "%s/%s.tamis", directory, tamis_kind_name(kind));
     uint64_t count = kind == TAMIS_KIND_CLASSIC ? lines / 10 : lines;
     uint32_t probes = make_file(path, kind, rate, bytes, count);
     uint32_t lines_a_key = kind == TAMIS_KIND_CLASSIC ? probes : 1;
@@ -197,7 +197,7 @@ static void ask_kind(const char *folder, tamis_kind kind, double rate, uint64_t 
 
     size_t size;
     const uint64_t *words = map_file(path, &size);
-    (void)madvise((void *)(uintptr_t)words, size, MADV_RANDOM); /* as the library has it */
+    (void)madvise((void *)(uintptr_t)words, size, MADV_RANDOM); /* as in the library */
     uint64_t sum = 0;
     for (size_t i = 0; i < size / 8; i += 512)
         sum += words[i];
@@ -213,7 +213,7 @@ static void ask_kind(const char *folder, tamis_kind kind, double rate, uint64_t 
         sum += all.present;
         fetched[run] = all.seconds;
     }
-    volatile uint64_t used = sum; /* so that no read can be left out */
+    volatile uint64_t used = sum; /* so that the compiler keeps every read */
     (void)used;
     double ns = 1e9 / (double)count, ours = median(warm, RUNS);
     double plain = median(reads, RUNS), best = median(fetched, RUNS);
@@ -230,9 +230,9 @@ static int run_ask(char **args) {
     uint64_t lines = strtoull(args[1], NULL, 10), bytes = strtoull(args[2], NULL, 10);
     printf("%-12s%8s%7s%12s%10s%9s%10s%8s%12s%8s\n", "kind", "GiB", "lines", "keys", "first ns", "warm ns",
            "reads ns", "ratio", "fetched ns", "ratio");
-    ask_kind(args[0], TAMIS_KIND_BLOCKED, 1e-3, lines, bytes);
-    ask_kind(args[0], TAMIS_KIND_FINGERPRINT, 1e-6, lines, bytes);
-    ask_kind(args[0], TAMIS_KIND_CLASSIC, 1e-3, lines, bytes);
+    query_kind(args[0], TAMIS_KIND_BLOCKED, 1e-3, lines, bytes);
+    query_kind(args[0], TAMIS_KIND_FINGERPRINT, 1e-6, lines, bytes);
+    query_kind(args[0], TAMIS_KIND_CLASSIC, 1e-3, lines, bytes);
     return 0;
 }
 
@@ -246,7 +246,7 @@ static uint64_t resident(void) {
     return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Microseconds of opening and of one question after, and what both made resident. */
+/* Microseconds of opening and of the first lookup, and the resident memory after both. */
 static void open_file(const char *path, double *opening, double *asking, uint64_t *grown) {
     tamis_error err = TAMIS_ERROR_INIT;
     tamis_filter *filter;
@@ -291,7 +291,7 @@ static int run_copy(char **args) {
     memset(from, 1, size);
     memset(to, 2, size);
     for (int run = 0; run < RUNS; run++) {
-        from[run] = 3; /* so that no copy can be left out */
+        from[run] = 3; /* so that the compiler keeps every copy */
         double start = now();
         memcpy(to, from, size);
         seconds[run] = now() - start;

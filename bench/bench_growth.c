@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * What the fingerprint kinds cost and keep, from their own account, which the property tests hold against
- * counted collisions: first tables made for n keys, then growing ones at each doubling from 2^20 to 2^24.
+ * Memory and rate of fingerprint tables, from tamis_filter_info; the property tests compare these numbers with counted
+ * false positives. First tables made for n keys, then growing ones at each doubling from 2^20 to 2^24.
  *
- *   bits/key   bytes held now, times 8, a key
- *   worst      the most bits a key at any number of keys above 2^20, growth's own copy included
+ *   bits/key   bits of memory a key now
+ *   worst      max. bits a key at any number of keys above 2^20, including the copy during growth
  *   rate       share of all hashes that the entries cover: the false-positive rate of a lookup
  *
- * Before that, what a filter costs that has no key yet: microseconds for a plan, which is the most for rates at which blocks
- * are considered, and for an empty filter that grows, and the blocks and bytes that it takes from its allocator.
+ * Before that, the cost of a filter without keys: microseconds for a plan (largest at rates for which blocked filters are
+ * considered) and for an empty growing filter, and the blocks and bytes that it allocates.
  *
- * With a number of keys it tells instead how long one waits for growth while a filter of rate 1e-9, which is told nothing of
- * them, takes so many: milliseconds of processor time of batches of 64 keys in which a partition grew, at each doubling.
+ * With a number of keys as its argument it measures the steps of growth instead: a filter of rate 1e-9 without a size hint
+ * gets so many keys. Prints, at each doubling, milliseconds of processor time of the batches of 64 keys in which a
+ * partition grew.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,7 +25,7 @@
 
 enum { BATCH = 1024, FEW = 64, STEPS = 1 << 16 };
 
-static uint64_t added; /* every key of this program is another number */
+static uint64_t added; /* number of the next key: all keys differ */
 
 static tamis_filter *make(tamis_kind kind, double p, uint64_t expect) {
     tamis_error err = TAMIS_ERROR_INIT;
@@ -42,7 +43,7 @@ static tamis_filter *make(tamis_kind kind, double p, uint64_t expect) {
     return filter;
 }
 
-/* Adds keys up to `count` in the filter; *worst takes the most bits a key seen above 2^20 keys. */
+/* Adds keys until the filter has `count`. *worst: max. bits a key above 2^20 keys. */
 static void fill(tamis_filter *filter, uint64_t *held, uint64_t count, double *worst) {
     uint64_t numbers[BATCH];
     tamis_key keys[BATCH];
@@ -80,7 +81,7 @@ static void fixed(tamis_kind kind, double p) {
     uint64_t held = 0;
     double worst = 0;
     fill(filter, &held, keys, &worst);
-    /* The table is there from the start, so only the last figure means something. */
+    /* The table has its size from the start, so only the last number is meaningful. */
     worst = 8.0 * (double)tamis_filter_plan(filter)->memory / (double)keys;
     print_row(tamis_kind_name(kind), p, held, filter, worst);
     tamis_filter_free(filter);
@@ -125,7 +126,7 @@ static void give(void *context, void *block, size_t size) {
     free(block);
 }
 
-/* The least of several, in microseconds. */
+/* The minimum of several runs, in microseconds. */
 static double plan_time(double p, uint64_t expect) {
     tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
@@ -171,7 +172,7 @@ static void print_empty(void) {
 
 static double steps[STEPS]; /* seconds */
 
-/* A batch in which a partition grew takes longer, and one without far less; but for the smallest tables. */
+/* A batch in which a partition grew takes far longer than others, except in the smallest tables. */
 static const double grown = 1e-4;
 
 static double seconds(void) {

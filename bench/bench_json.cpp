@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * bench_json FILE [RUNS]: JSON lines in memory, of each of which "event_id" is taken by a reader that checks the whole
- * record: that of tamis beside simdjson's DOM, yajl and jansson. Best of RUNS (default 5) by processor time, MB/s and ns a
- * record. All have to find as many bytes of keys. What the others do not promise: docs/PERFORMANCE.md.
+ * bench_json FILE [RUNS]: finds "event_id" in JSON lines in memory, with readers that check the whole record: tamis,
+ * simdjson's DOM, yajl and jansson. Prints MB/s and ns a record, best of RUNS (default 5) by processor time. All must find
+ * the same number of bytes. docs/PERFORMANCE.md has what the others do not check.
  */
 #include <algorithm>
 #include <cstdio>
@@ -23,7 +23,7 @@
 namespace {
 
 struct input {
-    std::string text; /* and behind it what simdjson may look at */
+    std::string text; /* and padding that simdjson may read */
     size_t size;
     std::vector<tamis_key> records;
 };
@@ -55,7 +55,7 @@ input read_all(const char *path) {
     return in;
 }
 
-/* ---- each: how many bytes the keys have ---- */
+/* ---- readers: each returns the number of bytes of all keys ---- */
 
 size_t by_tamis(const input &in) {
     const char *part = "json:/event_id";

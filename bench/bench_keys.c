@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * bench_keys COUNT: as many lines of 16 hexadecimal digits, all different and in no order, on standard output. Made for
- * a pipe whose reader is to be measured, so it is quick: a bijection of the line's number, its digits made eight at a
+ * bench_keys COUNT: writes COUNT lines of 16 hexadecimal digits, all different and in random order, to standard output. It
+ * must be faster than the measured reader of the pipe: each line is a bijection of its number, made eight digits at a
  * time.
  */
 #include <errno.h>
@@ -22,14 +22,14 @@ static void need(int good, const char *what) {
     exit(2);
 }
 
-/* Every step can be undone, so that no two numbers become one. */
+/* Every step is invertible, so all results differ. */
 static uint64_t scatter(uint64_t x) {
     x = (x ^ x >> 32) * UINT64_C(0x9e3779b97f4a7c15);
     x = (x ^ x >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
     return x ^ x >> 32;
 }
 
-/* The digits of 32 bits, the lowest first, a byte each. */
+/* The digits of 32 bits, the lowest first, one a byte. */
 static uint64_t digits(uint64_t x) {
     x = (x | x << 16) & UINT64_C(0x0000ffff0000ffff);
     x = (x | x << 8) & UINT64_C(0x00ff00ff00ff00ff);
@@ -55,7 +55,7 @@ int main(int count, char **args) {
     uint64_t keys = count == 2 ? strtoull(args[1], &end, 10) : 0;
     need(end && end != args[1] && *end == '\0', "give how many");
     (void)fcntl(STDOUT_FILENO, F_SETPIPE_SZ,
-                PIPE); /* where it is no pipe, or may not be so large, it is as it is */
+                PIPE); /* fails without harm if the output is no pipe, or the size is not allowed */
     for (uint64_t from = 0, some; from < keys; from += some) {
         some = keys - from < LINES ? keys - from : LINES;
         char *at = buffer;

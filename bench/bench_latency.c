@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * bench_latency TAMIS THREADS RATE SECONDS: how long after it was written to a pipe a record comes out of the other one of
- * `tamis dedup --threads THREADS`. RATE records of 32 bytes a second, each fresh, are written as they become due, those that
- * became due together in one call; at 0 as many as the pipe takes. A record holds the time at which it was written.
+ * bench_latency TAMIS THREADS RATE SECONDS: the time of a record from pipe to pipe through `tamis dedup --threads THREADS`.
+ * RATE unique records of 32 bytes a second are written when they are due, those due together in one call; with RATE 0 as
+ * many as the pipe takes. Each record contains the time at which it was written.
  *
- * Prints microseconds: the median, what 99 % and 99.9 % do not pass, and the longest; then how many records there were.
+ * Prints microseconds: the median, the percentiles 99 and 99.9, and the maximum; then the number of records.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -81,7 +81,7 @@ static uint64_t read_records(int from) {
     return records;
 }
 
-/* The least time that `share` of the records do not pass. */
+/* The time that `share` of the records do not exceed. */
 static size_t time_of(uint64_t records, double share) {
     const double wanted = (double)records * share;
     double sum = 0;

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * bench_memory RATE: the in-memory kinds beside libbloom at that rate; the exact kind at 0. 10 million integers
- * of 8 bytes are added to a filter just made, asked again (all present), 10 million others are asked (all absent),
- * and once the filter is cleared the first are added again, to memory that the system has given before. Keys are
- * made outside the timed parts, added in one batch (by threads in batches of 1024) and asked in batches of 1024. At a
- * rate there is a floor: as many random cache lines of a memory as large as the blocked filter, changed or read, and
- * nothing else. At 0.01 there are concurrent filters too, of 1 and 2 threads with an equal share of the keys each.
+ * bench_memory RATE: filters in memory at that rate, compared with libbloom; with RATE 0 kind exact. Four timed parts:
  *
- * Prints, with tabs between: name, rate, ns a key of add, again, hit and miss, bits a key, and the false-positive
- * rate that was measured; nan where there is none. bench/memory.py runs it, and makes medians and the table.
+ *     add     10 million integers of 8 bytes to a new filter
+ *     hit     look up the same (all present)
+ *     miss    look up 10 million others (all absent)
+ *     again   clear the filter and add the first ones again, to memory that the system has already given
+ *
+ * Keys are made outside the timed parts, added in one batch (by threads in batches of 1024) and looked up in batches of
+ * 1024. The lower bound ("floor") changes or reads as many random cache lines of a block as large as the blocked filter,
+ * and does nothing else. At 0.01 there are also concurrent filters with 1 and 2 threads, which share the keys equally.
+ *
+ * Prints, separated by tabs: name, rate, ns a key of add, again, hit and miss, bits a key, and the measured false-positive
+ * rate; nan for missing numbers. bench/memory.py runs it and prints the table of medians.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -58,7 +62,7 @@ static double ns_a_key(double start) {
     return (now() - start) / KEYS * 1e9;
 }
 
-/* Integers from..from+KEYS-1, as a program would hold them, and the keys that view them. */
+/* The integers from..from+KEYS-1, and keys that point to them. */
 static tamis_key *make_keys(uint64_t *numbers, uint64_t from) {
     tamis_key *keys = malloc(KEYS * sizeof *keys);
     need(keys != NULL, "out of memory");
@@ -77,12 +81,12 @@ static void print_row(const char *name, double p, const double ns[PARTS], double
 
 /* ---- tamis ---- */
 
-/* What one of several threads does, or the caller's. */
+/* The work of one thread. */
 typedef struct share {
     tamis_filter *filter;
     const tamis_key *keys;
     size_t count, batch;
-    bool asks; /* or adds */
+    bool queries; /* false: it adds */
     uint64_t present;
 } share;
 
@@ -92,7 +96,7 @@ static void *do_share(void *context) {
     tamis_error err = TAMIS_ERROR_INIT;
     for (size_t i = 0; i < s->count; i += s->batch) {
         size_t some = s->count - i < s->batch ? s->count - i : s->batch;
-        if (!s->asks) {
+        if (!s->queries) {
             succeed(tamis_filter_add_many(s->filter, s->keys + i, some, NULL, NULL, &err), &err);
             continue;
         }
@@ -103,16 +107,16 @@ static void *do_share(void *context) {
     return NULL;
 }
 
-/* Threads 0: the caller's, which adds all keys as one batch. Returns how many were seen before, where it asks. */
-static uint64_t do_shares(tamis_filter *filter, const tamis_key *keys, bool asks, size_t threads,
+/* Threads 0: the caller's thread, which adds all keys in one batch. Returns the number of keys present, for lookups. */
+static uint64_t do_shares(tamis_filter *filter, const tamis_key *keys, bool queries, size_t threads,
                           double *ns) {
-    share shares[THREADS_MOST], all = {filter, keys, KEYS, asks ? BATCH : KEYS, asks, 0};
+    share shares[THREADS_MOST], all = {filter, keys, KEYS, queries ? BATCH : KEYS, queries, 0};
     pthread_t ids[THREADS_MOST];
     double start = now();
     if (threads == 0)
         do_share(&all);
     for (size_t i = 0; i < threads; i++) {
-        shares[i] = (share){filter, keys + KEYS / threads * i, KEYS / threads, BATCH, asks, 0};
+        shares[i] = (share){filter, keys + KEYS / threads * i, KEYS / threads, BATCH, queries, 0};
         need(pthread_create(&ids[i], NULL, do_share, &shares[i]) == 0, "no thread");
     }
     for (size_t i = 0; i < threads; i++) {
@@ -123,7 +127,7 @@ static uint64_t do_shares(tamis_filter *filter, const tamis_key *keys, bool asks
     return all.present;
 }
 
-/* Threads 0: an ordinary filter, else a concurrent one. Returns the bytes that it took. */
+/* Threads 0: an ordinary filter, else a concurrent one. Returns its memory in bytes. */
 static uint64_t measure(tamis_kind kind, tamis_scheme scheme, double p, bool grows, size_t threads,
                         const tamis_key *in, const tamis_key *out) {
     tamis_error err = TAMIS_ERROR_INIT;
@@ -157,9 +161,9 @@ static uint64_t measure(tamis_kind kind, tamis_scheme scheme, double p, bool gro
     return info.memory_peak;
 }
 
-/* ---- the floor ---- */
+/* ---- the lower bound ---- */
 
-/* A line's place is the top half of a product, which is the cheapest way to one. */
+/* The position of a line is the upper half of a product, which is the cheapest way. */
 static uint64_t *line_of(uint64_t *words, uint64_t lines, const tamis_key *key) {
     uint64_t number;
     memcpy(&number, key->data, sizeof number);
@@ -185,7 +189,7 @@ static double read_lines(uint64_t *words, uint64_t lines, const tamis_key *keys)
         sum += line_of(words, lines, &keys[i])[i % WORDS];
     }
     double ns = ns_a_key(start);
-    volatile uint64_t used = sum; /* so that no read can be left out */
+    volatile uint64_t used = sum; /* so that the compiler keeps every read */
     (void)used;
     return ns;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * bench_pauses KEYS FOLDER: how long one call of a thread that adds to a concurrent filter takes while another thread saves
- * or copies the filter. KEYS keys are in it before; the filter is made for twice as many, or grows. A call adds 64 keys.
+ * bench_pauses KEYS DIR: the time of a call that adds 64 keys to a concurrent filter while another thread saves or copies
+ * the filter. It has KEYS keys before, and is made for twice as many, or grows.
  *
- * Prints for each kind: MiB of the filter; the longest call in milliseconds with nothing beside, beside a save to FOLDER and
- * beside a copy; seconds that save and copy took. Each longest call has two figures, A/B: A of the calls during which the
- * system never took the processor from the thread, so that only locks and page faults can have held them up; B of all calls.
+ * Prints for each kind: MiB of the filter; the longest call in milliseconds alone, during a save to DIR, and during a copy;
+ * seconds of the save and of the copy. Each longest call has two numbers, A/B. A is the longest of the calls during which
+ * the system did not preempt the thread, so only locks and page faults can have delayed them. B is the longest of all.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -81,7 +81,7 @@ typedef struct longest {
     double uninterrupted_ms, ms;
 } longest;
 
-/* Longest calls since the last time; the call that is under way counts too. */
+/* Returns and resets the longest calls. A call in progress counts too. */
 static longest take_longest(adding *a) {
     const uint64_t begun = a->calls;
     while (a->calls < begun + 2)

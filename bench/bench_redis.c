@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Clients of a Redis, for bench/redis.py, which starts the servers and asks them what it cost. Element i is the text of
- * the number FIRST + i; `add` adds COUNT of them, `check` asks for COUNT, every other one of which was not added.
+ * Clients of a Redis for bench/redis.py, which starts the servers and reads their statistics. Element i is the text of the
+ * number FIRST + i. `add` adds COUNT elements, `check` looks up COUNT, every other one of which was not added.
  *
  *     bench_redis bits PORT add|check COUNT BATCH BITS PROBES       layout java, as its published class: a SETBIT or
  *                                                                   GETBIT a probe, BATCH elements a flush
  *     bench_redis bitfield PORT add|check COUNT BATCH BITS PROBES   the same bits, a BITFIELD an element
- *     bench_redis filter URI add|check|absent COUNT BATCH           libtamis-redis, BATCH elements a call; absent: of
- *                                                                   none that was added
+ *     bench_redis filter URI add|check|absent COUNT BATCH           libtamis-redis, BATCH elements a call; absent: looks
+ *                                                                   up elements that were not added
  *     bench_redis push URI BYTES                                    a filter made in memory
  *     bench_redis words add|check|absent COUNT                      writes the elements, a line each
  *
- * Prints wall seconds, CPU seconds of this process, both of the loop alone, and how many elements were found (push: 0).
- * One that was added and is not found ends it with an error.
+ * Prints wall seconds and CPU seconds of the loop, and the number of elements found (push: 0). An added element that is not
+ * found is an error.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -31,9 +31,9 @@
 
 enum {
     DIGITS = 8,
-    FIRST = 10000000,      /* the least number of so many digits, */
-    NOT_ADDED = FIRST * 5, /* and of those that are asked and never added */
-    HEAD = 64,             /* more than the words of a command before its bits take */
+    FIRST = 10000000,      /* the lowest number with so many digits, */
+    NOT_ADDED = FIRST * 5, /* and the first number of elements that are never added */
+    HEAD = 64,             /* exceeds the words of a command before its bits */
     COMMAND_OF_BIT = 64,   /* SETBIT bf:seen OFFSET 1 */
     PUSHED_KEYS_ASKED = 100000
 };
@@ -61,7 +61,7 @@ typedef struct elements {
     tamis_key *keys;
     char *text;
     size_t count;
-    bool adds, has_added; /* has_added: every other question is of one that was added */
+    bool adds, has_added; /* has_added: every other element was added */
 } elements;
 
 static uint64_t number_of(const elements *all, size_t i) {
@@ -119,7 +119,7 @@ static void print_since(clocks start, size_t found) {
     printf("%.6f %.6f %zu\n", end.wall - start.wall, end.cpu - start.cpu, found);
 }
 
-/* ---- a client of its own: bytes made and read by hand, nothing faster is to be had ---- */
+/* ---- a client without a library: it makes and parses the bytes itself, which is fastest ---- */
 
 typedef struct raw {
     int fd;
@@ -197,7 +197,7 @@ static void send_out(raw *client) {
     client->used = 0;
 }
 
-/* Whether all bits of the element were set before; its replies are at `from`. */
+/* True if all bits of the element were set before. Its replies begin at `from`. */
 static bool had_all(const raw *client, const char *from, size_t head) {
     bool all = true;
     need(head == 0 || *from == '*', "the server's reply is no array");
@@ -210,7 +210,7 @@ static bool had_all(const raw *client, const char *from, size_t head) {
     return all;
 }
 
-/* Replies are of known size, unless they are errors, which had_all tells. */
+/* Replies have a known size, except for errors, which had_all detects. */
 static size_t take_batch(raw *client, const elements *all, size_t from, size_t count) {
     const size_t head = !client->is_bitfield ? 0 : client->probes < 10 ? 4 : 5; /* *20 CR LF */
     const size_t each = head + 4 * (size_t)client->probes, size = count * each;
@@ -264,7 +264,7 @@ static int run_raw(char **args, bool is_bitfield) {
     return 0;
 }
 
-/* ---- ours ---- */
+/* ---- tamis ---- */
 
 static tamis_filter *open_filter(const char *uri, bool makes) {
     tamis_error err = TAMIS_ERROR_INIT;
@@ -314,7 +314,7 @@ static int run_push(char **args) {
     plan_options.memory = strtoull(args[1], NULL, 10);
     succeed(tamis_plan_fit(&plan, &plan_options, &err), &err);
     succeed(tamis_filter_create(&filter, &plan, NULL, &err), &err);
-    /* Some in every page, so that none is the system's page of zeros. */
+    /* Sets bits in every page, so that no page is the system's shared page of zeros. */
     const size_t keys = (size_t)(plan.memory / 256), step = PUSHED_KEYS_ASKED;
     size_t done;
     elements all = {.count = step, .keys = take(step * sizeof *all.keys)};
@@ -331,7 +331,7 @@ static int run_push(char **args) {
     print_since(start, 0);
     tamis_filter_free(filter);
     filter = open_filter(args[0], false);
-    tamis_answer *answers = take(step); /* the last of them */
+    tamis_answer *answers = take(step); /* of the last keys */
     succeed(tamis_filter_contains_many(filter, all.keys, step, answers, &done, &err), &err);
     need(!memchr(answers, TAMIS_ABSENT, step), "a key of the filter that was pushed is not found");
     tamis_filter_free(filter);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * How far the positions of other programs, progressions modulo m that come back to where they were, raise the rate of
- * small filters: the constants of REPEATS in src/plan/bloom_math.c (docs/MATH.md, "Positions that repeat"). Many
- * filters of random keys are filled and asked. `extra` is what the rate measured is above that of independent
- * positions, times k m.
+ * Positions of other programs are progressions modulo m, which may repeat. Measures how much that raises the rate of small
+ * filters: the constants REPEATS_* in src/plan/bloom_math.c (docs/MATH.md, "Positions that repeat"). Many filters with
+ * random keys are filled and queried. `extra` is the measured rate minus that of independent positions, times k m.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -16,14 +15,14 @@
 enum { BATCH = 1024, ADDED = 1000000 };
 #define ASKED 5e6
 
-static uint64_t made; /* every key of this program is another number */
+static uint64_t keys_made; /* number of the next key: all keys differ */
 
 static void die(const tamis_error *err) {
     fprintf(stderr, "bench_repeats: %s\n", err->text);
     exit(2);
 }
 
-/* Runs `count` new keys through the filter; how many were answered "seen". */
+/* Adds or looks up `count` new keys. Returns the number answered TAMIS_PRESENT. */
 static uint64_t run(tamis_filter *filter, uint64_t count, bool add) {
     static uint64_t numbers[BATCH];
     static tamis_key keys[BATCH];
@@ -33,7 +32,7 @@ static uint64_t run(tamis_filter *filter, uint64_t count, bool add) {
     for (uint64_t done = 0, some; done < count; done += some) {
         some = count - done < BATCH ? count - done : BATCH;
         for (size_t i = 0; i < some; i++) {
-            numbers[i] = made++;
+            numbers[i] = keys_made++;
             keys[i] = (tamis_key){&numbers[i], sizeof numbers[i]};
         }
         tamis_status status = add ? tamis_filter_add_many(filter, keys, some, answers, NULL, &err)
@@ -56,7 +55,7 @@ static void measure(tamis_scheme scheme, uint64_t n, double p) {
     plan_options.scheme = scheme;
     plan_options.expect = n;
     plan_options.fpr = p;
-    options.allow_over_capacity = true; /* keys that are taken for seen are of no interest here */
+    options.allow_over_capacity = true; /* false positives do not matter here */
     if (tamis_plan_make(&plan, &plan_options, &err) != TAMIS_OK ||
         tamis_filter_create(&filter, &plan, &options, &err) != TAMIS_OK)
         die(&err);

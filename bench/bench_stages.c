@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * bench_stages FILE RECORDS: what dedup has to do with the lines of FILE at the least, each step as plain and
- * quick as can be, on one thread. It knows the number of records beforehand and keeps no promise about its
- * answers: what it does is move the bytes. A block of the file at a time passes through
+ * bench_stages FILE RECORDS: the lower bound for dedup: the least work with the lines of FILE, each step as simple and
+ * fast as possible, on one thread. It knows the number of records, and its answers need not be right. Each block of the
+ * file goes through these steps, in the second-level cache:
  *
- *     read      of so many bytes from the page cache
- *     split     the place of each newline; what the next block begins with moves to the front
+ *     read      the bytes from the page cache
+ *     split     find each newline; move the incomplete last line to the front of the next block
  *     hash      64 bits of each record
- *     touch     two bits of one random cache line are asked and set, in 34 bits a record; lines are prefetched
- *     copy      records whose bits were not set, neighbours in one go, to a buffer that is written to /dev/null
- *               when full
+ *     touch     test and set two bits of one random cache line, 34 bits a record; lines are prefetched
+ *     copy      copy records whose bits were not set, adjacent ones together, to a buffer; when it is full, write it
+ *               to /dev/null
  *
- * and stays in the second cache meanwhile. Prints the seconds of all and of each, how many records there were, how
- * many were copied, and the bytes of the table.
+ * Prints the seconds of the run and of each step, the number of records, the number copied, and the bytes of the table.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -47,9 +46,9 @@ static const char *const names[STEPS] = {"read", "split", "hash", "touch", "copy
 
 typedef struct work {
     int in, out;
-    char *text; /* BLOCK bytes: what the block before left, and what was read behind it */
+    char *text; /* BLOCK bytes: the rest of the block before, then new bytes */
     size_t left, filled;
-    uint32_t *begins; /* of the records in text; then where the last one ends */
+    uint32_t *begins; /* offsets of the records in text, then the end of the last one */
     uint64_t *hashes;
     bool *fresh;
     size_t count;
@@ -81,7 +80,7 @@ static bool read_block(work *w) {
     return size > 0;
 }
 
-/* Bit i: whether byte i of 64 ends a line. */
+/* Bit i: byte i of 64 ends a line. */
 static uint64_t ends_in(const char *text) {
     uint64_t found = 0;
 #ifdef __SSE2__
@@ -119,7 +118,7 @@ static uint64_t fold(uint64_t a, uint64_t b) {
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* 16 bytes a step, none of which waits for another; the last without a branch on how many they are. */
+/* Independent steps of 16 bytes. The last has no branch on the number of bytes. */
 static uint64_t hash_of(const char *text, size_t size) {
     static const uint64_t kept[] = {0,          0xff,         0xffff,         0xffffff,
                                     0xffffffff, 0xffffffffff, 0xffffffffffff, 0xffffffffffffff,
@@ -183,7 +182,7 @@ static void keep_rest(work *w) {
     memmove(w->text, w->text + done, w->left);
 }
 
-/* Adds what passed since *from to a step. */
+/* Adds the time since *from to a step. */
 static void lap(work *w, int step, double *from) {
     double then = *from;
     *from = now();
@@ -213,7 +212,7 @@ int main(int count, char **args) {
     w.fresh = make(BLOCK * sizeof *w.fresh);
     w.table = make(w.lines * LINE);
     memset(w.table, 0, w.lines * LINE);
-    lap(&w, TOUCH, &from); /* its memory is part of what a table costs */
+    lap(&w, TOUCH, &from); /* its page faults are part of the cost of a table */
     for (;;) {
         bool more = read_block(&w);
         lap(&w, READ, &from);

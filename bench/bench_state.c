@@ -1,24 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * What stands beside `tamis dedup --state` in bench/state.py:
+ * The comparisons of bench/state.py with `tamis dedup --state`:
  *
- *     bench_state disk FOLDER OUTPUT LOG   writes two new files of so many bytes, side by side, and syncs
- *                                          both after each 64 MiB of the first: what a disk takes for an
- *                                          output and its log, and no more
- *     bench_state log STATE KEYS           a new state, growing and of rate 1e-9, of so many distinct keys,
- *                                          ended as by SIGKILL after its one commit: all of them are in its
- *                                          log, and there is no snapshot yet
- *     bench_state open STATE               seconds of opening a state, the keys that came out of its log, all
- *                                          its keys, and the bytes of log and snapshot
- *     bench_state sqlite|lmdb FOLDER IN    the lines of IN once each, to FOLDER/out, with the lines seen in a
+ *     bench_state disk DIR OUTPUT LOG      writes two new files of so many bytes in parallel, and syncs both after
+ *                                          each 64 MiB of the first: the time of the disk for an output and its log
+ *     bench_state log STATE KEYS           makes a growing state of rate 1e-9 with so many distinct keys, and ends like
+ *                                          SIGKILL after its only commit: all keys are in the log, without a snapshot
+ *     bench_state open STATE               seconds of opening a state, keys read from its log, all keys, and the bytes
+ *                                          of log and snapshot
+ *     bench_state sqlite|lmdb DIR IN       writes the unique lines of IN to DIR/out, with the set of lines in a
  *                                          database there
- *     bench_state databases                which of these two it was built with
+ *     bench_state databases                prints which of the two databases it was built with
  *
- * The databases keep the promise of --state: each commit, after 64 MiB of records or one second, first syncs
- * the output, then makes last, in one transaction, the lines seen and the places reached in input and output.
- * The next start goes on from there and cuts the output back. Keys are the lines as they are. The input is
- * mapped, which costs less than reading it.
+ * The databases give the guarantee of --state. Each commit, after 64 MiB of records or one second, first syncs the output.
+ * One transaction then stores the new lines and the offsets in input and output. The next start continues from there and
+ * cuts the output back. Keys are whole lines. The input is mapped, which is cheaper than reading.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -58,9 +55,9 @@ static double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void path_in(char path[PATH], const char *folder, const char *name) {
-    if (snprintf(path, PATH, "%s/%s", folder, name) >= PATH)
-        fail(folder, "the path is too long");
+static void path_in(char path[PATH], const char *directory, const char *name) {
+    if (snprintf(path, PATH, "%s/%s", directory, name) >= PATH)
+        fail(directory, "the path is too long");
 }
 
 static void write_all(int fd, const char *path, const char *bytes, size_t size) {
@@ -96,16 +93,16 @@ static uint64_t number(const char *text, const char *what) {
     return value;
 }
 
-static void begin_file(written *file, const char *folder, const char *name, const char *size) {
+static void begin_file(written *file, const char *directory, const char *name, const char *size) {
     file->size = number(size, "is no number of bytes");
     file->done = 0;
-    path_in(file->path, folder, name);
+    path_in(file->path, directory, name);
     file->fd = open(file->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (file->fd < 0)
         fail(file->path, strerror(errno));
 }
 
-/* Up to so many bytes of it, in pieces of a buffer. */
+/* Writes up to so many bytes, in pieces of the buffer's size. */
 static void write_up_to(written *file, const char *buffer, uint64_t end) {
     while (file->done < end) {
         size_t some = end - file->done < BUFFER ? (size_t)(end - file->done) : BUFFER;
@@ -114,12 +111,12 @@ static void write_up_to(written *file, const char *buffer, uint64_t end) {
     }
 }
 
-static void time_disk(const char *folder, const char *output_size, const char *log_size) {
+static void time_disk(const char *directory, const char *output_size, const char *log_size) {
     static char buffer[BUFFER];
     written output, log;
-    begin_file(&output, folder, "disk-output", output_size);
-    begin_file(&log, folder, "disk-log", log_size);
-    uint64_t noise = 1; /* a disk may make less of zeros */
+    begin_file(&output, directory, "disk-output", output_size);
+    begin_file(&log, directory, "disk-log", log_size);
+    uint64_t noise = 1; /* random bytes: a disk may compress zeros */
     for (size_t i = 0; i < sizeof buffer; i++) {
         noise = noise * UINT64_C(6364136223846793005) + 1;
         buffer[i] = (char)(noise >> 56);
@@ -142,7 +139,7 @@ static void need(tamis_status status, const tamis_error *err) {
         fail("state", err->text);
 }
 
-static tamis_state *make_state(const char *folder) {
+static tamis_state *make_state(const char *directory) {
     tamis_error err = TAMIS_ERROR_INIT;
     tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
@@ -152,11 +149,11 @@ static tamis_state *make_state(const char *folder) {
     plan_options.fpr = 1e-9;
     options.plan = &plan;
     need(tamis_plan_make(&plan, &plan_options, &err), &err);
-    need(tamis_state_open(&state, folder, &options, &err), &err);
+    need(tamis_state_open(&state, directory, &options, &err), &err);
     return state;
 }
 
-/* A key in some 1e9 is taken for another; it is in the log as little as a duplicate is. */
+/* About one key in 1e9 is a false positive; like a duplicate it is not in the log. */
 static void log_some(tamis_state *state, uint64_t from, size_t count) {
     uint64_t numbers[BATCH];
     tamis_key keys[BATCH];
@@ -177,23 +174,23 @@ static void log_some(tamis_state *state, uint64_t from, size_t count) {
     need(tamis_state_log(state, hashes, fresh, &err), &err);
 }
 
-static void log_keys(const char *folder, uint64_t count) {
+static void log_keys(const char *directory, uint64_t count) {
     tamis_error err = TAMIS_ERROR_INIT;
-    tamis_state *state = make_state(folder);
+    tamis_state *state = make_state(directory);
     for (uint64_t from = 0; from < count; from += BATCH)
         log_some(state, from, count - from < BATCH ? (size_t)(count - from) : BATCH);
     need(tamis_state_commit(state, "", 0, &err), &err);
-    _exit(0); /* before a snapshot is done */
+    _exit(0); /* before a snapshot is complete */
 }
 
-static void time_open(const char *folder) {
+static void time_open(const char *directory) {
     tamis_error err = TAMIS_ERROR_INIT;
     tamis_state_options options = TAMIS_STATE_OPTIONS_INIT;
     tamis_state_info info = TAMIS_STATE_INFO_INIT;
     tamis_state *state;
     options.read_only = true;
     const double begun = now();
-    need(tamis_state_open(&state, folder, &options, &err), &err);
+    need(tamis_state_open(&state, directory, &options, &err), &err);
     const double seconds = now() - begun;
     tamis_state_info_get(state, &info);
     printf("%.6f %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", seconds, info.replayed, info.keys,
@@ -203,16 +200,16 @@ static void time_open(const char *folder) {
 
 /* ---- databases ---- */
 
-/* How far a run is: bytes of what it reads and of what it wrote. */
+/* Progress of a run: offsets in input and output. */
 typedef struct place {
     uint64_t input, output;
 } place;
 
 typedef struct database {
     const char *name;
-    place (*open)(const char *folder);         /* where the last commit was; a transaction is begun */
-    bool (*add)(const char *key, size_t size); /* true: it is new */
-    void (*commit)(place at);                  /* and begins the next transaction */
+    place (*open)(const char *directory);      /* reads the last commit and begins a transaction */
+    bool (*add)(const char *key, size_t size); /* true: the line is new */
+    void (*commit)(place at);                  /* commits, and begins the next transaction */
     void (*close)(void);
 } database;
 
@@ -238,10 +235,10 @@ static sqlite3_stmt *sqlite_prepare(const char *text) {
     return statement;
 }
 
-/* The cache is large enough for all pages, so that only commits wait for the disk. */
-static place sqlite_begin(const char *folder) {
+/* The cache holds all pages, so that only commits wait for the disk. */
+static place sqlite_begin(const char *directory) {
     char path[PATH];
-    path_in(path, folder, "seen.sqlite");
+    path_in(path, directory, "seen.sqlite");
     sqlite_need(sqlite3_open(path, &sqlite.base) == SQLITE_OK);
     sqlite_run("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -1048576;"
                "CREATE TABLE IF NOT EXISTS seen (record BLOB PRIMARY KEY) WITHOUT ROWID;"
@@ -280,7 +277,7 @@ static void sqlite_end(void) {
 #endif
 
 #ifdef TAMIS_HAVE_LMDB
-enum { LMDB_MAP_LOG2 = 36 }; /* addresses only: the file is as long as what is in it */
+enum { LMDB_MAP_LOG2 = 36 }; /* address space only: the file is as long as its content */
 
 static struct {
     MDB_env *base;
@@ -298,13 +295,13 @@ static MDB_val lmdb_place_key(void) {
     return (MDB_val){sizeof name, name};
 }
 
-static place lmdb_begin(const char *folder) {
+static place lmdb_begin(const char *directory) {
     place at = {0, 0};
     MDB_val key = lmdb_place_key(), last;
     lmdb_need(mdb_env_create(&lmdb.base));
     lmdb_need(mdb_env_set_mapsize(lmdb.base, (size_t)1 << LMDB_MAP_LOG2));
     lmdb_need(mdb_env_set_maxdbs(lmdb.base, 2));
-    lmdb_need(mdb_env_open(lmdb.base, folder, 0, 0666));
+    lmdb_need(mdb_env_open(lmdb.base, directory, 0, 0666));
     lmdb_need(mdb_txn_begin(lmdb.base, NULL, 0, &lmdb.transaction));
     lmdb_need(mdb_dbi_open(lmdb.transaction, "seen", MDB_CREATE, &lmdb.seen));
     lmdb_need(mdb_dbi_open(lmdb.transaction, "place", MDB_CREATE, &lmdb.place));
@@ -378,17 +375,17 @@ static void commit(const database *base, answers *out, uint64_t input) {
     base->commit((place){input, out->size});
 }
 
-/* The output as it was at the last commit; its name is made last before anything is. */
-static void begin_output(answers *out, const char *folder, uint64_t size) {
-    path_in(out->path, folder, "out");
-    const int folder_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+/* Cuts the output back to the last commit. Its name is synced before the first write. */
+static void begin_output(answers *out, const char *directory, uint64_t size) {
+    path_in(out->path, directory, "out");
+    const int folder_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     out->fd = open(out->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (out->fd < 0 || ftruncate(out->fd, (off_t)size) != 0 || lseek(out->fd, 0, SEEK_END) < 0)
         fail(out->path, strerror(errno));
     sync_file(out->fd, out->path);
     if (folder_fd < 0)
-        fail(folder, strerror(errno));
-    sync_file(folder_fd, folder);
+        fail(directory, strerror(errno));
+    sync_file(folder_fd, directory);
     close(folder_fd);
     out->size = size;
 }
@@ -406,13 +403,13 @@ static const char *map_input(const char *path, uint64_t *size) {
     return text;
 }
 
-static void dedup(const database *base, const char *folder, const char *in) {
+static void dedup(const database *base, const char *directory, const char *in) {
     static answers out;
     uint64_t size, records = 0;
     const char *text = map_input(in, &size);
     uint64_t at = 0, committed;
-    const place last = base->open(folder);
-    begin_output(&out, folder, last.output);
+    const place last = base->open(directory);
+    begin_output(&out, directory, last.output);
     if (last.input > size)
         fail(in, "is shorter than what was read of it");
     at = committed = last.input;

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""A thousand million keys through tamis dedup.
+"""tamis dedup with 10^9 keys.
 
 Usage: big.py TAMIS BENCH_KEYS RUNS COUNT
 
-COUNT distinct keys of 16 bytes come from BENCH_KEYS (bench_keys.c) through a pipe, in `tamis dedup --expect COUNT --fpr
-1e-9`, whose output goes to /dev/null. It prints the rate of BENCH_KEYS alone, and the wall time and peak memory of each
-run. As many must be found unique as were sent, but for those that the rate allows. The bars are for a COUNT of 1e9.
+BENCH_KEYS (bench_keys.c) sends COUNT distinct keys of 16 bytes through a pipe to `tamis dedup --expect COUNT --fpr 1e-9`,
+whose output goes to /dev/null. Prints the speed of BENCH_KEYS alone, and the wall time and peak memory of each run. All
+keys must be unique, except for false positives within the rate. The targets are for a COUNT of 1e9.
 """
 import json
 import math
@@ -21,7 +21,7 @@ from timed import need, print_bars
 
 GIB = 1 << 30
 RATE = 1e-9
-BYTES_A_KEY = 6  # of free memory that a run is begun with
+BYTES_A_KEY = 6  # free memory that a run requires
 
 
 def available():
@@ -33,7 +33,7 @@ def available():
 
 
 def generate(program, count, through=None):
-    """Lines a second that are made for who throws them away: nobody, or one that reads a pipe."""
+    """Lines a second of the generator, to /dev/null or to a pipe whose reader discards them."""
     start = time.monotonic()
     with subprocess.Popen([program, str(count)], stdout=subprocess.PIPE if through else subprocess.DEVNULL) as source:
         if through:
@@ -42,7 +42,7 @@ def generate(program, count, through=None):
 
 
 def once(tamis, program, count, folder):
-    """Wall seconds, peak resident bytes, and how many were unique."""
+    """Wall seconds, peak resident bytes, and number of unique lines."""
     report = os.path.join(folder, "time")
     start = time.monotonic()
     with subprocess.Popen([program, str(count)], stdout=subprocess.PIPE) as source:

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""tamis dedup beside what people use today, on the same inputs, in one run.
+"""tamis dedup, compared with common alternatives on the same inputs, in one run.
 
 Usage: dedup.py TAMIS RUNS [W|U|J ...]
 
     W  tamis gen words 10000000 --seed 7                      words
     U  tamis gen urls 10000000 --duplicates 20% --seed 7      addresses
-    J  tamis gen clicks 5000000 --duplicates 10% --seed 7     JSON lines, known by their event_id, and J.gz, by gzip
+    J  tamis gen clicks 5000000 --duplicates 10% --seed 7     JSON lines with key event_id, and J.gz, by gzip
 
 Each command reads its input from a file in the page cache and writes to /dev/null. The tables give the median wall
 time, of how many runs, the peak resident memory, and the wall time as a multiple of that of the first row. Who takes
@@ -65,8 +65,8 @@ CONFIGS = {  # name, options, rate
 
 
 class Way:
-    """A command. order: "kept", "lost", "keys" of those that print keys alone, or None of those that print something
-    else; rate: of records that may be taken for duplicates; program: without it there is no such way."""
+    """A command. order: "kept", "lost", "keys" (prints keys only), or None (other output); rate: false-positive rate;
+    program: the row is left out if it is not installed."""
 
     def __init__(self, name, argv, order="kept", rate=0.0, program=None):
         self.name, self.argv, self.order, self.rate = name, argv, order, rate
@@ -74,7 +74,7 @@ class Way:
 
 
 def ours(tamis, configs, path, more=()):
-    """tamis with each of the settings and numbers of threads."""
+    """tamis with each configuration and number of threads."""
     found = []
     for config in configs:
         options, rate = CONFIGS[config]
@@ -117,7 +117,7 @@ def lines_of(path):
 
 
 def digest(path, through=None):
-    """Of a file, or of what a command makes of it."""
+    """Checksum of a file, or of the output of a command that reads it."""
     if not through:
         with open(path, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -127,16 +127,16 @@ def digest(path, through=None):
 
 
 def few_missing(path, wanted, rate, unique):
-    """Whether the lines are those of `wanted`, but for as many as the rate may have cost."""
+    """True if the lines are those of `wanted`, except for false positives within the rate."""
     most = unique * rate + 5 * math.sqrt(unique * rate) + 3
     if not unique - most <= lines_of(path) <= unique:
         return False
     with open(path, "rb") as some, open(wanted, "rb") as lines:
-        return all(line in lines for line in some)  # each is searched from where the one before was found
+        return all(line in lines for line in some)  # the search for a line continues after the one before
 
 
 def check(ways, path, folder):
-    """How many records are unique: the first way that accepts no rate, and is therefore checked by all others, says."""
+    """The number of unique records, by the first exact command. All others are checked against it."""
     wanted, out = os.path.join(folder, "wanted"), os.path.join(folder, "out")
     reference = next(way for way in ways if way.order == "kept" and way.rate == 0)
     with open(wanted, "wb") as stdout:
@@ -161,11 +161,11 @@ def check(ways, path, folder):
 # ---- measuring ----
 
 def measure(title, ways, path, runs, folder):
-    """Median seconds and peaks by the name of the way."""
+    """Median seconds and peak memory by command."""
     ways = [way for way in ways if shutil.which(way.program)]
     records = "" if path.endswith(".gz") else f"{lines_of(path)} records, "
     unique = check(ways, path, folder)
-    os.sync()  # what the checks wrote is not to be written while others are timed
+    os.sync()  # writes the files of the checks to disk before timing
     print(f"{title}: {records}{os.path.getsize(path) / 1e6:.1f} MB, {unique} unique; every way printed the same; "
           f"median of {runs}\n\n"
           f"{'way':<48}{'seconds':>9}{'runs':>6}{'peak MB':>9}{'times tamis':>13}  order", flush=True)
@@ -179,7 +179,7 @@ def measure(title, ways, path, runs, folder):
 
 
 class Measured:
-    """Ratios of what was measured, of tamis with all threads unless said otherwise; None where the peer was not."""
+    """Ratios of the measured times, with all threads unless stated otherwise; None if the peer is missing."""
 
     def __init__(self, seconds, peaks):
         self.seconds, self.peaks = seconds, peaks

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Filters in files: the command and the library beside what bounds them or does the same, in one run.
+"""Filters in files: the command and the library, compared with lower bounds and other programs, in one run.
 
 Usage: files.py TAMIS BENCH_FILES GUAVA_CHECK RUNS SCALE
 
 BENCH_FILES is the program of bench_files.c, GUAVA_CHECK the source GuavaCheck.java. SCALE is 1 for the published
-figures (10 GiB of disk, 6 of memory), or less, for a look. Files lie in TMPDIR and in the page cache, but where it says
-cold. Wall times, medians of RUNS; every answer is checked before it is timed.
+numbers (10 GiB of disk, 6 of memory), or less for a short run. Files are in TMPDIR and in the page cache, except for rows
+named cold. Wall times, medians of RUNS; every answer is checked before it is timed.
 """
 import os
 import re
@@ -20,7 +20,7 @@ import time
 from timed import evict, need
 
 MIB, GIB = 1 << 20, 1 << 30
-KEYS_A_GIB = 552_555_606  # of a blocked filter at a rate of 1e-3: tamis plan --kind blocked --fpr 1e-3 --memory 1GiB
+KEYS_A_GIB = 552_555_606  # keys of a blocked filter at a rate of 1e-3: tamis plan --kind blocked --fpr 1e-3 --memory 1GiB
 GUAVA = "/usr/share/java/guava.jar"
 
 
@@ -33,12 +33,12 @@ class Bench:
         return os.path.join(self.folder, name)
 
     def size(self, size):
-        """So many bytes at this scale, in whole MiB."""
+        """The number of bytes at this scale, in whole MiB."""
         return max(int(size * self.scale) // MIB, 1) * MIB
 
     def run(self, argv, stdin=os.devnull, stdout=os.devnull, fine=(0,)):
-        """Wall seconds, peak resident bytes, and bytes read from the disk. GNU time does the measuring: a child of
-        this process would be charged with the memory this process had at the fork."""
+        """Wall seconds, peak resident bytes, and bytes read from the disk. Measured by GNU time: a child of this
+        process would count the memory that this process had at the fork."""
         report = self.path("time")
         start = time.monotonic()
         with open(stdin, "rb") as source, open(stdout, "wb") as sink:
@@ -52,7 +52,7 @@ class Bench:
         return seconds, int(peak) * 1024, int(blocks) * 512
 
     def median(self, argv, before=None, **more):
-        """Seconds; `before` is called ahead of each run and not timed."""
+        """Seconds. `before` is called before each run and not timed."""
         seconds = []
         for _ in range(self.runs):
             if before:
@@ -73,7 +73,7 @@ def make_words(b, count, name, seed=7):
 
 
 def make_misses(b, words, name):
-    """The same in capitals: no word is one of them."""
+    """The words in capitals, none of which is in the filter."""
     with open(words, "rb") as lines, open(b.path(name), "wb") as out:
         out.write(lines.read().upper())
     return b.path(name)
@@ -88,7 +88,7 @@ def make_filter(b, name, size, words=os.devnull):
 # ---- records ----
 
 def records(b):
-    """build, check and add beside dedup, which reads the same words and asks and adds each to a filter of that size."""
+    """build, check and add, compared with dedup, which reads the same words and adds each to a filter of that size."""
     count = int(10e6 * b.scale)
     words = make_words(b, count, "words")
     misses = make_misses(b, words, "misses")
@@ -123,7 +123,7 @@ def records(b):
     print()
 
 
-# ---- questions ----
+# ---- lookups ----
 
 def questions(b):
     lines, size = int(1e8 * b.scale), b.size(GIB)
@@ -155,9 +155,9 @@ def whole_row(row, moved, seconds, first, cold=None):
 
 
 def whole_rows(b, name, argv, paths, written=0):
-    """Warm and cold, with the bytes that came from the disk for each byte of the files. cat reads them as fast as can
-    be; where something is written, cp and sync of one of them says what that costs alone, and how long fsync has to
-    wait for the disk is taken off the last row, which says what is left for us to do."""
+    """Warm and cold, with the bytes read from the disk for each byte of the files. cat is the fastest way to read
+    them. If something is written, cp and sync of one file is the lower bound. The last row is without the time of fsync:
+    the time of the command itself."""
     size, copy = sum(os.path.getsize(path) for path in paths), b.path("copy")
     sinks = [("cat FILES", ["cat", *paths])]
     if written:
@@ -237,7 +237,7 @@ def dcso(b):
         lines = mixed(b, count, "lines")
         theirs, ours = ["bloom", "check", path], [b.tamis, "check", path, lines]
         need(b.output(theirs, stdin=lines) == b.output(ours), "bloom check and tamis check print other lines")
-        # One run more of theirs is enough where it takes long.
+        # One more run of a slow peer is enough.
         slow = b.run(theirs, stdin=lines)[0] if count > 2e6 else b.median(theirs, stdin=lines)
         foreign_row("DCSO: bloom check", count, slow, b.median(ours))
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""tamis dedup by a key within the record beside Python's json and csv modules, on one input each, in one run.
+"""tamis dedup by a key of the record, compared with Python's json and csv modules, on one input each, in one run.
 
 Usage: keys.py TAMIS RUNS
 
@@ -41,7 +41,7 @@ for row in lines:
 
 
 def make(tamis, folder):
-    """The two inputs; the user agents get the comma that real ones have."""
+    """The two inputs. A comma is added to the user agents, as real ones have it."""
     lines, table = os.path.join(folder, "clicks.jsonl"), os.path.join(folder, "clicks.csv")
     with open(lines, "wb") as out:
         subprocess.run([tamis, "gen", "clicks", str(RECORDS), "--duplicates", "10%", "--seed", "7"], stdout=out,

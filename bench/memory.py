@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The kinds of filter in memory, beside libbloom and Guava, and beside what touching their memory costs.
+"""Filters in memory, compared with libbloom, Guava, and the cost of touching their memory.
 
 Usage: memory.py TAMIS BENCH_MEMORY GUAVA_MEMORY PEERS RUNS
 
-BENCH_MEMORY is the program of bench_memory.c, whose head says what is measured; GUAVA_MEMORY the source
-GuavaMemory.java, PEERS the folder of ./dev peers. Medians of RUNS, the programs in turns, ns a key: add to a filter
-just made, whose memory the system has yet to give (Java has zeroed Guava's); again to one that was cleared; hit; miss.
+BENCH_MEMORY is the program of bench_memory.c, which explains the columns; GUAVA_MEMORY is the source GuavaMemory.java,
+PEERS the directory of ./dev peers. Medians of RUNS, ns a key; the programs take turns. The memory of a new filter comes
+from the system during `add`; Guava's was zeroed by Java before.
 """
 import math
 import os
@@ -26,7 +26,7 @@ DEBIAN = "/usr/share/java/guava.jar"
 
 
 def guava(source, peers, folder):
-    """The command of Guava, or None: that of ./dev peers, which is newer than Debian's, if it is there."""
+    """The command of Guava, or None. Prefers the version of ./dev peers, which is newer than Debian's."""
     jars = [os.path.join(peers, name) for name in ("guava.jar", "failureaccess.jar")]
     jars = jars if all(map(os.path.exists, jars)) else [DEBIAN]
     if not (shutil.which("javac") and os.path.exists(jars[0])):
@@ -37,7 +37,7 @@ def guava(source, peers, folder):
 
 
 def rows_of(argv):
-    """A row is (name, rate) and its figures."""
+    """A row is (name, rate) and its numbers."""
     out = subprocess.run(argv, stdout=subprocess.PIPE, check=True).stdout.decode()
     return {(name, float(rate)): list(map(float, values))
             for name, rate, *values in (line.split("\t") for line in out.splitlines())}

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Filters in a Redis: ours beside what is done with plain bitmaps, on private servers, in one run.
+"""Filters in a Redis, compared with plain bitmaps, on private servers, in one run.
 
 Usage: redis.py TAMIS BENCH_REDIS REDIS_BITS_PHP RUNS SCALE
 
-BENCH_REDIS is the program of bench_redis.c. SCALE is 1 for the published figures (a million elements, a filter of 1 GiB
-to push), or less, for a look. The server has one core and the client another, where there are two, with TCP over
-loopback between them; the masters of the cluster share what cores there are beside the client's. Medians of RUNS, the
-ways in turns. Every way is asked by another before it is timed, and what it answers while it is timed is looked at: no
+BENCH_REDIS is the program of bench_redis.c. SCALE is 1 for the published numbers (a million elements, a filter of 1 GiB
+to push), or less for a short run. Server and client have a core each, if there are two, and TCP over loopback between them.
+The masters of the cluster share the other cores. Medians of RUNS; the clients take turns. Every way is asked by another before it is timed, and what it answers while it is timed is looked at: no
 element that was added may be missing.
 """
 import ctypes
@@ -29,19 +28,19 @@ from timed import need, print_bars
 
 MIB, GIB = 1 << 20, 1 << 30
 RATES = (1e-2, 1e-6)
-A_CALL = 10_000  # elements of ours a call, where bars are measured
-BITS_OF_PARTITION = {1e-2: 16, 1e-6: 50}  # of the cluster's filter, for each element, over 12 partitions
+A_CALL = 10_000  # elements a call of tamis, for the targets
+BITS_OF_PARTITION = {1e-2: 16, 1e-6: 50}  # bits an element of the cluster's filter, in 12 partitions
 
 
 # ---- servers ----
 
 class Server:
-    """A redis-server of our own, on a free port. It ends with this process, however that ends."""
+    """A private redis-server on a free port. It ends with this process."""
 
     def __init__(self, core, options=()):
         self.folder = tempfile.mkdtemp(prefix="tamis-bench-")
         for _ in range(30):
-            self.port = random.randrange(10_000, 32_000)  # below those that systems give to clients
+            self.port = random.randrange(10_000, 32_000)  # below the ports that systems give to clients
             self.process = subprocess.Popen(
                 ["redis-server", "--port", str(self.port), "--bind", "127.0.0.1", "--unixsocket", self.path(), "--save",
                  "", "--dir", self.folder, "--logfile", os.path.join(self.folder, "log"), *options],
@@ -65,7 +64,7 @@ class Server:
         return False
 
     def ask(self, command):
-        """Over its own socket: no other can answer there."""
+        """Runs a command over the server's own socket, which no other server has."""
         with socket.socket(socket.AF_UNIX) as link:
             link.connect(self.path())
             link.sendall(command.encode() + b"\r\n")
@@ -90,7 +89,7 @@ def end_with_parent(by=signal.SIGKILL):
 
 
 class Cost:
-    """What servers spent until now: CPU microseconds, bytes in, bytes out."""
+    """Statistics of the servers: CPU microseconds, bytes received, bytes sent."""
 
     def __init__(self, servers):
         self.values = [0.0, 0, 0]
@@ -104,7 +103,7 @@ class Cost:
         return [now - then for now, then in zip(self.values, before.values)]
 
 
-# ---- ways ----
+# ---- clients ----
 
 class Sample:
     def __init__(self, count, wall, client, server, sent, received):
@@ -114,8 +113,8 @@ class Sample:
 
 
 class Way:
-    """How elements are added and asked. command(what, p, count) is the client, which prints as bench_redis does, or
-    tamis, which does not; share: of the elements, where all of them would take too long; uri(p): what another asks."""
+    """A way to add and look up elements. command(what, p, count) is the client; its output is that of bench_redis,
+    except for tamis. share: the part of the elements to use, if all would take too long; uri(p): the filter for others."""
 
     def __init__(self, name, batch, command, uri=None, share=1.0, servers=None):
         self.name, self.batch, self.command, self.uri = name, batch, command, uri
@@ -197,7 +196,7 @@ class Bench:
         return f"redis+cluster://{nodes}/seen?expect={self.count}&fpr={p}&partition={partition}"
 
     def command(self, what, p, count):
-        """tamis itself; of what check prints, the count."""
+        """The command tamis. Counts the lines that check prints."""
         verb = ["add", "-q"] if what == "add" else ["check", "-c"]
         return [self.tamis, *verb, self.ours(p), self.words(what, count)]
 
@@ -238,7 +237,7 @@ class Bench:
             found = int(out)
         if what == "check":
             need(found >= (count + 1) // 2, f"{way.name}: {found:.0f} of {count} found, half of which were added")
-        # php1's hashes are not uniform: it has no rate to be held to.
+        # The hashes of php1 are not uniform, so its rate is not checked.
         most = count / 2 * (what == "check") + p * count + 5 * math.sqrt(p * count) + 5
         need(found <= most or way.uri == self.php1, f"{way.name}: {found:.0f} of {count} found, more than is right")
         return Sample(count, wall, cpu, server, sent, received)
@@ -247,7 +246,7 @@ class Bench:
         return max(int(self.count * way.share), 1000)
 
     def verify(self, way, p):
-        """Whether another finds what it added, and it finds what another did."""
+        """True if each of two clients finds what the other added."""
         count = max(self.count // 20, 1000)
         self.flush(way.servers or [self.server])
         self.time(way, "add", p, count)
@@ -292,7 +291,7 @@ class Bench:
     # ---- whole filters ----
 
     def sets(self, size, each, clients, more):
-        """GB a second of redis-benchmark, which keeps as many bytes where it has names enough, else one value."""
+        """GB a second of redis-benchmark. With enough names it stores as many bytes, else one value."""
         self.flush([self.server])
         out = self.run(["redis-benchmark", "-p", str(self.server.port), "-t", "set", "-d", str(each), "-n",
                         str(max(size // each, 8)), "-c", str(clients), "--csv", *more])[0]
@@ -333,7 +332,7 @@ class Bench:
                     ("check to the Java way, elements a second", published, self.ratio("check", p, "rate", *java))]
             bars += [(f"{what}, p = {p:g}", bar, got) for what, bar, got in rows]
             found, count = self.found[p]
-            chance = 3 * math.sqrt(p * count) / (p * count)  # of so many
+            chance = 3 * math.sqrt(p * count) / (p * count)  # of as many elements
             bars.append((f"rate to the one asked for, p = {p:g} (chance: {chance:.2f})", -1, found / count / p, chance))
         bars.append(("push to large SETs that are kept, bytes a second", 0.5, pushed))
         print_bars(bars, f"Bars: ours, {A_CALL} elements a call, to the others")

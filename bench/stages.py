@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""How far tamis dedup is from the least that its work can cost, on one thread.
+"""tamis dedup, compared with the lower bound for its work, on one thread.
 
 Usage: stages.py TAMIS BENCH_STAGES RUNS [W|U ...]
 
-W and U are the words and addresses of dedup.py. BENCH_STAGES does what cannot be left out, a step at a time, and keeps
-no promise: the head of its source says what each step is. Nanoseconds a record, medians of RUNS in turns; tamis'
-own account of one run (--profile) follows.
+W and U are the words and addresses of dedup.py. BENCH_STAGES does the necessary steps only, one
+after the other; its source explains them. Nanoseconds a record, medians of RUNS in turns. The output of
+`tamis dedup --profile` for one run follows.
 """
 import os
 import subprocess
@@ -21,7 +21,7 @@ WAYS = [["--expect", "1e7", "--fpr", "1e-6"], ["--expect", "1e7"], []]
 
 
 def floor(program, path, records):
-    """Seconds of all, of each step, and bytes of the table."""
+    """Seconds of the run, of each step, and bytes of the table."""
     out = subprocess.run([program, path, str(records)], stdout=subprocess.PIPE, check=True).stdout.decode()
     told = dict(line.split() for line in out.splitlines())
     need(int(told["records"]) == records, f"{told['records']} of {records} records were read")

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""tamis dedup --state beside the same without it, beside the disk and beside databases, and how it starts again.
+"""tamis dedup --state, compared with a run without it, the disk alone, and databases; and the time of its next start.
 
 Usage: state.py TAMIS BENCH_STATE BENCH_KEYS [RUNS [SCALE]]
 
 BENCH_STATE and BENCH_KEYS are the programs of bench_state.c and bench_keys.c; each way is run RUNS (default 5) times;
-SCALE is 1 (default) for the published figures, or less, for a look. Inputs, outputs, states and databases lie in one
-folder in TMPDIR, which is to be on a disk: commits wait for fsync.
+SCALE is 1 (default) for the published numbers, or less for a short run. Inputs, outputs, states and databases are in one
+directory in TMPDIR, which should be on a disk: commits wait for fsync.
 
     W  tamis gen words 10000000 --seed 7                      words
     U  tamis gen urls 10000000 --duplicates 20% --seed 7      addresses
@@ -51,11 +51,11 @@ class Bench:
         return max(int(count * self.scale), 1)
 
     def bar(self, wanted):
-        """The bars are for the published figures."""
+        """The targets are for SCALE 1."""
         return wanted if self.scale == 1 else None
 
     def fresh(self):
-        """An empty folder for what is written, and nothing of what others wrote left to be put on the disk."""
+        """Makes an empty directory for the outputs, and syncs all earlier writes."""
         shutil.rmtree(self.path("new"), ignore_errors=True)
         os.mkdir(self.path("new"))
         os.sync()
@@ -63,7 +63,7 @@ class Bench:
 
 
 class Way:
-    """A command that writes into the folder "new"."""
+    """A command that writes into the directory "new"."""
 
     def __init__(self, name, argv):
         self.name, self.argv = name, argv
@@ -87,7 +87,7 @@ def ways_of(b, name, path):
 
 
 def check(b, ways, path):
-    """Bytes and records of the output, which all have to agree on, and the commits of the state."""
+    """Bytes and records of the output, which must be the same for all, and the commits of the state."""
     wanted, found, commits = None, None, 0
     for way in ways:
         once(b, way, path)
@@ -131,14 +131,14 @@ def writing(b, name):
 # ---- starting again ----
 
 def make_logged(b, count):
-    """A state that was killed in front of its first snapshot, so that all of its keys come out of the log."""
+    """A state that was killed before its first snapshot, so that all of its keys are in the log."""
     state = os.path.join(b.fresh(), "S")
     subprocess.run([b.program, "log", state, str(count)], check=True)
     return state
 
 
 def make_foreseen(b, count):
-    """A state of a run over a file, whose size told it what to expect; of up to some 10^7 keys there is no snapshot yet."""
+    """A state of a run over a file, whose size gave a size hint. With up to some 10^7 keys it has no snapshot."""
     path = os.path.join(b.fresh(), "keys")
     with open(path, "wb") as file:
         subprocess.run([b.keys, str(count)], stdout=file, check=True)
@@ -148,7 +148,7 @@ def make_foreseen(b, count):
 
 
 def make_ended(b, count):
-    """A state that a run has left, with a snapshot if there is one to be. Where its records went is no matter."""
+    """A state after a run, with a snapshot if one is due. The output of the run is discarded."""
     state = os.path.join(b.fresh(), "S")
     with subprocess.Popen([b.keys, str(count)], stdout=subprocess.PIPE) as source:
         done = subprocess.run([b.tamis, "dedup", "-q", "--state", state, "-o", os.devnull], stdin=source.stdout,
@@ -159,13 +159,13 @@ def make_ended(b, count):
 
 
 def time_open(b, state):
-    """Seconds, keys that came out of the log, all keys, bytes of log and snapshot."""
+    """Seconds, keys read from the log, all keys, bytes of log and snapshot."""
     told = subprocess.check_output([b.program, "open", state], text=True).split()
     return [float(told[0]), *map(int, told[1:])]
 
 
 def time_start(b, state, number):
-    """Seconds of a run that has nothing to read, from its start to its end."""
+    """Seconds of a run without input, from start to end."""
     empty = b.path("empty")
     with open(empty, "wb"):
         pass
@@ -183,7 +183,7 @@ def need_keys(found, count):
 
 
 def replay(b, count, make, title):
-    """A state's log, opened by the library, so that the start of a process is not in it."""
+    """Opens the log of a state by the library, without the start of a process."""
     state = make(b, count)
     os.sync()
     rows = [time_open(b, state) for _ in range(b.runs)]

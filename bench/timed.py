@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the scripts share: a timed run, files that are not in memory, runs of several ways in turns, and how a bar is
-told."""
+"""Shared by the scripts: timed runs, files outside of the page cache, runs of several programs in turns, and targets."""
 import os
 import statistics
 import subprocess
 import sys
 import time
 
-SLOW = 15.0  # seconds: who takes longer is run once
+SLOW = 15.0  # seconds: a program that takes longer is run once
 
 
 def need(right, what):
@@ -16,8 +15,8 @@ def need(right, what):
 
 
 def run(argv, stdin, stdout):
-    """Wall seconds and peak resident bytes of one run; of a pipeline, the peak of its largest. GNU time does the
-    measuring: a child of this process would be charged with the memory this process had at the fork."""
+    """Wall seconds and peak resident bytes of one run; for a pipeline, the largest peak. Measured by GNU
+    time: a child of this process would count the memory that this process had at the fork."""
     environment = dict(os.environ, LC_ALL="C")
     report = stdin + ".time"
     start = time.monotonic()
@@ -31,7 +30,7 @@ def run(argv, stdin, stdout):
 
 
 def evict(paths):
-    """Out of the page cache, as far as the system takes advice."""
+    """Removes files from the page cache, if the system follows the advice."""
     os.sync()
     for path in paths:
         with open(path, "rb") as file:
@@ -39,8 +38,8 @@ def evict(paths):
 
 
 def in_turns(ways, runs, once):
-    """Medians of what once(way) measures, seconds first, by way, and how many runs they are of. The ways take turns, so
-    that a slow minute of the machine hits all; who is slow has one."""
+    """Medians of the results of once(way), seconds first, and the number of runs. The programs take turns, so that a slow
+    minute of the machine affects all of them. A slow program is run once."""
     results = {way: [once(way)] for way in ways}
     for _ in range(runs - 1):
         for way in ways:
@@ -50,8 +49,8 @@ def in_turns(ways, runs, once):
 
 
 def print_bars(bars, title="Bars"):
-    """Bars are (what, bar, got) or, with what chance may add to it, (what, bar, got, slack): at least `bar` is wanted,
-    or below zero at most so much; None has no bar. What was not measured got None."""
+    """Targets are (what, target, got) or, with an allowance for noise, (what, target, got, slack). A positive target is a
+    minimum, a negative one a maximum; None: no target. got is None if it was not measured."""
     print(f"\n{title}\n\n{'':<64}{'wanted':>10}{'got':>9}")
     for what, bar, got, *slack in bars:
         wanted = "-" if bar is None else f"{'>=' if bar > 0 else '<='} {abs(bar):>5g}"
