@@ -83,15 +83,15 @@ typedef struct answered {
     uint64_t present;
 } answered;
 
-static answered ask(const tamis_filter *filter, uint64_t count) {
+static answered query(const tamis_filter *filter, uint64_t count) {
     tamis_error err = TAMIS_ERROR_INIT;
     tamis_answer answers[BATCH];
-    batch asked;
+    batch queried;
     answered all = {now(), 0};
-    for (uint64_t from = 0; from < count; from += asked.count) {
-        make_batch(&asked, from, count);
-        succeed(tamis_filter_contains_many(filter, asked.keys, asked.count, answers, NULL, &err), &err);
-        for (size_t i = 0; i < asked.count; i++)
+    for (uint64_t from = 0; from < count; from += queried.count) {
+        make_batch(&queried, from, count);
+        succeed(tamis_filter_contains_many(filter, queried.keys, queried.count, answers, NULL, &err), &err);
+        for (size_t i = 0; i < queried.count; i++)
             all.present += answers[i] == TAMIS_PRESENT;
     }
     all.seconds = now() - all.seconds;
@@ -102,15 +102,16 @@ static answered ask(const tamis_filter *filter, uint64_t count) {
 static uint64_t check_answers(const tamis_filter *filter, uint64_t count) {
     tamis_error err = TAMIS_ERROR_INIT;
     tamis_answer answers[BATCH];
-    batch asked;
+    batch queried;
     uint64_t wrong = 0;
-    for (uint64_t from = 0; from < count; from += asked.count) {
-        make_batch(&asked, from, count);
-        succeed(tamis_filter_contains_many(filter, asked.keys, asked.count, answers, NULL, &err), &err);
-        for (size_t i = 0; i < asked.count; i++) {
+    for (uint64_t from = 0; from < count; from += queried.count) {
+        make_batch(&queried, from, count);
+        succeed(tamis_filter_contains_many(filter, queried.keys, queried.count, answers, NULL, &err), &err);
+        for (size_t i = 0; i < queried.count; i++) {
             bool present = answers[i] == TAMIS_PRESENT;
-            need(present || !is_in(asked.numbers[i]), "a key that was added is not found: a false negative");
-            wrong += present && !is_in(asked.numbers[i]);
+            need(present || !is_in(queried.numbers[i]),
+                 "a key that was added is not found: a false negative");
+            wrong += present && !is_in(queried.numbers[i]);
         }
     }
     return wrong;
@@ -123,12 +124,12 @@ static uint64_t check_answers(const tamis_filter *filter, uint64_t count) {
 static answered read_lines(const uint64_t *words, uint64_t all_lines, uint64_t count, uint32_t lines,
                            bool fetched) {
     uint64_t at[AHEAD] = {0}, used = 0; /* the first lines read are line 0 */
-    batch asked;
+    batch queried;
     answered all = {now(), 0};
-    for (uint64_t from = 0; from < count; from += asked.count) {
-        make_batch(&asked, from, count);
-        for (size_t i = 0; i < asked.count; i++) {
-            uint64_t x = *(const uint64_t *)asked.keys[i].data;
+    for (uint64_t from = 0; from < count; from += queried.count) {
+        make_batch(&queried, from, count);
+        for (size_t i = 0; i < queried.count; i++) {
+            uint64_t x = *(const uint64_t *)queried.keys[i].data;
             for (uint32_t k = 0; k < lines; k++, x += UINT64_C(0xd1342543de82ef95)) {
                 uint64_t line = (scatter(x) >> 32) * all_lines >> 32;
                 if (fetched) {
@@ -171,10 +172,10 @@ static uint32_t make_file(const char *path, tamis_kind kind, double rate, uint64
 }
 
 static const uint64_t *map_file(const char *path, size_t *size) {
-    struct stat about;
+    struct stat st;
     int file = open(path, O_RDONLY | O_CLOEXEC);
-    need(file >= 0 && fstat(file, &about) == 0, path);
-    *size = (size_t)about.st_size;
+    need(file >= 0 && fstat(file, &st) == 0, path);
+    *size = (size_t)st.st_size;
     void *bytes = mmap(NULL, *size, PROT_READ, MAP_SHARED, file, 0);
     need(bytes != MAP_FAILED, path);
     close(file);
@@ -191,7 +192,7 @@ static void query_kind(const char *directory, tamis_kind kind, double rate, uint
     uint32_t lines_a_key = kind == TAMIS_KIND_CLASSIC ? probes : 1;
     tamis_filter *filter;
     succeed(tamis_filter_open(&filter, path, NULL, &err), &err);
-    answered first = ask(filter, count);
+    answered first = query(filter, count);
     need(check_answers(filter, count) <= 10 + (uint64_t)(rate * (double)count),
          "more false positives than promised");
 
@@ -203,7 +204,7 @@ static void query_kind(const char *directory, tamis_kind kind, double rate, uint
         sum += words[i];
     double warm[RUNS], reads[RUNS], fetched[RUNS];
     for (int run = 0; run < RUNS; run++) {
-        answered all = ask(filter, count);
+        answered all = query(filter, count);
         need(all.present == first.present, "the same keys were answered otherwise");
         warm[run] = all.seconds;
         all = read_lines(words, size / LINE, count, lines_a_key, false);
@@ -226,7 +227,7 @@ static void query_kind(const char *directory, tamis_kind kind, double rate, uint
     need(unlink(path) == 0, path);
 }
 
-static int run_ask(char **args) {
+static int run_queries(char **args) {
     uint64_t lines = strtoull(args[1], NULL, 10), bytes = strtoull(args[2], NULL, 10);
     printf("%-12s%8s%7s%12s%10s%9s%10s%8s%12s%8s\n", "kind", "GiB", "lines", "keys", "first ns", "warm ns",
            "reads ns", "ratio", "fetched ns", "ratio");
@@ -266,17 +267,17 @@ static int run_open(char **paths) {
     double first = 0;
     printf("%-10s%12s%12s%12s%16s\n", "GiB", "open us", "ask us", "RSS KiB", "times first");
     for (; *paths; paths++) {
-        struct stat about;
+        struct stat st;
         double opening[OPENS], asking[OPENS];
         uint64_t grown = 0;
-        need(stat(*paths, &about) == 0, *paths);
+        need(stat(*paths, &st) == 0, *paths);
         for (int i = 0; i < OPENS; i++)
             open_file(*paths, &opening[i], &asking[i], &grown);
-        double open_us = median(opening, OPENS), ask_us = median(asking, OPENS);
+        double open_us = median(opening, OPENS), query_us = median(asking, OPENS);
         if (first == 0)
-            first = open_us + ask_us;
-        printf("%-10.3f%12.1f%12.1f%12" PRIu64 "%16.2f\n", (double)about.st_size / (1 << 30), open_us, ask_us,
-               grown / 1024, (open_us + ask_us) / first);
+            first = open_us + query_us;
+        printf("%-10.3f%12.1f%12.1f%12" PRIu64 "%16.2f\n", (double)st.st_size / (1 << 30), open_us, query_us,
+               grown / 1024, (open_us + query_us) / first);
     }
     return 0;
 }
@@ -305,7 +306,7 @@ static int run_copy(char **args) {
 
 int main(int count, char **args) {
     if (count == 5 && strcmp(args[1], "ask") == 0)
-        return run_ask(args + 2);
+        return run_queries(args + 2);
     if (count > 2 && strcmp(args[1], "open") == 0)
         return run_open(args + 2);
     if (count == 3 && strcmp(args[1], "copy") == 0)

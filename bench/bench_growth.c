@@ -108,12 +108,12 @@ static double microseconds(void) {
     return 1e6 * (double)now.tv_sec + 1e-3 * (double)now.tv_nsec;
 }
 
-typedef struct taken {
+typedef struct allocated {
     size_t blocks, bytes;
-} taken;
+} allocated;
 
 static void *take(void *context, size_t size, size_t align) {
-    taken *sum = context;
+    allocated *sum = context;
     void *block = aligned_alloc(align, (size + align - 1) / align * align);
     sum->blocks++;
     sum->bytes += size;
@@ -132,40 +132,40 @@ static double plan_time(double p, uint64_t expect) {
     tamis_plan plan = TAMIS_PLAN_INIT;
     plan_options.fpr = p;
     plan_options.expect = expect;
-    double least = 1e9;
+    double min = 1e9;
     for (int i = 0; i < 20; i++) {
-        const double begun = microseconds();
+        const double start = microseconds();
         tamis_plan_make(&plan, &plan_options, NULL);
-        const double took = microseconds() - begun;
-        least = took < least ? took : least;
+        const double elapsed = microseconds() - start;
+        min = elapsed < min ? elapsed : min;
     }
-    return least;
+    return min;
 }
 
 static void print_empty(void) {
     static const double rates[] = {0.5, 0.3, 0.1, 1e-2, 1e-3, 1e-6, 1e-9, 1e-20};
-    taken sum = {0, 0};
+    allocated sum = {0, 0};
     const tamis_allocator counting = {take, give, &sum};
     tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
-    double least = 1e9;
+    double min = 1e9;
     for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)
         printf("a plan for 10^7 keys at %g: %.1f us\n", rates[i], plan_time(rates[i], 10000000));
     for (int i = 0; i < 20; i++) {
         tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
         tamis_plan plan = TAMIS_PLAN_INIT;
         tamis_filter *filter = NULL;
-        sum = (taken){0, 0};
+        sum = (allocated){0, 0};
         options.allocator = i ? NULL : &counting;
-        const double begun = microseconds();
+        const double start = microseconds();
         tamis_plan_make(&plan, &plan_options, NULL);
         tamis_filter_create(&filter, &plan, &options, NULL);
-        const double took = microseconds() - begun;
-        least = took < least ? took : least;
+        const double elapsed = microseconds() - start;
+        min = elapsed < min ? elapsed : min;
         tamis_filter_free(filter);
         if (i == 0)
             printf("an empty filter that grows: %zu blocks, %zu bytes", sum.blocks, sum.bytes);
     }
-    printf(", %.1f us with its plan\n\n", least);
+    printf(", %.1f us with its plan\n\n", min);
 }
 
 /* ---- steps of growth ---- */
@@ -194,27 +194,27 @@ static void print_steps(uint64_t held, size_t count) {
     fflush(stdout);
 }
 
-static void time_steps(uint64_t most) {
+static void time_steps(uint64_t max) {
     tamis_filter *filter = make(TAMIS_KIND_FINGERPRINT, 1e-9, 0);
     uint64_t numbers[FEW];
     tamis_key keys[FEW];
     size_t count = 0;
     printf("%14s%9s%9s%9s%9s\n", "keys", "steps", "median", "99 %", "longest");
-    for (uint64_t held = 0, next = 1u << 22; held < most; held += FEW) {
+    for (uint64_t held = 0, next = 1u << 22; held < max; held += FEW) {
         tamis_error err = TAMIS_ERROR_INIT;
         for (size_t i = 0; i < FEW; i++) {
             numbers[i] = added++;
             keys[i] = (tamis_key){&numbers[i], sizeof numbers[i]};
         }
-        const double begun = seconds();
+        const double start = seconds();
         if (tamis_filter_add_many(filter, keys, FEW, NULL, NULL, &err) != TAMIS_OK) {
             fprintf(stderr, "bench_growth: %s\n", err.text);
             exit(2);
         }
-        const double took = seconds() - begun;
-        if (took > grown && count < STEPS)
-            steps[count++] = took;
-        if (held + FEW >= next || held + FEW >= most) {
+        const double elapsed = seconds() - start;
+        if (elapsed > grown && count < STEPS)
+            steps[count++] = elapsed;
+        if (held + FEW >= next || held + FEW >= max) {
             print_steps(held + FEW, count);
             count = 0;
             next *= 2;

@@ -45,10 +45,10 @@ static void write_all(int to, const char *bytes, size_t size) {
 static void *write_records(void *context) {
     static char bytes[AT_ONCE * RECORD + 1];
     const writing *w = context;
-    const uint64_t begun = now_ns(), end = begun + (uint64_t)(w->seconds * 1e9);
+    const uint64_t start = now_ns(), end = start + (uint64_t)(w->seconds * 1e9);
     uint64_t number = 0;
-    for (uint64_t now = begun; now < end; now = now_ns()) {
-        double due = w->rate > 0 ? (double)(now - begun) * 1e-9 * w->rate - (double)number : AT_ONCE;
+    for (uint64_t now = start; now < end; now = now_ns()) {
+        double due = w->rate > 0 ? (double)(now - start) * 1e-9 * w->rate - (double)number : AT_ONCE;
         size_t count = due >= AT_ONCE ? AT_ONCE : due >= 1 ? (size_t)due : 0;
         for (size_t i = 0; i < count; i++)
             snprintf(bytes + i * RECORD, RECORD + 1, "%016" PRIx64 "%015" PRIu64 "\n", now, number++);
@@ -72,8 +72,8 @@ static uint64_t read_records(int from) {
         for (held += (size_t)some; held - at >= RECORD; at += RECORD, records++) {
             char sent[17] = {0};
             memcpy(sent, bytes + at, 16);
-            const uint64_t took = (now - strtoull(sent, NULL, 16)) / 1000;
-            counts[took < SLOTS ? took : SLOTS - 1]++;
+            const uint64_t elapsed = (now - strtoull(sent, NULL, 16)) / 1000;
+            counts[elapsed < SLOTS ? elapsed : SLOTS - 1]++;
         }
         memmove(bytes, bytes + at, held - at);
         held -= at;
@@ -85,10 +85,10 @@ static uint64_t read_records(int from) {
 static size_t time_of(uint64_t records, double share) {
     const double wanted = (double)records * share;
     double sum = 0;
-    size_t took = 0;
-    while (took < SLOTS - 1 && (sum += (double)counts[took]) < wanted)
-        took++;
-    return took;
+    size_t elapsed = 0;
+    while (elapsed < SLOTS - 1 && (sum += (double)counts[elapsed]) < wanted)
+        elapsed++;
+    return elapsed;
 }
 
 int main(int argc, char **argv) {

@@ -37,7 +37,7 @@ enum {
     WORDS = LINE / 8,
     AHEAD = 64,
     HUGE_PAGE = 2 << 20,
-    THREADS_MOST = 2
+    THREADS_MAX = 2
 };
 enum { ADD, AGAIN, HIT, MISS, PARTS };
 
@@ -110,8 +110,8 @@ static void *do_share(void *context) {
 /* Threads 0: the caller's thread, which adds all keys in one batch. Returns the number of keys present, for lookups. */
 static uint64_t do_shares(tamis_filter *filter, const tamis_key *keys, bool queries, size_t threads,
                           double *ns) {
-    share shares[THREADS_MOST], all = {filter, keys, KEYS, queries ? BATCH : KEYS, queries, 0};
-    pthread_t ids[THREADS_MOST];
+    share shares[THREADS_MAX], all = {filter, keys, KEYS, queries ? BATCH : KEYS, queries, 0};
+    pthread_t ids[THREADS_MAX];
     double start = now();
     if (threads == 0)
         do_share(&all);
@@ -218,7 +218,7 @@ static double add_each(struct bloom *bloom, const tamis_key *keys) {
     return ns_a_key(start);
 }
 
-static uint64_t ask_each(struct bloom *bloom, const tamis_key *keys, double *ns) {
+static uint64_t query_each(struct bloom *bloom, const tamis_key *keys, double *ns) {
     uint64_t present = 0;
     double start = now();
     for (size_t i = 0; i < KEYS; i++)
@@ -232,8 +232,8 @@ static void measure_libbloom(double p, const tamis_key *in, const tamis_key *out
     double ns[PARTS];
     need(bloom_init(&bloom, KEYS, p) == 0, "libbloom makes no filter");
     ns[ADD] = add_each(&bloom, in);
-    need(ask_each(&bloom, in, &ns[HIT]) == KEYS, "libbloom does not find a key that was added");
-    uint64_t wrong = ask_each(&bloom, out, &ns[MISS]);
+    need(query_each(&bloom, in, &ns[HIT]) == KEYS, "libbloom does not find a key that was added");
+    uint64_t wrong = query_each(&bloom, out, &ns[MISS]);
     memset(bloom.bf, 0, (size_t)bloom.bytes);
     ns[AGAIN] = add_each(&bloom, in);
     print_row("libbloom", p, ns, 8.0 * (double)bloom.bytes / KEYS, (double)wrong / KEYS);
@@ -255,7 +255,7 @@ int main(int count, char **args) {
         measure(TAMIS_KIND_FINGERPRINT, xxh3, p, false, 0, in, out);
         measure(TAMIS_KIND_FINGERPRINT, xxh3, p, true, 0, in, out);
         measure_floor(p, bytes, in, out);
-        for (size_t threads = 1; threads <= THREADS_MOST && p == 0.01; threads++) {
+        for (size_t threads = 1; threads <= THREADS_MAX && p == 0.01; threads++) {
             measure(TAMIS_KIND_CLASSIC, xxh3, p, false, threads, in, out);
             measure(TAMIS_KIND_BLOCKED, xxh3, p, false, threads, in, out);
             measure(TAMIS_KIND_FINGERPRINT, xxh3, p, false, threads, in, out);

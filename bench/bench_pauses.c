@@ -65,13 +65,13 @@ static void *add_on(void *context) {
     adding *a = context;
     while (!a->stop) {
         const long switches = involuntary_switches();
-        const uint64_t begun = now_ns();
+        const uint64_t start = now_ns();
         add_batch(a);
-        const uint64_t took = now_ns() - begun;
-        if (took > a->max_ns)
-            a->max_ns = took;
-        if (took > a->max_uninterrupted_ns && involuntary_switches() == switches)
-            a->max_uninterrupted_ns = took;
+        const uint64_t seconds = now_ns() - start;
+        if (seconds > a->max_ns)
+            a->max_ns = seconds;
+        if (seconds > a->max_uninterrupted_ns && involuntary_switches() == switches)
+            a->max_uninterrupted_ns = seconds;
         a->calls++;
     }
     return NULL;
@@ -83,8 +83,8 @@ typedef struct longest {
 
 /* Returns and resets the longest calls. A call in progress counts too. */
 static longest take_longest(adding *a) {
-    const uint64_t begun = a->calls;
-    while (a->calls < begun + 2)
+    const uint64_t start = a->calls;
+    while (a->calls < start + 2)
         usleep(100);
     return (longest){(double)atomic_exchange(&a->max_uninterrupted_ns, 0) * 1e-6,
                      (double)atomic_exchange(&a->max_ns, 0) * 1e-6};
@@ -112,13 +112,13 @@ static void measure(tamis_kind kind, uint64_t keys, bool grows, const char *path
         exit(2);
     sleep(1);
     const longest alone = take_longest(&a);
-    uint64_t begun = now_ns();
+    uint64_t start = now_ns();
     require(tamis_filter_save(a.filter, path, &err));
-    const double saved = (double)(now_ns() - begun) * 1e-9;
+    const double saved = (double)(now_ns() - start) * 1e-9;
     const longest save = take_longest(&a);
-    begun = now_ns();
+    start = now_ns();
     require(tamis_filter_copy(&copy, a.filter, &err));
-    const double copied = (double)(now_ns() - begun) * 1e-9;
+    const double copied = (double)(now_ns() - start) * 1e-9;
     const longest copying = take_longest(&a);
     a.stop = true;
     pthread_join(thread, NULL);

@@ -35,7 +35,7 @@ enum {
     NOT_ADDED = FIRST * 5, /* and the first number of elements that are never added */
     HEAD = 64,             /* exceeds the words of a command before its bits */
     COMMAND_OF_BIT = 64,   /* SETBIT bf:seen OFFSET 1 */
-    PUSHED_KEYS_ASKED = 100000
+    PUSHED_KEYS_QUERIED = 100000
 };
 
 static void need(bool good, const char *what) {
@@ -315,7 +315,7 @@ static int run_push(char **args) {
     succeed(tamis_plan_fit(&plan, &plan_options, &err), &err);
     succeed(tamis_filter_create(&filter, &plan, NULL, &err), &err);
     /* Sets bits in every page, so that no page is the system's shared page of zeros. */
-    const size_t keys = (size_t)(plan.memory / 256), step = PUSHED_KEYS_ASKED;
+    const size_t keys = (size_t)(plan.memory / 256), step = PUSHED_KEYS_QUERIED;
     size_t done;
     elements all = {.count = step, .keys = take(step * sizeof *all.keys)};
     uint64_t *numbers = take(step * sizeof *numbers);

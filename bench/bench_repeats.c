@@ -13,7 +13,7 @@
 #include <tamis/tamis.h>
 
 enum { BATCH = 1024, ADDED = 1000000 };
-#define ASKED 5e6
+#define QUERIED 5e6
 
 static uint64_t keys_made; /* number of the next key: all keys differ */
 
@@ -59,7 +59,7 @@ static void measure(tamis_scheme scheme, uint64_t n, double p) {
     if (tamis_plan_make(&plan, &plan_options, &err) != TAMIS_OK ||
         tamis_filter_create(&filter, &plan, &options, &err) != TAMIS_OK)
         die(&err);
-    uint64_t filters = n < ADDED / 1000 ? 1000 : ADDED / n, each = (uint64_t)(ASKED / (double)filters),
+    uint64_t filters = n < ADDED / 1000 ? 1000 : ADDED / n, each = (uint64_t)(QUERIED / (double)filters),
              present = 0;
     for (uint64_t i = 0; i < filters; i++) {
         tamis_filter_clear(filter, NULL);

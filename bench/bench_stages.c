@@ -50,7 +50,7 @@ typedef struct work {
     size_t left, filled;
     uint32_t *begins; /* offsets of the records in text, then the end of the last one */
     uint64_t *hashes;
-    bool *fresh;
+    bool *absent;
     size_t count;
     uint64_t *table;
     uint64_t lines;
@@ -150,7 +150,7 @@ static void touch(work *w) {
             __builtin_prefetch(line_of(w, w->hashes[i + AHEAD]), 0, 2);
         uint64_t *word = line_of(w, hashed) + (hashed & 7);
         uint64_t bits = UINT64_C(1) << (hashed >> 3 & 63) | UINT64_C(1) << (hashed >> 9 & 63);
-        w->fresh[i] = (*word & bits) != bits;
+        w->absent[i] = (*word & bits) != bits;
         *word |= bits;
     }
 }
@@ -162,7 +162,7 @@ static void write_copied(work *w) {
 
 static void copy(work *w) {
     for (size_t i = 0, end; i < w->count; i = end) {
-        for (end = i; end < w->count && w->fresh[end]; end++)
+        for (end = i; end < w->count && w->absent[end]; end++)
             ;
         size_t size = w->begins[end] - w->begins[i];
         if (w->used + size > BLOCK)
@@ -170,7 +170,7 @@ static void copy(work *w) {
         memcpy(w->copied + w->used, w->text + w->begins[i], size);
         w->used += size;
         w->written += end - i;
-        for (; end < w->count && !w->fresh[end]; end++)
+        for (; end < w->count && !w->absent[end]; end++)
             ;
     }
     w->records += w->count;
@@ -209,7 +209,7 @@ int main(int count, char **args) {
     w.copied = make(BLOCK);
     w.begins = make((BLOCK + 1) * sizeof *w.begins);
     w.hashes = make(BLOCK * sizeof *w.hashes);
-    w.fresh = make(BLOCK * sizeof *w.fresh);
+    w.absent = make(BLOCK * sizeof *w.absent);
     w.table = make(w.lines * LINE);
     memset(w.table, 0, w.lines * LINE);
     lap(&w, TOUCH, &from); /* its page faults are part of the cost of a table */

@@ -161,7 +161,7 @@ static void log_some(tamis_state *state, uint64_t from, size_t count) {
     tamis_answer answers[BATCH];
     tamis_error err = TAMIS_ERROR_INIT;
     tamis_filter *filter = tamis_state_filter(state);
-    size_t fresh = 0;
+    size_t absent = 0;
     for (size_t i = 0; i < count; i++) {
         numbers[i] = from + i;
         keys[i] = (tamis_key){&numbers[i], sizeof numbers[i]};
@@ -170,8 +170,8 @@ static void log_some(tamis_state *state, uint64_t from, size_t count) {
     need(tamis_filter_add_hashes(filter, hashes, count, answers, NULL, &err), &err);
     for (size_t i = 0; i < count; i++)
         if (answers[i] == TAMIS_ABSENT)
-            hashes[fresh++] = hashes[i];
-    need(tamis_state_log(state, hashes, fresh, &err), &err);
+            hashes[absent++] = hashes[i];
+    need(tamis_state_log(state, hashes, absent, &err), &err);
 }
 
 static void log_keys(const char *directory, uint64_t count) {
@@ -189,9 +189,9 @@ static void time_open(const char *directory) {
     tamis_state_info info = TAMIS_STATE_INFO_INIT;
     tamis_state *state;
     options.read_only = true;
-    const double begun = now();
+    const double start = now();
     need(tamis_state_open(&state, directory, &options, &err), &err);
-    const double seconds = now() - begun;
+    const double seconds = now() - start;
     tamis_state_info_get(state, &info);
     printf("%.6f %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", seconds, info.replayed, info.keys,
            info.log_bytes, info.snapshot_bytes);
@@ -282,7 +282,7 @@ enum { LMDB_MAP_LOG2 = 36 }; /* address space only: the file is as long as its c
 static struct {
     MDB_env *base;
     MDB_txn *transaction;
-    MDB_dbi seen, place;
+    MDB_dbi present, place;
 } lmdb;
 
 static void lmdb_need(int code) {
@@ -303,7 +303,7 @@ static place lmdb_begin(const char *directory) {
     lmdb_need(mdb_env_set_maxdbs(lmdb.base, 2));
     lmdb_need(mdb_env_open(lmdb.base, directory, 0, 0666));
     lmdb_need(mdb_txn_begin(lmdb.base, NULL, 0, &lmdb.transaction));
-    lmdb_need(mdb_dbi_open(lmdb.transaction, "seen", MDB_CREATE, &lmdb.seen));
+    lmdb_need(mdb_dbi_open(lmdb.transaction, "seen", MDB_CREATE, &lmdb.present));
     lmdb_need(mdb_dbi_open(lmdb.transaction, "place", MDB_CREATE, &lmdb.place));
     const int found = mdb_get(lmdb.transaction, lmdb.place, &key, &last);
     if (found != MDB_NOTFOUND) {
@@ -315,7 +315,7 @@ static place lmdb_begin(const char *directory) {
 
 static bool lmdb_add(const char *key, size_t size) {
     MDB_val record = {size, (void *)(uintptr_t)key}, nothing = {0, NULL};
-    const int code = mdb_put(lmdb.transaction, lmdb.seen, &record, &nothing, MDB_NOOVERWRITE);
+    const int code = mdb_put(lmdb.transaction, lmdb.present, &record, &nothing, MDB_NOOVERWRITE);
     if (code != MDB_KEYEXIST)
         lmdb_need(code);
     return code == 0;
@@ -378,24 +378,24 @@ static void commit(const database *base, answers *out, uint64_t input) {
 /* Cuts the output back to the last commit. Its name is synced before the first write. */
 static void begin_output(answers *out, const char *directory, uint64_t size) {
     path_in(out->path, directory, "out");
-    const int folder_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int directory_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     out->fd = open(out->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (out->fd < 0 || ftruncate(out->fd, (off_t)size) != 0 || lseek(out->fd, 0, SEEK_END) < 0)
         fail(out->path, strerror(errno));
     sync_file(out->fd, out->path);
-    if (folder_fd < 0)
+    if (directory_fd < 0)
         fail(directory, strerror(errno));
-    sync_file(folder_fd, directory);
-    close(folder_fd);
+    sync_file(directory_fd, directory);
+    close(directory_fd);
     out->size = size;
 }
 
 static const char *map_input(const char *path, uint64_t *size) {
-    struct stat about;
+    struct stat st;
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &about) != 0)
+    if (fd < 0 || fstat(fd, &st) != 0)
         fail(path, strerror(errno));
-    *size = (uint64_t)about.st_size;
+    *size = (uint64_t)st.st_size;
     const char *text = *size > 0 ? mmap(NULL, (size_t)*size, PROT_READ, MAP_PRIVATE, fd, 0) : "";
     if (text == MAP_FAILED)
         fail(path, strerror(errno));
@@ -413,7 +413,7 @@ static void dedup(const database *base, const char *directory, const char *in) {
     if (last.input > size)
         fail(in, "is shorter than what was read of it");
     at = committed = last.input;
-    double begun = now();
+    double start = now();
     while (at < size) {
         const char *record = text + at, *newline = memchr(record, '\n', (size_t)(size - at));
         const size_t key = newline ? (size_t)(newline - record) : (size_t)(size - at);
@@ -421,11 +421,11 @@ static void dedup(const database *base, const char *directory, const char *in) {
         if (base->add(record, key))
             put(&out, record, whole);
         at += whole;
-        const bool looks = ++records % RECORDS_A_LOOK == 0;
-        if (at - committed >= COMMIT_BYTES || (looks && now() - begun >= commit_seconds)) {
+        const bool checks_time = ++records % RECORDS_A_LOOK == 0;
+        if (at - committed >= COMMIT_BYTES || (checks_time && now() - start >= commit_seconds)) {
             commit(base, &out, at);
             committed = at;
-            begun = now();
+            start = now();
         }
     }
     commit(base, &out, at);

@@ -23,6 +23,7 @@ WORDS = {
     "aside": "temporary or staged file",
     "ask": "query, look up",
     "asked": "queried; batch",
+    "asks": "queries",
     "bare": "without CR",
     "clash": "conflict",
     "doubt": "unconfirmed adds",
@@ -31,10 +32,13 @@ WORDS = {
     "flow": "codec buffer",
     "folder": "directory",
     "foresee": "size hint",
+    "foreseen": "size hint",
     "fresh": "absent",
     "front": "prefix",
     "gather": "buffer",
+    "gave": "released",
     "guest": "spilled entry",
+    "guests": "spilled entries",
     "identity": "file fingerprint",
     "keyless": "no key",
     "lane": "node pipeline",
@@ -45,24 +49,35 @@ WORDS = {
     "link": "connection",
     "looks": "candidates",
     "lot": "batch, item",
+    "lots": "batches, items",
     "most": "max",
     "origin": "source",
     "overfill": "allow over capacity",
     "packed": "compressed",
+    "packer": "compressor",
+    "packers": "compressors",
     "packing": "compression",
     "pour": "flush",
     "question": "query",
     "room": "capacity, buffer size",
+    "rooms": "capacities",
     "seen": "present",
     "sentence": "message",
+    "sentences": "messages",
     "settle": "commit, finish, apply",
+    "settled": "committed, finished, applied",
     "spot": "positions",
+    "spots": "positions",
     "stale": "changed",
     "stretch": "span",
     "taken": "parsed, validated",
     "told": "parsed, reported",
     "trouble": "error",
     "unite": "union",
+    "united": "merged",
+    "unpack": "decompress",
+    "unpacked": "decompressed",
+    "untold": "unspecified",
     "want": "options",
 }
 
@@ -77,9 +92,16 @@ PHRASES = [
     (r"\bstands what is none\b", "unexpected bytes"),
     (r"\b(is|was) packed\b", "compressed"),
     (r"\b[Ff]oresees?n?\b", "size hint; expected"),
+    (r"\bfor a look\b", "for a short run"),
+    (r"\bin their places\b", "say where"),
+    (r"\blies? aside\b", "there is a temporary file"),
+    (r"\b(a|the) mended fault\b", "a fixed bug"),
+    (r"\bof chance\b", "random"),
+    (r"\bwhat (is|was) told\b", "the report, the arguments"),
+    (r"\b[Ww]ho (asks|comes|only|reads|waits)\b", "name the caller, the thread, the user"),
 ]
 
-FOLDERS = ("src", "include")
+DIRECTORIES = ("src", "include", "tests", "bench")
 CODE = (".c", ".h")
 PART = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|^[ \t]*#[ \t]*include[^\n]*', re.S | re.M)
 IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
@@ -118,8 +140,8 @@ def check_phrases(path, text, pieces):
 
 def check(root):
     fine = allowed()
-    for folder in FOLDERS:
-        for path in walk(root, folder):
+    for directory in DIRECTORIES:
+        for path in walk(root, directory):
             if path.endswith(CODE):
                 text = read(root, path)
                 yield from check_file(path, text, fine)

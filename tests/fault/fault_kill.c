@@ -165,7 +165,7 @@ static void make_file(void) {
 }
 
 static void kill_many(uint64_t writers) {
-    uint64_t kills = test_scale(200, 10, 20), left_over = 0, untold = 0, groups = 0;
+    uint64_t kills = test_scale(200, 10, 20), left_over = 0, unspecified = 0, groups = 0;
     make_file();
     for (uint64_t i = 0; i < kills; i++) {
         pid_t writer[2];
@@ -176,7 +176,7 @@ static void kill_many(uint64_t writers) {
             kill_writer(writer[k]);
         }
         groups = check_file(writers);
-        untold += groups > atomic_load(saved);
+        unspecified += groups > atomic_load(saved);
         atomic_store(saved, groups);
         /* A lock that was left does not block, and a save leaves no other file. */
         left_over += scratch_entries() > 1;
@@ -189,7 +189,7 @@ static void kill_many(uint64_t writers) {
     }
     printf("%" PRIu64 " kills of %" PRIu64 ": %" PRIu64 " left files, %" PRIu64
            " came between rename and return\n",
-           kills, writers, left_over, untold);
+           kills, writers, left_over, unspecified);
 }
 
 static void one_writer(void **state) {

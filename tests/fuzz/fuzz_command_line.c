@@ -133,13 +133,13 @@ static bool generates_much(const cli_args *args) {
 }
 
 static bool is_left_out(const cli_command *command, const cli_args *args) {
-    bool questions = false;
+    bool queries = false;
     for (size_t i = 0; i < command->option_count; i++) {
         const cli_value *value = &args->values[i];
         const char *name = command->options[i].name;
         if (!value->given)
             continue;
-        questions |= strcmp(name, "questions") == 0;
+        queries |= strcmp(name, "questions") == 0;
         if (strcmp(name, "key") == 0) /* there a '/' begins a JSON pointer, not a path */
             continue;
         if (takes_long(command->name, name, value) || leads_away(value->text))
@@ -152,7 +152,7 @@ static bool is_left_out(const cli_command *command, const cli_args *args) {
         if (leads_away(args->operands[i]))
             return true;
     if (strcmp(command->name, "audit") == 0)
-        return !questions;
+        return !queries;
     return strcmp(command->name, "gen") == 0 && generates_much(args);
 }
 

@@ -416,8 +416,8 @@ static const char *check_info(shared *s, uint64_t *min) {
         return "copy";
     const char *wrong = NULL;
     /* Two threads use the opposite order. */
-    if (tamis_filter_compare(&difference, *min % 2 ? filter : s->other, *min % 2 ? s->other : filter,
-                             NULL) != TAMIS_OK)
+    if (tamis_filter_compare(&difference, *min % 2 ? filter : s->other, *min % 2 ? s->other : filter, NULL) !=
+        TAMIS_OK)
         wrong = "compare";
     if (tamis_filter_compare(&difference, filter, filter, NULL) != TAMIS_OK || !difference.same_body)
         wrong = "compare with itself";
@@ -463,7 +463,7 @@ static void *add_or_look(void *context) {
     return NULL;
 }
 
-static void whole_filter_is_seen_whole(void **state) {
+static void calls_on_the_whole_filter_see_whole_batches(void **state) {
     (void)state;
     enum { COUNT = 20000 };
     for (int i = 0; i < FILTER_CASES; i++) {
@@ -1003,7 +1003,7 @@ int main(void) {
         cmocka_unit_test(full_of_a_growing_table),
         cmocka_unit_test(no_memory_loses_nothing),
         cmocka_unit_test(over_capacity_by_all),
-        cmocka_unit_test(whole_filter_is_seen_whole),
+        cmocka_unit_test(calls_on_the_whole_filter_see_whole_batches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -84,7 +84,7 @@ static void a_digest_must_do_for_the_rate(void **state) {
     }
 }
 
-static void a_session_tells_absent_from_present(void **state) {
+static void a_session_distinguishes_absent_from_present(void **state) {
     (void)state;
     static bool came[NUMBERS];
     memset(came, 0, sizeof came);
@@ -216,7 +216,7 @@ static void out_of_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_session_tells_absent_from_present),
+        cmocka_unit_test(a_session_distinguishes_absent_from_present),
         cmocka_unit_test(schemes_without_a_digest_are_refused),
         cmocka_unit_test(a_digest_must_do_for_the_rate),
         cmocka_unit_test(no_keys_are_no_work),

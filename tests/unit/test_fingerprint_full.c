@@ -54,12 +54,12 @@ static tamis_filter *make(uint32_t slot_bits, bool grows, uint32_t partitions, u
 }
 
 /* Invariant 2: the home line of every spilled entry is full. */
-static void check_guests(const table *t, const partition *in) {
+static void check_spilled(const table *t, const partition *in) {
     const line_geometry *g = &t->geometry;
     for (uint64_t line = 0; line < in->count; line++) {
         const uint8_t *bytes = line_at(in, line);
-        slot_range guests = ends_bucket(line_ends(g, bytes), g->spill_bucket);
-        for (uint32_t slot = guests.first; slot < guests.last; slot++) {
+        slot_range spilled = ends_bucket(line_ends(g, bytes), g->spill_bucket);
+        for (uint32_t slot = spilled.first; slot < spilled.last; slot++) {
             assert_true(is_full(g, in, other_line(g, in, line, line_head(g, bytes, slot), true)));
         }
     }
@@ -82,7 +82,7 @@ static void check_memory(const table *t, const partition *in) {
 static void check_table(const tamis_filter *filter) {
     const table *t = filter->body;
     for (partition_walk w = {.t = t}; next_partition(&w);) {
-        check_guests(t, w.in);
+        check_spilled(t, w.in);
         check_memory(t, w.in);
     }
 }
@@ -154,7 +154,7 @@ static void growing_tables_keep_their_invariants(void **state) {
                 tamis_status status = tamis_filter_add_hashes(
                     filter, hashes + from, KEYS - from < 500 ? KEYS - from : 500, answers, &in, NULL);
                 done = from + in;
-                check_guests(t, &t->partitions[0]);
+                check_spilled(t, &t->partitions[0]);
                 check_memory(t, &t->partitions[0]);
                 if (status != TAMIS_OK)
                     break;
@@ -223,7 +223,7 @@ static void check_split(const tamis_filter *filter, size_t count) {
     uint64_t used = 0;
     uint32_t partitions = 0;
     for (partition_walk w = {.t = t}; next_partition(&w); partitions++) {
-        check_guests(t, w.in);
+        check_spilled(t, w.in);
         check_memory(t, w.in);
         used += w.in->used;
     }

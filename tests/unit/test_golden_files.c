@@ -183,13 +183,13 @@ static void check_listed(const char *name) {
 
 static void bad_files_give_the_same_message(void **state) {
     (void)state;
-    int sentences = 0;
-    for (golden g = golden_open("format-1/bad/sentences.tsv"); golden_next(&g); sentences++) {
+    int messages = 0;
+    for (golden g = golden_open("format-1/bad/sentences.tsv"); golden_next(&g); messages++) {
         assert_int_equal(g.fields, 3);
         check_bad(g.field[0], (tamis_status)strtol(g.field[1], NULL, 10), g.field[2]);
     }
-    assert_true(sentences > 100);
-    assert_int_equal(for_each("bad", check_listed), sentences);
+    assert_true(messages > 100);
+    assert_int_equal(for_each("bad", check_listed), messages);
 }
 
 int main(void) {

@@ -546,7 +546,7 @@ static void fit_wants_memory_and_one_of_two(void **state) {
 }
 
 /* A plan for one more key does not fit. */
-static void fit_finds_the_most_keys(void **state) {
+static void fit_finds_the_maximum_of_keys(void **state) {
     (void)state;
     static const uint64_t sizes[] = {100000, 1 << 20, UINT64_C(1) << 30, UINT64_C(1000000000000)};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
@@ -826,7 +826,7 @@ int main(void) {
         cmocka_unit_test(given_probes_keep_the_rate_everywhere),
         cmocka_unit_test(given_probes_choose_a_bloom_filter),
         cmocka_unit_test(fit_wants_memory_and_one_of_two),
-        cmocka_unit_test(fit_finds_the_most_keys),
+        cmocka_unit_test(fit_finds_the_maximum_of_keys),
         cmocka_unit_test(fit_finds_the_lowest_rate),
         cmocka_unit_test(fit_finds_rates_for_other_kinds),
         cmocka_unit_test(fit_keeps_the_probes_given),

@@ -25,14 +25,14 @@
 #include "support/proxy.h"
 #include "support/redis_filters.h"
 
-static atomic_int looks;
+static atomic_int clock_reads;
 static atomic_bool stepping;
 
 /* Replaces the function of the C library. */
 int clock_gettime(clockid_t clock, struct timespec *now) {
     const int result = (int)syscall(SYS_clock_gettime, clock, now);
     if (result == 0 && clock == CLOCK_REALTIME && atomic_load(&stepping))
-        now->tv_sec += atomic_fetch_add(&looks, 1) % 2 ? 36000 : -36000;
+        now->tv_sec += atomic_fetch_add(&clock_reads, 1) % 2 ? 36000 : -36000;
     return result;
 }
 

@@ -230,14 +230,14 @@ static void temporarily_refused_commands_are_sent_again(void **state) {
 }
 
 /* The reply of Codis for a server that was lost with the command, executed or not. */
-static deed doubts_first(server *one, uint32_t number) {
+static deed loses_first(server *one, uint32_t number) {
     (void)number;
     return one->refused_first++ < 10 ? UNCONFIRMED : ANSWER;
 }
 
 static void commands_without_a_reply_are_marked(void **state) {
     (void)state;
-    start(doubts_first);
+    start(loses_first);
     tamis_redis *redis = open_it("patience=60s&retry_interval=1ms");
     assert_int_equal(run(redis, 1000, NULL), TAMIS_OK);
     check_received(1000);

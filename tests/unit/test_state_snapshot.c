@@ -322,7 +322,7 @@ static void limits_are_met_as_without_snapshots(void **unused) {
     (void)unused;
     static const limited each[] = {
         {{"memory", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 0, 1e-6, 1300000, false, false}, 800000, 0},
-        {{"memory, foreseen", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 0, 1e-6, 3000000, false, false},
+        {{"memory, size hint", TAMIS_KIND_FINGERPRINT, TAMIS_SCHEME_AUTO, 0, 1e-6, 3000000, false, false},
          2000000,
          900000},
         {{"memory, exact", TAMIS_KIND_EXACT, TAMIS_SCHEME_AUTO, 0, 0, 4000000, false, false}, 600000, 0},

@@ -28,11 +28,11 @@ static tamis_hash hashes[KEYS];
 static tamis_answer answers[KEYS];
 
 static struct tamis__system real;
-static int looks_left; /* checks of the file until it is overwritten */
+static int checks_left; /* checks of the file until it is overwritten */
 
 static int changing_fstat(int fd, struct stat *out) {
     int result = real.fstat(fd, out);
-    if (result == 0 && looks_left-- <= 0)
+    if (result == 0 && checks_left-- <= 0)
         out->st_mtim.tv_sec++;
     return result;
 }
@@ -81,20 +81,20 @@ static const tamis_kind kinds[] = {TAMIS_KIND_CLASSIC, TAMIS_KIND_BLOCKED, TAMIS
                                    TAMIS_KIND_EXACT};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-static void written_in_place_between_two_looks(void **state) {
+static void written_in_place_between_two_checks(void **state) {
     (void)state;
     size_t done;
     for (int i = 0; i < KINDS; i++) {
         open_kind(kinds[i]);
         tamis__sys.fstat = changing_fstat;
         for (int by_hash = 0; by_hash < 2; by_hash++) {
-            for (int looks = 0; looks * AT_ONCE < KEYS; looks++) {
-                looks_left = looks;
+            for (int stats = 0; stats * AT_ONCE < KEYS; stats++) {
+                checks_left = stats;
                 assert_int_equal(query(by_hash, &done), TAMIS_E_DAMAGED);
-                assert_int_equal(done, looks * AT_ONCE);
+                assert_int_equal(done, stats * AT_ONCE);
                 assert_non_null(strstr(err.text, "written in place"));
             }
-            looks_left = KEYS;
+            checks_left = KEYS;
             assert_int_equal(query(by_hash, &done), TAMIS_OK);
             assert_int_equal(done, KEYS);
         }
@@ -245,7 +245,7 @@ static void a_writable_filter_is_held_once(void **state) {
 
 int main(void) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {CASE(written_in_place_between_two_looks), CASE(a_damaged_block),
+    const struct CMUnitTest tests[] = {CASE(written_in_place_between_two_checks), CASE(a_damaged_block),
                                        CASE(a_mapped_file_is_random_again_once_verified),
                                        CASE(no_advice_on_bytes_of_the_caller),
                                        CASE(a_writable_filter_is_held_once)};

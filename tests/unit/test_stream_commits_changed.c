@@ -341,13 +341,13 @@ static void an_input_pipe_is_reported(void **state) {
 }
 
 static int reading;
-static uint64_t looks;
+static uint64_t pipe_checks;
 static char selected[40];
 
 /* Simulates a reader that reads nothing from the pipe during the first checks. */
 static int late_unread(int fd, int *bytes) {
     const int result = unharmed.unread(fd, bytes);
-    if (++looks == LATE && result == 0 && *bytes > 0 && read(reading, selected, sizeof selected - 1) < 0)
+    if (++pipe_checks == LATE && result == 0 && *bytes > 0 && read(reading, selected, sizeof selected - 1) < 0)
         return -1;
     return result;
 }
@@ -378,7 +378,7 @@ static void an_output_pipe_is_reported(void **state) {
     assert_true(commits_started(&run, TAMIS_STREAM_NEW));
     assert_string_equal(run.result.inexact, fd_name);
     assert_string_equal(selected, "a\nb\n");
-    assert_true(looks > LATE);
+    assert_true(pipe_checks > LATE);
     go_to(fd_name, false);
     assert_true(commits_started(&run, TAMIS_STREAM_FINISHED));
     close(reading);

@@ -484,7 +484,7 @@ static tamis_stream_checkpoint *last_checkpoint(void) {
 }
 
 /* A run is identified by the names of its inputs and outputs, whatever its progress. */
-static void accounts_of_one_run(void **state) {
+static void checkpoints_of_one_run(void **state) {
     (void)state;
     commits_write(in[0], 3000, 1);
     commits_write(in[1], 100, 2);
@@ -543,7 +543,7 @@ int main(void) {
         CASE(signals_end_no_run),
         CASE(reg_22_no_open_waits),
         CASE(a_checkpoint_without_its_input_is_refused),
-        CASE(accounts_of_one_run),
+        CASE(checkpoints_of_one_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,7 +43,7 @@ typedef struct paced_run {
     pthread_t thread;
     int theirs[2], in, out; /* the run's ends of the pipes; the test's ends */
     tamis_status status;
-    uint64_t sent[RECORDS_MAX], took[RECORDS_MAX];
+    uint64_t sent[RECORDS_MAX], elapsed[RECORDS_MAX];
 } paced_run;
 
 static void *paced_main(void *context) {
@@ -100,7 +100,7 @@ static void receive_until(paced_run *run, size_t *bytes, uint64_t due) {
             const uint64_t came = tamis__now_ns();
             *bytes += size > 0 ? (size_t)size : 0;
             for (size_t i = whole; i < *bytes / RECORD_SIZE; i++)
-                run->took[i] = came - run->sent[i];
+                run->elapsed[i] = came - run->sent[i];
         }
         if (left == 0)
             return;
@@ -135,8 +135,8 @@ static uint64_t median_at(const pace *pos) {
     end(&run, &bytes);
     assert_int_equal(run.status, TAMIS_OK);
     assert_int_equal(bytes, RECORD_SIZE * pos->records);
-    qsort(run.took, pos->records, sizeof run.took[0], compare_times);
-    return run.took[pos->records / 2];
+    qsort(run.elapsed, pos->records, sizeof run.elapsed[0], compare_times);
+    return run.elapsed[pos->records / 2];
 }
 
 /* Takes the best of several attempts: other work of the machine only adds to the time. */

@@ -297,10 +297,10 @@ static void progress_while_waiting(void **state) {
     while (__atomic_load_n(&calls, __ATOMIC_RELAXED) < 3 &&
            tamis__now_ns() - begin < (uint64_t)PATIENCE_MS * 1000000)
         usleep(5000);
-    uint64_t took = tamis__now_ns() - begin;
+    uint64_t elapsed = tamis__now_ns() - begin;
     live_join(&l);
     assert_true(calls >= 3);
-    assert_true(took >= UINT64_C(280000000));
+    assert_true(elapsed >= UINT64_C(280000000));
     live_release(&l);
 }
 
