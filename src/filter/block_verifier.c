@@ -20,6 +20,9 @@
  * Why blocks of 64 KiB: the checksums then take 1/8192 of the body, and the first lookup in a block reads 16 pages
  * of 4 KiB in one request (MADV_WILLNEED) instead of faulting them in one by one.
  *
+ * Damage. A block with a wrong checksum is never marked, so every lookup that needs it fails again, while lookups in other
+ * blocks succeed. check_all() goes on after the first damaged block, so that its message has the number of all of them.
+ *
  * Advice to the system. A mapping that is used for lookups is MADV_RANDOM: reading ahead would fetch pages that no
  * lookup needs. check_all() reads everything, so it asks for reading ahead (MADV_NORMAL) and restores MADV_RANDOM
  * at its end.

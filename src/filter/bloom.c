@@ -31,6 +31,17 @@
  * Layout: 64-bit words; bit i is bit i & 63 of word i >> 6, as in Guava. On disk the words are little-endian
  * (docs/FORMAT.md).
  *
+ * Operations, and what they cost in cache lines:
+ *
+ *     operation         classic                            blocked                      file
+ *     ---------------   --------------------------------   --------------------------   -------------------
+ *     add               k                                  1                            bloom_classic.c,
+ *     lookup, present   k                                  1                            kernels/filter_*
+ *     lookup, absent    about 2                            1
+ *     union             all of both filters                all of both filters          bloom_estimate.c
+ *     statistics        all                                all                          bloom_estimate.c
+ *     clear, copy       all                                all                          bloom.c
+ *
  * Sizes. `bits` and `probes` come from the plan and never change. `span` is m prepared for the reduction of hashes
  * to positions (hash/positions.h). `max_absent` is the number of keys answered absent at which the filter is full. Some
  * of the keys up to the capacity are answered present by mistake, so it is the expected number of the others plus five

@@ -27,6 +27,10 @@
  * lock them in the same order, or they could wait for each other for ever. So the filter with the lower
  * address is locked first.
  *
+ * Order of the checks of a union (check_union): frozen, on a server, kind, bits, probes, scheme, seed, secret, key type. The
+ * first that fails makes the message. Then the filter that is read is verified, and only then the other is changed.
+ * tamis_filter_is_compatible makes the same checks without a message, so it says what a union would.
+ *
  * Invariants:
  * 1. A comparison or union of files verifies them first: damage is an error, never a difference.
  * 2. A union that fails a check changes nothing.

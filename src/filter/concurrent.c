@@ -49,6 +49,15 @@
  *    in a circle.
  * 4. A thread that holds the turn exclusively sees complete counts: tamis__concurrent_stop has run.
  *
+ * Memory order. Counters (remaining, added) are relaxed: they only bound work. What one thread wrote to a part becomes
+ * visible to the next by the part's lock, and the statistics by the turn. Words of a classic filter are read and set
+ * with relaxed atomics. If a thread learns from another one that its add has returned, that communication orders its lookups
+ * after the add.
+ *
+ * Listeners (tamis__concurrent_listen) get every new key in an order in which one thread could have added them. A dedup
+ * session uses that for the log of a state. Keys of a part are reported while its lock is held. A classic filter has no
+ * parts with an order, so each of its batches then holds the turn exclusively (needs_order).
+ *
  * Why sort: a part's lock is taken once for a batch and not once for a key. Why several parts at once
  * (extend_held): a kernel begins by waiting for its first cache lines, so it should get at least VISITED keys.
  *

@@ -37,6 +37,16 @@
  * stored, so that a batch added by several threads can make its message again when the final number of keys is known
  * (tamis__filter_added_parts).
  *
+ *     reason     kinds               a new key would                           the message advises
+ *     --------   -----------------   ---------------------------------------   -------------------------------
+ *     CAPACITY   classic, blocked,   exceed the capacity                       expect more keys, or a kind
+ *                frozen tables                                                 that grows
+ *     MEMORY     tables              grow past plan.memory_limit               allow more memory
+ *     RATE       tables              raise the rate above plan.fpr             a larger rate
+ *     LINES      tables              need more lines than position bits allow  a smaller rate (wider slots)
+ *     CROWDED    tables              find no slot in a table that is not       a secret (scheme sip): the keys
+ *                                    full                                      may be chosen to collide
+ *
  * Copies of a concurrent filter are made while other threads add. The steps, with the lock that each holds:
  *
  *     whole filter   copy the handle (plan, hasher, metadata)

@@ -10,6 +10,19 @@
  *
  * A remote or concurrent filter gets the batch as a whole and divides it itself.
  *
+ * Which function of the kind is called:
+ *
+ *     filter                          adding                    lookups                      pieces
+ *     ------------------------------  ------------------------  ---------------------------  ------------
+ *     remote                          remote->add               remote->contains             none
+ *     concurrent                      tamis__concurrent_add     tamis__concurrent_contains   512
+ *     scheme without a digest         ops->add_keys             ops->contains_keys           256, 1024
+ *     else                            hashing, then ops->add    hashing, then ops->contains  256, 1024
+ *
+ * A lookup that fails in a file. A damaged block must not hide the answers of keys before it, wherever the caller's
+ * batch began. So the keys of a failed piece are looked up one by one, up to the first that needs the block
+ * (query_filter). *done then does not depend on the size of pieces.
+ *
  * A kind gets hashes of its own scheme only, and reads verified memory only. This file checks both:
  * - A hash says which scheme, seed and secret made it (tamis_hash.hasher_id). tamis__hasher_check refuses a hash
  *   of others.
@@ -167,27 +180,27 @@ static bool takes_whole(const tamis_filter *filter) {
     return filter->remote || filter->concurrent;
 }
 
-static tamis_status add_whole(tamis_filter *filter, const tamis__key_batch *key_query, tamis_answer *answers,
+static tamis_status add_whole(tamis_filter *filter, const tamis__key_batch *batch, tamis_answer *answers,
                               size_t *done, tamis_error *err) {
     size_t in = 0;
-    tamis_status status = filter->remote ? filter->remote->add(filter, key_query, answers, &in, err)
-                                         : tamis__concurrent_add(filter, key_query, answers, &in, err);
+    tamis_status status = filter->remote ? filter->remote->add(filter, batch, answers, &in, err)
+                                         : tamis__concurrent_add(filter, batch, answers, &in, err);
     if (done)
         *done = in;
     return status;
 }
 
-static tamis_status contains_whole(const tamis_filter *filter, const tamis__key_batch *key_query,
+static tamis_status contains_whole(const tamis_filter *filter, const tamis__key_batch *batch,
                                    tamis_answer *answers, size_t *done, tamis_error *err) {
-    return filter->remote ? filter->remote->contains(filter, key_query, answers, done, err)
-                          : tamis__concurrent_contains(filter, key_query, answers, done, err);
+    return filter->remote ? filter->remote->contains(filter, batch, answers, done, err)
+                          : tamis__concurrent_contains(filter, batch, answers, done, err);
 }
 
-tamis_status tamis__filter_check_local(const tamis_filter *filter, const char *query, tamis_error *err) {
+tamis_status tamis__filter_check_local(const tamis_filter *filter, const char *what, tamis_error *err) {
     if (!filter->remote)
         return TAMIS_OK;
     return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0, "%s: the filter's bits are on a server; pull it first",
-                       query);
+                       what);
 }
 
 /* ---- batches of the caller ---- */

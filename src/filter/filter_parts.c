@@ -22,6 +22,9 @@
  * change while other parts are at work. tamis__filter_added_parts moves them to the filter: first those before the
  * first unanswered key, so that the message of a full filter names the number that one thread would have seen.
  *
+ * The limits of the whole filter (capacity, rate, memory) are checked before the parts start: tamis__filter_parts returns 1
+ * if so many keys might reach one of them. So a part can fail only for a reason of its own: no slot, no memory.
+ *
  * Invariants:
  * 1. Keys of one part are added in batch order, so answers do not depend on the order in which threads run.
  * 2. *done is the index of the first key of the part without an answer.

@@ -21,6 +21,17 @@
  *     the partition has no free slot  it is at its load, or no short     grow the partition (or fail, if the
  *                                     chain of moves frees a slot        table does not grow by partitions)
  *
+ * What a table consists of:
+ *
+ *                               with a capacity                    growing
+ *     -----------------------   --------------------------------   -------------------------------------------
+ *     partitions                1 to 64, of equal size             256, each of its own size; split: 16 more
+ *     lines                     one block for all                  one block a partition, with its first key
+ *     groups (spans)            one, with all partitions           256, each with one partition or 16
+ *     grows by                  twice the lines, all at once       a quarter of a partition's lines
+ *     stops at                  the memory limit; frozen: the      the rate, the memory limit, the line limit
+ *                               capacity
+ *
  * The rate budget. A lookup of an absent key errs with the probability that an entry covers its hash. Each
  * partition keeps that share exactly (`covered`), so the rate is a sum and not an estimate. A table accepts
  * keys while its rate stays within the plan. To compute that for each key would be slow. So

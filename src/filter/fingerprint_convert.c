@@ -57,6 +57,9 @@
  * Why all at once and not one partition at a time: such a table is one block of memory that was sized for its
  * keys, so growth is the exception. Why ranges and not keys: the keys are gone, and a range loses nothing.
  *
+ * Cost: each entry is read once and stored once, and an entry whose lines are full moves others, as in any add. The old and
+ * the new table are in memory together; both count against plan.memory_limit (start_replace).
+ *
  * Format source: docs/FORMAT.md, "Growth and union". Formulas: docs/MATH.md, "Growth as a whole".
  */
 #include "filter/fingerprint_convert.h"

@@ -39,8 +39,24 @@
  * put returns true if a bit changed. A filter answers a key absent exactly if one of its bits was not set, and adding it
  * then sets that bit. So "changed" and "answered absent" are the same.
  *
+ * Guava's refusals, and the status here. Guava throws; the filter is unchanged in both:
+ *
+ *     Guava                                             here
+ *     ------------------------------------------------  -----------------
+ *     expectedInsertions < 0, fpp not within (0, 1)     TAMIS_E_RANGE
+ *     more bits than a Java array holds, k above 255    TAMIS_E_RANGE
+ *     putAll of itself                                  TAMIS_E_INVALID
+ *     putAll with another k, m, strategy or funnel      TAMIS_E_MISMATCH
+ *     approximateElementCount with all bits set         TAMIS_E_RANGE
+ *
  * Two filters of Guava are compatible only if their funnels are equal. In Java that is the funnel's equals(); here it is
  * the function and its context pointer.
+ *
+ * Threads: a tamis_guava has one sink, into which a funnel writes the bytes of a key. So even mightContain changes it, and
+ * one object belongs to one thread at a time.
+ *
+ * hashCode needs the hash codes of the funnel and of the strategy, which in Java depend on the class and on the run of the
+ * JVM. The caller passes them; the rest is Arrays.hashCode over k, funnel, strategy and bits.
  *
  * Rounding. approximateElementCount uses Math.round: halves go up, and a value just below a half must not. So the code
  * compares the fraction with 0.5, and does not add 0.5 before it truncates.

@@ -31,6 +31,9 @@
  * "Unspecified" in the second row has no flags either. A filter with flags but without a type is compatible with
  * any type that has the same flags.
  *
+ * Reading metadata returns pointers into the block (tamis_filter_metadata_get). They are valid until the metadata is set
+ * again, or the filter is freed or swapped for a newer file.
+ *
  * Invariants:
  * 1. Labels are sorted by name, and no name occurs twice. Saved files are therefore the same for any order of
  *    labels.

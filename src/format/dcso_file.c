@@ -46,6 +46,19 @@
  * says what to do. tamis_compressed_open decompresses a file once, so a filter that is still compressed then was
  * compressed twice.
  *
+ * Reading, from bytes to a filter:
+ *
+ *     check_start    gzip? 48 bytes? version 1?
+ *     check_header   each field in its range; m and k follow from n and p
+ *     check_bits     all words are there; no bit past m
+ *     decode         plan -> words -> number of keys N -> user data as metadata
+ *
+ * Writing is the reverse. encoded_size refuses filters of another kind or scheme, and those whose m or k DCSO's rules would
+ * not give, so that its command reads every file.
+ *
+ * The number of keys. N is exact in a filter that DCSO's command filled, and is kept as filter->added. A union of DCSO adds
+ * both numbers, ours estimates the keys from the bits (bloom_estimate.c), so N may differ after a union.
+ *
  * Invariants:
  * 1. A filter is written only if n, p, k and m obey DCSO's rules, so its own command reads the file.
  * 2. User data is kept: read, stored with the metadata, and written again.

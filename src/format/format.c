@@ -25,6 +25,15 @@
  * A DCSO file is no Guava file, although both begin with 1: its second byte, Guava's k, is 0. A caller who knows the
  * format should name it in the options.
  *
+ * A new format needs a row in the table, a number in tamis/file.h, and the four functions of tamis__format. Tests of the
+ * properties in format.h are in tests/support/formats.h and tests/fuzz/fuzz_format.h.
+ *
+ * Alignment. Filters are read by words and lines, so a body must be aligned. The caller's bytes may be anywhere: if they are
+ * not aligned, they are copied first (decode_odd), and the filter is made from the copy.
+ *
+ * Encoding to memory. tamis_filter_encode computes the size again and refuses a smaller buffer, so that the emitter need
+ * not check. The filter is held meanwhile: batches of other threads wait.
+ *
  * Invariants:
  * 1. options.allow_over_capacity is refused for kinds that keep their rate, whatever the file says.
  * 2. A filter that fails a check after it was decoded is freed here.

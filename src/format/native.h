@@ -35,6 +35,24 @@
  * Why header_sum skips itself: it is at byte 16, within the bytes that it covers. The checksum of bytes 0 to 15 is the
  * seed for that of bytes 24 to the end (native_header_sum).
  *
+ * An example: tamis build --kind classic --scheme xxh3 --expect 3 --fpr 0.01 --label team=mail, with the keys 1, 2, 3.
+ * Words of 8 bytes, as they are in the file:
+ *
+ *     0000  8954414d49530d0a  magic                      0058  0300000000000000  capacity 3
+ *     0008  0100000028010000  format 1, header 296       0060  7b14ae47e17a843f  fpr 0.01
+ *     0010  0fae05dbd18dc433  header_sum                 0068  4000000000000000  bits 64
+ *     0018  4810000000000000  file_size 4168             0070  0600000000000000  probes 6
+ *     0020  0010000000000000  body_offset 4096           0088  0300000000000000  added 3
+ *     0028  4000000000000000  body_size 64               0090  bc2c2093e6401c3f  false_present 0.00011
+ *     0030  0000010000000000  block_size 65536           00a8  5bf7046b00000000  created
+ *     0038  d8549f8c09a55bdb  sums_sum                   00b0  50e20756e143303f  fpr_predicted 0.00025
+ *     0040  0100000001000000  classic, xxh3
+ *
+ *     0100  010000000a000000 04007465616d6d61 696c000000000000     section label, 10 bytes: "team", "mail"
+ *     0118  0400000004000000 0100000000000000                      section keys, 4 bytes: 1, bytes
+ *     1000  4b900043328a0200 and 56 zeros                          the 64 bits, rounded up to a line
+ *     1040  305b39b5e9db261f                                       checksum of block 0
+ *
  * Why fields are a table (NATIVE_FIELDS): the reader, the writer and the range checks are made from the same
  * rows, so they cannot disagree.
  *

@@ -51,11 +51,36 @@
  * A filter of scheme sip can be opened without its secret, for its metadata or for verification. Its hasher
  * is "locked" then and refuses to hash keys (tamis__hasher_create_locked).
  *
+ * Sections within the header, each padded to a multiple of 8 bytes:
+ *
+ *     256                                                                              header_size
+ *     | type, size | bytes, zeros | type, size | bytes, zeros | ... | type, size | bytes, zeros |
+ *       4     4      size           4     4
+ *
+ *     section      at most          accepted for                        checks
+ *     ----------   --------------   ---------------------------------   ----------------------------------------
+ *     label        4096             every kind                          no NUL; UTF-8 and names by metadata.c
+ *     union        once             every kind                          16 bytes; added not above that of the header
+ *     data         once             every kind                          none
+ *     keys         once             every kind                          4 bytes, not 0
+ *     frozen       once             tables with a capacity              0 bytes
+ *     partitions   once             tables                              24 bytes a row; lines not above the body's
+ *     split        once             growing tables                      32 bytes; 16 rows for each split partition
+ *
+ * The rows of partitions are checked again, with the line shape, by the kind (fingerprint_image.c). Here it suffices that
+ * products of a number of lines cannot overflow.
+ *
  * How the filter uses the bytes:
  * - The bytes stay and the filter is read-only (a mapped file): the filter uses them in place.
  * - The bytes are a block that the filter may own (source->block_size), kind classic or blocked: they become its
  *   memory. No copy is made.
  * - Otherwise the filter is copied to memory of its own.
+ *
+ * Why every message has field, value and range: a file that was written by another program, from docs/FORMAT.md, may have
+ * a right checksum and a wrong field. Its author then sees which one.
+ *
+ * Why reals are checked by "value >= 0 && value <= max" and not by its opposite: comparisons with NaN are false, so a NaN
+ * is refused too.
  *
  * Invariants:
  * 1. No byte outside the source is read.

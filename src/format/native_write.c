@@ -40,9 +40,17 @@
  *     partitions   the kind is fingerprint or exact             24 for each: lines, entries, coverage
  *     split        a partition of a growing table was split     32: a bit for each first partition
  *
+ * Sizes (layout_of). header_size is 256 and the sections. The body begins at the next multiple of 4096, so that a mapped
+ * body begins on a page. body_size is that of the parts, rounded up to 64: only a Bloom filter needs that. A filter whose
+ * sections exceed 1 MiB is refused (NATIVE_HEADER_MAX).
+ *
  * Reals are written by their bits (IEEE 754, little-endian), so that a reader gets exactly the number that was written.
  *
  * Between both passes the filter must not change; the caller holds it (tamis__filter_keep).
+ *
+ * Damage while writing is not noticed here. The emitter may write to a file, and the file is complete only when its last
+ * byte is: a reader refuses a file that is shorter than file_size. Replacing a file as a whole is the task of the store
+ * (store/file/temp_file.c).
  *
  * Invariants:
  * 1. A filter that is itself in a file is verified first: damaged bytes must not get valid checksums.

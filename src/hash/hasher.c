@@ -14,12 +14,12 @@
  *     secret --- BLAKE2b, key "tamis: key of SipHash-2-4" -------> sip_key       stays in memory
  *            --- BLAKE2b, key "tamis: fingerprint of a secret" --> secret_print  stored in files
  *
- *     origin = XXH3_64(scheme, seed, secret_print)
+ *     hasher_id = XXH3_64(scheme, seed, secret_print)
  *
  * Invariants:
  *
  * 1. A hasher never changes after its creation, so any number of threads may use it without a lock.
- * 2. Two hashers with the same scheme, seed and secret have the same origin and give the same digests.
+ * 2. Two hashers with the same scheme, seed and secret have the same hasher_id and give the same digests.
  * 3. secret_print and sip_key are derived under different keys. So a file that stores the one reveals nothing
  *    about the other, provided that the secret consists of random bytes.
  * 4. A locked hasher knows secret_print but not the secret. It hashes nothing. It can only tell whether a

@@ -17,6 +17,17 @@
  *     take     -> compare with the border, shift, add, compress
  *     encode   -> heads, packed tails, ends, coverage
  *
+ * Inserting at slot 2 of a line with 32-bit heads and packed tails:
+ *
+ *     heads    h0 h1 h2 h3 h4 ..     permutation of bytes: lane i takes bytes of slot i - 1 for i > 2
+ *              h0 h1 __ h2 h3 ..     then the new head is stored
+ *     tails    t0 t1 t2 t3 t4 ..     PDEP: one byte each; expand leaves a gap at 2; PEXT packs them again
+ *              t0 t1 new t2 t3 ..
+ *     ends     a zero inserted (ends_with)
+ *
+ * The heads are stored last. Reading a vector right after a part of it was written would stall until the write is
+ * complete, so the line is loaded once, and all parts of the result are computed from that.
+ *
  * Measured (docs/PERFORMANCE.md, "Tried"): moving entries by one addition each, and finding and adding a key in one visit
  * of its line, instead of 128-bit arithmetic for each entry and three visits:
  *
