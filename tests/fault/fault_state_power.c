@@ -158,7 +158,7 @@ static uint64_t try_all(findings *f, unsigned max) {
 /* ---- tests ---- */
 
 static void record_from_here(outage_left_out left_out) {
-    outage_begin(scratch(""), (outage_model){.left_out = left_out, .whole = true, .stale = true});
+    outage_begin(scratch(""), (outage_model){.left_out = left_out, .whole = true, .older = true});
 }
 
 static int set_up(void **unused) {

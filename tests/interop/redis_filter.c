@@ -100,6 +100,9 @@ static void show_places(uint32_t servers, const char *name) {
     rf.uri = &rf.named;
     must(tamis__redis_uri_parse_name(&rf.named, name, &filter.allocator, &err));
     rf.layout = layout_of(rf.uri);
+    rf.state = calloc(1, rf.layout->state_size + 1);
+    if (!rf.state)
+        exit(1);
     rf.name = (tamis_key){rf.uri->name, rf.uri->name_size};
     must(rf.layout->open(&filter, &options, &err));
     for (size_t count; (count = read_keys(bytes, keys)) > 0;) {
@@ -116,6 +119,7 @@ static void show_places(uint32_t servers, const char *name) {
         }
     }
     tamis_hasher_free(filter.hasher);
+    free(rf.state);
     tamis__redis_uri_release(&rf.named);
 }
 

@@ -37,7 +37,7 @@ typedef struct change {
 
 enum { CHANGES = 4000, FILES = 500, DESCRIPTORS = 1024, NAMES = 200, ITEMS = 60 };
 
-typedef enum missing_way { END, ZEROS, HALF, STALE } missing_way;
+typedef enum missing_way { END, ZEROS, HALF, OLDER } missing_way;
 
 static struct tamis__system real;
 static bool recording, stopped;
@@ -459,7 +459,7 @@ static const char *first_name(int file) {
 
 /* Collects all bytes written to an older file whose name begins alike: they may be at the same place of the
  * disk. */
-static void find_stale(int file, test_bytes *to) {
+static void find_older(int file, test_bytes *to) {
     int older = file - 1;
     while (older > 0 && strncmp(first_name(older), first_name(file), 4) != 0)
         older--;
@@ -470,16 +470,16 @@ static void find_stale(int file, test_bytes *to) {
 
 /* Puts what is there instead of the bytes of a missing write. */
 static void write_missing(test_bytes *to, const change *c) {
-    test_bytes stale = {0};
+    test_bytes older = {0};
     if (now.way == HALF)
         write_at(to, c->at, written.data + c->bytes, c->size / 2);
-    if (now.way == ZEROS || now.way == STALE)
+    if (now.way == ZEROS || now.way == OLDER)
         write_at(to, c->at, NULL, c->size);
-    if (now.way == STALE)
-        find_stale(c->file, &stale);
-    if (stale.size > c->at)
-        write_at(to, c->at, stale.data + c->at, stale.size - c->at < c->size ? stale.size - c->at : c->size);
-    bytes_clear(&stale);
+    if (now.way == OLDER)
+        find_older(c->file, &older);
+    if (older.size > c->at)
+        write_at(to, c->at, older.data + c->at, older.size - c->at < c->size ? older.size - c->at : c->size);
+    bytes_clear(&older);
 }
 
 static void find_content(int file, test_bytes *to) {
@@ -604,7 +604,7 @@ uint64_t outage_each(size_t from, uint64_t step, unsigned max, bool (*check)(voi
             continue; /* nothing changes on the disk */
         find_items(moments);
         do {
-            const int ways = !loses_bytes() ? 1 : model.stale ? STALE + 1 : STALE;
+            const int ways = !loses_bytes() ? 1 : model.older ? OLDER + 1 : OLDER;
             for (int way = 0; way < ways; way++) {
                 now.way = (missing_way)way;
                 build();
@@ -620,7 +620,7 @@ uint64_t outage_each(size_t from, uint64_t step, unsigned max, bool (*check)(voi
 const char *outage_describe(void) {
     static char text[1500];
     static const char *const kinds[] = {"make", "make directory", "rename", "remove", "write", "cut"};
-    static const char *const ways[] = {"its end", "zeros", "half", "stale"};
+    static const char *const ways[] = {"its end", "zeros", "half", "older"};
     int size = snprintf(text, sizeof text, "after %zu of %zu changes, missing (%s):", now.moments,
                         change_count, ways[now.way]);
     for (size_t i = 0; i < now.item_count && size < 1300; i++) {

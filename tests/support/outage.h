@@ -42,7 +42,7 @@ typedef struct outage_model {
      * each state. Otherwise the tree begins empty, files that are only read are not part of it, and the check
      * removes what it has made. */
     bool whole;
-    bool stale; /* missing bytes may be those of an older file whose name begins with the same 4 characters */
+    bool older; /* missing bytes may be those of an older file whose name begins with the same 4 characters */
 } outage_model;
 
 /* Starts recording below `root`. */

@@ -96,7 +96,7 @@ static tamis_filter_set make_equal(size_t count) {
 }
 
 /* Looks up the keys in each filter alone. Returns the number of keys that all filters answer. */
-static size_t ask_alone(tamis_filter_set set, size_t count) {
+static size_t query_alone(tamis_filter_set set, size_t count) {
     size_t fewest = count;
     for (size_t i = 0; i < set.count; i++) {
         size_t done;
@@ -122,7 +122,7 @@ static void assert_answers(tamis_filter_set set, size_t count, size_t done, bool
 static void assert_like_each_alone(tamis_filter_set set, size_t count) {
     const tamis_hasher *hasher = tamis_filter_set_hasher(&set);
     size_t done = 77;
-    assert_int_equal(ask_alone(set, count), count);
+    assert_int_equal(query_alone(set, count), count);
     for (int has_rows = 0; has_rows < 2; has_rows++) {
         memset(any, 9, sizeof any);
         memset(rows, 9, sizeof rows);
@@ -190,7 +190,7 @@ typedef struct part {
 
 static tamis_answer any_by_hash[KEYS];
 
-static void *ask_part(void *context) {
+static void *query_part(void *context) {
     part *own = context;
     const size_t count = own->end - own->from;
     own->by_key =
@@ -205,11 +205,11 @@ static void parts_of_a_batch_by_several_threads(void **state) {
     const tamis_filter_set set = make_equal(4);
     pthread_t threads[THREADS];
     part parts[THREADS];
-    assert_int_equal(ask_alone(set, KEYS), KEYS);
+    assert_int_equal(query_alone(set, KEYS), KEYS);
     assert_int_equal(tamis_hash_many(tamis_filter_set_hasher(&set), keys, KEYS, hashes, &err), TAMIS_OK);
     for (size_t i = 0; i < THREADS; i++) {
         parts[i] = (part){set, KEYS * i / THREADS, KEYS * (i + 1) / THREADS, TAMIS_E_IO, TAMIS_E_IO};
-        assert_int_equal(pthread_create(&threads[i], NULL, ask_part, &parts[i]), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, query_part, &parts[i]), 0);
     }
     for (size_t i = 0; i < THREADS; i++) {
         pthread_join(threads[i], NULL);
@@ -249,7 +249,7 @@ static void done_is_that_of_the_first_failure(void **state) {
         const tamis_filter_set set = make_equal(4);
         damage(first, "one", 0.4);
         damage((first + 1) % 4, "other", 0.8);
-        const size_t fewest = ask_alone(set, KEYS);
+        const size_t fewest = query_alone(set, KEYS);
         assert_in_range(fewest, 1, KEYS - 1);
         assert_int_equal(tamis_filter_set_contains_many(&set, keys, KEYS, any, rows, &done, &err),
                          TAMIS_E_DAMAGED);

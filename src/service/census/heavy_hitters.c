@@ -13,8 +13,8 @@
  * 2. The votes of the stored key are at most its own adds since it took the slot.
  *
  * Why this way: an add costs a hash and one comparison, and nothing is allocated. Counting the k most frequent
- * keys without errors of chance (Misra and Gries, SpaceSaving) takes a hash table and, to find the smallest
- * count, an ordered list. The slots only depend on chance where two heavy hitters fall into one.
+ * keys without random errors (Misra and Gries, SpaceSaving) takes a hash table and, to find the smallest
+ * count, an ordered list. With slots the only error is two heavy hitters in one slot.
  */
 #include <string.h>
 
