@@ -87,9 +87,7 @@ typedef struct tamis_stream_service {
                          tamis_error *err);
 } tamis_stream_service;
 
-/* clang-format off */
-#define TAMIS_STREAM_SERVICE_INIT {.struct_size = sizeof(tamis_stream_service)}
-/* clang-format on */
+#define TAMIS_STREAM_SERVICE_INIT TAMIS__INIT(tamis_stream_service, )
 
 /* Fills *service with the functions of tamis_stream_dedup and `session` as its context, so that a caller
  * can replace some of them. Start *service from TAMIS_STREAM_SERVICE_INIT. */
@@ -121,9 +119,7 @@ typedef struct tamis_stream_stats {
     uint64_t printed;
 } tamis_stream_stats;
 
-/* clang-format off */
-#define TAMIS_STREAM_STATS_INIT {.struct_size = sizeof(tamis_stream_stats)}
-/* clang-format on */
+#define TAMIS_STREAM_STATS_INIT TAMIS__INIT(tamis_stream_stats, )
 
 /* Where the time of a run went, in nanoseconds of the monotonic clock, summed over its threads. Waiting
  * for a processor counts too. */
@@ -142,9 +138,7 @@ typedef struct tamis_stream_profile {
     uint64_t wall;    /* wall-clock time of the run */
 } tamis_stream_profile;
 
-/* clang-format off */
-#define TAMIS_STREAM_PROFILE_INIT {.struct_size = sizeof(tamis_stream_profile)}
-/* clang-format on */
+#define TAMIS_STREAM_PROFILE_INIT TAMIS__INIT(tamis_stream_profile, )
 
 /* What happens to a record that is not looked up. */
 typedef enum tamis_stream_policy {
@@ -198,9 +192,7 @@ typedef struct tamis_stream_result {
     struct tamis_stream_checkpoint *unfinished;
 } tamis_stream_result;
 
-/* clang-format off */
-#define TAMIS_STREAM_RESULT_INIT {.struct_size = sizeof(tamis_stream_result)}
-/* clang-format on */
+#define TAMIS_STREAM_RESULT_INIT TAMIS__INIT(tamis_stream_result, )
 
 /* Options of a run that survives crashes, see "Resumable runs" below. */
 typedef struct tamis_stream_commits {
@@ -232,9 +224,7 @@ typedef struct tamis_stream_commits {
     void *callback_context; /* context of `on_start` and `remark` */
 } tamis_stream_commits;
 
-/* clang-format off */
-#define TAMIS_STREAM_COMMITS_INIT {.struct_size = sizeof(tamis_stream_commits)}
-/* clang-format on */
+#define TAMIS_STREAM_COMMITS_INIT TAMIS__INIT(tamis_stream_commits, )
 
 /* The compression level that xz calls 0. */
 enum { TAMIS_COMPRESSION_LEVEL_0 = -1 };
@@ -293,11 +283,10 @@ typedef struct tamis_stream_options {
     bool require_keys; /* a run in which no record has a key fails, see "Records" below */
 } tamis_stream_options;
 
-/* clang-format off */
 #define TAMIS_STREAM_OPTIONS_INIT                                                                            \
-    {.struct_size = sizeof(tamis_stream_options), .terminator = '\n', .stop_fd = -1,                         \
-     .malformed = TAMIS_STREAM_FAIL, .compression = -1, .threads = 1}
-/* clang-format on */
+    TAMIS__INIT(tamis_stream_options, TAMIS__FIELD(terminator, '\n') TAMIS__FIELD(stop_fd, -1)               \
+                                          TAMIS__FIELD(malformed, TAMIS_STREAM_FAIL)                         \
+                                              TAMIS__FIELD(compression, -1) TAMIS__FIELD(threads, 1))
 
 /*
  * Inputs of a run.
