@@ -34,7 +34,54 @@ typedef enum cli_type {
     CLI_CHOICE /* one of a list */
 } cli_type;
 
+/* Ids of options. Those that several commands have come first: one name has one id. From CLI_OPT_OWN on, each command numbers
+ * its own. */
+enum {
+    CLI_OPT_KEY,
+    CLI_OPT_DELIMITER,
+    CLI_OPT_TRIM,
+    CLI_OPT_IGNORE_CASE,
+    CLI_OPT_HEADER,
+    CLI_OPT_MISSING,
+    CLI_OPT_ON_ERROR,
+    CLI_OPT_TYPE,
+    CLI_OPT_HEX,
+    CLI_OPT_ZERO_TERMINATED,
+    CLI_OPT_MAX_RECORD,
+    CLI_OPT_FILES_FROM,
+    CLI_OPT_THREADS,
+    CLI_OPT_COMPRESS,
+    CLI_OPT_TRACE,
+    CLI_OPT_EXPECT,
+    CLI_OPT_FPR,
+    CLI_OPT_MEMORY,
+    CLI_OPT_KIND,
+    CLI_OPT_EXACT,
+    CLI_OPT_SCHEME,
+    CLI_OPT_SEED,
+    CLI_OPT_SECRET_FILE,
+    CLI_OPT_LOCK_WAIT,
+    CLI_OPT_GZIP,
+    CLI_OPT_LABEL,
+    CLI_OPT_DATA_VERSION,
+    CLI_OPT_OUTPUT,
+    CLI_OPT_FORMAT,
+    CLI_OPT_STATS,
+    CLI_OPT_JSON,
+    CLI_OPT_PROGRESS,
+    CLI_OPT_NO_PROGRESS,
+    CLI_OPT_QUIET,
+    CLI_OPT_OWN,
+    /* groups: --key and what else makes keys of records; the plan of a new filter */
+    CLI_OPT_RECORDS_FIRST = CLI_OPT_KEY,
+    CLI_OPT_RECORDS_LAST = CLI_OPT_MAX_RECORD,
+    CLI_OPT_PLAN_FIRST = CLI_OPT_EXPECT,
+    CLI_OPT_PLAN_LAST = CLI_OPT_SECRET_FILE,
+    CLI_OPTIONS_MAX = 64 /* bound of all ids: a set of options fits into 64 bits */
+};
+
 typedef struct cli_option {
+    int id;
     const char *name; /* long name, without dashes */
     char letter;      /* short name; 0: none */
     cli_type type;
@@ -63,7 +110,7 @@ typedef struct cli_value {
 
 /* Two options that contradict each other. */
 typedef struct cli_conflict {
-    int first, second; /* indexes into the table */
+    int first, second; /* ids */
     const char *why;   /* completes "--one: contradicts --other: ..." */
 } cli_conflict;
 
@@ -87,11 +134,9 @@ typedef struct cli_manual {
     const cli_entry *environment; /* page of tamis itself: environment variables */
 } cli_manual;
 
-enum { CLI_OPTIONS_MAX = 48 };
-
 /* A parsed command line. Its strings belong to argv. */
 typedef struct cli_args {
-    cli_value values[CLI_OPTIONS_MAX]; /* values by index into the table */
+    cli_value values[CLI_OPTIONS_MAX]; /* values by id */
     char **operands;
     size_t operand_count;
     bool help; /* true: -h or --help was given; the rest is not parsed */
@@ -106,10 +151,8 @@ typedef struct cli_command {
     const char *operands;             /* operands in the usage line; "" for none */
     const char *const *operand_words; /* completion of the first operand, NULL-ended; NULL: file names */
     const cli_manual *manual;         /* cli_manual_VERB */
-    const cli_option *options;
-    size_t option_count;
-    const cli_conflict *conflicts;
-    size_t conflict_count;
+    const cli_option *options;        /* ended by one without a name */
+    const cli_conflict *conflicts;    /* ended by one without a reason; NULL: none */
     /* Runs the command with parsed arguments. *negative is false; a command whose answer is negative sets it (exit status 1). */
     tamis_status (*run)(const cli_args *args, bool *negative, tamis_error *err);
 } cli_command;

@@ -75,8 +75,11 @@ static void lay_out(void) {
 static void word(const cli_command *command, uint8_t how, const char *text) {
     char *into = texts[word_count];
     const cli_option *option = NULL;
-    if (command && command->option_count > 0)
-        option = &command->options[how / 4 % command->option_count];
+    size_t count = 0;
+    while (command && command->options[count].name)
+        count++;
+    if (count > 0)
+        option = &command->options[how / 4 % count];
     if (option && how % 4 == 1)
         snprintf(into, WORD_MAX, "--%s", option->name);
     else if (option && how % 4 == 2)
@@ -134,9 +137,9 @@ static bool generates_much(const cli_args *args) {
 
 static bool is_left_out(const cli_command *command, const cli_args *args) {
     bool queries = false;
-    for (size_t i = 0; i < command->option_count; i++) {
-        const cli_value *value = &args->values[i];
-        const char *name = command->options[i].name;
+    for (const cli_option *option = command->options; option->name; option++) {
+        const cli_value *value = &args->values[option->id];
+        const char *name = option->name;
         if (!value->given)
             continue;
         queries |= strcmp(name, "questions") == 0;

@@ -17,25 +17,27 @@
 #include "cli/core/cli_option.c"
 #include "cli/core/cli_text.c"
 
-enum { OPT_OUTPUT, OPT_EXPECT, OPT_EXACT, OPT_KIND, OPT_QUIET, OPT_KEY, OPT_LABEL, OPT_MARK, OPT_COUNT };
+enum { OPT_OUTPUT, OPT_EXPECT, OPT_EXACT, OPT_KIND, OPT_QUIET, OPT_KEY, OPT_LABEL, OPT_MARK };
 
-static const cli_option table[OPT_COUNT] = {
-    [OPT_OUTPUT] = {.name = "output", .letter = 'o', .type = CLI_FILE, .value = "FILE"},
-    [OPT_EXPECT] = {.name = "expect", .type = CLI_COUNT, .value = "N", .min = 1, .max = 1000},
-    [OPT_EXACT] = {.name = "exact", .type = CLI_FLAG},
-    [OPT_KIND] = {.name = "kind", .type = CLI_CHOICE, .value = "KIND", .choices = cli_kinds},
-    [OPT_QUIET] = {.name = "quiet", .letter = 'q', .type = CLI_FLAG},
-    [OPT_KEY] =
-        {.name = "key", .letter = 'k', .type = CLI_TEXT, .value = "KEY", .many = true, .may_be_empty = true},
-    [OPT_LABEL] = {.name = "label", .type = CLI_TEXT, .value = "K=V", .many = true},
-    [OPT_MARK] = {.name = "mark", .type = CLI_TEXT, .value = "NAME", .optional = true},
+static const cli_option table[] = {
+    {.id = OPT_OUTPUT, .name = "output", .letter = 'o', .type = CLI_FILE, .value = "FILE"},
+    {.id = OPT_EXPECT, .name = "expect", .type = CLI_COUNT, .value = "N", .min = 1, .max = 1000},
+    {.id = OPT_EXACT, .name = "exact", .type = CLI_FLAG},
+    {.id = OPT_KIND, .name = "kind", .type = CLI_CHOICE, .value = "KIND", .choices = cli_kinds},
+    {.id = OPT_QUIET, .name = "quiet", .letter = 'q', .type = CLI_FLAG},
+    {.id = OPT_KEY,
+     .name = "key",
+     .letter = 'k',
+     .type = CLI_TEXT,
+     .value = "KEY",
+     .many = true,
+     .may_be_empty = true},
+    {.id = OPT_LABEL, .name = "label", .type = CLI_TEXT, .value = "K=V", .many = true},
+    {.id = OPT_MARK, .name = "mark", .type = CLI_TEXT, .value = "NAME", .optional = true},
+    {.name = NULL},
 };
-static const cli_conflict table_conflicts[] = {{OPT_EXACT, OPT_EXPECT, "it is a test"}};
-static const cli_command command = {.name = "try",
-                                    .options = table,
-                                    .option_count = OPT_COUNT,
-                                    .conflicts = table_conflicts,
-                                    .conflict_count = 1};
+static const cli_conflict table_conflicts[] = {{OPT_EXACT, OPT_EXPECT, "it is a test"}, {.why = NULL}};
+static const cli_command command = {.name = "try", .options = table, .conflicts = table_conflicts};
 
 /* Parses a command line whose words are separated by blanks. */
 static int parse(const char *line, cli_args *args, tamis_error *err) {

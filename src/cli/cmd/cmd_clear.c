@@ -4,13 +4,12 @@
 #include "cli/filter/cli_file.h"
 #include "cli/process/cli_signal.h"
 
-enum { OPT_LOCK_WAIT, OPT_QUIET, OPT_COUNT };
-
 /* --quiet has no effect, because clear prints no remarks. It is accepted for scripts that give it to all
  * commands. */
-static const cli_option options[OPT_COUNT] = {
-    [OPT_LOCK_WAIT] = CLI_ROW_LOCK_WAIT,
-    [OPT_QUIET] = CLI_ROW_WRITE_QUIET,
+static const cli_option options[] = {
+    CLI_ROW_LOCK_WAIT,
+    CLI_ROW_WRITE_QUIET,
+    {.name = NULL},
 };
 
 /* Checks that the path is an undamaged filter. The caller has locked it. */
@@ -51,7 +50,7 @@ static tamis_status clear(const char *path, cli_lock_wait wait, tamis_error *err
 static tamis_status hold(const cli_args *args, const char *path,
                          tamis_status (*then)(const char *path, cli_lock_wait wait, tamis_error *err),
                          tamis_error *err) {
-    const cli_lock_wait wait = cli_lock_wait_of(&args->values[OPT_LOCK_WAIT]);
+    const cli_lock_wait wait = cli_lock_wait_of(&args->values[CLI_OPT_LOCK_WAIT]);
     tamis_lock *lock = NULL;
     tamis_status status = cli_signals_look(err);
 
@@ -95,6 +94,5 @@ const cli_command cmd_clear = {
     .operands = "FILTER...",
     .manual = &cli_manual_clear,
     .options = options,
-    .option_count = OPT_COUNT,
     .run = run_clear,
 };

@@ -5,23 +5,28 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/core/cli_json.h"
 #include "cli/core/cli_text.h"
 #include "cli/filter/cli_file.h"
 #include "cli/input/cli_key.h"
 #include "cli/server/cli_server.h"
 
-enum { OPT_QUIET, OPT_JSON, OPT_COUNT };
 enum { PARAMETERS = 12 };
 
-static const cli_option options[OPT_COUNT] = {
-    [OPT_QUIET] = {.name = "quiet",
-                   .letter = 'q',
-                   .type = CLI_FLAG,
-                   .help = "Print nothing; answer by the exit status alone."},
-    [OPT_JSON] = {.name = "json", .type = CLI_FLAG, .help = "Print the answer as one JSON object."},
+static const cli_option options[] = {
+    {.id = CLI_OPT_QUIET,
+     .name = "quiet",
+     .letter = 'q',
+     .type = CLI_FLAG,
+     .help = "Print nothing; answer by the exit status alone."},
+    {.id = CLI_OPT_JSON, .name = "json", .type = CLI_FLAG, .help = "Print the answer as one JSON object."},
+    {.name = NULL},
 };
 
-static const cli_conflict conflicts[] = {{OPT_QUIET, OPT_JSON, "one prints and the other does not"}};
+static const cli_conflict conflicts[] = {
+    {CLI_OPT_QUIET, CLI_OPT_JSON, "one prints and the other does not"},
+    {.why = NULL},
+};
 
 typedef struct side {
     const char *name;             /* name as given */
@@ -158,22 +163,22 @@ static tamis_status print_json(const comparison *diff, tamis_error *err) {
     json_t *object = json_object(), *names = json_array();
 
     for (int i = 0; i < count; i++)
-        json_array_append_new(names, json_string(list[i].name));
+        cli_json_append(names, json_string(list[i].name));
     if (secrets_differ(diff))
-        json_array_append_new(names, json_string("secret"));
+        cli_json_append(names, json_string("secret"));
     if (keys_differ(diff))
-        json_array_append_new(names, json_string("keys"));
+        cli_json_append(names, json_string("keys"));
     cli_file_json_text(object, "a", diff->a.path);
     cli_file_json_text(object, "b", diff->b.path);
     cli_json_bool(object, "equal", is_equal(diff));
     cli_json_bool(object, "comparable", is_comparable(diff));
-    json_object_set_new(object, "differ", names);
+    cli_json_put(object, "differ", names);
     cli_json_real(object, "keys_a", diff->a.info.cardinality);
     cli_json_real(object, "keys_b", diff->b.info.cardinality);
     put_bits(object, diff, "bits_a", diff->difference.only_a);
     put_bits(object, diff, "bits_b", diff->difference.only_b);
     put_bits(object, diff, "bits_both", diff->difference.in_both);
-    if (cli_json_write(object, 10, stdout, 0))
+    if (cli_json_write(object, stdout, 0))
         return TAMIS_OK;
     return cli_fail_nomem("diff", err);
 }
@@ -210,9 +215,9 @@ static tamis_status run_diff(const cli_args *args, bool *negative, tamis_error *
         status = load(&diff.b, err);
     if (status == TAMIS_OK)
         status = compare(&diff, err);
-    if (status == TAMIS_OK && args->values[OPT_JSON].given)
+    if (status == TAMIS_OK && args->values[CLI_OPT_JSON].given)
         status = print_json(&diff, err);
-    else if (status == TAMIS_OK && !args->values[OPT_QUIET].given)
+    else if (status == TAMIS_OK && !args->values[CLI_OPT_QUIET].given)
         print_text(&diff);
     tamis_filter_free(diff.a.filter);
     tamis_filter_free(diff.b.filter);
@@ -226,8 +231,6 @@ const cli_command cmd_diff = {
     .operands = "A B",
     .manual = &cli_manual_diff,
     .options = options,
-    .option_count = OPT_COUNT,
     .conflicts = conflicts,
-    .conflict_count = sizeof conflicts / sizeof conflicts[0],
     .run = run_diff,
 };

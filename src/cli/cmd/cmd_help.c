@@ -2,6 +2,8 @@
 #include "cli/cli.h"
 #include "cli/core/cli_help.h"
 
+static const cli_option options[] = {{.name = NULL}};
+
 static tamis_status run_help(const cli_args *args, bool *negative, tamis_error *err) {
     const cli_command *command;
 
@@ -23,6 +25,7 @@ const cli_command cmd_help = {
     .name = "help",
     .summary = "what a command does, and its options",
     .operands = CLI_OPERAND_COMMAND,
+    .options = options,
     .manual = &cli_manual_help,
     .run = run_help,
 };

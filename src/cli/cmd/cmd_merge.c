@@ -11,16 +11,11 @@
 #include "cli/process/cli_signal.h"
 #include "cli/server/cli_server.h"
 
-enum { OPT_OUTPUT, OPT_FORMAT, OPT_GZIP, OPT_LABEL, OPT_VERSION, OPT_LOCK_WAIT, OPT_QUIET, OPT_COUNT };
-
-static const cli_option options[OPT_COUNT] = {
-    [OPT_OUTPUT] = CLI_ROW_WRITE_OUTPUT,
-    [OPT_FORMAT] = CLI_ROW_WRITE_FORMAT(" named first"),
-    [OPT_GZIP] = CLI_ROW_GZIP,
-    [OPT_LABEL] = CLI_ROW_LABEL,
-    [OPT_VERSION] = CLI_ROW_DATA_VERSION,
-    [OPT_LOCK_WAIT] = CLI_ROW_LOCK_WAIT,
-    [OPT_QUIET] = CLI_ROW_WRITE_QUIET,
+static const cli_option options[] = {
+    CLI_ROW_WRITE_OUTPUT, CLI_ROW_WRITE_FORMAT(" named first"),
+    CLI_ROW_GZIP,         CLI_ROW_LABEL,
+    CLI_ROW_DATA_VERSION, CLI_ROW_LOCK_WAIT,
+    CLI_ROW_WRITE_QUIET,  {.name = NULL},
 };
 
 typedef struct merge_run {
@@ -182,11 +177,11 @@ static tamis_status merge_held(merge_run *run, const cli_args *args, tamis_error
 
 static tamis_status run_merge(const cli_args *args, bool *negative, tamis_error *err) {
     const cli_value *values = args->values;
-    merge_run run = {.output = values[OPT_OUTPUT].text,
-                     .format = (tamis_format)values[OPT_FORMAT].number,
-                     .compression = cli_file_compression(values[OPT_GZIP].given),
-                     .lock_wait = cli_lock_wait_of(&values[OPT_LOCK_WAIT]),
-                     .remarks = !values[OPT_QUIET].given};
+    merge_run run = {.output = values[CLI_OPT_OUTPUT].text,
+                     .format = (tamis_format)values[CLI_OPT_FORMAT].number,
+                     .compression = cli_file_compression(values[CLI_OPT_GZIP].given),
+                     .lock_wait = cli_lock_wait_of(&values[CLI_OPT_LOCK_WAIT]),
+                     .remarks = !values[CLI_OPT_QUIET].given};
     tamis_status status;
     int stop_fd;
 
@@ -196,7 +191,7 @@ static tamis_status run_merge(const cli_args *args, bool *negative, tamis_error 
     if (args->operand_count == 0)
         return cli_fail(err, "merge: no filter is named; name the filters to merge");
     run.first = run.key_type_file = args->operands[0];
-    status = cli_metadata_read(&run.metadata, values + OPT_LABEL, err);
+    status = cli_metadata_read(&run.metadata, values, err);
     if (status == TAMIS_OK)
         status = cli_signals_begin(&stop_fd, err);
     if (status == TAMIS_OK)
@@ -211,6 +206,5 @@ const cli_command cmd_merge = {
     .operands = "FILTER...",
     .manual = &cli_manual_merge,
     .options = options,
-    .option_count = OPT_COUNT,
     .run = run_merge,
 };

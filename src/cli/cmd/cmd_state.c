@@ -15,15 +15,16 @@
 #include "cli/process/cli_secret.h"
 #include "cli/process/cli_signal.h"
 
-enum { OPT_SECRET, OPT_JSON, OPT_COUNT };
 enum { COMMAND_MAX = 1 << 20 /* max. bytes of a command; enough for all names in a checkpoint */ };
 
-static const cli_option options[OPT_COUNT] = {
-    [OPT_SECRET] = {.name = "secret-file",
-                    .type = CLI_FILE,
-                    .value = "FILE",
-                    .help = "Secret that the state was made with, for a keyed hash."},
-    [OPT_JSON] = {.name = "json", .type = CLI_FLAG, .help = "Print one JSON object."},
+static const cli_option options[] = {
+    {.id = CLI_OPT_SECRET_FILE,
+     .name = "secret-file",
+     .type = CLI_FILE,
+     .value = "FILE",
+     .help = "Secret that the state was made with, for a keyed hash."},
+    {.id = CLI_OPT_JSON, .name = "json", .type = CLI_FLAG, .help = "Print one JSON object."},
+    {.name = NULL},
 };
 
 /* The state to be shown or verified. */
@@ -116,15 +117,15 @@ static void add_run(json_t *runs, const tamis_stream_checkpoint *run) {
         json_t *input = json_object();
         cli_file_json_text(input, "file", name);
         cli_json_count(input, "bytes_read", bytes);
-        json_array_append_new(inputs, input);
+        cli_json_append(inputs, input);
     }
-    json_object_set_new(object, "inputs", inputs);
+    cli_json_put(object, "inputs", inputs);
     for (size_t i = 0; i < 2; i++)
         if ((name = tamis_stream_checkpoint_output(run, i, NULL)) != NULL)
             cli_file_json_text(object, names[i], name);
         else
             cli_json_null(object, names[i]);
-    json_array_append_new(runs, object);
+    cli_json_append(runs, object);
 }
 
 /* Appends every run of the state to `runs`, in order, or prints it if `runs` is NULL. Skips checkpoints of
@@ -196,8 +197,8 @@ static tamis_status show_json(const state_view *view, tamis_error *err) {
         json_decref(object);
         return err->status;
     }
-    json_object_set_new(object, "runs", runs);
-    return cli_json_write(object, 11, stdout, 0) ? TAMIS_OK : cli_fail_nomem("state", err);
+    cli_json_put(object, "runs", runs);
+    return cli_json_write(object, stdout, 0) ? TAMIS_OK : cli_fail_nomem("state", err);
 }
 
 static tamis_status show(state_view *view, const cli_args *args, tamis_error *err) {
@@ -205,7 +206,7 @@ static tamis_status show(state_view *view, const cli_args *args, tamis_error *er
     if (tamis_state_open(&view->state, view->directory, &view->options, err) != TAMIS_OK)
         return err->status;
     tamis_state_info_get(view->state, &view->info);
-    return args->values[OPT_JSON].given ? show_json(view, err) : show_text(view, err);
+    return args->values[CLI_OPT_JSON].given ? show_json(view, err) : show_text(view, err);
 }
 
 /* ---- verify ---- */
@@ -217,7 +218,7 @@ static tamis_status verify(state_view *view, const cli_args *args, bool *negativ
     if (status != TAMIS_OK && status != TAMIS_E_DAMAGED)
         return err->status;
     *negative = status != TAMIS_OK;
-    if (!args->values[OPT_JSON].given) {
+    if (!args->values[CLI_OPT_JSON].given) {
         cli_file_print(stdout, status == TAMIS_OK ? view->directory : err->text);
         puts(status == TAMIS_OK ? ": whole" : "");
         return TAMIS_OK;
@@ -229,7 +230,7 @@ static tamis_status verify(state_view *view, const cli_args *args, bool *negativ
         cli_json_null(object, "damage");
     else
         cli_file_json_text(object, "damage", err->text);
-    if (!cli_json_write(object, 3, stdout, 0))
+    if (!cli_json_write(object, stdout, 0))
         return cli_fail_nomem("state", err);
     return TAMIS_OK;
 }
@@ -250,10 +251,10 @@ static tamis_status run_state(const cli_args *args, bool *negative, tamis_error 
     if (args->operand_count != 2)
         return cli_fail(err, "state %s: takes DIR, the folder of --state; see tamis help state", action);
     view.directory = args->operands[1];
-    if (args->values[OPT_SECRET].given) {
+    if (args->values[CLI_OPT_SECRET_FILE].given) {
         status = cli_signals_begin(&stop_fd, err);
         if (status == TAMIS_OK)
-            status = cli_secret_read(&view.secret, args->values[OPT_SECRET].text, stop_fd, err);
+            status = cli_secret_read(&view.secret, args->values[CLI_OPT_SECRET_FILE].text, stop_fd, err);
         view.options.secret = view.secret.bytes;
         view.options.secret_size = view.secret.size;
     }
@@ -274,6 +275,5 @@ const cli_command cmd_state = {
     .operand_words = action_names,
     .manual = &cli_manual_state,
     .options = options,
-    .option_count = OPT_COUNT,
     .run = run_state,
 };

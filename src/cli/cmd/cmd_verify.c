@@ -1,20 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 #include "cli/cli.h"
+#include "cli/core/cli_json.h"
 #include "cli/filter/cli_file.h"
 #include "cli/server/cli_server.h"
 
-enum { OPT_QUIET, OPT_JSON, OPT_COUNT };
-
-static const cli_option options[OPT_COUNT] = {
-    [OPT_QUIET] = {.name = "quiet",
-                   .letter = 'q',
-                   .type = CLI_FLAG,
-                   .help = "Print nothing; answer by the exit status alone."},
-    [OPT_JSON] = {.name = "json", .type = CLI_FLAG, .help = "Print each answer as a JSON object on a line."},
+static const cli_option options[] = {
+    {.id = CLI_OPT_QUIET,
+     .name = "quiet",
+     .letter = 'q',
+     .type = CLI_FLAG,
+     .help = "Print nothing; answer by the exit status alone."},
+    {.id = CLI_OPT_JSON,
+     .name = "json",
+     .type = CLI_FLAG,
+     .help = "Print each answer as a JSON object on a line."},
+    {.name = NULL},
 };
 
-static const cli_conflict conflicts[] = {{OPT_QUIET, OPT_JSON, "one prints and the other does not"}};
+static const cli_conflict conflicts[] = {
+    {CLI_OPT_QUIET, CLI_OPT_JSON, "one prints and the other does not"},
+    {.why = NULL},
+};
 
 /* Format of a file that was opened. */
 typedef struct found {
@@ -67,7 +74,7 @@ static tamis_status print_json(const char *path, const found *file, const char *
         cli_json_bool(object, "checksums", has_checksums(file));
     put_text(object, "damage", damage);
     put_text(object, "error", error);
-    if (cli_json_write(object, 5, stdout, 0))
+    if (cli_json_write(object, stdout, 0))
         return TAMIS_OK;
     return cli_fail_nomem("verify", err);
 }
@@ -77,9 +84,9 @@ static tamis_status answer(const cli_args *args, const char *path, const found *
                            tamis_error *err) {
     tamis_status status = TAMIS_OK;
 
-    if (args->values[OPT_JSON].given)
+    if (args->values[CLI_OPT_JSON].given)
         status = print_json(path, file, damage, NULL, err);
-    else if (!args->values[OPT_QUIET].given)
+    else if (!args->values[CLI_OPT_QUIET].given)
         print_text(path, file, damage);
     return status;
 }
@@ -104,7 +111,7 @@ static tamis_status each(const cli_args *args, const char *path, bool *negative,
         *negative = true;
         return answer(args, path, &file, damage.text, err);
     }
-    if (status != TAMIS_OK && args->values[OPT_JSON].given) {
+    if (status != TAMIS_OK && args->values[CLI_OPT_JSON].given) {
         const tamis_error failed = *err;
         (void)print_json(path, &file, NULL, failed.text, err);
         *err = failed;
@@ -122,8 +129,6 @@ const cli_command cmd_verify = {
     .operands = "FILTER...",
     .manual = &cli_manual_verify,
     .options = options,
-    .option_count = OPT_COUNT,
     .conflicts = conflicts,
-    .conflict_count = sizeof conflicts / sizeof conflicts[0],
     .run = run_verify,
 };

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/core/cli_option.h"
 #include "cli/server/cli_server.h"
 
 /* "set, get or op" */
@@ -36,9 +37,10 @@ static tamis_status check(const cli_actions *actions, const cli_action *action, 
     if (!cli_server_is_uri(args->operands[1]))
         return cli_fail(err, "%s %s: '%.200s' is no URI; write %s", command, name, args->operands[1],
                         actions->uri);
-    for (unsigned i = 0; i < CLI_OPTIONS_MAX; i++)
+    for (int i = 0; i < CLI_OPTIONS_MAX; i++)
         if (args->values[i].given && (action->options >> i & 1) == 0)
-            return cli_fail(err, "--%s: is not for %s %s; leave it out", options[i].name, command, name);
+            return cli_fail(err, "--%s: is not for %s %s; leave it out", cli_option_of(options, i)->name,
+                            command, name);
     return TAMIS_OK;
 }
 

@@ -10,7 +10,7 @@ typedef struct cli_action {
     const char *name;
     size_t min_operands, max_operands; /* number of operands after the URI */
     const char *takes;                 /* all operands, for the error message */
-    uint64_t options;                  /* bit 1 << index for each option that the action allows */
+    uint64_t options;                  /* bit 1 << id for each option that the action allows */
 } cli_action;
 
 typedef struct cli_actions {

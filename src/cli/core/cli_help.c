@@ -73,7 +73,7 @@ void cli_help_command(FILE *out, const cli_command *command) {
             command->operands);
     cli_text_wrap(out, command->manual->description[0], 0, 0, WIDTH);
     fputs("\nOptions:\n", out);
-    for (size_t i = 0; i < command->option_count; i++)
+    for (size_t i = 0; command->options[i].name != NULL; i++)
         print_option(out, &command->options[i]);
     print_option(out, &cli_option_help);
     print_schemes(out, command->manual->schemes);

@@ -3,33 +3,47 @@
 
 #include <math.h>
 
+/* A member or element was lost, since memory was short, or its text was not UTF-8. */
+static bool incomplete;
+
+void cli_json_put(json_t *object, const char *name, json_t *value) {
+    if (json_object_set_new(object, name, value) != 0)
+        incomplete = true;
+}
+
+void cli_json_append(json_t *array, json_t *value) {
+    if (json_array_append_new(array, value) != 0)
+        incomplete = true;
+}
+
 void cli_json_count(json_t *object, const char *name, uint64_t number) {
     /* JSON integers of jansson are signed. No count or size here is near the limit. */
-    json_object_set_new(object, name, json_integer(number > INT64_MAX ? INT64_MAX : (json_int_t)number));
+    cli_json_put(object, name, json_integer(number > INT64_MAX ? INT64_MAX : (json_int_t)number));
 }
 
 void cli_json_real(json_t *object, const char *name, double number) {
-    json_object_set_new(object, name, isfinite(number) ? json_real(number) : json_null());
+    cli_json_put(object, name, isfinite(number) ? json_real(number) : json_null());
 }
 
 void cli_json_text(json_t *object, const char *name, const char *text) {
-    json_object_set_new(object, name, json_string(text));
+    cli_json_put(object, name, json_string(text));
 }
 
 void cli_json_bool(json_t *object, const char *name, bool value) {
-    json_object_set_new(object, name, json_boolean(value));
+    cli_json_put(object, name, json_boolean(value));
 }
 
 void cli_json_null(json_t *object, const char *name) {
-    json_object_set_new(object, name, json_null());
+    cli_json_put(object, name, json_null());
 }
 
-bool cli_json_write(json_t *object, size_t members, FILE *out, size_t indent) {
-    bool whole = object != NULL && json_object_size(object) == members;
+bool cli_json_write(json_t *object, FILE *out, size_t indent) {
+    bool whole = object != NULL && !incomplete;
 
     /* Nine digits are more precise than any measurement here. Seventeen would print 0.1 as 0.10000000000000001. */
     whole = whole && json_dumpf(object, out, JSON_INDENT(indent) | JSON_REAL_PRECISION(9)) == 0 &&
             fputc('\n', out) != EOF;
     json_decref(object);
+    incomplete = false;
     return whole;
 }

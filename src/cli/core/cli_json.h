@@ -7,7 +7,13 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Each adds a member to an object. cli_json_write detects a lack of memory later. */
+/* JSON output: one object at a time, with all that is in it, is built and then written. A lack of memory on the way needs no
+ * check: cli_json_write reports it. */
+
+/* Adds `value`, which belongs to the object then. NULL: memory was short. */
+void cli_json_put(json_t *object, const char *name, json_t *value);
+/* Appends `value`, which belongs to the array then. NULL: memory was short. */
+void cli_json_append(json_t *array, json_t *value);
 void cli_json_count(json_t *object, const char *name, uint64_t number);
 void cli_json_real(json_t *object, const char *name, double number); /* null if not finite */
 void cli_json_text(json_t *object, const char *name, const char *text);
@@ -15,7 +21,7 @@ void cli_json_bool(json_t *object, const char *name, bool value);
 void cli_json_null(json_t *object, const char *name);
 
 /* Writes the object and a newline, with `indent` blanks a level (0: one line), and drops its reference. Returns false if the
- * write failed, or if the object does not have `members` members because memory was short. */
-bool cli_json_write(json_t *object, size_t members, FILE *out, size_t indent);
+ * write failed, or if something is missing in the object, which is then not written. */
+bool cli_json_write(json_t *object, FILE *out, size_t indent);
 
 #endif

@@ -15,16 +15,22 @@ const cli_option cli_option_help = {
 /* getopt_long returns LONG_BASE + index for a long option, which differs from every letter. */
 enum { LONG_BASE = 256, LONG_HELP = LONG_BASE + CLI_OPTIONS_MAX };
 
+const cli_option *cli_option_of(const cli_option *options, int id) {
+    while (options->name != NULL && options->id != id)
+        options++;
+    return options->name != NULL ? options : NULL;
+}
+
 static void build_getopt(const cli_command *command, struct option *longs, char *shorts) {
     char *pos = shorts;
+    size_t count = 0;
 
     *pos++ = ':'; /* getopt_long returns ':' for a missing value, '?' for an unknown option */
-    for (size_t i = 0; i < command->option_count; i++) {
-        const cli_option *option = &command->options[i];
+    for (const cli_option *option = command->options; option->name != NULL; option++, count++) {
         int value = option->type == CLI_FLAG ? no_argument
                     : option->optional       ? optional_argument
                                              : required_argument;
-        longs[i] = (struct option){option->name, value, NULL, LONG_BASE + (int)i};
+        longs[count] = (struct option){option->name, value, NULL, LONG_BASE + (int)count};
         if (option->letter == 0)
             continue;
         *pos++ = option->letter;
@@ -33,18 +39,18 @@ static void build_getopt(const cli_command *command, struct option *longs, char 
     }
     *pos++ = cli_option_help.letter;
     *pos = '\0';
-    longs[command->option_count] = (struct option){cli_option_help.name, no_argument, NULL, LONG_HELP};
-    longs[command->option_count + 1] = (struct option){NULL, 0, NULL, 0};
+    longs[count] = (struct option){cli_option_help.name, no_argument, NULL, LONG_HELP};
+    longs[count + 1] = (struct option){NULL, 0, NULL, 0};
 }
 
-/* Returns the index into the table for a result of getopt_long; -1 if there is none. */
-static int option_number(const cli_command *command, int answer) {
+/* Returns the option for a result of getopt_long; NULL if it is none of the table. */
+static const cli_option *find_option(const cli_command *command, int answer) {
     if (answer >= LONG_BASE)
-        return answer - LONG_BASE;
-    for (size_t i = 0; i < command->option_count; i++)
-        if (command->options[i].letter == answer)
-            return (int)i;
-    return -1;
+        return answer == LONG_HELP ? NULL : &command->options[answer - LONG_BASE];
+    for (const cli_option *option = command->options; option->name != NULL; option++)
+        if (option->letter == answer)
+            return option;
+    return NULL;
 }
 
 static tamis_status read_choice(const cli_option *option, const char *what, const char *text,
@@ -108,9 +114,13 @@ static tamis_status store_option(const cli_option *option, const char *text, cli
 
 /* Returns long option `i` of the command; --help comes last, then NULL. */
 static const char *long_name(const cli_command *command, size_t i) {
-    if (i < command->option_count)
+    size_t count = 0;
+
+    while (command->options[count].name != NULL)
+        count++;
+    if (i < count)
         return command->options[i].name;
-    return i == command->option_count ? cli_option_help.name : NULL;
+    return i == count ? cli_option_help.name : NULL;
 }
 
 /* Lists the long options with the prefix `name`, as "--a, --b or --c". Returns their number. */
@@ -159,9 +169,7 @@ static tamis_status refuse_long(const cli_command *command, const char *typed, t
 
 /* Fills *err for an option to which getopt_long returned '?' or ':'. */
 static tamis_status refuse(const cli_command *command, int answer, char **argv, tamis_error *err) {
-    int number = option_number(command, optopt);
-    const cli_option *option =
-        number >= 0 && (size_t)number < command->option_count ? &command->options[number] : NULL;
+    const cli_option *option = optopt != 0 ? find_option(command, optopt) : NULL;
 
     if (answer == ':' && option != NULL)
         return cli_fail(err, "--%s: its value is missing; give --%s %s", option->name, option->name,
@@ -178,13 +186,13 @@ static tamis_status refuse(const cli_command *command, int answer, char **argv, 
 }
 
 static tamis_status check_conflicts(const cli_command *command, const cli_args *args, tamis_error *err) {
-    for (size_t i = 0; i < command->conflict_count; i++) {
-        const cli_conflict *conflict = &command->conflicts[i];
+    for (const cli_conflict *conflict = command->conflicts; conflict != NULL && conflict->why != NULL;
+         conflict++) {
         if (!args->values[conflict->first].given || !args->values[conflict->second].given)
             continue;
         return cli_fail(err, "--%s: contradicts --%s: %s; leave one of them out",
-                        command->options[conflict->first].name, command->options[conflict->second].name,
-                        conflict->why);
+                        cli_option_of(command->options, conflict->first)->name,
+                        cli_option_of(command->options, conflict->second)->name, conflict->why);
     }
     return TAMIS_OK;
 }
@@ -206,15 +214,15 @@ tamis_status cli_parse(const cli_command *command, int argc, char **argv, cli_ar
     opterr = 0; /* getopt_long prints no messages */
     optind = 0; /* GNU: start again, so that a test may parse twice */
     while ((answer = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
-        int number;
+        const cli_option *option;
         if (answer == LONG_HELP || answer == cli_option_help.letter) {
             args->help = true;
             return TAMIS_OK;
         }
         if (answer == '?' || answer == ':')
             return refuse(command, answer, argv, err);
-        number = option_number(command, answer);
-        if (store_option(&command->options[number], optarg, &args->values[number], err) != TAMIS_OK)
+        option = find_option(command, answer);
+        if (store_option(option, optarg, &args->values[option->id], err) != TAMIS_OK)
             return err->status;
     }
     args->operands = argv + optind;

@@ -20,4 +20,7 @@ void cli_args_release(cli_args *args);
 /* The row of -h, --help, which every command has and no table lists. */
 extern const cli_option cli_option_help;
 
+/* Returns the option with this id in the table; NULL: it has none. */
+const cli_option *cli_option_of(const cli_option *options, int id);
+
 #endif

@@ -3,17 +3,9 @@
 #define TAMIS_CLI_CORE_CLI_ROWS_H
 
 /*
- * Options that several commands share, as rows for their tables, in blocks. A table has the rows of a block together and in
- * this order, so that one function can parse the block at any index (cli_stream.h, cli_extract.h, cli_filter.h,
- * cli_metadata.h).
- *
- * The last enumerator of a block is its size. A block may contain another one: the block CLI_RECORDS begins with the block
- * CLI_EXTRACT.
- *
- *     index in CLI_RECORDS    0                     CLI_EXTRACT
- *                             CLI_RECORDS_EXTRACT   CLI_RECORDS_HEADER    ...
- *                             |- CLI_EXTRACT_KEY    ...
- *     parsed values           records + CLI_RECORDS_EXTRACT is the block CLI_EXTRACT
+ * Options that several commands share, as rows for their tables. An option has the same id in every command, so a group of
+ * options (records, plan, report, metadata) is parsed by one function wherever its rows stand: cli_stream.h, cli_extract.h,
+ * cli_filter.h, cli_metadata.h. A command that lacks an option of the group has no value for it, as if it was not given.
  */
 #include <tamis/experimental/stream.h>
 #include <tamis/plan.h>
@@ -26,11 +18,9 @@
 
 /* ---- keys in records: cli_extract.h ---- */
 
-enum { CLI_EXTRACT_KEY, CLI_EXTRACT_DELIMITER, CLI_EXTRACT_TRIM, CLI_EXTRACT_IGNORE_CASE, CLI_EXTRACT };
-
 #define CLI_ROW_KEY                                                                                          \
     {                                                                                                        \
-        .name = "key", .type = CLI_TEXT, .value = "PART", .fallback = "line",                                \
+        .id = CLI_OPT_KEY, .name = "key", .type = CLI_TEXT, .value = "PART", .fallback = "line",             \
         .help = "Part of a record that is its key: line, field:N, bytes:FROM-TO, csv:NAME, csv:N, "          \
                 "json:/POINTER or regex:PATTERN; may be repeated.",                                          \
         .more = "Records are compared by their keys alone, and printed whole. The notes explain each part, " \
@@ -40,21 +30,21 @@ enum { CLI_EXTRACT_KEY, CLI_EXTRACT_DELIMITER, CLI_EXTRACT_TRIM, CLI_EXTRACT_IGN
     }
 #define CLI_ROW_DELIMITER                                                                                    \
     {                                                                                                        \
-        .name = "delimiter", .type = CLI_TEXT, .value = "BYTE",                                              \
+        .id = CLI_OPT_DELIMITER, .name = "delimiter", .type = CLI_TEXT, .value = "BYTE",                     \
         .help = "Delimiter of fields: a byte, tab, comma, semicolon, pipe, space or nul; by default a tab, " \
                 "and a comma in CSV.",                                                                       \
         .more = "\\t is a tab too, and \\0 is nul. Columns of CSV can be quoted, other fields cannot."       \
     }
 #define CLI_ROW_TRIM                                                                                         \
     {                                                                                                        \
-        .name = "trim", .type = CLI_FLAG,                                                                    \
+        .id = CLI_OPT_TRIM, .name = "trim", .type = CLI_FLAG,                                                \
         .help = "Remove blanks from both ends of a key, or of each of its parts.",                           \
         .more = "Blanks are space, tab, newline, vertical tab, form feed and carriage return. A .tamis "     \
                 "file stores this option, as it does --ignore-case."                                         \
     }
 #define CLI_ROW_IGNORE_CASE                                                                                  \
     {                                                                                                        \
-        .name = "ignore-case", .type = CLI_FLAG,                                                             \
+        .id = CLI_OPT_IGNORE_CASE, .name = "ignore-case", .type = CLI_FLAG,                                  \
         .help = "Ignore the case of letters in keys: Ada and ADA are equal.",                                \
         .more = "It uses the full case folding of Unicode, for all languages in UTF-8; bytes that are not "  \
                 "UTF-8 stay as they are. A .tamis file stores this option of build and of dedup --filter: "  \
@@ -66,28 +56,16 @@ enum { CLI_EXTRACT_KEY, CLI_EXTRACT_DELIMITER, CLI_EXTRACT_TRIM, CLI_EXTRACT_IGN
 
 /* ---- records ---- */
 
-enum {
-    CLI_RECORDS_EXTRACT, /* block CLI_EXTRACT */
-    CLI_RECORDS_HEADER = CLI_RECORDS_EXTRACT + CLI_EXTRACT,
-    CLI_RECORDS_MISSING,
-    CLI_RECORDS_ON_ERROR,
-    CLI_RECORDS_TYPE,
-    CLI_RECORDS_HEX,
-    CLI_RECORDS_ZERO,
-    CLI_RECORDS_MAX,
-    CLI_RECORDS
-};
-
 #define CLI_ROW_HEADER                                                                                       \
     {                                                                                                        \
-        .name = "header", .type = CLI_FLAG,                                                                  \
+        .id = CLI_OPT_HEADER, .name = "header", .type = CLI_FLAG,                                            \
         .help = "The first record of every FILE is a header, not a record.",                                 \
         .more = "The header of the first FILE is written once to every output; those of the others must be " \
                 "equal to it. csv:NAME implies --header."                                                    \
     }
 #define CLI_ROW_MISSING                                                                                      \
     {                                                                                                        \
-        .name = "missing", .type = CLI_CHOICE, .value = "ACTION", .fallback = "pass",                        \
+        .id = CLI_OPT_MISSING, .name = "missing", .type = CLI_CHOICE, .value = "ACTION", .fallback = "pass", \
         .choices = cli_missing,                                                                              \
         .help = "For a record without a key: pass it on without a lookup, drop it, or fail.",                \
         .more = "A record that is passed on goes where records go that are not in the filter, but is not "   \
@@ -98,8 +76,8 @@ enum {
     }
 #define CLI_ROW_ON_ERROR                                                                                     \
     {                                                                                                        \
-        .name = "on-error", .type = CLI_CHOICE, .value = "ACTION", .fallback = "fail",                       \
-        .choices = cli_on_error,                                                                             \
+        .id = CLI_OPT_ON_ERROR, .name = "on-error", .type = CLI_CHOICE, .value = "ACTION",                   \
+        .fallback = "fail", .choices = cli_on_error,                                                         \
         .help = "For a malformed record: fail, skip it, or pass it on without a lookup.",                    \
         .more = "The error names file, line and byte; the records before it are answered. If records were "  \
                 "skipped or passed on, remarks at the end give their number and the position of the first. " \
@@ -108,20 +86,21 @@ enum {
     }
 #define CLI_ROW_ZERO                                                                                         \
     {                                                                                                        \
-        .name = "zero-terminated", .letter = 'z', .type = CLI_FLAG,                                          \
+        .id = CLI_OPT_ZERO_TERMINATED, .name = "zero-terminated", .letter = 'z', .type = CLI_FLAG,           \
         .help = "Records end with a zero byte, not a newline."                                               \
     }
 #define CLI_ROW_MAX_RECORD                                                                                   \
     {                                                                                                        \
-        .name = "max-record", .type = CLI_SIZE, .value = "SIZE", .fallback = "1GiB", .min = 1,               \
-        .max = CLI_EXBIBYTE, .help = "Refuse longer records. Memory grows to the longest record read."       \
+        .id = CLI_OPT_MAX_RECORD, .name = "max-record", .type = CLI_SIZE, .value = "SIZE",                   \
+        .fallback = "1GiB", .min = 1, .max = CLI_EXBIBYTE,                                                   \
+        .help = "Refuse longer records. Memory grows to the longest record read."                            \
     }
 
 /* `what` is the word for a key: "key". */
 #define CLI_ROW_TYPE(what)                                                                                   \
     {                                                                                                        \
-        .name = "type", .type = CLI_CHOICE, .value = "TYPE", .fallback = "bytes", .choices = cli_key_types,  \
-        .help = "Type of a " what ": bytes, utf8, utf16, int32 or int64.",                                   \
+        .id = CLI_OPT_TYPE, .name = "type", .type = CLI_CHOICE, .value = "TYPE", .fallback = "bytes",        \
+        .choices = cli_key_types, .help = "Type of a " what ": bytes, utf8, utf16, int32 or int64.",         \
         .more = "bytes are hashed as they are. utf8 is the same for text, and refuses bytes that are not "   \
                 "UTF-8. utf16 is text in UTF-8 too, but is hashed as UTF-16LE, like a String of Java. "      \
                 "int32 and int64 are decimal numbers, hashed as 4 or 8 bytes in little-endian order. A "     \
@@ -134,7 +113,8 @@ enum {
 /* `what` is the word for keys: "Keys". */
 #define CLI_ROW_HEX(what)                                                                                    \
     {                                                                                                        \
-        .name = "hex", .type = CLI_FLAG, .help = what " are hexadecimal digits, two for each byte.",         \
+        .id = CLI_OPT_HEX, .name = "hex", .type = CLI_FLAG,                                                  \
+        .help = what " are hexadecimal digits, two for each byte.",                                          \
         .more = "Records are printed unchanged. Upper and lower case are the same key."                      \
     }
 
@@ -147,7 +127,7 @@ enum {
 
 #define CLI_ROW_FILES_FROM                                                                                   \
     {                                                                                                        \
-        .name = "files-from", .type = CLI_FILE, .value = "LIST",                                             \
+        .id = CLI_OPT_FILES_FROM, .name = "files-from", .type = CLI_FILE, .value = "LIST",                   \
         .help = "Also read the files listed in the file LIST, after the FILEs; - is standard input; may be " \
                 "repeated.",                                                                                 \
         .more = "LIST has one name per line. If it contains a zero byte, each name ends with one, as find "  \
@@ -157,7 +137,8 @@ enum {
     }
 #define CLI_ROW_THREADS                                                                                      \
     {                                                                                                        \
-        .name = "threads", .type = CLI_COUNT, .value = "N", .min = 1, .max = TAMIS_STREAM_THREADS_MAX,       \
+        .id = CLI_OPT_THREADS, .name = "threads", .type = CLI_COUNT, .value = "N", .min = 1,                 \
+        .max = TAMIS_STREAM_THREADS_MAX,                                                                     \
         .help = "Number of threads, 1 to 256; by default one for each available processor.",                 \
         .more = "Available are the processors that this process may run on (taskset -c 0-3 leaves four). "   \
                 "Some threads read and write, the others find keys and query the filter. The output is the " \
@@ -166,7 +147,8 @@ enum {
     }
 #define CLI_ROW_COMPRESS                                                                                     \
     {                                                                                                        \
-        .name = "compress", .type = CLI_TEXT, .value = "HOW", .choices = cli_compressions,                   \
+        .id = CLI_OPT_COMPRESS, .name = "compress", .type = CLI_TEXT, .value = "HOW",                        \
+        .choices = cli_compressions,                                                                         \
         .help = "Compress the output: gzip, zstd, lz4, xz, bzip2 or none, or with a level, as in zstd:19; "  \
                 "by default as the name of the file says.",                                                  \
         .more = "Names that end in .gz, .zst, .lz4, .xz or .bz2 select a compression; standard output has "  \
@@ -178,30 +160,19 @@ enum {
 
 #define CLI_ROW_GZIP                                                                                         \
     {                                                                                                        \
-        .name = "gzip", .type = CLI_FLAG, .help = "Compress the file with gzip.",                            \
+        .id = CLI_OPT_GZIP, .name = "gzip", .type = CLI_FLAG, .help = "Compress the file with gzip.",        \
         .more = "Useful for a filter that is nearly empty or is shipped once. A full filter does not "       \
                 "shrink, and a compressed one is decompressed into memory each time it is opened."           \
     }
 
 /* ---- new filters: cli_filter.h ---- */
 
-enum {
-    CLI_PLAN_EXPECT, /* row of each command: its default differs */
-    CLI_PLAN_FPR,    /* row of each command: its default and the meaning of a wrong answer differ */
-    CLI_PLAN_MEMORY,
-    CLI_PLAN_KIND,
-    CLI_PLAN_EXACT,
-    CLI_PLAN_SCHEME,
-    CLI_PLAN_SEED,
-    CLI_PLAN_SECRET,
-    CLI_PLAN
-};
-
-/* For commands that change a file while other processes may change it too. CLI_LOCK_WAIT: the default, in seconds. */
-enum { CLI_LOCK_WAIT = 60 };
+/* For commands that change a file while other processes may change it too. */
+enum { CLI_LOCK_WAIT_DEFAULT = 60 }; /* seconds */
 #define CLI_ROW_LOCK_WAIT                                                                                    \
     {                                                                                                        \
-        .name = "lock-wait", .type = CLI_COUNT, .value = "SECONDS", .fallback = "60", .max = 1000000,        \
+        .id = CLI_OPT_LOCK_WAIT, .name = "lock-wait", .type = CLI_COUNT, .value = "SECONDS",                 \
+        .fallback = "60", .max = 1000000,                                                                    \
         .help = "How long to wait while another process changes the file; 0: fail at once.",                 \
         .more = "A message appears after one second. For a filter on a server, build, clear, copy and "      \
                 "merge wait for each other and for tamis redis drop."                                        \
@@ -209,36 +180,38 @@ enum { CLI_LOCK_WAIT = 60 };
 
 #define CLI_ROW_MEMORY                                                                                       \
     {                                                                                                        \
-        .name = "memory", .type = CLI_SIZE, .value = "SIZE", .min = 1, .max = CLI_EXBIBYTE,                  \
-        .help = "Maximum memory of the filter, growth included, as in 512MiB or 2G.",                        \
+        .id = CLI_OPT_MEMORY, .name = "memory", .type = CLI_SIZE, .value = "SIZE", .min = 1,                 \
+        .max = CLI_EXBIBYTE, .help = "Maximum memory of the filter, growth included, as in 512MiB or 2G.",   \
         .more = "A filter that cannot fit is refused at the start."                                          \
     }
 #define CLI_ROW_KIND                                                                                         \
     {                                                                                                        \
-        .name = "kind", .type = CLI_CHOICE, .value = "KIND", .fallback = "auto", .choices = cli_kinds,       \
+        .id = CLI_OPT_KIND, .name = "kind", .type = CLI_CHOICE, .value = "KIND", .fallback = "auto",         \
+        .choices = cli_kinds,                                                                                \
         .help = "Kind of filter: auto, classic, blocked, fingerprint or exact; see tamis plan."              \
     }
 #define CLI_ROW_EXACT                                                                                        \
     {                                                                                                        \
-        .name = "exact", .type = CLI_FLAG,                                                                   \
+        .id = CLI_OPT_EXACT, .name = "exact", .type = CLI_FLAG,                                              \
         .help = "The same as --kind exact: keep 128 bits of each record.",                                   \
         .more = "With n records in the filter, a new record is taken for a duplicate with a probability of " \
                 "n/2^128."                                                                                   \
     }
 #define CLI_ROW_SCHEME                                                                                       \
     {                                                                                                        \
-        .name = "scheme", .type = CLI_CHOICE, .value = "SCHEME", .fallback = "auto", .choices = cli_schemes, \
+        .id = CLI_OPT_SCHEME, .name = "scheme", .type = CLI_CHOICE, .value = "SCHEME", .fallback = "auto",   \
+        .choices = cli_schemes,                                                                              \
         .help = "Hash: xxh3, sip (keyed), or that of another program, see tamis-hash(1); auto is xxh3, or "  \
                 "sip with a secret."                                                                         \
     }
 #define CLI_ROW_SEED                                                                                         \
     {                                                                                                        \
-        .name = "seed", .type = CLI_SEED, .value = "SEED", .fallback = "0",                                  \
+        .id = CLI_OPT_SEED, .name = "seed", .type = CLI_SEED, .value = "SEED", .fallback = "0",              \
         .help = "Seed of scheme xxh3, decimal or 0x...; another seed gives other false positives."           \
     }
 #define CLI_ROW_SECRET                                                                                       \
     {                                                                                                        \
-        .name = "secret-file", .type = CLI_FILE, .value = "FILE",                                            \
+        .id = CLI_OPT_SECRET_FILE, .name = "secret-file", .type = CLI_FILE, .value = "FILE",                 \
         .help = "Key the hash with the bytes of FILE (16 to 4096), so that an attacker cannot aim records "  \
                 "at the filter.",                                                                            \
         .more = "Every byte of the file counts, including a newline at its end. Standard input is "          \
@@ -247,7 +220,7 @@ enum { CLI_LOCK_WAIT = 60 };
 /* --secret-file for an existing filter. */
 #define CLI_ROW_ITS_SECRET                                                                                   \
     {                                                                                                        \
-        .name = "secret-file", .type = CLI_FILE, .value = "FILE",                                            \
+        .id = CLI_OPT_SECRET_FILE, .name = "secret-file", .type = CLI_FILE, .value = "FILE",                 \
         .help = "Secret that a keyed filter was made with: the bytes of FILE.",                              \
         .more = "Every byte of the file counts, including a newline at its end. Standard input is "          \
                 "/dev/stdin here, not -."                                                                    \
@@ -255,18 +228,16 @@ enum { CLI_LOCK_WAIT = 60 };
 
 /* ---- metadata of a written filter: cli_metadata.h ---- */
 
-enum { CLI_METADATA_LABEL, CLI_METADATA_VERSION, CLI_METADATA };
-
 #define CLI_ROW_LABEL                                                                                        \
     {                                                                                                        \
-        .name = "label", .type = CLI_TEXT, .value = "NAME=VALUE",                                            \
+        .id = CLI_OPT_LABEL, .name = "label", .type = CLI_TEXT, .value = "NAME=VALUE",                       \
         .help = "Store a label in the file; may be repeated with another NAME.",                             \
         .more = "It replaces a label of that NAME in a FILTER that is read. tamis info prints labels.",      \
         .many = true                                                                                         \
     }
 #define CLI_ROW_DATA_VERSION                                                                                 \
     {                                                                                                        \
-        .name = "data-version", .type = CLI_SEED, .value = "N",                                              \
+        .id = CLI_OPT_DATA_VERSION, .name = "data-version", .type = CLI_SEED, .value = "N",                  \
         .help = "Version of the data in the filter, for hosts that share it; 0: none."                       \
     }
 
@@ -274,7 +245,7 @@ enum { CLI_METADATA_LABEL, CLI_METADATA_VERSION, CLI_METADATA };
 
 #define CLI_ROW_WRITE_OUTPUT                                                                                 \
     {                                                                                                        \
-        .name = "output", .letter = 'o', .type = CLI_FILE, .value = "FILE",                                  \
+        .id = CLI_OPT_OUTPUT, .name = "output", .letter = 'o', .type = CLI_FILE, .value = "FILE",            \
         .help = "Write to FILE (required); FILE may be a FILTER.",                                           \
         .more = "A temporary file in the same directory is renamed to FILE when it is complete, with the "   \
                 "permissions of the file it replaces."                                                       \
@@ -282,45 +253,42 @@ enum { CLI_METADATA_LABEL, CLI_METADATA_VERSION, CLI_METADATA };
 /* `several` is "", or " named first" for a command that reads several filters. */
 #define CLI_ROW_WRITE_FORMAT(several)                                                                        \
     {                                                                                                        \
-        .name = "format", .type = CLI_CHOICE, .value = "FORMAT", .fallback = "auto", .choices = cli_formats, \
+        .id = CLI_OPT_FORMAT, .name = "format", .type = CLI_CHOICE, .value = "FORMAT", .fallback = "auto",   \
+        .choices = cli_formats,                                                                              \
         .help = "Format of FILE: tamis, guava or dcso; auto: that of the FILTER" several "."                 \
     }
 #define CLI_ROW_WRITE_QUIET                                                                                  \
-    { .name = "quiet", .letter = 'q', .type = CLI_FLAG, .help = "Print no remarks, only errors." }
+    {                                                                                                        \
+        .id = CLI_OPT_QUIET, .name = "quiet", .letter = 'q', .type = CLI_FLAG,                               \
+        .help = "Print no remarks, only errors."                                                             \
+    }
 
 /* ---- report of a run ---- */
 
-enum {
-    CLI_REPORT_STATS,
-    CLI_REPORT_JSON,
-    CLI_REPORT_PROGRESS,
-    CLI_REPORT_NO_PROGRESS,
-    CLI_REPORT_QUIET,
-    CLI_REPORT
-};
-
 #define CLI_ROW_STATS                                                                                        \
     {                                                                                                        \
-        .name = "stats", .type = CLI_FLAG, .help = "Print a summary on standard error at the end.",          \
+        .id = CLI_OPT_STATS, .name = "stats", .type = CLI_FLAG,                                              \
+        .help = "Print a summary on standard error at the end.",                                             \
         .more = "If a run fails after records were answered, the summary is printed too, and says so; the "  \
                 "error follows it. A summary that cannot be written is an error."                            \
     }
 #define CLI_ROW_JSON                                                                                         \
     {                                                                                                        \
-        .name = "json", .type = CLI_FLAG, .help = "Print the summary as one JSON object; implies --stats.",  \
+        .id = CLI_OPT_JSON, .name = "json", .type = CLI_FLAG,                                                \
+        .help = "Print the summary as one JSON object; implies --stats.",                                    \
         .more = "Its fields are listed below."                                                               \
     }
 #define CLI_ROW_PROGRESS                                                                                     \
     {                                                                                                        \
-        .name = "progress", .type = CLI_FLAG,                                                                \
+        .id = CLI_OPT_PROGRESS, .name = "progress", .type = CLI_FLAG,                                        \
         .help = "Show progress even if standard error is not a terminal: one line per second.",              \
         .more = "By default, progress is shown if standard error is a terminal and no records go to one."    \
     }
 #define CLI_ROW_NO_PROGRESS                                                                                  \
-    { .name = "no-progress", .type = CLI_FLAG, .help = "Show no progress." }
+    { .id = CLI_OPT_NO_PROGRESS, .name = "no-progress", .type = CLI_FLAG, .help = "Show no progress." }
 #define CLI_ROW_QUIET                                                                                        \
     {                                                                                                        \
-        .name = "quiet", .letter = 'q', .type = CLI_FLAG,                                                    \
+        .id = CLI_OPT_QUIET, .name = "quiet", .letter = 'q', .type = CLI_FLAG,                               \
         .help = "Print no progress and no remarks, only errors and a requested summary."                     \
     }
 

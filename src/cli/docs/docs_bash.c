@@ -6,7 +6,7 @@
 #include "cli/docs/docs_int.h"
 
 static void put_options(FILE *out, const cli_command *command) {
-    for (size_t i = 0; i < command->option_count; i++) {
+    for (size_t i = 0; command->options[i].name != NULL; i++) {
         if (command->options[i].letter != 0)
             fprintf(out, "-%c ", command->options[i].letter);
         fprintf(out, "--%s ", command->options[i].name);
@@ -21,7 +21,7 @@ static void put_words(FILE *out, const char *const *words) {
 
 /* Writes the candidates for the value of each option, as a word of its own: a list of words, file names, or none. */
 static void put_values(FILE *out, const cli_command *command) {
-    for (size_t i = 0; i < command->option_count; i++) {
+    for (size_t i = 0; command->options[i].name != NULL; i++) {
         const cli_option *option = &command->options[i];
         if (option->type == CLI_FLAG || option->optional)
             continue;

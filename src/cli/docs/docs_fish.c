@@ -42,7 +42,7 @@ static void put_spellings(FILE *out, const cli_command *command, const cli_optio
     if (option->letter == 0)
         return;
     fprintf(out, "|-[%c", cli_option_help.letter);
-    for (size_t i = 0; i < command->option_count; i++)
+    for (size_t i = 0; command->options[i].name != NULL; i++)
         if (command->options[i].letter != 0 && command->options[i].type == CLI_FLAG)
             fputc(command->options[i].letter, out);
     fprintf(out, "]*%c%s", option->letter, flag ? "" : "[\\s\\S]");
@@ -56,7 +56,7 @@ static void put_condition(FILE *out, const cli_command *command, const cli_optio
         fputs("(?!)", out); /* matches nothing */
     else
         put_spellings(out, command, option);
-    for (size_t i = 0; i < command->conflict_count; i++) {
+    for (size_t i = 0; command->conflicts != NULL && command->conflicts[i].why != NULL; i++) {
         const cli_option *other = docs_contradicting(command, option, i);
         if (other == NULL)
             continue;
@@ -133,7 +133,7 @@ void docs_completion_fish(FILE *out, const cli_command *none) {
     }
     for (size_t i = 0; cli_commands[i] != NULL; i++) {
         const cli_command *command = cli_commands[i];
-        for (size_t j = 0; j < command->option_count; j++)
+        for (size_t j = 0; command->options[j].name != NULL; j++)
             put_option(out, command, &command->options[j]);
         put_option(out, command, &cli_option_help);
         put_operands(out, command);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
+#include "cli/core/cli_option.h"
 
 /* Generators of documents from the command tables. Those for all commands are called with NULL, so that all have one type. */
 void docs_manual_main(FILE *out, const cli_command *none);
@@ -16,8 +17,8 @@ void docs_completion_zsh(FILE *out, const cli_command *none);
 /* Returns the option that the i-th conflict of the command forbids beside `option`, or NULL. */
 static inline const cli_option *docs_contradicting(const cli_command *command, const cli_option *option,
                                                    size_t i) {
-    const cli_option *first = &command->options[command->conflicts[i].first];
-    const cli_option *second = &command->options[command->conflicts[i].second];
+    const cli_option *first = cli_option_of(command->options, command->conflicts[i].first);
+    const cli_option *second = cli_option_of(command->options, command->conflicts[i].second);
 
     return option == first ? second : option == second ? first : NULL;
 }

@@ -187,7 +187,7 @@ void docs_manual_command(FILE *out, const cli_command *command) {
     fputs(".Sh DESCRIPTION\n", out);
     put_paragraphs(out, manual->description);
     fputs(".Pp\nThe options are as follows:\n.Bl -tag -width Ds\n", out);
-    for (size_t i = 0; i < command->option_count; i++)
+    for (size_t i = 0; command->options[i].name != NULL; i++)
         put_option(out, &command->options[i]);
     put_option(out, &cli_option_help);
     fputs(".El\n", out);

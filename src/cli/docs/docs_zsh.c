@@ -46,7 +46,7 @@ static void put_excluded(FILE *out, const cli_command *command, const cli_option
     fputc('(', out);
     if (!option->many)
         put_names(out, option);
-    for (size_t i = 0; i < command->conflict_count; i++) {
+    for (size_t i = 0; command->conflicts != NULL && command->conflicts[i].why != NULL; i++) {
         const cli_option *other = docs_contradicting(command, option, i);
         if (other == NULL)
             continue;
@@ -113,7 +113,7 @@ static void put_operands(FILE *out, const cli_command *command) {
 
 static void put_command(FILE *out, const cli_command *command) {
     fprintf(out, "_tamis_%s() {\n    _arguments -s -S :", command->name);
-    for (size_t i = 0; i < command->option_count; i++)
+    for (size_t i = 0; command->options[i].name != NULL; i++)
         put_option(out, command, &command->options[i]);
     put_option(out, command, &cli_option_help);
     put_operands(out, command);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/filter/cli_file.h"
+#include "cli/core/cli_json.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -55,7 +56,7 @@ tamis_compression cli_file_compression(bool gzip) {
 }
 
 cli_lock_wait cli_lock_wait_of(const cli_value *value) {
-    return (cli_lock_wait){.seconds = value->given ? value->number : CLI_LOCK_WAIT};
+    return (cli_lock_wait){.seconds = value->given ? value->number : CLI_LOCK_WAIT_DEFAULT};
 }
 
 static void tell_waiting(const cli_lock_wait *wait, const tamis_error *err) {
@@ -191,6 +192,6 @@ void cli_file_json_text(json_t *object, const char *name, const char *text) {
     for (char *pos = plain; pos != NULL && *pos != '\0'; pos++)
         if ((unsigned char)*pos >= 0x80)
             *pos = '?';
-    json_object_set_new(object, name, plain != NULL ? json_string(plain) : value);
+    cli_json_put(object, name, plain != NULL ? json_string(plain) : value);
     free(plain);
 }

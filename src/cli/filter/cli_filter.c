@@ -14,15 +14,15 @@
 #include "cli/filter/cli_plan.h"
 #include "cli/server/cli_server.h"
 
-static tamis_status check_kind(cli_filter_spec *filter, const cli_value *plan, tamis_error *err) {
-    const cli_value *kind = &plan[CLI_PLAN_KIND];
-    bool exact = plan[CLI_PLAN_EXACT].given;
+static tamis_status check_kind(cli_filter_spec *filter, const cli_value *values, tamis_error *err) {
+    const cli_value *kind = &values[CLI_OPT_KIND];
+    bool exact = values[CLI_OPT_EXACT].given;
 
     if (exact && kind->given && kind->number != TAMIS_KIND_EXACT)
         return cli_fail(err, "--exact: contradicts --kind %s: it means --kind exact; leave one of them out",
                         kind->text);
     filter->plan_options.kind = exact ? TAMIS_KIND_EXACT : (tamis_kind)kind->number;
-    return cli_plan_check_rate(kind, &plan[CLI_PLAN_FPR], err);
+    return cli_plan_check_rate(kind, &values[CLI_OPT_FPR], err);
 }
 
 tamis_status cli_filter_check_secret(const char *secret_file, tamis_error *err) {
@@ -32,8 +32,8 @@ tamis_status cli_filter_check_secret(const char *secret_file, tamis_error *err) 
                          "for a file of that name");
 }
 
-static tamis_status check_scheme(cli_filter_spec *filter, const cli_value *plan, tamis_error *err) {
-    const cli_value *scheme = &plan[CLI_PLAN_SCHEME];
+static tamis_status check_scheme(cli_filter_spec *filter, const cli_value *values, tamis_error *err) {
+    const cli_value *scheme = &values[CLI_OPT_SCHEME];
     bool secret = filter->secret_file != NULL;
 
     if (cli_filter_check_secret(filter->secret_file, err) != TAMIS_OK)
@@ -48,25 +48,25 @@ static tamis_status check_scheme(cli_filter_spec *filter, const cli_value *plan,
         return cli_fail(
             err, "--secret-file: contradicts --scheme %s, which takes no secret; leave one of them out",
             scheme->text);
-    if (plan[CLI_PLAN_SEED].given && filter->plan_options.scheme > TAMIS_SCHEME_XXH3)
+    if (values[CLI_OPT_SEED].given && filter->plan_options.scheme > TAMIS_SCHEME_XXH3)
         return cli_fail(err, "--seed: contradicts scheme %s, which takes no seed; leave --seed out",
                         tamis_scheme_name(filter->plan_options.scheme));
     return TAMIS_OK;
 }
 
-tamis_status cli_filter_configure(cli_filter_spec *filter, const cli_value *plan, double fpr,
+tamis_status cli_filter_configure(cli_filter_spec *filter, const cli_value *values, double fpr,
                                   tamis_error *err) {
     filter->plan_options = (tamis_plan_options)TAMIS_PLAN_OPTIONS_INIT;
-    filter->plan_options.expect = plan[CLI_PLAN_EXPECT].number;
-    filter->plan_options.memory = plan[CLI_PLAN_MEMORY].number;
-    filter->given = plan;
-    filter->seed = plan[CLI_PLAN_SEED].number;
-    filter->secret_file = plan[CLI_PLAN_SECRET].text;
-    if (check_kind(filter, plan, err) != TAMIS_OK)
+    filter->plan_options.expect = values[CLI_OPT_EXPECT].number;
+    filter->plan_options.memory = values[CLI_OPT_MEMORY].number;
+    filter->given = values;
+    filter->seed = values[CLI_OPT_SEED].number;
+    filter->secret_file = values[CLI_OPT_SECRET_FILE].text;
+    if (check_kind(filter, values, err) != TAMIS_OK)
         return err->status;
     if (filter->plan_options.kind != TAMIS_KIND_EXACT)
-        filter->plan_options.fpr = plan[CLI_PLAN_FPR].given ? plan[CLI_PLAN_FPR].rate : fpr;
-    return check_scheme(filter, plan, err);
+        filter->plan_options.fpr = values[CLI_OPT_FPR].given ? values[CLI_OPT_FPR].rate : fpr;
+    return check_scheme(filter, values, err);
 }
 
 static bool is_compressed(int fd, off_t offset) {
@@ -143,7 +143,7 @@ tamis_status cli_filter_plan(tamis_plan *plan, tamis_filter_options *options, co
     } else if ((spec->server != NULL ? cli_server_plan(plan, &spec->plan_options, spec->server, err)
                                      : tamis_plan_make(plan, &spec->plan_options, err)) != TAMIS_OK) {
         if (spec->given != NULL)
-            cli_plan_name_memory(&spec->given[CLI_PLAN_MEMORY], err);
+            cli_plan_name_memory(&spec->given[CLI_OPT_MEMORY], err);
         return err->status;
     }
     if (spec->start_small)

@@ -22,11 +22,11 @@ typedef struct cli_filter_spec {
     tamis_plan layout;       /* plan that another program's layout requires; kind AUTO: none */
     bool frozen;             /* tables: never grow */
     bool start_small;        /* tables: start small, see tamis_plan_start_small */
-    const cli_value *given;  /* block CLI_PLAN, as typed; NULL: none */
+    const cli_value *given;  /* options as typed; NULL: none */
 } cli_filter_spec;
 
-/* Parses the block CLI_PLAN of cli_rows.h. `fpr` is the default rate. Error: options contradict each other. */
-tamis_status cli_filter_configure(cli_filter_spec *filter, const cli_value *plan, double fpr,
+/* Parses the options of a plan. `fpr` is the default rate. Error: options contradict each other. */
+tamis_status cli_filter_configure(cli_filter_spec *filter, const cli_value *values, double fpr,
                                   tamis_error *err);
 
 /* Refuses the name "-", which means records elsewhere. Accepts NULL for no file. */

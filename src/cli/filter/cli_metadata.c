@@ -43,10 +43,10 @@ static tamis_status read_labels(cli_metadata *metadata, const cli_value *given, 
     return TAMIS_OK;
 }
 
-tamis_status cli_metadata_read(cli_metadata *metadata, const cli_value *given, tamis_error *err) {
-    *metadata = (cli_metadata){.has_version = given[CLI_METADATA_VERSION].given,
-                               .version = given[CLI_METADATA_VERSION].number};
-    return read_labels(metadata, &given[CLI_METADATA_LABEL], err);
+tamis_status cli_metadata_read(cli_metadata *metadata, const cli_value *values, tamis_error *err) {
+    *metadata = (cli_metadata){.has_version = values[CLI_OPT_DATA_VERSION].given,
+                               .version = values[CLI_OPT_DATA_VERSION].number};
+    return read_labels(metadata, &values[CLI_OPT_LABEL], err);
 }
 
 void cli_metadata_release(cli_metadata *metadata) {

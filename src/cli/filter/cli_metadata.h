@@ -15,8 +15,8 @@ typedef struct cli_metadata {
     uint64_t version;
 } cli_metadata;
 
-/* Parses the block CLI_METADATA of cli_rows.h. The caller releases *metadata, also after an error. */
-tamis_status cli_metadata_read(cli_metadata *metadata, const cli_value *given, tamis_error *err);
+/* Parses --label and --data-version. The caller releases *metadata, also after an error. */
+tamis_status cli_metadata_read(cli_metadata *metadata, const cli_value *values, tamis_error *err);
 void cli_metadata_release(cli_metadata *metadata);
 
 /* Refuses labels and version for a format that stores none. */

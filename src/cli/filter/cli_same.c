@@ -20,7 +20,7 @@ static tamis_status check_kind(const tamis_filter *filter, const char *path, con
     if (spec->plan_options.kind == TAMIS_KIND_AUTO || spec->plan_options.kind == plan->kind)
         return TAMIS_OK;
     snprintf(has, sizeof has, "is of kind %s", tamis_kind_name(plan->kind));
-    if (!spec->given[CLI_PLAN_EXACT].given)
+    if (!spec->given[CLI_OPT_EXACT].given)
         snprintf(option, sizeof option, "--kind %s", tamis_kind_name(spec->plan_options.kind));
     return contradicts(path, has, option, err);
 }
@@ -28,7 +28,7 @@ static tamis_status check_kind(const tamis_filter *filter, const char *path, con
 static tamis_status check_hash(const tamis_filter *filter, const char *path, const cli_filter_spec *spec,
                                tamis_error *err) {
     const tamis_hasher *hasher = tamis_filter_hasher(filter);
-    const cli_value *scheme = &spec->given[CLI_PLAN_SCHEME], *seed = &spec->given[CLI_PLAN_SEED];
+    const cli_value *scheme = &spec->given[CLI_OPT_SCHEME], *seed = &spec->given[CLI_OPT_SEED];
     tamis_scheme its = tamis_hasher_scheme(hasher);
     char has[80], option[120];
 
@@ -48,7 +48,7 @@ static tamis_status check_hash(const tamis_filter *filter, const char *path, con
 static tamis_status check_rate(const tamis_filter *filter, const char *path, const cli_filter_spec *spec,
                                tamis_error *err) {
     const tamis_plan *plan = tamis_filter_plan(filter);
-    const cli_value *fpr = &spec->given[CLI_PLAN_FPR];
+    const cli_value *fpr = &spec->given[CLI_OPT_FPR];
     char has[80] = "is exact, and accepts no rate", option[120], rate[CLI_TEXT_NUMBER];
 
     if (!fpr->given || fpr->rate == plan->fpr)
@@ -67,10 +67,10 @@ static void report_unused(const tamis_filter *filter, const char *path, const cl
         const char *name;
         bool idle;
     } options[] = {
-        {"--expect", given[CLI_PLAN_EXPECT].given && given[CLI_PLAN_EXPECT].number != plan->capacity &&
+        {"--expect", given[CLI_OPT_EXPECT].given && given[CLI_OPT_EXPECT].number != plan->capacity &&
                          !tamis_filter_can(filter, TAMIS_CAN_GROW)},
-        {"--fpr", given[CLI_PLAN_FPR].given && inferred},
-        {"--memory", given[CLI_PLAN_MEMORY].given && given[CLI_PLAN_MEMORY].number != plan->memory_limit},
+        {"--fpr", given[CLI_OPT_FPR].given && inferred},
+        {"--memory", given[CLI_OPT_MEMORY].given && given[CLI_OPT_MEMORY].number != plan->memory_limit},
     };
     char names[60] = "", message[400];
     size_t used = 0;

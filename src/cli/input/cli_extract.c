@@ -53,12 +53,12 @@ tamis_status cli_extract_configure(cli_extract *extract, const cli_value *values
 
     memset(extract, 0, sizeof *extract);
     *options = (tamis_extractor_options)TAMIS_EXTRACTOR_OPTIONS_INIT;
-    options->parts = (const char *const *)values[CLI_EXTRACT_KEY].list;
-    options->part_count = values[CLI_EXTRACT_KEY].count;
-    options->trim = values[CLI_EXTRACT_TRIM].given;
-    options->ignore_case = values[CLI_EXTRACT_IGNORE_CASE].given;
+    options->parts = (const char *const *)values[CLI_OPT_KEY].list;
+    options->part_count = values[CLI_OPT_KEY].count;
+    options->trim = values[CLI_OPT_TRIM].given;
+    options->ignore_case = values[CLI_OPT_IGNORE_CASE].given;
     extract->has_parts = options->part_count > 0;
-    if (read_delimiter(extract, &values[CLI_EXTRACT_DELIMITER], terminator, fields, err) != TAMIS_OK)
+    if (read_delimiter(extract, &values[CLI_OPT_DELIMITER], terminator, fields, err) != TAMIS_OK)
         return err->status;
     options->delimiter = extract->delimiter;
     if (!extract->has_parts && !options->trim && !options->ignore_case)

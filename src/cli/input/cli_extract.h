@@ -6,7 +6,7 @@
 
 #include "cli/cli.h"
 
-/* How the key of a record is found: the options of the block CLI_EXTRACT in cli_rows.h. */
+/* How the key of a record is found: --key, --delimiter, --trim and --ignore-case. */
 typedef struct cli_extract {
     tamis_extractor *extractor; /* extractor of keys; NULL: the key is the whole record */
     bool has_parts;             /* true: --key was given, so the end of a line is not the end of a key */

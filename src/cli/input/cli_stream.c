@@ -23,13 +23,13 @@ static tamis_status check_names(char **inputs, size_t count, tamis_error *err) {
 }
 
 static tamis_status configure_inputs(cli_stream *stream, const cli_stream_given *given, tamis_error *err) {
-    const cli_value *list = given->files_from;
+    const cli_value *list = &given->values[CLI_OPT_FILES_FROM];
 
     if (check_names(given->inputs, given->input_count, err) != TAMIS_OK)
         return err->status;
     stream->inputs = (const char *const *)given->inputs;
     stream->input_count = given->input_count;
-    if (list != NULL && list->given) {
+    if (list->given) {
         if (cli_names_read(&stream->names, (const char *const *)list->list, list->count, given->inputs,
                            given->input_count, err) != TAMIS_OK)
             return err->status;
@@ -57,24 +57,24 @@ static int find_compression(const char *text, const char **level) {
 }
 
 /* Refuses --missing and --on-error without --key: then every record has a key and none is malformed. */
-static tamis_status check_policies(const cli_value *records, tamis_error *err) {
-    const char *needless = records[CLI_RECORDS_MISSING].given    ? "missing"
-                           : records[CLI_RECORDS_ON_ERROR].given ? "on-error"
-                                                                 : NULL;
+static tamis_status check_policies(const cli_value *values, tamis_error *err) {
+    const char *needless = values[CLI_OPT_MISSING].given    ? "missing"
+                           : values[CLI_OPT_ON_ERROR].given ? "on-error"
+                                                            : NULL;
 
-    if (needless == NULL || records[CLI_RECORDS_EXTRACT + CLI_EXTRACT_KEY].given)
+    if (needless == NULL || values[CLI_OPT_KEY].given)
         return TAMIS_OK;
     return cli_fail(err, "--%s: every line has a key; give --key PART, or leave it out", needless);
 }
 
 static tamis_status configure_compression(cli_stream *stream, const cli_stream_given *given,
                                           tamis_error *err) {
-    const cli_value *compress = given->compress;
+    const cli_value *compress = &given->values[CLI_OPT_COMPRESS];
     const char *level;
     uint64_t number = 0;
 
     stream->compression = -1;
-    if (compress == NULL || !compress->given)
+    if (!compress->given)
         return TAMIS_OK;
     stream->compression = find_compression(compress->text, &level);
     if (stream->compression < 0)
@@ -102,18 +102,18 @@ static tamis_status configure_compression(cli_stream *stream, const cli_stream_g
     return TAMIS_OK;
 }
 
-static void configure_report(cli_stream *stream, const cli_value *report, bool prints) {
+static void configure_report(cli_stream *stream, const cli_value *values, bool prints) {
     bool terminal = isatty(STDERR_FILENO) == 1;
 
-    stream->json = report[CLI_REPORT_JSON].given;
-    stream->stats = report[CLI_REPORT_STATS].given || stream->json;
-    stream->quiet = report[CLI_REPORT_QUIET].given;
+    stream->json = values[CLI_OPT_JSON].given;
+    stream->stats = values[CLI_OPT_STATS].given || stream->json;
+    stream->quiet = values[CLI_OPT_QUIET].given;
     /* By default progress is shown on a terminal, unless records are printed on the same terminal. */
     stream->progress_bar = terminal;
     stream->progress = terminal && !stream->quiet && !(prints && isatty(STDOUT_FILENO) == 1);
-    if (report[CLI_REPORT_PROGRESS].given)
+    if (values[CLI_OPT_PROGRESS].given)
         stream->progress = true;
-    if (report[CLI_REPORT_NO_PROGRESS].given)
+    if (values[CLI_OPT_NO_PROGRESS].given)
         stream->progress = false;
 }
 
@@ -167,25 +167,23 @@ tamis_status cli_stream_configure(cli_stream *stream, const cli_stream_given *gi
     /* the order of cli_missing and cli_on_error */
     static const tamis_stream_policy missing[] = {TAMIS_STREAM_PASS, TAMIS_STREAM_DROP, TAMIS_STREAM_FAIL};
     static const tamis_stream_policy malformed[] = {TAMIS_STREAM_FAIL, TAMIS_STREAM_DROP, TAMIS_STREAM_PASS};
-    const cli_value *records = given->records;
+    const cli_value *values = given->values;
 
     memset(stream, 0, sizeof *stream);
-    stream->terminator = records[CLI_RECORDS_ZERO].given ? 0 : '\n';
-    stream->max_record = records[CLI_RECORDS_MAX].number;
-    stream->threads = given->threads != NULL ? (uint32_t)given->threads->number : 1;
-    stream->header = records[CLI_RECORDS_HEADER].given;
-    stream->missing = missing[records[CLI_RECORDS_MISSING].number];
-    stream->missing_given = records[CLI_RECORDS_MISSING].given;
-    stream->malformed = malformed[records[CLI_RECORDS_ON_ERROR].number];
-    if (given->report != NULL)
-        configure_report(stream, given->report, given->prints);
-    if (check_policies(records, err) != TAMIS_OK || configure_inputs(stream, given, err) != TAMIS_OK ||
+    stream->terminator = values[CLI_OPT_ZERO_TERMINATED].given ? 0 : '\n';
+    stream->max_record = values[CLI_OPT_MAX_RECORD].number;
+    stream->threads = given->threads ? (uint32_t)values[CLI_OPT_THREADS].number : 1;
+    stream->header = values[CLI_OPT_HEADER].given;
+    stream->missing = missing[values[CLI_OPT_MISSING].number];
+    stream->missing_given = values[CLI_OPT_MISSING].given;
+    stream->malformed = malformed[values[CLI_OPT_ON_ERROR].number];
+    if (given->reports)
+        configure_report(stream, values, given->prints);
+    if (check_policies(values, err) != TAMIS_OK || configure_inputs(stream, given, err) != TAMIS_OK ||
         configure_compression(stream, given, err) != TAMIS_OK ||
-        cli_extract_configure(&stream->extract, records + CLI_RECORDS_EXTRACT, stream->terminator,
-                              given->fields, err) != TAMIS_OK)
+        cli_extract_configure(&stream->extract, values, stream->terminator, given->fields, err) != TAMIS_OK)
         return err->status;
-    if (cli_key_configure(&stream->form, &records[CLI_RECORDS_TYPE], &records[CLI_RECORDS_HEX], err) !=
-        TAMIS_OK)
+    if (cli_key_configure(&stream->form, &values[CLI_OPT_TYPE], &values[CLI_OPT_HEX], err) != TAMIS_OK)
         return err->status;
     stream->form.made = stream->form.made_given = cli_extract_made(&stream->extract);
     return cli_stream_check_form(stream, err);

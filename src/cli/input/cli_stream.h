@@ -34,17 +34,15 @@ typedef struct cli_stream {
     cli_names names;             /* memory of `inputs` if --files-from was given */
 } cli_stream;
 
-/* Source of a cli_stream: options of cli_rows.h, and the operands that are inputs. */
+/* Source of a cli_stream: parsed options, and the operands that are inputs. */
 typedef struct cli_stream_given {
-    const cli_value *records;    /* block CLI_RECORDS */
-    const cli_value *report;     /* block CLI_REPORT; NULL: the command prints no summary */
-    const cli_value *files_from; /* --files-from; NULL: the command does not have it */
-    const cli_value *threads;    /* --threads; NULL: one thread */
-    const cli_value *compress;   /* --compress; NULL: the command writes no records */
+    const cli_value *values;
     char **inputs;
     size_t input_count;
-    bool prints; /* true: records go to standard output */
-    bool fields; /* true: fields are also used outside of keys, so --delimiter is allowed without --key */
+    bool threads; /* true: several threads unless --threads says otherwise; false: one */
+    bool reports; /* true: the command prints a summary, remarks and progress */
+    bool prints;  /* true: records go to standard output */
+    bool fields;  /* true: fields are also used outside of keys, so --delimiter is allowed without --key */
 } cli_stream_given;
 
 /* Parses the options. The caller releases *stream, also after an error; a stream of zeros may be released too. A copy of

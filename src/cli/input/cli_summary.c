@@ -145,12 +145,11 @@ static void print_text(FILE *out, const cli_summary *summary, const cli_stream *
                 summary->failed ? "failed" : "interrupted", "yes");
 }
 
-/* Returns the number of members that were added. */
-static size_t put_filter(json_t *object, const cli_summary *summary) {
+static void put_filter(json_t *object, const cli_summary *summary) {
     const tamis_filter_info *info = &summary->info;
 
     if (summary->plan == NULL)
-        return 0;
+        return;
     cli_json_count(object, "memory", info->memory);
     if (summary->on_server) {
         cli_json_null(object, "memory_peak");
@@ -167,7 +166,6 @@ static size_t put_filter(json_t *object, const cli_summary *summary) {
     if (summary->drops)
         cli_json_real(object, "false_drops", info->false_present);
     cli_json_bool(object, "saturated", info->saturated);
-    return summary->drops ? 10 : 9;
 }
 
 /* True if the run can have records with an unknown answer. */
@@ -180,9 +178,10 @@ static void put_each(json_t *object, const cli_summary *summary, const cli_strea
 
     for (size_t i = 0; i < cli_stream_inputs(stream); i++) {
         const tamis_stream_stats *file_stats = &stream->each[i];
-        json_t *file = file_stats->struct_size > 0 ? json_object() : NULL;
-        if (file == NULL)
+        json_t *file;
+        if (file_stats->struct_size == 0)
             continue;
+        file = json_object();
         cli_file_json_text(file, "file", stream->input_count > 0 ? stream->inputs[i] : "-");
         cli_json_count(file, "records", file_stats->records);
         cli_json_count(file, summary->absent_name, file_stats->unique);
@@ -192,23 +191,20 @@ static void put_each(json_t *object, const cli_summary *summary, const cli_strea
         cli_json_count(file, "missing", file_stats->missing);
         cli_json_count(file, "malformed", file_stats->malformed);
         cli_json_count(file, "bytes_in", file_stats->bytes_in);
-        json_array_append_new(files, file);
+        cli_json_append(files, file);
     }
-    json_object_set_new(object, "files", files);
+    cli_json_put(object, "files", files);
 }
 
 static void print_json(FILE *out, const cli_summary *summary, const cli_stream *stream) {
     const tamis_stream_stats *stats = &summary->stats;
     json_t *object = json_object();
-    size_t members = 13;
 
     cli_json_count(object, "records", stats->records);
     cli_json_count(object, summary->absent_name, stats->unique);
     cli_json_count(object, summary->present_name, stats->duplicates);
     if (has_unknown(summary))
         cli_json_count(object, "unknown", stats->unknown);
-    else
-        members--;
     cli_json_count(object, "missing", stats->missing);
     cli_json_count(object, "malformed", stats->malformed);
     cli_json_count(object, "bytes_in", stats->bytes_in);
@@ -217,11 +213,9 @@ static void print_json(FILE *out, const cli_summary *summary, const cli_stream *
     cli_json_real(object, "records_per_second", per_second(summary, stats->records, summary->before.records));
     cli_json_real(object, "bytes_per_second", per_second(summary, stats->bytes_in, summary->before.bytes_in));
     cli_json_count(object, "threads", threads_of(summary));
-    members += put_filter(object, summary);
-    if (stream->each != NULL) {
+    put_filter(object, summary);
+    if (stream->each != NULL)
         put_each(object, summary, stream);
-        members++;
-    }
     if (summary->result != NULL) {
         cli_json_text(object, "run", start_name(summary->result));
         if (summary->result->inexact != NULL)
@@ -229,15 +223,12 @@ static void print_json(FILE *out, const cli_summary *summary, const cli_stream *
         else
             cli_json_null(object, "inexact");
         cli_json_count(object, "partial", summary->result->unterminated_count);
-        members += 3;
     }
-    if (summary->profile != NULL) {
+    if (summary->profile != NULL)
         cli_profile_put(object, summary->profile);
-        members++;
-    }
     cli_json_bool(object, "interrupted", summary->interrupted);
     cli_json_bool(object, "failed", summary->failed);
-    if (!cli_json_write(object, members + 1, out, 0))
+    if (!cli_json_write(object, out, 0))
         fputs("{}\n", out);
 }
 

@@ -69,5 +69,5 @@ void cli_profile_put(json_t *object, const tamis_stream_profile *profile) {
         cli_json_count(times, "resident", pages.resident);
         cli_json_count(times, "huge_pages", pages.huge);
     }
-    json_object_set_new(object, "profile", times);
+    cli_json_put(object, "profile", times);
 }

@@ -10,7 +10,7 @@
 
 #define CLI_ROW_TRACE                                                                                        \
     {                                                                                                        \
-        .name = "trace", .type = CLI_FLAG,                                                                   \
+        .id = CLI_OPT_TRACE, .name = "trace", .type = CLI_FLAG,                                              \
         .help = "For a filter on a Redis server: print a line on standard error for every record.",          \
         .more = "Lines are printed in the order of the records, when their batch is answered. Each "         \
                 "consists of words separated by tabs. record is the hashed key, percent-encoded; it is "     \

@@ -14,7 +14,7 @@
  *
  * Why this way: an add costs a hash and one comparison, and nothing is allocated. Counting the k most frequent
  * keys without random errors (Misra and Gries, SpaceSaving) takes a hash table and, to find the smallest
- * count, an ordered list. With slots the only error is two heavy hitters in one slot.
+ * count, an ordered list. With slots, a heavy hitter is lost if another one falls into its slot.
  */
 #include <string.h>
 

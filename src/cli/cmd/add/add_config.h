@@ -7,31 +7,13 @@
 #include "cli/input/cli_stream.h"
 
 /* The options of add, in the order of the help. */
-enum {
-    ADD_PRINT,
-    ADD_OVERFILL,
-    ADD_LOCK_WAIT,
-    ADD_SECRET,
-    ADD_TRACE,
-    ADD_FILES_FROM,
-    ADD_COMPRESS,
-    ADD_RECORDS, /* first option of the block CLI_RECORDS */
-    ADD_THREADS = ADD_RECORDS + CLI_RECORDS,
-    ADD_STATS,
-    ADD_JSON,
-    ADD_PROGRESS,
-    ADD_NO_PROGRESS,
-    ADD_QUIET,
-    ADD_OPTIONS
-};
-
-enum { ADD_CONFLICTS = 3 };
+enum { ADD_PRINT = CLI_OPT_OWN, ADD_OVERFILL };
 
 /* Records that --print prints, in the order of its choices. */
 typedef enum add_print { ADD_PRINT_NONE, ADD_PRINT_FRESH, ADD_PRINT_SEEN } add_print;
 
-extern const cli_option add_options[ADD_OPTIONS];
-extern const cli_conflict add_conflicts[ADD_CONFLICTS];
+extern const cli_option add_options[];
+extern const cli_conflict add_conflicts[];
 /* Validated options of a run. Strings belong to argv. */
 typedef struct add_config {
     cli_stream stream;

@@ -244,8 +244,6 @@ const cli_command cmd_add = {
     .operands = "FILTER [FILE...]",
     .manual = &cli_manual_add,
     .options = add_options,
-    .option_count = ADD_OPTIONS,
     .conflicts = add_conflicts,
-    .conflict_count = ADD_CONFLICTS,
     .run = run_add,
 };

@@ -9,48 +9,45 @@
 
 #include "cli/cli.h"
 #include "cli/cmd/audit/audit_run.h"
+#include "cli/core/cli_json.h"
+#include "cli/core/cli_option.h"
 #include "cli/core/cli_rows.h"
 #include "cli/core/cli_text.h"
 #include "cli/filter/cli_file.h"
 #include "cli/filter/cli_filter.h"
 #include "cli/server/cli_server.h"
 
-enum {
-    OPT_QUESTIONS,
-    OPT_SEED,
-    OPT_FILES_FROM,
-    OPT_RECORDS,
-    OPT_SECRET = OPT_RECORDS + CLI_RECORDS,
-    OPT_JSON,
-    OPT_COUNT
-};
+enum { OPT_QUESTIONS = CLI_OPT_OWN };
 
 #define CONFIDENCE  0.99
 #define HITS_TO_SEE 3 /* min. hits expected at the promised rate; with fewer the verdict is "too rare" */
 
-static const cli_option options[OPT_COUNT] = {
-    [OPT_QUESTIONS] =
-        {.name = "questions",
-         .type = CLI_COUNT,
-         .value = "N",
-         .min = 1,
-         .max = TAMIS_EXPECT_MAX,
-         .help = "Number of random keys to look up; by default as many as the rate needs, up to 1e7.",
-         .more = "A rate of 1e-9 needs about 1e10 keys; each takes about 5 bytes of memory."},
-    [OPT_SEED] = {.name = "seed",
-                  .type = CLI_SEED,
-                  .value = "SEED",
-                  .fallback = "0",
-                  .help = "Seed of the random keys: the same seed gives the same keys."},
-    [OPT_FILES_FROM] = CLI_ROW_FILES_FROM,
-    [OPT_RECORDS] = CLI_ROWS_RECORDS("key of KEYS", "Keys of KEYS"),
-    [OPT_SECRET] = {.name = "secret-file",
-                    .type = CLI_FILE,
-                    .value = "FILE",
-                    .help = "The secret that a keyed filter was made with: the bytes of FILE.",
-                    .more = "Every byte of the file counts, a newline at its end too. Standard input is "
-                            "/dev/stdin here, not -."},
-    [OPT_JSON] = {.name = "json", .type = CLI_FLAG, .help = "Print the result as one JSON object."},
+static const cli_option options[] = {
+    {.id = OPT_QUESTIONS,
+     .name = "questions",
+     .type = CLI_COUNT,
+     .value = "N",
+     .min = 1,
+     .max = TAMIS_EXPECT_MAX,
+     .help = "Number of random keys to look up; by default as many as the rate needs, up to 1e7.",
+     .more = "A rate of 1e-9 needs about 1e10 keys; each takes about 5 bytes of memory."},
+    {.id = CLI_OPT_SEED,
+     .name = "seed",
+     .type = CLI_SEED,
+     .value = "SEED",
+     .fallback = "0",
+     .help = "Seed of the random keys: the same seed gives the same keys."},
+    CLI_ROW_FILES_FROM,
+    CLI_ROWS_RECORDS("key of KEYS", "Keys of KEYS"),
+    {.id = CLI_OPT_SECRET_FILE,
+     .name = "secret-file",
+     .type = CLI_FILE,
+     .value = "FILE",
+     .help = "The secret that a keyed filter was made with: the bytes of FILE.",
+     .more = "Every byte of the file counts, a newline at its end too. Standard input is "
+             "/dev/stdin here, not -."},
+    {.id = CLI_OPT_JSON, .name = "json", .type = CLI_FLAG, .help = "Print the result as one JSON object."},
+    {.name = NULL},
 };
 
 typedef struct report {
@@ -202,7 +199,7 @@ static tamis_status print_json(const report *result, tamis_error *err) {
     cli_json_count(object, "missing", run->missing);
     cli_json_bool(object, "saturated", result->info.saturated);
     cli_json_text(object, "verdict", result->verdict);
-    if (cli_json_write(object, 12, stdout, 0))
+    if (cli_json_write(object, stdout, 0))
         return TAMIS_OK;
     return cli_fail_nomem("audit", err);
 }
@@ -261,7 +258,7 @@ static tamis_status audit_filter(report *result, const cli_args *args, bool *neg
     judge(result, plan);
     tell_missing(result);
     tell_partial(result);
-    if (!args->values[OPT_JSON].given)
+    if (!args->values[CLI_OPT_JSON].given)
         print_text(result);
     else if (print_json(result, err) != TAMIS_OK)
         return err->status;
@@ -270,26 +267,24 @@ static tamis_status audit_filter(report *result, const cli_args *args, bool *neg
 }
 
 static tamis_status configure(report *result, const cli_args *args, tamis_error *err) {
-    const cli_value *records = args->values + OPT_RECORDS;
-    cli_stream_given given = {.records = records};
+    cli_stream_given given = {.values = args->values};
 
     if (args->operand_count < 1)
         return cli_fail(err, "audit: takes a filter, and files of keys; name the filter");
-    result->run.has_keys = args->operand_count > 1 || args->values[OPT_FILES_FROM].given;
+    result->run.has_keys = args->operand_count > 1 || args->values[CLI_OPT_FILES_FROM].given;
     result->run.records = &result->keys;
-    result->run.seed = args->values[OPT_SEED].number;
+    result->run.seed = args->values[CLI_OPT_SEED].number;
     result->run.progress = isatty(STDERR_FILENO);
-    given.files_from = &args->values[OPT_FILES_FROM];
     given.inputs = args->operands + 1;
     given.input_count = args->operand_count - 1;
     if (cli_stream_configure(&result->keys, &given, err) != TAMIS_OK)
         return err->status;
     result->run.form = result->keys.form;
     /* Without KEYS only --type has a use, for the random keys. */
-    for (size_t i = 0; !result->run.has_keys && i < CLI_RECORDS; i++)
-        if (records[i].given && i != CLI_RECORDS_TYPE)
+    for (int i = CLI_OPT_RECORDS_FIRST; !result->run.has_keys && i <= CLI_OPT_RECORDS_LAST; i++)
+        if (args->values[i].given && i != CLI_OPT_TYPE)
             return cli_fail(err, "--%s: there are no KEYS; name their files, or leave it out",
-                            options[OPT_RECORDS + i].name);
+                            cli_option_of(options, i)->name);
     return TAMIS_OK;
 }
 
@@ -301,7 +296,7 @@ static tamis_status run_audit(const cli_args *args, bool *negative, tamis_error 
 
     if (status == TAMIS_OK) {
         result.path = cli_server_show(args->operands[0], shown);
-        status = open_filter(&filter, args->operands[0], args->values[OPT_SECRET].text, err);
+        status = open_filter(&filter, args->operands[0], args->values[CLI_OPT_SECRET_FILE].text, err);
     }
     result.run.filter = filter;
     if (status == TAMIS_OK)
@@ -323,6 +318,5 @@ const cli_command cmd_audit = {
     .operands = "FILTER [KEYS...]",
     .manual = &cli_manual_audit,
     .options = options,
-    .option_count = OPT_COUNT,
     .run = run_audit,
 };

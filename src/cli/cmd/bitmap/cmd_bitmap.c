@@ -10,29 +10,35 @@
 #include "cli/cmd/bitmap/bitmap_bits.h"
 #include "cli/core/cli_action.h"
 
-enum { OPT_BYTES, OPT_BITS, OPT_QUIET, OPT_COUNT };
+enum { OPT_BYTES = CLI_OPT_OWN, OPT_BITS };
 
-static const cli_option options[OPT_COUNT] = {
-    [OPT_BYTES] = {.name = "bytes",
-                   .type = CLI_TEXT,
-                   .value = "FROM:TO",
-                   .help =
-                       "count and pos: only these bytes, both included; negative numbers count from the end.",
-                   .more = "Byte 0 has bits 0 to 7; -1 is the last byte. The range may go past the ends of "
-                           "the bitmap; FROM: alone goes up to its end."},
-    [OPT_BITS] = {.name = "bits",
-                  .type = CLI_TEXT,
-                  .value = "FROM:TO",
-                  .help =
-                      "count and pos: only these bits, both included; negative numbers count from the end.",
-                  .more = "If the range does not consist of whole bytes and has more than 4096 of them, it "
-                          "is read in several steps, so other clients may change it in between."},
-    [OPT_QUIET] = {.name = "quiet",
-                   .letter = 'q',
-                   .type = CLI_FLAG,
-                   .help = "set and op: print no old bits and no length."}};
+static const cli_option options[] = {
+    {.id = OPT_BYTES,
+     .name = "bytes",
+     .type = CLI_TEXT,
+     .value = "FROM:TO",
+     .help = "count and pos: only these bytes, both included; negative numbers count from the end.",
+     .more = "Byte 0 has bits 0 to 7; -1 is the last byte. The range may go past the ends of "
+             "the bitmap; FROM: alone goes up to its end."},
+    {.id = OPT_BITS,
+     .name = "bits",
+     .type = CLI_TEXT,
+     .value = "FROM:TO",
+     .help = "count and pos: only these bits, both included; negative numbers count from the end.",
+     .more = "If the range does not consist of whole bytes and has more than 4096 of them, it "
+             "is read in several steps, so other clients may change it in between."},
+    {.id = CLI_OPT_QUIET,
+     .name = "quiet",
+     .letter = 'q',
+     .type = CLI_FLAG,
+     .help = "set and op: print no old bits and no length."},
+    {.name = NULL},
+};
 
-static const cli_conflict conflicts[] = {{OPT_BYTES, OPT_BITS, "a range is of one or the other"}};
+static const cli_conflict conflicts[] = {
+    {OPT_BYTES, OPT_BITS, "a range is of one or the other"},
+    {.why = NULL},
+};
 
 typedef struct bitmap_run {
     const cli_args *args;
@@ -76,13 +82,13 @@ static tamis_status read_range(bitmap_run *run, tamis_error *err) {
             return TAMIS_OK;
     }
     return cli_fail(err, "--%s '%.60s': is no range; give FROM:TO, as 0:99, 100: or -10:-1",
-                    options[bits->given ? OPT_BITS : OPT_BYTES].name, text);
+                    bits->given ? "bits" : "bytes", text);
 }
 
 /* ---- actions ---- */
 
 static tamis_status set(bitmap_run *run, tamis_error *err) {
-    return bitmap_bits(run->bitmap, true, run->args->values[OPT_QUIET].given, run->operands,
+    return bitmap_bits(run->bitmap, true, run->args->values[CLI_OPT_QUIET].given, run->operands,
                        run->operand_count, err);
 }
 
@@ -129,14 +135,15 @@ static tamis_status op(bitmap_run *run, tamis_error *err) {
     if (tamis_redis_bitmap_op(run->bitmap, (tamis_redis_bitmap_operation)i,
                               (const char *const *)run->operands + 1, sources, &size, err) != TAMIS_OK)
         return err->status;
-    if (!run->args->values[OPT_QUIET].given)
+    if (!run->args->values[CLI_OPT_QUIET].given)
         printf("%" PRIu64 "\n", size);
     return TAMIS_OK;
 }
 
 enum { SET, GET, COUNT, POS, OP, ACTIONS };
 
-enum { QUIET = 1 << OPT_QUIET, RANGE = 1 << OPT_BYTES | 1 << OPT_BITS };
+#define QUIET (UINT64_C(1) << CLI_OPT_QUIET)
+#define RANGE (UINT64_C(1) << OPT_BYTES | UINT64_C(1) << OPT_BITS)
 
 static const cli_action actions[ACTIONS] = {
     [SET] = {"set", 0, SIZE_MAX, "URI [OFFSET[=0|1]...]", QUIET},
@@ -176,8 +183,6 @@ const cli_command cmd_bitmap = {
     .operand_words = action_names,
     .manual = &cli_manual_bitmap,
     .options = options,
-    .option_count = OPT_COUNT,
     .conflicts = conflicts,
-    .conflict_count = sizeof conflicts / sizeof conflicts[0],
     .run = run_bitmap,
 };

@@ -5,90 +5,94 @@
 #include <sys/stat.h>
 
 #include "cli/cmd/build/build_uri.h"
+#include "cli/core/cli_option.h"
 #include "cli/core/cli_rows.h"
 #include "cli/filter/cli_file.h"
 #include "cli/server/cli_server.h"
 
-const cli_option build_options[BUILD_OPTIONS] = {
-    [BUILD_OUTPUT] = {.name = "output",
-                      .letter = 'o',
-                      .type = CLI_FILE,
-                      .value = "FILTER",
-                      .help = "Write the filter to the file FILTER (required).",
-                      .more =
-                          "A temporary file in the same directory is renamed to FILTER when the run "
-                          "succeeds, with the permissions of the file it replaces. On an error or a signal, "
-                          "the old file stays as it was. FILTER may be the URI of a filter on a server, with "
-                          "expect, fpr, scheme, seed and probes in place of the options. A filter that "
-                          "replaces another keeps its time of expiry, unless the URI gives ttl."},
-    [BUILD_FORMAT] = {.name = "format",
-                      .type = CLI_CHOICE,
-                      .value = "FORMAT",
-                      .fallback = "auto",
-                      .choices = cli_formats,
-                      .help = "Format of the file: tamis, guava or dcso; auto is tamis.",
-                      .more = "guava implies --kind classic and --scheme guava64, or guava32 if that is "
-                              "given; dcso implies --kind classic --scheme fnv-dcso."},
-    [BUILD_GZIP] = CLI_ROW_GZIP,
-    [BUILD_LABEL] = CLI_ROW_LABEL,
-    [BUILD_VERSION] = CLI_ROW_DATA_VERSION,
-    [BUILD_RESIZE] =
-        {.name = "resize",
-         .type = CLI_FLAG,
-         .help = "Replace a filter on a server while others add to it, and lose no record.",
-         .more =
-             "For --output on a server, in layout tamis. It needs --expect, or expect in the URI, and the "
+const cli_option build_options[] = {
+    {.id = CLI_OPT_OUTPUT,
+     .name = "output",
+     .letter = 'o',
+     .type = CLI_FILE,
+     .value = "FILTER",
+     .help = "Write the filter to the file FILTER (required).",
+     .more = "A temporary file in the same directory is renamed to FILTER when the run "
+             "succeeds, with the permissions of the file it replaces. On an error or a signal, "
+             "the old file stays as it was. FILTER may be the URI of a filter on a server, with "
+             "expect, fpr, scheme, seed and probes in place of the options. A filter that "
+             "replaces another keeps its time of expiry, unless the URI gives ttl."},
+    {.id = CLI_OPT_FORMAT,
+     .name = "format",
+     .type = CLI_CHOICE,
+     .value = "FORMAT",
+     .fallback = "auto",
+     .choices = cli_formats,
+     .help = "Format of the file: tamis, guava or dcso; auto is tamis.",
+     .more = "guava implies --kind classic and --scheme guava64, or guava32 if that is "
+             "given; dcso implies --kind classic --scheme fnv-dcso."},
+    CLI_ROW_GZIP,
+    CLI_ROW_LABEL,
+    CLI_ROW_DATA_VERSION,
+    {.id = BUILD_RESIZE,
+     .name = "resize",
+     .type = CLI_FLAG,
+     .help = "Replace a filter on a server while others add to it, and lose no record.",
+     .more = "For --output on a server, in layout tamis. It needs --expect, or expect in the URI, and the "
              "same --secret-file as before. --scheme and --seed stay as they are, and so does --fpr if it is "
              "not given. After the remark at the start, records that others add go to both filters, if these "
              "programs use this version of tamis or a later one. The FILEs must contain the records that "
              "were added before. At the end, the new filter replaces the old one at once. If the run fails, "
              "the old filter stays. Codis does not allow it: build without --resize there."},
-    [BUILD_LOCK_WAIT] = CLI_ROW_LOCK_WAIT,
-    [BUILD_FROZEN] =
-        {.name = "frozen",
-         .type = CLI_FLAG,
-         .help = "Make the filter as small as its records allow; it never grows later.",
-         .more = "A filter of kind fingerprint or exact grows when add, merge or dedup need it. A frozen one "
-                 "refuses more records than it was made for. With --expect N it is made for N records, even "
-                 "if there are fewer. Without --expect, kind blocked may be chosen too, if it is as small."},
-    [BUILD_FILES_FROM] = CLI_ROW_FILES_FROM,
-    [BUILD_RECORDS] = CLI_ROWS_RECORDS("key", "Keys"),
-    [BUILD_EXPECT] =
-        {.name = "expect",
-         .type = CLI_COUNT,
-         .value = "N",
-         .min = 1,
-         .max = TAMIS_EXPECT_MAX,
-         .help = "Number of distinct records to make room for; without it they are counted.",
-         .more = "Counting reads the FILEs twice, see NOTES. Kinds fingerprint and exact grow past N, as far "
-                 "as --memory allows. If N is far too large, they take no more memory than the FILEs can "
-                 "need. Kinds classic and blocked cannot grow: more than N records are an error."},
-    [BUILD_FPR] = {.name = "fpr",
-                   .type = CLI_RATE,
-                   .value = "RATE",
-                   .fallback = "1e-6",
-                   .rate_min = TAMIS_FPR_MIN,
-                   .rate_max = TAMIS_FPR_MAX,
-                   .help = "Probability that a record that is not in the filter is taken for one that is, as "
-                           "1e-6 or 0.1%."},
-    [BUILD_MEMORY] = CLI_ROW_MEMORY,
-    [BUILD_KIND] = CLI_ROW_KIND,
-    [BUILD_EXACT] = CLI_ROW_EXACT,
-    [BUILD_SCHEME] = CLI_ROW_SCHEME,
-    [BUILD_SEED] = CLI_ROW_SEED,
-    [BUILD_SECRET] = CLI_ROW_SECRET,
-    [BUILD_THREADS] = CLI_ROW_THREADS,
-    [BUILD_STATS] = CLI_ROW_STATS,
-    [BUILD_JSON] = CLI_ROW_JSON,
-    [BUILD_PROGRESS] = CLI_ROW_PROGRESS,
-    [BUILD_NO_PROGRESS] = CLI_ROW_NO_PROGRESS,
-    [BUILD_QUIET] = CLI_ROW_QUIET,
+    CLI_ROW_LOCK_WAIT,
+    {.id = BUILD_FROZEN,
+     .name = "frozen",
+     .type = CLI_FLAG,
+     .help = "Make the filter as small as its records allow; it never grows later.",
+     .more = "A filter of kind fingerprint or exact grows when add, merge or dedup need it. A frozen one "
+             "refuses more records than it was made for. With --expect N it is made for N records, even "
+             "if there are fewer. Without --expect, kind blocked may be chosen too, if it is as small."},
+    CLI_ROW_FILES_FROM,
+    CLI_ROWS_RECORDS("key", "Keys"),
+    {.id = CLI_OPT_EXPECT,
+     .name = "expect",
+     .type = CLI_COUNT,
+     .value = "N",
+     .min = 1,
+     .max = TAMIS_EXPECT_MAX,
+     .help = "Number of distinct records to make room for; without it they are counted.",
+     .more = "Counting reads the FILEs twice, see NOTES. Kinds fingerprint and exact grow past N, as far "
+             "as --memory allows. If N is far too large, they take no more memory than the FILEs can "
+             "need. Kinds classic and blocked cannot grow: more than N records are an error."},
+    {.id = CLI_OPT_FPR,
+     .name = "fpr",
+     .type = CLI_RATE,
+     .value = "RATE",
+     .fallback = "1e-6",
+     .rate_min = TAMIS_FPR_MIN,
+     .rate_max = TAMIS_FPR_MAX,
+     .help = "Probability that a record that is not in the filter is taken for one that is, as "
+             "1e-6 or 0.1%."},
+    CLI_ROW_MEMORY,
+    CLI_ROW_KIND,
+    CLI_ROW_EXACT,
+    CLI_ROW_SCHEME,
+    CLI_ROW_SEED,
+    CLI_ROW_SECRET,
+    CLI_ROW_THREADS,
+    CLI_ROW_STATS,
+    CLI_ROW_JSON,
+    CLI_ROW_PROGRESS,
+    CLI_ROW_NO_PROGRESS,
+    CLI_ROW_QUIET,
+    {.name = NULL},
 };
 
-const cli_conflict build_conflicts[BUILD_CONFLICTS] = {
-    {BUILD_EXACT, BUILD_FPR, "exact accepts no rate"},
-    {BUILD_PROGRESS, BUILD_NO_PROGRESS, "one shows what the other hides"},
-    {BUILD_PROGRESS, BUILD_QUIET, "one shows what the other hides"},
+const cli_conflict build_conflicts[] = {
+    {CLI_OPT_EXACT, CLI_OPT_FPR, "exact accepts no rate"},
+    {CLI_OPT_PROGRESS, CLI_OPT_NO_PROGRESS, "one shows what the other hides"},
+    {CLI_OPT_PROGRESS, CLI_OPT_QUIET, "one shows what the other hides"},
+    {.why = NULL},
 };
 
 /* Refuses a bad --output before the input is read, which may take hours. */
@@ -136,13 +140,13 @@ static tamis_status check_format(build_config *config, tamis_error *err) {
  * refused. */
 static tamis_status apply_layout(build_config *config, const tamis_plan *plan, const cli_value *given,
                                  tamis_error *err) {
-    for (int i = BUILD_EXPECT; i <= BUILD_SECRET; i++)
+    for (int i = CLI_OPT_PLAN_FIRST; i <= CLI_OPT_PLAN_LAST; i++)
         if (given[i].given)
             return cli_fail(
                 err,
                 "--%s: contradicts --output, whose URI says what the filter of that layout is; leave it "
                 "out",
-                build_options[i].name);
+                cli_option_of(build_options, i)->name);
     config->filter.server = config->output;
     config->filter.layout = *plan;
     config->filter.plan_options.expect = plan->capacity;
@@ -156,7 +160,7 @@ static tamis_status check_resize(const build_config *config, const cli_value *gi
     if (!cli_server_is_uri(config->output))
         return cli_fail(err,
                         "--resize: is for a filter on a server, and --output names a file; leave it out");
-    if (!given[BUILD_EXPECT].given)
+    if (!given[CLI_OPT_EXPECT].given)
         return cli_fail(err,
                         "--resize: needs --expect, the number of keys that the filter is to have room for");
     return TAMIS_OK;
@@ -196,25 +200,24 @@ static tamis_status check_server(build_config *config, const cli_value *given, t
 
 tamis_status build_configure(build_config *config, const cli_args *args, tamis_error *err) {
     const cli_value *values = config->values;
-    const cli_stream_given given = {.records = values + BUILD_RECORDS,
-                                    .report = values + BUILD_STATS,
-                                    .files_from = &values[BUILD_FILES_FROM],
-                                    .threads = &values[BUILD_THREADS],
+    const cli_stream_given given = {.values = values,
+                                    .threads = true,
+                                    .reports = true,
                                     .inputs = args->operands,
                                     .input_count = args->operand_count};
 
     memset(config, 0, sizeof *config);
     memcpy(config->values, args->values, sizeof config->values);
-    config->output = values[BUILD_OUTPUT].text;
-    config->format = (tamis_format)values[BUILD_FORMAT].number;
-    config->compression = cli_file_compression(values[BUILD_GZIP].given);
+    config->output = values[CLI_OPT_OUTPUT].text;
+    config->format = (tamis_format)values[CLI_OPT_FORMAT].number;
+    config->compression = cli_file_compression(values[CLI_OPT_GZIP].given);
     config->resizes = values[BUILD_RESIZE].given;
     if (cli_stream_configure(&config->stream, &given, err) != TAMIS_OK ||
         check_output(config, err) != TAMIS_OK ||
-        cli_metadata_read(&config->metadata, values + BUILD_LABEL, err) != TAMIS_OK)
+        cli_metadata_read(&config->metadata, values, err) != TAMIS_OK)
         return err->status;
     if (build_uri_apply(config, err) != TAMIS_OK ||
-        cli_filter_configure(&config->filter, values + BUILD_EXPECT, 1e-6, err) != TAMIS_OK)
+        cli_filter_configure(&config->filter, values, 1e-6, err) != TAMIS_OK)
         return err->status;
     config->filter.plan_options.probes = (uint32_t)config->probes.number;
     config->filter.frozen = values[BUILD_FROZEN].given;

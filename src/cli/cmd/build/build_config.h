@@ -8,38 +8,10 @@
 #include "cli/input/cli_stream.h"
 
 /* The options of build, in the order of the help. */
-enum {
-    BUILD_OUTPUT,
-    BUILD_FORMAT,
-    BUILD_GZIP,
-    BUILD_LABEL,
-    BUILD_VERSION,
-    BUILD_RESIZE,
-    BUILD_LOCK_WAIT,
-    BUILD_FROZEN,
-    BUILD_FILES_FROM,
-    BUILD_RECORDS, /* first option of the block CLI_RECORDS */
-    BUILD_EXPECT = BUILD_RECORDS + CLI_RECORDS,
-    BUILD_FPR,
-    BUILD_MEMORY,
-    BUILD_KIND,
-    BUILD_EXACT,
-    BUILD_SCHEME,
-    BUILD_SEED,
-    BUILD_SECRET,
-    BUILD_THREADS,
-    BUILD_STATS,
-    BUILD_JSON,
-    BUILD_PROGRESS,
-    BUILD_NO_PROGRESS,
-    BUILD_QUIET,
-    BUILD_OPTIONS
-};
+enum { BUILD_RESIZE = CLI_OPT_OWN, BUILD_FROZEN };
 
-enum { BUILD_CONFLICTS = 3 };
-
-extern const cli_option build_options[BUILD_OPTIONS];
-extern const cli_conflict build_conflicts[BUILD_CONFLICTS];
+extern const cli_option build_options[];
+extern const cli_conflict build_conflicts[];
 
 enum { BUILD_PARAMETERS = 5 };
 /* A parameter in the URI of --output, decoded. */
@@ -56,7 +28,7 @@ typedef struct build_config {
     tamis_compression compression;
     bool resizes; /* --resize: replace a filter on a server while others add to it */
     cli_metadata metadata;
-    cli_value values[BUILD_OPTIONS];              /* options as typed, or from the URI (build_uri.h) */
+    cli_value values[CLI_OPTIONS_MAX];            /* options as typed, or from the URI (build_uri.h) */
     cli_value probes;                             /* probes= of the URI, if given */
     build_parameter parameters[BUILD_PARAMETERS]; /* texts of the values that come from the URI */
 } build_config;

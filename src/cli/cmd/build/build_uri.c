@@ -66,21 +66,21 @@ static tamis_status keep_plan(build_config *config, tamis_error *err) {
     if (status != TAMIS_OK)
         return status;
     const tamis_hasher *hasher = tamis_filter_hasher(there);
-    if (!values[BUILD_FPR].given)
-        values[BUILD_FPR] = (cli_value){.given = true, .rate = tamis_filter_plan(there)->fpr};
-    if (!values[BUILD_SCHEME].given)
-        values[BUILD_SCHEME] = (cli_value){.given = true,
-                                           .number = (uint64_t)tamis_hasher_scheme(hasher),
-                                           .text = tamis_scheme_name(tamis_hasher_scheme(hasher))};
-    if (!values[BUILD_SEED].given && tamis_hasher_scheme(hasher) == TAMIS_SCHEME_XXH3)
-        values[BUILD_SEED] = (cli_value){.given = true, .number = tamis_hasher_seed(hasher)};
+    if (!values[CLI_OPT_FPR].given)
+        values[CLI_OPT_FPR] = (cli_value){.given = true, .rate = tamis_filter_plan(there)->fpr};
+    if (!values[CLI_OPT_SCHEME].given)
+        values[CLI_OPT_SCHEME] = (cli_value){.given = true,
+                                             .number = (uint64_t)tamis_hasher_scheme(hasher),
+                                             .text = tamis_scheme_name(tamis_hasher_scheme(hasher))};
+    if (!values[CLI_OPT_SEED].given && tamis_hasher_scheme(hasher) == TAMIS_SCHEME_XXH3)
+        values[CLI_OPT_SEED] = (cli_value){.given = true, .number = tamis_hasher_seed(hasher)};
     status = cli_stream_apply_filter(&config->stream, there, cli_server_show(uri, shown), true, err);
     tamis_filter_free(there);
     return status;
 }
 
 tamis_status build_uri_apply(build_config *config, tamis_error *err) {
-    static const int rows[BUILD_PARAMETERS - 1] = {BUILD_EXPECT, BUILD_FPR, BUILD_SCHEME, BUILD_SEED};
+    static const int rows[BUILD_PARAMETERS - 1] = {CLI_OPT_EXPECT, CLI_OPT_FPR, CLI_OPT_SCHEME, CLI_OPT_SEED};
     const char *uri = config->output;
 
     if (!cli_server_is_uri(uri) || cli_server_is_family(uri))
@@ -92,8 +92,8 @@ tamis_status build_uri_apply(build_config *config, tamis_error *err) {
         return TAMIS_OK;
     }
     for (size_t i = 0; i < BUILD_PARAMETERS - 1; i++)
-        if (read_parameter(uri, &build_options[rows[i]], &config->values[rows[i]], &config->parameters[i],
-                           err) != TAMIS_OK)
+        if (read_parameter(uri, cli_option_of(build_options, rows[i]), &config->values[rows[i]],
+                           &config->parameters[i], err) != TAMIS_OK)
             return err->status;
     if (read_parameter(uri, &probes_row, &config->probes, &config->parameters[BUILD_PARAMETERS - 1], err) !=
         TAMIS_OK)

@@ -136,7 +136,7 @@ static tamis_status create(build_run *run, tamis_error *err) {
 
 static tamis_status begin_resize(build_run *run, tamis_error *err) {
     const char *output = run->config.output;
-    const cli_lock_wait wait = cli_lock_wait_of(&run->config.values[BUILD_LOCK_WAIT]);
+    const cli_lock_wait wait = cli_lock_wait_of(&run->config.values[CLI_OPT_LOCK_WAIT]);
     char shown[CLI_SERVER_SHOWN], message[CLI_SERVER_SHOWN + 100];
 
     if (!run->config.resizes)
@@ -275,7 +275,7 @@ static tamis_status save(build_run *run, tamis_error *err) {
         return end_resize(run, run->filter, err) == TAMIS_OK ? TAMIS_OK : err->status;
     status = cli_server_is_uri(config->output)
                  ? cli_server_push(run->filter, config->output,
-                                   cli_lock_wait_of(&config->values[BUILD_LOCK_WAIT]), err)
+                                   cli_lock_wait_of(&config->values[CLI_OPT_LOCK_WAIT]), err)
                  : cli_file_save(run->filter, config->output, config->format, config->compression, err);
     return status == TAMIS_OK ? TAMIS_OK : err->status;
 }
@@ -341,8 +341,8 @@ static tamis_status run_held(build_run *run, tamis_error *err) {
     tamis_lock *lock = NULL;
     tamis_status status;
 
-    status =
-        cli_file_lock(&lock, run->config.output, cli_lock_wait_of(&run->config.values[BUILD_LOCK_WAIT]), err);
+    status = cli_file_lock(&lock, run->config.output,
+                           cli_lock_wait_of(&run->config.values[CLI_OPT_LOCK_WAIT]), err);
     if (status != TAMIS_OK)
         return status;
     status = build(run, err);
@@ -383,8 +383,6 @@ const cli_command cmd_build = {
     .operands = "[FILE...]",
     .manual = &cli_manual_build,
     .options = build_options,
-    .option_count = BUILD_OPTIONS,
     .conflicts = build_conflicts,
-    .conflict_count = BUILD_CONFLICTS,
     .run = run_build,
 };

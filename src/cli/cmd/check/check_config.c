@@ -9,80 +9,85 @@
 #include "cli/server/cli_server.h"
 #include "cli/server/cli_trace.h"
 
-const cli_option check_options[CHECK_OPTIONS] = {
-    [CHECK_FILTER] =
-        {.name = "filter",
-         .letter = 'f',
-         .type = CLI_FILE,
-         .value = "FILTER",
-         .help = "Query this filter; may be repeated. No operand is a filter then.",
-         .more = "With several filters, a record is printed if any of them has it. Before the record are the "
-                 "names of the filters that have it, as given, separated by commas, and a tab. A record is "
-                 "hashed once for all filters with the same scheme, seed and secret.",
-         .many = true},
-    [CHECK_LOOKUP] = {.name = "lookup",
-                      .letter = 'k',
-                      .type = CLI_TEXT,
-                      .value = "KEY",
-                      .help = "Look up KEY, and read no records; may be repeated.",
-                      .more =
-                          "KEY is a whole key, to which --key does not apply; --trim and --ignore-case do.",
-                      .many = true,
-                      .may_be_empty = true},
-    [CHECK_INVERT] = {.name = "invert-match",
-                      .letter = 'v',
-                      .type = CLI_FLAG,
-                      .help = "Print the records that are in no filter instead."},
-    [CHECK_COUNT] = {.name = "count",
-                     .letter = 'c',
-                     .type = CLI_FLAG,
-                     .help = "Print the number of records that would be printed, instead of the records."},
-    [CHECK_FOLLOW] =
-        {.name = "follow",
-         .type = CLI_FLAG,
-         .help = "Keep reading as the last FILE grows, as tail -F does, until a signal arrives.",
-         .more = "If another file takes its name, as in log rotation, it is read from its start as soon as "
-                 "it has content. Until then the old file is followed, and then read once more to its end; "
-                 "data appended to it later is not read. A file that became shorter is read from its start "
-                 "too. Its length is checked every 0.1 seconds: if it is refilled to its old length or more "
-                 "in between, it is taken for a file that grew. A line is looked up when its newline has "
-                 "arrived. Standard input is followed if it is a regular file. A compressed file is refused. "
-                 "A FILTER that is replaced is opened again."},
-    [CHECK_SECRET] = {.name = "secret-file",
-                      .type = CLI_FILE,
-                      .value = "FILE",
-                      .help = "Secret that a keyed filter was made with: the bytes of FILE; may be repeated.",
-                      .more = "Every byte of the file counts, including a newline at its end. Standard input "
-                              "is /dev/stdin here, not -. If there are several, each keyed filter uses the "
-                              "one it was made with; a secret that no filter uses is an error.",
-                      .many = true},
-    [CHECK_TRACE] = CLI_ROW_TRACE,
-    [CHECK_FILES_FROM] = CLI_ROW_FILES_FROM,
-    [CHECK_COMPRESS] = CLI_ROW_COMPRESS,
-    [CHECK_RECORDS] = CLI_ROWS_RECORDS("key", "Keys"),
-    [CHECK_THREADS] = CLI_ROW_THREADS,
-    [CHECK_STATS] = CLI_ROW_STATS,
-    [CHECK_JSON] = CLI_ROW_JSON,
-    [CHECK_PROGRESS] = CLI_ROW_PROGRESS,
-    [CHECK_NO_PROGRESS] = CLI_ROW_NO_PROGRESS,
-    [CHECK_QUIET] =
-        {.name = "quiet",
-         .letter = 'q',
-         .type = CLI_FLAG,
-         .help = "Print no records; exit with the answer as soon as it is known.",
-         .more = "As with grep -q, the status is 0 if a record of any FILE would be printed, even if "
-                 "another FILE has an error or cannot be read. The error is reported in any case. If no "
-                 "record would be printed, the status after an error is 2."},
+const cli_option check_options[] = {
+    {.id = CHECK_FILTER,
+     .name = "filter",
+     .letter = 'f',
+     .type = CLI_FILE,
+     .value = "FILTER",
+     .help = "Query this filter; may be repeated. No operand is a filter then.",
+     .more = "With several filters, a record is printed if any of them has it. Before the record are the "
+             "names of the filters that have it, as given, separated by commas, and a tab. A record is "
+             "hashed once for all filters with the same scheme, seed and secret.",
+     .many = true},
+    {.id = CHECK_LOOKUP,
+     .name = "lookup",
+     .letter = 'k',
+     .type = CLI_TEXT,
+     .value = "KEY",
+     .help = "Look up KEY, and read no records; may be repeated.",
+     .more = "KEY is a whole key, to which --key does not apply; --trim and --ignore-case do.",
+     .many = true,
+     .may_be_empty = true},
+    {.id = CHECK_INVERT,
+     .name = "invert-match",
+     .letter = 'v',
+     .type = CLI_FLAG,
+     .help = "Print the records that are in no filter instead."},
+    {.id = CHECK_COUNT,
+     .name = "count",
+     .letter = 'c',
+     .type = CLI_FLAG,
+     .help = "Print the number of records that would be printed, instead of the records."},
+    {.id = CHECK_FOLLOW,
+     .name = "follow",
+     .type = CLI_FLAG,
+     .help = "Keep reading as the last FILE grows, as tail -F does, until a signal arrives.",
+     .more = "If another file takes its name, as in log rotation, it is read from its start as soon as "
+             "it has content. Until then the old file is followed, and then read once more to its end; "
+             "data appended to it later is not read. A file that became shorter is read from its start "
+             "too. Its length is checked every 0.1 seconds: if it is refilled to its old length or more "
+             "in between, it is taken for a file that grew. A line is looked up when its newline has "
+             "arrived. Standard input is followed if it is a regular file. A compressed file is refused. "
+             "A FILTER that is replaced is opened again."},
+    {.id = CLI_OPT_SECRET_FILE,
+     .name = "secret-file",
+     .type = CLI_FILE,
+     .value = "FILE",
+     .help = "Secret that a keyed filter was made with: the bytes of FILE; may be repeated.",
+     .more = "Every byte of the file counts, including a newline at its end. Standard input "
+             "is /dev/stdin here, not -. If there are several, each keyed filter uses the "
+             "one it was made with; a secret that no filter uses is an error.",
+     .many = true},
+    CLI_ROW_TRACE,
+    CLI_ROW_FILES_FROM,
+    CLI_ROW_COMPRESS,
+    CLI_ROWS_RECORDS("key", "Keys"),
+    CLI_ROW_THREADS,
+    CLI_ROW_STATS,
+    CLI_ROW_JSON,
+    CLI_ROW_PROGRESS,
+    CLI_ROW_NO_PROGRESS,
+    {.id = CLI_OPT_QUIET,
+     .name = "quiet",
+     .letter = 'q',
+     .type = CLI_FLAG,
+     .help = "Print no records; exit with the answer as soon as it is known.",
+     .more = "As with grep -q, the status is 0 if a record of any FILE would be printed, even if "
+             "another FILE has an error or cannot be read. The error is reported in any case. If no "
+             "record would be printed, the status after an error is 2."},
+    {.name = NULL},
 };
 
-const cli_conflict check_conflicts[CHECK_CONFLICTS] = {
-    {CHECK_COUNT, CHECK_QUIET, "one prints what the other does not"},
+const cli_conflict check_conflicts[] = {
+    {CHECK_COUNT, CLI_OPT_QUIET, "one prints what the other does not"},
     {CHECK_LOOKUP, CHECK_FOLLOW, "no file is read"},
-    {CHECK_LOOKUP, CHECK_FILES_FROM, "no file is read"},
-    {CHECK_LOOKUP, CHECK_PROGRESS, "no file is read"},
-    {CHECK_TRACE, CHECK_PROGRESS, "both write to standard error"},
-    {CHECK_PROGRESS, CHECK_NO_PROGRESS, "one shows what the other hides"},
-    {CHECK_PROGRESS, CHECK_QUIET, "one shows what the other hides"},
+    {CHECK_LOOKUP, CLI_OPT_FILES_FROM, "no file is read"},
+    {CHECK_LOOKUP, CLI_OPT_PROGRESS, "no file is read"},
+    {CLI_OPT_TRACE, CLI_OPT_PROGRESS, "both write to standard error"},
+    {CLI_OPT_PROGRESS, CLI_OPT_NO_PROGRESS, "one shows what the other hides"},
+    {CLI_OPT_PROGRESS, CLI_OPT_QUIET, "one shows what the other hides"},
+    {.why = NULL},
 };
 
 /* A family takes names of filters from records, so it needs records, and it must be the only filter. */
@@ -115,11 +120,7 @@ tamis_status check_configure(check_config *config, const cli_args *args, tamis_e
     const cli_value *values = args->values;
     char **inputs = args->operands;
     size_t input_count = args->operand_count;
-    cli_stream_given given = {.records = values + CHECK_RECORDS,
-                              .report = values + CHECK_STATS,
-                              .files_from = &values[CHECK_FILES_FROM],
-                              .threads = &values[CHECK_THREADS],
-                              .compress = &values[CHECK_COMPRESS]};
+    cli_stream_given given = {.values = values, .threads = true, .reports = true};
 
     config->filters = (const char *const *)values[CHECK_FILTER].list;
     config->filter_count = values[CHECK_FILTER].count;
@@ -135,9 +136,9 @@ tamis_status check_configure(check_config *config, const cli_args *args, tamis_e
     config->invert = values[CHECK_INVERT].given;
     config->count = values[CHECK_COUNT].given;
     config->follow = values[CHECK_FOLLOW].given;
-    config->trace = values[CHECK_TRACE].given;
-    config->secret_files = (const char *const *)values[CHECK_SECRET].list;
-    config->secret_count = values[CHECK_SECRET].count;
+    config->trace = values[CLI_OPT_TRACE].given;
+    config->secret_files = (const char *const *)values[CLI_OPT_SECRET_FILE].list;
+    config->secret_count = values[CLI_OPT_SECRET_FILE].count;
     config->prints_names = config->filter_count > 1 && !config->invert;
     if (config->key_count > 0 && input_count > 0)
         return cli_fail(err,
@@ -147,7 +148,7 @@ tamis_status check_configure(check_config *config, const cli_args *args, tamis_e
         return err->status;
     given.inputs = inputs;
     given.input_count = input_count;
-    given.prints = !config->count && !values[CHECK_QUIET].given;
+    given.prints = !config->count && !values[CLI_OPT_QUIET].given;
     given.fields = config->is_family;
     if (cli_stream_configure(&config->stream, &given, err) != TAMIS_OK)
         return err->status;

@@ -6,30 +6,10 @@
 #include "cli/input/cli_stream.h"
 
 /* The options of check, in the order of the help. */
-enum {
-    CHECK_FILTER,
-    CHECK_LOOKUP,
-    CHECK_INVERT,
-    CHECK_COUNT,
-    CHECK_FOLLOW,
-    CHECK_SECRET,
-    CHECK_TRACE,
-    CHECK_FILES_FROM,
-    CHECK_COMPRESS,
-    CHECK_RECORDS, /* first option of the block CLI_RECORDS */
-    CHECK_THREADS = CHECK_RECORDS + CLI_RECORDS,
-    CHECK_STATS,
-    CHECK_JSON,
-    CHECK_PROGRESS,
-    CHECK_NO_PROGRESS,
-    CHECK_QUIET,
-    CHECK_OPTIONS
-};
+enum { CHECK_FILTER = CLI_OPT_OWN, CHECK_LOOKUP, CHECK_INVERT, CHECK_COUNT, CHECK_FOLLOW };
 
-enum { CHECK_CONFLICTS = 7 };
-
-extern const cli_option check_options[CHECK_OPTIONS];
-extern const cli_conflict check_conflicts[CHECK_CONFLICTS];
+extern const cli_option check_options[];
+extern const cli_conflict check_conflicts[];
 
 /* Validated options of a run. Strings belong to argv, lists to the parsed arguments. */
 typedef struct check_config {

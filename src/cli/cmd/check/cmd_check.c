@@ -218,8 +218,6 @@ const cli_command cmd_check = {
     .operands = "[FILTER] [FILE...]",
     .manual = &cli_manual_check,
     .options = check_options,
-    .option_count = CHECK_OPTIONS,
     .conflicts = check_conflicts,
-    .conflict_count = CHECK_CONFLICTS,
     .run = run_check,
 };

@@ -398,8 +398,6 @@ const cli_command cmd_dedup = {
     .operands = "[FILE...]",
     .manual = &cli_manual_dedup,
     .options = dedup_options,
-    .option_count = DEDUP_OPTIONS,
     .conflicts = dedup_conflicts,
-    .conflict_count = DEDUP_CONFLICTS,
     .run = run_dedup,
 };

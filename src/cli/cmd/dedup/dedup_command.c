@@ -102,13 +102,13 @@ static void append_option(line *l, const cli_option *option, const char *text) {
 }
 
 /* True for options that do not change the outputs, or that were meant for one run only. */
-static bool is_left_out(int option) {
-    static const int those[] = {DEDUP_REREAD,      DEDUP_ABANDON, DEDUP_FILES_FROM,  DEDUP_THREADS,
-                                DEDUP_PROFILE,     DEDUP_STATS,   DEDUP_JSON,        DEDUP_PROGRESS,
-                                DEDUP_NO_PROGRESS, DEDUP_QUIET,   DEDUP_COMMIT_EVERY};
+static bool is_left_out(int id) {
+    static const int those[] = {DEDUP_REREAD,        DEDUP_ABANDON, CLI_OPT_FILES_FROM, CLI_OPT_THREADS,
+                                DEDUP_PROFILE,       CLI_OPT_STATS, CLI_OPT_JSON,       CLI_OPT_PROGRESS,
+                                CLI_OPT_NO_PROGRESS, CLI_OPT_QUIET, DEDUP_COMMIT_EVERY};
 
     for (size_t i = 0; i < sizeof those / sizeof *those; i++)
-        if (those[i] == option)
+        if (those[i] == id)
             return true;
     return false;
 }
@@ -121,13 +121,14 @@ bool dedup_command_keep(char *to, const cli_value *values) {
         return false;
     append_quoted(&l, directory);
     append_text(&l, "\ntamis dedup");
-    for (int i = 0; i < DEDUP_OPTIONS; i++) {
-        if (!values[i].given || is_left_out(i))
+    for (const cli_option *option = dedup_options; option->name != NULL; option++) {
+        const cli_value *value = &values[option->id];
+        if (!value->given || is_left_out(option->id))
             continue;
-        for (size_t n = 0; n < values[i].count; n++)
-            append_option(&l, &dedup_options[i], values[i].list[n]);
-        if (values[i].count == 0)
-            append_option(&l, &dedup_options[i], values[i].text);
+        for (size_t n = 0; n < value->count; n++)
+            append_option(&l, option, value->list[n]);
+        if (value->count == 0)
+            append_option(&l, option, value->text);
     }
     if (!l.fits)
         to[0] = '\0';
@@ -183,7 +184,7 @@ static const char *read_option(kept_option *o, const char *text) {
         return NULL;
     *o = (kept_option){.text = text, .name_size = (size_t)(end - text)};
     o->has_value = *end == '=';
-    for (int i = 0; i < DEDUP_OPTIONS && !o->has_value; i++)
+    for (size_t i = 0; dedup_options[i].name != NULL && !o->has_value; i++)
         o->has_value = strlen(dedup_options[i].name) == o->name_size - 2 &&
                        strncmp(dedup_options[i].name, text + 2, o->name_size - 2) == 0 &&
                        dedup_options[i].type != CLI_FLAG && !dedup_options[i].optional;

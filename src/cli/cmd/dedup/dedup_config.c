@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/cmd/dedup/dedup_state.h"
+#include "cli/core/cli_option.h"
 #include "cli/server/cli_server.h"
 
 static bool is_standard(const char *path) {
@@ -51,12 +52,12 @@ static tamis_status check_kind(const dedup_config *config, const cli_args *args,
         return cli_fail(err,
                         "--kind '%s': cannot grow, so the number of records must be known; give --expect N, "
                         "or --kind fingerprint",
-                        args->values[DEDUP_KIND].text);
+                        args->values[CLI_OPT_KIND].text);
     if (tamis_scheme_digest_bits(plan_options->scheme) == 0)
         return cli_fail(err,
                         "--scheme '%s': has no digest to know a record by, only a poor hash for each probe; "
                         "give another, such as xxh3",
-                        args->values[DEDUP_SCHEME].text);
+                        args->values[CLI_OPT_SCHEME].text);
     return TAMIS_OK;
 }
 
@@ -90,10 +91,11 @@ static tamis_status check_state(dedup_config *config, const cli_value *values, t
     static const int needing[] = {DEDUP_REREAD, DEDUP_ABANDON, DEDUP_EXACTLY_ONCE, DEDUP_DEFER_UNTERMINATED,
                                   DEDUP_COMMIT_EVERY};
 
-    for (size_t i = 0; i < sizeof needing / sizeof *needing && config->state == NULL; i++)
+    for (size_t i = 0; i < sizeof needing / sizeof *needing && config->state == NULL; i++) {
+        const char *name = cli_option_of(dedup_options, needing[i])->name;
         if (values[needing[i]].given)
-            return cli_fail(err, "--%s needs --state DIR; give it, or leave --%s out",
-                            dedup_options[needing[i]].name, dedup_options[needing[i]].name);
+            return cli_fail(err, "--%s needs --state DIR; give it, or leave --%s out", name, name);
+    }
     if (config->state == NULL)
         return TAMIS_OK;
     if (cli_server_refuse(config->state, "--state", "name a folder: no server commits together with output",
@@ -130,21 +132,19 @@ static tamis_status check_mark(dedup_config *config, const cli_value *mark, tami
 
 tamis_status dedup_configure(dedup_config *config, const cli_args *args, tamis_error *err) {
     const cli_value *values = args->values;
-    cli_stream_given given = {.records = values + DEDUP_RECORDS,
-                              .report = values + DEDUP_STATS,
-                              .files_from = &values[DEDUP_FILES_FROM],
-                              .threads = &values[DEDUP_THREADS],
-                              .compress = &values[DEDUP_COMPRESS],
+    cli_stream_given given = {.values = values,
+                              .threads = true,
+                              .reports = true,
                               .inputs = args->operands,
                               .input_count = args->operand_count};
 
     memset(config, 0, sizeof *config);
     config->count = values[DEDUP_COUNT].given;
     config->profile = values[DEDUP_PROFILE].given;
-    config->output = values[DEDUP_OUTPUT].given ? values[DEDUP_OUTPUT].text : config->count ? NULL : "-";
+    config->output = values[CLI_OPT_OUTPUT].given ? values[CLI_OPT_OUTPUT].text : config->count ? NULL : "-";
     config->duplicates = values[DEDUP_DUPLICATES].text;
     config->filter_file = values[DEDUP_FILTER].text;
-    config->lock_wait = cli_lock_wait_of(&values[DEDUP_LOCK_WAIT]);
+    config->lock_wait = cli_lock_wait_of(&values[CLI_OPT_LOCK_WAIT]);
     config->state = values[DEDUP_STATE].text;
     config->reread = values[DEDUP_REREAD].given;
     config->abandon = values[DEDUP_ABANDON].given;
@@ -156,7 +156,7 @@ tamis_status dedup_configure(dedup_config *config, const cli_args *args, tamis_e
     if (cli_stream_configure(&config->stream, &given, err) != TAMIS_OK ||
         check_mark(config, &values[DEDUP_MARK], err) != TAMIS_OK || check_outputs(config, err) != TAMIS_OK ||
         check_filter_file(config, err) != TAMIS_OK || check_state(config, values, err) != TAMIS_OK ||
-        cli_filter_configure(&config->filter, values + DEDUP_EXPECT, 0, err) != TAMIS_OK)
+        cli_filter_configure(&config->filter, values, 0, err) != TAMIS_OK)
         return err->status;
     return check_kind(config, args, err);
 }

@@ -11,11 +11,9 @@
 
 /* The options of dedup, in the order of the help. */
 enum {
-    DEDUP_OUTPUT,
-    DEDUP_DUPLICATES,
+    DEDUP_DUPLICATES = CLI_OPT_OWN,
     DEDUP_COUNT,
     DEDUP_MARK,
-    DEDUP_COMPRESS,
     DEDUP_FILTER,
     DEDUP_STATE,
     DEDUP_REREAD,
@@ -23,32 +21,12 @@ enum {
     DEDUP_EXACTLY_ONCE,
     DEDUP_DEFER_UNTERMINATED,
     DEDUP_COMMIT_EVERY,
-    DEDUP_FILES_FROM,
-    DEDUP_RECORDS, /* first option of the block CLI_RECORDS */
-    DEDUP_EXPECT = DEDUP_RECORDS + CLI_RECORDS,
-    DEDUP_FPR,
-    DEDUP_MEMORY,
-    DEDUP_KIND,
-    DEDUP_EXACT,
-    DEDUP_SCHEME,
-    DEDUP_SEED,
-    DEDUP_SECRET,
-    DEDUP_LOCK_WAIT,
     DEDUP_ON_FULL,
-    DEDUP_THREADS,
-    DEDUP_PROFILE,
-    DEDUP_STATS,
-    DEDUP_JSON,
-    DEDUP_PROGRESS,
-    DEDUP_NO_PROGRESS,
-    DEDUP_QUIET,
-    DEDUP_OPTIONS
+    DEDUP_PROFILE
 };
 
-enum { DEDUP_CONFLICTS = 8 };
-
-extern const cli_option dedup_options[DEDUP_OPTIONS];
-extern const cli_conflict dedup_conflicts[DEDUP_CONFLICTS];
+extern const cli_option dedup_options[];
+extern const cli_conflict dedup_conflicts[];
 
 /* Validated options of a run, with defaults. Strings belong to argv. */
 typedef struct dedup_config {
@@ -61,7 +39,7 @@ typedef struct dedup_config {
     const char *state;       /* directory of --state; NULL: after a crash, start again */
     bool reread, abandon, exactly_once, defer_unterminated;
     uint64_t commit_bytes, commit_ms; /* values of --commit-every; 0: default of the library */
-    const cli_value *values;          /* parsed options, indexed by the enum above */
+    const cli_value *values;          /* parsed options, by id */
     tamis_on_full on_full;
     bool count;
     bool profile;

@@ -3,160 +3,163 @@
 #include "cli/core/cli_choice.h"
 #include "cli/core/cli_rows.h"
 
-const cli_option dedup_options[DEDUP_OPTIONS] = {
-    [DEDUP_OUTPUT] =
-        {.name = "output",
-         .letter = 'o',
-         .type = CLI_FILE,
-         .value = "FILE",
-         .fallback = "-",
-         .help = "Write first occurrences to FILE; - is standard output.",
-         .more = "A regular file is written to a temporary file in the same directory, which is renamed when "
-                 "the run succeeds, with the permissions of the file it replaces. On an error or a signal, "
-                 "the old file stays as it was. A FIFO or device is written directly."},
-    [DEDUP_DUPLICATES] =
-        {.name = "duplicates",
-         .type = CLI_FILE,
-         .value = "FILE",
-         .help = "Write repetitions to FILE, in the same way.",
-         .more = "With -, they go to standard output, and first occurrences need --output FILE."},
-    [DEDUP_COUNT] = {.name = "count",
-                     .type = CLI_FLAG,
-                     .help = "Print the number of records that would be written, instead of the records.",
-                     .more = "This number includes unique records and records passed on by --on-full, "
-                             "--missing or --on-error: the lines that the same run prints without --count. "
-                             "The filter of --filter is saved as usual."},
-    [DEDUP_MARK] =
-        {.name = "mark",
-         .type = CLI_TEXT,
-         .value = "NAME",
-         .help = "Write every record, in order, after 1 (new) or 0 (seen before) and a tab.",
-         .more = "Records that were not looked up have - there: those without a key, malformed ones, and "
-                 "those for which the filter had no room (--on-full pass). A header gets the column NAME, by "
-                 "default fresh. If a --key is json, the record gets a last member instead: \"NAME\":true, "
-                 "false or null. A JSON record that has a key but is not an object counts as malformed.",
-         .optional = true},
-    [DEDUP_COMPRESS] = CLI_ROW_COMPRESS,
-    [DEDUP_FILTER] =
-        {.name = "filter",
-         .type = CLI_FILE,
-         .value = "FILTER",
-         .help = "Print the records that the filter in file FILTER has not seen, and save it at the end.",
-         .more = "If the file does not exist, it is created as --expect, --fpr, --memory, --kind, --exact, "
-                 "--scheme and --seed say. An existing filter keeps its kind and its compression: --expect "
-                 "and --memory have no effect, and the other options are refused if they contradict it. The "
-                 "filter is saved when all records are written. After a signal it is saved too, if standard "
-                 "output or its reader has accepted all answered records and no output is a regular file. "
-                 "Otherwise, and on an error, it stays as it was. During the run, no other tamis process can "
-                 "change it. If another program replaces the file without the lock, that file stays, and "
-                 "nothing is saved. A filter is full if it holds the number of records that it was made for, "
-                 "or more, whatever program made it: see --on-full."},
-    [DEDUP_STATE] =
-        {.name = "state",
-         .type = CLI_FILE,
-         .value = "DIR",
-         .help = "Keep the keys seen and the position of the run in the directory DIR, so that a crash loses "
-                 "nothing.",
-         .more = "If the run is killed at any instant, by SIGKILL or a power loss, start the same command "
-                 "again: it continues from the last commit. Its output is then the same, byte for byte, as "
-                 "that of an undisturbed run. For that, --output and --duplicates are appended in place, "
-                 "also by later runs. Other FILEs are another run with the same keys. If DIR does not exist, "
-                 "it is created as --expect, --fpr, --memory, --kind, --exact, --scheme and --seed say; an "
-                 "existing one keeps its kind. See FILES and NOTES."},
-    [DEDUP_REREAD] =
-        {.name = "reread",
-         .type = CLI_FLAG,
-         .help = "With --state: read FILEs again that an earlier run has read.",
-         .more = "Their records are duplicates then, except those that have changed. Without this option, "
-                 "such a FILE is refused, and so is a FILE that changed where it was read already. If that "
-                 "run finished and has the same outputs, there is nothing to do, even with this option."},
-    [DEDUP_ABANDON] = {.name = "abandon",
-                       .type = CLI_FLAG,
-                       .help = "With --state: give up an unfinished run that blocks this one.",
-                       .more =
-                           "A run that was killed or failed has FILEs that it did not read to the end. A "
-                           "command that would write to the same outputs without reading the rest is "
-                           "refused, and the message contains the command that finishes the run. With this "
-                           "option the rest is not read, and a remark says how many records are given up."},
-    [DEDUP_EXACTLY_ONCE] = {.name = "exactly-once",
-                            .type = CLI_FLAG,
-                            .help = "With --state: refuse inputs and outputs that are not regular files.",
-                            .more = "Pipes and terminals cannot be read again or cut back: after a crash a "
-                                    "record may be repeated, but none is lost. /dev/null is accepted."},
-    [DEDUP_DEFER_UNTERMINATED] =
-        {.name = "defer-unterminated",
-         .type = CLI_FLAG,
-         .help = "With --state: leave a last record without a terminator for the next run.",
-         .more = "For a FILE that is still being written, whose last record may be incomplete. Without this "
-                 "option, the record is answered as it is, and the FILE is refused if the record gets longer "
-                 "later. The last record of a pipe or a compressed FILE is always complete."},
-    [DEDUP_COMMIT_EVERY] =
-        {.name = "commit-every",
-         .type = CLI_TEXT,
-         .value = "EVERY",
-         .fallback = "64MiB,1s",
-         .help =
-             "With --state: commit after so many bytes of records, or so much time, whichever comes first.",
-         .more = "1m is one minute, and 1M is 1,048,576 bytes. Each commit waits for the disk. After a "
-                 "crash, the records since the last commit are read again."},
-    [DEDUP_FILES_FROM] = CLI_ROW_FILES_FROM,
-    [DEDUP_RECORDS] = CLI_ROWS_RECORDS("key", "Keys"),
-    [DEDUP_EXPECT] =
-        {.name = "expect",
-         .type = CLI_COUNT,
-         .value = "N",
-         .min = 1,
-         .max = TAMIS_EXPECT_MAX,
-         .help = "Number of distinct records to make room for; without it the filter grows.",
-         .more =
-             "Growth costs a few more bits per record. If more records come, the filter grows; kinds classic "
+const cli_option dedup_options[] = {
+    {.id = CLI_OPT_OUTPUT,
+     .name = "output",
+     .letter = 'o',
+     .type = CLI_FILE,
+     .value = "FILE",
+     .fallback = "-",
+     .help = "Write first occurrences to FILE; - is standard output.",
+     .more = "A regular file is written to a temporary file in the same directory, which is renamed when "
+             "the run succeeds, with the permissions of the file it replaces. On an error or a signal, "
+             "the old file stays as it was. A FIFO or device is written directly."},
+    {.id = DEDUP_DUPLICATES,
+     .name = "duplicates",
+     .type = CLI_FILE,
+     .value = "FILE",
+     .help = "Write repetitions to FILE, in the same way.",
+     .more = "With -, they go to standard output, and first occurrences need --output FILE."},
+    {.id = DEDUP_COUNT,
+     .name = "count",
+     .type = CLI_FLAG,
+     .help = "Print the number of records that would be written, instead of the records.",
+     .more = "This number includes unique records and records passed on by --on-full, "
+             "--missing or --on-error: the lines that the same run prints without --count. "
+             "The filter of --filter is saved as usual."},
+    {.id = DEDUP_MARK,
+     .name = "mark",
+     .type = CLI_TEXT,
+     .value = "NAME",
+     .help = "Write every record, in order, after 1 (new) or 0 (seen before) and a tab.",
+     .more = "Records that were not looked up have - there: those without a key, malformed ones, and "
+             "those for which the filter had no room (--on-full pass). A header gets the column NAME, by "
+             "default fresh. If a --key is json, the record gets a last member instead: \"NAME\":true, "
+             "false or null. A JSON record that has a key but is not an object counts as malformed.",
+     .optional = true},
+    CLI_ROW_COMPRESS,
+    {.id = DEDUP_FILTER,
+     .name = "filter",
+     .type = CLI_FILE,
+     .value = "FILTER",
+     .help = "Print the records that the filter in file FILTER has not seen, and save it at the end.",
+     .more = "If the file does not exist, it is created as --expect, --fpr, --memory, --kind, --exact, "
+             "--scheme and --seed say. An existing filter keeps its kind and its compression: --expect "
+             "and --memory have no effect, and the other options are refused if they contradict it. The "
+             "filter is saved when all records are written. After a signal it is saved too, if standard "
+             "output or its reader has accepted all answered records and no output is a regular file. "
+             "Otherwise, and on an error, it stays as it was. During the run, no other tamis process can "
+             "change it. If another program replaces the file without the lock, that file stays, and "
+             "nothing is saved. A filter is full if it holds the number of records that it was made for, "
+             "or more, whatever program made it: see --on-full."},
+    {.id = DEDUP_STATE,
+     .name = "state",
+     .type = CLI_FILE,
+     .value = "DIR",
+     .help = "Keep the keys seen and the position of the run in the directory DIR, so that a crash loses "
+             "nothing.",
+     .more = "If the run is killed at any instant, by SIGKILL or a power loss, start the same command "
+             "again: it continues from the last commit. Its output is then the same, byte for byte, as "
+             "that of an undisturbed run. For that, --output and --duplicates are appended in place, "
+             "also by later runs. Other FILEs are another run with the same keys. If DIR does not exist, "
+             "it is created as --expect, --fpr, --memory, --kind, --exact, --scheme and --seed say; an "
+             "existing one keeps its kind. See FILES and NOTES."},
+    {.id = DEDUP_REREAD,
+     .name = "reread",
+     .type = CLI_FLAG,
+     .help = "With --state: read FILEs again that an earlier run has read.",
+     .more = "Their records are duplicates then, except those that have changed. Without this option, "
+             "such a FILE is refused, and so is a FILE that changed where it was read already. If that "
+             "run finished and has the same outputs, there is nothing to do, even with this option."},
+    {.id = DEDUP_ABANDON,
+     .name = "abandon",
+     .type = CLI_FLAG,
+     .help = "With --state: give up an unfinished run that blocks this one.",
+     .more = "A run that was killed or failed has FILEs that it did not read to the end. A "
+             "command that would write to the same outputs without reading the rest is "
+             "refused, and the message contains the command that finishes the run. With this "
+             "option the rest is not read, and a remark says how many records are given up."},
+    {.id = DEDUP_EXACTLY_ONCE,
+     .name = "exactly-once",
+     .type = CLI_FLAG,
+     .help = "With --state: refuse inputs and outputs that are not regular files.",
+     .more = "Pipes and terminals cannot be read again or cut back: after a crash a "
+             "record may be repeated, but none is lost. /dev/null is accepted."},
+    {.id = DEDUP_DEFER_UNTERMINATED,
+     .name = "defer-unterminated",
+     .type = CLI_FLAG,
+     .help = "With --state: leave a last record without a terminator for the next run.",
+     .more = "For a FILE that is still being written, whose last record may be incomplete. Without this "
+             "option, the record is answered as it is, and the FILE is refused if the record gets longer "
+             "later. The last record of a pipe or a compressed FILE is always complete."},
+    {.id = DEDUP_COMMIT_EVERY,
+     .name = "commit-every",
+     .type = CLI_TEXT,
+     .value = "EVERY",
+     .fallback = "64MiB,1s",
+     .help = "With --state: commit after so many bytes of records, or so much time, whichever comes first.",
+     .more = "1m is one minute, and 1M is 1,048,576 bytes. Each commit waits for the disk. After a "
+             "crash, the records since the last commit are read again."},
+    CLI_ROW_FILES_FROM,
+    CLI_ROWS_RECORDS("key", "Keys"),
+    {.id = CLI_OPT_EXPECT,
+     .name = "expect",
+     .type = CLI_COUNT,
+     .value = "N",
+     .min = 1,
+     .max = TAMIS_EXPECT_MAX,
+     .help = "Number of distinct records to make room for; without it the filter grows.",
+     .more = "Growth costs a few more bits per record. If more records come, the filter grows; kinds classic "
              "and blocked are full then, see --on-full. A number that is far too large costs little: the "
              "filter is made for what the FILEs can hold, or starts small if their size is unknown."},
-    [DEDUP_FPR] = {.name = "fpr",
-                   .type = CLI_RATE,
-                   .value = "RATE",
-                   .fallback = "1e-9",
-                   .rate_min = TAMIS_FPR_MIN,
-                   .rate_max = TAMIS_FPR_MAX,
-                   .help = "Probability that a new record is taken for a duplicate, as 1e-6 or 0.1%."},
-    [DEDUP_MEMORY] = CLI_ROW_MEMORY,
-    [DEDUP_KIND] = CLI_ROW_KIND,
-    [DEDUP_EXACT] = CLI_ROW_EXACT,
-    [DEDUP_SCHEME] = CLI_ROW_SCHEME,
-    [DEDUP_SEED] = CLI_ROW_SEED,
-    [DEDUP_SECRET] = CLI_ROW_SECRET,
-    [DEDUP_LOCK_WAIT] = CLI_ROW_LOCK_WAIT,
-    [DEDUP_ON_FULL] = {.name = "on-full",
-                       .type = CLI_CHOICE,
-                       .value = "ACTION",
-                       .fallback = "fail",
-                       .choices = cli_on_full,
-                       .help = "If the filter is full: fail, or pass a new record on without adding it.",
-                       .more = "Either way the filter keeps the rate of --fpr. With pass, a record may be "
-                               "printed twice, but is never lost."},
-    [DEDUP_THREADS] = CLI_ROW_THREADS,
-    [DEDUP_PROFILE] =
-        {.name = "profile",
-         .type = CLI_FLAG,
-         .help = "Print at the end, on standard error, how long each stage took, in nanoseconds per record.",
-         .more =
-             "Times of all threads are added up and include waits for a processor. Below them are the waits "
+    {.id = CLI_OPT_FPR,
+     .name = "fpr",
+     .type = CLI_RATE,
+     .value = "RATE",
+     .fallback = "1e-9",
+     .rate_min = TAMIS_FPR_MIN,
+     .rate_max = TAMIS_FPR_MAX,
+     .help = "Probability that a new record is taken for a duplicate, as 1e-6 or 0.1%."},
+    CLI_ROW_MEMORY,
+    CLI_ROW_KIND,
+    CLI_ROW_EXACT,
+    CLI_ROW_SCHEME,
+    CLI_ROW_SEED,
+    CLI_ROW_SECRET,
+    CLI_ROW_LOCK_WAIT,
+    {.id = DEDUP_ON_FULL,
+     .name = "on-full",
+     .type = CLI_CHOICE,
+     .value = "ACTION",
+     .fallback = "fail",
+     .choices = cli_on_full,
+     .help = "If the filter is full: fail, or pass a new record on without adding it.",
+     .more = "Either way the filter keeps the rate of --fpr. With pass, a record may be "
+             "printed twice, but is never lost."},
+    CLI_ROW_THREADS,
+    {.id = DEDUP_PROFILE,
+     .name = "profile",
+     .type = CLI_FLAG,
+     .help = "Print at the end, on standard error, how long each stage took, in nanoseconds per record.",
+     .more = "Times of all threads are added up and include waits for a processor. Below them are the waits "
              "for each other and for input, the elapsed time, and the share of memory in huge pages, which "
              "make lookups faster. Profiling reads the clock a few times per batch of records."},
-    [DEDUP_STATS] = CLI_ROW_STATS,
-    [DEDUP_JSON] = CLI_ROW_JSON,
-    [DEDUP_PROGRESS] = CLI_ROW_PROGRESS,
-    [DEDUP_NO_PROGRESS] = CLI_ROW_NO_PROGRESS,
-    [DEDUP_QUIET] = CLI_ROW_QUIET,
+    CLI_ROW_STATS,
+    CLI_ROW_JSON,
+    CLI_ROW_PROGRESS,
+    CLI_ROW_NO_PROGRESS,
+    CLI_ROW_QUIET,
+    {.name = NULL},
 };
 
-const cli_conflict dedup_conflicts[DEDUP_CONFLICTS] = {
-    {DEDUP_COUNT, DEDUP_OUTPUT, "no records are written"},
+const cli_conflict dedup_conflicts[] = {
+    {DEDUP_COUNT, CLI_OPT_OUTPUT, "no records are written"},
     {DEDUP_MARK, DEDUP_DUPLICATES, "all records are written to one output"},
     {DEDUP_STATE, DEDUP_FILTER, "a state has a filter of its own"},
     {DEDUP_REREAD, DEDUP_ABANDON, "one reads again what the other gives up"},
     {DEDUP_MARK, DEDUP_COUNT, "no records are written"},
-    {DEDUP_EXACT, DEDUP_FPR, "exact accepts no rate"},
-    {DEDUP_PROGRESS, DEDUP_NO_PROGRESS, "one shows what the other hides"},
-    {DEDUP_PROGRESS, DEDUP_QUIET, "one shows what the other hides"},
+    {CLI_OPT_EXACT, CLI_OPT_FPR, "exact accepts no rate"},
+    {CLI_OPT_PROGRESS, CLI_OPT_NO_PROGRESS, "one shows what the other hides"},
+    {CLI_OPT_PROGRESS, CLI_OPT_QUIET, "one shows what the other hides"},
+    {.why = NULL},
 };

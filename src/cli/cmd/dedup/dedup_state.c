@@ -24,17 +24,13 @@
 
 #include "cli/cmd/dedup/dedup_command.h"
 #include "cli/core/cli_number.h"
+#include "cli/core/cli_option.h"
 #include "cli/core/cli_text.h"
 #include "cli/filter/cli_same.h"
 
 /* Options that define the keys. */
 static const int key_options[] = {
-    DEDUP_RECORDS + CLI_RECORDS_EXTRACT + CLI_EXTRACT_KEY,
-    DEDUP_RECORDS + CLI_RECORDS_EXTRACT + CLI_EXTRACT_DELIMITER,
-    DEDUP_RECORDS + CLI_RECORDS_EXTRACT + CLI_EXTRACT_TRIM,
-    DEDUP_RECORDS + CLI_RECORDS_EXTRACT + CLI_EXTRACT_IGNORE_CASE,
-    DEDUP_RECORDS + CLI_RECORDS_TYPE,
-    DEDUP_RECORDS + CLI_RECORDS_HEX,
+    CLI_OPT_KEY, CLI_OPT_DELIMITER, CLI_OPT_TRIM, CLI_OPT_IGNORE_CASE, CLI_OPT_TYPE, CLI_OPT_HEX,
 };
 
 static bool append(char *to, size_t capacity, size_t *used, const char *name, const char *text) {
@@ -55,7 +51,7 @@ static tamis_status describe_keys(char *to, size_t capacity, const cli_value *va
     to[0] = '\0';
     for (size_t i = 0; i < sizeof key_options / sizeof *key_options && fits; i++) {
         const cli_value *value = &values[key_options[i]];
-        const char *name = dedup_options[key_options[i]].name;
+        const char *name = cli_option_of(dedup_options, key_options[i])->name;
         if (!value->given)
             continue;
         for (size_t n = 0; n < value->count && fits; n++)

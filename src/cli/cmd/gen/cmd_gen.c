@@ -6,25 +6,28 @@
 #include "cli/cmd/gen/gen_record.h"
 #include "cli/core/cli_number.h"
 
-enum { OPT_SEED, OPT_DUPLICATES, OPT_COUNT };
+enum { OPT_DUPLICATES = CLI_OPT_OWN };
 
 enum { BUFFER_SIZE = 1 << 20 };
 
-static const cli_option options[OPT_COUNT] = {
-    [OPT_SEED] = {.name = "seed",
-                  .type = CLI_SEED,
-                  .value = "SEED",
-                  .fallback = "0",
-                  .help = "Seed of the records: the same seed gives the same bytes on every machine."},
-    [OPT_DUPLICATES] = {.name = "duplicates",
-                        .type = CLI_RATE,
-                        .value = "SHARE",
-                        .fallback = "0",
-                        .rate_min = 0,
-                        .rate_max = 1,
-                        .help = "Expected share of records that repeat an earlier one, as 0.2 or 20%.",
-                        .more = "Each earlier record is equally likely to be repeated. A repeated click has "
-                                "the event_id, user and page of the earlier one, but another time and node."},
+static const cli_option options[] = {
+    {.id = CLI_OPT_SEED,
+     .name = "seed",
+     .type = CLI_SEED,
+     .value = "SEED",
+     .fallback = "0",
+     .help = "Seed of the records: the same seed gives the same bytes on every machine."},
+    {.id = OPT_DUPLICATES,
+     .name = "duplicates",
+     .type = CLI_RATE,
+     .value = "SHARE",
+     .fallback = "0",
+     .rate_min = 0,
+     .rate_max = 1,
+     .help = "Expected share of records that repeat an earlier one, as 0.2 or 20%.",
+     .more = "Each earlier record is equally likely to be repeated. A repeated click has "
+             "the event_id, user and page of the earlier one, but another time and node."},
+    {.name = NULL},
 };
 
 static const cli_option count_operand = {.name = "N", .type = CLI_COUNT, .min = 0, .max = 1000000000000};
@@ -54,7 +57,7 @@ static tamis_status configure(gen_config *config, const cli_args *args, tamis_er
         return err->status;
     config->make_record = makers[shape];
     config->count = count.number;
-    config->seed = args->values[OPT_SEED].number;
+    config->seed = args->values[CLI_OPT_SEED].number;
     config->share = args->values[OPT_DUPLICATES].rate;
     return TAMIS_OK;
 }
@@ -104,6 +107,5 @@ const cli_command cmd_gen = {
     .operand_words = shapes,
     .manual = &cli_manual_gen,
     .options = options,
-    .option_count = OPT_COUNT,
     .run = run_gen,
 };

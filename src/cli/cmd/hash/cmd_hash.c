@@ -296,6 +296,5 @@ const cli_command cmd_hash = {
     .operand_words = no_words,
     .manual = &cli_manual_hash,
     .options = hash_options,
-    .option_count = HASH_OPTIONS,
     .run = run_hash,
 };

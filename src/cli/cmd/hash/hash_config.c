@@ -9,71 +9,76 @@
 /* Choices of --missing and --on-error. There is no pass: a record without a hash has no line of output. */
 static const char *const missing[] = {"fail", "drop", NULL}, *const on_error[] = {"fail", "skip", NULL};
 
-const cli_option hash_options[HASH_OPTIONS] = {
-    [HASH_SCHEME] = {.name = "scheme",
-                     .type = CLI_CHOICE,
-                     .value = "SCHEME",
-                     .fallback = "auto",
-                     .choices = cli_schemes,
-                     .help = "Hash and positions: xxh3, sip, guava64, guava32, bkdr31, bkdr63, redisbloom, "
-                             "fnv-dcso or redisson; auto is xxh3, or sip with a secret."},
-    [HASH_RECORDS] = CLI_ROWS_EXTRACT,
-    [HASH_RECORDS +
-        CLI_RECORDS_HEADER] = {.name = "header",
-                               .type = CLI_FLAG,
-                               .help = "The first record of standard input is a header, not a key.",
-                               .more = "csv:NAME implies it."},
-    [HASH_RECORDS + CLI_RECORDS_MISSING] =
-        {.name = "missing",
-         .type = CLI_CHOICE,
-         .value = "ACTION",
-         .fallback = "fail",
-         .choices = missing,
-         .help = "For a record without a key: fail, or drop it, so that it has no line of output.",
-         .more = "Needs --key."},
-    [HASH_RECORDS + CLI_RECORDS_ON_ERROR] =
-        {.name = "on-error",
-         .type = CLI_CHOICE,
-         .value = "ACTION",
-         .fallback = "fail",
-         .choices = on_error,
-         .help = "For a malformed record: fail, or skip it.",
-         .more =
-             "The error names line and byte. If records were skipped, remarks at the end give their number "
+const cli_option hash_options[] = {
+    {.id = CLI_OPT_SCHEME,
+     .name = "scheme",
+     .type = CLI_CHOICE,
+     .value = "SCHEME",
+     .fallback = "auto",
+     .choices = cli_schemes,
+     .help = "Hash and positions: xxh3, sip, guava64, guava32, bkdr31, bkdr63, redisbloom, "
+             "fnv-dcso or redisson; auto is xxh3, or sip with a secret."},
+    CLI_ROWS_EXTRACT,
+    {.id = CLI_OPT_HEADER,
+     .name = "header",
+     .type = CLI_FLAG,
+     .help = "The first record of standard input is a header, not a key.",
+     .more = "csv:NAME implies it."},
+    {.id = CLI_OPT_MISSING,
+     .name = "missing",
+     .type = CLI_CHOICE,
+     .value = "ACTION",
+     .fallback = "fail",
+     .choices = missing,
+     .help = "For a record without a key: fail, or drop it, so that it has no line of output.",
+     .more = "Needs --key."},
+    {.id = CLI_OPT_ON_ERROR,
+     .name = "on-error",
+     .type = CLI_CHOICE,
+     .value = "ACTION",
+     .fallback = "fail",
+     .choices = on_error,
+     .help = "For a malformed record: fail, or skip it.",
+     .more = "The error names line and byte. If records were skipped, remarks at the end give their number "
              "and the position of the first. Needs --key. A text that does not match --type or --hex always "
              "ends the run. So skip is refused with these options, except for records of CSV and JSON."},
-    [HASH_RECORDS + CLI_RECORDS_TYPE] = CLI_ROW_TYPE("KEY"),
-    [HASH_RECORDS + CLI_RECORDS_HEX] = {.name = "hex",
-                                        .type = CLI_FLAG,
-                                        .help =
-                                            "KEYs are hexadecimal digits, two for each byte of the key or "
-                                            "of its text."},
-    [HASH_RECORDS + CLI_RECORDS_ZERO] = CLI_ROW_ZERO,
-    [HASH_RECORDS + CLI_RECORDS_MAX] = CLI_ROW_MAX_RECORD,
-    [HASH_BITS] = {.name = "bits",
-                   .type = CLI_COUNT,
-                   .value = "M",
-                   .min = 1,
-                   .max = TAMIS_BITS_MAX,
-                   .help = "Print positions in a filter of M bits; needs --probes.",
-                   .more = "M is used as it is; a filter of Guava or RedisBloom has a multiple of 64 bits."},
-    [HASH_PROBES] = {.name = "probes",
-                     .type = CLI_COUNT,
-                     .value = "K",
-                     .min = 1,
-                     .max = TAMIS_PROBES_MAX,
-                     .help = "Number of positions of a key; for bkdr31 and bkdr63 also of hashes."},
-    [HASH_SEED] = {.name = "seed",
-                   .type = CLI_SEED,
-                   .value = "SEED",
-                   .fallback = "0",
-                   .help = "Seed of scheme xxh3, decimal or 0x...; for other schemes it cannot be chosen."},
-    [HASH_SECRET] = {.name = "secret-file",
-                     .type = CLI_FILE,
-                     .value = "FILE",
-                     .help = "Key scheme sip with the bytes of FILE (16 to 4096).",
-                     .more = "Every byte of the file counts, including a newline at its end. Standard input "
-                             "is /dev/stdin here, not -."},
+    CLI_ROW_TYPE("KEY"),
+    {.id = CLI_OPT_HEX,
+     .name = "hex",
+     .type = CLI_FLAG,
+     .help = "KEYs are hexadecimal digits, two for each byte of the key or "
+             "of its text."},
+    CLI_ROW_ZERO,
+    CLI_ROW_MAX_RECORD,
+    {.id = HASH_BITS,
+     .name = "bits",
+     .type = CLI_COUNT,
+     .value = "M",
+     .min = 1,
+     .max = TAMIS_BITS_MAX,
+     .help = "Print positions in a filter of M bits; needs --probes.",
+     .more = "M is used as it is; a filter of Guava or RedisBloom has a multiple of 64 bits."},
+    {.id = HASH_PROBES,
+     .name = "probes",
+     .type = CLI_COUNT,
+     .value = "K",
+     .min = 1,
+     .max = TAMIS_PROBES_MAX,
+     .help = "Number of positions of a key; for bkdr31 and bkdr63 also of hashes."},
+    {.id = CLI_OPT_SEED,
+     .name = "seed",
+     .type = CLI_SEED,
+     .value = "SEED",
+     .fallback = "0",
+     .help = "Seed of scheme xxh3, decimal or 0x...; for other schemes it cannot be chosen."},
+    {.id = CLI_OPT_SECRET_FILE,
+     .name = "secret-file",
+     .type = CLI_FILE,
+     .value = "FILE",
+     .help = "Key scheme sip with the bytes of FILE (16 to 4096).",
+     .more = "Every byte of the file counts, including a newline at its end. Standard input "
+             "is /dev/stdin here, not -."},
+    {.name = NULL},
 };
 
 static tamis_status check_scheme(const hash_config *config, const cli_args *args, tamis_error *err) {
@@ -88,10 +93,10 @@ static tamis_status check_scheme(const hash_config *config, const cli_args *args
     if (config->scheme != TAMIS_SCHEME_SIP && secret)
         return cli_fail(
             err, "--secret-file: contradicts --scheme %s, which takes no secret; leave one of them out",
-            args->values[HASH_SCHEME].text);
-    if (config->scheme != TAMIS_SCHEME_XXH3 && args->values[HASH_SEED].given)
+            args->values[CLI_OPT_SCHEME].text);
+    if (config->scheme != TAMIS_SCHEME_XXH3 && args->values[CLI_OPT_SEED].given)
         return cli_fail(err, "--seed '%.60s': contradicts scheme %s, which takes no seed; leave --seed out",
-                        args->values[HASH_SEED].text, tamis_scheme_name(config->scheme));
+                        args->values[CLI_OPT_SEED].text, tamis_scheme_name(config->scheme));
     return TAMIS_OK;
 }
 
@@ -113,21 +118,21 @@ static tamis_status check_positions(const hash_config *config, const cli_args *a
 }
 
 static tamis_status configure_stream(hash_config *config, const cli_args *args, tamis_error *err) {
-    const cli_value *given = args->values + HASH_RECORDS;
-    cli_value records[CLI_RECORDS];
+    const cli_value *given = args->values;
+    cli_value values[CLI_OPTIONS_MAX];
     cli_stream *stream = &config->stream;
     bool named;
 
-    memcpy(records, given, sizeof records);
-    records[CLI_RECORDS_HEX].given = false; /* hash accepts --hex with text types: checked below */
-    if (cli_stream_configure(stream, &(cli_stream_given){.records = records}, err) != TAMIS_OK)
+    memcpy(values, given, sizeof values);
+    values[CLI_OPT_HEX].given = false; /* hash accepts --hex with text types: checked below */
+    if (cli_stream_configure(stream, &(cli_stream_given){.values = values}, err) != TAMIS_OK)
         return err->status;
-    stream->missing = given[CLI_RECORDS_MISSING].number == 0 ? TAMIS_STREAM_FAIL : TAMIS_STREAM_DROP;
-    stream->form.hex = given[CLI_RECORDS_HEX].given;
+    stream->missing = given[CLI_OPT_MISSING].number == 0 ? TAMIS_STREAM_FAIL : TAMIS_STREAM_DROP;
+    stream->form.hex = given[CLI_OPT_HEX].given;
     if (stream->form.hex && (stream->form.type == CLI_KEY_INT32 || stream->form.type == CLI_KEY_INT64))
         return cli_fail(err,
                         "--hex: contradicts --type %s: a number is given in decimal; leave one of them out",
-                        given[CLI_RECORDS_TYPE].text);
+                        given[CLI_OPT_TYPE].text);
     if (cli_stream_check_form(stream, err) != TAMIS_OK)
         return err->status;
     named = stream->extract.extractor != NULL && tamis_extractor_wants_header(stream->extract.extractor);
@@ -143,13 +148,13 @@ tamis_status hash_configure(hash_config *config, const cli_args *args, tamis_err
     const cli_value *values = args->values;
 
     memset(config, 0, sizeof *config);
-    config->secret_file = values[HASH_SECRET].text;
-    config->scheme = (tamis_scheme)values[HASH_SCHEME].number;
+    config->secret_file = values[CLI_OPT_SECRET_FILE].text;
+    config->scheme = (tamis_scheme)values[CLI_OPT_SCHEME].number;
     if (config->scheme == TAMIS_SCHEME_AUTO)
         config->scheme = config->secret_file != NULL ? TAMIS_SCHEME_SIP : TAMIS_SCHEME_XXH3;
     config->bits = values[HASH_BITS].number;
     config->probes = (uint32_t)values[HASH_PROBES].number;
-    config->seed = values[HASH_SEED].number;
+    config->seed = values[CLI_OPT_SEED].number;
     if (configure_stream(config, args, err) != TAMIS_OK || check_scheme(config, args, err) != TAMIS_OK)
         return err->status;
     return check_positions(config, args, err);

@@ -9,17 +9,9 @@
 #include "cli/input/cli_stream.h"
 
 /* The options of hash, in the order of the help. */
-enum {
-    HASH_SCHEME,
-    HASH_RECORDS, /* first option of the block CLI_RECORDS */
-    HASH_BITS = HASH_RECORDS + CLI_RECORDS,
-    HASH_PROBES,
-    HASH_SEED,
-    HASH_SECRET,
-    HASH_OPTIONS
-};
+enum { HASH_BITS = CLI_OPT_OWN, HASH_PROBES };
 
-extern const cli_option hash_options[HASH_OPTIONS];
+extern const cli_option hash_options[];
 
 /* Validated options of a run, with defaults. Strings belong to argv. */
 typedef struct hash_config {

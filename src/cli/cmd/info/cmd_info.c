@@ -4,10 +4,12 @@
 #include "cli/filter/cli_file.h"
 #include "cli/server/cli_server.h"
 
-enum { OPT_JSON, OPT_COUNT };
-
-static const cli_option options[OPT_COUNT] = {
-    [OPT_JSON] = {.name = "json", .type = CLI_FLAG, .help = "Print each filter as a JSON object on a line."},
+static const cli_option options[] = {
+    {.id = CLI_OPT_JSON,
+     .name = "json",
+     .type = CLI_FLAG,
+     .help = "Print each filter as a JSON object on a line."},
+    {.name = NULL},
 };
 
 /* Verifies a filter of bits first, because its statistics are computed from them. The statistics of a table
@@ -23,7 +25,7 @@ static tamis_status describe(const cli_args *args, info_report *report, tamis_er
     if (tamis_filter_metadata_get(report->filter, &report->metadata, err) != TAMIS_OK ||
         tamis_filter_info_get(report->filter, &report->info, err) != TAMIS_OK)
         return err->status;
-    if (!args->values[OPT_JSON].given)
+    if (!args->values[CLI_OPT_JSON].given)
         info_report_text(stdout, report);
     else if (!info_report_json(stdout, report))
         return cli_fail_nomem("info", err);
@@ -56,6 +58,5 @@ const cli_command cmd_info = {
     .operands = "FILTER...",
     .manual = &cli_manual_info,
     .options = options,
-    .option_count = OPT_COUNT,
     .run = run_info,
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/cmd/info/info_report.h"
+#include "cli/core/cli_json.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -172,10 +173,7 @@ static json_t *labels_object(const tamis_metadata *metadata) {
 
     for (size_t i = 0; i < metadata->label_count; i++)
         cli_json_text(labels, metadata->labels[i].name, metadata->labels[i].value);
-    if (json_object_size(labels) == metadata->label_count)
-        return labels;
-    json_decref(labels);
-    return NULL;
+    return labels;
 }
 
 static void put_number(json_t *object, const char *name, bool known, double number) {
@@ -225,7 +223,6 @@ static void put_made(json_t *object, const char *name, const tamis_metadata *met
 }
 
 bool info_report_json(FILE *out, const info_report *report) {
-    enum { METADATA = 13, PLAN = 8, CONTENT = 8 };
     const tamis_metadata *metadata = &report->metadata;
     const tamis_hasher *hasher = tamis_filter_hasher(report->filter);
     json_t *object = json_object();
@@ -245,9 +242,8 @@ bool info_report_json(FILE *out, const info_report *report) {
     cli_json_text(object, "scheme", tamis_scheme_name(tamis_hasher_scheme(hasher)));
     cli_json_text(object, "seed", seed);
     cli_json_text(object, "version", version);
-    json_object_set_new(object, "created",
-                        metadata->created != 0 ? json_integer(metadata->created) : json_null());
-    json_object_set_new(object, "labels", labels_object(metadata));
+    cli_json_put(object, "created", metadata->created != 0 ? json_integer(metadata->created) : json_null());
+    cli_json_put(object, "labels", labels_object(metadata));
     cli_json_count(object, "user_data", metadata->data_size);
     if (key_type(metadata) == NULL)
         cli_json_null(object, "key_type");
@@ -257,5 +253,5 @@ bool info_report_json(FILE *out, const info_report *report) {
     put_made(object, "trim", metadata, TAMIS_KEYS_TRIMMED);
     put_plan(object, report);
     put_content(object, report);
-    return cli_json_write(object, METADATA + PLAN + CONTENT, out, 0);
+    return cli_json_write(object, out, 0);
 }

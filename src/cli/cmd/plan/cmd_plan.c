@@ -8,112 +8,108 @@
 #include "cli/cmd/plan/plan_store.h"
 #include "cli/cmd/plan/plan_table.h"
 #include "cli/core/cli_choice.h"
+#include "cli/core/cli_option.h"
 #include "cli/filter/cli_plan.h"
 
-enum {
-    OPT_EXPECT,
-    OPT_FPR,
-    OPT_MEMORY,
-    OPT_BITS,
-    OPT_PROBES,
-    OPT_KIND,
-    OPT_SCHEME,
-    OPT_TABLE,
-    OPT_PLOT,
-    OPT_OUTPUT,
-    OPT_MEASURE,
-    OPT_STORE,
-    OPT_JSON,
-    OPT_COUNT
-};
+enum { OPT_BITS = CLI_OPT_OWN, OPT_PROBES, OPT_TABLE, OPT_PLOT, OPT_MEASURE, OPT_STORE };
 
 static const char *const stores[] = {"memory", "redis", NULL};
 enum { STORE_REDIS = 1 };
 
-static const cli_option options[OPT_COUNT] = {
-    [OPT_EXPECT] = {.name = "expect",
-                    .type = CLI_COUNT,
-                    .value = "N",
-                    .min = 1,
-                    .max = TAMIS_EXPECT_MAX,
-                    .help = "Number of distinct records."},
-    [OPT_FPR] = {.name = "fpr",
-                 .type = CLI_RATE,
-                 .value = "RATE",
-                 .rate_min = TAMIS_FPR_MIN,
-                 .rate_max = TAMIS_FPR_MAX,
-                 .help = "Rate of wrong answers to promise, as 1e-6 or 0.1%.",
-                 .more = "Without it, the lowest rate that --memory or --bits-per-key allows; without these, "
-                         "that of --probes with half of the bits set; else 1e-9."},
-    [OPT_MEMORY] = {.name = "memory",
-                    .type = CLI_SIZE,
-                    .value = "SIZE",
-                    .min = 1,
-                    .max = UINT64_C(1) << 60,
-                    .help = "Maximum memory of the filter, growth included, as in 512MiB or 2G."},
-    [OPT_BITS] = {.name = "bits-per-key",
-                  .type = CLI_REAL,
-                  .value = "BITS",
-                  .rate_min = 0.01,
-                  .rate_max = 1e6,
-                  .help = "Maximum bits of memory per record, as in 10 or 9.6.",
-                  .more = "With --memory and without --expect, it gives the number of records."},
-    [OPT_PROBES] = {.name = "probes",
-                    .type = CLI_COUNT,
-                    .value = "N",
-                    .min = 1,
-                    .max = TAMIS_PROBES_MAX,
-                    .help = "Bits that a record sets in a classic or blocked filter."},
-    [OPT_KIND] = {.name = "kind",
-                  .type = CLI_CHOICE,
-                  .value = "KIND",
-                  .fallback = "auto",
-                  .choices = cli_kinds,
-                  .help = "Plan this kind instead of choosing: classic, blocked, fingerprint or exact."},
-    [OPT_SCHEME] =
-        {.name = "scheme",
-         .type = CLI_CHOICE,
-         .value = "SCHEME",
-         .fallback = "auto",
-         .choices = cli_schemes,
-         .help =
-             "Hash; with that of another program, a classic filter has the size that this program gives it."},
-    [OPT_TABLE] = {.name = "table",
-                   .type = CLI_FLAG,
-                   .help = "Print the published tables instead, beside the results of exact arithmetic."},
-    [OPT_PLOT] = {.name = "plot",
-                  .type = CLI_FLAG,
-                  .help = "Draw how the rate rises when a filter gets more keys than planned.",
-                  .more =
-                      "The drawing is as wide as COLUMNS says, else as the terminal, else 80 columns. On a "
-                      "terminal it is coloured, unless NO_COLOR is set."},
-    [OPT_OUTPUT] = {.name = "output",
-                    .letter = 'o',
-                    .type = CLI_FILE,
-                    .value = "FILE",
-                    .help = "With --plot: write the drawing to FILE, as SVG; - is standard output.",
-                    .more = "A regular file is written to a temporary file in the same directory, which is "
-                            "renamed when it is complete, with the permissions of the file it replaces. A "
-                            "FIFO or device is written directly."},
-    [OPT_MEASURE] = {.name = "measure",
-                     .type = CLI_FLAG,
-                     .help = "Build filters of a million keys and print promised and measured rates.",
-                     .more = "Alone, it measures a list of all kinds and schemes; with other options, the "
-                             "filter that they plan, scaled down to a million keys if it has more."},
-    [OPT_STORE] = {.name = "store",
-                   .type = CLI_CHOICE,
-                   .value = "STORE",
-                   .fallback = "memory",
-                   .choices = stores,
-                   .help = "Where the filter will be: memory, or redis, where each probe takes server time.",
-                   .more =
-                       "With redis, the plan of layout tamis for --expect and --fpr is printed beside the "
-                       "plan with the fewest bits: bits, probes, and microseconds of server time per add."},
-    [OPT_JSON] = {.name = "json", .type = CLI_FLAG, .help = "Print the table as one JSON object."},
+static const cli_option options[] = {
+    {.id = CLI_OPT_EXPECT,
+     .name = "expect",
+     .type = CLI_COUNT,
+     .value = "N",
+     .min = 1,
+     .max = TAMIS_EXPECT_MAX,
+     .help = "Number of distinct records."},
+    {.id = CLI_OPT_FPR,
+     .name = "fpr",
+     .type = CLI_RATE,
+     .value = "RATE",
+     .rate_min = TAMIS_FPR_MIN,
+     .rate_max = TAMIS_FPR_MAX,
+     .help = "Rate of wrong answers to promise, as 1e-6 or 0.1%.",
+     .more = "Without it, the lowest rate that --memory or --bits-per-key allows; without these, "
+             "that of --probes with half of the bits set; else 1e-9."},
+    {.id = CLI_OPT_MEMORY,
+     .name = "memory",
+     .type = CLI_SIZE,
+     .value = "SIZE",
+     .min = 1,
+     .max = UINT64_C(1) << 60,
+     .help = "Maximum memory of the filter, growth included, as in 512MiB or 2G."},
+    {.id = OPT_BITS,
+     .name = "bits-per-key",
+     .type = CLI_REAL,
+     .value = "BITS",
+     .rate_min = 0.01,
+     .rate_max = 1e6,
+     .help = "Maximum bits of memory per record, as in 10 or 9.6.",
+     .more = "With --memory and without --expect, it gives the number of records."},
+    {.id = OPT_PROBES,
+     .name = "probes",
+     .type = CLI_COUNT,
+     .value = "N",
+     .min = 1,
+     .max = TAMIS_PROBES_MAX,
+     .help = "Bits that a record sets in a classic or blocked filter."},
+    {.id = CLI_OPT_KIND,
+     .name = "kind",
+     .type = CLI_CHOICE,
+     .value = "KIND",
+     .fallback = "auto",
+     .choices = cli_kinds,
+     .help = "Plan this kind instead of choosing: classic, blocked, fingerprint or exact."},
+    {.id = CLI_OPT_SCHEME,
+     .name = "scheme",
+     .type = CLI_CHOICE,
+     .value = "SCHEME",
+     .fallback = "auto",
+     .choices = cli_schemes,
+     .help = "Hash; with that of another program, a classic filter has the size that this program gives it."},
+    {.id = OPT_TABLE,
+     .name = "table",
+     .type = CLI_FLAG,
+     .help = "Print the published tables instead, beside the results of exact arithmetic."},
+    {.id = OPT_PLOT,
+     .name = "plot",
+     .type = CLI_FLAG,
+     .help = "Draw how the rate rises when a filter gets more keys than planned.",
+     .more = "The drawing is as wide as COLUMNS says, else as the terminal, else 80 columns. On a "
+             "terminal it is coloured, unless NO_COLOR is set."},
+    {.id = CLI_OPT_OUTPUT,
+     .name = "output",
+     .letter = 'o',
+     .type = CLI_FILE,
+     .value = "FILE",
+     .help = "With --plot: write the drawing to FILE, as SVG; - is standard output.",
+     .more = "A regular file is written to a temporary file in the same directory, which is "
+             "renamed when it is complete, with the permissions of the file it replaces. A "
+             "FIFO or device is written directly."},
+    {.id = OPT_MEASURE,
+     .name = "measure",
+     .type = CLI_FLAG,
+     .help = "Build filters of a million keys and print promised and measured rates.",
+     .more = "Alone, it measures a list of all kinds and schemes; with other options, the "
+             "filter that they plan, scaled down to a million keys if it has more."},
+    {.id = OPT_STORE,
+     .name = "store",
+     .type = CLI_CHOICE,
+     .value = "STORE",
+     .fallback = "memory",
+     .choices = stores,
+     .help = "Where the filter will be: memory, or redis, where each probe takes server time.",
+     .more = "With redis, the plan of layout tamis for --expect and --fpr is printed beside the "
+             "plan with the fewest bits: bits, probes, and microseconds of server time per add."},
+    {.id = CLI_OPT_JSON, .name = "json", .type = CLI_FLAG, .help = "Print the table as one JSON object."},
+    {.name = NULL},
 };
 
 /* The options that make a plan, in the order of plan_number. */
-static const int number_options[PLAN_NUMBERS] = {OPT_EXPECT, OPT_FPR, OPT_MEMORY, OPT_BITS, OPT_PROBES};
+static const int number_options[PLAN_NUMBERS] = {CLI_OPT_EXPECT, CLI_OPT_FPR, CLI_OPT_MEMORY, OPT_BITS,
+                                                 OPT_PROBES};
 
 static const char only_numbers[] = "what was published depends on no option";
 static const char only_curves[] = "the curves depend on no option";
@@ -122,17 +118,17 @@ static const char one_display[] = "each is a display of its own";
 static const char only_blocked[] = "a filter in a Redis is of kind blocked, of the size that the rate takes";
 
 static const cli_conflict conflicts[] = {
-    {OPT_TABLE, OPT_PLOT, one_display},    {OPT_TABLE, OPT_MEASURE, one_display},
-    {OPT_PLOT, OPT_MEASURE, one_display},  {OPT_TABLE, OPT_EXPECT, only_numbers},
-    {OPT_TABLE, OPT_FPR, only_numbers},    {OPT_TABLE, OPT_MEMORY, only_numbers},
-    {OPT_TABLE, OPT_BITS, only_numbers},   {OPT_TABLE, OPT_PROBES, only_numbers},
-    {OPT_TABLE, OPT_KIND, only_numbers},   {OPT_TABLE, OPT_SCHEME, only_numbers},
-    {OPT_PLOT, OPT_EXPECT, only_curves},   {OPT_PLOT, OPT_FPR, only_curves},
-    {OPT_PLOT, OPT_MEMORY, only_curves},   {OPT_PLOT, OPT_BITS, only_curves},
-    {OPT_PLOT, OPT_PROBES, only_curves},   {OPT_PLOT, OPT_KIND, only_curves},
-    {OPT_PLOT, OPT_SCHEME, only_curves},   {OPT_PLOT, OPT_JSON, "a drawing is no object"},
-    {OPT_STORE, OPT_TABLE, one_display},   {OPT_STORE, OPT_PLOT, one_display},
-    {OPT_STORE, OPT_MEASURE, one_display},
+    {OPT_TABLE, OPT_PLOT, one_display},      {OPT_TABLE, OPT_MEASURE, one_display},
+    {OPT_PLOT, OPT_MEASURE, one_display},    {OPT_TABLE, CLI_OPT_EXPECT, only_numbers},
+    {OPT_TABLE, CLI_OPT_FPR, only_numbers},  {OPT_TABLE, CLI_OPT_MEMORY, only_numbers},
+    {OPT_TABLE, OPT_BITS, only_numbers},     {OPT_TABLE, OPT_PROBES, only_numbers},
+    {OPT_TABLE, CLI_OPT_KIND, only_numbers}, {OPT_TABLE, CLI_OPT_SCHEME, only_numbers},
+    {OPT_PLOT, CLI_OPT_EXPECT, only_curves}, {OPT_PLOT, CLI_OPT_FPR, only_curves},
+    {OPT_PLOT, CLI_OPT_MEMORY, only_curves}, {OPT_PLOT, OPT_BITS, only_curves},
+    {OPT_PLOT, OPT_PROBES, only_curves},     {OPT_PLOT, CLI_OPT_KIND, only_curves},
+    {OPT_PLOT, CLI_OPT_SCHEME, only_curves}, {OPT_PLOT, CLI_OPT_JSON, "a drawing is no object"},
+    {OPT_STORE, OPT_TABLE, one_display},     {OPT_STORE, OPT_PLOT, one_display},
+    {OPT_STORE, OPT_MEASURE, one_display},   {.why = NULL},
 };
 
 static tamis_status finish_json(bool whole, tamis_error *err) {
@@ -150,10 +146,10 @@ static tamis_status run_table(bool json, tamis_error *err) {
 
 /* True if an option describes a plan. */
 static bool is_requested(const cli_args *args) {
-    for (int i = OPT_EXPECT; i <= OPT_SCHEME; i++)
-        if (args->values[i].given)
+    for (int i = 0; i < PLAN_NUMBERS; i++)
+        if (args->values[number_options[i]].given)
             return true;
-    return false;
+    return args->values[CLI_OPT_KIND].given || args->values[CLI_OPT_SCHEME].given;
 }
 
 /* Plans without a number of records: plan_record.h. */
@@ -165,9 +161,9 @@ static tamis_status run_record(const cli_args *args, const cli_value *const valu
         return cli_fail(
             err, "--measure: the number of records is missing; give --expect N, or --memory SIZE for as "
                  "many as fit");
-    if (plan_record_solve(&record, values, (tamis_kind)args->values[OPT_KIND].number, err) != TAMIS_OK)
+    if (plan_record_solve(&record, values, (tamis_kind)args->values[CLI_OPT_KIND].number, err) != TAMIS_OK)
         return err->status;
-    if (args->values[OPT_JSON].given)
+    if (args->values[CLI_OPT_JSON].given)
         return finish_json(plan_record_json(stdout, &record), err);
     plan_record_text(stdout, &record);
     return TAMIS_OK;
@@ -175,23 +171,24 @@ static tamis_status run_record(const cli_args *args, const cli_value *const valu
 
 /* Plans a filter in a Redis: plan_store.h. */
 static tamis_status run_store(const cli_args *args, tamis_error *err) {
+    static const int others[] = {CLI_OPT_MEMORY, OPT_BITS, CLI_OPT_KIND};
     tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;
     plan_store store;
 
-    for (int i = OPT_MEMORY; i <= OPT_KIND; i++)
-        if (args->values[i].given && i != OPT_PROBES)
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (args->values[others[i]].given)
             return cli_fail(err, "--%s: contradicts --store redis: %s; leave one of them out",
-                            options[i].name, only_blocked);
-    if (!args->values[OPT_EXPECT].given)
+                            cli_option_of(options, others[i])->name, only_blocked);
+    if (!args->values[CLI_OPT_EXPECT].given)
         return cli_fail(err, "--store redis: the number of records is missing, and such a filter does not "
                              "grow; give --expect N");
-    plan_options.expect = args->values[OPT_EXPECT].number;
-    plan_options.fpr = args->values[OPT_FPR].rate;
+    plan_options.expect = args->values[CLI_OPT_EXPECT].number;
+    plan_options.fpr = args->values[CLI_OPT_FPR].rate;
     plan_options.probes = (uint32_t)args->values[OPT_PROBES].number;
-    plan_options.scheme = (tamis_scheme)args->values[OPT_SCHEME].number;
+    plan_options.scheme = (tamis_scheme)args->values[CLI_OPT_SCHEME].number;
     if (plan_store_make(&store, &plan_options, err) != TAMIS_OK)
         return err->status;
-    if (args->values[OPT_JSON].given)
+    if (args->values[CLI_OPT_JSON].given)
         return finish_json(plan_store_json(stdout, &store), err);
     plan_store_text(stdout, &store);
     return TAMIS_OK;
@@ -206,23 +203,23 @@ static tamis_status run_plan(const cli_args *args, bool *negative, tamis_error *
     if (args->operand_count > 0)
         return cli_fail(err, "plan '%.60s': takes no operands; give the number as --expect N",
                         args->operands[0]);
-    if (args->values[OPT_OUTPUT].given && !args->values[OPT_PLOT].given)
+    if (args->values[CLI_OPT_OUTPUT].given && !args->values[OPT_PLOT].given)
         return cli_fail(err, "--output '%.60s': only for --plot; add that, or redirect standard output",
-                        args->values[OPT_OUTPUT].text);
+                        args->values[CLI_OPT_OUTPUT].text);
     if (args->values[OPT_TABLE].given)
-        return run_table(args->values[OPT_JSON].given, err);
+        return run_table(args->values[CLI_OPT_JSON].given, err);
     if (args->values[OPT_PLOT].given)
-        return plan_plot(&args->values[OPT_OUTPUT], err);
+        return plan_plot(&args->values[CLI_OPT_OUTPUT], err);
     if (args->values[OPT_STORE].number == STORE_REDIS)
         return run_store(args, err);
     if (args->values[OPT_MEASURE].given && !is_requested(args))
-        return plan_measure(negative, NULL, args->values[OPT_JSON].given, err);
-    if (cli_plan_check_rate(&args->values[OPT_KIND], &args->values[OPT_FPR], err) != TAMIS_OK)
+        return plan_measure(negative, NULL, args->values[CLI_OPT_JSON].given, err);
+    if (cli_plan_check_rate(&args->values[CLI_OPT_KIND], &args->values[CLI_OPT_FPR], err) != TAMIS_OK)
         return err->status;
     for (int i = 0; i < PLAN_NUMBERS; i++)
         values[i] = &args->values[number_options[i]];
-    request.plan_options.kind = (tamis_kind)args->values[OPT_KIND].number;
-    request.plan_options.scheme = (tamis_scheme)args->values[OPT_SCHEME].number;
+    request.plan_options.kind = (tamis_kind)args->values[CLI_OPT_KIND].number;
+    request.plan_options.scheme = (tamis_scheme)args->values[CLI_OPT_SCHEME].number;
     if (plan_record_is_requested(values))
         return run_record(args, values, err);
     if (plan_request_solve(&request, values, err) != TAMIS_OK)
@@ -230,9 +227,10 @@ static tamis_status run_plan(const cli_args *args, bool *negative, tamis_error *
     status = plan_table_make(&table, &request, err);
     plan_request_name_limit(&request, values, err);
     if (args->values[OPT_MEASURE].given)
-        return status == TAMIS_OK ? plan_measure(negative, &table.chosen, args->values[OPT_JSON].given, err)
-                                  : err->status;
-    if (!args->values[OPT_JSON].given)
+        return status == TAMIS_OK
+                   ? plan_measure(negative, &table.chosen, args->values[CLI_OPT_JSON].given, err)
+                   : err->status;
+    if (!args->values[CLI_OPT_JSON].given)
         plan_table_text(stdout, &table);
     else if (finish_json(plan_table_json(stdout, &table), err) != TAMIS_OK)
         return err->status;
@@ -245,8 +243,6 @@ const cli_command cmd_plan = {
     .operands = "",
     .manual = &cli_manual_plan,
     .options = options,
-    .option_count = OPT_COUNT,
     .conflicts = conflicts,
-    .conflict_count = sizeof conflicts / sizeof *conflicts,
     .run = run_plan,
 };

@@ -205,16 +205,11 @@ static json_t *row_object(const plan_trial *trial) {
     return object;
 }
 
-static tamis_status finish_json(json_t *list, int count, tamis_error *err) {
+static tamis_status finish_json(json_t *list, tamis_error *err) {
     json_t *object = json_object();
 
-    /* If memory for a row was missing: leave out the member, so that cli_json_write finds the object
-     * incomplete. */
-    if (json_array_size(list) == (size_t)count)
-        json_object_set_new(object, "measured", list);
-    else
-        json_decref(list);
-    return cli_json_write(object, 1, stdout, 2) ? TAMIS_OK : cli_fail_nomem("plan", err);
+    cli_json_put(object, "measured", list);
+    return cli_json_write(object, stdout, 2) ? TAMIS_OK : cli_fail_nomem("plan", err);
 }
 
 /* Prepares and measures case `i`, and appends it to `list` or, if that is NULL, prints it. */
@@ -230,7 +225,7 @@ static tamis_status measure_one(plan_trial *trial, const tamis_plan *plan, int i
         return err->status;
     show_progress("");
     if (list != NULL) {
-        json_array_append_new(list, row_object(trial));
+        cli_json_append(list, row_object(trial));
         return TAMIS_OK;
     }
     if (i == 0)
@@ -262,7 +257,7 @@ tamis_status plan_measure(bool *broken, const tamis_plan *plan, bool json, tamis
     if (status != TAMIS_OK)
         json_decref(list);
     else if (json)
-        status = finish_json(list, count, err);
+        status = finish_json(list, err);
     else
         print_foot(plan);
     return status;

@@ -233,21 +233,14 @@ static json_t *rule_object(const published_rule *row) {
 bool plan_published_json(FILE *out) {
     json_t *object = json_object(), *list[3] = {json_array(), json_array(), json_array()};
     static const char *const names[3] = {"rates", "sizes", "rules"};
-    static const size_t counts[3] = {RATES, SIZES, RULES};
 
     for (int i = 0; i < RATES; i++)
-        json_array_append_new(list[0], rate_object(&rates[i]));
+        cli_json_append(list[0], rate_object(&rates[i]));
     for (int i = 0; i < SIZES; i++)
-        json_array_append_new(list[1], size_object(&sizes[i]));
+        cli_json_append(list[1], size_object(&sizes[i]));
     for (int i = 0; i < RULES; i++)
-        json_array_append_new(list[2], rule_object(&rules[i]));
-    for (int i = 0; i < 3; i++) {
-        /* If memory for a row was missing: leave out the member, so that cli_json_write finds the object
-         * incomplete. */
-        if (json_array_size(list[i]) == counts[i])
-            json_object_set_new(object, names[i], list[i]);
-        else
-            json_decref(list[i]);
-    }
-    return cli_json_write(object, 3, out, 2);
+        cli_json_append(list[2], rule_object(&rules[i]));
+    for (int i = 0; i < 3; i++)
+        cli_json_put(object, names[i], list[i]);
+    return cli_json_write(object, out, 2);
 }

@@ -93,18 +93,17 @@ void plan_record_text(FILE *out, const plan_record *record) {
 
 bool plan_record_json(FILE *out, const plan_record *record) {
     static const plan_number numbers[] = {PLAN_FPR, PLAN_BITS, PLAN_PROBES};
-    enum { MEMBERS = 7 };
     json_t *object = json_object(), *given = json_array(), *derived = json_array();
 
     for (int i = 0; i < 3; i++)
-        json_array_append_new(record->given[numbers[i]] ? given : derived,
-                              json_string(plan_number_names[numbers[i]]));
-    json_object_set_new(object, "given", given);
-    json_object_set_new(object, "derived", derived);
+        cli_json_append(record->given[numbers[i]] ? given : derived,
+                        json_string(plan_number_names[numbers[i]]));
+    cli_json_put(object, "given", given);
+    cli_json_put(object, "derived", derived);
     cli_json_count(object, "expect", 0);
     cli_json_real(object, "fpr", record->fpr);
     cli_json_real(object, "bits_per_key", record->bits);
     cli_json_count(object, "probes", record->probes);
     cli_json_real(object, "fill", record->fill);
-    return cli_json_write(object, MEMBERS, out, 2);
+    return cli_json_write(object, out, 2);
 }

@@ -8,8 +8,6 @@
 #include "cli/core/cli_json.h"
 #include "cli/core/cli_text.h"
 
-enum { MEMBERS = 5, PLAN_MEMBERS = 6 };
-
 tamis_status plan_store_make(plan_store *store, const tamis_plan_options *plan_options, tamis_error *err) {
     tamis_plan_options blocked = *plan_options;
     tamis_status status;
@@ -53,10 +51,7 @@ static json_t *object_of(const tamis_plan *plan) {
     cli_json_count(object, "probes", plan->probes);
     cli_json_real(object, "server_us", tamis_redis_add_cost(plan->probes));
     cli_json_real(object, "fpr_predicted", plan->fpr_predicted);
-    if (json_object_size(object) == PLAN_MEMBERS)
-        return object;
-    json_decref(object);
-    return NULL;
+    return object;
 }
 
 bool plan_store_json(FILE *out, const plan_store *store) {
@@ -65,7 +60,7 @@ bool plan_store_json(FILE *out, const plan_store *store) {
     cli_json_count(object, "expect", store->chosen.capacity);
     cli_json_real(object, "fpr", store->chosen.fpr);
     cli_json_text(object, "reason", store->chosen.reason);
-    json_object_set_new(object, "least_bits", object_of(&store->smallest));
-    json_object_set_new(object, "in_redis", object_of(&store->chosen));
-    return cli_json_write(object, MEMBERS, out, 0);
+    cli_json_put(object, "least_bits", object_of(&store->smallest));
+    cli_json_put(object, "in_redis", object_of(&store->chosen));
+    return cli_json_write(object, out, 0);
 }

@@ -282,7 +282,7 @@ static json_t *numbers_from(const plan_table *table, plan_source source) {
 
     for (int i = 0; i < PLAN_NUMBERS; i++)
         if (table->request.sources[i] == source)
-            json_array_append_new(names, json_string(plan_number_names[i]));
+            cli_json_append(names, json_string(plan_number_names[i]));
     return names;
 }
 
@@ -290,8 +290,8 @@ static void add_numbers(json_t *object, const plan_table *table) {
     const plan_request *request = &table->request;
     uint64_t capacity = table->decided ? table->chosen.capacity : 0;
 
-    json_object_set_new(object, "given", numbers_from(table, PLAN_GIVEN));
-    json_object_set_new(object, "derived", numbers_from(table, PLAN_DERIVED));
+    cli_json_put(object, "given", numbers_from(table, PLAN_GIVEN));
+    cli_json_put(object, "derived", numbers_from(table, PLAN_DERIVED));
     cli_json_count(object, "expect",
                    request->plan_options.expect > 0 ? request->plan_options.expect : capacity);
     cli_json_real(object, "fpr", table->decided || request->plan_options.fpr > 0 ? rate_of(table) : NAN);
@@ -301,7 +301,6 @@ static void add_numbers(json_t *object, const plan_table *table) {
 }
 
 bool plan_table_json(FILE *out, const plan_table *table) {
-    enum { MEMBERS = 12 };
     json_t *object = json_object(), *kinds = json_array();
 
     add_numbers(object, table);
@@ -318,12 +317,7 @@ bool plan_table_json(FILE *out, const plan_table *table) {
     else
         cli_json_null(object, "hint");
     for (int i = 0; i < PLAN_ROWS; i++)
-        json_array_append_new(kinds, row_object(table, &table->rows[i]));
-    /* If memory for a row was missing: leave out the member, so that cli_json_write finds the object
-     * incomplete. */
-    if (json_array_size(kinds) == PLAN_ROWS)
-        json_object_set_new(object, "kinds", kinds);
-    else
-        json_decref(kinds);
-    return cli_json_write(object, MEMBERS, out, 2);
+        cli_json_append(kinds, row_object(table, &table->rows[i]));
+    cli_json_put(object, "kinds", kinds);
+    return cli_json_write(object, out, 2);
 }

@@ -11,17 +11,20 @@
 #include "cli/core/cli_number.h"
 #include "cli/server/cli_server.h"
 
-enum { OPT_JSON, OPT_LEFTOVER, OPT_COUNT };
+enum { OPT_LEFTOVER = CLI_OPT_OWN };
 
-static const cli_option options[OPT_COUNT] = {
-    [OPT_JSON] = {.name = "json",
-                  .type = CLI_FLAG,
-                  .help = "ls, clean: print one JSON object per line.",
-                  .more = "Its fields are listed below."},
-    [OPT_LEFTOVER] = {.name = "leftover",
-                      .type = CLI_FLAG,
-                      .help = "ls: list what killed builds, resizes and drops left behind.",
-                      .more = "clean removes these Redis keys."},
+static const cli_option options[] = {
+    {.id = CLI_OPT_JSON,
+     .name = "json",
+     .type = CLI_FLAG,
+     .help = "ls, clean: print one JSON object per line.",
+     .more = "Its fields are listed below."},
+    {.id = OPT_LEFTOVER,
+     .name = "leftover",
+     .type = CLI_FLAG,
+     .help = "ls: list what killed builds, resizes and drops left behind.",
+     .more = "clean removes these Redis keys."},
+    {.name = NULL},
 };
 
 /* Drops all named filters. A failure does not stop it: returns the last error and reports the others. */
@@ -72,22 +75,23 @@ static tamis_status expire(const cli_args *args, tamis_error *err) {
 
 static tamis_status list(const cli_args *args, tamis_error *err) {
     if (args->values[OPT_LEFTOVER].given)
-        return redis_leftovers(args->operands[1], false, args->values[OPT_JSON].given, err);
-    return redis_ls(args->operands[1], args->values[OPT_JSON].given, err);
+        return redis_leftovers(args->operands[1], false, args->values[CLI_OPT_JSON].given, err);
+    return redis_ls(args->operands[1], args->values[CLI_OPT_JSON].given, err);
 }
 
 static tamis_status clean(const cli_args *args, tamis_error *err) {
-    return redis_leftovers(args->operands[1], true, args->values[OPT_JSON].given, err);
+    return redis_leftovers(args->operands[1], true, args->values[CLI_OPT_JSON].given, err);
 }
 
 enum { ALIAS, CLEAN, DROP, EXPIRE, LS, UNALIAS, ACTIONS };
 
-static const cli_action actions[ACTIONS] = {[ALIAS] = {"alias", 1, 1, "URI TARGET", 0},
-                                            [CLEAN] = {"clean", 0, 0, "URI", 1 << OPT_JSON},
-                                            [DROP] = {"drop", 0, SIZE_MAX, "URI...", 0},
-                                            [EXPIRE] = {"expire", 1, 1, "URI TIME", 0},
-                                            [LS] = {"ls", 0, 0, "URI", 1 << OPT_JSON | 1 << OPT_LEFTOVER},
-                                            [UNALIAS] = {"unalias", 0, 0, "URI", 0}};
+static const cli_action actions[ACTIONS] = {
+    [ALIAS] = {"alias", 1, 1, "URI TARGET", 0},
+    [CLEAN] = {"clean", 0, 0, "URI", UINT64_C(1) << CLI_OPT_JSON},
+    [DROP] = {"drop", 0, SIZE_MAX, "URI...", 0},
+    [EXPIRE] = {"expire", 1, 1, "URI TIME", 0},
+    [LS] = {"ls", 0, 0, "URI", UINT64_C(1) << CLI_OPT_JSON | UINT64_C(1) << OPT_LEFTOVER},
+    [UNALIAS] = {"unalias", 0, 0, "URI", 0}};
 
 static tamis_status (*const runs[ACTIONS])(const cli_args *args, tamis_error *err) = {
     [ALIAS] = alias, [CLEAN] = clean, [DROP] = drop, [EXPIRE] = expire, [LS] = list, [UNALIAS] = unalias};
@@ -114,6 +118,5 @@ const cli_command cmd_redis = {
     .operand_words = action_names,
     .manual = &cli_manual_redis,
     .options = options,
-    .option_count = OPT_COUNT,
     .run = run_redis,
 };

@@ -10,8 +10,6 @@
 #include "cli/filter/cli_file.h"
 #include "cli/server/cli_server.h"
 
-enum { MEMBERS = 10 };
-
 /* Names of tamis_redis_state, in its order. */
 static const char *const states[] = {"ready", "making", "alias", "left", "damaged", "family", "denied"};
 
@@ -77,7 +75,7 @@ static tamis_status print_json(void *context, const tamis_redis_entry *entry, ta
         cli_file_json_text(object, "target", cli_server_encode(name, entry->target, entry->target_size));
     else
         cli_json_null(object, "target");
-    if (cli_json_write(object, MEMBERS, stdout, 0))
+    if (cli_json_write(object, stdout, 0))
         return TAMIS_OK;
     cli_fail_output(err, 0);
     err->status = TAMIS_E_IO;
@@ -91,8 +89,6 @@ tamis_status redis_ls(const char *uri, bool json, tamis_error *err) {
 }
 
 /* ---- leftovers ---- */
-
-enum { LEFTOVER_MEMBERS = 4 };
 
 /* Names of tamis_redis_leftover_kind, in its order. */
 static const char *const kinds[] = {"unfinished", "replaced", "unknown", "resize"};
@@ -119,7 +115,7 @@ static tamis_status print_leftover_json(void *context, const tamis_redis_leftove
     cli_json_text(object, "leftover", kinds[leftover->kind]);
     cli_json_text(object, "generation", generation);
     cli_json_count(object, "keys", leftover->keys);
-    if (cli_json_write(object, LEFTOVER_MEMBERS, stdout, 0))
+    if (cli_json_write(object, stdout, 0))
         return TAMIS_OK;
     cli_fail_output(err, 0);
     err->status = TAMIS_E_IO;
