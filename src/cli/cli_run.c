@@ -50,7 +50,7 @@ static tamis_status run(int argc, char **argv, bool *negative, tamis_error *err)
 
     if (check_kernel(err) != TAMIS_OK)
         return err->status;
-    if (verb == NULL)
+    if (!verb)
         return cli_fail(err, "command: missing; give one, such as tamis dedup FILE, or see tamis --help");
     if (is_option(verb, "help") || strcmp(verb, "-h") == 0) {
         cli_help_all(stdout);
@@ -61,7 +61,7 @@ static tamis_status run(int argc, char **argv, bool *negative, tamis_error *err)
         return TAMIS_OK;
     }
     command = cli_command_find(verb);
-    if (command != NULL)
+    if (command)
         return run_command(command, argc - 1, argv + 1, negative, err);
     return cli_command_unknown(err, verb, "");
 }

@@ -12,7 +12,7 @@ const cli_command *const cli_commands[] = {&cmd_dedup, &cmd_state,  &cmd_build, 
                                            &cmd_redis, &cmd_bitmap, &cmd_help,  NULL};
 
 const cli_command *cli_command_find(const char *name) {
-    for (size_t i = 0; cli_commands[i] != NULL; i++)
+    for (size_t i = 0; cli_commands[i]; i++)
         if (strcmp(cli_commands[i]->name, name) == 0)
             return cli_commands[i];
     return NULL;
@@ -33,8 +33,8 @@ static bool is_near(const char *typed, const char *name, unsigned *best) {
 static void list_commands(char *list, size_t size) {
     size_t used = 0;
 
-    for (size_t i = 0; cli_commands[i] != NULL && used < size; i++) {
-        const char *between = i == 0 ? "" : cli_commands[i + 1] == NULL ? " or " : ", ";
+    for (size_t i = 0; cli_commands[i] && used < size; i++) {
+        const char *between = i == 0 ? "" : !cli_commands[i + 1] ? " or " : ", ";
         used += (size_t)snprintf(list + used, size - used, "%s%s", between, cli_commands[i]->name);
     }
 }
@@ -46,7 +46,7 @@ tamis_status cli_command_unknown(tamis_error *err, const char *typed, const char
     unsigned best = 3;
     char list[200];
 
-    for (size_t i = 0; word == typed && cli_commands[i] != NULL; i++)
+    for (size_t i = 0; word == typed && cli_commands[i]; i++)
         if (is_near(word, cli_commands[i]->name, &best)) {
             guess = cli_commands[i]->name;
             head = before;
@@ -56,7 +56,7 @@ tamis_status cli_command_unknown(tamis_error *err, const char *typed, const char
             guess = globals[i];
             head = "--";
         }
-    if (guess != NULL)
+    if (guess)
         return cli_fail(err, "%.60s: unknown %s; did you mean tamis %s%s? See tamis --help", name, what, head,
                         guess);
     if (word != typed)

@@ -15,7 +15,7 @@ static tamis_status run_help(const cli_args *args, bool *negative, tamis_error *
     if (args->operand_count > 1)
         return cli_fail(err, "help: takes one command; leave out what follows it");
     command = cli_command_find(args->operands[0]);
-    if (command == NULL)
+    if (!command)
         return cli_command_unknown(err, args->operands[0], "help ");
     cli_help_command(stdout, command);
     return TAMIS_OK;

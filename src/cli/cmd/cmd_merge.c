@@ -186,7 +186,7 @@ static tamis_status run_merge(const cli_args *args, bool *negative, tamis_error 
     int stop_fd;
 
     (void)negative;
-    if (run.output == NULL)
+    if (!run.output)
         return cli_fail(err, "merge: --output is missing; name the file to write as -o FILE");
     if (args->operand_count == 0)
         return cli_fail(err, "merge: no filter is named; name the filters to merge");

@@ -49,7 +49,7 @@ static void print_command(const state_view *view, const tamis_stream_checkpoint 
     char *command = malloc(COMMAND_MAX), missing[400];
     dedup_finish finish;
 
-    if (command != NULL && dedup_command_of(command, COMMAND_MAX, run, view->directory, &finish)) {
+    if (command && dedup_command_of(command, COMMAND_MAX, run, view->directory, &finish)) {
         printf("%-12s ", "finish it by");
         cli_file_print(stdout, command);
         dedup_command_missing_names(missing, sizeof missing, &finish);
@@ -68,7 +68,7 @@ static bool is_superseded(const tamis_state *state, size_t i, const tamis_stream
     do {
         tamis_stream_checkpoint *later = NULL;
         bytes = tamis_state_note_at(state, ++i, &size);
-        last = bytes == NULL;
+        last = !bytes;
         if (last)
             tamis_state_committed(state, &bytes, &size);
         if (size > 0 && tamis_stream_checkpoint_open(&later, bytes, size, NULL) == TAMIS_OK)
@@ -135,7 +135,7 @@ static tamis_status each_run(const state_view *view, json_t *runs, tamis_error *
         tamis_stream_checkpoint *run = NULL;
         size_t size;
         const void *bytes = tamis_state_note_at(view->state, i, &size);
-        bool last = bytes == NULL;
+        bool last = !bytes;
         tamis_status status;
 
         if (last)
@@ -143,7 +143,7 @@ static tamis_status each_run(const state_view *view, json_t *runs, tamis_error *
         status = size > 0 ? tamis_stream_checkpoint_open(&run, bytes, size, err) : TAMIS_E_FORMAT;
         if (status != TAMIS_OK && status != TAMIS_E_FORMAT)
             return err->status;
-        if (status == TAMIS_OK && runs != NULL)
+        if (status == TAMIS_OK && runs)
             add_run(runs, run);
         else if (status == TAMIS_OK)
             print_run(view, run, last ? SIZE_MAX : i);
@@ -240,11 +240,11 @@ static const char *const action_names[] = {"show", "verify", NULL};
 static tamis_status run_state(const cli_args *args, bool *negative, tamis_error *err) {
     state_view view = {.options = TAMIS_STATE_OPTIONS_INIT, .info = TAMIS_STATE_INFO_INIT};
     const char *action = args->operand_count > 0 ? args->operands[0] : NULL;
-    bool shows = action != NULL && strcmp(action, "show") == 0;
+    bool shows = action && strcmp(action, "show") == 0;
     tamis_status status = TAMIS_OK;
     int stop_fd;
 
-    if (action == NULL)
+    if (!action)
         return cli_fail(err, "state: what to do is missing; give show or verify");
     if (!shows && strcmp(action, "verify") != 0)
         return cli_fail(err, "state: '%.60s' is not known; give show or verify", action);
@@ -261,8 +261,8 @@ static tamis_status run_state(const cli_args *args, bool *negative, tamis_error 
     if (status == TAMIS_OK)
         status = shows ? show(&view, args, err) : verify(&view, args, negative, err);
     if (status == TAMIS_E_MISMATCH)
-        cli_remedy(err, strstr(err->text, "without a secret") != NULL ? "leave --secret-file out"
-                                                                      : "give that one by --secret-file");
+        cli_remedy(err, strstr(err->text, "without a secret") ? "leave --secret-file out"
+                                                              : "give that one by --secret-file");
     cli_secret_forget(&view.secret);
     tamis_state_close(view.state);
     return status;

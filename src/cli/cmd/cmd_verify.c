@@ -38,7 +38,7 @@ static bool has_checksums(const found *file) {
 
 /* Prints the result. `damage` is a message that names the file, or NULL. */
 static void print_text(const char *path, const found *file, const char *damage) {
-    if (damage != NULL) {
+    if (damage) {
         cli_file_print(stdout, damage);
     } else {
         cli_file_print(stdout, path);
@@ -52,7 +52,7 @@ static void print_text(const char *path, const found *file, const char *damage) 
 }
 
 static void put_text(json_t *object, const char *name, const char *text) {
-    if (text == NULL)
+    if (!text)
         cli_json_null(object, name);
     else
         cli_file_json_text(object, name, text);
@@ -64,10 +64,10 @@ static tamis_status print_json(const char *path, const found *file, const char *
     json_t *object = json_object();
 
     cli_file_json_text(object, "file", path);
-    if (error != NULL)
+    if (error)
         cli_json_null(object, "whole");
     else
-        cli_json_bool(object, "whole", damage == NULL);
+        cli_json_bool(object, "whole", !damage);
     if (file->format == TAMIS_FORMAT_AUTO)
         cli_json_null(object, "checksums");
     else

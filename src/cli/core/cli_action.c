@@ -21,7 +21,7 @@ static tamis_status fail_unknown(const cli_actions *actions, const char *name, t
     char list[120], shown[CLI_SERVER_SHOWN];
 
     name_all(actions, list, sizeof list);
-    if (name == NULL)
+    if (!name)
         return cli_fail(err, "%s: what to do is missing; give %s", actions->command, list);
     return cli_fail(err, "%s: '%.60s' is not known; give %s", actions->command, cli_server_show(name, shown),
                     list);
@@ -49,9 +49,9 @@ tamis_status cli_action_find(size_t *found, const cli_actions *actions, const cl
     const char *name = args->operand_count > 0 ? args->operands[0] : NULL;
     size_t i = 0;
 
-    while (name != NULL && i < actions->count && strcmp(actions->all[i].name, name) != 0)
+    while (name && i < actions->count && strcmp(actions->all[i].name, name) != 0)
         i++;
-    if (name == NULL || i == actions->count)
+    if (!name || i == actions->count)
         return fail_unknown(actions, name, err);
     *found = i;
     return check(actions, &actions->all[i], args, options, err);

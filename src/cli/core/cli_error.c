@@ -31,7 +31,7 @@ tamis_status cli_fail_nomem(const char *what, tamis_error *err) {
 static const char *after_subject(const char *message) {
     const char *colon = strstr(message, ": ");
 
-    return colon == NULL ? message : colon + 2;
+    return !colon ? message : colon + 2;
 }
 
 const char *cli_why(const tamis_error *err, int *length) {
@@ -57,7 +57,7 @@ void cli_subject(tamis_error *err, const char *format, ...) {
 
 void cli_remedy(tamis_error *err, const char *remedy) {
     char *end = strrchr(err->text, ';');
-    size_t used = end == NULL ? strlen(err->text) : (size_t)(end - err->text);
+    size_t used = !end ? strlen(err->text) : (size_t)(end - err->text);
 
     snprintf(err->text + used, sizeof err->text - used, "; %s", remedy);
 }

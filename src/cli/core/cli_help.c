@@ -18,7 +18,7 @@ void cli_help_all(FILE *out) {
     fputs("usage: tamis COMMAND [OPTION...] [OPERAND...]\n\n", out);
     cli_text_wrap(out, "Membership filters: keep each record once, in a few bytes a key.", 0, 0, WIDTH);
     fputs("\nCommands:\n", out);
-    for (size_t i = 0; cli_commands[i] != NULL; i++)
+    for (size_t i = 0; cli_commands[i]; i++)
         fprintf(out, "  %-10s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
     fputc('\n', out);
     cli_text_wrap(
@@ -31,14 +31,14 @@ static void print_option(FILE *out, const cli_option *option) {
     char head[64], value[40] = "", help[700];
     int column;
 
-    if (option->value != NULL)
+    if (option->value)
         snprintf(value, sizeof value, option->optional ? "[=%s]" : " %s", option->value);
 
     if (option->letter != 0)
         snprintf(head, sizeof head, "  -%c, --%s%s", option->letter, option->name, value);
     else
         snprintf(head, sizeof head, "      --%s%s", option->name, value);
-    if (option->fallback != NULL)
+    if (option->fallback)
         snprintf(help, sizeof help, "%s (default: %s)", option->help, option->fallback);
     else
         snprintf(help, sizeof help, "%s", option->help);
@@ -49,20 +49,20 @@ static void print_option(FILE *out, const cli_option *option) {
 }
 
 static void print_schemes(FILE *out, const cli_entry *schemes) {
-    if (schemes == NULL)
+    if (!schemes)
         return;
     fputs("\nSchemes:\n", out);
-    for (; schemes->name != NULL; schemes++) {
+    for (; schemes->name; schemes++) {
         fprintf(out, "  %-*s", SCHEME_COLUMN - 2, schemes->name);
         cli_text_wrap(out, schemes->text, SCHEME_COLUMN, SCHEME_COLUMN, WIDTH);
     }
 }
 
 static void print_files(FILE *out, const cli_entry *files) {
-    if (files == NULL)
+    if (!files)
         return;
     fputs("\nFiles:\n", out);
-    for (; files->name != NULL; files++) {
+    for (; files->name; files++) {
         fprintf(out, "  %-*s", OPTION_COLUMN - 2, files->name);
         cli_text_wrap(out, files->text, OPTION_COLUMN, OPTION_COLUMN, WIDTH);
     }
@@ -73,13 +73,13 @@ void cli_help_command(FILE *out, const cli_command *command) {
             command->operands);
     cli_text_wrap(out, command->manual->description[0], 0, 0, WIDTH);
     fputs("\nOptions:\n", out);
-    for (size_t i = 0; command->options[i].name != NULL; i++)
+    for (size_t i = 0; command->options[i].name; i++)
         print_option(out, &command->options[i]);
     print_option(out, &cli_option_help);
     print_schemes(out, command->manual->schemes);
     print_files(out, command->manual->files);
     fputs("\nExamples:\n", out);
-    for (const cli_entry *example = command->manual->examples; example->name != NULL; example++) {
+    for (const cli_entry *example = command->manual->examples; example->name; example++) {
         fprintf(out, "  $ %s\n        ", example->name);
         cli_text_wrap(out, example->text, 8, 8, WIDTH);
     }
@@ -94,7 +94,7 @@ static void print_xxhash(FILE *out) {
     void *symbol = dlsym(RTLD_DEFAULT, "XXH_versionNumber");
     unsigned (*version)(void), number;
 
-    if (symbol == NULL)
+    if (!symbol)
         return;
     memcpy(&version, &symbol, sizeof version);
     number = version();
@@ -105,7 +105,7 @@ static void print_version(FILE *out, const char *name, const char *function) {
     void *symbol = dlsym(RTLD_DEFAULT, function);
     const char *(*version)(void);
 
-    if (symbol == NULL)
+    if (!symbol)
         return;
     memcpy(&version, &symbol, sizeof version);
     /* Some libraries add a date, which is cut off. */
@@ -118,7 +118,7 @@ static void print_pcre2(FILE *out) {
     int (*config)(uint32_t, void *);
     char version[64] = "";
 
-    if (symbol == NULL)
+    if (!symbol)
         return;
     memcpy(&config, &symbol, sizeof config);
     if (config(VERSION, NULL) <= (int)sizeof version && config(VERSION, version) > 0)
@@ -131,7 +131,7 @@ static void print_redis(FILE *out) {
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const char *version = tamis_redis_library_version(names[i]);
-        if (version != NULL)
+        if (version)
             fprintf(out, "%-8s %s\n", names[i], version);
     }
 }

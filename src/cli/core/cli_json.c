@@ -38,7 +38,7 @@ void cli_json_null(json_t *object, const char *name) {
 }
 
 bool cli_json_write(json_t *object, FILE *out, size_t indent) {
-    bool whole = object != NULL && !incomplete;
+    bool whole = object && !incomplete;
 
     /* Nine digits are more precise than any measurement here. Seventeen would print 0.1 as 0.10000000000000001. */
     whole = whole && json_dumpf(object, out, JSON_INDENT(indent) | JSON_REAL_PRECISION(9)) == 0 &&

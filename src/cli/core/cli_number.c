@@ -125,7 +125,7 @@ static cli_number read_decimal(const char *text, decimal *number, const char **r
 
     *number = (decimal){0, 0};
     *rest = read_mantissa(text, number, &why);
-    if (*rest == NULL)
+    if (!*rest)
         return why;
     *rest = read_exponent(*rest, number);
     return CLI_NUMBER_OK;
@@ -143,7 +143,7 @@ cli_number cli_number_count(const char *text, uint64_t *value) {
         return why;
     if (*rest != '\0') {
         const char *found = strchr(units, *rest == 'K' ? 'k' : *rest);
-        if (found == NULL || rest[1] != '\0')
+        if (!found || rest[1] != '\0')
             return CLI_NUMBER_MALFORMED;
         for (const char *pos = units; pos <= found; pos++)
             unit *= 1000;
@@ -166,7 +166,7 @@ static uint64_t size_unit(const char *text) {
     if (strcmp(text, "") == 0 || strcmp(text, "B") == 0)
         return 1;
     found = strchr(letters, *text == 'k' ? 'K' : *text);
-    if (found == NULL)
+    if (!found)
         return 0;
     if (strcmp(text + 1, "B") == 0)
         step = 1000;
@@ -256,12 +256,12 @@ cli_number cli_number_rate(const char *text, double *value) {
 }
 
 cli_number cli_number_real(const char *text, double *value) {
-    return strchr(text, '%') != NULL ? CLI_NUMBER_MALFORMED : cli_number_rate(text, value);
+    return strchr(text, '%') ? CLI_NUMBER_MALFORMED : cli_number_rate(text, value);
 }
 
 /* Returns the word for a CLI_RATE of this option in messages: "share" for a share of records, else "rate". */
 static const char *rate_word(const cli_option *option) {
-    return option->value != NULL && strcmp(option->value, "SHARE") == 0 ? "share" : "rate";
+    return option->value && strcmp(option->value, "SHARE") == 0 ? "share" : "rate";
 }
 
 /* Writes the remedy "give a whole number from 1 to 1e12, such as ...", with the bounds of the option. */
@@ -358,12 +358,12 @@ tamis_status cli_number_read(const cli_option *option, const char *what, const c
     const char *wrong = complaint(option, read_within(option, text, &got), &got);
     cli_value unsigned_value;
 
-    if (wrong != NULL && text[0] == '-' && read_within(option, text + 1, &unsigned_value) == CLI_NUMBER_OK)
+    if (wrong && text[0] == '-' && read_within(option, text + 1, &unsigned_value) == CLI_NUMBER_OK)
         wrong = "negative";
-    else if (wrong != NULL && minutes_for(option, text) != NULL)
+    else if (wrong && minutes_for(option, text))
         wrong = minutes_for(option, text);
 
-    if (wrong == NULL) {
+    if (!wrong) {
         *value = got;
         return TAMIS_OK;
     }

@@ -16,9 +16,9 @@ const cli_option cli_option_help = {
 enum { LONG_BASE = 256, LONG_HELP = LONG_BASE + CLI_OPTIONS_MAX };
 
 const cli_option *cli_option_of(const cli_option *options, int id) {
-    while (options->name != NULL && options->id != id)
+    while (options->name && options->id != id)
         options++;
-    return options->name != NULL ? options : NULL;
+    return options->name ? options : NULL;
 }
 
 static void build_getopt(const cli_command *command, struct option *longs, char *shorts) {
@@ -26,7 +26,7 @@ static void build_getopt(const cli_command *command, struct option *longs, char 
     size_t count = 0;
 
     *pos++ = ':'; /* getopt_long returns ':' for a missing value, '?' for an unknown option */
-    for (const cli_option *option = command->options; option->name != NULL; option++, count++) {
+    for (const cli_option *option = command->options; option->name; option++, count++) {
         int value = option->type == CLI_FLAG ? no_argument
                     : option->optional       ? optional_argument
                                              : required_argument;
@@ -47,7 +47,7 @@ static void build_getopt(const cli_command *command, struct option *longs, char 
 static const cli_option *find_option(const cli_command *command, int answer) {
     if (answer >= LONG_BASE)
         return answer == LONG_HELP ? NULL : &command->options[answer - LONG_BASE];
-    for (const cli_option *option = command->options; option->name != NULL; option++)
+    for (const cli_option *option = command->options; option->name; option++)
         if (option->letter == answer)
             return option;
     return NULL;
@@ -58,8 +58,8 @@ static tamis_status read_choice(const cli_option *option, const char *what, cons
     char list[160];
     size_t used = 0;
 
-    for (size_t i = 0; option->choices[i] != NULL; i++) {
-        const char *between = i == 0 ? "" : option->choices[i + 1] == NULL ? " or " : ", ";
+    for (size_t i = 0; option->choices[i]; i++) {
+        const char *between = i == 0 ? "" : !option->choices[i + 1] ? " or " : ", ";
         if (strcmp(option->choices[i], text) == 0) {
             value->number = i;
             return TAMIS_OK;
@@ -73,7 +73,7 @@ static tamis_status read_choice(const cli_option *option, const char *what, cons
 static tamis_status keep_in_list(const char *what, const char *text, cli_value *value, tamis_error *err) {
     const char **list = realloc(value->list, (value->count + 1) * sizeof *list);
 
-    if (list == NULL)
+    if (!list)
         return cli_fail(err, "%s: out of memory; free some, or give it less often", what);
     list[value->count++] = text;
     value->list = list;
@@ -84,7 +84,7 @@ tamis_status cli_option_read(const cli_option *option, const char *what, const c
                              tamis_error *err) {
     value->given = true;
     value->text = text;
-    if (text == NULL)
+    if (!text)
         return TAMIS_OK;
     switch (option->type) {
     case CLI_FLAG:
@@ -116,7 +116,7 @@ static tamis_status store_option(const cli_option *option, const char *text, cli
 static const char *long_name(const cli_command *command, size_t i) {
     size_t count = 0;
 
-    while (command->options[count].name != NULL)
+    while (command->options[count].name)
         count++;
     if (i < count)
         return command->options[i].name;
@@ -132,12 +132,12 @@ static size_t list_beginning(const cli_command *command, const char *name, char 
     for (size_t i = 0; (candidate = long_name(command, i)) != NULL; i++) {
         if (strncmp(candidate, name, strlen(name)) != 0)
             continue;
-        if (last != NULL && used < size)
+        if (last && used < size)
             used += (size_t)snprintf(list + used, size - used, "%s--%s", count > 1 ? ", " : "", last);
         last = candidate;
         count++;
     }
-    if (last != NULL && used < size)
+    if (last && used < size)
         snprintf(list + used, size - used, "%s--%s", count > 1 ? " or " : "", last);
     return count;
 }
@@ -171,11 +171,11 @@ static tamis_status refuse_long(const cli_command *command, const char *typed, t
 static tamis_status refuse(const cli_command *command, int answer, char **argv, tamis_error *err) {
     const cli_option *option = optopt != 0 ? find_option(command, optopt) : NULL;
 
-    if (answer == ':' && option != NULL)
+    if (answer == ':' && option)
         return cli_fail(err, "--%s: its value is missing; give --%s %s", option->name, option->name,
                         option->value);
     if (optopt >= LONG_BASE) {
-        const char *name = option != NULL ? option->name : cli_option_help.name;
+        const char *name = option ? option->name : cli_option_help.name;
         return cli_fail(err, "--%s: takes no value; leave out what follows the '='", name);
     }
     if (optopt >= '0' && optopt <= '9' && *command->operands != '\0')
@@ -186,8 +186,7 @@ static tamis_status refuse(const cli_command *command, int answer, char **argv, 
 }
 
 static tamis_status check_conflicts(const cli_command *command, const cli_args *args, tamis_error *err) {
-    for (const cli_conflict *conflict = command->conflicts; conflict != NULL && conflict->why != NULL;
-         conflict++) {
+    for (const cli_conflict *conflict = command->conflicts; conflict && conflict->why; conflict++) {
         if (!args->values[conflict->first].given || !args->values[conflict->second].given)
             continue;
         return cli_fail(err, "--%s: contradicts --%s: %s; leave one of them out",

@@ -41,7 +41,7 @@ static void scaled(char *text, size_t size, double number, double step, const ch
     int decimals;
 
     /* 999.5 would print as "1000", so it gets the next unit. */
-    for (; number >= (step > 1000 ? 1023.5 : 999.5) && units[unit + 1] != NULL; unit++)
+    for (; number >= (step > 1000 ? 1023.5 : 999.5) && units[unit + 1]; unit++)
         number /= step;
     decimals = number >= 99.95 ? 0 : number >= 9.995 ? 1 : 2;
     if (unit == 0 && number == floor(number))
@@ -82,7 +82,7 @@ const char *cli_text_real(char *text, size_t size, double number) {
 
     snprintf(text, size, "%.2g", number);
     mark = strchr(text, 'e');
-    if (mark == NULL)
+    if (!mark)
         return text;
     /* printf writes at least two digits and always a sign: 1e+09 */
     digits = mark + (mark[1] == '-' ? 2 : 1);

@@ -6,7 +6,7 @@
 #include "cli/docs/docs_int.h"
 
 static void put_options(FILE *out, const cli_command *command) {
-    for (size_t i = 0; command->options[i].name != NULL; i++) {
+    for (size_t i = 0; command->options[i].name; i++) {
         if (command->options[i].letter != 0)
             fprintf(out, "-%c ", command->options[i].letter);
         fprintf(out, "--%s ", command->options[i].name);
@@ -15,13 +15,13 @@ static void put_options(FILE *out, const cli_command *command) {
 }
 
 static void put_words(FILE *out, const char *const *words) {
-    for (size_t i = 0; words != NULL && words[i] != NULL; i++)
+    for (size_t i = 0; words && words[i]; i++)
         fprintf(out, "%s%s", i > 0 ? " " : "", words[i]);
 }
 
 /* Writes the candidates for the value of each option, as a word of its own: a list of words, file names, or none. */
 static void put_values(FILE *out, const cli_command *command) {
-    for (size_t i = 0; command->options[i].name != NULL; i++) {
+    for (size_t i = 0; command->options[i].name; i++) {
         const cli_option *option = &command->options[i];
         if (option->type == CLI_FLAG || option->optional)
             continue;
@@ -31,7 +31,7 @@ static void put_values(FILE *out, const cli_command *command) {
         fputs(") ", out);
         if (option->type == CLI_FILE) {
             fputs("_tamis_files \"$cur\"", out);
-        } else if (option->choices != NULL) {
+        } else if (option->choices) {
             fputs("_tamis_words '", out);
             put_words(out, option->choices);
             fputs("' \"$cur\"", out);
@@ -43,7 +43,7 @@ static void put_values(FILE *out, const cli_command *command) {
 }
 
 static void put_commands(FILE *out) {
-    for (size_t i = 0; cli_commands[i] != NULL; i++)
+    for (size_t i = 0; cli_commands[i]; i++)
         fprintf(out, "%s%s", i > 0 ? " " : "", cli_commands[i]->name);
 }
 
@@ -52,7 +52,7 @@ static void put_operands(FILE *out, const cli_command *command) {
 
     if (*command->operands == '\0')
         return;
-    if (command->operand_words == NULL && !names) {
+    if (!command->operand_words && !names) {
         fprintf(out, "        %s:*) _tamis_files \"$cur\" ;;\n", command->name);
         return;
     }
@@ -92,16 +92,16 @@ void docs_completion_bash(FILE *out, const cli_command *none) {
           "    done\n"
           "    case \"$verb $before\" in\n",
           out);
-    for (size_t i = 0; cli_commands[i] != NULL; i++)
+    for (size_t i = 0; cli_commands[i]; i++)
         put_values(out, cli_commands[i]);
     /* After "--" no word is an option: `ended` is then a slash, so that the patterns of options do not match. */
     fputs("    esac\n    case \"$verb:$ended$cur\" in\n", out);
-    for (size_t i = 0; cli_commands[i] != NULL; i++) {
+    for (size_t i = 0; cli_commands[i]; i++) {
         fprintf(out, "        %s:-*) _tamis_words '", cli_commands[i]->name);
         put_options(out, cli_commands[i]);
         fputs("' \"$cur\" ;;\n", out);
     }
-    for (size_t i = 0; cli_commands[i] != NULL; i++)
+    for (size_t i = 0; cli_commands[i]; i++)
         put_operands(out, cli_commands[i]);
     fputs("    esac\n}\ncomplete -F _tamis tamis\n", out);
 }

@@ -193,7 +193,7 @@ static bool include_shared(embedder *state, const char *name) {
         return false;
     if (strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != strlen(name) || *name == '\0')
         return refuse(state, "a shared text is named by lower-case letters, digits and dashes");
-    snprintf(path, sizeof path, "%.*sshared/%s.txt", slash == NULL ? 0 : (int)(slash - text + 1), text, name);
+    snprintf(path, sizeof path, "%.*sshared/%s.txt", !slash ? 0 : (int)(slash - text + 1), text, name);
     if (!read_text(state, path, true)) {
         fprintf(stderr, "%s:%zu: included from here\n", text, line);
         return false;
@@ -237,7 +237,7 @@ static bool read_text(embedder *state, const char *path, bool is_shared) {
 
     state->path = path;
     state->line = 0;
-    if (file == NULL) {
+    if (!file) {
         fprintf(stderr, "%s: %s\n", path, strerror(errno));
         return false;
     }
@@ -257,7 +257,7 @@ static bool read_text(embedder *state, const char *path, bool is_shared) {
 
 /* Writes the tables of one text, and the struct that names them. */
 static bool embed(FILE *out, const char *path) {
-    const char *slash = strrchr(path, '/'), *verb = slash == NULL ? path : slash + 1;
+    const char *slash = strrchr(path, '/'), *verb = !slash ? path : slash + 1;
     embedder state = {.out = out, .verb = verb, .verb_length = strcspn(verb, "."), .section = NO_SECTION};
 
     if (!read_text(&state, path, false) || !end_section(&state))
@@ -290,7 +290,7 @@ int main(int argc, char **argv) {
         return 2;
     }
     out = fopen(argv[1], "w");
-    if (out == NULL) {
+    if (!out) {
         perror(argv[1]);
         return 1;
     }

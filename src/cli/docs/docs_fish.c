@@ -16,7 +16,7 @@ static void put_quoted(FILE *out, const char *text) {
 }
 
 static void put_words(FILE *out, const char *const *words, char between) {
-    for (size_t i = 0; words[i] != NULL; i++) {
+    for (size_t i = 0; words[i]; i++) {
         if (i > 0)
             fputc(between, out);
         fputs(words[i], out);
@@ -24,7 +24,7 @@ static void put_words(FILE *out, const char *const *words, char between) {
 }
 
 static void put_commands(FILE *out, char between) {
-    for (size_t i = 0; cli_commands[i] != NULL; i++) {
+    for (size_t i = 0; cli_commands[i]; i++) {
         if (i > 0)
             fputc(between, out);
         fputs(cli_commands[i]->name, out);
@@ -42,7 +42,7 @@ static void put_spellings(FILE *out, const cli_command *command, const cli_optio
     if (option->letter == 0)
         return;
     fprintf(out, "|-[%c", cli_option_help.letter);
-    for (size_t i = 0; command->options[i].name != NULL; i++)
+    for (size_t i = 0; command->options[i].name; i++)
         if (command->options[i].letter != 0 && command->options[i].type == CLI_FLAG)
             fputc(command->options[i].letter, out);
     fprintf(out, "]*%c%s", option->letter, flag ? "" : "[\\s\\S]");
@@ -56,9 +56,9 @@ static void put_condition(FILE *out, const cli_command *command, const cli_optio
         fputs("(?!)", out); /* matches nothing */
     else
         put_spellings(out, command, option);
-    for (size_t i = 0; command->conflicts != NULL && command->conflicts[i].why != NULL; i++) {
+    for (size_t i = 0; command->conflicts && command->conflicts[i].why; i++) {
         const cli_option *other = docs_contradicting(command, option, i);
-        if (other == NULL)
+        if (!other)
             continue;
         fputc('|', out);
         put_spellings(out, command, other);
@@ -73,7 +73,7 @@ static void put_option(FILE *out, const cli_command *command, const cli_option *
     fprintf(out, " -l %s", option->name);
     if (option->type == CLI_FILE) {
         fputs(" -rF", out);
-    } else if (option->choices != NULL) {
+    } else if (option->choices) {
         fputs(" -xa '", out);
         put_words(out, option->choices, ' ');
         fputc('\'', out);
@@ -89,7 +89,7 @@ static void put_operands(FILE *out, const cli_command *command) {
     if (*command->operands == '\0')
         return;
     if (strcmp(command->operands, CLI_OPERAND_COMMAND) == 0) {
-        for (size_t i = 0; cli_commands[i] != NULL; i++) {
+        for (size_t i = 0; cli_commands[i]; i++) {
             fprintf(out, "complete -c tamis -n '__tamis_in %s \"(", command->name);
             put_commands(out, '|');
             fprintf(out, ")(\\n|\\z)\"' -a %s -d ", cli_commands[i]->name);
@@ -99,7 +99,7 @@ static void put_operands(FILE *out, const cli_command *command) {
         return;
     }
     fprintf(out, "complete -c tamis -n '__tamis_in %s", command->name);
-    if (command->operand_words == NULL) {
+    if (!command->operand_words) {
         fputs("' -F\n", out);
         return;
     }
@@ -126,14 +126,14 @@ void docs_completion_fish(FILE *out, const cli_command *none) {
           "complete -c tamis -n __fish_is_first_token -s V -l version "
           "-d 'Print the version and what is built in.'\n",
           out);
-    for (size_t i = 0; cli_commands[i] != NULL; i++) {
+    for (size_t i = 0; cli_commands[i]; i++) {
         fprintf(out, "complete -c tamis -n __fish_is_first_token -a %s -d ", cli_commands[i]->name);
         put_quoted(out, cli_commands[i]->summary);
         fputc('\n', out);
     }
-    for (size_t i = 0; cli_commands[i] != NULL; i++) {
+    for (size_t i = 0; cli_commands[i]; i++) {
         const cli_command *command = cli_commands[i];
-        for (size_t j = 0; command->options[j].name != NULL; j++)
+        for (size_t j = 0; command->options[j].name; j++)
             put_option(out, command, &command->options[j]);
         put_option(out, command, &cli_option_help);
         put_operands(out, command);

@@ -11,7 +11,7 @@ static int write_file(const char *path, void (*write)(FILE *, const cli_command 
     FILE *out = fopen(path, "w");
     int failed;
 
-    if (out == NULL) {
+    if (!out) {
         perror(path);
         return 1;
     }
@@ -29,7 +29,7 @@ static int write_manual(const char *directory) {
 
     snprintf(path, sizeof path, "%s/tamis.1", directory);
     failed = write_file(path, docs_manual_main, NULL);
-    for (size_t i = 0; cli_commands[i] != NULL; i++) {
+    for (size_t i = 0; cli_commands[i]; i++) {
         snprintf(path, sizeof path, "%s/tamis-%s.1", directory, cli_commands[i]->name);
         failed |= write_file(path, docs_manual_command, cli_commands[i]);
     }

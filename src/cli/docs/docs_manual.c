@@ -67,13 +67,13 @@ static void put_option(FILE *out, const cli_option *option) {
     if (option->letter != 0)
         fprintf(out, "Fl %c , ", option->letter);
     fprintf(out, "Fl \\-%s", option->name);
-    if (option->value != NULL)
+    if (option->value)
         fprintf(out, option->optional ? " Ns Oo Ns = Ns Ar %s Oc" : " Ar %s", option->value);
     fputc('\n', out);
     put_text(out, option->help);
-    if (option->more != NULL)
+    if (option->more)
         put_text(out, option->more);
-    if (option->fallback == NULL)
+    if (!option->fallback)
         return;
     fputs("The default is\n.Cm ", out);
     for (const char *pos = option->fallback; *pos != '\0'; pos++)
@@ -96,7 +96,7 @@ static void put_head(FILE *out, const char *name, const char *what) {
 
 static void put_exits(FILE *out, const cli_entry *exits) {
     fputs(".Sh EXIT STATUS\n.Bl -tag -width 3n\n", out);
-    for (; exits->name != NULL; exits++) {
+    for (; exits->name; exits++) {
         fprintf(out, ".It %s\n", exits->name);
         put_text(out, exits->text);
     }
@@ -105,13 +105,13 @@ static void put_exits(FILE *out, const cli_entry *exits) {
 
 /* Writes a section with a list of names and their descriptions. */
 static void put_entries(FILE *out, const char *title, const char *intro, const cli_entry *entries) {
-    if (entries == NULL)
+    if (!entries)
         return;
     fprintf(out, ".Sh %s\n", title);
-    if (intro != NULL)
+    if (intro)
         put_text(out, intro);
     fputs(".Bl -tag -width Ds\n", out);
-    for (; entries->name != NULL; entries++) {
+    for (; entries->name; entries++) {
         fputs(".It Li ", out);
         put_code(out, entries->name);
         put_text(out, entries->text);
@@ -120,7 +120,7 @@ static void put_entries(FILE *out, const char *title, const char *intro, const c
 }
 
 static void put_paragraphs(FILE *out, const char *const *paragraphs) {
-    for (size_t i = 0; paragraphs[i] != NULL; i++) {
+    for (size_t i = 0; paragraphs[i]; i++) {
         if (i > 0)
             fputs(".Pp\n", out);
         put_text(out, paragraphs[i]);
@@ -129,12 +129,12 @@ static void put_paragraphs(FILE *out, const char *const *paragraphs) {
 
 static void put_examples(FILE *out, const cli_entry *examples) {
     fputs(".Sh EXAMPLES\n", out);
-    for (; examples->name != NULL; examples++) {
+    for (; examples->name; examples++) {
         put_text(out, examples->text);
         fputs(".Bd -literal -offset indent\n", out);
         put_code(out, examples->name);
         fputs(".Ed\n", out);
-        if (examples[1].name != NULL)
+        if (examples[1].name)
             fputs(".Pp\n", out);
     }
 }
@@ -162,12 +162,12 @@ static void put_see_also(FILE *out, const char *name) {
         fputs(".Xr tamis 1", out);
     for (;;) {
         const char *next = NULL;
-        for (size_t i = 0; cli_commands[i] != NULL; i++) {
+        for (size_t i = 0; cli_commands[i]; i++) {
             const char *candidate = cli_commands[i]->name;
-            if (strcmp(candidate, last) > 0 && (next == NULL || strcmp(candidate, next) < 0))
+            if (strcmp(candidate, last) > 0 && (!next || strcmp(candidate, next) < 0))
                 next = candidate;
         }
-        if (next == NULL)
+        if (!next)
             break;
         if (strcmp(next, name) != 0)
             fprintf(out, "%s.Xr tamis-%s 1", *name || *last ? " ,\n" : "", next);
@@ -187,13 +187,13 @@ void docs_manual_command(FILE *out, const cli_command *command) {
     fputs(".Sh DESCRIPTION\n", out);
     put_paragraphs(out, manual->description);
     fputs(".Pp\nThe options are as follows:\n.Bl -tag -width Ds\n", out);
-    for (size_t i = 0; command->options[i].name != NULL; i++)
+    for (size_t i = 0; command->options[i].name; i++)
         put_option(out, &command->options[i]);
     put_option(out, &cli_option_help);
     fputs(".El\n", out);
     put_entries(out, "SCHEMES", NULL, manual->schemes);
     put_entries(out, "JSON", manual->json_intro, manual->json);
-    if (manual->notes != NULL) {
+    if (manual->notes) {
         fputs(".Sh NOTES\n", out);
         put_paragraphs(out, manual->notes);
     }
@@ -213,7 +213,7 @@ void docs_manual_main(FILE *out, const cli_command *none) {
           out);
     put_paragraphs(out, manual->description);
     fputs(".Pp\nThe commands, each with a page of its own, are:\n.Bl -tag -width 14n\n", out);
-    for (size_t i = 0; cli_commands[i] != NULL; i++) {
+    for (size_t i = 0; cli_commands[i]; i++) {
         fprintf(out, ".It Xr tamis-%s 1\n", cli_commands[i]->name);
         put_text(out, cli_commands[i]->summary);
     }

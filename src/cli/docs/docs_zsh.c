@@ -8,7 +8,7 @@
 /* Writes text within single quotes, with a backslash before bytes that have a meaning for _arguments. */
 static void put_text(FILE *out, const char *text, const char *special) {
     for (; *text != '\0'; text++) {
-        if (strchr(special, *text) != NULL)
+        if (strchr(special, *text))
             fputc('\\', out);
         if (*text == '\'')
             fputs("'\\''", out);
@@ -22,7 +22,7 @@ static const char special_in_words[] = "\\: ()", special_in_message[] = "\\:", s
 
 static void put_words(FILE *out, const char *const *words) {
     fputc('(', out);
-    for (size_t i = 0; words[i] != NULL; i++) {
+    for (size_t i = 0; words[i]; i++) {
         if (i > 0)
             fputc(' ', out);
         put_text(out, words[i], special_in_words);
@@ -46,9 +46,9 @@ static void put_excluded(FILE *out, const cli_command *command, const cli_option
     fputc('(', out);
     if (!option->many)
         put_names(out, option);
-    for (size_t i = 0; command->conflicts != NULL && command->conflicts[i].why != NULL; i++) {
+    for (size_t i = 0; command->conflicts && command->conflicts[i].why; i++) {
         const cli_option *other = docs_contradicting(command, option, i);
-        if (other == NULL)
+        if (!other)
             continue;
         fputc(' ', out);
         put_names(out, other);
@@ -64,7 +64,7 @@ static void put_value(FILE *out, const cli_option *option) {
     fputc(':', out);
     if (option->type == CLI_FILE)
         fputs("_files", out);
-    else if (option->choices != NULL)
+    else if (option->choices)
         put_words(out, option->choices);
     else
         fputc(' ', out);
@@ -99,12 +99,12 @@ static void put_operands(FILE *out, const cli_command *command) {
     if (*command->operands == '\0')
         return;
     fputs(" \\\n        '", out);
-    fputs(names || command->operand_words != NULL ? "1:" : "*:", out);
+    fputs(names || command->operand_words ? "1:" : "*:", out);
     put_text(out, command->operands, special_in_message);
     fputc(':', out);
     if (names)
         fputs("_tamis_commands", out);
-    else if (command->operand_words != NULL)
+    else if (command->operand_words)
         put_words(out, command->operand_words);
     else
         fputs("_files", out);
@@ -113,7 +113,7 @@ static void put_operands(FILE *out, const cli_command *command) {
 
 static void put_command(FILE *out, const cli_command *command) {
     fprintf(out, "_tamis_%s() {\n    _arguments -s -S :", command->name);
-    for (size_t i = 0; command->options[i].name != NULL; i++)
+    for (size_t i = 0; command->options[i].name; i++)
         put_option(out, command, &command->options[i]);
     put_option(out, command, &cli_option_help);
     put_operands(out, command);
@@ -127,7 +127,7 @@ void docs_completion_zsh(FILE *out, const cli_command *none) {
           "_tamis_commands() {\n"
           "    local -a commands=(\n",
           out);
-    for (size_t i = 0; cli_commands[i] != NULL; i++) {
+    for (size_t i = 0; cli_commands[i]; i++) {
         fprintf(out, "        '%s:", cli_commands[i]->name);
         put_text(out, cli_commands[i]->summary, "\\");
         fputs("'\n", out);
@@ -136,7 +136,7 @@ void docs_completion_zsh(FILE *out, const cli_command *none) {
           "    _describe -t commands command commands\n"
           "}\n",
           out);
-    for (size_t i = 0; cli_commands[i] != NULL; i++)
+    for (size_t i = 0; cli_commands[i]; i++)
         put_command(out, cli_commands[i]);
     fputs("_tamis() {\n"
           "    if ((CURRENT == 2)); then\n"

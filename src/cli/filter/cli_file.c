@@ -29,7 +29,7 @@ tamis_status cli_file_open(tamis_filter **filter, const char *path, cli_access a
     tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
 
     if (cli_server_is_uri(path)) {
-        if (compression != NULL)
+        if (compression)
             *compression = TAMIS_COMPRESSION_NONE;
         return cli_server_open(filter, path, NULL, secret, err);
     }
@@ -38,7 +38,7 @@ tamis_status cli_file_open(tamis_filter **filter, const char *path, cli_access a
     cli_bus_begin();
     options.writable = access != CLI_QUERY;
     options.allow_over_capacity = access == CLI_OVER_CAPACITY;
-    if (secret != NULL) {
+    if (secret) {
         options.secret = secret->bytes;
         options.secret_size = secret->size;
     }
@@ -64,7 +64,7 @@ static void tell_waiting(const cli_lock_wait *wait, const tamis_error *err) {
     char message[600];
 
     snprintf(message, sizeof message, "%.*s; waiting for at most %" PRIu64 " seconds (--lock-wait)",
-             advice != NULL ? (int)(advice - err->text) : (int)strlen(err->text), err->text, wait->seconds);
+             advice ? (int)(advice - err->text) : (int)strlen(err->text), err->text, wait->seconds);
     cli_report(message);
 }
 
@@ -128,7 +128,7 @@ static tamis_status save(tamis_filter *filter, const char *path, tamis_format fo
     tamis_status status;
 
     if (cli_server_is_uri(path)) /* changes of a filter on a server need no save */
-        return cli_server_format(filter) != NULL ? TAMIS_OK : cli_server_push(filter, path, wait, err);
+        return cli_server_format(filter) ? TAMIS_OK : cli_server_push(filter, path, wait, err);
     status = tamis_filter_metadata_get(filter, &metadata, err);
     signal(SIGXFSZ, SIG_IGN); /* exceeding the limit of file sizes becomes an error of write() */
     if (status == TAMIS_OK)
@@ -187,11 +187,11 @@ void cli_file_print(FILE *out, const char *text) {
 
 void cli_file_json_text(json_t *object, const char *name, const char *text) {
     json_t *value = json_string(text);
-    char *plain = value == NULL ? strdup(text) : NULL;
+    char *plain = !value ? strdup(text) : NULL;
 
-    for (char *pos = plain; pos != NULL && *pos != '\0'; pos++)
+    for (char *pos = plain; pos && *pos != '\0'; pos++)
         if ((unsigned char)*pos >= 0x80)
             *pos = '?';
-    cli_json_put(object, name, plain != NULL ? json_string(plain) : value);
+    cli_json_put(object, name, plain ? json_string(plain) : value);
     free(plain);
 }

@@ -26,7 +26,7 @@ static tamis_status check_kind(cli_filter_spec *filter, const cli_value *values,
 }
 
 tamis_status cli_filter_check_secret(const char *secret_file, tamis_error *err) {
-    if (secret_file == NULL || strcmp(secret_file, "-") != 0)
+    if (!secret_file || strcmp(secret_file, "-") != 0)
         return TAMIS_OK;
     return cli_fail(err, "--secret-file '-': is not taken for standard input here; give /dev/stdin, or ./- "
                          "for a file of that name");
@@ -34,7 +34,7 @@ tamis_status cli_filter_check_secret(const char *secret_file, tamis_error *err) 
 
 static tamis_status check_scheme(cli_filter_spec *filter, const cli_value *values, tamis_error *err) {
     const cli_value *scheme = &values[CLI_OPT_SCHEME];
-    bool secret = filter->secret_file != NULL;
+    bool secret = filter->secret_file;
 
     if (cli_filter_check_secret(filter->secret_file, err) != TAMIS_OK)
         return err->status;
@@ -116,7 +116,7 @@ static bool size_of_inputs(const cli_stream *stream, uint64_t *bytes) {
 }
 
 bool cli_filter_prefer_growth(cli_filter_spec *spec) {
-    return spec->frozen || spec->server != NULL || tamis_plan_options_prefer_growth(&spec->plan_options);
+    return spec->frozen || spec->server || tamis_plan_options_prefer_growth(&spec->plan_options);
 }
 
 uint64_t cli_filter_fit_inputs(cli_filter_spec *spec, const cli_stream *inputs, bool grows) {
@@ -126,7 +126,7 @@ uint64_t cli_filter_fit_inputs(cli_filter_spec *spec, const cli_stream *inputs, 
     uint64_t bytes, max_keys = grows ? 0 : UINT64_MAX;
     bool known;
 
-    if (given == 0 || spec->frozen || spec->server != NULL || spec->layout.kind != TAMIS_KIND_AUTO)
+    if (given == 0 || spec->frozen || spec->server || spec->layout.kind != TAMIS_KIND_AUTO)
         return given;
     known = size_of_inputs(inputs, &bytes);
     if (known)
@@ -140,9 +140,9 @@ tamis_status cli_filter_plan(tamis_plan *plan, tamis_filter_options *options, co
                              const cli_secret *secret, tamis_error *err) {
     if (spec->layout.kind != TAMIS_KIND_AUTO) {
         *plan = spec->layout;
-    } else if ((spec->server != NULL ? cli_server_plan(plan, &spec->plan_options, spec->server, err)
-                                     : tamis_plan_make(plan, &spec->plan_options, err)) != TAMIS_OK) {
-        if (spec->given != NULL)
+    } else if ((spec->server ? cli_server_plan(plan, &spec->plan_options, spec->server, err)
+                             : tamis_plan_make(plan, &spec->plan_options, err)) != TAMIS_OK) {
+        if (spec->given)
             cli_plan_name_memory(&spec->given[CLI_OPT_MEMORY], err);
         return err->status;
     }
@@ -151,8 +151,8 @@ tamis_status cli_filter_plan(tamis_plan *plan, tamis_filter_options *options, co
     options->seed = spec->seed;
     options->frozen = spec->frozen && !tamis_kind_is_bloom(plan->kind);
     options->allow_over_capacity =
-        spec->server != NULL && plan->kind == TAMIS_KIND_CLASSIC; /* like other programs with this layout */
-    if (secret != NULL) {
+        spec->server && plan->kind == TAMIS_KIND_CLASSIC; /* like other programs with this layout */
+    if (secret) {
         options->secret = secret->bytes;
         options->secret_size = secret->size;
     }
@@ -179,7 +179,7 @@ tamis_status cli_filter_full(const tamis_filter *filter, const char *path, uint6
         tamis_filter_metadata_get(filter, &metadata, NULL) != TAMIS_OK)
         return err->status; /* *err has the library's message */
     cli_text_count(number, sizeof number, record);
-    if (cli_server_format(filter) != NULL)
+    if (cli_server_format(filter))
         return cli_fail(err,
                         "%.200s: full: it was made for %s and has about %s, and record %s is another; %s",
                         cli_server_show(path, shown), cli_text_records(size, sizeof size, info.capacity),
@@ -217,7 +217,7 @@ static tamis_status open_filter(tamis_filter **filter, const cli_filter_file *fi
              : cli_file_open(&opened, path, CLI_QUERY, NULL, compression, err)) != TAMIS_OK)
         return err->status;
     sip = tamis_hasher_scheme(tamis_filter_hasher(opened)) == TAMIS_SCHEME_SIP;
-    if (sip && file->secret == NULL) {
+    if (sip && !file->secret) {
         tamis_filter_free(opened);
         return cli_fail(err, "%.300s: was made with a secret; give it by --secret-file", path);
     }
@@ -235,7 +235,7 @@ static tamis_status open_filter(tamis_filter **filter, const cli_filter_file *fi
             return err->status;
         }
     }
-    if (keyed != NULL)
+    if (keyed)
         *keyed = sip;
     *filter = opened;
     return TAMIS_OK;
@@ -272,7 +272,7 @@ tamis_status cli_filter_held(tamis_filter **filter, const cli_filter_file *file,
 
     if (open_filter(filter, file, &keyed, compression, err) != TAMIS_OK)
         return err->status;
-    return file->secret == NULL || keyed ? TAMIS_OK : cli_filter_unkeyed(file->path, err);
+    return !file->secret || keyed ? TAMIS_OK : cli_filter_unkeyed(file->path, err);
 }
 
 bool cli_filter_promises(const tamis_plan *plan) {
@@ -285,10 +285,10 @@ void cli_filter_report_rate(const tamis_filter *filter) {
     const char *caution = strstr(plan->reason, "; ");
     char message[400], now[CLI_TEXT_NUMBER], requested[CLI_TEXT_NUMBER];
 
-    if (caution == NULL)
+    if (!caution)
         return;
     snprintf(message, sizeof message, "scheme %s: %s", tamis_scheme_name(plan->scheme), caution + 2);
-    if (strstr(caution, "predicted") != NULL) {
+    if (strstr(caution, "predicted")) {
         size_t used = strlen(message);
         snprintf(message + used, sizeof message - used, ": %s, not %s; give scheme xxh3, or accept that",
                  cli_text_real(now, sizeof now, plan->fpr_predicted),
@@ -333,6 +333,6 @@ void cli_filter_report_kept(const char *path) {
 }
 
 bool cli_filter_takes_hashes(const tamis_filter *filter) {
-    return cli_server_format(filter) == NULL &&
+    return !cli_server_format(filter) &&
            tamis_scheme_digest_bits(tamis_hasher_scheme(tamis_filter_hasher(filter))) > 0;
 }

@@ -25,16 +25,16 @@ static tamis_status read_labels(cli_metadata *metadata, const cli_value *given, 
     for (size_t i = 0; i < given->count; i++)
         size += strlen(given->list[i]) + 1;
     metadata->labels = malloc(size + 1);
-    if (metadata->labels == NULL)
+    if (!metadata->labels)
         return cli_fail_nomem("labels", err);
     to = (char *)(metadata->labels + given->count);
     for (size_t i = 0; i < given->count; i++) {
         char *value;
         strcpy(to, given->list[i]);
         value = strchr(to, '=');
-        if (value == NULL || value == to)
+        if (!value || value == to)
             return cli_fail(err, "--label '%.200s': has no %s; give --label NAME=VALUE", given->list[i],
-                            value == NULL ? "'='" : "name");
+                            !value ? "'='" : "name");
         metadata->labels[metadata->label_count++] = (tamis_label){to, value + 1};
         to += strlen(to) + 1;
         *value = '\0';
@@ -137,8 +137,8 @@ typedef struct label_join {
 } label_join;
 
 static bool is_given(const cli_metadata *metadata, const tamis_label *label) {
-    return metadata != NULL && metadata->label_count > 0 &&
-           bsearch(label, metadata->labels, metadata->label_count, sizeof *label, by_name) != NULL;
+    return metadata && metadata->label_count > 0 &&
+           bsearch(label, metadata->labels, metadata->label_count, sizeof *label, by_name);
 }
 
 /* Joins two sorted lists. If both have a name, the value of the first list is kept. If the values differ and `given` does not
@@ -149,7 +149,7 @@ static tamis_status join_labels(label_join *joined_list, const tamis_label *a, s
     size_t i = 0, j = 0;
 
     *joined_list = (label_join){.labels = malloc((a_count + b_count + 1) * sizeof *joined_list->labels)};
-    if (joined_list->labels == NULL)
+    if (!joined_list->labels)
         return cli_fail_nomem("labels", err);
     while (i < a_count || j < b_count) {
         int order = i == a_count ? 1 : j == b_count ? -1 : by_name(&a[i], &b[j]);

@@ -157,13 +157,13 @@ tamis_status cli_key_store_form(cli_key_form form, tamis_filter *filter, tamis_e
 /* ---- errors ---- */
 
 cli_key_position cli_key_position_of(cli_key_position first, size_t i) {
-    first.number += first.record_index != NULL ? first.record_index[i] : i;
+    first.number += first.record_index ? first.record_index[i] : i;
     first.record_index = NULL;
     return first;
 }
 
 cli_key_position cli_key_position_after(cli_key_position first, size_t i) {
-    if (first.record_index != NULL)
+    if (first.record_index)
         first.record_index += i;
     else
         first.number += i;
@@ -181,8 +181,8 @@ tamis_status cli_key_fail(cli_key_position position, const tamis_key *text, cons
     for (; size < QUOTED_SIZE && size < text->size; size++)
         shown[size] = (char)(bytes[size] >= ' ' && bytes[size] <= '~' ? bytes[size] : '?');
     shown[size] = '\0';
-    return cli_fail(err, "%.200s%s%s %" PRIu64 " '%s%s': %s", position.input != NULL ? position.input : "",
-                    position.input != NULL ? ": " : "", position.word, position.number, shown,
+    return cli_fail(err, "%.200s%s%s %" PRIu64 " '%s%s': %s", position.input ? position.input : "",
+                    position.input ? ": " : "", position.word, position.number, shown,
                     size < text->size ? "..." : "", why);
 }
 
@@ -207,7 +207,7 @@ static tamis_status reserve_bytes(cli_key_maker *maker, size_t size, tamis_error
     if (size <= maker->capacity)
         return TAMIS_OK;
     bytes = realloc(maker->bytes, capacity);
-    if (bytes == NULL)
+    if (!bytes)
         return cli_fail_nomem("keys", err);
     maker->bytes = bytes;
     maker->capacity = capacity;
@@ -318,7 +318,7 @@ static tamis_status put_key(cli_key_maker *maker, const tamis_key *text, cli_key
 tamis_status cli_key_maker_create(cli_key_maker **maker, cli_key_form form, tamis_error *err) {
     cli_key_maker *made = calloc(1, sizeof *made);
 
-    if (made == NULL)
+    if (!made)
         return cli_fail_nomem("keys", err);
     made->form = form;
     if (tamis_sink_create(&made->sink, NULL, err) != TAMIS_OK) {
@@ -330,7 +330,7 @@ tamis_status cli_key_maker_create(cli_key_maker **maker, cli_key_form form, tami
 }
 
 void cli_key_maker_free(cli_key_maker *maker) {
-    if (maker == NULL)
+    if (!maker)
         return;
     tamis_sink_free(maker->sink);
     free(maker->bytes);
@@ -377,8 +377,8 @@ static tamis_status make_lines(cli_key_maker *maker, const tamis_key *texts, siz
     if (count > maker->line_capacity) {
         free(maker->lines);
         maker->lines = calloc(count, sizeof *maker->lines);
-        maker->line_capacity = maker->lines != NULL ? count : 0;
-        if (maker->lines == NULL)
+        maker->line_capacity = maker->lines ? count : 0;
+        if (!maker->lines)
             return cli_fail_nomem("records", err);
     }
     for (size_t i = 0; i < count; i++)

@@ -23,7 +23,7 @@ static tamis_status read_file(cli_names_list *names, FILE *file, const char *lis
     do {
         if (capacity - *size < 2) {
             char *grown = realloc(names->bytes, capacity = capacity > 0 ? 2 * capacity : CAPACITY_MIN);
-            if (grown == NULL)
+            if (!grown)
                 return cli_fail_nomem("--files-from", err);
             names->bytes = grown;
         }
@@ -45,7 +45,7 @@ static tamis_status read_list(cli_names_list *names, const char *list, size_t *s
     if (strcmp(list, "-") == 0)
         return read_file(names, stdin, list, size, err);
     file = fopen(list, "re");
-    if (file == NULL)
+    if (!file)
         return cli_fail(err, "--files-from '%.300s': %s; give a file with names of files", list,
                         cli_errno_text(why, sizeof why, errno));
     status = read_file(names, file, list, size, err);
@@ -92,7 +92,7 @@ static tamis_status add_name(cli_names *names, const char *name, const char *lis
     /* Capacity doubles at powers of two. */
     if ((names->count & (names->count - 1)) == 0)
         grown = realloc(names->paths, (names->count > 0 ? 2 * names->count : 1) * sizeof *grown);
-    if (grown == NULL)
+    if (!grown)
         return cli_fail_nomem("--files-from", err);
     names->paths = grown;
     names->paths[names->count++] = name;
@@ -101,12 +101,12 @@ static tamis_status add_name(cli_names *names, const char *name, const char *lis
 
 /* Splits the list into names and appends them. */
 static tamis_status cut(cli_names *names, char *bytes, size_t size, const char *list, tamis_error *err) {
-    char end = memchr(bytes, '\0', size) != NULL ? '\0' : '\n';
+    char end = memchr(bytes, '\0', size) ? '\0' : '\n';
     size_t before = names->count;
 
     for (char *at = bytes, *last = bytes + size; at < last;) {
         char *stop = memchr(at, end, (size_t)(last - at));
-        if (stop == NULL)
+        if (!stop)
             stop = last;
         *stop = '\0';
         if (*at != '\0' && add_name(names, at, list, err) != TAMIS_OK)
@@ -121,7 +121,7 @@ static tamis_status cut(cli_names *names, char *bytes, size_t size, const char *
 tamis_status cli_names_read(cli_names *names, const char *const *lists, size_t list_count, char **operands,
                             size_t count, tamis_error *err) {
     *names = (cli_names){.lists = calloc(list_count, sizeof *names->lists), .list_count = list_count};
-    if (names->lists == NULL)
+    if (!names->lists)
         return cli_fail_nomem("--files-from", err);
     for (size_t i = 0; i < count; i++)
         if (add_name(names, operands[i], "", err) != TAMIS_OK)
@@ -141,7 +141,7 @@ tamis_status cli_names_read(cli_names *names, const char *const *lists, size_t l
 }
 
 void cli_names_release(cli_names *names) {
-    for (size_t i = 0; i < names->list_count && names->lists != NULL; i++)
+    for (size_t i = 0; i < names->list_count && names->lists; i++)
         free(names->lists[i].bytes);
     free(names->lists);
     free(names->paths);

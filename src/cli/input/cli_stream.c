@@ -41,16 +41,16 @@ static tamis_status configure_inputs(cli_stream *stream, const cli_stream_given 
     if (!stream->stats)
         return TAMIS_OK;
     stream->each = calloc(cli_stream_inputs(stream), sizeof *stream->each);
-    return stream->each != NULL ? TAMIS_OK : cli_fail_nomem("--stats", err);
+    return stream->each ? TAMIS_OK : cli_fail_nomem("--stats", err);
 }
 
 /* Finds the compression that `text` names before a colon; -1 if there is none. *level is the text after the colon, or NULL. */
 static int find_compression(const char *text, const char **level) {
     const char *colon = strchr(text, ':');
-    size_t size = colon != NULL ? (size_t)(colon - text) : strlen(text);
+    size_t size = colon ? (size_t)(colon - text) : strlen(text);
 
-    *level = colon != NULL ? colon + 1 : NULL;
-    for (int i = 0; cli_compressions[i] != NULL; i++)
+    *level = colon ? colon + 1 : NULL;
+    for (int i = 0; cli_compressions[i]; i++)
         if (strlen(cli_compressions[i]) == size && memcmp(text, cli_compressions[i], size) == 0)
             return i;
     return -1;
@@ -62,7 +62,7 @@ static tamis_status check_policies(const cli_value *values, tamis_error *err) {
                            : values[CLI_OPT_ON_ERROR].given ? "on-error"
                                                             : NULL;
 
-    if (needless == NULL || values[CLI_OPT_KEY].given)
+    if (!needless || values[CLI_OPT_KEY].given)
         return TAMIS_OK;
     return cli_fail(err, "--%s: every line has a key; give --key PART, or leave it out", needless);
 }
@@ -89,7 +89,7 @@ static tamis_status configure_compression(cli_stream *stream, const cli_stream_g
                         "--compress '%.60s': standard output is a terminal, which shows no compressed bytes; "
                         "redirect it, or leave --compress out",
                         compress->text);
-    if (level == NULL)
+    if (!level)
         return TAMIS_OK;
     if (stream->compression == TAMIS_COMPRESSION_NONE || cli_number_count(level, &number) != CLI_NUMBER_OK ||
         number > LEVEL_MAX)
@@ -122,14 +122,14 @@ static bool is_bytes(cli_key_form form) {
 }
 
 static bool joins(const cli_stream *stream) {
-    return stream->extract.extractor != NULL && tamis_extractor_joins(stream->extract.extractor);
+    return stream->extract.extractor && tamis_extractor_joins(stream->extract.extractor);
 }
 
 /* True if records have a syntax (CSV, JSON). They may then be malformed whatever the key type, and --on-error applies. */
 static bool has_syntax(const cli_stream *stream) {
     const tamis_extractor *extractor = stream->extract.extractor;
 
-    return extractor != NULL && (tamis_extractor_is_csv(extractor) || tamis_extractor_is_json(extractor));
+    return extractor && (tamis_extractor_is_csv(extractor) || tamis_extractor_is_json(extractor));
 }
 
 tamis_status cli_stream_check_form(const cli_stream *stream, tamis_error *err) {
@@ -221,7 +221,7 @@ static bool is_direct(const char *output) {
 static tamis_status fail_no_keys(const cli_stream *stream, const tamis_stream_options *options,
                                  const tamis_stream_stats *stats, tamis_error *err) {
     const tamis_extractor_options *key = &stream->extract.options;
-    bool passed = options->output != NULL && is_direct(options->output);
+    bool passed = options->output && is_direct(options->output);
     char records[CLI_TEXT_NUMBER], others[40] = "";
 
     if (key->part_count > 1)
@@ -251,7 +251,7 @@ tamis_status cli_stream_run(const cli_stream *stream, const tamis_stream_service
     options->compression = stream->compression;
     options->compression_level = stream->compression_level;
     options->threads = stream->threads;
-    if (stream->each != NULL) {
+    if (stream->each) {
         memset(stream->each, 0, cli_stream_inputs(stream) * sizeof *stream->each);
         options->input_end = store_input_stats;
         options->input_end_context = stream->each;

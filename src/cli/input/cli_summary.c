@@ -94,7 +94,7 @@ static void print_cell(FILE *out, int width, uint64_t count) {
 static void print_each(FILE *out, const cli_summary *summary, const cli_stream *stream) {
     bool unknown = summary->stats.unknown > 0;
 
-    if (stream->each == NULL || stream->input_count < 2)
+    if (!stream->each || stream->input_count < 2)
         return;
     fprintf(out, "%-22s %15s %12s %12s", "file", "records", summary->absent_name, summary->present_name);
     if (unknown)
@@ -133,12 +133,12 @@ static void print_text(FILE *out, const cli_summary *summary, const cli_stream *
     if (stats->malformed > 0)
         print_share(out, "malformed", stats->malformed, stats->records);
     print_speed(out, summary);
-    if (summary->plan != NULL)
+    if (summary->plan)
         print_filter(out, summary);
-    if (summary->result != NULL)
+    if (summary->result)
         fprintf(out, "%-22s %15s%s%s\n", "run", start_name(summary->result),
-                summary->result->inexact != NULL ? "  records may come twice after a crash: " : "",
-                summary->result->inexact != NULL ? summary->result->inexact : "");
+                summary->result->inexact ? "  records may come twice after a crash: " : "",
+                summary->result->inexact ? summary->result->inexact : "");
     print_each(out, summary, stream);
     if (summary->interrupted || summary->failed)
         fprintf(out, "%-22s %15s  what is above was answered until then\n",
@@ -148,7 +148,7 @@ static void print_text(FILE *out, const cli_summary *summary, const cli_stream *
 static void put_filter(json_t *object, const cli_summary *summary) {
     const tamis_filter_info *info = &summary->info;
 
-    if (summary->plan == NULL)
+    if (!summary->plan)
         return;
     cli_json_count(object, "memory", info->memory);
     if (summary->on_server) {
@@ -214,17 +214,17 @@ static void print_json(FILE *out, const cli_summary *summary, const cli_stream *
     cli_json_real(object, "bytes_per_second", per_second(summary, stats->bytes_in, summary->before.bytes_in));
     cli_json_count(object, "threads", threads_of(summary));
     put_filter(object, summary);
-    if (stream->each != NULL)
+    if (stream->each)
         put_each(object, summary, stream);
-    if (summary->result != NULL) {
+    if (summary->result) {
         cli_json_text(object, "run", start_name(summary->result));
-        if (summary->result->inexact != NULL)
+        if (summary->result->inexact)
             cli_file_json_text(object, "inexact", summary->result->inexact);
         else
             cli_json_null(object, "inexact");
         cli_json_count(object, "partial", summary->result->unterminated_count);
     }
-    if (summary->profile != NULL)
+    if (summary->profile)
         cli_profile_put(object, summary->profile);
     cli_json_bool(object, "interrupted", summary->interrupted);
     cli_json_bool(object, "failed", summary->failed);
@@ -248,7 +248,7 @@ tamis_status cli_summary_print(const cli_summary *summary, const cli_stream *str
         print_json(stderr, summary, stream);
     else if (stream->stats)
         print_text(stderr, summary, stream);
-    if (summary->profile != NULL && !stream->json)
+    if (summary->profile && !stream->json)
         cli_profile_print(stderr, summary->profile, summary->stats.records);
     if (fflush(stderr) == 0 && !ferror(stderr))
         return TAMIS_OK;
@@ -291,7 +291,7 @@ static void tell_missing(const cli_summary *summary, const cli_stream *stream) {
         return;
     if (passed && summary->passes)
         snprintf(outcome, sizeof outcome, "%s passed on", is_single ? "was" : "were");
-    else if (summary->into != NULL)
+    else if (summary->into)
         snprintf(outcome, sizeof outcome, "%s not in %.200s", is_single ? "is" : "are", summary->into);
     else
         snprintf(outcome, sizeof outcome, "%s left out", is_single ? "was" : "were");
@@ -305,7 +305,7 @@ void cli_summary_report_skipped(const cli_summary *summary, const cli_stream *st
     if (stream->json || stream->quiet)
         return;
     tell_malformed(summary, stream);
-    if (!stream->stats && !summary->failed && !(summary->interrupted && summary->into != NULL))
+    if (!stream->stats && !summary->failed && !(summary->interrupted && summary->into))
         tell_missing(summary, stream);
 }
 
@@ -323,7 +323,7 @@ tamis_status cli_summary_conclude(cli_summary *summary, const cli_stream *stream
     cli_summary_report_skipped(summary, stream);
     if (stream->stats) {
         tamis_error *first = summary->failed ? NULL : err;
-        if (filter != NULL)
+        if (filter)
             code = cli_summary_set_filter(summary, filter, first);
         if (code == TAMIS_OK)
             code = cli_summary_print(summary, stream, err);

@@ -39,7 +39,7 @@ static void set_typed_source(void *context, const tamis_stream_source *source) {
     cli_typed *typed = context;
 
     typed->next = (cli_key_position){source->input, "record", source->first, source->record_index};
-    if (typed->inner.set_source != NULL)
+    if (typed->inner.set_source)
         typed->inner.set_source(typed->inner.context, source);
 }
 
@@ -63,9 +63,9 @@ tamis_status cli_typed_begin(cli_typed *typed, cli_key_form form, const tamis_st
     typed->service.parts = NULL;
     typed->service.query_part = NULL;
     typed->service.finish_parts = NULL;
-    typed->service.expect = inner->expect != NULL ? set_size_hint : NULL;
-    typed->service.mark = inner->mark != NULL ? get_mark : NULL;
-    typed->service.enough = inner->enough != NULL ? has_enough : NULL;
+    typed->service.expect = inner->expect ? set_size_hint : NULL;
+    typed->service.mark = inner->mark ? get_mark : NULL;
+    typed->service.enough = inner->enough ? has_enough : NULL;
     typed->service.set_source = set_typed_source;
     return cli_key_maker_create(&typed->maker, form, err);
 }

@@ -98,14 +98,14 @@ static void on_bus(int number, siginfo_t *info, void *context) {
     const char *path = fd < 0 ? NULL : find_mapped(fd, (uintptr_t)info->si_addr, &maps);
 
     (void)context;
-    if (fd >= 0 && path == NULL) {
+    if (fd >= 0 && !path) {
         signal(number, SIG_DFL); /* no file: the repeated access ends the process */
         __atomic_store_n(&entered, 0, __ATOMIC_RELEASE);
         close(fd);
         return;
     }
     append(&message, "tamis: ");
-    append(&message, path != NULL ? name_of(path) : "filter");
+    append(&message, path ? name_of(path) : "filter");
     append(&message, ": was cut short while it was in use, or cannot be read; put the whole file back");
     message.text[message.size < sizeof message.text ? message.size++ : message.size - 1] = '\n';
     if (write(STDERR_FILENO, message.text, message.size) < 0)
@@ -116,7 +116,7 @@ static void on_bus(int number, siginfo_t *info, void *context) {
 void cli_bus_begin(void) {
     struct sigaction action;
 
-    if (getcwd(directory, sizeof directory) == NULL)
+    if (!getcwd(directory, sizeof directory))
         directory[0] = '\0';
     memset(&action, 0, sizeof action);
     sigemptyset(&action.sa_mask);

@@ -21,9 +21,9 @@ bool cli_pages_read(cli_pages *pages) {
     char line[128];
     int found = 0;
 
-    if (file == NULL)
+    if (!file)
         return false;
-    while (fgets(line, sizeof line, file) != NULL)
+    while (fgets(line, sizeof line, file))
         found += read_field(line, "Rss", &pages->resident) || read_field(line, "AnonHugePages", &pages->huge);
     fclose(file);
     return found == 2;
@@ -34,10 +34,9 @@ const char *cli_pages_policy(char *text, size_t size) {
     char line[128] = "", policy[sizeof line];
 
     /* The policy in use is in brackets: "always [madvise] never". */
-    if (file == NULL || fgets(line, sizeof line, file) == NULL ||
-        sscanf(line, "%*[^[][%127[^]]", policy) != 1)
+    if (!file || !fgets(line, sizeof line, file) || sscanf(line, "%*[^[][%127[^]]", policy) != 1)
         strcpy(policy, "unavailable");
-    if (file != NULL)
+    if (file)
         fclose(file);
     snprintf(text, size, "%s", policy);
     return text;

@@ -96,7 +96,7 @@ static bool inherit(int fd, const struct stat *old) {
 
 /* Creates the temporary file beside `name`. Returns its descriptor, or -1 with errno set. */
 static int create_beside(const char *name, bool replaces, char *path, size_t size) {
-    const char *slash = strrchr(name, '/'), *base = slash == NULL ? name : slash + 1;
+    const char *slash = strrchr(name, '/'), *base = !slash ? name : slash + 1;
     int fd = -1;
 
     for (unsigned try = 0; fd < 0 && try < TRIES; try++) {
@@ -117,12 +117,12 @@ static int create_beside(const char *name, bool replaces, char *path, size_t siz
 /* Replaces or creates a regular file. `old` is the existing file, or NULL. Returns false with errno set. */
 static bool replace(const char *name, const struct stat *old, const char *data, size_t size) {
     char path[PATH_MAX];
-    int fd = create_beside(name, old != NULL, path, sizeof path), number;
+    int fd = create_beside(name, old, path, sizeof path), number;
     bool whole;
 
     if (fd < 0)
         return false;
-    whole = (old == NULL || inherit(fd, old)) && write_all(fd, data, size) && fsync(fd) == 0;
+    whole = (!old || inherit(fd, old)) && write_all(fd, data, size) && fsync(fd) == 0;
     number = errno;
     if (close(fd) != 0 && whole) {
         whole = false;
@@ -167,7 +167,7 @@ tamis_status cli_save(const char *name, const char *data, size_t size, tamis_err
         if (!S_ISREG(st.st_mode))
             done = write_directly(name, data, size);
         else
-            done = realpath(name, target) != NULL && replace(target, &st, data, size);
+            done = realpath(name, target) && replace(target, &st, data, size);
     } else if (errno != ENOENT) {
         done = false;
     } else if (lstat(name, &st) == 0) {

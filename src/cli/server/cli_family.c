@@ -73,10 +73,10 @@ static tamis_status check_secret(const cli_family *family, const cli_family_setu
     bool keyed = tamis_redis_family_plan(family->family)->scheme == TAMIS_SCHEME_SIP;
     char shown[CLI_SERVER_SHOWN];
 
-    if (keyed && setup->secret == NULL)
+    if (keyed && !setup->secret)
         return cli_fail(err, "%.300s: was made with a secret; give it by --secret-file",
                         cli_server_show(setup->uri, shown));
-    if (!keyed && setup->secret != NULL)
+    if (!keyed && setup->secret)
         return cli_filter_unkeyed(cli_server_show(setup->uri, shown), err);
     return TAMIS_OK;
 }
@@ -85,7 +85,7 @@ static tamis_status check_secret(const cli_family *family, const cli_family_setu
 static tamis_status refuse_json(const cli_extract *extract, tamis_error *err) {
     size_t i = 0;
 
-    if (extract->extractor == NULL || !tamis_extractor_is_json(extract->extractor))
+    if (!extract->extractor || !tamis_extractor_is_json(extract->extractor))
         return TAMIS_OK;
     while (strncmp(extract->options.parts[i], "json:", 5) != 0)
         i++;
@@ -128,12 +128,12 @@ static tamis_status open_family(cli_family *made, const cli_family_setup *setup,
         return err->status;
     options.create = setup->adds;
     options.key_type = cli_key_type_of(setup->form);
-    if (setup->secret != NULL) {
+    if (setup->secret) {
         options.secret = setup->secret->bytes;
         options.secret_size = setup->secret->size;
     }
     if (tamis_redis_family_open(&made->family, NULL, plain, &options, err) != TAMIS_OK) {
-        if (err->status == TAMIS_E_MISMATCH && setup->secret != NULL && strstr(err->text, "secret") != NULL)
+        if (err->status == TAMIS_E_MISMATCH && setup->secret && strstr(err->text, "secret"))
             cli_remedy(err, "give that one by --secret-file");
         return err->status;
     }
@@ -154,7 +154,7 @@ tamis_status cli_family_open(cli_family **family, const cli_family_setup *setup,
     char *plain = malloc(strlen(setup->uri) + 1);
     tamis_status status = TAMIS_E_NOMEM;
 
-    if (made == NULL || plain == NULL) {
+    if (!made || !plain) {
         cli_fail_nomem("records", err);
     } else {
         made->adds = setup->adds;
@@ -173,7 +173,7 @@ tamis_status cli_family_open(cli_family **family, const cli_family_setup *setup,
 }
 
 void cli_family_free(cli_family *family) {
-    if (family == NULL)
+    if (!family)
         return;
     cli_typed_end(&family->typed);
     tamis_redis_family_close(family->family);
@@ -201,7 +201,7 @@ static tamis_status reserve_rows(cli_family *family, size_t count, tamis_error *
     family->texts = calloc(count, sizeof *family->texts);
     family->rows = calloc(count, sizeof *family->rows);
     family->found = calloc(count, sizeof *family->found);
-    if (family->pairs == NULL || family->texts == NULL || family->rows == NULL || family->found == NULL)
+    if (!family->pairs || !family->texts || !family->rows || !family->found)
         return cli_fail_nomem("records", err);
     family->capacity = count;
     return TAMIS_OK;
@@ -209,7 +209,7 @@ static tamis_status reserve_rows(cli_family *family, size_t count, tamis_error *
 
 /* Applies --trim and --ignore-case to texts that were made here. */
 static tamis_status finish_texts(cli_family *family, size_t count, tamis_error *err) {
-    if (family->whole == NULL || count == 0)
+    if (!family->whole || count == 0)
         return TAMIS_OK;
     if (tamis_extractor_extract(family->whole, family->texts, count, family->found, err) != TAMIS_OK)
         return err->status;
@@ -227,7 +227,7 @@ static size_t make_pairs(cli_family *family, const tamis_key *keys, size_t count
     if (reserve_rows(family, count, err) != TAMIS_OK)
         return 0;
     for (size_t i = 0; i < count; i++)
-        family->rows[i] = family->records[record_index != NULL ? record_index[i] : i];
+        family->rows[i] = family->records[record_index ? record_index[i] : i];
     good = cli_template_split(family->template, family->rows, count, family->next, family->pairs,
                               family->texts, err);
     if (family->keyed)
@@ -252,7 +252,7 @@ tamis_status cli_family_query(void *context, const tamis_key *keys, size_t count
     *done = 0;
     if (good > 0)
         status = typed->query(typed->context, family->texts, good, answers, done, err);
-    family->records += family->next.record_index == NULL ? *done : 0;
+    family->records += !family->next.record_index ? *done : 0;
     family->next = cli_key_position_after(family->next, *done);
     if (status != TAMIS_OK || good == count)
         return status;
@@ -266,6 +266,6 @@ void cli_family_set_source(void *context, const tamis_stream_source *source) {
 
     family->next = (cli_key_position){source->input, "record", source->first, source->record_index};
     family->records = source->records;
-    if (typed->set_source != NULL)
+    if (typed->set_source)
         typed->set_source(typed->context, source);
 }

@@ -12,7 +12,7 @@ enum { MEMBERS_QUERIED = 64 };
 
 void cli_members_note(tamis_heavy_hitters *members, const tamis_redis_pair *pairs,
                       const tamis_answer *answers, size_t count) {
-    for (size_t i = 0; members != NULL && i < count; i++)
+    for (size_t i = 0; members && i < count; i++)
         if (answers[i] != TAMIS_PRESENT)
             tamis_heavy_hitters_add_many(members, &pairs[i].name, 1);
 }
@@ -48,7 +48,7 @@ void cli_members_report(const tamis_heavy_hitters *members, const tamis_redis_fa
     const tamis_key *fullest = NULL;
     size_t listed, count = 0;
 
-    if (members == NULL)
+    if (!members)
         return;
     listed = tamis_heavy_hitters_list(members, list, MEMBERS_QUERIED);
     for (size_t i = 0; i < listed; i++) {

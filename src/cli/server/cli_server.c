@@ -10,12 +10,12 @@
 bool cli_server_is_uri(const char *name) {
     const char *colon = strstr(name, "://");
 
-    return colon != NULL && colon != name && strcspn(name, "/") > (size_t)(colon - name);
+    return colon && colon != name && strcspn(name, "/") > (size_t)(colon - name);
 }
 
 const char *cli_server_name(const char *uri, size_t *size) {
-    const char *host = strstr(uri, "://"), *pos = host != NULL ? host + 3 : uri,
-               *end = pos + strcspn(pos, "?"), *name = end;
+    const char *host = strstr(uri, "://"), *pos = host ? host + 3 : uri, *end = pos + strcspn(pos, "?"),
+               *name = end;
 
     pos += strcspn(pos, "/?");
     for (; pos < end; pos++)
@@ -84,7 +84,7 @@ const char *cli_server_encode(char *to, const char *name, size_t size) {
 
     for (; name < end && used + 4 <= CLI_SERVER_NAME; name++) {
         unsigned char c = (unsigned char)*name;
-        if (c <= ' ' || c == 0x7f || strchr("%/?@&#", c) != NULL || cli_server_field(name, end, &field) > 0)
+        if (c <= ' ' || c == 0x7f || strchr("%/?@&#", c) || cli_server_field(name, end, &field) > 0)
             used += (size_t)snprintf(to + used, 4, "%%%02X", c);
         else
             to[used++] = *name;
@@ -109,7 +109,7 @@ const char *cli_server_parameter(const char *uri, const char *name, size_t *size
     const char *pos = strchr(uri, '?');
     size_t length = strlen(name);
 
-    for (; pos != NULL; pos = strchr(pos, '&')) {
+    for (; pos; pos = strchr(pos, '&')) {
         pos++;
         if (strncmp(pos, name, length) == 0 && pos[length] == '=') {
             *size = strcspn(pos + length + 1, "&");
@@ -123,7 +123,7 @@ bool cli_server_keeps_type(const char *uri) {
     size_t size;
     const char *layout = cli_server_parameter(uri, "layout", &size);
 
-    return layout == NULL || (size == 5 && memcmp(layout, "tamis", size) == 0);
+    return !layout || (size == 5 && memcmp(layout, "tamis", size) == 0);
 }
 
 tamis_status cli_server_open(tamis_filter **filter, const char *uri, const cli_key_form *made,
@@ -132,9 +132,9 @@ tamis_status cli_server_open(tamis_filter **filter, const char *uri, const cli_k
 
     if (cli_server_refuse_family(uri, err) != TAMIS_OK)
         return err->status;
-    options.create = made != NULL;
-    options.key_type = made != NULL ? cli_key_type_of(*made) : TAMIS_KEYS_UNSPECIFIED;
-    if (secret != NULL) {
+    options.create = made;
+    options.key_type = made ? cli_key_type_of(*made) : TAMIS_KEYS_UNSPECIFIED;
+    if (secret) {
         options.secret = secret->bytes;
         options.secret_size = secret->size;
     }
@@ -144,7 +144,7 @@ tamis_status cli_server_open(tamis_filter **filter, const char *uri, const cli_k
 tamis_status cli_server_pull(tamis_filter **filter, tamis_error *err) {
     tamis_filter *pulled;
 
-    if (tamis_redis_filter_layout(*filter) == NULL)
+    if (!tamis_redis_filter_layout(*filter))
         return TAMIS_OK;
     if (tamis_redis_pull(&pulled, *filter, err) != TAMIS_OK)
         return err->status;
@@ -192,7 +192,7 @@ const char *cli_server_format(const tamis_filter *filter) {
     static char format[32];
     const char *layout = tamis_redis_filter_layout(filter);
 
-    if (layout == NULL)
+    if (!layout)
         return NULL;
     snprintf(format, sizeof format, "redis-%s", layout);
     return format;
@@ -213,7 +213,7 @@ static bool is_unbounded(const char *uri) {
     size_t size;
     const char *layout = cli_server_parameter(uri, "layout", &size);
 
-    return layout != NULL && size > 3 && memcmp(layout, "php", 3) == 0;
+    return layout && size > 3 && memcmp(layout, "php", 3) == 0;
 }
 
 /* The share of set bits is fpr_live ^ (1 / probes). At the optimal fill half of the bits are set. A few more

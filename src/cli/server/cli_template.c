@@ -116,7 +116,7 @@ static void order_fields(cli_template *template) {
 }
 
 static tamis_status open_finder(cli_template *template, const cli_extract *extract, tamis_error *err) {
-    const bool is_csv = extract->extractor != NULL && tamis_extractor_is_csv(extract->extractor);
+    const bool is_csv = extract->extractor && tamis_extractor_is_csv(extract->extractor);
     tamis_extractor_options options = TAMIS_EXTRACTOR_OPTIONS_INIT;
     char texts[PARTS_MAX][28];
     const char *fields[PARTS_MAX];
@@ -136,9 +136,9 @@ tamis_status cli_template_create(cli_template **template, const char *uri, const
     cli_template *made = calloc(1, sizeof *made);
     tamis_status status;
 
-    if (made != NULL)
+    if (made)
         made->literals = malloc(strlen(uri) + 1);
-    if (made == NULL || made->literals == NULL) {
+    if (!made || !made->literals) {
         cli_template_free(made);
         return cli_fail_nomem("records", err);
     }
@@ -157,7 +157,7 @@ tamis_status cli_template_create(cli_template **template, const char *uri, const
 }
 
 void cli_template_free(cli_template *template) {
-    if (template == NULL)
+    if (!template)
         return;
     tamis_extractor_free(template->finder);
     free(template->literals);
@@ -257,7 +257,7 @@ static tamis_status reserve(cli_template *template, size_t count, tamis_error *e
     free(template->values);
     template->found = calloc(count, sizeof *template->found);
     template->values = calloc(count, template->field_count * sizeof *template->values);
-    if (template->found == NULL || template->values == NULL)
+    if (!template->found || !template->values)
         return cli_fail_nomem("records", err);
     template->capacity = count;
     return TAMIS_OK;
@@ -282,7 +282,7 @@ size_t cli_template_split(cli_template *template, const tamis_key *records, size
     }
     free(template->bytes);
     to = template->bytes = malloc(bytes);
-    if (to == NULL) {
+    if (!to) {
         cli_fail_nomem("records", err);
         return 0;
     }

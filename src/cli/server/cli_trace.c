@@ -46,9 +46,9 @@ static void print_line(void *context, const tamis_redis_traced *traced) {
     FILE *line = open_memstream(&text, &size);
 
     (void)context;
-    if (line == NULL)
+    if (!line)
         return;
-    if (traced->element != NULL)
+    if (traced->element)
         print_record(line, traced->element);
     for (size_t i = 0; i < traced->part_count; i++)
         print_part(line, &traced->parts[i], traced->adds);

@@ -49,9 +49,8 @@ static bool may_have_arrived(tamis_status status) {
 static tamis_status add_to_server(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
                                   size_t *done, tamis_error *err) {
     add_run *run = context;
-    tamis_status status = run->family != NULL
-                              ? cli_family_query(run->family, keys, count, answers, done, err)
-                              : tamis_filter_add_many(run->filter, keys, count, answers, done, err);
+    tamis_status status = run->family ? cli_family_query(run->family, keys, count, answers, done, err)
+                                      : tamis_filter_add_many(run->filter, keys, count, answers, done, err);
 
     for (size_t i = 0; i < *done; i++)
         run->added += answers[i] != TAMIS_PRESENT;
@@ -89,7 +88,7 @@ static tamis_status stream(add_run *run, tamis_error *err) {
         service.context = run;
         service.query = add_to_server;
     }
-    if (run->family != NULL) {
+    if (run->family) {
         service.set_source = set_family_source;
         cli_family_prepare_stream(&records);
     } else {
@@ -113,10 +112,10 @@ static tamis_status open_held(add_run *run, tamis_error *err) {
     const add_config *config = &run->config;
     cli_filter_file file;
     cli_secret secret;
-    const cli_secret *given = config->secret_file != NULL ? &secret : NULL;
+    const cli_secret *given = config->secret_file ? &secret : NULL;
     tamis_status status;
 
-    if (config->secret_file != NULL) {
+    if (config->secret_file) {
         status = cli_secret_read(&secret, config->secret_file, run->stop_fd, err);
         if (status != TAMIS_OK)
             return status;
@@ -132,7 +131,7 @@ static tamis_status open_held(add_run *run, tamis_error *err) {
                                  err);
     else
         status = cli_filter_hold(&run->lock, &run->filter, &file, config->lock_wait, &run->compression, err);
-    if (config->secret_file != NULL)
+    if (config->secret_file)
         cli_secret_forget(&secret);
     return status;
 }
@@ -183,24 +182,23 @@ static tamis_status add_records(add_run *run, tamis_error *err) {
     double begun = cli_progress_now();
     tamis_status status = stream(run, err);
 
-    if (status == TAMIS_OK && run->family == NULL &&
+    if (status == TAMIS_OK && !run->family &&
         cli_file_save(run->filter, path, TAMIS_FORMAT_AUTO, run->compression, err) != TAMIS_OK)
         status = err->status;
-    else if (status == TAMIS_E_FULL && run->family == NULL)
+    else if (status == TAMIS_E_FULL && !run->family)
         fail_full(run, err);
     run->summary.seconds = cli_progress_now() - begun;
     bool is_reported = status != TAMIS_OK && report_unprinted(run);
-    if (status != TAMIS_OK && !is_reported && status != TAMIS_E_PIPE && run->family == NULL &&
+    if (status != TAMIS_OK && !is_reported && status != TAMIS_E_PIPE && !run->family &&
         run->summary.stats.records > 0 && !run->config.stream.quiet && !run->config.stream.json)
         cli_filter_report_kept(path);
     /* Not for every filter on a server: the server would count all bits for it. */
-    if (status == TAMIS_OK && run->family == NULL &&
-        (run->config.over_capacity || !cli_server_is_uri(path)) && !run->config.stream.quiet &&
-        !run->config.stream.json)
+    if (status == TAMIS_OK && !run->family && (run->config.over_capacity || !cli_server_is_uri(path)) &&
+        !run->config.stream.quiet && !run->config.stream.json)
         cli_filter_report_overfull(run->filter, cli_server_show(path, shown), CLI_FILTER_LARGER);
     if (status == TAMIS_OK && cli_server_is_uri(path) && !run->config.stream.quiet &&
         !run->config.stream.json) {
-        if (run->family != NULL)
+        if (run->family)
             cli_family_report_overfull(run->family, path);
         else
             cli_server_report_dense(run->filter, path);
@@ -223,11 +221,11 @@ static tamis_status run_add(const cli_args *args, bool *negative, tamis_error *e
     run.summary.on_server = status == TAMIS_OK && cli_server_is_uri(run.config.filter);
     if (status == TAMIS_OK)
         status = open_held(&run, err);
-    if (status == TAMIS_OK && run.family == NULL)
+    if (status == TAMIS_OK && !run.family)
         status = cli_stream_apply_filter(&run.config.stream, run.filter, run.config.filter, true, err);
-    if (status == TAMIS_OK && run.config.trace && run.family == NULL)
+    if (status == TAMIS_OK && run.config.trace && !run.family)
         status = cli_trace_begin(run.filter, err);
-    if (status == TAMIS_OK && run.family == NULL && !run.config.over_capacity)
+    if (status == TAMIS_OK && !run.family && !run.config.over_capacity)
         status = cli_server_enforce_capacity(run.filter, err);
     if (status == TAMIS_OK)
         status = add_records(&run, err);

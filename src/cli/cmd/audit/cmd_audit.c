@@ -67,7 +67,7 @@ static tamis_status open_filter(tamis_filter **filter, const char *path, const c
     cli_secret secret;
     tamis_status status;
 
-    if (secret_file == NULL) {
+    if (!secret_file) {
         status = cli_file_open(filter, path, CLI_QUERY, NULL, NULL, err);
         if (status != TAMIS_OK || tamis_hasher_scheme(tamis_filter_hasher(*filter)) != TAMIS_SCHEME_SIP)
             return status;
@@ -243,7 +243,7 @@ static tamis_status audit_filter(report *result, const cli_args *args, bool *neg
     tamis_status status;
 
     /* Verify first: statistics from damaged bits would be wrong. */
-    if ((cli_server_format(result->run.filter) == NULL &&
+    if ((!cli_server_format(result->run.filter) &&
          tamis_filter_verify(result->run.filter, err) != TAMIS_OK) ||
         tamis_filter_info_get(result->run.filter, &result->info, err) != TAMIS_OK)
         return err->status;

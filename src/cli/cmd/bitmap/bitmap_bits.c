@@ -152,7 +152,7 @@ tamis_status bitmap_bits(tamis_redis_bitmap *bitmap, bool sets, bool quiet, char
     if (!quiet && cli_output_check(err) != TAMIS_OK)
         return err->status;
     run = calloc(1, sizeof *run);
-    if (run == NULL)
+    if (!run)
         return cli_fail_nomem("bitmap", err);
     run->bitmap = bitmap;
     run->sets = sets;

@@ -24,7 +24,7 @@ static tamis_status reserve_space(bitmap_lines *lines, tamis_error *err) {
     if (lines->end < lines->allocated)
         return TAMIS_OK;
     grown = realloc(lines->buffer, allocated);
-    if (grown == NULL)
+    if (!grown)
         return cli_fail(err,
                         "standard input: no memory for a line of more than %zu bytes; free some, or check "
                         "what ends the lines",
@@ -62,7 +62,7 @@ static size_t cut(bitmap_lines *lines, tamis_key *keys, size_t capacity) {
     while (count < capacity && lines->scan < lines->end) {
         char *line = lines->buffer + lines->start;
         char *newline = memchr(lines->buffer + lines->scan, '\n', lines->end - lines->scan);
-        if (newline == NULL) {
+        if (!newline) {
             lines->scan = lines->end;
             break;
         }

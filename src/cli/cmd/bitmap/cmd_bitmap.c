@@ -72,11 +72,11 @@ static tamis_status read_range(bitmap_run *run, tamis_error *err) {
     const char *text = bits->given ? bits->text : bytes->text, *colon;
 
     run->range = (tamis_redis_bitmap_range)TAMIS_REDIS_BITMAP_RANGE_INIT;
-    if (text == NULL)
+    if (!text)
         return TAMIS_OK;
     run->range.unit = bits->given ? TAMIS_REDIS_BITMAP_BITS : TAMIS_REDIS_BITMAP_BYTES;
     colon = strchr(text, ':');
-    if (colon != NULL && read_position(text, colon, &run->range.from)) {
+    if (colon && read_position(text, colon, &run->range.from)) {
         run->range.is_open = colon[1] == '\0';
         if (run->range.is_open || read_position(colon + 1, colon + strlen(colon), &run->range.to))
             return TAMIS_OK;

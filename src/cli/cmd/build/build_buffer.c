@@ -56,7 +56,7 @@ static tamis_status create_known(build_buffer *buffer, tamis_error *err) {
 
     spec.plan_options.kind = TAMIS_KIND_EXACT;
     spec.plan_options.expect = KEPT_MAX;
-    spec.plan_options.scheme = buffer->secret != NULL ? TAMIS_SCHEME_SIP : TAMIS_SCHEME_XXH3;
+    spec.plan_options.scheme = buffer->secret ? TAMIS_SCHEME_SIP : TAMIS_SCHEME_XXH3;
     return cli_filter_create(&buffer->known, &spec, buffer->secret, err);
 }
 
@@ -65,7 +65,7 @@ static tamis_status create_hasher(build_buffer *buffer, tamis_error *err) {
 
     options.scheme = buffer->spec->plan_options.scheme;
     options.seed = buffer->spec->seed;
-    if (buffer->secret != NULL) {
+    if (buffer->secret) {
         options.secret = buffer->secret->bytes;
         options.secret_size = buffer->secret->size;
     }
@@ -142,7 +142,7 @@ tamis_status build_buffer_add(void *context, const tamis_key *keys, size_t count
 
     for (*done = 0; *done < count && status == TAMIS_OK;) {
         size_t left = count - *done, batch_size = left < BATCH ? left : BATCH, added = 0;
-        if (buffer->filter != NULL) {
+        if (buffer->filter) {
             status = tamis_filter_add_many(buffer->filter, keys + *done, left, answers + *done, &added, err);
         } else if (batch_size > KEPT_MAX - buffer->count) {
             status = create_growing(buffer, err);
@@ -186,12 +186,12 @@ tamis_status build_buffer_create(build_buffer **buffer, const cli_filter_spec *s
     if (check_plan(spec, secret, err) != TAMIS_OK)
         return err->status;
     made = calloc(1, sizeof *made);
-    if (made != NULL) {
+    if (made) {
         made->spec = spec;
         made->secret = secret;
         made->hashes = malloc(KEPT_MAX * sizeof *made->hashes);
     }
-    if (made == NULL || made->hashes == NULL) {
+    if (!made || !made->hashes) {
         build_buffer_free(made);
         return cli_fail(err, "hashes of keys: out of memory; free some, or give --expect");
     }
@@ -204,7 +204,7 @@ tamis_status build_buffer_create(build_buffer **buffer, const cli_filter_spec *s
 }
 
 void build_buffer_free(build_buffer *buffer) {
-    if (buffer == NULL)
+    if (!buffer)
         return;
     free_hashes(buffer);
     tamis_filter_free(buffer->filter);

@@ -99,7 +99,7 @@ const cli_conflict build_conflicts[] = {
 static tamis_status check_output(const build_config *config, tamis_error *err) {
     struct stat st;
 
-    if (config->output == NULL)
+    if (!config->output)
         return cli_fail(err, "--output: missing; give --output FILTER, the file to make");
     if (strcmp(config->output, "-") == 0)
         return cli_fail(err, "--output '-': a filter is not written to standard output; name a file, or give "

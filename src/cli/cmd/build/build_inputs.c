@@ -37,7 +37,7 @@ tamis_status build_inputs_note(struct stat **before, const cli_stream *stream, t
     size_t count = cli_stream_inputs(stream);
 
     *before = calloc(count, sizeof **before);
-    if (*before == NULL)
+    if (!*before)
         return cli_fail_nomem("build", err);
     for (size_t i = 0; i < count; i++)
         (void)stat_input(name_of(stream, i), &(*before)[i]); /* the run reports an unreadable file */

@@ -16,7 +16,7 @@ static tamis_status read_parameter(const char *uri, const cli_option *row, cli_v
     const char *coded = cli_server_parameter(uri, row->name, &size);
     cli_value parsed = {0};
 
-    if (coded == NULL)
+    if (!coded)
         return TAMIS_OK;
     /* A value too long for the buffer is invalid; its first bytes suffice for the error message. */
     size = size < sizeof text->text ? size : sizeof text->text - 1;
@@ -37,9 +37,9 @@ static char *uri_without_plan(const char *uri) {
     char *made = strdup(uri);
     size_t size;
 
-    for (size_t i = 0; made != NULL && i < sizeof plan / sizeof plan[0]; i++) {
+    for (size_t i = 0; made && i < sizeof plan / sizeof plan[0]; i++) {
         char *value = (char *)cli_server_parameter(made, plan[i], &size);
-        if (value == NULL)
+        if (!value)
             continue;
         char *parameter_start = value - strlen(plan[i]) - 1, *rest = value + size;
         rest += *rest == '&' ? 1 : 0;
@@ -59,7 +59,7 @@ static tamis_status keep_plan(build_config *config, tamis_error *err) {
     tamis_filter *there = NULL;
     tamis_status status;
 
-    if (name == NULL)
+    if (!name)
         return cli_fail_nomem("--output", err);
     status = cli_server_open(&there, name, NULL, NULL, err);
     free(name);

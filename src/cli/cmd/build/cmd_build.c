@@ -155,7 +155,7 @@ static tamis_status begin_resize(build_run *run, tamis_error *err) {
 static tamis_status fill_filter(build_run *run, tamis_error *err) {
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
 
-    if (run->buffer != NULL)
+    if (run->buffer)
         return build_buffer_flush(run->buffer, run->filter, err);
     service.context = run->filter;
     service.query = add_keys;
@@ -204,7 +204,7 @@ static tamis_status buffer_and_fill(build_run *run, tamis_error *err) {
     service.query = build_buffer_add;
     status = read_all(run, &service, err);
     run->filter = build_buffer_take_filter(run->buffer);
-    if (status != TAMIS_OK || run->filter != NULL)
+    if (status != TAMIS_OK || run->filter)
         return status;
     spec->plan_options.expect = build_buffer_count(run->buffer) + 1; /* 0 would mean unknown */
     run->is_fixed = !cli_filter_prefer_growth(spec);
@@ -271,7 +271,7 @@ static tamis_status save(build_run *run, tamis_error *err) {
     if (cli_metadata_apply(&config->metadata, run->filter, err) != TAMIS_OK ||
         cli_key_store_form(config->stream.form, run->filter, err) != TAMIS_OK)
         return err->status;
-    if (run->resize != NULL)
+    if (run->resize)
         return end_resize(run, run->filter, err) == TAMIS_OK ? TAMIS_OK : err->status;
     status = cli_server_is_uri(config->output)
                  ? cli_server_push(run->filter, config->output,
@@ -313,7 +313,7 @@ static tamis_status build(build_run *run, tamis_error *err) {
         tell_fixed(run);
     if (status == TAMIS_OK && !run->config.stream.quiet && !run->config.stream.json)
         cli_metadata_report_lost(run->filter, run->config.output, run->config.format);
-    if (status == TAMIS_OK && !run->config.stream.quiet && run->config.filter.server != NULL)
+    if (status == TAMIS_OK && !run->config.stream.quiet && run->config.filter.server)
         cli_filter_report_overfull(run->filter, cli_server_show(run->config.output, shown),
                                    "give a larger expect in the URI");
     return cli_summary_conclude(&run->summary, &run->config.stream, run->filter, status, err);
@@ -324,7 +324,7 @@ static tamis_status read_secret(build_run *run, tamis_error *err) {
     const char *secret_file = run->config.filter.secret_file;
     tamis_status status;
 
-    if (secret_file == NULL)
+    if (!secret_file)
         return TAMIS_OK;
     status = cli_secret_read(&run->secret, secret_file, run->stop_fd, err);
     if (status != TAMIS_OK)
@@ -355,7 +355,7 @@ static tamis_status run_build(const cli_args *args, bool *negative, tamis_error 
     tamis_status status;
 
     (void)negative;
-    if (run == NULL)
+    if (!run)
         return cli_fail_nomem("build", err);
     run->summary = (cli_summary)CLI_SUMMARY_INIT;
     run->start = lseek(STDIN_FILENO, 0, SEEK_CUR);

@@ -64,8 +64,7 @@ static tamis_status open_member(member *added, const char *path, const check_con
 
     added->name = cli_server_is_uri(path) ? cli_server_show(path, added->shown) : path;
 
-    while (cli_filter_open(&added->filter, path, secrets != NULL ? &secrets[index] : NULL, &keyed, err) !=
-           TAMIS_OK) {
+    while (cli_filter_open(&added->filter, path, secrets ? &secrets[index] : NULL, &keyed, err) != TAMIS_OK) {
         if (err->status != TAMIS_E_MISMATCH || config->secret_count <= 1)
             return err->status;
         if (++index == config->secret_count)
@@ -100,7 +99,7 @@ static tamis_status fit_keys(check_query *query, const tamis_filter *filter, tam
     if (query->config->key_count > 0 || records->form.hex || records->form.type > CLI_KEY_UTF8)
         return TAMIS_OK;
     cli_key_fit(&form, tamis_hasher_scheme(tamis_filter_hasher(filter)), cli_stream_line_end(records));
-    if (!form.strip_cr || query->line_maker != NULL)
+    if (!form.strip_cr || query->line_maker)
         return TAMIS_OK;
     return cli_key_maker_create(&query->line_maker, form, err);
 }
@@ -108,7 +107,7 @@ static tamis_status fit_keys(check_query *query, const tamis_filter *filter, tam
 static tamis_status open_members(check_query *query, const cli_secret *secrets, tamis_error *err) {
     const check_config *config = query->config;
     bool *used = calloc(config->secret_count + 1, sizeof *used);
-    tamis_status status = used == NULL ? cli_fail_nomem("check", err) : TAMIS_OK;
+    tamis_status status = !used ? cli_fail_nomem("check", err) : TAMIS_OK;
 
     for (size_t i = 0; i < config->filter_count && status == TAMIS_OK; i++) {
         status = open_member(&query->members[i], config->filters[i], config, secrets, used, err);
@@ -132,7 +131,7 @@ static void order_rows(check_query *query) {
         for (size_t i = 0; i < query->count; i++) {
             member *own = &query->members[i];
             tamis_scheme scheme = tamis_hasher_scheme(tamis_filter_hasher(own->filter));
-            if ((query->line_maker != NULL && scheme == TAMIS_SCHEME_FNV_DCSO) != strips_cr)
+            if ((query->line_maker && scheme == TAMIS_SCHEME_FNV_DCSO) != strips_cr)
                 continue;
             own->row = row;
             query->filters[row++] = own->filter;
@@ -158,14 +157,14 @@ tamis_status check_query_open(check_query **query, const check_config *config, c
 
     for (size_t i = 0; i < config->filter_count; i++)
         names += strlen(config->filters[i]) + 1;
-    if (made == NULL)
+    if (!made)
         return cli_fail_nomem("check", err);
     made->config = config;
     made->mark = malloc(names);
     made->filters = calloc(config->filter_count, sizeof *made->filters);
-    status = made->mark == NULL || made->filters == NULL ? cli_fail_nomem("check", err)
-             : config->is_family                         ? open_family(made, secrets, err)
-                                                         : open_members(made, secrets, err);
+    status = !made->mark || !made->filters ? cli_fail_nomem("check", err)
+             : config->is_family           ? open_family(made, secrets, err)
+                                           : open_members(made, secrets, err);
     if (status == TAMIS_OK)
         *query = made;
     else
@@ -185,7 +184,7 @@ tamis_status check_query_apply_key_form(check_query *query, cli_key_form *form, 
 }
 
 void check_query_free(check_query *query) {
-    if (query == NULL)
+    if (!query)
         return;
     for (size_t i = 0; i < query->count; i++)
         tamis_filter_free(query->members[i].filter);
@@ -206,7 +205,7 @@ static tamis_status reserve_rows(check_query *query, size_t count, tamis_error *
     query->capacity = 0;
     free(query->rows);
     query->rows = calloc(count, query->count + 1);
-    if (query->rows == NULL)
+    if (!query->rows)
         return cli_fail_nomem("check", err);
     query->capacity = count;
     return TAMIS_OK;
@@ -252,7 +251,7 @@ static tamis_status reload_members(check_query *query, tamis_error *err) {
         member *a = &query->members[i];
         tamis_error why = TAMIS_ERROR_INIT;
         bool changed = false, lost = false;
-        if (cli_server_format(a->filter) == NULL)
+        if (!cli_server_format(a->filter))
             lost = tamis_filter_reload(a->filter, &changed, &why) != TAMIS_OK &&
                    why.status != TAMIS_E_UNSUPPORTED; /* a compressed file is in memory */
         if (lost && !a->lost && !query->config->stream.quiet && !query->config->stream.json) {
@@ -278,7 +277,7 @@ static void note_found(check_query *query, const tamis_answer *answers, size_t c
     tamis_answer wanted = query->config->invert ? TAMIS_ABSENT : TAMIS_PRESENT;
 
     if (!query->found && count > 0)
-        query->found = memchr(answers, wanted, count) != NULL;
+        query->found = memchr(answers, wanted, count);
 }
 
 tamis_status check_query_keys(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
@@ -291,8 +290,8 @@ tamis_status check_query_keys(void *context, const tamis_key *keys, size_t count
     if (status == TAMIS_OK && query->config->follow)
         status = reload_members(query, err);
     if (status == TAMIS_OK)
-        status = query->family != NULL ? cli_family_query(query->family, keys, count, answers, done, err)
-                                       : query_members(query, keys, count, answers, done, err);
+        status = query->family ? cli_family_query(query->family, keys, count, answers, done, err)
+                               : query_members(query, keys, count, answers, done, err);
     note_found(query, answers, *done);
     return status;
 }
@@ -309,8 +308,8 @@ const tamis_hasher *check_query_hasher(const check_query *query) {
     const check_config *config = query->config;
     const tamis_filter_set set = {query->filters, query->count};
 
-    if (query->family != NULL || config->prints_names || config->follow ||
-        (query->line_maker != NULL && config->stream.extract.extractor != NULL))
+    if (query->family || config->prints_names || config->follow ||
+        (query->line_maker && config->stream.extract.extractor))
         return NULL;
     for (size_t i = 0; i < query->count; i++)
         if (!cli_filter_takes_hashes(query->filters[i]))
@@ -352,7 +351,7 @@ static tamis_status query_row(const check_query *query, const tamis_key *keys, c
     tamis_hash made[LINES_AT_ONCE];
 
     *done = 0;
-    if (query->line_maker == NULL)
+    if (!query->line_maker)
         return tamis_filter_set_contains_hashes(&set, hashes, count, answers, NULL, done, err);
     while (*done < count && status == TAMIS_OK) {
         const tamis_hash *part_hashes = hashes + *done;
@@ -405,7 +404,7 @@ void check_query_set_source(void *context, const tamis_stream_source *source) {
     check_query *query = context;
 
     query->records = source->records;
-    if (query->family != NULL)
+    if (query->family)
         cli_family_set_source(query->family, source);
 }
 

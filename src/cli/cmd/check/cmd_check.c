@@ -23,7 +23,7 @@ static tamis_status stream(check_query *query, const check_config *config, cli_s
     service.query = check_query_keys;
     service.set_source = check_query_set_source;
     service.hasher = check_query_hasher(query);
-    if (service.hasher != NULL) {
+    if (service.hasher) {
         service.query_hashes = check_query_hashes;
         service.parts = check_query_parts;
         service.query_part = check_query_part;
@@ -56,7 +56,7 @@ static tamis_status search_each(check_query *query, const check_config *config, 
         cli_stream input = config->stream;
         input.inputs += i;
         input.input_count = 1;
-        input.each = input.each != NULL ? input.each + i : NULL;
+        input.each = input.each ? input.each + i : NULL;
         single.stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
         tamis_status status = stream(query, config, input, stop_fd, &single, &ignored);
         if (status == TAMIS_E_INTERRUPTED)
@@ -103,10 +103,10 @@ static tamis_status take_keys(const check_config *config, tamis_key *keys, tamis
         keys[i] = (tamis_key){config->keys[i], strlen(config->keys[i])};
     if (cli_extract_whole(whole, &config->stream.extract, err) != TAMIS_OK)
         return err->status;
-    if (*whole == NULL)
+    if (!*whole)
         return TAMIS_OK;
     found = calloc(count, sizeof *found);
-    if (found == NULL)
+    if (!found)
         return cli_fail_nomem("--lookup", err);
     status = tamis_extractor_extract(*whole, keys, count, found, err);
     for (size_t i = 0; i < count && status == TAMIS_OK; i++)
@@ -128,7 +128,7 @@ static tamis_status answer_keys(check_query *query, const check_config *config, 
 
     service.context = query;
     service.query = check_query_keys;
-    if (keys == NULL || answers == NULL) {
+    if (!keys || !answers) {
         cli_fail(err, "--lookup: out of memory; free some, or give it less often");
     } else if (take_keys(config, keys, &whole, err) != TAMIS_OK) {
         status = err->status;
@@ -178,7 +178,7 @@ static tamis_status open_filters(check_query **query, const check_config *config
 
     if (config->secret_count > 0) {
         secrets = calloc(config->secret_count, sizeof *secrets);
-        if (secrets == NULL)
+        if (!secrets)
             return cli_fail(err, "--secret-file: out of memory; free some, or give it less often");
     }
     for (size_t i = 0; i < config->secret_count && status == TAMIS_OK; i++)

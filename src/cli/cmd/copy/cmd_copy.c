@@ -76,7 +76,7 @@ static tamis_status run_copy(const cli_args *args, bool *negative, tamis_error *
     int stop_fd;
 
     (void)negative;
-    if (output == NULL)
+    if (!output)
         return cli_fail(err, "copy: --output is missing; name the file to write as -o FILE");
     if (args->operand_count != 1)
         return cli_fail(err, "copy: takes one filter, and %zu are named; give its file", args->operand_count);

@@ -27,7 +27,7 @@ static tamis_status reserve_space(bitmap *content, size_t size, tamis_error *err
     if (content->capacity - content->size >= size)
         return TAMIS_OK;
     more = realloc(content->bytes, content->size + size);
-    if (more == NULL)
+    if (!more)
         return cli_fail_nomem("copy", err);
     content->bytes = more;
     content->capacity = content->size + size;

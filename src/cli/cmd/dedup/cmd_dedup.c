@@ -62,7 +62,7 @@ static tamis_status check_secret_kept(const cli_secret *secret, const dedup_conf
 
     for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++) {
         const char *path = outputs[i].path;
-        if (path == NULL || !cli_secret_is_in(secret, path))
+        if (!path || !cli_secret_is_in(secret, path))
             continue;
         return cli_fail(err, "--secret-file '%.300s': is %s too; write to another file",
                         config->filter.secret_file,
@@ -80,18 +80,18 @@ static tamis_status find_filter(dedup_run *run, const dedup_config *config, cons
     cli_filter_spec spec = config->filter;
     tamis_status status = TAMIS_OK;
 
-    if (config->state != NULL) {
+    if (config->state) {
         status = dedup_state_open(&run->state, config, secret, err);
         if (status != TAMIS_OK)
             return status;
         run->filter = tamis_state_filter(run->state);
         return TAMIS_OK;
     }
-    if (path != NULL)
+    if (path)
         status = cli_file_lock(&run->lock, path, config->lock_wait, err);
     if (status != TAMIS_OK)
         return status;
-    run->opened = path != NULL && access(path, F_OK) == 0;
+    run->opened = path && access(path, F_OK) == 0;
     if (run->opened) {
         const cli_filter_file file = {.path = path, .secret = secret, .access = CLI_CHANGE};
         if (cli_filter_held(&run->filter, &file, &run->compression, err) != TAMIS_OK)
@@ -113,7 +113,7 @@ static tamis_status create_filter(dedup_run *run, const dedup_config *config, in
     cli_secret secret;
     tamis_status status;
 
-    if (secret_file == NULL)
+    if (!secret_file)
         return find_filter(run, config, NULL, err);
     status = cli_secret_read(&secret, secret_file, stop_fd, err);
     if (status != TAMIS_OK)
@@ -152,14 +152,14 @@ static tamis_status stream(dedup_run *run, const dedup_config *config, int stop_
     tamis_stream_service_dedup(&service, run->session);
     stream_options.output = config->output;
     stream_options.duplicates = config->duplicates;
-    stream_options.durable = config->filter_file != NULL; /* rule 2 */
+    stream_options.durable = config->filter_file; /* rule 2 */
     stream_options.stop_fd = stop_fd;
     stream_options.first_malformed = &run->report.first_malformed;
     stream_options.marking = config->marking;
     stream_options.mark_name = config->mark_name;
     stream_options.profile = config->profile ? &run->profile : NULL;
     run->report.profile = stream_options.profile;
-    if (run->state != NULL) {
+    if (run->state) {
         commits.session = run->session;
         commits.bytes = config->commit_bytes;
         commits.milliseconds = (uint32_t)config->commit_ms;
@@ -188,7 +188,7 @@ static tamis_status fail_full(const dedup_run *run, const dedup_config *config, 
     if (tamis_filter_info_get(run->filter, &info, NULL) != TAMIS_OK)
         return err->status; /* *err has the message of the library */
     cli_text_count(record, sizeof record, run->report.stats.records + 1);
-    if (run->state != NULL) {
+    if (run->state) {
         cli_remedy(err, "begin a new state with a larger --expect or more --memory, or give --on-full pass");
         return err->status;
     }
@@ -222,7 +222,7 @@ static void tell_unknown(const dedup_run *run, const dedup_config *config) {
     if (unknown == 0 || config->stream.quiet || config->stream.json)
         return;
     snprintf(message, sizeof message, "%.200s: full, so %s %s passed on without being remembered%s; %s",
-             config->filter_file != NULL ? config->filter_file : "filter",
+             config->filter_file ? config->filter_file : "filter",
              cli_text_records(count, sizeof count, unknown), unknown == 1 ? "was" : "were",
              config->count ? ", and counted each time" : "",
              run->opened ? CLI_FILTER_LARGER : "give a larger --expect or more --memory");
@@ -231,7 +231,7 @@ static void tell_unknown(const dedup_run *run, const dedup_config *config) {
 
 /* Prints the summary, if an option requests it. Keeps the first error in *err. */
 static tamis_status summarize(dedup_run *run, const dedup_config *config, tamis_error *err) {
-    if (!config->stream.stats && run->report.profile == NULL)
+    if (!config->stream.stats && !run->report.profile)
         return TAMIS_OK;
     if (cli_summary_set_filter(&run->report, run->filter, run->report.failed ? NULL : err) != TAMIS_OK)
         return err->status;
@@ -244,7 +244,7 @@ static void tell_removed(const char *path) {
     struct stat file;
     char message[400];
 
-    if (path == NULL || strcmp(path, "-") == 0)
+    if (!path || strcmp(path, "-") == 0)
         return;
     if (stat(path, &file) == 0 && !S_ISREG(file.st_mode))
         return;
@@ -255,7 +255,7 @@ static void tell_removed(const char *path) {
 /* Adds the remedy to the error of the library in *err. */
 static tamis_status fail(const dedup_run *run, const dedup_config *config, tamis_status status,
                          tamis_error *err) {
-    if (run->state != NULL)
+    if (run->state)
         dedup_state_advise(&run->result, config, status, err);
     if (status == TAMIS_E_FULL && run->opened)
         return cli_filter_full(run->filter, config->filter_file, run->report.stats.records + 1,
@@ -280,7 +280,7 @@ static tamis_status save_filter(const dedup_run *run, const char *path, tamis_er
 static tamis_status save(dedup_run *run, const dedup_config *config, tamis_status status, tamis_error *err) {
     bool good = status == TAMIS_OK || (status == TAMIS_E_INTERRUPTED && run->report.stats.records > 0);
 
-    if (config->filter_file == NULL || !good || !run->report.stats.complete)
+    if (!config->filter_file || !good || !run->report.stats.complete)
         return status;
     run->saved = save_filter(run, config->filter_file, err) == TAMIS_OK;
     return run->saved ? status : err->status;
@@ -290,8 +290,7 @@ static tamis_status save(dedup_run *run, const dedup_config *config, tamis_statu
 static void tell_saved(const dedup_run *run, const dedup_config *config) {
     char message[400];
 
-    if (config->filter_file == NULL || run->report.stats.records == 0 || config->stream.quiet ||
-        config->stream.json)
+    if (!config->filter_file || run->report.stats.records == 0 || config->stream.quiet || config->stream.json)
         return;
     if (!run->saved) {
         cli_filter_report_kept(config->filter_file);
@@ -323,7 +322,7 @@ static tamis_status conclude(dedup_run *run, const dedup_config *config, tamis_s
                                         cli_stream_passed(&config->stream, &report->stats));
         tell_unknown(run, config);
         dedup_state_ended(config, &run->result);
-        if (run->state == NULL || run->result.start != TAMIS_STREAM_FINISHED)
+        if (!run->state || run->result.start != TAMIS_STREAM_FINISHED)
             cli_summary_report_skipped(report, &config->stream);
         if (status == TAMIS_OK && run->opened && report->stats.unknown == 0 && !config->stream.quiet &&
             !config->stream.json)
@@ -335,7 +334,7 @@ static tamis_status conclude(dedup_run *run, const dedup_config *config, tamis_s
         return code;
     if (err->sys_errno != 0 && code == TAMIS_OK)
         cli_report(err->text); /* the last records could not be written */
-    if (run->state == NULL) {
+    if (!run->state) {
         tell_removed(config->output);
         tell_removed(config->duplicates);
     }
@@ -349,7 +348,7 @@ static tamis_status finish_state(const dedup_run *run, tamis_error *err) {
     tamis_error refused = TAMIS_ERROR_INIT;
     tamis_status status = tamis_state_snapshot(run->state, UINT64_MAX, &refused);
 
-    if (status == TAMIS_OK || (status == TAMIS_E_INVALID && run->result.inexact != NULL))
+    if (status == TAMIS_OK || (status == TAMIS_E_INVALID && run->result.inexact))
         return TAMIS_OK;
     *err = refused;
     return status;
@@ -371,20 +370,20 @@ static tamis_status run_dedup(const cli_args *args, bool *negative, tamis_error 
         code = cli_signals_begin(&stop_fd, err);
     if (code == TAMIS_OK)
         code = open_run(&run, &config, stop_fd, err);
-    if (code == TAMIS_OK && config.filter_file != NULL)
+    if (code == TAMIS_OK && config.filter_file)
         code = run.opened ? cli_stream_apply_filter(&config.stream, run.filter, config.filter_file, true, err)
                           : cli_key_store_form(config.stream.form, run.filter, err);
     if (code == TAMIS_OK) {
         tamis_status status = stream(&run, &config, stop_fd, err);
         status = save(&run, &config, status, err);
-        if (status == TAMIS_OK && run.state != NULL)
+        if (status == TAMIS_OK && run.state)
             status = finish_state(&run, err);
         run.report.seconds = cli_progress_now() - begun;
         code = conclude(&run, &config, status, err);
     }
     tamis_stream_checkpoint_free(run.result.unfinished);
     tamis_dedup_close(run.session);
-    if (run.state == NULL)
+    if (!run.state)
         tamis_filter_free(run.filter);
     tamis_state_close(run.state);
     tamis_file_unlock(run.lock);

@@ -95,7 +95,7 @@ static void append_quoted(line *l, const char *text) {
 static void append_option(line *l, const cli_option *option, const char *text) {
     append_text(l, " --");
     append_text(l, option->name);
-    if (text == NULL)
+    if (!text)
         return;
     append_text(l, option->optional ? "=" : " ");
     append_quoted(l, text);
@@ -117,11 +117,11 @@ bool dedup_command_keep(char *to, const cli_value *values) {
     line l = {to, DEDUP_COMMAND, 0, true};
     char directory[PATH_MAX];
 
-    if (getcwd(directory, sizeof directory) == NULL)
+    if (!getcwd(directory, sizeof directory))
         return false;
     append_quoted(&l, directory);
     append_text(&l, "\ntamis dedup");
-    for (const cli_option *option = dedup_options; option->name != NULL; option++) {
+    for (const cli_option *option = dedup_options; option->name; option++) {
         const cli_value *value = &values[option->id];
         if (!value->given || is_left_out(option->id))
             continue;
@@ -184,13 +184,13 @@ static const char *read_option(kept_option *o, const char *text) {
         return NULL;
     *o = (kept_option){.text = text, .name_size = (size_t)(end - text)};
     o->has_value = *end == '=';
-    for (size_t i = 0; dedup_options[i].name != NULL && !o->has_value; i++)
+    for (size_t i = 0; dedup_options[i].name && !o->has_value; i++)
         o->has_value = strlen(dedup_options[i].name) == o->name_size - 2 &&
                        strncmp(dedup_options[i].name, text + 2, o->name_size - 2) == 0 &&
                        dedup_options[i].type != CLI_FLAG && !dedup_options[i].optional;
     if (o->has_value)
         end = *end == '\0' ? NULL : read_word(o->value, sizeof o->value, end + 1);
-    if (end != NULL)
+    if (end)
         o->size = (size_t)(end - text);
     return end;
 }
@@ -239,7 +239,7 @@ static void find_site(site *at, const char *directory, const char *name, const c
 
     resolve(before, directory, name);
     snprintf(at->directory, sizeof at->directory, "%s", directory);
-    if (realpath(state, at->state) == NULL)
+    if (!realpath(state, at->state))
         snprintf(at->state, sizeof at->state, "%s", before);
     at->moved = !is_same_file(before, at->state);
     while (strncmp(name, "./", 2) == 0)
@@ -252,7 +252,7 @@ static void find_site(site *at, const char *directory, const char *name, const c
                    strncmp(at->state + all - size, name, size) == 0 && at->state[all - size - 1] == '/';
     if (at->together)
         snprintf(at->directory, sizeof at->directory, "%.*s", (int)(all - size - 1), at->state);
-    else if (at->moved && !is_there(directory) && getcwd(at->directory, sizeof at->directory) == NULL)
+    else if (at->moved && !is_there(directory) && !getcwd(at->directory, sizeof at->directory))
         snprintf(at->directory, sizeof at->directory, "%s", directory);
 }
 
@@ -274,7 +274,7 @@ static const char *present_name(const site *at, const kept_option *o, const tami
     if (is_named(o, "--state"))
         return at->moved && !at->together ? visible_from(at, at->state) : o->value;
     known = is_output || is_second ? tamis_stream_checkpoint_output(run, is_second, NULL) : NULL;
-    if (known == NULL)
+    if (!known)
         return o->value;
     resolve(path, at->directory, o->value);
     if (is_there(known) && !is_same_file(known, path) &&
@@ -292,7 +292,7 @@ static bool append_options(line *l, const char *text, const site *at, const tami
     while (*text == ' ') {
         const char *name;
         text = read_option(&o, text + 1);
-        if (text == NULL)
+        if (!text)
             return false;
         name = o.has_value ? present_name(at, &o, run, finish) : o.value;
         append_text(l, " ");
@@ -313,7 +313,7 @@ static bool find_state(char *to, size_t capacity, const char *text) {
 
     while (*text == ' ') {
         text = read_option(&o, text + 1);
-        if (text == NULL)
+        if (!text)
             return false;
         if (is_named(&o, "--state"))
             return snprintf(to, capacity, "%s", o.value) < (int)capacity;
@@ -330,14 +330,14 @@ bool dedup_command_of(char *to, size_t capacity, const tamis_stream_checkpoint *
     site at;
 
     *finish = (dedup_finish){.unsure = false};
-    options = kept != NULL ? read_word(directory, sizeof directory, kept) : NULL;
-    if (options == NULL || strncmp(options, command, strlen(command)) != 0)
+    options = kept ? read_word(directory, sizeof directory, kept) : NULL;
+    if (!options || strncmp(options, command, strlen(command)) != 0)
         return false;
     options += strlen(command);
     if (!find_state(before, sizeof before, options))
         return false;
     find_site(&at, directory, before, state);
-    if (getcwd(directory, sizeof directory) == NULL || strcmp(directory, at.directory) != 0) {
+    if (!getcwd(directory, sizeof directory) || strcmp(directory, at.directory) != 0) {
         append_text(&l, "cd ");
         append_quoted(&l, at.directory);
         append_text(&l, " && ");

@@ -12,7 +12,7 @@
 #include "cli/server/cli_server.h"
 
 static bool is_standard(const char *path) {
-    return path != NULL && strcmp(path, "-") == 0;
+    return path && strcmp(path, "-") == 0;
 }
 
 /* If records or a number go to standard output: fails now, not after hours, if it cannot be written. */
@@ -26,14 +26,14 @@ static tamis_status check_outputs(const dedup_config *config, tamis_error *err) 
     const char *const paths[] = {config->output, config->duplicates, config->count ? "-" : NULL};
 
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
-        if (paths[i] != NULL && cli_stream_keep_list(&config->stream, paths[i], err) != TAMIS_OK)
+        if (paths[i] && cli_stream_keep_list(&config->stream, paths[i], err) != TAMIS_OK)
             return err->status;
-    if (config->duplicates == NULL)
+    if (!config->duplicates)
         return check_standard_output(config, err);
     if (is_standard(config->duplicates) && config->count)
         return cli_fail(err, "--duplicates '-': contradicts --count: the number goes to standard output; "
                              "give --duplicates a file, or leave one of them out");
-    if (config->output == NULL || strcmp(config->output, config->duplicates) != 0)
+    if (!config->output || strcmp(config->output, config->duplicates) != 0)
         return check_standard_output(config, err);
     if (is_standard(config->output))
         return cli_fail(err, "--duplicates '-': the first occurrences go to standard output already; "
@@ -44,10 +44,10 @@ static tamis_status check_outputs(const dedup_config *config, tamis_error *err) 
 
 static tamis_status check_kind(const dedup_config *config, const cli_args *args, tamis_error *err) {
     const tamis_plan_options *plan_options = &config->filter.plan_options;
-    const char *kept = config->state != NULL ? config->state : config->filter_file;
+    const char *kept = config->state ? config->state : config->filter_file;
 
     /* An existing filter has its size already; only its kind is compared later. */
-    if ((kept == NULL || access(kept, F_OK) != 0) && tamis_kind_is_bloom(plan_options->kind) &&
+    if ((!kept || access(kept, F_OK) != 0) && tamis_kind_is_bloom(plan_options->kind) &&
         plan_options->expect == 0)
         return cli_fail(err,
                         "--kind '%s': cannot grow, so the number of records must be known; give --expect N, "
@@ -68,7 +68,7 @@ static tamis_status check_filter_file(const dedup_config *config, tamis_error *e
     const char *const outputs[] = {config->output, config->duplicates};
     struct stat filter, output;
 
-    if (path == NULL)
+    if (!path)
         return TAMIS_OK;
     if (cli_server_refuse(path, "--filter",
                           "name a file: records cannot be lost there only where filter and output "
@@ -76,7 +76,7 @@ static tamis_status check_filter_file(const dedup_config *config, tamis_error *e
                           err) != TAMIS_OK)
         return err->status;
     for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++) {
-        if (outputs[i] == NULL || is_standard(outputs[i]))
+        if (!outputs[i] || is_standard(outputs[i]))
             continue;
         if (strcmp(path, outputs[i]) == 0 ||
             (stat(path, &filter) == 0 && stat(outputs[i], &output) == 0 && filter.st_dev == output.st_dev &&
@@ -91,12 +91,12 @@ static tamis_status check_state(dedup_config *config, const cli_value *values, t
     static const int needing[] = {DEDUP_REREAD, DEDUP_ABANDON, DEDUP_EXACTLY_ONCE, DEDUP_DEFER_UNTERMINATED,
                                   DEDUP_COMMIT_EVERY};
 
-    for (size_t i = 0; i < sizeof needing / sizeof *needing && config->state == NULL; i++) {
+    for (size_t i = 0; i < sizeof needing / sizeof *needing && !config->state; i++) {
         const char *name = cli_option_of(dedup_options, needing[i])->name;
         if (values[needing[i]].given)
             return cli_fail(err, "--%s needs --state DIR; give it, or leave --%s out", name, name);
     }
-    if (config->state == NULL)
+    if (!config->state)
         return TAMIS_OK;
     if (cli_server_refuse(config->state, "--state", "name a folder: no server commits together with output",
                           err) != TAMIS_OK)
@@ -111,17 +111,17 @@ static tamis_status check_state(dedup_config *config, const cli_value *values, t
  * characters. */
 static tamis_status check_mark(dedup_config *config, const cli_value *mark, tamis_error *err) {
     const tamis_extractor *extractor = config->stream.extract.extractor;
-    bool is_json = extractor != NULL && tamis_extractor_is_json(extractor), is_text;
+    bool is_json = extractor && tamis_extractor_is_json(extractor), is_text;
     json_t *text;
 
     if (!mark->given)
         return TAMIS_OK;
     config->marking = is_json ? TAMIS_STREAM_MEMBER : TAMIS_STREAM_COLUMN;
     config->mark_name = mark->text;
-    if (mark->text == NULL)
+    if (!mark->text)
         return TAMIS_OK;
     text = json_string(mark->text);
-    is_text = text != NULL;
+    is_text = text;
     json_decref(text);
     for (const char *pos = mark->text; *pos != '\0'; pos++)
         is_text = is_text && !iscntrl((unsigned char)*pos);

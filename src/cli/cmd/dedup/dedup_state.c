@@ -35,7 +35,7 @@ static const int key_options[] = {
 
 static bool append(char *to, size_t capacity, size_t *used, const char *name, const char *text) {
     int size = snprintf(to + *used, capacity - *used, "%s--%s%s%s", *used > 0 ? " " : "", name,
-                        text != NULL ? " " : "", text != NULL ? text : "");
+                        text ? " " : "", text ? text : "");
 
     if (size < 0 || (size_t)size >= capacity - *used)
         return false;
@@ -78,7 +78,7 @@ static uint64_t count_records(const tamis_state *state) {
         tamis_stream_checkpoint *run = NULL;
         tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
         bytes = tamis_state_note_at(state, i++, &size);
-        last = bytes == NULL;
+        last = !bytes;
         if (last)
             tamis_state_committed(state, &bytes, &size);
         if (size > 0 && tamis_stream_checkpoint_open(&run, bytes, size, NULL) != TAMIS_OK)
@@ -137,11 +137,11 @@ static tamis_status check_outside(const dedup_config *config, tamis_error *err) 
     if (stat(config->state, &state) != 0)
         return TAMIS_OK; /* the state does not exist yet */
     for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++) {
-        const char *slash = outputs[i] != NULL ? strrchr(outputs[i], '/') : NULL;
+        const char *slash = outputs[i] ? strrchr(outputs[i], '/') : NULL;
         char name[4096] = ".";
-        if (outputs[i] == NULL || strcmp(outputs[i], "-") == 0)
+        if (!outputs[i] || strcmp(outputs[i], "-") == 0)
             continue;
-        if (slash != NULL)
+        if (slash)
             snprintf(name, sizeof name, "%.*s/", (int)(slash - outputs[i]), outputs[i]);
         if (stat(name, &directory) == 0 && directory.st_dev == state.st_dev &&
             directory.st_ino == state.st_ino)
@@ -159,7 +159,7 @@ static bool is_empty(const char *directory) {
     const struct dirent *entry;
     bool empty = true;
 
-    if (opened == NULL)
+    if (!opened)
         return errno == ENOENT;
     while (empty && (entry = readdir(opened)) != NULL)
         empty = entry->d_name[0] == '.' || strcmp(entry->d_name, "lock") == 0;
@@ -193,7 +193,7 @@ tamis_status dedup_state_open(tamis_state **state, const dedup_config *config, c
     options.plan = planned ? &plan : NULL; /* NULL: opens an existing state only */
     options.filter = &filter;
     options.metadata = keys;
-    if (secret != NULL) {
+    if (secret) {
         options.secret = secret->bytes;
         options.secret_size = secret->size;
     }
@@ -224,7 +224,7 @@ tamis_status dedup_state_open(tamis_state **state, const dedup_config *config, c
 static bool read_commit_limit(const char *text, uint64_t *bytes, uint64_t *milliseconds) {
     uint64_t value;
     size_t size = strlen(text);
-    bool is_time = size > 0 && strchr("smhd", text[size - 1]) != NULL;
+    bool is_time = size > 0 && strchr("smhd", text[size - 1]);
 
     if (*(is_time ? milliseconds : bytes) != 0)
         return false; /* given twice */
@@ -284,13 +284,13 @@ void dedup_state_on_start(void *context, const tamis_stream_result *result,
                      config->state);
         cli_report(message);
     }
-    if (result->inexact != NULL && result->start != TAMIS_STREAM_FINISHED) {
+    if (result->inexact && result->start != TAMIS_STREAM_FINISHED) {
         snprintf(message, sizeof message,
                  "%.200s: is no regular file, so after a crash a record may come twice; none is lost",
                  result->inexact);
         cli_report(message);
     }
-    if (result->unlocked != NULL) {
+    if (result->unlocked) {
         snprintf(message, sizeof message,
                  "%.200s: its file system has no locks; see to it that nothing else writes to it",
                  result->unlocked);
@@ -308,7 +308,7 @@ void dedup_state_remark(void *context, const char *text, bool loss) {
 void dedup_state_ended(const dedup_config *config, const tamis_stream_result *result) {
     char message[400], others[60] = "";
 
-    if (result->unterminated == NULL || config->stream.quiet || config->stream.json)
+    if (!result->unterminated || config->stream.quiet || config->stream.json)
         return;
     if (result->unterminated_count > 1)
         snprintf(others, sizeof others, ", as %" PRIu64 " more of other files are",
@@ -325,7 +325,7 @@ static void advise_unfinished(const tamis_stream_result *result, const dedup_con
     char command[sizeof err->text], missing[400] = "", remedy[sizeof command + sizeof missing + 60];
     const char *end = strrchr(err->text, ';');
     const char *otherwise = result->was_read ? "add --reread to read it again" : "give it up with --abandon";
-    size_t used = end != NULL ? (size_t)(end - err->text) : strlen(err->text);
+    size_t used = end ? (size_t)(end - err->text) : strlen(err->text);
     dedup_finish finish;
 
     if (!dedup_command_of(command, sizeof command, result->unfinished, config->state, &finish))
@@ -342,9 +342,9 @@ static void advise_unfinished(const tamis_stream_result *result, const dedup_con
 
 void dedup_state_advise(const tamis_stream_result *result, const dedup_config *config, tamis_status status,
                         tamis_error *err) {
-    if (result->unfinished != NULL)
+    if (result->unfinished)
         advise_unfinished(result, config, err);
-    else if (result->was_read && result->unterminated != NULL)
+    else if (result->was_read && result->unterminated)
         cli_remedy(err, config->defer_unterminated
                             ? "give --reread to read it anew"
                             : "give --reread to read it anew, and --defer-unterminated from now on");
@@ -353,7 +353,7 @@ void dedup_state_advise(const tamis_stream_result *result, const dedup_config *c
                             ? "list only new files, repeat that run's files and --output "
                               "to continue it, or add --reread to read it again"
                             : "give it as it was, or --reread to read it anew");
-    else if (status == TAMIS_E_UNSUPPORTED && result->inexact != NULL && config->exactly_once)
+    else if (status == TAMIS_E_UNSUPPORTED && result->inexact && config->exactly_once)
         cli_remedy(err, "give a file, or leave --exactly-once out");
     else if (status == TAMIS_E_UNSUPPORTED && strncmp(err->text, "standard output", 15) == 0)
         cli_remedy(err, "give -o FILE instead of redirecting");

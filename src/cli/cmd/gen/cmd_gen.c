@@ -49,9 +49,9 @@ static tamis_status configure(gen_config *config, const cli_args *args, tamis_er
     if (args->operand_count != 2)
         return cli_fail(err, "gen: takes what to make and how many; give words, urls or clicks and a number, "
                              "such as tamis gen words 1e6");
-    while (shapes[shape] != NULL && strcmp(shapes[shape], args->operands[0]) != 0)
+    while (shapes[shape] && strcmp(shapes[shape], args->operands[0]) != 0)
         shape++;
-    if (shapes[shape] == NULL)
+    if (!shapes[shape])
         return cli_fail(err, "gen '%.60s': not known; give words, urls or clicks", args->operands[0]);
     if (cli_number_read(&count_operand, "gen", args->operands[1], &count, err) != TAMIS_OK)
         return err->status;
@@ -89,7 +89,7 @@ static tamis_status run_gen(const cli_args *args, bool *negative, tamis_error *e
         return err->status;
     source = malloc(sizeof *source);
     buffer = malloc(BUFFER_SIZE);
-    if (source == NULL || buffer == NULL) {
+    if (!source || !buffer) {
         status = cli_fail_nomem("gen", err);
     } else {
         gen_source_init(source, config.seed, config.share);

@@ -181,7 +181,7 @@ static tamis_status answer_operand(hash_run *run, cli_typed *typed, const char *
 
     typed->next = (cli_key_position){NULL, "key", number, NULL};
     run->summary.stats.records++;
-    if (extractor != NULL) {
+    if (extractor) {
         if (tamis_extractor_extract(extractor, &key, 1, &found, err) != TAMIS_OK)
             return err->status;
         if (found.outcome == TAMIS_KEY_MISSING)
@@ -221,7 +221,7 @@ static tamis_status create_hasher(hash_run *run, tamis_error *err) {
 
     options.scheme = run->config.scheme;
     options.seed = run->config.seed;
-    if (secret_file != NULL) {
+    if (secret_file) {
         status = cli_secret_read(&secret, secret_file, -1, err);
         if (status != TAMIS_OK)
             return status;
@@ -233,7 +233,7 @@ static tamis_status create_hasher(hash_run *run, tamis_error *err) {
     }
     if (status == TAMIS_OK)
         status = tamis_hasher_create(&run->hasher, &options, err);
-    if (secret_file != NULL)
+    if (secret_file)
         cli_secret_forget(&secret);
     return status;
 }
@@ -245,7 +245,7 @@ static tamis_status prepare(hash_run *run, tamis_error *err) {
     run->summary = (cli_summary)CLI_SUMMARY_INIT;
     if (numbers > 0) {
         run->numbers = calloc(2 * numbers, sizeof *run->numbers);
-        if (run->numbers == NULL)
+        if (!run->numbers)
             return cli_fail_nomem("hash", err);
         run->series = run->numbers;
         run->positions = run->numbers + numbers;
@@ -270,7 +270,7 @@ static tamis_status run_hash(const cli_args *args, bool *negative, tamis_error *
     if (status == TAMIS_OK)
         status = cli_output_check(err);
     run = status == TAMIS_OK ? calloc(1, sizeof *run) : NULL;
-    if (run == NULL) {
+    if (!run) {
         cli_stream_release(&config.stream);
         return status == TAMIS_OK ? cli_fail_nomem("hash", err) : status;
     }

@@ -82,7 +82,7 @@ const cli_option hash_options[] = {
 };
 
 static tamis_status check_scheme(const hash_config *config, const cli_args *args, tamis_error *err) {
-    bool secret = config->secret_file != NULL;
+    bool secret = config->secret_file;
 
     if (secret && strcmp(config->secret_file, "-") == 0)
         return cli_fail(err, "--secret-file '-': is not taken for standard input here; give /dev/stdin, or "
@@ -135,7 +135,7 @@ static tamis_status configure_stream(hash_config *config, const cli_args *args, 
                         given[CLI_OPT_TYPE].text);
     if (cli_stream_check_form(stream, err) != TAMIS_OK)
         return err->status;
-    named = stream->extract.extractor != NULL && tamis_extractor_wants_header(stream->extract.extractor);
+    named = stream->extract.extractor && tamis_extractor_wants_header(stream->extract.extractor);
     for (size_t i = 0; named && i < args->operand_count; i++)
         if (strcmp(args->operands[i], "-") != 0)
             return cli_fail(err,
@@ -151,7 +151,7 @@ tamis_status hash_configure(hash_config *config, const cli_args *args, tamis_err
     config->secret_file = values[CLI_OPT_SECRET_FILE].text;
     config->scheme = (tamis_scheme)values[CLI_OPT_SCHEME].number;
     if (config->scheme == TAMIS_SCHEME_AUTO)
-        config->scheme = config->secret_file != NULL ? TAMIS_SCHEME_SIP : TAMIS_SCHEME_XXH3;
+        config->scheme = config->secret_file ? TAMIS_SCHEME_SIP : TAMIS_SCHEME_XXH3;
     config->bits = values[HASH_BITS].number;
     config->probes = (uint32_t)values[HASH_PROBES].number;
     config->seed = values[CLI_OPT_SEED].number;

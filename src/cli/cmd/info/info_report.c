@@ -62,7 +62,7 @@ static void print_maker(FILE *out, const info_report *report) {
     struct tm parts;
     char text[64];
 
-    if (cli_server_format(report->filter) != NULL)
+    if (cli_server_format(report->filter))
         row(out, "format", "%s", cli_server_format(report->filter));
     else
         row(out, "format", "%s%s%s", tamis_format_name(metadata->format),
@@ -75,7 +75,7 @@ static void print_maker(FILE *out, const info_report *report) {
             scheme == TAMIS_SCHEME_SIP ? ", keyed: to ask it takes its secret" : "");
     if (metadata->version != 0)
         row(out, "version", "%" PRIu64, metadata->version);
-    if (metadata->created != 0 && gmtime_r(&created, &parts) != NULL &&
+    if (metadata->created != 0 && gmtime_r(&created, &parts) &&
         strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &parts) > 0)
         row(out, "created", "%s", text);
     for (size_t i = 0; i < metadata->label_count; i++)
@@ -135,7 +135,7 @@ static void print_body(FILE *out, const info_report *report) {
         row(out, "filter memory", "%s, may grow to %s", text,
             cli_text_bytes(limit, sizeof limit, plan->memory_limit));
     else
-        row(out, cli_server_format(report->filter) != NULL ? "server memory" : "filter memory", "%s", text);
+        row(out, cli_server_format(report->filter) ? "server memory" : "filter memory", "%s", text);
 }
 
 static void print_content(FILE *out, const info_report *report) {
@@ -203,7 +203,7 @@ static void put_content(json_t *object, const info_report *report) {
     const tamis_filter_info *info = &report->info;
 
     cli_json_bool(object, "whole", report->whole);
-    if (cli_server_format(report->filter) != NULL)
+    if (cli_server_format(report->filter))
         cli_json_null(object, "added");
     else
         cli_json_count(object, "added", info->added);
@@ -232,8 +232,8 @@ bool info_report_json(FILE *out, const info_report *report) {
     snprintf(version, sizeof version, "%" PRIu64, metadata->version);
     cli_file_json_text(object, "file", report->path);
     cli_json_text(object, "format",
-                  cli_server_format(report->filter) != NULL ? cli_server_format(report->filter)
-                                                            : tamis_format_name(metadata->format));
+                  cli_server_format(report->filter) ? cli_server_format(report->filter)
+                                                    : tamis_format_name(metadata->format));
     if (report->compression == TAMIS_COMPRESSION_NONE)
         cli_json_null(object, "compression");
     else
@@ -245,7 +245,7 @@ bool info_report_json(FILE *out, const info_report *report) {
     cli_json_put(object, "created", metadata->created != 0 ? json_integer(metadata->created) : json_null());
     cli_json_put(object, "labels", labels_object(metadata));
     cli_json_count(object, "user_data", metadata->data_size);
-    if (key_type(metadata) == NULL)
+    if (!key_type(metadata))
         cli_json_null(object, "key_type");
     else
         cli_json_text(object, "key_type", key_type(metadata));

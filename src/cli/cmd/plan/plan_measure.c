@@ -152,7 +152,7 @@ static void print_note(const char *text) {
 
 /* Prints the notes below the rows. `plan`: the only plan; NULL: the list. */
 static void print_foot(const tamis_plan *plan) {
-    bool claims = plan == NULL || plan->scheme == TAMIS_SCHEME_BKDR31 || plan->scheme == TAMIS_SCHEME_BKDR63;
+    bool claims = !plan || plan->scheme == TAMIS_SCHEME_BKDR31 || plan->scheme == TAMIS_SCHEME_BKDR63;
 
     putchar('\n');
     print_note(
@@ -167,7 +167,7 @@ static void print_foot(const tamis_plan *plan) {
         print_note(
             "missed: a published rate that the BKDR hashes do not keep. By how much depends on the keys: the "
             "products of bkdr63 are rounded to 53 bits, which leaves of a long key little but its end.");
-    if (plan != NULL && plan->capacity > KEYS)
+    if (plan && plan->capacity > KEYS)
         print_note(
             "Scaled down to 1,000,000 keys: what only larger filters show, above all that positions of 31 "
             "bits (guava32, bkdr31) are uneven near 2^31 bits, is not measured; tamis plan computes it.");
@@ -215,22 +215,21 @@ static tamis_status finish_json(json_t *list, tamis_error *err) {
 /* Prepares and measures case `i`, and appends it to `list` or, if that is NULL, prints it. */
 static tamis_status measure_one(plan_trial *trial, const tamis_plan *plan, int i, json_t *list,
                                 tamis_error *err) {
-    const char *title = plan == NULL ? standard[i].title : NULL;
-    tamis_status status =
-        plan == NULL ? plan_standard(trial, &standard[i], err) : plan_scaled(trial, plan, err);
+    const char *title = !plan ? standard[i].title : NULL;
+    tamis_status status = !plan ? plan_standard(trial, &standard[i], err) : plan_scaled(trial, plan, err);
 
     if (status == TAMIS_OK)
         status = plan_trial_run(trial, err);
     if (status != TAMIS_OK)
         return err->status;
     show_progress("");
-    if (list != NULL) {
+    if (list) {
         cli_json_append(list, row_object(trial));
         return TAMIS_OK;
     }
     if (i == 0)
         print_head();
-    if (title != NULL)
+    if (title)
         printf("\n%s\n", title);
     print_row(trial);
     if (isatty(STDOUT_FILENO))
@@ -239,13 +238,13 @@ static tamis_status measure_one(plan_trial *trial, const tamis_plan *plan, int i
 }
 
 tamis_status plan_measure(bool *broken, const tamis_plan *plan, bool json, tamis_error *err) {
-    int count = plan == NULL ? STANDARD : 1;
+    int count = !plan ? STANDARD : 1;
     tamis_status status = TAMIS_OK;
     json_t *list = json ? json_array() : NULL;
     char text[40];
     plan_trial trial;
 
-    if (json && list == NULL)
+    if (json && !list)
         return cli_fail_nomem("plan", err);
     for (int i = 0; i < count && status == TAMIS_OK; i++) {
         snprintf(text, sizeof text, "measuring %d of %d", i + 1, count);

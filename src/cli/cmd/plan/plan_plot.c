@@ -82,7 +82,7 @@ static void draw_curve(canvas *drawing, const plan_curve *curve, char mark) {
 static void print_mark(FILE *out, char mark, bool colour) {
     const char *pos = memchr(marks, mark, PLAN_CURVES);
 
-    if (colour && pos != NULL)
+    if (colour && pos)
         fprintf(out, "%s%c\033[0m", colours[pos - marks], mark);
     else
         fputc(mark, out);
@@ -167,7 +167,7 @@ static size_t columns_of(int fd) {
     const char *text = getenv("COLUMNS");
     struct winsize window;
     char *end = NULL;
-    long columns = text != NULL ? strtol(text, &end, 10) : 0;
+    long columns = text ? strtol(text, &end, 10) : 0;
 
     /* The last column stays free: some terminals start a new line as soon as it is written. */
     if (columns > 0 && *end == '\0')
@@ -180,7 +180,7 @@ static size_t columns_of(int fd) {
 static bool wants_colour(int fd) {
     const char *none = getenv("NO_COLOR"), *terminal = getenv("TERM");
 
-    return isatty(fd) && (none == NULL || *none == '\0') && terminal != NULL && strcmp(terminal, "dumb") != 0;
+    return isatty(fd) && (!none || *none == '\0') && terminal && strcmp(terminal, "dumb") != 0;
 }
 
 tamis_status plan_plot(const cli_value *output, tamis_error *err) {
@@ -195,10 +195,10 @@ tamis_status plan_plot(const cli_value *output, tamis_error *err) {
         return TAMIS_OK;
     }
     picture = open_memstream(&text, &size);
-    if (picture != NULL)
+    if (picture)
         plan_plot_svg(picture);
-    whole = picture != NULL && !ferror(picture);
-    whole = picture != NULL && fclose(picture) == 0 && whole;
+    whole = picture && !ferror(picture);
+    whole = picture && fclose(picture) == 0 && whole;
     status = whole ? cli_save(output->text, text, size, err) : cli_fail_nomem("plan", err);
     free(text);
     return status;

@@ -90,7 +90,7 @@ static const char *to_digits(char *text, size_t size, double number, int digits)
 
     snprintf(text, size, "%.*g", digits, number);
     mark = strchr(text, 'e');
-    if (mark == NULL)
+    if (!mark)
         return text;
     from = mark + 1 + strspn(mark + 1, "+-0");
     mark += mark[1] == '-' ? 2 : 1;

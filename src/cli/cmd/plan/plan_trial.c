@@ -105,7 +105,7 @@ static tamis_status next_keys(key_stream *stream, uint64_t wanted, bool learn, s
             stream->keys[i].data = stream->text[i];
             stream->keys[i].size = make_key(stream, stream->next++, stream->text[i]);
         }
-        if (stream->known != NULL)
+        if (stream->known)
             status = keep_unknown(stream, count, learn, err);
     }
     return status;
@@ -207,7 +207,7 @@ tamis_status plan_trial_run(plan_trial *trial, tamis_error *err) {
     tamis_status status;
     uint64_t hits = 0;
 
-    if (stream == NULL) {
+    if (!stream) {
         cli_fail_nomem("plan", err);
         return err->status;
     }

@@ -39,8 +39,7 @@ static tamis_status print_line(void *context, const tamis_redis_entry *entry, ta
         printf("\t%" PRId64, (entry->expires_ms + 999) / 1000);
     else
         fputs("\t-", stdout);
-    printf("\t%s\n",
-           entry->target != NULL ? cli_server_encode(name, entry->target, entry->target_size) : "-");
+    printf("\t%s\n", entry->target ? cli_server_encode(name, entry->target, entry->target_size) : "-");
     return TAMIS_OK;
 }
 
@@ -71,7 +70,7 @@ static tamis_status print_json(void *context, const tamis_redis_entry *entry, ta
         cli_json_real(object, "expires", (double)entry->expires_ms / 1000);
     else
         cli_json_null(object, "expires");
-    if (entry->target != NULL)
+    if (entry->target)
         cli_file_json_text(object, "target", cli_server_encode(name, entry->target, entry->target_size));
     else
         cli_json_null(object, "target");
