@@ -84,7 +84,7 @@ static tamis_status query_group(const set_query *query, size_t first, size_t fro
         *count = status == TAMIS_OK ? *count : 0;
         hashes = made;
     }
-    for (size_t i = first; i<set->count && * count> 0; i++) {
+    for (size_t i = first; *count > 0 && i < set->count; i++) {
         const tamis_filter *target = set->filters[i];
         if (i > first && (target->remote || !share_hashes(leader, target)))
             continue;

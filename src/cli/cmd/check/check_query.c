@@ -213,20 +213,22 @@ static tamis_status reserve_rows(check_query *query, size_t count, tamis_error *
 
 /* Looks up the records in the filters that hash lines without a carriage return, and adds their answers. */
 static tamis_status query_lines(check_query *query, const tamis_key *records, size_t count,
-                                tamis_answer *answers, tamis_error *err) {
+                                tamis_answer *answers, size_t *done, tamis_error *err) {
     const tamis_filter_set set = {query->filters + query->whole_count, query->count - query->whole_count};
     const cli_key_position no_position = {NULL, "record", 1, NULL};
     tamis_answer *any = query->rows + query->count * count;
     const tamis_key *lines;
     size_t made;
+    tamis_status status;
 
-    if (cli_key_make(query->line_maker, records, count, no_position, &lines, &made, err) != TAMIS_OK ||
-        tamis_filter_set_contains_many(&set, lines, count, any, query->rows + query->whole_count * count,
-                                       NULL, err) != TAMIS_OK)
+    *done = 0;
+    if (cli_key_make(query->line_maker, records, count, no_position, &lines, &made, err) != TAMIS_OK)
         return err->status;
-    for (size_t i = 0; i < count; i++)
+    status = tamis_filter_set_contains_many(&set, lines, count, any, query->rows + query->whole_count * count,
+                                            done, err);
+    for (size_t i = 0; i < *done; i++)
         answers[i] |= any[i]; /* TAMIS_ABSENT is 0, TAMIS_PRESENT 1 */
-    return TAMIS_OK;
+    return status;
 }
 
 static tamis_status query_members(check_query *query, const tamis_key *records, size_t count,
@@ -235,10 +237,11 @@ static tamis_status query_members(check_query *query, const tamis_key *records, 
     tamis_status status =
         tamis_filter_set_contains_many(&set, records, count, answers, query->rows, done, err);
 
-    if (status == TAMIS_OK && query->whole_count < query->count)
-        status = query_lines(query, records, count, answers, err);
-    if (status != TAMIS_OK && query->whole_count < query->count)
-        *done = 0;
+    if (query->whole_count == query->count)
+        return status;
+    if (status == TAMIS_OK)
+        return query_lines(query, records, count, answers, done, err);
+    *done = 0;
     return status;
 }
 
