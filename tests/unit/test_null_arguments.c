@@ -279,8 +279,8 @@ static void of_state(void **state) {
 static void of_stream(void **state) {
     (void)state;
     REFUSED(tamis_stream_dedup(NULL, ANY, ANY, NULL, &err), "session");
-    REFUSED(tamis_stream_checkpoint_open(NULL, ANY, 1, &err), "checkpoint");
-    REFUSED(tamis_stream_checkpoint_open(ANY, NULL, 1, &err), "bytes");
+    REFUSED(tamis_stream_checkpoint_decode(NULL, ANY, 1, &err), "checkpoint");
+    REFUSED(tamis_stream_checkpoint_decode(ANY, NULL, 1, &err), "bytes");
 }
 
 /* Arguments that may be NULL. */

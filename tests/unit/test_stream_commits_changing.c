@@ -462,10 +462,10 @@ static void a_checkpoint_without_its_input_is_refused(void **state) {
     tamis_state_close(opened);
     assert_int_equal(crafted[INPUT_AT], 1);
     assert_int_equal(crafted[INPUT_AT + 8], INPUTS);
-    assert_int_equal(tamis_stream_checkpoint_open(&checkpoint, crafted, size, &run.err), TAMIS_OK);
+    assert_int_equal(tamis_stream_checkpoint_decode(&checkpoint, crafted, size, &run.err), TAMIS_OK);
     tamis_stream_checkpoint_free(checkpoint);
     crafted[INPUT_AT] = INPUTS;
-    assert_int_equal(tamis_stream_checkpoint_open(&checkpoint, crafted, size, &run.err), TAMIS_E_FORMAT);
+    assert_int_equal(tamis_stream_checkpoint_decode(&checkpoint, crafted, size, &run.err), TAMIS_E_FORMAT);
     free(crafted);
 }
 
@@ -478,7 +478,7 @@ static tamis_stream_checkpoint *last_checkpoint(void) {
     size_t size;
     assert_int_equal(tamis_state_open(&opened, scratch("state"), &options, &run.err), TAMIS_OK);
     tamis_state_committed(opened, &bytes, &size);
-    assert_int_equal(tamis_stream_checkpoint_open(&checkpoint, bytes, size, &run.err), TAMIS_OK);
+    assert_int_equal(tamis_stream_checkpoint_decode(&checkpoint, bytes, size, &run.err), TAMIS_OK);
     tamis_state_close(opened);
     return checkpoint;
 }

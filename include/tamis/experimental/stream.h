@@ -433,7 +433,7 @@ typedef struct tamis_stream_checkpoint tamis_stream_checkpoint;
 
 /* Reads a checkpoint. The caller owns *checkpoint until tamis_stream_checkpoint_free. TAMIS_E_FORMAT: the bytes
  * are no checkpoint of this version of the library. TAMIS_E_NOMEM. */
-TAMIS_API tamis_status tamis_stream_checkpoint_open(tamis_stream_checkpoint **checkpoint, const void *bytes,
+TAMIS_API tamis_status tamis_stream_checkpoint_decode(tamis_stream_checkpoint **checkpoint, const void *bytes,
                                                     size_t size, tamis_error *err);
 TAMIS_API void tamis_stream_checkpoint_free(tamis_stream_checkpoint *checkpoint);
 

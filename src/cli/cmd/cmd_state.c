@@ -71,7 +71,7 @@ static bool is_superseded(const tamis_state *state, size_t i, const tamis_stream
         last = !bytes;
         if (last)
             tamis_state_committed(state, &bytes, &size);
-        if (size > 0 && tamis_stream_checkpoint_open(&later, bytes, size, NULL) == TAMIS_OK)
+        if (size > 0 && tamis_stream_checkpoint_decode(&later, bytes, size, NULL) == TAMIS_OK)
             found = tamis_stream_checkpoint_is_same_run(run, later);
         tamis_stream_checkpoint_free(later);
     } while (!last && !found);
@@ -140,7 +140,7 @@ static tamis_status each_run(const state_view *view, json_t *runs, tamis_error *
 
         if (last)
             tamis_state_committed(view->state, &bytes, &size);
-        status = size > 0 ? tamis_stream_checkpoint_open(&run, bytes, size, err) : TAMIS_E_FORMAT;
+        status = size > 0 ? tamis_stream_checkpoint_decode(&run, bytes, size, err) : TAMIS_E_FORMAT;
         if (status != TAMIS_OK && status != TAMIS_E_FORMAT)
             return err->status;
         if (status == TAMIS_OK && runs)

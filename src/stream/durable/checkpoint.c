@@ -351,7 +351,7 @@ tamis_status tamis__checkpoint_move(tamis_stream_checkpoint **checkpoint, tamis_
     return TAMIS_OK;
 }
 
-tamis_status tamis_stream_checkpoint_open(tamis_stream_checkpoint **checkpoint, const void *bytes,
+tamis_status tamis_stream_checkpoint_decode(tamis_stream_checkpoint **checkpoint, const void *bytes,
                                           size_t size, tamis_error *err) {
     TAMIS__NEED(checkpoint, err);
     TAMIS__NEED_IF(size, bytes, err);

@@ -81,7 +81,7 @@ static uint64_t count_records(const tamis_state *state) {
         last = !bytes;
         if (last)
             tamis_state_committed(state, &bytes, &size);
-        if (size > 0 && tamis_stream_checkpoint_open(&run, bytes, size, NULL) != TAMIS_OK)
+        if (size > 0 && tamis_stream_checkpoint_decode(&run, bytes, size, NULL) != TAMIS_OK)
             return UINT64_MAX;
         if (size > 0)
             (void)tamis_stream_checkpoint_get(run, &stats);
