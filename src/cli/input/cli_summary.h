@@ -30,11 +30,12 @@ typedef struct cli_summary {
     bool failed;                         /* true: an error ended the run */
 } cli_summary;
 
-/* clang-format off */
-#define CLI_SUMMARY_INIT {TAMIS_STREAM_STATS_INIT, "unique", "duplicates", false, false, false, NULL, TAMIS_ERROR_INIT, \
-                          TAMIS_FILTER_INFO_INIT, NULL, TAMIS_SCHEME_AUTO, NULL, NULL, \
-                          TAMIS_STREAM_STATS_INIT, 0, false, false}
-/* clang-format on */
+#define CLI_SUMMARY_INIT                                                                                     \
+    {                                                                                                        \
+        .stats = TAMIS_STREAM_STATS_INIT, .absent_name = "unique", .present_name = "duplicates",             \
+        .first_malformed = TAMIS_ERROR_INIT, .info = TAMIS_FILTER_INFO_INIT,                                 \
+        .before = TAMIS_STREAM_STATS_INIT                                                                    \
+    }
 
 /* Copies the facts about the filter into the summary. The plan stays the filter's. */
 tamis_status cli_summary_set_filter(cli_summary *summary, const tamis_filter *filter, tamis_error *err);

@@ -16,7 +16,7 @@ typedef struct tamis__stream_buffer_sizes {
 } tamis__stream_buffer_sizes;
 
 #define TAMIS__STREAM_BUFFER_SIZES_INIT                                                                      \
-    { (size_t)512 << 10, (size_t)256 << 10, 8192 }
+    { .read_size = (size_t)512 << 10, .write_size = (size_t)256 << 10, .batch_size = 8192 }
 
 /* tamis_stream_run with other sizes, each at least 1. */
 TAMIS_PRIVATE_API tamis_status tamis__stream_run_tuned(const tamis_stream_service *service,
