@@ -13,6 +13,10 @@ set(cli_docs_main "${PROJECT_SOURCE_DIR}/src/cli/docs/docs_main.c")
 set(cli_embed_main "${PROJECT_SOURCE_DIR}/src/cli/docs/docs_embed.c")
 list(REMOVE_ITEM cli_sources "${cli_main}" "${cli_docs_main}" "${cli_embed_main}")
 
+if(CMAKE_CROSSCOMPILING AND NOT CMAKE_CROSSCOMPILING_EMULATOR)
+  message(FATAL_ERROR "The build of the command runs its own tamis-embed: give CMAKE_CROSSCOMPILING_EMULATOR, as qemu, or "
+    "-DTAMIS_BUILD_CLI=OFF")
+endif()
 add_executable(tamis_embed "${cli_embed_main}")
 set_target_properties(tamis_embed PROPERTIES OUTPUT_NAME tamis-embed RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
 target_link_libraries(tamis_embed PRIVATE tamis_compile)
@@ -21,7 +25,7 @@ file(GLOB cli_shared_texts CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/docs/man/sha
 set(cli_manuals "${PROJECT_BINARY_DIR}/cli_manuals.c")
 add_custom_command(OUTPUT "${cli_manuals}"
   COMMAND tamis_embed "${cli_manuals}" ${cli_texts}
-  DEPENDS ${cli_texts} ${cli_shared_texts}
+  DEPENDS tamis_embed ${cli_texts} ${cli_shared_texts}
   COMMENT "Compiling the texts of docs/man"
   VERBATIM)
 
@@ -44,7 +48,7 @@ foreach(program tamis_command tamis_docs)
   set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
 endforeach()
 
-set(docs_dir "${PROJECT_BINARY_DIR}/docs")
+set(docs_dir "${PROJECT_BINARY_DIR}/generated-docs")
 add_custom_command(OUTPUT "${docs_dir}/stamp"
   # From nothing each time: a page of a verb that went must not be installed.
   COMMAND ${CMAKE_COMMAND} -E rm -rf "${docs_dir}"

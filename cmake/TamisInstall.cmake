@@ -80,11 +80,11 @@ endif()
 if(TARGET tamis_command)
   add_dependencies(tamis_installable tamis_command tamis_documents)
   install(TARGETS tamis_command RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
-  install(DIRECTORY "${PROJECT_BINARY_DIR}/docs/man/" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
-  install(FILES "${PROJECT_BINARY_DIR}/docs/tamis.bash"
+  install(DIRECTORY "${PROJECT_BINARY_DIR}/generated-docs/man/" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
+  install(FILES "${PROJECT_BINARY_DIR}/generated-docs/tamis.bash"
     DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" RENAME tamis)
-  install(FILES "${PROJECT_BINARY_DIR}/docs/tamis.fish"
+  install(FILES "${PROJECT_BINARY_DIR}/generated-docs/tamis.fish"
     DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d")
-  install(FILES "${PROJECT_BINARY_DIR}/docs/_tamis"
+  install(FILES "${PROJECT_BINARY_DIR}/generated-docs/_tamis"
     DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions")
 endif()

@@ -179,8 +179,8 @@ TAMIS_API double tamis_blocked_fpr(double n, double m, double k);
 
 /*
  * The statistics of a measured rate: `queries` lookups of absent keys, fixed beforehand, with `hits` answers
- * TAMIS_PRESENT. Right for any rate, however small; docs/MATH.md, "Measured rates". Cost: at most some
- * milliseconds, for millions of hits.
+ * TAMIS_PRESENT. Right for any rate, however small, and for up to about 1e12 queries; docs/MATH.md, "Measured
+ * rates". Cost: at most some milliseconds, for millions of hits.
  */
 /*
  * Computes the confidence interval of the rate (Clopper and Pearson). With confidence 0.95, `hits` or fewer have

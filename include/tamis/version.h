@@ -18,12 +18,12 @@
  * designated; C++ before C++20 has no such initialisers, so there they are the value of a lambda.
  */
 #ifdef __cplusplus
-#define TAMIS__FIELD(name, value) made.name = value;
+#define TAMIS__FIELD(name, value) tamis__made.name = value;
 #define TAMIS__INIT(type, fields)                                                                            \
     [] {                                                                                                     \
-        type made = type();                                                                                  \
-        made.struct_size = sizeof made;                                                                      \
-        fields return made;                                                                                  \
+        type tamis__made = type();                                                                           \
+        tamis__made.struct_size = sizeof tamis__made;                                                        \
+        fields return tamis__made;                                                                           \
     }()
 #else
 #define TAMIS__FIELD(name, value) .name = value,

@@ -218,7 +218,8 @@ const char *cli_why(const tamis_error *err, int *length);
 __attribute__((format(printf, 2, 3))) void cli_subject(tamis_error *err, const char *format, ...);
 /* Replaces the part "what to do" of the library's message, which names no options. Appends it if the message has none. */
 void cli_remedy(tamis_error *err, const char *remedy);
-/* Fills *err for a failed write to standard output. `number` is its errno; 0: unknown. Returns err->status. */
+/* Fills *err for a failed write to standard output. `number` is its errno; 0: unknown. EPIPE gives TAMIS_E_PIPE.
+ * Returns err->status. */
 tamis_status cli_fail_output(tamis_error *err, int number);
 /* Checks at the start that standard output is open for writing. */
 tamis_status cli_output_check(tamis_error *err);

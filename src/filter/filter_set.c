@@ -150,6 +150,7 @@ tamis_status tamis_filter_set_contains_many(const tamis_filter_set *set, const t
                                             tamis_answer *any, tamis_answer *rows, size_t *done,
                                             tamis_error *err) {
     TAMIS__NEED(set, err);
+    TAMIS__NEED_IF(set->count, set->filters, err);
     TAMIS__NEED_IF(count, keys, err);
     TAMIS__NEED_IF(count, any, err);
     return query_set(&(set_query){set, keys, NULL, count, any, rows}, done, err);
@@ -159,14 +160,15 @@ tamis_status tamis_filter_set_contains_hashes(const tamis_filter_set *set, const
                                               size_t count, tamis_answer *any, tamis_answer *rows,
                                               size_t *done, tamis_error *err) {
     TAMIS__NEED(set, err);
+    TAMIS__NEED_IF(set->count, set->filters, err);
     TAMIS__NEED_IF(count, hashes, err);
     TAMIS__NEED_IF(count, any, err);
     return query_set(&(set_query){set, NULL, hashes, count, any, rows}, done, err);
 }
 
 const tamis_hasher *tamis_filter_set_hasher(const tamis_filter_set *set) {
-    for (size_t i = 0; i < set->count; i++)
+    for (size_t i = 0; set && i < set->count; i++)
         if (!share_hashes(set->filters[0], set->filters[i]))
             return NULL;
-    return set->count > 0 ? set->filters[0]->hasher : NULL;
+    return set && set->count > 0 ? set->filters[0]->hasher : NULL;
 }

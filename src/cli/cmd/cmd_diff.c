@@ -178,9 +178,7 @@ static tamis_status print_json(const comparison *diff, tamis_error *err) {
     put_bits(object, diff, "bits_a", diff->difference.only_a);
     put_bits(object, diff, "bits_b", diff->difference.only_b);
     put_bits(object, diff, "bits_both", diff->difference.in_both);
-    if (cli_json_write(object, stdout, 0))
-        return TAMIS_OK;
-    return cli_fail_nomem("diff", err);
+    return cli_json_write(object, stdout, 0, "diff", err);
 }
 
 static tamis_status load(side *diff, tamis_error *err) {

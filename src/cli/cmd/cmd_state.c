@@ -198,7 +198,7 @@ static tamis_status show_json(const state_view *view, tamis_error *err) {
         return err->status;
     }
     cli_json_put(object, "runs", runs);
-    return cli_json_write(object, stdout, 0) ? TAMIS_OK : cli_fail_nomem("state", err);
+    return cli_json_write(object, stdout, 0, "state", err);
 }
 
 static tamis_status show(state_view *view, const cli_args *args, tamis_error *err) {
@@ -230,9 +230,7 @@ static tamis_status verify(state_view *view, const cli_args *args, bool *negativ
         cli_json_null(object, "damage");
     else
         cli_file_json_text(object, "damage", err->text);
-    if (!cli_json_write(object, stdout, 0))
-        return cli_fail_nomem("state", err);
-    return TAMIS_OK;
+    return cli_json_write(object, stdout, 0, "state", err);
 }
 
 static const char *const action_names[] = {"show", "verify", NULL};

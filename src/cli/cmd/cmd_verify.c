@@ -74,9 +74,7 @@ static tamis_status print_json(const char *path, const found *file, const char *
         cli_json_bool(object, "checksums", has_checksums(file));
     put_text(object, "damage", damage);
     put_text(object, "error", error);
-    if (cli_json_write(object, stdout, 0))
-        return TAMIS_OK;
-    return cli_fail_nomem("verify", err);
+    return cli_json_write(object, stdout, 0, "verify", err);
 }
 
 /* Prints the result as the options say. `damage` is a message, or NULL. */

@@ -65,6 +65,10 @@ void cli_remedy(tamis_error *err, const char *remedy) {
 tamis_status cli_fail_output(tamis_error *err, int number) {
     char why[80];
 
+    if (number == EPIPE) {
+        cli_fail(err, "standard output: its reader has gone");
+        return err->status = TAMIS_E_PIPE;
+    }
     if (number == EBADF)
         return cli_fail(err, "standard output: closed, or open for reading only; open it, or redirect it to "
                              "a file");
@@ -80,19 +84,11 @@ tamis_status cli_output_check(tamis_error *err) {
     return TAMIS_OK;
 }
 
-static tamis_status fail_pipe(tamis_error *err) {
-    cli_fail(err, "standard output: its reader has gone");
-    err->status = TAMIS_E_PIPE;
-    return err->status;
-}
-
 tamis_status cli_output_write(const char *data, size_t size, tamis_error *err) {
     while (size > 0) {
         ssize_t written = write(STDOUT_FILENO, data, size);
         if (written < 0 && errno == EINTR)
             continue;
-        if (written < 0 && errno == EPIPE)
-            return fail_pipe(err);
         if (written < 0)
             return cli_fail_output(err, errno);
         data += written;

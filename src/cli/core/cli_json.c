@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/core/cli_json.h"
 
+#include <errno.h>
 #include <math.h>
+
+#include "cli/cli.h"
 
 /* A member or element was lost, since memory was short, or its text was not UTF-8. */
 static bool incomplete;
@@ -37,13 +40,17 @@ void cli_json_null(json_t *object, const char *name) {
     cli_json_put(object, name, json_null());
 }
 
-bool cli_json_write(json_t *object, FILE *out, size_t indent) {
-    bool whole = object && !incomplete;
+tamis_status cli_json_write(json_t *object, FILE *out, size_t indent, const char *what, tamis_error *err) {
+    bool whole = object && !incomplete, written = false;
 
-    /* Nine digits are more precise than any measurement here. Seventeen would print 0.1 as 0.10000000000000001. */
-    whole = whole && json_dumpf(object, out, JSON_INDENT(indent) | JSON_REAL_PRECISION(9)) == 0 &&
-            fputc('\n', out) != EOF;
-    json_decref(object);
     incomplete = false;
-    return whole;
+    errno = 0;
+    /* Nine digits are more precise than any measurement here. Seventeen would print 0.1 as 0.10000000000000001. */
+    if (whole)
+        written = json_dumpf(object, out, JSON_INDENT(indent) | JSON_REAL_PRECISION(9)) == 0 &&
+                  fputc('\n', out) != EOF;
+    json_decref(object);
+    if (!whole)
+        return cli_fail_nomem(what, err);
+    return written ? TAMIS_OK : cli_fail_output(err, errno);
 }

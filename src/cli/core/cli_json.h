@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include <tamis/status.h>
+
 /* JSON output: one object at a time, with all that is in it, is built and then written. A lack of memory on the way needs no
  * check: cli_json_write reports it. */
 
@@ -20,8 +22,8 @@ void cli_json_text(json_t *object, const char *name, const char *text);
 void cli_json_bool(json_t *object, const char *name, bool value);
 void cli_json_null(json_t *object, const char *name);
 
-/* Writes the object and a newline, with `indent` blanks a level (0: one line), and drops its reference. Returns false if the
- * write failed, or if something is missing in the object, which is then not written. */
-bool cli_json_write(json_t *object, FILE *out, size_t indent);
+/* Writes the object and a newline, with `indent` blanks a level (0: one line), and drops its reference.
+ * TAMIS_E_NOMEM: something is missing in the object, and nothing was written; `what` begins the message. */
+tamis_status cli_json_write(json_t *object, FILE *out, size_t indent, const char *what, tamis_error *err);
 
 #endif

@@ -71,7 +71,7 @@ static bool refuse(const embedder *state, const char *message) {
 static void put_string(FILE *out, const char *before, const char *text) {
     fprintf(out, "\"%s", before);
     for (; *text != '\0'; text++) {
-        if (*text == '"' || *text == '\\')
+        if (*text == '"' || *text == '\\' || *text == '?') /* ??x may be a trigraph */
             fputc('\\', out);
         fputc(*text, out);
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tamis-docs: writes manual pages (mdoc) and shell completions from the tables that parse the options. */
+/* tamis-docs: writes manual pages (mdoc) and shell completions from the tables that parse the options. It checks
+ * these tables first, so a wrong one fails the build. */
 #include <stdio.h>
 #include <string.h>
 
@@ -23,10 +24,39 @@ static int write_file(const char *path, void (*write)(FILE *, const cli_command 
     return failed ? 1 : 0;
 }
 
+static int fail(const cli_command *command, const char *option, const char *why) {
+    fprintf(stderr, "tamis-docs: tamis %s: --%s: %s\n", command->name, option, why);
+    return 1;
+}
+
+/* Ids, names and letters must be unique, since values are found by id. Both sides of a conflict must be in the table. */
+static int check_table(const cli_command *command) {
+    uint64_t ids = 0;
+    int failed = 0;
+
+    for (const cli_option *one = command->options; one->name; one++) {
+        if (one->id < 0 || one->id >= CLI_OPTIONS_MAX)
+            return fail(command, one->name, "its id is out of range");
+        if (ids >> one->id & 1)
+            failed |= fail(command, one->name, "another option has its id");
+        ids |= UINT64_C(1) << one->id;
+        for (const cli_option *other = command->options; other != one; other++)
+            if (strcmp(one->name, other->name) == 0 || (one->letter != 0 && one->letter == other->letter))
+                failed |= fail(command, one->name, "another option has its name or letter");
+    }
+    for (const cli_conflict *conflict = command->conflicts; conflict && conflict->why; conflict++)
+        if ((ids >> conflict->first & ids >> conflict->second & 1) == 0)
+            failed |= fail(command, conflict->why, "a conflict names an option that the table lacks");
+    return failed;
+}
+
 static int write_manual(const char *directory) {
     char path[4096];
     int failed;
 
+    for (size_t i = 0; cli_commands[i]; i++)
+        if (check_table(cli_commands[i]) != 0)
+            return 1;
     snprintf(path, sizeof path, "%s/tamis.1", directory);
     failed = write_file(path, docs_manual_main, NULL);
     for (size_t i = 0; cli_commands[i]; i++) {

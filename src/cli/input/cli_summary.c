@@ -198,6 +198,7 @@ static void put_each(json_t *object, const cli_summary *summary, const cli_strea
 
 static void print_json(FILE *out, const cli_summary *summary, const cli_stream *stream) {
     const tamis_stream_stats *stats = &summary->stats;
+    tamis_error unused = TAMIS_ERROR_INIT; /* cli_summary_print reports a failed write */
     json_t *object = json_object();
 
     cli_json_count(object, "records", stats->records);
@@ -228,13 +229,15 @@ static void print_json(FILE *out, const cli_summary *summary, const cli_stream *
         cli_profile_put(object, summary->profile);
     cli_json_bool(object, "interrupted", summary->interrupted);
     cli_json_bool(object, "failed", summary->failed);
-    if (!cli_json_write(object, out, 0))
+    if (cli_json_write(object, out, 0, "--json", &unused) == TAMIS_E_NOMEM)
         fputs("{}\n", out);
 }
 
 tamis_status cli_summary_set_filter(cli_summary *summary, const tamis_filter *filter, tamis_error *err) {
-    if (tamis_filter_info_get(filter, &summary->info, err) != TAMIS_OK)
-        return err->status;
+    tamis_status status = tamis_filter_info_get(filter, &summary->info, err); /* err may be NULL */
+
+    if (status != TAMIS_OK)
+        return status;
     summary->plan = tamis_filter_plan(filter);
     summary->scheme = tamis_hasher_scheme(tamis_filter_hasher(filter));
     return TAMIS_OK;
@@ -325,7 +328,8 @@ tamis_status cli_summary_conclude(cli_summary *summary, const cli_stream *stream
         tamis_error *first = summary->failed ? NULL : err;
         if (filter)
             code = cli_summary_set_filter(summary, filter, first);
-        if (code == TAMIS_OK)
+        /* After a failure, perhaps of the server, the summary is printed without what only the filter knows. */
+        if (code == TAMIS_OK || summary->failed)
             code = cli_summary_print(summary, stream, err);
     }
     if (summary->failed || code != TAMIS_OK)

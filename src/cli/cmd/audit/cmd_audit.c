@@ -199,9 +199,7 @@ static tamis_status print_json(const report *result, tamis_error *err) {
     cli_json_count(object, "missing", run->missing);
     cli_json_bool(object, "saturated", result->info.saturated);
     cli_json_text(object, "verdict", result->verdict);
-    if (cli_json_write(object, stdout, 0))
-        return TAMIS_OK;
-    return cli_fail_nomem("audit", err);
+    return cli_json_write(object, stdout, 0, "audit", err);
 }
 
 /* Reports missing keys. A filter never forgets a key: a missing key was never added, or was made with other

@@ -233,8 +233,10 @@ static void tell_unknown(const dedup_run *run, const dedup_config *config) {
 static tamis_status summarize(dedup_run *run, const dedup_config *config, tamis_error *err) {
     if (!config->stream.stats && !run->report.profile)
         return TAMIS_OK;
-    if (cli_summary_set_filter(&run->report, run->filter, run->report.failed ? NULL : err) != TAMIS_OK)
-        return err->status;
+    tamis_status status =
+        cli_summary_set_filter(&run->report, run->filter, run->report.failed ? NULL : err);
+    if (status != TAMIS_OK)
+        return status;
     return cli_summary_print(&run->report, &config->stream, err);
 }
 

@@ -27,8 +27,8 @@ static tamis_status describe(const cli_args *args, info_report *report, tamis_er
         return err->status;
     if (!args->values[CLI_OPT_JSON].given)
         info_report_text(stdout, report);
-    else if (!info_report_json(stdout, report))
-        return cli_fail_nomem("info", err);
+    else if (info_report_json(stdout, report, err) != TAMIS_OK)
+        return err->status;
     return status;
 }
 

@@ -222,7 +222,7 @@ static void put_made(json_t *object, const char *name, const tamis_metadata *met
         cli_json_bool(object, name, (metadata->key_type & how) != 0);
 }
 
-bool info_report_json(FILE *out, const info_report *report) {
+tamis_status info_report_json(FILE *out, const info_report *report, tamis_error *err) {
     const tamis_metadata *metadata = &report->metadata;
     const tamis_hasher *hasher = tamis_filter_hasher(report->filter);
     json_t *object = json_object();
@@ -253,5 +253,5 @@ bool info_report_json(FILE *out, const info_report *report) {
     put_made(object, "trim", metadata, TAMIS_KEYS_TRIMMED);
     put_plan(object, report);
     put_content(object, report);
-    return cli_json_write(object, out, 0);
+    return cli_json_write(object, out, 0, "info", err);
 }

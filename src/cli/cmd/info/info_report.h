@@ -20,6 +20,6 @@ typedef struct info_report {
 
 void info_report_text(FILE *out, const info_report *report);
 /* Writes one JSON object on a line. False: out of memory. */
-bool info_report_json(FILE *out, const info_report *report);
+tamis_status info_report_json(FILE *out, const info_report *report, tamis_error *err);
 
 #endif

@@ -131,15 +131,9 @@ static const cli_conflict conflicts[] = {
     {OPT_STORE, OPT_MEASURE, one_display},   {.why = NULL},
 };
 
-static tamis_status finish_json(bool whole, tamis_error *err) {
-    if (whole)
-        return TAMIS_OK;
-    return cli_fail_nomem("plan", err);
-}
-
 static tamis_status run_table(bool json, tamis_error *err) {
     if (json)
-        return finish_json(plan_published_json(stdout), err);
+        return plan_published_json(stdout, err);
     plan_published_text(stdout);
     return TAMIS_OK;
 }
@@ -164,7 +158,7 @@ static tamis_status run_record(const cli_args *args, const cli_value *const valu
     if (plan_record_solve(&record, values, (tamis_kind)args->values[CLI_OPT_KIND].number, err) != TAMIS_OK)
         return err->status;
     if (args->values[CLI_OPT_JSON].given)
-        return finish_json(plan_record_json(stdout, &record), err);
+        return plan_record_json(stdout, &record, err);
     plan_record_text(stdout, &record);
     return TAMIS_OK;
 }
@@ -189,7 +183,7 @@ static tamis_status run_store(const cli_args *args, tamis_error *err) {
     if (plan_store_make(&store, &plan_options, err) != TAMIS_OK)
         return err->status;
     if (args->values[CLI_OPT_JSON].given)
-        return finish_json(plan_store_json(stdout, &store), err);
+        return plan_store_json(stdout, &store, err);
     plan_store_text(stdout, &store);
     return TAMIS_OK;
 }
@@ -232,7 +226,7 @@ static tamis_status run_plan(const cli_args *args, bool *negative, tamis_error *
                    : err->status;
     if (!args->values[CLI_OPT_JSON].given)
         plan_table_text(stdout, &table);
-    else if (finish_json(plan_table_json(stdout, &table), err) != TAMIS_OK)
+    else if (plan_table_json(stdout, &table, err) != TAMIS_OK)
         return err->status;
     return status;
 }

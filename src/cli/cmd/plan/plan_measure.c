@@ -209,7 +209,7 @@ static tamis_status finish_json(json_t *list, tamis_error *err) {
     json_t *object = json_object();
 
     cli_json_put(object, "measured", list);
-    return cli_json_write(object, stdout, 2) ? TAMIS_OK : cli_fail_nomem("plan", err);
+    return cli_json_write(object, stdout, 2, "plan", err);
 }
 
 /* Prepares and measures case `i`, and appends it to `list` or, if that is NULL, prints it. */

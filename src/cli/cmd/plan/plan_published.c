@@ -230,7 +230,7 @@ static json_t *rule_object(const published_rule *row) {
     return object;
 }
 
-bool plan_published_json(FILE *out) {
+tamis_status plan_published_json(FILE *out, tamis_error *err) {
     json_t *object = json_object(), *list[3] = {json_array(), json_array(), json_array()};
     static const char *const names[3] = {"rates", "sizes", "rules"};
 
@@ -242,5 +242,5 @@ bool plan_published_json(FILE *out) {
         cli_json_append(list[2], rule_object(&rules[i]));
     for (int i = 0; i < 3; i++)
         cli_json_put(object, names[i], list[i]);
-    return cli_json_write(object, out, 2);
+    return cli_json_write(object, out, 2, "plan", err);
 }

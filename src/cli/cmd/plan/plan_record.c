@@ -91,7 +91,7 @@ void plan_record_text(FILE *out, const plan_record *record) {
           out);
 }
 
-bool plan_record_json(FILE *out, const plan_record *record) {
+tamis_status plan_record_json(FILE *out, const plan_record *record, tamis_error *err) {
     static const plan_number numbers[] = {PLAN_FPR, PLAN_BITS, PLAN_PROBES};
     json_t *object = json_object(), *given = json_array(), *derived = json_array();
 
@@ -105,5 +105,5 @@ bool plan_record_json(FILE *out, const plan_record *record) {
     cli_json_real(object, "bits_per_key", record->bits);
     cli_json_count(object, "probes", record->probes);
     cli_json_real(object, "fill", record->fill);
-    return cli_json_write(object, out, 2);
+    return cli_json_write(object, out, 2, "plan", err);
 }

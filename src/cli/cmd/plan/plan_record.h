@@ -27,7 +27,7 @@ bool plan_record_is_requested(const cli_value *const values[PLAN_NUMBERS]);
 tamis_status plan_record_solve(plan_record *record, const cli_value *const values[PLAN_NUMBERS],
                                tamis_kind kind, tamis_error *err);
 void plan_record_text(FILE *out, const plan_record *record);
-/* Writes one JSON object. False: out of memory. */
-bool plan_record_json(FILE *out, const plan_record *record);
+/* Writes one JSON object. */
+tamis_status plan_record_json(FILE *out, const plan_record *record, tamis_error *err);
 
 #endif

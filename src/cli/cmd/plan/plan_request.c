@@ -107,7 +107,7 @@ static tamis_status derive_rate(plan_request *request, const cli_value *const va
 tamis_status plan_request_solve(plan_request *request, const cli_value *const values[PLAN_NUMBERS],
                                 tamis_error *err) {
     const cli_value *memory = values[PLAN_MEMORY], *bits = values[PLAN_BITS];
-    int status = TAMIS_OK;
+    tamis_status status = TAMIS_OK;
 
     for (int i = 0; i < PLAN_NUMBERS; i++)
         request->sources[i] = values[i]->given ? PLAN_GIVEN : PLAN_UNKNOWN;

@@ -54,7 +54,7 @@ static json_t *object_of(const tamis_plan *plan) {
     return object;
 }
 
-bool plan_store_json(FILE *out, const plan_store *store) {
+tamis_status plan_store_json(FILE *out, const plan_store *store, tamis_error *err) {
     json_t *object = json_object();
 
     cli_json_count(object, "expect", store->chosen.capacity);
@@ -62,5 +62,5 @@ bool plan_store_json(FILE *out, const plan_store *store) {
     cli_json_text(object, "reason", store->chosen.reason);
     cli_json_put(object, "least_bits", object_of(&store->smallest));
     cli_json_put(object, "in_redis", object_of(&store->chosen));
-    return cli_json_write(object, out, 0);
+    return cli_json_write(object, out, 0, "plan", err);
 }

@@ -14,7 +14,7 @@ typedef struct plan_store {
 
 tamis_status plan_store_make(plan_store *store, const tamis_plan_options *plan_options, tamis_error *err);
 void plan_store_text(FILE *out, const plan_store *store);
-/* Writes one JSON object. False: out of memory. */
-bool plan_store_json(FILE *out, const plan_store *store);
+/* Writes one JSON object. */
+tamis_status plan_store_json(FILE *out, const plan_store *store, tamis_error *err);
 
 #endif

@@ -300,7 +300,7 @@ static void add_numbers(json_t *object, const plan_table *table) {
     cli_json_count(object, "probes", request->plan_options.probes);
 }
 
-bool plan_table_json(FILE *out, const plan_table *table) {
+tamis_status plan_table_json(FILE *out, const plan_table *table, tamis_error *err) {
     json_t *object = json_object(), *kinds = json_array();
 
     add_numbers(object, table);
@@ -319,5 +319,5 @@ bool plan_table_json(FILE *out, const plan_table *table) {
     for (int i = 0; i < PLAN_ROWS; i++)
         cli_json_append(kinds, row_object(table, &table->rows[i]));
     cli_json_put(object, "kinds", kinds);
-    return cli_json_write(object, out, 2);
+    return cli_json_write(object, out, 2, "plan", err);
 }

@@ -33,7 +33,7 @@ typedef struct plan_table {
  * filled; the rows are valid anyway. */
 tamis_status plan_table_make(plan_table *table, const plan_request *request, tamis_error *err);
 void plan_table_text(FILE *out, const plan_table *table);
-/* Writes one JSON object. False: out of memory. */
-bool plan_table_json(FILE *out, const plan_table *table);
+/* Writes one JSON object. */
+tamis_status plan_table_json(FILE *out, const plan_table *table, tamis_error *err);
 
 #endif

@@ -74,11 +74,7 @@ static tamis_status print_json(void *context, const tamis_redis_entry *entry, ta
         cli_file_json_text(object, "target", cli_server_encode(name, entry->target, entry->target_size));
     else
         cli_json_null(object, "target");
-    if (cli_json_write(object, stdout, 0))
-        return TAMIS_OK;
-    cli_fail_output(err, 0);
-    err->status = TAMIS_E_IO;
-    return err->status;
+    return cli_json_write(object, stdout, 0, "redis", err);
 }
 
 tamis_status redis_ls(const char *uri, bool json, tamis_error *err) {
@@ -114,11 +110,7 @@ static tamis_status print_leftover_json(void *context, const tamis_redis_leftove
     cli_json_text(object, "leftover", kinds[leftover->kind]);
     cli_json_text(object, "generation", generation);
     cli_json_count(object, "keys", leftover->keys);
-    if (cli_json_write(object, stdout, 0))
-        return TAMIS_OK;
-    cli_fail_output(err, 0);
-    err->status = TAMIS_E_IO;
-    return err->status;
+    return cli_json_write(object, stdout, 0, "redis", err);
 }
 
 tamis_status redis_leftovers(const char *uri, bool removes, bool json, tamis_error *err) {

@@ -34,7 +34,6 @@ enum {
 static tamis_status init_limit(tamis_filter *filter, tamis_error *err) {
     tamis__redis_filter *rf = tamis__redis_of(filter);
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
-    const double capacity = (double)filter->plan.capacity;
     info.capacity = filter->plan.capacity;
     tamis_status status = rf->layout->estimate(filter, &info, err);
     if (status != TAMIS_OK)
@@ -43,7 +42,12 @@ static tamis_status init_limit(tamis_filter *filter, tamis_error *err) {
     rf->limit.is_enforced = true;
     rf->limit.capacity = info.capacity;
     rf->limit.cardinality = info.cardinality;
-    rf->limit.free_slots = held < capacity ? info.capacity - (uint64_t)fmax(0, held) : 0; /* NaN: none */
+    /* The estimate may have followed a replacement, so only its own capacity counts. NaN: no slot. */
+    rf->limit.free_slots = held < (double)info.capacity ? info.capacity - (uint64_t)fmax(0, held) : 0;
+    if (rf->limit.free_slots > 0) {
+        filter->saturated = false;
+        filter->full = TAMIS_FULL_NOT;
+    }
     return TAMIS_OK;
 }
 

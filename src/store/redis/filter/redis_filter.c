@@ -43,8 +43,11 @@ static tamis_status add(tamis_filter *filter, const tamis__key_batch *batch, tam
 static tamis_status clear(tamis_filter *filter, tamis_error *err) {
     tamis__redis_filter *rf = tamis__redis_of(filter);
     tamis_status status = rf->layout->clear(filter, err);
-    if (status == TAMIS_OK)
-        rf->limit.free_slots = rf->limit.capacity;
+    if (status == TAMIS_OK && rf->limit.is_enforced) {
+        rf->limit.free_slots = rf->limit.capacity = filter->plan.capacity;
+        filter->saturated = false;
+        filter->full = TAMIS_FULL_NOT;
+    }
     return status;
 }
 
