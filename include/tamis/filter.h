@@ -138,7 +138,8 @@ TAMIS_API const tamis_hasher *tamis_filter_hasher(const tamis_filter *filter);
  */
 TAMIS_API void tamis_filter_expect(tamis_filter *filter, uint64_t more);
 
-/* Removes all keys. Keeps plan and memory. A filter in memory does not fail. O(memory). */
+/* Removes all keys. Keeps plan and memory. O(memory). A filter in memory does not fail, except the filter of
+ * a state: TAMIS_E_UNSUPPORTED, because the log of a state has added keys only. */
 TAMIS_API tamis_status tamis_filter_clear(tamis_filter *filter, tamis_error *err);
 
 /*
@@ -157,8 +158,8 @@ TAMIS_API tamis_status tamis_filter_clear(tamis_filter *filter, tamis_error *err
  *
  * - TAMIS_E_MISMATCH: the filters differ; the message names the difference. Or one filter is far smaller, and
  *   its rate far too large for the size of the other.
- * - TAMIS_E_UNSUPPORTED: `into` is frozen, or it is concurrent and would need another shape of lines. Nothing
- *   has changed.
+ * - TAMIS_E_UNSUPPORTED: `into` is frozen, or belongs to a state, or it is concurrent and would need another
+ *   shape of lines. Nothing has changed.
  * - TAMIS_E_FULL (plan.memory_limit of `into`), TAMIS_E_NOMEM: `into` is valid and may have some of the keys
  *   of `from`.
  *
@@ -171,7 +172,8 @@ TAMIS_API tamis_status tamis_filter_union(tamis_filter *into, const tamis_filter
 TAMIS_API tamis_status tamis_filter_copy(tamis_filter **copy, const tamis_filter *filter, tamis_error *err);
 
 /* True if tamis_filter_union(one, other) is possible: scheme, seed and secret are equal; for classic and
- * blocked also kind, bits and probes; the key types do not differ; and `a` is not frozen. */
+ * blocked also kind, bits and probes; the key types do not differ; and `a` is not frozen and does not belong
+ * to a state. */
 TAMIS_API bool tamis_filter_is_compatible(const tamis_filter *a, const tamis_filter *b);
 
 /* True if two filters are compatible, frozen or not, and have the same bits. Both then give the same

@@ -27,8 +27,8 @@
  * lock them in the same order, or they could wait for each other for ever. So the filter with the lower
  * address is locked first.
  *
- * Order of the checks of a union (check_union): frozen, on a server, kind, bits, probes, scheme, seed, secret, key type. The
- * first that fails makes the message. Then the filter that is read is verified, and only then the other is changed.
+ * Order of the checks of a union (check_union): frozen, of a state, on a server, kind, bits, probes, scheme, seed,
+ * secret, key type. The first that fails makes the message. Then the filter that is read is verified, and only then the other is changed.
  * tamis_filter_is_compatible makes the same checks without a message, so it says what a union would.
  *
  * Invariants:
@@ -182,7 +182,8 @@ static tamis_status check_union(const tamis_filter *into, const tamis_filter *fr
         return tamis__fail(
             err, TAMIS_E_UNSUPPORTED, 0,
             "union: the filter is frozen and accepts no more keys; use one that is not frozen");
-    return check_compatible(into, from, keys, err);
+    tamis_status status = tamis__filter_check_not_add_only(into, "union", err);
+    return status == TAMIS_OK ? check_compatible(into, from, keys, err) : status;
 }
 
 /* Claims both filters, see tamis__filter_claim. On failure neither is claimed. */

@@ -310,6 +310,7 @@ static tamis_status copy_handle(tamis_filter **copied, const tamis_filter *filte
     created->source_file = NULL;
     created->concurrent = NULL;
     created->opened = NULL;
+    created->add_only = false;
     created->inside = 0;
     created->metadata = (tamis__metadata){0};
     created->tally = (tamis__tally){0, 0};
@@ -487,6 +488,8 @@ void tamis_filter_expect(tamis_filter *filter, uint64_t more) {
 
 static tamis_status clear(tamis_filter *filter, tamis_error *err) {
     tamis_status status = tamis__filter_check_writable(filter, "clear", err);
+    if (status == TAMIS_OK)
+        status = tamis__filter_check_not_add_only(filter, "clear", err);
     if (status == TAMIS_OK && filter->remote)
         status = filter->remote->clear(filter, err);
     if (status != TAMIS_OK)

@@ -72,6 +72,16 @@ tamis_status tamis__filter_check_writable(const tamis_filter *filter, const char
                        what);
 }
 
+tamis_status tamis__filter_check_not_add_only(const tamis_filter *filter, const char *what,
+                                              tamis_error *err) {
+    if (!filter->add_only)
+        return TAMIS_OK;
+    return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                       "%s: the filter belongs to a state, whose log has added keys only; change a copy, or "
+                       "begin a new state",
+                       what);
+}
+
 static bool must_verify(const tamis_filter *filter) {
     return filter->verifier && !tamis__block_verifier_is_done(filter->verifier);
 }

@@ -236,6 +236,7 @@ struct tamis_filter {
     bool allow_over_capacity;      /* allow over capacity, from tamis_filter_options; kept in the file */
     bool allow_over_capacity_here; /* the same from tamis_open_options, for this handle and its copies */
     bool frozen;                   /* from tamis_filter_options; kept in the file */
+    bool add_only; /* the filter belongs to a state, whose log has added keys only; copies do not */
     tamis__tally tally;
     struct tamis__block_verifier
         *verifier; /* block verifier of a filter in an image; NULL: the filter's own memory */
@@ -273,6 +274,10 @@ TAMIS_PRIVATE_API tamis_status tamis__filter_check_local(const tamis_filter *fil
 /* TAMIS_E_UNSUPPORTED if the filter is in an image and read-only. `what` names the operation in the
  * message. */
 tamis_status tamis__filter_check_writable(const tamis_filter *filter, const char *what, tamis_error *err);
+
+/* TAMIS_E_UNSUPPORTED if the filter belongs to a state: its log can express added keys and no other change.
+ * `what` names the operation in the message. */
+tamis_status tamis__filter_check_not_add_only(const tamis_filter *filter, const char *what, tamis_error *err);
 
 /* Claims the filter for the duration of a call, in builds with assertions, to detect misuse by threads.
  * `alone`: the call needs the filter exclusively. TAMIS_E_INVALID: another thread uses the filter; do not

@@ -287,6 +287,28 @@ static void reg_22_a_key_beside_the_session(void **state) {
     close_it(&o);
 }
 
+/* Keys that replace as many others would be committed unnoticed, so no key can be removed from the filter. */
+static void reg_22_no_key_is_removed_beside_the_session(void **state) {
+    (void)state;
+    tamis_filter *other = NULL;
+    open_session o = open_it(0);
+    tamis_filter *filter = tamis_state_filter(o.state);
+    query(o.session, 0, 2);
+    assert_ok(tamis_filter_copy(&other, filter, &err));
+    assert_int_equal(tamis_filter_clear(filter, &err), TAMIS_E_UNSUPPORTED);
+    assert_non_null(strstr(err.text, "belongs to a state"));
+    assert_int_equal(tamis_filter_union(filter, other, &err), TAMIS_E_UNSUPPORTED);
+    tamis_filter_free(other);
+    assert_ok(tamis_dedup_commit(o.session, "one", 3, &err));
+    assert_int_equal(query(o.session, 1, 2), 1);
+    assert_ok(tamis_dedup_commit(o.session, "two", 3, &err));
+    close_it(&o);
+    o = open_it(0);
+    assert_checkpoint(o.state, "two");
+    assert_int_equal(query(o.session, 0, 4), 1);
+    close_it(&o);
+}
+
 /* After a failed commit nothing is answered, since no commit could make it durable. */
 static void reg_22_nothing_is_answered_after_a_failure(void **state) {
     (void)state;
@@ -399,6 +421,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(without_the_session_the_state_goes_on, set_up, tear_down),
         cmocka_unit_test_setup_teardown(unanswered_keys_are_not_counted, set_up, tear_down),
         cmocka_unit_test_setup_teardown(reg_22_a_key_beside_the_session, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(reg_22_no_key_is_removed_beside_the_session, set_up, tear_down),
         cmocka_unit_test_setup_teardown(reg_22_nothing_is_answered_after_a_failure, set_up, tear_down),
         cmocka_unit_test_setup_teardown(refused_keys_are_not_logged, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_batch_in_parts_is_logged, set_up, tear_down),

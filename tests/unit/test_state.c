@@ -445,6 +445,51 @@ static void present_keys_are_not_logged(void **unused) {
     tamis_state_close(state);
 }
 
+/* Keys cannot be removed, and no other filter can be merged in: the log has neither. A copy allows both. */
+static void assert_only_added_to(tamis_state *state) {
+    tamis_filter *filter = tamis_state_filter(state);
+    tamis_filter *copy = NULL;
+    test_bytes before = {0}, after = {0};
+    states_encode(state, &before);
+    assert_ok(tamis_filter_copy(&copy, filter, &states_err));
+    assert_int_equal(tamis_filter_clear(filter, &states_err), TAMIS_E_UNSUPPORTED);
+    assert_says("clear: the filter belongs to a state, whose log has added keys only; ");
+    assert_int_equal(tamis_filter_union(filter, copy, &states_err), TAMIS_E_UNSUPPORTED);
+    assert_says(": the filter ");
+    assert_false(tamis_filter_is_compatible(filter, copy));
+    assert_int_equal(tamis_filter_reload(filter, NULL, &states_err), TAMIS_E_UNSUPPORTED);
+    states_encode(state, &after);
+    assert_true(bytes_check("state", &after, &before));
+    if (!copy->frozen)
+        assert_ok(tamis_filter_union(copy, filter, &states_err));
+    assert_ok(tamis_filter_clear(copy, &states_err));
+    tamis_filter_free(copy);
+    bytes_clear(&before);
+    bytes_clear(&after);
+}
+
+static void reg_22_the_filter_is_only_added_to(void **unused) {
+    (void)unused;
+    for (int i = 0; i < STATES_MAKES; i++) {
+        tamis_state *state = opened(&states_makes[i]);
+        assert_only_added_to(state); /* new */
+        assert_ok(states_add(state, 0, 50));
+        assert_only_added_to(state);
+        assert_ok(states_commit(state, "one"));
+        assert_ok(tamis_state_abort(state, &states_err));
+        assert_only_added_to(state); /* read again from the log */
+        assert_ok(tamis_state_snapshot(state, 0, &states_err));
+        tamis_state_close(state);
+        state = opened(&states_makes[i]);
+        assert_only_added_to(state); /* read from a snapshot */
+        assert_int_equal(states_keys(state), 50);
+        assert_ok(states_add(state, 50, 50));
+        assert_ok(states_commit(state, "two"));
+        tamis_state_close(state);
+        scratch_clear();
+    }
+}
+
 static void a_second_open_names_the_holder(void **unused) {
     (void)unused;
     tamis_state *state = opened(small), *other = NULL;
@@ -633,6 +678,7 @@ int main(void) {
         CASE(notes_are_kept),
         CASE(small_notes_are_not_for_nothing),
         CASE(present_keys_are_not_logged),
+        CASE(reg_22_the_filter_is_only_added_to),
         CASE(a_second_open_names_the_holder),
         CASE(one_may_look_meanwhile),
         CASE(a_secret_has_to_be_the_one),

@@ -389,6 +389,8 @@ tamis_status tamis__state_load(tamis_state *state, tamis_error *err) {
                                  NULL};
     status = tamis__state_build(&source, &state->filter, &state->replayed, err);
     tamis__state_manifest_free(&state->memory, &copy);
+    if (status == TAMIS_OK)
+        state->filter->add_only = true;
     if (status == TAMIS_OK && state->concurrent)
         status = tamis__concurrent_enable(state->filter, err);
     state->keys = state->last.keys;

@@ -157,6 +157,8 @@ static tamis_status plan_new(tamis_state *state, const tamis_state_options *opti
     if (status == TAMIS_OK)
         status = check_new(state->filter, err);
     if (status == TAMIS_OK)
+        state->filter->add_only = true;
+    if (status == TAMIS_OK)
         status = tamis__hasher_copy(&state->hasher, state->filter->hasher, err);
     if (status == TAMIS_OK &&
         !tamis__state_bytes_add(&state->memory, &manifest->metadata, metadata, strlen(metadata) + 1))
