@@ -318,13 +318,23 @@ void dedup_state_ended(const dedup_config *config, const tamis_stream_result *re
     cli_report(message);
 }
 
+/* True if the run, with this command, may have ended because no record had a key: it has committed no record, has
+ * --key, and may still choose by --missing. The same command would then fail again. */
+static bool may_lack_keys(const tamis_stream_checkpoint *run, const char *command) {
+    tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
+
+    (void)tamis_stream_checkpoint_get(run, &stats);
+    return stats.records == 0 && strstr(command, " --key ") && !strstr(command, " --missing ");
+}
+
 /* Adds the command that finishes the unfinished run to the error. If the whole command does not fit into the
  * message, names `tamis state show` instead. */
 static void advise_unfinished(const tamis_stream_result *result, const dedup_config *config,
                               tamis_error *err) {
-    char command[sizeof err->text], missing[400] = "", remedy[sizeof command + sizeof missing + 60];
+    char command[sizeof err->text], missing[400] = "", remedy[sizeof command + sizeof missing + 120];
     const char *end = strrchr(err->text, ';');
     const char *otherwise = result->was_read ? "add --reread to read it again" : "give it up with --abandon";
+    const char *keys = "";
     size_t used = end ? (size_t)(end - err->text) : strlen(err->text);
     dedup_finish finish;
 
@@ -332,8 +342,10 @@ static void advise_unfinished(const tamis_stream_result *result, const dedup_con
         command[0] = '\0';
     if (command[0] != '\0')
         dedup_command_missing_names(missing, sizeof missing, &finish);
-    if (command[0] != '\0' && used + strlen(command) + strlen(missing) + 60 < sizeof err->text)
-        snprintf(remedy, sizeof remedy, "finish it by: %s%s, or %s", command, missing, otherwise);
+    if (may_lack_keys(result->unfinished, command))
+        keys = " (with --missing pass or drop if no record has a key)";
+    if (command[0] != '\0' && used + strlen(command) + strlen(missing) + strlen(keys) + 60 < sizeof err->text)
+        snprintf(remedy, sizeof remedy, "finish it by: %s%s%s, or %s", command, missing, keys, otherwise);
     else
         snprintf(remedy, sizeof remedy, "finish it by the command that tamis state show %.100s prints, or %s",
                  config->state, otherwise);
