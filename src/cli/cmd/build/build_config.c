@@ -63,7 +63,8 @@ const cli_option build_options[] = {
      .help = "Number of distinct records to make room for; without it they are counted.",
      .more = "Counting reads the FILEs twice, see NOTES. Kinds fingerprint and exact grow past N, as far "
              "as --memory allows. If N is far too large, they take no more memory than the FILEs can "
-             "need. Kinds classic and blocked cannot grow: more than N records are an error."},
+             "need. Kinds classic and blocked cannot grow: they take the memory for N records at once, and "
+             "more than N records are an error."},
     {.id = CLI_OPT_FPR,
      .name = "fpr",
      .type = CLI_RATE,

@@ -110,8 +110,9 @@ const cli_option dedup_options[] = {
      .max = TAMIS_EXPECT_MAX,
      .help = "Number of distinct records to make room for; without it the filter grows.",
      .more = "Growth costs a few more bits per record. If more records come, the filter grows; kinds classic "
-             "and blocked are full then, see --on-full. A number that is far too large costs little: the "
-             "filter is made for what the FILEs can hold, or starts small if their size is unknown."},
+             "and blocked are full then, see --on-full. If the number is far too large, kinds fingerprint "
+             "and exact take little memory: they are made for what the FILEs can hold, or start small if "
+             "their size is unknown. Kinds classic and blocked take the memory for N records at once."},
     {.id = CLI_OPT_FPR,
      .name = "fpr",
      .type = CLI_RATE,
