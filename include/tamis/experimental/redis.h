@@ -406,8 +406,8 @@ TAMIS_API tamis_status tamis_redis_union(tamis_filter *there, const tamis_filter
  * All clients must know the field `next` of docs/REDIS-LAYOUT.md; those of this library do. Until the end an
  * add costs two more round trips. `like` may be the filter that is passed to the end.
  *
- * Another push, drop or resize before the end ends this resize: TAMIS_E_MISMATCH. A resize that was stopped
- * costs these round trips until the next one.
+ * Another push or drop before the end ends this resize: TAMIS_E_MISMATCH. A resize that was killed costs these
+ * round trips until then, and no other resize can begin (TAMIS_E_BUSY); tamis_redis_leftovers ends it too.
  *
  * - TAMIS_E_NOT_FOUND: there is no filter.
  * - TAMIS_E_UNSUPPORTED: another layout, kind or scheme.
@@ -437,8 +437,9 @@ TAMIS_API tamis_status tamis_redis_alias(tamis_redis *redis, const char *name, c
  * (TAMIS_E_NOT_FOUND). Layouts that store no parameters require those of opening; the others accept them. With a
  * family (tamis/experimental/redis_family.h, layout tamis) its members are removed too.
  *
- * After a failure the filter may exist or not; drop it again. A filter that another program makes meanwhile
- * is never dropped.
+ * After a failure the filter may exist or not. If the message says that it was dropped, only Redis keys that
+ * nothing uses may remain: see tamis_redis_leftovers. Else drop it again. A filter that another program makes
+ * meanwhile is never dropped.
  *
  * - TAMIS_E_NOT_FOUND: no filter, and no remains of one.
  * - TAMIS_E_BUSY: as for tamis_redis_push.

@@ -105,12 +105,13 @@ static tamis_status fail_absent(const tamis__push *p, tamis_error *err) {
                        p->rf->redis->endpoint.shown, p->rf->uri->shown);
 }
 
-/* Keys that were added since the other resize began may be in no input of the caller. A new resize would lose them silently. */
+/* Keys that were added since the other resize began may be in no input of the caller. A new resize would lose them silently.
+ * Waiting never ends a killed resize, so what ends it is in the reason: the command replaces the advice by its own. */
 static tamis_status fail_unfinished(const tamis__push *p, tamis_error *err) {
     return tamis__fail(
         err, TAMIS_E_BUSY, 0,
-        "redis %s: %s: another resize of it is under way, or was killed; wait for it, or end it with tamis "
-        "redis clean and resize with an input that also holds what was added since it began",
+        "redis %s: %s: another resize of it is under way, or was killed (then end it with tamis redis clean, "
+        "and resize with an input that also holds what was added since it began); wait for it",
         p->rf->redis->endpoint.shown, p->rf->uri->shown);
 }
 
