@@ -15,6 +15,9 @@
  *
  * Why field before: if the drop is killed, the next drop or push finds the partitions by it.
  *
+ * The drop has taken effect with step 3. A lock that is lost after that is no failure: what is left to remove needs none.
+ * Repeating the drop would remove a filter that another program has made since.
+ *
  * Full server. A server without free memory accepts neither the lock nor field before, but it accepts HDEL and DEL. The drop
  * then goes on without them. The guard of its steps is that nobody holds the lock. If scripts are forbidden too, there are no
  * steps: the server refuses every command of a transaction. The drop then removes the partitions first, which frees memory
@@ -228,7 +231,8 @@ static tamis_status remove_plan(const tamis__redis_filter *rf, const tamis__conf
     return status == TAMIS_OK && is_refused ? tamis__lock_lost(rf, err) : status;
 }
 
-/* Steps 3 and 4. *now is the hash afterwards. */
+/* Steps 3 and 4. *now is the hash afterwards. If it has another plan, the drop has taken effect too: another program has made
+ * the filter anew. */
 static tamis_status remove_plan_checked(const tamis__redis_filter *rf, const tamis__config *config,
                                         tamis__config *now, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
@@ -239,7 +243,7 @@ static tamis_status remove_plan_checked(const tamis__redis_filter *rf, const tam
         status = tamis__plan_read_back(rf, now->plan, &why);
     if (status == TAMIS_OK)
         status = tamis__config_own(rf, now, &why);
-    if (status == TAMIS_OK && *now->plan)
+    if (status == TAMIS_OK && *now->plan && strcmp(now->plan, config->plan) == 0)
         status = tamis__lock_lost(rf, &why);
     if (status != TAMIS_OK && err)
         *err = why;
@@ -261,6 +265,42 @@ static tamis_status remove_leftovers(const tamis__redis_filter *rf, const tamis_
     return status == TAMIS_OK && !*config->plan ? tamis__plan_text_expire(rf, copy, -1, err) : status;
 }
 
+/* Steps 5 and 6, with care for another writer that has made the filter anew: it may have replaced this plan before the drop's
+ * own step, so batches may still read the partitions; and its field before may name partitions without an expiry. */
+static tamis_status remove_dropped(const tamis__redis_filter *rf, const tamis__config *config,
+                                   const char *copy, const tamis__config *now, tamis_error *err) {
+    const bool is_before_removed =
+        strcmp(now->before, config->plan) == 0 || strcmp(now->before, config->before) == 0;
+    tamis_error why = TAMIS_ERROR_INIT;
+    tamis_status status = tamis__plan_text_expire(rf, config->plan, *now->plan ? TAMIS__GRACE_MS : -1, &why);
+    if (status == TAMIS_OK) {
+        status = remove_members(rf, config, copy, &why);
+        if (status == TAMIS_E_REFUSED) /* its message says what was dropped and what stays */
+            return tamis__fail(err, status, why.sys_errno, "%s", why.text);
+    }
+    if (status == TAMIS_OK && is_before_removed)
+        status = tamis__field_remove(rf, "before", now->before, &why);
+    if (status == TAMIS_OK)
+        status = tamis__field_remove(rf, "pushing", config->pushing, &why);
+    if (status == TAMIS_OK)
+        return TAMIS_OK;
+    return tamis__fail(
+        err, status, why.sys_errno,
+        "%.300s; the filter was dropped, but Redis keys of it may remain: remove them with tamis "
+        "redis clean",
+        why.text);
+}
+
+/* No plan will ever name the partitions of the dropped filter again, so they are removed even if the lock is lost. */
+static tamis_status finish_drop(const tamis__redis_filter *rf, const tamis__config *config, const char *copy,
+                                const tamis__config *now, tamis_error *err) {
+    const tamis_status status = remove_dropped(rf, config, copy, now, err);
+    if (status != TAMIS_E_BUSY)
+        return status;
+    *tamis__tamis_of(rf)->token = '\0'; /* from now on nothing renews the lock */
+    return remove_dropped(rf, config, copy, now, err);
+}
+
 static tamis_status remove_tamis(const tamis__redis_filter *rf, const tamis__config *config, const char *copy,
                                  tamis_error *err) {
     tamis__config now;
@@ -269,13 +309,7 @@ static tamis_status remove_tamis(const tamis__redis_filter *rf, const tamis__con
         status = remove_leftovers(rf, config, copy, err);
     if (status == TAMIS_OK)
         status = remove_plan_checked(rf, config, &now, err);
-    if (status == TAMIS_OK)
-        status = tamis__plan_text_expire(rf, config->plan, -1, err);
-    if (status == TAMIS_OK)
-        status = remove_members(rf, config, copy, err);
-    if (status == TAMIS_OK)
-        status = tamis__field_remove(rf, "before", now.before, err);
-    return status == TAMIS_OK ? tamis__field_remove(rf, "pushing", config->pushing, err) : status;
+    return status == TAMIS_OK ? finish_drop(rf, config, copy, &now, err) : status;
 }
 
 static bool has_partitions(const tamis__config *config) {

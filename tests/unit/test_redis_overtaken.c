@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * What a writer reports that was held up until another writer had made the filter anew. Tried at every
+ * command of a drop: a proxy holds the command, the lock is deleted as if
+ * it had expired, and another program builds the filter; then the command arrives.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "support/proxy.h"
+#include "support/redis_filters.h"
+
+enum { OLD = 0, OTHER = 2000, SOME = 500 };
+
+static proxy *between;
+static tamis_filter *old, *other;
+
+typedef struct held_writer {
+    tamis_status (*run)(struct held_writer *self);
+    tamis_redis *slow;
+    tamis_status status;
+    tamis_error why;
+    atomic_bool is_over;
+} held_writer;
+
+static tamis_status drop_filter(held_writer *self) {
+    return tamis_redis_drop(self->slow, "f", &self->why);
+}
+
+static void *run_writer(void *context) {
+    held_writer *self = context;
+    self->status = self->run(self);
+    atomic_store(&self->is_over, true);
+    return NULL;
+}
+
+static void prepare(held_writer *self, tamis_status (*run)(held_writer *self)) {
+    char uri[100];
+    *self = (held_writer){.run = run, .why = TAMIS_ERROR_INIT};
+    redis_server_command(&server, "FLUSHALL");
+    OK(tamis_redis_push(old, redis, "f?partition=1024", NULL, &err));
+    proxy_disarm(between);
+    snprintf(uri, sizeof uri, "redis://127.0.0.1:%d?read_timeout=60s&patience=60s", proxy_port(between));
+    OK(tamis_redis_open(&self->slow, uri, NULL, &err));
+    proxy_disarm(between); /* counting starts here */
+}
+
+static uint64_t count_commands(tamis_status (*run)(held_writer *self)) {
+    held_writer self;
+    prepare(&self, run);
+    OK(run(&self));
+    tamis_redis_close(self.slow);
+    return proxy_commands(between);
+}
+
+typedef struct held_moment {
+    bool is_locked, has_plan; /* what the hash and its lock were when the command was held */
+} held_moment;
+
+/* Runs the writer; before its command n the other program builds the filter. */
+static held_moment run_held(held_writer *self, tamis_status (*run)(held_writer *self), uint64_t n) {
+    pthread_t thread;
+    prepare(self, run);
+    proxy_arm_command(between, PROXY_DELAY, n);
+    assert_int_equal(pthread_create(&thread, NULL, run_writer, self), 0);
+    while (proxy_harmed(between) == 0 && !atomic_load(&self->is_over))
+        usleep(500);
+    const held_moment moment = {.has_plan = redis_server_number(&server, "HEXISTS tamis:{f} plan") == 1,
+                                /* it would expire */
+                                .is_locked = redis_server_number(&server, "DEL tamis:{f}:push") == 1};
+    OK(tamis_redis_push(other, redis, "f", NULL, &err));
+    proxy_deliver(between, false);
+    pthread_join(thread, NULL);
+    tamis_redis_close(self->slow);
+    return moment;
+}
+
+/* Returns the number of partitions that never expire, and are not those of the plan. */
+static int count_left_partitions(void) {
+    char names[8000], plan[500], *rest = NULL;
+    int left = 0;
+    snprintf(names, sizeof names, "%s", redis_server_command(&server, "KEYS tamis:{f:*"));
+    snprintf(plan, sizeof plan, "%s", redis_server_command(&server, "HGET tamis:{f} plan"));
+    for (char *name = strtok_r(names, " ", &rest); name; name = strtok_r(NULL, " ", &rest)) {
+        char generation[17] = "";
+        assert_int_equal(sscanf(name, "tamis:{f:%16[0-9a-f]:", generation), 1);
+        left += !strstr(plan, generation) && redis_server_number(&server, "PTTL %s", name) == -1;
+    }
+    return left;
+}
+
+static bool has_keys_of_other(void) {
+    tamis_filter *filter = open_filter("f");
+    const size_t present = count_present(filter, OTHER, SOME);
+    tamis_filter_free(filter);
+    return present == SOME;
+}
+
+/* ---- a drop ---- */
+
+/* Once the filter is gone, the drop has done its work: an error with the advice to repeat it would make the user drop the
+ * filter of the other program. */
+static void reg_22_a_drop_that_took_effect_is_no_failure(void **state) {
+    (void)state;
+    begin_test();
+    uint64_t in_effect = 0;
+    const uint64_t commands = count_commands(drop_filter);
+    for (uint64_t n = 0; n < commands; n++) {
+        held_writer self;
+        const held_moment moment = run_held(&self, drop_filter, n);
+        if (!moment.has_plan && self.status != TAMIS_OK)
+            fail_msg("command %d: %s", (int)n, self.why.text);
+        if (moment.has_plan &&
+            !moment.is_locked) /* drops the filter of the other program, which was there first */
+            continue;
+        if (moment.has_plan)
+            assert_int_equal(self.status, TAMIS_E_BUSY);
+        if (!has_keys_of_other() || count_left_partitions() != 0)
+            fail_msg("command %d: removed too much, or too little", (int)n);
+        in_effect += !moment.has_plan;
+    }
+    assert_in_range(in_effect, 5, commands);
+}
+
+/* The server refuses to remove the partitions: what happened is said, and what removes them, but not to drop again. */
+static void reg_22_a_drop_says_what_it_left(void **state) {
+    (void)state;
+    begin_test();
+    OK(tamis_redis_push(old, redis, "f", NULL, &err));
+    redis_server_command(&server, "ACL SETUSER default -unlink");
+    const tamis_status status = tamis_redis_drop(redis, "f", &err);
+    redis_server_command(&server, "ACL SETUSER default +unlink");
+    assert_int_equal(status, TAMIS_E_REFUSED);
+    assert_non_null(strstr(err.text, "the filter was dropped"));
+    assert_non_null(strstr(err.text, "tamis redis clean"));
+    assert_null(strstr(err.text, "drop it again"));
+    assert_string_equal(redis_server_command(&server, "HGET tamis:{f} plan"), "(nil)");
+}
+
+static int set_up(void **state) {
+    const int failed = redis_filters_set_up(state);
+    if (failed || !server.pid)
+        return failed;
+    between = proxy_start(server.socket);
+    old = make_filter(2000, OLD, SOME);
+    other = make_filter(2000, OTHER, SOME);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    proxy_stop(between);
+    tamis_filter_free(old);
+    tamis_filter_free(other);
+    return redis_filters_tear_down(state);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reg_22_a_drop_that_took_effect_is_no_failure),
+        cmocka_unit_test(reg_22_a_drop_says_what_it_left),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
