@@ -318,11 +318,28 @@ static tamis_status recover(tamis__push *p, tamis_status status, tamis_error *er
     return fail_unknown(p, &why, err);
 }
 
+/* Replaces the error of a push that found its partitions or its lock gone, if that was the work of another writer. The lock
+ * must not be released yet: its token tells whether this push still holds it. */
+static tamis_status name_other_writer(const tamis__push *p, tamis_status status, tamis_error *err) {
+    const tamis__redis_filter *rf = p->rf;
+    tamis_error lost = TAMIS_ERROR_INIT;
+    tamis__config now;
+    if (p->is_switching || (status != TAMIS_E_IO && status != TAMIS_E_BUSY) ||
+        tamis__lock_renew(rf, &lost) != TAMIS_E_BUSY)
+        return status;
+    if (tamis__config_locked(rf, &now, NULL) != TAMIS_OK || !*now.plan || is_same(now.plan, p->config.plan))
+        return tamis__fail(err, lost.status, lost.sys_errno, "%s", lost.text);
+    return tamis__fail(err, lost.status, lost.sys_errno,
+                       "redis %s: %s: another writer replaced the filter meanwhile, and nothing of this one "
+                       "is in use; look at it with tamis info before you replace it again",
+                       rf->redis->endpoint.shown, rf->uri->shown_name);
+}
+
 tamis_status tamis__push_conclude(tamis__push *p, tamis_status status, tamis_error *err) {
     if (status == TAMIS_OK)
         return tamis__push_withdraw(p, TAMIS_OK);
     if (*tamis__tamis_of(p->rf)->token)
-        return recover(p, status, err);
+        return recover(p, name_other_writer(p, status, err), err);
     if (p->is_resize) /* the lock was not taken: no step of this process is on its way */
         (void)tamis__push_remove(p, NULL);
     return status;
