@@ -529,12 +529,15 @@ typedef enum tamis_redis_leftover_kind {
     TAMIS_REDIS_LEFT_RESIZE = 3,
 } tamis_redis_leftover_kind;
 
-/* Unused partitions of one generation of a filter of layout tamis. They do not expire by themselves, except for
- * those of an unfinished build. Its `keys` may be 0: only the record of it is left. */
+/* Unused partitions of one generation of a filter of layout tamis, or members of a family. They do not expire by
+ * themselves, except for those of an unfinished build or drop. Its `keys` may be 0: only the record of it is
+ * left. */
 typedef struct tamis_redis_leftover {
     uint32_t struct_size;
     tamis_redis_leftover_kind kind;
-    const char *name; /* the filter's name, name_size bytes without a NUL */
+    /* The filter's name, name_size bytes without a NUL. Of members whose family is unknown: the name of the only
+     * member, or the common prefix of their names and '*'. */
+    const char *name;
     size_t name_size;
     uint64_t generation;
     uint64_t keys; /* number of Redis keys */
@@ -552,10 +555,14 @@ typedef tamis_status (*tamis_redis_leftover_sink)(void *context, const tamis_red
  *
  * - pattern, redis: as for tamis_redis_list; `redis` may be NULL.
  * - Skips filters that are being built, resized or dropped.
+ * - Members of a family that no hash names are found only if all Redis keys are on one server, and the user may
+ *   read all hashes and use INFO.
  * - TAMIS_E_REFUSED: SCAN is not allowed (a Codis has none).
  * - TAMIS_E_BUSY: somebody began to change the filter.
+ * - TAMIS_E_IO: also if the server was restarted meanwhile.
  *
- * Cost: reads the names of all Redis keys of every server (SCAN), and keeps those of partitions in memory.
+ * Cost: reads the names of all Redis keys of every server (SCAN), and keeps those of partitions and hashes in
+ * memory; those of members only if they are leftovers. Reads the hash of each filter.
  */
 TAMIS_API tamis_status tamis_redis_leftovers(tamis_redis *redis, const char *pattern, bool removes,
                                              tamis_redis_leftover_sink sink, void *context, tamis_error *err);

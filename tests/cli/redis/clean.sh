@@ -14,7 +14,7 @@ for i in 0 1 2; do
     redis_ask set "tamis:{seen:00000000000000bb:$i}:bits" x > none # what was replaced by one that was killed then,
     redis_ask set "tamis:{gone:00000000000000cc:$i}:bits" x > none # and one that no record names
 done
-redis_ask set "tamis:{m:00000000000000dd:1:0000000000000001}:bits" x > none # a member of a family
+redis_ask set "tamis:{m:00000000000000dd:1:0000000000000001}:bits" x > none # a member of a family that no hash names
 redis_ask set "tamis:{seen:00000000000000ee:0}:bits" x px 60000 > none       # goes by itself
 redis_ask hset 'tamis:{seen}' pushing "$(plan_of seen 00000000000000aa)" before "$(plan_of seen 00000000000000bb)" > none
 redis_ask set 'tamis:{seen}:push' somebody > none

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Finds and removes leftovers: partitions of a build, resize or drop that was killed. A leftover is a string
+ * Finds and removes leftovers: partitions of a build, resize or drop that was killed. (Members of families that no hash names
+ * are found by leftover_members.c.) A leftover is a string
  * tamis:{NAME:G:I}:bits without an expiry whose generation G is not in the plan of NAME. Partitions are found by SCAN, sorted
  * by name and generation, and compared with the hash of their name:
  *
@@ -16,6 +17,10 @@
  * Field `pushing`. The partitions of an unfinished build expire after an hour, the field does not. So all generations in that
  * field are leftovers, whether their partitions expire, or are gone: the hashes are found by a second SCAN.
  *
+ * Field `before`. A drop that was killed leaves it in a hash without a plan: its generation is a leftover too, even if its
+ * partitions expire or are gone. If it has the plan of a family, the members are found by SCAN, with or without a plan in the
+ * hash: nobody else removes them.
+ *
  * Removing. The lock of the name is taken, and the hash is read after that. Every writer announces its generation in the hash
  * before it makes partitions. So while the lock is held, no writer can make partitions of a generation that the hash does not
  * name.
@@ -27,7 +32,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "store/redis/layout/layout_tamis.h"
+#include "store/redis/admin/leftover_members.h"
 
 /* One partition. Its Redis key is in leftover_search.text. */
 typedef struct part {
@@ -50,7 +55,8 @@ typedef struct leftover_search {
     bool removes; /* remove leftovers; else only list them */
     bool is_next; /* a resize fills the current generation */
     /* these fields of the hash, as last read */
-    char plan[TAMIS__REDIS_PLAN], next[TAMIS__REDIS_PLAN], pushing[TAMIS__REDIS_PLAN];
+    char plan[TAMIS__REDIS_PLAN], next[TAMIS__REDIS_PLAN], pushing[TAMIS__REDIS_PLAN],
+        before[TAMIS__REDIS_PLAN];
     size_t first;   /* first part of the current generation */
     int64_t answer; /* reply to the current command */
     size_t stay;    /* parts of the current generation without an expiry */
@@ -257,6 +263,7 @@ static tamis_status check_use(leftover_search *ctx, uint64_t generation, bool *i
     snprintf(ctx->plan, sizeof ctx->plan, "%s", config.plan);
     snprintf(ctx->next, sizeof ctx->next, "%s", config.next);
     snprintf(ctx->pushing, sizeof ctx->pushing, "%s", config.pushing);
+    snprintf(ctx->before, sizeof ctx->before, "%s", config.before);
     return TAMIS_OK;
 }
 
@@ -286,11 +293,16 @@ static tamis_status remove_locked(leftover_search *ctx, uint64_t generation, siz
     }
     if (status == TAMIS_OK)
         status = tamis__lock_renew(&ctx->rf, err);
-    if (status == TAMIS_OK && !*is_used)
-        status = run_requests(ctx, count, put_removal, take_removal, err);
-    return status == TAMIS_OK && !*is_used && kind == TAMIS_REDIS_LEFT_UNFINISHED
-               ? tamis__field_remove(&ctx->rf, "pushing", ctx->pushing, err)
-               : status;
+    if (status != TAMIS_OK || *is_used)
+        return status;
+    status = run_requests(ctx, count, put_removal, take_removal, err);
+    if (status == TAMIS_OK && kind == TAMIS_REDIS_LEFT_UNFINISHED)
+        return tamis__field_remove(&ctx->rf, "pushing", ctx->pushing, err);
+    if (status != TAMIS_OK || kind != TAMIS_REDIS_LEFT_REPLACED)
+        return status;
+    status = tamis__members_expire(&ctx->rf, ctx->before, -1, err);
+    return status == TAMIS_OK && !*ctx->plan ? tamis__field_remove(&ctx->rf, "before", ctx->before, err)
+                                             : status;
 }
 
 /* *is_used: the generation is in use by now, and nothing was removed. */
@@ -327,7 +339,12 @@ static tamis_status pass(leftover_search *ctx, uint64_t generation, size_t count
     return status == TAMIS_OK && !is_used ? ctx->sink(ctx->context, &leftover, err) : status;
 }
 
-/* Partitions of one generation. Those that expire need nobody, unless field `pushing` has their plan. */
+/* True if the hash is or has a leftover itself: the plan of an unfinished build, or of a drop that took effect. */
+static bool is_recorded(const leftover_search *ctx, tamis_redis_leftover_kind kind) {
+    return kind == TAMIS_REDIS_LEFT_UNFINISHED || (kind == TAMIS_REDIS_LEFT_REPLACED && !*ctx->plan);
+}
+
+/* Partitions of one generation. Those that expire need nobody, unless the hash is_recorded. */
 static tamis_status report(leftover_search *ctx, size_t count, tamis_error *err) {
     const part *group = &ctx->parts[ctx->first];
     tamis_redis_leftover_kind kind = TAMIS_REDIS_LEFT_UNKNOWN;
@@ -338,9 +355,9 @@ static tamis_status report(leftover_search *ctx, size_t count, tamis_error *err)
     if (status != TAMIS_OK || is_busy || is_used)
         return status;
     status = run_requests(ctx, count, put_ttl, take_ttl, err);
-    if (status != TAMIS_OK || (ctx->stay == 0 && kind != TAMIS_REDIS_LEFT_UNFINISHED))
+    if (status != TAMIS_OK || (ctx->stay == 0 && !is_recorded(ctx, kind)))
         return status;
-    if (kind != TAMIS_REDIS_LEFT_UNFINISHED)
+    if (!is_recorded(ctx, kind))
         ctx->expire = 0;
     return pass(ctx, group->generation, count, kind, err);
 }
@@ -353,25 +370,55 @@ static bool has_partitions_of(const leftover_search *ctx, const part *hash, uint
     return false;
 }
 
-/* The hash of a name: a plan in field `pushing` whose partitions have expired. */
-static tamis_status report_hash(leftover_search *ctx, const part *hash, tamis_error *err) {
+/* Counts the members if `text` is the plan of a family. */
+static tamis_status count_members(leftover_search *ctx, const char *text, tamis_error *err) {
+    tamis__parsed_plan plan;
+    tamis__member_count members;
+    ctx->stay = ctx->expire = 0;
+    if (!tamis__plan_text_parse(text, &plan) || !plan.is_family)
+        return TAMIS_OK;
+    tamis_status status =
+        tamis__members_count(&ctx->rf, tamis__redis_word("*"), plan.generation, &members, err);
+    if (status == TAMIS_OK) {
+        ctx->stay = members.stay;
+        ctx->expire = members.expire;
+    }
+    return status;
+}
+
+/* A plan in a field of a hash: of a family, or of a filter whose partitions are gone. `expected` is the kind of leftover that
+ * this field records. */
+static tamis_status report_field(leftover_search *ctx, const part *hash, const char *text,
+                                 tamis_redis_leftover_kind expected, tamis_error *err) {
     static const char field[] = "generation=";
+    tamis_redis_leftover_kind kind = TAMIS_REDIS_LEFT_UNKNOWN;
+    bool is_used = true;
+    const char *found = strstr(text, field);
+    const uint64_t generation = found ? strtoull(found + sizeof field - 1, NULL, 16) : 0;
+    if (!found || has_partitions_of(ctx, hash, generation))
+        return TAMIS_OK;
+    tamis_status status = check_use(ctx, generation, &is_used, &kind, err);
+    if (status == TAMIS_OK && !is_used && kind == expected)
+        status = count_members(ctx, text, err);
+    if (status != TAMIS_OK || is_used || kind != expected || (ctx->stay == 0 && !is_recorded(ctx, kind)))
+        return status;
+    if (!is_recorded(ctx, kind))
+        ctx->expire = 0;
+    return pass(ctx, generation, 0, kind, err);
+}
+
+/* The hash of a name: plans in fields `pushing` and `before`. */
+static tamis_status report_hash(leftover_search *ctx, const part *hash, tamis_error *err) {
     tamis__config config;
-    tamis_redis_leftover_kind kind;
-    bool is_used = true, is_busy = true;
+    bool is_busy = true;
     tamis_status status = turn_to_name(ctx, hash, &is_busy, err);
     if (status == TAMIS_OK && !is_busy)
         status = tamis__config_locked(&ctx->rf, &config, err);
-    const char *text = status == TAMIS_OK && !is_busy ? strstr(config.pushing, field) : NULL;
-    if (!text)
+    if (status != TAMIS_OK || is_busy)
         return status;
-    const uint64_t generation = strtoull(text + sizeof field - 1, NULL, 16);
-    if (has_partitions_of(ctx, hash, generation))
-        return TAMIS_OK;
-    status = check_use(ctx, generation, &is_used, &kind, err);
-    return status == TAMIS_OK && !is_used && kind == TAMIS_REDIS_LEFT_UNFINISHED
-               ? pass(ctx, generation, 0, kind, err)
-               : status;
+    status = report_field(ctx, hash, config.pushing, TAMIS_REDIS_LEFT_UNFINISHED, err);
+    return status == TAMIS_OK ? report_field(ctx, hash, config.before, TAMIS_REDIS_LEFT_REPLACED, err)
+                              : status;
 }
 
 /* ---- all generations ---- */
@@ -391,6 +438,9 @@ static tamis_status visit_generations(leftover_search *ctx, tamis_error *err) {
     }
     for (size_t i = 0; i < ctx->hash_count && status == TAMIS_OK; i++)
         status = report_hash(ctx, &ctx->hashes[i], err);
+    if (status == TAMIS_OK)
+        status = tamis__leftover_members(
+            &ctx->rf, &(tamis__leftover_report){ctx->sink, ctx->context, ctx->removes}, err);
     tamis__free(&ctx->rf.redis->allocator, ctx->hashes, ctx->hash_capacity * sizeof *ctx->hashes);
     tamis__free(&ctx->rf.redis->allocator, ctx->parts, ctx->capacity * sizeof *ctx->parts);
     tamis__free(&ctx->rf.redis->allocator, ctx->text, ctx->text_size);

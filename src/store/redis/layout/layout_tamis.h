@@ -268,6 +268,18 @@ tamis_status tamis__plan_text_expire(const tamis__redis_filter *rf, const char *
  * the server refuses SCAN, by which they are found. See tamis_members.c. */
 tamis_status tamis__members_expire(const tamis__redis_filter *rf, const char *text, int64_t ms,
                                    tamis_error *err);
+/* The members of one generation. */
+typedef struct tamis__member_count {
+    size_t stay, expire;          /* members without an expiry, and with one */
+    char name[TAMIS__REDIS_NAME]; /* name of the only member, or common prefix of all names and '*' */
+    size_t name_size;
+} tamis__member_count;
+/* Counts the members of a generation whose names match the glob pattern `names`, or removes them. Remove only members of a
+ * generation that no plan names: it never returns. TAMIS_E_REFUSED: as for tamis__members_expire. */
+tamis_status tamis__members_count(const tamis__redis_filter *rf, tamis_key names, uint64_t generation,
+                                  tamis__member_count *to, tamis_error *err);
+tamis_status tamis__members_remove(const tamis__redis_filter *rf, tamis_key names, uint64_t generation,
+                                   tamis_error *err);
 
 /* Writes the text that field state of layout 1 has when all partitions of the generation are complete. */
 void tamis__state_write(uint64_t generation, char to[TAMIS__REDIS_STATE]);
