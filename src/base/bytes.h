@@ -55,10 +55,6 @@ static inline uint64_t tamis__load64be(const void *from) {
     return __builtin_bswap64(tamis__load64le(from));
 }
 
-static inline void tamis__store64be(void *to, uint64_t value) {
-    tamis__store64le(to, __builtin_bswap64(value));
-}
-
 static inline uint32_t tamis__load32be(const void *from) {
     return __builtin_bswap32(tamis__load32le(from));
 }

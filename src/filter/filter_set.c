@@ -7,11 +7,11 @@
  *          |                          |                       +--> B --> row             |
  *          |                          +--> hash for C ----------> C --> row             +--> OR: any
  *          |                          +--> (no digest) ---------> D --> row             |
- *          +--> whole ----------------------------------> server --> row ---------------+
+ *          +--> whole, or 16384 keys without rows ------> server --> row ---------------+
  *
- * Filters share hashes if their hashers have the same hasher_id. Pieces keep hashes and rows on the stack, so that
- * any number of threads may look up in one set, and nothing has to be allocated. A batch for a server is not cut
- * into such pieces, since each would be a round trip.
+ * Filters share hashes if their hashers have the same hasher_id. Hashes are on the stack, and so are the rows if the
+ * caller wants none. So any number of threads may look up in one set, and nothing has to be allocated. For a server
+ * each piece is a round trip. So it gets the batch whole if the caller has rows, else in pieces of 16384 keys.
  *
  * Invariant: all filters have answered the first `limit` keys when a call returns. A filter that fails at key d
  * lowers the limit to d. The filters after it are then only asked for d keys, so that a later failure is that of
@@ -46,8 +46,8 @@ static bool share_hashes(const tamis_filter *a, const tamis_filter *b) {
     return has_digest(a) && a->hasher->hasher_id == b->hasher->hasher_id;
 }
 
-/* True if a filter before this one has its hashes made. */
-static bool is_served(const tamis_filter_set *set, size_t filter) {
+/* True if the filter shares hashes with an earlier one: it is then queried in the group of that one. */
+static bool is_in_earlier_group(const tamis_filter_set *set, size_t filter) {
     for (size_t i = 0; i < filter; i++)
         if (!set->filters[i]->remote && share_hashes(set->filters[i], set->filters[filter]))
             return true;
@@ -102,7 +102,7 @@ static tamis_status query_local(const set_query *query, size_t *limit, tamis_err
     for (size_t from = 0; from < *limit && status == TAMIS_OK; from += PIECE) {
         size_t count = *limit - from < PIECE ? *limit - from : PIECE;
         for (size_t first = 0; first < set->count && count > 0; first++) {
-            if (set->filters[first]->remote || is_served(set, first))
+            if (set->filters[first]->remote || is_in_earlier_group(set, first))
                 continue;
             tamis_status failed = query_group(query, first, from, &count, err);
             status = failed != TAMIS_OK ? failed : status;

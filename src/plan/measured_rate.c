@@ -3,7 +3,7 @@
  * What a measurement says about a false-positive rate. Of n lookups of absent keys, x are hits. If the rate is p,
  * the number of hits X is binomial. Two questions follow (docs/MATH.md, "Measured rates").
  *
- * Which rates fit the measurement? Clopper and Pearson's interval solves
+ * Which rates fit the measurement? Clopper and Pearson's interval solves, if x > 0,
  *
  *     P(X >= x | low) = P(X <= x | high) = (1 - confidence) / 2
  *
@@ -12,6 +12,10 @@
  * The tails are monotonic in p, so bisection between x/n and 0 or 1 finds both ends. A tail begins with its
  * largest term, P(X = x). Each further term is the term before it times a simple ratio. The sum ends when a
  * term no longer changes it, and only P(X = x) needs logarithms.
+ *
+ * If x = 0, `low` is 0 whatever n is, so the whole error is left for `high`, which becomes one-sided:
+ *
+ *     P(X = 0 | high) = (1 - high)^n = 1 - confidence        high is about 3/n for a confidence of 0.95
  *
  * Is the rate above p? Chernoff's bound is a closed formula, and never smaller than the chance of so many
  * hits:

@@ -108,7 +108,7 @@ static void an_input_that_changed_is_refused(void **state) {
             else
                 change(in, ended ? -10 : 4200, ended ? SEEK_END : SEEK_SET);
             run_commits(0);
-            assert_true(commits_came_to(&run, TAMIS_E_CHANGED, "made shorter or changed"));
+            assert_true(commits_came_to(&run, TAMIS_E_CHANGED, "shortened or changed in the first"));
             assert_true(run.result.was_read);
             assert_untouched(output, size);
         }
@@ -135,8 +135,7 @@ static void another_file_of_that_name_is_refused(void **state) {
     commits_write(scratch("new"), 900, 8);
     assert_int_equal(rename(scratch("new"), in), 0);
     run_commits(0);
-    assert_true(
-        commits_came_to(&run, TAMIS_E_CHANGED, "is another file than the one that the unfinished run"));
+    assert_true(commits_came_to(&run, TAMIS_E_CHANGED, "not the file that the unfinished run"));
     assert_untouched(output, size);
     go_to(output, true); /* does not change that run */
     assert_true(commits_started(&run, TAMIS_STREAM_NEW));
@@ -325,7 +324,7 @@ static void an_input_pipe_is_reported(void **state) {
         close(fd);
         assert_string_equal(run.result.inexact, fd_name);
         if (exact)
-            assert_true(commits_came_to(&run, TAMIS_E_UNSUPPORTED, "is no regular file"));
+            assert_true(commits_came_to(&run, TAMIS_E_UNSUPPORTED, "not a regular file"));
         assert_int_equal(file_exists(output), !exact);
     }
     assert_true(commits_started(&run, TAMIS_STREAM_NEW));
@@ -347,7 +346,8 @@ static char selected[40];
 /* Simulates a reader that reads nothing from the pipe during the first checks. */
 static int late_unread(int fd, int *bytes) {
     const int result = unharmed.unread(fd, bytes);
-    if (++pipe_checks == LATE && result == 0 && *bytes > 0 && read(reading, selected, sizeof selected - 1) < 0)
+    if (++pipe_checks == LATE && result == 0 && *bytes > 0 &&
+        read(reading, selected, sizeof selected - 1) < 0)
         return -1;
     return result;
 }
@@ -370,7 +370,7 @@ static void an_output_pipe_is_reported(void **state) {
     run.options.output = fd_name;
     run.commits.exactly_once = true;
     commits_go(&run);
-    assert_true(commits_came_to(&run, TAMIS_E_UNSUPPORTED, "is no regular file"));
+    assert_true(commits_came_to(&run, TAMIS_E_UNSUPPORTED, "not a regular file"));
     unharmed = tamis__sys;
     tamis__sys.unread = late_unread;
     go_to(fd_name, false);

@@ -111,8 +111,8 @@ static void an_input_that_waits_is_replaced(void **state) {
     static const struct {
         void (*harm)(void);
         const char *says;
-    } ways[] = {{replace_last, "is not there any more"},
-                {rewrite_last, "is not there any more"},
+    } ways[] = {{replace_last, "bytes that were read are gone"},
+                {rewrite_last, "bytes that were read are gone"},
                 {remove_last, "no such file"}};
     for (size_t way = 0; way < sizeof ways / sizeof *ways; way++) {
         forget();
@@ -183,7 +183,7 @@ static void an_input_is_rewritten_during_the_run(void **state) {
         forget();
         commit_bytes = early ? 6000 : 1000;
         go_harmed(early ? 5 : 12, rewrite_first);
-        assert_true(commits_came_to(&run, TAMIS_E_CHANGED, "is not there any more"));
+        assert_true(commits_came_to(&run, TAMIS_E_CHANGED, "bytes that were read are gone"));
         copy(spare, in[0]);
         run_commits(0);
         assert_true(commits_started(&run, TAMIS_STREAM_RESUMED));
@@ -278,8 +278,7 @@ static void an_unfinished_run_is_not_abandoned_silently(void **state) {
     assert_int_equal(rename(in[0], spare), 0);
     commits_write(in[0], 1000, 10);
     run_commits(0);
-    assert_true(
-        commits_came_to(&run, TAMIS_E_CHANGED, "is another file than the one that the unfinished run"));
+    assert_true(commits_came_to(&run, TAMIS_E_CHANGED, "not the file that the unfinished run"));
     assert_true(run.result.was_read);
     for (int i = 0; i < 2; i++) { /* a rest that was given up is not asked for again */
         prepare();

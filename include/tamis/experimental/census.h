@@ -18,7 +18,7 @@ extern "C" {
  * Summaries of a stream of keys, in memory of a fixed size: how many distinct keys there are, which keys come most
  * often, and what they look like. All memory is allocated at creation, so adding keys cannot fail.
  *
- * Threads: one at a time for each summary; many may read one that no thread changes.
+ * Threads: any number may read a summary at once; while a thread changes it, no other may use it.
  *
  * This interface may change with every release.
  */
@@ -85,7 +85,7 @@ TAMIS_API tamis_status tamis_heavy_hitters_create(tamis_heavy_hitters **hitters,
                                                   tamis_error *err);
 TAMIS_API void tamis_heavy_hitters_free(tamis_heavy_hitters *hitters);
 
-/* Counts keys, of which it keeps copies. Cost: a hash and a comparison for each key. */
+/* Counts keys. Keeps copies of them. Cost: a hash and a comparison for each key. */
 TAMIS_API void tamis_heavy_hitters_add_many(tamis_heavy_hitters *hitters, const tamis_key *keys,
                                             size_t count);
 
@@ -113,14 +113,14 @@ typedef enum tamis_key_shape {
     /* Text in UTF-8, or any bytes: letters, digits and continuation bytes of UTF-8 become random bytes of their
      * range, all others stay. So the length stays, and UTF-8 remains UTF-8 */
     TAMIS_KEY_SHAPE_TEXT = 0,
-    TAMIS_KEY_SHAPE_BYTES = 1, /* bytes without an alphabet: as many random bytes */
+    TAMIS_KEY_SHAPE_BYTES = 1, /* any bytes: the same number of random bytes */
     TAMIS_KEY_SHAPE_UTF16 = 2, /* text in UTF-16LE, which is treated as its UTF-8 */
     /* Numbers, little-endian in two's complement: random ones of the same sign, with as many bits or fewer */
     TAMIS_KEY_SHAPE_INT32 = 3,
     TAMIS_KEY_SHAPE_INT64 = 4
 } tamis_key_shape;
 
-/* A sample of keys, of which it keeps copies in 2 MiB. */
+/* A sample of keys. Keeps copies of 1024 of them, in 2 MiB. */
 typedef struct tamis_key_sampler tamis_key_sampler;
 
 typedef struct tamis_key_sampler_options {

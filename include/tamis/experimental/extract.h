@@ -30,12 +30,12 @@ extern "C" {
  *
  * Details of each form:
  *
- * - bytes: of a shorter record, the bytes that exist. A record that ends before FROM has no key.
+ * - bytes: if the record ends before TO, the key ends with the record. A record that ends before FROM has no key.
  * - csv: within quotes, a record may contain the byte that ends records. A name that is a number, or contains
  *   a comma, a quote or blanks at its ends, is quoted as in CSV: csv:"a,b".
  * - json: a string gives its bytes in UTF-8, whatever its escapes. Any other value gives its bytes as
- *   written. Of several members with one name the last one counts. null is no key. A record of blanks only
- *   has no key.
+ *   written. If several members have the same name, the last one counts. A record whose value is null, or
+ *   that has only blanks, has no key.
  * - regex: if the expression has groups, each group is a part. It matches bytes, not characters; (*UTF) at
  *   its start changes that.
  *

@@ -33,8 +33,8 @@ typedef struct tamis_filter_set {
  *
  * Errors of tamis_filter_contains_many.
  *
- * Threads: any number at once, if the filters allow lookups from so many; to divide a batch, each thread takes a
- * range of its keys. No filter may be reloaded (tamis_filter_reload) meanwhile.
+ * Threads: any number at once, if every filter allows lookups from many threads. To divide a batch, give each thread
+ * a range of the keys. No filter may be reloaded (tamis_filter_reload) meanwhile.
  *
  * Cost: the lookups of each filter. Allocates nothing; takes up to 50 KiB of stack. A filter on a server needs
  * one round trip for the batch; without `rows`, one for each 16384 keys.

@@ -55,8 +55,8 @@ typedef struct tamis_stream_service {
     /* NULL, or returns bytes to write before the record of key `i` of the last batch. The service owns
      * them until its next call. Records without a key have no such bytes. */
     tamis_key (*mark)(void *context, size_t i);
-    /* NULL, or called after each batch: true ends the run successfully, although input is left, whatever
-     * its state */
+    /* NULL, or called after each batch. If it returns true, the run ends with TAMIS_OK, and the rest of the
+     * input is not read */
     bool (*enough)(void *context);
     /* NULL, or called before each batch with the source of its keys */
     void (*set_source)(void *context, const tamis_stream_source *source);
@@ -183,8 +183,9 @@ typedef struct tamis_stream_result {
     /* true if the run was refused because an input was read before, or has changed since; `reread` allows
      * it */
     bool was_read;
-    /* If the run finished: NULL, or the first input whose last record had no terminator and was left. If the
-     * run was refused: the input of which such a record was read and has become longer since. */
+    /* If the run finished: NULL, or the first input whose last record had no terminator and was left for a
+     * later run. If the run was refused: the input whose last record was read without a terminator, and has
+     * become longer since. */
     const char *unterminated;
     uint64_t unterminated_count; /* number of inputs whose last record was left */
     /* NULL, or the unfinished run because of which this one failed; free it with
@@ -332,8 +333,8 @@ typedef struct tamis_stream_options {
  * Outputs of a run.
  *
  * - Regular file: it is written to a temporary file (".NAME.tamis-PID-RANDOM") and renamed over the old file
- *   when the run succeeds. Owner and permissions of the old file are kept as far as the system allows. Of two
- *   outputs, both get their names or none. On failure the temporary file is removed and the old file is
+ *   when the run succeeds. Owner and permissions of the old file are kept as far as the system allows. If there
+ *   are two outputs, both files are renamed or neither. On failure the temporary file is removed and the old file is
  *   unchanged. A symbolic link is followed; a hard link is not kept.
  * - Other outputs (FIFO, device) are written directly, and so are names of open descriptors (/dev/stdout,
  *   /dev/fd/N).
@@ -359,8 +360,8 @@ typedef struct tamis_stream_options {
  * - Regular-file outputs are appended to, without a temporary file. The next start cuts off what lies after
  *   the last commit. An output of an earlier run is appended to.
  * - A finished run changes nothing, unless its inputs have grown; then it continues with those.
- * - A run is recognised by the content of its inputs and the names of its outputs. Of an input, the first
- *   bytes and the 4 KiB before the run's position count.
+ * - A run is recognised by the content of its inputs and the names of its outputs. Two parts of each input are
+ *   compared: its first bytes, and the 4 KiB before the run's position.
  * - Inputs and outputs that are not regular files: no record is lost, but records may come twice after a
  *   crash. A commit waits until the reader of a pipe has read what the commit covers.
  * - A stop (stop_fd) commits first.
@@ -434,7 +435,7 @@ typedef struct tamis_stream_checkpoint tamis_stream_checkpoint;
 /* Reads a checkpoint. The caller owns *checkpoint until tamis_stream_checkpoint_free. TAMIS_E_FORMAT: the bytes
  * are no checkpoint of this version of the library. TAMIS_E_NOMEM. */
 TAMIS_API tamis_status tamis_stream_checkpoint_decode(tamis_stream_checkpoint **checkpoint, const void *bytes,
-                                                    size_t size, tamis_error *err);
+                                                      size_t size, tamis_error *err);
 TAMIS_API void tamis_stream_checkpoint_free(tamis_stream_checkpoint *checkpoint);
 
 /* Stores the statistics of the run in *stats, which starts from TAMIS_STREAM_STATS_INIT. Returns true if

@@ -43,7 +43,7 @@ static void build_getopt(const cli_command *command, struct option *longs, char 
     longs[count + 1] = (struct option){NULL, 0, NULL, 0};
 }
 
-/* Returns the option for a result of getopt_long; NULL if it is none of the table. */
+/* Returns the option for a result of getopt_long; NULL if the table has no such option. */
 static const cli_option *find_option(const cli_command *command, int answer) {
     if (answer >= LONG_BASE)
         return answer == LONG_HELP ? NULL : &command->options[answer - LONG_BASE];
@@ -74,7 +74,7 @@ static tamis_status keep_in_list(const char *what, const char *text, cli_value *
     const char **list = realloc(value->list, (value->count + 1) * sizeof *list);
 
     if (!list)
-        return cli_fail(err, "%s: out of memory; free some, or give it less often", what);
+        return cli_fail_nomem(what, err);
     list[value->count++] = text;
     value->list = list;
     return TAMIS_OK;
@@ -179,7 +179,8 @@ static tamis_status refuse(const cli_command *command, int answer, char **argv, 
         return cli_fail(err, "--%s: takes no value; leave out what follows the '='", name);
     }
     if (optopt >= '0' && optopt <= '9' && *command->operands != '\0')
-        return cli_fail(err, "-%c: is no option; if a number below zero is meant, give -- before it", optopt);
+        return cli_fail(err, "-%c: unknown option; give -- before operands if it is a negative number",
+                        optopt);
     if (optopt != 0)
         return cli_fail(err, "-%c: unknown option; see tamis %s --help", optopt, command->name);
     return refuse_long(command, argv[optind - 1] + 2, err);

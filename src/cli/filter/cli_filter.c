@@ -140,7 +140,7 @@ tamis_status cli_filter_plan(tamis_plan *plan, tamis_filter_options *options, co
                              const cli_secret *secret, tamis_error *err) {
     if (spec->layout.kind != TAMIS_KIND_AUTO) {
         *plan = spec->layout;
-    } else if ((spec->server ? cli_server_plan(plan, &spec->plan_options, spec->server, err)
+    } else if ((spec->server ? tamis_redis_plan_for(plan, &spec->plan_options, NULL, spec->server, err)
                              : tamis_plan_make(plan, &spec->plan_options, err)) != TAMIS_OK) {
         if (spec->given)
             cli_plan_name_memory(&spec->given[CLI_OPT_MEMORY], err);
@@ -314,7 +314,7 @@ void cli_filter_report_overfull(const tamis_filter *filter, const char *path, co
              "%.200s: holds %s%s keys and was made for %s%s, so its rate is now about %s and not %s; %s",
              path, isfinite(info.cardinality) ? "about " : "",
              isfinite(info.cardinality) ? cli_text_expected(holds, sizeof holds, info.cardinality)
-                                        : "an untold number of",
+                                        : "an unknown number of",
              metadata.format == TAMIS_FORMAT_GUAVA ? "at most " : "",
              cli_text_count(made, sizeof made, info.capacity), now, promised, remedy);
     cli_report(message);

@@ -130,7 +130,7 @@ const char *cli_key_rule(char *text, uint32_t key_type) {
     if (type > TAMIS_KEYS_INT64)
         return "a type of a later version";
     if (key_type == TAMIS_KEYS_UNSPECIFIED)
-        return "untold";
+        return "unspecified";
     snprintf(text, CLI_KEY_RULE, "%s%s%s%s", typed ? " --type " : "", typed ? cli_key_types[type - 1] : "",
              key_type & TAMIS_KEYS_FOLDED ? " --ignore-case" : "",
              key_type & TAMIS_KEYS_TRIMMED ? " --trim" : "");

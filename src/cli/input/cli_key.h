@@ -70,7 +70,7 @@ tamis_status cli_key_type_stored(const tamis_filter *filter, uint32_t *key_type,
 /* Returns the tamis_key_type of keys in this form, with bits of TAMIS_KEYS_MADE. */
 uint32_t cli_key_type_of(cli_key_form form);
 enum { CLI_KEY_RULE = 80 };
-/* Returns the options that make keys of this type, such as "--type int32 --trim", or "untold". The result may be in `text`,
+/* Returns the options that make keys of this type, such as "--type int32 --trim", or "unspecified". The result may be in `text`,
  * which has CLI_KEY_RULE bytes. */
 const char *cli_key_rule(char *text, uint32_t key_type);
 /* True if both key types encode a text to the same bytes. No type means raw bytes. */

@@ -38,10 +38,10 @@ struct cli_family {
     tamis_heavy_hitters *members; /* members with many adds; NULL for lookups */
     cli_template *template;       /* names, and without --key texts, of the records */
     tamis_extractor *whole;       /* --trim and --ignore-case for these texts; NULL: none */
-    bool keyed;                   /* true: the run extracts keys (--key) */
+    bool has_key_option;          /* true: the run extracts keys (--key) */
     cli_typed typed;
     cli_key_position next;    /* position of the next key */
-    const tamis_key *records; /* record of the next key, or base of next.record_index */
+    const tamis_key *records; /* records of the batch: the next key's first, or by next.record_index */
     tamis_redis_pair *pairs;
     tamis_key *texts;        /* texts of the keys */
     tamis_key *rows;         /* record of each key */
@@ -106,7 +106,7 @@ static tamis_status remake_extractors(cli_family *made, const cli_family_setup *
         return TAMIS_OK;
     extract.options.ignore_case = (is_made & TAMIS_KEYS_FOLDED) != 0;
     extract.options.trim = (is_made & TAMIS_KEYS_TRIMMED) != 0;
-    if (made->keyed)
+    if (made->has_key_option)
         return cli_fail(err, "%.300s: its keys were made with%s%s; give the same beside --key",
                         cli_server_show(setup->uri, shown),
                         extract.options.ignore_case ? " --ignore-case" : "",
@@ -124,7 +124,7 @@ static tamis_status open_family(cli_family *made, const cli_family_setup *setup,
 
     if (cli_template_create(&made->template, setup->uri, setup->extract, plain, err) != TAMIS_OK ||
         refuse_json(setup->extract, err) != TAMIS_OK ||
-        (!made->keyed && cli_extract_whole(&made->whole, setup->extract, err) != TAMIS_OK))
+        (!made->has_key_option && cli_extract_whole(&made->whole, setup->extract, err) != TAMIS_OK))
         return err->status;
     options.create = setup->adds;
     options.key_type = cli_key_type_of(setup->form);
@@ -158,7 +158,7 @@ tamis_status cli_family_open(cli_family **family, const cli_family_setup *setup,
         cli_fail_nomem("records", err);
     } else {
         made->adds = setup->adds;
-        made->keyed = setup->extract->has_parts;
+        made->has_key_option = setup->extract->has_parts;
         if (setup->adds)
             (void)tamis_heavy_hitters_create(&made->members, NULL, NULL); /* only a remark depends on it */
         made->next = (cli_key_position){NULL, "record", 1, NULL};
@@ -230,7 +230,7 @@ static size_t make_pairs(cli_family *family, const tamis_key *keys, size_t count
         family->rows[i] = family->records[record_index ? record_index[i] : i];
     good = cli_template_split(family->template, family->rows, count, family->next, family->pairs,
                               family->texts, err);
-    if (family->keyed)
+    if (family->has_key_option)
         memcpy(family->texts, keys, good * sizeof *keys);
     return finish_texts(family, good, err) == TAMIS_OK ? good : 0;
 }

@@ -27,17 +27,17 @@ static void report_member(const tamis_key *worst, const tamis_filter_info *info,
         snprintf(why, sizeof why, "holds %s%s keys and was made for %s",
                  isfinite(info->cardinality) ? "about " : "",
                  isfinite(info->cardinality) ? cli_text_expected(holds, sizeof holds, info->cardinality)
-                                             : "an untold number of",
+                                             : "an unknown number of",
                  cli_text_count(made, sizeof made, plan->capacity));
     else
         snprintf(why, sizeof why, "has most of its bits set");
     if (count > 1)
-        snprintf(more, sizeof more, " (and %zu more that got much are too full)", count - 1);
+        snprintf(more, sizeof more, " (%zu more member%s too full)", count - 1, count > 2 ? "s are" : " is");
     snprintf(message, sizeof message, "%.300s: %.200s %s, so its rate is now about %s%s; %s",
              cli_server_show(uri, shown), cli_server_encode(name, worst->data, worst->size), why,
              cli_text_real(now, sizeof now, info->fpr_live), more,
-             info->saturated ? "give a family of another name a larger expect"
-                             : "give a family of another name more bits");
+             info->saturated ? "use a family with another name and a larger expect"
+                             : "use a family with another name and more bits");
     cli_report(message);
 }
 

@@ -5,8 +5,8 @@
 #include <tamis/experimental/census.h>
 #include <tamis/experimental/redis_family.h>
 
-/* No limit stops adds to a member of a family, so the members with the most adds are checked at the end. `members` may be
- * NULL: nothing is done then. */
+/* Adds to a member of a family have no limit. So the members with the most adds are checked at the end of the run. The
+ * functions do nothing if `members` is NULL. */
 
 /* Counts added pairs by member, except those answered TAMIS_PRESENT. */
 void cli_members_note(tamis_heavy_hitters *members, const tamis_redis_pair *pairs,

@@ -69,12 +69,12 @@ tamis_status cli_server_refuse_family(const char *uri, tamis_error *err) {
         return TAMIS_OK;
     star_name(uri, name, sizeof name);
     return cli_fail(err,
-                    "%.200s: names a family of filters, which add and check alone take; %s %s%s, or "
-                    "write a brace that is meant as %%7B",
+                    "%.200s: a family of filters, for tamis add and check only; %s %s%s, or write %%7B for a "
+                    "literal brace",
                     cli_server_show(uri, shown),
-                    cli_server_keeps_type(uri) ? "tamis redis drop, expire and ls take it as"
-                                               : "name one of them, as",
-                    name, cli_server_keeps_type(uri) ? "" : " with the value of each field for its *");
+                    cli_server_keeps_type(uri) ? "for tamis redis drop, expire and ls give"
+                                               : "give the name of one filter:",
+                    name, cli_server_keeps_type(uri) ? "" : " with the value of a field for each *");
 }
 
 const char *cli_server_encode(char *to, const char *name, size_t size) {
@@ -126,14 +126,14 @@ bool cli_server_keeps_type(const char *uri) {
     return !layout || (size == 5 && memcmp(layout, "tamis", size) == 0);
 }
 
-tamis_status cli_server_open(tamis_filter **filter, const char *uri, const cli_key_form *made,
+tamis_status cli_server_open(tamis_filter **filter, const char *uri, const cli_key_form *new_form,
                              const cli_secret *secret, tamis_error *err) {
     tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
 
     if (cli_server_refuse_family(uri, err) != TAMIS_OK)
         return err->status;
-    options.create = made;
-    options.key_type = made ? cli_key_type_of(*made) : TAMIS_KEYS_UNSPECIFIED;
+    options.create = new_form;
+    options.key_type = new_form ? cli_key_type_of(*new_form) : TAMIS_KEYS_UNSPECIFIED;
     if (secret) {
         options.secret = secret->bytes;
         options.secret_size = secret->size;
@@ -177,15 +177,6 @@ tamis_status cli_server_resize_begin(tamis_redis_resize **resize, const tamis_fi
             return code;
     }
     return status;
-}
-
-tamis_status cli_server_resize_end(tamis_redis_resize *resize, const tamis_filter *filter, tamis_error *err) {
-    return tamis_redis_resize_end(resize, filter, err);
-}
-
-tamis_status cli_server_plan(tamis_plan *plan, const tamis_plan_options *plan_options, const char *uri,
-                             tamis_error *err) {
-    return tamis_redis_plan_for(plan, plan_options, NULL, uri, err);
 }
 
 const char *cli_server_format(const tamis_filter *filter) {

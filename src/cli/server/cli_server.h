@@ -35,9 +35,9 @@ const char *cli_server_encode(char *to, const char *name, size_t size);
  * hexadecimal digits stays as it is. */
 size_t cli_server_decode(char *to, const char *from, size_t size);
 
-/* Opens the filter of the URI. If `made` is not NULL and the URI has the parameters, a missing filter is created for keys of
+/* Opens the filter of the URI. If `new_form` is not NULL and the URI has the parameters, a missing filter is created for keys of
  * that form. secret may be NULL. */
-tamis_status cli_server_open(tamis_filter **filter, const char *uri, const cli_key_form *made,
+tamis_status cli_server_open(tamis_filter **filter, const char *uri, const cli_key_form *new_form,
                              const cli_secret *secret, tamis_error *err);
 
 /* Returns the value of the parameter `name` in the URI, percent-encoded, with *size bytes; NULL if it is not given. */
@@ -50,14 +50,9 @@ tamis_status cli_server_pull(tamis_filter **filter, tamis_error *err);
 /* Pushes a filter in memory to a server and replaces the filter there. Waits while another process changes that filter. TAMIS_E_INTERRUPTED: a signal ended the wait. */
 tamis_status cli_server_push(const tamis_filter *filter, const char *uri, cli_lock_wait wait,
                              tamis_error *err);
-/* Like tamis_redis_resize_begin and _end; the first waits like cli_server_push. */
+/* Like tamis_redis_resize_begin, but waits like cli_server_push. */
 tamis_status cli_server_resize_begin(tamis_redis_resize **resize, const tamis_filter *like, const char *uri,
                                      cli_lock_wait wait, tamis_error *err);
-tamis_status cli_server_resize_end(tamis_redis_resize *resize, const tamis_filter *filter, tamis_error *err);
-/* Plans a filter that will be pushed to this URI. For layouts of other programs the URI or the existing filter sets the sizes,
- * the kind is classic, and `plan_options` is ignored. */
-tamis_status cli_server_plan(tamis_plan *plan, const tamis_plan_options *plan_options, const char *uri,
-                             tamis_error *err);
 
 /* Returns the format of a filter on a server, such as "redis-java"; NULL for another filter. The string is static and changes
  * with the next call. */

@@ -10,8 +10,9 @@
  *     name        nd_bb
  *     text        a | c | e
  *
- * A field takes its bytes and a delimiter, except for the last field of a record. So a text has as many bytes as the record
- * without its values and one delimiter for each of them; if there is one byte less, no field is left.
+ * Each field but the last of a record is followed by a delimiter. Removing a value removes one delimiter too. So the size
+ * of the text is that of the record, less the sizes of the values and one delimiter for each. If that is -1, the values were
+ * all fields of the record, and no text is left.
  *
  * All records are measured before the first name is written, so that pointers into `bytes` stay valid.
  */
@@ -45,7 +46,7 @@ struct cli_template {
     size_t field_count;
     char *literals; /* decoded literals of the parts */
     char delimiter;
-    bool keyed;              /* true: the run extracts keys (--key), so there are no texts */
+    bool has_key_option;     /* true: the run extracts keys (--key), so there are no texts */
     tamis_extractor *finder; /* finds `fields` */
     tamis_extraction *found; /* whether each record has all fields */
     tamis_key *values;       /* fields of each record */
@@ -59,7 +60,7 @@ static tamis_status add_part(cli_template *template, part added, tamis_error *er
     if (added.field == 0 && added.size == 0)
         return TAMIS_OK;
     if (template->part_count == PARTS_MAX)
-        return cli_fail(err, "filter: its name takes too many fields; give %d at the most", PARTS_MAX / 2);
+        return cli_fail(err, "filter: too many fields in its name; give at most %d", PARTS_MAX / 2);
     template->parts[template->part_count++] = added;
     return TAMIS_OK;
 }
@@ -81,8 +82,8 @@ static tamis_status parse_parts(cli_template *template, const char *uri, char *p
         }
         if (field == 0 || field > FIELD_MAX)
             return cli_fail(err,
-                            "%.200s: its name takes field %.*s; fields are numbered from 1 to %d, and a "
-                            "brace that is meant is written %%7B",
+                            "%.200s: %.*s in its name is not a field; give {1} to {%d}, or write %%7B for a "
+                            "literal brace",
                             cli_server_show(uri, shown), (int)(length < 20 ? length : 20), pos, FIELD_MAX);
         used = cli_server_decode(to, literal, (size_t)(pos - literal));
         if (add_part(template, (part){.literal = to, .size = used}, err) != TAMIS_OK ||
@@ -143,7 +144,7 @@ tamis_status cli_template_create(cli_template **template, const char *uri, const
         return cli_fail_nomem("records", err);
     }
     made->delimiter = extract->delimiter < 0 ? '\t' : (char)extract->delimiter;
-    made->keyed = extract->has_parts;
+    made->has_key_option = extract->has_parts;
     status = parse_parts(made, uri, plain, err);
     if (status == TAMIS_OK) {
         order_fields(made);
@@ -179,17 +180,17 @@ static void explain_fields(const cli_template *template, const tamis_key *record
         count += bytes[i] == template->delimiter;
     if (tamis_extractor_is_csv(template->finder))
         snprintf(why, WHY,
-                 "has not all columns that the filter's name takes; check --delimiter, or leave such "
-                 "records out");
+                 "lacks a column that the filter's name uses; check --delimiter, or leave such records out");
     else if (count < last_field)
         snprintf(why, WHY,
-                 "has %zu field%s, and the filter's name takes field %zu; check --delimiter, or leave such "
+                 "has %zu field%s, but the filter's name uses field %zu; check --delimiter, or leave such "
                  "records out",
                  count, count == 1 ? "" : "s", last_field);
     else
-        snprintf(why, WHY,
-                 "has no key: the filter's name takes all of its fields; check --delimiter, or leave such "
-                 "records out");
+        snprintf(
+            why, WHY,
+            "has no key, because the filter's name uses all its fields; check --delimiter, or leave such "
+            "records out");
 }
 
 /* Sets the sizes of the name and the text of record `i`. False, with the reason in `why`, if it does not have both. */
@@ -201,19 +202,18 @@ static bool measure_record(const cli_template *template, const tamis_key *record
 
     for (size_t j = 0; has_fields && j < template->field_count; j++)
         used += values[j].size + 1;
-    if (!has_fields || (!template->keyed && used > record->size)) {
+    if (!has_fields || (!template->has_key_option && used > record->size)) {
         explain_fields(template, record, why);
         return false;
     }
     for (const part *own = template->parts; own < template->parts + template->part_count; own++)
         size += own->field > 0 ? values[own->index].size : own->size;
     if (size > NAME_MAX_BYTES)
-        snprintf(why, WHY, "makes a filter's name of more than %d bytes; take shorter fields",
-                 NAME_MAX_BYTES);
+        snprintf(why, WHY, "gives a filter's name of more than %d bytes; use shorter fields", NAME_MAX_BYTES);
     else if (size == 0)
-        snprintf(why, WHY, "makes an empty name of a filter; write more than fields in it");
+        snprintf(why, WHY, "gives an empty filter's name; add text beside the fields to the name");
     name->size = size;
-    text->size = template->keyed ? 0 : record->size - used;
+    text->size = template->has_key_option ? 0 : record->size - used;
     return size > 0 && size <= NAME_MAX_BYTES;
 }
 
@@ -290,7 +290,7 @@ size_t cli_template_split(cli_template *template, const tamis_key *records, size
         pairs[i].name.data = to;
         to = write_name(template, i, to);
         texts[i].data = to;
-        to = template->keyed ? to : write_text(template, &records[i], i, to);
+        to = template->has_key_option ? to : write_text(template, &records[i], i, to);
     }
     return good;
 }

@@ -69,6 +69,6 @@ void cli_trace_family(tamis_redis_family *family) {
     tamis_redis_family_trace(family, print_line, NULL);
 }
 
-tamis_status cli_trace_begin(tamis_filter *filter, tamis_error *err) {
+tamis_status cli_trace_filter(tamis_filter *filter, tamis_error *err) {
     return tamis_redis_filter_trace(filter, print_line, NULL, err);
 }

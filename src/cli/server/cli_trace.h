@@ -17,15 +17,17 @@
                 "left out if several filters share a hash. For each Redis key with bits of the record "      \
                 "follow: instance; key, the Redis key, percent-encoded; offsets, the bits, in the order of " \
                 "the layout; bits, their previous values, as digits; when adding, changed, how many of "     \
-                "them were 0; and ms. The last word is answer: fresh, seen or unknown. ms are the "          \
+                "them were 0; and ms. The last word is answer: for an add fresh (absent before), for a "     \
+                "lookup absent; seen (present) or unknown. ms are the "                                      \
                 "milliseconds from adding the command to the pipeline of its batch until its reply was "     \
                 "read. Replies are read in order, so this includes waiting for those before it."             \
     }
 
 /* Refuses the name of a file, since only filters on a server are traced. */
 tamis_status cli_trace_check(const char *name, tamis_error *err);
-/* Each starts tracing an open filter, or an open family. */
-tamis_status cli_trace_begin(tamis_filter *filter, tamis_error *err);
+/* Starts tracing an open filter. */
+tamis_status cli_trace_filter(tamis_filter *filter, tamis_error *err);
+/* Starts tracing an open family. */
 void cli_trace_family(tamis_redis_family *family);
 
 #endif

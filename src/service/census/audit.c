@@ -149,8 +149,8 @@ uint64_t tamis_audit_queries_left(const tamis_audit *audit) {
     return audit->shape != TAMIS_KEY_SHAPE_INT32 ? UINT64_MAX : used < limit ? limit - used : 0;
 }
 
-/* Makes at most `wanted` random keys that are not known. If most are known, because their shapes have too few keys,
- * the next random keys are longer. */
+/* Makes at most `wanted` random keys that are not known. If at least half are known, because their shapes have too few
+ * keys, the next random keys are longer. */
 static tamis_status make_keys(tamis_audit *audit, size_t wanted, size_t *count, tamis_error *err) {
     tamis_answer answers[BATCH];
     for (size_t i = 0; i < wanted; i++)
@@ -196,8 +196,8 @@ void tamis_audit_result_get(const tamis_audit *audit, tamis_audit_result *result
 /* ---- what to expect of a rate ---- */
 
 uint64_t tamis_audit_queries(const tamis_plan *plan, double rate) {
-    bool series = tamis_scheme_digest_bits(plan->scheme) == 0;
-    double work = series ? HASHES_MAX : PROBES_MAX;
+    bool hash_per_probe = tamis_scheme_digest_bits(plan->scheme) == 0;
+    double work = hash_per_probe ? HASHES_MAX : PROBES_MAX;
     double max = fmin(QUERIES_MAX, floor(work / fmax(1, plan->probes)));
     return (uint64_t)fmin(max, fmax(QUERIES_MIN, ceil(HITS_WANTED / rate)));
 }

@@ -14,8 +14,8 @@
  *     z = m tau(1 - C[q+1]/m);  for r = q..1: z = (z + C[r]) / 2;  z = z + m sigma(C[0]/m)
  *     estimate = m^2 / (2 ln 2 z)
  *
- * The bound is five standard errors above the estimate. So a filter of that size becomes 2 % too large, and
- * hardly ever too small.
+ * tamis_cardinality_upper_bound is five standard errors above the estimate. A filter made for that number is
+ * 2 % too large, and hardly ever too small.
  *
  * Why this estimator: the original one is biased below some 2.5 m keys, and needs a second formula there and a
  * table of corrections between the two.
@@ -75,9 +75,9 @@ void tamis_cardinality_free(tamis_cardinality *sketch) {
 static void count_hash(tamis_cardinality *sketch, uint64_t hash) {
     uint64_t rest = hash << INDEX_BITS;
     uint8_t rank = (uint8_t)(rest == 0 ? REST_BITS + 1 : __builtin_clzll(rest) + 1);
-    uint8_t *at = &sketch->registers[hash >> REST_BITS];
-    if (rank > *at)
-        *at = rank;
+    uint8_t *rank_max = &sketch->registers[hash >> REST_BITS];
+    if (rank > *rank_max)
+        *rank_max = rank;
 }
 
 void tamis_cardinality_add_many(tamis_cardinality *sketch, const tamis_key *keys, size_t count) {

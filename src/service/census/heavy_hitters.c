@@ -93,14 +93,14 @@ size_t tamis_heavy_hitters_list(const tamis_heavy_hitters *hitters, tamis_heavy_
     size_t used = 0;
     for (size_t i = 0; i < hitters->slot_count; i++) {
         const slot *s = &hitters->slots[i];
-        size_t at = used;
-        while (at > 0 && list[at - 1].count < s->votes)
-            at--;
-        if (s->votes == 0 || at == capacity)
+        size_t index = used;
+        while (index > 0 && list[index - 1].count < s->votes)
+            index--;
+        if (s->votes == 0 || index == capacity)
             continue;
         used += used < capacity;
-        memmove(list + at + 1, list + at, (used - at - 1) * sizeof *list);
-        list[at] = (tamis_heavy_hitter){{s->key, s->size}, s->votes};
+        memmove(list + index + 1, list + index, (used - index - 1) * sizeof *list);
+        list[index] = (tamis_heavy_hitter){{s->key, s->size}, s->votes};
     }
     return used;
 }

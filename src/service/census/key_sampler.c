@@ -15,10 +15,10 @@
  *
  * So the length stays, and text in UTF-8 remains UTF-8. UTF-16 is kept as UTF-8 and becomes UTF-16 again at the
  * end; a lone surrogate is encoded like any other character of three bytes. Numbers keep their sign and their
- * size. Bytes without an alphabet keep only their length.
+ * size. Of bytes without an alphabet only the number is kept.
  *
- * If a shape has too few keys (a single letter has 26), random keys repeat. The caller then widens the shape by
- * appended bytes.
+ * If few keys have the shape (there are 26 single letters), random keys repeat. The caller then calls
+ * tamis_key_sampler_widen, which appends bytes.
  *
  * The random numbers are those of splitmix64. Every key takes the same numbers in the same order on every machine,
  * so a seed gives the same random keys everywhere.

@@ -7,7 +7,7 @@
  *         find_start                  B2   where the run begins; nothing changes
  *             tamis__history_search        this run in the checkpoints of the state; what others have read
  *             continue_run                 positions: those of its last commit,
- *             pass_inputs                  those that other runs have reached,
+ *             skip_inputs                  those that other runs have reached,
  *             begin_new                    or the beginning of all inputs, although they were read
  *         open_outputs                B3 to B5
  *         commit_start                B6   checkpoints of other runs become notes; the first commit of this run
@@ -57,7 +57,7 @@ static void close_input(tamis__durable *d) {
 /* Opens an input to fingerprint it. d->input is -1 if it is not a regular file. */
 static tamis_status open_input(tamis__durable *d, size_t i, tamis_error *err) {
     close_input(d);
-    d->checksummed = i;
+    d->fingerprinted = i;
     tamis_status status =
         tamis__input_open_regular(d->names[i], &d->input, &d->borrowed, &d->base, &d->size, err);
     /* The position of a borrowed descriptor is the start of the input only until the input is read. */
@@ -108,13 +108,13 @@ static tamis_status find_input(tamis__durable *d, size_t i, tamis_error *err) {
     return examine_input(d, i, err);
 }
 
-static tamis_status find_command(tamis__durable *d, tamis_error *err) {
+static tamis_status copy_command(tamis__durable *d, tamis_error *err) {
     enum { COMMAND_MAX = 60000 };
     const char *command = d->commits->command ? d->commits->command : "";
     if (strlen(command) > COMMAND_MAX)
         return tamis__fail(
             err, TAMIS_E_RANGE, 0,
-            "stream: commits.command has %zu bytes, and at most %d are kept; give a shorter one",
+            "stream: commits.command: %zu bytes, but a state keeps at most %d; give a shorter text",
             strlen(command), COMMAND_MAX);
     d->live.command = tamis__checkpoint_copy_text(&d->live, command);
     return d->live.command ? TAMIS_OK : tamis__fail_nomem(err, "checkpoint of a run", strlen(command));
@@ -123,7 +123,7 @@ static tamis_status find_command(tamis__durable *d, tamis_error *err) {
 static tamis_status find_inputs_and_outputs(tamis__durable *d, size_t inputs, tamis_error *err) {
     tamis_status status = tamis__checkpoint_init(&d->live, inputs, &d->memory, err);
     if (status == TAMIS_OK)
-        status = find_command(d, err);
+        status = copy_command(d, err);
     for (size_t i = 0; i < inputs && status == TAMIS_OK; i++)
         status = find_input(d, i, err);
     for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
@@ -132,7 +132,7 @@ static tamis_status find_inputs_and_outputs(tamis__durable *d, size_t inputs, ta
         return status;
     return tamis__fail(
         err, TAMIS_E_UNSUPPORTED, 0,
-        "%s: is no regular file, so that after a crash a record may come twice; give a file, or allow that",
+        "%s: not a regular file, so a crash may repeat records; give a regular file, or allow that",
         tamis__show(d->result.inexact).text);
 }
 
@@ -158,9 +158,8 @@ static tamis_status check_options(const tamis__durable *d, const tamis_stream_op
                            "stream: the filter of its session is concurrent, and a run that commits has "
                            "threads of its own; open the state without that option");
     if (!tamis__dedup_is_committed(d->session))
-        return tamis__fail(
-            err, TAMIS_E_INVALID, 0,
-            "stream: its session was asked something since the last commit; commit or abort that first");
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "stream: its session has adds that are not committed; commit or abort them first");
     if (options->follow)
         return tamis__fail(
             err, TAMIS_E_UNSUPPORTED, 0,
@@ -259,7 +258,7 @@ static tamis_status continue_run(tamis__durable *d, const tamis__history *h, uns
             live->inputs[i].fingerprint = live->inputs[i].observed =
                 read_on ? newer->fingerprint : before->inputs[i].fingerprint;
         status = examine_read_input(d, i, terminator, &more, err);
-        live->inputs[i].passed = !more;
+        live->inputs[i].skipped = !more;
         if (more && first == SIZE_MAX)
             first = i;
     }
@@ -274,21 +273,21 @@ static tamis_status continue_run(tamis__durable *d, const tamis__history *h, uns
 }
 
 /* For one input of a new run: skips what an earlier run has read. */
-static tamis_status pass_input(tamis__durable *d, const tamis__earlier_read *before, size_t i,
+static tamis_status skip_input(tamis__durable *d, const tamis__earlier_read *before, size_t i,
                                unsigned char terminator, tamis_error *err) {
     tamis__checkpoint_input *in = &d->live.inputs[i];
     bool more = false;
     in->position = before->position;
     in->fingerprint = in->observed = before->fingerprint;
     tamis_status status = examine_read_input(d, i, terminator, &more, err);
-    in->passed = in->compressed ? before->whole : !more;
+    in->skipped = in->compressed ? before->whole : !more;
     d->live.has_data = d->live.has_data || before->to_same;
-    d->passed_bytes += in->compressed ? 0 : in->position.offset;
-    return status == TAMIS_OK && !in->passed ? check_form(d, before->form, i, err) : status;
+    d->skipped_bytes += in->compressed ? 0 : in->position.offset;
+    return status == TAMIS_OK && !in->skipped ? check_form(d, before->form, i, err) : status;
 }
 
 /* For a new run with known inputs: skips these, or reads them on from where an earlier run stopped. */
-static tamis_status pass_inputs(tamis__durable *d, const tamis__history *h, unsigned char terminator,
+static tamis_status skip_inputs(tamis__durable *d, const tamis__history *h, unsigned char terminator,
                                 tamis_error *err) {
     tamis__checkpoint *live = &d->live;
     size_t first = SIZE_MAX;
@@ -296,12 +295,12 @@ static tamis_status pass_inputs(tamis__durable *d, const tamis__history *h, unsi
     tamis_status status = TAMIS_OK;
     for (size_t i = 0; i < live->input_count && status == TAMIS_OK; i++) {
         if (h->inputs[i].found)
-            status = pass_input(d, &h->inputs[i], i, terminator, err);
+            status = skip_input(d, &h->inputs[i], i, terminator, err);
         to_same = to_same && h->inputs[i].to_same;
-        d->skipped += live->inputs[i].passed;
-        if (live->inputs[i].passed && !d->first_skipped)
+        d->skipped += live->inputs[i].skipped;
+        if (live->inputs[i].skipped && !d->first_skipped)
             d->first_skipped = d->names[i];
-        if (!live->inputs[i].passed && first == SIZE_MAX)
+        if (!live->inputs[i].skipped && first == SIZE_MAX)
             first = i;
     }
     if (status != TAMIS_OK)
@@ -333,7 +332,7 @@ static tamis_status begin_new(tamis__durable *d, tamis_error *err) {
     live->stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
     for (size_t i = 0; i < live->input_count && status == TAMIS_OK; i++) {
         live->inputs[i].position = (struct tamis__input_position){0};
-        live->inputs[i].passed = false;
+        live->inputs[i].skipped = false;
         status = examine_input(d, i, err);
     }
     return status;
@@ -342,10 +341,10 @@ static tamis_status begin_new(tamis__durable *d, tamis_error *err) {
 /* Gives the caller the unfinished run because of which this one failed. Without memory for it, the message
  * must suffice. */
 static void give_unfinished(tamis_stream_result *result, tamis__history *h, const tamis_error *err) {
-    if (h->blocked.inputs)
-        (void)tamis__checkpoint_move(&result->unfinished, &h->blocked, NULL);
-    else if (h->reader.inputs && err && strcmp(err->text, h->reader_text) == 0)
-        (void)tamis__checkpoint_move(&result->unfinished, &h->reader, NULL);
+    if (h->blocking.inputs)
+        (void)tamis__checkpoint_move(&result->unfinished, &h->blocking, NULL);
+    else if (h->other_run.inputs && err && strcmp(err->text, h->other_run_text) == 0)
+        (void)tamis__checkpoint_move(&result->unfinished, &h->other_run, NULL);
 }
 
 /* B2 */
@@ -356,7 +355,7 @@ static tamis_status find_start(tamis__durable *d, tamis__history *h, const tamis
     if (status == TAMIS_OK && h->found)
         status = continue_run(d, h, options->terminator, err);
     else if (status == TAMIS_OK && h->any_before)
-        status = pass_inputs(d, h, options->terminator, err);
+        status = skip_inputs(d, h, options->terminator, err);
     if (status != TAMIS_OK && d->result.was_read && d->commits->reread) {
         h->found = h->last = false;
         status = begin_new(d, err);
@@ -364,7 +363,7 @@ static tamis_status find_start(tamis__durable *d, tamis__history *h, const tamis
     if (status != TAMIS_OK)
         give_unfinished(&d->result, h, err);
     close_input(d);
-    d->checksummed = (size_t)d->live.input;
+    d->fingerprinted = (size_t)d->live.input;
     return status;
 }
 
@@ -478,7 +477,7 @@ tamis_status tamis__durable_expect(tamis__durable *d, uint64_t more, tamis_error
 static tamis_status fail_replaced(const char *name, tamis_error *err) {
     return tamis__fail(
         err, TAMIS_E_CHANGED, 0,
-        "%s: was replaced or removed while it was used; bring it back under that name, and run again",
+        "%s: replaced or removed during the run; restore the file under this name, and run again",
         tamis__show(name).text);
 }
 
@@ -495,11 +494,11 @@ static tamis_status check_content(const tamis__durable *d, size_t i, int fd, con
     if (match == TAMIS__FILE_SAME &&
         (!in->compressed || (uint64_t)(st->st_size - in->base) == in->observed.length))
         return TAMIS_OK;
-    return tamis__fail(
-        err, TAMIS_E_CHANGED, 0,
-        "%s: was changed, made shorter or replaced while it was used: what was read of it is not there any "
-        "more; give it as it was, and run again",
-        tamis__show(name).text);
+    return tamis__fail(err, TAMIS_E_CHANGED, 0,
+                       "%s: changed, shortened or replaced during the run, so bytes that were read are gone; "
+                       "restore the file, "
+                       "and run again",
+                       tamis__show(name).text);
 }
 
 tamis_status tamis__durable_opened(tamis__durable *d, size_t i, int fd, const struct stat *st,
@@ -523,7 +522,7 @@ tamis_status tamis__durable_opened(tamis__durable *d, size_t i, int fd, const st
 
 /* Fingerprints what was read of an input, open as `fd`, for the next commit. Fails if the file was
  * replaced or changed. */
-static tamis_status checksum_input(tamis__durable *d, size_t i, int fd, tamis_error *err) {
+static tamis_status fingerprint_input(tamis__durable *d, size_t i, int fd, tamis_error *err) {
     tamis__checkpoint_input *in = &d->live.inputs[i];
     const char *name = tamis__input_name(d->names[i]);
     struct stat st;
@@ -546,17 +545,17 @@ static tamis_status checksum_input(tamis__durable *d, size_t i, int fd, tamis_er
 }
 
 /* Fingerprints the inputs from the last one fingerprinted to the one that is read now. */
-static tamis_status checksum_inputs(tamis__durable *d, tamis_error *err) {
+static tamis_status fingerprint_inputs(tamis__durable *d, tamis_error *err) {
     tamis_status status = TAMIS_OK;
-    for (size_t i = d->checksummed; status == TAMIS_OK && i <= d->live.input && i < d->live.input_count;
+    for (size_t i = d->fingerprinted; status == TAMIS_OK && i <= d->live.input && i < d->live.input_count;
          i++) {
         const tamis__checkpoint_input *in = &d->live.inputs[i];
-        if (!in->regular || in->passed || (in->position.offset == 0 && !in->compressed))
+        if (!in->regular || in->skipped || (in->position.offset == 0 && !in->compressed))
             continue; /* the fingerprint of an earlier run holds, or nothing was read */
-        if (d->input < 0 || d->checksummed != i)
+        if (d->input < 0 || d->fingerprinted != i)
             status = open_input(d, i, err);
         if (status == TAMIS_OK)
-            status = checksum_input(d, i, d->input, err);
+            status = fingerprint_input(d, i, d->input, err);
     }
     return status;
 }
@@ -565,7 +564,7 @@ static tamis_status checksum_inputs(tamis__durable *d, tamis_error *err) {
 tamis_status tamis__durable_commit(tamis__durable *d, tamis_error *err) {
     unsigned char *bytes;
     size_t size;
-    tamis_status status = checksum_inputs(d, err);
+    tamis_status status = fingerprint_inputs(d, err);
     for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
         status = tamis__appended_output_checksum(&d->outputs[i], &d->live.outputs[i], d->live.finished, err);
     if (status == TAMIS_OK)

@@ -15,7 +15,7 @@
  * keeps `live` up to date and decides when to commit. durable.c explains the order of the steps.
  */
 typedef struct tamis__durable {
-    const tamis_stream_commits *commits; /* borrowed from the caller */
+    const tamis_stream_commits *commits; /* options.commits, which outlives the run */
     tamis_stream_result result;
     tamis_dedup *session;
     tamis_allocator memory;
@@ -30,13 +30,13 @@ typedef struct tamis__durable {
     /* For a new run whose inputs other runs have read, in whole or in part. */
     size_t skipped;            /* inputs without unread bytes */
     const char *first_skipped; /* name of the first skipped input */
-    uint64_t passed_bytes;     /* bytes of uncompressed inputs that are not read again */
+    uint64_t skipped_bytes;    /* bytes of uncompressed inputs that are not read again */
     /* The input that is fingerprinted. */
-    size_t checksummed; /* its index */
-    int input;          /* its descriptor; -1: not open */
-    bool borrowed;      /* true if the descriptor is the caller's */
-    off_t base;         /* start of the input in that descriptor */
-    uint64_t size;      /* its size when it was opened */
+    size_t fingerprinted; /* its index */
+    int input;            /* its descriptor; -1: not open */
+    bool borrowed;        /* true if the descriptor is the caller's */
+    off_t base;           /* start of the input in that descriptor */
+    uint64_t size;        /* its size when it was opened */
 } tamis__durable;
 
 /*

@@ -7,7 +7,7 @@
  *     ------------------------------------------------------------->
  *     for each checkpoint:
  *     1. note_outputs    what it knows of the run's outputs; a newer checkpoint counts more
- *     2. compare_run     is it this run? else: does it speak against a new run, or what has it read?
+ *     2. compare_run     is it this run? If not: must a new run be refused, and what was read?
  *     3. tamis__history_check_unfinished    history_unfinished.c
  *
  * A checkpoint is of this run if it has the same outputs, and its inputs are, one by one, those of the run.
@@ -19,11 +19,11 @@
  * - was read in part by a run with other outputs (durable.c refuses inputs that were all read whole);
  * - was being read by the last run with these names when that ended, and is gone.
  *
- * The search goes on after such a refusal, because an older checkpoint may be of this run: then the run was
- * begun in spite of it, and is continued. Only a changed input ends the search. All other errors are final.
+ * The search continues after such a refusal. If an older checkpoint is of this run, the run had already begun,
+ * and it is continued. Only a changed input ends the search. All other errors are final.
  *
- * Every checkpoint is read to the oldest even if the run was found: older ones may know an output that newer
- * ones do not.
+ * The search reads all checkpoints, even after it has found the run. An older checkpoint may know an output that
+ * newer ones do not.
  */
 #include "stream/durable/history_int.h"
 
@@ -37,35 +37,39 @@
 
 /* ---- outputs ---- */
 
-/* Notes what a checkpoint knows of the run's outputs, unless a newer checkpoint knew it. */
+/* Notes what a checkpoint knows of the run's output `i` by its own output `j`, unless a newer one knew it. */
+static void note_output(tamis__search *s, const tamis__checkpoint *checkpoint, int i, int j) {
+    tamis__known_output *known = &s->history->outputs[i];
+    const tamis__checkpoint_output *own = &s->run->outputs[i], *theirs = &checkpoint->outputs[j];
+    bool copied;
+    if ((known->found && !known->copied) || own->form != TAMIS__OUTPUT_FILE ||
+        theirs->form != TAMIS__OUTPUT_FILE ||
+        !tamis__outputs_match_one(s, i, theirs, checkpoint->finished, &copied) || (copied && i != j) ||
+        (known->found && strcmp(own->path, theirs->path) != 0))
+        return; /* a known path counts more than a known content */
+    *known = (tamis__known_output){.found = true,
+                                   .copied = copied,
+                                   .swapped = i != j,
+                                   .unfinished = !checkpoint->finished,
+                                   .owes_terminator = theirs->owes_terminator,
+                                   .has_header = theirs->has_header,
+                                   .fingerprint = theirs->fingerprint,
+                                   .header = theirs->header,
+                                   .compression = theirs->compression,
+                                   .tail_offset = theirs->tail_offset,
+                                   .tail_size = theirs->tail_size};
+    memcpy(known->form, checkpoint->form, sizeof known->form);
+}
+
 static void note_outputs(tamis__search *s, const tamis__checkpoint *checkpoint) {
-    for (int i = 0; i < 4; i++) {
-        tamis__known_output *known = &s->history->outputs[i / 2];
-        const tamis__checkpoint_output *own = &s->run->outputs[i / 2], *theirs = &checkpoint->outputs[i % 2];
-        bool copied;
-        if ((known->found && !known->copied) || own->form != TAMIS__OUTPUT_FILE ||
-            theirs->form != TAMIS__OUTPUT_FILE ||
-            !tamis__is_same_output(s, i / 2, theirs, checkpoint->finished, &copied) ||
-            (copied && i / 2 != i % 2) || (known->found && strcmp(own->path, theirs->path) != 0))
-            continue; /* a known path counts more than a known content */
-        *known = (tamis__known_output){.found = true,
-                                       .copied = copied,
-                                       .swapped = i / 2 != i % 2,
-                                       .unfinished = !checkpoint->finished,
-                                       .owes_terminator = theirs->owes_terminator,
-                                       .has_header = theirs->has_header,
-                                       .fingerprint = theirs->fingerprint,
-                                       .header = theirs->header,
-                                       .compression = theirs->compression,
-                                       .tail_offset = theirs->tail_offset,
-                                       .tail_size = theirs->tail_size};
-        memcpy(known->form, checkpoint->form, sizeof known->form);
-    }
+    for (int i = 0; i < 2; i++)
+        for (int j = 0; j < 2; j++)
+            note_output(s, checkpoint, i, j);
 }
 
 /* ---- runs ---- */
 
-const char *tamis__output_of(const tamis__checkpoint *checkpoint) {
+const char *tamis__checkpoint_output_name(const tamis__checkpoint *checkpoint) {
     bool stream = false;
     for (int i = 0; i < 2; i++) {
         if (checkpoint->outputs[i].form == TAMIS__OUTPUT_FILE)
@@ -80,17 +84,15 @@ static tamis_status fail_changed(tamis__search *s, size_t i, const tamis__checkp
     s->was_read = true;
     const tamis__shown name = tamis__show(tamis__input_name(s->run->inputs[i].name));
     if (known->compressed)
-        return tamis__fail(err, TAMIS_E_CHANGED, 0,
-                           "%s: is compressed, and is not what it was when it was read: such a file is known "
-                           "as a whole, and "
-                           "may not grow either; give it as it was, or allow that it is read anew",
-                           name.text);
-    return tamis__fail(
-        err, TAMIS_E_CHANGED, 0,
-        "%s: was read up to byte %" PRIu64
-        ", and is not what it was in front of that: it was made shorter or changed; give it as it was, or "
-        "allow that it is read anew",
-        name.text, known->position.offset);
+        return tamis__fail(
+            err, TAMIS_E_CHANGED, 0,
+            "%s: changed since it was read (a compressed input must not grow either); restore it, or "
+            "allow that it is read again",
+            name.text);
+    return tamis__fail(err, TAMIS_E_CHANGED, 0,
+                       "%s: shortened or changed in the first %" PRIu64
+                       " bytes, which were already read; restore it, or allow that it is read again",
+                       name.text, known->position.offset);
 }
 
 static tamis_status fail_read(tamis__search *s, const tamis__checkpoint *before, size_t i, tamis_error *err) {
@@ -101,10 +103,10 @@ static tamis_status fail_read(tamis__search *s, const tamis__checkpoint *before,
             "%s: already processed (output %s), but its run has not finished; finish that run, or "
             "allow that it is read again",
             tamis__show(tamis__input_name(s->run->inputs[i].name)).text,
-            tamis__show(tamis__output_of(before)).text);
-        if (!s->history->reader.inputs && err) {
-            s->keep_reader = true;
-            snprintf(s->history->reader_text, sizeof s->history->reader_text, "%s", err->text);
+            tamis__show(tamis__checkpoint_output_name(before)).text);
+        if (!s->history->other_run.inputs && err) {
+            s->keep_as_other_run = true;
+            snprintf(s->history->other_run_text, sizeof s->history->other_run_text, "%s", err->text);
         }
         return status;
     }
@@ -113,18 +115,17 @@ static tamis_status fail_read(tamis__search *s, const tamis__checkpoint *before,
         "%s: already processed (output %s); list only new inputs, give the inputs and outputs of that run to "
         "continue it, or allow that it is read again",
         tamis__show(tamis__input_name(s->run->inputs[i].name)).text,
-        tamis__show(tamis__output_of(before)).text);
+        tamis__show(tamis__checkpoint_output_name(before)).text);
 }
 
 static tamis_status fail_gone(tamis__search *s, const tamis__checkpoint *before, tamis_error *err) {
     const tamis__checkpoint_input *in = &before->inputs[before->input];
     s->was_read = true;
     return tamis__fail(err, TAMIS_E_CHANGED, 0,
-                       "%s: is another file than the one that the unfinished run to %s was reading (%" PRIu64
-                       " bytes of that were read); give that file under its present name, or allow that its "
-                       "rest is given up",
+                       "%s: not the file that the unfinished run to %s was reading (%" PRIu64
+                       " bytes read); give that file by its present name, or allow that its rest is given up",
                        tamis__show(tamis__input_name(in->name)).text,
-                       tamis__show(tamis__output_of(before)).text, in->position.offset);
+                       tamis__show(tamis__checkpoint_output_name(before)).text, in->position.offset);
 }
 
 static bool same_names(const tamis__checkpoint *a, const tamis__checkpoint *b) {
@@ -145,13 +146,13 @@ static tamis_status compare_all_inputs(tamis__search *s, const tamis__checkpoint
         const bool named = strcmp(s->run->inputs[i].name, checkpoint->inputs[i].name) == 0;
         tamis__file_match match;
         status = tamis__candidates_compare(s, i, &checkpoint->inputs[i],
-                                           named ? !kept->once_named : !s->had_row, &match, err);
+                                           named ? !kept->once_named : !s->compared_row, &match, err);
         kept->once_named = kept->once_named || named;
         *all_equal = *all_equal && match == TAMIS__FILE_SAME;
         if (match == TAMIS__FILE_CHANGED && *changed == SIZE_MAX)
             *changed = i;
     }
-    s->had_row = true;
+    s->compared_row = true;
     return status;
 }
 
@@ -210,12 +211,12 @@ static tamis_status note_inputs(tamis__search *s, const tamis__checkpoint *check
                : status;
 }
 
-/* *is_run: the checkpoint is of this run. Otherwise fails if the checkpoint speaks against a new run. */
+/* *is_run: the checkpoint is of this run. Otherwise fails if, by the checkpoint, a new run must be refused. */
 static tamis_status compare_run(tamis__search *s, const tamis__checkpoint *checkpoint, bool *is_run,
                                 tamis_error *err) {
     const tamis__checkpoint *run = s->run;
-    const bool to_same = tamis__same_outputs(s, checkpoint);
-    const bool newest = to_same && !s->had_names && same_names(run, checkpoint);
+    const bool to_same = tamis__outputs_match_both(s, checkpoint);
+    const bool newest = to_same && !s->compared_names && same_names(run, checkpoint);
     bool all_equal = to_same && run->input_count == checkpoint->input_count;
     size_t changed = SIZE_MAX;
     *is_run = false;
@@ -225,7 +226,7 @@ static tamis_status compare_run(tamis__search *s, const tamis__checkpoint *check
             return status;
     }
     *is_run = all_equal;
-    s->had_names = s->had_names || newest;
+    s->compared_names = s->compared_names || newest;
     if (all_equal || s->reread)
         return TAMIS_OK;
     if (changed != SIZE_MAX) {
@@ -248,7 +249,7 @@ static tamis_status process_checkpoint(tamis__search *s, const void *bytes, size
     if (status != TAMIS_OK)
         return status;
     note_outputs(s, &checkpoint);
-    s->keep_reader = false;
+    s->keep_as_other_run = false;
     if (!s->history->found)
         status = compare_run(s, &checkpoint, &is_run, &refused);
     if (status == TAMIS_OK)
@@ -260,9 +261,9 @@ static tamis_status process_checkpoint(tamis__search *s, const void *bytes, size
         s->history->before = checkpoint;
         return TAMIS_OK;
     }
-    if (s->keep_reader && checkpoint.inputs) {
+    if (s->keep_as_other_run && checkpoint.inputs) {
         tamis__candidates_rename(s, &checkpoint);
-        s->history->reader = checkpoint;
+        s->history->other_run = checkpoint;
     } else {
         tamis__checkpoint_release(&checkpoint);
     }
@@ -326,6 +327,6 @@ void tamis__history_release(tamis__history *h) {
         tamis__free(&h->memory, left, sizeof *left);
     }
     tamis__checkpoint_release(&h->before);
-    tamis__checkpoint_release(&h->blocked);
-    tamis__checkpoint_release(&h->reader);
+    tamis__checkpoint_release(&h->blocking);
+    tamis__checkpoint_release(&h->other_run);
 }

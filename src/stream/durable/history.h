@@ -59,10 +59,10 @@ typedef struct tamis__history {
     char rotated[500];              /* message: an input was rotated away with an unread rest; "": none */
     char beside[500];               /* message: another run is unfinished, but not in conflict; "": none */
     /* If the run is refused. */
-    bool was_read;             /* true if an input was read or has changed */
-    tamis__checkpoint blocked; /* the unfinished run that is in the way; inputs NULL: none */
-    tamis__checkpoint reader;  /* the unfinished run that `reader_text` is about; inputs NULL: none */
-    char reader_text[sizeof((tamis_error *)0)->text]; /* error: an unfinished run has read an input */
+    bool was_read;               /* true if an input was read or has changed */
+    tamis__checkpoint blocking;  /* the unfinished run that is in the way; inputs NULL: none */
+    tamis__checkpoint other_run; /* the unfinished run that `other_run_text` is about; inputs NULL: none */
+    char other_run_text[sizeof((tamis_error *)0)->text]; /* error: an unfinished run has read an input */
     tamis_allocator memory;
 } tamis__history;
 
@@ -72,7 +72,7 @@ typedef struct tamis__history {
  *   run with these names had not ended and its input is gone.
  * - TAMIS_E_INVALID, with was_read set, unless commits.reread: a run with other outputs has read an input in
  *   part.
- * - TAMIS_E_INVALID, with `blocked` set: an unfinished run could not be finished any more. */
+ * - TAMIS_E_INVALID, with `blocking` set: an unfinished run could not be finished any more. */
 tamis_status tamis__history_search(tamis__history *history, const tamis__checkpoint *run,
                                    const tamis_stream_options *options, const tamis_state *state,
                                    tamis_error *err);

@@ -324,8 +324,8 @@ static bool has_content(const tamis__candidate *file, const char *path,
     return status == TAMIS_OK && match == TAMIS__FILE_SAME;
 }
 
-bool tamis__is_same_output(tamis__search *s, int i, const tamis__checkpoint_output *known, bool ended,
-                           bool *by_content) {
+bool tamis__outputs_match_one(tamis__search *s, int i, const tamis__checkpoint_output *known, bool ended,
+                              bool *by_content) {
     const tamis__checkpoint_output *own = &s->run->outputs[i];
     const tamis__candidate *file = &s->candidates.outputs[i];
     struct stat st;
@@ -345,14 +345,14 @@ bool tamis__is_same_output(tamis__search *s, int i, const tamis__checkpoint_outp
     return *by_content;
 }
 
-bool tamis__same_outputs(tamis__search *s, const tamis__checkpoint *checkpoint) {
+bool tamis__outputs_match_both(tamis__search *s, const tamis__checkpoint *checkpoint) {
     bool by_content;
     for (int i = 0; i < 2; i++) {
         const tamis__checkpoint_output *a = &s->run->outputs[i], *b = &checkpoint->outputs[i];
         if (a->form != b->form)
             return false;
         if (a->form == TAMIS__OUTPUT_FILE &&
-            !tamis__is_same_output(s, i, b, checkpoint->finished, &by_content))
+            !tamis__outputs_match_one(s, i, b, checkpoint->finished, &by_content))
             return false;
     }
     return true;
@@ -379,7 +379,7 @@ void tamis__candidates_rename(tamis__search *s, tamis__checkpoint *checkpoint) {
         tamis__checkpoint_output *known = &checkpoint->outputs[i];
         if (own->form == TAMIS__OUTPUT_FILE && known->form == TAMIS__OUTPUT_FILE &&
             strcmp(own->path, known->path) != 0 &&
-            tamis__is_same_output(s, i, known, checkpoint->finished, &by_content))
+            tamis__outputs_match_one(s, i, known, checkpoint->finished, &by_content))
             tamis__checkpoint_rename(checkpoint, &known->path, own->path);
     }
 }

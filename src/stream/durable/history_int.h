@@ -36,12 +36,12 @@ typedef struct tamis__search {
     bool abandon;                        /* true to give up an unfinished run that this one would cut back */
     tamis__history *history;             /* what is found */
     tamis__candidates candidates;        /* heads of the run's inputs and outputs */
-    bool had_row;                        /* true after a checkpoint with these outputs and as many inputs */
-    bool had_names;   /* true after a checkpoint with these outputs and these input names */
-    bool was_read;    /* true if the error is that an input was read or has changed */
-    bool changed;     /* true if an input has changed, which ends the search */
-    bool keep_reader; /* true if the current checkpoint becomes history->reader */
-    uint64_t *keys;   /* tamis__checkpoint_run_key of each checkpoint so far */
+    bool compared_row;                   /* true after a checkpoint with these outputs and as many inputs */
+    bool compared_names;    /* true after a checkpoint with these outputs and these input names */
+    bool was_read;          /* true if the error is that an input was read or has changed */
+    bool changed;           /* true if an input has changed, which ends the search */
+    bool keep_as_other_run; /* true if the current checkpoint becomes history->other_run */
+    uint64_t *keys;         /* tamis__checkpoint_run_key of each checkpoint so far */
     size_t key_count, key_capacity;
 } tamis__search;
 
@@ -68,19 +68,19 @@ void tamis__candidates_note_rotation(tamis__search *search, const tamis__checkpo
 /* True if output `i` of the run is the output `known` of a checkpoint: by its path; by its inode, if the
  * old path is gone; or by its content, if it is a copy (`by_content`). `ended`: the run that wrote it last
  * had finished. */
-bool tamis__is_same_output(tamis__search *search, int i, const tamis__checkpoint_output *known, bool ended,
-                           bool *by_content);
+bool tamis__outputs_match_one(tamis__search *search, int i, const tamis__checkpoint_output *known, bool ended,
+                              bool *by_content);
 /* True if the run has both outputs of the checkpoint. */
-bool tamis__same_outputs(tamis__search *search, const tamis__checkpoint *checkpoint);
+bool tamis__outputs_match_both(tamis__search *search, const tamis__checkpoint *checkpoint);
 
 /* For messages: replaces names in the checkpoint by the run's names of the same files. */
 void tamis__candidates_rename(tamis__search *search, tamis__checkpoint *checkpoint);
 
 /* Name of the first file that the run wrote, for messages. */
-const char *tamis__output_of(const tamis__checkpoint *checkpoint);
+const char *tamis__checkpoint_output_name(const tamis__checkpoint *checkpoint);
 
 /* Decides about a checkpoint, newest first. If the new run would make an unfinished run impossible to finish, it is refused
- * (history->blocked), unless it reads the rest of that run too or the caller gives it up (history->closed_runs).
+ * (history->blocking), unless it reads the rest of that run too or the caller gives it up (history->closed_runs).
  * `is_run`: the checkpoint is that of the run itself. TAMIS_E_NOMEM. */
 tamis_status tamis__history_check_unfinished(tamis__search *search, tamis__checkpoint *checkpoint,
                                              bool is_run, bool last, tamis_error *err);

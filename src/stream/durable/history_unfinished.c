@@ -16,7 +16,7 @@
  *     other outputs                               begins; `beside` says that the other one is unfinished
  *     shared output; the new run reads the rest   begins, and closes the old run
  *     shared output; commits.abandon              begins, closes the old run, says what is given up
- *     shared output                               is refused (`blocked`)
+ *     shared output                               is refused (`blocking`)
  *
  * The new run reads the rest only if all outputs are the same, or if it reads its inputs from the beginning
  * (commits.reread).
@@ -196,12 +196,13 @@ static tamis_status is_superseded(tamis__search *s, uint64_t key, bool *supersed
 /* True if the new run would cut back an output of the unfinished run, or has the same pipes as outputs. */
 static bool is_in_the_way(tamis__search *s, const tamis__checkpoint *checkpoint, bool to_same) {
     bool copied;
-    for (int i = 0; i < 4; i++) {
-        const tamis__checkpoint_output *known = &checkpoint->outputs[i % 2];
-        if (s->run->outputs[i / 2].form == TAMIS__OUTPUT_FILE && known->form == TAMIS__OUTPUT_FILE &&
-            tamis__is_same_output(s, i / 2, known, false, &copied) && (!copied || i / 2 == i % 2))
-            return true;
-    }
+    for (int i = 0; i < 2; i++)
+        for (int j = 0; j < 2; j++) {
+            const tamis__checkpoint_output *known = &checkpoint->outputs[j];
+            if (s->run->outputs[i].form == TAMIS__OUTPUT_FILE && known->form == TAMIS__OUTPUT_FILE &&
+                tamis__outputs_match_one(s, i, known, false, &copied) && (!copied || i == j))
+                return true;
+        }
     return to_same;
 }
 
@@ -261,9 +262,9 @@ static tamis_status fail_blocked(tamis__search *s, tamis__checkpoint *checkpoint
     const tamis_status status = tamis__fail(
         err, TAMIS_E_INVALID, 0,
         "%s: its last run did not finish (not read: %s); finish that run first, or allow that it is given up",
-        tamis__show(tamis__output_of(checkpoint)).text, what);
+        tamis__show(tamis__checkpoint_output_name(checkpoint)).text, what);
     s->was_read = false;
-    s->history->blocked = *checkpoint;
+    s->history->blocking = *checkpoint;
     *checkpoint = (tamis__checkpoint){.inputs = NULL};
     return status;
 }
@@ -274,7 +275,7 @@ static void describe_beside(char *to, size_t size, const tamis__checkpoint *chec
     if (checkpoint->outputs[0].form == TAMIS__OUTPUT_FILE ||
         checkpoint->outputs[1].form == TAMIS__OUTPUT_FILE) {
         snprintf(to, size, "%s: its run has not finished; give that run again to finish it",
-                 tamis__show(tamis__output_of(checkpoint)).text);
+                 tamis__show(tamis__checkpoint_output_name(checkpoint)).text);
         return;
     }
     if (checkpoint->input_count > 1)
@@ -306,7 +307,7 @@ tamis_status tamis__history_check_unfinished(tamis__search *s, tamis__checkpoint
         return last || key == tamis__checkpoint_run_key(s->run) ? TAMIS_OK
                                                                 : close_run(s, checkpoint, last, "", err);
     const bool renewed = s->reread && key == tamis__checkpoint_run_key(s->run);
-    const bool to_same = tamis__same_outputs(s, checkpoint);
+    const bool to_same = tamis__outputs_match_both(s, checkpoint);
     const total_rest total = total_rest_of_run(checkpoint);
     if (renewed || !total.first)
         return TAMIS_OK;

@@ -131,7 +131,7 @@ static const struct tamis__reader_start *start_of_input(const tamis__reader *rea
 /* Skips inputs that were finished earlier. */
 static void skip_inputs(tamis__reader *reader) {
     while (reader->setup.from && reader->next_input < input_total(reader) &&
-           reader->setup.from[reader->next_input].passed)
+           reader->setup.from[reader->next_input].skipped)
         reader->next_input++;
 }
 

@@ -34,7 +34,7 @@ typedef struct tamis__reader_setup {
     bool defers_unterminated; /* leave a last record without terminator, in regular uncompressed files */
     /* Start position in each input, as an earlier reader left it; NULL: begin at the start. Borrowed. */
     const struct tamis__reader_start {
-        bool passed;     /* finished earlier: do not open this input */
+        bool skipped;    /* finished earlier: do not open this input */
         uint64_t offset; /* decompressed bytes to skip, whole records; ignored if not a regular file */
         uint64_t records, lines; /* records skipped, with the header; line ends skipped, for CSV */
     } * from;

@@ -6,10 +6,11 @@
  *
  *     tamis__run_resumable
  *         begin_run          B    where to begin; positions, headers and statistics of the last commit
- *         open_run                the reader begins at these positions
- *         tamis__run_pump    W    hooks: W4 when an item is written, and K when a commit is due
- *         finish_run         E    wait for pipe readers, then commit that all inputs have ended
- *         commit_stopped     E    after a stop: K, as it stands
+ *         run_steps
+ *             open_run            the reader begins at these positions
+ *             tamis__run_pump W   hooks: W4 when an item is written, and K when a commit is due
+ *             finish_run     E    wait for pipe readers, then commit that all inputs have ended
+ *             commit_stopped E    after a stop: K, without waiting for pipe readers
  *
  *     commit_written         K    flush and sync the outputs, then commit positions and statistics
  *
@@ -38,7 +39,7 @@ typedef tamis__run run;
 
 typedef struct resumable {
     run *run;
-    tamis_stream_commits commits; /* the caller's, with defaults */
+    tamis_stream_commits commits; /* a copy of the caller's; fields the caller lacks have their defaults */
     tamis__durable durable;
     uint64_t bytes_done;              /* bytes of inputs up to the end of what is written */
     uint64_t committed_bytes;         /* stats.bytes_in at the last commit */
@@ -126,7 +127,7 @@ static tamis_status check_header(resumable *c, const char *input, tamis_error *e
             out->header = sum;
         if (out->header != sum)
             return tamis__fail(err, TAMIS_E_MISMATCH, 0,
-                               "%s: its header is not the one that %s was begun with; give another output",
+                               "%s: its header differs from the header of %s; give another output",
                                tamis__show(input).text, tamis__show(c->run->targets[i].name).text);
     }
     return TAMIS_OK;
@@ -152,7 +153,7 @@ static void on_first_query(void *context, const tamis__item *item, uint64_t coun
 }
 
 /* Marks inputs up to this one that had no records as read to their end. */
-static void pass_prefixes(tamis__checkpoint *live, size_t to) {
+static void finish_empty_inputs(tamis__checkpoint *live, size_t to) {
     for (size_t i = (size_t)live->input; i <= to && i < live->input_count; i++)
         if (live->inputs[i].position.offset < live->inputs[i].prefix.offset)
             live->inputs[i].position = live->inputs[i].prefix;
@@ -162,7 +163,7 @@ static void advance_positions(resumable *c, const tamis__item *item) {
     tamis__checkpoint *live = &c->durable.live;
     const tamis__batch *batch = &item->batch;
     if (item->input > live->input)
-        pass_prefixes(live, item->input - 1);
+        finish_empty_inputs(live, item->input - 1);
     live->input = item->input;
     live->inputs[item->input].position = (struct tamis__input_position){
         batch->offset + (uint64_t)(batch->end - batch->begin), batch->first - 1 + batch->count,
@@ -260,7 +261,7 @@ static tamis_status begin_run(resumable *c, tamis_error *err) {
         return status;
     const uint64_t total = r->stats.bytes_total;
     r->stats = d->live.stats;
-    r->stats.bytes_total = total > d->passed_bytes ? total - d->passed_bytes : 0;
+    r->stats.bytes_total = total > d->skipped_bytes ? total - d->skipped_bytes : 0;
     c->bytes_done = r->stats.bytes_read;
     r->stats_before = r->stats;
     r->has_data = d->live.has_data;
@@ -295,8 +296,8 @@ static tamis_status open_run(resumable *c, tamis_error *err) {
         return tamis__fail_nomem(err, "stream", size);
     for (size_t i = 0; i < live->input_count; i++) {
         const struct tamis__input_position *position = &live->inputs[i].position;
-        c->from[i] = (struct tamis__reader_start){live->inputs[i].passed, position->offset, position->records,
-                                                  position->lines};
+        c->from[i] = (struct tamis__reader_start){live->inputs[i].skipped, position->offset,
+                                                  position->records, position->lines};
     }
     setup.defers_unterminated = c->commits.defer_unterminated;
     setup.opened = on_input_opened;
@@ -342,7 +343,7 @@ static tamis_status finish_run(resumable *c, tamis_error *err) {
         status = tamis__run_finish(c->run, err);
     if (status != TAMIS_OK || (c->durable.result.inexact && c->uncommitted))
         return status;
-    pass_prefixes(live, live->input_count - 1);
+    finish_empty_inputs(live, live->input_count - 1);
     live->input = live->input_count - 1;
     live->finished = true;
     c->durable.result.unterminated = c->unterminated;

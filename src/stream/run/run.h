@@ -29,7 +29,7 @@ typedef struct tamis__run_hooks {
 typedef struct tamis__run {
     tamis_stream_service service;
     tamis_stream_options options;
-    tamis__stream_buffer_sizes tuning;
+    tamis__stream_buffer_sizes sizes; /* of a batch and of the buffers */
     tamis_allocator memory;
     tamis_stream_stats stats;
     tamis__poll_loop loop;
@@ -58,12 +58,13 @@ typedef struct tamis__run {
     tamis_stream_stats stats_before; /* statistics of the inputs before the present one */
     /* used if the run is timed */
     bool timed;
-    uint64_t begin;
+    uint64_t begin; /* time at which the run began (tamis__now_ns) */
     tamis_stream_profile profile;
     tamis__pipeline_waits waits;
-    bool stopped_early;  /* the run has ended, whatever was read ahead */
-    tamis_status status; /* its result */
-    tamis_error err;     /* its message */
+    /* result of the write stage */
+    bool stopped_early;  /* it ended the run; items that were read ahead are dropped */
+    tamis_status status; /* if stopped_early: why the run ended; TAMIS_OK: the service had enough */
+    tamis_error err;     /* message of `status` */
 } tamis__run;
 
 /* ---- steps, in this order: runner.c ---- */

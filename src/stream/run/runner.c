@@ -45,10 +45,10 @@ static size_t choose_threads(const tamis_stream_options *options) {
 }
 
 static void init_run(run *r, const tamis_stream_service *service, const tamis_stream_options *options,
-                     const tamis__stream_buffer_sizes *tuning) {
+                     const tamis__stream_buffer_sizes *sizes) {
     r->service = *service;
     r->options = *options;
-    r->tuning = *tuning;
+    r->sizes = *sizes;
     r->threads = choose_threads(options);
     r->stats = (tamis_stream_stats)TAMIS_STREAM_STATS_INIT;
     r->loop = (tamis__poll_loop){options->stop_fd,
@@ -269,8 +269,8 @@ static bool write_item(void *context, size_t which) {
     if (!fails && status == TAMIS_OK && r->hooks.item_written)
         status = r->hooks.item_written(r->hooks.context, item, &r->err);
     tamis__reader_give_back(&r->reader, &item->batch);
-    /* If the service has enough, a bad record after these ends nothing: the size of batches must not
-     * matter. */
+    /* If the service has enough, a later bad record of the same batch is ignored. Otherwise the result would
+     * depend on the batch size. */
     const bool run_ends = item->end_status != TAMIS_OK && !item->enough;
     if (!fails && status == TAMIS_OK && !run_ends && !item->enough)
         return true;
@@ -338,7 +338,7 @@ static tamis_status create_items(run *r, tamis_error *err) {
                                               .terminator = o->terminator,
                                               .objects = o->marking == TAMIS_STREAM_MEMBER,
                                               .memory = r->memory},
-                                     .capacity = r->tuning.batch_size,
+                                     .capacity = r->sizes.batch_size,
                                      .hashed = r->service.hasher != NULL,
                                      .timed = r->timed,
                                      .max_parts = choose_parts(r)};
@@ -355,8 +355,8 @@ tamis__reader_setup tamis__run_reader_setup(run *r) {
     return (tamis__reader_setup){.inputs = r->options.inputs,
                                  .input_count = r->options.input_count,
                                  .max_record = r->options.max_record,
-                                 .read_size = r->tuning.read_size,
-                                 .batch_size = r->tuning.batch_size,
+                                 .read_size = r->sizes.read_size,
+                                 .batch_size = r->sizes.batch_size,
                                  .batches = tamis__pipeline_item_count(r->threads),
                                  .terminator = r->options.terminator,
                                  .follow = r->options.follow,
@@ -378,7 +378,7 @@ tamis_status tamis__run_open(run *r, const tamis__reader_setup *setup, tamis_err
     if (status == TAMIS_OK)
         status = tamis__reader_init(&r->reader, setup, &r->loop, &r->memory, err);
     for (int i = 0; i < OUTPUTS && status == TAMIS_OK; i++)
-        status = tamis__writer_open(&r->writers[i], &r->targets[i], r->tuning.write_size, &r->loop, err);
+        status = tamis__writer_open(&r->writers[i], &r->targets[i], r->sizes.write_size, &r->loop, err);
     return status;
 }
 
@@ -515,7 +515,7 @@ static tamis_status run_plain(run *r, tamis_error *err) {
 }
 
 tamis_status tamis__stream_run_tuned(const tamis_stream_service *service, const tamis_stream_options *options,
-                                     const tamis__stream_buffer_sizes *tuning, tamis_stream_stats *stats,
+                                     const tamis__stream_buffer_sizes *sizes, tamis_stream_stats *stats,
                                      tamis_stream_result *result, tamis_error *err) {
     tamis_stream_options checked_options;
     tamis_stream_service checked_service;
@@ -529,7 +529,7 @@ tamis_status tamis__stream_run_tuned(const tamis_stream_service *service, const 
     if (!r)
         return tamis__fail_nomem(err, "stream", sizeof *r);
     r->memory = memory;
-    init_run(r, &checked_service, &checked_options, tuning);
+    init_run(r, &checked_service, &checked_options, sizes);
     status = r->options.commits ? tamis__run_resumable(r, result, err) : run_plain(r, err);
     tamis__write_struct(stats, &r->stats, sizeof r->stats);
     tamis__free(&memory, r, sizeof *r);

@@ -21,13 +21,13 @@ typedef struct tamis__stream_buffer_sizes {
 /* tamis_stream_run with other sizes, each at least 1. */
 TAMIS_PRIVATE_API tamis_status tamis__stream_run_tuned(const tamis_stream_service *service,
                                                        const tamis_stream_options *options,
-                                                       const tamis__stream_buffer_sizes *tuning,
+                                                       const tamis__stream_buffer_sizes *sizes,
                                                        tamis_stream_stats *stats, tamis_stream_result *result,
                                                        tamis_error *err);
 /* tamis_stream_dedup with other sizes. */
 TAMIS_PRIVATE_API tamis_status tamis__stream_dedup_tuned(tamis_dedup *session,
                                                          const tamis_stream_options *options,
-                                                         const tamis__stream_buffer_sizes *tuning,
+                                                         const tamis__stream_buffer_sizes *sizes,
                                                          tamis_stream_stats *stats,
                                                          tamis_stream_result *result, tamis_error *err);
 

@@ -54,11 +54,11 @@ void tamis_stream_service_dedup(tamis_stream_service *service, tamis_dedup *sess
 }
 
 tamis_status tamis__stream_dedup_tuned(tamis_dedup *session, const tamis_stream_options *options,
-                                       const tamis__stream_buffer_sizes *tuning, tamis_stream_stats *stats,
+                                       const tamis__stream_buffer_sizes *sizes, tamis_stream_stats *stats,
                                        tamis_stream_result *result, tamis_error *err) {
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     tamis_stream_service_dedup(&service, session);
-    return tamis__stream_run_tuned(&service, options, tuning, stats, result, err);
+    return tamis__stream_run_tuned(&service, options, sizes, stats, result, err);
 }
 
 tamis_status tamis_stream_dedup(tamis_dedup *session, const tamis_stream_options *options,

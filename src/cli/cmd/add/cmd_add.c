@@ -224,7 +224,7 @@ static tamis_status run_add(const cli_args *args, bool *negative, tamis_error *e
     if (status == TAMIS_OK && !run.family)
         status = cli_stream_apply_filter(&run.config.stream, run.filter, run.config.filter, true, err);
     if (status == TAMIS_OK && run.config.trace && !run.family)
-        status = cli_trace_begin(run.filter, err);
+        status = cli_trace_filter(run.filter, err);
     if (status == TAMIS_OK && !run.family && !run.config.over_capacity)
         status = cli_server_enforce_capacity(run.filter, err);
     if (status == TAMIS_OK)

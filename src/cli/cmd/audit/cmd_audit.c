@@ -112,7 +112,7 @@ static bool exceeds(const audit *run, double rate) {
  *
  *     none        the filter records no promise
  *     broken      so many hits have a chance below 1e-9, even six standard deviations between filters above r
- *     untold      broken, but the hits may be keys of the filter that are missing in KEYS
+ *     undecided   broken, but the hits may be keys of the filter that are missing in KEYS
  *     doubtful    the whole 99 % interval is above r, which chance alone does once in 200 times
  *     too rare    fewer than HITS_TO_SEE hits were to be expected
  *     kept        otherwise
@@ -131,7 +131,7 @@ static void judge(report *result, const tamis_plan *plan) {
     result->partial =
         result->broken && holds_others(result) && exceeds(run, fmax(allowed, 1.1 * result->info.fpr_live));
     result->broken = result->broken && !result->partial;
-    result->verdict = result->partial                                  ? "untold"
+    result->verdict = result->partial                                  ? "undecided"
                       : result->broken                                 ? "broken"
                       : result->low > rate                             ? "doubtful"
                       : plan->fpr * (double)run->queries < HITS_TO_SEE ? "too rare"
@@ -140,7 +140,7 @@ static void judge(report *result, const tamis_plan *plan) {
 
 static const char *explain(const report *result) {
     if (result->partial)
-        return "untold: the random keys may be keys that are in it and not in KEYS";
+        return "undecided: the random keys may be keys that are in it and not in KEYS";
     if (result->broken)
         return "broken: above the promise beyond chance";
     if (strcmp(result->verdict, "doubtful") == 0)

@@ -186,7 +186,7 @@ static tamis_status check_server(build_config *config, const cli_value *given, t
     any.kind = TAMIS_KIND_BLOCKED;
     any.expect = 1;
     any.fpr = 0.5;
-    if (cli_server_plan(&plan, &any, config->output, err) != TAMIS_OK)
+    if (tamis_redis_plan_for(&plan, &any, NULL, config->output, err) != TAMIS_OK)
         return err->status;
     if (plan.kind == TAMIS_KIND_CLASSIC)
         return apply_layout(config, &plan, given, err);

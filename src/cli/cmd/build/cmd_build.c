@@ -261,7 +261,7 @@ static tamis_status end_resize(build_run *run, const tamis_filter *filter, tamis
     tamis_redis_resize *resize = run->resize;
 
     run->resize = NULL;
-    return cli_server_resize_end(resize, filter, err);
+    return tamis_redis_resize_end(resize, filter, err);
 }
 
 static tamis_status save(build_run *run, tamis_error *err) {

@@ -101,12 +101,13 @@ static tamis_status check_family(check_config *config, tamis_error *err) {
         config->is_family = true;
         if (config->filter_count > 1)
             return cli_fail(err,
-                            "--filter '%.300s': names a family of filters; ask it alone, or name one of them",
+                            "--filter '%.300s': a family must be the only filter; give it alone, or name one "
+                            "of its filters",
                             cli_server_show(config->filters[i], shown));
         if (config->key_count > 0)
             return cli_fail(
                 err,
-                "--lookup (-k): contradicts '%.300s', which takes fields of a record; name one filter, or "
+                "--lookup (-k): contradicts '%.300s', which needs fields of a record; name one filter, or "
                 "give records",
                 cli_server_show(config->filters[i], shown));
         if (config->secret_count > 1)

@@ -69,7 +69,7 @@ static tamis_status open_member(member *added, const char *path, const check_con
             return err->status;
         if (++index == config->secret_count)
             return cli_fail(err,
-                            "%.300s: was made with another secret than these %zu; give that one too by "
+                            "%.300s: made with a secret that is none of these %zu; give its secret too, by "
                             "--secret-file",
                             added->name, config->secret_count);
     }
@@ -114,7 +114,7 @@ static tamis_status open_members(check_query *query, const cli_secret *secrets, 
         if (status == TAMIS_OK) {
             query->count++;
             if (config->trace)
-                status = cli_trace_begin(query->members[i].filter, err);
+                status = cli_trace_filter(query->members[i].filter, err);
         }
     }
     if (status == TAMIS_OK)
@@ -302,7 +302,7 @@ tamis_status check_query_keys(void *context, const tamis_key *keys, size_t count
 /*
  * The stream may hash keys under these conditions:
  *
- * - All filters take the same hashes, as fast as keys. There is no family, and no names are printed.
+ * - All filters accept the same hashes, at no extra cost. There is no family, and no names are printed.
  * - No --follow: a new file may have another hasher.
  * - If the filters need line_maker, records are the keys. The stream hashes whole lines, and hash_without_cr
  *   hashes lines with a carriage return again.
@@ -358,12 +358,12 @@ static tamis_status query_row(const check_query *query, const tamis_key *keys, c
         return tamis_filter_set_contains_hashes(&set, hashes, count, answers, NULL, done, err);
     while (*done < count && status == TAMIS_OK) {
         const tamis_hash *part_hashes = hashes + *done;
-        size_t max = count - *done < LINES_AT_ONCE ? count - *done : LINES_AT_ONCE, in = 0;
+        size_t max = count - *done < LINES_AT_ONCE ? count - *done : LINES_AT_ONCE, answered = 0;
         status = hash_without_cr(query, keys + *done, &part_hashes, max, made, err);
         if (status == TAMIS_OK)
-            status =
-                tamis_filter_set_contains_hashes(&set, part_hashes, max, answers + *done, NULL, &in, err);
-        *done += in;
+            status = tamis_filter_set_contains_hashes(&set, part_hashes, max, answers + *done, NULL,
+                                                      &answered, err);
+        *done += answered;
     }
     return status;
 }
@@ -388,11 +388,11 @@ tamis_status check_query_part(void *context, const tamis_hash *hashes, size_t co
                               uint32_t parts, tamis_answer *answers, size_t *done, tamis_error *err) {
     const check_query *query = context;
     const size_t first = count * part / parts, end = count * (part + 1) / parts;
-    size_t in = 0;
-    tamis_status status =
-        query_row(query, query->records + first, hashes + first, end - first, answers + first, &in, err);
+    size_t answered = 0;
+    tamis_status status = query_row(query, query->records + first, hashes + first, end - first,
+                                    answers + first, &answered, err);
 
-    *done = status == TAMIS_OK ? count : first + in;
+    *done = status == TAMIS_OK ? count : first + answered;
     return status;
 }
 

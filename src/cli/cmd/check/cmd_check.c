@@ -71,7 +71,7 @@ static tamis_status search_each(check_query *query, const check_config *config, 
     return failed;
 }
 
-/* Counts the answered keys, and prints those that --invert selects. */
+/* Counts the answered keys, and prints those that --invert-match selects. */
 static void print_keys(check_query *query, const check_config *config, const tamis_answer *answers,
                        size_t done, tamis_stream_stats *stats) {
     for (size_t i = 0; i < done; i++) {
@@ -122,17 +122,19 @@ static tamis_status answer_keys(check_query *query, const check_config *config, 
     tamis_key *keys = calloc(count, sizeof *keys);
     tamis_answer *answers = calloc(count, sizeof *answers);
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
-    tamis_status status = TAMIS_E_NOMEM;
+    tamis_status status = TAMIS_OK;
     cli_typed typed = {.maker = NULL};
     tamis_extractor *whole = NULL;
 
     service.context = query;
     service.query = check_query_keys;
-    if (!keys || !answers) {
-        cli_fail(err, "--lookup: out of memory; free some, or give it less often");
-    } else if (take_keys(config, keys, &whole, err) != TAMIS_OK) {
-        status = err->status;
-    } else if (cli_typed_begin(&typed, config->stream.form, &service, err) == TAMIS_OK) {
+    if (!keys || !answers)
+        status = cli_fail_nomem("--lookup", err);
+    else
+        status = take_keys(config, keys, &whole, err);
+    if (status == TAMIS_OK)
+        status = cli_typed_begin(&typed, config->stream.form, &service, err);
+    if (status == TAMIS_OK) {
         typed.next.word = "key";
         status = typed.service.query(typed.service.context, keys, count, answers, &done, err);
         print_keys(query, config, answers, done, stats);
@@ -179,7 +181,7 @@ static tamis_status open_filters(check_query **query, const check_config *config
     if (config->secret_count > 0) {
         secrets = calloc(config->secret_count, sizeof *secrets);
         if (!secrets)
-            return cli_fail(err, "--secret-file: out of memory; free some, or give it less often");
+            return cli_fail_nomem("--secret-file", err);
     }
     for (size_t i = 0; i < config->secret_count && status == TAMIS_OK; i++)
         status = cli_secret_read(&secrets[i], config->secret_files[i], stop_fd, err);

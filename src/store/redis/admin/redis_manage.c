@@ -227,7 +227,7 @@ static tamis_status remove_plan(const tamis__redis_filter *rf, const tamis__conf
         &step, TAMIS__WORDS(tamis__redis_word("PERSIST"), hash)); /* the drop removes the rest of the hash */
     tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("DEL"), copy));
     bool is_refused = false;
-    tamis_status status = tamis__step_run_once(rf, &step, &is_refused, err);
+    tamis_status status = tamis__step_run_or_refuse(rf, &step, &is_refused, err);
     return status == TAMIS_OK && is_refused ? tamis__lock_lost(rf, err) : status;
 }
 

@@ -150,7 +150,7 @@ static size_t check_count(const tamis_filter *filter) {
     return count_footers(tamis__redis_of(filter)) + CHECKS;
 }
 
-/* The step that renews the expiry of the hash and of the plan's copy. Its guard is the plan, so a late one does not change the
+/* The step that renews the expiry of the hash and of the plan's copy. Its condition is the plan, so a late one does not change the
  * expiry of a later filter. */
 typedef struct renewal {
     tamis__step step;

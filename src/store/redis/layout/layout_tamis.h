@@ -14,7 +14,14 @@
  *     lock            one writer at a time                                  tamis_lock.c
  *     changes         steps on the hash, under the lock                     tamis_change.c
  *
- * The protocol is docs/REDIS-LAYOUT.md.
+ * Words:
+ *
+ *     generation    a random number, new for each filter that is made; part of the names of its partitions
+ *     mark          64 bytes behind the blocks of a partition, while a writer fills it
+ *     footer        64 bytes that replace the mark when the partition is complete; clients use no partition without it
+ *     staging       a string beside a partition, with the bits that a union adds to it
+ *
+ * The protocol is docs/REDIS-LAYOUT.md, which calls the conditions of steps guards.
  */
 
 enum {
@@ -44,7 +51,7 @@ typedef struct tamis__partitions {
     uint64_t blocks;  /* blocks of all partitions */
     uint64_t each;    /* blocks of a partition; the last may have fewer */
     uint32_t count;   /* number of partitions */
-    uint32_t *fills;  /* while they are filled: number in each mark; NULL: they have footers */
+    uint32_t *fills;  /* number R in the mark of each; NULL: they have footers */
     char staging[16]; /* staging strings: last word of their names; empty: the partitions themselves */
 } tamis__partitions;
 
@@ -127,7 +134,7 @@ tamis_status tamis__copy_read(const tamis__redis_filter *rf, char plan[TAMIS__RE
 /* Reads the plan after a change (empty: none). Waits for the replicas that the URI asks for. */
 tamis_status tamis__plan_read_back(const tamis__redis_filter *rf, char plan[TAMIS__REDIS_PLAN],
                                    tamis_error *err);
-/* Adds to a step the hash's Redis key, written to `name`, and the guard that the hash has this plan (empty: no plan). */
+/* Adds to a step the hash's Redis key, written to `name`, and the condition that the hash has this plan (empty: no plan). */
 tamis_key tamis__plan_add_condition(const tamis__redis_filter *rf, tamis__step *step, const char *plan,
                                     char name[TAMIS__REDIS_KEY]);
 
@@ -151,8 +158,8 @@ tamis_status tamis__step_run(const tamis__redis_filter *rf, const tamis__step *s
                              tamis_error *err);
 /* Sends a step in the same way. *is_refused: a condition failed and the step was sent only once, so it was not carried out
  * and never will be. */
-tamis_status tamis__step_run_once(const tamis__redis_filter *rf, const tamis__step *step, bool *is_refused,
-                                  tamis_error *err);
+tamis_status tamis__step_run_or_refuse(const tamis__redis_filter *rf, const tamis__step *step,
+                                       bool *is_refused, tamis_error *err);
 /* Removes a field of the hash if it still is `text` and the lock is held; else nothing. */
 tamis_status tamis__field_remove(const tamis__redis_filter *rf, const char *field, const char *text,
                                  tamis_error *err);
@@ -232,14 +239,14 @@ tamis_status tamis__partitions_seal(tamis__partitions *partitions, bool has_chun
  * - TAMIS_E_BUSY: the lock was lost, or the hash has another plan. */
 tamis_status tamis__partitions_set_expiry(const tamis__partitions *partitions, const char *plan, uint64_t ms,
                                           tamis_error *err);
-/* Buffers for tamis__partition_add_condition, which adds two things to a step: the partition's Redis key, and the guard that
- * its mark or footer is in place. The guard of a staging string is that it exists. */
+/* Buffers for tamis__partition_add_condition, which adds two things to a step: the partition's Redis key, and the condition
+ * that its mark or footer is in place. The condition of a staging string is that it exists. */
 typedef struct tamis__partition_buffers {
     char name[TAMIS__REDIS_KEY], footer[TAMIS__REDIS_BLOCK], from[24], to[24];
 } tamis__partition_buffers;
 tamis_key tamis__partition_add_condition(const tamis__partitions *partitions, uint32_t key, tamis__step *step,
                                          tamis__partition_buffers *buffers);
-/* Buffers for tamis__chunks_add_condition, which adds a guard to a step: all chunks of the partition `name`, or of its
+/* Buffers for tamis__chunks_add_condition, which adds a condition to a step: all chunks of the partition `name`, or of its
  * staging string, were written. */
 typedef struct tamis__chunks_buffers {
     char from[24], to[24], bits[TAMIS__CHUNK_BITS];
@@ -252,7 +259,7 @@ uint64_t tamis__chunk_bit(const tamis__partitions *partitions, uint32_t key, uin
 tamis_status tamis__partition_lost(const tamis__redis_filter *rf, size_t key, tamis_error *err);
 /* Reads all footers, or all marks if `fills` is set. TAMIS_E_IO: the partition in the message has none. */
 tamis_status tamis__footers_check(const tamis__partitions *partitions, tamis_error *err);
-/* Writes the step by which an adder sets the expiry of a partition to `ms`. Guard: the partition has its footer or, with
+/* Writes the step by which an adder sets the expiry of a partition to `ms`. Condition: the partition has its footer or, with
  * is_filling, a mark. */
 void tamis__partition_put_renewal(const tamis__partitions *partitions, uint32_t key, bool is_filling,
                                   uint64_t ms, tamis__connection *conn);
@@ -309,10 +316,11 @@ tamis_status tamis__lock_renew(const tamis__redis_filter *rf, tamis_error *err);
 void tamis__lock_put_renewal(const tamis__redis_filter *rf, tamis__connection *conn);
 tamis_status tamis__lock_check_renewal(const tamis__redis_filter *rf, const tamis__reply *reply,
                                        tamis_error *err);
-/* Adds to a step the lock's Redis key, written to `name`, and a guard: the token holds the lock or, if the token is empty,
+/* Adds to a step the lock's Redis key, written to `name`, and a condition: the token holds the lock or, if the token is
+ * empty,
  * nobody does. */
 void tamis__lock_add_condition(const tamis__redis_filter *rf, tamis__step *step, char name[TAMIS__REDIS_KEY]);
-/* Releases it. TAMIS_OK: no step guarded by the token, however late, does anything from now on. */
+/* Releases it. TAMIS_OK: no step with the token as its condition, however late, does anything from now on. */
 tamis_status tamis__lock_release(const tamis__redis_filter *rf, tamis_error *err);
 /* Fails with TAMIS_E_BUSY: another writer holds the lock. */
 tamis_status tamis__lock_busy(const tamis__redis_filter *rf, tamis_error *err);

@@ -62,8 +62,8 @@ tamis_status tamis__step_run(const tamis__redis_filter *rf, const tamis__step *s
     return status;
 }
 
-tamis_status tamis__step_run_once(const tamis__redis_filter *rf, const tamis__step *step, bool *is_refused,
-                                  tamis_error *err) {
+tamis_status tamis__step_run_or_refuse(const tamis__redis_filter *rf, const tamis__step *step,
+                                       bool *is_refused, tamis_error *err) {
     running ctx = {rf, step, false, false};
     tamis_status status = run(&ctx, err);
     if (status == TAMIS_OK)

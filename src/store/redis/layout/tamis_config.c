@@ -209,7 +209,7 @@ tamis_status tamis__plan_read_back(const tamis__redis_filter *rf, char plan[TAMI
                               .count = 3,
                               .to = plan,
                               .buffer_size = TAMIS__REDIS_PLAN - 1,
-                              .is_replicated = true};
+                              .waits_for_replicas = true};
     tamis_status status = tamis__command_run(&command, err);
     plan[status == TAMIS_OK ? command.size : 0] = '\0';
     return status;

@@ -5,9 +5,10 @@
  *
  *     | blocks, 64 n bytes | mark or footer, 64 | stamp, 16 | chunk bits, 64 at most |
  *
- *     make     guard: the string does not exist     zeros and a mark "tamis-filling 2 G I R"; it expires
- *     chunk    guard: the mark                      bytes of the blocks, and the bit of this chunk
- *     seal     guards: the mark, all chunk bits     the footer "tamis-footer 1 G I" replaces the mark; expiry as planned
+ *     step     conditions                    writes
+ *     make     the string does not exist     zeros and a mark "tamis-filling 2 G I R"; it expires
+ *     chunk    the mark                      bytes of the blocks, and the bit of this chunk
+ *     seal     the mark, all chunk bits      the footer "tamis-footer 1 G I" replaces the mark; expiry as planned
  *     read     all footers are read back
  *
  * The first three are steps (redis_step.c), one for each partition or chunk. Clients accept only partitions with a footer.
@@ -23,7 +24,7 @@
  *
  * Invariants:
  * 1. No two writers and no two sendings have the same mark.
- * 2. After the seal a late chunk does nothing, since its guard, the mark, is gone. It cannot erase adds.
+ * 2. After the seal a late chunk does nothing, since the mark, its condition, is gone. It cannot erase adds.
  * 3. A partition that is lost on the way never gets a footer.
  */
 #include <errno.h>

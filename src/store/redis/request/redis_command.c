@@ -62,7 +62,7 @@ tamis_status tamis__command_run(tamis__command *command, tamis_error *err) {
                                       .take_reply = take_reply,
                                       .what = command->what,
                                       .slot = slot,
-                                      .unconfirmed = command->is_replicated ? &unconfirmed : NULL};
+                                      .unconfirmed = command->waits_for_replicas ? &unconfirmed : NULL};
     tamis_status status;
     size_t repeats = 0;
     do {

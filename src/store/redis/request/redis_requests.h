@@ -27,10 +27,12 @@
 typedef struct tamis__requests {
     size_t count;
     void *context;
-    /* Puts command i, exactly one. False: there is no such command, and i counts as answered. */
+    /* Writes command i to the pipeline. Returns false without writing if there is no such command; i then counts as
+     * answered. */
     bool (*put_command)(void *context, size_t i, tamis__connection *conn);
-    /* Takes the reply to command i, which is no error reply. resent: the command was also sent before, and may have been
-     * carried out then. A failure ends the run, such as TAMIS_E_IO for a reply that this command cannot have. */
+    /* Processes the reply to command i; error replies are handled before. resent: the command was sent more than once,
+     * so an earlier sending may have carried it out. A failure ends the run, such as TAMIS_E_IO for a reply that this
+     * command cannot have. */
     tamis_status (*take_reply)(void *context, size_t i, const tamis__reply *reply, bool resent,
                                tamis_error *err);
     const char *what; /* the filter's name, for messages */
@@ -45,7 +47,7 @@ typedef struct tamis__requests {
      * (redis_wait.c). Set to true if a connection ended before that: a failover may lose the writes, so run it again. The
      * caller sets it to false first. */
     bool *unconfirmed;
-    /* If not NULL, set when an error reply ends the run: was it of the kind of tamis__redis_is_denied? */
+    /* If not NULL, set when an error reply ends the run: true if tamis__redis_is_denied holds for that reply. */
     bool *denied;
     /* All commands are steps (see below), which become transactions if scripts are forbidden. */
     bool is_steps;
@@ -70,9 +72,9 @@ typedef struct tamis__command {
     size_t buffer_size;
     int64_t integer; /* integer reply, or -1 for another reply */
     size_t size;     /* size of the string reply in `to` */
-    /* With replicas= in the URI: return when that many replicas have all that the server had when it carried out the
-     * command, even if the command only reads. */
-    bool is_replicated;
+    /* True to wait, even after a command that only reads, until replicas= replicas have all that the server had when
+     * it carried out the command. */
+    bool waits_for_replicas;
 } tamis__command;
 
 tamis_status tamis__command_run(tamis__command *command, tamis_error *err);
@@ -109,7 +111,7 @@ typedef struct tamis__step {
     bool keeps_expiry; /* restore the expiry of keys[0] after the writes */
 } tamis__step;
 
-/* Result of a step that runs as a transaction: see redis_transaction.c. */
+/* A step that runs as a transaction: its limits and its result. See redis_transaction.c. */
 struct tamis__transaction {
     const tamis__endpoint *endpoint;
     const char *what;           /* the filter's name, for messages */
@@ -146,7 +148,7 @@ void tamis__step_put(const tamis__step *step, tamis__connection *conn);
 /* A selection of Redis keys, and the function that takes them. */
 typedef struct tamis__scan {
     const char *pattern; /* glob pattern of SCAN MATCH */
-    size_t size;
+    size_t pattern_size;
     const char *type; /* type of SCAN TYPE, such as "hash" */
     /* Takes a key. May be called more than once with the same key. */
     tamis_status (*add_key)(void *context, const char *key, size_t size, tamis_error *err);

@@ -70,7 +70,7 @@ static void put_scan(const scanning *ctx, tamis__connection *conn) {
     tamis__connection_put_text(conn, "SCAN");
     tamis__connection_put_text(conn, ctx->cursor);
     tamis__connection_put_text(conn, "MATCH");
-    tamis__connection_put(conn, ctx->what->pattern, ctx->what->size);
+    tamis__connection_put(conn, ctx->what->pattern, ctx->what->pattern_size);
     tamis__connection_put_text(conn, "COUNT");
     tamis__connection_put_number(conn, PAGE_SIZE);
     tamis__connection_put_text(conn, "TYPE");

@@ -225,7 +225,7 @@ tamis_status tamis__push_switch(tamis__push *p, tamis_error *err) {
     tamis__step_expect_field(&step, tamis__push_hash(p), p->is_resize ? "next" : "pushing", p->plan);
     write_switch(p, &step, copy, ttl);
     p->is_switching = true;
-    tamis_status status = tamis__step_run_once(p->rf, &step, &is_refused, err);
+    tamis_status status = tamis__step_run_or_refuse(p->rf, &step, &is_refused, err);
     p->is_switching = !is_refused;
     if (status == TAMIS_OK)
         status = tamis__plan_read_back(p->rf, now, err);
