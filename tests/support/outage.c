@@ -54,6 +54,7 @@ static int file_count;
 static struct {
     int file;       /* number of the file; 0: not recorded */
     bool directory; /* true if `name` is a directory */
+    bool appends;   /* O_APPEND: writes go to the end of the file */
     char name[120];
     uint64_t at;
 } open_files[DESCRIPTORS];
@@ -148,6 +149,7 @@ static int outage_open(const char *path, int flags, mode_t mode) {
         give_up("an open that it does not know");
     open_files[fd].file = 0;
     open_files[fd].at = 0;
+    open_files[fd].appends = flags & O_APPEND;
     open_files[fd].directory = name && flags & O_DIRECTORY;
     const size_t size = name ? strlen(name) : 0;
     snprintf(open_files[fd].name, sizeof open_files[fd].name, "%.*s",
@@ -166,8 +168,11 @@ static int outage_close(int fd) {
 }
 
 static ssize_t outage_write(int fd, const void *bytes, size_t size) {
+    struct stat st;
     if (open_files[fd].file > 0 && fails())
         return -1;
+    if (open_files[fd].appends && real.fstat(fd, &st) == 0)
+        open_files[fd].at = (uint64_t)st.st_size;
     const ssize_t wrote = real.write(fd, bytes, size);
     if (wrote <= 0 || open_files[fd].file <= 0)
         return wrote;

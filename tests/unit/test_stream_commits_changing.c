@@ -233,10 +233,10 @@ static void an_output_changes(void **state) {
     static const struct {
         void (*harm)(void);
         const char *says;
-    } ways[] = {{truncate_output, "was changed since"},
-                {truncate_output_in_part, "was changed since"},
+    } ways[] = {{truncate_output, "is shorter than"},
+                {truncate_output_in_part, "is shorter than"},
                 {rewrite_output, "was changed since"},
-                {add_to_output, "is longer than"},
+                {add_to_output, "another program wrote 30000 bytes"},
                 {replace_output, "was replaced or removed"}};
     inputs = 1;
     commits_write(in[0], 1000, 1);

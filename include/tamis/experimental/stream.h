@@ -358,7 +358,10 @@ typedef struct tamis_stream_options {
  * docs/DURABILITY.md has the protocol.
  *
  * - Regular-file outputs are appended to, without a temporary file. The next start cuts off what lies after
- *   the last commit. An output of an earlier run is appended to.
+ *   the last commit, and keeps in OUT.kept-AT what the run does not write there again. An output of an
+ *   earlier run is appended to.
+ * - If another program appends to an output meanwhile, nothing is overwritten. The next commit fails with
+ *   TAMIS_E_CHANGED, and the next start keeps its bytes.
  * - A finished run changes nothing, unless its inputs have grown; then it continues with those.
  * - A run is recognised by the content of its inputs and the names of its outputs. Two parts of each input are
  *   compared: its first bytes, and the 4 KiB before the run's position.

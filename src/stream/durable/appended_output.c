@@ -22,6 +22,8 @@
  *    among new ones.
  * 3. A commit covers an output only if its path is still that of the open file, and the file has exactly the
  *    written length.
+ * 4. No byte of another program is overwritten: every write goes to the end of the file (O_APPEND), wherever
+ *    that is by then. If another program has appended, the length differs, and invariant 3 ends the run.
  *
  * There may be a tail only if the last run that wrote the file had not finished. In all other cases somebody
  * else appended to it, and the run is refused.
@@ -104,6 +106,16 @@ static tamis_status fail_length(const tamis__appended_output *o, bool shorter, u
                        tamis__show(o->target->name).text, shorter ? "shorter" : "longer", length,
                        shorter ? "restore it from a copy, or give another output"
                                : "move what was added to another file, or give another output");
+}
+
+/* For a file that got longer while the run had it open. `from`: length that has only bytes of runs. */
+static tamis_status fail_appended(const tamis__appended_output *o, uint64_t from, uint64_t size,
+                                  tamis_error *err) {
+    const tamis__shown name = tamis__show(o->target->name);
+    return tamis__fail(err, TAMIS_E_CHANGED, 0,
+                       "%s: another program wrote %" PRIu64 " bytes to it behind byte %" PRIu64
+                       " while the run did; stop that, and run again: its bytes are then kept in %s.kept-AT",
+                       name.text, size, from, name.text);
 }
 
 /* Fails unless the bytes in the file were written with the same options, and to the same one of the two
@@ -256,11 +268,17 @@ static tamis_status keep_compressed(tamis__appended_output *o, uint64_t committe
     return status;
 }
 
-/* B4, B5: cuts the output back to `length`. Syncs the cut before anything is appended: otherwise old bytes
- * could come back among new ones after a loss of power. */
+/* B4, B5: cuts the output back to `length`, unless it has got longer since its bytes were copied. Syncs the
+ * cut before anything is appended: otherwise old bytes could come back among new ones after a loss of
+ * power. */
 static tamis_status cut_back(const tamis__appended_output *o, uint64_t length, tamis_error *err) {
-    if (tamis__sys.truncate(o->fd, (off_t)length) < 0 || tamis__sync(o->fd) < 0 ||
-        tamis__sys.seek(o->fd, (off_t)length, SEEK_SET) < 0)
+    const off_t copied = o->target->st.st_size;
+    struct stat st;
+    if (tamis__sys.fstat(o->fd, &st) < 0)
+        return tamis__fail_file(err, o->target->name, errno);
+    if (st.st_size > copied)
+        return fail_appended(o, length, (uint64_t)(st.st_size - copied), err);
+    if (tamis__sys.truncate(o->fd, (off_t)length) < 0 || tamis__sync(o->fd) < 0)
         return tamis__fail_file(err, o->target->name, errno);
     return sync_directory(o->target, err);
 }
@@ -286,9 +304,9 @@ tamis_status tamis__appended_output_open(tamis__appended_output *o, tamis__check
     tamis_status status = lock_output(o, unlocked, err);
     if (status != TAMIS_OK)
         return status;
-    o->fd =
-        open_file(target->path,
-                  O_RDWR | O_NOCTTY | (known->found && known->fingerprint.length > 0 ? 0 : O_CREAT), 0666);
+    o->fd = open_file(
+        target->path,
+        O_RDWR | O_APPEND | O_NOCTTY | (known->found && known->fingerprint.length > 0 ? 0 : O_CREAT), 0666);
     if (o->fd < 0 && errno == ENOENT && known->found)
         return fail_output(o, "is no longer there; restore it from a copy, or give another output", err);
     if (o->fd < 0 || tamis__sys.fstat(o->fd, &target->st) < 0)
@@ -325,9 +343,9 @@ static tamis_status check_named(const tamis__appended_output *o, uint64_t length
         return fail_output(
             o, "was replaced or removed while it was used; bring it back under that name, and run again",
             err);
-    if ((uint64_t)st.st_size != length)
-        return fail_length(o, (uint64_t)st.st_size < length, length, err);
-    return TAMIS_OK;
+    if ((uint64_t)st.st_size > length)
+        return fail_appended(o, o->observed.length, (uint64_t)st.st_size - length, err);
+    return (uint64_t)st.st_size < length ? fail_length(o, true, length, err) : TAMIS_OK;
 }
 
 tamis_status tamis__appended_output_checksum(tamis__appended_output *o, tamis__checkpoint_output *out,
@@ -335,9 +353,9 @@ tamis_status tamis__appended_output_checksum(tamis__appended_output *o, tamis__c
     tamis__file_fingerprint now = out->fingerprint;
     if (o->fd < 0)
         return TAMIS_OK;
+    tamis_status status = check_named(o, out->fingerprint.length, err);
     if (o->observed.length == 0)
         o->observed = tamis__file_prefix_fingerprint(&o->prefix);
-    tamis_status status = check_named(o, out->fingerprint.length, err);
     if (status == TAMIS_OK)
         status =
             tamis__file_fingerprint_compute(&now, o->fd, 0, out->fingerprint.length, o->target->name, err);

@@ -453,9 +453,18 @@ tamis_status tamis__durable_begin(tamis__durable *d, const tamis_stream_options 
     return status;
 }
 
+/* Says what was kept or cut off of the outputs, once. */
+static void report_kept(tamis__durable *d) {
+    for (int i = 0; i < OUTPUTS; i++) {
+        send_remark(d, d->outputs[i].remark_text, true);
+        d->outputs[i].remark_text[0] = '\0';
+    }
+}
+
 void tamis__durable_end(tamis__durable *d) {
     if (!d->commits)
         return;
+    report_kept(d); /* by a run that failed before its first commit */
     close_input(d);
     for (int i = 0; i < OUTPUTS; i++)
         tamis__appended_output_close(&d->outputs[i]);
@@ -573,10 +582,7 @@ tamis_status tamis__durable_commit(tamis__durable *d, tamis_error *err) {
         return status;
     status = tamis__state_commit(tamis__dedup_state(d->session), bytes, size, err);
     d->commits_made += status == TAMIS_OK;
-    for (int i = 0; i < OUTPUTS; i++) {
-        send_remark(d, d->outputs[i].remark_text, true);
-        d->outputs[i].remark_text[0] = '\0';
-    }
+    report_kept(d);
     tamis__free(&d->memory, bytes, size);
     return status;
 }
