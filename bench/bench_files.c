@@ -117,10 +117,10 @@ static uint64_t check_answers(const tamis_filter *filter, uint64_t count) {
     return wrong;
 }
 
-/* The lower bound: makes the same keys and reads two words of `lines` random lines for each, without a filter. Positions
- * are scattered like hashes; a product alone would visit the pages in even steps, which is faster. With `fetched` each line
- * is prefetched into the second-level cache AHEAD lines before it is read. No other distance, and neither rows of
- * prefetches nor the first-level cache, is faster. */
+/* The lower bound: makes the same keys and reads two words of `lines` random lines for each, without a
+ * filter. Positions are scattered like hashes; a product alone would visit the pages in even steps, which
+ * is faster. With `fetched` each line is prefetched into the second-level cache AHEAD lines before it is
+ * read. No other distance, and neither rows of prefetches nor the first-level cache, is faster. */
 static answered read_lines(const uint64_t *words, uint64_t all_lines, uint64_t count, uint32_t lines,
                            bool fetched) {
     uint64_t at[AHEAD] = {0}, used = 0; /* the first lines read are line 0 */
@@ -146,7 +146,8 @@ static answered read_lines(const uint64_t *words, uint64_t all_lines, uint64_t c
     return all;
 }
 
-/* Saves a filter with half of `count` keys as `path`, of the size that `bytes` of memory allow at that rate. */
+/* Saves a filter with half of `count` keys as `path`, of the size that `bytes` of memory allow at that
+ * rate. */
 static uint32_t make_file(const char *path, tamis_kind kind, double rate, uint64_t bytes, uint64_t count) {
     tamis_error err = TAMIS_ERROR_INIT;
     tamis_plan_options plan_options = TAMIS_PLAN_OPTIONS_INIT;

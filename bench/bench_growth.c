@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Memory and rate of fingerprint tables, from tamis_filter_info; the property tests compare these numbers with counted
- * false positives. First tables made for n keys, then growing ones at each doubling from 2^20 to 2^24.
+ * Memory and rate of fingerprint tables, from tamis_filter_info; the property tests compare these numbers
+ * with counted false positives. First tables made for n keys, then growing ones at each doubling from 2^20
+ * to 2^24.
  *
  *   bits/key   bits of memory a key now
  *   worst      max. bits a key at any number of keys above 2^20, including the copy during growth
  *   rate       share of all hashes that the entries cover: the false-positive rate of a lookup
  *
- * Before that, the cost of a filter without keys: microseconds for a plan (largest at rates for which blocked filters are
- * considered) and for an empty growing filter, and the blocks and bytes that it allocates.
+ * Before that, the cost of a filter without keys: microseconds for a plan (largest at rates for which
+ * blocked filters are considered) and for an empty growing filter, and the blocks and bytes that it
+ * allocates.
  *
- * With a number of keys as its argument it measures the steps of growth instead: a filter of rate 1e-9 without a size hint
- * gets so many keys. Prints, at each doubling, milliseconds of processor time of the batches of 64 keys in which a
- * partition grew.
+ * With a number of keys as its argument it measures the steps of growth instead: a filter of rate 1e-9
+ * without a size hint gets so many keys. Prints, at each doubling, milliseconds of processor time of the
+ * batches of 64 keys in which a partition grew.
  */
 #include <inttypes.h>
 #include <stdio.h>

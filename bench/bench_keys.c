@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * bench_keys COUNT: writes COUNT lines of 16 hexadecimal digits, all different and in random order, to standard output. It
- * must be faster than the measured reader of the pipe: each line is a bijection of its number, made eight digits at a
- * time.
+ * bench_keys COUNT: writes COUNT lines of 16 hexadecimal digits, all different and in random order, to
+ * standard output. It must be faster than the measured reader of the pipe: each line is a bijection of its
+ * number, made eight digits at a time.
  */
 #include <errno.h>
 #include <fcntl.h>

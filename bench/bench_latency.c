@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * bench_latency TAMIS THREADS RATE SECONDS: the time of a record from pipe to pipe through `tamis dedup --threads THREADS`.
- * RATE unique records of 32 bytes a second are written when they are due, those due together in one call; with RATE 0 as
- * many as the pipe takes. Each record contains the time at which it was written.
+ * bench_latency TAMIS THREADS RATE SECONDS: the time of a record from pipe to pipe through `tamis dedup
+ * --threads THREADS`. RATE unique records of 32 bytes a second are written when they are due, those due
+ * together in one call; with RATE 0 as many as the pipe takes. Each record contains the time at which it
+ * was written.
  *
  * Prints microseconds: the median, the percentiles 99 and 99.9, and the maximum; then the number of records.
  */

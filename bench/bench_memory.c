@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * bench_memory RATE: filters in memory at that rate, compared with libbloom; with RATE 0 kind exact. Four timed parts:
+ * bench_memory RATE: filters in memory at that rate, compared with libbloom; with RATE 0 kind exact. Four
+ * timed parts:
  *
  *     add     10 million integers of 8 bytes to a new filter
  *     hit     look up the same (all present)
  *     miss    look up 10 million others (all absent)
  *     again   clear the filter and add the first ones again, to memory that the system has already given
  *
- * Keys are made outside the timed parts, added in one batch (by threads in batches of 1024) and looked up in batches of
- * 1024. The lower bound ("floor") changes or reads as many random cache lines of a block as large as the blocked filter,
- * and does nothing else. At 0.01 there are also concurrent filters with 1 and 2 threads, which share the keys equally.
+ * Keys are made outside the timed parts, added in one batch (by threads in batches of 1024) and looked up
+ * in batches of 1024. The lower bound ("floor") changes or reads as many random cache lines of a block as
+ * large as the blocked filter, and does nothing else. At 0.01 there are also concurrent filters with 1 and
+ * 2 threads, which share the keys equally.
  *
- * Prints, separated by tabs: name, rate, ns a key of add, again, hit and miss, bits a key, and the measured false-positive
- * rate; nan for missing numbers. bench/memory.py runs it and prints the table of medians.
+ * Prints, separated by tabs: name, rate, ns a key of add, again, hit and miss, bits a key, and the
+ * measured false-positive rate; nan for missing numbers. bench/memory.py runs it and prints the table of
+ * medians.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -107,7 +110,8 @@ static void *do_share(void *context) {
     return NULL;
 }
 
-/* Threads 0: the caller's thread, which adds all keys in one batch. Returns the number of keys present, for lookups. */
+/* Threads 0: the caller's thread, which adds all keys in one batch. Returns the number of keys present, for
+ * lookups. */
 static uint64_t do_shares(tamis_filter *filter, const tamis_key *keys, bool queries, size_t threads,
                           double *ns) {
     share shares[THREADS_MAX], all = {filter, keys, KEYS, queries ? BATCH : KEYS, queries, 0};

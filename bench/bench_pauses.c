@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * bench_pauses KEYS DIR: the time of a call that adds 64 keys to a concurrent filter while another thread saves or copies
- * the filter. It has KEYS keys before, and is made for twice as many, or grows.
+ * bench_pauses KEYS DIR: the time of a call that adds 64 keys to a concurrent filter while another thread
+ * saves or copies the filter. It has KEYS keys before, and is made for twice as many, or grows.
  *
- * Prints for each kind: MiB of the filter; the longest call in milliseconds alone, during a save to DIR, and during a copy;
- * seconds of the save and of the copy. Each longest call has two numbers, A/B. A is the longest of the calls during which
- * the system did not preempt the thread, so only locks and page faults can have delayed them. B is the longest of all.
+ * Prints for each kind: MiB of the filter; the longest call in milliseconds alone, during a save to DIR,
+ * and during a copy; seconds of the save and of the copy. Each longest call has two numbers, A/B. A is the
+ * longest of the calls during which the system did not preempt the thread, so only locks and page faults
+ * can have delayed them. B is the longest of all.
  */
 #include <inttypes.h>
 #include <pthread.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Clients of a Redis for bench/redis.py, which starts the servers and reads their statistics. Element i is the text of the
- * number FIRST + i. `add` adds COUNT elements, `check` looks up COUNT, every other one of which was not added.
+ * Clients of a Redis for bench/redis.py, which starts the servers and reads their statistics. Element i is
+ * the text of the number FIRST + i. `add` adds COUNT elements, `check` looks up COUNT, every other one of
+ * which was not added.
  *
  *     bench_redis bits PORT add|check COUNT BATCH BITS PROBES       layout java, as its published class: a SETBIT or
  *                                                                   GETBIT a probe, BATCH elements a flush
@@ -12,8 +13,8 @@
  *     bench_redis push URI BYTES                                    a filter made in memory
  *     bench_redis words add|check|absent COUNT                      writes the elements, a line each
  *
- * Prints wall seconds and CPU seconds of the loop, and the number of elements found (push: 0). An added element that is not
- * found is an error.
+ * Prints wall seconds and CPU seconds of the loop, and the number of elements found (push: 0). An added
+ * element that is not found is an error.
  */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Positions of other programs are progressions modulo m, which may repeat. Measures how much that raises the rate of small
- * filters: the constants REPEATS_* in src/plan/bloom_math.c (docs/MATH.md, "Positions that repeat"). Many filters with
- * random keys are filled and queried. `extra` is the measured rate minus that of independent positions, times k m.
+ * Positions of other programs are progressions modulo m, which may repeat. Measures how much that raises
+ * the rate of small filters: the constants REPEATS_* in src/plan/bloom_math.c (docs/MATH.md, "Positions
+ * that repeat"). Many filters with random keys are filled and queried. `extra` is the measured rate minus
+ * that of independent positions, times k m.
  */
 #include <inttypes.h>
 #include <math.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * bench_stages FILE RECORDS: the lower bound for dedup: the least work with the lines of FILE, each step as simple and
- * fast as possible, on one thread. It knows the number of records, and its answers need not be right. Each block of the
- * file goes through these steps, in the second-level cache:
+ * bench_stages FILE RECORDS: the lower bound for dedup: the least work with the lines of FILE, each step
+ * as simple and fast as possible, on one thread. It knows the number of records, and its answers need not
+ * be right. Each block of the file goes through these steps, in the second-level cache:
  *
  *     read      the bytes from the page cache
  *     split     find each newline; move the incomplete last line to the front of the next block
@@ -12,7 +12,8 @@
  *     copy      copy records whose bits were not set, adjacent ones together, to a buffer; when it is full, write it
  *               to /dev/null
  *
- * Prints the seconds of the run and of each step, the number of records, the number copied, and the bytes of the table.
+ * Prints the seconds of the run and of each step, the number of records, the number copied, and the bytes
+ * of the table.
  */
 #include <errno.h>
 #include <fcntl.h>

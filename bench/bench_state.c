@@ -13,9 +13,10 @@
  *                                          database there
  *     bench_state databases                prints which of the two databases it was built with
  *
- * The databases give the guarantee of --state. Each commit, after 64 MiB of records or one second, first syncs the output.
- * One transaction then stores the new lines and the offsets in input and output. The next start continues from there and
- * cuts the output back. Keys are whole lines. The input is mapped, which is cheaper than reading.
+ * The databases give the guarantee of --state. Each commit, after 64 MiB of records or one second, first
+ * syncs the output. One transaction then stores the new lines and the offsets in input and output. The
+ * next start continues from there and cuts the output back. Keys are whole lines. The input is mapped,
+ * which is cheaper than reading.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -15,11 +15,12 @@ extern "C" {
 
 /*
  * A dedup session tells for each key of a stream whether it came before. It takes batches of keys, not
- * records. The caller decides what a record is and where it goes (tamis/experimental/stream.h does so for files).
+ * records. The caller decides what a record is and where it goes (tamis/experimental/stream.h does so for
+ * files).
  *
  * Threads: one at a time, unless the filter is concurrent. With a concurrent filter, many threads may call
- * tamis_dedup_add_many, _ask_hashes, _count, _expect and _commit of one session at once, with or without a state.
- * All other calls need the session and its state to themselves.
+ * tamis_dedup_add_many, _ask_hashes, _count, _expect and _commit of one session at once, with or without a
+ * state. All other calls need the session and its state to themselves.
  *
  * - If several threads pass equal keys at once, exactly one gets TAMIS_ABSENT.
  * - A commit has every absent key of the calls that returned before it began, and none of the calls that
@@ -82,8 +83,8 @@ TAMIS_API void tamis_dedup_close(tamis_dedup *session);
 TAMIS_API tamis_status tamis_dedup_add_many(tamis_dedup *session, const tamis_key *keys, size_t count,
                                             tamis_answer *answers, size_t *done, tamis_error *err);
 
-/* Like tamis_dedup_add_many, for keys hashed by the hasher of the filter. TAMIS_E_MISMATCH for other hashes; no
- * key is answered then. */
+/* Like tamis_dedup_add_many, for keys hashed by the hasher of the filter. TAMIS_E_MISMATCH for other
+ * hashes; no key is answered then. */
 TAMIS_API tamis_status tamis_dedup_add_hashes(tamis_dedup *session, const tamis_hash *hashes, size_t count,
                                               tamis_answer *answers, size_t *done, tamis_error *err);
 

@@ -196,9 +196,9 @@ TAMIS_API tamis_status tamis_filter_save_as(tamis_filter *filter, const char *pa
                                             tamis_error *err);
 
 /*
- * Like tamis_filter_save_as, for a new file: TAMIS_E_CHANGED if the file exists, even if it appears while this
- * one is written. Nothing is replaced. Exception: if the file system has no rename without replacement, a
- * file that appears between the last check and the rename is replaced.
+ * Like tamis_filter_save_as, for a new file: TAMIS_E_CHANGED if the file exists, even if it appears while
+ * this one is written. Nothing is replaced. Exception: if the file system has no rename without
+ * replacement, a file that appears between the last check and the rename is replaced.
  */
 TAMIS_API tamis_status tamis_filter_save_new(tamis_filter *filter, const char *path, tamis_format format,
                                              tamis_error *err);

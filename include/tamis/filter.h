@@ -75,8 +75,8 @@ TAMIS_API void tamis_filter_free(tamis_filter *filter);
 
 /*
  * Adds `count` keys in order. answers[i] tells whether key i was there before: TAMIS_ABSENT if it was
- * certainly absent, TAMIS_PRESENT if it was present or is a false positive. Equal keys in a batch are answered
- * as if they were added one after the other. `answers` and `done` may be NULL.
+ * certainly absent, TAMIS_PRESENT if it was present or is a false positive. Equal keys in a batch are
+ * answered as if they were added one after the other. `answers` and `done` may be NULL.
  *
  * On failure the first *done keys are added and answered, and the others are unchanged. No key is lost: call
  * again.

@@ -119,28 +119,30 @@ TAMIS_API tamis_status tamis_plan_make(tamis_plan *plan, const tamis_plan_option
  */
 TAMIS_API tamis_status tamis_plan_fit(tamis_plan *plan, const tamis_plan_options *options, tamis_error *err);
 
-/* Makes kind AUTO fingerprint, which grows. False: the kind stays AUTO, because such a table does not fit options->memory. The
- * kind also stays where probes are given, or where no plan can be made. Cost: a plan. */
+/* Makes kind AUTO fingerprint, which grows. False: the kind stays AUTO, because such a table does not fit
+ * options->memory. The kind also stays where probes are given, or where no plan can be made. Cost: a plan. */
 TAMIS_API bool tamis_plan_options_prefer_growth(tamis_plan_options *options);
 
 /*
- * Keeps an options->expect that is far too large from taking memory. `max_keys` is the highest number of keys that
- * can come: 0, not known, but the filter may grow as keys come; UINT64_MAX, not known.
+ * Keeps an options->expect that is far too large from taking memory. `max_keys` is the highest number of
+ * keys that can come: 0, not known, but the filter may grow as keys come; UINT64_MAX, not known.
  *
- * If the filter would take more than 64 MiB, expect is lowered to `max_keys`, and a kind AUTO becomes one that grows,
- * since a number that was guessed may be too small. Kinds classic and blocked keep expect if they were asked for.
- * Nothing else changes, and nothing at all where no plan can be made. Cost: two plans.
+ * If the filter would take more than 64 MiB, expect is lowered to `max_keys`, and a kind AUTO becomes one
+ * that grows, since a number that was guessed may be too small. Kinds classic and blocked keep expect if
+ * they were asked for. Nothing else changes, and nothing at all where no plan can be made. Cost: two
+ * plans.
  */
 TAMIS_API void tamis_plan_options_limit(tamis_plan_options *options, uint64_t max_keys);
 
 /*
- * Lets a table begin small, for an expect that may be far too large. A filter made with this plan begins with
- * at most 64 MiB. Each time it is full it becomes up to 16 times larger, until it has the size that was planned.
- * So it takes at most 16 times the memory that its keys need, or 64 MiB, and finally the planned size, with the
- * planned rate. The last step takes a sixteenth more for a moment. `capacity` becomes that of the small table.
+ * Lets a table begin small, for an expect that may be far too large. A filter made with this plan begins
+ * with at most 64 MiB. Each time it is full it becomes up to 16 times larger, until it has the size that
+ * was planned. So it takes at most 16 times the memory that its keys need, or 64 MiB, and finally the
+ * planned size, with the planned rate. The last step takes a sixteenth more for a moment. `capacity`
+ * becomes that of the small table.
  *
- * Nothing changes for a plan of at most 64 MiB, with a memory limit, of kind classic or blocked, or that grows
- * already. A frozen filter cannot be made with it. Cost: a plan.
+ * Nothing changes for a plan of at most 64 MiB, with a memory limit, of kind classic or blocked, or that
+ * grows already. A frozen filter cannot be made with it. Cost: a plan.
  */
 TAMIS_API void tamis_plan_start_small(tamis_plan *plan);
 
@@ -183,8 +185,8 @@ TAMIS_API double tamis_blocked_fpr(double n, double m, double k);
  * rates". Cost: at most some milliseconds, for millions of hits.
  */
 /*
- * Computes the confidence interval of the rate (Clopper and Pearson). With confidence 0.95, `hits` or fewer have
- * a chance of 0.025 at rate *high, and `hits` or more at rate *low.
+ * Computes the confidence interval of the rate (Clopper and Pearson). With confidence 0.95, `hits` or
+ * fewer have a chance of 0.025 at rate *high, and `hits` or more at rate *low.
  *
  * - Without a hit, *low is 0, and *high is the rate at which no hit has a chance of 0.05: about 3 / queries.
  * - If all lookups are hits, *high is 1. If there are no lookups, the interval is 0 to 1.
@@ -193,10 +195,10 @@ TAMIS_API double tamis_blocked_fpr(double n, double m, double k);
 TAMIS_API void tamis_rate_interval(double *low, double *high, uint64_t hits, uint64_t queries,
                                    double confidence);
 /*
- * Returns the p-value of the hypothesis that the rate is at most `rate`: the chance of `hits` or more at that
- * rate. It is Chernoff's bound of the chance, which is never too small, so that rejecting the hypothesis below
- * a level is wrong even less often. 1 if no more hits came than expected. NaN if hits > queries, or if
- * rate is below 0 or NaN.
+ * Returns the p-value of the hypothesis that the rate is at most `rate`: the chance of `hits` or more at
+ * that rate. It is Chernoff's bound of the chance, which is never too small, so that rejecting the
+ * hypothesis below a level is wrong even less often. 1 if no more hits came than expected. NaN if hits >
+ * queries, or if rate is below 0 or NaN.
  *
  * tamis calls a promised rate broken below TAMIS_RATE_SIGNIFICANCE.
  */

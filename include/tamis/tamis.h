@@ -3,7 +3,8 @@
 #define TAMIS_TAMIS_H
 
 /*
- * The stable part of the API: filters in memory and in files, and dedup. A program includes what else it needs:
+ * The stable part of the API: filters in memory and in files, and dedup. A program includes what else it
+ * needs:
  *
  *     tamis/compat/        filters as other libraries have them: Guava
  *     tamis/experimental/  may change before 0.2: states, streams, filters in a Redis, compressed files

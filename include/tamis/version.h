@@ -14,8 +14,9 @@
 #endif
 
 /*
- * Initialisers of public structs, TAMIS_..._INIT: struct_size, the fields whose default is not zero, and zeros. In C they are
- * designated; C++ before C++20 has no such initialisers, so there they are the value of a lambda.
+ * Initialisers of public structs, TAMIS_..._INIT: struct_size, the fields whose default is not zero, and
+ * zeros. In C they are designated; C++ before C++20 has no such initialisers, so there they are the value
+ * of a lambda.
  */
 #ifdef __cplusplus
 #define TAMIS__FIELD(name, value) tamis__made.name = value;

@@ -20,8 +20,8 @@
  * Each block is unmapped on its own. Linux then splits the huge page around it into small pages. That does no
  * harm, because partitions are replaced in turn and their neighbours soon go too.
  *
- * Memory accounting: a part of the huge page at `next` belongs to no block yet. It is less than TAMIS__PAGE and
- * is counted as one TAMIS__PAGE.
+ * Memory accounting: a part of the huge page at `next` belongs to no block yet. It is less than
+ * TAMIS__PAGE and is counted as one TAMIS__PAGE.
  */
 #define TAMIS__PAGE ((size_t)2 << 20)
 /* Smallest block for which sharing huge pages pays. */
@@ -38,9 +38,9 @@ void tamis__pages_init(tamis__pages *pages);
 void tamis__pages_release(tamis__pages *pages); /* blocks stay mapped */
 
 /*
- * Returns a zeroed block of `size` bytes, at least TAMIS__PAGES_BLOCK_MIN. Returns NULL if there is no memory or
- * after tamis__pages_close(). *held is the number of bytes that now count in addition: TAMIS__PAGE for the
- * first block, else 0. Any thread may call it.
+ * Returns a zeroed block of `size` bytes, at least TAMIS__PAGES_BLOCK_MIN. Returns NULL if there is no
+ * memory or after tamis__pages_close(). *held is the number of bytes that now count in addition:
+ * TAMIS__PAGE for the first block, else 0. Any thread may call it.
  */
 void *tamis__pages_cut(tamis__pages *pages, size_t size, size_t *held);
 

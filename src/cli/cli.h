@@ -3,14 +3,16 @@
 #define TAMIS_CLI_H
 
 /*
- * Commands as data. The table of options of a command is the source of parsing, --help, the manual page and the shell
- * completion, so the four always agree. The other prose of help and manual comes from docs/man/VERB.txt.
+ * Commands as data. The table of options of a command is the source of parsing, --help, the manual page
+ * and the shell completion, so the four always agree. The other prose of help and manual comes from
+ * docs/man/VERB.txt.
  *
  *     argv --cli_parse, with the table--> cli_args --run()--> tamis_status --cli_run--> exit status
  *
- * An error message is one sentence, "what: why; what to do". A function that fails fills *err with it and returns
- * err->status. cli_run prints it at the end. Two statuses are no errors of the command, and print nothing: TAMIS_E_PIPE, the
- * reader of an output has gone, and TAMIS_E_INTERRUPTED, a signal ended the run in order.
+ * An error message is one sentence, "what: why; what to do". A function that fails fills *err with it and
+ * returns err->status. cli_run prints it at the end. Two statuses are no errors of the command, and print
+ * nothing: TAMIS_E_PIPE, the reader of an output has gone, and TAMIS_E_INTERRUPTED, a signal ended the run
+ * in order.
  */
 
 #include <stdbool.h>
@@ -34,8 +36,8 @@ typedef enum cli_type {
     CLI_CHOICE /* one of a list */
 } cli_type;
 
-/* Ids of options. Those that several commands have come first: one name has one id. From CLI_OPT_OWN on, each command numbers
- * its own. */
+/* Ids of options. Those that several commands have come first: one name has one id. From CLI_OPT_OWN on,
+ * each command numbers its own. */
 enum {
     CLI_OPT_KEY,
     CLI_OPT_DELIMITER,
@@ -120,7 +122,8 @@ typedef struct cli_entry {
     const char *text;
 } cli_entry;
 
-/* Prose of the help and the manual page of a command. Made at build time from docs/man/VERB.txt (docs_embed.c). */
+/* Prose of the help and the manual page of a command. Made at build time from docs/man/VERB.txt
+ * (docs_embed.c). */
 typedef struct cli_manual {
     const char *const *description; /* paragraphs, NULL-ended; the help prints the first one */
     const cli_entry *schemes;       /* help and manual; NULL: no such section */
@@ -153,7 +156,8 @@ typedef struct cli_command {
     const cli_manual *manual;         /* cli_manual_VERB */
     const cli_option *options;        /* ended by one without a name */
     const cli_conflict *conflicts;    /* ended by one without a reason; NULL: none */
-    /* Runs the command with parsed arguments. *negative is false; a command whose answer is negative sets it (exit status 1). */
+    /* Runs the command with parsed arguments. *negative is false; a command whose answer is negative sets it
+     * (exit status 1). */
     tamis_status (*run)(const cli_args *args, bool *negative, tamis_error *err);
 } cli_command;
 
@@ -163,8 +167,9 @@ extern const cli_command *const cli_commands[];
 /* Returns the command with this name, or NULL. */
 const cli_command *cli_command_find(const char *name);
 /*
- * Refuses `typed`, an unknown command or option of tamis itself. The error suggests a similar name or, if there is none, lists
- * all commands. `before` is the text between "tamis" and a suggested command: "" or "help ". Returns TAMIS_E_INVALID.
+ * Refuses `typed`, an unknown command or option of tamis itself. The error suggests a similar name or, if
+ * there is none, lists all commands. `before` is the text between "tamis" and a suggested command: "" or
+ * "help ". Returns TAMIS_E_INVALID.
  */
 tamis_status cli_command_unknown(tamis_error *err, const char *typed, const char *before);
 
@@ -216,18 +221,21 @@ tamis_status cli_fail_nomem(const char *what, tamis_error *err);
 const char *cli_why(const tamis_error *err, int *length);
 /* Replaces the part "what" of the library's message, which names no options. */
 __attribute__((format(printf, 2, 3))) void cli_subject(tamis_error *err, const char *format, ...);
-/* Replaces the part "what to do" of the library's message, which names no options. Appends it if the message has none. */
+/* Replaces the part "what to do" of the library's message, which names no options. Appends it if the message
+ * has none. */
 void cli_remedy(tamis_error *err, const char *remedy);
-/* Fills *err for a failed write to standard output. `number` is its errno; 0: unknown. EPIPE gives TAMIS_E_PIPE.
- * Returns err->status. */
+/* Fills *err for a failed write to standard output. `number` is its errno; 0: unknown. EPIPE gives
+ * TAMIS_E_PIPE. Returns err->status. */
 tamis_status cli_fail_output(tamis_error *err, int number);
 /* Checks at the start that standard output is open for writing. */
 tamis_status cli_output_check(tamis_error *err);
 /* Writes all bytes to standard output without stdio. TAMIS_E_PIPE: its reader has gone. */
 tamis_status cli_output_write(const char *data, size_t size, tamis_error *err);
-/* Prints "tamis: <message>\n" on standard error as one line: control bytes become '?', and URIs lose user and password. */
+/* Prints "tamis: <message>\n" on standard error as one line: control bytes become '?', and URIs lose user and
+ * password. */
 void cli_report(const char *message);
-/* Writes the text of an errno in the form of our messages, which begin in lower case. 80 bytes are enough. Returns `text`. */
+/* Writes the text of an errno in the form of our messages, which begin in lower case. 80 bytes are enough.
+ * Returns `text`. */
 const char *cli_errno_text(char *text, size_t size, int number);
 
 #endif

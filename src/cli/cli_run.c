@@ -33,8 +33,8 @@ static bool is_option(const char *typed, const char *name) {
     return length > 2 && strncmp(typed, "--", 2) == 0 && strncmp(typed + 2, name, length - 2) == 0;
 }
 
-/* A wrong TAMIS_KERNEL is an error of every command, also of one without kernels, so that the user learns of it. Creating a
- * hasher reports it. */
+/* A wrong TAMIS_KERNEL is an error of every command, also of one without kernels, so that the user learns
+ * of it. Creating a hasher reports it. */
 static tamis_status check_kernel(tamis_error *err) {
     tamis_hasher *hasher = NULL;
 

@@ -18,8 +18,8 @@ const cli_command *cli_command_find(const char *name) {
     return NULL;
 }
 
-/* True if `typed` may be a typing error: at most two letters differ, and less than half of them. Keeps the nearest name in
- * *best. */
+/* True if `typed` may be a typing error: at most two letters differ, and less than half of them. Keeps the
+ * nearest name in *best. */
 static bool is_near(const char *typed, const char *name, unsigned *best) {
     unsigned distance = cli_text_distance(typed, name);
 

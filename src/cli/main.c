@@ -5,7 +5,8 @@
 #include "cli/cli_run.h"
 #include "cli/process/cli_signal.h"
 
-/* Buffer of standard output. Usual output fits, so it is written once, at the end, where cli_run checks for errors. */
+/* Buffer of standard output. Usual output fits, so it is written once, at the end, where cli_run checks for
+ * errors. */
 static char output_buffer[1 << 16];
 
 int main(int argc, char **argv) {

@@ -5,8 +5,9 @@
  *     check(address)    one block, before a lookup reads it               random access, that block read ahead
  *     check_all()       all blocks that are not verified yet              sequential access, large pages
  *
- * The state is one bit for each block and a count of the blocks without it. While the count is not 0 every batch asks
- * for its blocks; at 0 tamis__block_verifier_is_done() is one atomic load, and lookups skip the check.
+ * The state is one bit for each block and a count of the blocks without it. While the count is not 0 every
+ * batch asks for its blocks; at 0 tamis__block_verifier_is_done() is one atomic load, and lookups skip the
+ * check.
  *
  *     lookup --> is the bit set? --yes--> read the line
  *                     | no
@@ -14,18 +15,19 @@
  *                                 | differs             | false
  *                                 `---------------------`--> TAMIS_E_DAMAGED, and the bit stays 0
  *
- * Why the count is not simply decremented: two threads may verify the same block. fetch_or tells each whether the bit
- * was set before, and only the thread that set it counts.
+ * Why the count is not simply decremented: two threads may verify the same block. fetch_or tells each
+ * whether the bit was set before, and only the thread that set it counts.
  *
- * Why blocks of 64 KiB: the checksums then take 1/8192 of the body, and the first lookup in a block reads 16 pages
- * of 4 KiB in one request (MADV_WILLNEED) instead of faulting them in one by one.
+ * Why blocks of 64 KiB: the checksums then take 1/8192 of the body, and the first lookup in a block reads
+ * 16 pages of 4 KiB in one request (MADV_WILLNEED) instead of faulting them in one by one.
  *
- * Damage. A block with a wrong checksum is never marked, so every lookup that needs it fails again, while lookups in other
- * blocks succeed. check_all() goes on after the first damaged block, so that its message has the number of all of them.
+ * Damage. A block with a wrong checksum is never marked, so every lookup that needs it fails again, while
+ * lookups in other blocks succeed. check_all() goes on after the first damaged block, so that its message
+ * has the number of all of them.
  *
- * Advice to the system. A mapping that is used for lookups is MADV_RANDOM: reading ahead would fetch pages that no
- * lookup needs. check_all() reads everything, so it asks for reading ahead (MADV_NORMAL) and restores MADV_RANDOM
- * at its end.
+ * Advice to the system. A mapping that is used for lookups is MADV_RANDOM: reading ahead would fetch pages
+ * that no lookup needs. check_all() reads everything, so it asks for reading ahead (MADV_NORMAL) and
+ * restores MADV_RANDOM at its end.
  */
 #include "filter/block_verifier.h"
 

@@ -42,14 +42,15 @@
  *     statistics        all                                all                          bloom_estimate.c
  *     clear, copy       all                                all                          bloom.c
  *
- * Sizes. `bits` and `probes` come from the plan and never change. `span` is m prepared for the reduction of hashes
- * to positions (hash/positions.h). `max_absent` is the number of keys answered absent at which the filter is full. Some
- * of the keys up to the capacity are answered present by mistake, so it is the expected number of the others plus five
- * standard deviations, and at most the capacity (tamis__bloom_max_absent).
+ * Sizes. `bits` and `probes` come from the plan and never change. `span` is m prepared for the reduction
+ * of hashes to positions (hash/positions.h). `max_absent` is the number of keys answered absent at which
+ * the filter is full. Some of the keys up to the capacity are answered present by mistake, so it is the
+ * expected number of the others plus five standard deviations, and at most the capacity
+ * (tamis__bloom_max_absent).
  *
- * Sources of the bits. The words are the filter's own memory, or those of a mapped file (`borrowed`): such a filter
- * is read-only, and its words are released with the mapping. A file that may be changed in memory is read into a block
- * that becomes the filter's (tamis__filter_own).
+ * Sources of the bits. The words are the filter's own memory, or those of a mapped file (`borrowed`): such
+ * a filter is read-only, and its words are released with the mapping. A file that may be changed in memory
+ * is read into a block that becomes the filter's (tamis__filter_own).
  *
  * Invariants:
  * 1. Bits past m in the last word are zero. Counts of set bits and comparisons of filters rely on it.
@@ -61,8 +62,8 @@
  * Capacity. A filter refuses new keys beyond max_absent (TAMIS_E_FULL), unless it allows more than its
  * capacity (`allow_over_capacity`). Keys that are present are still answered when it is full.
  *
- * Copies of concurrent filters are made in pieces (copy_words). Since bits are only set, a piece that is copied later
- * can only have more keys. The copy is a valid filter with all keys added before it began.
+ * Copies of concurrent filters are made in pieces (copy_words). Since bits are only set, a piece that is
+ * copied later can only have more keys. The copy is a valid filter with all keys added before it began.
  *
  * Parts (filter/parts.h): a blocked filter is divided into ranges of blocks, which share no cache line. A
  * classic filter cannot be divided; concurrent threads set its bits with atomic operations instead

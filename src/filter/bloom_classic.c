@@ -101,8 +101,8 @@ static bool set_all_shared(uint64_t *words, const uint64_t *positions, uint32_t 
 
 /* ---- adding ---- */
 
-/* Adds keys in order and decrements *remaining for each new key. Stops before a new key if *remaining is 0. Returns
- * the number of keys answered. */
+/* Adds keys in order and decrements *remaining for each new key. Stops before a new key if *remaining is
+ * 0. Returns the number of keys answered. */
 static inline size_t add_each(tamis_filter *filter, key_source source, size_t count, bool shared,
                               tamis_answer *answers, uint64_t *remaining) {
     const bloom *b = filter->body;

@@ -18,13 +18,14 @@
  * many small Bloom filters: its rate is the mean of their rates, and its number of keys the sum. So it
  * suffices to count how many blocks have how many ones (line_count.h).
  *
- * Why both: the count is exact and free, but it is unknown after a union, and for bits from elsewhere (a bitmap of a
- * server, a file of Guava). The bits are always there, but counting them reads the whole filter, and an estimate of n
- * from them has the standard deviation of estimate_deviation: for 10^6 keys at k = 7 and half of the bits set about 250.
+ * Why both: the count is exact and free, but it is unknown after a union, and for bits from elsewhere (a
+ * bitmap of a server, a file of Guava). The bits are always there, but counting them reads the whole
+ * filter, and an estimate of n from them has the standard deviation of estimate_deviation: for 10^6 keys
+ * at k = 7 and half of the bits set about 250.
  *
- * Unions. After a union the count is unknown: keys in both filters were counted twice. It is estimated from
- * the bits, and the expected errors until then are stored (union_added, union_false_present) as a start for the
- * count.
+ * Unions. After a union the count is unknown: keys in both filters were counted twice. It is estimated
+ * from the bits, and the expected errors until then are stored (union_added, union_false_present) as a
+ * start for the count.
  *
  * Invariants:
  * 1. A union marks a filter saturated only if the estimate exceeds the capacity by five standard deviations.

@@ -14,9 +14,10 @@
  * or of their words. Fingerprint tables of any sizes can be merged, since each entry is a range of hashes
  * (fingerprint_convert.c).
  *
- * Equal and different bodies. Bloom filters with the same keys have the same bits, whatever the order of adds. So their
- * bits are counted: only_a, only_b, in_both. Tables with the same keys may differ, in which entries were spilled or moved,
- * and in their numbers of lines. So "different" says nothing about the keys of a table, and "equal" means byte by byte.
+ * Equal and different bodies. Bloom filters with the same keys have the same bits, whatever the order of
+ * adds. So their bits are counted: only_a, only_b, in_both. Tables with the same keys may differ, in which
+ * entries were spilled or moved, and in their numbers of lines. So "different" says nothing about the keys
+ * of a table, and "equal" means byte by byte.
  *
  *     kind              same keys, other order     union                    keys counted twice
  *     ----------------  -------------------------  -----------------------  ---------------------------------
@@ -27,9 +28,10 @@
  * lock them in the same order, or they could wait for each other for ever. So the filter with the lower
  * address is locked first.
  *
- * Order of the checks of a union (check_union): frozen, of a state, on a server, kind, bits, probes, scheme, seed,
- * secret, key type. The first that fails makes the message. Then the filter that is read is verified, and only then the other is changed.
- * tamis_filter_is_compatible makes the same checks without a message, so it says what a union would.
+ * Order of the checks of a union (check_union): frozen, of a state, on a server, kind, bits, probes,
+ * scheme, seed, secret, key type. The first that fails makes the message. Then the filter that is read is
+ * verified, and only then the other is changed. tamis_filter_is_compatible makes the same checks without a
+ * message, so it says what a union would.
  *
  * Invariants:
  * 1. A comparison or union of files verifies them first: damage is an error, never a difference.

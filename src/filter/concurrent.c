@@ -30,16 +30,18 @@
  *     restore     answers go back to the order of the batch
  *     leave       return unused reservations; count new keys; give up the turn
  *
- * Lock order: turn, then parts. A thread that holds a part tries the next one (trylock) and never waits for it. A thread
- * that waits for a part holds only the shared turn. A thread that wants the turn exclusively holds no part. Copies,
- * clear and unions hold whole_lock before the turn, so that two of them do not interleave; batches do not need it.
+ * Lock order: turn, then parts. A thread that holds a part tries the next one (trylock) and never waits
+ * for it. A thread that waits for a part holds only the shared turn. A thread that wants the turn
+ * exclusively holds no part. Copies, clear and unions hold whole_lock before the turn, so that two of them
+ * do not interleave; batches do not need it.
  *
- * Lookups. If the kind reads words atomically (classic), a lookup needs no part: it shares the turn only. In tables and
- * blocked filters an add moves or rewrites whole lines, so a lookup locks the parts of its keys too.
+ * Lookups. If the kind reads words atomically (classic), a lookup needs no part: it shares the turn only.
+ * In tables and blocked filters an add moves or rewrites whole lines, so a lookup locks the parts of its
+ * keys too.
  *
  * Near a limit. A batch that cannot reserve enough holds the turn exclusively and adds as to an ordinary
- * filter. Keys that find no slot in their part are added again in that way (add_unplaced). So the answers of a
- * full filter are exact: which key was the last, and why the next was refused.
+ * filter. Keys that find no slot in their part are added again in that way (add_unplaced). So the answers
+ * of a full filter are exact: which key was the last, and why the next was refused.
  *
  * Invariants:
  * 1. Of all threads that add a key, at most one gets the answer absent (exactly one, false positives aside).
@@ -49,17 +51,19 @@
  *    in a circle.
  * 4. A thread that holds the turn exclusively sees complete counts: tamis__concurrent_stop has run.
  *
- * Memory order. Counters (remaining, added) are relaxed: they only bound work. What one thread wrote to a part becomes
- * visible to the next by the part's lock, and the statistics by the turn. Words of a classic filter are read and set
- * with relaxed atomics. If a thread learns from another one that its add has returned, that communication orders its lookups
- * after the add.
+ * Memory order. Counters (remaining, added) are relaxed: they only bound work. What one thread wrote to a
+ * part becomes visible to the next by the part's lock, and the statistics by the turn. Words of a classic
+ * filter are read and set with relaxed atomics. If a thread learns from another one that its add has
+ * returned, that communication orders its lookups after the add.
  *
- * Listeners (tamis__concurrent_listen) get every new key in an order in which one thread could have added them. A dedup
- * session uses that for the log of a state. Keys of a part are reported while its lock is held. A classic filter has no
- * parts with an order, so each of its batches then holds the turn exclusively (needs_order).
+ * Listeners (tamis__concurrent_listen) get every new key in an order in which one thread could have added
+ * them. A dedup session uses that for the log of a state. Keys of a part are reported while its lock is
+ * held. A classic filter has no parts with an order, so each of its batches then holds the turn
+ * exclusively (needs_order).
  *
  * Why sort: a part's lock is taken once for a batch and not once for a key. Why several parts at once
- * (extend_held): a kernel begins by waiting for its first cache lines, so it should get at least VISITED keys.
+ * (extend_held): a kernel begins by waiting for its first cache lines, so it should get at least VISITED
+ * keys.
  *
  * Copies (tamis_filter_copy, saving) lock one part at a time and copy about 1 MiB, so that other threads wait
  * only briefly. The pieces are from different moments, but every key added before the copy is in it

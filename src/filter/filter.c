@@ -30,12 +30,12 @@
  * tamis_filter_create works in this order: check options, allocate the handle, make hasher, body and locks.
  * tamis_filter_free releases whatever exists, so each failure on the way ends with that one call.
  *
- * Memory is counted by two functions (count_alloc, count_release) with atomic additions: threads that grow different
- * parts of a table allocate at the same time. The peak is kept by a compare-and-swap loop.
+ * Memory is counted by two functions (count_alloc, count_release) with atomic additions: threads that grow
+ * different parts of a table allocate at the same time. The peak is kept by a compare-and-swap loop.
  *
- * Full filters. A kind reports why a key was refused (TAMIS_FULL_...), and this file makes the message. The reason is
- * stored, so that a batch added by several threads can make its message again when the final number of keys is known
- * (tamis__filter_added_parts).
+ * Full filters. A kind reports why a key was refused (TAMIS_FULL_...), and this file makes the message.
+ * The reason is stored, so that a batch added by several threads can make its message again when the final
+ * number of keys is known (tamis__filter_added_parts).
  *
  *     reason     kinds               a new key would                           the message advises
  *     --------   -----------------   ---------------------------------------   -------------------------------

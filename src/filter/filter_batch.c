@@ -19,29 +19,30 @@
  *     scheme without a digest         ops->add_keys             ops->contains_keys           256, 1024
  *     else                            hashing, then ops->add    hashing, then ops->contains  256, 1024
  *
- * A lookup that fails in a file. A damaged block must not hide the answers of keys before it, wherever the caller's
- * batch began. So the keys of a failed piece are looked up one by one, up to the first that needs the block
- * (query_filter). *done then does not depend on the size of pieces.
+ * A lookup that fails in a file. A damaged block must not hide the answers of keys before it, wherever the
+ * caller's batch began. So the keys of a failed piece are looked up one by one, up to the first that needs
+ * the block (query_filter). *done then does not depend on the size of pieces.
  *
  * A kind gets hashes of its own scheme only, and reads verified memory only. This file checks both:
- * - A hash says which scheme, seed and secret made it (tamis_hash.hasher_id). tamis__hasher_check refuses a hash
- *   of others.
- * - A filter in a file: all blocks that a piece will read are verified first (block_verifier.h). After the lookup the
- *   file is checked: somebody may have written to it in place. Only then do answers reach the caller.
+ * - A hash says which scheme, seed and secret made it (tamis_hash.hasher_id). tamis__hasher_check refuses
+ *   a hash of others.
+ * - A filter in a file: all blocks that a piece will read are verified first (block_verifier.h). After the
+ *   lookup the file is checked: somebody may have written to it in place. Only then do answers reach the
+ *   caller.
  *
- * The steps of a lookup in a mapped file, for pieces of 1024 keys. Answers of a piece are valid only if all four steps
- * succeed:
+ * The steps of a lookup in a mapped file, for pieces of 1024 keys. Answers of a piece are valid only if
+ * all four steps succeed:
  *
  *     1. hash       keys -> hashes
  *     2. verify     each block that a hash leads to (touch); skipped once every block is verified
  *     3. contains   the kernel reads the mapped lines
  *     4. same       the file was not written to since it was mapped
  *
- * Why step 4 comes last: bytes may change between steps 2 and 3. It costs as much as a dozen lookups, so pieces are
- * large.
+ * Why step 4 comes last: bytes may change between steps 2 and 3. It costs as much as a dozen lookups, so
+ * pieces are large.
  *
- * Adds use smaller pieces: they are in memory, without step 4, and 256 keys suffice to hide the wait for the first
- * cache lines.
+ * Adds use smaller pieces: they are in memory, without step 4, and 256 keys suffice to hide the wait for
+ * the first cache lines.
  *
  * Invariants:
  * 1. On an error the first *done keys are added and answered. A filter that is not concurrent has none of the

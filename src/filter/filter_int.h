@@ -100,8 +100,8 @@ typedef struct tamis__opened {
     void (*release)(struct tamis__opened *opened); /* called by tamis_filter_free, last */
 } tamis__opened;
 
-/* The source file of a filter and its state when it was read (store/file/source_file.h). One block of the filter's
- * allocator. */
+/* The source file of a filter and its state when it was read (store/file/source_file.h). One block of the
+ * filter's allocator. */
 typedef struct tamis__source_file {
     dev_t device;
     ino_t inode;
@@ -138,8 +138,8 @@ typedef struct tamis__parts_ops {
  * copy has every key whose add had returned before the copy began. It may have any of the keys added
  * meanwhile. */
 typedef struct tamis__piece_ops {
-    /* Gets the memory of the new body from the system. Nothing is locked: later, the first write to a page of 2 MiB would make
-     * threads that add wait for 4 ms. NULL: no preparation needed. */
+    /* Gets the memory of the new body from the system. Nothing is locked: later, the first write to a page
+     * of 2 MiB would make threads that add wait for 4 ms. NULL: no preparation needed. */
     void (*populate)(tamis_filter *to);
     /* Called with the whole filter locked. NULL: no preparation needed. `end` is called after a failure
      * too, but not if the filter's body was replaced (`remade` changed) after `begin`. */
@@ -364,7 +364,8 @@ TAMIS_PRIVATE_API void tamis__bloom_filled_estimate(tamis_filter *filter);
  * continue exactly as if the filter had never been saved, copy the sums too.
  *
  * tamis__filter_false_present_get returns their number, and stores them in `values` unless that is NULL.
- * tamis__filter_false_present_set returns false, and changes nothing, if the number differs or a value is negative or NaN.
+ * tamis__filter_false_present_set returns false, and changes nothing, if the number differs or a value is
+ * negative or NaN.
  */
 size_t tamis__filter_false_present_get(const tamis_filter *filter, double *values);
 bool tamis__filter_false_present_set(tamis_filter *filter, const double *values, size_t count);

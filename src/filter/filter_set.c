@@ -9,13 +9,14 @@
  *          |                          +--> (no digest) ---------> D --> row             |
  *          +--> whole, or 16384 keys without rows ------> server --> row ---------------+
  *
- * Filters share hashes if their hashers have the same hasher_id. Hashes are on the stack, and so are the rows if the
- * caller wants none. So any number of threads may look up in one set, and nothing has to be allocated. For a server
- * each piece is a round trip. So it gets the batch whole if the caller has rows, else in pieces of 16384 keys.
+ * Filters share hashes if their hashers have the same hasher_id. Hashes are on the stack, and so are the
+ * rows if the caller wants none. So any number of threads may look up in one set, and nothing has to be
+ * allocated. For a server each piece is a round trip. So it gets the batch whole if the caller has rows,
+ * else in pieces of 16384 keys.
  *
- * Invariant: all filters have answered the first `limit` keys when a call returns. A filter that fails at key d
- * lowers the limit to d. The filters after it are then only asked for d keys, so that a later failure is that of
- * an earlier key, and its error replaces the one before.
+ * Invariant: all filters have answered the first `limit` keys when a call returns. A filter that fails at
+ * key d lowers the limit to d. The filters after it are then only asked for d keys, so that a later
+ * failure is that of an earlier key, and its error replaces the one before.
  */
 #include <tamis/experimental/filter_set.h>
 
@@ -54,8 +55,8 @@ static bool is_in_earlier_group(const tamis_filter_set *set, size_t filter) {
     return false;
 }
 
-/* Looks up a span of the batch in one filter: *count keys from key `from` on. `hashes` of the span may be NULL.
- * `buffer` has *count answers, for a query without rows. *count becomes the number of answered keys. */
+/* Looks up a span of the batch in one filter: *count keys from key `from` on. `hashes` of the span may be
+ * NULL. `buffer` has *count answers, for a query without rows. *count becomes the number of answered keys. */
 static tamis_status query_filter(const set_query *query, size_t filter, const tamis_hash *hashes, size_t from,
                                  size_t *count, tamis_answer *buffer, tamis_error *err) {
     const tamis_filter *target = query->set->filters[filter];
@@ -94,8 +95,8 @@ static tamis_status query_group(const set_query *query, size_t first, size_t fro
     return status;
 }
 
-/* Looks up the batch piece by piece in all filters that are not on a server. *limit becomes the number of keys
- * that all of them have answered. */
+/* Looks up the batch piece by piece in all filters that are not on a server. *limit becomes the number of
+ * keys that all of them have answered. */
 static tamis_status query_local(const set_query *query, size_t *limit, tamis_error *err) {
     const tamis_filter_set *set = query->set;
     tamis_status status = TAMIS_OK;

@@ -32,33 +32,37 @@
  * the old entries stays, and new entries add the rate q of the new line shape. The next size has the
  * narrowest slots with c + q <= p, so the rate p holds after any number of doublings.
  *
- * A table that began small (tamis_plan_start_small) first grows to its planned size. Then slots become narrower; old entries
- * know more than fits, and lose no more than a new entry has not got.
+ * A table that began small (tamis_plan_start_small) first grows to its planned size. Then slots become
+ * narrower; old entries know more than fits, and lose no more than a new entry has not got.
  *
- * An example with 4 lines, 8 bits of hash and an entry that knows 2 bits of its remainder. The home line is 1, so the
- * entry stands for the hashes whose product Y * 4 / 256 is 1.01..., which is Y = 80 to 95:
+ * An example with 4 lines, 8 bits of hash and an entry that knows 2 bits of its remainder. The home line
+ * is 1, so the entry stands for the hashes whose product Y * 4 / 256 is 1.01..., which is Y = 80 to 95:
  *
  *     to 8 lines (doubled)       Y * 8 / 256 = 2.50 to 2.97: line 2, remainder 1...        one cell, as wide as before
  *     to 5 lines                 Y * 5 / 256 = 1.56 to 1.87: line 1, remainder .1001 to .1101
  *                                one cell of 1 bit, .1: it covers Y = 77 to 102
  *
- * The choice of cells (cell_shift). A cell has a size of 2^shift. The smallest size is that of a new entry in the home
- * bucket: a slot has no more bits. Of the sizes that cover the range with one cell or with two, the one with the
- * smaller sum is taken, and one cell if both are equal. Larger cells raise the rate, and more cells take more slots.
+ * The choice of cells (cell_shift). A cell has a size of 2^shift. The smallest size is that of a new entry
+ * in the home bucket: a slot has no more bits. Of the sizes that cover the range with one cell or with
+ * two, the one with the smaller sum is taken, and one cell if both are equal. Larger cells raise the rate,
+ * and more cells take more slots.
  *
- * Keys in both tables (meet). Before a cell is stored, its home line and, if that is full, its spill line are searched
- * for an entry that covers it (nothing is stored) or that it covers (that entry is replaced). Entries of different keys
- * meet too, with the probability of a false positive; then the new key is answered by the other's entry, as in any add.
+ * Keys in both tables (meet). Before a cell is stored, its home line and, if that is full, its spill line
+ * are searched for an entry that covers it (nothing is stored) or that it covers (that entry is replaced).
+ * Entries of different keys meet too, with the probability of a false positive; then the new key is
+ * answered by the other's entry, as in any add.
  *
- * Failure. start_replace puts an empty table into the filter and keeps the old one. If an entry finds no slot,
- * undo_replace restores the old table, and the caller tries again with twice the keys (TRIES). If all is stored, finish_replace
- * adds up the statistics, frees the old table and counts `remade`, which restarts copies in progress.
+ * Failure. start_replace puts an empty table into the filter and keeps the old one. If an entry finds no
+ * slot, undo_replace restores the old table, and the caller tries again with twice the keys (TRIES). If
+ * all is stored, finish_replace adds up the statistics, frees the old table and counts `remade`, which
+ * restarts copies in progress.
  *
  * Why all at once and not one partition at a time: such a table is one block of memory that was sized for its
  * keys, so growth is the exception. Why ranges and not keys: the keys are gone, and a range loses nothing.
  *
- * Cost: each entry is read once and stored once, and an entry whose lines are full moves others, as in any add. The old and
- * the new table are in memory together; both count against plan.memory_limit (start_replace).
+ * Cost: each entry is read once and stored once, and an entry whose lines are full moves others, as in any
+ * add. The old and the new table are in memory together; both count against plan.memory_limit
+ * (start_replace).
  *
  * Format source: docs/FORMAT.md, "Growth and union". Formulas: docs/MATH.md, "Growth as a whole".
  */

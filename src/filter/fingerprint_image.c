@@ -15,11 +15,11 @@
  * A reader needs no decoding: a restored table points into the image (`borrowed`) and is only read. So a
  * mapped file answers lookups without being read as a whole. To add keys, the caller copies the filter.
  *
- * Why lines can be used as they are: a line is an array of bytes with a fixed layout (fingerprint_line.h), stored
- * little-endian. It has no pointer and needs no data from elsewhere. The body begins at a multiple of 64 bytes, so every
- * line is one cache line. All else that a lookup needs
- * (lines of a partition, reach of spilled entries, bits of positions) is computed from the number of lines and the
- * line shape (partition_of).
+ * Why lines can be used as they are: a line is an array of bytes with a fixed layout (fingerprint_line.h),
+ * stored little-endian. It has no pointer and needs no data from elsewhere. The body begins at a multiple
+ * of 64 bytes, so every line is one cache line. All else that a lookup needs (lines of a partition, reach
+ * of spilled entries, bits of positions) is computed from the number of lines and the line shape
+ * (partition_of).
  *
  * What a forged file can do, and what prevents it:
  *
@@ -31,7 +31,8 @@
  *     an entry without an end mark             match every hash                 tamis__fingerprint_valid
  *     entries, coverage                        misreport statistics             bounds only: no lookup uses them
  *
- * A forged file that passes all of this is a filter like any other: who can write the file decides which keys it has.
+ * A forged file that passes all of this is a filter like any other: who can write the file decides which
+ * keys it has.
  *
  * Invariants:
  * 1. tamis__fingerprint_restore accepts only parameters with which no lookup leaves the body: the line shape

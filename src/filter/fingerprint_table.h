@@ -12,8 +12,8 @@
  * The first bits of the hash select a partition, which is an array of 64-byte lines (fingerprint_line.h):
  * - A table made for a known number of keys has 1 to 64 partitions of equal size, in one block of memory.
  * - A growing table starts with 256 partitions, which grow one by one. A large partition is split into 16.
- *   The partitions that share their first 8 hash bits form a span (`partition_group`): one partition, or 16 after the
- *   split.
+ *   The partitions that share their first 8 hash bits form a span (`partition_group`): one partition, or
+ *   16 after the split.
  *
  * The hash bits after the partition bits, read as a binary fraction, are y in [0, 1). With n lines in the
  * partition, the home line is floor(y * n). The fraction of y * n is the remainder (`rest`). Its first
@@ -52,9 +52,9 @@
  * Why this layout: it takes fewer bits a key than a Bloom filter at small rates, touches one or two lines,
  * and grows without the keys (docs/MATH.md, "Fingerprint table").
  *
- * A partition of a new growing table has no memory of its own. Its `lines` point to tamis__empty_lines, which
- * all such partitions share and nobody writes to, and its `grow_at` is 0. Lookups need no extra test. The first
- * key finds its partition full, and tamis__fingerprint_grow then allocates the lines.
+ * A partition of a new growing table has no memory of its own. Its `lines` point to tamis__empty_lines,
+ * which all such partitions share and nobody writes to, and its `grow_at` is 0. Lookups need no extra
+ * test. The first key finds its partition full, and tamis__fingerprint_grow then allocates the lines.
  */
 #include <math.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * com.google.common.hash.BloomFilter of Guava, on a filter of kind classic (docs/guide/other-systems.md has the table of
- * methods).
+ * com.google.common.hash.BloomFilter of Guava, on a filter of kind classic (docs/guide/other-systems.md
+ * has the table of methods).
  *
  * Idea. A classic filter with scheme guava64 or guava32 already has Guava's bits: the same m, k, positions
  * and words (bloom.c). This file adds what Guava has besides the bits: its rules for sizes, its refusals, its
@@ -11,7 +11,8 @@
  *     object --funnel--> bytes in a sink --> key --> hash --> k positions --> bits of the tamis filter
  *                (caller's function)       (scheme guava64: Murmur3, 128 bits)
  *
- * Sizes (docs/guide/other-systems.md, "Two rules for the number of hash functions"), for n expected insertions at rate p:
+ * Sizes (docs/guide/other-systems.md, "Two rules for the number of hash functions"), for n expected
+ * insertions at rate p:
  *
  *     m = (long) (-n ln p / (ln 2)^2), truncated, then up to a multiple of 64
  *     k = max(1, round(m/n ln 2))      TAMIS_GUAVA_RULE_SIZE: Guava up to 33.3
@@ -36,8 +37,8 @@
  *     approximateElementCount()    its own formula                 tamis__bloom_words
  *     expectedFpp()                (ones / m)^k                    tamis__bloom_words
  *
- * put returns true if a bit changed. A filter answers a key absent exactly if one of its bits was not set, and adding it
- * then sets that bit. So "changed" and "answered absent" are the same.
+ * put returns true if a bit changed. A filter answers a key absent exactly if one of its bits was not set,
+ * and adding it then sets that bit. So "changed" and "answered absent" are the same.
  *
  * Guava's refusals, and the status here. Guava throws; the filter is unchanged in both:
  *
@@ -49,17 +50,18 @@
  *     putAll with another k, m, strategy or funnel      TAMIS_E_MISMATCH
  *     approximateElementCount with all bits set         TAMIS_E_RANGE
  *
- * Two filters of Guava are compatible only if their funnels are equal. In Java that is the funnel's equals(); here it is
- * the function and its context pointer.
+ * Two filters of Guava are compatible only if their funnels are equal. In Java that is the funnel's
+ * equals(); here it is the function and its context pointer.
  *
- * Threads: a tamis_guava has one sink, into which a funnel writes the bytes of a key. So even mightContain changes it, and
- * one object belongs to one thread at a time.
+ * Threads: a tamis_guava has one sink, into which a funnel writes the bytes of a key. So even mightContain
+ * changes it, and one object belongs to one thread at a time.
  *
- * hashCode needs the hash codes of the funnel and of the strategy, which in Java depend on the class and on the run of the
- * JVM. The caller passes them; the rest is Arrays.hashCode over k, funnel, strategy and bits.
+ * hashCode needs the hash codes of the funnel and of the strategy, which in Java depend on the class and
+ * on the run of the JVM. The caller passes them; the rest is Arrays.hashCode over k, funnel, strategy and
+ * bits.
  *
- * Rounding. approximateElementCount uses Math.round: halves go up, and a value just below a half must not. So the code
- * compares the fraction with 0.5, and does not add 0.5 before it truncates.
+ * Rounding. approximateElementCount uses Math.round: halves go up, and a value just below a half must not.
+ * So the code compares the fraction with 0.5, and does not add 0.5 before it truncates.
  *
  * What may differ: the logarithms of Java and of the C library may differ in the last place. Then m differs
  * only if it lies within 1e-15 of its size of a multiple of 64. tests/interop has met no such case.

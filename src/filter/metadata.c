@@ -10,15 +10,15 @@
  *               `- pointers ------------^                                         ^
  *               fields.labels                                                     fields.data
  *
- * Why one block: a change needs one allocation, so there is one place where it can fail, and a copy of a filter
- * copies the metadata by the same function that sets it (tamis__metadata_copy).
+ * Why one block: a change needs one allocation, so there is one place where it can fail, and a copy of a
+ * filter copies the metadata by the same function that sets it (tamis__metadata_copy).
  *
- * Validation decodes UTF-8 byte by byte (text_size). It refuses what a reader in another language might refuse
- * or show wrongly: overlong forms, surrogates, code points above U+10FFFF, and the control characters below
- * U+0020 and from U+007F to U+009F. So every label can be printed on a line of its own.
+ * Validation decodes UTF-8 byte by byte (text_size). It refuses what a reader in another language might
+ * refuse or show wrongly: overlong forms, surrogates, code points above U+10FFFF, and the control
+ * characters below U+0020 and from U+007F to U+009F. So every label can be printed on a line of its own.
  *
- * Key types. A filter may know what its keys are made of (TAMIS_KEYS_...): a type in the low bits, and flags for
- * how each key was normalized (case, blanks). For a union the two must agree:
+ * Key types. A filter may know what its keys are made of (TAMIS_KEYS_...): a type in the low bits, and
+ * flags for how each key was normalized (case, blanks). For a union the two must agree:
  *
  *     a                b                common type     reason
  *     ---------------  ---------------  -------------   ----------------------------------------
@@ -28,11 +28,11 @@
  *     other types      another one      none            one text would give two different keys
  *     other flags      whatever type    none            one text would give two different keys
  *
- * "Unspecified" in the second row has no flags either. A filter with flags but without a type is compatible with
- * any type that has the same flags.
+ * "Unspecified" in the second row has no flags either. A filter with flags but without a type is
+ * compatible with any type that has the same flags.
  *
- * Reading metadata returns pointers into the block (tamis_filter_metadata_get). They are valid until the metadata is set
- * again, or the filter is freed or swapped for a newer file.
+ * Reading metadata returns pointers into the block (tamis_filter_metadata_get). They are valid until the
+ * metadata is set again, or the filter is freed or swapped for a newer file.
  *
  * Invariants:
  * 1. Labels are sorted by name, and no name occurs twice. Saved files are therefore the same for any order of

@@ -3,12 +3,13 @@
 /*
  * Words of a Bloom filter from and to the files of other programs (bloom_bits.h).
  *
- * Decoding makes an empty classic filter by the plan, writes the words into it, and sets the number of keys: that of the
- * file, or an estimate from the bits if the file has none (TAMIS__ADDED_BY_BITS). A plan with rate 1 promises nothing, so
- * its filter is never full.
+ * Decoding makes an empty classic filter by the plan, writes the words into it, and sets the number of
+ * keys: that of the file, or an estimate from the bits if the file has none (TAMIS__ADDED_BY_BITS). A plan
+ * with rate 1 promises nothing, so its filter is never full.
  *
- * Encoding verifies the filter first if it is in a file of ours: damaged bits must not reach a format without checksums.
- * Then it converts 512 words at a time on the stack and emits them, so no memory is allocated.
+ * Encoding verifies the filter first if it is in a file of ours: damaged bits must not reach a format
+ * without checksums. Then it converts 512 words at a time on the stack and emits them, so no memory is
+ * allocated.
  */
 #include "format/bloom_bits.h"
 

@@ -8,15 +8,15 @@
 #include "format/format.h"
 
 /*
- * The words of a Bloom filter in files of other programs: one word of 64 bits after the other, in one byte order.
- * Bit i of the filter is bit i modulo 64 of word i / 64, for all of them:
+ * The words of a Bloom filter in files of other programs: one word of 64 bits after the other, in one byte
+ * order. Bit i of the filter is bit i modulo 64 of word i / 64, for all of them:
  *
  *     filter    bit 0 ... 63 | bit 64 ... 127 | ...
  *     DCSO      word 0, LE   | word 1, LE     | ...      little-endian: bit 0 is in the first byte
  *     Guava     word 0, BE   | word 1, BE     | ...      big-endian: bit 0 is in the eighth byte
  *
- * So a file is converted word by word. Such filters are always copied to memory of their own: their words begin at
- * offset 6 or 48 of the file, and those of Guava have the wrong byte order for lookups.
+ * So a file is converted word by word. Such filters are always copied to memory of their own: their words
+ * begin at offset 6 or 48 of the file, and those of Guava have the wrong byte order for lookups.
  */
 
 typedef enum tamis__endian { TAMIS__LITTLE_ENDIAN, TAMIS__BIG_ENDIAN } tamis__endian;

@@ -13,8 +13,8 @@
  *     48      8     each word, ceil(m/64) times; bits past m are zero
  *     then          user data, of any size
  *
- * An example, a filter for n = 1000 keys at p = 0.01: m = floor(9585.06) = 9585 bits and k = ceil(6.64) = 7. The file has
- * 48 bytes and ceil(9585 / 64) = 150 words, 1248 bytes in all:
+ * An example, a filter for n = 1000 keys at p = 0.01: m = floor(9585.06) = 9585 bits and k = ceil(6.64) =
+ * 7. The file has 48 bytes and ceil(9585 / 64) = 150 words, 1248 bytes in all:
  *
  *     00000000  01 00 00 00 00 00 00 00  e8 03 00 00 00 00 00 00    flags, n = 1000
  *     00000010  7b 14 ae 47 e1 7a 84 3f  07 00 00 00 00 00 00 00    p = 0.01, k = 7
@@ -28,9 +28,10 @@
  * of p, to user data and to bits is not found. A bit that was set wrongly raises the rate a little. A bit
  * that was cleared cannot be distinguished from another filter.
  *
- * How m and k are checked (has_own_bits, has_own_probes). Other C libraries and Go round logarithms differently in the
- * last digit. So m and k must lie between the values for a product 1e-14 smaller and 1e-14 larger. Nearly always both
- * are the same number, and a changed bit in n, k, m, or in the first digits of p is found.
+ * How m and k are checked (has_own_bits, has_own_probes). Other C libraries and Go round logarithms
+ * differently in the last digit. So m and k must lie between the values for a product 1e-14 smaller and
+ * 1e-14 larger. Nearly always both are the same number, and a changed bit in n, k, m, or in the first
+ * digits of p is found.
  *
  *     field   if damaged                                             found
  *     -----   -----------------------------------------------------  -------------------------
@@ -42,9 +43,9 @@
  *     words   bits past m are set                                    yes
  *             other bits                                             no
  *
- * gzip. DCSO's command also writes this file compressed. recognise() accepts the first bytes of gzip, so that the message
- * says what to do. tamis_compressed_open decompresses a file once, so a filter that is still compressed then was
- * compressed twice.
+ * gzip. DCSO's command also writes this file compressed. recognise() accepts the first bytes of gzip, so
+ * that the message says what to do. tamis_compressed_open decompresses a file once, so a filter that is
+ * still compressed then was compressed twice.
  *
  * Reading, from bytes to a filter:
  *
@@ -53,11 +54,12 @@
  *     check_bits     all words are there; no bit past m
  *     decode         plan -> words -> number of keys N -> user data as metadata
  *
- * Writing is the reverse. encoded_size refuses filters of another kind or scheme, and those whose m or k DCSO's rules would
- * not give, so that its command reads every file.
+ * Writing is the reverse. encoded_size refuses filters of another kind or scheme, and those whose m or k
+ * DCSO's rules would not give, so that its command reads every file.
  *
- * The number of keys. N is exact in a filter that DCSO's command filled, and is kept as filter->added. A union of DCSO adds
- * both numbers, ours estimates the keys from the bits (bloom_estimate.c), so N may differ after a union.
+ * The number of keys. N is exact in a filter that DCSO's command filled, and is kept as filter->added. A
+ * union of DCSO adds both numbers, ours estimates the keys from the bits (bloom_estimate.c), so N may
+ * differ after a union.
  *
  * Invariants:
  * 1. A filter is written only if n, p, k and m obey DCSO's rules, so its own command reads the file.

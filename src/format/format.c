@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The table of formats, and decoding and encoding in the caller's memory (tamis_filter_decode,
- * tamis_filter_encode). Files go the same way (store/file/file_open.c): a mapped file is a source like any buffer.
+ * tamis_filter_encode). Files go the same way (store/file/file_open.c): a mapped file is a source like any
+ * buffer.
  *
  *     tamis_filter_decode(bytes)          a file (store/file)
  *              |                                |
@@ -11,8 +12,8 @@
  *                                              |
  *     filter ----------------------------------`----> encoded_size ----> encode ----> emitter
  *
- * What is common to all formats is here: options for concurrency and capacity, alignment, the format in the metadata,
- * and locks around encoding. So a format only translates bytes.
+ * What is common to all formats is here: options for concurrency and capacity, alignment, the format in
+ * the metadata, and locks around encoding. So a format only translates bytes.
  *
  * Recognition tries the formats in the order of their numbers and looks at the first bytes only:
  *
@@ -22,17 +23,19 @@
  *     guava    0 or 1; 1 to 255; a number from 1 to 2^31 - 1    files that begin so; decode then checks the size
  *     dcso     01 00 00 00 00 00 00 00, or 1f 8b (gzip)         files that begin so; decode then checks n, p, k, m
  *
- * A DCSO file is no Guava file, although both begin with 1: its second byte, Guava's k, is 0. A caller who knows the
- * format should name it in the options.
+ * A DCSO file is no Guava file, although both begin with 1: its second byte, Guava's k, is 0. A caller who
+ * knows the format should name it in the options.
  *
- * A new format needs a row in the table, a number in tamis/file.h, and the four functions of tamis__format. Tests of the
- * properties in format.h are in tests/support/formats.h and tests/fuzz/fuzz_format.h.
+ * A new format needs a row in the table, a number in tamis/file.h, and the four functions of
+ * tamis__format. Tests of the properties in format.h are in tests/support/formats.h and
+ * tests/fuzz/fuzz_format.h.
  *
- * Alignment. Filters are read by words and lines, so a body must be aligned. The caller's bytes may be anywhere: if they are
- * not aligned, they are copied first (decode_odd), and the filter is made from the copy.
+ * Alignment. Filters are read by words and lines, so a body must be aligned. The caller's bytes may be
+ * anywhere: if they are not aligned, they are copied first (decode_odd), and the filter is made from the
+ * copy.
  *
- * Encoding to memory. tamis_filter_encode computes the size again and refuses a smaller buffer, so that the emitter need
- * not check. The filter is held meanwhile: batches of other threads wait.
+ * Encoding to memory. tamis_filter_encode computes the size again and refuses a smaller buffer, so that
+ * the emitter need not check. The filter is held meanwhile: batches of other threads wait.
  *
  * Invariants:
  * 1. options.allow_over_capacity is refused for kinds that keep their rate, whatever the file says.

@@ -9,8 +9,8 @@
  *     2       4     number of words, big-endian: 1 to 2^31 - 1
  *     6       8     each word, big-endian; all bits are used
  *
- * An example, create(funnel, 1000, 0.01): m = 9585 bits, rounded up to 9600 = 150 words; k = round(9585 / 1000 ln 2) = 7.
- * The file has 6 + 8 * 150 = 1206 bytes:
+ * An example, create(funnel, 1000, 0.01): m = 9585 bits, rounded up to 9600 = 150 words; k = round(9585 /
+ * 1000 ln 2) = 7. The file has 6 + 8 * 150 = 1206 bytes:
  *
  *     00000000  01 07 00 00 00 96                                   strategy 1, k = 7, 150 words
  *     00000006  word 0, highest byte first; then words 1 to 149
@@ -18,9 +18,9 @@
  * Source of the format: com.google.common.hash.BloomFilter.writeTo; tests/interop compares
  * files with those of Guava 31.1 and 33.5.
  *
- * What can be checked. There is no magic and no checksum. A wrong number of words shows, because the size of
- * the file must fit. A changed strategy, k or bit cannot be distinguished from another filter. The funnel is not in
- * the file: the caller must make keys as the funnel did.
+ * What can be checked. There is no magic and no checksum. A wrong number of words shows, because the size
+ * of the file must fit. A changed strategy, k or bit cannot be distinguished from another filter. The
+ * funnel is not in the file: the caller must make keys as the funnel did.
  *
  * Capacity and rate. The file does not say for how many keys n it was made, nor the rate. Guava chooses
  *

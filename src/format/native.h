@@ -32,11 +32,11 @@
  *     160   version            created               fpr_predicted       covered
  *     192   zeros
  *
- * Why header_sum skips itself: it is at byte 16, within the bytes that it covers. The checksum of bytes 0 to 15 is the
- * seed for that of bytes 24 to the end (native_header_sum).
+ * Why header_sum skips itself: it is at byte 16, within the bytes that it covers. The checksum of bytes 0
+ * to 15 is the seed for that of bytes 24 to the end (native_header_sum).
  *
- * An example: tamis build --kind classic --scheme xxh3 --expect 3 --fpr 0.01 --label team=mail, with the keys 1, 2, 3.
- * Words of 8 bytes, as they are in the file:
+ * An example: tamis build --kind classic --scheme xxh3 --expect 3 --fpr 0.01 --label team=mail, with the
+ * keys 1, 2, 3. Words of 8 bytes, as they are in the file:
  *
  *     0000  8954414d49530d0a  magic                      0058  0300000000000000  capacity 3
  *     0008  0100000028010000  format 1, header 296       0060  7b14ae47e17a843f  fpr 0.01

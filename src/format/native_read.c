@@ -35,18 +35,19 @@
  * Checksums come before ranges: a damaged file is then reported as damaged. A file that a newer version wrote
  * is reported as such.
  *
- * Arithmetic on sizes cannot overflow, since ranges are checked first: body_size is at most (2^63 - 1) / 2, body_offset
- * at most 2^21, and the block sums are 1/8192 of the body.
+ * Arithmetic on sizes cannot overflow, since ranges are checked first: body_size is at most (2^63 - 1) /
+ * 2, body_offset at most 2^21, and the block sums are 1/8192 of the body.
  *
- * Memory for sections. One block is allocated before the sections are read. Its size follows from that of the header: a
- * label takes at least 16 bytes of it, a partition 24, and texts are shorter than their sections. The block is freed when
- * the filter has copied what it keeps:
+ * Memory for sections. One block is allocated before the sections are read. Its size follows from that of
+ * the header: a label takes at least 16 bytes of it, a partition 24, and texts are shorter than their
+ * sections. The block is freed when the filter has copied what it keeps:
  *
  *     block    | partitions: extra / 24 + 1 | labels: extra / 16 + 1 | texts: extra + 1 |     extra = header_size - 256
  *
- * Unknown fields and sections. A field without a use for the kind or scheme must be 0 (check_uses). So a later version
- * can give it a meaning, and this reader refuses such a file instead of ignoring it. Sections are the opposite: unknown
- * ones are skipped, unless their highest bit says that the file cannot be understood without them.
+ * Unknown fields and sections. A field without a use for the kind or scheme must be 0 (check_uses). So a
+ * later version can give it a meaning, and this reader refuses such a file instead of ignoring it.
+ * Sections are the opposite: unknown ones are skipped, unless their highest bit says that the file cannot
+ * be understood without them.
  *
  * A filter of scheme sip can be opened without its secret, for its metadata or for verification. Its hasher
  * is "locked" then and refuses to hash keys (tamis__hasher_create_locked).
@@ -67,20 +68,20 @@
  *     partitions   once             tables                              24 bytes a row; lines not above the body's
  *     split        once             growing tables                      32 bytes; 16 rows for each split partition
  *
- * The rows of partitions are checked again, with the line shape, by the kind (fingerprint_image.c). Here it suffices that
- * products of a number of lines cannot overflow.
+ * The rows of partitions are checked again, with the line shape, by the kind (fingerprint_image.c). Here
+ * it suffices that products of a number of lines cannot overflow.
  *
  * How the filter uses the bytes:
  * - The bytes stay and the filter is read-only (a mapped file): the filter uses them in place.
- * - The bytes are a block that the filter may own (source->block_size), kind classic or blocked: they become its
- *   memory. No copy is made.
+ * - The bytes are a block that the filter may own (source->block_size), kind classic or blocked: they
+ *   become its memory. No copy is made.
  * - Otherwise the filter is copied to memory of its own.
  *
- * Why every message has field, value and range: a file that was written by another program, from docs/FORMAT.md, may have
- * a right checksum and a wrong field. Its author then sees which one.
+ * Why every message has field, value and range: a file that was written by another program, from
+ * docs/FORMAT.md, may have a right checksum and a wrong field. Its author then sees which one.
  *
- * Why reals are checked by "value >= 0 && value <= max" and not by its opposite: comparisons with NaN are false, so a NaN
- * is refused too.
+ * Why reals are checked by "value >= 0 && value <= max" and not by its opposite: comparisons with NaN are
+ * false, so a NaN is refused too.
  *
  * Invariants:
  * 1. No byte outside the source is read.

@@ -17,18 +17,19 @@
  *
  *     pass 2   emitter <--- header | zeros | body | block sums
  *
- * Why not write the body first and go back to the header: an emitter may be a pipe or a compressor, which cannot go
- * back. The memory for a file of any size is then that of its header and its block sums, 1/8192 of the body. A body of
- * a table lies in several blocks of memory (one for each partition); walk_body emits them in order, in both passes.
+ * Why not write the body first and go back to the header: an emitter may be a pipe or a compressor, which
+ * cannot go back. The memory for a file of any size is then that of its header and its block sums, 1/8192
+ * of the body. A body of a table lies in several blocks of memory (one for each partition); walk_body
+ * emits them in order, in both passes.
  *
- * Checksums of blocks do not depend on how the body is divided: block_hasher takes pieces of any size and closes a
- * block after each 64 KiB, and once more at the end for a shorter last block.
+ * Checksums of blocks do not depend on how the body is divided: block_hasher takes pieces of any size and
+ * closes a block after each 64 KiB, and once more at the end for a shorter last block.
  *
  *     pieces   |  partition 0  | partition 1 |      partition 2       |  ...
  *     blocks   | block 0 (64 KiB) | block 1 (64 KiB) | block 2 (64 KiB) | ... | last |
  *
- * The sections, in the order in which they are written. Each has 8 bytes of type and size, its bytes, and zeros to a
- * multiple of 8:
+ * The sections, in the order in which they are written. Each has 8 bytes of type and size, its bytes, and
+ * zeros to a multiple of 8:
  *
  *     section      written if                                   bytes
  *     ----------   ------------------------------------------   -------------------------------------
@@ -40,17 +41,18 @@
  *     partitions   the kind is fingerprint or exact             24 for each: lines, entries, coverage
  *     split        a partition of a growing table was split     32: a bit for each first partition
  *
- * Sizes (layout_of). header_size is 256 and the sections. The body begins at the next multiple of 4096, so that a mapped
- * body begins on a page. body_size is that of the parts, rounded up to 64: only a Bloom filter needs that. A filter whose
- * sections exceed 1 MiB is refused (NATIVE_HEADER_MAX).
+ * Sizes (layout_of). header_size is 256 and the sections. The body begins at the next multiple of 4096, so
+ * that a mapped body begins on a page. body_size is that of the parts, rounded up to 64: only a Bloom
+ * filter needs that. A filter whose sections exceed 1 MiB is refused (NATIVE_HEADER_MAX).
  *
- * Reals are written by their bits (IEEE 754, little-endian), so that a reader gets exactly the number that was written.
+ * Reals are written by their bits (IEEE 754, little-endian), so that a reader gets exactly the number that
+ * was written.
  *
  * Between both passes the filter must not change; the caller holds it (tamis__filter_keep).
  *
- * Damage while writing is not noticed here. The emitter may write to a file, and the file is complete only when its last
- * byte is: a reader refuses a file that is shorter than file_size. Replacing a file as a whole is the task of the store
- * (store/file/temp_file.c).
+ * Damage while writing is not noticed here. The emitter may write to a file, and the file is complete only
+ * when its last byte is: a reader refuses a file that is shorter than file_size. Replacing a file as a
+ * whole is the task of the store (store/file/temp_file.c).
  *
  * Invariants:
  * 1. A filter that is itself in a file is verified first: damaged bytes must not get valid checksums.

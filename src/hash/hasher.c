@@ -7,9 +7,9 @@
  *         +------ bkdr31, bkdr63: one hash for each probe, no digest ------ value mod m ----+
  *
  * Most callers hash a batch of keys first and use the digests with one or many filters. A digest carries
- * `hasher_id`, a fingerprint of everything that it depends on. A filter compares that fingerprint with its own
- * and so refuses digests of another scheme, seed or secret. Otherwise a lookup with a foreign digest could be
- * a false negative.
+ * `hasher_id`, a fingerprint of everything that it depends on. A filter compares that fingerprint with its
+ * own and so refuses digests of another scheme, seed or secret. Otherwise a lookup with a foreign digest
+ * could be a false negative.
  *
  *     secret --- BLAKE2b, key "tamis: key of SipHash-2-4" -------> sip_key       stays in memory
  *            --- BLAKE2b, key "tamis: fingerprint of a secret" --> secret_print  stored in files

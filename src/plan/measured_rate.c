@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a measurement says about a false-positive rate. Of n lookups of absent keys, x are hits. If the rate is p,
- * the number of hits X is binomial. Two questions follow (docs/MATH.md, "Measured rates").
+ * What a measurement says about a false-positive rate. Of n lookups of absent keys, x are hits. If the
+ * rate is p, the number of hits X is binomial. Two questions follow (docs/MATH.md, "Measured rates").
  *
  * Which rates fit the measurement? Clopper and Pearson's interval solves, if x > 0,
  *
@@ -22,8 +22,8 @@
  *
  *     P(X >= x | p) <= exp(-(x ln(x / np) + (n - x) ln((n - x) / (n - np))))
  *
- * Why not the normal approximation: at a rate of 1e-9 a measurement has few hits or none, and the approximation
- * needs tens of them.
+ * Why not the normal approximation: at a rate of 1e-9 a measurement has few hits or none, and the
+ * approximation needs tens of them.
  */
 #include <math.h>
 #include <stdbool.h>

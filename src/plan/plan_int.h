@@ -116,7 +116,8 @@ double tamis__line_shape_rate(const tamis__line_shape *shape, double keys);
 const tamis__line_shape *tamis__line_shape_from(uint32_t slot_bits);
 /* Returns the next wider shape, or NULL after the last. */
 const tamis__line_shape *tamis__line_shape_wider(const tamis__line_shape *shape);
-/* Sets *next to the next size of a table that began small (tamis_plan_start_small). False: it has its planned size. */
+/* Sets *next to the next size of a table that began small (tamis_plan_start_small). False: it has its planned
+ * size. */
 TAMIS_PRIVATE_API bool tamis__plan_next_step(const tamis_plan *now, tamis_plan *next);
 /* Sets bits and probes in a plan of kind classic or blocked, and everything that follows from them. */
 void tamis__plan_set_bits(tamis_plan *plan, uint64_t bits, uint32_t probes);

@@ -5,8 +5,8 @@
  *
  *     query_filters SECRET FILTER.tamis...
  *
- * FILTER.asked has the queries and the expected answers. SECRET is for filters of scheme sip. Prints the set of kernels in
- * use and the number of answers compared. Exit status 1 if an answer differs.
+ * FILTER.asked has the queries and the expected answers. SECRET is for filters of scheme sip. Prints the
+ * set of kernels in use and the number of answers compared. Exit status 1 if an answer differs.
  */
 #include <inttypes.h>
 #include <stdbool.h>

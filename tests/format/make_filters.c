@@ -5,10 +5,11 @@
  *
  *     make_filters DIR SEED QUERIES [NAME...]
  *
- * DIR/NAME.tamis is the filter. DIR/NAME.asked has a line for each query: a key in hexadecimal, or a hash as X:Y,
- * then a tab, and 1 (present) or 0. There are QUERIES keys of the filter and as many others. If NAMEs are given, only
- * these filters are made. A name that ends with -split needs millions of keys, and is made only if it is given. The
- * secret for scheme sip is below. Prints the number of queries of absent keys, and how many were answered present.
+ * DIR/NAME.tamis is the filter. DIR/NAME.asked has a line for each query: a key in hexadecimal, or a hash
+ * as X:Y, then a tab, and 1 (present) or 0. There are QUERIES keys of the filter and as many others. If
+ * NAMEs are given, only these filters are made. A name that ends with -split needs millions of keys, and
+ * is made only if it is given. The secret for scheme sip is below. Prints the number of queries of absent
+ * keys, and how many were answered present.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -147,8 +148,8 @@ static uint64_t id_of(uint64_t number) {
     return chosen ? chosen[number] : number;
 }
 
-/* Two of the 256 partitions get all keys but every 50th. So these two are as large as in a table of 15 million keys,
- * which the reader in Python could not read in reasonable time. */
+/* Two of the 256 partitions get all keys but every 50th. So these two are as large as in a table of 15
+ * million keys, which the reader in Python could not read in reasonable time. */
 static void choose(const tamis_filter *filter, uint64_t set, uint64_t count) {
     enum { BATCH = 256 };
     static uint8_t bytes[BATCH][KEY_MAX];
@@ -186,7 +187,8 @@ static int write_key(FILE *file, const tamis_filter *filter, const uint8_t *key,
     return present;
 }
 
-/* Hashes that differ from that of a member in one bit: some of these bits are in the stored prefix, others after it. */
+/* Hashes that differ from that of a member in one bit: some of these bits are in the stored prefix, others
+ * after it. */
 static void write_neighbours(FILE *file, const tamis_filter *filter, const uint8_t *key, size_t size,
                              uint64_t which) {
     tamis_key one = {key, size};
@@ -270,7 +272,8 @@ static uint64_t add(tamis_filter *filter, uint64_t set, uint64_t first, uint64_t
     return keys;
 }
 
-/* Adds the keys below `first` to the filter and the rest to `other`. Merges `other` into the filter and frees it. */
+/* Adds the keys below `first` to the filter and the rest to `other`. Merges `other` into the filter and frees
+ * it. */
 static uint64_t make_union(tamis_filter *filter, tamis_filter *other, uint64_t set, uint64_t first,
                            uint64_t keys) {
     add(filter, set, 0, first);

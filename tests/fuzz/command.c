@@ -28,7 +28,8 @@ static void *(*map_anything)(size_t size); /* the original tamis__sys.map */
 static const char *running[COMMAND_WORDS]; /* the words of the last run, for messages */
 static size_t running_count;
 
-/* Sends the reports of a sanitizer to the fuzzer's standard error, not to the command's. NULL: no sanitizer. */
+/* Sends the reports of a sanitizer to the fuzzer's standard error, not to the command's. NULL: no
+ * sanitizer. */
 __attribute__((weak)) void __sanitizer_set_report_fd(void *fd);
 
 static void give_up(const char *what) {

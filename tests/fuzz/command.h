@@ -6,8 +6,8 @@
  * Runs the command inside a fuzzer. It works in a scratch directory, and its standard files are in memory.
  * These properties of every run are checked:
  *
- * - The exit status is 0, 1 or 2. With 2 the last line on standard error is the error, "tamis: ...". There are
- *   few such lines, and none has a control byte.
+ * - The exit status is 0, 1 or 2. With 2 the last line on standard error is the error, "tamis: ...". There
+ *   are few such lines, and none has a control byte.
  * - With 2 every file is unchanged, byte for byte, except that `clear` clears several files one by one.
  * - The directory has no temporary file, and no descriptor stays open but the pipe of the signals.
  * - Output for people has no control bytes.

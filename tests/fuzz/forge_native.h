@@ -39,8 +39,8 @@ static inline void forge_sums(uint8_t *bytes, uint64_t size) {
         tamis__store64le(bytes + 16, native_header_sum(bytes, header));
 }
 
-/* Makes a file of header, sections and body. Zeros, which are empty lines, fill the body up to the size in the
- * header. `size` must be at least the size of a header. The caller frees the file. */
+/* Makes a file of header, sections and body. Zeros, which are empty lines, fill the body up to the size in
+ * the header. `size` must be at least the size of a header. The caller frees the file. */
 static inline uint8_t *forge_file(const uint8_t *data, size_t size, uint64_t *made) {
     uint64_t header = tamis__load32le(data + 12) / 8 * 8;
     header = header < NATIVE_HEADER || header > size ? NATIVE_HEADER : header;

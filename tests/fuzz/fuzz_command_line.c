@@ -4,12 +4,12 @@
  * Any command line, in a directory with a file of each sort. command.h checks every run. A valid command line
  * is run, unless it would take hours, never end, or use files outside the directory.
  *
- * Input: one byte for the verb (beyond the last verb, the first word is the verb), then words, each ended by a
- * zero byte. The first byte of a word selects its meaning: the text after it alone, or an option of the verb, by
- * name or letter, with or without the text as its value.
+ * Input: one byte for the verb (beyond the last verb, the first word is the verb), then words, each ended
+ * by a zero byte. The first byte of a word selects its meaning: the text after it alone, or an option of
+ * the verb, by name or letter, with or without the text as its value.
  *
- * The directory: a, b: lines; A, B: classic filters of one shape; F: fingerprint filter; K: keyed filter; S: its
- * secret; G: file of Guava; D: file of DCSO; X: damaged file.
+ * The directory: a, b: lines; A, B: classic filters of one shape; F: fingerprint filter; K: keyed filter;
+ * S: its secret; G: file of Guava; D: file of DCSO; X: damaged file.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
 /*
  * Every command that reads records, on records of any bytes. command.h checks every run. Also checked:
  *
- * - `dedup --exact` prints the first of equal records, and writes the others to --duplicates, byte for byte like
- *   a set. It refuses records longer than --max-record, and no others.
+ * - `dedup --exact` prints the first of equal records, and writes the others to --duplicates, byte for
+ *   byte like a set. It refuses records longer than --max-record, and no others.
  * - `check` prints every record that `build` or `add` added, as text or in hexadecimal; `audit` misses none.
  * - `hash` prints a line for each line.
  *

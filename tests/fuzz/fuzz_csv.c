@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * CSV records in pieces of any size, and their columns, compared with a parser that works byte by byte. Byte 0
- * of the input selects delimiter and terminator, byte 1 the size of the pieces.
+ * CSV records in pieces of any size, and their columns, compared with a parser that works byte by byte.
+ * Byte 0 of the input selects delimiter and terminator, byte 1 the size of the pieces.
  */
 #include <stdint.h>
 #include <stdlib.h>

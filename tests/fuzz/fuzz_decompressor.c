@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Compressed data of any bytes. Byte 0 of the input selects the size of the pieces in which the rest is read. The
- * data is decompressed, or refused with a message, in bounded memory. The result does not depend on the pieces,
- * except that a library may give more or fewer bytes before damage.
+ * Compressed data of any bytes. Byte 0 of the input selects the size of the pieces in which the rest is
+ * read. The data is decompressed, or refused with a message, in bounded memory. The result does not depend
+ * on the pieces, except that a library may give more or fewer bytes before damage.
  */
 #include <errno.h>
 #include <stdint.h>

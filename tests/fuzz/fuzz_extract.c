@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Keys of records. Byte 0 of the input has the number of parts (1 to 4) and options: 4 trim, 8 ignore case, 16 a
- * delimiter, which is byte 1. Then follow the texts of the parts and the records, one a line. The first record is
- * the header, if a part needs one.
+ * Keys of records. Byte 0 of the input has the number of parts (1 to 4) and options: 4 trim, 8 ignore
+ * case, 16 a delimiter, which is byte 1. Then follow the texts of the parts and the records, one a line.
+ * The first record is the header, if a part needs one.
  *
- * Parts and records are refused with a message, or the keys lie in their records or in the extractor's memory. A
- * joined key consists of the keys that its parts give alone.
+ * Parts and records are refused with a message, or the keys lie in their records or in the extractor's
+ * memory. A joined key consists of the keys that its parts give alone.
  */
 #include <stdint.h>
 #include <stdlib.h>

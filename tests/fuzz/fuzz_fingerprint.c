@@ -5,8 +5,8 @@
  * their last bits only. No added hash is answered TAMIS_ABSENT afterwards, and a table without a free slot
  * reports it by a status.
  *
- * Input: byte 0: the rate; byte 1: the capacity (0: it grows). Then runs of 4 bytes: the first hash of the run,
- * the distance of its hashes as a power of two, and their number.
+ * Input: byte 0: the rate; byte 1: the capacity (0: it grows). Then runs of 4 bytes: the first hash of the
+ * run, the distance of its hashes as a power of two, and their number.
  */
 #include <stdint.h>
 #include <stdlib.h>

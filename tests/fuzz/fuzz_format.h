@@ -3,9 +3,9 @@
 #define TAMIS_FUZZ_FORMAT_H
 
 /*
- * Properties of the formats of other programs, for any bytes. The bytes are refused without a leak, or they are a
- * filter that is encoded to the same bytes, accepts keys, and has them after it is encoded and decoded again.
- * Memory is bounded by the size of the input.
+ * Properties of the formats of other programs, for any bytes. The bytes are refused without a leak, or
+ * they are a filter that is encoded to the same bytes, accepts keys, and has them after it is encoded and
+ * decoded again. Memory is bounded by the size of the input.
  */
 #include <stdint.h>
 #include <stdlib.h>

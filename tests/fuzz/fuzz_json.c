@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Lookups in JSON. The first line of the input is a pointer, the rest is one record. Outcome and values are those of
- * an oracle that builds the whole tree (support/json_oracle.c): for the record and for its prefixes, with several
- * pointers at once, and with every set of kernels. Messages about faults are those of the scanner. Invalid pointers
- * are refused.
+ * Lookups in JSON. The first line of the input is a pointer, the rest is one record. Outcome and values
+ * are those of an oracle that builds the whole tree (support/json_oracle.c): for the record and for its
+ * prefixes, with several pointers at once, and with every set of kernels. Messages about faults are those
+ * of the scanner. Invalid pointers are refused.
  */
 #include <stdint.h>
 #include <stdio.h>

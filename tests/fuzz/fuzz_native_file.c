@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Files of our format, damaged and forged. They are refused, in memory bounded by their size, or answer lookups. A
- * filter that answers accepts keys and can be encoded, and the bytes decode to the same filter.
+ * Files of our format, damaged and forged. They are refused, in memory bounded by their size, or answer
+ * lookups. A filter that answers accepts keys and can be encoded, and the bytes decode to the same filter.
  *
- * Input: a file. It is tried unchanged, and then with corrected checksums, so that the code behind them is tested
- * too. If the first byte is not that of a file, the input is header, sections and body, which are put in a file.
+ * Input: a file. It is tried unchanged, and then with corrected checksums, so that the code behind them is
+ * tested too. If the first byte is not that of a file, the input is header, sections and body, which are
+ * put in a file.
  */
 #include <assert.h>
 #include <stdint.h>

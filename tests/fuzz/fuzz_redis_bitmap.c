@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A bitmap of a server as a filter in memory. Bytes 0 to 2 of the input select its parameters, the rest is the
- * bitmap. It is refused, or the filter has exactly these bits and accepts keys.
+ * A bitmap of a server as a filter in memory. Bytes 0 to 2 of the input select its parameters, the rest is
+ * the bitmap. It is refused, or the filter has exactly these bits and accepts keys.
  */
 #include <stdio.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Replies of a server, in pieces of any size, and the parsers of their content. Byte 0 of the input selects the size
- * of the pieces, and the command to which each reply is the answer:
+ * Replies of a server, in pieces of any size, and the parsers of their content. Byte 0 of the input
+ * selects the size of the pieces, and the command to which each reply is the answer:
  *
  *     0  none       1  CLUSTER SLOTS       2  a sentinel's master       3  the config hash of layout redisson
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Replaces libFuzzer in ordinary builds: runs a fuzzer on the empty input and on each file of a corpus directory,
- * so that old findings stay fixed. A finding aborts, as under libFuzzer. */
+/* Replaces libFuzzer in ordinary builds: runs a fuzzer on the empty input and on each file of a corpus
+ * directory, so that old findings stay fixed. A finding aborts, as under libFuzzer. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdint.h>
@@ -10,8 +10,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Runs the fuzzer on a file. False if it cannot be read. The bytes are in a block of exactly their size, so that a
- * sanitizer notices a read past them. */
+/* Runs the fuzzer on a file. False if it cannot be read. The bytes are in a block of exactly their size,
+ * so that a sanitizer notices a read past them. */
 static int replay(const char *path) {
     FILE *file = fopen(path, "rb");
     long size = -1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * csv_ops DELIMITER SEED COLUMN...: reads CSV records from standard input, in random pieces. Prints a line for each: the
- * number of its columns, and the given columns in hexadecimal, - for a missing one, or ! if the record is malformed.
- * DELIMITER is a number.
+ * csv_ops DELIMITER SEED COLUMN...: reads CSV records from standard input, in random pieces. Prints a line
+ * for each: the number of its columns, and the given columns in hexadecimal, - for a missing one, or ! if
+ * the record is malformed. DELIMITER is a number.
  */
 #include <stdbool.h>
 #include <stdio.h>

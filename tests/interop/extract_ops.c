@@ -6,9 +6,10 @@
  *     extract_ops [-i] [-t] [-H] [-d BYTE] PART...
  *     extract_ops --assigned
  *
- * Reads a record a line, in hexadecimal. Prints its key in the same way, "-" if it has none, or "! BYTE WHY" if it is
- * malformed. -i ignores case, -t trims, -H: the first record is a header, -d has the number of the delimiter. --assigned
- * prints the version of Unicode for case folding, and the first and last code point of each range that it assigns.
+ * Reads a record a line, in hexadecimal. Prints its key in the same way, "-" if it has none, or "! BYTE
+ * WHY" if it is malformed. -i ignores case, -t trims, -H: the first record is a header, -d has the number
+ * of the delimiter. --assigned prints the version of Unicode for case folding, and the first and last code
+ * point of each range that it assigns.
  */
 #include <errno.h>
 #include <stdio.h>

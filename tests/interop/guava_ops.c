@@ -5,8 +5,8 @@
  *
  *     guava_ops SCRIPT THEIRS
  *
- * THEIRS is the output of GuavaOps.java. Only its head is read: the hash codes of funnels and strategies in that JVM, and
- * the rule for k of that Guava.
+ * THEIRS is the output of GuavaOps.java. Only its head is read: the hash codes of funnels and strategies
+ * in that JVM, and the rule for k of that Guava.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The C program of json_keys.py. Reads records from standard input, each preceded by its size in 8 bytes, little-endian.
- * Prints a line for each:
+ * The C program of json_keys.py. Reads records from standard input, each preceded by its size in 8 bytes,
+ * little-endian. Prints a line for each:
  *
  *     json_ops POINTER...     bad AT WHY       malformed, from byte AT on
  *                             ok VALUE...      for each pointer "=" and the value in hexadecimal, or "-" for no value

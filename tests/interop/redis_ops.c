@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * redis_ops URI add|contains: opens the filter, or makes it if the URI has its parameters, and prints "open". Then reads
- * keys, one a line in hexadecimal, and prints for each 1 (add: it was absent; contains: it is present) or 0. Prints errors
- * too, and exits with status 2.
+ * redis_ops URI add|contains: opens the filter, or makes it if the URI has its parameters, and prints
+ * "open". Then reads keys, one a line in hexadecimal, and prints for each 1 (add: it was absent; contains:
+ * it is present) or 0. Prints errors too, and exits with status 2.
  */
 #include <locale.h>
 #include <stdio.h>
@@ -47,7 +47,8 @@ int main(int argc, char **argv) {
     size_t count;
     if (argc != 3)
         return 2;
-    setlocale(LC_ALL, ""); /* as interactive programs do: numbers of the library must not depend on the locale */
+    setlocale(LC_ALL,
+              ""); /* as interactive programs do: numbers of the library must not depend on the locale */
     int adds = strcmp(argv[2], "add") == 0;
     options.create = strstr(argv[1], "expect=") != NULL;
     if (tamis_redis_filter_open(&filter, NULL, argv[1], &options, &err) != TAMIS_OK)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Every set of kernels that this build and machine have, compared with positions that are computed slowly, as
- * the documentation specifies them. TAMIS_KERNEL chooses one set for a process; here each set is called by its
- * number. */
+/* Every set of kernels that this build and machine have, compared with positions that are computed slowly,
+ * as the documentation specifies them. TAMIS_KERNEL chooses one set for a process; here each set is called
+ * by its number. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -20,8 +20,8 @@
 
 enum { KEYS = 6000, KEY_BYTES = 300, CAPACITY = 64 << 20 };
 
-/* Keys of every length up to KEY_BYTES, mostly short ones. Every fifth key repeats an earlier one. Batches have
- * uneven sizes. */
+/* Keys of every length up to KEY_BYTES, mostly short ones. Every fifth key repeats an earlier one. Batches
+ * have uneven sizes. */
 static void make_keys(tamis_key *keys, uint8_t *bytes, uint64_t seed) {
     size_t used = 0;
     for (size_t i = 0; i < KEYS; i++) {

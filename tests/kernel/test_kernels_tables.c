@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Fingerprint tables with every set of kernels: the answers, and the lines bit for bit, are those of the scalar
- * set. Tried with full tables, with partitions that grow repeatedly, and with forged lines. */
+/* Fingerprint tables with every set of kernels: the answers, and the lines bit for bit, are those of the
+ * scalar set. Tried with full tables, with partitions that grow repeatedly, and with forged lines. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

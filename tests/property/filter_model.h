@@ -3,8 +3,8 @@
 #define TAMIS_TEST_FILTER_MODEL_H
 
 /*
- * Shared by the tests of filters: the kinds to test, keys made of numbers, hashes with chosen bits, and bounds
- * for counts of random events. Include after cmocka.h.
+ * Shared by the tests of filters: the kinds to test, keys made of numbers, hashes with chosen bits, and
+ * bounds for counts of random events. Include after cmocka.h.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -75,7 +75,8 @@ static inline bool case_is_bloom(const filter_case *c) {
     return c->kind == TAMIS_KIND_CLASSIC || c->kind == TAMIS_KIND_BLOCKED;
 }
 
-/* True if the scheme makes a hash of each key. bkdr31 and bkdr63 hash a key once for each probe, and poorly. */
+/* True if the scheme makes a hash of each key. bkdr31 and bkdr63 hash a key once for each probe, and
+ * poorly. */
 static inline bool case_has_digest(const filter_case *c) {
     return tamis_scheme_digest_bits(c->scheme) > 0;
 }

@@ -285,7 +285,8 @@ static bool present_at(const tamis_filter *filter, tamis__u128 y, uint64_t hashe
     return answer == TAMIS_PRESENT;
 }
 
-/* How far from y, upwards or downwards, the answer stays TAMIS_PRESENT: the distance to the last such hash. */
+/* How far from y, upwards or downwards, the answer stays TAMIS_PRESENT: the distance to the last such
+ * hash. */
 static tamis__u128 reach(const tamis_filter *filter, tamis__u128 y, bool up, uint64_t hasher_id) {
     tamis__u128 capacity = up ? ~y : y, in = 0, out = 1;
     while (out <= capacity && present_at(filter, up ? y + out : y - out, hasher_id)) {

@@ -17,9 +17,9 @@ void isa_each(void (*test)(tamis__isa isa));
 
 /*
  * Runs `make` for every available set, each in a process of its own, with the set forced by TAMIS_KERNEL.
- * Fails if the set is not used, or if `make` does not write the same bytes as with scalar. For code that uses
- * kernels through the library. `make` returns the number of bytes written, at most `capacity`; 0 is a failure.
- * The caller must not have used a kernel before: a process chooses its kernels once.
+ * Fails if the set is not used, or if `make` does not write the same bytes as with scalar. For code that
+ * uses kernels through the library. `make` returns the number of bytes written, at most `capacity`; 0 is a
+ * failure. The caller must not have used a kernel before: a process chooses its kernels once.
  */
 void isa_each_forced(size_t (*make)(uint8_t *to, size_t capacity), size_t capacity);
 

@@ -9,14 +9,14 @@
 /*
  * A model of power loss in a tree of directories.
  *
- * Every change below the root is recorded in order. Then, for the moment after a change, the model builds every
- * state of the disk that a loss of power may leave. An item that no sync covers may be missing, each item
- * independently:
+ * Every change below the root is recorded in order. Then, for the moment after a change, the model builds
+ * every state of the disk that a loss of power may leave. An item that no sync covers may be missing, each
+ * item independently:
  * - a name that was created, changed or removed;
  * - a directory with everything in it;
  * - a cut;
- * - the bytes of a write. Instead of them there is the end of the file, zeros, the first half of the bytes, or the
- *   bytes of an older file at the same offset.
+ * - the bytes of a write. Instead of them there is the end of the file, zeros, the first half of the
+ *   bytes, or the bytes of an older file at the same offset.
  *
  *     calls     create  write  write  sync  write  rename   | power is lost
  *     items     name    -------synced-----  bytes  name     | any of the unsynced items may be missing
@@ -38,9 +38,9 @@ typedef enum outage_left_out {
 typedef struct outage_model {
     outage_left_out left_out;
     const char *only; /* only files whose path contains this lose syncs; NULL: all */
-    /* The tree is the scratch directory, with the files that it has, which count as synced. It is cleared before
-     * each state. Otherwise the tree begins empty, files that are only read are not part of it, and the check
-     * removes what it has made. */
+    /* The tree is the scratch directory, with the files that it has, which count as synced. It is cleared
+     * before each state. Otherwise the tree begins empty, files that are only read are not part of it, and
+     * the check removes what it has made. */
     bool whole;
     bool older; /* missing bytes may be those of an older file whose name begins with the same 4 characters */
 } outage_model;
@@ -52,8 +52,8 @@ void outage_begin(const char *root, outage_model model);
 void outage_stop_at(uint64_t n);
 void outage_go_on(void);
 /* Makes sync number n (from 1) of a file whose path contains `name` fail; "": of any file or directory. No
- * later sync covers the bytes written before it. With `onwards`, every later change fails too, until outage_go_on.
- * outage_sync_failed: the sync was reached. */
+ * later sync covers the bytes written before it. With `onwards`, every later change fails too, until
+ * outage_go_on. outage_sync_failed: the sync was reached. */
 void outage_fail_sync(const char *name, uint64_t n, bool onwards);
 bool outage_sync_failed(void);
 /* Stops recording and keeps what was recorded. */
@@ -65,9 +65,9 @@ void outage_end(void);
 void outage_mark(int mark);
 
 /*
- * Builds the states of the disk after each `step`-th change, starting with change `from`. Up to `max` items
- * are missing at once, or all of them. Calls `check` with the last mark before the loss, 0 if there is none; false
- * ends the loop. Returns the number of states.
+ * Builds the states of the disk after each `step`-th change, starting with change `from`. Up to `max`
+ * items are missing at once, or all of them. Calls `check` with the last mark before the loss, 0 if there
+ * is none; false ends the loop. Returns the number of states.
  */
 uint64_t outage_each(size_t from, uint64_t step, unsigned max, bool (*check)(void *context, int mark),
                      void *context);

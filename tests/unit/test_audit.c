@@ -138,8 +138,8 @@ static void missing_keys_are_counted(void **state) {
     tamis_filter_free(filter);
 }
 
-/* With twice the keys that it was made for, a filter has the rate (1 - 2^-2)^k, 0.157, instead of 0.01. The same
- * seed gives the same hits. */
+/* With twice the keys that it was made for, a filter has the rate (1 - 2^-2)^k, 0.157, instead of 0.01.
+ * The same seed gives the same hits. */
 static void finds_a_broken_promise(void **state) {
     tamis_plan plan = plan_of(TAMIS_KIND_CLASSIC, TAMIS_SCHEME_XXH3, KEYS / 2, 0.01);
     tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;

@@ -67,7 +67,8 @@ static void the_bound_holds_and_is_near(void **state) {
     }
 }
 
-/* Over many sketches the errors have mean 0 and the standard deviation of HyperLogLog: 1.04 / sqrt(registers). */
+/* Over many sketches the errors have mean 0 and the standard deviation of HyperLogLog: 1.04 /
+ * sqrt(registers). */
 static void errors_are_those_of_hyperloglog(void **state) {
     (void)state;
     const uint64_t keys =
@@ -89,8 +90,8 @@ static void errors_are_those_of_hyperloglog(void **state) {
         fail_msg("%d sketches: mean error %g, deviation %g", sketches, sum / sketches, deviation);
 }
 
-/* With few keys the estimate is near that of linear counting, -m ln(share of empty registers), counted here from
- * the hashes: XXH3 without a seed, whose first 16 bits choose the register. */
+/* With few keys the estimate is near that of linear counting, -m ln(share of empty registers), counted
+ * here from the hashes: XXH3 without a seed, whose first 16 bits choose the register. */
 static void few_keys_agree_with_linear_counting(void **state) {
     (void)state;
     static bool used[REGISTERS];

@@ -238,8 +238,8 @@ static void damage(size_t i, const char *name, double share) {
     filters[i] = owned[i] = opened;
 }
 
-/* A filter with a damaged block answers the keys before the first one in that block. The set answers the keys that all
- * filters answer, and gives the error of the next key. */
+/* A filter with a damaged block answers the keys before the first one in that block. The set answers the
+ * keys that all filters answer, and gives the error of the next key. */
 static void done_is_that_of_the_first_failure(void **state) {
     (void)state;
     size_t done;

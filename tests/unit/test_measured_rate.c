@@ -15,8 +15,8 @@ static void assert_near(double value, double expected, double part) {
         fail_msg("%.10g, expected %.10g", value, expected);
 }
 
-/* The expected bounds are where the sums of the binomial distribution, computed term by term with fifty digits,
- * are half of 1 - confidence. */
+/* The expected bounds are where the sums of the binomial distribution, computed term by term with fifty
+ * digits, are half of 1 - confidence. */
 static void intervals(void **state) {
     static const struct {
         uint64_t hits, queries;

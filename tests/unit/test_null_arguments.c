@@ -329,7 +329,23 @@ static void arguments_that_may_be_null(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(arguments_that_may_be_null), cmocka_unit_test(of_census), cmocka_unit_test(of_compressed), cmocka_unit_test(of_dedup), cmocka_unit_test(of_extract), cmocka_unit_test(of_file), cmocka_unit_test(of_filter), cmocka_unit_test(of_filter_set), cmocka_unit_test(of_funnel), cmocka_unit_test(of_guava), cmocka_unit_test(of_hash), cmocka_unit_test(of_plan), cmocka_unit_test(of_redis), cmocka_unit_test(of_redis_bitmap), cmocka_unit_test(of_redis_family), cmocka_unit_test(of_state), cmocka_unit_test(of_stream),
+        cmocka_unit_test(arguments_that_may_be_null),
+        cmocka_unit_test(of_census),
+        cmocka_unit_test(of_compressed),
+        cmocka_unit_test(of_dedup),
+        cmocka_unit_test(of_extract),
+        cmocka_unit_test(of_file),
+        cmocka_unit_test(of_filter),
+        cmocka_unit_test(of_filter_set),
+        cmocka_unit_test(of_funnel),
+        cmocka_unit_test(of_guava),
+        cmocka_unit_test(of_hash),
+        cmocka_unit_test(of_plan),
+        cmocka_unit_test(of_redis),
+        cmocka_unit_test(of_redis_bitmap),
+        cmocka_unit_test(of_redis_family),
+        cmocka_unit_test(of_state),
+        cmocka_unit_test(of_stream),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

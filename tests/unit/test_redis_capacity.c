@@ -25,7 +25,8 @@ static tamis_filter_info info_of(const tamis_filter *filter) {
     return info;
 }
 
-/* Adds keys from .. from + count - 1 until the filter is full. Returns the number of keys that were answered. */
+/* Adds keys from .. from + count - 1 until the filter is full. Returns the number of keys that were
+ * answered. */
 static size_t add_until_full(tamis_filter *filter, size_t from, size_t count) {
     size_t done = 0;
     memset(answers, UNTOUCHED, count);
@@ -92,7 +93,8 @@ static void hashes_and_batches_without_answers(void **state) {
     tamis_filter_free(filter);
 }
 
-/* The estimate may be too low by its error: a filter that is opened again takes some keys more, but not many. */
+/* The estimate may be too low by its error: a filter that is opened again takes some keys more, but not
+ * many. */
 static void a_filter_is_estimated_at_the_beginning(void **state) {
     (void)state;
     begin_test();

@@ -2,8 +2,8 @@
 
 /*
  * What a writer reports that was held up until another writer had made the filter anew. Tried at every
- * command of a drop, of a push and of the end of a resize: a proxy holds the command, the lock is deleted as if
- * it had expired, and another program builds the filter; then the command arrives.
+ * command of a drop, of a push and of the end of a resize: a proxy holds the command, the lock is deleted
+ * as if it had expired, and another program builds the filter; then the command arrives.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Unconfirmed adds: keys whose add failed are kept until they are answered. tests/unit/test_redis_connection_lost.c
- * tests them with a server. */
+/* Unconfirmed adds: keys whose add failed are kept until they are answered.
+ * tests/unit/test_redis_connection_lost.c tests them with a server. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

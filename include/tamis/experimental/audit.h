@@ -25,9 +25,9 @@ extern "C" {
  *     tamis_rate_interval         the rates that fit the hits
  *     tamis_rate_p_value          is the rate above tamis_audit_max_rate? (tamis/plan.h)
  *
- * The random keys look like the checked ones (tamis_key_sampler). None of them was checked, and none is looked up
- * twice. Without checked keys they are words or numbers. If not all keys of the filter are checked, a random key
- * may be one of the others, which is no false positive.
+ * The random keys look like the checked ones (tamis_key_sampler). None of them was checked, and none is
+ * looked up twice. Without checked keys they are words or numbers. If not all keys of the filter are
+ * checked, a random key may be one of the others, which is no false positive.
  *
  * Threads: one at a time. This interface may change with every release.
  */
@@ -54,8 +54,9 @@ TAMIS_API tamis_status tamis_audit_create(tamis_audit **audit, const tamis_filte
 TAMIS_API void tamis_audit_free(tamis_audit *audit);
 
 /*
- * Looks up keys that were added to the filter. answers[i] is TAMIS_ABSENT for a false negative, which no filter
- * may have: the key was never added, or was made in another way. Check all keys before the first random one.
+ * Looks up keys that were added to the filter. answers[i] is TAMIS_ABSENT for a false negative, which no
+ * filter may have: the key was never added, or was made in another way. Check all keys before the first
+ * random one.
  *
  * On failure no key counts as checked, `answers` is undefined, and the call may be repeated. Errors of
  * tamis_filter_contains_many, and TAMIS_E_NOMEM.
@@ -64,15 +65,17 @@ TAMIS_API tamis_status tamis_audit_check_keys(tamis_audit *audit, const tamis_ke
                                               tamis_answer *answers, tamis_error *err);
 
 /*
- * Looks up the next random keys: at least one, at most `max`, and at most some hundreds. Repeat the call until the
- * result has as many queries as were fixed beforehand: ending at a number of hits would bias the rate.
+ * Looks up the next random keys: at least one, at most `max`, and at most some hundreds. Repeat the call
+ * until the result has as many queries as were fixed beforehand: ending at a number of hits would bias the
+ * rate.
  *
  * - TAMIS_E_RANGE: max is 0, or above tamis_audit_queries_left.
  * - On failure no key is counted. Errors of tamis_filter_contains_many, and TAMIS_E_NOMEM.
  */
 TAMIS_API tamis_status tamis_audit_query_random(tamis_audit *audit, uint64_t max, tamis_error *err);
-/* Returns how many random keys can still be looked up. With shape INT32 it is half of all numbers, less the keys
- * so far, because random numbers would hardly be new any more. With other shapes it is UINT64_MAX. */
+/* Returns how many random keys can still be looked up. With shape INT32 it is half of all numbers, less
+ * the keys so far, because random numbers would hardly be new any more. With other shapes it is
+ * UINT64_MAX. */
 TAMIS_API uint64_t tamis_audit_queries_left(const tamis_audit *audit);
 
 typedef struct tamis_audit_result {
@@ -89,12 +92,12 @@ typedef struct tamis_audit_result {
 /* Returns the result so far. Start *result from TAMIS_AUDIT_RESULT_INIT. */
 TAMIS_API void tamis_audit_result_get(const tamis_audit *audit, tamis_audit_result *result);
 
-/* Returns the number of lookups that show the rate of a filter with this plan: as many as 2,500 hits need, from
- * 1e5 to 1e7, and fewer if they would take more than some seconds. */
+/* Returns the number of lookups that show the rate of a filter with this plan: as many as 2,500 hits need,
+ * from 1e5 to 1e7, and fewer if they would take more than some seconds. */
 TAMIS_API uint64_t tamis_audit_queries(const tamis_plan *plan, double rate);
-/* Returns the highest rate of a single filter with so many keys that still keeps the promise `rate`. The promise
- * holds for the average of all filters; six standard deviations between filters are allowed (docs/MATH.md,
- * "Measured rates"). */
+/* Returns the highest rate of a single filter with so many keys that still keeps the promise `rate`. The
+ * promise holds for the average of all filters; six standard deviations between filters are allowed
+ * (docs/MATH.md, "Measured rates"). */
 TAMIS_API double tamis_audit_max_rate(const tamis_plan *plan, double rate, double keys);
 
 #ifdef __cplusplus

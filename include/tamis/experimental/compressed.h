@@ -50,9 +50,9 @@ TAMIS_API tamis_status tamis_compressed_open(tamis_filter **filter, tamis_compre
 TAMIS_API tamis_status tamis_compressed_save(tamis_filter *filter, const char *path, tamis_format format,
                                              tamis_compression compression, tamis_error *err);
 
-/* Like tamis_compressed_save, but stops with TAMIS_E_INTERRUPTED as soon as `stop_fd` is readable (a pipe that
- * a signal handler writes to; -1: none). The old file is then unchanged and no temporary file is left. It
- * is checked every 16 MiB. */
+/* Like tamis_compressed_save, but stops with TAMIS_E_INTERRUPTED as soon as `stop_fd` is readable (a pipe
+ * that a signal handler writes to; -1: none). The old file is then unchanged and no temporary file is
+ * left. It is checked every 16 MiB. */
 TAMIS_API tamis_status tamis_compressed_save_until(tamis_filter *filter, const char *path,
                                                    tamis_format format, tamis_compression compression,
                                                    int stop_fd, tamis_error *err);

@@ -30,7 +30,8 @@ extern "C" {
  *
  * Details of each form:
  *
- * - bytes: if the record ends before TO, the key ends with the record. A record that ends before FROM has no key.
+ * - bytes: if the record ends before TO, the key ends with the record. A record that ends before FROM has
+ *   no key.
  * - csv: within quotes, a record may contain the byte that ends records. A name that is a number, or contains
  *   a comma, a quote or blanks at its ends, is quoted as in CSV: csv:"a,b".
  * - json: a string gives its bytes in UTF-8, whatever its escapes. Any other value gives its bytes as
@@ -56,8 +57,8 @@ typedef struct tamis_extractor_options {
      * unchanged */
     bool ignore_case;
     /* Allocator, NULL for the default. It does not serve the machine code of expressions and the stack
-     * that runs it (64 MiB reserved). In a run with several threads (tamis/experimental/stream.h), several threads call
-     * it at once. */
+     * that runs it (64 MiB reserved). In a run with several threads (tamis/experimental/stream.h), several
+     * threads call it at once. */
     const tamis_allocator *allocator;
 } tamis_extractor_options;
 
@@ -119,9 +120,10 @@ TAMIS_API size_t tamis_extractor_value_count(const tamis_extractor *extractor);
 /*
  * Like tamis_extractor_extract, but returns the values of a record one by one and does not make them a key.
  *
- * - values: count * n elements, where n is tamis_extractor_value_count. values[i * n + j] is value j of record i, in the
- *   order of the parts, trimmed and folded as the options say. `data` is NULL for a group without a match. The values
- *   point to the same places as a key. Those of a record that is not FOUND are unchanged.
+ * - values: count * n elements, where n is tamis_extractor_value_count. values[i * n + j] is value j of
+ *   record i, in the order of the parts, trimmed and folded as the options say. `data` is NULL for a group
+ *   without a match. The values point to the same places as a key. Those of a record that is not FOUND are
+ *   unchanged.
  * - found: as for tamis_extractor_extract, with empty keys.
  */
 TAMIS_API tamis_status tamis_extractor_values(tamis_extractor *extractor, const tamis_key *records,

@@ -23,8 +23,8 @@ typedef struct tamis_filter_set {
 } tamis_filter_set;
 
 /*
- * Looks up `count` keys in all filters of the set. Each key is hashed once for all filters of one scheme, seed
- * and secret.
+ * Looks up `count` keys in all filters of the set. Each key is hashed once for all filters of one scheme,
+ * seed and secret.
  *
  * - any: any[i] is TAMIS_PRESENT if at least one filter answers so for key i, else TAMIS_ABSENT.
  * - rows: NULL, or an array of set->count * count answers: rows[f * count + i] is that of filter f for key i.
@@ -33,18 +33,18 @@ typedef struct tamis_filter_set {
  *
  * Errors of tamis_filter_contains_many.
  *
- * Threads: any number at once, if every filter allows lookups from many threads. To divide a batch, give each thread
- * a range of the keys. No filter may be reloaded (tamis_filter_reload) meanwhile.
+ * Threads: any number at once, if every filter allows lookups from many threads. To divide a batch, give
+ * each thread a range of the keys. No filter may be reloaded (tamis_filter_reload) meanwhile.
  *
- * Cost: the lookups of each filter. Allocates nothing; takes up to 50 KiB of stack. A filter on a server needs
- * one round trip for the batch; without `rows`, one for each 16384 keys.
+ * Cost: the lookups of each filter. Allocates nothing; takes up to 50 KiB of stack. A filter on a server
+ * needs one round trip for the batch; without `rows`, one for each 16384 keys.
  */
 TAMIS_API tamis_status tamis_filter_set_contains_many(const tamis_filter_set *set, const tamis_key *keys,
                                                       size_t count, tamis_answer *any, tamis_answer *rows,
                                                       size_t *done, tamis_error *err);
 
-/* Like tamis_filter_set_contains_many, for keys hashed by tamis_filter_set_hasher. TAMIS_E_MISMATCH: a filter does
- * not accept a hash. */
+/* Like tamis_filter_set_contains_many, for keys hashed by tamis_filter_set_hasher. TAMIS_E_MISMATCH: a
+ * filter does not accept a hash. */
 TAMIS_API tamis_status tamis_filter_set_contains_hashes(const tamis_filter_set *set, const tamis_hash *hashes,
                                                         size_t count, tamis_answer *any, tamis_answer *rows,
                                                         size_t *done, tamis_error *err);

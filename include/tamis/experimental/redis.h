@@ -3,8 +3,8 @@
 #define TAMIS_REDIS_H
 
 /* Filters in bitmaps of a Redis server: library libtamis-redis. Many small filters at once:
- * tamis/experimental/redis_family.h. Not part of tamis/tamis.h, so that a program that embeds a filter needs no further
- * library. */
+ * tamis/experimental/redis_family.h. Not part of tamis/tamis.h, so that a program that embeds a filter
+ * needs no further library. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -78,8 +78,8 @@ typedef struct tamis_redis tamis_redis;
  * - If fewer replicas have it within `patience`, the call fails with TAMIS_E_TIMEOUT and the message gives
  *   their number. No key of the batch is answered then. If the same handle adds them again, they are
  *   TAMIS_UNKNOWN.
- * - Lookups and bitmaps (tamis/experimental/redis_bitmap.h) do not wait. Calls that make, replace or drop a filter of
- *   layout tamis wait for the switch of its plan, not for the partitions on other servers.
+ * - Lookups and bitmaps (tamis/experimental/redis_bitmap.h) do not wait. Calls that make, replace or drop
+ *   a filter of layout tamis wait for the switch of its plan, not for the partitions on other servers.
  */
 
 /*
@@ -105,7 +105,8 @@ typedef struct tamis_redis tamis_redis;
  */
 
 /*
- * Errors of all calls with a server, also of its filters and of tamis/experimental/redis_family.h and redis_bitmap.h:
+ * Errors of all calls with a server, also of its filters and of tamis/experimental/redis_family.h and
+ * redis_bitmap.h:
  *
  * - TAMIS_E_IO: the server cannot be reached, or its reply is not that of a Redis.
  * - TAMIS_E_TIMEOUT: no answer within `patience`.
@@ -175,12 +176,12 @@ typedef struct tamis_redis_filter_options {
  * - Of all answers for a key, to all clients, at most one is TAMIS_ABSENT. Exactly one is, apart from false
  *   positives, if none was TAMIS_UNKNOWN and no call with the key failed. Of equal keys in a disturbed batch
  *   any may be the one.
- * - If a call fails, keys from *done on may be in the filter or not, and no later call answers that they were
- *   absent. If the same handle adds them again, those in the filter are TAMIS_UNKNOWN once, not TAMIS_PRESENT.
- *   So a caller that repeats the call drops nothing.
- * - With layout php3 an element may have bits in several Redis keys, which are not set at one instant. It is
- *   TAMIS_ABSENT if bits were missing in the Redis key that holds most of them, and TAMIS_UNKNOWN if bits were
- *   missing only in others.
+ * - If a call fails, keys from *done on may be in the filter or not, and no later call answers that they
+ *   were absent. If the same handle adds them again, those in the filter are TAMIS_UNKNOWN once, not
+ *   TAMIS_PRESENT. So a caller that repeats the call drops nothing.
+ * - With layout php3 an element may have bits in several Redis keys, which are not set at one instant. It
+ *   is TAMIS_ABSENT if bits were missing in the Redis key that holds most of them, and TAMIS_UNKNOWN if
+ *   bits were missing only in others.
  *
  * Durability is that of the server's memory. What it loses is absent once more: by a restart without
  * appendonly and appendfsync=always, a failover to a lagging replica, expiry or clear.
@@ -213,16 +214,17 @@ TAMIS_API tamis_status tamis_redis_filter_open(tamis_filter **filter, tamis_redi
                                                const tamis_redis_filter_options *options, tamis_error *err);
 
 /*
- * Enforces the capacity of a filter on a server. The server accepts more keys than the filter was planned for, and its
- * rate then rises. From this call on the handle refuses them, as a filter in memory does: TAMIS_E_FULL at an absent
- * key that does not fit. tamis_filter_info.full is then TAMIS_FULL_CAPACITY.
+ * Enforces the capacity of a filter on a server. The server accepts more keys than the filter was planned
+ * for, and its rate then rises. From this call on the handle refuses them, as a filter in memory does:
+ * TAMIS_E_FULL at an absent key that does not fit. tamis_filter_info.full is then TAMIS_FULL_CAPACITY.
  *
- * - The call estimates the keys in the filter. Then the handle counts the keys that it adds itself, but not those that
- *   others add. The estimate is lowered by twice its standard error, so that a filter with free slots accepts keys.
+ * - The call estimates the keys in the filter. Then the handle counts the keys that it adds itself, but
+ *   not those that others add. The estimate is lowered by twice its standard error, so that a filter with
+ *   free slots accepts keys.
  * - A filter that was replaced by one of another capacity is estimated again when the handle is full.
  * - TAMIS_E_UNSUPPORTED: layouts php1 to php3, which store no capacity; or the filter is not on a server.
- * - Cost: counts all bits, as tamis_filter_info_get does. From then on, a batch with more keys than free slots is
- *   looked up before it is added, since an add cannot be undone. These lookups are not traced.
+ * - Cost: counts all bits, as tamis_filter_info_get does. From then on, a batch with more keys than free
+ *   slots is looked up before it is added, since an add cannot be undone. These lookups are not traced.
  */
 TAMIS_API tamis_status tamis_redis_filter_enforce_capacity(tamis_filter *filter, tamis_error *err);
 
@@ -406,8 +408,9 @@ TAMIS_API tamis_status tamis_redis_union(tamis_filter *there, const tamis_filter
  * All clients must know the field `next` of docs/REDIS-LAYOUT.md; those of this library do. Until the end an
  * add costs two more round trips. `like` may be the filter that is passed to the end.
  *
- * Another push or drop before the end ends this resize: TAMIS_E_MISMATCH. A resize that was killed costs these
- * round trips until then, and no other resize can begin (TAMIS_E_BUSY); tamis_redis_leftovers ends it too.
+ * Another push or drop before the end ends this resize: TAMIS_E_MISMATCH. A resize that was killed costs
+ * these round trips until then, and no other resize can begin (TAMIS_E_BUSY); tamis_redis_leftovers ends
+ * it too.
  *
  * - TAMIS_E_NOT_FOUND: there is no filter.
  * - TAMIS_E_UNSUPPORTED: another layout, kind or scheme.
@@ -434,8 +437,8 @@ TAMIS_API tamis_status tamis_redis_alias(tamis_redis *redis, const char *name, c
 
 /*
  * Removes a filter with all its keys; or an alias, whose target stays. Open handles fail from then on
- * (TAMIS_E_NOT_FOUND). Layouts that store no parameters require those of opening; the others accept them. With a
- * family (tamis/experimental/redis_family.h, layout tamis) its members are removed too.
+ * (TAMIS_E_NOT_FOUND). Layouts that store no parameters require those of opening; the others accept them.
+ * With a family (tamis/experimental/redis_family.h, layout tamis) its members are removed too.
  *
  * After a failure the filter may exist or not. If the message says that it was dropped, only Redis keys that
  * nothing uses may remain: see tamis_redis_leftovers. Else drop it again. A filter that another program makes
@@ -529,14 +532,14 @@ typedef enum tamis_redis_leftover_kind {
     TAMIS_REDIS_LEFT_RESIZE = 3,
 } tamis_redis_leftover_kind;
 
-/* Unused partitions of one generation of a filter of layout tamis, or members of a family. They do not expire by
- * themselves, except for those of an unfinished build or drop. Its `keys` may be 0: only the record of it is
- * left. */
+/* Unused partitions of one generation of a filter of layout tamis, or members of a family. They do not
+ * expire by themselves, except for those of an unfinished build or drop. Its `keys` may be 0: only the
+ * record of it is left. */
 typedef struct tamis_redis_leftover {
     uint32_t struct_size;
     tamis_redis_leftover_kind kind;
-    /* The filter's name, name_size bytes without a NUL. Of members whose family is unknown: the name of the only
-     * member, or the common prefix of their names and '*'. */
+    /* The filter's name, name_size bytes without a NUL. Of members whose family is unknown: the name of
+     * the only member, or the common prefix of their names and '*'. */
     const char *name;
     size_t name_size;
     uint64_t generation;
@@ -555,8 +558,8 @@ typedef tamis_status (*tamis_redis_leftover_sink)(void *context, const tamis_red
  *
  * - pattern, redis: as for tamis_redis_list; `redis` may be NULL.
  * - Skips filters that are being built, resized or dropped.
- * - Members of a family that no hash names are found only if all Redis keys are on one server, and the user may
- *   read all hashes and use INFO.
+ * - Members of a family that no hash names are found only if all Redis keys are on one server, and the
+ *   user may read all hashes and use INFO.
  * - TAMIS_E_REFUSED: SCAN is not allowed (a Codis has none).
  * - TAMIS_E_BUSY: somebody began to change the filter.
  * - TAMIS_E_IO: also if the server was restarted meanwhile.

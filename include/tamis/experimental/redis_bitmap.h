@@ -31,9 +31,9 @@ typedef struct tamis_redis_bitmap tamis_redis_bitmap;
 
 /*
  * Opens the bitmap under KEY, percent-encoded as in a URI. If `redis` is NULL, it is
- * redis://host:port/db/KEY?..., see tamis/experimental/redis.h, with a connection of its own. Sends nothing to the server
- * yet. The caller owns *bitmap until tamis_redis_bitmap_close, which must come before tamis_redis_close.
- * allocator: NULL for that of the server, or the default.
+ * redis://host:port/db/KEY?..., see tamis/experimental/redis.h, with a connection of its own. Sends
+ * nothing to the server yet. The caller owns *bitmap until tamis_redis_bitmap_close, which must come
+ * before tamis_redis_close. allocator: NULL for that of the server, or the default.
  */
 TAMIS_API tamis_status tamis_redis_bitmap_open(tamis_redis_bitmap **bitmap, tamis_redis *redis,
                                                const char *key, const tamis_allocator *allocator,

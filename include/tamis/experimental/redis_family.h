@@ -59,8 +59,8 @@ TAMIS_API void tamis_redis_family_close(tamis_redis_family *family);
  * the answers of an add, may be NULL.
  *
  * - TAMIS_E_INVALID: a name is empty or too long; the pairs before it are done.
- * - TAMIS_E_NOT_FOUND, TAMIS_E_MISMATCH: layout tamis, and the family was dropped or replaced while it was open.
- *   No pair of the current piece is answered.
+ * - TAMIS_E_NOT_FOUND, TAMIS_E_MISMATCH: layout tamis, and the family was dropped or replaced while it was
+ *   open. No pair of the current piece is answered.
  */
 TAMIS_API tamis_status tamis_redis_family_add_many(tamis_redis_family *family, const tamis_redis_pair *pairs,
                                                    size_t count, tamis_answer *answers, size_t *done,

@@ -98,8 +98,8 @@ TAMIS_API tamis_filter *tamis_state_filter(tamis_state *state);
 /* Returns the text that describes the keys, as given at creation. */
 TAMIS_API const char *tamis_state_metadata(const tamis_state *state);
 /*
- * Replaces that text, for a state without keys whose first run was described wrongly. Lasts when it returns: after a crash
- * the state has the old text or the new one. NULL: "".
+ * Replaces that text, for a state without keys whose first run was described wrongly. Lasts when it
+ * returns: after a crash the state has the old text or the new one. NULL: "".
  *
  * - TAMIS_E_INVALID: the state has keys, or something was logged since the last commit.
  * - TAMIS_E_RANGE: longer than TAMIS_STATE_METADATA_MAX.
@@ -124,9 +124,9 @@ TAMIS_API tamis_status tamis_state_expect(tamis_state *state, uint64_t more, tam
 TAMIS_API tamis_status tamis_state_log(tamis_state *state, const tamis_hash *hashes, size_t count,
                                        tamis_error *err);
 /*
- * Stores a note with the next commit, for ever: 1 to TAMIS_STATE_CHECKPOINT_MAX bytes. Notes record what must be
- * known of finished runs. All notes together may have 256 MiB, where each counts its size plus 8 bytes
- * (TAMIS_E_RANGE).
+ * Stores a note with the next commit, for ever: 1 to TAMIS_STATE_CHECKPOINT_MAX bytes. Notes record what
+ * must be known of finished runs. All notes together may have 256 MiB, where each counts its size plus 8
+ * bytes (TAMIS_E_RANGE).
  */
 TAMIS_API tamis_status tamis_state_note(tamis_state *state, const void *note, size_t size, tamis_error *err);
 /* Returns note `number`, from 0, committed or not; NULL after the last one. Valid until the next note,

@@ -38,10 +38,10 @@ typedef struct tamis_stream_source {
  * each sees the effects of the earlier calls. With several threads (options.threads) any thread of the run
  * may call them. If there is `mark`, it and the functions called besides it run in the caller's thread only.
  *
- * The run owns keys, hashes and what a source points to. They are valid until the `query` for which they are
- * made returns, or until `finish_parts` if the batch is split. With `mark` they are valid until the last mark of
- * the batch. The source struct itself is valid until `set_source` returns, and the name of its input until the run
- * ends.
+ * The run owns keys, hashes and what a source points to. They are valid until the `query` for which they
+ * are made returns, or until `finish_parts` if the batch is split. With `mark` they are valid until the
+ * last mark of the batch. The source struct itself is valid until `set_source` returns, and the name of
+ * its input until the run ends.
  */
 typedef struct tamis_stream_service {
     uint32_t struct_size;
@@ -70,15 +70,16 @@ typedef struct tamis_stream_service {
      * inputs are known and there is no `mark`. */
     void (*expect)(void *context, uint64_t more);
     /*
-     * Splitting a batch: all three NULL, or all three and query_hashes set. Without `mark`, several threads may
-     * then answer one batch in parts at once.
+     * Splitting a batch: all three NULL, or all three and query_hashes set. Without `mark`, several
+     * threads may then answer one batch in parts at once.
      *
      * - parts() returns the number of parts, 1 to `max` (else TAMIS_E_INVALID). 1 means that query_hashes
      *   answers the batch.
      * - query_part() answers the keys of one part in order and leaves the other answers unchanged. On failure
      *   *done is the index of the first key of the part without an answer, else `count`.
-     * - finish_parts() is called once, after all parts have returned. The first `done` answers count: the smallest
-     *   *done of all parts. `status` and *err are those of that part; finish_parts may improve *err.
+     * - finish_parts() is called once, after all parts have returned. The first `done` answers count: the
+     *   smallest *done of all parts. `status` and *err are those of that part; finish_parts may improve
+     *   *err.
      */
     uint32_t (*parts)(void *context, size_t count, uint32_t max);
     tamis_status (*query_part)(void *context, const tamis_hash *hashes, size_t count, uint32_t part,
@@ -332,10 +333,10 @@ typedef struct tamis_stream_options {
 /*
  * Outputs of a run.
  *
- * - Regular file: it is written to a temporary file (".NAME.tamis-PID-RANDOM") and renamed over the old file
- *   when the run succeeds. Owner and permissions of the old file are kept as far as the system allows. If there
- *   are two outputs, both files are renamed or neither. On failure the temporary file is removed and the old file is
- *   unchanged. A symbolic link is followed; a hard link is not kept.
+ * - Regular file: it is written to a temporary file (".NAME.tamis-PID-RANDOM") and renamed over the old
+ *   file when the run succeeds. Owner and permissions of the old file are kept as far as the system
+ *   allows. If there are two outputs, both files are renamed or neither. On failure the temporary file is
+ *   removed and the old file is unchanged. A symbolic link is followed; a hard link is not kept.
  * - Other outputs (FIFO, device) are written directly, and so are names of open descriptors (/dev/stdout,
  *   /dev/fd/N).
  * - Compression: by options.compression, or by the suffix of the name ("-" and other names have none). Each
@@ -363,8 +364,8 @@ typedef struct tamis_stream_options {
  * - If another program appends to an output meanwhile, nothing is overwritten. The next commit fails with
  *   TAMIS_E_CHANGED, and the next start keeps its bytes.
  * - A finished run changes nothing, unless its inputs have grown; then it continues with those.
- * - A run is recognised by the content of its inputs and the names of its outputs. Two parts of each input are
- *   compared: its first bytes, and the 4 KiB before the run's position.
+ * - A run is recognised by the content of its inputs and the names of its outputs. Two parts of each input
+ *   are compared: its first bytes, and the 4 KiB before the run's position.
  * - Inputs and outputs that are not regular files: no record is lost, but records may come twice after a
  *   crash. A commit waits until the reader of a pipe has read what the commit covers.
  * - A stop (stop_fd) commits first.
@@ -435,8 +436,8 @@ TAMIS_API tamis_status tamis_stream_dedup(tamis_dedup *session, const tamis_stre
  * the state (tamis_state_note_at) those of earlier runs. */
 typedef struct tamis_stream_checkpoint tamis_stream_checkpoint;
 
-/* Reads a checkpoint. The caller owns *checkpoint until tamis_stream_checkpoint_free. TAMIS_E_FORMAT: the bytes
- * are no checkpoint of this version of the library. TAMIS_E_NOMEM. */
+/* Reads a checkpoint. The caller owns *checkpoint until tamis_stream_checkpoint_free. TAMIS_E_FORMAT: the
+ * bytes are no checkpoint of this version of the library. TAMIS_E_NOMEM. */
 TAMIS_API tamis_status tamis_stream_checkpoint_decode(tamis_stream_checkpoint **checkpoint, const void *bytes,
                                                       size_t size, tamis_error *err);
 TAMIS_API void tamis_stream_checkpoint_free(tamis_stream_checkpoint *checkpoint);
@@ -448,7 +449,8 @@ TAMIS_API bool tamis_stream_checkpoint_get(const tamis_stream_checkpoint *checkp
 /* True if the run is unfinished and was not given up, and an input can be read again and may have unread
  * bytes. */
 TAMIS_API bool tamis_stream_checkpoint_is_open(const tamis_stream_checkpoint *checkpoint);
-/* True if both are of one run, which has the same names of inputs and the same outputs: the later checkpoint counts. */
+/* True if both are of one run, which has the same names of inputs and the same outputs: the later checkpoint
+ * counts. */
 TAMIS_API bool tamis_stream_checkpoint_is_same_run(const tamis_stream_checkpoint *one,
                                                    const tamis_stream_checkpoint *other);
 /* Returns `commits.command` of the run, or NULL. The checkpoint owns the text. */

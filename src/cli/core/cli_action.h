@@ -20,8 +20,8 @@ typedef struct cli_actions {
     size_t count;
 } cli_actions;
 
-/* Finds the action that the operands name, and checks the number of operands, the URI and the options. *found is the index of
- * the action. `options` is the table of the command. */
+/* Finds the action that the operands name, and checks the number of operands, the URI and the options.
+ * *found is the index of the action. `options` is the table of the command. */
 tamis_status cli_action_find(size_t *found, const cli_actions *actions, const cli_args *args,
                              const cli_option *options, tamis_error *err);
 

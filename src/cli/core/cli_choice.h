@@ -3,8 +3,9 @@
 #define TAMIS_CLI_CORE_CLI_CHOICE_H
 
 /*
- * Values of options that several commands share, in the order of the library's enums: the index of a value is the tamis_kind,
- * tamis_scheme, tamis_on_full, tamis_format or tamis_compression. A test compares them with the library's names.
+ * Values of options that several commands share, in the order of the library's enums: the index of a value
+ * is the tamis_kind, tamis_scheme, tamis_on_full, tamis_format or tamis_compression. A test compares them
+ * with the library's names.
  */
 extern const char *const cli_kinds[];
 extern const char *const cli_schemes[];

@@ -45,7 +45,8 @@ tamis_status cli_json_write(json_t *object, FILE *out, size_t indent, const char
 
     incomplete = false;
     errno = 0;
-    /* Nine digits are more precise than any measurement here. Seventeen would print 0.1 as 0.10000000000000001. */
+    /* Nine digits are more precise than any measurement here. Seventeen would print 0.1 as
+     * 0.10000000000000001. */
     if (whole)
         written = json_dumpf(object, out, JSON_INDENT(indent) | JSON_REAL_PRECISION(9)) == 0 &&
                   fputc('\n', out) != EOF;

@@ -9,8 +9,8 @@
 
 #include <tamis/status.h>
 
-/* JSON output: one object at a time, with all that is in it, is built and then written. A lack of memory on the way needs no
- * check: cli_json_write reports it. */
+/* JSON output: one object at a time, with all that is in it, is built and then written. A lack of memory
+ * on the way needs no check: cli_json_write reports it. */
 
 /* Adds `value`, which belongs to the object then. NULL: memory was short. */
 void cli_json_put(json_t *object, const char *name, json_t *value);

@@ -7,8 +7,8 @@
  *     1.5M        15         -1         10^6      1500000
  *     1.50        15         -1         1         not whole
  *
- * So 1e12 is exactly 10^12, and neither a fraction nor an overflow is lost by rounding. A rate is a double: its form is checked
- * here, and strtod converts it.
+ * So 1e12 is exactly 10^12, and neither a fraction nor an overflow is lost by rounding. A rate is a
+ * double: its form is checked here, and strtod converts it.
  */
 #include "cli/core/cli_number.h"
 
@@ -35,8 +35,8 @@ static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-/* Appends one digit to the mantissa. Zeros are counted in *zeros and appended before the next other digit. Returns false on
- * overflow. */
+/* Appends one digit to the mantissa. Zeros are counted in *zeros and appended before the next other digit.
+ * Returns false on overflow. */
 static bool add_digit(decimal *number, unsigned digit, int *zeros) {
     if (digit == 0) {
         *zeros += number->mantissa != 0 && *zeros < EXPONENT_CAP ? 1 : 0;
@@ -157,7 +157,8 @@ cli_number cli_number_count(const char *text, uint64_t *value) {
     return CLI_NUMBER_OK;
 }
 
-/* Returns the factor of a unit: "" or B; K, KiB or KB with any of k K M G T P E. Returns 0 for any other text. */
+/* Returns the factor of a unit: "" or B; K, KiB or KB with any of k K M G T P E. Returns 0 for any other
+ * text. */
 static uint64_t size_unit(const char *text) {
     static const char letters[] = "KMGTPE";
     const char *found;
@@ -312,7 +313,8 @@ static cli_number read_within(const cli_option *option, const char *text, cli_va
     }
 }
 
-/* The error for m instead of M: 1m is one minute, 1M a million or a mebibyte. NULL: the mistake is another one. */
+/* The error for m instead of M: 1m is one minute, 1M a million or a mebibyte. NULL: the mistake is another
+ * one. */
 static const char *minutes_for(const cli_option *option, const char *text) {
     char suggestion[64];
     cli_value value;

@@ -142,7 +142,8 @@ static size_t list_beginning(const cli_command *command, const char *name, char 
     return count;
 }
 
-/* Refuses an unknown or ambiguous long option. The error lists the options with this prefix, or suggests the nearest one. */
+/* Refuses an unknown or ambiguous long option. The error lists the options with this prefix, or suggests the
+ * nearest one. */
 static tamis_status refuse_long(const cli_command *command, const char *typed, tamis_error *err) {
     size_t length = strcspn(typed, "=");
     char name[64], list[400];

@@ -5,8 +5,9 @@
 #include "cli/cli.h"
 
 /*
- * Parses argv with the table of the command. argv[0] is the command's name. Options and operands may come in any order; "--"
- * ends the options. Permutes argv and keeps its strings. The caller releases *args, also after an error.
+ * Parses argv with the table of the command. argv[0] is the command's name. Options and operands may come
+ * in any order; "--" ends the options. Permutes argv and keeps its strings. The caller releases *args,
+ * also after an error.
  */
 tamis_status cli_parse(const cli_command *command, int argc, char **argv, cli_args *args, tamis_error *err);
 

@@ -3,9 +3,10 @@
 #define TAMIS_CLI_CORE_CLI_ROWS_H
 
 /*
- * Options that several commands share, as rows for their tables. An option has the same id in every command. So one function
- * parses a group of options (records, plan, report, metadata) for all commands: cli_stream.h, cli_extract.h, cli_filter.h,
- * cli_metadata.h. If a command lacks an option of the group, the option counts as not given.
+ * Options that several commands share, as rows for their tables. An option has the same id in every
+ * command. So one function parses a group of options (records, plan, report, metadata) for all commands:
+ * cli_stream.h, cli_extract.h, cli_filter.h, cli_metadata.h. If a command lacks an option of the group,
+ * the option counts as not given.
  */
 #include <tamis/experimental/stream.h>
 #include <tamis/plan.h>

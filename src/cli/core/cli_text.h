@@ -6,7 +6,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Numbers and text as people read them. Functions with `text` write into the caller's buffer and return it. */
+/* Numbers and text as people read them. Functions with `text` write into the caller's buffer and return
+ * it. */
 
 enum { CLI_TEXT_NUMBER = 40 }; /* buffer size that is enough for every number below */
 
@@ -33,14 +34,15 @@ const char *cli_text_records(char *text, size_t size, uint64_t count);
 /* 3671 -> "1:01:11" */
 const char *cli_text_duration(char *text, size_t size, double seconds);
 
-/* Writes `text` and a newline. Lines break at blanks, so that none is wider than `width`. The first line begins at `column`;
- * each further line is indented by `indent` blanks. */
+/* Writes `text` and a newline. Lines break at blanks, so that none is wider than `width`. The first line
+ * begins at `column`; each further line is indented by `indent` blanks. */
 void cli_text_wrap(FILE *out, const char *text, size_t column, size_t indent, size_t width);
 
 /* Returns the value of a hexadecimal digit, or -1. */
 int cli_text_hex_digit(char c);
 
-/* Returns the edit distance (Levenshtein) of two names, without case: the fewest letters to change, insert or remove. */
+/* Returns the edit distance (Levenshtein) of two names, without case: the fewest letters to change, insert or
+ * remove. */
 unsigned cli_text_distance(const char *a, const char *b);
 
 #endif

@@ -19,7 +19,8 @@ static void put_words(FILE *out, const char *const *words) {
         fprintf(out, "%s%s", i > 0 ? " " : "", words[i]);
 }
 
-/* Writes the candidates for the value of each option, as a word of its own: a list of words, file names, or none. */
+/* Writes the candidates for the value of each option, as a word of its own: a list of words, file names, or
+ * none. */
 static void put_values(FILE *out, const cli_command *command) {
     for (size_t i = 0; command->options[i].name; i++) {
         const cli_option *option = &command->options[i];
@@ -94,7 +95,8 @@ void docs_completion_bash(FILE *out, const cli_command *none) {
           out);
     for (size_t i = 0; cli_commands[i]; i++)
         put_values(out, cli_commands[i]);
-    /* After "--" no word is an option: `ended` is then a slash, so that the patterns of options do not match. */
+    /* After "--" no word is an option: `ended` is then a slash, so that the patterns of options do not
+     * match. */
     fputs("    esac\n    case \"$verb:$ended$cur\" in\n", out);
     for (size_t i = 0; cli_commands[i]; i++) {
         fprintf(out, "        %s:-*) _tamis_words '", cli_commands[i]->name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * tamis-embed: compiles the prose of help and manual pages, docs/man/VERB.txt, into C tables that the command contains.
- * docs/man/README.md describes the format.
+ * tamis-embed: compiles the prose of help and manual pages, docs/man/VERB.txt, into C tables that the
+ * command contains. docs/man/README.md describes the format.
  *
  *     docs/man/dedup.txt              output
  *
@@ -17,8 +17,8 @@
  *
  *                                     const cli_manual cli_manual_dedup = {.notes = dedup_notes, .exits = dedup_exits};
  *
- * The texts are read line by line, and C is written as they are read. The program keeps nothing but the state of the current
- * section, and stops at the first malformed line.
+ * The texts are read line by line, and C is written as they are read. The program keeps nothing but the
+ * state of the current section, and stops at the first malformed line.
  */
 #include <ctype.h>
 #include <errno.h>

@@ -32,8 +32,9 @@ static void put_commands(FILE *out, char between) {
 }
 
 /*
- * Writes a pattern for words that give the option. An option without its value does not match, because fish would then not
- * complete the value. In a word of short options, letters of flags may come before the option's letter.
+ * Writes a pattern for words that give the option. An option without its value does not match, because
+ * fish would then not complete the value. In a word of short options, letters of flags may come before the
+ * option's letter.
  */
 static void put_spellings(FILE *out, const cli_command *command, const cli_option *option) {
     bool flag = option->type == CLI_FLAG;
@@ -48,8 +49,8 @@ static void put_spellings(FILE *out, const cli_command *command, const cli_optio
     fprintf(out, "]*%c%s", option->letter, flag ? "" : "[\\s\\S]");
 }
 
-/* Writes the condition for an option: no option that contradicts it was given, nor the option itself unless it may be given
- * again. */
+/* Writes the condition for an option: no option that contradicts it was given, nor the option itself
+ * unless it may be given again. */
 static void put_condition(FILE *out, const cli_command *command, const cli_option *option) {
     fprintf(out, "complete -c tamis -n '__tamis_in %s \"", command->name);
     if (option->many)

@@ -7,7 +7,8 @@
 #include "cli/cli.h"
 #include "cli/core/cli_option.h"
 
-/* Generators of documents from the command tables. Those for all commands are called with NULL, so that all have one type. */
+/* Generators of documents from the command tables. Those for all commands are called with NULL, so that all
+ * have one type. */
 void docs_manual_main(FILE *out, const cli_command *none);
 void docs_manual_command(FILE *out, const cli_command *command);
 void docs_completion_bash(FILE *out, const cli_command *none);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* tamis-docs: writes manual pages (mdoc) and shell completions from the tables that parse the options. It checks
- * these tables first, so a wrong one fails the build. */
+/* tamis-docs: writes manual pages (mdoc) and shell completions from the tables that parse the options. It
+ * checks these tables first, so a wrong one fails the build. */
 #include <stdio.h>
 #include <string.h>
 
@@ -29,7 +29,8 @@ static int fail(const cli_command *command, const char *option, const char *why)
     return 1;
 }
 
-/* Ids, names and letters must be unique, since values are found by id. Both sides of a conflict must be in the table. */
+/* Ids, names and letters must be unique, since values are found by id. Both sides of a conflict must be in
+ * the table. */
 static int check_table(const cli_command *command) {
     uint64_t ids = 0;
     int failed = 0;

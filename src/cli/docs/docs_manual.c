@@ -30,8 +30,8 @@ static void put_char(FILE *out, char c, bool code) {
         fputc(c, out);
 }
 
-/* Writes text as mdoc, one sentence a line. Words that begin with a dash, and numbers such as 1e-9, are code: their dashes are
- * written as \-. */
+/* Writes text as mdoc, one sentence a line. Words that begin with a dash, and numbers such as 1e-9, are
+ * code: their dashes are written as \-. */
 static void put_text(FILE *out, const char *text) {
     bool code = false, begins = true;
     size_t column = 0;
@@ -40,7 +40,8 @@ static void put_text(FILE *out, const char *text) {
         if (begins)
             code = *text == '-' || (*text == '1' && text[1] == 'e');
         begins = *text == ' ';
-        /* roff detects the end of a sentence at the end of a line. Lines are at most about 70 columns wide. */
+        /* roff detects the end of a sentence at the end of a line. Lines are at most about 70 columns
+         * wide. */
         if (begins &&
             ((text[-1] == '.' && isupper((unsigned char)text[1])) || column + strcspn(text + 1, " ") > 70)) {
             fputc('\n', out);

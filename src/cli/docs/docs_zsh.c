@@ -17,7 +17,8 @@ static void put_text(FILE *out, const char *text, const char *special) {
     }
 }
 
-/* bytes to escape: in a list of choices blanks and parentheses, in a message colons, in an explanation brackets */
+/* bytes to escape: in a list of choices blanks and parentheses, in a message colons, in an explanation
+ * brackets */
 static const char special_in_words[] = "\\: ()", special_in_message[] = "\\:", special_in_help[] = "\\[]";
 
 static void put_words(FILE *out, const char *const *words) {
@@ -36,8 +37,8 @@ static void put_names(FILE *out, const cli_option *option) {
     fprintf(out, "--%s", option->name);
 }
 
-/* Writes the options that are not offered after this one: the option itself unless it may be repeated, and those that
- * contradict it. */
+/* Writes the options that are not offered after this one: the option itself unless it may be repeated, and
+ * those that contradict it. */
 static void put_excluded(FILE *out, const cli_command *command, const cli_option *option) {
     if (option == &cli_option_help) {
         fputs("(- *)", out);
@@ -70,7 +71,8 @@ static void put_value(FILE *out, const cli_option *option) {
         fputc(' ', out);
 }
 
-/* Writes one spelling of an option. For _arguments, "-o+" and "--output=" accept the value in the same word or the next. */
+/* Writes one spelling of an option. For _arguments, "-o+" and "--output=" accept the value in the same word
+ * or the next. */
 static void put_spelling(FILE *out, const cli_command *command, const cli_option *option, bool brief) {
     fputs(" \\\n        '", out);
     put_excluded(out, command, option);

@@ -16,8 +16,8 @@
 /* Purpose of an open filter: lookups; changes; changes with keys beyond its capacity. */
 typedef enum cli_access { CLI_QUERY, CLI_CHANGE, CLI_OVER_CAPACITY } cli_access;
 
-/* Opens a filter in a file or on a server. A file is mapped, or read into memory if it is compressed or will be changed.
- * *compression (may be NULL) is set to that of the file. secret may be NULL. */
+/* Opens a filter in a file or on a server. A file is mapped, or read into memory if it is compressed or
+ * will be changed. *compression (may be NULL) is set to that of the file. secret may be NULL. */
 tamis_status cli_file_open(tamis_filter **filter, const char *path, cli_access access,
                            const cli_secret *secret, tamis_compression *compression, tamis_error *err);
 
@@ -35,26 +35,27 @@ typedef struct cli_lock_wait {
 } cli_lock_wait;
 /* Returns the wait that --lock-wait sets. */
 cli_lock_wait cli_lock_wait_of(const cli_value *value);
-/* Waits a moment after TAMIS_E_BUSY, with *err filled. TAMIS_OK: try again. TAMIS_E_INTERRUPTED: a signal ended the wait.
- * Else the time is over, or waiting does not help. */
+/* Waits a moment after TAMIS_E_BUSY, with *err filled. TAMIS_OK: try again. TAMIS_E_INTERRUPTED: a signal
+ * ended the wait. Else the time is over, or waiting does not help. */
 tamis_status cli_lock_again(cli_lock_wait *wait, tamis_error *err);
 
-/* Locks the file for changes until tamis_file_unlock. Waits while another process holds the lock. *lock is NULL for a URI and
- * on a file system without locks. TAMIS_E_INTERRUPTED: a signal ended the wait. */
+/* Locks the file for changes until tamis_file_unlock. Waits while another process holds the lock. *lock is
+ * NULL for a URI and on a file system without locks. TAMIS_E_INTERRUPTED: a signal ended the wait. */
 tamis_status cli_file_lock(tamis_lock **lock, const char *path, cli_lock_wait wait, tamis_error *err);
-/* Saves the filter as `format`; AUTO: the format that it was read in. Pushes it if `path` is a URI and the filter is in
- * memory. */
+/* Saves the filter as `format`; AUTO: the format that it was read in. Pushes it if `path` is a URI and the
+ * filter is in memory. */
 tamis_status cli_file_save(tamis_filter *filter, const char *path, tamis_format format,
                            tamis_compression compression, tamis_error *err);
-/* Like cli_file_save, but a signal (cli_signal.h), before or during the call, ends it: TAMIS_E_INTERRUPTED, and the file is
- * unchanged. `wait` is used for a filter on a server that another process changes. */
+/* Like cli_file_save, but a signal (cli_signal.h), before or during the call, ends it:
+ * TAMIS_E_INTERRUPTED, and the file is unchanged. `wait` is used for a filter on a server that another
+ * process changes. */
 tamis_status cli_file_write(tamis_filter *filter, const char *path, tamis_format format,
                             tamis_compression compression, cli_lock_wait wait, tamis_error *err);
 /* Saves the filter to a new file. An existing file is an error. */
 tamis_status cli_file_save_new(tamis_filter *filter, const char *path, tamis_error *err);
 
-/* Calls `each` for every operand. After an error it goes on with the next operand, unless a signal was the error. All errors
- * but the last are printed; the last one is left in *err. */
+/* Calls `each` for every operand. After an error it goes on with the next operand, unless a signal was the
+ * error. All errors but the last are printed; the last one is left in *err. */
 typedef tamis_status cli_file_function(const cli_args *args, const char *path, bool *negative,
                                        tamis_error *err);
 tamis_status cli_file_each(const cli_args *args, cli_file_function *each, bool *negative, tamis_error *err);

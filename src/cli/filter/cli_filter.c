@@ -80,7 +80,8 @@ static bool is_compressed(int fd, off_t offset) {
     return compressed;
 }
 
-/* Finds the bytes left to read of an input ("-": standard input). Returns false if it is no regular file or is compressed. */
+/* Finds the bytes left to read of an input ("-": standard input). Returns false if it is no regular file or
+ * is compressed. */
 static bool size_of_input(const char *input, uint64_t *bytes) {
     const bool is_standard = strcmp(input, "-") == 0;
     struct stat st;
@@ -210,8 +211,8 @@ static tamis_status open_filter(tamis_filter **filter, const cli_filter_file *fi
     tamis_filter *opened = NULL;
     bool sip, whole, on_server = cli_server_is_uri(path);
 
-    /* Open the file without a secret first: its header says if it is keyed, and the library refuses a secret otherwise. On a
-     * server a missing filter is created. */
+    /* Open the file without a secret first: its header says if it is keyed, and the library refuses a
+     * secret otherwise. On a server a missing filter is created. */
     if ((on_server && file->access != CLI_QUERY
              ? cli_server_open(&opened, path, &file->form, file->secret, err)
              : cli_file_open(&opened, path, CLI_QUERY, NULL, compression, err)) != TAMIS_OK)

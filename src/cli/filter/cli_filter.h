@@ -33,8 +33,8 @@ tamis_status cli_filter_configure(cli_filter_spec *filter, const cli_value *valu
 tamis_status cli_filter_check_secret(const char *secret_file, tamis_error *err);
 
 /*
- * Prevents a far too large number of keys from taking memory, for a filter that is not frozen and would take more than 64 MiB.
- * Returns the number that was given.
+ * Prevents a far too large number of keys from taking memory, for a filter that is not frozen and would
+ * take more than 64 MiB. Returns the number that was given.
  *
  * - If the sizes of the inputs are known, the number is lowered to the records that they can contain.
  * - Else, with `grows`, it becomes 0, for a table that takes memory as keys come.
@@ -44,11 +44,12 @@ tamis_status cli_filter_check_secret(const char *secret_file, tamis_error *err);
  */
 uint64_t cli_filter_fit_inputs(cli_filter_spec *spec, const cli_stream *inputs, bool grows);
 
-/* Changes kind auto to fingerprint, which grows, unless the filter is frozen or on a server. Returns false if the kind stays
- * auto because such a table exceeds the memory limit. */
+/* Changes kind auto to fingerprint, which grows, unless the filter is frozen or on a server. Returns false
+ * if the kind stays auto because such a table exceeds the memory limit. */
 bool cli_filter_prefer_growth(cli_filter_spec *spec);
 
-/* Plans the filter. The caller starts *plan and *options from their INIT. *options borrows the secret, which may be NULL. */
+/* Plans the filter. The caller starts *plan and *options from their INIT. *options borrows the secret, which
+ * may be NULL. */
 tamis_status cli_filter_plan(tamis_plan *plan, tamis_filter_options *options, const cli_filter_spec *spec,
                              const cli_secret *secret, tamis_error *err);
 
@@ -56,8 +57,8 @@ tamis_status cli_filter_plan(tamis_plan *plan, tamis_filter_options *options, co
 tamis_status cli_filter_create(tamis_filter **filter, const cli_filter_spec *spec, const cli_secret *secret,
                                tamis_error *err);
 
-/* Opens a filter for lookups. `secret` (may be NULL) is used for a keyed filter only. *keyed (may be NULL) is true if it is
- * keyed. A keyed filter without a secret is refused. */
+/* Opens a filter for lookups. `secret` (may be NULL) is used for a keyed filter only. *keyed (may be NULL)
+ * is true if it is keyed. A keyed filter without a secret is refused. */
 tamis_status cli_filter_open(tamis_filter **filter, const char *path, const cli_secret *secret, bool *keyed,
                              tamis_error *err);
 
@@ -74,33 +75,37 @@ typedef struct cli_filter_file {
 /* Remedy for a filter in a file that is too small. */
 #define CLI_FILTER_LARGER "build a larger one with --expect N, of all its records"
 
-/* Fills *err with the message that the filter in `path` is full at record number `record`, and with `remedy`. Returns
- * err->status. */
+/* Fills *err with the message that the filter in `path` is full at record number `record`, and with
+ * `remedy`. Returns err->status. */
 tamis_status cli_filter_full(const tamis_filter *filter, const char *path, uint64_t record,
                              const char *remedy, tamis_error *err);
 
-/* Locks the file (cli_file_lock) and opens its filter for changes. The caller unlocks *lock, also after a failure.
- * *compression is that of the file, for cli_file_save. A secret for a filter that is not keyed is refused. */
+/* Locks the file (cli_file_lock) and opens its filter for changes. The caller unlocks *lock, also after a
+ * failure. *compression is that of the file, for cli_file_save. A secret for a filter that is not keyed is
+ * refused. */
 tamis_status cli_filter_hold(tamis_lock **lock, tamis_filter **filter, const cli_filter_file *file,
                              cli_lock_wait wait, tamis_compression *compression, tamis_error *err);
 /* Like cli_filter_hold, for a file that the caller has locked. */
 tamis_status cli_filter_held(tamis_filter **filter, const cli_filter_file *file,
                              tamis_compression *compression, tamis_error *err);
 
-/* True if the plan promises a rate. Files of other programs may store none; their capacity then has no meaning. */
+/* True if the plan promises a rate. Files of other programs may store none; their capacity then has no
+ * meaning. */
 bool cli_filter_promises(const tamis_plan *plan);
 
-/* Prints a remark about a new plan: the caution about its scheme, and the predicted rate if it differs from the requested
- * one. */
+/* Prints a remark about a new plan: the caution about its scheme, and the predicted rate if it differs
+ * from the requested one. */
 void cli_filter_report_rate(const tamis_filter *filter);
 
 /* Prints a remark about the present rate of a filter that holds more keys than planned. */
 void cli_filter_report_overfull(const tamis_filter *filter, const char *path, const char *remedy);
 
-/* Prints a remark after a failed run: the file is unchanged or was not made, or the server keeps the keys added so far. */
+/* Prints a remark after a failed run: the file is unchanged or was not made, or the server keeps the keys
+ * added so far. */
 void cli_filter_report_kept(const char *path);
 
-/* Refuses a secret for a filter that is not keyed: the user probably meant another file. Returns err->status. */
+/* Refuses a secret for a filter that is not keyed: the user probably meant another file. Returns
+ * err->status. */
 tamis_status cli_filter_unkeyed(const char *path, tamis_error *err);
 
 #endif

@@ -141,8 +141,8 @@ static bool is_given(const cli_metadata *metadata, const tamis_label *label) {
            bsearch(label, metadata->labels, metadata->label_count, sizeof *label, by_name);
 }
 
-/* Joins two sorted lists. If both have a name, the value of the first list is kept. If the values differ and `given` does not
- * have the name, it is a conflict. */
+/* Joins two sorted lists. If both have a name, the value of the first list is kept. If the values differ
+ * and `given` does not have the name, it is a conflict. */
 static tamis_status join_labels(label_join *joined_list, const tamis_label *a, size_t a_count,
                                 const tamis_label *b, size_t b_count, const cli_metadata *given,
                                 tamis_error *err) {

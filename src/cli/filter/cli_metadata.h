@@ -6,8 +6,8 @@
 
 #include "cli/cli.h"
 
-/* Labels and version that the user gives for a written filter. If the format stores none, given values are refused, and values
- * that the filter had are named in a remark. */
+/* Labels and version that the user gives for a written filter. If the format stores none, given values are
+ * refused, and values that the filter had are named in a remark. */
 typedef struct cli_metadata {
     tamis_label *labels; /* labels sorted by name, malloc; their text follows in the same memory */
     size_t label_count;
@@ -39,7 +39,8 @@ typedef struct cli_metadata_conflict {
 /*
  * Adds the labels of `from`, the filter in `path`, to those of `into`.
  *
- * - If both have a label, the value of `into` stays. If the values differ and the user gave none, *conflict counts the label.
+ * - If both have a label, the value of `into` stays. If the values differ and the user gave none,
+ *   *conflict counts the label.
  * - The user data of `into` stays. If `from` has other user data, *conflict counts it.
  * - The key type is not changed: the union of the filters has joined or refused it before.
  */
@@ -49,7 +50,8 @@ tamis_status cli_metadata_merge(tamis_filter *into, const tamis_filter *from, co
 /* Prints one remark about all labels, and one about all user data. */
 void cli_metadata_report_conflict(const cli_metadata_conflict *conflict);
 
-/* Prints remarks about labels, version and the rule for keys that the format or layout of `output` does not store. */
+/* Prints remarks about labels, version and the rule for keys that the format or layout of `output` does not
+ * store. */
 void cli_metadata_report_lost(const tamis_filter *filter, const char *output, tamis_format format);
 
 #endif

@@ -28,12 +28,12 @@ void cli_extract_release(cli_extract *extract);
 /* Returns how the options normalise keys: bits of TAMIS_KEYS_MADE. */
 uint32_t cli_extract_made(const cli_extract *extract);
 
-/* Creates the extractor again if a filter normalises keys in another way than the options. `made` is that of cli_key_form,
- * after cli_key_apply_filter. */
+/* Creates the extractor again if a filter normalises keys in another way than the options. `made` is that
+ * of cli_key_form, after cli_key_apply_filter. */
 tamis_status cli_extract_apply_made(cli_extract *extract, uint32_t made, tamis_error *err);
 
-/* Creates an extractor for keys that are not part of a record: it applies --trim and --ignore-case and ignores --key. The
- * caller owns *extractor. It is NULL if neither option is set. */
+/* Creates an extractor for keys that are not part of a record: it applies --trim and --ignore-case and
+ * ignores --key. The caller owns *extractor. It is NULL if neither option is set. */
 tamis_status cli_extract_whole(tamis_extractor **extractor, const cli_extract *extract, tamis_error *err);
 
 #endif

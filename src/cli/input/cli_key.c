@@ -47,8 +47,8 @@ static const char *option_of(uint32_t made) {
     return made & TAMIS_KEYS_FOLDED ? "--ignore-case" : "--trim";
 }
 
-/* Adopts the normalisation of keys that a filter stores. Options may add to it for lookups, but not if keys are added to the
- * filter. Several filters must agree. */
+/* Adopts the normalisation of keys that a filter stores. Options may add to it for lookups, but not if
+ * keys are added to the filter. Several filters must agree. */
 static tamis_status apply_made(cli_key_form *form, uint32_t its, const char *path, bool grows,
                                tamis_error *err) {
     uint32_t less = form->made & ~its, more = its & ~form->made;
@@ -186,7 +186,8 @@ tamis_status cli_key_fail(cli_key_position position, const tamis_key *text, cons
                     size < text->size ? "..." : "", why);
 }
 
-/* Replaces the subject and the remedy in the library's "key 0: why; what to do", since the library knows no options. */
+/* Replaces the subject and the remedy in the library's "key 0: why; what to do", since the library knows no
+ * options. */
 static tamis_status fail_text(cli_key_position position, const tamis_key *text, tamis_error *err) {
     char why[sizeof err->text];
     int length;
@@ -254,7 +255,8 @@ static tamis_status read_integer(const tamis_key *text, int64_t min, int64_t max
 
     for (; i < text->size && bytes[i] >= '0' && bytes[i] <= '9'; i++) {
         unsigned next = (unsigned)(bytes[i] - '0');
-        /* After an overflow the loop goes on: if a byte that is no digit follows, that is the error to report. */
+        /* After an overflow the loop goes on: if a byte that is no digit follows, that is the error to
+         * report. */
         number = number > (limit - next) / 10 ? UINT64_MAX : number * 10 + next;
     }
     if (i > first && i == text->size && number <= limit) {
@@ -349,7 +351,8 @@ static tamis_status remake_keys(cli_key_maker *maker, const tamis_key *texts, si
     return tamis_sink_keys(maker->sink, keys, made, err);
 }
 
-/* After a text that is not UTF-8 the sink has no keys at all. This finds the text and makes the keys before it. */
+/* After a text that is not UTF-8 the sink has no keys at all. This finds the text and makes the keys before
+ * it. */
 static tamis_status make_before(cli_key_maker *maker, const tamis_key *texts, size_t count,
                                 cli_key_position first, const tamis_key **keys, size_t *made,
                                 tamis_error *err) {

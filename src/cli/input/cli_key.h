@@ -38,7 +38,8 @@ typedef struct cli_key_position {
     const uint32_t *record_index; /* key i belongs to record number + record_index[i]; NULL: to number + i */
 } cli_key_position;
 
-/* cli_key_position_of: returns the position of key `i` alone. cli_key_position_after: the position of the keys from `i` on. */
+/* cli_key_position_of: returns the position of key `i` alone. cli_key_position_after: the position of the
+ * keys from `i` on. */
 cli_key_position cli_key_position_of(cli_key_position first, size_t i);
 cli_key_position cli_key_position_after(cli_key_position first, size_t i);
 
@@ -53,13 +54,13 @@ typedef struct cli_key_maker cli_key_maker;
 tamis_status cli_key_configure(cli_key_form *form, const cli_value *type, const cli_value *hex,
                                tamis_error *err);
 
-/* Adapts lines to scheme fnv-dcso: like the bloom program of DCSO, a line is without a carriage return at its end. Changes
- * nothing for another scheme or if `terminator` is not a newline. */
+/* Adapts lines to scheme fnv-dcso: like the bloom program of DCSO, a line is without a carriage return at
+ * its end. Changes nothing for another scheme or if `terminator` is not a newline. */
 void cli_key_fit(cli_key_form *form, tamis_scheme scheme, int terminator);
 
-/* Sets in *form the key type and normalisation that the filter stores, unless options set them. `path` is the name of the
- * filter for errors; `grows` means that keys are added to it. Error: they contradict each other, so lookups would not find
- * existing keys. Then pass form->made to cli_extract_apply_made. */
+/* Sets in *form the key type and normalisation that the filter stores, unless options set them. `path` is
+ * the name of the filter for errors; `grows` means that keys are added to it. Error: they contradict each
+ * other, so lookups would not find existing keys. Then pass form->made to cli_extract_apply_made. */
 tamis_status cli_key_apply_filter(cli_key_form *form, const tamis_filter *filter, const char *path,
                                   bool grows, tamis_error *err);
 /* Like cli_key_apply_filter, for a tamis_key_type with bits of TAMIS_KEYS_MADE. */
@@ -70,8 +71,8 @@ tamis_status cli_key_type_stored(const tamis_filter *filter, uint32_t *key_type,
 /* Returns the tamis_key_type of keys in this form, with bits of TAMIS_KEYS_MADE. */
 uint32_t cli_key_type_of(cli_key_form form);
 enum { CLI_KEY_RULE = 80 };
-/* Returns the options that make keys of this type, such as "--type int32 --trim", or "unspecified". The result may be in `text`,
- * which has CLI_KEY_RULE bytes. */
+/* Returns the options that make keys of this type, such as "--type int32 --trim", or "unspecified". The
+ * result may be in `text`, which has CLI_KEY_RULE bytes. */
 const char *cli_key_rule(char *text, uint32_t key_type);
 /* True if both key types encode a text to the same bytes. No type means raw bytes. */
 bool cli_key_types_equal(uint32_t a, uint32_t b);
@@ -89,7 +90,8 @@ void cli_key_maker_free(cli_key_maker *maker);
  * Makes keys from `count` texts. `first` is the position of the first text, for errors.
  *
  * - TAMIS_OK: *keys has all `count` keys.
- * - Error: *keys has the first *made keys, and *err is the error of the next text; err->status TAMIS_E_NOMEM: no keys.
+ * - Error: *keys has the first *made keys, and *err is the error of the next text; err->status
+ *   TAMIS_E_NOMEM: no keys.
  * - Keys point into the maker or the texts. They are valid until the next call and as long as the texts.
  */
 tamis_status cli_key_make(cli_key_maker *maker, const tamis_key *texts, size_t count, cli_key_position first,

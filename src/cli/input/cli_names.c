@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Lists of names. No name contains a zero byte. So if the list has one, its names end with zero bytes, like the output of
- * find -print0, else with newlines. Names with newlines therefore need no option.
+ * Lists of names. No name contains a zero byte. So if the list has one, its names end with zero bytes,
+ * like the output of find -print0, else with newlines. Names with newlines therefore need no option.
  */
 #include "cli/input/cli_names.h"
 
@@ -53,7 +53,8 @@ static tamis_status read_list(cli_names_list *names, const char *list, size_t *s
     return status;
 }
 
-/* Refuses a compressed list. Else its bytes would be taken for names, and errors would say that these files do not exist. */
+/* Refuses a compressed list. Else its bytes would be taken for names, and errors would say that these files
+ * do not exist. */
 static tamis_status check_plain(const cli_names_list *names, size_t size, const char *list,
                                 tamis_error *err) {
     static const struct {

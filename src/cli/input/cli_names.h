@@ -22,8 +22,8 @@ typedef struct cli_names {
 } cli_names;
 
 /*
- * Reads names: first the operands, then the names in the files `lists` ("-": standard input). The caller releases *names, also
- * after an error.
+ * Reads names: first the operands, then the names in the files `lists` ("-": standard input). The caller
+ * releases *names, also after an error.
  *
  * - A list has one name per line. If it contains a zero byte, each name ends with a zero byte instead.
  * - Empty names in a list are ignored. A list without names is refused.
@@ -33,7 +33,8 @@ tamis_status cli_names_read(cli_names *names, const char *const *lists, size_t l
                             size_t count, tamis_error *err);
 void cli_names_release(cli_names *names);
 
-/* True if one of the lists is that file ("-": standard output): output written there would overwrite the list. */
+/* True if one of the lists is that file ("-": standard output): output written there would overwrite the
+ * list. */
 bool cli_names_are_in(const cli_names *names, const char *path);
 
 #endif

@@ -44,7 +44,8 @@ static tamis_status configure_inputs(cli_stream *stream, const cli_stream_given 
     return stream->each ? TAMIS_OK : cli_fail_nomem("--stats", err);
 }
 
-/* Finds the compression that `text` names before a colon; -1 if there is none. *level is the text after the colon, or NULL. */
+/* Finds the compression that `text` names before a colon; -1 if there is none. *level is the text after the
+ * colon, or NULL. */
 static int find_compression(const char *text, const char **level) {
     const char *colon = strchr(text, ':');
     size_t size = colon ? (size_t)(colon - text) : strlen(text);
@@ -125,7 +126,8 @@ static bool joins(const cli_stream *stream) {
     return stream->extract.extractor && tamis_extractor_joins(stream->extract.extractor);
 }
 
-/* True if records have a syntax (CSV, JSON). They may then be malformed whatever the key type, and --on-error applies. */
+/* True if records have a syntax (CSV, JSON). They may then be malformed whatever the key type, and --on-error
+ * applies. */
 static bool has_syntax(const cli_stream *stream) {
     const tamis_extractor *extractor = stream->extract.extractor;
 

@@ -45,8 +45,8 @@ typedef struct cli_stream_given {
     bool fields;  /* true: fields are also used outside of keys, so --delimiter is allowed without --key */
 } cli_stream_given;
 
-/* Parses the options. The caller releases *stream, also after an error; a stream of zeros may be released too. A copy of
- * *stream is valid until then. */
+/* Parses the options. The caller releases *stream, also after an error; a stream of zeros may be released
+ * too. A copy of *stream is valid until then. */
 tamis_status cli_stream_configure(cli_stream *stream, const cli_stream_given *given, tamis_error *err);
 void cli_stream_release(cli_stream *stream);
 
@@ -65,22 +65,23 @@ tamis_status cli_stream_check_form(const cli_stream *stream, tamis_error *err);
 /* Returns the terminator if keys are whole lines, else -1: for cli_key_fit. */
 int cli_stream_line_end(const cli_stream *stream);
 
-/* Runs `service` over all records, with progress. Texts become keys before. The caller sets outputs and stop_fd in *options;
- * this function sets the inputs and the options in *stream. */
+/* Runs `service` over all records, with progress. Texts become keys before. The caller sets outputs and
+ * stop_fd in *options; this function sets the inputs and the options in *stream. */
 tamis_status cli_stream_run(const cli_stream *stream, const tamis_stream_service *service,
                             tamis_stream_options *options, tamis_stream_stats *stats, tamis_error *err);
 
 /* Adds the option that helps to an error of a run about records: the library names no options. */
 void cli_stream_advise(tamis_status status, tamis_error *err);
 
-/* Returns the number of records that were passed on without a lookup, to the output of records with absent keys. */
+/* Returns the number of records that were passed on without a lookup, to the output of records with absent
+ * keys. */
 uint64_t cli_stream_passed(const cli_stream *stream, const tamis_stream_stats *stats);
 
 /* Refuses the output `path` ("-": standard output) if it is a list of --files-from. */
 tamis_status cli_stream_keep_list(const cli_stream *stream, const char *path, tamis_error *err);
 
-/* Refuses the file `path`, which the command will change, if it is an input or a list of --files-from. `what` describes the
- * file in the message. */
+/* Refuses the file `path`, which the command will change, if it is an input or a list of --files-from.
+ * `what` describes the file in the message. */
 tamis_status cli_stream_keep_apart(const cli_stream *stream, const char *path, const char *what,
                                    tamis_error *err);
 

@@ -328,7 +328,8 @@ tamis_status cli_summary_conclude(cli_summary *summary, const cli_stream *stream
         tamis_error *first = summary->failed ? NULL : err;
         if (filter)
             code = cli_summary_set_filter(summary, filter, first);
-        /* After a failure, perhaps of the server, the summary is printed without what only the filter knows. */
+        /* After a failure, perhaps of the server, the summary is printed without what only the filter
+         * knows. */
         if (code == TAMIS_OK || summary->failed)
             code = cli_summary_print(summary, stream, err);
     }

@@ -40,15 +40,16 @@ typedef struct cli_summary {
 /* Copies the facts about the filter into the summary. The plan stays the filter's. */
 tamis_status cli_summary_set_filter(cli_summary *summary, const tamis_filter *filter, tamis_error *err);
 /*
- * Ends a run that returned `status`: adds the option that helps to its error, and prints remarks and the summary if they are
- * wanted. `filter` may be NULL. Returns `status`, or the error of the summary.
+ * Ends a run that returned `status`: adds the option that helps to its error, and prints remarks and the
+ * summary if they are wanted. `filter` may be NULL. Returns `status`, or the error of the summary.
  */
 tamis_status cli_summary_conclude(cli_summary *summary, const cli_stream *stream, const tamis_filter *filter,
                                   tamis_status status, tamis_error *err);
-/* Prints remarks: the position of the first malformed record and, unless a summary follows, the number of malformed records
- * and of records without a key. */
+/* Prints remarks: the position of the first malformed record and, unless a summary follows, the number of
+ * malformed records and of records without a key. */
 void cli_summary_report_skipped(const cli_summary *summary, const cli_stream *stream);
-/* Prints the summary on standard error: as text or, with --json, as one object. Keeps the error of a failed run in *err. */
+/* Prints the summary on standard error: as text or, with --json, as one object. Keeps the error of a failed
+ * run in *err. */
 tamis_status cli_summary_print(const cli_summary *summary, const cli_stream *stream, tamis_error *err);
 
 #endif

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-/* Answers the keys before the first bad text. If the service fails, its error is returned, else the error of the text. */
+/* Answers the keys before the first bad text. If the service fails, its error is returned, else the error of
+ * the text. */
 static tamis_status query_keys(void *context, const tamis_key *texts, size_t count, tamis_answer *answers,
                                size_t *done, tamis_error *err) {
     cli_typed *typed = context;

@@ -20,7 +20,8 @@ typedef struct cli_typed {
     cli_key_position next;        /* position of the next key; before a run "record" 1 */
 } cli_typed;
 
-/* Copies `inner` and borrows its context. *typed must not move until cli_typed_end, which is allowed after a failure too. */
+/* Copies `inner` and borrows its context. *typed must not move until cli_typed_end, which is allowed after a
+ * failure too. */
 tamis_status cli_typed_begin(cli_typed *typed, cli_key_form form, const tamis_stream_service *inner,
                              tamis_error *err);
 void cli_typed_end(cli_typed *typed);

@@ -6,13 +6,13 @@
  *     thread reads a page --> SIGBUS --> on_bus: find the address in /proc/self/maps --> message, exit status 2
  *
  * - A signal that another process sent (si_code <= 0) gets its default action.
- * - An address without a file gets the default action too: the handler returns, the access is made again, and the
- *   second SIGBUS ends the process.
+ * - An address without a file gets the default action too: the handler returns, the access is made again,
+ *   and the second SIGBUS ends the process.
  * - If /proc/self/maps cannot be opened, the message names no file.
  * - If several threads fail at once, the first one prints the message and the others wait for the end.
  *
- * The handler uses only functions that POSIX allows in a signal handler, so no stdio. Its buffers are static, because
- * the stack of a thread may be small.
+ * The handler uses only functions that POSIX allows in a signal handler, so no stdio. Its buffers are
+ * static, because the stack of a thread may be small.
  */
 #include "cli/process/cli_bus.h"
 

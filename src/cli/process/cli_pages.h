@@ -15,7 +15,8 @@ typedef struct cli_pages {
 /* Reads the memory of this process. Returns false if the system does not report it. */
 bool cli_pages_read(cli_pages *pages);
 
-/* Writes the system's policy for huge pages: "always", "madvise", "never", or "unavailable" if it has none. Returns `text`. */
+/* Writes the system's policy for huge pages: "always", "madvise", "never", or "unavailable" if it has none.
+ * Returns `text`. */
 const char *cli_pages_policy(char *text, size_t size);
 
 #endif

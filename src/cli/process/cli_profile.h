@@ -7,8 +7,8 @@
 
 #include <tamis/experimental/stream.h>
 
-/* Prints the time of a run as a table: for each stage the nanoseconds a record and the share of all stages. Also prints how
- * much memory of the process is in huge pages now. */
+/* Prints the time of a run as a table: for each stage the nanoseconds a record and the share of all
+ * stages. Also prints how much memory of the process is in huge pages now. */
 void cli_profile_print(FILE *out, const tamis_stream_profile *profile, uint64_t records);
 
 /* Adds the same figures to a JSON object, as member "profile": nanoseconds and bytes. */

@@ -12,8 +12,8 @@
 
 enum { COLUMNS_DEFAULT = 80, LINE_MAX_SIZE = 256, BAR_MAX = 40, BAR_MIN = 8 };
 
-/* Seconds: a run that ends before first_after shows no line; the shortest time between two bars or two lines; the time constant
- * of the average speed. */
+/* Seconds: a run that ends before first_after shows no line; the shortest time between two bars or two
+ * lines; the time constant of the average speed. */
 static const double first_after = 0.3, bar_every = 0.09, line_every = 1.0, smoothing = 2.0;
 
 double cli_progress_now(void) {
@@ -38,14 +38,16 @@ static size_t terminal_columns(int fd) {
     return window.ws_col;
 }
 
-/* Bytes that progress counts: if the sizes of all inputs are known, bytes read from them, compressed or not. */
+/* Bytes that progress counts: if the sizes of all inputs are known, bytes read from them, compressed or
+ * not. */
 static uint64_t bytes_of(const tamis_stream_stats *now) {
     return now->bytes_total > 0 ? now->bytes_read : now->bytes_in;
 }
 
 enum { FACTS = 4, FACT_SIZE = 2 * CLI_TEXT_NUMBER + 8 };
 
-/* Writes the known facts, the most important first: "12.3 GB of 29.3 GB", "147 MB/s", "1:55 left", "92.5 % unique". */
+/* Writes the known facts, the most important first: "12.3 GB of 29.3 GB", "147 MB/s", "1:55 left", "92.5 %
+ * unique". */
 static void collect(char facts[FACTS][FACT_SIZE], const tamis_stream_stats *now, double rate,
                     double elapsed) {
     char done[CLI_TEXT_NUMBER], total[CLI_TEXT_NUMBER], speed[CLI_TEXT_NUMBER], time[CLI_TEXT_NUMBER];

@@ -7,7 +7,8 @@
 
 #include <tamis/experimental/stream.h>
 
-/* Progress of a run: on a terminal one line that is redrawn about ten times a second, else a new line each second. */
+/* Progress of a run: on a terminal one line that is redrawn about ten times a second, else a new line each
+ * second. */
 typedef struct cli_progress {
     int fd;              /* file descriptor of the output */
     bool bar;            /* true: redraw one line; false: print new lines */
@@ -26,7 +27,8 @@ void cli_progress_step(void *context, const tamis_stream_stats *now);
 /* Clears the line on the terminal. */
 void cli_progress_end(cli_progress *progress);
 
-/* Writes the text of a line, NUL-terminated and at most `columns` wide. Facts that do not fit are left out, not cut. */
+/* Writes the text of a line, NUL-terminated and at most `columns` wide. Facts that do not fit are left out,
+ * not cut. */
 void cli_progress_line(char *text, size_t size, size_t columns, const tamis_stream_stats *now, double rate,
                        double elapsed);
 

@@ -77,8 +77,9 @@ static bool write_all(int fd, const char *data, size_t size) {
     return true;
 }
 
-/* Copies owner, group and permissions of the replaced file. If this process may not set owner and group, set-id bits are
- * dropped. If it cannot set the group either, the group gets the permissions of others. So nobody gains permissions. */
+/* Copies owner, group and permissions of the replaced file. If this process may not set owner and group,
+ * set-id bits are dropped. If it cannot set the group either, the group gets the permissions of others. So
+ * nobody gains permissions. */
 static bool inherit(int fd, const struct stat *old) {
     struct stat now;
     mode_t mode = old->st_mode & 07777;

@@ -7,8 +7,9 @@
 #include "cli/cli.h"
 
 /*
- * Writes `size` bytes to the file `name`; "-" is standard output. A regular file is replaced atomically and keeps its
- * permissions. After an error the old file is unchanged, and no temporary file is left. A FIFO or device is written directly.
+ * Writes `size` bytes to the file `name`; "-" is standard output. A regular file is replaced atomically
+ * and keeps its permissions. After an error the old file is unchanged, and no temporary file is left. A
+ * FIFO or device is written directly.
  */
 tamis_status cli_save(const char *name, const char *data, size_t size, tamis_error *err);
 

@@ -17,8 +17,8 @@ static tamis_status fail(const char *path, int number, tamis_error *err) {
                     cli_errno_text(why, sizeof why, number));
 }
 
-/* Waits until `fd` or `stop_fd` is readable. A FIFO is opened without waiting for its writer, so the wait is here, where a
- * request to stop ends it. */
+/* Waits until `fd` or `stop_fd` is readable. A FIFO is opened without waiting for its writer, so the wait
+ * is here, where a request to stop ends it. */
 static tamis_status wait_readable(int fd, int stop_fd, const char *path, tamis_error *err) {
     struct pollfd waits[] = {{stop_fd, POLLIN, 0}, {fd, POLLIN, 0}};
 
@@ -28,7 +28,8 @@ static tamis_status wait_readable(int fd, int stop_fd, const char *path, tamis_e
     return waits[0].revents != 0 ? cli_signals_look(err) : TAMIS_OK;
 }
 
-/* Reads to the end of the file, but at most one byte more than a secret may have; check_size then refuses it. */
+/* Reads to the end of the file, but at most one byte more than a secret may have; check_size then refuses
+ * it. */
 static tamis_status read_whole(cli_secret *secret, int fd, int stop_fd, const char *path, tamis_error *err) {
     while (secret->size < sizeof secret->bytes) {
         tamis_status status = wait_readable(fd, stop_fd, path, err);

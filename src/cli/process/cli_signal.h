@@ -9,7 +9,8 @@
 /*
  * Installs the handlers.
  *
- * - The first SIGINT, SIGTERM or SIGHUP makes *stop_fd readable. A second one of the same kind kills the process.
+ * - The first SIGINT, SIGTERM or SIGHUP makes *stop_fd readable. A second one of the same kind kills the
+ *   process.
  * - SIGPIPE and SIGXFSZ become errors of write().
  * - A signal that was ignored stays ignored (nohup, a background job of a shell).
  */
@@ -25,7 +26,8 @@ tamis_status cli_signals_look(tamis_error *err);
 /* Ends the process by SIGPIPE, the default action of the signal. The shell sees status 141. */
 _Noreturn void cli_die_of_pipe(void);
 
-/* Opens those of descriptors 0 to 2 that are closed, so that no file opened later gets one of these numbers. */
+/* Opens those of descriptors 0 to 2 that are closed, so that no file opened later gets one of these
+ * numbers. */
 void cli_hold_standard_files(void);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Queries to a family of filters. Each record gives the name of a filter and the text of a key (cli_template.h):
+ * Queries to a family of filters. Each record gives the name of a filter and the text of a key
+ * (cli_template.h):
  *
  *     runner --records--> cli_template --names---------------+--> pairs --> server
  *        |                    +-------texts--> cli_typed --keys--+
@@ -11,8 +12,8 @@
  *   (cli_family_prepare_stream), so --trim and --ignore-case are applied here (`whole`).
  * - With --key, the runner extracts the texts. JSON is refused: a tab in a JSON string is no delimiter.
  *
- * A record without a name or a key ends the run. The records before it are answered first: make_pairs stops at the bad
- * record, the batch before it is sent, and then the error is returned.
+ * A record without a name or a key ends the run. The records before it are answered first: make_pairs
+ * stops at the bad record, the batch before it is sent, and then the error is returned.
  *
  * Invariant: cli_typed passes a batch to query_pairs in one call, so key i belongs to pairs[i].
  */
@@ -95,8 +96,8 @@ static tamis_status refuse_json(const cli_extract *extract, tamis_error *err) {
                     extract->options.parts[i]);
 }
 
-/* Creates `whole` again if the family stores other --trim or --ignore-case than the options give. With --key it
- * fails: the run makes those keys and already has its extractor. */
+/* Creates `whole` again if the family stores other --trim or --ignore-case than the options give. With
+ * --key it fails: the run makes those keys and already has its extractor. */
 static tamis_status remake_extractors(cli_family *made, const cli_family_setup *setup, uint32_t is_made,
                                       tamis_error *err) {
     cli_extract extract = *setup->extract;
@@ -218,8 +219,8 @@ static tamis_status finish_texts(cli_family *family, size_t count, tamis_error *
     return TAMIS_OK;
 }
 
-/* Makes names and texts of the records up to the first bad one, and sets *err to its error. Returns the number of records
- * before it. */
+/* Makes names and texts of the records up to the first bad one, and sets *err to its error. Returns the
+ * number of records before it. */
 static size_t make_pairs(cli_family *family, const tamis_key *keys, size_t count, tamis_error *err) {
     const uint32_t *record_index = family->next.record_index;
     size_t good;

@@ -10,7 +10,8 @@
 #include "cli/process/cli_secret.h"
 
 /*
- * A family of filters on a server. Its URI is a template: {N} in the name of the filter is field N of the record.
+ * A family of filters on a server. Its URI is a template: {N} in the name of the filter is field N of the
+ * record.
  *
  *     redis://host/topic_read:{1}:{2}?layout=java&...
  *     8839540 <tab> 20190609 <tab> 76930242        key 76930242 of filter topic_read:8839540:20190609
@@ -32,15 +33,17 @@ typedef struct cli_family_setup {
 tamis_status cli_family_open(cli_family **family, const cli_family_setup *setup, tamis_error *err);
 void cli_family_free(cli_family *family);
 
-/* Removes from the options of a run what the family does itself: types of keys and, without --key, the extractor. */
+/* Removes from the options of a run what the family does itself: types of keys and, without --key, the
+ * extractor. */
 void cli_family_prepare_stream(cli_stream *records);
-/* Functions of a tamis_stream_service, with the family as context. A record with too few fields, or without a valid name
- * or key, ends the run after the records before it are answered. */
+/* Functions of a tamis_stream_service, with the family as context. A record with too few fields, or
+ * without a valid name or key, ends the run after the records before it are answered. */
 tamis_status cli_family_query(void *family, const tamis_key *keys, size_t count, tamis_answer *answers,
                               size_t *done, tamis_error *err);
 void cli_family_set_source(void *family, const tamis_stream_source *source);
 
-/* Prints a remark about members that hold more keys than planned. Checks only the members with the most adds. */
+/* Prints a remark about members that hold more keys than planned. Checks only the members with the most
+ * adds. */
 void cli_family_report_overfull(const cli_family *family, const char *uri);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Splitting records by the template of a family. An extractor finds the fields of the template, each once and in ascending
- * order. Names are the parts joined; texts are the gaps between the fields joined:
+ * Splitting records by the template of a family. An extractor finds the fields of the template, each once
+ * and in ascending order. Names are the parts joined; texts are the gaps between the fields joined:
  *
  *     template    n{4}_{2}         fields 2, 4
  *     record      a | bb | c | d | e
@@ -10,9 +10,9 @@
  *     name        nd_bb
  *     text        a | c | e
  *
- * Each field but the last of a record is followed by a delimiter. Removing a value removes one delimiter too. So the size
- * of the text is that of the record, less the sizes of the values and one delimiter for each. If that is -1, the values were
- * all fields of the record, and no text is left.
+ * Each field but the last of a record is followed by a delimiter. Removing a value removes one delimiter
+ * too. So the size of the text is that of the record, less the sizes of the values and one delimiter for
+ * each. If that is -1, the values were all fields of the record, and no text is left.
  *
  * All records are measured before the first name is written, so that pointers into `bytes` stay valid.
  */
@@ -193,7 +193,8 @@ static void explain_fields(const cli_template *template, const tamis_key *record
             "records out");
 }
 
-/* Sets the sizes of the name and the text of record `i`. False, with the reason in `why`, if it does not have both. */
+/* Sets the sizes of the name and the text of record `i`. False, with the reason in `why`, if it does not have
+ * both. */
 static bool measure_record(const cli_template *template, const tamis_key *record, size_t i, tamis_key *name,
                            tamis_key *text, char why[WHY]) {
     const tamis_key *values = template->values + i * template->field_count;

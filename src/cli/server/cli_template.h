@@ -18,17 +18,18 @@
  */
 typedef struct cli_template cli_template;
 
-/* Parses the name in the URI. `plain` has strlen(uri) + 1 bytes and becomes the URI with a * for each field. With --key the
- * run extracts the keys, so texts are empty. If that option reads CSV, {N} is column N. The caller owns *template until
- * cli_template_free, which accepts NULL. */
+/* Parses the name in the URI. `plain` has strlen(uri) + 1 bytes and becomes the URI with a * for each
+ * field. With --key the run extracts the keys, so texts are empty. If that option reads CSV, {N} is column
+ * N. The caller owns *template until cli_template_free, which accepts NULL. */
 tamis_status cli_template_create(cli_template **template, const char *uri, const cli_extract *extract,
                                  char *plain, tamis_error *err);
 void cli_template_free(cli_template *template);
 
 /*
- * Splits `count` records into the names in `pairs` and into `texts`, which are empty with --key. Both belong to the template
- * until the next call. Stops at a record that lacks a field or has no valid name. *err then has the reason and the position of
- * that record; `first` is the position of records[0]. Returns the number of records before it.
+ * Splits `count` records into the names in `pairs` and into `texts`, which are empty with --key. Both
+ * belong to the template until the next call. Stops at a record that lacks a field or has no valid name.
+ * *err then has the reason and the position of that record; `first` is the position of records[0]. Returns
+ * the number of records before it.
  */
 size_t cli_template_split(cli_template *template, const tamis_key *records, size_t count,
                           cli_key_position first, tamis_redis_pair *pairs, tamis_key *texts,

@@ -36,7 +36,8 @@ static void print_part(FILE *line, const tamis_redis_traced_part *part, bool add
     fprintf(line, "\tms=%.3f\t", (double)part->ns / 1e6);
 }
 
-/* Prints a trace with one write, so that lines of several processes do not mix. Without memory the line is left out. */
+/* Prints a trace with one write, so that lines of several processes do not mix. Without memory the line is
+ * left out. */
 static void print_line(void *context, const tamis_redis_traced *traced) {
     const char *answer = traced->answer == TAMIS_PRESENT  ? "seen"
                          : traced->answer == TAMIS_ABSENT ? traced->adds ? "fresh" : "absent"

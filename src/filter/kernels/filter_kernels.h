@@ -42,8 +42,8 @@ struct tamis__filter_kernels {
     const char *name;
     void (*blocked_contains)(const tamis__blocks *in, const tamis_hash *hashes, size_t count,
                              tamis_answer *answers);
-    /* Adds keys in order and decrements *remaining for each new key. Stops before a new key if *remaining is 0.
-     * Returns the number of keys answered. */
+    /* Adds keys in order and decrements *remaining for each new key. Stops before a new key if *remaining
+     * is 0. Returns the number of keys answered. */
     size_t (*blocked_add)(const tamis__blocks *in, const tamis_hash *hashes, size_t count,
                           uint64_t *remaining, tamis_answer *answers);
     /* Merges `count` words of `from` into `into` (bitwise or) and counts the bits of the result. The last

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Kind blocked with NEON. A line is a table of 64 bytes, the largest that one instruction (TBL) reads. So the 7
- * positions of a word w(j) are tested at once: position / 8 selects a byte of the table, position modulo 8 a bit of
- * it.
+ * Kind blocked with NEON. A line is a table of 64 bytes, the largest that one instruction (TBL) reads. So
+ * the 7 positions of a word w(j) are tested at once: position / 8 selects a byte of the table, position
+ * modulo 8 a bit of it.
  *
  *     w(j)       9 bits   9 bits   9 bits   ...       7 positions
  *     TBL        two bytes of w(j) that contain position i -> 16-bit lane i
@@ -11,8 +11,8 @@
  *     TBL        byte (position / 8) of the line -> byte i
  *     TST        that byte and 1 << (position modulo 8) -> 0xff or 0 in byte i
  *
- * The results of all words are combined by a bitwise and. A key is present if all bytes are 0xff; bytes that no position
- * uses are set to 0xff first.
+ * The results of all words are combined by a bitwise and. A key is present if all bytes are 0xff; bytes
+ * that no position uses are set to 0xff first.
  *
  * Adding sets bits one by one, like scalar code (set_bits).
  */

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Kind blocked in plain C: the reference for the tests of the other instruction sets, and the code for machines
- * without them.
+ * Kind blocked in plain C: the reference for the tests of the other instruction sets, and the code for
+ * machines without them.
  *
  * A lookup tests the k bits of a key one after the other and combines them without a branch:
  *
  *     missing |= ~line[position / 64] >> (position % 64)        bit 0 is 1 if that bit is not set
  *
- * After the last probe bit 0 of `missing` is 0 exactly if all bits are set. A branch for each probe would leave the loop
- * early for absent keys, but half of these branches would be mispredicted.
+ * After the last probe bit 0 of `missing` is 0 exactly if all bits are set. A branch for each probe would
+ * leave the loop early for absent keys, but half of these branches would be mispredicted.
  *
- * Adding tests first and writes only if a bit is missing. A key that is present then leaves its line unchanged, in this
- * and in every other CPU's cache.
+ * Adding tests first and writes only if a bit is missing. A key that is present then leaves its line
+ * unchanged, in this and in every other CPU's cache.
  *
  * A union counts the bits of the result while the words are in the cache, 2048 words (16 KiB) at a time.
  */

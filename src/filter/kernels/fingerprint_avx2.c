@@ -14,9 +14,10 @@
  *     moved up        h0 h1 h2 h3 h4
  *     blended      h0 h1 __ h2 h3 ..       for slot 2
  *
- * Why blends and not memmove: a move of a length that varies from key to key is a loop or a call whose branches the CPU
- * cannot predict. The two blends are the same instructions for every slot; only their masks differ. Measured
- * for 3 million adds, with the place of an entry counted by a comparison (docs/PERFORMANCE.md, "Tried"):
+ * Why blends and not memmove: a move of a length that varies from key to key is a loop or a call whose
+ * branches the CPU cannot predict. The two blends are the same instructions for every slot; only their
+ * masks differ. Measured for 3 million adds, with the place of an entry counted by a comparison
+ * (docs/PERFORMANCE.md, "Tried"):
  *
  *     table       memmove   blends, ns a key
  *     24 bits     40        26

@@ -25,11 +25,11 @@
  *              t0 t1 new t2 t3 ..
  *     ends     a zero inserted (ends_with)
  *
- * The heads are stored last. Reading a vector right after a part of it was written would stall until the write is
- * complete, so the line is loaded once, and all parts of the result are computed from that.
+ * The heads are stored last. Reading a vector right after a part of it was written would stall until the
+ * write is complete, so the line is loaded once, and all parts of the result are computed from that.
  *
- * Measured (docs/PERFORMANCE.md, "Tried"): moving entries by one addition each, and finding and adding a key in one visit
- * of its line, instead of 128-bit arithmetic for each entry and three visits:
+ * Measured (docs/PERFORMANCE.md, "Tried"): moving entries by one addition each, and finding and adding a
+ * key in one visit of its line, instead of 128-bit arithmetic for each entry and three visits:
  *
  *     table                              before   after, ns a record
  *     growing, default                   245      83

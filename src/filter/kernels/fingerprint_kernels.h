@@ -15,9 +15,9 @@ struct partition;
 /* The kernels of fingerprint tables for one instruction set; fingerprint_loops.h has the loops. All sets
  * give the same answers and the same lines as scalar. */
 struct tamis__table_kernels {
-    /* Adds keys in order and decrements *remaining for each new key. Stops before a new key if *remaining is 0, or
-     * if its partition has no free slot for it and must grow. Returns the number of keys answered. Changes
-     * only the partitions of these keys, see filter/parts.h. */
+    /* Adds keys in order and decrements *remaining for each new key. Stops before a new key if *remaining
+     * is 0, or if its partition has no free slot for it and must grow. Returns the number of keys
+     * answered. Changes only the partitions of these keys, see filter/parts.h. */
     size_t (*add)(const struct table *t, const tamis_hash *hashes, size_t count, uint64_t *remaining,
                   tamis_answer *answers);
     void (*contains)(const struct table *t, const tamis_hash *hashes, size_t count, tamis_answer *answers);

@@ -44,12 +44,14 @@
  *       | yes
  *     free a slot by moving one entry to its other line, if that has a free slot; else tamis__fingerprint_put
  *
- * Why the distances differ: each step needs the line that the step before it fetched. The home line gets the time of 24
- * keys to arrive, the spill line that of 8, and the lines of moves the last 8. Other distances, 24 to 56 keys for home
- * lines and 12 to 32 for spill lines, show no trend (docs/PERFORMANCE.md, "Tried").
+ * Why the distances differ: each step needs the line that the step before it fetched. The home line gets
+ * the time of 24 keys to arrive, the spill line that of 8, and the lines of moves the last 8. Other
+ * distances, 24 to 56 keys for home lines and 12 to 32 for spill lines, show no trend
+ * (docs/PERFORMANCE.md, "Tried").
  *
- * Branches. Keys are random, so a branch on the content of a line is often mispredicted if both outcomes are common.
- * There the code selects by masks (prefetch_spill_line, find). It branches if one outcome is rare.
+ * Branches. Keys are random, so a branch on the content of a line is often mispredicted if both outcomes
+ * are common. There the code selects by masks (prefetch_spill_line, find). It branches if one outcome is
+ * rare.
  *
  * Invariants:
  * 1. A line is written only if the entry fits, and its `ends` and slots always agree.

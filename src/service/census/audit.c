@@ -12,16 +12,18 @@
  *
  * The added keys come once, so the caller may read them from a pipe.
  *
- * `known` is a filter of kind fingerprint that holds the added keys and all random keys so far. A random key that
- * it reports as present is dropped. So no added key counts as a false positive. No random key is looked up twice,
- * which would count a wrong answer twice. `known` has false positives too; they only drop a random key.
+ * `known` is a filter of kind fingerprint that holds the added keys and all random keys so far. A random
+ * key that it reports as present is dropped. So no added key counts as a false positive. No random key is
+ * looked up twice, which would count a wrong answer twice. `known` has false positives too; they only drop
+ * a random key.
  *
- * `known` must have another seed than the audited filter. With the same hash it would drop exactly those random
- * keys that the filter confuses with others, and the measured rate would be too low.
+ * `known` must have another seed than the audited filter. With the same hash it would drop exactly those
+ * random keys that the filter confuses with others, and the measured rate would be too low.
  *
- * How many lookups: HITS_WANTED expected hits give the rate a standard deviation of 2 %. A promise holds for the
- * average of all filters; a single filter may be above it. So a measured rate is held against the promised rate p
- * plus six standard deviations between filters with n keys (docs/MATH.md, "Measured rates"):
+ * How many lookups: HITS_WANTED expected hits give the rate a standard deviation of 2 %. A promise holds
+ * for the average of all filters; a single filter may be above it. So a measured rate is held against the
+ * promised rate p plus six standard deviations between filters with n keys (docs/MATH.md, "Measured
+ * rates"):
  *
  *     classic and others    p (1 + 6 sqrt(log2(1/p)) / sqrt(n))
  *     blocked               p (1 + 6 * 2 p^-0.2 / sqrt(n)), because the few crowded blocks decide
@@ -111,7 +113,8 @@ void tamis_audit_free(tamis_audit *audit) {
 
 /* ---- lookups ---- */
 
-/* Adds keys to `known`. Counts the distinct ones as it goes, so that a call may be repeated after a failure. */
+/* Adds keys to `known`. Counts the distinct ones as it goes, so that a call may be repeated after a
+ * failure. */
 static tamis_status remember(tamis_audit *audit, const tamis_key *keys, size_t count, tamis_error *err) {
     tamis_answer answers[BATCH];
     while (count > 0) {
@@ -149,8 +152,8 @@ uint64_t tamis_audit_queries_left(const tamis_audit *audit) {
     return audit->shape != TAMIS_KEY_SHAPE_INT32 ? UINT64_MAX : used < limit ? limit - used : 0;
 }
 
-/* Makes at most `wanted` random keys that are not known. If at least half are known, because their shapes have too few
- * keys, the next random keys are longer. */
+/* Makes at most `wanted` random keys that are not known. If at least half are known, because their shapes
+ * have too few keys, the next random keys are longer. */
 static tamis_status make_keys(tamis_audit *audit, size_t wanted, size_t *count, tamis_error *err) {
     tamis_answer answers[BATCH];
     for (size_t i = 0; i < wanted; i++)

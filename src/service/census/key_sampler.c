@@ -13,15 +13,15 @@
  *     https://shop.example.org/item?id=4711
  *     qzfrb://ldvw.kpumcxe.ohs/bgyt?na=0392
  *
- * So the length stays, and text in UTF-8 remains UTF-8. UTF-16 is kept as UTF-8 and becomes UTF-16 again at the
- * end; a lone surrogate is encoded like any other character of three bytes. Numbers keep their sign and their
- * size. Of bytes without an alphabet only the number is kept.
+ * So the length stays, and text in UTF-8 remains UTF-8. UTF-16 is kept as UTF-8 and becomes UTF-16 again
+ * at the end; a lone surrogate is encoded like any other character of three bytes. Numbers keep their sign
+ * and their size. Of bytes without an alphabet only the number is kept.
  *
  * If few keys have the shape (there are 26 single letters), random keys repeat. The caller then calls
  * tamis_key_sampler_widen, which appends bytes.
  *
- * The random numbers are those of splitmix64. Every key takes the same numbers in the same order on every machine,
- * so a seed gives the same random keys everywhere.
+ * The random numbers are those of splitmix64. Every key takes the same numbers in the same order on every
+ * machine, so a seed gives the same random keys everywhere.
  */
 #include <string.h>
 
@@ -111,8 +111,8 @@ static uint32_t load_unit(const unsigned char *bytes) {
     return bytes[0] | (uint32_t)bytes[1] << 8;
 }
 
-/* Converts UTF-16LE to UTF-8, until `limit` bytes are written or exceeded by at most 3. Returns their number. An odd
- * byte at the end is left out. */
+/* Converts UTF-16LE to UTF-8, until `limit` bytes are written or exceeded by at most 3. Returns their
+ * number. An odd byte at the end is left out. */
 static size_t to_utf8(const unsigned char *from, size_t size, unsigned char *to, size_t limit) {
     size_t used = 0;
     for (size_t i = 0; i + 1 < size && used < limit; i += 2) {
@@ -192,7 +192,8 @@ void tamis_key_sampler_add_many(tamis_key_sampler *sampler, const tamis_key *key
 
 /* ---- random keys ---- */
 
-/* Returns the number of bytes in the range of this byte, which begins at *first; 0: the byte stays as it is. */
+/* Returns the number of bytes in the range of this byte, which begins at *first; 0: the byte stays as it
+ * is. */
 static unsigned range_of(unsigned char byte, unsigned char *first) {
     static const struct {
         unsigned char first, last;

@@ -24,15 +24,15 @@ typedef enum tamis__file_match {
     TAMIS__FILE_OTHER    /* a different file */
 } tamis__file_match;
 
-/* Fingerprints the first `length` bytes after offset `base`. `name` is for messages. TAMIS_E_IO; TAMIS_E_CHANGED if
- * the file has fewer bytes. */
+/* Fingerprints the first `length` bytes after offset `base`. `name` is for messages. TAMIS_E_IO;
+ * TAMIS_E_CHANGED if the file has fewer bytes. */
 TAMIS_PRIVATE_API tamis_status tamis__file_fingerprint_compute(tamis__file_fingerprint *fingerprint, int fd,
                                                                off_t base, uint64_t length, const char *name,
                                                                tamis_error *err);
 
 /* Compares the file with a known fingerprint. `named` says that it has the name of the fingerprinted file.
- * Prefixes shorter than TAMIS__FILE_FINGERPRINT_BYTES count as the same file only if the name or the inode agrees
- * too. */
+ * Prefixes shorter than TAMIS__FILE_FINGERPRINT_BYTES count as the same file only if the name or the inode
+ * agrees too. */
 TAMIS_PRIVATE_API tamis_status tamis__file_fingerprint_compare(const tamis__file_fingerprint *known, int fd,
                                                                off_t base, bool named, const char *name,
                                                                tamis__file_match *match, tamis_error *err);
@@ -60,17 +60,18 @@ typedef struct tamis__file_head {
     size_t count;
 } tamis__file_head;
 
-/* Returns the `head` of every fingerprint of this file with at least TAMIS__FILE_FINGERPRINT_BYTES bytes; 0 if the
- * file is shorter. */
+/* Returns the `head` of every fingerprint of this file with at least TAMIS__FILE_FINGERPRINT_BYTES bytes;
+ * 0 if the file is shorter. */
 TAMIS_PRIVATE_API uint64_t tamis__file_head_checksum(const tamis__file_head *head);
 
-/* True if the file begins with the fingerprint's head: its first bytes, at most TAMIS__FILE_FINGERPRINT_BYTES. */
+/* True if the file begins with the fingerprint's head: its first bytes, at most
+ * TAMIS__FILE_FINGERPRINT_BYTES. */
 TAMIS_PRIVATE_API bool tamis__file_head_matches(const tamis__file_fingerprint *known,
                                                 const tamis__file_head *head);
 
-/* Compares as tamis__file_fingerprint_compare does, but without reading the file. Returns false if that is not
- * enough, and the file must be read. Unless `closely`, a different head means TAMIS__FILE_OTHER, whatever name,
- * inode and tail say. */
+/* Compares as tamis__file_fingerprint_compare does, but without reading the file. Returns false if that is
+ * not enough, and the file must be read. Unless `closely`, a different head means TAMIS__FILE_OTHER,
+ * whatever name, inode and tail say. */
 TAMIS_PRIVATE_API bool tamis__file_head_compare(const tamis__file_fingerprint *known,
                                                 const tamis__file_head *head, bool named, bool closely,
                                                 tamis__file_match *match);

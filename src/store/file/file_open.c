@@ -20,9 +20,9 @@
  * differ, the new content is swapped into the same handle. The old mapping stays valid until then, even if
  * the old file has lost its name.
  *
- * A caller may hold the hasher of the former file in any thread. So a reload keeps that hasher object if both
- * files hash keys in the same way. Otherwise the old one moves to the list `old_hasher`, which is freed with the
- * filter.
+ * A caller may hold the hasher of the former file in any thread. So a reload keeps that hasher object if
+ * both files hash keys in the same way. Otherwise the old one moves to the list `old_hasher`, which is
+ * freed with the filter.
  */
 #include <errno.h>
 #include <fcntl.h>

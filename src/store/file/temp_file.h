@@ -37,8 +37,8 @@ typedef struct tamis__temp_file {
  * Creates the temporary file and opens it for writing. The caller closes *fd.
  * - Owner and permissions are those of the file to be replaced, as far as the system allows, and never wider.
  * - The lock's note gets the file's name before the file exists.
- * - With `durable` the caller must sync the file before tamis__temp_file_commit. tamis__temp_file_finish then syncs
- *   the directory, which therefore has to be readable.
+ * - With `durable` the caller must sync the file before tamis__temp_file_commit. tamis__temp_file_finish
+ *   then syncs the directory, which therefore has to be readable.
  */
 TAMIS_PRIVATE_API tamis_status tamis__temp_file_create(tamis__temp_file *temp, const tamis__target *target,
                                                        bool durable, int *fd, tamis_error *err);

@@ -130,7 +130,8 @@ static bool is_valid_size(uint32_t type, size_t size) {
     }
 }
 
-/* Size of the frame that begins at `bytes`, with `available` bytes available; 0 if there is no complete frame. */
+/* Size of the frame that begins at `bytes`, with `available` bytes available; 0 if there is no complete
+ * frame. */
 static size_t frame_size(const uint8_t *bytes, size_t available) {
     if (available < STATE_FRAME_HEADER)
         return 0;

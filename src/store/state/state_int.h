@@ -197,8 +197,8 @@ enum {
 uint64_t tamis__state_header_check(const uint8_t header[STATE_HEADER], uint64_t seed);
 void tamis__state_header_put(uint8_t header[STATE_HEADER], const state_segment *segment);
 uint64_t tamis__state_frame_check(const uint8_t *frame, size_t size, uint64_t before);
-/* A commit's own checksum, seeded by the segment and the frame's offset `offset`. It is valid even if the chain
- * is broken. */
+/* A commit's own checksum, seeded by the segment and the frame's offset `offset`. It is valid even if the
+ * chain is broken. */
 uint64_t tamis__state_commit_check(const uint8_t *payload, size_t size, uint64_t seed, uint64_t offset);
 
 /* A segment that is being written. */

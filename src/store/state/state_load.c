@@ -12,7 +12,8 @@
  * proves that the files do not belong together: the state is refused.
  *
  * Keys are collected over many frames into a replay batch, so that several threads can add them
- * (state_batch.c). The list `frames` remembers where each key came from, for the message about a damaged file.
+ * (state_batch.c). The list `frames` remembers where each key came from, for the message about a damaged
+ * file.
  *
  * The memory limit of the filter does not apply during the replay: these keys were accepted once.
  */
@@ -54,8 +55,8 @@ static tamis_status make_empty(const state_source *source, tamis_filter **filter
     return tamis_filter_create(filter, &plan, &options, err);
 }
 
-/* True if a table with a given capacity has grown: it then has more lines, and perhaps wider slots, or narrower ones if it
- * began small. */
+/* True if a table with a given capacity has grown: it then has more lines, and perhaps wider slots, or
+ * narrower ones if it began small. */
 static bool has_grown(const tamis_filter *filter, const state_manifest *manifest) {
     const tamis_plan *own_plan = &filter->plan, *manifest_plan = &manifest->plan;
     return !tamis_kind_is_bloom(own_plan->kind) && manifest_plan->capacity > 0 &&

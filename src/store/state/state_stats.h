@@ -30,8 +30,8 @@ TAMIS_PRIVATE_API void tamis__state_stats_set(tamis_state *state, const tamis__f
 TAMIS_PRIVATE_API tamis_status tamis__state_commit(tamis_state *state, const void *checkpoint, size_t size,
                                                    tamis_error *err);
 
-/* TAMIS_E_INVALID if the filter has keys that are not logged. TAMIS_E_UNSUPPORTED: opened with read_only. If the
- * state has failed, its error. */
+/* TAMIS_E_INVALID if the filter has keys that are not logged. TAMIS_E_UNSUPPORTED: opened with read_only.
+ * If the state has failed, its error. */
 TAMIS_PRIVATE_API tamis_status tamis__state_check_logged(const tamis_state *state, tamis_error *err);
 
 /* Logged keys, including uncommitted ones. */

@@ -13,8 +13,8 @@ typedef struct tamis__codec_memory {
     size_t refused; /* size of the last request that failed */
 } tamis__codec_memory;
 
-/* Allocates items * size bytes; NULL on failure. `memory` is a tamis__codec_memory, passed through the library as an
- * opaque pointer. The signature is that of liblzma. */
+/* Allocates items * size bytes; NULL on failure. `memory` is a tamis__codec_memory, passed through the
+ * library as an opaque pointer. The signature is that of liblzma. */
 void *tamis__codec_alloc(void *memory, size_t items, size_t size);
 /* Frees a block, for all libraries; NULL does nothing. */
 void tamis__codec_free(void *memory, void *block);

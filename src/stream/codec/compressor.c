@@ -5,7 +5,8 @@
  *
  *     | tamis__compressor | state of the codec | output buffer |
  *
- * The buffer is passed on when its free space is less than a step needs (codec->output_min), and at each flush.
+ * The buffer is passed on when its free space is less than a step needs (codec->output_min), and at each
+ * flush.
  */
 #include "stream/codec/compressor.h"
 

@@ -352,7 +352,7 @@ tamis_status tamis__checkpoint_move(tamis_stream_checkpoint **checkpoint, tamis_
 }
 
 tamis_status tamis_stream_checkpoint_decode(tamis_stream_checkpoint **checkpoint, const void *bytes,
-                                          size_t size, tamis_error *err) {
+                                            size_t size, tamis_error *err) {
     TAMIS__NEED(checkpoint, err);
     TAMIS__NEED_IF(size, bytes, err);
     const tamis_allocator memory = tamis__allocator_resolve(NULL);

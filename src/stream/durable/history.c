@@ -19,11 +19,11 @@
  * - was read in part by a run with other outputs (durable.c refuses inputs that were all read whole);
  * - was being read by the last run with these names when that ended, and is gone.
  *
- * The search continues after such a refusal. If an older checkpoint is of this run, the run had already begun,
- * and it is continued. Only a changed input ends the search. All other errors are final.
+ * The search continues after such a refusal. If an older checkpoint is of this run, the run had already
+ * begun, and it is continued. Only a changed input ends the search. All other errors are final.
  *
- * The search reads all checkpoints, even after it has found the run. An older checkpoint may know an output that
- * newer ones do not.
+ * The search reads all checkpoints, even after it has found the run. An older checkpoint may know an
+ * output that newer ones do not.
  */
 #include "stream/durable/history_int.h"
 
@@ -211,7 +211,8 @@ static tamis_status note_inputs(tamis__search *s, const tamis__checkpoint *check
                : status;
 }
 
-/* *is_run: the checkpoint is of this run. Otherwise fails if, by the checkpoint, a new run must be refused. */
+/* *is_run: the checkpoint is of this run. Otherwise fails if, by the checkpoint, a new run must be
+ * refused. */
 static tamis_status compare_run(tamis__search *s, const tamis__checkpoint *checkpoint, bool *is_run,
                                 tamis_error *err) {
     const tamis__checkpoint *run = s->run;

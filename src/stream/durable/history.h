@@ -66,17 +66,18 @@ typedef struct tamis__history {
     tamis_allocator memory;
 } tamis__history;
 
-/* Searches for the newest checkpoint of the run, whose inputs and outputs are those of `run`. Also finds what other
- * runs have read of its inputs. *history must be zeroed; release it even after a failure.
- * - TAMIS_E_CHANGED, with was_read set, unless commits.reread: an input changed where it was read, or the last
- *   run with these names had not ended and its input is gone.
+/* Searches for the newest checkpoint of the run, whose inputs and outputs are those of `run`. Also finds
+ * what other runs have read of its inputs. *history must be zeroed; release it even after a failure.
+ * - TAMIS_E_CHANGED, with was_read set, unless commits.reread: an input changed where it was read, or the
+ *   last run with these names had not ended and its input is gone.
  * - TAMIS_E_INVALID, with was_read set, unless commits.reread: a run with other outputs has read an input in
  *   part.
  * - TAMIS_E_INVALID, with `blocking` set: an unfinished run could not be finished any more. */
 tamis_status tamis__history_search(tamis__history *history, const tamis__checkpoint *run,
                                    const tamis_stream_options *options, const tamis_state *state,
                                    tamis_error *err);
-/* Frees what the search found, except fields that the caller has moved out. Does nothing if there was no search. */
+/* Frees what the search found, except fields that the caller has moved out. Does nothing if there was no
+ * search. */
 void tamis__history_release(tamis__history *history);
 
 /* Opens an input if it is a regular file; otherwise *fd is -1. If *borrowed, the descriptor is the

@@ -45,7 +45,8 @@ typedef struct tamis__search {
     size_t key_count, key_capacity;
 } tamis__search;
 
-/* Opens inputs and outputs of the run and keeps their heads. Call tamis__candidates_free even after a failure. */
+/* Opens inputs and outputs of the run and keeps their heads. Call tamis__candidates_free even after a
+ * failure. */
 tamis_status tamis__candidates_open(tamis__candidates *candidates, const tamis__checkpoint *run,
                                     tamis_error *err);
 void tamis__candidates_free(tamis__candidates *candidates, const tamis_allocator *memory);
@@ -61,8 +62,8 @@ tamis_status tamis__candidates_find(tamis__search *search, const tamis__checkpoi
                                     size_t *found, size_t *changed, tamis_error *err);
 
 /* Call for each input of each checkpoint, newest checkpoint first. `there`: the run has that file among
- * its inputs. If the run has only its name, the file was rotated away, and search->history->rotated says how much
- * of it was not read. */
+ * its inputs. If the run has only its name, the file was rotated away, and search->history->rotated says
+ * how much of it was not read. */
 void tamis__candidates_note_rotation(tamis__search *search, const tamis__checkpoint_input *known, bool there);
 
 /* True if output `i` of the run is the output `known` of a checkpoint: by its path; by its inode, if the
@@ -79,9 +80,9 @@ void tamis__candidates_rename(tamis__search *search, tamis__checkpoint *checkpoi
 /* Name of the first file that the run wrote, for messages. */
 const char *tamis__checkpoint_output_name(const tamis__checkpoint *checkpoint);
 
-/* Decides about a checkpoint, newest first. If the new run would make an unfinished run impossible to finish, it is refused
- * (history->blocking), unless it reads the rest of that run too or the caller gives it up (history->closed_runs).
- * `is_run`: the checkpoint is that of the run itself. TAMIS_E_NOMEM. */
+/* Decides about a checkpoint, newest first. If the new run would make an unfinished run impossible to
+ * finish, it is refused (history->blocking), unless it reads the rest of that run too or the caller gives
+ * it up (history->closed_runs). `is_run`: the checkpoint is that of the run itself. TAMIS_E_NOMEM. */
 tamis_status tamis__history_check_unfinished(tamis__search *search, tamis__checkpoint *checkpoint,
                                              bool is_run, bool last, tamis_error *err);
 

@@ -10,14 +10,16 @@
 #include "base/failure.h"
 
 /*
- * The bytes behind the last commit of an output, when a run begins. Nearly always the process that was killed wrote them, and
- * the run writes the same bytes there again. But somebody else may have appended some of them. So they are copied to a file
- * beside the output before the output is cut back, and compared with what is written there:
+ * The bytes behind the last commit of an output, when a run begins. Nearly always the process that was
+ * killed wrote them, and the run writes the same bytes there again. But somebody else may have appended
+ * some of them. So they are copied to a file beside the output before the output is cut back, and compared
+ * with what is written there:
  *
  *     OUT.tail-AT     the copy, while it is compared. Removed when all its bytes were written again.
  *     OUT.kept-AT     the rest of the copy, from the first differing record on. It stays, and a remark names it.
  *
- * AT is the position of the bytes in the output. Each commit records that a copy waits, so the next process goes on comparing.
+ * AT is the position of the bytes in the output. Each commit records that a copy waits, so the next
+ * process goes on comparing.
  */
 typedef struct tamis__tail {
     int fd;                   /* the copy; -1: none waits */
@@ -28,8 +30,8 @@ typedef struct tamis__tail {
     unsigned char terminator; /* record terminator, set by the caller; kept bytes begin with a whole record */
 } tamis__tail;
 
-/* Copies `size` bytes of the output `fd` from `offset` on to OUT.tail-AT. Syncs that file and its directory `directory`. `mode` is
- * that of the output. TAMIS_E_IO: nothing has changed. */
+/* Copies `size` bytes of the output `fd` from `offset` on to OUT.tail-AT. Syncs that file and its
+ * directory `directory`. `mode` is that of the output. TAMIS_E_IO: nothing has changed. */
 tamis_status tamis__tail_create(tamis__tail *tail, const char *path, const char *directory, int fd,
                                 mode_t mode, uint64_t offset, uint64_t size, tamis_error *err);
 /* Copies the same bytes to a file that stays: OUT.kept-AT or, if that exists, OUT.kept-AT-2 and so on. For
@@ -40,13 +42,15 @@ tamis_status tamis__tail_keep(const char *path, const char *directory, int fd, m
 /* Opens the copy that an earlier process made; tail->fd stays -1 if there is none. TAMIS_E_IO. */
 tamis_status tamis__tail_find(tamis__tail *tail, const char *path, uint64_t offset, tamis_error *err);
 
-/* Compares the next bytes of the copy with `bytes`, which were written to the output. Unreadable bytes count as different. */
+/* Compares the next bytes of the copy with `bytes`, which were written to the output. Unreadable bytes count
+ * as different. */
 void tamis__tail_compare(tamis__tail *tail, const void *bytes, uint64_t size);
 /* The same with the `size` bytes of the output `fd` from `from` on. */
 void tamis__tail_compare_file(tamis__tail *tail, int fd, uint64_t from, uint64_t size);
 
-/* Removes the copy if all its bytes were equal. If a byte differs, or the output is complete (`ended`), moves the bytes from
- * that record on to OUT.kept-AT. *kept, PATH_MAX bytes, is then its name, else ""; tail->size is the number of bytes kept. */
+/* Removes the copy if all its bytes were equal. If a byte differs, or the output is complete (`ended`),
+ * moves the bytes from that record on to OUT.kept-AT. *kept, PATH_MAX bytes, is then its name, else "";
+ * tail->size is the number of bytes kept. */
 void tamis__tail_finish(tamis__tail *tail, bool ended, char *kept);
 /* Closes the copy. The file stays if it still waits. */
 void tamis__tail_close(tamis__tail *tail);

@@ -32,7 +32,8 @@ typedef struct tamis__part {
     tamis__part_kind kind;
 } tamis__part;
 
-/* Parses a part. `text` is borrowed; a name is stored in `name_buffer`, of strlen(text) bytes. TAMIS_E_INVALID. */
+/* Parses a part. `text` is borrowed; a name is stored in `name_buffer`, of strlen(text) bytes.
+ * TAMIS_E_INVALID. */
 tamis_status tamis__part_parse(tamis__part *part, const char *text, char *name_buffer, tamis_error *err);
 
 /* True if a column of this name must be given with quotes: csv:"NAME". */

@@ -2,7 +2,8 @@
 
 /*
  * Extracting keys from records. A record has one value for each part; a regular expression with groups has
- * one for each group. A key is the only value, or all values joined. tamis_extractor_values returns the values.
+ * one for each group. A key is the only value, or all values joined. tamis_extractor_values returns the
+ * values.
  *
  *     values   | JSON or CSV: found in one pass over the record | other parts, one by one |
  *     joined   | size of value 0, 8 bytes | value 0 | size of value 1 | value 1 | ...     in part order

@@ -101,9 +101,10 @@ tamis__json_node *tamis__json_member(tamis__json_node *parent, tamis_key name, b
 /* ---- strings: json_text.c ---- */
 
 /*
- * Returns the first byte at or after `pos` that is not plain: a quote, a backslash, a control character or not
- * ASCII; or `end`. Tests eight bytes at once by setting the high bit of each such byte. A subtraction may
- * borrow from higher bytes, but only at a byte that is not plain, so the lowest set bit is always right.
+ * Returns the first byte at or after `pos` that is not plain: a quote, a backslash, a control character or
+ * not ASCII; or `end`. Tests eight bytes at once by setting the high bit of each such byte. A subtraction
+ * may borrow from higher bytes, but only at a byte that is not plain, so the lowest set bit is always
+ * right.
  */
 static inline const unsigned char *tamis__json_plain(const unsigned char *pos, const unsigned char *end) {
     const uint64_t ones = UINT64_MAX / 255, high = ones << 7;

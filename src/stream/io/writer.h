@@ -47,8 +47,8 @@ typedef struct tamis__writer {
 
 enum { TAMIS__STOP_GRACE_MS = 1000 }; /* time given to a pipe's reader after a stop */
 
-/* Sets the compression of a zeroed writer before it is opened. `compression` -1: by the suffix of the output's
- * name (NULL: none). Creates nothing. TAMIS_E_INVALID, TAMIS_E_UNSUPPORTED, TAMIS_E_RANGE as
+/* Sets the compression of a zeroed writer before it is opened. `compression` -1: by the suffix of the
+ * output's name (NULL: none). Creates nothing. TAMIS_E_INVALID, TAMIS_E_UNSUPPORTED, TAMIS_E_RANGE as
  * tamis__compressor_check. */
 tamis_status tamis__writer_set_compression(tamis__writer *writer, int compression, int level,
                                            const char *name, tamis_error *err);

@@ -21,9 +21,9 @@
  *     thread           any             any               any
  *     parts                            in parallel
  *
- * An item is an index below tamis__pipeline_item_count; the caller knows what it stands for. Only the stage that
- * has an item may touch it. The next stage of the item sees everything the stage did; so does the next item in an
- * ordered stage.
+ * An item is an index below tamis__pipeline_item_count; the caller knows what it stands for. Only the
+ * stage that has an item may touch it. The next stage of the item sees everything the stage did; so does
+ * the next item in an ordered stage.
  */
 typedef struct tamis__pipeline_stages {
     void *context; /* argument of each function */

@@ -16,7 +16,8 @@
 /* What a resumable run does between the steps of a run. A plain run has no hooks. */
 typedef struct tamis__run_hooks {
     void *context; /* argument of each function */
-    /* After the header, if there is one, was removed from the first batch of an input. The batch may be empty. */
+    /* After the header, if there is one, was removed from the first batch of an input. The batch may be
+     * empty. */
     tamis_status (*input_begun)(void *context, const tamis__batch *batch, tamis_error *err);
     /* Before the first query, from any thread: about `count` records come, estimated from the first item. */
     void (*first_query)(void *context, const tamis__item *item, uint64_t count);
@@ -79,8 +80,8 @@ tamis_status tamis__run_open(tamis__run *r, const tamis__reader_setup *setup, ta
 tamis_status tamis__run_pump(tamis__run *r, tamis_error *err);
 /* Ends the writers, and gives temporary files their names. */
 tamis_status tamis__run_finish(tamis__run *r, tamis_error *err);
-/* Ends the run with `status`, after any step. After an error: flushes outputs that are written directly, and removes
- * temporary files. */
+/* Ends the run with `status`, after any step. After an error: flushes outputs that are written directly,
+ * and removes temporary files. */
 void tamis__run_close(tamis__run *r, tamis_status status, tamis_error *err);
 
 /* True if the run requires keys and no record so far had one. Malformed records do not count. */

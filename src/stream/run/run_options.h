@@ -6,8 +6,8 @@
 
 #include "base/failure.h"
 
-/* Validation of a run's arguments. Each function fills *checked from the caller's struct, with defaults for the
- * rest. */
+/* Validation of a run's arguments. Each function fills *checked from the caller's struct, with defaults
+ * for the rest. */
 
 tamis_status tamis__stream_check_service(tamis_stream_service *checked, const tamis_stream_service *given,
                                          tamis_error *err);

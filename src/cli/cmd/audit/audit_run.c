@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * An audit of the library (tamis/experimental/audit.h), over records: the user's keys are read and checked, then
- * random keys are looked up, both with progress messages.
+ * An audit of the library (tamis/experimental/audit.h), over records: the user's keys are read and
+ * checked, then random keys are looked up, both with progress messages.
  *
  * Lookups use keys, not their texts: with type int64 the texts 007 and 7 are the same key.
  */
@@ -62,8 +62,8 @@ static void note_source(void *context, const tamis_stream_source *source) {
         (cli_key_position){source->input, "record", source->first, source->record_index};
 }
 
-/* The query function of the stream that reads the user's keys. Makes keys of the texts itself, because a missing
- * key is reported by its text. */
+/* The query function of the stream that reads the user's keys. Makes keys of the texts itself, because a
+ * missing key is reported by its text. */
 static tamis_status check_keys(void *context, const tamis_key *texts, size_t count, tamis_answer *answers,
                                size_t *done, tamis_error *err) {
     key_reader *reader = context;

@@ -83,8 +83,8 @@ static tamis_status count_batch(void *sketch, const tamis_key *keys, size_t coun
     return TAMIS_OK;
 }
 
-/* Reads the inputs to count their keys, and sets the expected number. With a secret the hashes are keyed, so that
- * nobody can choose keys that spoil the estimate. */
+/* Reads the inputs to count their keys, and sets the expected number. With a secret the hashes are keyed,
+ * so that nobody can choose keys that spoil the estimate. */
 static tamis_status count_keys(build_run *run, tamis_error *err) {
     tamis_stream_service service = TAMIS_STREAM_SERVICE_INIT;
     tamis_cardinality_options options = TAMIS_CARDINALITY_OPTIONS_INIT;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Prints each record the first time its key is seen. The library filters the stream (tamis/experimental/stream.h). This
- * file opens what remembers the keys, saves it, and reports. There are three cases:
+ * Prints each record the first time its key is seen. The library filters the stream
+ * (tamis/experimental/stream.h). This file opens what remembers the keys, saves it, and reports. There are
+ * three cases:
  *
  *     neither option    a filter in memory, forgotten at the end
  *     --filter FILE     lock FILE -> read or make the filter -> stream -> outputs complete -> save -> unlock
@@ -233,8 +234,7 @@ static void tell_unknown(const dedup_run *run, const dedup_config *config) {
 static tamis_status summarize(dedup_run *run, const dedup_config *config, tamis_error *err) {
     if (!config->stream.stats && !run->report.profile)
         return TAMIS_OK;
-    tamis_status status =
-        cli_summary_set_filter(&run->report, run->filter, run->report.failed ? NULL : err);
+    tamis_status status = cli_summary_set_filter(&run->report, run->filter, run->report.failed ? NULL : err);
     if (status != TAMIS_OK)
         return status;
     return cli_summary_print(&run->report, &config->stream, err);

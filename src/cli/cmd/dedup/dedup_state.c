@@ -318,8 +318,8 @@ void dedup_state_ended(const dedup_config *config, const tamis_stream_result *re
     cli_report(message);
 }
 
-/* True if the run, with this command, may have ended because no record had a key: it has committed no record, has
- * --key, and may still choose by --missing. The same command would then fail again. */
+/* True if the run, with this command, may have ended because no record had a key: it has committed no
+ * record, has --key, and may still choose by --missing. The same command would then fail again. */
 static bool may_lack_keys(const tamis_stream_checkpoint *run, const char *command) {
     tamis_stream_stats stats = TAMIS_STREAM_STATS_INIT;
 

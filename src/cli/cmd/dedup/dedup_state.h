@@ -26,8 +26,8 @@ typedef struct dedup_state_reporter {
 void dedup_state_on_start(void *reporter, const tamis_stream_result *result,
                           const tamis_stream_stats *before);
 
-/* Prints a message about a run: tamis_stream_commits.remark, with a dedup_state_reporter as context. A `loss` is
- * printed with --quiet and --json too. */
+/* Prints a message about a run: tamis_stream_commits.remark, with a dedup_state_reporter as context. A
+ * `loss` is printed with --quiet and --json too. */
 void dedup_state_remark(void *reporter, const char *message, bool loss);
 
 /* Reports the unterminated records that are left for the next run. */

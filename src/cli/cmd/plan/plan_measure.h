@@ -15,7 +15,8 @@
  *   gets a million keys.
  * - plan NULL: measures a list of all kinds and schemes, most with a million keys.
  *
- * Sets *broken, which starts as false, if a promise is broken beyond chance. The BKDR schemes promise nothing.
+ * Sets *broken, which starts as false, if a promise is broken beyond chance. The BKDR schemes promise
+ * nothing.
  */
 tamis_status plan_measure(bool *broken, const tamis_plan *plan, bool json, tamis_error *err);
 

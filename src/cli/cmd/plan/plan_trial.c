@@ -11,10 +11,10 @@
  * Keys and hashes are fixed, so every run gives the same result. The number of lookups is fixed before the
  * first one: tamis_audit_queries.
  *
- * A promise holds for the average of all filters; a single filter may be above it. Let p be the promised rate
- * or, if that is higher or the filter is overfilled, the computed rate. The trial breaks the promise if its hits
- * are beyond chance (TAMIS_RATE_SIGNIFICANCE) even at the highest rate that a single filter of rate p may have,
- * tamis_audit_max_rate. docs/MATH.md, "Measured rates", has the derivation.
+ * A promise holds for the average of all filters; a single filter may be above it. Let p be the promised
+ * rate or, if that is higher or the filter is overfilled, the computed rate. The trial breaks the promise
+ * if its hits are beyond chance (TAMIS_RATE_SIGNIFICANCE) even at the highest rate that a single filter of
+ * rate p may have, tamis_audit_max_rate. docs/MATH.md, "Measured rates", has the derivation.
  */
 #include "cli/cmd/plan/plan_trial.h"
 

@@ -10,7 +10,8 @@
  * pattern of names. */
 tamis_status redis_ls(const char *uri, bool json, tamis_error *err);
 
-/* Prints leftovers of killed builds, resizes and drops; with `removes` also removes them. `uri` is as above. */
+/* Prints leftovers of killed builds, resizes and drops; with `removes` also removes them. `uri` is as
+ * above. */
 tamis_status redis_leftovers(const char *uri, bool removes, bool json, tamis_error *err);
 
 #endif

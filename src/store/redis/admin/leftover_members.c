@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Finds and removes members of families that no hash names any more: those of a family whose hash and copy expired, were
- * evicted or were deleted, and of a generation whose record was replaced by a later one. The name of a member does not tell
- * its family, only the generation. So all hashes and copies of the server are read:
+ * Finds and removes members of families that no hash names any more: those of a family whose hash and copy
+ * expired, were evicted or were deleted, and of a generation whose record was replaced by a later one. The
+ * name of a member does not tell its family, only the generation. So all hashes and copies of the server
+ * are read:
  *
  *     1 read     generations in plan, next, pushing and before of each tamis:{NAME}, and in each tamis:{NAME}:plan
  *     2 SCAN     members tamis:{MEMBER:G}:bits; the generations G that step 1 did not find
@@ -11,13 +12,14 @@
  *     4 count    members of each generation; those that expire need nobody
  *     5 remove   UNLINK, without a lock: nobody knows the name of the family
  *
- * Why this removes no member of a family in use: a member is made only after its generation was in field plan. A member that
- * step 2 finds has such a generation. If the generation is in a plan or copy during all of step 3, SCAN returns that Redis
- * key. If not, the plan was replaced, dropped or lost, and generations never return: no lock is needed.
+ * Why this removes no member of a family in use: a member is made only after its generation was in field
+ * plan. A member that step 2 finds has such a generation. If the generation is in a plan or copy during
+ * all of step 3, SCAN returns that Redis key. If not, the plan was replaced, dropped or lost, and
+ * generations never return: no lock is needed.
  *
- * That holds only if one server has all Redis keys, is the same process all the time, and lets the user read every hash. SCAN
- * may miss a hash that a cluster moves to another node, and one of several servers does not know the hashes of the others.
- * There such members are left alone.
+ * That holds only if one server has all Redis keys, is the same process all the time, and lets the user
+ * read every hash. SCAN may miss a hash that a cluster moves to another node, and one of several servers
+ * does not know the hashes of the others. There such members are left alone.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -145,8 +147,8 @@ static tamis_status take_record(void *context, size_t i, const tamis__reply *rep
     return status;
 }
 
-/* Lists the generations that hashes and copies name. Copies are found after the hashes: if a hash is lost in between, its
- * copy still counts. *is_denied: the user may not read one of them. */
+/* Lists the generations that hashes and copies name. Copies are found after the hashes: if a hash is lost
+ * in between, its copy still counts. *is_denied: the user may not read one of them. */
 static tamis_status read_records(member_search *ctx, bool *is_denied, tamis_error *err) {
     static const char hashes[] = "tamis:{*}", copies[] = "tamis:{*}:plan";
     const tamis__scan scans[] = {{hashes, sizeof hashes - 1, "hash", add_hash, ctx},
@@ -242,8 +244,8 @@ static tamis_status read_info(const tamis__redis_filter *rf, const char *section
     return status;
 }
 
-/* *has_all: this server has all Redis keys. A node of a cluster says that it is one, even if the URI does not. run_id: of the
- * server's process. */
+/* *has_all: this server has all Redis keys. A node of a cluster says that it is one, even if the URI does
+ * not. run_id: of the server's process. */
 static tamis_status check_server(const tamis__redis_filter *rf, bool *has_all, char run_id[VALUE_SIZE],
                                  tamis_error *err) {
     char is_cluster[VALUE_SIZE];
@@ -267,7 +269,8 @@ static tamis_status check_restart(const tamis__redis_filter *rf, const char *run
                        rf->redis->endpoint.shown);
 }
 
-/* Lists the generations that have members and no record. If the user may not read some record, nobody can tell. */
+/* Lists the generations that have members and no record. If the user may not read some record, nobody can
+ * tell. */
 static tamis_status find_unnamed(member_search *ctx, const char *run_id, tamis_error *err) {
     bool is_denied = false;
     tamis_error why = TAMIS_ERROR_INIT;

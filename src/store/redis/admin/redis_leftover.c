@@ -1,29 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Finds and removes leftovers: partitions of a build, resize or drop that was killed. (Members of families that no hash names
- * are found by leftover_members.c.) A leftover is a string
- * tamis:{NAME:G:I}:bits without an expiry whose generation G is not in the plan of NAME. Partitions are found by SCAN, sorted
- * by name and generation, and compared with the hash of their name:
+ * Finds and removes leftovers: partitions of a build, resize or drop that was killed. (Members of families
+ * that no hash names are found by leftover_members.c.) A leftover is a string tamis:{NAME:G:I}:bits
+ * without an expiry whose generation G is not in the plan of NAME. Partitions are found by SCAN, sorted by
+ * name and generation, and compared with the hash of their name:
  *
  *     SCAN    tamis:{seen:00c0ffee:0}:bits, tamis:{seen:00c0ffee:1}:bits, tamis:{seen:00beef00:0}:bits, ...
  *     HMGET   tamis:{seen}   plan -> ...generation=00beef00   pushing -> ...generation=00c0ffee   a push was killed
  *
  * If the lock of a name is held, a writer is changing the filter: its partitions are not leftovers yet.
  *
- * Resize. The partitions of field next belong to a resize, which holds no lock while its caller collects keys. Nobody can tell
- * whether it continues. So it is listed, and a caller that removes leftovers ends it.
+ * Resize. The partitions of field next belong to a resize, which holds no lock while its caller collects
+ * keys. Nobody can tell whether it continues. So it is listed, and a caller that removes leftovers ends
+ * it.
  *
- * Field `pushing`. The partitions of an unfinished build expire after an hour, the field does not. So all generations in that
- * field are leftovers, whether their partitions expire, or are gone: the hashes are found by a second SCAN.
+ * Field `pushing`. The partitions of an unfinished build expire after an hour, the field does not. So all
+ * generations in that field are leftovers, whether their partitions expire, or are gone: the hashes are
+ * found by a second SCAN.
  *
- * Field `before`. A drop that was killed leaves it in a hash without a plan: its generation is a leftover too, even if its
- * partitions expire or are gone. If it has the plan of a family, the members are found by SCAN, with or without a plan in the
- * hash: nobody else removes them.
+ * Field `before`. A drop that was killed leaves it in a hash without a plan: its generation is a leftover
+ * too, even if its partitions expire or are gone. If it has the plan of a family, the members are found by
+ * SCAN, with or without a plan in the hash: nobody else removes them.
  *
- * Removing. The lock of the name is taken, and the hash is read after that. Every writer announces its generation in the hash
- * before it makes partitions. So while the lock is held, no writer can make partitions of a generation that the hash does not
- * name.
+ * Removing. The lock of the name is taken, and the hash is read after that. Every writer announces its
+ * generation in the hash before it makes partitions. So while the lock is held, no writer can make
+ * partitions of a generation that the hash does not name.
  */
 #include <fnmatch.h>
 #include <inttypes.h>
@@ -87,7 +89,8 @@ static bool read_key(const char *key, size_t size, part *to) {
     return true;
 }
 
-/* True if the name may be a filter's, and matches the caller's pattern. The server's pattern for NAME also finds NAME:MORE. */
+/* True if the name may be a filter's, and matches the caller's pattern. The server's pattern for NAME also
+ * finds NAME:MORE. */
 static bool is_wanted(const leftover_search *ctx, const char *name, size_t size) {
     char pattern[TAMIS__REDIS_NAME + 1], text[TAMIS__REDIS_NAME + 1];
     if (size > TAMIS__REDIS_NAME)
@@ -277,8 +280,8 @@ static tamis_status is_locked(leftover_search *ctx, bool *locked, tamis_error *e
     return status;
 }
 
-/* The lock is held. Removes nothing unless the lock was also held when the hash was read. `count` is the number of partitions
- * that were found. */
+/* The lock is held. Removes nothing unless the lock was also held when the hash was read. `count` is the
+ * number of partitions that were found. */
 static tamis_status remove_locked(leftover_search *ctx, uint64_t generation, size_t count, bool *is_used,
                                   tamis_error *err) {
     tamis_redis_leftover_kind kind;
@@ -339,7 +342,8 @@ static tamis_status pass(leftover_search *ctx, uint64_t generation, size_t count
     return status == TAMIS_OK && !is_used ? ctx->sink(ctx->context, &leftover, err) : status;
 }
 
-/* True if the hash is or has a leftover itself: the plan of an unfinished build, or of a drop that took effect. */
+/* True if the hash is or has a leftover itself: the plan of an unfinished build, or of a drop that took
+ * effect. */
 static bool is_recorded(const leftover_search *ctx, tamis_redis_leftover_kind kind) {
     return kind == TAMIS_REDIS_LEFT_UNFINISHED || (kind == TAMIS_REDIS_LEFT_REPLACED && !*ctx->plan);
 }
@@ -386,8 +390,8 @@ static tamis_status count_members(leftover_search *ctx, const char *text, tamis_
     return status;
 }
 
-/* A plan in a field of a hash: of a family, or of a filter whose partitions are gone. `expected` is the kind of leftover that
- * this field records. */
+/* A plan in a field of a hash: of a family, or of a filter whose partitions are gone. `expected` is the
+ * kind of leftover that this field records. */
 static tamis_status report_field(leftover_search *ctx, const part *hash, const char *text,
                                  tamis_redis_leftover_kind expected, tamis_error *err) {
     static const char field[] = "generation=";

@@ -13,8 +13,8 @@
  *     3 read     one pipeline: HMGET or STRLEN of each key, and PTTL
  *     4 report   each filter that still exists, in order
  *
- * The keys of the PHP layouts have no recognizable form, so these filters are not listed. If the user may not read some key,
- * the list is read in halves until that key is alone; it is reported as denied.
+ * The keys of the PHP layouts have no recognizable form, so these filters are not listed. If the user may
+ * not read some key, the list is read in halves until that key is alone; it is reported as denied.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -70,7 +70,8 @@ static tamis_status take_key(void *context, const char *key, size_t size, tamis_
         return TAMIS_OK;
     const char *name = key + before;
     size -= around;
-    /* Redisson uses {NAME}:config for NAME and for {NAME}: that is listed as NAME. A name with a brace inside is N:config. */
+    /* Redisson uses {NAME}:config for NAME and for {NAME}: that is listed as NAME. A name with a brace inside
+     * is N:config. */
     const bool has_brace = memchr(name, '{', size) != NULL;
     if (list->layout == &tamis__layout_redisson &&
         (before > 0 ? has_brace : !has_brace || (*name == '{' && name[size - 1] == '}')))

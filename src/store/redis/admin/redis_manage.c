@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Operations on whole filters: alias, drop, expire. Each takes the lock of a push (tamis_lock.c), and changes the hash only by
- * steps (redis_step.c).
+ * Operations on whole filters: alias, drop, expire. Each takes the lock of a push (tamis_lock.c), and
+ * changes the hash only by steps (redis_step.c).
  *
  * Drop:
  *
@@ -15,16 +15,16 @@
  *
  * Why field before: if the drop is killed, the next drop or push finds the partitions by it.
  *
- * The drop has taken effect with step 3. A lock that is lost after that is no failure: what is left to remove needs none.
- * Repeating the drop would remove a filter that another program has made since.
+ * The drop has taken effect with step 3. A lock that is lost after that is no failure: what is left to
+ * remove needs none. Repeating the drop would remove a filter that another program has made since.
  *
- * Full server. A server without free memory accepts neither the lock nor field before, but it accepts HDEL and DEL. The drop
- * then goes on without them. The guard of its steps is that nobody holds the lock. If scripts are forbidden too, there are no
- * steps: the server refuses every command of a transaction. The drop then removes the partitions first, which frees memory
- * for the steps.
+ * Full server. A server without free memory accepts neither the lock nor field before, but it accepts HDEL
+ * and DEL. The drop then goes on without them. The guard of its steps is that nobody holds the lock. If
+ * scripts are forbidden too, there are no steps: the server refuses every command of a transaction. The
+ * drop then removes the partitions first, which frees memory for the steps.
  *
- * Expire. The hash must never outlive its partitions, or an expired filter would be found damaged, not absent. So a longer
- * expiry is set on the partitions first, and a shorter one on the hash first.
+ * Expire. The hash must never outlive its partitions, or an expired filter would be found damaged, not
+ * absent. So a longer expiry is set on the partitions first, and a shorter one on the hash first.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -65,7 +65,8 @@ static tamis_status unless_full(tamis_status status, const tamis_error *why, tam
     return status;
 }
 
-/* Takes the lock. If the server is too full for it, the token is empty: steps then require that nobody holds it. */
+/* Takes the lock. If the server is too full for it, the token is empty: steps then require that nobody holds
+ * it. */
 static tamis_status lock_or_full(const tamis__redis_filter *rf, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
     return unless_full(tamis__lock_acquire(rf, &why), &why, err);
@@ -174,7 +175,8 @@ tamis_status tamis_redis_alias(tamis_redis *redis, const char *name, const char 
 
 /* ---- drop ---- */
 
-/* Drops a filter of another layout. A Redis key with its parameters goes first, so that no client finds it without the bits. */
+/* Drops a filter of another layout. A Redis key with its parameters goes first, so that no client finds it
+ * without the bits. */
 static tamis_status drop_keys(tamis_filter *filter, tamis_error *err) {
     tamis__redis_filter *rf = tamis__redis_of(filter);
     const tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
@@ -231,8 +233,8 @@ static tamis_status remove_plan(const tamis__redis_filter *rf, const tamis__conf
     return status == TAMIS_OK && is_refused ? tamis__lock_lost(rf, err) : status;
 }
 
-/* Steps 3 and 4. *now is the hash afterwards. If it has another plan, the drop has taken effect too: another program has made
- * the filter anew. */
+/* Steps 3 and 4. *now is the hash afterwards. If it has another plan, the drop has taken effect too:
+ * another program has made the filter anew. */
 static tamis_status remove_plan_checked(const tamis__redis_filter *rf, const tamis__config *config,
                                         tamis__config *now, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
@@ -265,8 +267,9 @@ static tamis_status remove_leftovers(const tamis__redis_filter *rf, const tamis_
     return status == TAMIS_OK && !*config->plan ? tamis__plan_text_expire(rf, copy, -1, err) : status;
 }
 
-/* Steps 5 and 6, with care for another writer that has made the filter anew: it may have replaced this plan before the drop's
- * own step, so batches may still read the partitions; and its field before may name partitions without an expiry. */
+/* Steps 5 and 6, with care for another writer that has made the filter anew: it may have replaced this
+ * plan before the drop's own step, so batches may still read the partitions; and its field before may name
+ * partitions without an expiry. */
 static tamis_status remove_dropped(const tamis__redis_filter *rf, const tamis__config *config,
                                    const char *copy, const tamis__config *now, tamis_error *err) {
     const bool is_before_removed =
@@ -291,7 +294,8 @@ static tamis_status remove_dropped(const tamis__redis_filter *rf, const tamis__c
         why.text);
 }
 
-/* No plan will ever name the partitions of the dropped filter again, so they are removed even if the lock is lost. */
+/* No plan will ever name the partitions of the dropped filter again, so they are removed even if the lock is
+ * lost. */
 static tamis_status finish_drop(const tamis__redis_filter *rf, const tamis__config *config, const char *copy,
                                 const tamis__config *now, tamis_error *err) {
     const tamis_status status = remove_dropped(rf, config, copy, now, err);
@@ -316,8 +320,8 @@ static bool has_partitions(const tamis__config *config) {
     return *config->plan || *config->before || *config->pushing;
 }
 
-/* Drops the filter. While the lock is held no push makes partitions or switches, so the hash names all partitions.
- * `expected_plan`: NULL, or the plan that the hash must have. */
+/* Drops the filter. While the lock is held no push makes partitions or switches, so the hash names all
+ * partitions. `expected_plan`: NULL, or the plan that the hash must have. */
 static tamis_status drop_locked(const tamis__redis_filter *rf, const char *expected_plan, tamis_error *err) {
     tamis__config config;
     char copy[TAMIS__REDIS_PLAN];
@@ -335,8 +339,8 @@ static tamis_status drop_locked(const tamis__redis_filter *rf, const char *expec
     return unlock(rf, status, err);
 }
 
-/* For a full server that runs no scripts. Removing the partitions of the plan needs no step: they belong to the filter that is
- * dropped, or to none. Until the plan is gone too, clients find the filter damaged. */
+/* For a full server that runs no scripts. Removing the partitions of the plan needs no step: they belong
+ * to the filter that is dropped, or to none. Until the plan is gone too, clients find the filter damaged. */
 static tamis_status drop_partitions_first(const tamis__redis_filter *rf, const char *plan, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
     tamis_status status = tamis__plan_text_expire(rf, plan, -1, &why);
@@ -440,7 +444,8 @@ static tamis_status expire_locked(const tamis__redis_filter *rf, uint64_t ms, ta
     return status == TAMIS_OK && !is_shorter ? expire_hash(rf, &config, ms, err) : status;
 }
 
-/* If the filter was dropped or replaced meanwhile, retires its partitions: some of them just lost their expiry. */
+/* If the filter was dropped or replaced meanwhile, retires its partitions: some of them just lost their
+ * expiry. */
 static tamis_status retire_if_gone(const tamis__redis_filter *rf, const char *plan) {
     tamis__config now;
     tamis_status status = tamis__config_locked(rf, &now, NULL);

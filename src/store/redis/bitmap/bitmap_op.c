@@ -8,11 +8,12 @@
  *                     GETRANGE of 16 chunks of 1 MiB in a pipeline -> result in memory -> the next chunks, the next source
  *                     SET target result; DEL if the result is empty
  *
- * BITOP may be sent twice if a reply is lost. For XOR and NOT with the target among the sources, the second one would undo
- * the first. For AND and OR it changes nothing.
+ * BITOP may be sent twice if a reply is lost. For XOR and NOT with the target among the sources, the
+ * second one would undo the first. For AND and OR it changes nothing.
  *
- * In pieces, one SET replaces the target, so it is never half written. A temporary Redis key and RENAME would not do: some
- * keys have no other name in the same slot that could be made from them, and a Codis refuses RENAME.
+ * In pieces, one SET replaces the target, so it is never half written. A temporary Redis key and RENAME
+ * would not do: some keys have no other name in the same slot that could be made from them, and a Codis
+ * refuses RENAME.
  */
 #include <string.h>
 
@@ -109,7 +110,8 @@ static tamis_status run_bitop(const combining *ctx, uint64_t *size, tamis_error 
 
 /* ---- in pieces ---- */
 
-/* Combines `size` bytes of a source into the result of the sources before it. Bytes past the end of a source are 0. */
+/* Combines `size` bytes of a source into the result of the sources before it. Bytes past the end of a source
+ * are 0. */
 static void combine(tamis_redis_bitmap_operation op, bool is_first, uint8_t *result, const uint8_t *bytes,
                     size_t size) {
     for (size_t i = 0; i < size; i++) {
@@ -207,8 +209,8 @@ static tamis_status check_operation(const tamis_redis_bitmap *target, tamis_redi
     return TAMIS_OK;
 }
 
-/* Fails if a target or source is of another type than string. BITOP would replace a target of any type, and its error for a
- * source would name the target. STRLEN of each gives an error with the right name. */
+/* Fails if a target or source is of another type than string. BITOP would replace a target of any type,
+ * and its error for a source would name the target. STRLEN of each gives an error with the right name. */
 static tamis_status check_types(const combining *ctx, tamis_error *err) {
     tamis__bitmap_query length = {.command = "STRLEN"};
     tamis_status status = tamis__bitmap_run_queries(ctx->target, &length, 1, err);
@@ -217,7 +219,8 @@ static tamis_status check_types(const combining *ctx, tamis_error *err) {
     return status;
 }
 
-/* Combines in pieces if BITOP cannot be used or is refused. Not after patience_ns: the caller has waited long enough. */
+/* Combines in pieces if BITOP cannot be used or is refused. Not after patience_ns: the caller has waited long
+ * enough. */
 static tamis_status combine_all(const combining *ctx, uint64_t *size, tamis_error *err) {
     const uint64_t end = tamis__now_ns() + ctx->target->redis->patience_ns;
     tamis_status status = TAMIS_E_REFUSED;

@@ -31,7 +31,8 @@ typedef struct tamis__bitmap_query {
     int64_t integer; /* integer reply */
 } tamis__bitmap_query;
 
-/* Runs queries in one pipeline. They are not carried out at one instant, so other clients may write in between. */
+/* Runs queries in one pipeline. They are not carried out at one instant, so other clients may write in
+ * between. */
 tamis_status tamis__bitmap_run_queries(const tamis_redis_bitmap *bitmap, tamis__bitmap_query *queries,
                                        size_t count, tamis_error *err);
 

@@ -3,7 +3,8 @@
 /*
  * Counting and searching bits in a range of a plain bitmap.
  *
- * Before version 7, Redis counts and searches whole bytes only. So a range of bits is split into commands for bytes:
+ * Before version 7, Redis counts and searches whole bytes only. So a range of bits is split into commands
+ * for bytes:
  *
  *         from                                                to
  *     ....xxxx xxxxxxxx xxxxxxxx ... xxxxxxxx xxxxxxxx xxxxx...
@@ -16,8 +17,8 @@
  *     |------------------- BITPOS ----------------------------|   the result, unless it is before `from`
  *     GETRANGE of EDGE_BYTES |---- BITPOS --------------------|   the result otherwise
  *
- * The commands of a call share a pipeline, but are not carried out at one instant. When counting, each bit is read by exactly
- * one command. So none is counted twice or left out.
+ * The commands of a call share a pipeline, but are not carried out at one instant. When counting, each bit
+ * is read by exactly one command. So none is counted twice or left out.
  */
 #include "base/versioned.h"
 #include "store/redis/bitmap/bitmap_query.h"
@@ -37,7 +38,8 @@ static int64_t from_end(int64_t bit_index, int64_t length) {
     return bit_index < 0 ? 0 : bit_index;
 }
 
-/* Makes both ends of a range of bits offsets from the beginning. Negative ones count from the end of the string. */
+/* Makes both ends of a range of bits offsets from the beginning. Negative ones count from the end of the
+ * string. */
 static tamis_status resolve_range(const tamis_redis_bitmap *bitmap, tamis_redis_bitmap_range *range,
                                   tamis_error *err) {
     tamis__bitmap_query length = {.command = "STRLEN"};
@@ -139,7 +141,8 @@ tamis_status tamis_redis_bitmap_count(const tamis_redis_bitmap *bitmap, const ta
 
 /* ---- searching ---- */
 
-/* Returns the first bit equal to `bit` from `from` to `to`, or -1. bytes[0] is byte from / 8 of the bitmap. */
+/* Returns the first bit equal to `bit` from `from` to `to`, or -1. bytes[0] is byte from / 8 of the
+ * bitmap. */
 static int64_t search_in(const uint8_t *bytes, size_t size, int64_t from, int64_t to, unsigned bit) {
     for (int64_t bit_offset = from; bit_offset <= to && bit_offset / 8 - from / 8 < (int64_t)size;
          bit_offset++)

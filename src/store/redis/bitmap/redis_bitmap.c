@@ -6,13 +6,16 @@
  *     BITFIELD key SET u1 offset 1 SET u1 offset 1 ...   BITS_PER_COMMAND at most -> [old bit, old bit, ...]
  *     BITFIELD key GET u1 offset GET u1 offset ...
  *
- * A BITFIELD replies with the bits in order, is carried out at one instant, and costs the server less than as many SETBITs.
+ * A BITFIELD replies with the bits in order, is carried out at one instant, and costs the server less than
+ * as many SETBITs.
  *
- * Commands of a pipeline may change places: a server may refuse one for now and accept the next. If all values are equal,
- * that does no harm. Otherwise (is_mixed) each command is sent after the reply to the one before.
+ * Commands of a pipeline may change places: a server may refuse one for now and accept the next. If all
+ * values are equal, that does no harm. Otherwise (is_mixed) each command is sent after the reply to the
+ * one before.
  *
- * If a reply is lost, the command is sent again. The old bits may then come from its first sending, so they are
- * TAMIS_REDIS_BIT_UNKNOWN. Exception: if all values are equal, an old bit that differs from them is certain.
+ * If a reply is lost, the command is sent again. The old bits may then come from its first sending, so
+ * they are TAMIS_REDIS_BIT_UNKNOWN. Exception: if all values are equal, an old bit that differs from them
+ * is certain.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -149,7 +152,8 @@ static tamis_status touch_chunk(touching *ctx, size_t *done, tamis_error *err) {
     return status;
 }
 
-/* Runs pipelines until all bits are answered. `bits` (may be NULL) gets the answers, also before a failure. */
+/* Runs pipelines until all bits are answered. `bits` (may be NULL) gets the answers, also before a
+ * failure. */
 static tamis_status touch_bits(const touching *whole, uint8_t *bits, size_t *done, tamis_error *err) {
     const tamis_allocator *allocator = &whole->bitmap->allocator;
     const size_t max_bits = (size_t)BITS_PER_COMMAND * (whole->is_mixed ? 1 : COMMANDS_MAX);

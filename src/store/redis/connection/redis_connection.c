@@ -15,7 +15,8 @@
  *     3. TLS handshake (redis_tls.c), only for rediss://
  *     4. AUTH if there is a password, SELECT if the database is not 0; with TLS and neither of them, PING
  *
- * Each word of a command is sent as a bulk string of the Redis protocol, "$2\r\nu1\r\n", so it may hold any bytes.
+ * Each word of a command is sent as a bulk string of the Redis protocol, "$2\r\nu1\r\n", so it may hold
+ * any bytes.
  *
  * Invariants:
  * 1. The socket never blocks. Only the lookup and tamis__poll_until wait, both until a deadline.
@@ -320,7 +321,8 @@ static tamis_status connect_socket(tamis__connection *conn, uint64_t deadline, t
     return connect_to(conn, (struct sockaddr *)&address, sizeof address, deadline, err);
 }
 
-/* Tries the addresses of the host in order until one accepts. Each gets an equal share of the time that is left. */
+/* Tries the addresses of the host in order until one accepts. Each gets an equal share of the time that is
+ * left. */
 static tamis_status connect_host(tamis__connection *conn, uint64_t deadline, tamis_error *err) {
     struct addrinfo *found;
     tamis_status status =
@@ -349,8 +351,8 @@ static tamis_status refused(const tamis__connection *conn, const char *what, con
                        remedy);
 }
 
-/* TAMIS_E_IO. A server without TLS takes the handshake for an unfinished line and waits for its end, so it never
- * replies. */
+/* TAMIS_E_IO. A server without TLS takes the handshake for an unfinished line and waits for its end, so it
+ * never replies. */
 static tamis_status fail_no_tls(const tamis__connection *conn, tamis_error *err) {
     return tamis__fail(err, TAMIS_E_IO, ETIMEDOUT,
                        "redis %s: did not answer in TLS; if it has no TLS at this port, write redis://, "
@@ -418,8 +420,9 @@ static tamis_status authenticate(tamis__connection *conn, uint64_t deadline, tam
         if (status == TAMIS_OK && reply->type != TAMIS__REPLY_STATUS)
             return refused(conn, "the database", reply, "name one that the server has", err);
     }
-    /* With TLS, wait for one reply in any case. A server that rejects our certificate reports that in place of the first
-     * reply. Session tickets arrive before that reply; once they are read, an idle connection has nothing to read. */
+    /* With TLS, wait for one reply in any case. A server that rejects our certificate reports that in
+     * place of the first reply. Session tickets arrive before that reply; once they are read, an idle
+     * connection has nothing to read. */
     if (status == TAMIS_OK && endpoint->tls && !reply) {
         tamis__connection_put_command(conn, 1);
         tamis__connection_put_text(conn, "PING");

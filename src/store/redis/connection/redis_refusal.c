@@ -53,8 +53,9 @@ bool tamis__redis_is_denied(const tamis__reply *error) {
 
 enum { REMEDY = 400 };
 
-/* Writes the remedy for a missing permission. The error either names the command ("... no permissions to run the
- * 'setrange' command", longer in 6.2) or is about keys. For a command within a script it does not say which command. */
+/* Writes the remedy for a missing permission. The error either names the command ("... no permissions to
+ * run the 'setrange' command", longer in 6.2) or is about keys. For a command within a script it does not
+ * say which command. */
 static void grant(const tamis__reply *reply, char to[REMEDY]) {
     const char *command = strstr(reply->text, "run the '");
     const size_t size = command ? strcspn(command += strlen("run the '"), "'") : 0;

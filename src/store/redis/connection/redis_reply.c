@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * hiredis calls a function for each part of a reply. These functions take the parts one after the other from chunks of
- * memory. The next call of tamis__replies_next reuses the chunks, which frees the whole reply at once:
+ * hiredis calls a function for each part of a reply. These functions take the parts one after the other
+ * from chunks of memory. The next call of tamis__replies_next reuses the chunks, which frees the whole
+ * reply at once:
  *
  *     chunk  | root | items of root ...... | text, NUL | text, NUL | free ...
  */
@@ -64,7 +65,8 @@ static void *alloc_memory(tamis__replies *replies, size_t size) {
     return memory;
 }
 
-/* Makes all chunks free for the next reply. Chunks above CHUNK were made for one large reply and are freed. */
+/* Makes all chunks free for the next reply. Chunks above CHUNK were made for one large reply and are
+ * freed. */
 static void reset_memory(tamis__replies *replies) {
     chunk **block_link = &replies->first;
     while (*block_link) {
@@ -151,7 +153,8 @@ static void free_nothing(void *reply) {
 }
 
 #if HIREDIS_MAJOR >= 1
-/* Types of RESP3, which we never request. A double becomes a string, which callers refuse where they need a number. */
+/* Types of RESP3, which we never request. A double becomes a string, which callers refuse where they need a
+ * number. */
 static void *put_double(const redisReadTask *task, double value, char *text, size_t size) {
     (void)value;
     return put_string(task, text, size);

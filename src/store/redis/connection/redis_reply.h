@@ -11,8 +11,8 @@
 #include "base/failure.h"
 
 /*
- * Replies of a server, parsed by hiredis into memory that the next reply reuses. So a pipeline of a hundred thousand
- * small replies needs no further allocation.
+ * Replies of a server, parsed by hiredis into memory that the next reply reuses. So a pipeline of a
+ * hundred thousand small replies needs no further allocation.
  */
 typedef enum tamis__reply_type {
     TAMIS__REPLY_NIL,
@@ -41,8 +41,8 @@ void tamis__replies_free(tamis__replies *replies);
 tamis_status tamis__replies_feed(tamis__replies *replies, const char *bytes, size_t size, tamis_error *err);
 /* True if every byte that was fed belongs to a reply that was returned. */
 bool tamis__replies_is_drained(const tamis__replies *replies);
-/* Returns the next whole reply, valid until the next call. *reply is NULL if more bytes are needed. TAMIS_E_IO: the
- * bytes are no Redis reply. TAMIS_E_NOMEM. After a failure, only free the replies. */
+/* Returns the next whole reply, valid until the next call. *reply is NULL if more bytes are needed.
+ * TAMIS_E_IO: the bytes are no Redis reply. TAMIS_E_NOMEM. After a failure, only free the replies. */
 tamis_status tamis__replies_next(tamis__replies *replies, const tamis__reply **reply, tamis_error *err);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Host names are looked up in a detached thread. getaddrinfo waits for name servers as long as the system configuration
- * says, half a minute and more, and cannot be stopped. The caller gives up at its deadline and leaves the thread running.
- * Numeric addresses need no thread.
+ * Host names are looked up in a detached thread. getaddrinfo waits for name servers as long as the system
+ * configuration says, half a minute and more, and cannot be stopped. The caller gives up at its deadline
+ * and leaves the thread running. Numeric addresses need no thread.
  *
  *     done in time        the thread sets `done`; the caller reads the result and frees the lookup
  *     deadline passed     the caller sets `is_abandoned`; the thread frees the lookup when it ends

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * TLS with OpenSSL. Its own socket BIO uses write(2), which raises SIGPIPE if the other side has closed the connection.
- * So OpenSSL reads and writes through a BIO of ours, which uses the table of system calls (tamis__sys).
+ * TLS with OpenSSL. Its own socket BIO uses write(2), which raises SIGPIPE if the other side has closed
+ * the connection. So OpenSSL reads and writes through a BIO of ours, which uses the table of system calls
+ * (tamis__sys).
  */
 #include "store/redis/connection/redis_tls.h"
 
@@ -134,7 +135,8 @@ tamis_status tamis__tls_context_create(tamis__tls_context **context, tamis__redi
     tamis_status status = made->ssl && made->socket ? TAMIS_OK : tamis__fail_nomem(err, "redis", 0);
     if (status == TAMIS_OK) {
         SSL_CTX_set_min_proto_version(made->ssl, TLS1_2_VERSION);
-        /* Redis replies mark their own ends, so a connection closed without close_notify cannot truncate one unnoticed. */
+        /* Redis replies mark their own ends, so a connection closed without close_notify cannot truncate one
+         * unnoticed. */
         SSL_CTX_set_options(made->ssl, SSL_OP_NO_RENEGOTIATION | SSL_OP_IGNORE_UNEXPECTED_EOF);
         SSL_CTX_set_mode(made->ssl, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
         SSL_CTX_set_default_passwd_cb(made->ssl, no_passphrase);
@@ -161,7 +163,8 @@ void tamis__tls_context_free(tamis__tls_context *context) {
 
 /* ---- a session ---- */
 
-/* Sets the name of the server, which is sent as SNI and compared with its certificate. IP addresses are only compared. */
+/* Sets the name of the server, which is sent as SNI and compared with its certificate. IP addresses are only
+ * compared. */
 static bool set_name(SSL *ssl, const char *name) {
     unsigned char address[sizeof(struct in6_addr)];
     if (inet_pton(AF_INET, name, address) == 1 || inet_pton(AF_INET6, name, address) == 1)
@@ -197,7 +200,8 @@ void tamis__tls_free(tamis__tls *tls) {
     tamis__free(&allocator, tls, sizeof *tls);
 }
 
-/* True if a retry fails too: one side rejects the other's certificate, or the server has no TLS or none of our versions. */
+/* True if a retry fails too: one side rejects the other's certificate, or the server has no TLS or none of
+ * our versions. */
 static bool is_final(int reason) {
     static const int finals[] = {SSL_R_WRONG_VERSION_NUMBER,
                                  SSL_R_HTTP_REQUEST,
@@ -218,8 +222,8 @@ static bool is_final(int reason) {
     return false;
 }
 
-/* Translates the result of an OpenSSL call that did not succeed: 0 at the end of the connection, else -1 and errno. With
- * EAGAIN, *events are the ones to poll for. */
+/* Translates the result of an OpenSSL call that did not succeed: 0 at the end of the connection, else -1
+ * and errno. With EAGAIN, *events are the ones to poll for. */
 static int check_result(tamis__tls *tls, int result, int system_errno, short *events) {
     const int error = SSL_get_error(tls->ssl, result);
     const unsigned long last = ERR_peek_last_error();
@@ -257,8 +261,8 @@ int tamis__tls_handshake(tamis__tls *tls, short *events) {
     return -1;
 }
 
-/* A server that rejects us sends an alert and closes, perhaps while we are sending. After a failed send, this reads the
- * alert, so that tamis__tls_error reports it. */
+/* A server that rejects us sends an alert and closes, perhaps while we are sending. After a failed send,
+ * this reads the alert, so that tamis__tls_error reports it. */
 static void find_reason(tamis__tls *tls) {
     char byte;
     size_t transferred;

@@ -29,14 +29,15 @@ void tamis__tls_context_free(tamis__tls_context *context); /* NULL is fine */
 tamis__tls *tamis__tls_create(const tamis__tls_context *context, int fd, const char *host);
 void tamis__tls_free(tamis__tls *tls); /* NULL is fine */
 
-/* Continues the handshake. Returns 0 when it is done, else -1 and errno. EAGAIN: poll for *events, then call again.
- * EPROTO: see tamis__tls_error. */
+/* Continues the handshake. Returns 0 when it is done, else -1 and errno. EAGAIN: poll for *events, then
+ * call again. EPROTO: see tamis__tls_error. */
 int tamis__tls_handshake(tamis__tls *tls, short *events);
 /* Like send and recv. -1 with errno EPROTO: see tamis__tls_error. */
 ssize_t tamis__tls_send(tamis__tls *tls, const void *bytes, size_t size);
 ssize_t tamis__tls_receive(tamis__tls *tls, void *to, size_t size);
 
-/* Returns the text of the last error. *final: a retry fails too, as with a certificate that is not trusted. */
+/* Returns the text of the last error. *final: a retry fails too, as with a certificate that is not
+ * trusted. */
 const char *tamis__tls_error(const tamis__tls *tls, bool *final);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * URIs of servers and filters. A copy of the text is split from the outside in, and each part is decoded in place:
+ * URIs of servers and filters. A copy of the text is split from the outside in, and each part is decoded
+ * in place:
  *
  *     redis+sentinel://user:password@h1:p1,h2:p2/MASTER/db/NAME?parameter=value&...
  *                      |------ authority ------| |--- path ---| |---- query ----|
@@ -60,8 +61,9 @@ static void show_line(char *to, size_t buffer_size, const char *text, size_t siz
     to[used] = '\0';
 }
 
-/* Leaves out everything between the scheme and the last @. If an @ comes before "://", there is no scheme, and the text
- * before it is left out too. If the last @ follows a ?, any part might be the password: then only the scheme is shown. */
+/* Leaves out everything between the scheme and the last @. If an @ comes before "://", there is no scheme,
+ * and the text before it is left out too. If the last @ follows a ?, any part might be the password: then
+ * only the scheme is shown. */
 size_t tamis_redis_uri_show(const char *text, char *to, size_t buffer_size) {
     const char *rest = strstr(text, "://"), *at_sign = strrchr(text, '@'), *query = strchr(text, '?');
     size_t used = 0;

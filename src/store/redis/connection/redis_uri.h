@@ -21,8 +21,8 @@
  *     rediss://, rediss+shard://, rediss+cluster://, rediss+sentinel://   the same with TLS
  *     codis+zk://z1:p1,z2:p2,.../PRODUCT/db/NAME            the proxies of a Codis, listed in ZooKeeper
  *
- * `db/` may be left out: a path of one segment is the NAME. The URI is split first, then each part is percent-decoded.
- * So a name may hold any byte, with a slash written as %2F and an @ as %40.
+ * `db/` may be left out: a path of one segment is the NAME. The URI is split first, then each part is
+ * percent-decoded. So a name may hold any byte, with a slash written as %2F and an @ as %40.
  */
 typedef enum tamis__redis_kind {
     TAMIS__REDIS_ONE,
@@ -37,8 +37,8 @@ typedef struct tamis__redis_address {
     uint16_t port;
 } tamis__redis_address;
 
-/* Parses an address as servers report it: "host:port", "[::1]:port" or "::1:port". *host points at host_size bytes of
- * the text, perhaps 0. Returns false if there is no port from 1 to 65535. */
+/* Parses an address as servers report it: "host:port", "[::1]:port" or "::1:port". *host points at
+ * host_size bytes of the text, perhaps 0. Returns false if there is no port from 1 to 65535. */
 bool tamis__redis_address_read(const char *text, const char **host, size_t *host_size, uint16_t *port);
 
 enum { TAMIS__REDIS_PARAMETERS = 24, TAMIS__REDIS_ADDRESSES = 64 };
@@ -67,15 +67,16 @@ typedef struct tamis__redis_uri {
     const tamis_allocator *allocator; /* outlives the URI */
 } tamis__redis_uri;
 
-/* Parses a whole URI. TAMIS_E_INVALID: the message names the part and the remedy. The caller releases *uri, also after a
- * failure. */
+/* Parses a whole URI. TAMIS_E_INVALID: the message names the part and the remedy. The caller releases
+ * *uri, also after a failure. */
 tamis_status tamis__redis_uri_parse(tamis__redis_uri *uri, const char *text, const tamis_allocator *allocator,
                                     tamis_error *err);
-/* Parses NAME?parameter=value&..., for a server that is known already. Otherwise as tamis__redis_uri_parse. */
+/* Parses NAME?parameter=value&..., for a server that is known already. Otherwise as
+ * tamis__redis_uri_parse. */
 tamis_status tamis__redis_uri_parse_name(tamis__redis_uri *uri, const char *text,
                                          const tamis_allocator *allocator, tamis_error *err);
-/* For a URI that must name only a server: a path of one segment becomes the database. TAMIS_E_INVALID: it names a
- * filter. */
+/* For a URI that must name only a server: a path of one segment becomes the database. TAMIS_E_INVALID: it
+ * names a filter. */
 tamis_status tamis__redis_uri_server(tamis__redis_uri *uri, tamis_error *err);
 void tamis__redis_uri_release(tamis__redis_uri *uri);
 
@@ -84,8 +85,8 @@ const char *tamis__redis_uri_get(tamis__redis_uri *uri, const char *name);
 /* TAMIS_E_INVALID: a parameter was never read; the message names the first one. */
 tamis_status tamis__redis_uri_check_used(const tamis__redis_uri *uri, tamis_error *err);
 
-/* These read the value of a parameter. Without the parameter, *out is unchanged. TAMIS_E_INVALID: the message names the
- * value and the bounds. */
+/* These read the value of a parameter. Without the parameter, *out is unchanged. TAMIS_E_INVALID: the
+ * message names the value and the bounds. */
 
 /* A whole number, also as 5M, 5e6 or 64MiB. */
 tamis_status tamis__redis_uri_count(tamis__redis_uri *uri, const char *name, uint64_t min, uint64_t max,

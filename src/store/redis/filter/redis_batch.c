@@ -10,13 +10,15 @@
  *     ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ ~ barrier 1
  *       PEXPIRE or PTTL of each Redis key with bits       ->    adds with a time to live only
  *
- * Why the checks come last: Redis answers for a missing key as if it were all zeros. What the checks find in place was in
- * place while the elements were carried out, so no answer comes from a key that was missing.
+ * Why the checks come last: Redis answers for a missing key as if it were all zeros. What the checks find
+ * in place was in place while the elements were carried out, so no answer comes from a key that was
+ * missing.
  *
- * Order. One server carries out a pipeline in order, so a barrier costs nothing. Several slots, or proxies, have no order:
- * commands after a barrier are then sent when all before it are answered. The Redis keys with bits get their expiry after the
- * hash that the checks read, because the hash must not outlive them. If a command was sent twice, the order is unknown, and
- * checks and expiry are sent once more by themselves.
+ * Order. One server carries out a pipeline in order, so a barrier costs nothing. Several slots, or
+ * proxies, have no order: commands after a barrier are then sent when all before it are answered. The
+ * Redis keys with bits get their expiry after the hash that the checks read, because the hash must not
+ * outlive them. If a command was sent twice, the order is unknown, and checks and expiry are sent once
+ * more by themselves.
  *
  * Sending again. The whole batch is sent again, without using its answers:
  * - if the checks find another filter under the name; the handle switches to it first;
@@ -69,8 +71,8 @@ static tamis_status take_expire(void *context, size_t i, const tamis__reply *rep
     return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_filter_bad_reply(batch->rf, err);
 }
 
-/* With renew=create, sets the expiry of Redis keys without one: this batch created them. (PEXPIRE ... NX would do, but needs
- * Redis 7.) */
+/* With renew=create, sets the expiry of Redis keys without one: this batch created them. (PEXPIRE ... NX
+ * would do, but needs Redis 7.) */
 static tamis_status expire_endless(tamis__batch *batch, tamis_error *err) {
     const tamis__requests requests = {.count = tamis__batch_keys(batch),
                                       .context = batch,
@@ -174,9 +176,9 @@ static size_t answered(const tamis__batch *batch) {
     return done;
 }
 
-/* True if the answers of a batch must not be used. A failed batch may use its first answers if the server refused a command
- * (TAMIS_E_REFUSED) and the checks pass when they are sent again. After other failures the checks are not sent again: the
- * caller would wait for the unreachable server twice. */
+/* True if the answers of a batch must not be used. A failed batch may use its first answers if the server
+ * refused a command (TAMIS_E_REFUSED) and the checks pass when they are sent again. After other failures
+ * the checks are not sent again: the caller would wait for the unreachable server twice. */
 static bool is_discarded(tamis__batch *batch, tamis_status status) {
     const bool is_unconfirmed = batch->adds && batch->rf->redis->replicas > 0 && status != TAMIS_OK;
     if (is_unconfirmed || batch->lacks_mirror || batch->is_unsure || status == TAMIS_E_DAMAGED ||
@@ -210,8 +212,9 @@ static void apply_unconfirmed(const tamis__batch *batch, size_t done) {
             batch->answers[i] = TAMIS_UNKNOWN;
 }
 
-/* Remembers elements from `done` on that may have been added, unless their answer says that they were present before. This
- * includes a batch that is sent again to another filter: that filter may already hold some of them. */
+/* Remembers elements from `done` on that may have been added, unless their answer says that they were
+ * present before. This includes a batch that is sent again to another filter: that filter may already hold
+ * some of them. */
 static void keep_unconfirmed(const tamis__batch *batch, size_t done) {
     tamis__unconfirmed_adds *unconfirmed_adds = &tamis__redis_of(batch->filter)->unconfirmed_adds;
     for (size_t i = done; i < batch->key_batch.count; i++)
@@ -229,14 +232,15 @@ static void report_trace(tamis__batch *batch, size_t done) {
     }
 }
 
-/* True if lookups may be tried with BITFIELD_RO. A server treats BITFIELD as a write even if it has only GETs: it refuses the
- * command to read-only users, and when its memory is full. BITFIELD_RO is not the default because some proxies lack it. */
+/* True if lookups may be tried with BITFIELD_RO. A server treats BITFIELD as a write even if it has only
+ * GETs: it refuses the command to read-only users, and when its memory is full. BITFIELD_RO is not the
+ * default because some proxies lack it. */
 static bool can_fall_back(const tamis__batch *batch) {
     return batch->denied && !batch->adds && !batch->rf->layout->has_blocks && !batch->rf->only_reads;
 }
 
-/* Runs batch->key_batch as one pipeline. *done is 0 if the batch must be sent again: the filter may have other Redis keys by
- * then. */
+/* Runs batch->key_batch as one pipeline. *done is 0 if the batch must be sent again: the filter may have
+ * other Redis keys by then. */
 static tamis_status run_chunk(tamis__batch *batch, tamis_answer *answers, size_t *done,
                               uint64_t *absent_count, tamis_error *err) {
     const size_t count = batch->key_batch.count, keys = tamis__batch_keys(batch);

@@ -6,8 +6,8 @@
 
 /* ---- parts of elements ---- */
 
-/* A part of an element: its bits in one Redis key. The probes of an element may fall into several Redis keys; parts are
- * numbered from 0, in the order in which the probes first reach their keys. */
+/* A part of an element: its bits in one Redis key. The probes of an element may fall into several Redis
+ * keys; parts are numbered from 0, in the order in which the probes first reach their keys. */
 typedef struct tamis__element_part {
     uint32_t key;   /* the Redis key */
     uint32_t first; /* first probe in that key */
@@ -30,15 +30,16 @@ bool tamis__element_is_set(const tamis__element_positions *positions, uint32_t p
 
 /* ---- the trace: see redis_trace.c ---- */
 
-/* The trace of a batch: server, time and bits of each part of each element. It is kept until the answers are final, and then
- * reported in the order of the elements: see tamis_redis_filter_trace. */
+/* The trace of a batch: server, time and bits of each part of each element. It is kept until the answers
+ * are final, and then reported in the order of the elements: see tamis_redis_filter_trace. */
 typedef struct tamis__trace tamis__trace;
 
-/* Starts a trace of `elements` elements. *trace is NULL if no tracer is set or there are no elements: of the functions below,
- * only tamis__trace_free accepts that. */
+/* Starts a trace of `elements` elements. *trace is NULL if no tracer is set or there are no elements: of
+ * the functions below, only tamis__trace_free accepts that. */
 tamis_status tamis__trace_begin(tamis__trace **trace, const tamis_filter *filter, size_t elements,
                                 tamis_error *err);
-/* Records that the command of a part is sent on this connection. If it is sent again, the last sending counts. */
+/* Records that the command of a part is sent on this connection. If it is sent again, the last sending
+ * counts. */
 void tamis__trace_put(tamis__trace *trace, size_t element, uint32_t number, const tamis__connection *conn);
 /* Records the reply to that command, which the caller has checked. */
 void tamis__trace_take_reply(tamis__trace *trace, size_t element, uint32_t number,
@@ -56,7 +57,8 @@ void tamis__trace_free(tamis__trace *trace); /* does nothing if NULL */
  *     commands   | elements | checks of the layout | expiry of each Redis key |
  *     number     0 ..       elements ..            elements + checks ..
  *
- * redis_batch.c runs it and evaluates the checks. redis_elements.c writes the commands and reads their replies.
+ * redis_batch.c runs it and evaluates the checks. redis_elements.c writes the commands and reads their
+ * replies.
  */
 typedef struct tamis__batch {
     const tamis_filter *filter;

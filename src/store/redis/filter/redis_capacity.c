@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Adding to a filter up to its capacity (tamis_redis_filter_enforce_capacity). The server accepts any number of
- * keys, so the handle counts:
+ * Adding to a filter up to its capacity (tamis_redis_filter_enforce_capacity). The server accepts any
+ * number of keys, so the handle counts:
  *
  *     capacity  |<- keys in the filter, estimated from the bits ->|<- margin ->|
  *               |<- `held`: minus 2 standard errors ->|<-------- free slots --------->|
  *
- * Each add that is not answered TAMIS_PRESENT takes a slot. The margin lets a filter with free slots accept keys,
- * although the estimate may be too high; the rate allows so few keys more.
+ * Each add that is not answered TAMIS_PRESENT takes a slot. The margin lets a filter with free slots
+ * accept keys, although the estimate may be too high; the rate allows so few keys more.
  *
- * An add cannot be undone. So while a batch may not fit, its keys are looked up first, and only those before the first
- * absent one without a slot are added:
+ * An add cannot be undone. So while a batch may not fit, its keys are looked up first, and only those
+ * before the first absent one without a slot are added:
  *
  *     free slots >= batch      add all
  *     else                     look up, add the keys that fit, and go on with the rest
  *     no key fits              estimate again: another capacity means that the filter was replaced, so go on;
  *                              else TAMIS_E_FULL
  *
- * Equal absent keys in a batch count several times at the lookup, so fewer keys than possible may be added at a time.
- * The next lookup then finds them present.
+ * Equal absent keys in a batch count several times at the lookup, so fewer keys than possible may be added
+ * at a time. The next lookup then finds them present.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -85,8 +85,8 @@ static tamis_status fail_full(tamis_filter *filter, tamis_error *err) {
                        rf->limit.cardinality);
 }
 
-/* Sets batch->count to the number of first keys that fit. If none fits, it is 0: TAMIS_E_FULL, or TAMIS_OK if the
- * filter was replaced by one of another capacity. */
+/* Sets batch->count to the number of first keys that fit. If none fits, it is 0: TAMIS_E_FULL, or TAMIS_OK
+ * if the filter was replaced by one of another capacity. */
 static tamis_status count_fitting(tamis_filter *filter, tamis__key_batch *batch, tamis_error *err) {
     tamis__redis_limit *limit = &tamis__redis_of(filter)->limit;
     const uint64_t capacity = limit->capacity;

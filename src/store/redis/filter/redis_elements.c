@@ -3,15 +3,15 @@
 /*
  * Commands for elements, and the answers from their replies.
  *
- * Parts. The bits of an element in one Redis key are a part. In most layouts an element has one part; in layout php3 its
- * probes may fall into several Redis keys. Each part is one command:
+ * Parts. The bits of an element in one Redis key are a part. In most layouts an element has one part; in
+ * layout php3 its probes may fall into several Redis keys. Each part is one command:
  *
  *     probes of an element    p0 -> key 4    p1 -> key 2    p2 -> key 4    p3 -> key 4
  *     part 0, key 4           BITFIELD key4 SET u1 p0 1 SET u1 p2 1 SET u1 p3 1      most bits: this part decides
  *     part 1, key 2           BITFIELD key2 SET u1 p1 1
  *
- * The answer to an add of several parts. Each command is atomic, but not all of them together. Therefore the part with most
- * bits decides; of equal parts, the one with the earliest probe:
+ * The answer to an add of several parts. Each command is atomic, but not all of them together. Therefore
+ * the part with most bits decides; of equal parts, the one with the earliest probe:
  *
  *     deciding part      other parts         answer
  *     not all set        any                 TAMIS_ABSENT     one of several concurrent adders gets it, and only one
@@ -19,11 +19,12 @@
  *     all set            not all set         TAMIS_UNKNOWN    the deciding part is a false positive, or another adder
  *                                                             of the same element is between its commands
  *
- * An add that was sent twice and finds all bits set is TAMIS_UNKNOWN as well: its first sending may have set them.
+ * An add that was sent twice and finds all bits set is TAMIS_UNKNOWN as well: its first sending may have
+ * set them.
  *
- * Grouping. If all bits of a batch are in one Redis key, one BITFIELD carries several elements: the server spends as much
- * time on reading a command as on two of its words. A group has at most BITS_TOGETHER bits, since the server does nothing
- * else until a command is done.
+ * Grouping. If all bits of a batch are in one Redis key, one BITFIELD carries several elements: the server
+ * spends as much time on reading a command as on two of its words. A group has at most BITS_TOGETHER bits,
+ * since the server does nothing else until a command is done.
  */
 #include "store/redis/filter/redis_batch.h"
 
@@ -63,7 +64,8 @@ bool tamis__element_is_set(const tamis__element_positions *positions, uint32_t p
     return offset / 8 < block->size && ((unsigned char)block->text[offset / 8] & 0x80 >> offset % 8) != 0;
 }
 
-/* Sets rf->name to the member that Redis key `number` belongs to. Returns the number of the key within that member. */
+/* Sets rf->name to the member that Redis key `number` belongs to. Returns the number of the key within that
+ * member. */
 static size_t ordered_element(const tamis__batch *batch, size_t number) {
     const size_t each = tamis__redis_all_keys(batch->rf);
     if (batch->members)
@@ -257,8 +259,8 @@ static tamis_status has_bits(tamis__batch *batch, size_t element, uint32_t numbe
     return TAMIS_OK;
 }
 
-/* Bytes past the end of a Redis key count as zeros. In a filter this means damage, which the checks of the layout report. In
- * a member of a family it is normal: its string grows with its adds. */
+/* Bytes past the end of a Redis key count as zeros. In a filter this means damage, which the checks of the
+ * layout report. In a member of a family it is normal: its string grows with its adds. */
 static tamis_status has_in_block(tamis__batch *batch, size_t element, const tamis__reply *reply,
                                  bool *all_set, tamis_error *err) {
     if (reply->type != TAMIS__REPLY_STRING || reply->size > TAMIS__REDIS_BLOCK)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A family is many small filters with one plan, called members. The caller passes pairs of member name and key. Pairs are
- * processed in pieces of at most PAIRS_MAX, and each piece is turned into arrays for one batch:
+ * A family is many small filters with one plan, called members. The caller passes pairs of member name and
+ * key. Pairs are processed in pieces of at most PAIRS_MAX, and each piece is turned into arrays for one
+ * batch:
  *
  *     pairs        (b, 1) (a, 1) (b, 2) (b, 1) ...
  *     names         b      a                          each name once, in order of first occurrence
@@ -10,11 +11,11 @@
  *     keys          1      1      2      1
  *     hashes        h(1)   h(1)   h(2)   h(1)         if the scheme has digests
  *
- * The batch then runs as for a single filter (redis_batch.c, redis_elements.c), except that rf->name changes with the
- * member. So a piece is one pipeline for all of its members.
+ * The batch then runs as for a single filter (redis_batch.c, redis_elements.c), except that rf->name
+ * changes with the member. So a piece is one pipeline for all of its members.
  *
- * Names are found in a hash table with open addressing. Its seed is random and secret, so nobody can choose names that
- * collide.
+ * Names are found in a hash table with open addressing. Its seed is random and secret, so nobody can
+ * choose names that collide.
  */
 #include <stdio.h>
 #include <string.h>
@@ -201,7 +202,8 @@ static tamis_status collect_pairs(const tamis_redis_family *family, const tamis_
     return status;
 }
 
-/* The size of the next piece. It limits the memory for pairs, and for the Redis keys if every pair has its own member. */
+/* The size of the next piece. It limits the memory for pairs, and for the Redis keys if every pair has its
+ * own member. */
 static size_t pairs_at_once(const tamis_redis_family *family, size_t left) {
     const size_t each = tamis__redis_all_keys(tamis__redis_of(family->filter));
     size_t max_pairs = each < KEYS_MAX ? KEYS_MAX / each : 1;

@@ -7,8 +7,8 @@
 #include "store/redis/request/redis_requests.h"
 
 /*
- * A filter on a server. Its layout maps each element to bits of Redis keys, and names the other Redis keys of the filter.
- * The rest is the same for every layout:
+ * A filter on a server. Its layout maps each element to bits of Redis keys, and names the other Redis keys
+ * of the filter. The rest is the same for every layout:
  *
  *     element --hash--> positions (layout) --> one command for each Redis key that has bits of the element
  *
@@ -40,45 +40,51 @@ typedef struct tamis__layout {
     const char *name;
     bool has_blocks;   /* all bits of an element are in one block of TAMIS__REDIS_BLOCK bytes */
     bool has_capacity; /* the parameters include the number of keys planned for */
-    /* With several independent servers: true if the layout chooses the server of an element, false if the Redis key does. */
+    /* With several independent servers: true if the layout chooses the server of an element, false if the
+     * Redis key does. */
     bool has_servers;
     size_t state_size; /* size of the layout's own state: see tamis__redis_filter */
-    /* Reads the layout's parameters from the filter's URI, and from the server if the layout keeps them there. Sets
-     * filter->plan and, by tamis__redis_set_up, filter->hasher. */
+    /* Reads the layout's parameters from the filter's URI, and from the server if the layout keeps them
+     * there. Sets filter->plan and, by tamis__redis_set_up, filter->hasher. */
     tamis_status (*open)(tamis_filter *filter, const tamis_redis_filter_options *options, tamis_error *err);
-    /* As `open` for a filter to be made, without making it: the parameters of a missing filter are those of the URI. NULL:
-     * `open` itself writes nothing to the server. (Layout tamis plans by tamis_redis_plan_make.) */
+    /* As `open` for a filter to be made, without making it: the parameters of a missing filter are those
+     * of the URI. NULL: `open` itself writes nothing to the server. (Layout tamis plans by
+     * tamis_redis_plan_make.) */
     tamis_status (*open_plan)(tamis_filter *filter, tamis_error *err);
     void (*locate)(const tamis_filter *filter, const tamis__key_batch *key_batch, size_t i,
                    tamis__element_positions *positions);
-    /* Writes the name of a Redis key that holds bits, at most TAMIS__REDIS_KEY bytes, to `to`. Returns its size. */
+    /* Writes the name of a Redis key that holds bits, at most TAMIS__REDIS_KEY bytes, to `to`. Returns its
+     * size. */
     size_t (*key_name)(const tamis__redis_filter *rf, uint32_t key, char *to);
-    /* NULL, or the same for the Redis key that holds the parameters. (Layout tamis has functions of its own.) */
+    /* NULL, or the same for the Redis key that holds the parameters. (Layout tamis has functions of its
+     * own.) */
     size_t (*config_name)(const tamis__redis_filter *rf, char *to);
-    /* NULL, or the checks after each batch: is the filter still the one that was opened? check_count returns the number of
-     * commands. They are numbered from 0 as in tamis__requests; commands of different slots have no order. */
+    /* NULL, or the checks after each batch: is the filter still the one that was opened? check_count
+     * returns the number of commands. They are numbered from 0 as in tamis__requests; commands of
+     * different slots have no order. */
     size_t (*check_count)(const tamis_filter *filter);
     bool (*check_query)(const tamis_filter *filter, const tamis__touched *batch, size_t i,
                         tamis__connection *conn);
     uint32_t (*check_slot)(const tamis_filter *filter, const tamis__touched *batch, size_t i);
     tamis_status (*take_check_reply)(const tamis_filter *filter, size_t i, const tamis__reply *reply,
                                      tamis_error *err);
-    /* NULL, or evaluates the replies to the checks. *again: the name refers to another filter now, the handle has switched
-     * to it, and the caller must send the whole batch again. */
+    /* NULL, or evaluates the replies to the checks. *again: the name refers to another filter now, the
+     * handle has switched to it, and the caller must send the whole batch again. */
     tamis_status (*apply_checks)(const tamis_filter *filter, const tamis__touched *batch, bool *again,
                                  tamis_error *err);
-    /* NULL, or called after an answered batch of adds: adds the elements to a second generation if a resize requires that.
-     * *again: as for apply_checks. */
+    /* NULL, or called after an answered batch of adds: adds the elements to a second generation if a
+     * resize requires that. *again: as for apply_checks. */
     tamis_status (*mirror)(const tamis_filter *filter, const tamis__key_batch *key_batch, bool *again,
                            tamis_error *err);
-    /* NULL, or writes the command by which an adder renews the expiry of a Redis key with bits. NULL, and the members of a
-     * family: PEXPIRE. */
+    /* NULL, or writes the command by which an adder renews the expiry of a Redis key with bits. NULL, and
+     * the members of a family: PEXPIRE. */
     void (*put_renewal)(const tamis_filter *filter, uint32_t key, tamis__connection *conn);
-    /* NULL, or called before each batch: reads again what the handle knows of the filter, if that is too old. */
+    /* NULL, or called before each batch: reads again what the handle knows of the filter, if that is too
+     * old. */
     tamis_status (*refresh)(const tamis_filter *filter, tamis_error *err);
-    /* The number of bytes at the start of a Redis key that hold bits of the filter. All keys but the last have the same
-     * number. Concatenated in order, they are the bits of the filter in memory, in SETBIT's order. See
-     * tamis__redis_check_moves. */
+    /* The number of bytes at the start of a Redis key that hold bits of the filter. All keys but the last
+     * have the same number. Concatenated in order, they are the bits of the filter in memory, in SETBIT's
+     * order. See tamis__redis_check_moves. */
     uint64_t (*bytes_in)(const tamis_filter *filter, uint32_t key);
     /* As in tamis__remote. */
     tamis_status (*estimate)(const tamis_filter *filter, tamis_filter_info *info, tamis_error *err);
@@ -152,21 +158,22 @@ static inline size_t tamis__redis_all_keys(const tamis__redis_filter *rf) {
     return (size_t)rf->servers * rf->keys;
 }
 
-/* TAMIS_E_UNSUPPORTED: the bits are on several servers or in several Redis keys of a layout that cannot be moved whole. */
+/* TAMIS_E_UNSUPPORTED: the bits are on several servers or in several Redis keys of a layout that cannot be
+ * moved whole. */
 tamis_status tamis__redis_check_moves(const tamis__redis_filter *rf, tamis_error *err);
 
 /* The slot of Redis key `number`; the keys of server s are numbered from s * keys on. */
 uint32_t tamis__redis_key_slot(const tamis__redis_filter *rf, size_t number);
 
-/* Sends one command, whose second word is its Redis key. It may be carried out twice. *integer is the reply, or -1 if the
- * reply is OK or nil. */
+/* Sends one command, whose second word is its Redis key. It may be carried out twice. *integer is the
+ * reply, or -1 if the reply is OK or nil. */
 tamis_status tamis__redis_command(const tamis__redis_filter *rf, const tamis_key *words, size_t count,
                                   int64_t *integer, tamis_error *err);
 /* As tamis__redis_command, sent to the server of `slot`: see tamis__redis_key_slot. */
 tamis_status tamis__redis_command_in(const tamis__redis_filter *rf, uint32_t slot, const tamis_key *words,
                                      size_t count, int64_t *integer, tamis_error *err);
-/* As tamis__redis_command_in, for a command whose reply is a string: up to `buffer_size` bytes go to `to`. *size is 0 if the
- * reply is nil. */
+/* As tamis__redis_command_in, for a command whose reply is a string: up to `buffer_size` bytes go to `to`.
+ * *size is 0 if the reply is nil. */
 tamis_status tamis__redis_get_in(const tamis__redis_filter *rf, uint32_t slot, const tamis_key *words,
                                  size_t count, char *to, size_t buffer_size, size_t *size, tamis_error *err);
 /* As tamis__redis_get_in, sent to the server of the command's Redis key. */
@@ -188,15 +195,15 @@ tamis_status tamis__redis_every_key(const tamis__redis_filter *rf, const char *n
 
 /* Returns the number of bytes of Redis key `key` that hold bits. */
 typedef uint64_t tamis__bytes_of(const tamis_filter *filter, uint32_t key);
-/* Counts the bits that are set in the first `bytes` bytes of every Redis key. bytes_of: NULL, or returns a smaller number of
- * bytes for some keys. */
+/* Counts the bits that are set in the first `bytes` bytes of every Redis key. bytes_of: NULL, or returns a
+ * smaller number of bytes for some keys. */
 tamis_status tamis__redis_count(const tamis_filter *filter, uint64_t bytes, tamis__bytes_of *bytes_of,
                                 uint64_t *ones, tamis_error *err);
 
 /* ---- handles ---- */
 
-/* Last step of a layout's open: makes the hasher of filter->plan.scheme. TAMIS_E_INVALID: the URI has a parameter that the
- * layout does not use. */
+/* Last step of a layout's open: makes the hasher of filter->plan.scheme. TAMIS_E_INVALID: the URI has a
+ * parameter that the layout does not use. */
 tamis_status tamis__redis_set_up(tamis_filter *filter, const tamis_redis_filter_options *options,
                                  uint64_t seed, tamis_error *err);
 
@@ -206,8 +213,8 @@ tamis_status tamis__redis_check(const tamis_filter *filter, bool adds, bool *aga
 /* Makes the handle of a filter by name, without calling its layout's open. The caller frees *made. */
 tamis_status tamis__redis_name(tamis_filter **made, tamis_redis *redis, const char *name,
                                const tamis_allocator *allocator, tamis_error *err);
-/* Makes a second handle with the name, the plan and the hasher of `filter`, which outlives it, and with another layout. The
- * layout's state is empty. */
+/* Makes a second handle with the name, the plan and the hasher of `filter`, which outlives it, and with
+ * another layout. The layout's state is empty. */
 tamis_status tamis__redis_name_beside(tamis_filter **made, const tamis_filter *filter,
                                       const tamis__layout *layout, tamis_error *err);
 

@@ -3,8 +3,8 @@
 /*
  * Commands on the Redis keys of a filter: single ones, and one for each key that holds bits.
  *
- * Set bits are counted by BITCOUNT. A server does nothing else meanwhile, so each command covers a range of 4 MiB, which takes
- * a third of a millisecond.
+ * Set bits are counted by BITCOUNT. A server does nothing else meanwhile, so each command covers a range
+ * of 4 MiB, which takes a third of a millisecond.
  */
 #include <inttypes.h>
 #include <stdio.h>

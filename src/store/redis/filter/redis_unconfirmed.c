@@ -6,8 +6,8 @@
 
 enum { CAPACITY_MIN = 64 };
 
-/* Combines two probes among the largest number of bits. If two keys collide, the worst result is TAMIS_UNKNOWN in place of
- * TAMIS_PRESENT. */
+/* Combines two probes among the largest number of bits. If two keys collide, the worst result is
+ * TAMIS_UNKNOWN in place of TAMIS_PRESENT. */
 uint64_t tamis__unconfirmed_adds_fingerprint(const tamis_filter *filter, const tamis__key_batch *key_batch,
                                              size_t i) {
     uint64_t hash_positions[2];
@@ -57,7 +57,8 @@ void tamis__unconfirmed_adds_insert(tamis__unconfirmed_adds *set, uint64_t finge
     set->count++;
 }
 
-/* Deletes from the hash table: later entries of the same run move up if a search would no longer reach them. */
+/* Deletes from the hash table: later entries of the same run move up if a search would no longer reach
+ * them. */
 static void clear_slot(tamis__unconfirmed_adds *set, size_t hole) {
     const size_t mask = set->capacity - 1;
     for (size_t i = (hole + 1) & mask; set->slots[i]; i = (i + 1) & mask) {

@@ -5,11 +5,12 @@
 #include "filter/filter_int.h"
 
 /*
- * Unconfirmed adds: keys whose add was sent, but not answered before the call failed. Their bits may be set by that add
- * alone. If the caller adds such a key again and finds its bits set, the answer is TAMIS_UNKNOWN, not TAMIS_PRESENT.
+ * Unconfirmed adds: keys whose add was sent, but not answered before the call failed. Their bits may be
+ * set by that add alone. If the caller adds such a key again and finds its bits set, the answer is
+ * TAMIS_UNKNOWN, not TAMIS_PRESENT.
  *
- * The set holds 64-bit fingerprints of keys, at most TAMIS__UNCONFIRMED_ADDS_MAX. If that is not enough, or memory runs out,
- * every key counts as unconfirmed from then on.
+ * The set holds 64-bit fingerprints of keys, at most TAMIS__UNCONFIRMED_ADDS_MAX. If that is not enough,
+ * or memory runs out, every key counts as unconfirmed from then on.
  */
 enum { TAMIS__UNCONFIRMED_ADDS_MAX = 1 << 17 };
 
@@ -20,7 +21,8 @@ typedef struct tamis__unconfirmed_adds {
     bool every; /* every key counts as unconfirmed */
 } tamis__unconfirmed_adds;
 
-/* The fingerprint of key i, never 0. It is the same for the key and for its hash, and does not depend on the filter's size. */
+/* The fingerprint of key i, never 0. It is the same for the key and for its hash, and does not depend on the
+ * filter's size. */
 uint64_t tamis__unconfirmed_adds_fingerprint(const tamis_filter *filter, const tamis__key_batch *key_batch,
                                              size_t i);
 /* Adds a fingerprint. */

@@ -3,9 +3,9 @@
 /*
  * Functions shared by the layouts of other programs, whose Redis keys are bitmaps without footers.
  *
- * Before its first batch, a handle checks that no Redis key is longer than the parameters allow. Layouts without stored
- * parameters rely on the caller to give the right ones. A longer bitmap was made with others, and lookups in it would answer
- * wrongly that keys are absent.
+ * Before its first batch, a handle checks that no Redis key is longer than the parameters allow. Layouts
+ * without stored parameters rely on the caller to give the right ones. A longer bitmap was made with
+ * others, and lookups in it would answer wrongly that keys are absent.
  */
 #include "store/redis/layout/layout_bitmap.h"
 

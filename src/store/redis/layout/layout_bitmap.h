@@ -4,7 +4,8 @@
 
 #include "store/redis/filter/redis_filter.h"
 
-/* Layouts of other programs: java, redisson, php1, php2 and php3. Their Redis keys with bits are bitmaps without footers. */
+/* Layouts of other programs: java, redisson, php1, php2 and php3. Their Redis keys with bits are bitmaps
+ * without footers. */
 
 /* State of such a layout. */
 typedef struct tamis__bitmap_state {
@@ -30,18 +31,18 @@ static inline uint64_t tamis__redis_bytes_in(const tamis_filter *filter, uint32_
 /* locate of a layout with one Redis key: positions by the scheme, below plan.bits. */
 void tamis__redis_locate(const tamis_filter *filter, const tamis__key_batch *key_batch, size_t i,
                          tamis__element_positions *positions);
-/* Estimates `filters` equal filters of `bits` bits each as one, from the bits that are set in all Redis keys, of which each
- * has up to `key_bits`. */
+/* Estimates `filters` equal filters of `bits` bits each as one, from the bits that are set in all Redis
+ * keys, of which each has up to `key_bits`. */
 tamis_status tamis__redis_estimate(const tamis_filter *filter, double filters, double bits, uint64_t key_bits,
                                    tamis_filter_info *info, tamis_error *err);
-/* refresh of a layout, done once. TAMIS_E_MISMATCH: a Redis key is longer than the bits of the plan. It was made with other
- * parameters, and lookups would answer wrongly that keys are absent. */
+/* refresh of a layout, done once. TAMIS_E_MISMATCH: a Redis key is longer than the bits of the plan. It
+ * was made with other parameters, and lookups would answer wrongly that keys are absent. */
 tamis_status tamis__redis_check_length(const tamis_filter *filter, tamis_error *err);
 /* clear of a layout that has no Redis keys but those with bits. */
 tamis_status tamis__redis_delete_all(tamis_filter *filter, tamis_error *err);
 
-/* Reads the config hash of a filter of layout redisson: the command, and the plan from its reply. *is_there is false if the
- * hash is missing. TAMIS_E_DAMAGED: it is no config of Redisson. */
+/* Reads the config hash of a filter of layout redisson: the command, and the plan from its reply.
+ * *is_there is false if the hash is missing. TAMIS_E_DAMAGED: it is no config of Redisson. */
 void tamis__redisson_put_query(tamis__connection *conn, const char *name, size_t size);
 tamis_status tamis__redisson_read_plan(const tamis__redis_filter *rf, const tamis__reply *reply,
                                        tamis_plan *plan, bool *is_there, tamis_error *err);

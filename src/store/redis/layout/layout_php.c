@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Layouts php1, php2 and php3: the formats of a published PHP class for Redis bitmaps, in its three versions. With m bits, k
- * probes, S servers, the i-th BKDR hash h_i of the element, and its CRC-32 c:
+ * Layouts php1, php2 and php3: the formats of a published PHP class for Redis bitmaps, in its three
+ * versions. With m bits, k probes, S servers, the i-th BKDR hash h_i of the element, and its CRC-32 c:
  *
  *     php1   one server; bit h_i mod m of NAME, m <= 2^32
  *     php2   server c mod S; bit h_i mod m of NAME.(c mod P), P = ceil(ceil(m / S) / 2^32), or 1 if m <= 2^32
  *     php3   server c mod S; m' = ceil(m / S) bits on each server, in P = ceil(m' / 2^32) Redis keys of
  *            part = ceil(m' / P) bits; bit o mod part of NAME:floor(o / part), o = h_i mod m'
  *
- * m and k are not stored: every program that uses a filter must be given the same numbers. php1 and php2 hash to 31 bits, so
- * bits from 2^31 on are never used; php3 hashes to 63 bits. It divides in floating point, as PHP does.
+ * m and k are not stored: every program that uses a filter must be given the same numbers. php1 and php2
+ * hash to 31 bits, so bits from 2^31 on are never used; php3 hashes to 63 bits. It divides in floating
+ * point, as PHP does.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -48,7 +49,8 @@ static tamis_status make_plan(tamis_filter *filter, tamis_scheme scheme, uint64_
             "%s: layout %s keeps no parameters in the Redis; give bits=M and probes=K, the same as "
             "every other program that uses the filter",
             rf->uri->shown, rf->layout->name);
-    /* The class has only bits and probes. Capacity and rate are those of a half full filter with good hashes. */
+    /* The class has only bits and probes. Capacity and rate are those of a half full filter with good
+     * hashes. */
     plan->kind = TAMIS_KIND_CLASSIC;
     plan->scheme = scheme;
     plan->probes = (uint32_t)probes;

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Layout redisson: the format of Redisson's RBloomFilter with its StringCodec, of releases 2.11.0 and 3.6.0 or later
- * (org.redisson.RedissonBloomFilter):
+ * Layout redisson: the format of Redisson's RBloomFilter with its StringCodec, of releases 2.11.0 and
+ * 3.6.0 or later (org.redisson.RedissonBloomFilter):
  *
  *     NAME             bitmap of `size` bits, positions of scheme redisson
  *     {NAME}:config    hash: size, hashIterations, expectedInsertions, falseProbability; NAME:config if NAME has a brace
  *
- * Redisson creates the hash by one script if it is missing. Each of its later scripts checks size and hashIterations, and
- * fails if they have changed. This file does the same, except that the check follows each batch, in the same pipeline.
+ * Redisson creates the hash by one script if it is missing. Each of its later scripts checks size and
+ * hashIterations, and fails if they have changed. This file does the same, except that the check follows
+ * each batch, in the same pipeline.
  *
- * The number of bits and probes follow Redisson's rules from expectedInsertions and falseProbability. A stored hash whose
- * numbers disagree with these rules is refused: with a wrong size, lookups would answer wrongly that keys are absent.
+ * The number of bits and probes follow Redisson's rules from expectedInsertions and falseProbability. A
+ * stored hash whose numbers disagree with these rules is refused: with a wrong size, lookups would answer
+ * wrongly that keys are absent.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -175,7 +177,8 @@ static tamis_status write_config(config *to, const uri_options *wanted, tamis_er
     return TAMIS_OK;
 }
 
-/* If two programs do this at once, the first one creates the hash, and the script of the other does nothing. */
+/* If two programs do this at once, the first one creates the hash, and the script of the other does
+ * nothing. */
 static tamis_status make_config(tamis__redis_filter *rf, const config *wanted_config, tamis_error *err) {
     char config_key[TAMIS__REDIS_KEY], ttl[NUMBER];
     const tamis_key words[] = {

@@ -8,8 +8,9 @@
  *     tamis:{NAME:G:0}:bits         string: | block 0 | block 1 | ... | footer |       64 bytes each
  *     tamis:{NAME:G:1}:bits                 | block of the next ...   | footer |
  *
- * All bits of an element are in one block. The plan is one field of the hash. One step (redis_step.c) sets or replaces it when
- * all partitions are complete. Each filter that is made gets a new generation G, so old bits are never taken for new ones.
+ * All bits of an element are in one block. The plan is one field of the hash. One step (redis_step.c) sets
+ * or replaces it when all partitions are complete. Each filter that is made gets a new generation G, so
+ * old bits are never taken for new ones.
  *
  * Every batch ends with checks, and uses no answer before their replies:
  *
@@ -22,15 +23,17 @@
  *       HGET alias, if opened by an alias         another target            switch, send the batch again
  *       renewal of the expiry, if adds renew it
  *
- * A partition that was evicted, deleted or cut short has no footer. Redis would answer for it as if it were all zeros; the
- * check makes the batch fail instead.
+ * A partition that was evicted, deleted or cut short has no footer. Redis would answer for it as if it
+ * were all zeros; the check makes the batch fail instead.
  *
- * Following. tamis:{NAME} may have a field alias -> "TARGET": NAME then stands for the filter TARGET, and a plan in the same
- * hash does not count. If plan or alias differ from those of the handle, the handle switches to the filter that the name
- * refers to now. The whole batch is then sent again. So a push (redis_push.c) or a new alias takes effect for every client by
- * one step. The replaced partitions stay for TAMIS__GRACE_MS.
+ * Following. tamis:{NAME} may have a field alias -> "TARGET": NAME then stands for the filter TARGET, and
+ * a plan in the same hash does not count. If plan or alias differ from those of the handle, the handle
+ * switches to the filter that the name refers to now. The whole batch is then sent again. So a push
+ * (redis_push.c) or a new alias takes effect for every client by one step. The replaced partitions stay
+ * for TAMIS__GRACE_MS.
  *
- * Resize. While field next holds a plan, adders add each batch to that generation as well, and then read the hash again.
+ * Resize. While field next holds a plan, adders add each batch to that generation as well, and then read
+ * the hash again.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -64,8 +67,8 @@ static bool is_same(const tamis__tamis_state *state, const tamis__config *config
     return strcmp(state->plan_text, config->plan) == 0 && has_target(state, config);
 }
 
-/* Switches the handle to the filter that the name refers to now. A handle is used by one thread at a time, so a lookup may do
- * this too. */
+/* Switches the handle to the filter that the name refers to now. A handle is used by one thread at a time,
+ * so a lookup may do this too. */
 static tamis_status follow_plan(const tamis_filter *filter, tamis_error *err) {
     tamis__redis_filter *rf = tamis__redis_of(filter);
     tamis__tamis_state *state = tamis__tamis_of(rf);
@@ -100,8 +103,9 @@ static bool is_retired_by(const tamis__redis_filter *rf, const char *plan) {
                       now.generation != tamis__tamis_of(rf)->partitions.generation);
 }
 
-/* Reads the hash again after a footer was missing. Replies of several servers have no order: the plan may have been read before
- * a switch, and the footer after it. The filter is damaged only if the plan is still the same. */
+/* Reads the hash again after a footer was missing. Replies of several servers have no order: the plan may
+ * have been read before a switch, and the footer after it. The filter is damaged only if the plan is still
+ * the same. */
 static tamis_status reread_config(const tamis__redis_filter *rf, tamis_error *err) {
     tamis__tamis_state *state = tamis__tamis_of(rf);
     tamis__config config;
@@ -150,8 +154,8 @@ static size_t check_count(const tamis_filter *filter) {
     return count_footers(tamis__redis_of(filter)) + CHECKS;
 }
 
-/* The step that renews the expiry of the hash and of the plan's copy. Its condition is the plan, so a late one does not change the
- * expiry of a later filter. */
+/* The step that renews the expiry of the hash and of the plan's copy. Its condition is the plan, so a late
+ * one does not change the expiry of a later filter. */
 typedef struct renewal {
     tamis__step step;
     char name[TAMIS__REDIS_KEY], copy_name[TAMIS__REDIS_KEY], digits[24], copy_digits[24];
@@ -167,12 +171,14 @@ static void write_renewal(const tamis__redis_filter *rf, renewal *to) {
     tamis__step_expire(&to->step, hash, rf->ttl_ms, to->digits);
 }
 
-/* A family renews its hash even with renew=create: members are made one after the other, and the hash outlives them all. */
+/* A family renews its hash even with renew=create: members are made one after the other, and the hash
+ * outlives them all. */
 static bool renews(const tamis__redis_filter *rf, const tamis__touched *batch) {
     return batch->adds && rf->ttl_ms > 0 && (rf->renews_on_add || rf->is_family);
 }
 
-/* Without scripts the renewal is a transaction. It cannot be part of a pipeline, so it is sent after the checks. */
+/* Without scripts the renewal is a transaction. It cannot be part of a pipeline, so it is sent after the
+ * checks. */
 static tamis_status renew_expiry(const tamis__redis_filter *rf, const tamis__touched *batch,
                                  tamis_error *err) {
     renewal renewal_step;
@@ -287,8 +293,8 @@ static tamis_status apply_checks(const tamis_filter *filter, const tamis__touche
         state->checked_ns = tamis__now_ns();
         return renew_expiry(rf, batch, err);
     }
-    /* The adds may have recreated partitions that had expired, or renewed the expiry of others: all get a short one.
-     * (Members of a dropped family stay, also those that this batch created.) */
+    /* The adds may have recreated partitions that had expired, or renewed the expiry of others: all get a
+     * short one. (Members of a dropped family stay, also those that this batch created.) */
     if (retired && batch->adds && !rf->is_family)
         status = tamis__partitions_expire(&state->partitions, rf->ttl_ms > 0 ? NULL : batch->touched,
                                           TAMIS__GRACE_MS, err);
@@ -366,8 +372,9 @@ static tamis_status add_to_next(const tamis_filter *filter, const tamis__key_bat
  *
  * - The plan or alias is another one: the handle switches, and the batch is sent again there.
  * - The same next: done.
- * - No next, or another one, and the plan is not the first next: its writer may have removed the partitions, and these adds
- *   may have recreated them. They get a short expiry; then the other next, if any, is filled.
+ * - No next, or another one, and the plan is not the first next: its writer may have removed the
+ *   partitions, and these adds may have recreated them. They get a short expiry; then the other next, if
+ *   any, is filled.
  */
 static tamis_status mirror(const tamis_filter *filter, const tamis__key_batch *key_batch, bool *again,
                            tamis_error *err) {
@@ -411,9 +418,10 @@ static tamis_status count_ones(const tamis_filter *filter, uint64_t *ones, tamis
 }
 
 /*
- * Estimates the number of keys from the bits that are set. The number of keys of a block has a Poisson distribution with mean
- * L. A key leaves a given bit of its block unset with probability q = (1 - 1/512)^k. So the share exp(-L (1 - q)) of all bits
- * stays unset, and solving for L gives the keys of a block.
+ * Estimates the number of keys from the bits that are set. The number of keys of a block has a Poisson
+ * distribution with mean L. A key leaves a given bit of its block unset with probability q = (1 -
+ * 1/512)^k. So the share exp(-L (1 - q)) of all bits stays unset, and solving for L gives the keys of a
+ * block.
  */
 static tamis_status estimate(const tamis_filter *filter, tamis_filter_info *info, tamis_error *err) {
     const tamis__redis_filter *rf = tamis__redis_of(filter);
@@ -429,7 +437,8 @@ static tamis_status estimate(const tamis_filter *filter, tamis_filter_info *info
     return TAMIS_OK;
 }
 
-/* Switches to an empty new generation. A batch of another client goes completely to the old one or to the new one. */
+/* Switches to an empty new generation. A batch of another client goes completely to the old one or to the new
+ * one. */
 static tamis_status clear(tamis_filter *filter, tamis_error *err) {
     tamis_status status = follow_plan(filter, err);
     if (status == TAMIS_OK)

@@ -35,7 +35,8 @@ enum {
     TAMIS__PARTITIONS_MAX = 1 << 20,
     TAMIS__MEMBER_MAX = 64 << 20, /* max. bytes of a member of a family, which is one string */
     TAMIS__GRACE_MS = 60000,      /* life of replaced partitions, for clients that still use the old plan */
-    /* Age at which a client reads the plan again. Less than TAMIS__GRACE_MS, so no client adds to partitions that are gone. */
+    /* Age at which a client reads the plan again. Less than TAMIS__GRACE_MS, so no client adds to partitions
+     * that are gone. */
     TAMIS__TRUST_MS = 20000
 };
 
@@ -44,7 +45,8 @@ enum { TAMIS__REDIS_PLAN = 400, TAMIS__LOCK_TOKEN = 40, TAMIS__REDIS_STATE = 32,
 
 /* ---- state of a handle ---- */
 
-/* The partitions of one generation of a filter, or staging strings beside them. A value: it owns nothing and may be copied. */
+/* The partitions of one generation of a filter, or staging strings beside them. A value: it owns nothing and
+ * may be copied. */
 typedef struct tamis__partitions {
     const tamis__redis_filter *rf; /* the filter: names of its Redis keys, its server and its lock */
     uint64_t generation;
@@ -55,7 +57,8 @@ typedef struct tamis__partitions {
     char staging[16]; /* staging strings: last word of their names; empty: the partitions themselves */
 } tamis__partitions;
 
-/* State of a handle of layout tamis. The functions of this header change it behind a const tamis__redis_filter. */
+/* State of a handle of layout tamis. The functions of this header change it behind a const
+ * tamis__redis_filter. */
 typedef struct tamis__tamis_state {
     char plan_text[TAMIS__REDIS_PLAN]; /* text of the plan in use */
     char next_text[TAMIS__REDIS_PLAN]; /* field next as last read; empty: none */
@@ -82,8 +85,8 @@ static inline void tamis__handle_set_target(const tamis__redis_filter *rf, const
 
 /* ---- the plan as text ---- */
 
-/* True if layout tamis has the scheme. Of guava64 it uses only the hash, murmur3, for languages without XXH3 of 128 bits; the
- * positions are computed as for the other schemes. */
+/* True if layout tamis has the scheme. Of guava64 it uses only the hash, murmur3, for languages without
+ * XXH3 of 128 bits; the positions are computed as for the other schemes. */
 static inline bool tamis__has_scheme(tamis_scheme scheme) {
     return scheme == TAMIS_SCHEME_XXH3 || scheme == TAMIS_SCHEME_SIP || scheme == TAMIS_SCHEME_GUAVA64;
 }
@@ -103,8 +106,8 @@ void tamis__plan_text_write(const tamis_filter *filter, const tamis__partitions 
                             char to[TAMIS__REDIS_PLAN]);
 /* Parses a plan; false if the text is not a valid plan. */
 bool tamis__plan_text_parse(const char *text, tamis__parsed_plan *plan);
-/* Parses field plan. TAMIS_E_DAMAGED: it is not a valid plan. TAMIS_E_MISMATCH: it is the plan of a family and rf is a
- * filter, or the other way round. */
+/* Parses field plan. TAMIS_E_DAMAGED: it is not a valid plan. TAMIS_E_MISMATCH: it is the plan of a family
+ * and rf is a filter, or the other way round. */
 tamis_status tamis__plan_text_read(const tamis__redis_filter *rf, const char *text, tamis__parsed_plan *plan,
                                    tamis_error *err);
 /* As tamis__plan_text_read, for the field `field`. */
@@ -124,8 +127,8 @@ typedef struct tamis__config {
     size_t target_size;              /* 0: no alias */
 } tamis__config;
 
-/* The slot of the hash. Its lock and the copy of the plan are kept there too, even if the servers' rule for their names
- * differs. */
+/* The slot of the hash. Its lock and the copy of the plan are kept there too, even if the servers' rule
+ * for their names differs. */
 uint32_t tamis__config_slot(const tamis__redis_filter *rf);
 /* The Redis key of the plan's copy, which shows that a missing hash was deleted. */
 size_t tamis__copy_name(const tamis__redis_filter *rf, char *to);
@@ -134,14 +137,15 @@ tamis_status tamis__copy_read(const tamis__redis_filter *rf, char plan[TAMIS__RE
 /* Reads the plan after a change (empty: none). Waits for the replicas that the URI asks for. */
 tamis_status tamis__plan_read_back(const tamis__redis_filter *rf, char plan[TAMIS__REDIS_PLAN],
                                    tamis_error *err);
-/* Adds to a step the hash's Redis key, written to `name`, and the condition that the hash has this plan (empty: no plan). */
+/* Adds to a step the hash's Redis key, written to `name`, and the condition that the hash has this plan
+ * (empty: no plan). */
 tamis_key tamis__plan_add_condition(const tamis__redis_filter *rf, tamis__step *step, const char *plan,
                                     char name[TAMIS__REDIS_KEY]);
 
 /* Reads the hash of rf's name itself; if that is an alias, config->target is its target. */
 tamis_status tamis__config_own(const tamis__redis_filter *rf, tamis__config *config, tamis_error *err);
-/* Reads the hash that rf's lock protects: that of the target or, without a target, of rf's name. An alias that was changed
- * meanwhile makes no difference. */
+/* Reads the hash that rf's lock protects: that of the target or, without a target, of rf's name. An alias
+ * that was changed meanwhile makes no difference. */
 tamis_status tamis__config_locked(const tamis__redis_filter *rf, tamis__config *config, tamis_error *err);
 /* Reads the hash of rf's name or, if that is an alias, of its target. */
 tamis_status tamis__config_find(const tamis__redis_filter *rf, tamis__config *config, tamis_error *err);
@@ -152,24 +156,27 @@ size_t tamis__alias_name(const tamis__redis_filter *rf, char *to);
 
 /* ---- changes of the hash, with the lock: see tamis_change.c ---- */
 
-/* Sends a step on the hash, its lock or the copy of its plan. *is_done: the sending that was answered carried out the writes.
- * If the step was sent twice, false may mean that the first sending did. Callers then read the values back. */
+/* Sends a step on the hash, its lock or the copy of its plan. *is_done: the sending that was answered
+ * carried out the writes. If the step was sent twice, false may mean that the first sending did. Callers
+ * then read the values back. */
 tamis_status tamis__step_run(const tamis__redis_filter *rf, const tamis__step *step, bool *is_done,
                              tamis_error *err);
-/* Sends a step in the same way. *is_refused: a condition failed and the step was sent only once, so it was not carried out
- * and never will be. */
+/* Sends a step in the same way. *is_refused: a condition failed and the step was sent only once, so it was
+ * not carried out and never will be. */
 tamis_status tamis__step_run_or_refuse(const tamis__redis_filter *rf, const tamis__step *step,
                                        bool *is_refused, tamis_error *err);
 /* Removes a field of the hash if it still is `text` and the lock is held; else nothing. */
 tamis_status tamis__field_remove(const tamis__redis_filter *rf, const char *field, const char *text,
                                  tamis_error *err);
-/* Removes the partitions that other writers left: those of config->pushing now, those of `next` and `before` in
- * TAMIS__GRACE_MS. Call it after tamis__change_begin: no other writer can continue with them then. */
+/* Removes the partitions that other writers left: those of config->pushing now, those of `next` and
+ * `before` in TAMIS__GRACE_MS. Call it after tamis__change_begin: no other writer can continue with them
+ * then. */
 tamis_status tamis__leftovers_remove(const tamis__redis_filter *rf, const tamis__config *config,
                                      tamis_error *err);
 /* Checks that the lock is still held and that the hash has this plan, and renews the lock. */
 tamis_status tamis__change_confirm(const tamis__redis_filter *rf, const char *plan, tamis_error *err);
-/* Makes the same checks, and ends a resize of another writer. Success proves that the lock was held when the plan was read. */
+/* Makes the same checks, and ends a resize of another writer. Success proves that the lock was held when the
+ * plan was read. */
 tamis_status tamis__change_begin(const tamis__redis_filter *rf, const char *plan, tamis_error *err);
 
 /* ---- opening: see tamis_open.c ---- */
@@ -178,8 +185,8 @@ tamis_status tamis__change_begin(const tamis__redis_filter *rf, const char *plan
 tamis_status tamis__target_gone(const tamis__redis_filter *rf, const tamis__config *config, tamis_error *err);
 tamis_status tamis__handle_open(tamis_filter *filter, const tamis_redis_filter_options *options,
                                 tamis_error *err);
-/* Switches the handle to the filter with this config, which must agree with the handle's URI. After a failure the handle is
- * unchanged. */
+/* Switches the handle to the filter with this config, which must agree with the handle's URI. After a
+ * failure the handle is unchanged. */
 tamis_status tamis__handle_set_config(tamis_filter *filter, const tamis__config *config, tamis_error *err);
 
 /* ---- partitions ---- */
@@ -199,7 +206,8 @@ uint64_t tamis__blocks_in(const tamis__partitions *partitions, uint32_t key);
 size_t tamis__partition_name(const tamis__partitions *partitions, uint32_t key, char *to);
 /* Writes the name of the current member of a family. */
 size_t tamis__member_name(const tamis__redis_filter *rf, char *to);
-/* The slot of partition `key`. Its staging string is kept there too, even if the servers' rule for its name differs. */
+/* The slot of partition `key`. Its staging string is kept there too, even if the servers' rule for its name
+ * differs. */
 uint32_t tamis__partition_slot(const tamis__partitions *partitions, uint32_t key);
 /* Writes GETRANGE of a footer, and checks the reply. */
 void tamis__footer_put_query(const tamis__partitions *partitions, uint32_t key, tamis__connection *conn);
@@ -213,8 +221,8 @@ typedef struct tamis__rounds {
                                tamis_error *err);
     bool is_steps; /* see tamis__requests */
 } tamis__rounds;
-/* Runs a command for each partition, at most `max` at once. Renews a held lock after each round. `put_command` and
- * `take_reply` get `rounds` as their context. */
+/* Runs a command for each partition, at most `max` at once. Renews a held lock after each round.
+ * `put_command` and `take_reply` get `rounds` as their context. */
 tamis_status tamis__rounds_run(tamis__rounds *rounds, size_t max,
                                bool (*put_command)(void *context, size_t i, tamis__connection *conn),
                                tamis_error *err);
@@ -223,31 +231,32 @@ size_t tamis__round_size(const tamis__partitions *partitions);
 /* Adds PEXPIRE, or PERSIST if ms is 0, to a step; `digits` is a buffer. */
 void tamis__step_expire(tamis__step *step, tamis_key name, uint64_t ms, char digits[24]);
 
-/* Makes all partitions: zeros with a mark, which expire in `life_ms`. Writes the number of each mark to `fills`. Makes staging
- * strings with zeros in place of the mark. TAMIS_E_IO: one existed already. */
+/* Makes all partitions: zeros with a mark, which expire in `life_ms`. Writes the number of each mark to
+ * `fills`. Makes staging strings with zeros in place of the mark. TAMIS_E_IO: one existed already. */
 tamis_status tamis__partitions_make(const tamis__partitions *partitions, uint64_t life_ms, tamis_error *err);
-/* Replaces each mark by the footer, without which clients reject a partition, and sets the expiry (0: none). Chunks that
- * arrive later do nothing. Sets `fills` to NULL. TAMIS_E_IO: the partition in the message was lost or, with has_chunks,
- * lacks chunks, as a failover may lose the last ones. */
+/* Replaces each mark by the footer, without which clients reject a partition, and sets the expiry (0:
+ * none). Chunks that arrive later do nothing. Sets `fills` to NULL. TAMIS_E_IO: the partition in the
+ * message was lost or, with has_chunks, lacks chunks, as a failover may lose the last ones. */
 tamis_status tamis__partitions_seal(tamis__partitions *partitions, bool has_chunks, uint64_t ttl_ms,
                                     tamis_error *err);
-/* PEXPIRE, or PERSIST if ms is 0, of each partition that still has its mark or footer. Of two writers the later one wins,
- * whichever command arrives last.
+/* PEXPIRE, or PERSIST if ms is 0, of each partition that still has its mark or footer. Of two writers the
+ * later one wins, whichever command arrives last.
  *
  * - The lock must be held.
  * - plan: the plan that the hash must have; NULL: not checked.
  * - TAMIS_E_BUSY: the lock was lost, or the hash has another plan. */
 tamis_status tamis__partitions_set_expiry(const tamis__partitions *partitions, const char *plan, uint64_t ms,
                                           tamis_error *err);
-/* Buffers for tamis__partition_add_condition, which adds two things to a step: the partition's Redis key, and the condition
- * that its mark or footer is in place. The condition of a staging string is that it exists. */
+/* Buffers for tamis__partition_add_condition, which adds two things to a step: the partition's Redis key,
+ * and the condition that its mark or footer is in place. The condition of a staging string is that it
+ * exists. */
 typedef struct tamis__partition_buffers {
     char name[TAMIS__REDIS_KEY], footer[TAMIS__REDIS_BLOCK], from[24], to[24];
 } tamis__partition_buffers;
 tamis_key tamis__partition_add_condition(const tamis__partitions *partitions, uint32_t key, tamis__step *step,
                                          tamis__partition_buffers *buffers);
-/* Buffers for tamis__chunks_add_condition, which adds a condition to a step: all chunks of the partition `name`, or of its
- * staging string, were written. */
+/* Buffers for tamis__chunks_add_condition, which adds a condition to a step: all chunks of the partition
+ * `name`, or of its staging string, were written. */
 typedef struct tamis__chunks_buffers {
     char from[24], to[24], bits[TAMIS__CHUNK_BITS];
 } tamis__chunks_buffers;
@@ -259,20 +268,20 @@ uint64_t tamis__chunk_bit(const tamis__partitions *partitions, uint32_t key, uin
 tamis_status tamis__partition_lost(const tamis__redis_filter *rf, size_t key, tamis_error *err);
 /* Reads all footers, or all marks if `fills` is set. TAMIS_E_IO: the partition in the message has none. */
 tamis_status tamis__footers_check(const tamis__partitions *partitions, tamis_error *err);
-/* Writes the step by which an adder sets the expiry of a partition to `ms`. Condition: the partition has its footer or, with
- * is_filling, a mark. */
+/* Writes the step by which an adder sets the expiry of a partition to `ms`. Condition: the partition has
+ * its footer or, with is_filling, a mark. */
 void tamis__partition_put_renewal(const tamis__partitions *partitions, uint32_t key, bool is_filling,
                                   uint64_t ms, tamis__connection *conn);
-/* PEXPIRE, or PERSIST if ms is 0, or UNLINK if it is negative, of the partitions `selected` (NULL: all). Only for generations
- * that no plan names or will ever name again. */
+/* PEXPIRE, or PERSIST if ms is 0, or UNLINK if it is negative, of the partitions `selected` (NULL: all).
+ * Only for generations that no plan names or will ever name again. */
 tamis_status tamis__partitions_expire(const tamis__partitions *partitions, const bool *selected, int64_t ms,
                                       tamis_error *err);
-/* As tamis__partitions_expire, for all partitions of the plan `text`. Does nothing if the text is no valid plan, or that of a
- * family. */
+/* As tamis__partitions_expire, for all partitions of the plan `text`. Does nothing if the text is no valid
+ * plan, or that of a family. */
 tamis_status tamis__plan_text_expire(const tamis__redis_filter *rf, const char *text, int64_t ms,
                                      tamis_error *err);
-/* As tamis__plan_text_expire, for all members of a family. Does nothing if the plan is not that of a family. TAMIS_E_REFUSED:
- * the server refuses SCAN, by which they are found. See tamis_members.c. */
+/* As tamis__plan_text_expire, for all members of a family. Does nothing if the plan is not that of a
+ * family. TAMIS_E_REFUSED: the server refuses SCAN, by which they are found. See tamis_members.c. */
 tamis_status tamis__members_expire(const tamis__redis_filter *rf, const char *text, int64_t ms,
                                    tamis_error *err);
 /* The members of one generation. */
@@ -281,8 +290,9 @@ typedef struct tamis__member_count {
     char name[TAMIS__REDIS_NAME]; /* name of the only member, or common prefix of all names and '*' */
     size_t name_size;
 } tamis__member_count;
-/* Counts the members of a generation whose names match the glob pattern `names`, or removes them. Remove only members of a
- * generation that no plan names: it never returns. TAMIS_E_REFUSED: as for tamis__members_expire. */
+/* Counts the members of a generation whose names match the glob pattern `names`, or removes them. Remove
+ * only members of a generation that no plan names: it never returns. TAMIS_E_REFUSED: as for
+ * tamis__members_expire. */
 tamis_status tamis__members_count(const tamis__redis_filter *rf, tamis_key names, uint64_t generation,
                                   tamis__member_count *to, tamis_error *err);
 tamis_status tamis__members_remove(const tamis__redis_filter *rf, tamis_key names, uint64_t generation,
@@ -307,8 +317,8 @@ enum {
 };
 
 size_t tamis__lock_name(const tamis__redis_filter *rf, char *to);
-/* Takes the lock for TAMIS__LOCK_MS. Its token is kept in the state of rf, where the functions below find it. TAMIS_E_BUSY:
- * another holds it. */
+/* Takes the lock for TAMIS__LOCK_MS. Its token is kept in the state of rf, where the functions below find
+ * it. TAMIS_E_BUSY: another holds it. */
 tamis_status tamis__lock_acquire(const tamis__redis_filter *rf, tamis_error *err);
 /* Renews the lock for TAMIS__LOCK_MS. TAMIS_E_BUSY: it was lost. */
 tamis_status tamis__lock_renew(const tamis__redis_filter *rf, tamis_error *err);
@@ -316,9 +326,8 @@ tamis_status tamis__lock_renew(const tamis__redis_filter *rf, tamis_error *err);
 void tamis__lock_put_renewal(const tamis__redis_filter *rf, tamis__connection *conn);
 tamis_status tamis__lock_check_renewal(const tamis__redis_filter *rf, const tamis__reply *reply,
                                        tamis_error *err);
-/* Adds to a step the lock's Redis key, written to `name`, and a condition: the token holds the lock or, if the token is
- * empty,
- * nobody does. */
+/* Adds to a step the lock's Redis key, written to `name`, and a condition: the token holds the lock or, if
+ * the token is empty, nobody does. */
 void tamis__lock_add_condition(const tamis__redis_filter *rf, tamis__step *step, char name[TAMIS__REDIS_KEY]);
 /* Releases it. TAMIS_OK: no step with the token as its condition, however late, does anything from now on. */
 tamis_status tamis__lock_release(const tamis__redis_filter *rf, tamis_error *err);
@@ -329,16 +338,17 @@ tamis_status tamis__lock_pause(tamis_error *err);
 /* Fails with TAMIS_E_BUSY: a step found another holder of the lock, or another plan than expected. */
 tamis_status tamis__lock_lost(const tamis__redis_filter *rf, tamis_error *err);
 
-/* Validates the parameters of rf's URI for operations that do not use them: the same URI must be accepted by every operation
- * on a filter. */
+/* Validates the parameters of rf's URI for operations that do not use them: the same URI must be accepted
+ * by every operation on a filter. */
 tamis_status tamis__uri_options_check(tamis__redis_filter *rf, tamis_error *err);
 
 /* ---- push: making and replacing filters ---- */
 
-/* Checks that plan and seed of the filter agree with the parameters of its URI. Sets the partitions: their size is that of
- * the URI, else that of `old` (may be NULL), else the default. */
+/* Checks that plan and seed of the filter agree with the parameters of its URI. Sets the partitions: their
+ * size is that of the URI, else that of `old` (may be NULL), else the default. */
 tamis_status tamis__partitions_choose(tamis_filter *filter, const tamis__parsed_plan *old, tamis_error *err);
-/* Makes an empty filter with the plan of `made`. Waits if another program is making it. TAMIS_E_BUSY: that took too long. */
+/* Makes an empty filter with the plan of `made`. Waits if another program is making it. TAMIS_E_BUSY: that
+ * took too long. */
 tamis_status tamis__push_new(tamis_filter *made, tamis_error *err);
 /* Replaces the filter by an empty one with the same plan. TAMIS_E_BUSY: another writer is replacing it. */
 tamis_status tamis__push_empty(tamis_filter *there, tamis_error *err);

@@ -5,9 +5,9 @@
  *
  *     layout=2 kind=blocked scheme=xxh3 seed=7 bits=15360 probes=5 partition=20 expect=1000 fpr=0.01 generation=...
  *
- * A plan is compared as text, byte by byte. The parser accepts the words in any order and ignores words that it does not
- * know: they are of later versions. It refuses a plan that lacks a word, has a value out of its bounds, or contradicts
- * itself: with wrong parameters, lookups would answer wrongly.
+ * A plan is compared as text, byte by byte. The parser accepts the words in any order and ignores words
+ * that it does not know: they are of later versions. It refuses a plan that lacks a word, has a value out
+ * of its bounds, or contradicts itself: with wrong parameters, lookups would answer wrongly.
  */
 #include <inttypes.h>
 #include <stddef.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Layout tamis: checks before a filter is made. Does it fit into the partitions allowed, and into the server's memory? */
+/* Layout tamis: checks before a filter is made. Does it fit into the partitions allowed, and into the
+ * server's memory? */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +33,8 @@ static uint64_t read_info(const char *info, const char *name) {
     return found ? strtoull(found + strlen(name), NULL, 10) : 0;
 }
 
-/* Compares with maxmemory. Skipped if several servers share the filter: their shares are not known beforehand. */
+/* Compares with maxmemory. Skipped if several servers share the filter: their shares are not known
+ * beforehand. */
 tamis_status tamis__server_memory_check(const tamis__redis_filter *rf, uint64_t bytes, tamis_error *err) {
     const tamis_key words[] = {tamis__redis_word("INFO"), tamis__redis_word("memory")};
     char info[INFO_SIZE_MAX + 1];

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Layout tamis: changes of a filter's hash, for all who write to it (push, resize, drop, expire, alias, leftovers).
+ * Layout tamis: changes of a filter's hash, for all who write to it (push, resize, drop, expire, alias,
+ * leftovers).
  *
- * Each change is a step: it compares the lock's token, and the plan or the field that it replaces. Sent late or twice, it does
- * nothing. tamis_lock.c has the lock.
+ * Each change is a step: it compares the lock's token, and the plan or the field that it replaces. Sent
+ * late or twice, it does nothing. tamis_lock.c has the lock.
  */
 #include <string.h>
 
@@ -108,8 +109,9 @@ tamis_status tamis__field_remove(const tamis__redis_filter *rf, const char *fiel
     return tamis__step_run(rf, &step, &(bool){false}, err);
 }
 
-/* The lock is held, so the partitions of `pushing` have no writer any more and are removed at once. Those of `before` and
- * `next` get a short expiry: batches may still read the former, and adders may still add to the latter. */
+/* The lock is held, so the partitions of `pushing` have no writer any more and are removed at once. Those
+ * of `before` and `next` get a short expiry: batches may still read the former, and adders may still add
+ * to the latter. */
 tamis_status tamis__leftovers_remove(const tamis__redis_filter *rf, const tamis__config *config,
                                      tamis_error *err) {
     tamis_status status = TAMIS_OK;

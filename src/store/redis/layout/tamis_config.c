@@ -9,8 +9,8 @@
  *     tamis:{NAME:G:I}:WHAT     staging string beside it
  *     tamis:{MEMBER:G}:bits     member of a family
  *
- * A cluster computes the slot from the part in braces. So hash and copy (and the lock, tamis_lock.c) share a slot, and the
- * partitions spread over the nodes. Names with braces are refused when a filter is opened.
+ * A cluster computes the slot from the part in braces. So hash and copy (and the lock, tamis_lock.c) share
+ * a slot, and the partitions spread over the nodes. Names with braces are refused when a filter is opened.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -48,7 +48,8 @@ size_t tamis__copy_name(const tamis__redis_filter *rf, char *to) {
     return size + 5;
 }
 
-/* Writes "tamis:{NAME:GENERATION:KEY}:WHAT". Without snprintf, which is slow: every command of an element needs a name. */
+/* Writes "tamis:{NAME:GENERATION:KEY}:WHAT". Without snprintf, which is slow: every command of an element
+ * needs a name. */
 static size_t string_name(const tamis__partitions *partitions, uint32_t key, const char *what, char *to) {
     char digits[10];
     size_t used = tamis__config_name(partitions->rf, to) - 1, left = sizeof digits;

@@ -3,10 +3,12 @@
 /*
  * Layout tamis: expiry of partitions.
  *
- * Partitions that no plan names or will ever name again may be expired or removed by any program, any number of times.
+ * Partitions that no plan names or will ever name again may be expired or removed by any program, any
+ * number of times.
  *
- * Partitions in use need more care: if two writers set their expiry, the later writer must win, whichever command arrives
- * last. So each partition has behind its footer the stamp of the writer that set its expiry last:
+ * Partitions in use need more care: if two writers set their expiry, the later writer must win, whichever
+ * command arrives last. So each partition has behind its footer the stamp of the writer that set its
+ * expiry last:
  *
  *     | blocks | footer, 64 bytes | stamp, 16 bytes | ...
  *
@@ -14,8 +16,9 @@
  *     2 confirm    the writer still holds the lock, and the plan is the same
  *     3 write      step: footer in place, stamp = s -> own stamp, PEXPIRE or PERSIST; back to 1
  *
- * Why the later writer wins: once it has written its stamp, the stamp that the earlier writer read is gone. A late step 3 of
- * the earlier one then does nothing. If the earlier writer reads the new stamp, its step 2 fails: it has lost the lock.
+ * Why the later writer wins: once it has written its stamp, the stamp that the earlier writer read is
+ * gone. A late step 3 of the earlier one then does nothing. If the earlier writer reads the new stamp, its
+ * step 2 fails: it has lost the lock.
  *
  * The stamp "retired retired " marks partitions of a plan that was replaced. A writer that reads it gives up.
  */
@@ -196,8 +199,8 @@ tamis_status tamis__partitions_set_expiry(const tamis__partitions *partitions, c
     return status;
 }
 
-/* Guard: the partition has a mark of its generation, with any number. After the seal a late step must not change the expiry
- * that writers have set since. */
+/* Guard: the partition has a mark of its generation, with any number. After the seal a late step must not
+ * change the expiry that writers have set since. */
 static tamis_key add_filling_condition(const tamis__partitions *partitions, uint32_t key, tamis__step *step,
                                        tamis__partition_buffers *buffers) {
     const uint64_t end = tamis__blocks_in(partitions, key) * TAMIS__REDIS_BLOCK;

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The lock for making, replacing, resizing, dropping, expiring or aliasing a filter: a string with a token, which expires.
+ * The lock for making, replacing, resizing, dropping, expiring or aliasing a filter: a string with a
+ * token, which expires.
  *
  *     take      step: tamis:{NAME}:push does not exist -> SET it to TOKEN PX life; then GET
  *     renew     step: it is TOKEN -> PEXPIRE
  *     release   step: it is TOKEN -> DEL
  *
- * The lock keeps other writers from beginning. The token protects the filter from a writer that was stopped for longer than
- * the lock lasts: each of its steps compares the token, and does nothing if the token is gone.
+ * The lock keeps other writers from beginning. The token protects the filter from a writer that was
+ * stopped for longer than the lock lasts: each of its steps compares the token, and does nothing if the
+ * token is gone.
  *
- * Invariants:
- * 1. Each sending of SET has a token of its own, so a token that is gone never returns.
- * 2. GET decides who holds the lock, not the reply of SET: an earlier sending may have taken it.
- * 3. A SET that arrives late locks for a token that nobody uses. It keeps writers out until it expires, and does nothing else.
+ * Invariants: 1. Each sending of SET has a token of its own, so a token that is gone never returns. 2. GET
+ * decides who holds the lock, not the reply of SET: an earlier sending may have taken it. 3. A SET that
+ * arrives late locks for a token that nobody uses. It keeps writers out until it expires, and does nothing
+ * else.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -76,7 +78,8 @@ static tamis_status check_lock_reply(void *context, size_t i, const tamis__reply
     return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_filter_bad_reply(lock->rf, err);
 }
 
-/* Reads the lock's value: the reply of SET does not say whether an earlier sending of this process took the lock. */
+/* Reads the lock's value: the reply of SET does not say whether an earlier sending of this process took the
+ * lock. */
 static tamis_status read_lock(const tamis__redis_filter *rf, const lock_attempt *lock, tamis_error *err) {
     char name[TAMIS__REDIS_KEY], holder[TAMIS__REDIS_PLAN]; /* layout 1 writes a plan */
     size_t size;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Counts, expires or removes all members of a family of layout tamis. No record lists them, but each Redis key ends with the
- * family's generation G:
+ * Counts, expires or removes all members of a family of layout tamis. No record lists them, but each Redis
+ * key ends with the family's generation G:
  *
  *     tamis:{MEMBER:G}:bits     member of a family
  *     tamis:{NAME:G:I}:bits     partition of a filter: ends with the partition's number, which has fewer digits than G
  *
- * The members are found by SCAN for tamis:{*:G}:bits and collected in memory. Then one pipeline changes all of them.
+ * The members are found by SCAN for tamis:{*:G}:bits and collected in memory. Then one pipeline changes
+ * all of them.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -11,11 +11,12 @@
  *                                                        v
  *                 the handle gets the stored plan and a hasher for its scheme, seed and secret
  *
- * Options that the URI does not give come from the stored plan. A filter is made only if the caller allows it and expect= is
- * given. If another program makes it first, its filter is used.
+ * Options that the URI does not give come from the stored plan. A filter is made only if the caller allows
+ * it and expect= is given. If another program makes it first, its filter is used.
  *
- * The same comparison runs when an open handle switches to a filter that replaced its own. The handle then keeps its hasher,
- * since its owner may have hashes made with it: a filter with another scheme, seed, secret or key type is refused.
+ * The same comparison runs when an open handle switches to a filter that replaced its own. The handle then
+ * keeps its hasher, since its owner may have hashes made with it: a filter with another scheme, seed,
+ * secret or key type is refused.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -78,9 +79,10 @@ static tamis_status read_uri_options(tamis__redis_filter *rf, uri_options *wante
 }
 
 /*
- * Choosing the number of probes. A server spends most of its time on reading commands, and each probe makes them longer
- * (docs/MATH.md, Filters in a Redis). So fewer probes are better than fewer bits, up to a bound: the plan has the fewest
- * probes that keep the rate with at most MORE_BITS times the bits of the smallest plan.
+ * Choosing the number of probes. A server spends most of its time on reading commands, and each probe
+ * makes them longer (docs/MATH.md, Filters in a Redis). So fewer probes are better than fewer bits, up to
+ * a bound: the plan has the fewest probes that keep the rate with at most MORE_BITS times the bits of the
+ * smallest plan.
  */
 #define COMMAND_US 0.28 /* microseconds of an add without probes, measured by bench/redis.py */
 #define PROBE_US   0.32 /* microseconds of each probe */
@@ -144,7 +146,8 @@ static tamis_status check_number(const tamis__redis_filter *rf, const char *what
     return tamis__redis_fail_differs(rf, what, stored_text, wanted_text, err);
 }
 
-/* The number of blocks of a partition of `bytes` bytes, footer included. The largest leaves space for stamp and chunk bits. */
+/* The number of blocks of a partition of `bytes` bytes, footer included. The largest leaves space for stamp
+ * and chunk bits. */
 static uint64_t blocks_for(uint64_t bytes) {
     const uint64_t blocks = bytes / TAMIS__REDIS_BLOCK - 1;
     return blocks < TAMIS__PARTITION_BLOCKS ? blocks : TAMIS__PARTITION_BLOCKS;
@@ -201,8 +204,8 @@ static tamis_status make_hasher(tamis_filter *filter, const tamis__parsed_plan *
     return tamis__hasher_create_locked(&filter->hasher, stored->secret, &filter->allocator, err);
 }
 
-/* Makes the hasher from the stored plan. An open handle keeps its hasher, since its owner may have made hashes with it:
- * TAMIS_E_MISMATCH if the plan needs another one. */
+/* Makes the hasher from the stored plan. An open handle keeps its hasher, since its owner may have made
+ * hashes with it: TAMIS_E_MISMATCH if the plan needs another one. */
 static tamis_status set_hasher(tamis_filter *filter, const tamis__parsed_plan *stored,
                                const tamis_redis_filter_options *options, tamis_error *err) {
     const tamis__redis_filter *rf = tamis__redis_of(filter);
@@ -258,7 +261,8 @@ static tamis_status fail_unfinished(const tamis__redis_filter *rf, tamis_error *
                        rf->redis->endpoint.shown, rf->uri->shown_name);
 }
 
-/* Switches the handle to the filter with this config, if it agrees with the URI. After a failure the handle is unchanged. */
+/* Switches the handle to the filter with this config, if it agrees with the URI. After a failure the handle
+ * is unchanged. */
 static tamis_status apply_config(tamis_filter *filter, const tamis__config *config, const uri_options *wanted,
                                  const tamis_redis_filter_options *options, tamis_error *err) {
     const tamis__redis_filter *rf = tamis__redis_of(filter);
@@ -342,7 +346,8 @@ static tamis_status fail_absent(const tamis__redis_filter *rf, const tamis_redis
                                        : "check the name, or build it");
 }
 
-/* Finds out by a step that writes nothing whether scripts are allowed: adds that renew the expiry use them. */
+/* Finds out by a step that writes nothing whether scripts are allowed: adds that renew the expiry use
+ * them. */
 static tamis_status probe_scripts(const tamis__redis_filter *rf, tamis_error *err) {
     char name[TAMIS__REDIS_KEY];
     tamis__step step = {.key_count = 0};

@@ -11,16 +11,19 @@
  *     seal     the mark, all chunk bits      the footer "tamis-footer 1 G I" replaces the mark; expiry as planned
  *     read     all footers are read back
  *
- * The first three are steps (redis_step.c), one for each partition or chunk. Clients accept only partitions with a footer.
+ * The first three are steps (redis_step.c), one for each partition or chunk. Clients accept only
+ * partitions with a footer.
  *
- * Why a mark with the number R of its sending: if a partition is lost (evicted, deleted, failover), an earlier sending of
- * make may arrive late and create it again, empty. Its mark has another R, so no later step accepts it.
+ * Why a mark with the number R of its sending: if a partition is lost (evicted, deleted, failover), an
+ * earlier sending of make may arrive late and create it again, empty. Its mark has another R, so no later
+ * step accepts it.
  *
- * Why chunk bits: a failover may lose the last chunks and keep the mark, so the mark alone does not prove that the chunks are
- * there. A partition is sealed only if the bits of all chunks are set.
+ * Why chunk bits: a failover may lose the last chunks and keep the mark, so the mark alone does not prove
+ * that the chunks are there. A partition is sealed only if the bits of all chunks are set.
  *
- * Why rounds: a server makes or frees 64 MiB in tens of milliseconds, and does nothing else meanwhile. At most ROUND bytes
- * are made or removed at once, so that other clients are served in between. The lock is renewed after each round.
+ * Why rounds: a server makes or frees 64 MiB in tens of milliseconds, and does nothing else meanwhile. At
+ * most ROUND bytes are made or removed at once, so that other clients are served in between. The lock is
+ * renewed after each round.
  *
  * Invariants:
  * 1. No two writers and no two sendings have the same mark.
@@ -70,7 +73,8 @@ static void write_footer(const tamis__partitions *partitions, uint32_t key, char
     snprintf(to, TAMIS__REDIS_BLOCK, "tamis-footer 1 %016" PRIx64 " %" PRIu32, partitions->generation, key);
 }
 
-/* Writes the footer or, while the partition is being filled, the mark. No two writers and no two sendings share a mark. */
+/* Writes the footer or, while the partition is being filled, the mark. No two writers and no two sendings
+ * share a mark. */
 static void write_end(const tamis__partitions *partitions, uint32_t key, char to[TAMIS__REDIS_BLOCK]) {
     memset(to, 0, TAMIS__REDIS_BLOCK);
     if (*partitions->staging) /* a staging string has zeros there: see redis_union.c */
@@ -225,7 +229,8 @@ static tamis_status read_footers(tamis__rounds *rounds, tamis_error *err) {
     return tamis__requests_run(rf->redis, &requests, NULL, err);
 }
 
-/* Checks that the mark is from one of this process's sendings, perhaps an earlier one. Its number is used from now on. */
+/* Checks that the mark is from one of this process's sendings, perhaps an earlier one. Its number is used
+ * from now on. */
 static tamis_status check_mark(void *context, size_t i, const tamis__reply *reply, bool resent,
                                tamis_error *err) {
     const tamis__partitions *partitions = ((const tamis__rounds *)context)->partitions;
@@ -301,8 +306,8 @@ static bool put_seal(void *context, size_t i, tamis__connection *conn) {
     return true;
 }
 
-/* A seal that was sent twice may find the work of its first sending and report that it did nothing. So the footers are read
- * afterwards. */
+/* A seal that was sent twice may find the work of its first sending and report that it did nothing. So the
+ * footers are read afterwards. */
 static tamis_status take_seal(void *context, size_t i, const tamis__reply *reply, bool resent,
                               tamis_error *err) {
     const making *make = context;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The pipelines of a run: commands in flight, retries, failures and connections. redis_run.c has the picture. */
+/* The pipelines of a run: commands in flight, retries, failures and connections. redis_run.c has the
+ * picture. */
 #include "store/redis/request/redis_pipeline.h"
 
 #include <errno.h>
@@ -170,8 +171,8 @@ bool tamis__node_pipeline_has_capacity(const tamis__in_flight *run, const tamis_
            tamis__connection_unsent(pipeline->conn) < UNSENT_MAX;
 }
 
-/* Takes a permit for a pipeline. Before it waits for one, no reply is outstanding on any pipeline, and the run has released
- * its other permits: two runs that wait for each other's permits would never end. */
+/* Takes a permit for a pipeline. Before it waits for one, no reply is outstanding on any pipeline, and the
+ * run has released its other permits: two runs that wait for each other's permits would never end. */
 static tamis_status acquire_permit(tamis__in_flight *run, tamis__node_pipeline *pipeline, bool *acquired,
                                    tamis_error *err) {
     *acquired = tamis__redis_acquire_permit(run->redis, pipeline->node, 0);

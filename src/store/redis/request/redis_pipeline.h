@@ -4,7 +4,8 @@
 
 #include "store/redis/request/redis_requests.h"
 
-/* Pipelines of one run of requests, each to one server, with a connection that may be lost and replaced: see redis_run.c. */
+/* Pipelines of one run of requests, each to one server, with a connection that may be lost and replaced: see
+ * redis_run.c. */
 
 #define TAMIS__ASKING UINT32_MAX /* entry of `pending` for ASKING; no command has this number */
 
@@ -65,18 +66,19 @@ uint32_t tamis__node_pipeline_shift(tamis__node_pipeline *pipeline);
 
 /* ---- failures ---- */
 
-/* Returns the time when the run gives up: patience_ns after the last reply, or the end of connect_wait if that is later. */
+/* Returns the time when the run gives up: patience_ns after the last reply, or the end of connect_wait if
+ * that is later. */
 uint64_t tamis__in_flight_deadline(const tamis__in_flight *run);
 /* Returns last_error. */
 tamis_status tamis__in_flight_fail(const tamis__in_flight *run, tamis_error *err);
-/* Like tamis__redis_is_hopeless, but false after the first failure, which may be an accident and is retried. A timeout is
- * not retried: it has taken long enough. */
+/* Like tamis__redis_is_hopeless, but false after the first failure, which may be an accident and is
+ * retried. A timeout is not retried: it has taken long enough. */
 bool tamis__in_flight_is_hopeless(const tamis__in_flight *run, const tamis__node *node, uint64_t tries,
                                   tamis_status status);
 /* Puts no command on the pipeline for tamis__retry_delay_ns. */
 void tamis__node_pipeline_pause(tamis__in_flight *run, tamis__node_pipeline *pipeline);
-/* Handles a failure. After a lost connection, the pipeline pauses and its pending commands go to `retries`. Any other failure
- * ends the run. */
+/* Handles a failure. After a lost connection, the pipeline pauses and its pending commands go to
+ * `retries`. Any other failure ends the run. */
 tamis_status tamis__node_pipeline_recover(tamis__in_flight *run, tamis__node_pipeline *pipeline,
                                           tamis_status status, tamis_error *err);
 
@@ -90,13 +92,15 @@ bool tamis__node_pipeline_has_capacity(const tamis__in_flight *run, const tamis_
 static inline bool tamis__node_pipeline_awaits_reply(const tamis__node_pipeline *pipeline) {
     return pipeline->conn && pipeline->count > 0;
 }
-/* Connects the pipeline. If it cannot be connected now, it has no connection and is paused afterwards, also on TAMIS_OK. */
+/* Connects the pipeline. If it cannot be connected now, it has no connection and is paused afterwards, also
+ * on TAMIS_OK. */
 tamis_status tamis__node_pipeline_connect(tamis__in_flight *run, tamis__node_pipeline *pipeline,
                                           tamis_error *err);
-/* If replicas must confirm the writes: waits for the replicas of every pipeline that has replied since the last call. No
- * reply may be outstanding. TAMIS_E_TIMEOUT: too few replicas confirmed. */
+/* If replicas must confirm the writes: waits for the replicas of every pipeline that has replied since the
+ * last call. No reply may be outstanding. TAMIS_E_TIMEOUT: too few replicas confirmed. */
 tamis_status tamis__in_flight_confirm(tamis__in_flight *run, tamis_error *err);
-/* Gives up the connection and its permit. is_done: no reply is outstanding, so the connection is kept for others. */
+/* Gives up the connection and its permit. is_done: no reply is outstanding, so the connection is kept for
+ * others. */
 void tamis__node_pipeline_release(const tamis__in_flight *run, tamis__node_pipeline *pipeline, bool is_done);
 
 #endif

@@ -20,41 +20,43 @@
 #define TAMIS__NO_SLOT UINT32_MAX
 
 /*
- * Pipelined commands, each with its reply. A run survives a lost connection, a server that is loading its data, and a
- * server that is no longer the master. Commands without a reply are sent again, until no reply has arrived for patience_ns.
- * So a command may be carried out twice, and every command here must tolerate that.
+ * Pipelined commands, each with its reply. A run survives a lost connection, a server that is loading its
+ * data, and a server that is no longer the master. Commands without a reply are sent again, until no reply
+ * has arrived for patience_ns. So a command may be carried out twice, and every command here must tolerate
+ * that.
  */
 typedef struct tamis__requests {
     size_t count;
     void *context;
-    /* Writes command i to the pipeline. Returns false without writing if there is no such command; i then counts as
-     * answered. */
+    /* Writes command i to the pipeline. Returns false without writing if there is no such command; i then
+     * counts as answered. */
     bool (*put_command)(void *context, size_t i, tamis__connection *conn);
-    /* Processes the reply to command i; error replies are handled before. resent: the command was sent more than once,
-     * so an earlier sending may have carried it out. A failure ends the run, such as TAMIS_E_IO for a reply that this
-     * command cannot have. */
+    /* Processes the reply to command i; error replies are handled before. resent: the command was sent
+     * more than once, so an earlier sending may have carried it out. A failure ends the run, such as
+     * TAMIS_E_IO for a reply that this command cannot have. */
     tamis_status (*take_reply)(void *context, size_t i, const tamis__reply *reply, bool resent,
                                tamis_error *err);
     const char *what; /* the filter's name, for messages */
-    /* Returns the slot of command i (tamis__redis_slot), or TAMIS__NO_SLOT if there is no such command. Not called, and may
-     * be NULL, if there is only one slot. */
+    /* Returns the slot of command i (tamis__redis_slot), or TAMIS__NO_SLOT if there is no such command.
+     * Not called, and may be NULL, if there is only one slot. */
     uint32_t (*slot)(void *context, size_t i);
-    /* Barriers, in ascending order; 0: none. The commands from a barrier on must be carried out after all commands before
-     * it. If tamis__redis_keeps_order, they share one pipeline (see any_retried). Otherwise they are put once all commands
-     * before the barrier are answered. */
+    /* Barriers, in ascending order; 0: none. The commands from a barrier on must be carried out after all
+     * commands before it. If tamis__redis_keeps_order, they share one pipeline (see any_retried).
+     * Otherwise they are put once all commands before the barrier are answered. */
     size_t barriers[2];
-    /* If not NULL, and replicas= is in the URI, the run ends when that many replicas have confirmed its writes
-     * (redis_wait.c). Set to true if a connection ended before that: a failover may lose the writes, so run it again. The
-     * caller sets it to false first. */
+    /* If not NULL, and replicas= is in the URI, the run ends when that many replicas have confirmed its
+     * writes (redis_wait.c). Set to true if a connection ended before that: a failover may lose the
+     * writes, so run it again. The caller sets it to false first. */
     bool *unconfirmed;
-    /* If not NULL, set when an error reply ends the run: true if tamis__redis_is_denied holds for that reply. */
+    /* If not NULL, set when an error reply ends the run: true if tamis__redis_is_denied holds for that
+     * reply. */
     bool *denied;
     /* All commands are steps (see below), which become transactions if scripts are forbidden. */
     bool is_steps;
 } tamis__requests;
 
-/* Sends all commands and takes all replies. *any_retried (may be NULL), if tamis__redis_keeps_order: a command was sent
- * again, so commands behind a barrier may have been carried out before one ahead of it. */
+/* Sends all commands and takes all replies. *any_retried (may be NULL), if tamis__redis_keeps_order: a
+ * command was sent again, so commands behind a barrier may have been carried out before one ahead of it. */
 tamis_status tamis__requests_run(tamis_redis *redis, const tamis__requests *requests, bool *any_retried,
                                  tamis_error *err);
 
@@ -72,8 +74,8 @@ typedef struct tamis__command {
     size_t buffer_size;
     int64_t integer; /* integer reply, or -1 for another reply */
     size_t size;     /* size of the string reply in `to` */
-    /* True to wait, even after a command that only reads, until replicas= replicas have all that the server had when
-     * it carried out the command. */
+    /* True to wait, even after a command that only reads, until replicas= replicas have all that the
+     * server had when it carried out the command. */
     bool waits_for_replicas;
 } tamis__command;
 
@@ -89,9 +91,10 @@ static inline tamis_key tamis__redis_word(const char *text) {
 }
 
 /*
- * A step changes shared state on a server, or does nothing. A script compares values on the server with those that the
- * sender expects, and carries out its writes only if all are equal. A step that arrives late or twice finds other values
- * and does nothing. See docs/REDIS-LAYOUT.md, Steps, which calls the comparisons guards.
+ * A step changes shared state on a server, or does nothing. A script compares values on the server with
+ * those that the sender expects, and carries out its writes only if all are equal. A step that arrives
+ * late or twice finds other values and does nothing. See docs/REDIS-LAYOUT.md, Steps, which calls the
+ * comparisons guards.
  */
 enum { TAMIS__STEP_CONDITIONS = 4, TAMIS__STEP_WRITES = 4, TAMIS__STEP_WORDS = 10 };
 
@@ -140,7 +143,8 @@ void tamis__step_expect_text(tamis__step *step, tamis_key key, const char *text)
 void tamis__step_expect_field(tamis__step *step, tamis_key key, const char *field, const char *text);
 void tamis__step_write(tamis__step *step, const tamis_key *words, size_t count);
 
-/* Puts a step as one command of a pipeline. Its reply is 1, or 0 if a condition failed and nothing was written. */
+/* Puts a step as one command of a pipeline. Its reply is 1, or 0 if a condition failed and nothing was
+ * written. */
 void tamis__step_put(const tamis__step *step, tamis__connection *conn);
 
 /* ---- scans ---- */
@@ -159,8 +163,8 @@ typedef struct tamis__scan {
  * meanwhile. TAMIS_E_REFUSED: the user may not run SCAN. */
 tamis_status tamis__redis_scan(tamis_redis *redis, const tamis__scan *scan, tamis_error *err);
 
-/* Grows the array *block to hold `wanted` items of `size` bytes, and keeps the first `used` items. *capacity is its number of
- * items before and after. */
+/* Grows the array *block to hold `wanted` items of `size` bytes, and keeps the first `used` items.
+ * *capacity is its number of items before and after. */
 tamis_status tamis__scan_reserve(const tamis_redis *redis, void **block, size_t used, size_t wanted,
                                  size_t *capacity, size_t size, tamis_error *err);
 

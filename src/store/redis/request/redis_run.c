@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Pipelined requests to several servers at once. Each server has a pipeline, and commands are put while earlier ones are in
- * flight, so neither side waits for the other. A run repeats commands until each has a reply.
+ * Pipelined requests to several servers at once. Each server has a pipeline, and commands are put while
+ * earlier ones are in flight, so neither side waits for the other. A run repeats commands until each has a
+ * reply.
  *
  *                                             pipeline of node 0
  *      retries | next ... barrier ... count     pending (oldest first)     answered
@@ -14,20 +15,19 @@
  *
  * One turn renews the map if it is outdated, puts commands, sends them, waits for bytes and takes replies.
  *
- * - Choosing a pipeline. Whenever a command is put, its slot and the map give the node. So a retried command goes to the
- *   server that has its slot by then.
- * - Redirections. After MOVED or ASK, the command goes to the node that the error names. After MOVED, and after any error that
- *   a failover may cause, the map is learned anew.
- * - Full pipelines. A command whose pipeline cannot take it now holds up the commands from `next` on. Passing it would gain
- *   nothing, because the run has to wait for all replies.
+ * - Choosing a pipeline. Whenever a command is put, its slot and the map give the node. So a retried
+ *   command goes to the server that has its slot by then.
+ * - Redirections. After MOVED or ASK, the command goes to the node that the error names. After MOVED, and
+ *   after any error that a failover may cause, the map is learned anew.
+ * - Full pipelines. A command whose pipeline cannot take it now holds up the commands from `next` on.
+ *   Passing it would gain nothing, because the run has to wait for all replies.
  * - Codis. All proxies serve the one slot. A run keeps the proxy of its map until the map is learned anew.
  *
- * Invariants:
- * 1. Every index is in exactly one place: from `next` on, in `retries`, in one `pending`, or answered.
- * 2. Replies come in the order of `pending`.
- * 3. An index whose command was sent and lost its reply is marked in `sent`: the command may have been carried out.
- * 4. Indices of `retries` are put before those from `next` on.
- * 5. Without a common order (several slots, proxies), no index from a barrier on is put before all below it are answered.
+ * Invariants: 1. Every index is in exactly one place: from `next` on, in `retries`, in one `pending`, or
+ * answered. 2. Replies come in the order of `pending`. 3. An index whose command was sent and lost its
+ * reply is marked in `sent`: the command may have been carried out. 4. Indices of `retries` are put before
+ * those from `next` on. 5. Without a common order (several slots, proxies), no index from a barrier on is
+ * put before all below it are answered.
  */
 #include <errno.h>
 #include <string.h>
@@ -117,7 +117,8 @@ static tamis_status put_request(tamis__in_flight *run, const tamis__retry *retry
     return TAMIS_OK;
 }
 
-/* Returns the retry for the next turn. If the node of a redirection cannot be reached, the map decides again. */
+/* Returns the retry for the next turn. If the node of a redirection cannot be reached, the map decides
+ * again. */
 static tamis__retry retry_later(const tamis__in_flight *run, tamis__retry retry) {
     return retry.target_pipeline && retry.target_pipeline->paused_until > run->now
                ? (tamis__retry){.i = retry.i}
@@ -340,7 +341,8 @@ static tamis_status run_turn(tamis__in_flight *run, tamis_error *err) {
 
 /* ---- one run ---- */
 
-/* Frees all pipelines. After a failure, replies may still arrive, so the connections are closed (is_done false). */
+/* Frees all pipelines. After a failure, replies may still arrive, so the connections are closed (is_done
+ * false). */
 static void release_pipelines(tamis__in_flight *run, bool is_done) {
     for (size_t n = 0; n < run->capacity; n++) {
         tamis__node_pipeline *pipeline = run->pipelines[n];

@@ -7,9 +7,10 @@
  *     server 1: SCAN 0 -> ...
  *
  * Errors on the way, each retried until patience ends:
- * - A page whose reply was lost is requested again by the same cursor, which is valid on another connection too.
- * - A server that was away may have been restarted, where old cursors mean nothing. It is scanned again from the start, so
- *   keys come twice.
+ * - A page whose reply was lost is requested again by the same cursor, which is valid on another
+ *   connection too.
+ * - A server that was away may have been restarted, where old cursors mean nothing. It is scanned again
+ *   from the start, so keys come twice.
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -39,8 +40,8 @@ static tamis_status fail_refused(const scanning *ctx, const tamis__reply *reply,
         ctx->node->endpoint.shown, tamis__show(reply->text).text);
 }
 
-/* Takes a page, [cursor, [key, key, ...]]. With independent servers, a key on a server that does not have its slot is
- * skipped: no client would look for it there. */
+/* Takes a page, [cursor, [key, key, ...]]. With independent servers, a key on a server that does not have
+ * its slot is skipped: no client would look for it there. */
 static tamis_status take_page(scanning *ctx, const tamis__reply *reply, tamis_error *err) {
     if (reply->type == TAMIS__REPLY_ERROR)
         return fail_refused(ctx, reply, err);
@@ -77,7 +78,8 @@ static void put_scan(const scanning *ctx, tamis__connection *conn) {
     tamis__connection_put_text(conn, ctx->what->type);
 }
 
-/* PAGE_DONE: a page, or a final failure. REPLY_LOST: the reply was lost. SERVER_AWAY: the server could not be reached or was not ready. */
+/* PAGE_DONE: a page, or a final failure. REPLY_LOST: the reply was lost. SERVER_AWAY: the server could not be
+ * reached or was not ready. */
 typedef enum scan_outcome { PAGE_DONE, REPLY_LOST, SERVER_AWAY } scan_outcome;
 
 /* True if a failure may pass. The first one may be an accident, see tamis__in_flight_is_hopeless. */

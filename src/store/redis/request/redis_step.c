@@ -11,9 +11,9 @@
  *     reply  1   all conditions held, and the writes were carried out
  *            0   a condition failed, and nothing was written
  *
- * Why not a read followed by a write: between the two, another program may build, drop or switch. Also, a command may reach
- * the server long after its sender gave up, if the process was stopped or TCP delivers late. A plain write would still be
- * carried out; a step compares first.
+ * Why not a read followed by a write: between the two, another program may build, drop or switch. Also, a
+ * command may reach the server long after its sender gave up, if the process was stopped or TCP delivers
+ * late. A plain write would still be carried out; a step compares first.
  *
  * Invariants:
  * 1. Compared values (a lock's token, a generation, a mark in a partition) never return once they have changed. So a step

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Steps without scripts, for servers that lack EVAL and users who may not run it. A step is then a transaction on one
- * connection, one command after the other:
+ * Steps without scripts, for servers that lack EVAL and users who may not run it. A step is then a
+ * transaction on one connection, one command after the other:
  *
  *     WATCH keys
  *     each condition     the reply is compared here; if it differs: UNWATCH, and the step ends with 0
@@ -12,9 +12,9 @@
  *     PEXPIRE            only if the expiry is kept
  *     EXEC               replies nil if a key changed after WATCH: start again, until patience ends
  *
- * A transaction that arrives late writes nothing, like a late script, because its keys have changed since WATCH. Each
- * command takes a round trip, while a script takes one for all. Steps are few and large, so this does not matter. A Codis
- * refuses WATCH and runs only scripts.
+ * A transaction that arrives late writes nothing, like a late script, because its keys have changed since
+ * WATCH. Each command takes a round trip, while a script takes one for all. Steps are few and large, so
+ * this does not matter. A Codis refuses WATCH and runs only scripts.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -132,8 +132,8 @@ void tamis__step_transact(const tamis__step *step, tamis__connection *conn, tami
         state->status = watch_keys(&ctx, step);
         if (state->status == TAMIS_OK)
             state->status = check_conditions(&ctx, step, &holds);
-        /* After the conditions: a process that was stopped for long may have lost its lock. That is another error, after
-         * which nothing may be retried. */
+        /* After the conditions: a process that was stopped for long may have lost its lock. That is
+         * another error, after which nothing may be retried. */
         if (state->status == TAMIS_OK && holds && tamis__now_ns() >= state->deadline)
             state->status = fail_crowded(state);
         if (state->status == TAMIS_OK && holds)
@@ -148,7 +148,8 @@ void tamis__step_transact(const tamis__step *step, tamis__connection *conn, tami
 
 /* ---- a run of steps ---- */
 
-/* Runs step i on a node. *had: there is a step i. After a failure the connection is closed, since MULTI may have begun. */
+/* Runs step i on a node. *had: there is a step i. After a failure the connection is closed, since MULTI may
+ * have begun. */
 static tamis_status run_on(tamis_redis *redis, const tamis__requests *requests, size_t i, tamis__node *node,
                            tamis__transaction *state, bool *had) {
     tamis__connection *conn;

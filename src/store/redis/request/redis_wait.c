@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Waiting for replicas (replicas= in the URI). A master replies before its replicas have the write, so a failover loses the
- * writes that the new master lacks.
+ * Waiting for replicas (replicas= in the URI). A master replies before its replicas have the write, so a
+ * failover loses the writes that the new master lacks.
  *
  *     client                      master                      replicas
  *     BITFIELD ...           ->   replies                     write arrives later
@@ -10,14 +10,15 @@
  *     WAIT replicas ms       ->   blocks                      acknowledge
  *                            <-   number of replicas
  *
- * WAIT counts the replicas that have everything that the master had at the last command of the same connection, even if it
- * only read. It blocks until enough replicas have it, or until its timeout.
+ * WAIT counts the replicas that have everything that the master had at the last command of the same
+ * connection, even if it only read. It blocks until enough replicas have it, or until its timeout.
  *
- * WAIT is sent when all commands of a run are answered, on every connection that answered one. If too few replicas confirm,
- * it is sent again until patience ends.
+ * WAIT is sent when all commands of a run are answered, on every connection that answered one. If too few
+ * replicas confirm, it is sent again until patience ends.
  *
- * If a connection ended before its WAIT, a new one cannot replace it: the server may have lost the writes meanwhile, or may
- * be a different server. The run is then marked unconfirmed, and the caller runs it again.
+ * If a connection ended before its WAIT, a new one cannot replace it: the server may have lost the writes
+ * meanwhile, or may be a different server. The run is then marked unconfirmed, and the caller runs it
+ * again.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -47,7 +48,8 @@ static void put_wait(const confirmation *ctx, tamis__node_pipeline *pipeline) {
     tamis__connection_put_number(pipeline->conn, (int64_t)wait_ms(ctx));
 }
 
-/* True if the server has become a replica, or is loading its data: its unreplicated writes are lost, or will be. */
+/* True if the server has become a replica, or is loading its data: its unreplicated writes are lost, or will
+ * be. */
 static bool has_changed_role(const tamis__reply *reply) {
     return tamis__reply_begins(reply, "UNBLOCKED") || tamis__redis_is_transient(reply) ||
            tamis__reply_begins(reply, "ERR WAIT cannot be used with replica instances.");

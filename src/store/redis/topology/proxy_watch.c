@@ -8,20 +8,21 @@
  *      list   <- now, edition -  read both directories <- is_changed -  event of a node or of the session
  *      stop   - is_stopped ->    close the session
  *
- * Each watch of ZooKeeper fires once. So every event makes the thread read and watch all nodes again; proxies are few.
+ * Each watch of ZooKeeper fires once. So every event makes the thread read and watch all nodes again;
+ * proxies are few.
  *
  * Errors:
  * - A reading that fails leaves the list unchanged. It is repeated at the next event, or after AGAIN_MS.
  * - A session that ended is replaced by a new one.
- * - So is a session without a server for alone_ns. A ZooKeeper that was installed anew refuses clients that have seen later
- *   changes than it has; a new session has seen none.
+ * - So is a session without a server for alone_ns. A ZooKeeper that was installed anew refuses clients
+ *   that have seen later changes than it has; a new session has seen none.
  *
- * Stopping. Name servers or ZooKeeper may hold up the thread. The owner waits LEAVE_MS for it, then leaves it running:
- * the last of the two frees the watcher (tamis__thread_start).
+ * Stopping. Name servers or ZooKeeper may hold up the thread. The owner waits LEAVE_MS for it, then leaves
+ * it running: the last of the two frees the watcher (tamis__thread_start).
  *
- * Invariants:
- * 1. The mutex guards the fields up to `error`. Only the watcher thread uses the session.
- * 2. `now` is the result of one complete reading, and each reading has the next edition. 0 means no reading yet.
+ * Invariants: 1. The mutex guards the fields up to `error`. Only the watcher thread uses the session. 2.
+ * `now` is the result of one complete reading, and each reading has the next edition. 0 means no reading
+ * yet.
  */
 #define THREADED /* makes zookeeper.h declare the synchronous calls */
 #include <errno.h>
@@ -147,7 +148,8 @@ static int read_proxy(tamis__proxy_watcher *watcher, const char *path, found *pr
     return is_online ? list_proxy(proxies, &proxy) : ZOK;
 }
 
-/* Lists the nodes of a directory and watches it. If there is no such directory, lists none and watches for its creation. */
+/* Lists the nodes of a directory and watches it. If there is no such directory, lists none and watches for
+ * its creation. */
 static int read_names(tamis__proxy_watcher *watcher, const char *path, struct String_vector *names,
                       bool *is_there) {
     for (;;) {
@@ -224,7 +226,8 @@ static void leave_zookeeper(tamis__proxy_watcher *watcher) {
     watcher->alone_since = 0;
 }
 
-/* Starts a session. The client's threads inherit the signal mask of this thread, so they take no signals either. */
+/* Starts a session. The client's threads inherit the signal mask of this thread, so they take no signals
+ * either. */
 static void reach_zookeeper(tamis__proxy_watcher *watcher) {
     tamis_error error = TAMIS_ERROR_INIT;
     errno = 0;

@@ -23,7 +23,8 @@ typedef struct tamis__proxy {
     uint16_t port;
 } tamis__proxy;
 
-/* Parses the data of a node. Returns false if they are not those of a proxy. *is_online: its state is "online". */
+/* Parses the data of a node. Returns false if they are not those of a proxy. *is_online: its state is
+ * "online". */
 bool tamis__proxy_read(const char *data, size_t size, tamis__proxy *proxy, bool *is_online);
 
 typedef struct tamis__proxy_watcher tamis__proxy_watcher;
@@ -42,8 +43,9 @@ void tamis__proxy_watcher_stop(tamis__proxy_watcher *watcher); /* NULL is fine *
 
 /* Returns the proxies that are online now, unless the caller has that list already.
  *
- * - *edition is the edition that the caller has, 0 at first. If there is another one, *list, *count and *edition are set.
- *   The caller frees *list with free(), also if *count is 0. If not, *list and *count are unchanged.
+ * - *edition is the edition that the caller has, 0 at first. If there is another one, *list, *count and
+ *   *edition are set. The caller frees *list with free(), also if *count is 0. If not, *list and *count
+ *   are unchanged.
  * - Before the first reading, waits for it until the deadline: TAMIS_E_TIMEOUT, TAMIS_E_IO, TAMIS_E_REFUSED.
  * - TAMIS_E_NOT_FOUND: the first reading found neither directory of the product. */
 tamis_status tamis__proxy_watcher_list(tamis__proxy_watcher *watcher, uint64_t deadline, uint64_t *edition,

@@ -8,8 +8,8 @@
  *     map               CLUSTER SLOTS -> [[first slot, last slot, master, replica, ...], ...], each node [host, port, ...]
  *     redirection       error reply "MOVED slot host:port" or "ASK slot host:port"
  *
- * A node may leave out a host, or give "?". It then means its own host, the one that the client used. Replicas of the reply
- * become nodes too: they can be queried for the map when all masters are gone.
+ * A node may leave out a host, or give "?". It then means its own host, the one that the client used.
+ * Replicas of the reply become nodes too: they can be queried for the map when all masters are gone.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Codis: several proxies in front of servers. Any proxy serves every Redis key, so the map has one slot and its node is a
- * proxy.
+ * Codis: several proxies in front of servers. Any proxy serves every Redis key, so the map has one slot
+ * and its node is a proxy.
  *
  *     ZooKeeper -> proxy_watch.c -> online: proxy 0 | proxy 1 | proxy 2
  *                                              ^ turn: each run of commands uses the next one
  *
- * A run whose proxy fails goes on with the next one. Proxies that could not be reached are avoided for a while. When a proxy
- * leaves the list, its idle connections are closed.
+ * A run whose proxy fails goes on with the next one. Proxies that could not be reached are avoided for a
+ * while. When a proxy leaves the list, its idle connections are closed.
  *
- * Invariant: the list and its edition change together, under the mutex of the tamis_redis, and the edition only increases.
+ * Invariant: the list and its edition change together, under the mutex of the tamis_redis, and the edition
+ * only increases.
  *
  * The end of the file has the commands that a Codis refuses or that its servers do not know.
  */
@@ -86,7 +87,8 @@ static bool is_among(tamis__node *const *list, size_t count, const tamis__node *
     return false;
 }
 
-/* Closes idle connections to proxies that are no longer online. Connections in use are closed when they return. */
+/* Closes idle connections to proxies that are no longer online. Connections in use are closed when they
+ * return. */
 static void leave_others(tamis_redis *redis) {
     const tamis__codis *codis = redis->codis;
     for (tamis__node *node = redis->nodes; node; node = node->next) {
@@ -96,7 +98,8 @@ static void leave_others(tamis_redis *redis) {
     }
 }
 
-/* Makes `online` the current list, unless another thread has set a newer one. Frees the list that is not used. */
+/* Makes `online` the current list, unless another thread has set a newer one. Frees the list that is not
+ * used. */
 static void set_online(tamis_redis *redis, tamis__node **online, size_t count, uint64_t edition) {
     tamis__codis *codis = redis->codis;
     pthread_mutex_lock(&redis->mutex);

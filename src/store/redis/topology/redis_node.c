@@ -6,12 +6,12 @@
  *     nodes   list of all servers and sentinels that became known; they are never removed before the end
  *     map     slot 0 | slot 1 | slot 2 | ...  each with its node, or NULL
  *
- * A map is learned from any node that knows it: CLUSTER SLOTS from a server of a cluster, the master from a sentinel. The
- * query starts at another node each time. A Codis has no query: see redis_codis.c.
+ * A map is learned from any node that knows it: CLUSTER SLOTS from a server of a cluster, the master from
+ * a sentinel. The query starts at another node each time. A Codis has no query: see redis_codis.c.
  *
- * Invariants:
- * 1. The mutex guards the list of nodes, redis->map and the number of users of each map. A node is never moved in memory.
- * 2. Slots of a map are written before tamis__slot_map_replace publishes it, and never after.
+ * Invariants: 1. The mutex guards the list of nodes, redis->map and the number of users of each map. A
+ * node is never moved in memory. 2. Slots of a map are written before tamis__slot_map_replace publishes
+ * it, and never after.
  */
 #include <stdio.h>
 #include <string.h>
@@ -108,8 +108,9 @@ void tamis__redis_free_nodes(tamis_redis *redis) {
 
 /* ---- connections ---- */
 
-/* Refuses a server that says it is a replica. A former master that has come back still says "master" until a sentinel
- * reconfigures it, so tamis__sentinel_has_moved is needed too. If the user may not run ROLE, the server is accepted. */
+/* Refuses a server that says it is a replica. A former master that has come back still says "master" until
+ * a sentinel reconfigures it, so tamis__sentinel_has_moved is needed too. If the user may not run ROLE,
+ * the server is accepted. */
 static tamis_status check_role(tamis_redis *redis, const tamis__node *node, tamis__connection *conn,
                                tamis_error *err) {
     const tamis__reply *reply;
@@ -135,7 +136,8 @@ bool tamis__redis_is_hopeless(const tamis_redis *redis, const tamis__node *node,
     const atomic_bool *has_answered = any_will_do ? &redis->has_answered : &node->has_answered;
     if (atomic_load_explicit(has_answered, memory_order_relaxed) || tamis__now_ns() < redis->connect_by)
         return false;
-    /* A timeout may just have been too short. ZooKeeper's client reports a timeout also if the host refuses. */
+    /* A timeout may just have been too short. ZooKeeper's client reports a timeout also if the host
+     * refuses. */
     return status == TAMIS_E_IO || (status == TAMIS_E_TIMEOUT && redis->codis);
 }
 

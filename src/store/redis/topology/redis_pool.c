@@ -7,19 +7,21 @@
  *                                                      ^                                      |
  *                                                      +--------- returned, permit released --+
  *
- * Waiting threads are served first come, first served. Each waits on a condition of its own, so a released permit wakes at
- * most one thread. One exception: a thread that reads the slot map takes no permit. It may hold one already, and waiting for
- * a second could last for ever.
+ * Waiting threads are served first come, first served. Each waits on a condition of its own, so a released
+ * permit wakes at most one thread. One exception: a thread that reads the slot map takes no permit. It may
+ * hold one already, and waiting for a second could last for ever.
  *
  * An idle connection may be dead:
  * - If the server closed it, its socket is readable.
- * - If something between client and server forgot it, nothing shows that. A command would wait for read_timeout, and whether
- *   an add on it was carried out would be unknown. So a connection that was idle for longer than read_timeout is tested by
- *   PING, with half that time to answer.
+ * - If something between client and server forgot it, nothing shows that. A command would wait for
+ *   read_timeout, and whether an add on it was carried out would be unknown. So a connection that was idle
+ *   for longer than read_timeout is tested by PING, with half that time to answer.
  *
- * Idle connections are reused last in, first out. Those below a dead one were idle for longer, so all are closed with it.
+ * Idle connections are reused last in, first out. Those below a dead one were idle for longer, so all are
+ * closed with it.
  *
- * Invariant: at most `connections` connections of a node are in use or idle, apart from those that read the slot map.
+ * Invariant: at most `connections` connections of a node are in use or idle, apart from those that read
+ * the slot map.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -30,13 +32,14 @@
 
 /* ---- permits ---- */
 
-/* True if a permit is free for `first`, the head of the queue; NULL stands for a thread that finds the queue empty. */
+/* True if a permit is free for `first`, the head of the queue; NULL stands for a thread that finds the queue
+ * empty. */
 static bool can_acquire(const tamis_redis *redis, const tamis__node *node, const tamis__waiter *first) {
     return node->waiters == first && node->permits_used < redis->connections;
 }
 
-/* Wakes the first waiting thread of this node if a permit is free. Called after each change that may free one for it: a
- * thread released its permit, or left the queue ahead of another one. */
+/* Wakes the first waiting thread of this node if a permit is free. Called after each change that may free
+ * one for it: a thread released its permit, or left the queue ahead of another one. */
 static void wake_first(const tamis_redis *redis, tamis__node *node) {
     if (node->waiters && can_acquire(redis, node, node->waiters))
         pthread_cond_signal(&node->waiters->may_enter);
@@ -105,7 +108,8 @@ void tamis__redis_close_idle(tamis_redis *redis, tamis__node *node) {
         tamis__connection_close(idle_conn);
 }
 
-/* True if the server has sent nothing. Anything to read means that the connection has ended, or is about to. */
+/* True if the server has sent nothing. Anything to read means that the connection has ended, or is about
+ * to. */
 static bool is_quiet(const tamis__connection *conn) {
     struct pollfd fd = tamis__connection_pollfd(conn);
     return tamis__sys.poll(&fd, 1, 0) == 0;

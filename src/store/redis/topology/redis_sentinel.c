@@ -11,15 +11,17 @@
  *     SENTINEL MASTER, then
  *     GET-MASTER-ADDR-BY-NAME    ->   B: the batch is sent again  B
  *
- * A replaced master accepts commands until a sentinel reconfigures it, and they are lost. So the sentinels are queried
- * after each batch, before any of its replies is used (redis_batch.c).
+ * A replaced master accepts commands until a sentinel reconfigures it, and they are lost. So the sentinels
+ * are queried after each batch, before any of its replies is used (redis_batch.c).
  *
  * SENTINEL MASTER gives the flags and the config-epoch, which increases with each failover:
- * - A sentinel whose epoch is below the highest one reported has not heard of the last failover. It is ignored.
- * - Flag failover_in_progress means that the master may change at any moment. The queries are repeated until it is gone.
+ * - A sentinel whose epoch is below the highest one reported has not heard of the last failover. It is
+ *   ignored.
+ * - Flag failover_in_progress means that the master may change at any moment. The queries are repeated
+ *   until it is gone.
  *
- * All sentinels of the URI are queried, one after the other, until one reports another master. A sentinel that does not
- * answer is left out for a while.
+ * All sentinels of the URI are queried, one after the other, until one reports another master. A sentinel
+ * that does not answer is left out for a while.
  */
 #include <stdlib.h>
 #include <string.h>

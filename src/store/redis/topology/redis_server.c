@@ -56,7 +56,8 @@ static tamis_status read_replicas(tamis_redis *redis, tamis_error *err) {
     return status;
 }
 
-/* Sets `shown` to the addresses of the URI: "host:port" or "host:port,host:port", with ",..." if more do not fit. */
+/* Sets `shown` to the addresses of the URI: "host:port" or "host:port,host:port", with ",..." if more do not
+ * fit. */
 static void show_all(tamis_redis *redis) {
     const tamis__redis_uri *uri = &redis->uri;
     tamis__endpoint *joined = &redis->endpoint, single = *joined;
@@ -171,8 +172,8 @@ void tamis_redis_close(tamis_redis *redis) {
     tamis__free(&allocator, redis, sizeof *redis);
 }
 
-/* Waits for the first reply of a node. An error reply counts too: the node is a Redis, even if it needs a password, so calls
- * wait for it from now on. */
+/* Waits for the first reply of a node. An error reply counts too: the node is a Redis, even if it needs a
+ * password, so calls wait for it from now on. */
 static tamis_status ping_node(tamis_redis *redis, tamis__node *node, tamis_error *err) {
     const tamis__reply *reply;
     tamis__connection *conn;
@@ -207,8 +208,8 @@ static tamis_status reach_all(tamis_redis *redis, tamis_error *err) {
     return status;
 }
 
-/* The delay is retry_ns, doubled with each try up to 32 times retry_ns; half of it is random. So clients that lost a server
- * at the same time do not return at the same time. */
+/* The delay is retry_ns, doubled with each try up to 32 times retry_ns; half of it is random. So clients
+ * that lost a server at the same time do not return at the same time. */
 uint64_t tamis__retry_delay_ns(const tamis_redis *redis, uint64_t tries) {
     uint64_t wait = redis->retry_ns << (tries < 5 ? tries : 5);
     uint64_t chance = (tamis__now_ns() * UINT64_C(0x9e3779b97f4a7c15)) >> 32; /* a fraction of 2^32 */

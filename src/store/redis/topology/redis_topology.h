@@ -23,8 +23,8 @@ typedef struct tamis__idle {
     uint64_t since;
 } tamis__idle;
 
-/* A server or a sentinel; there is one node for each address and role. Connections point into it, so it stays until the
- * tamis_redis is closed. */
+/* A server or a sentinel; there is one node for each address and role. Connections point into it, so it
+ * stays until the tamis_redis is closed. */
 typedef struct tamis__node {
     struct tamis__node *next;
     size_t number;            /* 0, 1, ... in the order of discovery */
@@ -83,9 +83,9 @@ struct tamis_redis {
 
 /* Makes a tamis_redis from a parsed URI and connects to no Redis yet. Takes over *uri, also on failure. */
 tamis_status tamis__redis_create(tamis_redis **redis, tamis__redis_uri *uri, tamis_error *err);
-/* Parses the name of a filter or bitmap. If *redis is given, `name` is NAME?... there, parsed into *named. If *redis is
- * NULL, `name` is a URI of server and name: *redis is made from it, and *named is left empty. Release *named also after a
- * failure. */
+/* Parses the name of a filter or bitmap. If *redis is given, `name` is NAME?... there, parsed into *named.
+ * If *redis is NULL, `name` is a URI of server and name: *redis is made from it, and *named is left empty.
+ * Release *named also after a failure. */
 tamis_status tamis__redis_find(tamis_redis **redis, tamis__redis_uri *named, const char *name,
                                const tamis_allocator *allocator, tamis_error *err);
 
@@ -98,21 +98,21 @@ tamis_status tamis__redis_sentinel(tamis_redis *redis, const char *host, size_t 
                                    tamis__node **node, tamis_error *err);
 void tamis__redis_free_nodes(tamis_redis *redis);
 
-/* Opens a new connection within connect_ns. TAMIS_E_IO also if sentinels reported the server as master and it says that
- * it is a replica. */
+/* Opens a new connection within connect_ns. TAMIS_E_IO also if sentinels reported the server as master and
+ * it says that it is a replica. */
 tamis_status tamis__redis_connect(tamis_redis *redis, tamis__node *node, uint64_t deadline,
                                   tamis__connection **conn, tamis_error *err);
 /* Records that a node has replied. NULL stands for ZooKeeper. */
 void tamis__redis_mark_answered(tamis_redis *redis, tamis__node *node);
-/* True if a failure with `status` ends the call at once: the server has never replied, connect_wait is over, and the
- * connection is refused, the host is unknown, or the other program is no Redis. If `node` is NULL or the map is learned, a
- * reply from any node is enough to go on. */
+/* True if a failure with `status` ends the call at once: the server has never replied, connect_wait is
+ * over, and the connection is refused, the host is unknown, or the other program is no Redis. If `node` is
+ * NULL or the map is learned, a reply from any node is enough to go on. */
 bool tamis__redis_is_hopeless(const tamis_redis *redis, const tamis__node *node, tamis_status status);
 /* Returns the delay before the next attempt after so many tries, in ns. */
 uint64_t tamis__retry_delay_ns(const tamis_redis *redis, uint64_t tries);
-/* Takes one of the `connections` permits of a node, for tamis__redis_release_permit. Waits for it in a queue until the
- * deadline; a deadline in the past means no wait. Returns false without a permit. To rule out a deadlock, a thread that
- * waits holds no permit of another node. */
+/* Takes one of the `connections` permits of a node, for tamis__redis_release_permit. Waits for it in a
+ * queue until the deadline; a deadline in the past means no wait. Returns false without a permit. To rule
+ * out a deadlock, a thread that waits holds no permit of another node. */
 bool tamis__redis_acquire_permit(tamis_redis *redis, tamis__node *node, uint64_t deadline);
 void tamis__redis_release_permit(tamis_redis *redis, tamis__node *node);
 /* Returns TAMIS_E_TIMEOUT with the message for a missing permit. */
@@ -135,7 +135,8 @@ void tamis__slot_map_replace(tamis_redis *redis, tamis__slot_map *map);
 
 /* True if the map is learned from servers, sentinels or ZooKeeper. Otherwise the URI fixes it. */
 bool tamis__redis_can_learn(const tamis_redis *redis);
-/* Queries nodes for the map until one answers: `first` (may be NULL), then the others, from another one each time. */
+/* Queries nodes for the map until one answers: `first` (may be NULL), then the others, from another one each
+ * time. */
 tamis_status tamis__redis_learn(tamis_redis *redis, tamis__node *first, uint64_t deadline, tamis_error *err);
 
 /* Returns the slot of a Redis key. */
@@ -146,8 +147,8 @@ uint32_t tamis__redis_servers(const tamis_redis *redis);
 /* ---- clusters and sentinels ---- */
 
 uint32_t tamis__cluster_slot(const void *key, size_t size);
-/* Returns the hash tag of a Redis key, and its size in *size. A key with a tag has the slot of its tag. NULL: no tag;
- * *size is unchanged. */
+/* Returns the hash tag of a Redis key, and its size in *size. A key with a tag has the slot of its tag.
+ * NULL: no tag; *size is unchanged. */
 const void *tamis__cluster_tag(const void *key, size_t *size);
 
 /* A redirection: MOVED for good, or ASK for one command. */
@@ -170,11 +171,13 @@ tamis_status tamis__cluster_take_reply(tamis_redis *redis, const tamis__node *so
 /* The query for the master, to a sentinel. tamis__sentinel_take_reply makes the current map from the reply;
  * TAMIS_E_NOT_FOUND: the sentinel knows no master of that name. */
 void tamis__sentinel_put_query(const tamis_redis *redis, tamis__connection *conn);
-/* *has_moved: sentinels now report another master than map `before` has. A replaced master accepts commands until it is
- * reconfigured, and they are lost, so callers check this before they use the replies of a batch.
+/* *has_moved: sentinels now report another master than map `before` has. A replaced master accepts
+ * commands until it is reconfigured, and they are lost, so callers check this before they use the replies
+ * of a batch.
  *
  * - While a sentinel reports a failover in progress, this waits up to patience_ns (TAMIS_E_TIMEOUT).
- * - All sentinels of the URI are queried, because they inform each other slowly. Unreachable ones are left out.
+ * - All sentinels of the URI are queried, because they inform each other slowly. Unreachable ones are left
+ *   out.
  * - Without sentinels, or if `before` is NULL, *has_moved is unchanged. */
 tamis_status tamis__sentinel_has_moved(tamis_redis *redis, const tamis__slot_map *before, bool *has_moved,
                                        tamis_error *err);
@@ -189,15 +192,15 @@ void tamis__codis_free(tamis_redis *redis);
 tamis_status tamis__codis_learn(tamis_redis *redis, uint64_t deadline, tamis_error *err);
 /* Makes a new map and connects to its proxy; if that fails, to the next ones. */
 tamis_status tamis__codis_reach(tamis_redis *redis, tamis_error *err);
-/* TAMIS_E_UNSUPPORTED: the servers are a Codis, which refuses `command`. `what` is the filter's name, and `remedy` the
- * advice of the message. */
+/* TAMIS_E_UNSUPPORTED: the servers are a Codis, which refuses `command`. `what` is the filter's name, and
+ * `remedy` the advice of the message. */
 tamis_status tamis__redis_require_command(const tamis_redis *redis, const char *what, const char *command,
                                           const char *remedy, tamis_error *err);
 /* Names of commands that exist since Redis 4. For a Codis, whose servers are of Redis 3.2, older commands. */
 const char *tamis__redis_unlink(const tamis_redis *redis);
 const char *tamis__redis_hset(const tamis_redis *redis); /* for several fields */
-/* True if all commands are carried out in the order of one pipeline: one slot and no Codis, whose proxies spread a pipeline
- * over servers. */
+/* True if all commands are carried out in the order of one pipeline: one slot and no Codis, whose proxies
+ * spread a pipeline over servers. */
 bool tamis__redis_keeps_order(const tamis_redis *redis);
 
 #endif

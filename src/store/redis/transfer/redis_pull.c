@@ -9,8 +9,9 @@
  *       checks of the layout                       ->
  *                                                  <- replaced meanwhile: tamis_redis_pull starts again
  *
- * Only some chunks are requested at once, because the server holds the replies in its memory until they are read. The checks
- * are those after a batch (redis_batch.c). They come at the end: a partition that is missing would read as zeros.
+ * Only some chunks are requested at once, because the server holds the replies in its memory until they
+ * are read. The checks are those after a batch (redis_batch.c). They come at the end: a partition that is
+ * missing would read as zeros.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -106,8 +107,8 @@ static tamis_status fail_too_long(const tamis__redis_filter *rf, const tamis_pla
                        rf->redis->endpoint.shown, rf->uri->shown_name, plan->bits);
 }
 
-/* Fails if the bitmap is missing, or longer than the parameters allow. Layout tamis has footers instead, which the checks
- * compare. */
+/* Fails if the bitmap is missing, or longer than the parameters allow. Layout tamis has footers instead,
+ * which the checks compare. */
 static tamis_status check_size(const tamis_filter *there, tamis_error *err) {
     tamis__redis_filter *rf = tamis__redis_of(there);
     char name[TAMIS__REDIS_KEY];
@@ -135,7 +136,8 @@ static tamis_status check_end(const tamis_filter *there, const uint64_t *words, 
 
 /* ---- into memory ---- */
 
-/* Creates a filter in memory with the plan of `there`. Its hasher is a copy, since the secret itself is not kept. */
+/* Creates a filter in memory with the plan of `there`. Its hasher is a copy, since the secret itself is not
+ * kept. */
 static tamis_status create_like(tamis_filter **filter, const tamis_filter *there, tamis_error *err) {
     tamis_filter_options options = TAMIS_FILTER_OPTIONS_INIT;
     tamis_plan plan = there->plan;

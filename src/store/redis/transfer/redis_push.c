@@ -12,10 +12,11 @@
  *     7 read back  the plan
  *     8 retire     partitions of the old plan expire in TAMIS__GRACE_MS
  *
- * A resize does steps 1 to 3, and later steps 4 to 8. In between, the plan is also in field next, and adders add to both
- * generations (mirror in layout_tamis.c). An add whose batch did not see field next was carried out before, so its key
- * must be among the keys that the caller collects. At the end these keys are merged with what adders have added. The lock
- * is held only at both ends. A writer that takes it in between removes field next, and the resize then fails.
+ * A resize does steps 1 to 3, and later steps 4 to 8. In between, the plan is also in field next, and
+ * adders add to both generations (mirror in layout_tamis.c). An add whose batch did not see field next was
+ * carried out before, so its key must be among the keys that the caller collects. At the end these keys
+ * are merged with what adders have added. The lock is held only at both ends. A writer that takes it in
+ * between removes field next, and the resize then fails.
  *
  * Invariants:
  * 1. Every write is a step (redis_step.c). A step compares the lock's token and the plan, or the partition's mark: sent
@@ -272,7 +273,8 @@ static tamis_status remove_field(const tamis__push *p, const char *field, tamis_
     return tamis__step_run(p->rf, &step, &(bool){false}, err);
 }
 
-/* Partitions of a resize get a short expiry and are not removed: an add on its way would recreate one without an expiry. */
+/* Partitions of a resize get a short expiry and are not removed: an add on its way would recreate one without
+ * an expiry. */
 tamis_status tamis__push_remove(const tamis__push *p, tamis_error *err) {
     tamis_status status = p->is_resize ? remove_field(p, "next", err) : TAMIS_OK;
     if (status == TAMIS_OK && !p->rf->is_family)
@@ -286,7 +288,8 @@ static bool is_same(const char *a, const char *b) {
 
 /*
  * Cleans up after a failure. Releases the lock first, so that what the hash says about the switch is final:
- * - p->plan is in field plan, or in field before (another writer has replaced it since): the switch took place.
+ * - p->plan is in field plan, or in field before (another writer has replaced it since): the switch took
+ *   place.
  * - The old plan is still there; it never returns after a switch: the switch did not take place.
  * - Neither: the outcome is unknown.
  * If the old plan is gone, its partitions are retired even if the lock could not be released: their record is in the
@@ -318,8 +321,8 @@ static tamis_status recover(tamis__push *p, tamis_status status, tamis_error *er
     return fail_unknown(p, &why, err);
 }
 
-/* Replaces the error of a push that found its partitions or its lock gone, if that was the work of another writer. The lock
- * must not be released yet: its token tells whether this push still holds it. */
+/* Replaces the error of a push that found its partitions or its lock gone, if that was the work of another
+ * writer. The lock must not be released yet: its token tells whether this push still holds it. */
 static tamis_status name_other_writer(const tamis__push *p, tamis_status status, tamis_error *err) {
     const tamis__redis_filter *rf = p->rf;
     tamis_error lost = TAMIS_ERROR_INIT;
@@ -367,7 +370,8 @@ void tamis__push_free(tamis__push *p) {
     p->fills = p->partitions.fills = NULL;
 }
 
-/* The whole push, from taking the lock to releasing it. `expected_plan`: NULL, or the plan that the hash must have. */
+/* The whole push, from taking the lock to releasing it. `expected_plan`: NULL, or the plan that the hash must
+ * have. */
 static tamis_status replace_filter(tamis__push *p, const char *expected_plan, tamis_error *err) {
     tamis_status status = tamis__push_begin(p, err);
     if (status != TAMIS_OK)

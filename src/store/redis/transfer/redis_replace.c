@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Uploads a filter in memory to a server, in a layout that keeps its bits in one Redis key and has no aliases: java, redisson,
- * and php1 to php3 if they have one key.
+ * Uploads a filter in memory to a server, in a layout that keeps its bits in one Redis key and has no
+ * aliases: java, redisson, and php1 to php3 if they have one key.
  *
  *     1 make      a staging string of zeros, which expires
  *     2 fill      SETRANGE of chunks; then each chunk and the length are checked
@@ -12,8 +12,8 @@
  *     Redis key         bf:seen                bf:{u}seen
  *     staging string    {bf:seen}:push-R       bf:{u}seen:push-R       R random
  *
- * Both names have the same hash tag, so in a cluster they are in one slot. With independent servers, all commands go to the
- * server of the Redis key.
+ * Both names have the same hash tag, so in a cluster they are in one slot. With independent servers, all
+ * commands go to the server of the Redis key.
  *
  * Invariants:
  * 1. Only step 4 changes what clients use, and it does so atomically. Keys that are added to the old filter until then are
@@ -90,8 +90,8 @@ static tamis_status expire(const replacement *r, tamis_key key, uint64_t ms, tam
 
 /* ---- steps ---- */
 
-/* Opens the handle with the plan of the stored filter or, if there is none, of the URI. makes: the filter is made then, as far
- * as it has more than its bits. */
+/* Opens the handle with the plan of the stored filter or, if there is none, of the URI. makes: the filter
+ * is made then, as far as it has more than its bits. */
 static tamis_status open_handle(tamis_filter *made, bool makes, tamis_error *err) {
     tamis__redis_filter *rf = tamis__redis_of(made);
     tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
@@ -109,7 +109,8 @@ static tamis_status check_compatible(const replacement *r, tamis_error *err) {
                                    err);
 }
 
-/* Fails if the Redis key is not a string. RENAME would replace a value of any type; STRLEN refuses other types. */
+/* Fails if the Redis key is not a string. RENAME would replace a value of any type; STRLEN refuses other
+ * types. */
 static tamis_status check_type(const replacement *r, tamis_error *err) {
     const tamis_key words[] = {tamis__redis_word("STRLEN"), {r->key, r->key_size}};
     return command(r, words, 2, NULL, err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Resize: replaces a filter in use by one of another size. Bits do not reveal their keys, so the caller collects the keys
- * again while others go on adding:
+ * Resize: replaces a filter in use by one of another size. Bits do not reveal their keys, so the caller
+ * collects the keys again while others go on adding:
  *
  *     begin     push steps 1 to 3 (redis_push.c)     lock, announce, make partitions
  *               field next = plan, sending = N       adders add to both generations from now on
@@ -12,13 +12,14 @@
  *               merge the caller's filter into the partitions (redis_union.c)
  *               push steps 5 to 8                    seal, switch, read back, retire
  *
- * No key is lost: an add whose batch did not see field next was carried out before it was set, so it is among the caller's
- * keys. Every other add that was answered went to both generations (mirror in layout_tamis.c).
+ * No key is lost: an add whose batch did not see field next was carried out before it was set, so it is
+ * among the caller's keys. Every other add that was answered went to both generations (mirror in
+ * layout_tamis.c).
  *
- * Why field sending: field next is set by a step that may be sent twice. Each sending has its own number, and does nothing if
- * there is a next. A failover may lose field next and the release of the lock. Adders then add to the old filter only. If
- * another sending arrives after that, next is back with another number. An end that accepted it would switch to a filter
- * without those adds.
+ * Why field sending: field next is set by a step that may be sent twice. Each sending has its own number,
+ * and does nothing if there is a next. A failover may lose field next and the release of the lock. Adders
+ * then add to the old filter only. If another sending arrives after that, next is back with another
+ * number. An end that accepted it would switch to a filter without those adds.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -33,7 +34,8 @@ struct tamis_redis_resize {
     tamis_allocator allocator;
 };
 
-/* A resize may outlast the hash. If the hash expires, nothing names the partitions, so they expire with it. */
+/* A resize may outlast the hash. If the hash expires, nothing names the partitions, so they expire with
+ * it. */
 static tamis_status expire_with_hash(const tamis__push *p, tamis_error *err) {
     uint64_t left_ms = 0;
     tamis_status status = tamis__redis_ttl(p->rf, (tamis_key){p->hash, p->hash_size}, &left_ms, err);
@@ -105,8 +107,9 @@ static tamis_status fail_absent(const tamis__push *p, tamis_error *err) {
                        p->rf->redis->endpoint.shown, p->rf->uri->shown);
 }
 
-/* Keys that were added since the other resize began may be in no input of the caller. A new resize would lose them silently.
- * Waiting never ends a killed resize, so what ends it is in the reason: the command replaces the advice by its own. */
+/* Keys that were added since the other resize began may be in no input of the caller. A new resize would
+ * lose them silently. Waiting never ends a killed resize, so what ends it is in the reason: the command
+ * replaces the advice by its own. */
 static tamis_status fail_unfinished(const tamis__push *p, tamis_error *err) {
     return tamis__fail(
         err, TAMIS_E_BUSY, 0,
@@ -203,8 +206,9 @@ static bool is_announced(const tamis__push *p, const tamis__config *now) {
     return strcmp(now->next, p->plan) == 0 && strcmp(now->sending, p->sending) == 0;
 }
 
-/* Takes the lock and reads the hash. Waits while another writer holds the lock, as long as it leaves the resize alone (an
- * expire, or a writer that was killed). Giving up would throw away the keys that adders have added to both generations. */
+/* Takes the lock and reads the hash. Waits while another writer holds the lock, as long as it leaves the
+ * resize alone (an expire, or a writer that was killed). Giving up would throw away the keys that adders
+ * have added to both generations. */
 static tamis_status enter_end(tamis__push *p, tamis_error *err) {
     tamis_status status = tamis__push_begin(p, err);
     for (int i = 0; i < TAMIS__LOCK_POLLS && status == TAMIS_E_BUSY; i++) {
@@ -219,8 +223,8 @@ static tamis_status enter_end(tamis__push *p, tamis_error *err) {
     return status == TAMIS_OK && !is_announced(p, &p->config) ? fail_lost(p, err) : status;
 }
 
-/* Ends the resize. Without `filter` it is given up: removes the partitions and the announcement of p->plan, even if another
- * writer holds the lock. */
+/* Ends the resize. Without `filter` it is given up: removes the partitions and the announcement of
+ * p->plan, even if another writer holds the lock. */
 static tamis_status end_resize(tamis__push *p, const tamis_filter *filter, tamis_error *err) {
     if (!filter)
         return tamis__push_remove(p, err);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Merges a filter in memory into one on a server that is in use, or that a resize fills. The new bits of each partition are
- * uploaded to a staging string with the same hash tag, and so in the same slot. BITOP OR then adds them atomically:
+ * Merges a filter in memory into one on a server that is in use, or that a resize fills. The new bits of
+ * each partition are uploaded to a staging string with the same hash tag, and so in the same slot. BITOP
+ * OR then adds them atomically:
  *
  *     tamis:{NAME:G:i}:bits       partition    | bits     | footer or mark | stamp | chunk bits |
  *     tamis:{NAME:G:i}:unite-R    staging      | new bits | zeros          | zeros | chunk bits |
@@ -13,8 +14,9 @@
  *     4 remove    the staging strings
  *     5 check     read plan and next: if the plan has changed, merge into the new filter
  *
- * The zeros leave footer and stamp as they are. The OR also sets the chunk bits of the partition, by which a partition that
- * is being filled can be sealed. R is random, so two programs may merge at once. BITOP twice has the same effect as once.
+ * The zeros leave footer and stamp as they are. The OR also sets the chunk bits of the partition, by which
+ * a partition that is being filled can be sealed. R is random, so two programs may merge at once. BITOP
+ * twice has the same effect as once.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -35,8 +37,8 @@ static uint32_t slot_of_or(void *context, size_t i) {
     return tamis__partition_slot(ctx->partitions, (uint32_t)i);
 }
 
-/* BITOP recreates its target without an expiry, so the step restores the expiry. A step that arrives after the staging string
- * was removed does nothing. */
+/* BITOP recreates its target without an expiry, so the step restores the expiry. A step that arrives after
+ * the staging string was removed does nothing. */
 static bool put_or(void *context, size_t i, tamis__connection *conn) {
     const union_state *ctx = context;
     char staging_key_name[TAMIS__REDIS_KEY];
