@@ -211,6 +211,17 @@ static tamis_status note_inputs(tamis__search *s, const tamis__checkpoint *check
                : status;
 }
 
+/* *gone: the file that the unfinished run was reading has not that name any more. If it has, the run differs by
+ * another input: a pipe is never the same. */
+static tamis_status is_gone(const tamis__search *s, const tamis__checkpoint *checkpoint, bool *gone,
+                            tamis_error *err) {
+    const size_t i = (size_t)checkpoint->input;
+    tamis__file_match match;
+    const tamis_status status = tamis__candidates_compare(s, i, &checkpoint->inputs[i], true, &match, err);
+    *gone = match != TAMIS__FILE_SAME;
+    return status;
+}
+
 /* *is_run: the checkpoint is of this run. Otherwise fails if, by the checkpoint, a new run must be
  * refused. */
 static tamis_status compare_run(tamis__search *s, const tamis__checkpoint *checkpoint, bool *is_run,
@@ -236,8 +247,12 @@ static tamis_status compare_run(tamis__search *s, const tamis__checkpoint *check
     }
     /* Of several runs with the same names, only the last one counts as unfinished. */
     if (newest && tamis__checkpoint_is_open(checkpoint) && checkpoint->inputs[checkpoint->input].regular &&
-        !s->abandon)
-        return fail_gone(s, checkpoint, err);
+        !s->abandon) {
+        bool gone;
+        const tamis_status status = is_gone(s, checkpoint, &gone, err);
+        if (status != TAMIS_OK || gone)
+            return status == TAMIS_OK ? fail_gone(s, checkpoint, err) : status;
+    }
     return note_inputs(s, checkpoint, to_same, err);
 }
 
