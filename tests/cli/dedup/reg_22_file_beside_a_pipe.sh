@@ -5,9 +5,10 @@ tamis gen words 100 --seed 1 > a.log
 mkfifo pipe
 tamis dedup --state st --commit-every 1h a.log pipe -o o 2> killed 9<> pipe &
 run=$!
+disown
 until [ -s o ]; do sleep .05; done
 kill -KILL $run
-{ wait $run; } 2> none
+while kill -0 $run 2> none; do sleep .05; done
 echo last > pipe &
 tamis dedup --state st a.log pipe -o o
 echo "status $?"
