@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* ctest: long */
 
 /* Filters made with options.concurrent: many threads add and look up at once. Checks the answers; under
  * TSan also data races. */

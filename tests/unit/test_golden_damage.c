@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* ctest: long */
 
 /*
  * Every kind of file of format 1, with each byte changed, and cut off at each byte. Open or verify must

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* ctest: long */
 
 /*
  * Adding a batch in parts must give the same as adding it in order: the same answers, bytes and statistics,

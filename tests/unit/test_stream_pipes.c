@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* ctest: long */
 /* Slow inputs and outputs: pipes, FIFOs, a request to stop, a reader that has gone. */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* ctest: long */
 
 /* Tables that get entries without their keys: tables that grow beyond their number of keys, and unions of
  * all pairs of sizes. Every key is present. The rate is the one that the filter reports and the one that

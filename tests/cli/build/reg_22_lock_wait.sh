@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# ctest: long
 # Commands that replace or clear a filter on a server wait while another process changes it, as with a file.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
