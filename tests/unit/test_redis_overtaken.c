@@ -178,7 +178,7 @@ static void check_reasons(tamis_status (*run)(held_writer *self)) {
         overtaken++;
     }
     assert_in_range(overtaken, 6, commands);
-    assert_in_range(unseen, 0, 1);
+    assert_in_range(unseen, 0, overtaken / 2); /* how many depends on which commands come together */
 }
 
 static void reg_22_an_overtaken_push_names_the_other_writer(void **state) {
