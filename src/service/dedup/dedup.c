@@ -173,6 +173,10 @@ typedef struct key_batch {
 
 static tamis_status add(tamis_filter *filter, const key_batch *batch, size_t from, size_t count,
                         tamis_answer *answers, size_t *done, tamis_error *err) {
+    if (count == 0) { /* `keys` and `answers` may be NULL */
+        *done = 0;
+        return TAMIS_OK;
+    }
     if (!batch->hashes)
         return tamis_filter_add_many(filter, batch->keys + from, count, answers + from, done, err);
     return tamis__filter_add_part(filter, batch->hashes + from, count, batch->part, batch->parts,
