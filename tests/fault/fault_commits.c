@@ -132,7 +132,7 @@ static bool fault_at(fault_call call, const way *w, uint64_t n) {
 static void every_call_fails(void **state) {
     static const way ways[] = {{EIO, false, 1}, {FAULT_SHORT, false, 1}, {ENOSPC, true, 5}};
     (void)state;
-    const uint64_t step = pair_step(5, 43, 43);
+    const uint64_t step = pair_step(11, 97, 97);
     for (fault_call call = 0; call < FAULT_CALL_COUNT; call++)
         for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
             uint64_t n = 1;
@@ -145,7 +145,7 @@ static void every_call_fails(void **state) {
 
 static void every_allocation_fails(void **state) {
     (void)state;
-    const uint64_t step = pair_step(5, 43, 43);
+    const uint64_t step = pair_step(11, 97, 97);
     bool refused = true;
     for (uint64_t n = 1; refused; n += step) {
         commits_run run;
@@ -274,7 +274,7 @@ static bool keeps_all(void) {
 
 static void every_kill(void **state) {
     (void)state;
-    const uint64_t step = pair_step(5, 43, 43);
+    const uint64_t step = pair_step(11, 97, 97);
     uint64_t kills = 0;
     for (int within = 0; within < 2; within++)
         for (uint64_t n = 1;; n += step) {
@@ -296,7 +296,7 @@ static void every_kill(void **state) {
 /* The run is killed, started again, killed again, and so on, each time some changes later. */
 static void kills_in_a_row(void **state) {
     (void)state;
-    const uint64_t step = pair_step(5, 43, 43);
+    const uint64_t step = pair_step(11, 97, 97);
     for (uint64_t n = 11; n < 200; n += 13 * step) {
         uint64_t starts = 1, max = 3000;
         pair_forget();

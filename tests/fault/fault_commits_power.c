@@ -98,7 +98,7 @@ static void every_loss(void **state) {
     findings f = {0};
     record_run(OUTAGE_NOTHING, NULL);
     const size_t changes = outage_changes();
-    uint64_t states = outage_each(0, step_of(7, 37, 37), 3, check, &f);
+    uint64_t states = outage_each(0, step_of(13, 61, 61), 3, check, &f);
     states += outage_each(changes, 1, 3, check, &f);
     printf("%s: %zu changes, %" PRIu64 " states: %" PRIu64 " gone on with, %" PRIu64 " at the end\n",
            pair_current->name, changes, states, f.resumed, f.finished);

@@ -177,7 +177,7 @@ static void every_call_fails_once(void **unused) {
     (void)unused;
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         const struct way *w = &ways[i];
-        for (uint64_t n = 1;; n += test_scale(1, 5, 5)) {
+        for (uint64_t n = 1;; n += test_scale(1, 13, 13)) {
             fault_arm(w->call, n, w->error_number, w->onwards);
             if (!survives(fault_call_name(w->call), n, w->must_succeed))
                 break;
@@ -187,7 +187,7 @@ static void every_call_fails_once(void **unused) {
 
 static void every_allocation_fails_once(void **unused) {
     (void)unused;
-    for (uint64_t n = 1;; n += test_scale(1, 5, 5)) {
+    for (uint64_t n = 1;; n += test_scale(1, 13, 13)) {
         memory.requests = memory.refused = 0;
         memory.fail_at = n;
         fault_arm(FAULT_UNREAD, 0, 0, false);

@@ -293,7 +293,7 @@ static void every_call(const scenario *s) {
             if (!makes_sense(call, &ways[i]))
                 continue;
             while (one_fault(s, call, &ways[i], n))
-                n++;
+                n += test_scale(1, 3, 3);
             max = n - 1 > max ? n - 1 : max;
         }
         printf("%s: %s, %" PRIu64 " times\n", s->name, fault_call_name(call), max);
@@ -303,7 +303,7 @@ static void every_call(const scenario *s) {
 static void every_allocation(const scenario *s) {
     for (int onwards = 0; onwards < 2; onwards++) {
         bool refused = true;
-        for (uint64_t n = 1; refused; n++) {
+        for (uint64_t n = 1; refused; n += test_scale(1, 3, 3)) {
             make_old_files(s);
             memset(&memory, 0, sizeof memory);
             memory.fail_at = n;

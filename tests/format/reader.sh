@@ -24,7 +24,7 @@ query() {
 # agree READER FILE: true if the answers are those of the library.
 agree() { query "$1" "$2" | cmp -s - <(cut -f 2 "${2%.tamis}.asked"); }
 
-read -r absent present < <("$TAMIS_FORMAT_DIR/make_filters" "$work" "$seed" "$(scaled 100 3000 10000)") || exit 1
+read -r absent present < <("$TAMIS_FORMAT_DIR/make_filters" "$work" "$seed" "$(scaled 100 1000 10000)") || exit 1
 echo "$present false positives of $absent"
 [ "$present" -gt 0 ] || exit 1
 # Partitions are split only after millions of keys.

@@ -8,4 +8,4 @@ for packer in gzip zstd lz4 xz bzip2; do
 done
 . "$TAMIS_SOURCE_DIR/tests/support/random.bash"
 cd "$work" && python3 "$TAMIS_SOURCE_DIR/tests/interop/dedup_keys.py" "$TAMIS_BUILD_DIR/bin/tamis" "$seed" \
-    "$(scaled 2000 100000 1000000)"
+    "$(scaled 2000 30000 1000000)"

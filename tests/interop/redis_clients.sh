@@ -49,7 +49,7 @@ client() {
 # ---- the same answers ------------------------------------------------------------------------------------
 
 redis_start
-count=$(scaled 2000 10000 100000)
+count=$(scaled 2000 5000 100000)
 "${python:-python3}" - "$seed" "$count" "$work" <<'END' || fail "no keys"
 import random, sys
 seed, count, work = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]

@@ -55,7 +55,7 @@ done
 cmp "$work/bits.theirs" "$work/bits.ours" || die "the published run: bits differ"
 
 # ---- random keys beyond the capacity, so that there are false positives
-count=$(scaled 2000 10000 50000) n=$((count / 2)) ttl=7200
+count=$(scaled 2000 5000 50000) n=$((count / 2)) ttl=7200
 python3 - "$seed" "$count" "$work" <<'PYTHON' || exit 2
 import random, sys
 seed, count, work = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]

@@ -63,8 +63,8 @@ redis_dump() {
         "${sockets[@]}"
 }
 
-keys "$(scaled 1000 5000 50000)" 700 1 >"$work/keys"
-keys "$(scaled 500 2000 20000)" 2000 2 >"$work/others"
+keys "$(scaled 1000 2000 50000)" 700 1 >"$work/keys"
+keys "$(scaled 500 1000 20000)" 2000 2 >"$work/others"
 for version in 1 2 3; do
     both $version 21895 5 1
     both $version 9001 12 1

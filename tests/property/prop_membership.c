@@ -169,7 +169,7 @@ static void no_key_is_ever_lost_in_large_filters(void **state) {
     uint64_t rounds = model_scale(1, 0);
     for (uint64_t round = 0; round < rounds; round++)
         for (int i = 0; i < FILTER_CASES; i += model_full() ? 3 : 1)
-            membership_of(&filter_cases[i], model_scale(2000000, 0), seed + round);
+            membership_of(&filter_cases[i], model_scale(600000, 0), seed + round);
     if (rounds == 0) /* a growing table grows from about 200000 keys on */
         membership_of(&filter_cases[9], 250000, seed);
     printf("%" PRIu64 " operations\n", operations);
@@ -294,7 +294,7 @@ static void check_all_found(const tamis_filter *filter, const tamis_hash *hashes
 
 static void growth_loses_nothing(void **state) {
     (void)state;
-    size_t count = (size_t)model_scale(1000000, 30000);
+    size_t count = (size_t)model_scale(300000, 30000);
     tamis_hash *hashes = malloc(count * sizeof *hashes);
     tamis_answer *answers = malloc(count);
     assert_true(hashes && answers);

@@ -37,7 +37,7 @@ static double rate_of(tamis_filter *filter, uint64_t n, uint64_t queries, uint64
 /* Small filters differ from each other, so the mean over many is measured. One large filter is enough. */
 static measured measure(const filter_case *c, uint64_t n, uint64_t queries, double expected) {
     tamis_filter *filter = case_filter(c, n);
-    uint64_t filters = n < 1000 ? model_scale(4000, 400) : n < 100000 ? 200 : 1;
+    uint64_t filters = n < 1000 ? model_scale(2000, 200) : n < 100000 ? model_scale(100, 30) : 1;
     uint64_t each = queries / filters + 1;
     double sum = 0, squares = 0;
     for (uint64_t i = 0; i < filters; i++) {
@@ -102,9 +102,9 @@ static void check_rate(const filter_case *c, uint64_t n, double p) {
                     plan.fpr_predicted, limits.high);
         broken_rates++;
     }
-    if (n > (model_full() ? 10000000 : 100000))
+    if (n > (test_is_torture() ? 10000000 : model_full() ? 1000000 : 100000))
         return;
-    uint64_t max = model_full() ? 10000000 : 200000;
+    uint64_t max = model_scale(2000000, 100000);
     measured got = measure(c, n, (uint64_t)fmin(3000 / p, (double)max), limits.high);
     if (got.rate > limits.high + 5 * got.sigma || got.rate < limits.low - 5 * got.sigma) {
         print_error("%s, n = %" PRIu64 ", p = %g: measured %g, expected %g to %g, sigma %g\n", c->name, n, p,
@@ -177,7 +177,7 @@ static void small_rates_of_other_programs_are_as_predicted(void **state) {
             filter_case c = {tamis_scheme_name(schemes[s]), TAMIS_KIND_CLASSIC, schemes[s], false, rows[i].p};
             tamis_plan plan = case_plan(&c, rows[i].n, 0);
             bounds limits = expected_bounds(&c, rows[i].n, &plan);
-            double queries = fmin(3000 / limits.high, (double)model_scale(20000000, 5000000));
+            double queries = fmin(3000 / limits.high, (double)model_scale(5000000, 1000000));
             measured got = measure(&c, rows[i].n, (uint64_t)queries, limits.high);
             assert_true(tamis_bloom_fpr((double)rows[i].n, (double)plan.bits, plan.probes) < limits.low / 3);
             if (got.rate > limits.high + 5 * got.sigma || got.rate < limits.low - 5 * got.sigma) {

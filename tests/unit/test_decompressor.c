@@ -218,7 +218,7 @@ static void compressed_bytes_are_restored(void **state) {
     (void)state;
     test_bytes contents[3] = {{0}, {0}, {0}};
     bytes_add(&contents[1], text, strlen(text));
-    make_long(&contents[2], (size_t)test_scale(3 << 20, 150 << 10, 150 << 10));
+    make_long(&contents[2], (size_t)test_scale(1 << 20, 150 << 10, 150 << 10));
     for (size_t i = 0; i < test_scale(COMPRESSORS_ALL, COMPRESSORS_ALL, COMPRESSORS); i++)
         for (size_t j = 0; j < 3; j++) {
             test_bytes compressed = {0};
@@ -515,7 +515,7 @@ static void every_allocation_may_fail(void **state) {
 /* Endless zeros: their number is right, and memory is that of the decoder. */
 static void decompression_bombs_use_no_memory(void **state) {
     static unsigned char piece[CAPACITY];
-    uint64_t mebibytes = test_scale(2048, 64, 64);
+    uint64_t mebibytes = test_scale_torture(2048, 256, 16, 64);
     (void)state;
     for (size_t i = 0; i < COMPRESSORS_PLAIN; i++) {
         test_bytes compressed = {0};

@@ -97,7 +97,7 @@ static void a_word_too_large_costs_memory_within_bounds(void **state) {
     const outcome few = run(false, 0, KEYS, UINT64_MAX);
     assert_true(few.memory > FEW / 2 &&
                 few.memory <= FEW + FEW / 20); /* small with any hint, and allocated at once */
-    const uint64_t more = test_scale((uint64_t)12 * KEYS, 0, 0);
+    const uint64_t more = test_scale_torture((uint64_t)12 * KEYS, (uint64_t)4 * KEYS, 0, 0);
     if (more > 0)
         assert_true(run(false, 0, more, UINT64_MAX).memory <= 4 * run(false, 0, more, 0).memory);
 }

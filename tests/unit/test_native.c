@@ -69,7 +69,7 @@ static void every_kind_comes_back(void **state) {
     static tamis_answer mine[N], theirs[N];
     for (int i = 0; i < FILTER_CASES; i++) {
         const filter_case *c = &filter_cases[i];
-        uint64_t n = (case_has_digest(c) ? N : N / 20) / test_scale(1, 4, 8);
+        uint64_t n = (case_has_digest(c) ? N : N / 20) / test_scale(1, 8, 8);
         tamis_filter *filter = case_filter(c, n), *mapped = NULL, *own = NULL;
         tamis_open_options options = options_for(c->scheme);
         tamis_error err = TAMIS_ERROR_INIT;
@@ -341,7 +341,7 @@ static void forged_fields_are_refused_or_harmless(void **state) {
         encoded e = encode(filter);
         uint8_t *saved = malloc(e.size);
         memcpy(saved, e.bytes, e.size);
-        uint64_t rounds = test_scale(1000, 300, 300) / (e.size > 60000 ? 10 : 1);
+        uint64_t rounds = test_scale(1000, 100, 300) / (e.size > 60000 ? 10 : 1);
         for (uint64_t round = 0; round < rounds; round++) {
             uint64_t changes = 1 + test_below(&random, 3);
             while (changes--) {

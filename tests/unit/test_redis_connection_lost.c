@@ -134,7 +134,7 @@ static void check_in(const tamis_filter *filter, const tamis_key keys[KEYS], siz
 }
 
 static uint64_t step(void) {
-    return test_scale(1, 13, 7);
+    return test_scale_torture(1, 3, 13, 7);
 }
 
 /* The connection ends at each byte. The call is repeated and gives the right result. */

@@ -419,7 +419,7 @@ static void cut_everywhere(proxy *between, const char *parameters, proxy_way way
     snprintf(uri, sizeof uri, "redis://127.0.0.1:%d/%s&retry_interval=1ms&patience=60s&connect_wait=60s",
              proxy_port(between), parameters);
     OK(tamis_redis_family_open(&harmed, NULL, uri, NULL, &err));
-    for (uint64_t at = 0; reached; at += test_scale(1, 13, 7)) {
+    for (uint64_t at = 0; reached; at += test_scale_torture(1, 3, 13, 7)) {
         static const char *const member[] = {"a", "b", "a", "c"};
         char where[100];
         snprintf(where, sizeof where, "%.20s, way %d, byte %" PRIu64, parameters, way, at);

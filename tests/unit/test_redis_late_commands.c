@@ -251,13 +251,13 @@ static void try_all(void (*be)(const work *work_item, uint64_t n), uint64_t step
 static void reg_22_late_commands_change_nothing(void **state) {
     (void)state;
     begin_test();
-    try_all(be_late, test_scale_torture(1, 3, 5, 7));
+    try_all(be_late, test_scale_torture(1, 3, 11, 7));
 }
 
 static void reg_22_a_stopped_client_changes_nothing(void **state) {
     (void)state;
     begin_test();
-    try_all(be_stopped, test_scale_torture(1, 3, 5, 7));
+    try_all(be_stopped, test_scale_torture(1, 3, 11, 7));
 }
 
 /* Late transactions change nothing, like late scripts. */

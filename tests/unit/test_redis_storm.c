@@ -193,27 +193,27 @@ static void storm(const char *name, bool is_family, uint64_t count, uint64_t mea
 
 static void connections_are_cut_at_random(void **state) {
     (void)state;
-    storm("n?partition=262144", false, test_scale_torture(1000000, 250000, 10000, 10000),
+    storm("n?partition=262144", false, test_scale_torture(1000000, 100000, 10000, 10000),
           test_scale(400000, 40000, 40000), 0);
 }
 
 static void filters_of_layout_java_are_found_too(void **state) {
     (void)state;
-    storm("n?layout=java", false, test_scale_torture(200000, 70000, 10000, 10000),
+    storm("n?layout=java", false, test_scale_torture(200000, 30000, 10000, 10000),
           test_scale(400000, 40000, 40000), 0);
 }
 
 static void the_server_is_killed_and_started_again(void **state) {
     (void)state;
-    storm("n?partition=262144", false, test_scale_torture(500000, 200000, 10000, 20000),
+    storm("n?partition=262144", false, test_scale_torture(500000, 100000, 10000, 20000),
           test_scale(1000000, 200000, 200000), (int)test_scale_torture(8, 3, 1, 2));
 }
 
 static void families_are_no_worse_off(void **state) {
     (void)state;
-    storm("n?layout=java", true, test_scale_torture(200000, 70000, 10000, 10000),
+    storm("n?layout=java", true, test_scale_torture(200000, 30000, 10000, 10000),
           test_scale(400000, 40000, 40000), 0);
-    storm("n?probes=8", true, test_scale_torture(200000, 70000, 10000, 10000),
+    storm("n?probes=8", true, test_scale_torture(200000, 30000, 10000, 10000),
           test_scale(400000, 100000, 100000), (int)test_scale_torture(4, 2, 1, 1));
 }
 

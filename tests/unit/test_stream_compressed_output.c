@@ -127,7 +127,7 @@ static void assert_compresses(tamis_compression compression, const stream_oracle
 static void outputs_decompress_to_the_records(void **state) {
     (void)state;
     static const size_t sizes[] = {1, 7, 4096, 256 << 10}; /* sizes of the write buffer */
-    static const size_t counts[] = {100, 100, 100, 4000};  /* the last: more than a block of any format */
+    static const size_t counts[] = {100, 100, 100, 2000};  /* the last: more than a block of any format */
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         stream_oracle oracle;
         test_bytes input = {0};
@@ -181,7 +181,7 @@ static void the_same_records_give_the_same_bytes(void **state) {
     static const unsigned char head[] = {0x1f, 0x8b, 8, 0, 0,
                                          0,    0,    0, 0, 255}; /* gzip header without time and name */
     test_bytes input = {0};
-    make_records(&input, 3, test_scale(2000, 700, 700));
+    make_records(&input, 3, test_scale(1000, 400, 400));
     file_write(in, input.data, input.size);
     FOR_EACH(compression) {
         test_bytes one = {0}, other = {0};
@@ -219,7 +219,7 @@ static void levels(void **state) {
     static const int max[TAMIS_COMPRESSIONS] = {0, 9, 22, 12, 9, 9};
     test_bytes input = {0};
     stream_oracle oracle;
-    make_records(&input, 4, test_scale(2000, 700, 700));
+    make_records(&input, 4, test_scale(1000, 400, 400));
     file_write(in, input.data, input.size);
     oracle_make(&oracle, &input, 1, '\n');
     FOR_EACH(compression) {
@@ -551,7 +551,7 @@ static void work_is_not_flushed_all_the_time(void **state) {
     if (!tamis_compression_is_built(TAMIS_COMPRESSION_BZIP2)) /* the format in which flushes can be counted */
         skip();
     test_bytes input = {0}, got = {0};
-    for (uint64_t i = 0; i < test_scale(4000000, 400000, 200000); i++)
+    for (uint64_t i = 0; i < test_scale(1000000, 200000, 200000); i++)
         bytes_add(&input, "a\n", 2);
     file_write(in, input.data, input.size);
     bytes_clear(&input);

@@ -265,7 +265,7 @@ static void harm(test_bytes *text) {
 }
 
 static void random_records(tamis__isa isa) {
-    const uint64_t rounds = test_scale(300000, 6000, 30000);
+    const uint64_t rounds = test_scale_torture(300000, 100000, 6000, 30000);
     uint64_t well = 0, whole = 0, skimmed = 0;
     chance = test_seed(9);
     for (int set = 0; set < 3; set++) {

@@ -517,7 +517,7 @@ static void a_nonblocking_output(void **state) {
     live_init(&l);
     assert_int_equal(fcntl(l.ends[1], F_SETFL, O_NONBLOCK), 0);
     test_bytes input = {0};
-    uint64_t records = test_scale(400000, 40000, 40000);
+    uint64_t records = test_scale(200000, 20000, 40000);
     for (uint64_t i = 0; i < records; i++) {
         char text[32];
         bytes_add(&input, text, (size_t)snprintf(text, sizeof text, "%llu\n", (unsigned long long)i));

@@ -127,7 +127,7 @@ static void random_record(test_bytes *input, uint64_t *seed, unsigned char termi
 static void random_streams(void **state) {
     (void)state;
     uint64_t seed = test_seed(11);
-    uint64_t rounds = test_scale(120, 12, 20);
+    uint64_t rounds = test_scale_torture(120, 40, 12, 20);
     for (uint64_t round = 0; round < rounds; round++) {
         unsigned char terminator = test_below(&seed, 2) ? '\n' : 0;
         size_t count = 1 + test_below(&seed, INPUTS_MAX);
@@ -203,7 +203,7 @@ static void a_record_too_long(void **state) {
 
 static void a_record_of_many_buffers(void **state) {
     (void)state;
-    size_t size = (size_t)test_scale(40u << 20, 3u << 20, 3u << 20);
+    size_t size = (size_t)test_scale(10u << 20, 3u << 20, 3u << 20);
     char *text = malloc(2 * size + 2);
     assert_non_null(text);
     memset(text, 'x', 2 * size + 2);
