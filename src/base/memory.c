@@ -49,3 +49,23 @@ void tamis__free(const tamis_allocator *to, void *block, size_t size) {
     if (block)
         to->free(to->context, block, size);
 }
+
+void *tamis__array_reserve(const tamis_allocator *from, void *block, size_t size, size_t wanted,
+                           size_t *capacity) {
+    enum { FIRST = 8 };
+    if (block && wanted <= *capacity)
+        return block;
+    if (wanted > (size_t)PTRDIFF_MAX / 2 / size)
+        return NULL;
+    size_t grown = 2 * *capacity > FIRST ? 2 * *capacity : FIRST;
+    if (grown < wanted)
+        grown = wanted;
+    void *made = tamis__alloc(from, grown * size, _Alignof(max_align_t));
+    if (!made)
+        return NULL;
+    if (*capacity > 0)
+        memcpy(made, block, *capacity * size);
+    tamis__free(from, block, *capacity * size);
+    *capacity = grown;
+    return made;
+}

@@ -91,6 +91,39 @@ static void an_empty_row_means_the_default(void **state) {
     tamis__free(&memory, block, 10);
 }
 
+static void an_array_grows_and_keeps_its_items(void **state) {
+    (void)state;
+    fault_memory counted = {0};
+    tamis_allocator memory = fault_memory_allocator(&counted);
+    uint32_t *items = NULL;
+    size_t capacity = 0;
+    for (size_t count = 0; count < 1000; count++) {
+        uint32_t *grown = tamis__array_reserve(&memory, items, sizeof *items, count + 1, &capacity);
+        assert_non_null(grown);
+        assert_true(capacity > count);
+        assert_int_equal(grown[count], 0);
+        items = grown;
+        items[count] = (uint32_t)count + 1;
+        assert_int_equal(counted.live_bytes, capacity * sizeof *items);
+    }
+    assert_in_range(counted.requests, 1, 10); /* the array doubles */
+    for (uint32_t i = 0; i < 1000; i++)
+        assert_int_equal(items[i], i + 1);
+    assert_ptr_equal(tamis__array_reserve(&memory, items, sizeof *items, capacity, &capacity), items);
+    const size_t before = capacity;
+    assert_null(tamis__array_reserve(&memory, items, sizeof *items, SIZE_MAX, &capacity));
+    assert_null(tamis__array_reserve(&memory, items, sizeof *items, SIZE_MAX / 4 + 2, &capacity));
+    counted.fail_at = counted.requests + 1;
+    assert_null(tamis__array_reserve(&memory, items, sizeof *items, capacity + 1, &capacity));
+    assert_int_equal(capacity, before);
+    assert_int_equal(items[999], 1000);
+    counted.fail_at = 0;
+    items = tamis__array_reserve(&memory, items, sizeof *items, 5 * before, &capacity);
+    assert_int_equal(capacity, 5 * before);
+    tamis__free(&memory, items, capacity * sizeof *items);
+    assert_int_equal(counted.live_blocks, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_are_aligned_and_zero),
@@ -98,6 +131,7 @@ int main(void) {
         cmocka_unit_test(sizes_past_reason_are_refused),
         cmocka_unit_test(the_callers_allocator_is_used),
         cmocka_unit_test(an_empty_row_means_the_default),
+        cmocka_unit_test(an_array_grows_and_keeps_its_items),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

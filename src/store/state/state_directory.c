@@ -34,15 +34,10 @@ bool tamis__state_bytes_reserve(const tamis_allocator *memory, state_bytes *byte
         return false;
     if (bytes->capacity - bytes->size >= more)
         return true;
-    size_t capacity = bytes->capacity * 2 > bytes->size + more ? bytes->capacity * 2 : bytes->size + more;
-    uint8_t *data = tamis__alloc(memory, capacity, TAMIS__LINE);
+    uint8_t *data = tamis__array_reserve(memory, bytes->data, 1, bytes->size + more, &bytes->capacity);
     if (!data)
         return false;
-    if (bytes->size > 0)
-        memcpy(data, bytes->data, bytes->size);
-    tamis__free(memory, bytes->data, bytes->capacity);
     bytes->data = data;
-    bytes->capacity = capacity;
     return true;
 }
 

@@ -70,17 +70,11 @@ tamis_status tamis__state_manifest_copy(const tamis_allocator *memory, state_man
 
 tamis_status tamis__state_note_add(const tamis_allocator *memory, state_notes *notes, const void *bytes,
                                    size_t size, tamis_error *err) {
-    if (notes->count == notes->capacity) {
-        size_t new_capacity = notes->capacity ? 2 * notes->capacity : 8;
-        state_note *list = tamis__alloc(memory, new_capacity * sizeof *list, _Alignof(state_note));
-        if (!list)
-            return tamis__fail_nomem(err, "note", new_capacity * sizeof *list);
-        if (notes->count > 0)
-            memcpy(list, notes->list, notes->count * sizeof *list);
-        tamis__free(memory, notes->list, notes->capacity * sizeof *list);
-        notes->list = list;
-        notes->capacity = new_capacity;
-    }
+    state_note *list =
+        tamis__array_reserve(memory, notes->list, sizeof *list, notes->count + 1, &notes->capacity);
+    if (!list)
+        return tamis__fail_nomem(err, "note", (notes->count + 1) * sizeof *list);
+    notes->list = list;
     uint8_t *copy = tamis__alloc(memory, size, 1);
     if (!copy)
         return tamis__fail_nomem(err, "note", size);

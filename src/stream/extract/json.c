@@ -160,15 +160,11 @@ static inline const unsigned char *pass_plain(const tamis__json_text *text, cons
 /* ---- containers ---- */
 
 static bool grow_levels(tamis__json *json) {
-    const size_t size = json->levels_size ? 2 * json->levels_size : TAMIS__LINE;
-    unsigned char *levels = tamis__alloc(&json->memory, size, 1);
+    unsigned char *levels =
+        tamis__array_reserve(&json->memory, json->levels, 1, json->levels_size + 1, &json->levels_size);
     if (!levels)
         return false;
-    if (json->levels)
-        memcpy(levels, json->levels, json->levels_size);
-    tamis__free(&json->memory, json->levels, json->levels_size);
     json->levels = levels;
-    json->levels_size = size;
     return true;
 }
 

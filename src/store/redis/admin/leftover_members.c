@@ -61,13 +61,13 @@ enum {
 
 static tamis_status add_generation(const member_search *ctx, generation_list *list, uint64_t generation,
                                    tamis_error *err) {
-    void *items = list->items;
-    tamis_status status = tamis__scan_reserve(ctx->rf->redis, &items, list->count, list->count + 1,
-                                              &list->capacity, sizeof *list->items, err);
+    uint64_t *items = tamis__array_reserve(&ctx->rf->redis->allocator, list->items, sizeof *items,
+                                           list->count + 1, &list->capacity);
+    if (!items)
+        return tamis__fail_nomem(err, "redis", (list->count + 1) * sizeof *items);
     list->items = items;
-    if (status == TAMIS_OK)
-        list->items[list->count++] = generation;
-    return status;
+    list->items[list->count++] = generation;
+    return TAMIS_OK;
 }
 
 static int compare(const void *left, const void *right) {
@@ -84,16 +84,16 @@ static bool is_named(const member_search *ctx, uint64_t generation) {
 
 static tamis_status add_record(member_search *ctx, const char *key, size_t size, bool is_hash,
                                tamis_error *err) {
-    void *text = ctx->text, *records = ctx->records;
-    tamis_status status = tamis__scan_reserve(ctx->rf->redis, &text, ctx->text_used, ctx->text_used + size,
-                                              &ctx->text_capacity, 1, err);
+    const tamis_allocator *allocator = &ctx->rf->redis->allocator;
+    char *text = tamis__array_reserve(allocator, ctx->text, 1, ctx->text_used + size, &ctx->text_capacity);
+    if (!text)
+        return tamis__fail_nomem(err, "redis", ctx->text_used + size);
     ctx->text = text;
-    if (status == TAMIS_OK)
-        status = tamis__scan_reserve(ctx->rf->redis, &records, ctx->record_count, ctx->record_count + 1,
-                                     &ctx->record_capacity, sizeof *ctx->records, err);
+    record *records = tamis__array_reserve(allocator, ctx->records, sizeof *records, ctx->record_count + 1,
+                                           &ctx->record_capacity);
+    if (!records)
+        return tamis__fail_nomem(err, "redis", (ctx->record_count + 1) * sizeof *records);
     ctx->records = records;
-    if (status != TAMIS_OK)
-        return status;
     memcpy(ctx->text + ctx->text_used, key, size);
     ctx->records[ctx->record_count++] = (record){ctx->text_used, size, is_hash};
     ctx->text_used += size;

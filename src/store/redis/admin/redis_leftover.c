@@ -105,16 +105,16 @@ static bool is_wanted(const leftover_search *ctx, const char *name, size_t size)
 /* Appends a part with the Redis key `key` to one of the two lists. */
 static tamis_status add_part(leftover_search *ctx, const char *key, part made, part **list, size_t *count,
                              size_t *capacity, tamis_error *err) {
-    void *text = ctx->text, *parts = *list;
+    const tamis_allocator *allocator = &ctx->rf.redis->allocator;
     made.key = ctx->text_used;
-    tamis_status status = tamis__scan_reserve(ctx->rf.redis, &text, ctx->text_used,
-                                              ctx->text_used + made.key_size, &ctx->text_size, 1, err);
+    char *text = tamis__array_reserve(allocator, ctx->text, 1, made.key + made.key_size, &ctx->text_size);
+    if (!text)
+        return tamis__fail_nomem(err, "redis", made.key + made.key_size);
     ctx->text = text;
-    if (status == TAMIS_OK)
-        status = tamis__scan_reserve(ctx->rf.redis, &parts, *count, *count + 1, capacity, sizeof **list, err);
+    part *parts = tamis__array_reserve(allocator, *list, sizeof *parts, *count + 1, capacity);
+    if (!parts)
+        return tamis__fail_nomem(err, "redis", (*count + 1) * sizeof *parts);
     *list = parts;
-    if (status != TAMIS_OK)
-        return status;
     memcpy(ctx->text + ctx->text_used, key, made.key_size);
     ctx->text_used += made.key_size;
     (*list)[(*count)++] = made;

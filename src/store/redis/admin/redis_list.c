@@ -48,12 +48,11 @@ typedef struct listing {
 /* Appends to list->text; *offset is the position there. */
 static tamis_status keep_text(listing *list, const char *text, size_t size, size_t *offset,
                               tamis_error *err) {
-    void *block = list->text;
-    tamis_status status = tamis__scan_reserve(list->rf.redis, &block, list->text_used, list->text_used + size,
-                                              &list->text_capacity, 1, err);
-    list->text = block;
-    if (status != TAMIS_OK)
-        return status;
+    char *grown = tamis__array_reserve(&list->rf.redis->allocator, list->text, 1, list->text_used + size,
+                                       &list->text_capacity);
+    if (!grown)
+        return tamis__fail_nomem(err, "redis", list->text_used + size);
+    list->text = grown;
     memcpy(list->text + list->text_used, text, size);
     *offset = list->text_used;
     list->text_used += size;
@@ -65,7 +64,6 @@ static tamis_status keep_text(listing *list, const char *text, size_t size, size
 static tamis_status take_key(void *context, const char *key, size_t size, tamis_error *err) {
     listing *list = context;
     const size_t before = strlen(list->before), around = before + strlen(list->behind);
-    void *block = list->entries;
     if (size <= around || size - around > TAMIS__REDIS_NAME)
         return TAMIS_OK;
     const char *name = key + before;
@@ -76,17 +74,17 @@ static tamis_status take_key(void *context, const char *key, size_t size, tamis_
     if (list->layout == &tamis__layout_redisson &&
         (before > 0 ? has_brace : !has_brace || (*name == '{' && name[size - 1] == '}')))
         return TAMIS_OK;
-    tamis_status status = tamis__scan_reserve(list->rf.redis, &block, list->count, list->count + 1,
-                                              &list->item_capacity, sizeof *list->entries, err);
-    list->entries = block;
-    if (status != TAMIS_OK)
-        return status;
+    found *entries = tamis__array_reserve(&list->rf.redis->allocator, list->entries, sizeof *entries,
+                                          list->count + 1, &list->item_capacity);
+    if (!entries)
+        return tamis__fail_nomem(err, "redis", (list->count + 1) * sizeof *entries);
+    list->entries = entries;
     found *item = &list->entries[list->count];
     *item = (found){.size = size,
                     .before = list->before,
                     .behind = list->behind,
                     .entry = {.struct_size = sizeof item->entry, .layout = list->layout->name}};
-    status = keep_text(list, name, size, &item->offset, err);
+    const tamis_status status = keep_text(list, name, size, &item->offset, err);
     list->count += status == TAMIS_OK;
     return status;
 }

@@ -74,19 +74,12 @@ static char *reserve_output(tamis__connection *conn, size_t size) {
         conn->used -= conn->sent;
         conn->sent = 0;
     }
-    if (conn->capacity - conn->used < size) {
-        size_t capacity = conn->capacity * 2 > conn->used + size ? conn->capacity * 2 : conn->used + size;
-        char *out = tamis__alloc(&conn->allocator, capacity, 1);
-        if (!out) {
-            conn->out_of_memory = true;
-            return NULL;
-        }
-        if (conn->used > 0)
-            memcpy(out, conn->out, conn->used);
-        tamis__free(&conn->allocator, conn->out, conn->capacity);
-        conn->out = out;
-        conn->capacity = capacity;
+    char *out = tamis__array_reserve(&conn->allocator, conn->out, 1, conn->used + size, &conn->capacity);
+    if (!out) {
+        conn->out_of_memory = true;
+        return NULL;
     }
+    conn->out = out;
     return conn->out + conn->used;
 }
 

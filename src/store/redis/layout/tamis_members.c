@@ -36,16 +36,16 @@ enum { PREFIX = sizeof "tamis:{" - 1, SUFFIX = sizeof ":0123456789abcdef}:bits" 
 
 static tamis_status take_key(void *context, const char *key, size_t size, tamis_error *err) {
     member_keys *ctx = context;
-    void *text = ctx->text, *members = ctx->members;
-    tamis_status status =
-        tamis__scan_reserve(ctx->rf->redis, &text, ctx->used, ctx->used + size, &ctx->capacity, 1, err);
+    const tamis_allocator *allocator = &ctx->rf->redis->allocator;
+    char *text = tamis__array_reserve(allocator, ctx->text, 1, ctx->used + size, &ctx->capacity);
+    if (!text)
+        return tamis__fail_nomem(err, "redis", ctx->used + size);
     ctx->text = text;
-    if (status == TAMIS_OK)
-        status = tamis__scan_reserve(ctx->rf->redis, &members, ctx->count, ctx->count + 1,
-                                     &ctx->members_capacity, sizeof *ctx->members, err);
+    member *members = tamis__array_reserve(allocator, ctx->members, sizeof *members, ctx->count + 1,
+                                           &ctx->members_capacity);
+    if (!members)
+        return tamis__fail_nomem(err, "redis", (ctx->count + 1) * sizeof *members);
     ctx->members = members;
-    if (status != TAMIS_OK)
-        return status;
     memcpy(ctx->text + ctx->used, key, size);
     ctx->members[ctx->count++] = (member){ctx->used, size};
     ctx->used += size;

@@ -30,19 +30,11 @@ tamis_status tamis__in_flight_mark_sent(tamis__in_flight *run, size_t i, tamis_e
 }
 
 tamis_status tamis__in_flight_put_back(tamis__in_flight *run, tamis__retry retry, tamis_error *err) {
-    if (run->retry_count == run->retry_capacity) {
-        const tamis_allocator *allocator = &run->redis->allocator;
-        const size_t capacity = run->retry_capacity ? 2 * run->retry_capacity : TAMIS__WINDOW / 4,
-                     size = capacity * sizeof *run->retries;
-        tamis__retry *retries = tamis__alloc(allocator, size, _Alignof(tamis__retry));
-        if (!retries)
-            return tamis__fail_nomem(err, "redis", size);
-        if (run->retry_count > 0)
-            memcpy(retries, run->retries, run->retry_count * sizeof *retries);
-        tamis__free(allocator, run->retries, run->retry_capacity * sizeof *retries);
-        run->retries = retries;
-        run->retry_capacity = capacity;
-    }
+    tamis__retry *retries = tamis__array_reserve(&run->redis->allocator, run->retries, sizeof *retries,
+                                                 run->retry_count + 1, &run->retry_capacity);
+    if (!retries)
+        return tamis__fail_nomem(err, "redis", (run->retry_count + 1) * sizeof *retries);
+    run->retries = retries;
     size_t index = run->retry_count++;
     for (; index > 0 && run->retries[index - 1].i > retry.i; index--)
         run->retries[index] = run->retries[index - 1];

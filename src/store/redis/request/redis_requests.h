@@ -163,9 +163,4 @@ typedef struct tamis__scan {
  * meanwhile. TAMIS_E_REFUSED: the user may not run SCAN. */
 tamis_status tamis__redis_scan(tamis_redis *redis, const tamis__scan *scan, tamis_error *err);
 
-/* Grows the array *block to hold `wanted` items of `size` bytes, and keeps the first `used` items.
- * *capacity is its number of items before and after. */
-tamis_status tamis__scan_reserve(const tamis_redis *redis, void **block, size_t used, size_t wanted,
-                                 size_t *capacity, size_t size, tamis_error *err);
-
 #endif

@@ -182,19 +182,3 @@ tamis_status tamis__redis_scan(tamis_redis *redis, const tamis__scan *scan, tami
     tamis__slot_map_drop(redis, map);
     return status;
 }
-
-tamis_status tamis__scan_reserve(const tamis_redis *redis, void **block, size_t used, size_t wanted,
-                                 size_t *capacity, size_t size, tamis_error *err) {
-    if (wanted <= *capacity)
-        return TAMIS_OK;
-    const size_t more = 2 * wanted + 256;
-    void *made = tamis__alloc(&redis->allocator, more * size, _Alignof(max_align_t));
-    if (!made)
-        return tamis__fail_nomem(err, "redis", more * size);
-    if (used > 0)
-        memcpy(made, *block, used * size);
-    tamis__free(&redis->allocator, *block, *capacity * size);
-    *block = made;
-    *capacity = more;
-    return TAMIS_OK;
-}
