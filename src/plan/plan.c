@@ -36,7 +36,11 @@
 #define FPR_DEFAULT 1e-9
 #define ABOVE       1.1 /* plan.reason gives a warning if fpr_predicted exceeds fpr by this factor */
 
-static const char *const kind_names[] = {"auto", "classic", "blocked", "fingerprint", "exact"};
+static const char *const kind_names[] = {
+    [TAMIS_KIND_AUTO] = "auto",       [TAMIS_KIND_CLASSIC] = "classic",
+    [TAMIS_KIND_BLOCKED] = "blocked", [TAMIS_KIND_FINGERPRINT] = "fingerprint",
+    [TAMIS_KIND_EXACT] = "exact",
+};
 enum { KIND_COUNT = sizeof kind_names / sizeof *kind_names };
 
 const char *tamis_kind_name(tamis_kind kind) {

@@ -2,20 +2,29 @@
 #ifndef TAMIS_CLI_CORE_CLI_CHOICE_H
 #define TAMIS_CLI_CORE_CLI_CHOICE_H
 
+#include <tamis/dedup.h>
+#include <tamis/experimental/compression.h>
+#include <tamis/experimental/stream.h>
+#include <tamis/file.h>
+#include <tamis/hash.h>
+#include <tamis/plan.h>
+
 /*
- * Values of options that several commands share, in the order of the library's enums: the index of a value
- * is the tamis_kind, tamis_scheme, tamis_on_full, tamis_format or tamis_compression. A test compares them
- * with the library's names.
+ * Values of options that several commands share, NULL-ended. The index of a value is the number of the
+ * library's enum, named beside each list. A test compares the words with the library's names.
  */
-extern const char *const cli_kinds[];
-extern const char *const cli_schemes[];
-extern const char *const cli_on_full[];
-extern const char *const cli_formats[];
-extern const char *const cli_copy_formats[]; /* cli_formats and CLI_COPY_BITMAP */
-enum { CLI_COPY_BITMAP = 4 };
-extern const char *const cli_compressions[];
-/* values for a tamis_stream_policy; cli_stream_configure maps their indexes */
-extern const char *const cli_missing[];
-extern const char *const cli_on_error[];
+extern const char *const cli_kinds[];        /* tamis_kind */
+extern const char *const cli_schemes[];      /* tamis_scheme */
+extern const char *const cli_on_full[];      /* tamis_on_full */
+extern const char *const cli_formats[];      /* tamis_format */
+extern const char *const cli_copy_formats[]; /* tamis_format or CLI_COPY_BITMAP */
+extern const char *const cli_compressions[]; /* tamis_compression */
+extern const char *const cli_missing[];      /* tamis_stream_policy */
+extern const char *const cli_on_error[];     /* cli_on_error_choice */
+
+enum { CLI_COPY_BITMAP = TAMIS_FORMAT_DCSO + 1 };
+
+/* The first choice is the default, so the order is not that of tamis_stream_policy. */
+enum cli_on_error_choice { CLI_ON_ERROR_FAIL, CLI_ON_ERROR_SKIP, CLI_ON_ERROR_PASS };
 
 #endif

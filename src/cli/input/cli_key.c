@@ -8,7 +8,12 @@
 
 #include "cli/core/cli_text.h"
 
-const char *const cli_key_types[] = {"bytes", "utf8", "utf16", "int32", "int64", NULL};
+const char *const cli_key_types[] = {
+    [CLI_KEY_BYTES] = "bytes", [CLI_KEY_UTF8] = "utf8",   [CLI_KEY_UTF16] = "utf16",
+    [CLI_KEY_INT32] = "int32", [CLI_KEY_INT64] = "int64", NULL};
+/* tamis_key_type has the same types, but from 1: 0 is TAMIS_KEYS_UNSPECIFIED. */
+_Static_assert(CLI_KEY_BYTES + 1 == TAMIS_KEYS_BYTES && CLI_KEY_INT64 + 1 == TAMIS_KEYS_INT64,
+               "a type of a file, less 1, is a cli_key_type");
 
 enum {
     QUOTED_SIZE = 60, /* bytes of a text that an error quotes */

@@ -8,7 +8,7 @@
 
 #include "cli/cli.h"
 
-/* How the text of a key becomes its bytes, in the order of cli_key_types. */
+/* How the text of a key becomes its bytes: the index into cli_key_types. */
 typedef enum cli_key_type {
     CLI_KEY_BYTES,
     CLI_KEY_UTF8,

@@ -166,9 +166,9 @@ static tamis_status check_key_type(const cli_stream *stream, tamis_error *err) {
 }
 
 tamis_status cli_stream_configure(cli_stream *stream, const cli_stream_given *given, tamis_error *err) {
-    /* the order of cli_missing and cli_on_error */
-    static const tamis_stream_policy missing[] = {TAMIS_STREAM_PASS, TAMIS_STREAM_DROP, TAMIS_STREAM_FAIL};
-    static const tamis_stream_policy malformed[] = {TAMIS_STREAM_FAIL, TAMIS_STREAM_DROP, TAMIS_STREAM_PASS};
+    static const tamis_stream_policy malformed[] = {[CLI_ON_ERROR_FAIL] = TAMIS_STREAM_FAIL,
+                                                    [CLI_ON_ERROR_SKIP] = TAMIS_STREAM_DROP,
+                                                    [CLI_ON_ERROR_PASS] = TAMIS_STREAM_PASS};
     const cli_value *values = given->values;
 
     memset(stream, 0, sizeof *stream);
@@ -176,7 +176,7 @@ tamis_status cli_stream_configure(cli_stream *stream, const cli_stream_given *gi
     stream->max_record = values[CLI_OPT_MAX_RECORD].number;
     stream->threads = given->threads ? (uint32_t)values[CLI_OPT_THREADS].number : 1;
     stream->header = values[CLI_OPT_HEADER].given;
-    stream->missing = missing[values[CLI_OPT_MISSING].number];
+    stream->missing = (tamis_stream_policy)values[CLI_OPT_MISSING].number;
     stream->missing_given = values[CLI_OPT_MISSING].given;
     stream->malformed = malformed[values[CLI_OPT_ON_ERROR].number];
     if (given->reports)

@@ -5,7 +5,8 @@
 #include "cli/server/cli_server.h"
 #include "cli/server/cli_trace.h"
 
-static const char *const prints[] = {"none", "fresh", "seen", NULL};
+static const char *const prints[] = {
+    [ADD_PRINT_NONE] = "none", [ADD_PRINT_FRESH] = "fresh", [ADD_PRINT_SEEN] = "seen", NULL};
 
 const cli_option add_options[] = {
     {.id = ADD_PRINT,

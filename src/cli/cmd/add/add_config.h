@@ -9,7 +9,7 @@
 /* The options of add, in the order of the help. */
 enum { ADD_PRINT = CLI_OPT_OWN, ADD_OVERFILL };
 
-/* Records that --print prints, in the order of its choices. */
+/* Records that --print prints. */
 typedef enum add_print { ADD_PRINT_NONE, ADD_PRINT_FRESH, ADD_PRINT_SEEN } add_print;
 
 extern const cli_option add_options[];

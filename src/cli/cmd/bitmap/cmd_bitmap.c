@@ -121,7 +121,10 @@ static tamis_status pos(bitmap_run *run, tamis_error *err) {
 }
 
 static tamis_status op(bitmap_run *run, tamis_error *err) {
-    static const char *const names[] = {"and", "or", "xor", "not"}; /* tamis_redis_bitmap_operation */
+    static const char *const names[] = {[TAMIS_REDIS_BITMAP_AND] = "and",
+                                        [TAMIS_REDIS_BITMAP_OR] = "or",
+                                        [TAMIS_REDIS_BITMAP_XOR] = "xor",
+                                        [TAMIS_REDIS_BITMAP_NOT] = "not"};
     const size_t sources = run->operand_count - 1;
     uint64_t size;
     size_t i = 0;
@@ -155,7 +158,8 @@ static const cli_action actions[ACTIONS] = {
 static tamis_status (*const runs[ACTIONS])(bitmap_run *run, tamis_error *err) = {
     [SET] = set, [GET] = get, [COUNT] = count, [POS] = pos, [OP] = op};
 
-static const char *const action_names[] = {"set", "get", "count", "pos", "op", NULL};
+static const char *const action_names[] = {
+    [SET] = "set", [GET] = "get", [COUNT] = "count", [POS] = "pos", [OP] = "op", [ACTIONS] = NULL};
 
 static tamis_status run_bitmap(const cli_args *args, bool *negative, tamis_error *err) {
     const cli_actions known = {"bitmap", "redis://host:port/KEY", actions, ACTIONS};

@@ -39,10 +39,13 @@ typedef struct gen_config {
     double share;
 } gen_config;
 
-static const char *const shapes[] = {"words", "urls", "clicks", NULL};
+enum { WORDS, URLS, CLICKS, SHAPES };
+
+static const char *const shapes[] = {
+    [WORDS] = "words", [URLS] = "urls", [CLICKS] = "clicks", [SHAPES] = NULL};
 
 static tamis_status configure(gen_config *config, const cli_args *args, tamis_error *err) {
-    static gen_maker *const makers[] = {gen_word, gen_url, gen_click};
+    static gen_maker *const makers[SHAPES] = {[WORDS] = gen_word, [URLS] = gen_url, [CLICKS] = gen_click};
     cli_value count = {0};
     size_t shape = 0;
 

@@ -7,7 +7,9 @@
 #include "cli/core/cli_rows.h"
 
 /* Choices of --missing and --on-error. There is no pass: a record without a hash has no line of output. */
-static const char *const missing[] = {"fail", "drop", NULL}, *const on_error[] = {"fail", "skip", NULL};
+enum { MISSING_FAIL, MISSING_DROP };
+static const char *const missing[] = {[MISSING_FAIL] = "fail", [MISSING_DROP] = "drop", NULL};
+static const char *const on_error[] = {[CLI_ON_ERROR_FAIL] = "fail", [CLI_ON_ERROR_SKIP] = "skip", NULL};
 
 const cli_option hash_options[] = {
     {.id = CLI_OPT_SCHEME,
@@ -127,7 +129,7 @@ static tamis_status configure_stream(hash_config *config, const cli_args *args, 
     values[CLI_OPT_HEX].given = false; /* hash accepts --hex with text types: checked below */
     if (cli_stream_configure(stream, &(cli_stream_given){.values = values}, err) != TAMIS_OK)
         return err->status;
-    stream->missing = given[CLI_OPT_MISSING].number == 0 ? TAMIS_STREAM_FAIL : TAMIS_STREAM_DROP;
+    stream->missing = given[CLI_OPT_MISSING].number == MISSING_FAIL ? TAMIS_STREAM_FAIL : TAMIS_STREAM_DROP;
     stream->form.hex = given[CLI_OPT_HEX].given;
     if (stream->form.hex && (stream->form.type == CLI_KEY_INT32 || stream->form.type == CLI_KEY_INT64))
         return cli_fail(err,

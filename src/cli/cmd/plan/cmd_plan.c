@@ -13,8 +13,8 @@
 
 enum { OPT_BITS = CLI_OPT_OWN, OPT_PROBES, OPT_TABLE, OPT_PLOT, OPT_MEASURE, OPT_STORE };
 
-static const char *const stores[] = {"memory", "redis", NULL};
-enum { STORE_REDIS = 1 };
+enum { STORE_MEMORY, STORE_REDIS };
+static const char *const stores[] = {[STORE_MEMORY] = "memory", [STORE_REDIS] = "redis", NULL};
 
 static const cli_option options[] = {
     {.id = CLI_OPT_EXPECT,
@@ -107,9 +107,12 @@ static const cli_option options[] = {
     {.name = NULL},
 };
 
-/* The options that make a plan, in the order of plan_number. */
-static const int number_options[PLAN_NUMBERS] = {CLI_OPT_EXPECT, CLI_OPT_FPR, CLI_OPT_MEMORY, OPT_BITS,
-                                                 OPT_PROBES};
+/* The options that make a plan. */
+static const int number_options[PLAN_NUMBERS] = {[PLAN_EXPECT] = CLI_OPT_EXPECT,
+                                                 [PLAN_FPR] = CLI_OPT_FPR,
+                                                 [PLAN_MEMORY] = CLI_OPT_MEMORY,
+                                                 [PLAN_BITS] = OPT_BITS,
+                                                 [PLAN_PROBES] = OPT_PROBES};
 
 static const char only_numbers[] = "what was published depends on no option";
 static const char only_curves[] = "the curves depend on no option";

@@ -7,7 +7,11 @@
 #include "cli/core/cli_text.h"
 #include "cli/filter/cli_plan.h"
 
-const char *const plan_number_names[PLAN_NUMBERS] = {"expect", "fpr", "memory", "bits-per-key", "probes"};
+const char *const plan_number_names[PLAN_NUMBERS] = {[PLAN_EXPECT] = "expect",
+                                                     [PLAN_FPR] = "fpr",
+                                                     [PLAN_MEMORY] = "memory",
+                                                     [PLAN_BITS] = "bits-per-key",
+                                                     [PLAN_PROBES] = "probes"};
 
 static tamis_status check_probes(const plan_request *request, const cli_value *probes, tamis_error *err) {
     if (!probes->given || request->plan_options.kind == TAMIS_KIND_AUTO ||

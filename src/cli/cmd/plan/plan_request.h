@@ -18,7 +18,7 @@ typedef enum plan_source {
     PLAN_DEFAULT
 } plan_source;
 
-/* The five numbers that make a plan, in the order of the options. */
+/* The five numbers that make a plan. */
 typedef enum plan_number {
     PLAN_EXPECT,
     PLAN_FPR,

@@ -47,7 +47,8 @@ typedef struct key_stream {
 } key_stream;
 
 const char *trial_keys_name(trial_keys keys) {
-    static const char *const names[] = {"numbers", "words", "urls"};
+    static const char *const names[] = {
+        [TRIAL_NUMBERS] = "numbers", [TRIAL_WORDS] = "words", [TRIAL_URLS] = "urls"};
     return names[keys];
 }
 

@@ -96,7 +96,9 @@ static const cli_action actions[ACTIONS] = {
 static tamis_status (*const runs[ACTIONS])(const cli_args *args, tamis_error *err) = {
     [ALIAS] = alias, [CLEAN] = clean, [DROP] = drop, [EXPIRE] = expire, [LS] = list, [UNALIAS] = unalias};
 
-static const char *const action_names[] = {"alias", "clean", "drop", "expire", "ls", "unalias", NULL};
+static const char *const action_names[] = {
+    [ALIAS] = "alias", [CLEAN] = "clean",     [DROP] = "drop", [EXPIRE] = "expire",
+    [LS] = "ls",       [UNALIAS] = "unalias", [ACTIONS] = NULL};
 
 static tamis_status run_redis(const cli_args *args, bool *negative, tamis_error *err) {
     const cli_actions known = {"redis", "redis://host:port/NAME", actions, ACTIONS};

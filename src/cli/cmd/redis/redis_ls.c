@@ -10,8 +10,13 @@
 #include "cli/filter/cli_file.h"
 #include "cli/server/cli_server.h"
 
-/* Names of tamis_redis_state, in its order. */
-static const char *const states[] = {"ready", "making", "alias", "left", "damaged", "family", "denied"};
+/* Words for tamis_redis_state. */
+static const char *const states[] = {
+    [TAMIS_REDIS_READY] = "ready",   [TAMIS_REDIS_MAKING] = "making",   [TAMIS_REDIS_ALIAS] = "alias",
+    [TAMIS_REDIS_LEFT] = "left",     [TAMIS_REDIS_DAMAGED] = "damaged", [TAMIS_REDIS_FAMILY] = "family",
+    [TAMIS_REDIS_DENIED] = "denied",
+};
+_Static_assert(sizeof states / sizeof *states == TAMIS_REDIS_DENIED + 1, "a word for each state");
 
 static void print_count(uint64_t number) {
     if (number > 0)
@@ -85,8 +90,14 @@ tamis_status redis_ls(const char *uri, bool json, tamis_error *err) {
 
 /* ---- leftovers ---- */
 
-/* Names of tamis_redis_leftover_kind, in its order. */
-static const char *const kinds[] = {"unfinished", "replaced", "unknown", "resize"};
+/* Words for tamis_redis_leftover_kind. */
+static const char *const kinds[] = {
+    [TAMIS_REDIS_LEFT_UNFINISHED] = "unfinished",
+    [TAMIS_REDIS_LEFT_REPLACED] = "replaced",
+    [TAMIS_REDIS_LEFT_UNKNOWN] = "unknown",
+    [TAMIS_REDIS_LEFT_RESIZE] = "resize",
+};
+_Static_assert(sizeof kinds / sizeof *kinds == TAMIS_REDIS_LEFT_RESIZE + 1, "a word for each kind");
 
 static tamis_status print_leftover(void *context, const tamis_redis_leftover *leftover, tamis_error *err) {
     char name[CLI_SERVER_NAME];

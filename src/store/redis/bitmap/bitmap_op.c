@@ -87,7 +87,10 @@ static bool can_use_bitop(const combining *ctx) {
 }
 
 static tamis_status run_bitop(const combining *ctx, uint64_t *size, tamis_error *err) {
-    static const char *const names[] = {"AND", "OR", "XOR", "NOT"};
+    static const char *const names[] = {[TAMIS_REDIS_BITMAP_AND] = "AND",
+                                        [TAMIS_REDIS_BITMAP_OR] = "OR",
+                                        [TAMIS_REDIS_BITMAP_XOR] = "XOR",
+                                        [TAMIS_REDIS_BITMAP_NOT] = "NOT"};
     const tamis_allocator *allocator = &ctx->target->allocator;
     const size_t count = 3 + ctx->count, buffer_size = count * sizeof(tamis_key);
     tamis_key *words = tamis__alloc(allocator, buffer_size, _Alignof(tamis_key));
