@@ -47,45 +47,55 @@ typedef struct comparison {
     tamis_difference difference;
 } comparison;
 
-/* A parameter of both filters, as text. */
+/* A parameter of a filter, as text. */
 typedef struct parameter {
     const char *name;
-    char a[64], b[64];
+    char text[64];
 } parameter;
 
-static void write_parameters(const side *input, parameter *list, bool first) {
+static void write_parameters(const side *input, parameter list[PARAMETERS]) {
     const tamis_plan *plan = tamis_filter_plan(input->filter);
     const tamis_hasher *hasher = tamis_filter_hasher(input->filter);
-    const uint64_t numbers[] = {tamis_hasher_seed(hasher), plan->bits,      plan->probes,
-                                plan->slot_bits,           plan->home_bits, plan->lines,
-                                plan->partitions,          plan->capacity,  plan->memory_limit};
-    static const char *const names[PARAMETERS] = {"kind",       "scheme",    "seed",         "bits",
-                                                  "probes",     "slot_bits", "home_bits",    "lines",
-                                                  "partitions", "capacity",  "memory_limit", "fpr"};
-    for (int i = 0; i < PARAMETERS; i++) {
-        char *text = first ? list[i].a : list[i].b;
-        const size_t size = sizeof list[i].a;
-        list[i].name = names[i];
-        if (i == 0)
-            snprintf(text, size, "%s", tamis_kind_name(plan->kind));
-        else if (i == 1)
-            snprintf(text, size, "%s", tamis_scheme_name(tamis_hasher_scheme(hasher)));
-        else if (i == PARAMETERS - 1)
-            snprintf(text, size, "%.9g", plan->fpr);
-        else
-            snprintf(text, size, "%" PRIu64, numbers[i - 2]);
+    const struct {
+        const char *name;
+        uint64_t value;
+    } numbers[] = {{"seed", tamis_hasher_seed(hasher)},
+                   {"bits", plan->bits},
+                   {"probes", plan->probes},
+                   {"slot_bits", plan->slot_bits},
+                   {"home_bits", plan->home_bits},
+                   {"lines", plan->lines},
+                   {"partitions", plan->partitions},
+                   {"capacity", plan->capacity},
+                   {"memory_limit", plan->memory_limit}};
+    enum { NUMBERS = sizeof numbers / sizeof *numbers };
+    parameter *next = list;
+
+    _Static_assert(PARAMETERS == NUMBERS + 3, "the numbers, and kind, scheme and fpr");
+    next->name = "kind";
+    snprintf(next++->text, sizeof next->text, "%s", tamis_kind_name(plan->kind));
+    next->name = "scheme";
+    snprintf(next++->text, sizeof next->text, "%s", tamis_scheme_name(tamis_hasher_scheme(hasher)));
+    for (size_t i = 0; i < NUMBERS; i++) {
+        next->name = numbers[i].name;
+        snprintf(next++->text, sizeof next->text, "%" PRIu64, numbers[i].value);
     }
+    next->name = "fpr";
+    snprintf(next->text, sizeof next->text, "%.9g", plan->fpr);
 }
 
-/* Moves the parameters that differ to the front of the list, and returns their number. */
-static int find_different(const comparison *diff, parameter list[PARAMETERS]) {
+/* Writes the parameters that differ to `a` and `b`, and returns their number. */
+static int find_different(const comparison *diff, parameter a[PARAMETERS], parameter b[PARAMETERS]) {
     int count = 0;
 
-    write_parameters(&diff->a, list, true);
-    write_parameters(&diff->b, list, false);
-    for (int i = 0; i < PARAMETERS; i++)
-        if (strcmp(list[i].a, list[i].b) != 0)
-            list[count++] = list[i];
+    write_parameters(&diff->a, a);
+    write_parameters(&diff->b, b);
+    for (int i = 0; i < PARAMETERS; i++) {
+        if (strcmp(a[i].text, b[i].text) == 0)
+            continue;
+        a[count] = a[i];
+        b[count++] = b[i];
+    }
     return count;
 }
 
@@ -120,8 +130,8 @@ static const char *keys_text(char *text, size_t size, const side *diff) {
 }
 
 static void print_text(const comparison *diff) {
-    parameter list[PARAMETERS];
-    int count = find_different(diff, list);
+    parameter list_a[PARAMETERS], list_b[PARAMETERS];
+    int count = find_different(diff, list_a, list_b);
     char a[CLI_TEXT_NUMBER], b[CLI_TEXT_NUMBER], rule_a[CLI_KEY_RULE], rule_b[CLI_KEY_RULE];
 
     fputs("A: ", stdout);
@@ -135,7 +145,7 @@ static void print_text(const comparison *diff) {
                      : is_comparable(diff) ? "different: the same parameters, other content"
                                            : "different: not comparable, since parameters differ");
     for (int i = 0; i < count; i++)
-        printf("  %-16s%s, %s\n", list[i].name, list[i].a, list[i].b);
+        printf("  %-16s%s, %s\n", list_a[i].name, list_a[i].text, list_b[i].text);
     if (secrets_differ(diff))
         puts("  secret          not the same");
     if (keys_differ(diff))
@@ -158,12 +168,12 @@ static void put_bits(json_t *object, const comparison *diff, const char *name, u
 }
 
 static tamis_status print_json(const comparison *diff, tamis_error *err) {
-    parameter list[PARAMETERS];
-    int count = find_different(diff, list);
+    parameter list_a[PARAMETERS], list_b[PARAMETERS];
+    int count = find_different(diff, list_a, list_b);
     json_t *object = json_object(), *names = json_array();
 
     for (int i = 0; i < count; i++)
-        cli_json_append(names, json_string(list[i].name));
+        cli_json_append(names, json_string(list_a[i].name));
     if (secrets_differ(diff))
         cli_json_append(names, json_string("secret"));
     if (keys_differ(diff))
