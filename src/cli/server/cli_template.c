@@ -52,6 +52,7 @@ struct cli_template {
     tamis_key *values;       /* fields of each record */
     size_t capacity;         /* max. records in `found` and `values` */
     char *bytes;             /* names and texts of the last batch */
+    size_t bytes_capacity;   /* size of `bytes` */
 };
 
 /* ---- the template ---- */
@@ -250,7 +251,7 @@ static char *write_text(const cli_template *template, const tamis_key *record, s
     return to;
 }
 
-static tamis_status reserve(cli_template *template, size_t count, tamis_error *err) {
+static tamis_status reserve_records(cli_template *template, size_t count, tamis_error *err) {
     if (count <= template->capacity)
         return TAMIS_OK;
     template->capacity = 0;
@@ -264,13 +265,25 @@ static tamis_status reserve(cli_template *template, size_t count, tamis_error *e
     return TAMIS_OK;
 }
 
+static tamis_status reserve_bytes(cli_template *template, size_t size, tamis_error *err) {
+    if (size <= template->bytes_capacity)
+        return TAMIS_OK;
+    template->bytes_capacity = 0;
+    free(template->bytes);
+    template->bytes = malloc(2 * size);
+    if (!template->bytes)
+        return cli_fail_nomem("records", err);
+    template->bytes_capacity = 2 * size;
+    return TAMIS_OK;
+}
+
 size_t cli_template_split(cli_template *template, const tamis_key *records, size_t count,
                           cli_key_position first, tamis_redis_pair *pairs, tamis_key *texts,
                           tamis_error *err) {
     size_t good = 0, bytes = 1;
     char *to, why[WHY];
 
-    if (reserve(template, count, err) != TAMIS_OK ||
+    if (reserve_records(template, count, err) != TAMIS_OK ||
         tamis_extractor_values(template->finder, records, count, template->found, template->values, err) !=
             TAMIS_OK)
         return 0;
@@ -281,12 +294,9 @@ size_t cli_template_split(cli_template *template, const tamis_key *records, size
         }
         bytes += pairs[good].name.size + texts[good].size;
     }
-    free(template->bytes);
-    to = template->bytes = malloc(bytes);
-    if (!to) {
-        cli_fail_nomem("records", err);
+    if (reserve_bytes(template, bytes, err) != TAMIS_OK)
         return 0;
-    }
+    to = template->bytes;
     for (size_t i = 0; i < good; i++) {
         pairs[i].name.data = to;
         to = write_name(template, i, to);
