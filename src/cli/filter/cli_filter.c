@@ -174,17 +174,17 @@ tamis_status cli_filter_full(const tamis_filter *filter, const char *path, uint6
                              const char *remedy, tamis_error *err) {
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
     tamis_metadata metadata = TAMIS_METADATA_INIT;
-    char number[CLI_TEXT_NUMBER], size[CLI_TEXT_NUMBER], held[CLI_TEXT_NUMBER], shown[CLI_SERVER_SHOWN];
+    char number[CLI_TEXT_NUMBER], size[CLI_TEXT_NUMBER], shown[CLI_SERVER_SHOWN];
 
+    cli_text_count(number, sizeof number, record);
+    if (cli_server_format(filter)) { /* whose bits the library has just counted for its message */
+        cli_subject(err, "%.200s: record %s", cli_server_show(path, shown), number);
+        cli_remedy(err, remedy);
+        return err->status;
+    }
     if (tamis_filter_info_get(filter, &info, NULL) != TAMIS_OK ||
         tamis_filter_metadata_get(filter, &metadata, NULL) != TAMIS_OK)
         return err->status; /* *err has the library's message */
-    cli_text_count(number, sizeof number, record);
-    if (cli_server_format(filter))
-        return cli_fail(err,
-                        "%.200s: full: it was made for %s and has about %s, and record %s is another; %s",
-                        cli_server_show(path, shown), cli_text_records(size, sizeof size, info.capacity),
-                        cli_text_expected(held, sizeof held, info.cardinality), number, remedy);
     if (info.full == TAMIS_FULL_CAPACITY && !tamis_kind_is_bloom(info.kind))
         return cli_fail(err,
                         "%.200s: full: it was made for %s with --frozen, and record %s is another; build it "

@@ -3,7 +3,7 @@
 # --overfill, with a message about the rate. A layout without a number of keys has no capacity.
 . "$TAMIS_SOURCE_DIR/tests/support/redis.bash"
 redis_start
-hide() { sed "s|$redis_uri|SERVER|; s/has about [0-9,]*/has about N/; s/holds about [0-9,]*/holds about N/; s/an unknown number of keys/about N keys/; s/record [0-9]* is/record R is/; s/now about [0-9.e-]*/now about RATE/"; }
+hide() { sed "s|$redis_uri|SERVER|; s/has about [0-9]*/has about N/; s/holds about [0-9,]*/holds about N/; s/an unknown number of keys/about N keys/; s/record [0-9]*:/record R:/; s/now about [0-9.e-]*/now about RATE/"; }
 seq 5000 > many
 for uri in "$redis_uri/a?expect=100&fpr=1e-6" "$redis_uri/b?layout=java&expect=100&fpr=0.01" \
     "$redis_uri/c?layout=redisson&expect=100&fpr=0.01"; do
@@ -25,6 +25,10 @@ tamis add -q "$redis_uri/d?layout=php1&bits=100&probes=3" many && echo 'no bound
 for half in 1 501; do
     seq $half $((half + 499)) | tamis add "$redis_uri/e?expect=1000&fpr=1e-6" && echo 'half'
 done
+# A full filter is counted at the beginning and when the first key does not fit, not once more for the message.
+redis_ask config resetstat > before
+tamis add -q "$redis_uri/e" many 2> said
+redis_ask info commandstats | grep -c 'bitcount:calls=2,'
 # The number of keys is queried once, and not again at the end.
 redis_ask config resetstat > before
 echo 1 | tamis add "$redis_uri/e"

@@ -23,6 +23,7 @@
  */
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 
 #include "store/redis/filter/redis_filter.h"
 
@@ -77,12 +78,14 @@ static tamis_status look_up_untraced(const tamis_filter *filter, const tamis__ke
 
 static tamis_status fail_full(tamis_filter *filter, tamis_error *err) {
     const tamis__redis_filter *rf = tamis__redis_of(filter);
+    char held[40] = "an unknown number"; /* all bits are set */
+    if (isfinite(rf->limit.cardinality))
+        snprintf(held, sizeof held, "about %.0f", rf->limit.cardinality);
     filter->saturated = true;
     filter->full = TAMIS_FULL_CAPACITY;
     return tamis__fail(err, TAMIS_E_FULL, 0,
-                       "redis %s: %s: full: made for %" PRIu64 " keys, and has about %.0f; make a larger one",
-                       rf->redis->endpoint.shown, rf->uri->shown_name, rf->limit.capacity,
-                       rf->limit.cardinality);
+                       "redis %s: %s is full: made for %" PRIu64 " keys, and has %s; make a larger one",
+                       rf->redis->endpoint.shown, rf->uri->shown_name, rf->limit.capacity, held);
 }
 
 /* Sets batch->count to the number of first keys that fit. If none fits, it is 0: TAMIS_E_FULL, or TAMIS_OK
