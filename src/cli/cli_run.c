@@ -10,6 +10,7 @@
 
 #include "cli/cli.h"
 #include "cli/core/cli_help.h"
+#include "cli/core/cli_json.h"
 #include "cli/core/cli_option.h"
 #include "cli/process/cli_signal.h"
 
@@ -20,8 +21,10 @@ static tamis_status run_command(const cli_command *command, int argc, char **arg
 
     if (status == TAMIS_OK && args.help)
         cli_help_command(stdout, command);
-    else if (status == TAMIS_OK)
+    else if (status == TAMIS_OK) {
+        cli_json_begin(command->manual->json);
         status = command->run(&args, negative, err);
+    }
     cli_args_release(&args);
     return status;
 }

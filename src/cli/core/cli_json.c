@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/core/cli_json.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
+#include <string.h>
 
-#include "cli/cli.h"
-
+/* The manual's list of members; NULL: not known. */
+static const cli_entry *documented;
 /* A member or element was lost, since memory was short, or its text was not UTF-8. */
 static bool incomplete;
 
@@ -40,9 +42,27 @@ void cli_json_null(json_t *object, const char *name) {
     cli_json_put(object, name, json_null());
 }
 
+void cli_json_begin(const cli_entry *members) {
+    documented = members;
+}
+
+static void check_members(json_t *object) {
+    const char *name;
+    json_t *value;
+
+    json_object_foreach(object, name, value) {
+        const cli_entry *entry = documented;
+        while (entry && entry->name && strcmp(entry->name, name) != 0)
+            entry++;
+        assert(!entry || entry->name); /* else the member is missing in docs/man/VERB.txt */
+        (void)entry;
+    }
+}
+
 tamis_status cli_json_write(json_t *object, FILE *out, size_t indent, const char *what, tamis_error *err) {
     bool whole = object && !incomplete, written = false;
 
+    check_members(object);
     incomplete = false;
     errno = 0;
     /* Nine digits are more precise than any measurement here. Seventeen would print 0.1 as

@@ -7,10 +7,14 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include <tamis/status.h>
+#include "cli/cli.h"
 
 /* JSON output: one object at a time, with all that is in it, is built and then written. A lack of memory
  * on the way needs no check: cli_json_write reports it. */
+
+/* Sets the members that objects may have: the list in the manual of the running command, which docs/man has.
+ * An assertion fails for others. NULL: any. */
+void cli_json_begin(const cli_entry *members);
 
 /* Adds `value`, which belongs to the object then. NULL: memory was short. */
 void cli_json_put(json_t *object, const char *name, json_t *value);
