@@ -11,7 +11,6 @@
 #include "cli/core/cli_rows.h"
 #include "cli/core/cli_text.h"
 #include "cli/filter/cli_file.h"
-#include "cli/filter/cli_plan.h"
 #include "cli/server/cli_server.h"
 
 static tamis_status check_kind(cli_filter_spec *filter, const cli_value *values, tamis_error *err) {
@@ -135,6 +134,17 @@ uint64_t cli_filter_fit_inputs(cli_filter_spec *spec, const cli_stream *inputs, 
     spec->start_small = !known && !grows;
     tamis_plan_options_limit(&spec->plan_options, max_keys);
     return given;
+}
+
+tamis_status cli_plan_check_rate(const cli_value *kind, const cli_value *fpr, tamis_error *err) {
+    if (!kind->given || kind->number != TAMIS_KIND_EXACT || !fpr->given)
+        return TAMIS_OK;
+    return cli_fail(err, "--kind exact: contradicts --fpr: exact accepts no rate; leave one of them out");
+}
+
+void cli_plan_name_memory(const cli_value *memory, tamis_error *err) {
+    if (memory->given && err->status == TAMIS_E_MEMORY_LIMIT)
+        cli_subject(err, "--memory '%.60s'", memory->text);
 }
 
 tamis_status cli_filter_plan(tamis_plan *plan, tamis_filter_options *options, const cli_filter_spec *spec,

@@ -108,4 +108,11 @@ void cli_filter_report_kept(const char *path);
  * err->status. */
 tamis_status cli_filter_unkeyed(const char *path, tamis_error *err);
 
+/* Refuses --fpr beside --kind exact, which has no rate. */
+tamis_status cli_plan_check_rate(const cli_value *kind, const cli_value *fpr, tamis_error *err);
+
+/* Puts --memory, as typed, into the library's message about the memory limit. Leaves other errors as they
+ * are. */
+void cli_plan_name_memory(const cli_value *memory, tamis_error *err);
+
 #endif

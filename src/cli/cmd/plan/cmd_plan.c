@@ -9,7 +9,7 @@
 #include "cli/cmd/plan/plan_table.h"
 #include "cli/core/cli_choice.h"
 #include "cli/core/cli_option.h"
-#include "cli/filter/cli_plan.h"
+#include "cli/filter/cli_filter.h"
 
 enum { OPT_BITS = CLI_OPT_OWN, OPT_PROBES, OPT_TABLE, OPT_PLOT, OPT_MEASURE, OPT_STORE };
 

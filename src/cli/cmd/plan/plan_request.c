@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "cli/core/cli_text.h"
-#include "cli/filter/cli_plan.h"
+#include "cli/filter/cli_filter.h"
 
 const char *const plan_number_names[PLAN_NUMBERS] = {[PLAN_EXPECT] = "expect",
                                                      [PLAN_FPR] = "fpr",

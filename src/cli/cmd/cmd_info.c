@@ -1,17 +1,39 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "cli/cmd/info/info_report.h"
-#include "cli/core/cli_json.h"
-
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <time.h>
 
+#include <tamis/experimental/compressed.h>
+#include <tamis/file.h>
+
+#include "cli/cli.h"
+#include "cli/core/cli_json.h"
 #include "cli/core/cli_text.h"
 #include "cli/filter/cli_file.h"
 #include "cli/filter/cli_filter.h"
 #include "cli/input/cli_key.h"
 #include "cli/server/cli_server.h"
+
+static const cli_option options[] = {
+    {.id = CLI_OPT_JSON,
+     .name = "json",
+     .type = CLI_FLAG,
+     .help = "Print each filter as a JSON object on a line."},
+    {.name = NULL},
+};
+
+/* Everything that `tamis info` prints about a filter. */
+typedef struct info_report {
+    const char *path;
+    const tamis_filter *filter;
+    tamis_compression compression; /* compression of the file */
+    tamis_metadata metadata;
+    tamis_filter_info info;
+    bool whole; /* the file passed verification; otherwise statistics from the bits are left out */
+} info_report;
 
 enum { NAME_COLUMN = 14 };
 
@@ -158,7 +180,7 @@ static void print_content(FILE *out, const info_report *report) {
     row(out, "saturated", "%s", info->saturated ? "yes: more keys came than it was made for" : "no");
 }
 
-void info_report_text(FILE *out, const info_report *report) {
+static void print_text(FILE *out, const info_report *report) {
     cli_file_print(out, report->path);
     fprintf(out, ": filter of kind %s\n", tamis_kind_name(report->info.kind));
     print_maker(out, report);
@@ -222,7 +244,7 @@ static void put_made(json_t *object, const char *name, const tamis_metadata *met
         cli_json_bool(object, name, (metadata->key_type & how) != 0);
 }
 
-tamis_status info_report_json(FILE *out, const info_report *report, tamis_error *err) {
+static tamis_status print_json(FILE *out, const info_report *report, tamis_error *err) {
     const tamis_metadata *metadata = &report->metadata;
     const tamis_hasher *hasher = tamis_filter_hasher(report->filter);
     json_t *object = json_object();
@@ -255,3 +277,52 @@ tamis_status info_report_json(FILE *out, const info_report *report, tamis_error 
     put_content(object, report);
     return cli_json_write(object, out, 0, "info", err);
 }
+
+/* Verifies a filter of bits first, because its statistics are computed from them. The statistics of a table
+ * are in its header, which is verified when the file is opened. */
+static tamis_status describe(const cli_args *args, info_report *report, tamis_error *err) {
+    bool reads = tamis_filter_can(report->filter, TAMIS_CAN_UNION) &&
+                 tamis_kind_is_bloom(tamis_filter_plan(report->filter)->kind);
+    tamis_status status = TAMIS_OK;
+
+    if (reads)
+        status = tamis_filter_verify(report->filter, err);
+    report->whole = status == TAMIS_OK;
+    if (tamis_filter_metadata_get(report->filter, &report->metadata, err) != TAMIS_OK ||
+        tamis_filter_info_get(report->filter, &report->info, err) != TAMIS_OK)
+        return err->status;
+    if (!args->values[CLI_OPT_JSON].given)
+        print_text(stdout, report);
+    else if (print_json(stdout, report, err) != TAMIS_OK)
+        return err->status;
+    return status;
+}
+
+static tamis_status each(const cli_args *args, const char *path, bool *negative, tamis_error *err) {
+    char shown[CLI_SERVER_SHOWN];
+    info_report report = {.path = cli_server_show(path, shown),
+                          .metadata = TAMIS_METADATA_INIT,
+                          .info = TAMIS_FILTER_INFO_INIT};
+    tamis_filter *filter = NULL;
+    tamis_status status = cli_file_open(&filter, path, CLI_QUERY, NULL, &report.compression, err);
+
+    (void)negative;
+    report.filter = filter;
+    if (status == TAMIS_OK)
+        status = describe(args, &report, err);
+    tamis_filter_free(filter);
+    return status;
+}
+
+static tamis_status run_info(const cli_args *args, bool *negative, tamis_error *err) {
+    return cli_file_each(args, each, negative, err);
+}
+
+const cli_command cmd_info = {
+    .name = "info",
+    .summary = "what a filter is, what it was made for and how full it is",
+    .operands = "FILTER...",
+    .manual = &cli_manual_info,
+    .options = options,
+    .run = run_info,
+};
