@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,7 +76,69 @@ static tamis_status expire(const cli_args *args, tamis_error *err) {
     return tamis_redis_expire(NULL, args->operands[1], ms, err);
 }
 
-/* ---- the list of filters ---- */
+/* ---- listings ---- */
+
+/* A field of a listing: a column of the text, and a member of the JSON object. */
+typedef struct field {
+    const char *name;
+    enum { TEXT, COUNT, REAL } type;
+    bool is_known; /* false: - in the text, null in JSON */
+    const char *text;
+    uint64_t count;
+    double real;
+} field;
+
+static field text_field(const char *name, const char *text) {
+    return (field){.name = name, .type = TEXT, .is_known = text != NULL, .text = text};
+}
+
+static field count_field(const char *name, uint64_t count, bool is_known) {
+    return (field){.name = name, .type = COUNT, .is_known = is_known, .count = count};
+}
+
+static field real_field(const char *name, double real, bool is_known) {
+    return (field){.name = name, .type = REAL, .is_known = is_known, .real = real};
+}
+
+static void print_line(const field *fields, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0)
+            putchar('\t');
+        if (!fields[i].is_known)
+            putchar('-');
+        else if (fields[i].type == TEXT)
+            fputs(fields[i].text, stdout);
+        else if (fields[i].type == COUNT)
+            printf("%" PRIu64, fields[i].count);
+        else
+            printf("%.15g", fields[i].real);
+    }
+    putchar('\n');
+}
+
+static tamis_status print_json(const field *fields, size_t count, tamis_error *err) {
+    json_t *object = json_object();
+
+    for (size_t i = 0; i < count; i++) {
+        if (!fields[i].is_known)
+            cli_json_null(object, fields[i].name);
+        else if (fields[i].type == TEXT)
+            cli_file_json_text(object, fields[i].name, fields[i].text);
+        else if (fields[i].type == COUNT)
+            cli_json_count(object, fields[i].name, fields[i].count);
+        else
+            cli_json_real(object, fields[i].name, fields[i].real);
+    }
+    return cli_json_write(object, stdout, 0, "redis", err);
+}
+
+/* Prints a line of a listing. `args` are those of the command. */
+static tamis_status print_fields(const cli_args *args, const field *fields, size_t count, tamis_error *err) {
+    if (args->values[CLI_OPT_JSON].given)
+        return print_json(fields, count, err);
+    print_line(fields, count);
+    return TAMIS_OK;
+}
 
 /* Words for tamis_redis_state. */
 static const char *const states[] = {
@@ -85,78 +148,27 @@ static const char *const states[] = {
 };
 _Static_assert(sizeof states / sizeof *states == TAMIS_REDIS_DENIED + 1, "a word for each state");
 
-static void print_count(uint64_t number) {
-    if (number > 0)
-        printf("\t%" PRIu64, number);
-    else
-        fputs("\t-", stdout);
+static tamis_status print_filter(void *context, const tamis_redis_entry *entry, tamis_error *err) {
+    const cli_args *args = context;
+    const double expires = (double)entry->expires_ms / 1000;
+    char name[CLI_SERVER_NAME], target[CLI_SERVER_NAME];
+    const field fields[] = {
+        text_field("name", cli_server_encode(name, entry->name, entry->name_size)),
+        text_field("layout", entry->layout),
+        text_field("state", states[entry->state]),
+        count_field("expect", entry->expect, entry->expect > 0),
+        real_field("fpr", entry->fpr, entry->fpr > 0),
+        count_field("bits", entry->bits, entry->bits > 0),
+        count_field("probes", entry->probes, entry->probes > 0),
+        count_field("keys", entry->keys, entry->keys > 0),
+        real_field("expires", args->values[CLI_OPT_JSON].given ? expires : ceil(expires),
+                   entry->expires_ms >= 0),
+        text_field("target",
+                   entry->target ? cli_server_encode(target, entry->target, entry->target_size) : NULL),
+    };
+
+    return print_fields(args, fields, sizeof fields / sizeof *fields, err);
 }
-
-static tamis_status print_line(void *context, const tamis_redis_entry *entry, tamis_error *err) {
-    char name[CLI_SERVER_NAME];
-
-    (void)context;
-    (void)err;
-    printf("%s\t%s\t%s", cli_server_encode(name, entry->name, entry->name_size), entry->layout,
-           states[entry->state]);
-    print_count(entry->expect);
-    if (entry->fpr > 0)
-        printf("\t%.15g", entry->fpr);
-    else
-        fputs("\t-", stdout);
-    print_count(entry->bits);
-    print_count(entry->probes);
-    print_count(entry->keys);
-    if (entry->expires_ms >= 0)
-        printf("\t%" PRId64, (entry->expires_ms + 999) / 1000);
-    else
-        fputs("\t-", stdout);
-    printf("\t%s\n", entry->target ? cli_server_encode(name, entry->target, entry->target_size) : "-");
-    return TAMIS_OK;
-}
-
-static void put_count(json_t *object, const char *name, uint64_t number) {
-    if (number > 0)
-        cli_json_count(object, name, number);
-    else
-        cli_json_null(object, name);
-}
-
-static tamis_status print_json(void *context, const tamis_redis_entry *entry, tamis_error *err) {
-    json_t *object = json_object();
-    char name[CLI_SERVER_NAME];
-
-    (void)context;
-    cli_file_json_text(object, "name", cli_server_encode(name, entry->name, entry->name_size));
-    cli_json_text(object, "layout", entry->layout);
-    cli_json_text(object, "state", states[entry->state]);
-    put_count(object, "expect", entry->expect);
-    if (entry->fpr > 0)
-        cli_json_real(object, "fpr", entry->fpr);
-    else
-        cli_json_null(object, "fpr");
-    put_count(object, "bits", entry->bits);
-    put_count(object, "probes", entry->probes);
-    put_count(object, "keys", entry->keys);
-    if (entry->expires_ms >= 0)
-        cli_json_real(object, "expires", (double)entry->expires_ms / 1000);
-    else
-        cli_json_null(object, "expires");
-    if (entry->target)
-        cli_file_json_text(object, "target", cli_server_encode(name, entry->target, entry->target_size));
-    else
-        cli_json_null(object, "target");
-    return cli_json_write(object, stdout, 0, "redis", err);
-}
-
-/* Prints the filters of a server. `uri` names the server and may end with a pattern of names. */
-static tamis_status print_filters(const char *uri, bool json, tamis_error *err) {
-    if (cli_output_check(err) != TAMIS_OK)
-        return err->status;
-    return tamis_redis_list(NULL, uri, json ? print_json : print_line, NULL, err);
-}
-
-/* ---- leftovers ---- */
 
 /* Words for tamis_redis_leftover_kind. */
 static const char *const kinds[] = {
@@ -168,48 +180,37 @@ static const char *const kinds[] = {
 _Static_assert(sizeof kinds / sizeof *kinds == TAMIS_REDIS_LEFT_RESIZE + 1, "a word for each kind");
 
 static tamis_status print_leftover(void *context, const tamis_redis_leftover *leftover, tamis_error *err) {
-    char name[CLI_SERVER_NAME];
-
-    (void)context;
-    (void)err;
-    printf("%s\t%s\t%016" PRIx64 "\t%" PRIu64 "\n",
-           cli_server_encode(name, leftover->name, leftover->name_size), kinds[leftover->kind],
-           leftover->generation, leftover->keys);
-    return TAMIS_OK;
-}
-
-static tamis_status print_leftover_json(void *context, const tamis_redis_leftover *leftover,
-                                        tamis_error *err) {
-    json_t *object = json_object();
     char name[CLI_SERVER_NAME], generation[20];
+    const field fields[] = {
+        text_field("name", cli_server_encode(name, leftover->name, leftover->name_size)),
+        text_field("leftover", kinds[leftover->kind]),
+        text_field("generation", generation),
+        count_field("keys", leftover->keys, true),
+    };
 
-    (void)context;
     snprintf(generation, sizeof generation, "%016" PRIx64, leftover->generation);
-    cli_file_json_text(object, "name", cli_server_encode(name, leftover->name, leftover->name_size));
-    cli_json_text(object, "leftover", kinds[leftover->kind]);
-    cli_json_text(object, "generation", generation);
-    cli_json_count(object, "keys", leftover->keys);
-    return cli_json_write(object, stdout, 0, "redis", err);
+    return print_fields(context, fields, sizeof fields / sizeof *fields, err);
 }
 
-/* Prints leftovers of killed builds, resizes and drops; with `removes` also removes them. */
-static tamis_status print_leftovers(const char *uri, bool removes, bool json, tamis_error *err) {
+/* Prints the filters of a server; with --leftover, what killed builds, resizes and drops left. */
+static tamis_status list(const cli_args *args, tamis_error *err) {
+    void *context = (void *)args;
+
     if (cli_output_check(err) != TAMIS_OK)
         return err->status;
-    return tamis_redis_leftovers(NULL, uri, removes, json ? print_leftover_json : print_leftover, NULL, err);
+    if (args->values[OPT_LEFTOVER].given)
+        return tamis_redis_leftovers(NULL, args->operands[1], false, print_leftover, context, err);
+    return tamis_redis_list(NULL, args->operands[1], print_filter, context, err);
+}
+
+/* Removes leftovers, and prints them. */
+static tamis_status clean(const cli_args *args, tamis_error *err) {
+    if (cli_output_check(err) != TAMIS_OK)
+        return err->status;
+    return tamis_redis_leftovers(NULL, args->operands[1], true, print_leftover, (void *)args, err);
 }
 
 /* ---- actions ---- */
-
-static tamis_status list(const cli_args *args, tamis_error *err) {
-    if (args->values[OPT_LEFTOVER].given)
-        return print_leftovers(args->operands[1], false, args->values[CLI_OPT_JSON].given, err);
-    return print_filters(args->operands[1], args->values[CLI_OPT_JSON].given, err);
-}
-
-static tamis_status clean(const cli_args *args, tamis_error *err) {
-    return print_leftovers(args->operands[1], true, args->values[CLI_OPT_JSON].given, err);
-}
 
 enum { ALIAS, CLEAN, DROP, EXPIRE, LS, UNALIAS, ACTIONS };
 

@@ -30,7 +30,8 @@ typedef struct bitmap_lines {
  * read() brought, so a line that arrives alone is answered at once. *count is 0 at the end of the input. The
  * caller may change the bytes; they are valid until the next call.
  */
-int bitmap_lines_next(bitmap_lines *lines, tamis_key *keys, size_t capacity, size_t *count, tamis_error *err);
+tamis_status bitmap_lines_next(bitmap_lines *lines, tamis_key *keys, size_t capacity, size_t *count,
+                               tamis_error *err);
 void bitmap_lines_release(bitmap_lines *lines);
 
 #endif
