@@ -1,12 +1,120 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/cmd/bitmap/bitmap_bits.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "cli/cmd/bitmap/bitmap_lines.h"
+/* ---- lines of standard input ---- */
+
+/*
+ * Lines of standard input, of any bytes and any length. The buffer grows to the longest line.
+ *
+ *     | returned lines | incomplete line, no newline | bytes not searched yet | free |
+ *     0                start                         scan                     end    allocated
+ *
+ * Initialise with zeros.
+ */
+typedef struct bitmap_lines {
+    char *buffer; /* malloc */
+    size_t allocated;
+    size_t start; /* offset of the first line not returned yet */
+    size_t scan;  /* offset where the search for a newline continues */
+    size_t end;   /* offset behind the bytes read */
+    bool ended;   /* read() reached the end of the input */
+} bitmap_lines;
+
+enum { CAPACITY_MIN = 1 << 16 };
+
+/* Moves the remaining bytes to the front. If they begin there and fill the buffer, doubles the buffer. */
+static tamis_status reserve_space(bitmap_lines *lines, tamis_error *err) {
+    size_t allocated = lines->allocated > 0 ? 2 * lines->allocated : CAPACITY_MIN;
+    char *grown;
+
+    if (lines->start > 0) {
+        memmove(lines->buffer, lines->buffer + lines->start, lines->end - lines->start);
+        lines->scan -= lines->start;
+        lines->end -= lines->start;
+        lines->start = 0;
+        return TAMIS_OK;
+    }
+    if (lines->end < lines->allocated)
+        return TAMIS_OK;
+    grown = realloc(lines->buffer, allocated);
+    if (!grown)
+        return cli_fail(err,
+                        "standard input: no memory for a line of more than %zu bytes; free some, or check "
+                        "what ends the lines",
+                        lines->allocated);
+    lines->buffer = grown;
+    lines->allocated = allocated;
+    return TAMIS_OK;
+}
+
+static tamis_status read_more(bitmap_lines *lines, tamis_error *err) {
+    char why[80];
+
+    for (;;) {
+        ssize_t got = read(STDIN_FILENO, lines->buffer + lines->end, lines->allocated - lines->end);
+        if (got >= 0) {
+            lines->end += (size_t)got;
+            lines->ended = got == 0;
+            return TAMIS_OK;
+        }
+        if (errno == EAGAIN) {
+            struct pollfd wait = {STDIN_FILENO, POLLIN, 0};
+            poll(&wait, 1, -1);
+        } else if (errno != EINTR) {
+            return cli_fail(err, "standard input: %s; give keys as operands, or another input",
+                            cli_errno_text(why, sizeof why, errno));
+        }
+    }
+}
+
+/* Removes whole lines from the front. At the end of the input the rest is a line too. Returns their
+ * number. */
+static size_t cut(bitmap_lines *lines, tamis_key *keys, size_t capacity) {
+    size_t count = 0;
+
+    while (count < capacity && lines->scan < lines->end) {
+        char *line = lines->buffer + lines->start;
+        char *newline = memchr(lines->buffer + lines->scan, '\n', lines->end - lines->scan);
+        if (!newline) {
+            lines->scan = lines->end;
+            break;
+        }
+        keys[count++] = (tamis_key){line, (size_t)(newline - line)};
+        lines->start = lines->scan = (size_t)(newline - lines->buffer) + 1;
+    }
+    if (count == 0 && lines->ended && lines->start < lines->end) {
+        keys[count++] = (tamis_key){lines->buffer + lines->start, lines->end - lines->start};
+        lines->start = lines->end;
+    }
+    return count;
+}
+
+/*
+ * Returns the next lines without their newlines, at most `capacity`. One call returns no more lines than one
+ * read() brought, so a line that arrives alone is answered at once. *count is 0 at the end of the input. The
+ * caller may change the bytes; they are valid until the next call.
+ */
+static tamis_status next_lines(bitmap_lines *lines, tamis_key *keys, size_t capacity, size_t *count,
+                               tamis_error *err) {
+    while ((*count = cut(lines, keys, capacity)) == 0 && !lines->ended)
+        if (reserve_space(lines, err) != TAMIS_OK || read_more(lines, err) != TAMIS_OK)
+            return err->status;
+    return TAMIS_OK;
+}
+
+static void release_lines(bitmap_lines *lines) {
+    free(lines->buffer);
+}
+
+/* ---- a run ---- */
 
 enum { BATCH = 4096 };
 
@@ -111,7 +219,7 @@ static tamis_status answer_lines(bits_run *run, tamis_error *err) {
     tamis_status status;
 
     do {
-        status = bitmap_lines_next(&run->input, lines, BATCH, &count, err);
+        status = next_lines(&run->input, lines, BATCH, &count, err);
         if (status != TAMIS_OK)
             cli_remedy(err, "give offsets as operands, or another input");
         for (size_t i = 0; i < count && status == TAMIS_OK; i++) {
@@ -160,7 +268,7 @@ tamis_status bitmap_bits(tamis_redis_bitmap *bitmap, bool sets, bool quiet, char
     status = answer_all(run, operands, count, err);
     if (status != TAMIS_OK && status != TAMIS_E_PIPE)
         tell_done(run, err);
-    bitmap_lines_release(&run->input);
+    release_lines(&run->input);
     free(run);
     return status;
 }
