@@ -21,7 +21,18 @@
  *
  * Weakness: under the 63-bit mask most products exceed 53 bits, and rounding clears their low bits. So many
  * keys share positions, and the real false-positive rate is far above the formula. These schemes exist for
- * old data only. docs/FORMAT.md, "BKDR", has the normative definition.
+ * old data only. Counted for bkdr31 and 19,998 different words:
+ *
+ *     probe     different values   why
+ *     -------   ----------------   -----------------------------------------------------------------------
+ *     13        6,073              products pass 53 bits, and rounding clears low bits
+ *     from 17   702                only the last one or two bytes still count (under bkdr63 from probe 16)
+ *
+ * With 50 bits a key and 16 probes, bkdr63 has a rate of 2.5e-3, where the published table says 1e-9.
+ *
+ * The versions of the class (store/redis/layout/layout_php.c): one bitmap, or one of several by the CRC of
+ * the key, both with bkdr31; or one of several by the CRC of the key and by the position, with bkdr63.
+ * docs/FORMAT.md, "BKDR", has the normative definition.
  */
 #include "hash/bkdr.h"
 

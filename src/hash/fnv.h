@@ -5,8 +5,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* 64-bit FNV-1 (draft-eastlake-fnv). FNV-1 multiplies first and then xors a byte. FNV-1a, which is more
- * common, does it in the other order. */
+/*
+ * 64-bit FNV-1, the hash of DCSO's bloom.
+ *
+ * Source: G. Fowler, L. C. Noll, K.-P. Vo, draft-eastlake-fnv.
+ *
+ *     h = basis;  for each byte: h = (h * prime) ^ byte        modulo 2^64
+ *
+ * FNV-1a, which is more common, xors first and multiplies then. The two give different filters.
+ *
+ *     ""  cbf29ce484222325   "a"  af63bd4c8601b7be   "b"  af63bd4c8601b7bd   "foobar"  340d8765a4dda9c2
+ *
+ * Weakness: nothing mixes the last byte, so the digests of "a" and "b" differ in their lowest bits alone.
+ * DCSO multiplies the digest before it takes a position (positions.c), which spreads these bits.
+ */
 #define TAMIS__FNV_BASIS UINT64_C(0xcbf29ce484222325)
 #define TAMIS__FNV_PRIME UINT64_C(0x100000001b3)
 

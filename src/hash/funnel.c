@@ -23,6 +23,24 @@
  *
  * Keys are made byte for byte like those of Guava's PrimitiveSink and Funnels, so that Java and C share a
  * filter. docs/guide/other-systems.md describes that.
+ *
+ *     tamis_sink_put_   Guava's PrimitiveSink        bytes, lowest first
+ *     ---------------   --------------------------   ----------------------------------------------------
+ *     byte, bytes       putByte, putBytes            as they are
+ *     bool              putBoolean                   01 or 00
+ *     int16             putShort                     2
+ *     int32, int64      putInt, putLong              4, 8
+ *     float, double     putFloat, putDouble          4, 8: the bits, so 0.0 and -0.0 are different keys
+ *     utf16             putUnencodedChars            2 for each unit, valid pairs or not, as in Java
+ *     text              putUnencodedChars            the same, from UTF-8: 4 for a character above U+FFFF
+ *     utf8              putString(s, UTF_8)          as they are, after the check
+ *
+ * What makes two programs disagree although both are right:
+ *
+ * - A sink stores no lengths: "ab" then "c" is the same key as "a" then "bc". Guava does the same. A funnel
+ *   with several texts should put a separator, or a length, in both programs.
+ * - The same letter may be one code point or two (U+00E9, or e and U+0301). Nothing is normalised here.
+ * - A Java int is 4 bytes and a long 8: 42 as one is another key than 42 as the other.
  */
 #include <tamis/compat/funnel.h>
 

@@ -16,6 +16,29 @@
  *
  *     hasher_id = XXH3_64(scheme, seed, secret_print)
  *
+ * The schemes. Two are ours. Each of the others repeats another program bit for bit: two programs share a
+ * filter only if both set the same positions for a key.
+ *
+ *     scheme           hash                       whose filters                use it for
+ *     --------------   ------------------------   --------------------------   -----------------------------
+ *     xxh3             XXH3-128, seed             ours                         new filters: the default
+ *     sip              SipHash-2-4-128, secret    ours                         keys that an attacker chooses
+ *     guava64          murmur3_x64_128, seed 0    Guava, MURMUR128_MITZ_64     files of Java programs
+ *     guava32          its first 64 bits          Guava, MURMUR128_MITZ_32     the same, older strategy
+ *     redisbloom       MurmurHash64A, twice       RedisBloom, BF commands      comparing sizes and positions
+ *     redisson         HighwayHash-128            Redisson, RBloomFilter       filters of Java programs
+ *     fnv-dcso         FNV-1, 64 bits             DCSO's bloom                 its files
+ *     bkdr31, bkdr63   BKDR, one for each probe   a PHP class over bitmaps     old bitmaps only
+ *
+ * Why XXH3 for new filters: a short key costs two loads and one or two multiplications, and the result has
+ * 128 bits. Equal digests are equal keys to every kind of filter, so n keys leave a rate of n / 2^bits. A
+ * billion keys leave 5e-11 with 64 bits, which is too much for small rates, and 3e-30 with 128.
+ *
+ * Why SipHash for hostile keys: whoever knows the hash can search for keys that share positions, and so make
+ * a filter answer "present" for a key of choice. A seed does not prevent that, because XXH3 is not designed
+ * to hide its seed. SipHash (J.-P. Aumasson, D. Bernstein, 2012) is a pseudo-random function: without the
+ * secret its results cannot be predicted. Its price is speed: it has no kernels for several keys at once.
+ *
  * Invariants:
  *
  * 1. A hasher never changes after its creation, so any number of threads may use it without a lock.
@@ -259,7 +282,7 @@ static void hash_redisbloom(const tamis_key *keys, size_t count, tamis_hash *has
  *     key 2   | a | b | c | d |
  *     key 3   | a | b | c | d | e | f | g | ...
  *               unmasked  | masked    | single: the rest of each key alone
- *                         ^ least     ^ most
+ *                         ^ min       ^ max
  *
  * Up to the shortest size, all four take each step. Then a key that has ended takes further steps whose
  * result is masked out. A branch for each key instead would be mispredicted about every second time. If one

@@ -16,7 +16,7 @@ struct tamis_hasher {
     const struct tamis__hash_kernels *kernels;
     tamis__xxh3 xxh3;    /* constants derived from the seed */
     uint8_t sip_key[16]; /* key of SipHash, derived from the secret */
-    bool locked;         /* secret unknown: cannot hash, only compare origins */
+    bool locked;         /* secret unknown: cannot hash, only compare hasher_id */
 };
 
 /* Copies a hasher. The caller owns *copy until tamis_hasher_free. */

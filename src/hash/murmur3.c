@@ -16,7 +16,9 @@
  * instead, which gives the same result: the mix of a zero word is zero, and h ^= 0 changes nothing.
  * kernels/hash_avx512.c uses the same fact to hash eight keys of up to 15 bytes side by side.
  *
- * Words are loaded little-endian on every machine.
+ * Words are loaded little-endian on every machine. Guava prints a digest byte by byte, so "foo" is
+ * 6145f501578671e2877dba2be487af7e there and h1 = e271865701f54561, h2 = 7eaf87e42bba7d87 here. With seed 0
+ * the empty key has h1 = h2 = 0.
  */
 #include "hash/murmur3.h"
 

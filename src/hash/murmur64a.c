@@ -10,6 +10,13 @@
  *     the rest:    h = (h ^ w) * M, skipped if nothing is left
  *
  * RedisBloom hashes a key twice. The first hash has a fixed seed, and the result seeds the second hash.
+ *
+ * The fixed seed is the multiplier M. So h starts as 0 for keys of one byte, and a key of a single zero byte
+ * has the first hash 0.
+ *
+ *     "foo"    first 822b4f99b121f10d, second 9d63d52a557f61c2
+ *
+ * MurmurHash64B of the same source, for machines of 32 bits, gives other results.
  */
 #include "hash/murmur64a.h"
 

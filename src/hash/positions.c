@@ -1,4 +1,45 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The positions of each scheme. positions.h gives the formulas, their sources and the reasons for them. This
+ * file says how they are computed fast, and where the other programs differ from what a reader expects.
+ *
+ * Remainders. x mod m by a multiplication, with inverse = floor((2^64 - 1) / m), which tamis__span keeps:
+ *
+ *     quotient  = floor(x * inverse / 2^64)      is floor(x / m), or one less
+ *     remainder = x - quotient * m               is below 2 m: one subtraction corrects it
+ *
+ * Proof: inverse = (2^64 - 1 - r) / m with r < m. So x * inverse / 2^64 is x / m less x (1 + r) / (m 2^64),
+ * and that is below 1, because 1 + r <= m and x < 2^64.
+ *
+ * What the other programs do:
+ *
+ * - Guava's modulus is the number of bits in the file, 64 * words, not the m of the formula. With the other
+ *   modulus nearly all positions are wrong.
+ * - guava64 clears the sign bit, guava32 complements a negative value. So -1 becomes 0 in guava32. The
+ *   first position of guava32 is already one step past the start; in guava64 it is the start.
+ * - The murmur3 digest of the empty key is 0, so under Guava's schemes its positions are all 0.
+ * - DCSO's first position is x G, not x. The product wraps at 2^64 before it is reduced modulo P.
+ * - Redisson adds the second word first, and then the first and the second in turn.
+ * - If m is a power of two, the step y modulo m may be 0 or m/2, and few positions remain. docs/MATH.md,
+ *   "Positions that repeat", has the rate that follows.
+ *
+ *     guava64, m = 128, k = 7     positions
+ *     "foo"                       97 104 111 118 125 4 11
+ *     "bar"                       4 68 4 68 4 68 4               the step is m/2: two positions
+ *     42 as a Java long           120 120 120 120 120 120 120    the step is 0: one position
+ *
+ * "foo" under other schemes, as the programs themselves compute it:
+ *
+ *     redisbloom   m = 1152, k = 8   269 847 145 723 21 599 25 475
+ *     fnv-dcso     m = 95, k = 7     29 15 29 66 70 8 72
+ *     redisson     m = 9585, k = 7   5367 4316 7335 6284 9303 8252 1686
+ *
+ * Invariants:
+ *
+ * 1. Positions are below m, and their order is that of the scheme. Files and servers keep bits, not their
+ *    order, but lookups end at the first zero bit, so the order decides what they cost.
+ * 2. No scheme skips a position that comes twice: a key may set fewer than k bits.
+ */
 #include "hash/positions.h"
 
 #include <stdbool.h>

@@ -1,4 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The constants of XXH3 for one seed, and the call of libxxhash for keys that xxh3.h does not hash itself.
+ *
+ * XXH3 mixes a key with a default secret of 192 bytes. For keys of up to 128 bytes each formula takes fixed
+ * words of the first 128 bytes and combines them with the seed. These words do not depend on the key:
+ *
+ *     words      used for      combined with the seed
+ *     --------   -----------   ------------------------------------------------------------
+ *     0, 1       1..3 bytes    the halves of each, xored; then + seed and - seed
+ *     2, 3       4..8          xored, + (seed ^ its low half, bytes reversed, as high half)
+ *     4 to 7     9..16         xored in pairs, - seed and + seed
+ *     8 to 11    0             xored in pairs and with the seed: the digest itself
+ *     0 to 15    17..128       + seed and - seed in turn; round i takes words 4 i to 4 i + 3
+ *
+ * Why the secret is copied here: libxxhash does not export it. tests/kernel compares digests of all sizes
+ * with those of the library, so a wrong word would be found.
+ */
 #include "hash/xxh3.h"
 
 #include <xxhash.h>

@@ -66,7 +66,13 @@ static inline void store_hash(tamis_hash *hash, __m128i word, uint64_t hasher_id
     hash->hasher_id = hasher_id;
 }
 
-/* Stores the digests of four keys. `low` and `high` hold one word of each key. */
+/*
+ * Stores the digests of four keys. `low` and `high` hold one word of each key. A 256-bit unpack works on each
+ * half of a register, so even keys go to one register and odd keys to the other:
+ *
+ *     low    l0 l1 | l2 l3        even   l0 h0 | l2 h2
+ *     high   h0 h1 | h2 h3        odd    l1 h1 | l3 h3
+ */
 static inline void store_four(tamis_hash *const hashes[LANES], __m256i low, __m256i high,
                               uint64_t hasher_id) {
     __m256i even = _mm256_unpacklo_epi64(low, high), odd = _mm256_unpackhi_epi64(low, high);

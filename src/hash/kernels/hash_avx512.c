@@ -67,14 +67,14 @@ static inline eight load_eight(__m512i sizes, const tamis_key *keys) {
 }
 
 /*
- * Stores eight hashes of three words each: low word l, high word h, origin o.
+ * Stores eight hashes of three words each: low word l, high word h, hasher_id i.
  *
- *     register 0   l0 h0 o  l1 h1 o  l2 h2
- *     register 1   o  l3 h3 o  l4 h4 o  l5
- *     register 2   h5 o  l6 h6 o  l7 h7 o
+ *     register 0   l0 h0 i  l1 h1 i  l2 h2
+ *     register 1   i  l3 h3 i  l4 h4 i  l5
+ *     register 2   h5 i  l6 h6 i  l7 h7 i
  */
 static inline void store_eight(tamis_hash *hashes, __m512i low, __m512i high, __m512i hasher_id) {
-    /* Index 0..7: a lane of `low`, 8..15: of `high`; the masks below then insert the origins. */
+    /* Index 0..7: a lane of `low`, 8..15: of `high`; the masks below then insert hasher_id. */
     const __m512i first = _mm512_set_epi64(10, 2, 0, 9, 1, 0, 8, 0);
     const __m512i second = _mm512_set_epi64(5, 0, 12, 4, 0, 11, 3, 0);
     const __m512i third = _mm512_set_epi64(0, 15, 7, 0, 14, 6, 0, 13);
@@ -126,7 +126,9 @@ static inline void narrow(const tamis__xxh3 *x, const eight *k, __m512i *low, __
     *low = _mm512_xor_si512(*low, _mm512_srli_epi64(*high, 3));
 }
 
-/* Hashes keys of 0..3 bytes completely. */
+/* Hashes keys of 0..3 bytes completely, as tamis__xxh3_tiny does. The middle byte is at index n / 2: shift
+ * 4 n & 8 bits selects byte 0 for n = 1 and byte 1 for n = 2 and 3. A variable shift by 64 bits or more gives
+ * 0 in AVX-512, so lanes with other sizes are harmless. */
 static inline void tiny(const tamis__xxh3 *x, const eight *k, __m512i *low, __m512i *high) {
     const __m512i byte = splat(0xff), turned = _mm512_broadcast_i32x4(_mm_set_epi64x(0x08090a0b, 0x00010203));
     __m512i bits = _mm512_slli_epi64(k->sizes, 3),
@@ -144,7 +146,16 @@ static inline void tiny(const tamis__xxh3 *x, const eight *k, __m512i *low, __m5
     *high = _mm512_mask_mov_epi64(*high, empty, splat(x->empty[1]));
 }
 
-/* Hashes keys of 9..16 bytes, except for the avalanche, which hash_eight() does. */
+/*
+ * Hashes keys of 9..16 bytes, except for the avalanche, which hash_eight() does. The masked load has filled
+ * the bytes past the key with zeros, so the last eight bytes, which the formula needs, are shifted together
+ * from both words. For a key of n bytes:
+ *
+ *     prefix   | b0 ... b7 |                 >> 8 (n - 8) bits
+ *     back     | b8 ... b(n-1), zeros |      << 8 (16 - n) bits        last = both, ored: b(n-8) ... b(n-1)
+ *
+ * If n is 8 or less the shifts give garbage, which hash_eight() replaces.
+ */
 static inline void wide(const tamis__xxh3 *x, const eight *k, __m512i *low, __m512i *high) {
     const __m512i turned = _mm512_broadcast_i32x4(_mm_set_epi64x(0x08090a0b0c0d0e0f, 0x0001020304050607));
     __m512i bits = _mm512_slli_epi64(k->sizes, 3);
