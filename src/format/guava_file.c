@@ -15,6 +15,15 @@
  *     00000000  01 07 00 00 00 96                                   strategy 1, k = 7, 150 words
  *     00000006  word 0, highest byte first; then words 1 to 149
  *
+ * The whole file of create(stringFunnel(UTF_8), 10, 0.01) with "foo" and "bar" has k = 7 and 2 words. "bar"
+ * sets two bits only, because its step is half of 128 (hash/positions.c):
+ *
+ *     01 07 00 00 00 02  00 00 00 00 00 00 08 10  20 40 81 02 00 00 00 10
+ *
+ * Pitfalls. Java's serialization (ObjectOutputStream) writes another form, which is not read here. The modulus
+ * of positions is 64 * words, not the m of the formula. k must come from the file: for a few keys, releases
+ * after 33.3 choose another k than those before.
+ *
  * Source of the format: com.google.common.hash.BloomFilter.writeTo; tests/interop compares
  * files with those of Guava 31.1 and 33.5.
  *

@@ -20,6 +20,13 @@
  * n is found by bisection over plans. Plans of kind blocked are slow, so for them the bisection starts from
  * an interval of three candidates.
  *
+ *     plan_kind:   n, p  ------------------> memory      exact, but rounded up
+ *     fit_rate:    n, memory --------------> p           direct, kind by kind
+ *     fit_keys:    p, memory --------------> n           bisection over plan_kind, at most 40 plans
+ *
+ * Why fit_rate does not bisect too: one plan of kind blocked takes up to 45 microseconds, and the rate of a
+ * table has only eight values. The direct way also uses the last word of the memory.
+ *
  * The choice for kind AUTO: the kind with the lowest rate or the most keys, or one that touches fewer lines
  * and is within a factor of 1.25 of it.
  *

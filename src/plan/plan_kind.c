@@ -22,6 +22,29 @@
  *     lines of a fixed table = n / (load * slots), and 2 / sqrt(n) more
  *     rate = shape.rate * 2^(1 - slot_bits)
  *
+ * An example: n = 1e6 keys at p = 1e-9. The narrowest slots that keep p have 32 bits, 15 in a line: their
+ * rate is 2.08 * 2^-31 = 9.7e-10. 1e6 / (0.925 * 15) = 72,073 lines, and 2 in a thousand more make 72,218. They
+ * suffice for 16 partitions of at least 4096 lines, so 72,224 lines: 37.0 bits a key. Classic takes 43.1.
+ *
+ * How other programs compute m and k for n keys at rate p (foreign_size), with M = -n ln p / (ln 2)^2:
+ *
+ *     scheme            m                             k                            note
+ *     ---------------   ---------------------------   --------------------------   --------------------------
+ *     guava64, _32      floor(M), up to words of 64   round(floor(M)/n ln 2)       see below
+ *     redisbloom        floor(n e), up to words       ceil(e ln 2)                 e = -ln p / (ln 2)^2
+ *     fnv-dcso          floor(M)                      ceil(m/n ln 2)               k is rounded up
+ *     redisson          floor(M)                      round(m/n ln 2)              at most 2^32 - 2 bits
+ *
+ * Pitfalls in these programs:
+ *
+ * - Guava's k changed after 33.3 from round(m/n ln 2) to round(log2(1/p)). Both agree but for a few keys: for
+ *   n = 1 at p = 0.01 they are 6 and 7. A reader takes k from the file, so either is right.
+ * - RedisBloom writes its logarithms as decimal constants. The code has the same digits, since one more could
+ *   move a floor or a ceil. Old releases rounded to 8 bits instead of 64; readers take m from the header.
+ * - A RedisBloom filter that scales gives its first link half of the rate. So plan it with p/2.
+ * - The published Java class over Redis bitmaps has Guava's hash, but does not round m to words. Its filters
+ *   have scheme guava64 with an m of their own (store/redis/layout/layout_java.c).
+ *
  * Limits checked here:
  *
  * 1. Two keys with equal hashes are one key to every kind. n keys and b bits of hash allow no rate below n /
@@ -349,7 +372,8 @@ static void plan_fixed(tamis_plan *plan, const tamis__line_shape *shape, double 
     plan->bits_per_key = 8 * (double)plan->memory / keys;
 }
 
-/* The inverse of plan_fixed: n + 2 sqrt(n) keys use the slots at capacity. */
+/* The inverse of plan_fixed, up to rounding. n keys need n (1 + 2 / sqrt(n)) = n + 2 sqrt(n) slots.
+ * With r = sqrt(n) that is r^2 + 2 r = slots, so r = sqrt(1 + slots) - 1. */
 static uint64_t keys_of_lines(const tamis__line_shape *shape, uint64_t lines) {
     double slots = (double)lines * shape->load * shape->slots, root = sqrt(1 + slots) - 1;
     return (uint64_t)fmin(root * root, (double)TAMIS_EXPECT_MAX);
