@@ -229,7 +229,7 @@ static tamis_status check_fields(const header *h, tamis_error *err) {
     if (status == TAMIS_OK)
         status = check_real(h, "fpr_predicted", h->fpr_predicted, 1, err);
     if (status == TAMIS_OK)
-        status = check_real(h, "false_fresh", h->false_present, NATIVE_COUNT_MAX, err);
+        status = check_real(h, "false_present", h->false_present, NATIVE_COUNT_MAX, err);
     if (status == TAMIS_OK)
         status =
             check_real(h, "covered", h->covered, h->field[NATIVE_kind] < TAMIS_KIND_FINGERPRINT ? 0 : 1, err);
@@ -402,7 +402,7 @@ static tamis_status read_section(const header *h, const section *s, sections *to
                                "%s: added of the union is %" PRIu64 ", not from 0 to the %" PRIu64
                                " of the filter; " REMEDY,
                                h->source->name, to->union_added, h->field[NATIVE_added]);
-        return check_real(h, "false_fresh of the union", to->union_false_present, NATIVE_COUNT_MAX, err);
+        return check_real(h, "false_present of the union", to->union_false_present, NATIVE_COUNT_MAX, err);
     default:
         if (s->type & NATIVE_SECTION_CRITICAL)
             return tamis__fail(err, TAMIS_E_FORMAT, 0,

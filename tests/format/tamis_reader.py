@@ -22,7 +22,7 @@ MAGIC = b"\x89TAMIS\r\n"
 FIELDS = (  # of the header, in order: type and name
     "8s magic I format I header_size Q header_sum Q file_size Q body_offset Q body_size I block_size I needs "
     "Q sums_sum I kind I scheme Q seed Q secret_print Q capacity d fpr Q bits I probes I slot_bits I home_bits "
-    "I partitions Q memory_limit Q added d false_fresh Q flags Q version q created d fpr_predicted d covered"
+    "I partitions Q memory_limit Q added d false_present Q flags Q version q created d fpr_predicted d covered"
 ).split()
 LAYOUT = struct.Struct("<" + "".join(FIELDS[0::2]))
 NAMES = FIELDS[1::2]
@@ -111,7 +111,7 @@ def check_plan(h):
                        "covered": table}.items():
         insist(used or h[name] == 0, f"{name} {h[name]}, and this kind or scheme has none")
     for name, most in {"capacity": 10**12, "fpr": 1, "bits": 2**62, "probes": 255, "added": 2**63 - 1, "flags": 3,
-                       "false_fresh": 2**63, "fpr_predicted": 1, "covered": 1}.items():
+                       "false_present": 2**63, "fpr_predicted": 1, "covered": 1}.items():
         insist(0 <= h[name] <= most, f"{name} {h[name]}")
     if table:
         shapes = GROWING if h["capacity"] == 0 else FIXED
@@ -139,7 +139,7 @@ def read_sections(data, h):
             insist(size == 16 and not h["union"], f"union of {size} bytes, or twice")
             h["union"] = struct.unpack("<Qd", content)
             insist(h["union"][0] <= h["added"], "added of the union")
-            insist(0 <= h["union"][1] <= 2**63, "false_fresh of the union")
+            insist(0 <= h["union"][1] <= 2**63, "false_present of the union")
         elif kind == DATA:
             insist(h["data"] is None, "data twice")
             h["data"] = content.hex()

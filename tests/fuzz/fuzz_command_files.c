@@ -106,7 +106,7 @@ static void read_only(const char *verb) {
     if (strcmp(verb, "diff") == 0)
         COMMAND(verb, json_or("--"), "a", "b");
     else if (strcmp(verb, "audit") == 0)
-        queries(verb, options & OPTION_VARIANT ? "--questions=300" : "--questions=3", "a", "keys");
+        queries(verb, options & OPTION_VARIANT ? "--queries=300" : "--queries=3", "a", "keys");
     else
         COMMAND(verb, json_or("--"), "a");
     command_check(command_files() == before, "a file has changed that is only read");

@@ -118,7 +118,7 @@ static void make_words(const uint8_t *data, size_t size) {
 static bool takes_long(const char *verb, const char *option, const cli_value *value) {
     bool fills = strcmp(verb, "build") == 0 || strcmp(verb, "dedup") == 0;
     return (strcmp(option, "follow") == 0 || strcmp(option, "measure") == 0) ||
-           (strcmp(option, "questions") == 0 && value->number > MANY) ||
+           (strcmp(option, "queries") == 0 && value->number > MANY) ||
            (fills && strcmp(option, "expect") == 0 && value->number > EXPECT_MANY) ||
            (fills && strcmp(option, "memory") == 0 && value->number > MEMORY_MANY);
 }
@@ -142,7 +142,7 @@ static bool is_left_out(const cli_command *command, const cli_args *args) {
         const char *name = option->name;
         if (!value->given)
             continue;
-        queries |= strcmp(name, "questions") == 0;
+        queries |= strcmp(name, "queries") == 0;
         if (strcmp(name, "key") == 0) /* there a '/' begins a JSON pointer, not a path */
             continue;
         if (takes_long(command->name, name, value) || leads_away(value->text))

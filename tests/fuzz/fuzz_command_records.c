@@ -216,7 +216,7 @@ static void add(void) {
 
 static void audit(void) {
     begin("audit");
-    word("--questions=20");
+    word("--queries=20");
     word("--json");
     word("f");
     int code = run_on(true, false);

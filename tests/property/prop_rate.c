@@ -264,7 +264,7 @@ static void false_present_is_counted_right(void **state) {
         tamis_filter_info info = filter_info(filter);
         double mistaken = (double)(offered - info.added);
         if (!within_sigmas(mistaken, info.false_present, sqrt(info.false_present) + 0.5, 5))
-            fail_msg("%s: %g fresh keys were taken for seen, false_fresh says %g", cases[i].name, mistaken,
+            fail_msg("%s: %g new keys were answered present, false_present says %g", cases[i].name, mistaken,
                      info.false_present);
         assert_true(fabs(info.cardinality - (double)offered) < 0.005 * (double)offered);
         tamis_filter_free(filter);

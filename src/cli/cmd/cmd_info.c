@@ -94,7 +94,7 @@ static void print_maker(FILE *out, const info_report *report) {
         row(out, "scheme", "xxh3, seed %" PRIu64, tamis_hasher_seed(hasher));
     else
         row(out, "scheme", "%s%s", tamis_scheme_name(scheme),
-            scheme == TAMIS_SCHEME_SIP ? ", keyed: to ask it takes its secret" : "");
+            scheme == TAMIS_SCHEME_SIP ? ", keyed: lookups need its secret" : "");
     if (metadata->version != 0)
         row(out, "version", "%" PRIu64, metadata->version);
     if (metadata->created != 0 && gmtime_r(&created, &parts) &&
@@ -233,7 +233,7 @@ static void put_content(json_t *object, const info_report *report) {
     put_number(object, "keys", report->whole, info->cardinality);
     put_number(object, "load", report->whole && has_capacity(report), load(report));
     put_number(object, "fpr_live", report->whole, info->fpr_live);
-    put_number(object, "false_fresh", report->whole, info->false_present);
+    put_number(object, "false_present", report->whole, info->false_present);
     cli_json_bool(object, "saturated", info->saturated);
 }
 

@@ -84,7 +84,7 @@ static void print_run(const state_view *view, const tamis_stream_checkpoint *run
     char records[CLI_TEXT_NUMBER], unique[CLI_TEXT_NUMBER];
     const char *name;
 
-    printf("%-12s %15s records, %s unique:", finished ? "run ended" : "run begun",
+    printf("%-12s %15s records, %s unique:", finished ? "run ended" : "run started",
            cli_text_count(records, sizeof records, stats.records),
            cli_text_count(unique, sizeof unique, stats.unique));
     for (size_t i = 0; (name = tamis_stream_checkpoint_input(run, i, NULL)) != NULL; i++) {

@@ -59,7 +59,7 @@ cli_lock_wait cli_lock_wait_of(const cli_value *value) {
     return (cli_lock_wait){.seconds = value->given ? value->number : CLI_LOCK_WAIT_DEFAULT};
 }
 
-static void tell_waiting(const cli_lock_wait *wait, const tamis_error *err) {
+static void report_waiting(const cli_lock_wait *wait, const tamis_error *err) {
     const char *advice = strrchr(err->text, ';');
     char message[600];
 
@@ -73,16 +73,16 @@ tamis_status cli_lock_again(cli_lock_wait *wait, tamis_error *err) {
     const double now = cli_progress_now();
     struct pollfd stop = {.fd = cli_signals_fd(), .events = POLLIN};
 
-    if (wait->begun <= 0)
-        wait->begun = now;
+    if (wait->start <= 0)
+        wait->start = now;
     if (err->sys_errno != 0) /* waiting does not help, see tamis/status.h */
         return err->status;
-    if (now - wait->begun >= (double)wait->seconds) {
+    if (now - wait->start >= (double)wait->seconds) {
         cli_remedy(err, "wait for that to end, or give a larger --lock-wait");
         return err->status;
     }
-    if (!wait->reported && now - wait->begun >= 1) {
-        tell_waiting(wait, err);
+    if (!wait->reported && now - wait->start >= 1) {
+        report_waiting(wait, err);
         wait->reported = true;
     }
     (void)poll(&stop, 1, PAUSE);

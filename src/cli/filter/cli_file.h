@@ -30,7 +30,7 @@ tamis_compression cli_file_compression(bool gzip);
 /* A wait for a file, or a filter on a server, that another process holds. */
 typedef struct cli_lock_wait {
     uint64_t seconds; /* max. waiting time */
-    double begun;     /* start of the wait; 0: not yet */
+    double start;     /* start of the wait; 0: not yet */
     bool reported;    /* the message was printed */
 } cli_lock_wait;
 /* Returns the wait that --lock-wait sets. */

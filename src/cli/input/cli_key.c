@@ -62,8 +62,8 @@ static tamis_status apply_made(cli_key_form *form, uint32_t its, const char *pat
         return cli_fail(err, "%.300s: its keys were made without %s; leave it out, or build another filter",
                         path, option_of(less));
     if ((less & ~form->made_given) || (more && form->made_known))
-        return cli_fail(err, "%.300s: its keys were made with%s %s, unlike those before; ask it alone", path,
-                        more ? "" : "out", option_of(more ? more : less & ~form->made_given));
+        return cli_fail(err, "%.300s: its keys were made with%s %s, unlike those before; query it alone",
+                        path, more ? "" : "out", option_of(more ? more : less & ~form->made_given));
     form->made |= its;
     form->made_known = true;
     return TAMIS_OK;

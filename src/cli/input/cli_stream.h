@@ -28,7 +28,7 @@ typedef struct cli_stream {
     bool quiet;            /* true: no remarks */
     bool progress;         /* true: show progress */
     bool progress_bar;     /* true: as a line that is redrawn; false: as new lines */
-    /* statistics of each input of the last run, malloc; struct_size 0: not begun; NULL without a summary */
+    /* statistics of each input of the last run, malloc; struct_size 0: not started; NULL without a summary */
     tamis_stream_stats *each;
     tamis_stream_result *result; /* target of the result of a resumable run; NULL: not wanted */
     cli_names names;             /* memory of `inputs` if --files-from was given */

@@ -90,7 +90,7 @@ static void print_cell(FILE *out, int width, uint64_t count) {
     fprintf(out, " %*s", width, cli_text_count(text, sizeof text, count));
 }
 
-/* Prints a table with a line for each input that was begun. */
+/* Prints a table with a line for each input that was started. */
 static void print_each(FILE *out, const cli_summary *summary, const cli_stream *stream) {
     bool unknown = summary->stats.unknown > 0;
 
@@ -98,7 +98,7 @@ static void print_each(FILE *out, const cli_summary *summary, const cli_stream *
         return;
     fprintf(out, "%-22s %15s %12s %12s", "file", "records", summary->absent_name, summary->present_name);
     if (unknown)
-        fprintf(out, " %9s", summary->on_server ? "unknown" : "unasked");
+        fprintf(out, " %9s", summary->on_server ? "unknown" : "unchecked");
     fprintf(out, " %9s %9s %15s\n", "missing", "malformed", "bytes");
     for (size_t i = 0; i < stream->input_count; i++) {
         const tamis_stream_stats *file_stats = &stream->each[i];
@@ -126,7 +126,7 @@ static void print_text(FILE *out, const cli_summary *summary, const cli_stream *
     print_share(out, summary->absent_name, stats->unique, stats->records);
     print_share(out, summary->present_name, stats->duplicates, stats->records);
     if (stats->unknown > 0)
-        print_share(out, summary->on_server ? "unknown" : "passed on unasked", stats->unknown,
+        print_share(out, summary->on_server ? "unknown" : "passed on unchecked", stats->unknown,
                     stats->records);
     if (stats->missing > 0)
         print_share(out, "missing", stats->missing, stats->records);
@@ -266,7 +266,7 @@ static bool has_no_keys(const tamis_stream_stats *stats) {
     return stats->missing > 0 && stats->missing + stats->malformed == stats->records;
 }
 
-static void tell_malformed(const cli_summary *summary, const cli_stream *stream) {
+static void report_malformed(const cli_summary *summary, const cli_stream *stream) {
     uint64_t malformed = summary->stats.malformed;
     char count[CLI_TEXT_NUMBER], message[100];
 
@@ -284,7 +284,7 @@ static void tell_malformed(const cli_summary *summary, const cli_stream *stream)
 }
 
 /* Records without a key are counted in a warning, unless --missing was given and some record has a key. */
-static void tell_missing(const cli_summary *summary, const cli_stream *stream) {
+static void report_missing(const cli_summary *summary, const cli_stream *stream) {
     const tamis_stream_stats *stats = &summary->stats;
     bool passed = stream->missing == TAMIS_STREAM_PASS;
     bool is_single = stats->missing == 1;
@@ -307,9 +307,9 @@ static void tell_missing(const cli_summary *summary, const cli_stream *stream) {
 void cli_summary_report_skipped(const cli_summary *summary, const cli_stream *stream) {
     if (stream->json || stream->quiet)
         return;
-    tell_malformed(summary, stream);
+    report_malformed(summary, stream);
     if (!stream->stats && !summary->failed && !(summary->interrupted && summary->into))
-        tell_missing(summary, stream);
+        report_missing(summary, stream);
 }
 
 tamis_status cli_summary_conclude(cli_summary *summary, const cli_stream *stream, const tamis_filter *filter,
@@ -322,7 +322,7 @@ tamis_status cli_summary_conclude(cli_summary *summary, const cli_stream *stream
     summary->failed = status != TAMIS_OK && !summary->interrupted;
     cli_stream_advise(status, err);
     if (summary->failed && summary->stats.records == 0)
-        return err->status; /* the run has not begun */
+        return err->status; /* the run has not started */
     cli_summary_report_skipped(summary, stream);
     if (stream->stats) {
         tamis_error *first = summary->failed ? NULL : err;

@@ -17,7 +17,7 @@ static void list(row rows[ROWS], const tamis_stream_profile *p) {
                               {"split", "splitting", p->split},
                               {"extract", "finding keys", p->extract},
                               {"hash", "hashing", p->hash},
-                              {"ask", "asking the filter", p->query},
+                              {"query", "querying the filter", p->query},
                               {"route", "copying out", p->route},
                               {"write", "writing", p->write},
                               {"wait_input", "waiting for input", p->input},

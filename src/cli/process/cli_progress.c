@@ -27,7 +27,7 @@ void cli_progress_begin(cli_progress *progress, int fd, bool bar) {
     memset(progress, 0, sizeof *progress);
     progress->fd = fd;
     progress->bar = bar;
-    progress->begun = progress->last = cli_progress_now();
+    progress->start = progress->last = cli_progress_now();
 }
 
 static size_t terminal_columns(int fd) {
@@ -117,16 +117,16 @@ void cli_progress_step(void *context, const tamis_stream_stats *now) {
     double speed, weight;
     int length;
 
-    if (pos - progress->begun < first_after || since < (progress->bar ? bar_every : line_every))
+    if (pos - progress->start < first_after || since < (progress->bar ? bar_every : line_every))
         return;
     speed = (double)(bytes_of(now) - progress->last_bytes) / since;
-    weight = progress->last <= progress->begun ? 1.0 : 1.0 - exp(-since / smoothing);
+    weight = progress->last <= progress->start ? 1.0 : 1.0 - exp(-since / smoothing);
     progress->rate += weight * (speed - progress->rate);
     progress->last = pos;
     progress->last_bytes = bytes_of(now);
     /* The last column stays free, because some terminals go to the next line when it is written. */
     cli_progress_line(line, sizeof line, progress->bar ? terminal_columns(progress->fd) - 1 : sizeof line - 1,
-                      now, progress->rate, pos - progress->begun);
+                      now, progress->rate, pos - progress->start);
     if (progress->bar)
         length = snprintf(text, sizeof text, "\r%-*s", (int)progress->shown, line);
     else

@@ -12,7 +12,7 @@
 typedef struct cli_progress {
     int fd;              /* file descriptor of the output */
     bool bar;            /* true: redraw one line; false: print new lines */
-    double begun;        /* start of the run, as cli_progress_now */
+    double start;        /* start of the run, as cli_progress_now */
     double last;         /* time of the last line */
     uint64_t last_bytes; /* bytes read until the last line */
     double rate;         /* bytes a second, smoothed */

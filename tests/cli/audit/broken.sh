@@ -8,13 +8,13 @@ done
 tamis merge -q -o both.tamis 1.tamis 2.tamis
 tamis audit both.tamis
 echo "$?"
-cat keys1 keys2 | tamis audit --json --questions 20000 both.tamis -
+cat keys1 keys2 | tamis audit --json --queries 20000 both.tamis -
 echo "$?"
 tamis gen urls 20000 > urls
 tamis build -o poor.tamis --kind classic --scheme bkdr63 --expect 20000 --fpr 1e-6 urls
-tamis audit --questions 100000 poor.tamis urls | tail -n 1
+tamis audit --queries 100000 poor.tamis urls | tail -n 1
 # Positions of this scheme repeat in a filter for few keys: the rate is far above the requested one.
 seq 20 > few
 tamis build -q --kind classic --scheme guava64 -o few.tamis few
-tamis audit --questions 2000000 few.tamis few | tail -n 1
+tamis audit --queries 2000000 few.tamis few | tail -n 1
 echo "${PIPESTATUS[0]}"

@@ -6,13 +6,13 @@ for i in 1 2; do
     tamis build -o $i.tamis --kind classic --expect 1000 --fpr 1e-4 keys$i
 done
 tamis merge -q -o both.tamis 1.tamis 2.tamis
-for questions in 1000 30000 200000; do
-    tamis audit --questions $questions both.tamis | grep -E 'measured|rate'
+for queries in 1000 30000 200000; do
+    tamis audit --queries $queries both.tamis | grep -E 'measured|rate'
     echo "${PIPESTATUS[0]}"
 done
-tamis audit --questions 30000 --json both.tamis | grep -o '"saturated.*'
-tamis audit --questions 200000 1.tamis | grep rate
+tamis audit --queries 30000 --json both.tamis | grep -o '"saturated.*'
+tamis audit --queries 200000 1.tamis | grep rate
 # DCSO's program rounds its sizes: the rate computed for the rounded size counts.
 tamis gen words 2000 > keys
 tamis build -q -o f.bloom --format dcso --expect 2000 --fpr 0.1 keys
-tamis audit --questions 300000 f.bloom | grep rate
+tamis audit --queries 300000 f.bloom | grep rate

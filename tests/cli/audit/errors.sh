@@ -24,6 +24,6 @@ try .
 try a.tamis nowhere
 try a.tamis .
 try
-try --questions 0 a.tamis
+try --queries 0 a.tamis
 try -z a.tamis
 ls -A

@@ -3,6 +3,6 @@
 . "$TAMIS_SOURCE_DIR/tests/cli/filters.bash"
 dcso_file a.bloom
 guava_file a.guava
-printf 'foo\nbar\n' | tamis audit --questions 20000 a.bloom -
-printf 'foo\nbaz\n' | tamis audit --questions 2000 --json a.bloom -
-tamis audit --questions 20000 a.guava
+printf 'foo\nbar\n' | tamis audit --queries 20000 a.bloom -
+printf 'foo\nbaz\n' | tamis audit --queries 2000 --json a.bloom -
+tamis audit --queries 20000 a.guava

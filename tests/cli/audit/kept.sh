@@ -5,7 +5,7 @@ tamis gen words 1000 > words
 tamis gen urls 1000 > urls
 tamis gen clicks 1000 > clicks
 audit() {
-    tamis audit --questions 30000 "$@"
+    tamis audit --queries 30000 "$@"
     echo "$?"
 }
 for keys in words urls clicks; do
@@ -20,6 +20,6 @@ tamis build -o a.tamis --kind exact --expect 1000 words
 audit --json a.tamis words
 # The same seed gives the same result, another seed another one.
 tamis build -o a.tamis --kind blocked --expect 1000 --fpr 1e-2 words
-tamis audit --questions 30000 a.tamis > one
-tamis audit --questions 30000 --seed 0 a.tamis | cmp - one
-tamis audit --questions 30000 --seed 1 a.tamis | cmp -s - one || echo another
+tamis audit --queries 30000 a.tamis > one
+tamis audit --queries 30000 --seed 0 a.tamis | cmp - one
+tamis audit --queries 30000 --seed 1 a.tamis | cmp -s - one || echo another

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Keys of any bytes and length, from a file or a pipe; a last one without its newline; shapes with few keys or one.
 audit() {
-    tamis audit --questions 5000 --json "$@" | grep -oE '"(asked|keys|missing|verdict)": [^,}]*' | tr '\n' ' '
+    tamis audit --queries 5000 --json "$@" | grep -oE '"(queries|keys|missing|verdict)": [^,}]*' | tr '\n' ' '
     echo "${PIPESTATUS[0]}"
 }
 { head -c 300000 /dev/zero | tr '\0' x; printf '\n\0\n\377\376\r\n\n'; printf 'caf\303\251\nlast'; } > any

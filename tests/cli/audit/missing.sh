@@ -4,7 +4,7 @@ tamis gen words 1000 > keys
 tamis build -o a.tamis --kind blocked --expect 1000 --fpr 1e-3 keys
 { head -n 499 keys; printf 'never\033added\n'; cat keys; } > more
 audit() {
-    tamis audit --questions 1000 "$@"
+    tamis audit --queries 1000 "$@"
     echo "$?"
 }
 audit a.tamis more

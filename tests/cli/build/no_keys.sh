@@ -34,4 +34,4 @@ tamis check --key json:/typo -v some.tamis in
 tamis check --key json:/id --missing drop some.tamis one
 echo "status $?"
 echo audit
-tamis audit --questions 1e4 --key json:/id some.tamis <(cat in one) | grep -c keys
+tamis audit --queries 1e4 --key json:/id some.tamis <(cat in one) | grep -c keys

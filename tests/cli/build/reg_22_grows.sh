@@ -18,7 +18,7 @@ for fpr in 1e-2 1e-4 1e-6 1e-9; do
     echo 1 | tamis build -o none.tamis --fpr $fpr
     tamis add none.tamis a
     tamis check -c none.tamis a
-    tamis audit --questions 200000 none.tamis a | grep '^  rate'
+    tamis audit --queries 200000 none.tamis a | grep '^  rate'
     tamis dedup --expect 100 --fpr $fpr a | cmp - a
 done
 tamis build -o large.tamis --expect 1e10 a

@@ -16,7 +16,7 @@ tamis build --expect 10 -o plain.tamis unix
 tamis check -c plain.tamis windows
 tamis check -f plain.tamis -f a.bloom windows | od -An -c
 printf 'new\r\nfoo\r\nnew\n' | tamis dedup --filter b.bloom | od -An -c
-tamis audit --questions 1000 a.bloom windows --json | grep -o '"missing": [0-9]*'
+tamis audit --queries 1000 a.bloom windows --json | grep -o '"missing": [0-9]*'
 echo "--- every byte"
 tamis check -c a.bloom -k $'foo\r' -k bar
 printf 'foo\r\0bar\0' | tamis check -z -c a.bloom

@@ -15,7 +15,7 @@ for i in folded trimmed both plain; do
     echo "$i: $(tamis check -c $i.tamis ask) $(tamis check -c $i.tamis -k ADA -k ' Bob') $(tamis check -c --key line $i.tamis ask)"
 done
 echo "lower case alone: $(tamis build -o lower.tamis <(echo ada); tamis check -c --ignore-case --trim lower.tamis ask)"
-tamis audit --questions 1000 --json both.tamis in | grep -o '"missing": [0-9]*'
+tamis audit --queries 1000 --json both.tamis in | grep -o '"missing": [0-9]*'
 echo several
 tamis check -f folded.tamis -f both.tamis ask
 tamis check -f plain.tamis -f folded.tamis ask

@@ -13,7 +13,7 @@ echo 200 | tamis add n.tamis
 tamis check n.tamis -k 0200
 echo 300 | tamis add --type int64 n.tamis
 echo "status $?"
-tamis audit --questions 1000 --json n.tamis in | grep -o '"missing": [0-9]*'
+tamis audit --queries 1000 --json n.tamis in | grep -o '"missing": [0-9]*'
 printf '%s\n' 007 400 | tamis dedup --filter n.tamis
 printf '%s\n' 500 | tamis dedup -q --filter new.tamis --type int64
 tamis check new.tamis -k 0500

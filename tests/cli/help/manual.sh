@@ -33,7 +33,7 @@ sort -u fields | diff - <(documented plan)
 tamis gen words 5 > keys && tamis build -o keys.tamis keys
 for verb in info verify; do tamis $verb --json keys.tamis | fields | diff - <(documented $verb); done
 tamis diff --json keys.tamis keys.tamis | fields | diff - <(documented diff)
-tamis audit --questions 10 --json keys.tamis | fields | diff - <(documented audit)
+tamis audit --queries 10 --json keys.tamis | fields | diff - <(documented audit)
 # The objects in runs are described there.
 tamis dedup --state state -o out words
 { tamis state show --json state && tamis state verify --json state; } |

@@ -12,6 +12,6 @@ tamis hash --scheme xxh3 --scheme guava64 x | cmp - <(tamis hash --scheme guava6
 tamis copy -o lost -o g.tamis f.tamis --format guava --format tamis && tamis diff -q f.tamis g.tamis
 tamis merge -o lost -o h.tamis f.tamis g.tamis
 tamis add f.tamis b --print none --print fresh
-tamis audit f.tamis a --questions 1e9 --questions 1000 --json | grep -o '"asked": [0-9]*'
+tamis audit f.tamis a --queries 1e9 --queries 1000 --json | grep -o '"queries": [0-9]*'
 tamis dedup --quiet -q a --count --count
 ls

@@ -117,7 +117,7 @@ def header_fields():
                       block_size=[0, 4096], needs=[2**31], kind=[0, 2, 3, 2**32 - 1], scheme=[0, 2**32 - 1], seed=[1],
                       secret_print=[1], capacity=[10**12 + 1], fpr=[-0.5, 1.5, math.nan],
                       bits=[0, 1, 2**62 + 1, 2**64 - 1], probes=[0, 256], slot_bits=[32], home_bits=[4],
-                      partitions=[1], added=[2**63], false_fresh=[-1.0, math.inf], flags=[2**63],
+                      partitions=[1], added=[2**63], false_present=[-1.0, math.inf], flags=[2**63],
                       fpr_predicted=[2.0], covered=[0.5]).items()
     yield from fields("blocked-", BLOCKED, bits=[511, 1024], scheme=[5, 8]).items()
     yield from fields("table-", TABLE, bits=[1], probes=[1], slot_bits=[0, 17, 136], home_bits=[3, 9],

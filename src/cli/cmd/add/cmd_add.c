@@ -179,7 +179,7 @@ static bool report_unprinted(const add_run *run) {
 static tamis_status add_records(add_run *run, tamis_error *err) {
     const char *path = run->config.filter;
     char shown[CLI_SERVER_SHOWN];
-    double begun = cli_progress_now();
+    double start = cli_progress_now();
     tamis_status status = stream(run, err);
 
     if (status == TAMIS_OK && !run->family &&
@@ -187,7 +187,7 @@ static tamis_status add_records(add_run *run, tamis_error *err) {
         status = err->status;
     else if (status == TAMIS_E_FULL && !run->family)
         fail_full(run, err);
-    run->summary.seconds = cli_progress_now() - begun;
+    run->summary.seconds = cli_progress_now() - start;
     bool is_reported = status != TAMIS_OK && report_unprinted(run);
     if (status != TAMIS_OK && !is_reported && status != TAMIS_E_PIPE && !run->family &&
         run->summary.stats.records > 0 && !run->config.stream.quiet && !run->config.stream.json)

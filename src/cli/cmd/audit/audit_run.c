@@ -121,7 +121,7 @@ static tamis_status check_supply(const audit *run, const audit_memory *r, tamis_
         return TAMIS_OK;
     tamis_audit_result_get(r->audit, &result);
     return cli_fail(err,
-                    "--questions: with the keys, %s would be more than half of all numbers of type int32; "
+                    "--queries: with the keys, %s would be more than half of all numbers of type int32; "
                     "give fewer",
                     cli_text_count(number, sizeof number, run->queries + result.keys));
 }
@@ -139,7 +139,7 @@ static tamis_status query_random_keys(audit *run, audit_memory *r, tamis_error *
         tamis_audit_result_get(r->audit, &result);
     }
     if (status == TAMIS_E_NOMEM) /* each random key takes memory */
-        cli_remedy(err, "give fewer --questions, or free memory");
+        cli_remedy(err, "give fewer --queries, or free memory");
     run->keys = result.keys;
     run->distinct = result.distinct;
     run->missing = result.missing;

@@ -17,14 +17,14 @@
 #include "cli/filter/cli_filter.h"
 #include "cli/server/cli_server.h"
 
-enum { OPT_QUESTIONS = CLI_OPT_OWN };
+enum { OPT_QUERIES = CLI_OPT_OWN };
 
 #define CONFIDENCE  0.99
 #define HITS_TO_SEE 3 /* min. hits expected at the promised rate; with fewer the verdict is "too rare" */
 
 static const cli_option options[] = {
-    {.id = OPT_QUESTIONS,
-     .name = "questions",
+    {.id = OPT_QUERIES,
+     .name = "queries",
      .type = CLI_COUNT,
      .value = "N",
      .min = 1,
@@ -71,8 +71,7 @@ static tamis_status open_filter(tamis_filter **filter, const char *path, const c
         status = cli_file_open(filter, path, CLI_QUERY, NULL, NULL, err);
         if (status != TAMIS_OK || tamis_hasher_scheme(tamis_filter_hasher(*filter)) != TAMIS_SCHEME_SIP)
             return status;
-        return cli_fail(err, "%.300s: is keyed, and its secret is needed to ask it; give --secret-file FILE",
-                        path);
+        return cli_fail(err, "%.300s: is keyed, and lookups need its secret; give --secret-file FILE", path);
     }
     if (strcmp(secret_file, "-") == 0)
         return cli_fail(err, "--secret-file '-': is not taken for standard input here; give /dev/stdin, or "
@@ -146,7 +145,7 @@ static const char *explain(const report *result) {
     if (strcmp(result->verdict, "doubtful") == 0)
         return "doubtful: above the promise, by no more than chance and the spread of such filters may do";
     if (strcmp(result->verdict, "kept") != 0)
-        return "too rare: not above the promise, as far as so many questions can tell";
+        return "too rare: not above the promise, as far as so many queries can tell";
     return result->low > result->promised
                ? "kept: above the promise by no more than rounding to its size gives"
                : "kept: not above the promise, or not beyond chance";
@@ -193,7 +192,7 @@ static tamis_status print_json(const report *result, tamis_error *err) {
     cli_json_real(object, "fpr_measured", (double)run->hits / (double)run->queries);
     cli_json_real(object, "fpr_low", result->low);
     cli_json_real(object, "fpr_high", result->high);
-    cli_json_count(object, "asked", run->queries);
+    cli_json_count(object, "queries", run->queries);
     cli_json_count(object, "hits", run->hits);
     cli_json_count(object, "keys", run->keys);
     cli_json_count(object, "missing", run->missing);
@@ -204,7 +203,7 @@ static tamis_status print_json(const report *result, tamis_error *err) {
 
 /* Reports missing keys. A filter never forgets a key: a missing key was never added, or was made with other
  * options, or this is an error of the program. */
-static void tell_missing(const report *result) {
+static void report_missing(const report *result) {
     const audit *run = &result->run;
     char message[500], count[CLI_TEXT_NUMBER];
 
@@ -221,7 +220,7 @@ static void tell_missing(const report *result) {
 
 /* Reports that KEYS lacks keys of the filter. Random keys have the shapes of KEYS, so they may be keys of the
  * filter if there are few keys of these shapes. */
-static void tell_partial(const report *result) {
+static void report_partial(const report *result) {
     char message[400], holds[CLI_TEXT_NUMBER], given[CLI_TEXT_NUMBER];
 
     if (!result->partial)
@@ -237,7 +236,7 @@ static void tell_partial(const report *result) {
 
 static tamis_status audit_filter(report *result, const cli_args *args, bool *negative, tamis_error *err) {
     const tamis_plan *plan = tamis_filter_plan(result->run.filter);
-    const cli_value *questions = &args->values[OPT_QUESTIONS];
+    const cli_value *queries = &args->values[OPT_QUERIES];
     tamis_status status;
 
     /* Verify first: statistics from damaged bits would be wrong. */
@@ -247,15 +246,15 @@ static tamis_status audit_filter(report *result, const cli_args *args, bool *neg
         return err->status;
     result->promises = cli_filter_promises(plan);
     result->promised = result->promises ? plan->fpr : 0;
-    result->run.queries = questions->given
-                              ? questions->number
+    result->run.queries = queries->given
+                              ? queries->number
                               : tamis_audit_queries(plan, fmax(result->promised, result->info.fpr_live));
     status = audit_run(&result->run, err);
     if (status != TAMIS_OK)
         return status;
     judge(result, plan);
-    tell_missing(result);
-    tell_partial(result);
+    report_missing(result);
+    report_partial(result);
     if (!args->values[CLI_OPT_JSON].given)
         print_text(result);
     else if (print_json(result, err) != TAMIS_OK)

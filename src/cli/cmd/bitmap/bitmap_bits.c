@@ -175,7 +175,7 @@ static tamis_status check_operands(const bits_run *run, char *const *operands, s
 /* ---- batches ---- */
 
 /* Adds to the error of a failed run how many bits were set. */
-static void tell_done(const bits_run *run, tamis_error *err) {
+static void report_done(const bits_run *run, tamis_error *err) {
     size_t used = strlen(err->text);
 
     if (run->sets && run->done > 0)
@@ -229,10 +229,10 @@ static tamis_status answer_lines(bits_run *run, tamis_error *err) {
         }
         run->lines += count;
         if (run->count > 0) {
-            tamis_error unasked = TAMIS_ERROR_INIT;
-            tamis_status answered = answer(run, status == TAMIS_OK ? err : &unasked);
+            tamis_error other = TAMIS_ERROR_INIT;
+            tamis_status answered = answer(run, status == TAMIS_OK ? err : &other);
             if (answered != TAMIS_OK && status != TAMIS_OK)
-                *err = unasked;
+                *err = other;
             status = answered != TAMIS_OK ? answered : status;
         }
     } while (status == TAMIS_OK && count > 0);
@@ -267,7 +267,7 @@ tamis_status bitmap_bits(tamis_redis_bitmap *bitmap, bool sets, bool quiet, char
     run->quiet = quiet;
     status = answer_all(run, operands, count, err);
     if (status != TAMIS_OK && status != TAMIS_E_PIPE)
-        tell_done(run, err);
+        report_done(run, err);
     release_lines(&run->input);
     free(run);
     return status;

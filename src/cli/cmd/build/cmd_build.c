@@ -280,7 +280,7 @@ static tamis_status save(build_run *run, tamis_error *err) {
     return status == TAMIS_OK ? TAMIS_OK : err->status;
 }
 
-static void tell_fixed(const build_run *run) {
+static void report_fixed(const build_run *run) {
     const tamis_kind kind = tamis_filter_plan(run->filter)->kind;
     char message[400];
 
@@ -295,7 +295,7 @@ static void tell_fixed(const build_run *run) {
 }
 
 static tamis_status build(build_run *run, tamis_error *err) {
-    double begun = cli_progress_now();
+    double start = cli_progress_now();
     char shown[CLI_SERVER_SHOWN];
     tamis_status status;
 
@@ -306,11 +306,11 @@ static tamis_status build(build_run *run, tamis_error *err) {
     else if (status == TAMIS_E_FULL)
         cli_filter_full(run->filter, run->config.output, run->summary.stats.records + 1,
                         "give a larger --expect, or more --memory", err);
-    run->summary.seconds = cli_progress_now() - begun;
+    run->summary.seconds = cli_progress_now() - start;
     if (status == TAMIS_OK && !run->config.stream.quiet && !run->config.stream.json)
         cli_filter_report_rate(run->filter);
     if (status == TAMIS_OK && !run->config.stream.quiet && !run->config.stream.json)
-        tell_fixed(run);
+        report_fixed(run);
     if (status == TAMIS_OK && !run->config.stream.quiet && !run->config.stream.json)
         cli_metadata_report_lost(run->filter, run->config.output, run->config.format);
     if (status == TAMIS_OK && !run->config.stream.quiet && run->config.filter.server)

@@ -149,7 +149,7 @@ static tamis_status answer_keys(check_query *query, const check_config *config, 
 static tamis_status check(bool *negative, check_query *query, const check_config *config, int stop_fd,
                           tamis_error *err) {
     cli_summary summary = CLI_SUMMARY_INIT;
-    double begun = cli_progress_now();
+    double start = cli_progress_now();
     uint64_t printed;
     tamis_status status;
 
@@ -163,7 +163,7 @@ static tamis_status check(bool *negative, check_query *query, const check_config
     if (status != TAMIS_OK && status != TAMIS_E_INTERRUPTED && config->stream.quiet && !config->follow &&
         config->stream.input_count > 1)
         status = search_each(query, config, status, stop_fd, &summary, err);
-    summary.seconds = cli_progress_now() - begun;
+    summary.seconds = cli_progress_now() - start;
     printed = config->invert ? summary.stats.unique + cli_stream_passed(&config->stream, &summary.stats)
                              : summary.stats.duplicates;
     if (config->count && (status == TAMIS_OK || status == TAMIS_E_INTERRUPTED))

@@ -127,8 +127,8 @@ static tamis_scheme scheme_of(const plan_trial *trial) {
 }
 
 static void print_head(void) {
-    printf("%-11s  %-10s  %5s  %8s  %8s  %8s  %-17s  %6s  %s\n", "kind", "scheme", "bits", "promised",
-           "computed", "measured", "95 % interval", "asked", "verdict");
+    printf("%-11s  %-10s  %5s  %8s  %8s  %8s  %-17s  %7s  %s\n", "kind", "scheme", "bits", "promised",
+           "computed", "measured", "95 % interval", "queries", "verdict");
 }
 
 static void print_row(const plan_trial *trial) {
@@ -139,7 +139,7 @@ static void print_row(const plan_trial *trial) {
     cli_text_rate(promised, sizeof promised, plan->fpr);
     cli_text_rate(computed, sizeof computed, trial->computed);
     cli_text_rate(measured, sizeof measured, (double)trial->hits / (double)trial->queries);
-    printf("%-11s  %-10s  %5.1f  %8s  %8s  %8s  %-17s  %6s  %s\n", tamis_kind_name(plan->kind),
+    printf("%-11s  %-10s  %5.1f  %8s  %8s  %8s  %-17s  %7s  %s\n", tamis_kind_name(plan->kind),
            tamis_scheme_name(scheme_of(trial)), plan->bits_per_key,
            plan_trial_overfills(trial) ? "-" : promised, computed, measured,
            interval_text(interval, sizeof interval, trial),
@@ -157,7 +157,7 @@ static void print_foot(const tamis_plan *plan) {
     putchar('\n');
     print_note(
         "bits: of memory a key. promised: by the plan. computed: by the formulas, for the keys that are in. "
-        "asked: keys that were never added; measured: the share of them answered \"seen\".");
+        "queries: lookups of keys that were never added; measured: the share of them answered \"seen\".");
     print_note(
         "kept: not above the promise, or not beyond chance. as computed: above what was requested, or with "
         "more keys than planned, and not beyond chance above what was computed. too rare: fewer than 3 hits "
@@ -196,7 +196,7 @@ static json_t *row_object(const plan_trial *trial) {
     else
         cli_json_real(object, "fpr", trial->plan.fpr);
     cli_json_real(object, "fpr_predicted", trial->computed);
-    cli_json_count(object, "asked", trial->queries);
+    cli_json_count(object, "queries", trial->queries);
     cli_json_count(object, "hits", trial->hits);
     cli_json_real(object, "fpr_measured", (double)trial->hits / (double)trial->queries);
     cli_json_real(object, "fpr_low", trial->low);
