@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # ctest: torture
-# One guard of layout 2 taken away at a time: the model finds what it is for. ctest: not-sanitized ctest: timeout=600
+# Removes one guard of layout 2 at a time: the model must find the violation that it prevents. ctest: not-sanitized ctest: timeout=600
 . "$(dirname "$0")/run.bash"
 
 finds I2_live_partition_removed "a switch that checks, stops, and writes" -DA1=$BUILD -DB1=$BUILD -DF_SWITCH
@@ -14,7 +14,7 @@ finds I1_acknowledged_key_reads_absent "a chunk sent again after the switch" \
 finds I1_acknowledged_key_reads_absent "a late footer after an eviction" \
     -DA1=$CREATE -DEMPTY=1 -DADDS=1 -DEVICT=1 -DFAULTS=1 -DF_FOOTER -DLEAKS=0
 finds I1_lock_of_another_removed "a release by GET, then DEL" -DA1=$BUILD -DB1=$BUILD -DF_RELEASE
-finds I2_plan_without_its_partitions "a lock asked for again with the same token" \
+finds I2_plan_without_its_partitions "a lock requested again with the same token" \
     -DA1=$BUILD -DB1=$BUILD -DFAULTS=1 -DF_TOKEN
 finds I4_expiry_undone "expire beside a build, by plain commands" -DA1=$EXPIRE -DB1=$BUILD -DF_EXPIRE
 finds I2_plan_without_its_partitions "own partitions deleted while the switch may still arrive" \

@@ -1,43 +1,48 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * How filters in a Redis are changed by several commands at once, as a model for SPIN.
+ * How several commands at once change filters in a Redis, as a model for SPIN.
  *
  * Idea. A filter is a hash with a plan in one slot, and partitions in other slots. A command (build, create, drop, resize,
- * expire) changes them step by step, and nothing holds the steps together: the process may be stopped between any two, its
- * lock may run out meanwhile, and the network may carry a command out late or twice. Layout 2 makes each step one script
- * that compares before it writes. This model tries every order of every step, and every such mishap at every point.
+ * expire) changes them step by step, and no transaction spans the steps. The process may be stopped between any two
+ * steps, its lock may expire meanwhile, and the network may deliver a command late or twice. In layout 2 each step is one
+ * script that compares before it writes. This model tries every order of all steps, and every such fault at every point.
  *
  *      writer A   writer B   adder   reader             control slot: lock, plan, next, pushing, before, copy
  *          \\         |        |       /
- *           ask -> servers and network  ------------->   partition of generation 1 .. 5: footer, bits, expiry, stamp
- *                   |   ^
- *                  late (commands of connections that were given up)
+ *           requests -> servers and network  -------->   partition of generation 1 .. 5: footer, bits, expiry, stamp
+ *                       |   ^
+ *                      late (commands of connections that were closed)
  *
- * A command to the servers is (operation, token, plan, generation, value). It is carried out and answered; or carried out and
- * the reply is lost; or it stays in `late` and is carried out at any time later, or never. The sender of a lost one
- * sends it again, which makes it carried out twice, or gives up.
+ * A command to the servers is (operation, token, plan, generation, value). One of these happens to it:
+ * - it is carried out, and the reply arrives;
+ * - it is carried out, and the reply is lost;
+ * - it stays in `late` and is carried out at any later time, or never.
+ * After a lost reply the sender sends the command again, so that it may be carried out twice, or gives up.
  *
- * What is left out, and why that hides nothing:
- * - A filter has one partition. A key lies in one partition; the others of its generation can only add failures, and a command
- *   may fail at any step here too, by a lost reply.
- * - A build has one chunk, and a resize one BITOP. The footer says FULL once all of them were carried out.
- * - Reads of a client are of the state itself: a reply that takes long is a client that is stopped after it.
- * - Time is left out: a lock may run out whenever it is held, a string that expires is one that vanishes. A killed process is
- *   one that is never scheduled again. All properties but I3 speak of every state, so they hold for kills too.
- * - Two connections have no order here. A real connection keeps its order: the model allows more than can happen.
- * - Each of FAULTS, EVICT and FAILOVER is bounded: run.bash's callers say by how much.
+ * What the model leaves out, and why that hides no fault:
+ * - A filter has one partition. A key is in one partition; others of its generation could only add failures, and any step
+ *   may fail here too, by a lost reply.
+ * - A build has one chunk, and a resize one BITOP. The footer is FULL once all of them were carried out.
+ * - A client reads the state itself. A slow reply is the same as a client that stops after the reply.
+ * - There is no time: a lock may expire whenever it is held, and a string that expires vanishes. A killed process is never
+ *   scheduled again. All properties but I3 are checked in every state, so they hold for kills too.
+ * - Two connections have no order. A real connection keeps its order, so the model allows more than can happen.
+ * - FAULTS, EVICT and FAILOVER are bounded by the tests that call run.bash.
  *
- * Properties. I1: a batch that counts finds each acknowledged key; the plan changes once for a command, while the command runs
- * or after it said "unknown". I2: a plan names partitions that are sealed, or that vanished by themselves; nobody deletes
- * them or lets them expire. I3: once all have ended, each string without expiry is in the plan or in a record, or a command
- * said that it may have left it. I4: a command that reports success or failure says what happened.
- * After a failover what was written last may be gone: then I1 is asked of the older keys, and I2 and I3 are not.
+ * Properties:
+ * I1. A batch that counts finds every acknowledged key. A command changes the plan once, while it runs or after it reported
+ *     "unknown".
+ * I2. A plan names partitions that are sealed, or that vanished by themselves. No command deletes them or lets them expire.
+ * I3. When all commands have ended, each string without an expiry is in the plan or in a record, or a command reported that
+ *     it may have left it.
+ * I4. A command that reports success or failure reports what happened.
+ * A failover may lose the last writes. Then I1 is checked for older keys only, and I2 and I3 are not checked.
  *
- * F_... takes a guard away, see planted.sh: a model that finds nothing there would prove nothing. -DLAYOUT1 takes away most.
+ * F_... removes a guard, see planted.sh: a model that finds no violation then would prove nothing. -DLAYOUT1 removes most.
  *
  * References: G. Holzmann, The SPIN Model Checker, 2003 (spinroot.com); M. Kleppmann, How to do distributed locking, 2016, for
- * locks that run out and fencing tokens; L. Lamport, Time, Clocks, and the Ordering of Events, 1978. docs/REDIS-LAYOUT.md.
+ * locks that expire and fencing tokens; L. Lamport, Time, Clocks, and the Ordering of Events, 1978. docs/REDIS-LAYOUT.md.
  */
 
 #define NONE 0
@@ -71,7 +76,7 @@
 #define RENEWS 0 /* 1: the adder has a time to live, and gives it to the partitions of `next` too */
 #endif
 #ifndef READS
-#define READS 0 /* 1: a reader asks one batch */
+#define READS 0 /* 1: a reader looks up one batch */
 #endif
 #ifndef EMPTY
 #define EMPTY 0 /* 1: there is no filter at the start */
@@ -102,7 +107,7 @@
 #endif
 
 #ifndef LEAKS
-#define LEAKS 1 /* 0: I3 is not looked at, so that a run finds what it is after */
+#define LEAKS 1 /* 0: I3 is not checked, so that a run finds another violation */
 #endif
 
 #ifdef LAYOUT1
@@ -130,9 +135,9 @@
 
 /* Expiry of a string. */
 #define STAYS 0
-#define USER 1  /* as the user asked */
-#define HOUR 2  /* until it is sealed */
-#define GRACE 3 /* replaced: for batches on their way */
+#define USER 1  /* set by the user */
+#define HOUR 2  /* of an unsealed partition */
+#define GRACE 3 /* 60 s of a replaced partition, for batches under way */
 
 /* Bits of a partition. */
 #define BASE 1 /* the keys of a build */
@@ -143,12 +148,12 @@ bit hash_ttl, copy_ttl;
 byte foot[GENERATIONS], bits[GENERATIONS], ttl[GENERATIONS], stamp[GENERATIONS];
 #ifdef F_CREATE
 byte state;
-#define READY (state == plan) /* else whoever opens the filter makes its partitions */
+#define READY (state == plan) /* else each process that opens the filter makes its partitions */
 #else
 #define READY 1
 #endif
 
-/* ---- what the properties speak of: no command reads it ---- */
+/* ---- state of the properties; no command reads it ---- */
 
 #define RUNNING 0
 #define SUCCESS 1
@@ -160,11 +165,11 @@ byte outcome[4];  /* of commands 0 to 3 */
 bit changed[4];   /* it changed the plan */
 byte must;        /* bits that a batch has to find */
 byte evicted;     /* generations of which a string vanished by itself: a mask */
-bit wants_ttl;    /* the user's last word on the expiry of the filter that stands */
+bit wants_ttl;    /* the user's last choice of an expiry for the current filter */
 byte key_lost; /* KEY: the add itself is in the suffix that a failover lost */
 bit hash_evicted, failed_over, unanswered_add;
 byte retired; /* generations that were retired: a mask */
-byte told; /* generations of which a command said that it may have left strings, since nobody answered: a mask */
+byte reported; /* a mask: generations whose strings a command may have left, as it reported, because a reply was lost */
 byte alive; /* processes that have not ended */
 
 /* Names of the properties, always false: a failed assertion prints its name. */
@@ -184,7 +189,7 @@ mtype = { LOCK, UNLOCK, RENEW, END_NEXT, DELETE, RETIRE, ANNOUNCE, MAKE, FILL, S
 #define OK 1
 #define LOST 2 /* no reply */
 
-chan ask = [0] of { mtype, byte, byte, byte, byte };
+chan requests = [0] of { mtype, byte, byte, byte, byte };
 chan reply = [0] of { byte };
 chan late = [LATE] of { mtype, byte, byte, byte, byte };
 byte faults = FAULTS;
@@ -207,10 +212,10 @@ inline check_state() {
 
 inline check_leak(g) {
     HOLDS(I3_leak_without_a_record, foot[g] == MISSING || ttl[g] != STAYS || plan == g || next == g ||
-          pushing == g || before == g || copy == g || (told & ~retired & (1 << g)) || (foot[g] == BARE && (unanswered_add || (evicted & (1 << g)))))
+          pushing == g || before == g || copy == g || (reported & ~retired & (1 << g)) || (foot[g] == BARE && (unanswered_add || (evicted & (1 << g)))))
 }
 
-/* Once everybody has ended. A hash that vanished or was set back took its records with it. */
+/* Checked when all processes have ended. A hash that vanished, or was set back by a failover, lost its records too. */
 inline check_leaks() {
     if
     :: LEAKS && alive == 0 && !failed_over && hash_evicted -> check_leak(1)
@@ -245,7 +250,7 @@ inline switch_to(g, p, kind) {
 #endif
     if
     :: kind == BUILD -> must = BASE
-    :: else /* a resize has all keys; what is created has none */
+    :: else /* a resize has all keys; a created filter has none */
     fi;
     if
     :: p == 0 -> wants_ttl = 0
@@ -262,8 +267,8 @@ inline end_process(what, op, c, how) {
     alive--;
     if
     :: c < 4 ->
-        told = told | ((what == UNKNOWN || (how & 2)) << (c + 2)) | (1 << (how >> 2));
-#ifndef LAYOUT1 /* where it would hide what is worse */
+        reported = reported | ((what == UNKNOWN || (how & 2)) << (c + 2)) | (1 << (how >> 2));
+#ifndef LAYOUT1 /* in layout 1 it would hide worse violations */
         HOLDS(I4_failed_but_changed, failed_over || what != FAILED || !changed[c]);
 #endif
         HOLDS(I4_success_but_not_done, failed_over || what != SUCCESS || changed[c] || op == EXPIRE || op == PERSIST || op == CREATE ||
@@ -273,7 +278,7 @@ inline end_process(what, op, c, how) {
     fi
 }
 
-/* One command at one instant. t, p, g, u: token, plan, generation, and what else it says. */
+/* One command at one instant. t, p, g, u: token, plan, generation and value. */
 inline carry_out(o, t, p, g, u) {
     ok = NO;
     if
@@ -321,7 +326,7 @@ inline carry_out(o, t, p, g, u) {
     :: o == SWITCH && lock == t && plan == p && pushing == g && (u != RESIZE || next == g) ->
         switch_to(g, p, u); ok = OK
 #endif
-    #ifdef F_NEXT /* all sends of it are alike */
+    #ifdef F_NEXT /* all sends have the same value */
     :: o == SET_NEXT && lock == t && plan == p && pushing == g -> next = g; next_send = 1; ok = OK
 #else
     :: o == SET_NEXT && lock == t && plan == p && pushing == g && next == 0 -> next = g; next_send = u; ok = OK
@@ -367,14 +372,14 @@ inline carry_out(o, t, p, g, u) {
     printf("%e token=%d plan=%d generation=%d value=%d: %d\n", o, t, p, g, u, ok)
 }
 
-/* With the network: a command is carried out and answered; or its reply is lost; or the connection is given up and delivers
- * it later, or never. */
+/* The servers and the network: a command is carried out and answered; or its reply is lost; or the client closes the
+ * connection, which delivers the command later or never. */
 proctype servers() {
     mtype o;
     byte t, p, g, u, ok;
 end: do
     :: atomic {
-        ask?o, t, p, g, u;
+        requests?o, t, p, g, u;
         if
         :: d_step { o == END -> end_process(t, p, g, u); check_state() }
         :: d_step { o != END -> carry_out(o, t, p, g, u); check_state() }
@@ -397,19 +402,19 @@ end: do
 
 /* ---- the network ---- */
 
-/* A client sends a command until it has a reply or gives up: `result`. `doubt`: one that was sent before may have been,
- * or may yet be, carried out. */
+/* A client sends a command until it has a reply or gives up: `result`. `unconfirmed`: an earlier sending may have been
+ * carried out, or may be later. */
 inline send_once(o, t, p, g, u) {
-    ask!o, t, p, g, u;
+    requests!o, t, p, g, u;
     reply?result;
     if
-    :: result == LOST -> doubt = 1
+    :: result == LOST -> unconfirmed = 1
     :: else
     fi
 }
 
 inline send(o, t, p, g, u) {
-    doubt = 0;
+    unconfirmed = 0;
     do
     :: atomic {
         send_once(o, t, p, g, u);
@@ -429,9 +434,9 @@ inline send(o, t, p, g, u) {
 
 inline release() { send(UNLOCK, T, 0, 0, 0) }
 
-inline leave(c, what, op, is_done) { atomic { ask!END, what, op, c, is_done; reply?_ } }
+inline leave(c, what, op, is_done) { atomic { requests!END, what, op, c, is_done; reply?_ } }
 
-/* A delete that is not confirmed is recorded somewhere until it is. */
+/* A record remains until the delete is confirmed. */
 #define delete_strings(g, where) \
     send(DELETE, 0, 0, g, 0); \
     if \
@@ -446,12 +451,12 @@ inline leave(c, what, op, is_done) { atomic { ask!END, what, op, c, is_done; rep
     :: else \
     fi
 
-/* Tells the user, and ends. `is_gone` counts where a filter is dropped. */
+/* Reports to the user, and ends. `is_gone` matters only for drops. */
 #define finish(what) outcome_is = what; goto ended
 
 proctype command(byte op; byte c; byte after) {
     byte G = c + 2, T, P, N, U, B, C, r, s, sends, result, older, outcome_is, halfway, sent_next;
-    bit doubt, is_gone, left, hash_had_ttl, is_released;
+    bit unconfirmed, is_gone, left, hash_had_ttl, is_released;
 
     (after == 4 || outcome[after] != RUNNING);
 
@@ -484,13 +489,13 @@ proctype command(byte op; byte c; byte after) {
 
     /* 1 acquire, and read */
 acquire:
-    doubt = 0;
+    unconfirmed = 0;
     if
     :: op == DROP_FULL -> T = 0; (lock == 0)
     :: else ->
         do
         :: atomic {
-            lock == 0 || doubt ->
+            lock == 0 || unconfirmed ->
 #ifdef F_TOKEN
                 T = 1 + 4 * c; /* a command has one token */
 #else
@@ -502,7 +507,7 @@ acquire:
             if
             :: result == OK -> break
 #ifdef F_TOKEN
-            :: result != OK && doubt && lock == T -> break
+            :: result != OK && unconfirmed && lock == T -> break
             :: result == NO -> finish(FAILED)
 #else
             :: result == NO -> finish(FAILED)
@@ -512,7 +517,7 @@ acquire:
             fi
         od
     fi;
-    doubt = 0;
+    unconfirmed = 0;
     if
     :: op == RESIZE && r != 0 -> goto resize_end
     :: else
@@ -529,7 +534,7 @@ acquire:
     :: else
     fi;
 
-    /* 2 end the resize of another: proves as well that what was read was read under the lock */
+    /* 2 end the resize of another command; this also proves that the hash was read while the lock was held */
 #ifndef F_NO_FENCE_BEFORE_DELETE
     send(END_NEXT, T, P, 0, 0);
     if
@@ -538,7 +543,7 @@ acquire:
     fi;
 #endif
 
-    /* 3 leftovers of those before */
+    /* 3 remove leftovers of earlier commands */
     if
     :: U != 0 && U != P -> delete_strings(U, given_up)
     :: else
@@ -567,13 +572,13 @@ acquire:
     /* 4 announce */
     send(ANNOUNCE, T, P, G, U);
     if
-    :: result == OK || (result == NO && doubt && pushing == G)
+    :: result == OK || (result == NO && unconfirmed && pushing == G)
     :: else -> goto given_up
     fi;
 
-    /* 5 make: each send has a number of its own. MAKE's token says whether there is content to come. */
+    /* 5 make: each sending has its own number. The token of MAKE is 0 if no content follows. */
     r = 0;
-    doubt = 0;
+    unconfirmed = 0;
     do
     :: atomic { r < 2 -> r++; send_once(MAKE, op != CREATE, 0, G, r) }
         if
@@ -581,10 +586,10 @@ acquire:
         :: result == NO ->
             atomic {
                 if
-                :: doubt && (foot[G] == FILLING || foot[G] == FULL) -> r = 1
-                :: doubt && (foot[G] == FILLING + 1 || foot[G] == FULL + 1) -> r = 2
+                :: unconfirmed && (foot[G] == FILLING || foot[G] == FULL) -> r = 1
+                :: unconfirmed && (foot[G] == FILLING + 1 || foot[G] == FULL + 1) -> r = 2
 #ifdef F_FOOTER
-                :: doubt && foot[G] == SEALED
+                :: unconfirmed && foot[G] == SEALED
 #endif
                 :: else -> goto given_up
                 fi
@@ -605,7 +610,7 @@ acquire:
     :: op == BUILD ->
         send(FILL, r, 0, G, 0);
         if
-        :: result == OK || (result == NO && doubt) /* the seal tells */
+        :: result == OK || (result == NO && unconfirmed) /* the seal will show whether it was filled */
         :: else -> goto given_up
         fi
     :: else
@@ -625,7 +630,7 @@ seal: /* 8, 9 */
     :: lock != T -> goto given_up
     fi;
 #endif
-#ifdef F_RESENT /* checked when it is sent first, and at the same instant */
+#ifdef F_RESENT /* checked at the first sending, at the same instant */
     atomic {
         if
         :: lock == T && plan == P && pushing == G -> send_once(SWITCH, T, P, G, op)
@@ -661,11 +666,11 @@ out:
     fi;
 
     if
-    :: result == NO && !doubt -> goto given_up /* it was carried out, and did nothing */
+    :: result == NO && !unconfirmed -> goto given_up /* it was carried out once, and its guard refused it */
     :: else
     fi;
 
-    /* The outcome of a switch that was sent: nothing of it is on its way any more once the lock is given back. */
+    /* The outcome of a switch that was sent. Once the lock is released, no delayed switch can take effect. */
 #ifdef F_DELOWN
     if
     :: plan != G -> send(DELETE, 0, 0, G, 0); finish(UNKNOWN)
@@ -681,7 +686,7 @@ out:
 #endif
     is_released = (result != LOST);
     atomic { s = plan; B = before };
-    if /* it is dead, and perhaps nobody else knows of it: the hash may be gone */
+    if /* the old generation is dead, and this may be its only record: the hash may be gone */
     :: s != P && P != 0 ->
         send(RETIRE, 0, 0, P, 0);
         if
@@ -719,7 +724,7 @@ given_up:
     send(UNLOCK, T, 0, 0, 0);
     if
     :: op == DROP || op == EXPIRE || op == PERSIST -> finish(FAILED)
-    :: op == RESIZE && result == LOST -> left = 1; finish(FAILED) /* it may be announced yet: all of it is recorded */
+    :: op == RESIZE && result == LOST -> left = 1; finish(FAILED) /* `next` may still be set; every generation has a record */
     :: else
     fi;
 #ifndef F_ORDER
@@ -748,7 +753,7 @@ given_up:
 
     /* ---- resize ---- */
 resize_begin:
-    doubt = 0;
+    unconfirmed = 0;
     do
     :: atomic { sent_next < 2 -> sent_next++; send_once(SET_NEXT, T, P, G, sent_next) }
         if
@@ -756,7 +761,7 @@ resize_begin:
         :: result == NO ->
             atomic {
                 if
-                :: doubt && next == G -> sent_next = next_send
+                :: unconfirmed && next == G -> sent_next = next_send
                 :: else -> goto given_up
                 fi
             };
@@ -786,7 +791,7 @@ resize_end:
     fi;
     send(UNITE, r, 0, G, older);
     if
-    :: result == OK || (result == NO && doubt)
+    :: result == OK || (result == NO && unconfirmed)
     :: else -> goto given_up
     fi;
     goto seal;
@@ -832,7 +837,7 @@ drop_recorded:
         :: else
         fi;
         finish(SUCCESS)
-    :: !is_gone && result == NO && !doubt -> release(); finish(FAILED)
+    :: !is_gone && result == NO && !unconfirmed -> release(); finish(FAILED)
     :: else
     fi;
     if
@@ -845,7 +850,7 @@ drop_recorded:
     :: else -> finish(UNKNOWN)
     fi;
 
-    /* ---- expire, persist: a longer life for the partitions first, a shorter for the hash ---- */
+    /* ---- expire, persist: if the filter lives longer, partitions first; else the hash first ---- */
 expire:
     if
     :: P == 0 -> P = plan
@@ -897,7 +902,7 @@ expire_bits:
     :: else
     fi;
     goto expire_done;
-expire_lost: /* half of it done: where the filter is gone, so must be its partitions */
+expire_lost: /* half done: if the filter is gone, retire its partitions */
     halfway = (plan == P -> P : 0);
     release();
 #ifndef F_HALF
@@ -928,7 +933,7 @@ ended:
 
 proctype adder() {
     byte g, n, last, rounds, result, p;
-    bit doubt;
+    bit unconfirmed;
 again:
     atomic { rounds++; if :: rounds > 2 -> goto ended :: else fi };
     atomic {
@@ -938,7 +943,7 @@ again:
         :: else
         fi
     };
-#ifdef F_CREATE /* whoever opens a filter that is not ready makes it so */
+#ifdef F_CREATE /* each process that opens an unfinished filter finishes it */
     if
     :: state != g -> send(MAKE, 1, 0, g, 1); send(SET_STATE, 0, 0, g, 0)
     :: else
@@ -963,7 +968,7 @@ again:
     do
     :: p != g -> send(GRACE_BITS, 0, 0, g, 0); goto again
     :: else ->
-        send(ADD, 0, 0, n, 0); /* being resized: there too */
+        send(ADD, 0, 0, n, 0); /* being resized: add there too */
         if
         :: result == LOST -> goto ended
         :: else
@@ -984,7 +989,7 @@ again:
         };
         if
         :: n == last || p == last
-        :: else -> send(GRACE_BITS, 0, 0, last, 0) /* nobody makes that one any more */
+        :: else -> send(GRACE_BITS, 0, 0, last, 0) /* no command makes that generation any more */
         fi;
         if
         :: p == g && (n == last || n == 0) -> goto ended
@@ -995,7 +1000,7 @@ ended:
     leave(4, 0, 0, 0)
 }
 
-/* A batch: open, blocks, footer, plan. What was acknowledged before it began has to be found. */
+/* A batch: open, blocks, footer, plan. It must find the keys that were acknowledged before it began. */
 proctype reader() {
     byte g, need, b, f;
     atomic { g = plan; need = must };
@@ -1008,7 +1013,7 @@ proctype reader() {
     leave(4, 0, 0, 0)
 }
 
-/* ---- chance ---- */
+/* ---- faults of the servers ---- */
 
 proctype lock_expires() {
 end: do
@@ -1061,7 +1066,7 @@ proctype failover() {
     bit ht, ct, w;
     d_step { l = lock; p = plan; n = next; ns = next_send; u = pushing; b = before; k = copy; m = must; ht = hash_ttl; ct = copy_ttl; w = wants_ttl };
     d_step { printf("the control slot fails over\n"); failed_over = 1;
-        must = m; /* adds to a plan that is lost go with it */
+        must = m; /* a lost plan loses its adds too */
         lock = l; plan = p; next = n; next_send = ns; pushing = u; before = b; copy = k; hash_ttl = ht; copy_ttl = ct; wants_ttl = w;
         check_state() };
     leave(4, 0, 0, 0)
@@ -1078,7 +1083,7 @@ proctype failover() {
     fi;
     d_step { f = foot[g]; b = bits[g]; t = ttl[g]; s = stamp[g] };
     d_step { printf("the server of generation %d fails over\n", g); failed_over = 1;
-        if /* what may go, as the documents say */
+        if /* what a failover may lose, by REDIS-LAYOUT.md */
         :: (bits[g] & ~b) & KEY -> key_lost = KEY; must = must & ~KEY
         :: else
         fi;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Shared by the tests of this folder: builds redis_fence.pml for one run, searches it, and says in a sentence what was found.
+# Shared by the tests of this directory: builds redis_fence.pml for one run, searches it, and prints the result in one line.
 set -u -o pipefail
 command -v spin > /dev/null || { echo "spin is missing; ./dev test installs it"; exit 77; }
 model=$(dirname "${BASH_SOURCE[0]}")/redis_fence.pml
@@ -38,7 +38,7 @@ holds() {
     fi
 }
 
-# finds PROPERTY WHAT FLAG...: that property is violated, or one whose name begins so. MODEL_STORY=1 prints the run.
+# finds PROPERTY WHAT FLAG...: that property is violated, or one whose name begins with PROPERTY. MODEL_STORY=1 prints the run.
 finds() {
     local wanted=$1 what=$2 found
     shift 2
