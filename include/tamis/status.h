@@ -51,9 +51,10 @@ TAMIS_API const char *tamis_status_name(tamis_status status);
 /*
  * An error message for a person.
  *
- * The caller owns the struct. A call that fails fills it; a call that succeeds leaves it unchanged. `text`
- * has the form "what: why; what to do", ends without a full stop and is always NUL-terminated. A function
- * that takes a tamis_error* accepts NULL, for callers that need the status only.
+ * The caller owns the struct. A call that fails fills it. A call that succeeds leaves it unchanged, unless
+ * its comment says that it may leave a warning. `text` has the form "what: why; what to do", ends without a
+ * full stop and is always NUL-terminated. A function that takes a tamis_error* accepts NULL, for callers
+ * that need the status only.
  */
 typedef struct tamis_error {
     uint32_t struct_size; /* sizeof(tamis_error), set by TAMIS_ERROR_INIT */

@@ -231,7 +231,7 @@ static void another_push_or_drop_ends_it(void **state) {
     push("f", 1000, 10);
     OK(tamis_redis_resize_begin(&resize, larger, redis, "f", &err));
     push("f", 1000, 500);
-    FAILS(tamis_redis_resize_end(resize, larger, &err), TAMIS_E_MISMATCH, "by another meanwhile");
+    FAILS(tamis_redis_resize_end(resize, larger, &err), TAMIS_E_MISMATCH, "by another writer meanwhile");
     tamis_filter *there = open_filter("f");
     assert_int_equal(count_present(there, 0, 500), 500);
     assert_int_equal(tamis_filter_plan(there)->capacity, 1000);
@@ -242,7 +242,7 @@ static void another_push_or_drop_ends_it(void **state) {
     FAILS(tamis_redis_resize_begin(&second, larger, redis, "f", &err), TAMIS_E_BUSY, "another resize of it");
     assert_int_equal(count_leftovers(true), 1);
     assert_int_equal(count_leftovers(false), 0); /* its partitions expire */
-    FAILS(tamis_redis_resize_end(resize, larger, &err), TAMIS_E_MISMATCH, "by another meanwhile");
+    FAILS(tamis_redis_resize_end(resize, larger, &err), TAMIS_E_MISMATCH, "by another writer meanwhile");
     OK(tamis_redis_resize_begin(&second, larger, redis, "f", &err));
     assert_int_equal(count_leftovers(false), 1);
     OK(tamis_redis_resize_end(second, larger, &err));
@@ -252,7 +252,7 @@ static void another_push_or_drop_ends_it(void **state) {
 
     OK(tamis_redis_resize_begin(&resize, larger, redis, "f", &err));
     OK(tamis_redis_drop(redis, "f", &err));
-    FAILS(tamis_redis_resize_end(resize, larger, &err), TAMIS_E_MISMATCH, "by another meanwhile");
+    FAILS(tamis_redis_resize_end(resize, larger, &err), TAMIS_E_MISMATCH, "by another writer meanwhile");
     /* Retired partitions expire. */
     for (const char *key; strcmp(key = redis_server_command(&server, "RANDOMKEY"), "(nil)") != 0;) {
         char name[100];
@@ -283,7 +283,7 @@ static void reg_22_an_end_waits_for_the_lock(void **state) {
     OK(tamis_redis_resize_begin(&resize, larger, redis, "f", &err));
     redis_server_command(&server, "SET tamis:{f}:push another"); /* a build, which ends the resize */
     redis_server_command(&server, "HDEL tamis:{f} next sending");
-    FAILS(tamis_redis_resize_end(resize, larger, &err), TAMIS_E_MISMATCH, "by another meanwhile");
+    FAILS(tamis_redis_resize_end(resize, larger, &err), TAMIS_E_MISMATCH, "by another writer meanwhile");
     assert_string_equal(redis_server_command(&server, "GET tamis:{f}:push"), "another");
     tamis_filter_free(there);
     tamis_filter_free(larger);

@@ -369,7 +369,8 @@ typedef struct tamis_redis_push_options {
  * After a failure the old filter is unchanged, with one exception: if the connection is lost at the last
  * step, the error says that the outcome is unknown. Then use tamis_redis_list, or open the filter. One writer
  * at a time holds the filter's lock, which lasts a minute and is renewed. A writer that stalls for longer
- * loses the lock: its call fails (TAMIS_E_BUSY), and its late commands change nothing.
+ * loses the lock: its call fails (TAMIS_E_BUSY), and its late commands change nothing. The message says
+ * whether the push took effect before another writer replaced or dropped the filter.
  *
  * Other layouts are switched by RENAME, which handles cannot notice: a batch in progress may still add to the
  * old filter. Layouts that store no parameters (java, php) may get other ones; then configure every program
@@ -442,7 +443,12 @@ TAMIS_API tamis_status tamis_redis_alias(tamis_redis *redis, const char *name, c
  *
  * After a failure the filter may exist or not. If the message says that it was dropped, only Redis keys that
  * nothing uses may remain: see tamis_redis_leftovers. Else drop it again. A filter that another program makes
- * meanwhile is never dropped.
+ * meanwhile is never dropped. After TAMIS_E_BUSY with ESTALE nothing took effect, and another program may
+ * have changed the filter: look at it first.
+ *
+ * Warning: if the lock cannot be released after a success, the call returns TAMIS_OK, and err->text is a
+ * warning with err->status TAMIS_OK. Other writers wait for up to a minute then. The same holds for
+ * tamis_redis_alias and tamis_redis_expire.
  *
  * - TAMIS_E_NOT_FOUND: no filter, and no remains of one.
  * - TAMIS_E_BUSY: as for tamis_redis_push.

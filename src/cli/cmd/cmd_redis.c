@@ -30,14 +30,22 @@ static const cli_option options[] = {
     {.name = NULL},
 };
 
+/* Reports a warning of a call that succeeded: the library gives it status TAMIS_OK. */
+static void report_warning(const tamis_error *err) {
+    if (err->status == TAMIS_OK && *err->text)
+        cli_report(err->text);
+}
+
 /* Drops all named filters. A failure does not stop it: returns the last error and reports the others. */
 static tamis_status drop(const cli_args *args, tamis_error *err) {
     tamis_status status = TAMIS_OK;
 
     for (size_t i = 1; i < args->operand_count; i++) {
         tamis_error failed = TAMIS_ERROR_INIT;
-        if (tamis_redis_drop(NULL, args->operands[i], &failed) == TAMIS_OK)
+        if (tamis_redis_drop(NULL, args->operands[i], &failed) == TAMIS_OK) {
+            report_warning(&failed);
             continue;
+        }
         if (status != TAMIS_OK)
             cli_report(err->text); /* main() reports the last one */
         status = failed.status;
@@ -239,7 +247,10 @@ static tamis_status run_redis(const cli_args *args, bool *negative, tamis_error 
     for (size_t i = 1; i < args->operand_count; i++)
         if (cli_server_refuse_family(args->operands[i], err) != TAMIS_OK)
             return err->status;
-    return runs[action](args, err);
+    const tamis_status status = runs[action](args, err);
+    if (status == TAMIS_OK)
+        report_warning(err);
+    return status;
 }
 
 const cli_command cmd_redis = {

@@ -314,8 +314,16 @@ static tamis_status remove_with_lock(leftover_search *ctx, uint64_t generation, 
     tamis_status status = tamis__lock_acquire(&ctx->rf, err);
     if (status != TAMIS_OK)
         return status;
-    status = remove_locked(ctx, generation, count, is_used, err);
+    tamis_error why = TAMIS_ERROR_INIT;
+    char effect[TAMIS__REDIS_NAME + 40];
+    status = remove_locked(ctx, generation, count, is_used, &why);
     (void)tamis__lock_release(&ctx->rf, NULL);
+    snprintf(effect, sizeof effect, "not all leftovers of %.*s were removed", (int)ctx->state.target_size,
+             ctx->state.target);
+    if (status == TAMIS_E_BUSY)
+        return tamis__lock_lost_after(&ctx->rf, effect, err);
+    if (status != TAMIS_OK && err)
+        *err = why;
     return status;
 }
 

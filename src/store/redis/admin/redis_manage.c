@@ -19,7 +19,7 @@
  * remove needs none. Repeating the drop would remove a filter that another program has made since.
  *
  * Full server. A server without free memory accepts neither the lock nor field before, but it accepts HDEL
- * and DEL. The drop then goes on without them. The guard of its steps is that nobody holds the lock. If
+ * and DEL. The drop then goes on without them. The condition of its steps is that nobody holds the lock. If
  * scripts are forbidden too, there are no steps: the server refuses every command of a transaction. The
  * drop then removes the partitions first, which frees memory for the steps.
  *
@@ -72,12 +72,27 @@ static tamis_status lock_or_full(const tamis__redis_filter *rf, tamis_error *err
     return unless_full(tamis__lock_acquire(rf, &why), &why, err);
 }
 
+/* Releases the lock. A lock that stays is no failure of what was done: *err is a warning then, with status
+ * TAMIS_OK. */
 static tamis_status unlock(const tamis__redis_filter *rf, tamis_status status, tamis_error *err) {
+    tamis_error why = TAMIS_ERROR_INIT;
     if (!*tamis__tamis_of(rf)->token)
         return status;
-    const tamis_status left_ms = tamis__lock_release(rf, status == TAMIS_OK ? err : NULL);
+    const bool is_released = tamis__lock_release(rf, &why) == TAMIS_OK;
     *tamis__tamis_of(rf)->token = '\0';
-    return status == TAMIS_OK ? left_ms : status;
+    if (status == TAMIS_OK && !is_released)
+        (void)tamis__fail(
+            err, TAMIS_OK, why.sys_errno,
+            "%.300s; this command took effect, and its lock stays for up to %d s: other writers "
+            "of the filter have to wait",
+            why.text, TAMIS__LOCK_MS / 1000);
+    return status;
+}
+
+/* Copies an error or a warning to the caller's. */
+static void copy_error(tamis_error *err, const tamis_error *why) {
+    if (err && *why->text)
+        *err = *why;
 }
 
 /* ---- alias ---- */
@@ -132,15 +147,19 @@ static tamis_status change_alias(const tamis__redis_filter *rf, const tamis__con
                                               {target->uri->name, target->uri->name_size}));
     else
         tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("HDEL"), hash, field));
-    tamis_status status = tamis__step_run(rf, &step, &(bool){false}, err);
-    if (status == TAMIS_OK)
-        status = tamis__config_own(rf, &now, err);
+    tamis__outcome outcome;
+    tamis_status status = tamis__step_run_outcome(rf, &step, &outcome, err);
+    if (status == TAMIS_OK && outcome == TAMIS__NOT_DONE)
+        return tamis__lock_lost(rf, err);
+    if (status != TAMIS_OK || outcome == TAMIS__DONE)
+        return status;
+    status = tamis__config_own(rf, &now, err);
     if (status != TAMIS_OK)
         return status;
     const size_t size = target ? target->uri->name_size : 0;
     if (now.target_size == size && (!target || memcmp(now.target, target->uri->name, size) == 0))
         return TAMIS_OK;
-    return tamis__lock_lost(rf, err);
+    return tamis__lock_lost_after(rf, "it is unknown whether the alias was changed", err);
 }
 
 static tamis_status set_alias(const tamis__redis_filter *rf, const tamis__redis_filter *target,
@@ -228,9 +247,9 @@ static tamis_status remove_plan(const tamis__redis_filter *rf, const tamis__conf
     tamis__step_write(
         &step, TAMIS__WORDS(tamis__redis_word("PERSIST"), hash)); /* the drop removes the rest of the hash */
     tamis__step_write(&step, TAMIS__WORDS(tamis__redis_word("DEL"), copy));
-    bool is_refused = false;
-    tamis_status status = tamis__step_run_or_refuse(rf, &step, &is_refused, err);
-    return status == TAMIS_OK && is_refused ? tamis__lock_lost(rf, err) : status;
+    tamis__outcome outcome;
+    tamis_status status = tamis__step_run_outcome(rf, &step, &outcome, err);
+    return status == TAMIS_OK && outcome == TAMIS__NOT_DONE ? tamis__lock_lost(rf, err) : status;
 }
 
 /* Steps 3 and 4. *now is the hash afterwards. If it has another plan, the drop has taken effect too:
@@ -298,11 +317,14 @@ static tamis_status remove_dropped(const tamis__redis_filter *rf, const tamis__c
  * lost. */
 static tamis_status finish_drop(const tamis__redis_filter *rf, const tamis__config *config, const char *copy,
                                 const tamis__config *now, tamis_error *err) {
-    const tamis_status status = remove_dropped(rf, config, copy, now, err);
-    if (status != TAMIS_E_BUSY)
-        return status;
-    *tamis__tamis_of(rf)->token = '\0'; /* from now on nothing renews the lock */
-    return remove_dropped(rf, config, copy, now, err);
+    tamis_error why = TAMIS_ERROR_INIT;
+    const tamis_status status = remove_dropped(rf, config, copy, now, &why);
+    if (status == TAMIS_E_BUSY) {
+        *tamis__tamis_of(rf)->token = '\0'; /* from now on nothing renews the lock */
+        return remove_dropped(rf, config, copy, now, err);
+    }
+    copy_error(err, &why);
+    return status;
 }
 
 static tamis_status remove_tamis(const tamis__redis_filter *rf, const tamis__config *config, const char *copy,
@@ -365,8 +387,7 @@ static tamis_status drop_tamis(const tamis__redis_filter *rf, tamis_error *err) 
     status = drop_locked(rf, NULL, &why);
     if (status == TAMIS_E_REFUSED && why.sys_errno == ENOMEM && rf->redis->forbids_scripts && *config.plan)
         return drop_partitions_first(rf, config.plan, err);
-    if (status != TAMIS_OK && err)
-        *err = why;
+    copy_error(err, &why);
     return status;
 }
 
@@ -467,16 +488,16 @@ static tamis_status expire_tamis(const tamis__redis_filter *rf, uint64_t ms, tam
     if (status != TAMIS_OK)
         return status;
     status = expire_locked(rf, ms, &why);
-    const bool failed = status != TAMIS_OK;
+    if (status == TAMIS_E_BUSY && why.sys_errno == ESTALE)
+        (void)tamis__lock_lost_after(rf, "some of its Redis keys may have the new expiry", &why);
     status = unlock(rf, status, &why);
-    if (failed && retire_if_gone(rf, config.plan) != TAMIS_OK)
+    if (status != TAMIS_OK && retire_if_gone(rf, config.plan) != TAMIS_OK)
         return tamis__fail(
             err, status, why.sys_errno,
             "%.300s; if the filter is gone, Redis keys of it may remain: remove them with tamis "
             "redis clean",
             why.text);
-    if (status != TAMIS_OK && err)
-        *err = why;
+    copy_error(err, &why);
     return status;
 }
 

@@ -21,7 +21,7 @@
  *     footer        64 bytes that replace the mark when the partition is complete; clients use no partition without it
  *     staging       a string beside a partition, with the bits that a union adds to it
  *
- * The protocol is docs/REDIS-LAYOUT.md, which calls the conditions of steps guards.
+ * The protocol is docs/REDIS-LAYOUT.md.
  */
 
 enum {
@@ -161,10 +161,15 @@ size_t tamis__alias_name(const tamis__redis_filter *rf, char *to);
  * then read the values back. */
 tamis_status tamis__step_run(const tamis__redis_filter *rf, const tamis__step *step, bool *is_done,
                              tamis_error *err);
-/* Sends a step in the same way. *is_refused: a condition failed and the step was sent only once, so it was
- * not carried out and never will be. */
-tamis_status tamis__step_run_or_refuse(const tamis__redis_filter *rf, const tamis__step *step,
-                                       bool *is_refused, tamis_error *err);
+/* What became of a step. */
+typedef enum tamis__outcome {
+    TAMIS__NOT_DONE, /* not sent; or sent once, and refused: it will never be carried out */
+    TAMIS__UNKNOWN,  /* no answer, or refused after it was sent twice: the first sending may have done it */
+    TAMIS__DONE      /* the server answered that it carried out the step */
+} tamis__outcome;
+/* Sends a step in the same way. *outcome is set after a failure too. */
+tamis_status tamis__step_run_outcome(const tamis__redis_filter *rf, const tamis__step *step,
+                                     tamis__outcome *outcome, tamis_error *err);
 /* Removes a field of the hash if it still is `text` and the lock is held; else nothing. */
 tamis_status tamis__field_remove(const tamis__redis_filter *rf, const char *field, const char *text,
                                  tamis_error *err);
@@ -335,8 +340,14 @@ tamis_status tamis__lock_release(const tamis__redis_filter *rf, tamis_error *err
 tamis_status tamis__lock_busy(const tamis__redis_filter *rf, tamis_error *err);
 /* Waits TAMIS__LOCK_POLL_MS, before the caller tries again to take a lock that another writer holds. */
 tamis_status tamis__lock_pause(tamis_error *err);
-/* Fails with TAMIS_E_BUSY: a step found another holder of the lock, or another plan than expected. */
+/* Parts of messages about another writer: what became of the command, and what to do. */
+#define TAMIS__NO_EFFECT  "nothing of this command took effect"
+#define TAMIS__LOOK_FIRST "look with tamis info and tamis redis ls before you repeat it"
+/* Fails with TAMIS_E_BUSY: a step found another holder of the lock, or another plan than expected. The
+ * message says TAMIS__NO_EFFECT. */
 tamis_status tamis__lock_lost(const tamis__redis_filter *rf, tamis_error *err);
+/* The same, with another text for what took effect. */
+tamis_status tamis__lock_lost_after(const tamis__redis_filter *rf, const char *effect, tamis_error *err);
 
 /* Validates the parameters of rf's URI for operations that do not use them: the same URI must be accepted
  * by every operation on a filter. */

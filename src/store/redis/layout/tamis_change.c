@@ -63,12 +63,13 @@ tamis_status tamis__step_run(const tamis__redis_filter *rf, const tamis__step *s
     return status;
 }
 
-tamis_status tamis__step_run_or_refuse(const tamis__redis_filter *rf, const tamis__step *step,
-                                       bool *is_refused, tamis_error *err) {
+tamis_status tamis__step_run_outcome(const tamis__redis_filter *rf, const tamis__step *step,
+                                     tamis__outcome *outcome, tamis_error *err) {
     running ctx = {rf, step, false, false};
     tamis_status status = run(&ctx, err);
-    if (status == TAMIS_OK)
-        *is_refused = !ctx.is_done && !ctx.is_resent;
+    *outcome = ctx.is_done                            ? TAMIS__DONE
+               : status == TAMIS_OK && !ctx.is_resent ? TAMIS__NOT_DONE
+                                                      : TAMIS__UNKNOWN;
     return status;
 }
 

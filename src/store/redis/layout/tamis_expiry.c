@@ -199,7 +199,7 @@ tamis_status tamis__partitions_set_expiry(const tamis__partitions *partitions, c
     return status;
 }
 
-/* Guard: the partition has a mark of its generation, with any number. After the seal a late step must not
+/* Condition: the partition has a mark of its generation, with any number. After the seal a late step must not
  * change the expiry that writers have set since. */
 static tamis_key add_filling_condition(const tamis__partitions *partitions, uint32_t key, tamis__step *step,
                                        tamis__partition_buffers *buffers) {

@@ -152,12 +152,14 @@ void tamis__lock_put_renewal(const tamis__redis_filter *rf, tamis__connection *c
 tamis_status tamis__lock_lost(const tamis__redis_filter *rf, tamis_error *err) {
     if (!*tamis__tamis_of(rf)->token) /* a full server, without the lock: see redis_manage.c */
         return tamis__lock_busy(rf, err);
-    return tamis__fail(
-        err, TAMIS_E_BUSY, ESTALE,
-        "redis %s: %s: its lock is gone: this was held up for longer than the %d s it lasts, another "
-        "program changed the filter, or the server evicted or lost it; nothing was replaced; see that "
-        "the server has the memory, and do it again",
-        rf->redis->endpoint.shown, rf->uri->shown, TAMIS__LOCK_MS / 1000);
+    return tamis__lock_lost_after(rf, TAMIS__NO_EFFECT, err);
+}
+
+tamis_status tamis__lock_lost_after(const tamis__redis_filter *rf, const char *effect, tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_BUSY, ESTALE,
+                       "redis %s: %s: its lock is gone: another writer holds it or held it meanwhile, or the "
+                       "server evicted or lost it; %s; " TAMIS__LOOK_FIRST,
+                       rf->redis->endpoint.shown, rf->uri->shown_name, effect);
 }
 
 tamis_status tamis__lock_check_renewal(const tamis__redis_filter *rf, const tamis__reply *reply,

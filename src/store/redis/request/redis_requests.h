@@ -93,8 +93,7 @@ static inline tamis_key tamis__redis_word(const char *text) {
 /*
  * A step changes shared state on a server, or does nothing. A script compares values on the server with
  * those that the sender expects, and carries out its writes only if all are equal. A step that arrives
- * late or twice finds other values and does nothing. See docs/REDIS-LAYOUT.md, Steps, which calls the
- * comparisons guards.
+ * late or twice finds other values and does nothing. See docs/REDIS-LAYOUT.md, Steps.
  */
 enum { TAMIS__STEP_CONDITIONS = 4, TAMIS__STEP_WRITES = 4, TAMIS__STEP_WORDS = 10 };
 

@@ -100,7 +100,7 @@ static tamis_key target_name(const sending *ctx, uint32_t key, char buffer[TAMIS
                                : ctx->up->staging_key;
 }
 
-/* Adds the guard of a chunk: the Redis key is the one made for this upload, and not in use yet. */
+/* Adds the condition of a chunk: the Redis key is the one made for this upload, and not in use yet. */
 static tamis_key add_condition(const sending *ctx, uint32_t key, tamis__step *step,
                                tamis__partition_buffers *buffers) {
     const tamis_key name = ctx->up->staging_key;

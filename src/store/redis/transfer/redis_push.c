@@ -30,6 +30,7 @@
  *
  * tests/model checks all this, and shows what goes wrong without each part.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -115,8 +116,8 @@ static tamis_status find_config(tamis__push *p, tamis_error *err) {
         return status;
     return tamis__fail(
         err, TAMIS_E_MISMATCH, 0,
-        "redis %s: %s: refers to another filter since this began, and nothing was replaced; see who "
-        "changes aliases, and try again",
+        "redis %s: %s: another writer made the name refer to another filter meanwhile; " TAMIS__NO_EFFECT
+        "; " TAMIS__LOOK_FIRST,
         rf->redis->endpoint.shown, rf->uri->shown_name);
 }
 
@@ -221,13 +222,10 @@ tamis_status tamis__push_switch(tamis__push *p, tamis_error *err) {
     char lock[TAMIS__REDIS_KEY], hash[TAMIS__REDIS_KEY], copy[TAMIS__REDIS_KEY], ttl[24];
     tamis__step step = {.key_count = 0};
     char now[TAMIS__REDIS_PLAN];
-    bool is_refused = false;
     tamis__push_step(p, &step, lock, hash);
     tamis__step_expect_field(&step, tamis__push_hash(p), p->is_resize ? "next" : "pushing", p->plan);
     write_switch(p, &step, copy, ttl);
-    p->is_switching = true;
-    tamis_status status = tamis__step_run_or_refuse(p->rf, &step, &is_refused, err);
-    p->is_switching = !is_refused;
+    tamis_status status = tamis__step_run_outcome(p->rf, &step, &p->switched, err);
     if (status == TAMIS_OK)
         status = tamis__plan_read_back(p->rf, now, err);
     return status == TAMIS_OK && strcmp(now, p->plan) != 0 ? tamis__lock_lost(p->rf, err) : status;
@@ -241,25 +239,40 @@ tamis_status tamis__push_keep_expiry(tamis__push *p, tamis_error *err) {
 
 /* The old partitions get a short expiry and are not removed at once: batches may still read them. */
 tamis_status tamis__push_retire(const tamis__push *p, tamis_error *err) {
-    tamis_error why = TAMIS_ERROR_INIT;
     if (!*p->config.plan || p->rf->is_family)
         return TAMIS_OK;
-    tamis_status status = tamis__plan_text_expire(p->rf, p->config.plan, TAMIS__GRACE_MS, &why);
-    if (status == TAMIS_OK)
-        return TAMIS_OK;
+    return tamis__plan_text_expire(p->rf, p->config.plan, TAMIS__GRACE_MS, err);
+}
+
+/* The old partitions were not retired, or nobody knows. */
+static tamis_status fail_retire(const tamis_error *why, tamis_error *err) {
     return tamis__fail(
-        err, status, why.sys_errno,
+        err, why->status, why->sys_errno,
         "%.300s; the filter was replaced, but Redis keys of the old one may remain: remove them with "
         "tamis redis clean",
-        why.text);
+        why->text);
+}
+
+/* The switch took place. `now` is the hash afterwards, with another plan or none. */
+static tamis_status fail_replaced_since(const tamis__push *p, const tamis__config *now, tamis_error *err) {
+    return tamis__fail(err, TAMIS_E_BUSY, ESTALE,
+                       "redis %s: %s: this command took effect, and %s; look at the filter with tamis info",
+                       p->rf->redis->endpoint.shown, p->rf->uri->shown_name,
+                       *now->plan ? "another writer replaced it afterwards"
+                                  : "the filter has expired, or was dropped or deleted afterwards");
 }
 
 static tamis_status fail_unknown(const tamis__push *p, const tamis_error *why, tamis_error *err) {
-    return tamis__fail(err, why->status, why->sys_errno,
-                       "%.300s; it is unknown whether the filter was replaced by generation %016" PRIx64
-                       ": check with tamis info, push again, and remove Redis keys that are left with tamis "
-                       "redis clean",
-                       why->text, p->partitions.generation);
+    char effect[100];
+    snprintf(effect, sizeof effect, "it is unknown whether the filter was replaced by generation %016" PRIx64,
+             p->partitions.generation);
+    if (why->status == TAMIS_E_BUSY)
+        return tamis__lock_lost_after(p->rf, effect, err);
+    return tamis__fail(
+        err, why->status, why->sys_errno,
+        "%.300s; %s; look with tamis info before you repeat it, and remove Redis keys that are "
+        "left with tamis redis clean",
+        why->text, effect);
 }
 
 /* Removes the announcement in `field` if it is still p->plan. With field next, removes field sending too. */
@@ -291,7 +304,7 @@ static bool is_same(const char *a, const char *b) {
  * - p->plan is in field plan, or in field before (another writer has replaced it since): the switch took
  *   place.
  * - The old plan is still there; it never returns after a switch: the switch did not take place.
- * - Neither: the outcome is unknown.
+ * - Neither: another writer was here. Whether the switch took place before is known if it was answered.
  * If the old plan is gone, its partitions are retired even if the lock could not be released: their record is in the
  * hash, which may have expired. If the hash cannot be read, the new partitions stay announced, and the next holder of
  * the lock removes them.
@@ -306,36 +319,37 @@ static tamis_status recover(tamis__push *p, tamis_status status, tamis_error *er
     *tamis__tamis_of(p->rf)->token = '\0'; /* later steps neither need the lock nor renew it */
     const bool is_read = tamis__config_locked(p->rf, &now, NULL) == TAMIS_OK;
     const bool is_over = is_released && is_read;
+    const bool is_new = is_read && is_same(now.plan, p->plan);
+    const bool is_old = is_read && is_same(now.plan, p->config.plan) &&
+                        (*now.plan || p->switched != TAMIS__DONE); /* no plan: perhaps dropped since */
     const bool may_be_lost =
         status == TAMIS_E_TIMEOUT && p->rf->redis->replicas > 0; /* by a failover: too few replicas have it */
-    if (is_read && is_same(now.plan, p->plan))
-        return may_be_lost ? fail_unknown(p, &why, err) : tamis__push_retire(p, err);
-    if (is_read && !is_same(now.plan, p->config.plan))
+    const bool is_done = p->switched == TAMIS__DONE && !may_be_lost;
+    if (is_new && may_be_lost)
+        return fail_unknown(p, &why, err);
+    if (is_new)
+        return tamis__push_retire(p, &why) == TAMIS_OK ? TAMIS_OK : fail_retire(&why, err);
+    if (is_read && !is_old)
         (void)tamis__push_retire(p, NULL);
-    if (is_over && p->is_switching && is_same(now.before, p->plan))
+    if (is_over && p->switched != TAMIS__NOT_DONE && is_same(now.before, p->plan))
         return TAMIS_OK;
-    if (is_over || (p->is_sealed && !p->is_switching))
+    if (is_over || (p->is_sealed && p->switched == TAMIS__NOT_DONE))
         (void)tamis__push_remove(p, NULL);
-    if (!p->is_switching || (is_over && is_same(now.plan, p->config.plan)))
+    if (p->switched == TAMIS__NOT_DONE || (is_over && is_old))
         return status;
-    return fail_unknown(p, &why, err);
+    if (is_done && !is_read)
+        return fail_retire(&why, err);
+    return is_done && !is_old ? fail_replaced_since(p, &now, err) : fail_unknown(p, &why, err);
 }
 
-/* Replaces the error of a push that found its partitions or its lock gone, if that was the work of another
- * writer. The lock must not be released yet: its token tells whether this push still holds it. */
+/* Replaces the error of a push that found its partitions gone, if its lock is gone too: another writer removed
+ * them, not the server. The lock must not be released yet: its token tells whether this push still holds it. */
 static tamis_status name_other_writer(const tamis__push *p, tamis_status status, tamis_error *err) {
-    const tamis__redis_filter *rf = p->rf;
     tamis_error lost = TAMIS_ERROR_INIT;
-    tamis__config now;
-    if (p->is_switching || (status != TAMIS_E_IO && status != TAMIS_E_BUSY) ||
-        tamis__lock_renew(rf, &lost) != TAMIS_E_BUSY)
+    if (p->switched != TAMIS__NOT_DONE || status != TAMIS_E_IO ||
+        tamis__lock_renew(p->rf, &lost) != TAMIS_E_BUSY)
         return status;
-    if (tamis__config_locked(rf, &now, NULL) != TAMIS_OK || !*now.plan || is_same(now.plan, p->config.plan))
-        return tamis__fail(err, lost.status, lost.sys_errno, "%s", lost.text);
-    return tamis__fail(err, lost.status, lost.sys_errno,
-                       "redis %s: %s: another writer replaced the filter meanwhile, and nothing of this one "
-                       "is in use; look at it with tamis info before you replace it again",
-                       rf->redis->endpoint.shown, rf->uri->shown_name);
+    return tamis__fail(err, lost.status, lost.sys_errno, "%s", lost.text);
 }
 
 tamis_status tamis__push_conclude(tamis__push *p, tamis_status status, tamis_error *err) {

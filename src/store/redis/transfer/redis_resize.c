@@ -197,9 +197,9 @@ static tamis_status finish_resize(tamis__push *p, const tamis_filter *filter, ta
 
 static tamis_status fail_lost(const tamis__push *p, tamis_error *err) {
     return tamis__fail(err, TAMIS_E_MISMATCH, 0,
-                       "redis %s: %s: was replaced, dropped or resized by another meanwhile, or a failover "
-                       "ended this resize; the filter stays as it is now; resize it again",
-                       p->rf->redis->endpoint.shown, p->rf->uri->shown);
+                       "redis %s: %s: was replaced, dropped or resized by another writer meanwhile, or a "
+                       "failover ended this resize; " TAMIS__NO_EFFECT "; " TAMIS__LOOK_FIRST,
+                       p->rf->redis->endpoint.shown, p->rf->uri->shown_name);
 }
 
 static bool is_announced(const tamis__push *p, const tamis__config *now) {

@@ -77,7 +77,7 @@ typedef struct tamis__push {
     uint32_t *fills;              /* numbers in the marks of `partitions` */
     bool is_resize;               /* the switch requires p->plan in field next */
     char sending[TAMIS__SENDING]; /* number of the command that set field next; empty: no resize has begun */
-    bool is_switching;            /* the switch was sent, and may take place */
+    tamis__outcome switched;      /* what became of the switch */
     bool is_sealed;               /* the partitions no longer expire by themselves */
 } tamis__push;
 
@@ -118,7 +118,7 @@ void tamis__push_free(tamis__push *p);
 /* For further steps: */
 
 tamis_key tamis__push_hash(const tamis__push *p);
-/* Begins a step with two guards: the lock is held, and the plan is the one read when the lock was taken.
+/* Begins a step with two conditions: the lock is held, and the plan is the one read when the lock was taken.
  * The names are buffers. */
 void tamis__push_step(const tamis__push *p, tamis__step *step, char lock[TAMIS__REDIS_KEY],
                       char hash[TAMIS__REDIS_KEY]);
