@@ -482,7 +482,9 @@ typedef enum tamis_redis_state {
     TAMIS_REDIS_ALIAS = 2, /* another name of `target` */
     /* Layout tamis: no filter. A push is making it, or a push or drop was stopped: then drop it. */
     TAMIS_REDIS_LEFT = 3,
-    TAMIS_REDIS_DAMAGED = 4, /* its parameters cannot be read */
+    /* Its parameters cannot be read. Layout tamis: also if its hash was deleted or evicted, and the copy of its
+     * plan is there. Drop it, and build it again. */
+    TAMIS_REDIS_DAMAGED = 4,
     TAMIS_REDIS_FAMILY =
         5, /* layout tamis: a family (tamis/experimental/redis_family.h); the numbers are those of a member */
     TAMIS_REDIS_DENIED = 6, /* the server gives this user the name only */
@@ -564,6 +566,8 @@ typedef tamis_status (*tamis_redis_leftover_sink)(void *context, const tamis_red
  *
  * - pattern, redis: as for tamis_redis_list; `redis` may be NULL.
  * - Skips filters that are being built, resized or dropped.
+ * - Skips filters whose Redis keys the user may not read. The call then returns TAMIS_OK, and err->text is a
+ *   warning with their number, with err->status TAMIS_OK.
  * - Members of a family that no hash names are found only if all Redis keys are on one server, and the
  *   user may read all hashes and use INFO.
  * - TAMIS_E_REFUSED: SCAN is not allowed (a Codis has none).

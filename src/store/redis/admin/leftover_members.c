@@ -151,8 +151,8 @@ static tamis_status take_record(void *context, size_t i, const tamis__reply *rep
  * in between, its copy still counts. *is_denied: the user may not read one of them. */
 static tamis_status read_records(member_search *ctx, bool *is_denied, tamis_error *err) {
     static const char hashes[] = "tamis:{*}", copies[] = "tamis:{*}:plan";
-    const tamis__scan scans[] = {{hashes, sizeof hashes - 1, "hash", add_hash, ctx},
-                                 {copies, sizeof copies - 1, "string", add_copy, ctx}};
+    const tamis__scan scans[] = {{hashes, sizeof hashes - 1, "hash", add_hash, ctx, 0},
+                                 {copies, sizeof copies - 1, "string", add_copy, ctx, 0}};
     ctx->text_used = ctx->record_count = ctx->named.count = 0;
     tamis_status status = tamis__redis_scan(ctx->rf->redis, &scans[0], err);
     if (status == TAMIS_OK)
@@ -197,7 +197,7 @@ static tamis_status find_generations(member_search *ctx, tamis_error *err) {
     const tamis_key names = pattern_of(ctx->rf);
     const int size = snprintf(pattern, sizeof pattern, "tamis:{%.*s:" HEX_4 HEX_4 HEX_4 HEX_4 "}:bits",
                               (int)names.size, (const char *)names.data);
-    const tamis__scan scan = {pattern, (size_t)size, "string", add_member, ctx};
+    const tamis__scan scan = {pattern, (size_t)size, "string", add_member, ctx, 0};
     return tamis__redis_scan(ctx->rf->redis, &scan, err);
 }
 
@@ -205,8 +205,14 @@ static tamis_status report_generation(const member_search *ctx, uint64_t generat
                                       const tamis__leftover_report *report, tamis_error *err) {
     const tamis_key names = pattern_of(ctx->rf);
     tamis__member_count members;
-    tamis_status status = tamis__members_count(ctx->rf, names, generation, &members, err);
-    if (status != TAMIS_OK || members.stay == 0)
+    tamis_error why = TAMIS_ERROR_INIT;
+    tamis_status status = tamis__members_count(ctx->rf, names, generation, &members, &why);
+    *report->denied += status == TAMIS_E_REFUSED; /* at least one member */
+    if (status == TAMIS_E_REFUSED || (status == TAMIS_OK && members.stay == 0))
+        return TAMIS_OK;
+    if (status != TAMIS_OK && err)
+        *err = why;
+    if (status != TAMIS_OK)
         return status;
     const tamis_redis_leftover leftover = {.struct_size = sizeof leftover,
                                            .kind = TAMIS_REDIS_LEFT_UNKNOWN,

@@ -9,6 +9,7 @@ typedef struct tamis__leftover_report {
     tamis_redis_leftover_sink sink;
     void *context;
     bool removes;
+    size_t *denied; /* number of Redis keys that the user may not read; added to */
 } tamis__leftover_report;
 
 /* Reports members of families whose generation no hash and no copy of a plan names, if their names match

@@ -23,6 +23,9 @@
  * too, even if its partitions expire or are gone. If it has the plan of a family, the members are found by
  * SCAN, with or without a plan in the hash: nobody else removes them.
  *
+ * Rights. If the user may not read a Redis key, nobody can tell whether it is a leftover: its filter is left
+ * out, and the key counted for a warning.
+ *
  * Removing. The lock of the name is taken, and the hash is read after that. Every writer announces its
  * generation in the hash before it makes partitions. So while the lock is held, no writer can make
  * partitions of a generation that the hash does not name.
@@ -63,6 +66,7 @@ typedef struct leftover_search {
     int64_t answer; /* reply to the current command */
     size_t stay;    /* parts of the current generation without an expiry */
     size_t expire;  /* parts with one */
+    size_t denied;  /* Redis keys of all generations that the user may not read */
 } leftover_search;
 
 enum { PREFIX = sizeof "tamis:{" - 1, SUFFIX = sizeof "}:bits" - 1, HEX = 16, NUMBER_MAX = 7 };
@@ -168,8 +172,8 @@ static tamis_status scan_keys(leftover_search *ctx, tamis_error *err) {
     const int size = uri->name_size > 0 ? (int)uri->name_size : 1;
     const int string_size = snprintf(strings, sizeof strings, "tamis:{%.*s:*}:bits", size, name);
     const int hash_size = snprintf(hashes, sizeof hashes, "tamis:{%.*s}", size, name);
-    const tamis__scan scans[] = {{strings, (size_t)string_size, "string", add_partition, ctx},
-                                 {hashes, (size_t)hash_size, "hash", add_hash, ctx}};
+    const tamis__scan scans[] = {{strings, (size_t)string_size, "string", add_partition, ctx, 0},
+                                 {hashes, (size_t)hash_size, "hash", add_hash, ctx, 0}};
     tamis_status status = tamis__redis_scan(ctx->rf.redis, &scans[0], err);
     if (status == TAMIS_OK)
         status = tamis__redis_scan(ctx->rf.redis, &scans[1], err);
@@ -356,19 +360,33 @@ static bool is_recorded(const leftover_search *ctx, tamis_redis_leftover_kind ki
     return kind == TAMIS_REDIS_LEFT_UNFINISHED || (kind == TAMIS_REDIS_LEFT_REPLACED && !*ctx->plan);
 }
 
+/* Ends the search after an error, unless the user may not read the Redis keys, `count` of them. */
+static tamis_status skip_denied(leftover_search *ctx, size_t count, const tamis_error *why,
+                                tamis_error *err) {
+    if (why->status == TAMIS_E_REFUSED) {
+        ctx->denied += count;
+        return TAMIS_OK;
+    }
+    if (err)
+        *err = *why;
+    return why->status;
+}
+
 /* Partitions of one generation. Those that expire need nobody, unless the hash is_recorded. */
 static tamis_status report(leftover_search *ctx, size_t count, tamis_error *err) {
     const part *group = &ctx->parts[ctx->first];
     tamis_redis_leftover_kind kind = TAMIS_REDIS_LEFT_UNKNOWN;
     bool is_used = true, is_busy = true;
-    tamis_status status = turn_to_name(ctx, group, &is_busy, err);
+    tamis_error why = TAMIS_ERROR_INIT;
+    tamis_status status = turn_to_name(ctx, group, &is_busy, &why);
     if (status == TAMIS_OK && !is_busy)
-        status = check_use(ctx, group->generation, &is_used, &kind, err);
-    if (status != TAMIS_OK || is_busy || is_used)
-        return status;
-    status = run_requests(ctx, count, put_ttl, take_ttl, err);
-    if (status != TAMIS_OK || (ctx->stay == 0 && !is_recorded(ctx, kind)))
-        return status;
+        status = check_use(ctx, group->generation, &is_used, &kind, &why);
+    if (status == TAMIS_OK && !is_used)
+        status = run_requests(ctx, count, put_ttl, take_ttl, &why);
+    if (status != TAMIS_OK)
+        return skip_denied(ctx, count, &why, err);
+    if (is_used || (ctx->stay == 0 && !is_recorded(ctx, kind)))
+        return TAMIS_OK;
     if (!is_recorded(ctx, kind))
         ctx->expire = 0;
     return pass(ctx, group->generation, count, kind, err);
@@ -409,11 +427,14 @@ static tamis_status report_field(leftover_search *ctx, const part *hash, const c
     const uint64_t generation = found ? strtoull(found + sizeof field - 1, NULL, 16) : 0;
     if (!found || has_partitions_of(ctx, hash, generation))
         return TAMIS_OK;
-    tamis_status status = check_use(ctx, generation, &is_used, &kind, err);
+    tamis_error why = TAMIS_ERROR_INIT;
+    tamis_status status = check_use(ctx, generation, &is_used, &kind, &why);
     if (status == TAMIS_OK && !is_used && kind == expected)
-        status = count_members(ctx, text, err);
-    if (status != TAMIS_OK || is_used || kind != expected || (ctx->stay == 0 && !is_recorded(ctx, kind)))
-        return status;
+        status = count_members(ctx, text, &why);
+    if (status != TAMIS_OK)
+        return skip_denied(ctx, 1, &why, err);
+    if (is_used || kind != expected || (ctx->stay == 0 && !is_recorded(ctx, kind)))
+        return TAMIS_OK;
     if (!is_recorded(ctx, kind))
         ctx->expire = 0;
     return pass(ctx, generation, 0, kind, err);
@@ -423,11 +444,14 @@ static tamis_status report_field(leftover_search *ctx, const part *hash, const c
 static tamis_status report_hash(leftover_search *ctx, const part *hash, tamis_error *err) {
     tamis__config config;
     bool is_busy = true;
-    tamis_status status = turn_to_name(ctx, hash, &is_busy, err);
+    tamis_error why = TAMIS_ERROR_INIT;
+    tamis_status status = turn_to_name(ctx, hash, &is_busy, &why);
     if (status == TAMIS_OK && !is_busy)
-        status = tamis__config_locked(&ctx->rf, &config, err);
-    if (status != TAMIS_OK || is_busy)
-        return status;
+        status = tamis__config_locked(&ctx->rf, &config, &why);
+    if (status != TAMIS_OK)
+        return skip_denied(ctx, 1, &why, err);
+    if (is_busy)
+        return TAMIS_OK;
     status = report_field(ctx, hash, config.pushing, TAMIS_REDIS_LEFT_UNFINISHED, err);
     return status == TAMIS_OK ? report_field(ctx, hash, config.before, TAMIS_REDIS_LEFT_REPLACED, err)
                               : status;
@@ -452,7 +476,13 @@ static tamis_status visit_generations(leftover_search *ctx, tamis_error *err) {
         status = report_hash(ctx, &ctx->hashes[i], err);
     if (status == TAMIS_OK)
         status = tamis__leftover_members(
-            &ctx->rf, &(tamis__leftover_report){ctx->sink, ctx->context, ctx->removes}, err);
+            &ctx->rf, &(tamis__leftover_report){ctx->sink, ctx->context, ctx->removes, &ctx->denied}, err);
+    if (status == TAMIS_OK && ctx->denied > 0)
+        (void)tamis__fail(
+            err, TAMIS_OK, 0,
+            "redis %s: this user may not read %zu Redis keys: the filters of these keys were left "
+            "out; look as a user who may read them",
+            ctx->rf.redis->endpoint.shown, ctx->denied);
     tamis__free(&ctx->rf.redis->allocator, ctx->hashes, ctx->hash_capacity * sizeof *ctx->hashes);
     tamis__free(&ctx->rf.redis->allocator, ctx->parts, ctx->capacity * sizeof *ctx->parts);
     tamis__free(&ctx->rf.redis->allocator, ctx->text, ctx->text_size);

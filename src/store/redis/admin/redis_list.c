@@ -6,6 +6,7 @@
  *     1 SCAN     every server, for the Redis keys of which a layout has one per filter:
  *
  *                  tamis:{NAME}                     hash      layout tamis, or an alias
+ *                  tamis:{NAME}:plan                string    its copy: a filter whose hash was lost
  *                  {NAME}:config, N{TAG}N:config    hash      layout redisson
  *                  bf:NAME                          string    layout java
  *
@@ -30,6 +31,7 @@ typedef struct found {
     size_t offset, size;         /* its name in listing.text */
     const char *before, *behind; /* text around the name in its Redis key */
     size_t target;               /* offset of an alias's target there */
+    bool is_copy;                /* layout tamis: SCAN found the copy of its plan */
     bool is_there;               /* it still existed when it was read */
     tamis_redis_entry entry;
 } found;
@@ -38,6 +40,7 @@ typedef struct listing {
     tamis__redis_filter rf;      /* a handle of no filter, for slots and messages */
     const tamis__layout *layout; /* layout that is scanned */
     const char *before, *behind; /* text around the name in its Redis keys */
+    size_t suffix;               /* size of the text behind a copy's hash */
     char *text;                  /* all names and targets */
     size_t text_used, text_capacity;
     found *entries;
@@ -63,16 +66,16 @@ static tamis_status keep_text(listing *list, const char *text, size_t size, size
 
 static tamis_status take_key(void *context, const char *key, size_t size, tamis_error *err) {
     listing *list = context;
-    const size_t before = strlen(list->before), around = before + strlen(list->behind);
+    const size_t before = strlen(list->before), around = before + strlen(list->behind) + list->suffix;
     if (size <= around || size - around > TAMIS__REDIS_NAME)
         return TAMIS_OK;
     const char *name = key + before;
     size -= around;
-    /* Redisson uses {NAME}:config for NAME and for {NAME}: that is listed as NAME. A name with a brace inside
-     * is N:config. */
+    /* Redisson uses {NAME}:config for NAME and for {NAME}: that is listed as NAME. Any other name with a brace
+     * inside is N:config. */
     const bool has_brace = memchr(name, '{', size) != NULL;
-    if (list->layout == &tamis__layout_redisson &&
-        (before > 0 ? has_brace : !has_brace || (*name == '{' && name[size - 1] == '}')))
+    const bool is_tag = *name == '{' && name[size - 1] == '}' && !memchr(name + 1, '{', size - 1);
+    if (list->layout == &tamis__layout_redisson && (before > 0 ? has_brace : !has_brace || is_tag))
         return TAMIS_OK;
     found *entries = tamis__array_reserve(&list->rf.redis->allocator, list->entries, sizeof *entries,
                                           list->count + 1, &list->item_capacity);
@@ -83,32 +86,33 @@ static tamis_status take_key(void *context, const char *key, size_t size, tamis_
     *item = (found){.size = size,
                     .before = list->before,
                     .behind = list->behind,
+                    .is_copy = list->suffix > 0,
                     .entry = {.struct_size = sizeof item->entry, .layout = list->layout->name}};
     const tamis_status status = keep_text(list, name, size, &item->offset, err);
     list->count += status == TAMIS_OK;
     return status;
 }
 
+/* `suffix` is text behind the Redis key that the entry is read from. */
 static tamis_status scan_layout(listing *list, const tamis__layout *layout, const char *before,
-                                const char *behind, const char *type, tamis_error *err) {
+                                const char *behind, const char *suffix, const char *type, tamis_error *err) {
     char pattern[TAMIS__REDIS_KEY];
     const tamis__redis_uri *uri = list->rf.uri;
-    const size_t start = strlen(before), end = strlen(behind);
+    const size_t start = strlen(before);
     size_t size = uri->name_size;
     memcpy(pattern, before, start);
     memcpy(pattern + start, size > 0 ? uri->name : "*", size > 0 ? size : 1);
     size = start + (size > 0 ? size : 1);
-    memcpy(pattern + size, behind, end);
+    size += (size_t)snprintf(pattern + size, sizeof pattern - size, "%s%s", behind, suffix);
     list->layout = layout;
     list->before = before;
     list->behind = behind;
-    const tamis__scan scan = {pattern, size + end, type, take_key, list};
+    list->suffix = strlen(suffix);
+    const tamis__scan scan = {pattern, size, type, take_key, list, .slot_suffix = list->suffix};
     return tamis__redis_scan(list->rf.redis, &scan, err);
 }
 
-static int compare(const void *left, const void *right, void *context) {
-    const found *a = left, *b = right;
-    const char *text = context;
+static int compare_names(const found *a, const found *b, const char *text) {
     const size_t size = a->size < b->size ? a->size : b->size;
     const int order = memcmp(text + a->offset, text + b->offset, size);
     if (order != 0 || a->size != b->size)
@@ -116,20 +120,31 @@ static int compare(const void *left, const void *right, void *context) {
     return strcmp(a->entry.layout, b->entry.layout);
 }
 
+/* By name. A hash comes before its copy. */
+static int compare(const void *left, const void *right, void *context) {
+    const found *a = left, *b = right;
+    const int order = compare_names(a, b, context);
+    return order != 0 ? order : a->is_copy - b->is_copy;
+}
+
+static const char copy_suffix[] = ":plan"; /* of the copy, behind the name of its hash */
+
 static tamis_status scan_layouts(listing *list, tamis_error *err) {
-    tamis_status status = scan_layout(list, &tamis__layout_tamis, "tamis:{", "}", "hash", err);
+    tamis_status status = scan_layout(list, &tamis__layout_tamis, "tamis:{", "}", "", "hash", err);
     if (status == TAMIS_OK)
-        status = scan_layout(list, &tamis__layout_java, "bf:", "", "string", err);
+        status = scan_layout(list, &tamis__layout_tamis, "tamis:{", "}", copy_suffix, "string", err);
+    if (status == TAMIS_OK)
+        status = scan_layout(list, &tamis__layout_java, "bf:", "", "", "string", err);
     if (status == TAMIS_OK && tamis__redis_servers(list->rf.redis) == 1)
-        status = scan_layout(list, &tamis__layout_redisson, "{", "}:config", "hash", err);
+        status = scan_layout(list, &tamis__layout_redisson, "{", "}:config", "", "hash", err);
     if (status == TAMIS_OK && tamis__redis_servers(list->rf.redis) == 1)
-        status = scan_layout(list, &tamis__layout_redisson, "", ":config", "hash", err);
+        status = scan_layout(list, &tamis__layout_redisson, "", ":config", "", "hash", err);
     if (status != TAMIS_OK || list->count == 0)
         return status;
     qsort_r(list->entries, list->count, sizeof *list->entries, compare, list->text);
     size_t kept = 1;
     for (size_t i = 1; i < list->count; i++)
-        if (compare(&list->entries[kept - 1], &list->entries[i], list->text) != 0)
+        if (compare_names(&list->entries[kept - 1], &list->entries[i], list->text) != 0)
             list->entries[kept++] = list->entries[i];
     list->count = kept;
     return TAMIS_OK;
@@ -156,7 +171,11 @@ static bool put_command(void *context, size_t i, tamis__connection *conn) {
     const listing *list = context;
     const found *item = &list->entries[list->first + i / 2];
     char key[TAMIS__REDIS_KEY];
-    const size_t size = key_of(list, item, key);
+    size_t size = key_of(list, item, key);
+    if (i % 2 == 1 && item->is_copy) {
+        memcpy(key + size, copy_suffix, sizeof copy_suffix - 1);
+        size += sizeof copy_suffix - 1;
+    }
     if (i % 2 == 0 && item->entry.layout == tamis__layout_redisson.name) {
         tamis__redisson_put_query(conn, key, size);
         return true;
@@ -183,7 +202,8 @@ static tamis_status take_plan(listing *list, found *item, const tamis__reply *re
         entry->target_size = alias->size;
         return keep_text(list, alias->text, alias->size, &item->target, err);
     }
-    entry->state = plan->type == TAMIS__REPLY_STRING ? TAMIS_REDIS_DAMAGED : TAMIS_REDIS_LEFT;
+    entry->state =
+        plan->type == TAMIS__REPLY_STRING || item->is_copy ? TAMIS_REDIS_DAMAGED : TAMIS_REDIS_LEFT;
     if (plan->type != TAMIS__REPLY_STRING || !tamis__plan_text_parse(plan->text, &parsed))
         return TAMIS_OK;
     tamis__state_write(parsed.generation, ready);
@@ -226,6 +246,8 @@ static tamis_status take_config(listing *list, found *item, const tamis__reply *
     return TAMIS_OK;
 }
 
+enum { NO_KEY = -2 /* reply of PTTL */ };
+
 static tamis_status take_reply(void *context, size_t i, const tamis__reply *reply, bool resent,
                                tamis_error *err) {
     listing *list = context;
@@ -235,6 +257,8 @@ static tamis_status take_reply(void *context, size_t i, const tamis__reply *repl
         return tamis__redis_filter_bad_reply(&list->rf, err);
     if (i % 2 == 1) {
         item->entry.expires_ms = reply->integer < 0 ? -1 : reply->integer;
+        if (item->entry.state == TAMIS_REDIS_DAMAGED && item->is_copy && reply->integer == NO_KEY)
+            item->is_there = false; /* dropped meanwhile */
         return TAMIS_OK;
     }
     if (item->entry.layout == tamis__layout_tamis.name)

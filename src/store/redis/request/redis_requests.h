@@ -156,6 +156,7 @@ typedef struct tamis__scan {
     /* Takes a key. May be called more than once with the same key. */
     tamis_status (*add_key)(void *context, const char *key, size_t size, tamis_error *err);
     void *context;
+    size_t slot_suffix; /* size of the end of a key's name that does not count for its slot */
 } tamis__scan;
 
 /* Scans every server, one after the other. May miss keys that are created, deleted or moved to another server

@@ -59,7 +59,8 @@ static tamis_status take_page(scanning *ctx, const tamis__reply *reply, tamis_er
         const bool is_stray =
             key->type != TAMIS__REPLY_STRING ||
             (ctx->redis->uri.kind == TAMIS__REDIS_SHARD &&
-             ctx->map->slots[tamis__redis_slot(ctx->redis, key->text, key->size)] != ctx->node);
+             ctx->map->slots[tamis__redis_slot(ctx->redis, key->text, key->size - ctx->what->slot_suffix)] !=
+                 ctx->node);
         if (!is_stray)
             status = ctx->what->add_key(ctx->what->context, key->text, key->size, err);
     }
