@@ -94,8 +94,8 @@ typedef struct tamis_open_options {
      * False: the file is mapped, shared with other processes, and each block is verified before its first
      * use. */
     bool writable;
-    /* For scheme sip: the secret of the filter, TAMIS_E_MISMATCH if it is another. Without a secret, a
-     * keyed filter can be described, verified, merged and copied, but key lookups return TAMIS_E_MISMATCH. */
+    /* For scheme sip: the secret of the filter, TAMIS_E_SECRET if it is another. Without a secret, a keyed
+     * filter can be described, verified, merged and copied, but key lookups return TAMIS_E_SECRET. */
     const void *secret;
     size_t secret_size;
     const tamis_allocator *allocator; /* NULL: the default */
@@ -127,7 +127,7 @@ TAMIS_API tamis_status tamis_filter_encode(const tamis_filter *filter, tamis_for
  * - TAMIS_E_FORMAT: the bytes have no known format.
  * - TAMIS_E_DAMAGED: the bytes are cut short or changed, or have impossible parameters. The message names the
  *   field, its value and its bounds, or the block.
- * - TAMIS_E_MISMATCH: the secret is missing or is another.
+ * - TAMIS_E_SECRET: the secret is another. TAMIS_E_MISMATCH: the filter was made without a secret.
  */
 TAMIS_API tamis_status tamis_filter_decode(tamis_filter **filter, const void *bytes, uint64_t size,
                                            const tamis_open_options *options, tamis_error *err);

@@ -19,7 +19,7 @@ extern "C" {
     X(TAMIS_E_NOMEM, -3, "out of memory")                                                                    \
     X(TAMIS_E_FULL, -4, "the filter holds all the keys its size and rate allow")                             \
     X(TAMIS_E_UNSUPPORTED, -5, "not available for this kind, scheme, build or machine")                      \
-    X(TAMIS_E_MISMATCH, -6, "made with another scheme, seed, secret or size")                                \
+    X(TAMIS_E_MISMATCH, -6, "made with another scheme, seed or size")                                \
     X(TAMIS_E_IO, -7, "input or output failed")                                                              \
     X(TAMIS_E_PIPE, -8, "the reader of the output has gone")                                                 \
     X(TAMIS_E_TOO_LONG, -9, "a record is longer than the limit")                                             \
@@ -34,7 +34,8 @@ extern "C" {
     X(TAMIS_E_REFUSED, -18, "the server refused")                                                            \
     X(TAMIS_E_NOT_FOUND, -19, "there is no such filter")                                                     \
     X(TAMIS_E_RECORD, -20, "a record is malformed")                                                          \
-    X(TAMIS_E_NO_KEY, -21, "a record has no key")
+    X(TAMIS_E_NO_KEY, -21, "a record has no key")                                                            \
+    X(TAMIS_E_SECRET, -22, "the secret is missing, or is another")
 
 typedef enum tamis_status {
 #define TAMIS_STATUS_ENUM(name, value, text) name = value,

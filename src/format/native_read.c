@@ -29,7 +29,8 @@
  *     a changed bit in the block sums             check_sizes      TAMIS_E_DAMAGED
  *     a section that ends past the header         next_section     TAMIS_E_DAMAGED: names the byte
  *     an unknown critical section                 read_section     TAMIS_E_FORMAT: use a newer tamis
- *     another secret, or one too many             make_hasher      TAMIS_E_MISMATCH
+ *     another secret                              make_hasher      TAMIS_E_SECRET
+ *     a secret where the filter has none          make_hasher      TAMIS_E_MISMATCH
  *     a changed bit in the body                   block verifier   TAMIS_E_DAMAGED: names the block, when used
  *
  * Checksums come before ranges: a damaged file is then reported as damaged. A file that a newer version wrote
@@ -484,7 +485,7 @@ static tamis_status make_hasher(const header *h, const tamis_open_options *optio
     if (status != TAMIS_OK || (*hasher)->secret_print == h->field[NATIVE_secret_print])
         return status;
     tamis_hasher_free(*hasher);
-    return tamis__fail(err, TAMIS_E_MISMATCH, 0, "%s: was made with another secret; give that one",
+    return tamis__fail(err, TAMIS_E_SECRET, 0, "%s: was made with another secret; give that one",
                        h->source->name);
 }
 

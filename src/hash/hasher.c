@@ -227,7 +227,7 @@ static tamis_status check_locked(const tamis_hasher *hasher, tamis_error *err) {
     if (!hasher->locked)
         return TAMIS_OK;
     return tamis__fail(
-        err, TAMIS_E_MISMATCH, 0,
+        err, TAMIS_E_SECRET, 0,
         "filter: keyed with a secret, which was not given; open it with its secret to look up keys");
 }
 

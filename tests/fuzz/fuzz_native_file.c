@@ -32,7 +32,7 @@ static bool query(const tamis_filter *filter, tamis_answer *answers) {
         keys[i] = (tamis_key){&numbers[i], (size_t)i % 9};
     }
     tamis_status status = tamis_filter_contains_many(filter, keys, KEYS, answers, NULL, NULL);
-    assert(status == TAMIS_OK || status == TAMIS_E_DAMAGED || status == TAMIS_E_MISMATCH);
+    assert(status == TAMIS_OK || status == TAMIS_E_DAMAGED || status == TAMIS_E_SECRET);
     tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
     status = tamis_filter_info_get(filter, &info, NULL);
     assert(status == TAMIS_OK || status == TAMIS_E_DAMAGED);
@@ -69,7 +69,7 @@ static void add(tamis_filter *filter) {
         tamis_answer answer = TAMIS_UNKNOWN;
         tamis_status status = tamis_filter_add(filter, &i, sizeof i, &answer, NULL);
         assert(status == TAMIS_OK || status == TAMIS_E_FULL || status == TAMIS_E_NOMEM ||
-               status == TAMIS_E_MISMATCH);
+               status == TAMIS_E_SECRET);
         if (status != TAMIS_OK)
             continue;
         assert(tamis_filter_contains(filter, &i, sizeof i, &answer, NULL) == TAMIS_OK);

@@ -310,7 +310,7 @@ static void secrets_are_passed_on(void **state) {
     options.secret_size = 16;
     options.secret = "0123456789abcdeF";
     filter = NULL;
-    assert_int_equal(tamis_compressed_open(&filter, NULL, scratch("f"), &options, &err), TAMIS_E_MISMATCH);
+    assert_int_equal(tamis_compressed_open(&filter, NULL, scratch("f"), &options, &err), TAMIS_E_SECRET);
     say(scratch("f"));
     assert_null(filter);
     options.secret = "0123456789abcdef";

@@ -383,10 +383,13 @@ static void keys_are_hashed_under_the_secret(void **state) {
     add(family, 100);
     tamis_redis_family_close(family);
     OK(tamis_redis_family_open(&family, redis, "f", NULL, &err));
-    FAILS(tamis_redis_family_contains_many(family, pairs, 100, answers, &done, &err), TAMIS_E_MISMATCH,
+    FAILS(tamis_redis_family_contains_many(family, pairs, 100, answers, &done, &err), TAMIS_E_SECRET,
           "secret");
     assert_int_equal(done, 0);
     tamis_redis_family_close(family);
+    options.secret = "another of sixteen bytes";
+    FAILS(tamis_redis_family_open(&family, redis, "f", &options, &err), TAMIS_E_SECRET, "another secret");
+    options.secret = secret;
     OK(tamis_redis_family_open(&family, redis, "f", &options, &err));
     query(family, 100);
     assert_int_equal(count_answers(100, TAMIS_PRESENT), 100);

@@ -545,11 +545,11 @@ static void a_secret_has_to_be_the_one(void **unused) {
     assert_ok(tamis_state_snapshot(state, 0, &states_err));
     tamis_state_close(state);
     tamis_state_options options = TAMIS_STATE_OPTIONS_INIT;
-    assert_int_equal(tamis_state_open(&state, directory(), &options, &states_err), TAMIS_E_MISMATCH);
+    assert_int_equal(tamis_state_open(&state, directory(), &options, &states_err), TAMIS_E_SECRET);
     assert_says("was made with a secret");
     options.secret = "another secret of some bytes";
     options.secret_size = 28;
-    assert_int_equal(tamis_state_open(&state, directory(), &options, &states_err), TAMIS_E_MISMATCH);
+    assert_int_equal(tamis_state_open(&state, directory(), &options, &states_err), TAMIS_E_SECRET);
     assert_says("another secret");
     options = states_options(keyed, NULL);
     assert_ok(tamis_state_open(&state, directory(), &options, &states_err));

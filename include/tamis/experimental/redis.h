@@ -132,8 +132,8 @@ typedef struct tamis_redis_filter_options {
     /* Layouts tamis and redisson: create the filter if it does not exist and its parameters are given;
      * else TAMIS_E_NOT_FOUND */
     bool create;
-    /* For scheme sip: the secret of the filter, TAMIS_E_MISMATCH if it is another. Without a secret, a
-     * keyed filter can be described, fetched and merged, but key lookups return TAMIS_E_MISMATCH. */
+    /* For scheme sip: the secret of the filter, TAMIS_E_SECRET if it is another. Without a secret, a keyed
+     * filter can be described, fetched and merged, but key lookups return TAMIS_E_SECRET. */
     const void *secret;
     size_t secret_size;
     const tamis_allocator *allocator; /* NULL: that of the server, or the default */

@@ -51,7 +51,7 @@ typedef struct tamis_state_options {
     /* Filter options of a new state, as for tamis_filter_create; NULL: defaults. A state does not store
      * `concurrent`: set it at each start. */
     const tamis_filter_options *filter;
-    /* for scheme sip, existing state: its secret (TAMIS_E_MISMATCH for another) */
+    /* for scheme sip, existing state: its secret (TAMIS_E_SECRET for another) */
     const void *secret;
     size_t secret_size;
     /* New state: a text that describes its keys, for people and for comparison. At most
@@ -77,8 +77,9 @@ typedef struct tamis_state_options {
  * With options.plan, an existing state must have the same kind, scheme, capacity, fpr and memory_limit, and
  * the same seed, allow_over_capacity and frozen as options.filter. Without a plan it is opened as it is.
  *
- * - TAMIS_E_MISMATCH: one of these differs, the secret differs or is missing. The message says which. Nothing
- *   has changed.
+ * - TAMIS_E_MISMATCH: one of these differs, or a secret was given and the state has none. The message says
+ *   which. Nothing has changed.
+ * - TAMIS_E_SECRET: the secret is missing, or is another. Nothing has changed.
  * - TAMIS_E_DAMAGED: bytes before the last commit have changed; the message names the file and the position.
  * - TAMIS_E_FORMAT: not a state, or one of a later version.
  * - TAMIS_E_IO; TAMIS_E_BUSY.

@@ -258,9 +258,10 @@ static tamis_status run_state(const cli_args *args, bool *negative, tamis_error 
     }
     if (status == TAMIS_OK)
         status = shows ? show(&view, args, err) : verify(&view, args, negative, err);
-    if (status == TAMIS_E_MISMATCH)
-        cli_remedy(err, strstr(err->text, "without a secret") ? "leave --secret-file out"
-                                                              : "give that one by --secret-file");
+    if (status == TAMIS_E_SECRET)
+        cli_remedy(err, "give that one by --secret-file");
+    if (status == TAMIS_E_MISMATCH && view.secret.size > 0) /* the state was made without a secret */
+        cli_remedy(err, "leave --secret-file out");
     cli_secret_forget(&view.secret);
     tamis_state_close(view.state);
     return status;

@@ -239,7 +239,7 @@ static tamis_status open_filter(tamis_filter **filter, const cli_filter_file *fi
         tamis_filter_free(opened);
         if (cli_file_open(&opened, path, file->access, sip ? file->secret : NULL, compression, err) !=
             TAMIS_OK) {
-            if (err->status == TAMIS_E_MISMATCH)
+            if (err->status == TAMIS_E_SECRET)
                 cli_remedy(err, "give that one by --secret-file");
             if (err->status == TAMIS_E_UNSUPPORTED && file->access == CLI_OVER_CAPACITY)
                 cli_remedy(err, "leave --overfill out");

@@ -134,7 +134,7 @@ static tamis_status open_family(cli_family *made, const cli_family_setup *setup,
         options.secret_size = setup->secret->size;
     }
     if (tamis_redis_family_open(&made->family, NULL, plain, &options, err) != TAMIS_OK) {
-        if (err->status == TAMIS_E_MISMATCH && setup->secret && strstr(err->text, "secret"))
+        if (err->status == TAMIS_E_SECRET)
             cli_remedy(err, "give that one by --secret-file");
         return err->status;
     }

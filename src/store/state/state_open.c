@@ -273,14 +273,14 @@ static tamis_status make_hasher(tamis_state *state, const tamis_state_options *o
     }
     const bool keyed = how.scheme == TAMIS_SCHEME_SIP;
     if (keyed && !how.secret_size)
-        return tamis__fail(err, TAMIS_E_MISMATCH, 0, "%s: was made with a secret; give that one",
+        return tamis__fail(err, TAMIS_E_SECRET, 0, "%s: was made with a secret; give that one",
                            tamis__show(name).text);
     if (!keyed && how.secret_size)
         return tamis__fail(err, TAMIS_E_MISMATCH, 0, "%s: was made without a secret; leave the secret out",
                            tamis__show(name).text);
     tamis_status status = tamis_hasher_create(&state->hasher, &how, err);
     if (status == TAMIS_OK && state->hasher->secret_print != manifest->secret_print)
-        return tamis__fail(err, TAMIS_E_MISMATCH, 0, "%s: was made with another secret; give that one",
+        return tamis__fail(err, TAMIS_E_SECRET, 0, "%s: was made with another secret; give that one",
                            tamis__show(name).text);
     return status;
 }

@@ -65,7 +65,7 @@ static tamis_status open_member(member *added, const char *path, const check_con
     added->name = cli_server_is_uri(path) ? cli_server_show(path, added->shown) : path;
 
     while (cli_filter_open(&added->filter, path, secrets ? &secrets[index] : NULL, &keyed, err) != TAMIS_OK) {
-        if (err->status != TAMIS_E_MISMATCH || config->secret_count <= 1)
+        if (err->status != TAMIS_E_SECRET || config->secret_count <= 1)
             return err->status;
         if (++index == config->secret_count)
             return cli_fail(err,

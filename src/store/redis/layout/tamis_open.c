@@ -230,7 +230,7 @@ static tamis_status set_hasher(tamis_filter *filter, const tamis__parsed_plan *s
     filter->plan.scheme = scheme;
     status = make_hasher(filter, stored, options, err);
     if (status == TAMIS_OK && stored->has_secret && filter->hasher->secret_print != stored->secret)
-        return tamis__fail(err, TAMIS_E_MISMATCH, 0,
+        return tamis__fail(err, TAMIS_E_SECRET, 0,
                            "redis %s: %s: was made with another secret; give that one",
                            rf->redis->endpoint.shown, rf->uri->shown);
     return status;
