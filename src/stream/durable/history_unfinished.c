@@ -13,6 +13,7 @@
  *
  *     unfinished run                              the new run
  *     no unread bytes                             begins
+ *     shared output, only pipes are unread        begins, closes the old run, says what is unread of the pipe
  *     other outputs                               begins; `beside` says that the other one is unfinished
  *     shared output; the new run reads the rest   begins, and closes the old run
  *     shared output; commits.abandon              begins, closes the old run, says what is given up
@@ -20,6 +21,9 @@
  *
  * The new run reads the rest only if all outputs are the same, or if it reads its inputs from the beginning
  * (commits.reread).
+ *
+ * A pipe is never the same again: no run can finish it, not even the same command, and nobody knows how much
+ * was left in it. So a pipe alone does not block. The remark says from where to feed it again.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -37,7 +41,7 @@
 /* Unread rest of one input of an unfinished run. */
 typedef struct rest {
     bool there;     /* true if the file of that name is the one that was read */
-    bool known;     /* true if `bytes` is known; never for compressed files */
+    bool known;     /* true if `bytes` is known; never for compressed files and pipes */
     uint64_t bytes; /* number of unread bytes */
 } rest;
 
@@ -64,21 +68,19 @@ static rest input_rest(const tamis__checkpoint_input *in) {
 typedef struct total_rest {
     const char *first; /* the first input with a rest; NULL: nothing is unread */
     rest of_first;
-    uint64_t read;  /* bytes read of the first */
-    size_t others;  /* more inputs with a rest */
-    uint64_t bytes; /* sum of all known rests */
-    size_t unknown; /* inputs whose rest is not known */
+    uint64_t read; /* bytes read of the first */
+    size_t others; /* more inputs with a rest */
+    size_t pipes;  /* how many of all these are no regular files */
 } total_rest;
 
 static total_rest total_rest_of_run(const tamis__checkpoint *checkpoint) {
     total_rest total = {.first = NULL};
     for (size_t i = (size_t)checkpoint->input; i < checkpoint->input_count; i++) {
         const tamis__checkpoint_input *in = &checkpoint->inputs[i];
-        const rest left = in->regular ? input_rest(in) : (rest){true, true, 0};
+        const rest left = in->regular ? input_rest(in) : (rest){.there = false};
         if (left.known && left.bytes == 0)
             continue;
-        total.bytes += left.bytes;
-        total.unknown += !left.known;
+        total.pipes += !in->regular;
         total.others += total.first != NULL;
         if (total.first)
             continue;
@@ -101,6 +103,22 @@ static void describe_rest(char *to, size_t capacity, const total_rest *total) {
     else
         snprintf(to, capacity, "%s from byte %" PRIu64 " on%s", tamis__show(total->first).text, total->read,
                  others);
+}
+
+/* Says what is unread of the first pipe of an unfinished run, when another run begins. "": nothing. */
+static void describe_pipe(const tamis__checkpoint *checkpoint, char remark_text[500]) {
+    char from[60] = "its beginning";
+    size_t i = (size_t)checkpoint->input;
+    while (i < checkpoint->input_count && checkpoint->inputs[i].regular)
+        i++;
+    remark_text[0] = '\0';
+    if (i == checkpoint->input_count)
+        return;
+    if (checkpoint->inputs[i].position.offset > 0)
+        snprintf(from, sizeof from, "byte %" PRIu64 " on", checkpoint->inputs[i].position.offset);
+    snprintf(remark_text, 500, "%.180s: an earlier run to it did not finish; feed %.180s again from %s",
+             tamis__show(tamis__checkpoint_output_name(checkpoint)).text,
+             tamis__show(tamis__input_name(checkpoint->inputs[i].name)).text, from);
 }
 
 /* ---- records that are given up ---- */
@@ -228,7 +246,9 @@ static tamis_status covers_rest(tamis__search *s, const tamis__checkpoint *check
     for (size_t i = (size_t)checkpoint->input; i < checkpoint->input_count && *covered && status == TAMIS_OK;
          i++) {
         const tamis__checkpoint_input *in = &checkpoint->inputs[i];
-        const rest left = in->regular ? input_rest(in) : (rest){true, true, 0};
+        if (!in->regular) /* no run reads it on */
+            continue;
+        const rest left = input_rest(in);
         if (!left.known || left.bytes > 0)
             status = reads_on(s, in, covered, err);
     }
@@ -301,7 +321,7 @@ tamis_status tamis__history_check_unfinished(tamis__search *s, tamis__checkpoint
     char remark_text[500] = "";
     bool superseded, covered;
     tamis_status status = is_superseded(s, key, &superseded, err);
-    if (status != TAMIS_OK || superseded || !tamis__checkpoint_is_open(checkpoint))
+    if (status != TAMIS_OK || superseded || checkpoint->finished || checkpoint->closed)
         return status;
     if (is_run) /* with other names, the old checkpoint would stay unfinished: close it */
         return last || key == tamis__checkpoint_run_key(s->run) ? TAMIS_OK
@@ -311,14 +331,19 @@ tamis_status tamis__history_check_unfinished(tamis__search *s, tamis__checkpoint
     const total_rest total = total_rest_of_run(checkpoint);
     if (renewed || !total.first)
         return TAMIS_OK;
+    const bool only_pipes = total.pipes == total.others + 1;
     if (!is_in_the_way(s, checkpoint, to_same)) {
-        if (s->history->beside[0] == '\0')
+        if (s->history->beside[0] == '\0' && !only_pipes)
             describe_beside(s->history->beside, sizeof s->history->beside, checkpoint);
         return TAMIS_OK;
     }
     status = covers_rest(s, checkpoint, &covered, err);
-    if (status != TAMIS_OK || (covered && (to_same || s->reread)))
-        return status == TAMIS_OK ? close_run(s, checkpoint, last, "", err) : status;
+    if (status != TAMIS_OK)
+        return status;
+    if (only_pipes || (covered && (to_same || s->reread))) {
+        describe_pipe(checkpoint, remark_text);
+        return close_run(s, checkpoint, last, remark_text, err);
+    }
     if (!s->abandon)
         return fail_blocked(s, checkpoint, &total, err);
     describe_given_up(s, checkpoint, &total, remark_text);
