@@ -19,7 +19,7 @@ extern "C" {
     X(TAMIS_E_NOMEM, -3, "out of memory")                                                                    \
     X(TAMIS_E_FULL, -4, "the filter holds all the keys its size and rate allow")                             \
     X(TAMIS_E_UNSUPPORTED, -5, "not available for this kind, scheme, build or machine")                      \
-    X(TAMIS_E_MISMATCH, -6, "made with another scheme, seed or size")                                \
+    X(TAMIS_E_MISMATCH, -6, "made with another scheme, seed or size")                                        \
     X(TAMIS_E_IO, -7, "input or output failed")                                                              \
     X(TAMIS_E_PIPE, -8, "the reader of the output has gone")                                                 \
     X(TAMIS_E_TOO_LONG, -9, "a record is longer than the limit")                                             \

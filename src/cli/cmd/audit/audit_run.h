@@ -25,7 +25,7 @@ typedef struct audit {
     uint64_t first_missing;      /* result: record number of the first missing key, from 1 */
     char missing_in[120];        /* result: input of that record, cut if longer */
     char shown[AUDIT_SHOWN + 1]; /* result: first bytes of that key */
-    uint64_t hits;               /* result: random keys answered "seen" */
+    uint64_t hits;               /* result: random keys answered "present" */
 } audit;
 
 /* Looks up all keys and then the random keys. Memory: as tamis_audit_create. */

@@ -127,7 +127,7 @@ static tamis_scheme scheme_of(const plan_trial *trial) {
 }
 
 static void print_head(void) {
-    printf("%-11s  %-10s  %5s  %8s  %8s  %8s  %-17s  %7s  %s\n", "kind", "scheme", "bits", "promised",
+    printf("%-11s  %-10s  %5s  %8s  %8s  %8s  %-16s  %7s  %s\n", "kind", "scheme", "bits", "promised",
            "computed", "measured", "95 % interval", "queries", "verdict");
 }
 
@@ -139,7 +139,7 @@ static void print_row(const plan_trial *trial) {
     cli_text_rate(promised, sizeof promised, plan->fpr);
     cli_text_rate(computed, sizeof computed, trial->computed);
     cli_text_rate(measured, sizeof measured, (double)trial->hits / (double)trial->queries);
-    printf("%-11s  %-10s  %5.1f  %8s  %8s  %8s  %-17s  %7s  %s\n", tamis_kind_name(plan->kind),
+    printf("%-11s  %-10s  %5.1f  %8s  %8s  %8s  %-16s  %7s  %s\n", tamis_kind_name(plan->kind),
            tamis_scheme_name(scheme_of(trial)), plan->bits_per_key,
            plan_trial_overfills(trial) ? "-" : promised, computed, measured,
            interval_text(interval, sizeof interval, trial),
@@ -157,12 +157,11 @@ static void print_foot(const tamis_plan *plan) {
     putchar('\n');
     print_note(
         "bits: of memory a key. promised: by the plan. computed: by the formulas, for the keys that are in. "
-        "queries: lookups of keys that were never added; measured: the share of them answered \"seen\".");
+        "queries: lookups of keys that were never added; measured: the share of them answered \"present\".");
     print_note(
         "kept: not above the promise, or not beyond chance. as computed: above what was requested, or with "
         "more keys than planned, and not beyond chance above what was computed. too rare: fewer than 3 hits "
-        "are to be "
-        "expected of so many. broken: above both beyond chance, less than 1e-9.");
+        "are to be expected of so many. broken: above both beyond chance, less than 1e-9.");
     if (claims)
         print_note(
             "missed: a published rate that the BKDR hashes do not keep. By how much depends on the keys: the "

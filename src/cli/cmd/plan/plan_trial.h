@@ -24,7 +24,7 @@ typedef struct plan_trial {
     trial_keys keys;     /* form of the keys */
     double computed;     /* computed rate with the keys added */
     uint64_t queries;    /* lookups of absent keys: tamis_audit_queries */
-    uint64_t hits;       /* lookups answered "seen" */
+    uint64_t hits;       /* lookups answered "present" */
     double low, high;    /* 95 % interval of the rate: tamis_rate_interval */
     const char *verdict; /* static text: plan_trial_judge */
     bool broken;         /* a promise is broken beyond chance */
