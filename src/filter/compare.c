@@ -190,7 +190,7 @@ static tamis_status check_union(const tamis_filter *into, const tamis_filter *fr
             err, TAMIS_E_UNSUPPORTED, 0,
             "union: the filter is frozen and accepts no more keys; use one that is not frozen");
     if (!into->remote && !into->ops->union_into)
-        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0, "union: kind %s has none; use another kind",
+        return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0, "union: kind %s has no unions; use another kind",
                            tamis_kind_name(into->plan.kind));
     tamis_status status = tamis__filter_check_not_add_only(into, "union", err);
     return status == TAMIS_OK ? check_compatible(into, from, keys, err) : status;

@@ -386,7 +386,7 @@ double tamis__bloom_false_present(const tamis_filter *filter);
 double tamis__bloom_union_counts(const tamis_filter *filter, uint64_t *added);
 
 /* Allocates zeroed memory that counts as the filter's, aligned to 64 bytes. The plan counts all such
- * memory: everything but handles of at most 2 KiB. NULL: out of memory. Callable from any part. */
+ * memory: everything but handles of at most 3 KiB. NULL: out of memory. Callable from any part. */
 void *tamis__filter_alloc(tamis_filter *filter, size_t size);
 void tamis__filter_release(tamis_filter *filter, void *block, size_t size);
 /* Count memory that was allocated or released in another way. Callable from any part. */

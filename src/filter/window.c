@@ -386,11 +386,11 @@ static void store(window *w, const window_query *q, uint8_t *line, uint32_t slot
     t->live++;
 }
 
-/* Marks the slots of a line that have the key in steps up to `safe`. *latest becomes the latest of these
+/* Returns the slots of a line that have the key in steps up to `safe`. *latest becomes the latest of these
  * steps, if it was earlier. */
-static uint32_t settled_entries(const window *w, const uint8_t *line, const window_query *q, uint64_t safe,
-                                uint64_t *latest) {
-    uint32_t settled = 0;
+static uint32_t entries_until(const window *w, const uint8_t *line, const window_query *q, uint64_t safe,
+                              uint64_t *latest) {
+    uint32_t entries = 0;
     uint32_t found = matching_heads(w, line, q->slot) & ~free_slots(w, line);
     for (; found; found &= found - 1) {
         const uint32_t i = (uint32_t)__builtin_ctz(found);
@@ -399,18 +399,18 @@ static uint32_t settled_entries(const window *w, const uint8_t *line, const wind
         const uint64_t step = w->newest_step - age_of(w, w->newest_step, code);
         if (slot - code != q->slot || step > safe)
             continue;
-        settled |= UINT32_C(1) << i;
+        entries |= UINT32_C(1) << i;
         if (step > *latest)
             *latest = step;
     }
-    return settled;
+    return entries;
 }
 
-/* Removes from the line the settled entries of the key before the step `latest`. */
-static void remove_before(window *w, uint8_t *line, uint32_t settled, uint64_t latest) {
+/* Removes those entries of a line whose step is before `latest`. */
+static void remove_before(window *w, uint8_t *line, uint32_t entries, uint64_t latest) {
     window_table *t = &w->tables[w->table_count - 1];
-    for (; settled; settled &= settled - 1) {
-        const uint32_t i = (uint32_t)__builtin_ctz(settled);
+    for (; entries; entries &= entries - 1) {
+        const uint32_t i = (uint32_t)__builtin_ctz(entries);
         const uint32_t code = tamis__load32le(line + 4 * i) & w->code_mask;
         const uint64_t step = w->newest_step - age_of(w, w->newest_step, code);
         if (step == latest)
@@ -427,8 +427,8 @@ static void remove_redundant(tamis_filter *filter, const window_query *q, uint8_
     window *w = filter->body;
     const uint64_t safe = safe_step(filter);
     uint64_t latest = q->step <= safe ? q->step : 0;
-    const uint32_t in_a = settled_entries(w, a, q, safe, &latest);
-    const uint32_t in_b = settled_entries(w, b, q, safe, &latest);
+    const uint32_t in_a = entries_until(w, a, q, safe, &latest);
+    const uint32_t in_b = entries_until(w, b, q, safe, &latest);
     remove_before(w, a, in_a, latest);
     remove_before(w, b, in_b, latest);
 }
@@ -585,7 +585,7 @@ static tamis_status add_batch(tamis_filter *filter, const tamis_hash *hashes, co
         if (time > w->newest)
             advance(filter, time);
         if (time < w->newest - (int64_t)filter->plan.lateness) {
-            answers[*done] = TAMIS_UNKNOWN;
+            answers[*done] = TAMIS_LATE;
             continue;
         }
         const tamis_status status = add_at(filter, &queries[*done], &answers[*done], err);
@@ -638,7 +638,7 @@ static tamis_status add(tamis_filter *filter, const tamis_hash *hashes, size_t c
     (void)filter, (void)hashes, (void)count, (void)answers;
     *done = 0;
     return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
-                       "add: the filter is a window, whose keys need times; use tamis_window_add");
+                       "add: the filter is a window, whose keys need times; add them with times");
 }
 
 int64_t tamis_window_newest(const tamis_filter *filter) {
@@ -721,7 +721,7 @@ static void estimate(const tamis_filter *filter, tamis_filter_info *info) {
     const window *w = filter->body;
     info->fpr_live = rate_of(w);
     info->false_present = w->false_present;
-    info->cardinality = (double)filter->added + w->false_present;
+    info->cardinality = (double)tamis_window_entries(filter);
 }
 
 static bool part(const tamis_filter *filter, size_t i, tamis__part *out) {

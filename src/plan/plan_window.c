@@ -117,7 +117,7 @@ tamis_status tamis__plan_window(tamis_plan *plan, const tamis_plan_options *opti
     plan->slot_bits = 32 + 8 * tail;
     plan->lines = TAMIS__WINDOW_LINES_FIRST;
     if (options->expect)
-        plan->lines = (uint64_t)fmax(2 * ceil((double)options->expect / used / 2), TAMIS__WINDOW_LINES_LEAST);
+        plan->lines = (uint64_t)fmax(2 * ceil((double)options->expect / used / 2), TAMIS__WINDOW_LINES_MIN);
     plan->capacity = options->expect;
     plan->memory = plan->lines * TAMIS__LINE + shape.kept * sizeof(uint64_t);
     plan->bits_per_key = 8 * TAMIS__LINE / used;

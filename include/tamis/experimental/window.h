@@ -37,11 +37,10 @@ extern "C" {
  *     TAMIS_PRESENT   the key was counted at a time u with t - window <= u <= t
  *     TAMIS_ABSENT    the key was not counted from t - window - step to the end of the step of t
  *     either          it was counted in between: by up to a step too early, or later in the same step
- *     TAMIS_UNKNOWN   t is older than the newest time less the lateness: the window cannot tell
+ *     TAMIS_LATE      t is older than the newest time less the lateness: the window cannot tell
  *
  * A key that is answered absent is counted at its time. With plan.refresh a key that is answered present is
- * counted too, so that it stays in the window as long as it keeps coming. A key answered unknown is not
- * counted. Absent keys are answered present at the false-positive rate of the plan; that rate holds for the
+ * counted too, so that it stays in the window as long as it keeps coming. A late key is not counted. Absent keys are answered present at the false-positive rate of the plan; that rate holds for the
  * whole window.
  *
  * Growth: if more keys come within a window than the plan expected, the filter takes more memory, up to

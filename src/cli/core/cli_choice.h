@@ -15,6 +15,7 @@
  */
 extern const char *const cli_kinds[];        /* tamis_kind */
 extern const char *const cli_schemes[];      /* tamis_scheme */
+extern const char *const cli_late[];
 extern const char *const cli_on_full[];      /* tamis_on_full */
 extern const char *const cli_formats[];      /* tamis_format */
 extern const char *const cli_copy_formats[]; /* tamis_format or CLI_COPY_BITMAP */

@@ -42,6 +42,7 @@ typedef struct cli_stream_given {
     bool threads; /* true: several threads unless --threads says otherwise; false: one */
     bool reports; /* true: the command prints a summary, remarks and progress */
     bool prints;  /* true: records go to standard output */
+    const char *time; /* part that has the time of a record; NULL: none */
     bool fields;  /* true: fields are also used outside of keys, so --delimiter is allowed without --key */
 } cli_stream_given;
 

@@ -17,7 +17,8 @@ tamis_status tamis__part_fail(tamis_error *err, const tamis__part *part, const c
     va_start(args, format);
     vsnprintf(why, sizeof why, format, args);
     va_end(args);
-    return tamis__fail(err, TAMIS_E_INVALID, 0, "key '%s': %s", tamis__show(part->text).text, why);
+    return tamis__fail(err, TAMIS_E_INVALID, 0, "%s '%s': %s", part->is_time ? "time" : "key",
+                       tamis__show(part->text).text, why);
 }
 
 /* ---- numbers ---- */
@@ -150,11 +151,12 @@ static bool find_kind(tamis__part *part) {
     return false;
 }
 
-tamis_status tamis__part_parse(tamis__part *part, const char *text, char *name_buffer, tamis_error *err) {
-    *part = (tamis__part){.text = text};
+tamis_status tamis__part_parse(tamis__part *part, const char *text, bool is_time, char *name_buffer,
+                               tamis_error *err) {
+    *part = (tamis__part){.text = text, .is_time = is_time};
     if (!find_kind(part))
         return tamis__part_fail(err, part,
-                                "it is no kind of key; write line, field:N, bytes:FROM-TO, csv:N, csv:NAME, "
+                                "not one of the forms; write line, field:N, bytes:FROM-TO, csv:N, csv:NAME, "
                                 "json:/POINTER or regex:PATTERN");
     switch (part->kind) {
     case TAMIS__PART_FIELD:
