@@ -11,6 +11,8 @@
 
 #include <tamis/experimental/window.h>
 
+#include "base/bytes.h"
+#include "format/native.h"
 #include "property/filter_model.h"
 #include "support/fault.h"
 #include "support/formats.h"
@@ -412,6 +414,56 @@ static void damage_is_never_an_answer(void **state) {
     tamis_filter_free(filter);
 }
 
+/* Returns the first byte of the section "window". */
+static unsigned char *window_section(const test_bytes *bytes) {
+    const uint64_t header_size = tamis__load32le(bytes->data + 12);
+    uint64_t pos = NATIVE_HEADER;
+    while (pos < header_size && tamis__load32le(bytes->data + pos) != NATIVE_SECTION_WINDOW)
+        pos += 8 + (tamis__load32le(bytes->data + pos + 4) + 7) / 8 * 8;
+    assert_true(pos < header_size);
+    return bytes->data + pos + 8;
+}
+
+/* A forged file has right checksums. Each field out of its range is refused, and none leads to a read outside
+ * the file. */
+static void forged_times_are_refused(void **state) {
+    static const struct {
+        int field;
+        uint64_t value;
+    } rows[] = {
+        {NATIVE_WINDOW, 0},
+        {NATIVE_WINDOW, TAMIS_WINDOW_MAX + 1},
+        {NATIVE_WINDOW, UINT64_MAX},
+        {NATIVE_WINDOW, DAY + HOUR}, /* one step more than there are counts */
+        {NATIVE_WINDOW_STEP, 0},
+        {NATIVE_WINDOW_STEP, UINT64_MAX},
+        {NATIVE_WINDOW_STEP, 1},
+        {NATIVE_WINDOW_LATENESS, UINT64_MAX},
+        {NATIVE_WINDOW_LATENESS, 4 * HOUR + 1},
+        {NATIVE_WINDOW_NEWEST, UINT64_MAX - 1},
+        {NATIVE_WINDOW_NEWEST, (uint64_t)TAMIS_TIME_MAX + 1},
+        {NATIVE_WINDOW_REFRESH, 2},
+        {NATIVE_WINDOW_COUNTS, UINT64_MAX},
+        {NATIVE_WINDOW_COUNTS + 8, 1u << 20},
+        {NATIVE_WINDOW_COUNTS + 16, 0},
+    };
+    test_bytes bytes = {NULL, 0, 0};
+    tamis_filter *filter = filled_window(100), *decoded = NULL;
+    (void)state;
+    encode_filter(filter, TAMIS_FORMAT_TAMIS, &bytes);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        unsigned char *field = window_section(&bytes) + rows[i].field;
+        const uint64_t before = tamis__load64le(field);
+        tamis__store64le(field, rows[i].value);
+        tamis__store64le(bytes.data + 16, native_header_sum(bytes.data, tamis__load32le(bytes.data + 12)));
+        if (tamis_filter_decode(&decoded, bytes.data, bytes.size, NULL, NULL) != TAMIS_E_DAMAGED)
+            fail_msg("field at %d: %" PRIu64 " is not refused", rows[i].field, rows[i].value);
+        tamis__store64le(field, before);
+    }
+    tamis_filter_free(filter);
+    bytes_clear(&bytes);
+}
+
 /* ---- memory that runs out ---- */
 
 static void a_key_without_memory_is_not_counted(void **state) {
@@ -465,6 +517,7 @@ int main(void) {
         cmocka_unit_test(a_file_has_all_of_a_window),
         cmocka_unit_test(an_opened_file_is_looked_up_in_place),
         cmocka_unit_test(damage_is_never_an_answer),
+        cmocka_unit_test(forged_times_are_refused),
         cmocka_unit_test(a_key_without_memory_is_not_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
