@@ -8,13 +8,13 @@
  *
  * Reading order:
  *
- *     state_directory.c      the directory, its lock, names and small file helpers
+ *     state_directory.c   the directory, its lock, names and small file helpers
  *     state_manifest.c    the manifest: the list of valid files
  *     state_segment.c     writing a log segment
  *     state_frames.c      reading a log segment
  *     state_load.c        rebuilding the filter (state_batch.c adds the keys, by several threads)
- *     state_snapshot.c    shortening the log
  *     state_roll.c        starting a new segment
+ *     state_snapshot.c    shortening the log
  *     state_open.c        opening and closing
  *     state.c             the calls of include/tamis/experimental/state.h
  *
