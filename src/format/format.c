@@ -35,7 +35,7 @@
  * copy.
  *
  * Encoding to memory. tamis_filter_encode computes the size again and refuses a smaller buffer, so that
- * the emitter need not check. The filter is held meanwhile: batches of other threads wait.
+ * the emitter need not check. The filter is locked meanwhile: batches of other threads wait.
  *
  * Invariants:
  * 1. options.allow_over_capacity is refused for kinds that keep their rate, whatever the file says.
@@ -176,11 +176,11 @@ tamis_status tamis_filter_encoded_size(const tamis_filter *filter, tamis_format 
     tamis_status status = find_format(number, &format, err);
     if (status != TAMIS_OK)
         return status;
-    tamis__filter_keep(filter);
+    tamis__filter_lock_content(filter);
     status = tamis__filter_check_local(filter, "encode", err);
     if (status == TAMIS_OK)
         status = format->encoded_size(filter, size, err);
-    tamis__filter_let_go(filter);
+    tamis__filter_unlock_content(filter);
     return status;
 }
 
@@ -222,8 +222,8 @@ tamis_status tamis_filter_encode(const tamis_filter *filter, tamis_format number
     tamis_status status = find_format(number, &format, err);
     if (status != TAMIS_OK)
         return status;
-    tamis__filter_keep(filter);
+    tamis__filter_lock_content(filter);
     status = encode(filter, format, bytes, size, err);
-    tamis__filter_let_go(filter);
+    tamis__filter_unlock_content(filter);
     return status;
 }

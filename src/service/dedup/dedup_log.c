@@ -157,7 +157,7 @@ void tamis__dedup_log_listen(tamis__dedup_log *log, tamis_filter *filter) {
  * them. */
 static size_t detach(tamis__dedup_log *log, const tamis_filter *filter, tamis_hash **hashes, size_t *capacity,
                      tamis__filter_stats *stats) {
-    tamis__concurrent_stop(filter);
+    tamis__concurrent_pause_batches(filter);
     *stats = tamis__filter_stats_get(filter);
     pthread_mutex_lock(&log->turn);
     const size_t count = log->count;
@@ -169,7 +169,7 @@ static size_t detach(tamis__dedup_log *log, const tamis_filter *filter, tamis_ha
     log->spare = NULL;
     log->spare_capacity = 0;
     pthread_mutex_unlock(&log->turn);
-    tamis__concurrent_resume(filter);
+    tamis__concurrent_resume_batches(filter);
     return count;
 }
 

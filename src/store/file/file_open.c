@@ -219,8 +219,8 @@ static void release(tamis__opened *opened) {
         tamis_hasher_free(old->hasher);
         tamis__free(&memory, old, sizeof *old);
     }
-    pthread_rwlock_destroy(&file->head.turn);
-    pthread_rwlock_destroy(&file->head.kept);
+    pthread_rwlock_destroy(&file->head.batch_lock);
+    pthread_rwlock_destroy(&file->head.slow_lock);
     pthread_mutex_destroy(&file->reloading);
     size_t size = opened_size(file);
     sodium_memzero(file, size);
@@ -228,12 +228,12 @@ static void release(tamis__opened *opened) {
 }
 
 static int init_locks(tamis__opened *opened) {
-    int failed = tamis__rwlock_init(&opened->turn);
+    int failed = tamis__rwlock_init(&opened->batch_lock);
     if (failed)
         return failed;
-    failed = pthread_rwlock_init(&opened->kept, NULL);
+    failed = pthread_rwlock_init(&opened->slow_lock, NULL);
     if (failed)
-        pthread_rwlock_destroy(&opened->turn);
+        pthread_rwlock_destroy(&opened->batch_lock);
     return failed;
 }
 

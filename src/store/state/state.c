@@ -75,17 +75,17 @@ void tamis__state_stats_set(tamis_state *state, const tamis__filter_stats *stats
 tamis__filter_stats tamis__state_stats_get(const tamis_state *state) {
     if (state->has_stats)
         return state->stats;
-    tamis__filter_keep(state->filter);
+    tamis__filter_lock_content(state->filter);
     const tamis__filter_stats stats = tamis__filter_stats_get(state->filter);
-    tamis__filter_let_go(state->filter);
+    tamis__filter_unlock_content(state->filter);
     return stats;
 }
 
 /* Returns the number of keys in the filter itself, which may differ from the statistics. */
 static uint64_t count_added(const tamis_state *state) {
-    tamis__filter_keep(state->filter);
+    tamis__filter_lock_content(state->filter);
     const uint64_t added = state->filter->added;
-    tamis__filter_let_go(state->filter);
+    tamis__filter_unlock_content(state->filter);
     return added;
 }
 

@@ -476,13 +476,13 @@ tamis_status tamis_redis_push(const tamis_filter *filter, tamis_redis *redis, co
     if (status != TAMIS_OK)
         return status;
     p.rf = tamis__redis_of(p.there);
-    tamis__filter_keep(filter);
+    tamis__filter_lock_content(filter);
     status = tamis_filter_verify(filter, err);
     if (status == TAMIS_OK && p.rf->layout == &tamis__layout_tamis)
         status = push_tamis(&p, err);
     else if (status == TAMIS_OK)
         status = tamis__redis_replace(p.there, filter, &options, err);
-    tamis__filter_let_go(filter);
+    tamis__filter_unlock_content(filter);
     tamis_filter_free(p.there);
     return status;
 }

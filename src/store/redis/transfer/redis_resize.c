@@ -243,13 +243,13 @@ tamis_status tamis_redis_resize_end(tamis_redis_resize *resize, const tamis_filt
     if (filter && status != TAMIS_OK)
         (void)end_resize(&resize->p, NULL, NULL);
     if (filter && status == TAMIS_OK) {
-        tamis__filter_keep(filter);
+        tamis__filter_lock_content(filter);
         status = tamis_filter_verify(filter, err);
         if (status == TAMIS_OK)
             status = end_resize(&resize->p, filter, err);
         else
             (void)end_resize(&resize->p, NULL, NULL);
-        tamis__filter_let_go(filter);
+        tamis__filter_unlock_content(filter);
     }
     if (!filter)
         status = end_resize(&resize->p, NULL, err);

@@ -160,12 +160,12 @@ tamis_status tamis_redis_union(tamis_filter *there, const tamis_filter *from, ta
             "pull it, make the union in memory, and push that while nobody adds", err);
     if (status != TAMIS_OK)
         return status;
-    tamis__filter_keep(from);
+    tamis__filter_lock_content(from);
     status = tamis_filter_verify(from, err);
     if (status == TAMIS_OK)
         status = rf->layout->refresh(there, err);
     for (bool again = true; again && status == TAMIS_OK;)
         status = union_once(there, from, &again, err);
-    tamis__filter_let_go(from);
+    tamis__filter_unlock_content(from);
     return status;
 }
