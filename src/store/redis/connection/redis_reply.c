@@ -16,7 +16,8 @@
 
 enum {
     CHUNK = 16 << 10,
-    REPLY_MAX = 64 << 20, /* max. bytes of a reply; our commands get shorter ones, so more is no Redis */
+    REPLY_MAX =
+        64 << 20, /* max. bytes of a reply; our commands get shorter ones, so more is not from a Redis */
 };
 
 typedef struct chunk {

@@ -238,11 +238,11 @@ static tamis_status learn_from(tamis_redis *redis, tamis__node *source, uint64_t
 /* Returns all nodes known now, rotated by one more position each time. Free the list with tamis__free. */
 static tamis__node **list_nodes(tamis_redis *redis, size_t *count) {
     pthread_mutex_lock(&redis->mutex);
-    const size_t turn = redis->turn++;
+    const size_t next = redis->next_node++;
     *count = redis->node_count;
     tamis__node **list = tamis__alloc(&redis->allocator, *count * sizeof *list, _Alignof(tamis__node *));
     for (tamis__node *node = list ? redis->nodes : NULL; node; node = node->next)
-        list[(node->number + turn) % *count] = node;
+        list[(node->number + next) % *count] = node;
     pthread_mutex_unlock(&redis->mutex);
     return list;
 }

@@ -77,7 +77,7 @@ struct tamis_redis {
     tamis__node *nodes;
     size_t node_count;
     tamis__slot_map *map; /* NULL: not known yet */
-    size_t turn;          /* round-robin counter: node to query first, or proxy to use next */
+    size_t next_node;     /* round-robin counter: node to query first, or proxy to use next */
     uint64_t epoch;       /* highest config-epoch that a sentinel reported for the master */
 };
 

@@ -66,12 +66,13 @@ typedef struct tamis__push {
     const tamis_filter *filter;    /* filter in memory to upload; NULL: make an empty one */
     tamis_filter *there;           /* handle of the filter on the server, with the plan of the new one */
     const tamis__redis_filter *rf; /* body of `there` */
-    tamis__partitions partitions;  /* the new generation; while they are filled, `fills` are those below */
-    uint64_t ttl_ms;               /* time to live of the new filter; 0: none */
-    tamis__config config;          /* hash before the push */
-    char copy[TAMIS__REDIS_PLAN];  /* the plan's copy if the hash was deleted; else empty */
-    char plan[TAMIS__REDIS_PLAN];  /* plan of the new filter */
-    char hash[TAMIS__REDIS_KEY];   /* Redis key of the hash */
+    tamis__partitions
+        partitions;       /* the new generation; while they are filled, their `fills` are those below */
+    uint64_t ttl_ms;      /* time to live of the new filter; 0: none */
+    tamis__config config; /* hash before the push */
+    char copy[TAMIS__REDIS_PLAN]; /* the plan's copy if the hash was deleted; else empty */
+    char plan[TAMIS__REDIS_PLAN]; /* plan of the new filter */
+    char hash[TAMIS__REDIS_KEY];  /* Redis key of the hash */
     size_t hash_size;
     const tamis_redis_push_options *options;
     uint32_t *fills;              /* numbers in the marks of `partitions` */

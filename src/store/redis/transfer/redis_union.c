@@ -153,7 +153,7 @@ tamis_status tamis_redis_union(tamis_filter *there, const tamis_filter *from, ta
             "redis %s: %s: its partitions, of layout 1, have no room for what a union writes behind them; "
             "build it anew with both, or add the keys themselves",
             rf->redis->endpoint.shown, rf->uri->shown);
-    tamis_status status = tamis__filter_check_local(from, "unite", err);
+    tamis_status status = tamis__filter_check_local(from, "union", err);
     if (status == TAMIS_OK)
         status = tamis__redis_require_command(
             rf->redis, rf->uri->shown, "BITOP",
