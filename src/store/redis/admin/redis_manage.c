@@ -36,7 +36,7 @@
 static tamis_status only_tamis(const tamis__redis_filter *rf, tamis_error *err) {
     if (rf->layout == &tamis__layout_tamis)
         return TAMIS_OK;
-    return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0, "%s: layout %s knows no alias; use layout tamis",
+    return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0, "%s: layout %s has no aliases; use layout tamis",
                        rf->uri->shown, rf->layout->name);
 }
 
@@ -107,7 +107,7 @@ static tamis_status check_target(const tamis__redis_filter *rf, const tamis__red
     tamis_status status = tamis__config_find(rf, &config, err);
     if (status == TAMIS_OK && config.target_size > 0)
         return tamis__fail(err, TAMIS_E_MISMATCH, 0,
-                           "redis %s: %s: is an alias itself; let the name stand for the filter",
+                           "redis %s: %s: is an alias itself; use the filter's own name as the target",
                            rf->redis->endpoint.shown, rf->uri->shown_name);
     return status == TAMIS_OK && !*config.plan ? fail_absent(rf, err) : status;
 }
@@ -115,12 +115,13 @@ static tamis_status check_target(const tamis__redis_filter *rf, const tamis__red
 static tamis_status check_alias(const tamis__redis_filter *rf, const tamis__config *config, bool sets,
                                 tamis_error *err) {
     if (sets && *config->plan)
-        return tamis__fail(err, TAMIS_E_MISMATCH, 0,
-                           "redis %s: %s: is a filter itself; push to it, drop it, or choose another name",
-                           rf->redis->endpoint.shown, rf->uri->shown_name);
+        return tamis__fail(
+            err, TAMIS_E_MISMATCH, 0,
+            "redis %s: %s: is a filter, not an alias; replace or drop it, or choose another name",
+            rf->redis->endpoint.shown, rf->uri->shown_name);
     if (!sets && config->target_size == 0 && *config->plan)
         return tamis__fail(err, TAMIS_E_MISMATCH, 0,
-                           "redis %s: %s: is a filter, and no alias; drop it, where that is meant",
+                           "redis %s: %s: is a filter, not an alias; to remove the filter, use drop",
                            rf->redis->endpoint.shown, rf->uri->shown_name);
     return !sets && config->target_size == 0 ? fail_absent(rf, err) : TAMIS_OK;
 }

@@ -209,7 +209,8 @@ static tamis_status fail_reader(const tamis__replies *replies, tamis_error *err)
     if (replies->out_of_memory || replies->reader->err == REDIS_ERR_OOM)
         return tamis__fail(err, TAMIS_E_NOMEM, 0,
                            "redis: out of memory for a reply; free some, or raise the limit");
-    return tamis__fail(err, TAMIS_E_IO, 0, "redis: what came is no reply (%s); is it a Redis at that port?",
+    return tamis__fail(err, TAMIS_E_IO, 0,
+                       "redis: the server sent bytes that are not a reply (%s); is it a Redis at that port?",
                        replies->reader->errstr);
 }
 

@@ -160,11 +160,10 @@ static tamis_status run_batch(tamis__redis_batch *batch, tamis_error *err) {
     if (status != TAMIS_OK || batch->again)
         return status;
     if (batch->has_short_block)
-        return tamis__fail(
-            err, TAMIS_E_DAMAGED, 0,
-            "redis %s: %s: a block of it was not there, and then it was; ask again, and see who "
-            "writes to its keys",
-            rf->redis->endpoint.shown, rf->uri->shown_name);
+        return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                           "redis %s: %s: a partition was short during the batch and complete afterwards; "
+                           "repeat the lookup; check which program writes to these keys",
+                           rf->redis->endpoint.shown, rf->uri->shown_name);
     return mirror(batch, err);
 }
 

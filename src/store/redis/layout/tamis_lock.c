@@ -34,8 +34,8 @@ size_t tamis__lock_name(const tamis__redis_filter *rf, char *to) {
 tamis_status tamis__lock_busy(const tamis__redis_filter *rf, tamis_error *err) {
     return tamis__fail(
         err, TAMIS_E_BUSY, 0,
-        "redis %s: %s: another push or drop of it is under way, or ended less than a minute ago "
-        "without saying so; wait for it, and do it again",
+        "redis %s: %s: another build, resize or drop of it is running, or was killed less than a minute "
+        "ago; wait for it, and try again",
         rf->redis->endpoint.shown, rf->uri->shown);
 }
 

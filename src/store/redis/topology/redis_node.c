@@ -74,11 +74,10 @@ static tamis__node *make_node(tamis_redis *redis, const node_key *wanted) {
 static tamis_status find_or_make(tamis_redis *redis, const node_key *wanted, tamis__node **node,
                                  tamis_error *err) {
     if (wanted->host_size > HOST_SIZE_MAX || memchr(wanted->host, '\0', wanted->host_size))
-        return tamis__fail(
-            err, TAMIS_E_IO, 0,
-            "redis: was given a server whose name has %zu bytes or a zero byte; is it a Redis at "
-            "that port?",
-            wanted->host_size);
+        return tamis__fail(err, TAMIS_E_IO, 0,
+                           "redis: a reply names a host of %zu bytes, too long or with a zero byte; is it a "
+                           "Redis at that port?",
+                           wanted->host_size);
     pthread_mutex_lock(&redis->mutex);
     *node = find_node(redis, wanted);
     if (!*node)

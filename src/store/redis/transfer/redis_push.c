@@ -59,8 +59,8 @@ static tamis_status check_hash(const tamis__push *p, const tamis__parsed_plan *o
         old->secret == hasher->secret_print)
         return TAMIS_OK;
     return tamis__fail(err, TAMIS_E_MISMATCH, 0,
-                       "redis %s: %s: what is there has another scheme, seed or secret, and programs that "
-                       "have it open could not follow; drop it first, or push under another name",
+                       "redis %s: %s: the filter there has another scheme, seed or secret, and programs that "
+                       "have it open could not follow; drop it first, or use another name",
                        p->rf->redis->endpoint.shown, p->rf->uri->shown_name);
 }
 

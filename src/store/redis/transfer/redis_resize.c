@@ -121,13 +121,14 @@ static tamis_status fail_unfinished(const tamis__push *p, tamis_error *err) {
 static tamis_status begin_resize(tamis__push *p, tamis_error *err) {
     tamis_status status = tamis__push_check(p->filter, err);
     if (status == TAMIS_OK && p->rf->layout != &tamis__layout_tamis)
-        status = tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
-                             "%s: layout %s cannot be resized while it is used; push another in its place",
-                             p->rf->uri->shown, p->rf->layout->name);
+        status =
+            tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                        "%s: layout %s cannot be resized while it is used; write a new filter in its place",
+                        p->rf->uri->shown, p->rf->layout->name);
     if (status ==
         TAMIS_OK) /* the end needs BITOP (tamis__upload_union): check it before adders add to both */
         status = tamis__redis_require_command(p->rf->redis, p->rf->uri->shown, "BITOP",
-                                              "push another in its place", err);
+                                              "write a new filter in its place", err);
     if (status == TAMIS_OK)
         status = tamis__push_plan(p, err);
     if (status != TAMIS_OK)

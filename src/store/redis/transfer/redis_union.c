@@ -69,7 +69,8 @@ static tamis_status take_or(void *context, size_t i, const tamis__reply *reply, 
 
 static tamis_status check_compatible(const tamis_filter *there, const tamis_filter *from, tamis_error *err) {
     const tamis__redis_filter *rf = tamis__redis_of(there);
-    tamis_status status = tamis__check_compatible(there, from, "unite", "build both alike", err);
+    tamis_status status =
+        tamis__check_compatible(there, from, "union", "build both with the same options", err);
     if (status != TAMIS_OK || (there->hasher->seed == from->hasher->seed &&
                                there->hasher->secret_print == from->hasher->secret_print))
         return status;
@@ -157,7 +158,7 @@ tamis_status tamis_redis_union(tamis_filter *there, const tamis_filter *from, ta
     if (status == TAMIS_OK)
         status = tamis__redis_require_command(
             rf->redis, rf->uri->shown, "BITOP",
-            "pull it, make the union in memory, and push that while nobody adds", err);
+            "copy it into memory, make the union there, and write that back while nobody adds", err);
     if (status != TAMIS_OK)
         return status;
     tamis__filter_lock_content(from);
