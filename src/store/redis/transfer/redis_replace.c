@@ -16,11 +16,11 @@
  * commands go to the server of the Redis key.
  *
  * Invariants:
- * 1. Only step 4 changes what clients use, and it does so atomically. Keys that are added to the old filter until then are
- *    lost with it.
- * 2. A late chunk does nothing: its step requires the staging string, which is gone after step 4.
- * 3. If the reply to RENAME is lost and the command is sent again, the staging string is gone. The filter is then read back,
- *    and must contain every bit that was sent.
+ * 1. Only the rename changes what clients use, and it does so atomically. Keys that are added to the old
+ *    filter until then are lost with it.
+ * 2. A late chunk does nothing: its step requires the staging string, which is gone after the rename.
+ * 3. If the reply to RENAME is lost and the command is sent again, the staging string is gone. The filter is
+ *    then read back, and must contain every bit that was sent.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -4,13 +4,13 @@
  * Resize: replaces a filter in use by one of another size. Bits do not reveal their keys, so the caller
  * collects the keys again while others go on adding:
  *
- *     begin     push steps 1 to 3 (redis_push.c)     lock, announce, make partitions
+ *     begin     lock, announce, make partitions      as a push (redis_push.c)
  *               field next = plan, sending = N       adders add to both generations from now on
  *               release the lock
  *     caller    builds a filter in memory from all keys that were added before
  *     end       take the lock; next and sending must be unchanged
  *               merge the caller's filter into the partitions (redis_union.c)
- *               push steps 5 to 8                    seal, switch, read back, retire
+ *               seal, switch, read back, retire      as a push
  *
  * No key is lost: an add whose batch did not see field next was carried out before it was set, so it is
  * among the caller's keys. Every other add that was answered went to both generations (mirror in

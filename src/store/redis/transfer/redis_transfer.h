@@ -96,17 +96,17 @@ tamis_status tamis__push_plan(tamis__push *p, tamis_error *err);
 tamis_status tamis__push_begin(tamis__push *p, tamis_error *err);
 /* Releases the lock when no command on its way needs it. Returns `status`. */
 tamis_status tamis__push_withdraw(const tamis__push *p, tamis_status status);
-/* Step 2: announces p->plan, and removes leftovers of other writers. */
+/* Announces p->plan, and removes leftovers of other writers. */
 tamis_status tamis__push_announce(tamis__push *p, tamis_error *err);
-/* Step 3: makes the partitions. A family has none: its members are created by their first adds. */
+/* Makes the partitions. A family has none: its members are created by their first adds. */
 tamis_status tamis__push_make(tamis__push *p, tamis_error *err);
 /* Sets p->ttl_ms to the time that the old filter has left, unless the URI gives one. */
 tamis_status tamis__push_keep_expiry(tamis__push *p, tamis_error *err);
-/* Step 5: seals the partitions. */
+/* Seals the partitions, and reads their footers. */
 tamis_status tamis__push_seal(tamis__push *p, tamis_error *err);
-/* Steps 6 and 7: switches to p->plan, and reads the plan back. */
+/* Switches to p->plan, and reads the plan back. */
 tamis_status tamis__push_switch(tamis__push *p, tamis_error *err);
-/* Step 8: gives the partitions of the old plan a short expiry. */
+/* Retires the partitions of the old plan: they get a short expiry. */
 tamis_status tamis__push_retire(const tamis__push *p, tamis_error *err);
 /* Releases the lock. After a failure, finds out whether the switch took place, and removes the unused
  * partitions. */

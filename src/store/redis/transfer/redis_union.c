@@ -79,7 +79,8 @@ static tamis_status check_compatible(const tamis_filter *there, const tamis_filt
                        rf->redis->endpoint.shown, rf->uri->shown_name);
 }
 
-/* Steps 1 to 4. `staging` has the staging strings beside the partitions of `there`. */
+/* Makes, fills, merges and removes the staging strings. `staging` has the staging strings beside the
+ * partitions of `there`. */
 static tamis_status or_staged(const tamis_filter *there, const tamis__partitions *partitions,
                               const tamis__partitions *staging, const tamis_filter *from, tamis_error *err) {
     const tamis__redis_filter *rf = partitions->rf;
