@@ -56,7 +56,7 @@ static int by_path(const void *a_query, const void *b_query) {
     return x == '/' ? -1 : y == '/' ? 1 : x - y;
 }
 
-/* Decodes the token from *at to the next slash or the end into `bytes`. Moves *at there. */
+/* Decodes the token from *pos to the next slash or the end into `bytes`. Moves *pos there. */
 static tamis_key read_token(const char **pos, unsigned char *bytes) {
     const char *from = *pos;
     tamis_key name = {bytes, 0};

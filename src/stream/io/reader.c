@@ -3,7 +3,7 @@
 /*
  * The reader: files and pipes to batches of records.
  *
- *     0            start          scan            end             room
+ *     0            start          scan            end             limit
  *     | handed out | unfinished record            | free          |
  *                  |  no terminator | not searched|
  *

@@ -24,8 +24,8 @@ typedef struct tamis__item_part {
  *
  *     stage     sets
  *     read      batch
- *     key       keys, question, hashes
- *     ask       answered, enough
+ *     extract   keys, query, hashes
+ *     query     answered, enough
  *     write     the outcome of each record
  *
  * Each item belongs to one stage at a time, so it has no lock.

@@ -14,12 +14,12 @@
 /*
  * The records of a batch, their keys, and the outcome of each record:
  *
- *     records   r0      r1        r2     r3             all records of the batch
- *     found     key     no key    key    malformed
- *     keys      k0                k1                    dense array: the query that the service gets
- *     of        0                 2                     record index of each key
- *     answers   a0                a1                    dense array: the service's answers
- *     fates     ABSENT  MISSING   PRESENT MALFORMED     outcome of each record
+ *     records        r0      r1        r2       r3            all records of the batch
+ *     found          key     no key    key      malformed
+ *     keys           k0                k1                     dense array: the query that the service gets
+ *     record_index   0                 2                      record index of each key
+ *     answers        a0                a1                     dense array: the service's answers
+ *     outcomes       ABSENT  MISSING   PRESENT  MALFORMED     outcome of each record
  *
  * Without an extractor every record is its own key. Then only `outcomes` exists, and the service writes its
  * answers there.
@@ -65,7 +65,7 @@ tamis_status tamis__keys_init(tamis__keys *keys, size_t capacity, tamis_error *e
 void tamis__keys_release(tamis__keys *keys);
 
 /*
- * Extracts the keys of a batch into *question. If a record without a key ends the run, *ends is
+ * Extracts the keys of a batch into *query. If a record without a key ends the run, *end_status is
  * TAMIS_E_RECORD or TAMIS_E_NO_KEY and *why (never NULL) has its message. The query then covers the records
  * before it, and the run ends after these are answered. Errors of tamis_extractor_extract.
  */
