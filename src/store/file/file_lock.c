@@ -86,7 +86,7 @@ static int open_lock(const char *path) {
     }
 }
 
-/* Reads the note, NUL-terminated. *aside points to its second line. */
+/* Reads the note, NUL-terminated. *temp points to its second line. */
 static void read_note(int fd, char note[NOTE + 1], const char **temp) {
     ssize_t size = tamis__sys.pread(fd, note, NOTE, 0);
     note[size > 0 ? size : 0] = '\0';
@@ -198,7 +198,7 @@ static tamis_lock *find_held(const tamis_lock *like) {
     return lock;
 }
 
-/* Sets *taken to a new lock or, with `share`, to the one that this process already holds. */
+/* Sets *locked to a new lock or, with `share`, to the one that this process already holds. */
 static tamis_status lock_target(tamis_lock **locked, const tamis__target *target, bool share,
                                 tamis_error *err) {
     if (target->form != TAMIS__TARGET_REPLACE && target->form != TAMIS__TARGET_NEW)

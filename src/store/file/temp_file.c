@@ -7,12 +7,13 @@
  *
  *     directory       ".F.tamis-PID-RANDOM"      "F"
  *     create          new bytes                  old file
- *     publish         -                          new file    rename, or
+ *     commit          -                          new file    rename, or
  *                     old file                   new file    exchange (renameat2), if it may have to go back
- *     settle          -                          new file    the directory is synced
+ *     finish          -                          new file    the directory is synced
  *
  * Invariants:
- * 1. The target's name always stands for a whole file: the old one before publish, the new one after it.
+ * 1. The target's name always stands for a whole file: the old one before the commit, the new one after
+ *    it.
  * 2. Every temporary file of a lock's holder is named in the lock's note (lock.h) before it exists. The next
  *    holder can thus remove what a killed process left.
  * 3. The new file gives nobody more rights than the old one gave.
