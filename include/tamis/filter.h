@@ -171,7 +171,7 @@ TAMIS_API tamis_status tamis_filter_union(tamis_filter *into, const tamis_filter
  * *copy. TAMIS_E_NOMEM. O(memory). */
 TAMIS_API tamis_status tamis_filter_copy(tamis_filter **copy, const tamis_filter *filter, tamis_error *err);
 
-/* True if tamis_filter_union(one, other) is possible: scheme, seed and secret are equal; for classic and
+/* True if tamis_filter_union(a, b) is possible: scheme, seed and secret are equal; for classic and
  * blocked also kind, bits and probes; the key types do not differ; and `a` is not frozen and does not belong
  * to a state. */
 TAMIS_API bool tamis_filter_is_compatible(const tamis_filter *a, const tamis_filter *b);

@@ -131,7 +131,7 @@ void tamis_state_info_get(const tamis_state *state, tamis_state_info *info) {
     tamis__write_struct(info, &now, sizeof now);
 }
 
-/* ---- what its keys are made of ---- */
+/* ---- metadata ---- */
 
 /* A state without keys has nothing that a new description could contradict. */
 static tamis_status check_empty(const tamis_state *state, size_t size, tamis_error *err) {

@@ -4,8 +4,8 @@
  * Opening and closing a state: steps S (start) and M (make) of docs/DURABILITY.md.
  *
  *     to write     lock exclusively, find the last commit, rebuild the filter, begin a new segment
- *     to look      no lock; another process may write meanwhile, so a changed manifest means reading again
- *     to verify    shared lock, then as to look
+ *     to read      no lock; another process may write meanwhile, so a changed manifest means reading again
+ *     to verify    shared lock, then as to read
  *
  * A directory without a manifest is used only if it is empty, or if it has just what an interrupted first
  * start leaves. Files of somebody else are never touched.

@@ -268,8 +268,8 @@ static tamis_status check_resize(const build_config *config, const cli_value *gi
     return TAMIS_OK;
 }
 
-/* A server stores layout tamis, which is of kind blocked, or a layout of another program. It has no place for
- * a file format, labels or a version. */
+/* A server stores layout tamis, which is of kind blocked, or a layout of another program. It stores no
+ * file format, labels or version. */
 static tamis_status check_server(build_config *config, const cli_value *given, tamis_error *err) {
     tamis_plan_options *plan_options = &config->filter.plan_options, any = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
