@@ -147,7 +147,7 @@ static bool count_input(const tamis__search *s, const tamis__checkpoint *checkpo
                                        .from = &from};
     tamis__poll_loop loop = {.stop_fd = o->stop_fd};
     tamis_key keys[KEYS];
-    tamis__batch batch = {.keys = keys};
+    tamis__record_batch batch = {.keys = keys};
     tamis__reader_event event = TAMIS__READER_RECORDS;
     tamis__reader reader;
     if (tamis__descriptor_named(name, 0) >= 0)

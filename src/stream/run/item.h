@@ -32,7 +32,7 @@ typedef struct tamis__item_part {
  */
 typedef struct tamis__item {
     tamis_key *records; /* buffer for the views of a batch */
-    tamis__batch batch;
+    tamis__record_batch batch;
     size_t input;        /* index of the batch's input */
     size_t opened;       /* inputs opened when the batch was read */
     uint64_t bytes_read; /* bytes of the inputs read by then */

@@ -69,12 +69,12 @@ void tamis__keys_release(tamis__keys *keys);
  * TAMIS_E_RECORD or TAMIS_E_NO_KEY and *why (never NULL) has its message. The query then covers the records
  * before it, and the run ends after these are answered. Errors of tamis_extractor_extract.
  */
-tamis_status tamis__keys_extract(tamis__keys *keys, const tamis__batch *batch, tamis__query *query,
+tamis_status tamis__keys_extract(tamis__keys *keys, const tamis__record_batch *batch, tamis__query *query,
                                  tamis_status *end_status, tamis_error *why, tamis_error *err);
 
 /* Sets the outcome of each record that is decided once the first `done` keys are answered. Returns their
  * number. */
-size_t tamis__keys_store_outcomes(tamis__keys *keys, const tamis__batch *batch, const tamis__query *query,
-                                  size_t done);
+size_t tamis__keys_store_outcomes(tamis__keys *keys, const tamis__record_batch *batch,
+                                  const tamis__query *query, size_t done);
 
 #endif

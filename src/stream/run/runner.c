@@ -126,7 +126,7 @@ static tamis_status flush_direct(run *r, bool idle, tamis_error *err) {
 
 /* Counts the first `done` records of the item. */
 static void count_item(run *r, const tamis__item *item, size_t done) {
-    const tamis__batch *batch = &item->batch;
+    const tamis__record_batch *batch = &item->batch;
     const unsigned char *end = done < batch->count ? batch->keys[done].data : batch->end;
     const uint8_t *outcomes = item->keys.outcomes;
     uint64_t by_outcome[TAMIS__OUTCOME_MALFORMED + 1] = {0};
@@ -147,7 +147,7 @@ static void count_written(run *r) {
 }
 
 /* Handles what is before the records of an input, at its first batch: byte order mark and header. */
-static tamis_status begin_input(run *r, tamis__batch *batch, tamis_error *err) {
+static tamis_status begin_input(run *r, tamis__record_batch *batch, tamis_error *err) {
     tamis_status status = batch->marked && !r->has_data ? tamis__route_mark(&r->router, err) : TAMIS_OK;
     r->has_data = true;
     if (status == TAMIS_OK && r->header.wanted)
@@ -187,7 +187,7 @@ static void end_last_input(run *r) {
 static bool read_item(void *context, size_t which) {
     run *r = context;
     tamis__item *item = &r->items[which];
-    tamis__batch *batch = &item->batch;
+    tamis__record_batch *batch = &item->batch;
     r->event = TAMIS__READER_RECORDS;
     if (tamis__reader_is_full(&r->reader))
         return false;
