@@ -8,7 +8,7 @@
  *
  * Reading order:
  *
- *     state_directory.c      the directory, its lock, names and small file helpers
+ *     state_directory.c   the directory, its lock, names and small file helpers
  *     state_manifest.c    the manifest: the list of valid files
  *     state_segment.c     writing a log segment
  *     state_frames.c      reading a log segment
@@ -206,9 +206,9 @@ typedef struct state_log {
     int fd;                /* -1: none */
     state_segment segment; /* `bytes` and `check` cover all frames so far */
     uint64_t sent;         /* bytes already handed to the disk for writing (tamis__send_off) */
-    uint64_t whole;        /* length including the last commit's frame */
-    uint64_t sure;         /* length before that frame; a closed segment ends there (I4) */
-    uint64_t sure_check;   /* checksum chain at `sure` */
+    uint64_t commit_end;   /* length including the last commit's frame */
+    uint64_t synced_end;   /* length before that frame; a closed segment ends there (I4) */
+    uint64_t synced_check; /* checksum chain at `synced_end` */
     state_path path;
     state_bytes frame; /* frame under construction: space for its header, then the buffered keys */
     size_t keys;       /* buffered keys */
@@ -346,8 +346,8 @@ struct tamis_state {
     tamis_error failed_err;
 };
 
-/* Steps S3, S4: reads last commit, checkpoint and notes. Sets log.sure, where the live segment is to be
- * closed. */
+/* Steps S3, S4: reads last commit, checkpoint and notes. Sets log.synced_end, where the live segment is to
+ * be closed. */
 tamis_status tamis__state_find_commit(tamis_state *state, tamis_error *err);
 /* Step S5: builds the filter of that commit. */
 tamis_status tamis__state_load(tamis_state *state, tamis_error *err);

@@ -117,9 +117,9 @@ static tamis_status write_commit(state_log *log, const tamis_allocator *memory, 
                                  const state_commit *commit, const void *checkpoint, size_t size,
                                  tamis_error *err) {
     state_bytes payload = {NULL, 0, 0};
-    const size_t whole = STATE_COMMIT_FIXED + size;
-    if (!tamis__state_bytes_reserve(memory, &payload, whole))
-        return tamis__fail_nomem(err, log->path.text, whole);
+    const size_t payload_size = STATE_COMMIT_FIXED + size;
+    if (!tamis__state_bytes_reserve(memory, &payload, payload_size))
+        return tamis__fail_nomem(err, log->path.text, payload_size);
     uint8_t *to = payload.data;
     tamis__store64le(to + 8, commit->number);
     tamis__store64le(to + 16, commit->keys);
@@ -130,8 +130,8 @@ static tamis_status write_commit(state_log *log, const tamis_allocator *memory, 
     tamis__store64le(to + 48, log->segment.epoch);
     if (size > 0)
         memcpy(to + STATE_COMMIT_FIXED, checkpoint, size);
-    tamis__store64le(to, tamis__state_commit_check(to, whole, log->segment.seed, log->segment.bytes));
-    tamis_status status = tamis__state_log_frame(log, memory, type, to, whole, err);
+    tamis__store64le(to, tamis__state_commit_check(to, payload_size, log->segment.seed, log->segment.bytes));
+    tamis_status status = tamis__state_log_frame(log, memory, type, to, payload_size, err);
     tamis__state_bytes_free(memory, &payload);
     return status;
 }
@@ -144,18 +144,18 @@ tamis_status tamis__state_log_commit(state_log *log, const tamis_allocator *memo
                                      const state_commit *commit, const void *checkpoint, size_t size,
                                      tamis_error *err) {
     tamis_status status = write_keys(log, err); /* C1 */
-    if (status == TAMIS_OK && log->segment.bytes > log->whole)
+    if (status == TAMIS_OK && log->segment.bytes > log->commit_end)
         status = sync_log(log, err); /* C2 */
-    const uint64_t sure = log->segment.bytes, sure_check = log->segment.check;
+    const uint64_t synced_end = log->segment.bytes, synced_check = log->segment.check;
     if (status == TAMIS_OK)
         status = write_commit(log, memory, STATE_COMMIT, commit, checkpoint, size, err); /* C3 */
     if (status == TAMIS_OK)
         status = sync_log(log, err); /* C4 */
     if (status != TAMIS_OK)
         return status;
-    log->whole = log->segment.bytes;
-    log->sure = sure;
-    log->sure_check = sure_check;
+    log->commit_end = log->segment.bytes;
+    log->synced_end = synced_end;
+    log->synced_check = synced_check;
     return TAMIS_OK;
 }
 
@@ -182,8 +182,8 @@ tamis_status tamis__state_log_create(state_log *log, const state_directory *dire
     if (status == TAMIS_OK)
         status = sync_log(log, err); /* R2 */
     if (status == TAMIS_OK) {
-        log->whole = log->sure = log->segment.bytes;
-        log->sure_check = log->segment.check;
+        log->commit_end = log->synced_end = log->segment.bytes;
+        log->synced_check = log->segment.check;
         return TAMIS_OK;
     }
     const bool created = log->fd >= 0;
