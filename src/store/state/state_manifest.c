@@ -31,7 +31,7 @@
 static const uint8_t magic[8] = {0x89, 'T', 'A', 'M', 'S', 'T', '\r', '\n'};
 
 enum {
-    VERSION = 2 /* 1: without a target */,
+    VERSION = 2, /* 1 is written if the plan has no target */
     HEADER_SIZE = 32,
     SEGMENT_ROW = 48,
     FALSE_PRESENT_MAX = 1 << 16

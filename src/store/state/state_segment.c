@@ -11,9 +11,12 @@
  *     frame:   0 type   4 payload size   8 check   16 payload
  *     header:  0 magic  8 version  12 needs  16 number  24 epoch  32 seed  40 first_key  48 check
  *
- * Checksums form a chain (I3). Each is the XXH3-64 of the frame's first 8 bytes and its payload, seeded by
- * the checksum before it. The header's checksum is seeded by the segment's random seed. So no frame of
- * another segment, or of an earlier run, can continue the chain.
+ * Checksums form a chain (I3):
+ *
+ *     check(0) = XXH3-64(bytes 0 to 47 of the header, seed = the segment's random seed)
+ *     check(n) = XXH3-64(payload of frame n, seed = XXH3-64(first 8 bytes of frame n, seed = check(n - 1)))
+ *
+ * So no frame of another segment, or of an earlier run, can continue the chain.
  *
  * A commit is durable in four steps: C1 write the keys, C2 sync, C3 write the commit's frame, C4 sync.
  * Because of C2, all bytes before a commit's frame are on the disk before that frame is. A reader can
