@@ -47,7 +47,8 @@ typedef enum tamis_key_type {
 enum {
     TAMIS_KEYS_FOLDED = 0x100,  /* case removed: tamis_extractor_options.ignore_case */
     TAMIS_KEYS_TRIMMED = 0x200, /* blanks at both ends removed: tamis_extractor_options.trim */
-    TAMIS_KEYS_MADE = TAMIS_KEYS_FOLDED | TAMIS_KEYS_TRIMMED
+    /* all of these flags */
+    TAMIS_KEYS_NORMALIZED = TAMIS_KEYS_FOLDED | TAMIS_KEYS_TRIMMED
 };
 
 /* A label of a filter: UTF-8 without control characters. Names are unique. */

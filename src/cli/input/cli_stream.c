@@ -187,7 +187,8 @@ tamis_status cli_stream_configure(cli_stream *stream, const cli_stream_given *gi
         return err->status;
     if (cli_key_configure(&stream->form, &values[CLI_OPT_TYPE], &values[CLI_OPT_HEX], err) != TAMIS_OK)
         return err->status;
-    stream->form.made = stream->form.made_given = cli_extract_made(&stream->extract);
+    stream->form.normalization = stream->form.normalization_given =
+        cli_extract_normalization(&stream->extract);
     return cli_stream_check_form(stream, err);
 }
 
@@ -195,7 +196,7 @@ tamis_status cli_stream_apply_filter(cli_stream *stream, const tamis_filter *fil
                                      bool grows, tamis_error *err) {
     if (cli_key_apply_filter(&stream->form, filter, path, grows, err) != TAMIS_OK)
         return err->status;
-    return cli_extract_apply_made(&stream->extract, stream->form.made, err);
+    return cli_extract_apply_normalization(&stream->extract, stream->form.normalization, err);
 }
 
 void cli_stream_release(cli_stream *stream) {
