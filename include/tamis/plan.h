@@ -171,8 +171,8 @@ TAMIS_API uint32_t tamis_bloom_fewest_probes(double n, double m, double p);
 /* Return n = m/k ln 2 and m = k n / ln 2, the values at which half of the bits are set. */
 TAMIS_API double tamis_bloom_half_full_keys(double m, double k);
 TAMIS_API double tamis_bloom_half_full_bits(double n, double k);
-/* Returns the rate of an overfilled filter, f = (1 - 0.5^t)^k, for real k: half of its bits are set at p =
- * 2^-k, and it holds t times its keys. tamis_bloom_fpr(t n, m, k) is exact. */
+/* Returns the rate of a filter over its capacity, f = (1 - 0.5^t)^k, for real k: half of its bits are set at
+ * p = 2^-k, and it holds t times its keys. tamis_bloom_fpr(t n, m, k) is exact. */
 TAMIS_API double tamis_bloom_over_capacity_fpr(double t, double k);
 /* Returns the keys in a filter with `ones` of m bits set: -m/k ln(1 - ones/m); infinity if all are set. */
 TAMIS_API double tamis_bloom_cardinality(double ones, double m, double k);

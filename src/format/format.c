@@ -116,7 +116,7 @@ tamis_status tamis__format_decode(tamis_filter **filter, const tamis__source *so
     if (status == TAMIS_OK && options->allow_over_capacity && !tamis_kind_is_bloom(created->plan.kind)) {
         status = tamis__fail(
             err, TAMIS_E_UNSUPPORTED, 0,
-            "%s: kind %s keeps its rate and cannot be overfilled; open it without allow_over_capacity",
+            "%s: kind %s keeps its rate and cannot exceed its capacity; open it without allow_over_capacity",
             source->name, tamis_kind_name(created->plan.kind));
         tamis_filter_free(created);
     }
