@@ -347,7 +347,7 @@ static void a_damaged_snapshot_is_reported(void **unused) {
     bytes_clear(&bytes);
     assert_int_equal(states_open(&state, small, directory(), NULL), TAMIS_E_DAMAGED);
     assert_says(path);
-    assert_says("; restore the folder from a copy, or begin a new state");
+    assert_says("; restore the directory from a copy, or begin a new state");
 }
 
 /* A start without new keys leaves no segment. A snapshot replaces the segments of the others. */

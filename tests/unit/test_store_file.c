@@ -227,7 +227,7 @@ static void places_that_hold_no_file(void **state) {
     assert_int_equal(mkfifo(scratch("fifo"), 0666), 0);
     refused_to_save("fifo", "/fifo: is no regular file; a filter lives in one, so name that");
     refused_to_save(".", ": is a directory; name a file");
-    refused_to_save("none/f", "/none/f: no such file or directory; check the name and its folder");
+    refused_to_save("none/f", "/none/f: no such file or directory; check the name and its directory");
     file_write(scratch("f"), "x", 1);
     refused_to_save("f/f", ": not a directory; check");
     char name[NAME_MAX + 2];

@@ -90,7 +90,7 @@ static tamis_status fetch(const char *from, const char *to, tamis_error *err) {
 static tamis_status refuse(const char *name, int number, tamis_error *err) {
     char why[80];
 
-    return cli_fail(err, "%.180s: %s; check the name and its folder", name,
+    return cli_fail(err, "%.180s: %s; check the name and its directory", name,
                     cli_errno_text(why, sizeof why, number));
 }
 

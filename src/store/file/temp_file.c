@@ -108,7 +108,7 @@ static tamis_status open_directory(tamis__temp_file *temp, tamis_error *err) {
     temp->durable = temp->directory >= 0;
     if (temp->durable)
         return TAMIS_OK;
-    return tamis__fail(err, TAMIS_E_IO, errno, "%s: cannot open its folder to sync it: %s; %s",
+    return tamis__fail(err, TAMIS_E_IO, errno, "%s: cannot open its directory to sync it: %s; %s",
                        tamis__show(target->name).text, tamis__errno_text(errno), tamis__errno_remedy(errno));
 }
 

@@ -30,7 +30,7 @@
 #include "filter/filter_int.h"
 #include "store/state/state_stats.h"
 
-#define STATE_REMEDY "restore the folder from a copy, or begin a new state"
+#define STATE_REMEDY "restore the directory from a copy, or begin a new state"
 
 /* ---- memory ---- */
 

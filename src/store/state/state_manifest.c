@@ -356,7 +356,8 @@ static tamis_status decode(const char *path, const tamis_allocator *memory, cons
         return fail_manifest(path, TAMIS_E_DAMAGED, damaged, err);
     if (memcmp(bytes->data, magic, sizeof magic) != 0)
         return fail_manifest(path, TAMIS_E_FORMAT,
-                             "is no manifest of a state; name a folder that has one, or a new one", err);
+                             "is not the manifest of a state; name the directory of one, or a new directory",
+                             err);
     if (tamis__load64le(bytes->data + 16) != bytes->size ||
         tamis__load64le(bytes->data + 24) != checksum_of(bytes->data, bytes->size))
         return fail_manifest(path, TAMIS_E_DAMAGED, damaged, err);

@@ -118,7 +118,7 @@ static tamis_status check_left_over(void *context, const state_found *found, tam
         return TAMIS_OK;
     return tamis__fail(
         err, TAMIS_E_FORMAT, 0,
-        "%s: is no state, and has other files (%s); name a folder that is empty, or not there yet",
+        "%s: is not a state, and has other files (%s); name a directory that is empty or does not exist",
         tamis__show(directory->path).text, tamis__show(name).text);
 }
 
@@ -177,7 +177,7 @@ static tamis_status plan_new(tamis_state *state, const tamis_state_options *opti
 static tamis_status make_new(tamis_state *state, const tamis_state_options *options, tamis_error *err) {
     bool fatal;
     if (!options->plan)
-        return tamis__fail(err, TAMIS_E_FORMAT, 0, "%s: is no state; name a folder that has one",
+        return tamis__fail(err, TAMIS_E_FORMAT, 0, "%s: is not a state; name the directory of one",
                            tamis__show(state->directory.path).text);
     tamis_status status =
         tamis__state_directory_list(&state->directory, check_left_over, &state->directory, err); /* M3 */
@@ -383,7 +383,7 @@ static tamis_status open_to_read(tamis_state *state, const char *path, const tam
     if (status != TAMIS_OK && status != TAMIS_E_FORMAT) /* for example a state that has lost its manifest */
         return tamis__state_report(&why, status, err);
     return tamis__fail(err, TAMIS_E_FORMAT, 0,
-                       "%s: is not the folder of a state: it has no manifest; name a folder that has one",
+                       "%s: is not the directory of a state: it has no manifest; name the directory of one",
                        tamis__show(state->directory.path).text);
 }
 
@@ -399,7 +399,8 @@ static tamis_status open_state(tamis_state **state, const char *path, const tami
     if (status != TAMIS_OK)
         return status;
     if (!state || !path)
-        return tamis__fail(err, TAMIS_E_INVALID, 0, "state: no folder, or no place for the state; give both");
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "state: no directory, or no pointer for the state; give both");
     if (to == TO_WRITE && options.read_only)
         to = TO_READ;
     const tamis_allocator memory = tamis__allocator_resolve(options.allocator);

@@ -98,8 +98,8 @@ static tamis_status check_state(dedup_config *config, const cli_value *values, t
     }
     if (!config->state)
         return TAMIS_OK;
-    if (cli_server_refuse(config->state, "--state", "name a folder: no server commits together with output",
-                          err) != TAMIS_OK)
+    if (cli_server_refuse(config->state, "--state",
+                          "name a directory: no server commits together with output", err) != TAMIS_OK)
         return err->status;
     return values[DEDUP_COMMIT_EVERY].given
                ? dedup_state_commits(values[DEDUP_COMMIT_EVERY].text, &config->commit_bytes,

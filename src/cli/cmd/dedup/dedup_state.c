@@ -147,7 +147,7 @@ static tamis_status check_outside(const dedup_config *config, tamis_error *err) 
             directory.st_ino == state.st_ino)
             return cli_fail(
                 err,
-                "%.300s: is in the folder of --state, which has no place for other files; write elsewhere",
+                "%.300s: is in the directory of --state, which may contain no other files; write elsewhere",
                 outputs[i]);
     }
     return TAMIS_OK;
