@@ -35,7 +35,7 @@ extern "C" {
     X(TAMIS_E_NOT_FOUND, -19, "there is no such filter")                                                     \
     X(TAMIS_E_RECORD, -20, "a record is malformed")                                                          \
     X(TAMIS_E_NO_KEY, -21, "a record has no key")                                                            \
-    X(TAMIS_E_SECRET, -22, "the secret is missing, or is another")
+    X(TAMIS_E_SECRET, -22, "the secret is missing or wrong")
 
 typedef enum tamis_status {
 #define TAMIS_STATUS_ENUM(name, value, text) name = value,

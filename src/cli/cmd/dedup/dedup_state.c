@@ -255,9 +255,7 @@ tamis_status dedup_state_commits(const char *text, uint64_t *bytes, uint64_t *mi
             return TAMIS_OK;
         pos += size + 1;
     }
-    return cli_fail(err,
-                    "--commit-every '%.60s': is no size, no time and not one of each; give them as 64MiB, "
-                    "500ms or 64MiB,1s",
+    return cli_fail(err, "--commit-every '%.60s': expected a size (64MiB), a time (500ms) or both (64MiB,1s)",
                     text);
 }
 
