@@ -164,7 +164,7 @@ TAMIS_API double tamis_bloom_capacity(double m, double k, double p);
 TAMIS_API double tamis_bloom_best_fpr(double n, double m);
 /* Returns n = -m (ln 2)^2 / ln p. */
 TAMIS_API double tamis_bloom_best_capacity(double m, double p);
-/* Returns k = max(1, round(-ln p / ln 2)), Guava's rule after release 33.3; 0 if p is no rate. */
+/* Returns k = max(1, round(-ln p / ln 2)), Guava's rule after release 33.3; 0 if p is not a rate. */
 TAMIS_API uint32_t tamis_bloom_probes_for_fpr(double p);
 /* Returns the smallest k with tamis_bloom_fpr(n, m, k) <= p; 0 if none of 1..TAMIS_PROBES_MAX reaches p. */
 TAMIS_API uint32_t tamis_bloom_fewest_probes(double n, double m, double p);

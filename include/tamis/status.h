@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 /* All statuses: name, value, text. New ones are appended; values never change. The answers to a lookup or
- * an add (absent, present) are no statuses: see tamis_answer in key.h. */
+ * an add (absent, present) are not statuses: see tamis_answer in key.h. */
 #define TAMIS_STATUS_TABLE(X)                                                                                \
     X(TAMIS_OK, 0, "success")                                                                                \
     X(TAMIS_E_INVALID, -1, "an argument is invalid or contradicts another")                                  \

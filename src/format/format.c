@@ -23,7 +23,7 @@
  *     guava    0 or 1; 1 to 255; a number from 1 to 2^31 - 1    files that begin so; decode then checks the size
  *     dcso     01 00 00 00 00 00 00 00, or 1f 8b (gzip)         files that begin so; decode then checks n, p, k, m
  *
- * A DCSO file is no Guava file, although both begin with 1: its second byte, Guava's k, is 0. A caller who
+ * A DCSO file is not a Guava file, although both begin with 1: its second byte, Guava's k, is 0. A caller who
  * knows the format should name it in the options.
  *
  * A new format needs a row in the table, a number in tamis/file.h, and the four functions of

@@ -109,7 +109,7 @@ tamis_status cli_file_lock(tamis_lock **lock, const char *path, cli_lock_wait wa
     return TAMIS_OK;
 }
 
-/* The file was replaced while this process changed its filter. If the new file is no filter, running again
+/* The file was replaced while this process changed its filter. If the new file is not a filter, running again
  * does not help. */
 static tamis_status fail_changed(const char *path, tamis_error *err) {
     tamis_filter *now = NULL;

@@ -79,8 +79,8 @@ static bool is_compressed(int fd, off_t offset) {
     return compressed;
 }
 
-/* Finds the bytes left to read of an input ("-": standard input). Returns false if it is no regular file or
- * is compressed. */
+/* Finds the bytes left to read of an input ("-": standard input). Returns false if it is not a regular
+ * file or is compressed. */
 static bool size_of_input(const char *input, uint64_t *bytes) {
     const bool is_standard = strcmp(input, "-") == 0;
     struct stat st;

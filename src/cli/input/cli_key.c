@@ -260,7 +260,7 @@ static tamis_status read_integer(const tamis_key *text, int64_t min, int64_t max
 
     for (; i < text->size && bytes[i] >= '0' && bytes[i] <= '9'; i++) {
         unsigned next = (unsigned)(bytes[i] - '0');
-        /* After an overflow the loop goes on: if a byte that is no digit follows, that is the error to
+        /* After an overflow the loop goes on: if a byte that is not a digit follows, that is the error to
          * report. */
         number = number > (limit - next) / 10 ? UINT64_MAX : number * 10 + next;
     }

@@ -10,7 +10,7 @@
  *
  * - Without --key, the text is what the template leaves of the record. The runner then has no extractor
  *   (cli_family_prepare_stream), so --trim and --ignore-case are applied here (`whole`).
- * - With --key, the runner extracts the texts. JSON is refused: a tab in a JSON string is no delimiter.
+ * - With --key, the runner extracts the texts. JSON is refused: a tab in a JSON string is not a delimiter.
  *
  * A record without a name or a key ends the run. The records before it are answered first: make_pairs
  * stops at the bad record, the batch before it is sent, and then the error is returned.

@@ -190,7 +190,7 @@ static tamis_status add(tamis_filter *filter, const key_batch *batch, size_t fro
  */
 static tamis_status add_passing(tamis_dedup *session, const key_batch *batch, tamis_answer *answers,
                                 size_t *done, tamis_error *err) {
-    tamis_error full_err = TAMIS_ERROR_INIT; /* a full filter sets it, which is no error here */
+    tamis_error full_err = TAMIS_ERROR_INIT; /* a full filter sets it, which is not an error here */
     const size_t count = batch->count;
     size_t chunk = count;
     size_t pos = 0;
@@ -220,7 +220,7 @@ static tamis_status add_passing(tamis_dedup *session, const key_batch *batch, ta
  */
 static tamis_status add_passing_concurrent(tamis_dedup *session, const key_batch *batch,
                                            tamis_answer *answers, size_t *done, tamis_error *err) {
-    tamis_error why = TAMIS_ERROR_INIT; /* a full filter sets it, which is no error here */
+    tamis_error why = TAMIS_ERROR_INIT; /* a full filter sets it, which is not an error here */
     size_t max = batch->count;
     for (*done = 0; *done < batch->count;) {
         size_t end = *done, answered = 0;

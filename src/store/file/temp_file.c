@@ -85,7 +85,7 @@ static int inherit(int fd, const struct stat *old) {
         mode = (mode & 0707) | ((mode & 07) << 3);
     if (tamis__sys.fchmod(fd, mode) == 0)
         return 0;
-    /* Some file systems have one fixed mode and refuse chmod. That is no error if the mode is already
+    /* Some file systems have one fixed mode and refuse chmod. That is not an error if the mode is already
      * right. */
     int sys_errno = errno;
     if (tamis__sys.fstat(fd, &now) == 0 && (now.st_mode & 07777) == mode)

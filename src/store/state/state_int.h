@@ -64,7 +64,7 @@ state_path tamis__state_path(const state_directory *directory, const char *name)
 state_path tamis__state_log_path(const state_directory *directory, uint64_t number);
 state_path tamis__state_snapshot_path(const state_directory *directory, uint64_t number);
 
-/* Opens the directory and creates nothing. TAMIS_E_IO if it is missing or no directory. */
+/* Opens the directory and creates nothing. TAMIS_E_IO if it is missing or not a directory. */
 tamis_status tamis__state_directory_open(state_directory *directory, const char *path, tamis_error *err);
 /* As tamis__state_directory_open, but creates a missing directory durably. */
 tamis_status tamis__state_directory_create(state_directory *directory, const char *path, tamis_error *err);
@@ -76,7 +76,7 @@ tamis_status tamis__state_directory_sync(const state_directory *directory, tamis
 /* A directory entry. */
 typedef struct state_found {
     char name[NAME_MAX + 1];
-    uint64_t log, snapshot; /* number of the log segment, of the snapshot; 0: the entry is no such file */
+    uint64_t log, snapshot; /* number of the log segment, of the snapshot; 0: not such a file */
 } state_found;
 /* Calls `visit` for each entry. The first result other than TAMIS_OK ends the listing and is returned. */
 tamis_status tamis__state_directory_list(const state_directory *directory,

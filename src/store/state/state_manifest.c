@@ -106,7 +106,7 @@ typedef struct coder {
     state_bytes *out;
     const uint8_t *cursor, *end;
     bool no_memory;
-    bool bad; /* the bytes are no valid manifest */
+    bool bad; /* the bytes are not a valid manifest */
 } coder;
 
 static void code_bytes(coder *c, void *bytes, size_t size) {

@@ -70,7 +70,7 @@ typedef struct total_rest {
     rest of_first;
     uint64_t read; /* bytes read of the first */
     size_t others; /* more inputs with a rest */
-    size_t pipes;  /* how many of all these are no regular files */
+    size_t pipes;  /* how many of all these are not regular files */
 } total_rest;
 
 static total_rest total_rest_of_run(const tamis__checkpoint *checkpoint) {

@@ -375,7 +375,7 @@ static tamis_status read_compressed(tamis__reader *reader, bool ready, read_resu
     if (status != TAMIS_OK)
         return status;
     reader->end += size;
-    /* Bytes that gave no output yet are no reason to wait: more may be available. */
+    /* Bytes that gave no output yet are not a reason to wait: more may be available. */
     *result = event == TAMIS__DECOMPRESSOR_END ? READ_END : ready || size > 0 ? READ_SOME : READ_NOT_NOW;
     return TAMIS_OK;
 }

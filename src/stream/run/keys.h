@@ -40,7 +40,7 @@ typedef struct tamis__keys {
     tamis_stream_policy missing, malformed;
     tamis__first_malformed *first; /* shared by the run */
     uint8_t terminator;            /* '\n': messages count lines, else records */
-    bool objects;                  /* records that are no JSON objects are malformed */
+    bool objects;                  /* records that are not JSON objects are malformed */
     tamis_allocator memory;
     size_t capacity; /* capacity of each array */
     tamis_extraction *found;

@@ -313,7 +313,7 @@ static tamis_status make_stages(run *r, tamis_error *err) {
 
 /* ---- set-up ---- */
 
-/* True if a byte order mark is no part of such records. */
+/* True if a byte order mark is not part of such records. */
 static bool has_syntax(const tamis_extractor *extractor) {
     return tamis_extractor_is_csv(extractor) || tamis_extractor_is_json(extractor);
 }
@@ -467,7 +467,7 @@ static void flush_rest(run *r, tamis_status status, tamis_error *err) {
     for (int i = 0; i < OUTPUTS; i++) {
         if (stopped)
             r->writers[i].stopping = true;
-        /* A stop itself is no error, so an error that loses the last records is reported instead. */
+        /* A stop itself is not an error, so an error that loses the last records is reported instead. */
         if (tamis__writer_is_direct(&r->writers[i]))
             (void)tamis__writer_end(&r->writers[i], stopped ? err : NULL);
     }

@@ -53,7 +53,7 @@ typedef struct build_run {
     bool is_fixed;      /* --memory is too small for a growing table */
     int stop_fd;
     uint64_t expected;    /* number given with --expect; 0: none */
-    off_t start;          /* initial offset of standard input; -1: it is no file */
+    off_t start;          /* initial offset of standard input; -1: it is not a file */
     build_buffer *buffer; /* buffered hashes; NULL: the filter is filled from the input */
     tamis_filter *filter;
     tamis_redis_resize *resize; /* resize in progress, or NULL */

@@ -346,7 +346,7 @@ static tamis_status conclude(dedup_run *run, const dedup_config *config, tamis_s
 
 /* Waits for a snapshot in progress, which is part of the run. If the reader of a pipe did not read
  * everything, the library leaves out the last commit, so that its records come again. TAMIS_E_INVALID reports
- * that, and is no error. */
+ * that, and is not an error. */
 static tamis_status finish_state(const dedup_run *run, tamis_error *err) {
     tamis_error refused = TAMIS_ERROR_INIT;
     tamis_status status = tamis_state_snapshot(run->state, UINT64_MAX, &refused);
