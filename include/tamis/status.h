@@ -25,11 +25,11 @@ extern "C" {
     X(TAMIS_E_TOO_LONG, -9, "a record is longer than the limit")                                             \
     X(TAMIS_E_INTERRUPTED, -10, "stopped on request")                                                        \
     X(TAMIS_E_SYSTEM, -11, "the operating system refused a service")                                         \
-    X(TAMIS_E_FORMAT, -12, "the bytes are no filter of a known format")                                      \
+    X(TAMIS_E_FORMAT, -12, "the bytes are not a filter of a known format")                                   \
     X(TAMIS_E_DAMAGED, -13, "bytes are incomplete or changed")                                               \
     X(TAMIS_E_BUSY, -14, "another process holds the file")                                                   \
     X(TAMIS_E_MEMORY_LIMIT, -15, "the filter does not fit the memory allowed")                               \
-    X(TAMIS_E_CHANGED, -16, "the name stands for another file than it did")                                  \
+    X(TAMIS_E_CHANGED, -16, "the file was replaced or changed")                                              \
     X(TAMIS_E_TIMEOUT, -17, "no answer in time")                                                             \
     X(TAMIS_E_REFUSED, -18, "the server refused")                                                            \
     X(TAMIS_E_NOT_FOUND, -19, "there is no such filter")                                                     \

@@ -99,7 +99,7 @@ tamis_status tamis__format_recognise(const tamis__source *source, const tamis_op
         return TAMIS_OK;
     return tamis__fail(
         err, TAMIS_E_FORMAT, 0,
-        "%s: is no filter of a known format; give one made by tamis, Guava's writeTo or DCSO's bloom",
+        "%s: is not a filter of a known format; give one made by tamis, Guava's writeTo or DCSO's bloom",
         source->name);
 }
 
@@ -208,7 +208,7 @@ static tamis_status encode(const tamis_filter *filter, const tamis__format *form
     if (size != needed)
         return tamis__fail(
             err, TAMIS_E_RANGE, 0,
-            "encode: room for %llu bytes, not the %llu it takes; ask tamis_filter_encoded_size()",
+            "encode: a buffer of %llu bytes, and %llu are needed; call tamis_filter_encoded_size()",
             (unsigned long long)size, (unsigned long long)needed);
     buffer to = {bytes, (uint8_t *)bytes + size};
     return format->encode(filter, &(tamis__emitter){emit_to_buffer, &to}, err);

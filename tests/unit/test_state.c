@@ -528,7 +528,7 @@ static void one_may_look_meanwhile(void **unused) {
     assert_int_equal(states_keys(look), 100);
     assert_int_equal(tamis_state_filter(look)->added, 100);
     assert_int_equal(states_commit(look, "two"), TAMIS_E_UNSUPPORTED);
-    assert_says("only looked at");
+    assert_says("opened read-only");
     assert_int_equal(tamis_state_abort(look, &states_err), TAMIS_E_UNSUPPORTED);
     assert_int_equal(tamis_state_expect(look, 1, &states_err), TAMIS_E_UNSUPPORTED);
     tamis_state_close(look);

@@ -140,7 +140,7 @@ static void print_promise(FILE *out, const info_report *report) {
             guava ? " (the file has neither: both follow from bits and probes)" : "",
             tamis_scheme_is_uniform(plan->scheme)
                 ? ""
-                : " (claimed: the hashes are poor, and it is not the one got)");
+                : " (claimed: the hashes are poor, and the real rate is higher)");
 }
 
 static void print_body(FILE *out, const info_report *report) {

@@ -118,7 +118,7 @@ static tamis_status fail_changed(const char *path, tamis_error *err) {
     if (cli_file_open(&now, path, CLI_QUERY, NULL, NULL, &why) == TAMIS_OK)
         cli_remedy(err, "run again");
     else
-        cli_remedy(err, "that is no filter: put a whole one there, and run again");
+        cli_remedy(err, "it is not a filter: put a whole one there, and run again");
     tamis_filter_free(now);
     return err->status;
 }

@@ -232,10 +232,11 @@ static tamis_status unhex(cli_key_maker *maker, const tamis_key *text, tamis_key
     for (size_t i = 0; i < text->size; i++) {
         int value = cli_text_hex_digit((char)digits[i]);
         if (value < 0) {
-            snprintf(why, sizeof why,
-                     "byte 0x%02X at offset %zu is no hexadecimal digit; give two digits for each byte, or "
-                     "leave --hex out",
-                     digits[i], i);
+            snprintf(
+                why, sizeof why,
+                "byte 0x%02X at offset %zu is not a hexadecimal digit; give two digits for each byte, or "
+                "leave --hex out",
+                digits[i], i);
             return cli_key_fail(position, text, why, err);
         }
         if (i % 2 == 0 && i + 1 < text->size)

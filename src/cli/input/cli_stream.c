@@ -147,10 +147,11 @@ tamis_status cli_stream_check_form(const cli_stream *stream, tamis_error *err) {
                         "or leave it out",
                         option);
     if (stream->malformed != TAMIS_STREAM_FAIL && !has_syntax(stream))
-        return cli_fail(err,
-                        "--on-error %s: contradicts %s: a text that is no such key ends the run; leave one "
-                        "of them out",
-                        stream->malformed == TAMIS_STREAM_DROP ? "skip" : "pass", option);
+        return cli_fail(
+            err,
+            "--on-error %s: contradicts %s: a text that is not such a key ends the run; leave one "
+            "of them out",
+            stream->malformed == TAMIS_STREAM_DROP ? "skip" : "pass", option);
     return TAMIS_OK;
 }
 
@@ -284,7 +285,7 @@ void cli_stream_advise(tamis_status status, tamis_error *err) {
     if (status == TAMIS_E_TOO_LONG)
         cli_remedy(err, "give a larger --max-record, or check what ends the records");
     if (status == TAMIS_E_NO_KEY || status == TAMIS_E_RECORD)
-        snprintf(err->text + used, sizeof err->text - used, "; mend it, or give %s",
+        snprintf(err->text + used, sizeof err->text - used, "; correct it, or give %s",
                  status == TAMIS_E_NO_KEY ? "--missing pass or drop" : "--on-error skip or pass");
 }
 

@@ -92,7 +92,7 @@ tamis_status tamis_dedup_open(tamis_dedup **session, tamis_filter *filter, const
         filter = tamis_state_filter(checked.state);
     if (!session || !filter)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
-                           "dedup session: no filter, or no place for the session; give both");
+                           "dedup session: no filter, or no pointer for the session; give both");
     if (checked.state && filter != tamis_state_filter(checked.state))
         return tamis__fail(
             err, TAMIS_E_INVALID, 0,

@@ -72,7 +72,7 @@ tamis_status tamis__fail_file(tamis_error *err, const char *name, int sys_errno)
 }
 
 tamis_status tamis__fail_irregular(tamis_error *err, const char *name) {
-    return tamis__fail(err, TAMIS_E_IO, 0, "%s: is no regular file; a filter lives in one, so name that",
+    return tamis__fail(err, TAMIS_E_IO, 0, "%s: is not a regular file; name a regular file for the filter",
                        tamis__show(name).text);
 }
 

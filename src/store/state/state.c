@@ -46,7 +46,7 @@ tamis_status tamis__state_check_alive(const tamis_state *state, tamis_error *err
 static tamis_status check(const tamis_state *state, tamis_error *err) {
     if (state->read_only)
         return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
-                           "%s: the state is only looked at; open it without read_only",
+                           "%s: the state was opened read-only; open it without read_only",
                            tamis__show(state->directory.path).text);
     return tamis__state_check_alive(state, err);
 }
@@ -137,7 +137,7 @@ void tamis_state_info_get(const tamis_state *state, tamis_state_info *info) {
 static tamis_status check_empty(const tamis_state *state, size_t size, tamis_error *err) {
     if (state->keys > 0)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
-                           "%s: has keys, so what they are made of cannot be said anew; begin a new state",
+                           "%s: has keys, so its metadata cannot change; begin a new state",
                            tamis__show(state->directory.path).text);
     if (!tamis__state_is_committed(state))
         return tamis__fail(err, TAMIS_E_INVALID, 0,
@@ -233,9 +233,8 @@ tamis_status tamis_state_note(tamis_state *state, const void *note, size_t size,
     if (status != TAMIS_OK)
         return status;
     if (size < 1 || size > TAMIS_STATE_CHECKPOINT_MAX)
-        return tamis__fail(err, TAMIS_E_RANGE, 0,
-                           "state: a note of %zu bytes, not of 1 to %d; say it in as many", size,
-                           TAMIS_STATE_CHECKPOINT_MAX);
+        return tamis__fail(err, TAMIS_E_RANGE, 0, "state: a note has 1 to %d bytes, not %zu; change its size",
+                           TAMIS_STATE_CHECKPOINT_MAX, size);
     if (state->notes.bytes + size + STATE_NOTE_SIZE > STATE_NOTES_MAX)
         return tamis__fail(err, TAMIS_E_RANGE, 0,
                            "state: its notes take %" PRIu64
@@ -272,7 +271,7 @@ static tamis_status commit(tamis_state *state, const void *checkpoint, size_t si
     /* After the state's directory was removed, the commit would be written to an unlinked file. */
     if (tamis__sys.fstat(state->log.fd, &st) < 0 || st.st_nlink == 0)
         return tamis__fail(err, TAMIS_E_IO, 0,
-                           "%s: was removed while it was open; bring it back, and begin again",
+                           "%s: was removed while it was open; restore it, and start again",
                            tamis__show(state->log.path.text).text);
     /* Allocation first: its failure changes nothing. */
     if (!tamis__state_bytes_add(&state->memory, &new_checkpoint, checkpoint, size))

@@ -248,7 +248,8 @@ static tamis_status replay_segment(replay *r, const state_segment *segment, tami
     if (status != TAMIS_OK)
         return status;
     if (segment->first_key != r->keys)
-        status = tamis__state_fail_damaged(&frames, 0, "begins behind other keys than there are", err);
+        status = tamis__state_fail_damaged(&frames, 0, "begins after another number of keys than the log has",
+                                           err);
     do {
         if (status == TAMIS_OK)
             status = tamis__state_check_given_up(r->source, err);
@@ -358,7 +359,7 @@ tamis_status tamis__state_find_commit(tamis_state *state, tamis_error *err) {
     do {
         status = tamis__state_frames_next(&frames, &frame, err);
         if (status == TAMIS_OK && frame.offset == STATE_HEADER && frame.type != STATE_RESTATED)
-            status = tamis__state_fail_damaged(&frames, frame.offset, "is no commit restated", err);
+            status = tamis__state_fail_damaged(&frames, frame.offset, "is not a restated commit", err);
         if (status == TAMIS_OK && frame.type)
             status = read_frame(state, &frames, &frame, &keys, err);
     } while (status == TAMIS_OK && frame.type);

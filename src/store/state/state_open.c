@@ -133,8 +133,9 @@ static tamis_status check_new(const tamis_filter *filter, tamis_error *err) {
 tamis_status tamis__state_check_metadata_size(size_t size, tamis_error *err) {
     if (size <= TAMIS_STATE_METADATA_MAX)
         return TAMIS_OK;
-    return tamis__fail(err, TAMIS_E_RANGE, 0, "state: about has %zu bytes, and at most %d are kept; say less",
-                       size, TAMIS_STATE_METADATA_MAX);
+    return tamis__fail(err, TAMIS_E_RANGE, 0,
+                       "state: metadata of %zu bytes exceeds the limit of %d; make it shorter", size,
+                       TAMIS_STATE_METADATA_MAX);
 }
 
 /* Fills the manifest of a new state and creates its filter. */

@@ -46,8 +46,7 @@ static tamis_status next_manifest(const tamis_state *state, uint64_t epoch, uint
 }
 
 static tamis_status fail_numbers(const tamis_state *state, tamis_error *err) {
-    return tamis__fail(err, TAMIS_E_RANGE, 0,
-                       "%s: has had all the %" PRIu64 " files it can number; begin a new state",
+    return tamis__fail(err, TAMIS_E_RANGE, 0, "%s: has used all %" PRIu64 " file numbers; begin a new state",
                        tamis__show(state->directory.path).text, STATE_NUMBER_MAX);
 }
 

@@ -144,11 +144,11 @@ tamis_status tamis__compressor_flush(tamis__compressor *compressor, tamis_error 
     if (!compressor->unflushed)
         return TAMIS_OK;
     compressor->unflushed = false;
-    tamis_status status = run_codec(compressor, TAMIS__ENCODE_FLUSH, "", 0, err);
+    tamis_status status = run_encoder(compressor, TAMIS__ENCODE_FLUSH, "", 0, err);
     return status == TAMIS_OK ? emit_buffer(compressor, err) : status;
 }
 
 tamis_status tamis__compressor_finish(tamis__compressor *compressor, tamis_error *err) {
-    tamis_status status = run_codec(compressor, TAMIS__ENCODE_END, "", 0, err);
+    tamis_status status = run_encoder(compressor, TAMIS__ENCODE_END, "", 0, err);
     return status == TAMIS_OK ? emit_buffer(compressor, err) : status;
 }

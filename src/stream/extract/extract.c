@@ -130,7 +130,7 @@ static tamis_status assign_values(tamis_extractor *x, tamis_error *err) {
 static tamis_status set_delimiter(tamis_extractor *x, int delimiter, tamis_error *err) {
     if (delimiter < -1 || delimiter > UINT8_MAX)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
-                           "delimiter: %d is no byte; give one from 0 to 255, or -1 for the usual one",
+                           "delimiter: %d is not a byte; give one from 0 to 255, or -1 for the usual one",
                            delimiter);
     if (x->column_count > 0 && (delimiter == '"' || delimiter == '\n' || delimiter == '\r'))
         return tamis__fail(err, TAMIS_E_INVALID, 0,
@@ -360,7 +360,7 @@ static tamis_status read_names(tamis_extractor *x, tamis_key record, uint64_t of
     tamis_status status = tamis__csv_each(x->csv_delimiter, record, note_column, x, &x->arena, &fault);
     if (status == TAMIS_E_DAMAGED)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
-                           "header: %s, at byte %" PRIu64 "; mend it, or ask for columns by number",
+                           "header: %s, at byte %" PRIu64 "; correct it, or ask for columns by number",
                            fault.why, offset + fault.pos);
     if (status != TAMIS_OK)
         return tamis__extract_fail_memory(err);

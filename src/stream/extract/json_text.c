@@ -98,7 +98,7 @@ static const unsigned char *pass_odd(const tamis__json_text *text, const unsigne
     while (pos < text->end && *pos >= 0x80) {
         const size_t size = tamis__utf8_size(pos, text->end);
         if (!size)
-            return tamis__json_refuse(text, pos, "bytes that are no UTF-8");
+            return tamis__json_refuse(text, pos, "bytes that are not UTF-8");
         pos += size;
     }
     return pos;

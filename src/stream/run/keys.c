@@ -92,7 +92,7 @@ static void refuse_non_objects(tamis__keys *keys, const tamis__record_batch *bat
     for (size_t i = 0; i < batch->count; i++)
         if (keys->found[i].outcome == TAMIS_KEY_FOUND && !is_object(batch->keys[i]))
             keys->found[i] = (tamis_extraction){.outcome = TAMIS_KEY_MALFORMED,
-                                                .why = "it is no object, and has no place for a mark"};
+                                                .why = "it is not an object, and cannot have a mark"};
 }
 
 tamis_status tamis__keys_extract(tamis__keys *keys, const tamis__record_batch *batch, tamis__query *query,

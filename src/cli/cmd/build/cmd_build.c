@@ -146,7 +146,8 @@ static tamis_status begin_resize(build_run *run, tamis_error *err) {
         return err->status;
     if (run->config.stream.quiet)
         return TAMIS_OK;
-    snprintf(message, sizeof message, "%s: what is added from now on is kept; the input has to hold the rest",
+    snprintf(message, sizeof message,
+             "%s: keys added from now on are kept; the input must contain all keys added before",
              cli_server_show(output, shown));
     cli_report(message);
     return TAMIS_OK;

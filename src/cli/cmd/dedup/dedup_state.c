@@ -284,13 +284,13 @@ void dedup_state_on_start(void *context, const tamis_stream_result *result,
     }
     if (result->inexact && result->start != TAMIS_STREAM_FINISHED) {
         snprintf(message, sizeof message,
-                 "%.200s: is no regular file, so after a crash a record may come twice; none is lost",
+                 "%.200s: is not a regular file, so after a crash a record may come twice; none is lost",
                  result->inexact);
         cli_report(message);
     }
     if (result->unlocked) {
         snprintf(message, sizeof message,
-                 "%.200s: its file system has no locks; see to it that nothing else writes to it",
+                 "%.200s: its file system has no locks; make sure that nothing else writes to it",
                  result->unlocked);
         cli_report(message);
     }
@@ -356,13 +356,13 @@ void dedup_state_advise(const tamis_stream_result *result, const dedup_config *c
         advise_unfinished(result, config, err);
     else if (result->was_read && result->unterminated)
         cli_remedy(err, config->defer_unterminated
-                            ? "give --reread to read it anew"
-                            : "give --reread to read it anew, and --defer-unterminated from now on");
+                            ? "give --reread to read it again"
+                            : "give --reread to read it again, and --defer-unterminated from now on");
     else if (result->was_read)
         cli_remedy(err, status == TAMIS_E_INVALID
                             ? "list only new files, repeat that run's files and --output "
                               "to continue it, or add --reread to read it again"
-                            : "give it as it was, or --reread to read it anew");
+                            : "give it as it was, or --reread to read it again");
     else if (status == TAMIS_E_UNSUPPORTED && result->inexact && config->exactly_once)
         cli_remedy(err, "give a file, or leave --exactly-once out");
     else if (status == TAMIS_E_UNSUPPORTED && strncmp(err->text, "standard output", 15) == 0)
