@@ -145,7 +145,7 @@ tamis_status tamis__native_size(const tamis_filter *filter, uint64_t *size, tami
     if (l.header_size > NATIVE_HEADER_MAX)
         return tamis__fail(
             err, TAMIS_E_INVALID, 0,
-            "labels and user data: take %llu bytes, and a file has room for %d; give fewer or shorter ones",
+            "labels and user data: take %llu bytes, and a file stores at most %d; give fewer or shorter ones",
             (unsigned long long)l.header_size, NATIVE_HEADER_MAX);
     *size = file_size(&l);
     return TAMIS_OK;

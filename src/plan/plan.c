@@ -100,7 +100,7 @@ bool tamis__plan_fits(const tamis_plan *plan) {
 /* Returns a warning about the scheme, or "" if the filter keeps the requested rate. */
 static const char *caution(const tamis_plan *plan) {
     if (!tamis_scheme_is_uniform(plan->scheme))
-        return "; the hashes are poor: the rate is the one claimed, not the one got";
+        return "; the hashes are poor: the real rate is higher than the promised one";
     if (plan->kind != TAMIS_KIND_CLASSIC || plan->fpr_predicted <= ABOVE * plan->fpr)
         return "";
     double n = (double)plan->capacity, m = (double)plan->bits, k = plan->probes;

@@ -48,7 +48,7 @@ typedef struct tamis_stream_service {
     void *context; /* first argument of each function */
     /* Answers `count` keys (at least one) in order, like tamis_dedup_add_many. On failure the first *done are
      * answered and *err gives the reason. No answered key is passed again. The run ends with
-     * TAMIS_E_INVALID at an answer that is no tamis_answer, or at TAMIS_OK with *done other than `count`.
+     * TAMIS_E_INVALID at an answer that is not a tamis_answer, or at TAMIS_OK with *done other than `count`.
      * The answers before that are still used; if *done exceeds `count`, none are. */
     tamis_status (*query)(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
                           size_t *done, tamis_error *err);
@@ -157,7 +157,7 @@ typedef enum tamis_stream_marking {
     /* before the record: "1" (absent), "0" (present) or "-" (not looked up), and a tab; before a header:
      * the name */
     TAMIS_STREAM_COLUMN = 1,
-    /* last member of the JSON object: "NAME":true, false or null; a record with a key that is no JSON
+    /* last member of the JSON object: "NAME":true, false or null; a record with a key that is not a JSON
      * object is then malformed */
     TAMIS_STREAM_MEMBER = 2
 } tamis_stream_marking;
@@ -437,7 +437,7 @@ TAMIS_API tamis_status tamis_stream_dedup(tamis_dedup *session, const tamis_stre
 typedef struct tamis_stream_checkpoint tamis_stream_checkpoint;
 
 /* Reads a checkpoint. The caller owns *checkpoint until tamis_stream_checkpoint_free. TAMIS_E_FORMAT: the
- * bytes are no checkpoint of this version of the library. TAMIS_E_NOMEM. */
+ * bytes are not a checkpoint of this version of the library. TAMIS_E_NOMEM. */
 TAMIS_API tamis_status tamis_stream_checkpoint_decode(tamis_stream_checkpoint **checkpoint, const void *bytes,
                                                       size_t size, tamis_error *err);
 TAMIS_API void tamis_stream_checkpoint_free(tamis_stream_checkpoint *checkpoint);

@@ -363,8 +363,8 @@ tamis_status tamis_filter_reload(tamis_filter *filter, bool *changed, tamis_erro
     if (!file)
         return tamis__fail(
             err, TAMIS_E_UNSUPPORTED, 0,
-            "reload: the filter is no opened file, or a writable one, whose added keys would be "
-            "lost; open the file anew");
+            "reload: the filter was not opened from a file, or it is writable and would lose its added "
+            "keys; open the file again");
     pthread_mutex_lock(&file->reloading);
     tamis_status status = reload(filter, file, &is_new, err);
     pthread_mutex_unlock(&file->reloading);

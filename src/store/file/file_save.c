@@ -111,7 +111,7 @@ static tamis_status reserve(const sink *out, uint64_t size, tamis_error *err) {
     while (failed == EINTR);
     if (failed != ENOSPC && failed != EDQUOT && failed != EFBIG)
         return TAMIS_OK;
-    return tamis__fail(err, TAMIS_E_IO, failed, "%s: no room for its %" PRIu64 " bytes: %s; %s",
+    return tamis__fail(err, TAMIS_E_IO, failed, "%s: no space for its %" PRIu64 " bytes: %s; %s",
                        tamis__show(out->name).text, size, tamis__errno_text(failed),
                        tamis__errno_remedy(failed));
 }

@@ -12,9 +12,9 @@
  *     device, inode     fnv(both)            all clues of all inputs, sorted by sum:
  *     content           sum of the head      | sum, input | sum, input | ...
  *
- * A binary search for the three clues of a known input gives the candidates. `turn` is the number of the
- * search, so that an input with several equal clues is compared once. Files shorter than a head have no clue
- * of content: they count as the same only if name or inode agrees too (file_fingerprint.h).
+ * A binary search for the three clues of a known input gives the candidates. `lookup` is the number of
+ * this search, so that an input with several equal clues is compared once. Files shorter than a head have no
+ * clue of content: they count as the same only if name or inode agrees too (file_fingerprint.h).
  *
  * Outputs are compared by path; by inode, if the old path is gone; and by content, for a copy. A file that
  * begins with the known bytes may be longer only if the run that wrote it had not finished, since that run
@@ -226,7 +226,7 @@ tamis_status tamis__candidates_find(tamis__search *s, const tamis__checkpoint_in
     *found = *changed = SIZE_MAX;
     if (!known->regular || known->position.offset == 0)
         return TAMIS_OK;
-    candidates->turn++;
+    candidates->lookup++;
     make_clues(sums, known->name, known->fingerprint.device, known->fingerprint.inode,
                known->fingerprint.head);
     for (size_t n = 0; n < CLUES; n++)
@@ -235,9 +235,9 @@ tamis_status tamis__candidates_find(tamis__search *s, const tamis__checkpoint_in
             const size_t i = candidates->clues[clue].input;
             tamis__file_match match = TAMIS__FILE_OTHER;
             tamis_status status = TAMIS_OK;
-            if (candidates->inputs[i].turn != candidates->turn && i < *found)
+            if (candidates->inputs[i].last_lookup != candidates->lookup && i < *found)
                 status = tamis__candidates_compare(s, i, known, false, &match, err);
-            candidates->inputs[i].turn = candidates->turn;
+            candidates->inputs[i].last_lookup = candidates->lookup;
             if (status != TAMIS_OK)
                 return status;
             if (match == TAMIS__FILE_SAME)

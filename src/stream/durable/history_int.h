@@ -12,7 +12,7 @@ typedef struct tamis__candidate {
     unsigned char *bytes; /* bytes of the head, owned */
     bool name_known;      /* true after a checkpoint with an input of that name */
     bool once_named;      /* true after a checkpoint with that name at the same index */
-    size_t turn;          /* turn of the last comparison */
+    size_t last_lookup;   /* number of the lookup that last compared it */
 } tamis__candidate;
 
 typedef struct tamis__clue {
@@ -25,7 +25,8 @@ typedef struct tamis__candidates {
     tamis__candidate outputs[2]; /* the head of each that is a regular file */
     char copied[2][PATH_MAX];    /* path of the output that this one is a copy of; "": no known copy */
     tamis__clue *clues;          /* 3 for each input, sorted by sum */
-    size_t count, turn;          /* number of inputs; number of the current lookup */
+    size_t count;                /* number of inputs */
+    size_t lookup;               /* number of the current lookup, from 1 */
 } tamis__candidates;
 
 /* A search in progress. */

@@ -70,7 +70,7 @@ typedef struct total_rest {
     rest of_first;
     uint64_t read; /* bytes read of the first */
     size_t others; /* more inputs with a rest */
-    size_t pipes;  /* how many of all these are no regular files */
+    size_t pipes;  /* how many of all these are not regular files */
 } total_rest;
 
 static total_rest total_rest_of_run(const tamis__checkpoint *checkpoint) {
@@ -147,7 +147,7 @@ static bool count_input(const tamis__search *s, const tamis__checkpoint *checkpo
                                        .from = &from};
     tamis__poll_loop loop = {.stop_fd = o->stop_fd};
     tamis_key keys[KEYS];
-    tamis__batch batch = {.keys = keys};
+    tamis__record_batch batch = {.keys = keys};
     tamis__reader_event event = TAMIS__READER_RECORDS;
     tamis__reader reader;
     if (tamis__descriptor_named(name, 0) >= 0)
