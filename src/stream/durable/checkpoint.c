@@ -24,6 +24,7 @@
 #include "base/versioned.h"
 #include "hash/fnv.h"
 #include "store/file/file_error.h"
+#include "stream/durable/history.h"
 
 static const unsigned char MAGIC[8] = {'A', 'C', 'C', 2};
 
@@ -401,6 +402,13 @@ const char *tamis_stream_checkpoint_input(const tamis_stream_checkpoint *checkpo
     if (read)
         *read = checkpoint->checkpoint.inputs[i].position.offset;
     return checkpoint->checkpoint.inputs[i].name;
+}
+
+bool tamis_stream_checkpoint_is_input(const tamis_stream_checkpoint *checkpoint, size_t i, const char *path) {
+    const tamis__checkpoint *run = &checkpoint->checkpoint;
+    uint64_t size;
+    return i < run->input_count &&
+           (!run->inputs[i].regular || tamis__input_is_file(&run->inputs[i], path, true, &size));
 }
 
 const char *tamis_stream_checkpoint_output(const tamis_stream_checkpoint *checkpoint, size_t i,

@@ -68,17 +68,21 @@ typedef struct tamis__history {
 
 /* Searches for the newest checkpoint of the run, whose inputs and outputs are those of `run`. Also finds
  * what other runs have read of its inputs. *history must be zeroed; release it even after a failure.
- * - TAMIS_E_CHANGED, with was_read set, unless commits.reread: an input changed where it was read, or the
- *   last run with these names had not ended and its input is gone.
+ * - TAMIS_E_CHANGED, with was_read set, unless commits.reread: an input changed where it was read.
  * - TAMIS_E_INVALID, with was_read set, unless commits.reread: a run with other outputs has read an input in
  *   part.
- * - TAMIS_E_INVALID, with `blocking` set: an unfinished run could not be finished any more. */
+ * - TAMIS_E_INVALID, with `blocking` set: an unfinished run could not be finished any more. was_read is set
+ *   if commits.reread would read its rest. */
 tamis_status tamis__history_search(tamis__history *history, const tamis__checkpoint *run,
                                    const tamis_stream_options *options, const tamis_state *state,
                                    tamis_error *err);
 /* Frees what the search found, except fields that the caller has moved out. Does nothing if there was no
  * search. */
 void tamis__history_release(tamis__history *history);
+
+/* True if the file `path` is the input `known` of a checkpoint: it begins with the bytes that were read.
+ * `named`: the name agrees too. *size is its size. */
+bool tamis__input_is_file(const tamis__checkpoint_input *known, const char *path, bool named, uint64_t *size);
 
 /* Opens an input if it is a regular file; otherwise *fd is -1. If *borrowed, the descriptor is the
  * caller's: do not close it, and the input begins at its current position *base. */
