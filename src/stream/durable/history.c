@@ -21,7 +21,7 @@
  *
  * The search continues after such a refusal. If an older checkpoint is of this run, the run had already
  * begun, and it is continued. Only a changed input ends the search. All other errors are final. With
- * commits.reread such inputs are read again.
+ * commits.reread such inputs are read again, and step 4 only notes which files were rotated away.
  *
  * The search reads all checkpoints, even after it has found the run. An older checkpoint may know an
  * output that newer ones do not.
@@ -173,14 +173,15 @@ static tamis_status note_inputs(tamis__search *s, const tamis__checkpoint *check
     for (size_t n = 0; n < checkpoint->input_count && status == TAMIS_OK; n++) {
         size_t found, changed;
         status = tamis__candidates_find(s, &checkpoint->inputs[n], &found, &changed, err);
-        if (status == TAMIS_OK && found != SIZE_MAX &&
-            note_input(s, checkpoint, n, found, to_same, &why) != TAMIS_OK && found < first) {
+        if (status == TAMIS_OK)
+            tamis__candidates_note_rotation(s, &checkpoint->inputs[n], found != SIZE_MAX);
+        if (status != TAMIS_OK || s->reread) /* all inputs are read from their beginning */
+            continue;
+        if (found != SIZE_MAX && note_input(s, checkpoint, n, found, to_same, &why) != TAMIS_OK &&
+            found < first) {
             first = found;
             refused = why;
         }
-        if (status == TAMIS_OK)
-            tamis__candidates_note_rotation(s, &checkpoint->inputs[n],
-                                            found != SIZE_MAX || changed != SIZE_MAX);
         if (changed < first_changed) {
             first_changed = changed;
             changed_input = n;
@@ -211,9 +212,7 @@ static tamis_status compare_run(tamis__search *s, const tamis__checkpoint *check
 /* Fails if, by the checkpoint of another run, a new run must be refused. */
 static tamis_status check_inputs(tamis__search *s, const tamis__checkpoint *checkpoint, const comparison *c,
                                  tamis_error *err) {
-    if (s->reread)
-        return TAMIS_OK;
-    if (c->changed == SIZE_MAX)
+    if (c->changed == SIZE_MAX || s->reread)
         return note_inputs(s, checkpoint, c->to_same, err);
     s->changed = true;
     return fail_changed(s, c->changed, &checkpoint->inputs[c->changed], err);

@@ -327,8 +327,8 @@ void tamis__candidates_note_rotation(tamis__search *s, const tamis__checkpoint_i
                  tamis__show(present.name).text);
     else
         snprintf(s->history->rotated, sizeof s->history->rotated,
-                 "%s: a new file; the one before it is gone, and what it had behind byte %" PRIu64
-                 " was not read",
+                 "%s: replaced or changed after %" PRIu64 " bytes of it were read; if it had more, that was "
+                 "not read",
                  tamis__show(known->name).text, known->position.offset);
 }
 

@@ -73,8 +73,8 @@ typedef struct tamis__present_input {
 void tamis__input_find(const tamis__checkpoint_input *known, tamis__present_input *present);
 
 /* Call for each input of each checkpoint, newest checkpoint first. `there`: the run has that file among
- * its inputs. If the run has only its name, the file was rotated away, and search->history->rotated says
- * how much of it was not read. */
+ * its inputs, unchanged. If the run has only its name, the file was rotated away or rewritten, and
+ * search->history->rotated says how much of it was not read. */
 void tamis__candidates_note_rotation(tamis__search *search, const tamis__checkpoint_input *known, bool there);
 
 /* True if output `i` of the run is the output `known` of a checkpoint: by its path; by its inode, if the
