@@ -50,6 +50,7 @@ static void note_output(tamis__search *s, const tamis__checkpoint *checkpoint, i
         return; /* a known path counts more than a known content */
     *known = (tamis__known_output){.found = true,
                                    .copied = copied,
+                                   .is_copy = copied || theirs->is_copy,
                                    .swapped = i != j,
                                    .unfinished = !checkpoint->finished,
                                    .owes_terminator = theirs->owes_terminator,

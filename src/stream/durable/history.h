@@ -25,6 +25,7 @@ typedef struct tamis__known_output {
     uint64_t tail_offset, tail_size;
     uint64_t form[TAMIS__FORMS]; /* options of the run that wrote it */
     bool copied;                 /* true if known only by content, as a copy of that run's file */
+    bool is_copy;                /* the same, or that run knew already that its file is a copy */
 } tamis__known_output;
 
 /* How far an earlier run has read an input of this one. */

@@ -18,7 +18,8 @@
  *
  * Outputs are compared by path; by inode, if the old path is gone; and by content, for a copy. A file that
  * begins with the known bytes may be longer only if the run that wrote it had not finished, since that run
- * may have written more.
+ * may have written more, or if the file is known to be a copy: later runs have appended to it. The checkpoints
+ * of these runs say that it is one (is_copy), so runs from before the copy stay known.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -359,6 +360,8 @@ bool tamis__outputs_match_one(tamis__search *s, int i, const tamis__checkpoint_o
     struct stat st;
     char *copied = s->candidates.copied[i];
     *by_content = false;
+    if (strcmp(own->path, known->path) == 0 && known->is_copy)
+        snprintf(copied, PATH_MAX, "%s", known->path);
     if (strcmp(own->path, known->path) == 0 || strcmp(copied, known->path) == 0)
         return true;
     if (own->fingerprint.inode != 0 && own->fingerprint.inode == known->fingerprint.inode &&

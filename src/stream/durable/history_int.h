@@ -23,9 +23,10 @@ typedef struct tamis__clue {
 typedef struct tamis__candidates {
     tamis__candidate *inputs;
     tamis__candidate outputs[2]; /* the head of each that is a regular file */
-    char copied[2][PATH_MAX];    /* path of the output that this one is a copy of; "": no known copy */
-    tamis__clue *clues;          /* 3 for each input, sorted by sum */
-    size_t count, turn;          /* number of inputs; number of the current lookup */
+    /* path by which the last matching checkpoint knows this output, if it is a copy; "": no known copy */
+    char copied[2][PATH_MAX];
+    tamis__clue *clues; /* 3 for each input, sorted by sum */
+    size_t count, turn; /* number of inputs; number of the current lookup */
 } tamis__candidates;
 
 /* A search in progress. */
