@@ -91,7 +91,8 @@ static void describe_rest(char *to, size_t capacity, const total_rest *total) {
     if (total->of_first.known)
         snprintf(to, capacity, "%" PRIu64 " bytes of %s%s", total->of_first.bytes, shown.text, others);
     else
-        snprintf(to, capacity, "%s from byte %" PRIu64 " on%s", shown.text, first->position.offset, others);
+        snprintf(to, capacity, "%s from byte %" PRIu64 "%s on%s", shown.text, first->position.offset,
+                 first->compressed ? " of its decompressed data" : "", others);
 }
 
 /* Says what is unread of the first pipe of an unfinished run, when another run begins. "": nothing. */
@@ -158,7 +159,7 @@ static bool count_input(const tamis__search *s, const tamis__checkpoint *checkpo
 
 static void describe_given_up(const tamis__search *s, const tamis__checkpoint *checkpoint,
                               const total_rest *total, char remark_text[500]) {
-    char what[260], counted[40] = "", unknown[80] = "";
+    char what[330], counted[40] = "", unknown[80] = "";
     uint64_t records = 0;
     size_t uncounted = 0;
     for (size_t i = (size_t)checkpoint->input; i < checkpoint->input_count; i++)
@@ -271,7 +272,7 @@ static tamis_status close_run(tamis__search *s, tamis__checkpoint *checkpoint, b
 /* `covered`: the run reads the rest, but not all outputs are the same. */
 static tamis_status fail_blocked(tamis__search *s, tamis__checkpoint *checkpoint, const total_rest *total,
                                  bool covered, tamis_error *err) {
-    char what[260];
+    char what[330];
     describe_rest(what, sizeof what, total);
     tamis__candidates_rename(s, checkpoint);
     const tamis_status status = tamis__fail(
