@@ -159,7 +159,7 @@ static tamis_status note_input(tamis__search *s, const tamis__checkpoint *checkp
                                     .position = in->position,
                                     .fingerprint = in->fingerprint};
     memcpy(before->form, checkpoint->form, sizeof before->form);
-    if (!s->history->any_before)
+    if (!to_same && s->history->read_by.text[0] == '\0')
         (void)fail_read(s, checkpoint, i, &s->history->read_by);
     s->history->any_before = true;
     s->was_read = false;

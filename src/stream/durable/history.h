@@ -55,7 +55,7 @@ typedef struct tamis__history {
     tamis__earlier_read *inputs;    /* what newer runs have read of each input */
     size_t input_count;             /* size of `inputs` */
     bool any_before;                /* true if one of `inputs` was read before */
-    tamis_error read_by;            /* error naming the run that has read the first known input */
+    tamis_error read_by;            /* error naming the first run found that wrote to other outputs */
     tamis__closed_run *closed_runs; /* unfinished runs that end when this one begins */
     char rotated[500];              /* message: an input was rotated away with an unread rest; "": none */
     char beside[500];               /* message: another run is unfinished, but not in conflict; "": none */
