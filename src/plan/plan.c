@@ -124,9 +124,9 @@ static tamis_status refuse_memory(const tamis_plan *plan, tamis_error *err) {
                            plan->memory_limit, tamis_kind_name(plan->kind), needs,
                            larger_would_do ? ", expect fewer keys or choose a larger rate"
                                            : ", or expect fewer keys");
+    /* It begins with less, and has this much once it has some thousand keys. */
     return tamis__fail(err, TAMIS_E_MEMORY_LIMIT, 0,
-                       "memory %" PRIu64
-                       " bytes: too little, kind %s starts with %s; allow that much, or give "
+                       "memory %" PRIu64 " bytes: too little, kind %s needs %s; allow that much, or give "
                        "the number of keys to expect",
                        plan->memory_limit, tamis_kind_name(plan->kind), needs);
 }

@@ -182,7 +182,7 @@ typedef struct tamis_stream_result {
     /* NULL, or the first output whose file system has no locks: other processes may write to it too */
     const char *unlocked;
     /* true if the run was refused because an input was read before, or has changed since; `reread` allows
-     * it */
+     * it, unless the run is then refused because it would lose the rest of an unfinished one */
     bool was_read;
     /* If the run finished: NULL, or the first input whose last record had no terminator and was left for a
      * later run. If the run was refused: the input whose last record was read without a terminator, and has
@@ -211,7 +211,7 @@ typedef struct tamis_stream_commits {
      * another program may be writing it */
     bool defer_unterminated;
     /* true: give up an unfinished run that this run would make impossible to finish; false: refuse this
-     * run */
+     * run, also with `reread` */
     bool abandon;
     /* NULL, or a text for people, stored with each commit: the command that repeats this run. At most
      * 60000 bytes. */
@@ -372,7 +372,8 @@ typedef struct tamis_stream_options {
  * - TAMIS_E_CHANGED: an input has changed or become shorter where it was already read; an output is not as it
  *   was left; an output exists that this state never wrote; or an input or output was replaced or changed
  *   during the run. The last commit remains valid.
- * - TAMIS_E_INVALID: another run has read an input (see `reread`).
+ * - TAMIS_E_INVALID: another run has read an input (see `reread`), or an unfinished run would lose its rest
+ *   (see `abandon`).
  * - TAMIS_E_UNSUPPORTED: follow; or an output is an open descriptor of a regular file, which a shell may have
  *   truncated.
  * - TAMIS_E_BUSY: another process writes to the output.
@@ -459,6 +460,10 @@ TAMIS_API const char *tamis_stream_checkpoint_command(const tamis_stream_checkpo
  * receives the number of bytes read, after decompression. The checkpoint owns the name. */
 TAMIS_API const char *tamis_stream_checkpoint_input(const tamis_stream_checkpoint *checkpoint, size_t i,
                                                     uint64_t *read);
+/* True if the file `path` is input `i`, counted from 0, or a copy of it: it begins with the bytes that were
+ * read. Always true for an input that was not a regular file. */
+TAMIS_API bool tamis_stream_checkpoint_is_input(const tamis_stream_checkpoint *checkpoint, size_t i,
+                                                const char *path);
 /* Returns the absolute name of `output` (0) or `duplicates` (1); NULL: it was not a regular file. *written
  * receives its size in bytes. */
 TAMIS_API const char *tamis_stream_checkpoint_output(const tamis_stream_checkpoint *checkpoint, size_t i,

@@ -157,7 +157,6 @@ const cli_conflict dedup_conflicts[] = {
     {DEDUP_COUNT, CLI_OPT_OUTPUT, "no records are written"},
     {DEDUP_MARK, DEDUP_DUPLICATES, "all records are written to one output"},
     {DEDUP_STATE, DEDUP_FILTER, "a state has a filter of its own"},
-    {DEDUP_REREAD, DEDUP_ABANDON, "one reads again what the other gives up"},
     {DEDUP_MARK, DEDUP_COUNT, "no records are written"},
     {CLI_OPT_EXACT, CLI_OPT_FPR, "exact accepts no rate"},
     {CLI_OPT_PROGRESS, CLI_OPT_NO_PROGRESS, "one shows what the other hides"},

@@ -362,7 +362,7 @@ void dedup_state_advise(const tamis_stream_result *result, const dedup_config *c
         cli_remedy(err, status == TAMIS_E_INVALID
                             ? "list only new files, repeat that run's files and --output "
                               "to continue it, or add --reread to read it again"
-                            : "give it as it was, or --reread to read it again");
+                            : "give it as it was, or add --reread to read it again");
     else if (status == TAMIS_E_UNSUPPORTED && result->inexact && config->exactly_once)
         cli_remedy(err, "give a file, or leave --exactly-once out");
     else if (status == TAMIS_E_UNSUPPORTED && strncmp(err->text, "standard output", 15) == 0)
