@@ -22,6 +22,7 @@ foreach(rule layers names spdx links)
   tamis_check(${rule} ${sources_py} ${rule} "${PROJECT_SOURCE_DIR}")
 endforeach()
 tamis_check(words Python3::Interpreter "${checks_dir}/words.py" "${PROJECT_SOURCE_DIR}")
+tamis_check(comments Python3::Interpreter "${checks_dir}/comments.py" "${PROJECT_SOURCE_DIR}")
 tamis_check(selftest Python3::Interpreter "${checks_dir}/selftest.py" "${CMAKE_C_COMPILER}" "${TAMIS_CXX}")
 set_tests_properties(checks/selftest PROPERTIES LABELS "checks;long")
 tamis_check(headers bash "${checks_dir}/headers.sh"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Lines of a file, each once, into another, whatever ends the program: cc once.c $(pkg-config --cflags --libs tamis)
  *
- *     once FOLDER INPUT OUTPUT
+ *     once DIRECTORY INPUT OUTPUT
  *
  * What it commits is how far both files are. After a crash it cuts the output back to that, and goes on from there. */
 #define _POSIX_C_SOURCE 200809L
@@ -34,15 +34,15 @@ static void check(tamis_status status) {
 }
 
 /* So that the name of a new output is there after a power loss. */
-static void sync_folder(const char *path) {
+static void sync_directory(const char *path) {
     const char *slash = strrchr(path, '/');
-    char *folder = slash == NULL ? strdup(".") : strndup(path, (size_t)(slash - path) + 1);
-    int fd = folder == NULL ? -1 : open(folder, O_RDONLY | O_DIRECTORY);
+    char *directory = slash == NULL ? strdup(".") : strndup(path, (size_t)(slash - path) + 1);
+    int fd = directory == NULL ? -1 : open(directory, O_RDONLY | O_DIRECTORY);
 
     if (fd < 0 || fsync(fd) != 0)
-        die("the folder of the output cannot be synced");
+        die("the directory of the output cannot be synced");
     close(fd);
-    free(folder);
+    free(directory);
 }
 
 /* Where the last commit was; nothing that was written behind it may come back among what is written now. */
@@ -85,7 +85,7 @@ int main(int argc, char **argv) {
     ssize_t size;
 
     if (argc != 4)
-        die("usage: once FOLDER INPUT OUTPUT");
+        die("usage: once DIRECTORY INPUT OUTPUT");
     if (input == NULL || output == NULL || (output = freopen(argv[3], "r+b", output)) == NULL)
         die("cannot open the input or the output");
     plan_options.fpr = 1e-9;
@@ -96,7 +96,7 @@ int main(int argc, char **argv) {
     check(tamis_dedup_open(&session, NULL, &options, &err));
 
     checkpoint at = begin(state, input, output);
-    sync_folder(argv[3]);
+    sync_directory(argv[3]);
     for (uint64_t lines = 1; (size = getline(&line, &room, input)) > 0; lines++) {
         const tamis_key key = {line, (size_t)size - (line[size - 1] == '\n')};
         tamis_answer answer;

@@ -177,7 +177,7 @@ static void check(const char *path, const char *allow, addresses *batch) {
     exceptions allowed = read_exceptions(allow, NULL, batch);
     size_t count;
 
-    /* Mapped: there at once, and one copy in memory however many processes ask it. */
+    /* Mapped: there at once, and one copy in memory however many processes query it. */
     need(tamis_filter_open(&filter, path, NULL, &err), &err);
     while ((count = read_batch(batch, stdin, "standard input")) > 0) {
         need(tamis_filter_contains_many(filter, batch->keys, count, answers, NULL, &err), &err);

@@ -19,7 +19,7 @@ extern "C" {
  * files).
  *
  * Threads: one at a time, unless the filter is concurrent. With a concurrent filter, many threads may call
- * tamis_dedup_add_many, _ask_hashes, _count, _expect and _commit of one session at once, with or without a
+ * tamis_dedup_add_many, _add_hashes, _count, _expect and _commit of one session at once, with or without a
  * state. All other calls need the session and its state to themselves.
  *
  * - If several threads pass equal keys at once, exactly one gets TAMIS_ABSENT.

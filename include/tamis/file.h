@@ -47,7 +47,8 @@ typedef enum tamis_key_type {
 enum {
     TAMIS_KEYS_FOLDED = 0x100,  /* case removed: tamis_extractor_options.ignore_case */
     TAMIS_KEYS_TRIMMED = 0x200, /* blanks at both ends removed: tamis_extractor_options.trim */
-    TAMIS_KEYS_MADE = TAMIS_KEYS_FOLDED | TAMIS_KEYS_TRIMMED
+    /* all of these flags */
+    TAMIS_KEYS_NORMALIZED = TAMIS_KEYS_FOLDED | TAMIS_KEYS_TRIMMED
 };
 
 /* A label of a filter: UTF-8 without control characters. Names are unique. */
@@ -209,7 +210,7 @@ TAMIS_API tamis_status tamis_filter_save_new(tamis_filter *filter, const char *p
  *
  * - Other threads may look up keys meanwhile. Each batch is answered entirely by the old file or entirely by
  *   the new one.
- * - On failure the old file stays in use, also if the new file is no filter or has another secret.
+ * - On failure the old file stays in use, also if the new file is not a filter or has another secret.
  * - TAMIS_E_UNSUPPORTED: the filter is not an opened file, or it was opened writable: its added keys would be
  *   lost.
  * - The hasher stays valid. If the new file has another scheme or seed, hashes made for the old file are

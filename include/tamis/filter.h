@@ -171,9 +171,9 @@ TAMIS_API tamis_status tamis_filter_union(tamis_filter *into, const tamis_filter
  * *copy. TAMIS_E_NOMEM. O(memory). */
 TAMIS_API tamis_status tamis_filter_copy(tamis_filter **copy, const tamis_filter *filter, tamis_error *err);
 
-/* True if tamis_filter_union(one, other) is possible: scheme, seed and secret are equal; for classic and
- * blocked also kind, bits and probes; the key types do not differ; and `a` is not frozen and does not belong
- * to a state. */
+/* True if tamis_filter_union(a, b) is possible: scheme, seed and secret are equal; for classic and blocked
+ * also kind, bits and probes; the key types do not differ; and `a` is not frozen and does not belong to a
+ * state. */
 TAMIS_API bool tamis_filter_is_compatible(const tamis_filter *a, const tamis_filter *b);
 
 /* True if two filters are compatible, frozen or not, and have the same bits. Both then give the same
@@ -203,7 +203,7 @@ typedef struct tamis_difference {
 TAMIS_API tamis_status tamis_filter_compare(tamis_difference *difference, const tamis_filter *a,
                                             const tamis_filter *b, tamis_error *err);
 
-/* Abilities that depend on the kind. */
+/* Abilities that depend on the kind. They are numbers, not flags. 2 is reserved for removal of keys. */
 typedef enum tamis_ability { TAMIS_CAN_UNION = 1, TAMIS_CAN_GROW = 3 } tamis_ability;
 /* True if the filter has the ability. */
 TAMIS_API bool tamis_filter_can(const tamis_filter *filter, tamis_ability ability);

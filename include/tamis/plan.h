@@ -178,15 +178,15 @@ TAMIS_API double tamis_bloom_capacity(double m, double k, double p);
 TAMIS_API double tamis_bloom_best_fpr(double n, double m);
 /* Returns n = -m (ln 2)^2 / ln p. */
 TAMIS_API double tamis_bloom_best_capacity(double m, double p);
-/* Returns k = max(1, round(-ln p / ln 2)), Guava's rule after release 33.3; 0 if p is no rate. */
+/* Returns k = max(1, round(-ln p / ln 2)), Guava's rule after release 33.3; 0 if p is not a rate. */
 TAMIS_API uint32_t tamis_bloom_probes_for_fpr(double p);
 /* Returns the smallest k with tamis_bloom_fpr(n, m, k) <= p; 0 if none of 1..TAMIS_PROBES_MAX reaches p. */
 TAMIS_API uint32_t tamis_bloom_fewest_probes(double n, double m, double p);
 /* Return n = m/k ln 2 and m = k n / ln 2, the values at which half of the bits are set. */
 TAMIS_API double tamis_bloom_half_full_keys(double m, double k);
 TAMIS_API double tamis_bloom_half_full_bits(double n, double k);
-/* Returns the rate of an overfilled filter, f = (1 - 0.5^t)^k, for real k: half of its bits are set at p =
- * 2^-k, and it holds t times its keys. tamis_bloom_fpr(t n, m, k) is exact. */
+/* Returns the rate of a filter over its capacity, f = (1 - 0.5^t)^k, for real k: half of its bits are set at
+ * p = 2^-k, and it holds t times its keys. tamis_bloom_fpr(t n, m, k) is exact. */
 TAMIS_API double tamis_bloom_over_capacity_fpr(double t, double k);
 /* Returns the keys in a filter with `ones` of m bits set: -m/k ln(1 - ones/m); infinity if all are set. */
 TAMIS_API double tamis_bloom_cardinality(double ones, double m, double k);

@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 /* All statuses: name, value, text. New ones are appended; values never change. The answers to a lookup or
- * an add (absent, present) are no statuses: see tamis_answer in key.h. */
+ * an add (absent, present) are not statuses: see tamis_answer in key.h. */
 #define TAMIS_STATUS_TABLE(X)                                                                                \
     X(TAMIS_OK, 0, "success")                                                                                \
     X(TAMIS_E_INVALID, -1, "an argument is invalid or contradicts another")                                  \
@@ -25,17 +25,17 @@ extern "C" {
     X(TAMIS_E_TOO_LONG, -9, "a record is longer than the limit")                                             \
     X(TAMIS_E_INTERRUPTED, -10, "stopped on request")                                                        \
     X(TAMIS_E_SYSTEM, -11, "the operating system refused a service")                                         \
-    X(TAMIS_E_FORMAT, -12, "the bytes are no filter of a known format")                                      \
+    X(TAMIS_E_FORMAT, -12, "the bytes are not a filter of a known format")                                   \
     X(TAMIS_E_DAMAGED, -13, "bytes are incomplete or changed")                                               \
     X(TAMIS_E_BUSY, -14, "another process holds the file")                                                   \
     X(TAMIS_E_MEMORY_LIMIT, -15, "the filter does not fit the memory allowed")                               \
-    X(TAMIS_E_CHANGED, -16, "the name stands for another file than it did")                                  \
+    X(TAMIS_E_CHANGED, -16, "the file was replaced or changed")                                              \
     X(TAMIS_E_TIMEOUT, -17, "no answer in time")                                                             \
     X(TAMIS_E_REFUSED, -18, "the server refused")                                                            \
     X(TAMIS_E_NOT_FOUND, -19, "there is no such filter")                                                     \
     X(TAMIS_E_RECORD, -20, "a record is malformed")                                                          \
     X(TAMIS_E_NO_KEY, -21, "a record has no key")                                                            \
-    X(TAMIS_E_SECRET, -22, "the secret is missing, or is another")
+    X(TAMIS_E_SECRET, -22, "the secret is missing or wrong")
 
 typedef enum tamis_status {
 #define TAMIS_STATUS_ENUM(name, value, text) name = value,

@@ -16,7 +16,7 @@ TAMIS_PRIVATE_API bool tamis__read_number(const char *text, uint64_t max, uint64
  * whatever locale the program has set. */
 TAMIS_PRIVATE_API double tamis__read_decimal(const char *text, char **end); /* like strtod() */
 TAMIS_PRIVATE_API void tamis__write_decimal(char *to, size_t size, double value);
-/* Like snprintf(to, room, "%.*g", digits, value). */
+/* Like snprintf(to, size, "%.*g", digits, value). */
 TAMIS_PRIVATE_API int tamis__write_digits(char *to, size_t size, int digits, double value);
 
 #endif

@@ -10,7 +10,7 @@
  *     argv --cli_parse, with the table--> cli_args --run()--> tamis_status --cli_run--> exit status
  *
  * An error message is one sentence, "what: why; what to do". A function that fails fills *err with it and
- * returns err->status. cli_run prints it at the end. Two statuses are no errors of the command, and print
+ * returns err->status. cli_run prints it at the end. Two statuses are not errors of the command, and print
  * nothing: TAMIS_E_PIPE, the reader of an output has gone, and TAMIS_E_INTERRUPTED, a signal ended the run
  * in order.
  */

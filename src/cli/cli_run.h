@@ -4,7 +4,7 @@
 
 /*
  * Runs the command line, flushes and closes standard output, and reports an error. Returns the exit
- * status: a CLI_EXIT, or that of a signal. If the reader of an output has gone, the process ends by
+ * status: one of CLI_EXIT_*, or that of a signal. If the reader of an output has gone, the process ends by
  * SIGPIPE.
  */
 int cli_run(int argc, char **argv);

@@ -2,8 +2,8 @@
 /*
  * The bits of verified blocks, and the two ways to verify.
  *
- *     check(address)    one block, before a lookup reads it               random access, that block read ahead
- *     check_all()       all blocks that are not verified yet              sequential access, large pages
+ *     check an address  one block, before a lookup reads it               random access, that block read ahead
+ *     check all         all blocks that are not verified yet              sequential access, large pages
  *
  * The state is one bit for each block and a count of the blocks without it. While the count is not 0 every
  * batch asks for its blocks; at 0 tamis__block_verifier_is_done() is one atomic load, and lookups skip the
@@ -22,11 +22,11 @@
  * 16 pages of 4 KiB in one request (MADV_WILLNEED) instead of faulting them in one by one.
  *
  * Damage. A block with a wrong checksum is never marked, so every lookup that needs it fails again, while
- * lookups in other blocks succeed. check_all() goes on after the first damaged block, so that its message
+ * lookups in other blocks succeed. Checking all goes on after the first damaged block, so that its message
  * has the number of all of them.
  *
  * Advice to the system. A mapping that is used for lookups is MADV_RANDOM: reading ahead would fetch pages
- * that no lookup needs. check_all() reads everything, so it asks for reading ahead (MADV_NORMAL) and
+ * that no lookup needs. Checking all reads everything, so it asks for reading ahead (MADV_NORMAL) and
  * restores MADV_RANDOM at its end.
  */
 #include "filter/block_verifier.h"

@@ -192,11 +192,11 @@ const uint64_t *tamis__bloom_words(const tamis_filter *filter, size_t *count) {
     return b->words;
 }
 
-static bool part(const tamis_filter *filter, size_t i, tamis__part *out) {
+static bool body_part(const tamis_filter *filter, size_t i, tamis__body_part *out) {
     const bloom *b = filter->body;
     if (i > 0)
         return false;
-    *out = (tamis__part){.bytes = (const uint8_t *)b->words, .size = b->bytes};
+    *out = (tamis__body_part){.bytes = (const uint8_t *)b->words, .size = b->bytes};
     return true;
 }
 
@@ -351,7 +351,7 @@ const struct tamis__filter_ops tamis__classic_ops = {
     .estimate = tamis__bloom_estimate,
     .clear = clear,
     .copy = copy,
-    .part = part,
+    .body_part = body_part,
     .restore = restore,
     .union_into = tamis__bloom_union,
     .pieces = &classic_pieces,
@@ -367,7 +367,7 @@ const struct tamis__filter_ops tamis__blocked_ops = {
     .estimate = tamis__bloom_estimate,
     .clear = clear,
     .copy = copy,
-    .part = part,
+    .body_part = body_part,
     .restore = restore,
     .union_into = tamis__bloom_union,
     .parts = &parts_ops,

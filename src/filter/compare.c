@@ -24,9 +24,9 @@
  *     classic, blocked  equal bits                 equal m, k, hash         corrected by an estimate from bits
  *     fingerprint       may differ                 any sizes, equal hash    none: an entry covers or replaces the other
  *
- * Locking. Both filters are held while they are compared. Two threads that compare the same two filters must
- * lock them in the same order, or they could wait for each other for ever. So the filter with the lower
- * address is locked first.
+ * Locking. The contents of both filters are locked while they are compared. Two threads that compare the same
+ * two filters must lock them in the same order, or they could wait for each other for ever. So the filter
+ * with the lower address is locked first.
  *
  * Order of the checks of a union (check_union): frozen, of a state, on a server, kind, bits, probes,
  * scheme, seed, secret, key type. The first that fails makes the message. Then the filter that is read is
@@ -51,15 +51,15 @@
 /* Locks both filters, the one with the lower address first; once if both are the same. */
 static void lock_both(const tamis_filter *a, const tamis_filter *b) {
     bool in_order = (uintptr_t)a < (uintptr_t)b;
-    tamis__filter_keep(in_order ? a : b);
+    tamis__filter_lock_content(in_order ? a : b);
     if (a != b)
-        tamis__filter_keep(in_order ? b : a);
+        tamis__filter_lock_content(in_order ? b : a);
 }
 
 static void unlock_both(const tamis_filter *a, const tamis_filter *b) {
-    tamis__filter_let_go(a);
+    tamis__filter_unlock_content(a);
     if (a != b)
-        tamis__filter_let_go(b);
+        tamis__filter_unlock_content(b);
 }
 
 static bool same_hash(const tamis_hasher *a, const tamis_hasher *b) {
@@ -89,15 +89,15 @@ static void count_bits(const tamis_filter *a, const tamis_filter *b, tamis_diffe
 }
 
 static bool same_parts(const tamis_filter *a, const tamis_filter *b) {
-    tamis__part ours, theirs;
+    tamis__body_part ours, theirs;
     size_t i = 0;
     if (tamis_window_newest(a) != tamis_window_newest(b))
         return false;
-    for (; a->ops->part(a, i, &ours); i++)
-        if (!b->ops->part(b, i, &theirs) || ours.size != theirs.size ||
+    for (; a->ops->body_part(a, i, &ours); i++)
+        if (!b->ops->body_part(b, i, &theirs) || ours.size != theirs.size ||
             memcmp(ours.bytes, theirs.bytes, (size_t)ours.size) != 0)
             return false;
-    return !b->ops->part(b, i, &theirs);
+    return !b->ops->body_part(b, i, &theirs);
 }
 
 static void compare(const tamis_filter *a, const tamis_filter *b, tamis_difference *created) {
@@ -124,7 +124,7 @@ tamis_status tamis_filter_compare(tamis_difference *difference, const tamis_filt
     if (status == TAMIS_OK)
         status = tamis__filter_check_local(b, "compare", err);
     if (status == TAMIS_OK)
-        status = tamis_filter_verify(a, err); /* verify shares the lock `kept` once more, which is allowed */
+        status = tamis_filter_verify(a, err); /* verify shares slow_lock once more, which is allowed */
     if (status == TAMIS_OK)
         status = tamis_filter_verify(b, err);
     if (status == TAMIS_OK)
@@ -221,7 +221,7 @@ tamis_status tamis_filter_union(tamis_filter *into, const tamis_filter *from, ta
     if (status != TAMIS_OK)
         return status;
     if (into->concurrent) /* a copy in progress has all keys of `from`, or none */
-        tamis__concurrent_hold(into);
+        tamis__concurrent_lock_whole(into);
     lock_both(into, from);
     status = check_union(into, from, &keys, err);
     if (status == TAMIS_OK)
@@ -234,7 +234,7 @@ tamis_status tamis_filter_union(tamis_filter *into, const tamis_filter *from, ta
         into->metadata.fields.key_type = keys;
     unlock_both(into, from);
     if (into->concurrent)
-        tamis__concurrent_release(into);
+        tamis__concurrent_unlock_whole(into);
     unclaim_both(into, from);
     return status;
 }

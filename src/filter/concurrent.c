@@ -11,54 +11,56 @@
  *     thread 1:  batch -> sorted by part -> | part 0 | part 1 | ... | part 63 | -> answers in batch order
  *     thread 2:  batch -> sorted by part ->     lock     lock           lock
  *
- * A thread takes the parts of its batch in turn. It skips a part that another thread holds and returns to it
+ * A thread works through the parts of its batch. It skips a part that another thread holds and returns to it
  * later. It waits only if all of its remaining parts are held, and it then holds no lock itself.
  *
  * Three variables are shared by all parts:
- * - turn: a read-write lock. Batches share it. An operation on the whole filter (statistics, clear, union,
- *   growth as a whole, the beginning and end of a copy) holds it exclusively. It sees no batch half done.
+ * - batch_lock: a read-write lock. Batches share it. An operation on the whole filter (statistics, clear,
+ *   union, growth as a whole, the beginning and end of a copy) holds it exclusively, and so sees no batch
+ *   half done.
  * - remaining: reserved capacity. The number of new keys that certainly pass no limit of the whole filter:
  *   capacity, rate, memory. A batch reserves as many as it has keys, and returns what it did not need.
- * - added: new keys counted by batches. They are moved to the filter's own counts when the turn is held
+ * - added: new keys counted by batches. They are moved to the filter's own counts when batch_lock is held
  *   exclusively.
  *
  * A batch from beginning to end:
  *
- *     enter       share the turn; reserve as many new keys as the batch has
- *     sort        the keys by part, at most BATCH_MAX at a time; equal parts keep the order of the batch
- *     each_part   lock a part that is free, and some free parts after it; add their keys; unlock
- *     restore     answers go back to the order of the batch
- *     leave       return unused reservations; count new keys; give up the turn
+ *     enter           share batch_lock; reserve as many new keys as the batch has
+ *     sort            the keys by part, at most BATCH_MAX at a time; equal parts keep the order of the batch
+ *     each_part       lock a part that is free, and some free parts after it; add their keys; unlock
+ *     restore_order   answers go back to the order of the batch
+ *     leave           return unused reservations; count new keys; unlock batch_lock
  *
- * Lock order: turn, then parts. A thread that holds a part tries the next one (trylock) and never waits
- * for it. A thread that waits for a part holds only the shared turn. A thread that wants the turn
- * exclusively holds no part. Copies, clear and unions hold whole_lock before the turn, so that two of them
- * do not interleave; batches do not need it.
+ * Lock order: batch_lock, then parts. A thread that holds a part tries the next one (trylock) and never waits
+ * for it. A thread that waits for a part only shares batch_lock. A thread that wants batch_lock exclusively
+ * holds no part. Copies, clear and unions lock whole_lock before batch_lock, so that two of them do not
+ * interleave; batches do not need it.
  *
- * Lookups. If the kind reads words atomically (classic), a lookup needs no part: it shares the turn only.
+ * Lookups. If the kind reads words atomically (classic), a lookup needs no part: it shares batch_lock only.
  * In tables and blocked filters an add moves or rewrites whole lines, so a lookup locks the parts of its
  * keys too.
  *
- * Near a limit. A batch that cannot reserve enough holds the turn exclusively and adds as to an ordinary
+ * Near a limit. A batch that cannot reserve enough holds batch_lock exclusively and adds as to an ordinary
  * filter. Keys that find no slot in their part are added again in that way (add_unplaced). So the answers
  * of a full filter are exact: which key was the last, and why the next was refused.
  *
  * Invariants:
  * 1. Of all threads that add a key, at most one gets the answer absent (exactly one, false positives aside).
- * 2. While a batch shares the turn, the limits of the whole filter cannot be exceeded: the batch has reserved
- *    its keys.
+ * 2. While a batch shares batch_lock, the limits of the whole filter cannot be exceeded: the batch has
+ *    reserved its keys.
  * 3. A thread that waits for a part's lock holds no other part's lock. So threads cannot wait for each other
  *    in a circle.
- * 4. A thread that holds the turn exclusively sees complete counts: tamis__concurrent_stop has run.
+ * 4. A thread that holds batch_lock exclusively sees complete counts: tamis__concurrent_pause_batches has
+ *    run.
  *
  * Memory order. Counters (remaining, added) are relaxed: they only bound work. What one thread wrote to a
- * part becomes visible to the next by the part's lock, and the statistics by the turn. Words of a classic
+ * part becomes visible to the next by the part's lock, and the statistics by batch_lock. Words of a classic
  * filter are read and set with relaxed atomics. If a thread learns from another one that its add has
  * returned, that communication orders its lookups after the add.
  *
  * Listeners (tamis__concurrent_listen) get every new key in an order in which one thread could have added
  * them. A dedup session uses that for the log of a state. Keys of a part are reported while its lock is
- * held. A classic filter has no parts with an order, so each of its batches then holds the turn
+ * held. A classic filter has no parts with an order, so each of its batches then holds batch_lock
  * exclusively (needs_order).
  *
  * Why sort: a part's lock is taken once for a batch and not once for a key. Why several parts at once
@@ -87,14 +89,14 @@ typedef struct part_lock {
 } part_lock;
 
 struct tamis__concurrent {
-    pthread_rwlock_t turn;
-    pthread_mutex_t whole_lock; /* held during copies, see tamis__concurrent_hold */
+    pthread_rwlock_t batch_lock;
+    pthread_mutex_t whole_lock; /* held during copies, see tamis__concurrent_lock_whole */
     const struct tamis__concurrent_ops *ops;
     uint32_t count;                                  /* number of parts */
     uint64_t from[PARTS];                            /* by_parts: the least word[1] of each part */
     _Alignas(TAMIS__LINE) _Atomic int64_t remaining; /* may be below 0 for a moment */
-    _Atomic uint64_t added;                          /* new keys since the turn was last held exclusively */
-    tamis__listener listener; /* changed only while the turn is held exclusively; `added` is NULL: none */
+    _Atomic uint64_t added;                          /* new keys since batch_lock was last held exclusively */
+    tamis__listener listener; /* changed only while batch_lock is held exclusively; `added` is NULL: none */
     part_lock parts[PARTS];
 };
 
@@ -149,7 +151,7 @@ static const struct tamis__concurrent_ops by_parts = {
     .count_added = count_by_parts,
 };
 
-/* ---- the turn ---- */
+/* ---- the batch lock ---- */
 
 static void update_remaining(const tamis_filter *filter) {
     uint64_t remaining = filter->concurrent->ops->remaining(filter);
@@ -158,24 +160,24 @@ static void update_remaining(const tamis_filter *filter) {
                           remaining < (uint64_t)max ? (int64_t)remaining : max, memory_order_relaxed);
 }
 
-void tamis__concurrent_stop(const tamis_filter *filter) {
+void tamis__concurrent_pause_batches(const tamis_filter *filter) {
     struct tamis__concurrent *c = filter->concurrent;
     tamis_filter *own =
         (tamis_filter *)(uintptr_t)filter; /* only the place where counts are kept changes, not their sum */
-    pthread_rwlock_wrlock(&c->turn);
+    pthread_rwlock_wrlock(&c->batch_lock);
     c->ops->count_added(own, c->added);
     c->added = 0;
 }
 
-void tamis__concurrent_resume(const tamis_filter *filter) {
+void tamis__concurrent_resume_batches(const tamis_filter *filter) {
     update_remaining(filter);
-    pthread_rwlock_unlock(&filter->concurrent->turn);
+    pthread_rwlock_unlock(&filter->concurrent->batch_lock);
 }
 
 void tamis__concurrent_listen(tamis_filter *filter, const tamis__listener *listener) {
-    tamis__concurrent_stop(filter);
+    tamis__concurrent_pause_batches(filter);
     filter->concurrent->listener = listener ? *listener : (tamis__listener){NULL, NULL};
-    tamis__concurrent_resume(filter);
+    tamis__concurrent_resume_batches(filter);
 }
 
 static void notify_listener(const struct tamis__concurrent *c, const tamis_hash *hashes,
@@ -190,19 +192,19 @@ static bool needs_order(const struct tamis__concurrent *c) {
     return c->listener.added && c->ops != &by_parts;
 }
 
-/* Begins a batch. True: the turn is shared, and capacity for `count` keys is reserved. False: the turn is
- * held exclusively. */
+/* Begins a batch. True: batch_lock is shared, and capacity for `count` keys is reserved. False: batch_lock
+ * is held exclusively. */
 static bool enter(const tamis_filter *filter, size_t count) {
     struct tamis__concurrent *c = filter->concurrent;
     int64_t keys = (int64_t)count;
-    pthread_rwlock_rdlock(&c->turn);
+    pthread_rwlock_rdlock(&c->batch_lock);
     if (!needs_order(c)) {
         if (atomic_fetch_sub_explicit(&c->remaining, keys, memory_order_relaxed) >= keys)
             return true;
         atomic_fetch_add_explicit(&c->remaining, keys, memory_order_relaxed);
     }
-    pthread_rwlock_unlock(&c->turn);
-    tamis__concurrent_stop(filter);
+    pthread_rwlock_unlock(&c->batch_lock);
+    tamis__concurrent_pause_batches(filter);
     return false;
 }
 
@@ -211,7 +213,7 @@ static void leave(const tamis_filter *filter, size_t count, uint64_t added) {
     atomic_fetch_add_explicit(&c->remaining, (int64_t)(count - added), memory_order_relaxed);
     if (added)
         atomic_fetch_add_explicit(&c->added, added, memory_order_relaxed);
-    pthread_rwlock_unlock(&c->turn);
+    pthread_rwlock_unlock(&c->batch_lock);
 }
 
 /* ---- making ---- */
@@ -230,7 +232,7 @@ tamis_status tamis__concurrent_enable(tamis_filter *filter, tamis_error *err) {
     struct tamis__concurrent *c = tamis__filter_alloc(filter, sizeof *c);
     if (!c)
         return tamis__fail_nomem(err, "filter", sizeof *c);
-    if (tamis__rwlock_init(&c->turn) != 0) {
+    if (tamis__rwlock_init(&c->batch_lock) != 0) {
         tamis__filter_release(filter, c, sizeof *c);
         return tamis__fail(err, TAMIS_E_SYSTEM, 0, "filter: the system has no lock left; free memory");
     }
@@ -250,7 +252,7 @@ void tamis__concurrent_free(tamis_filter *filter) {
     struct tamis__concurrent *c = filter->concurrent;
     if (!c)
         return;
-    pthread_rwlock_destroy(&c->turn);
+    pthread_rwlock_destroy(&c->batch_lock);
     pthread_mutex_destroy(&c->whole_lock);
     for (uint32_t i = 0; i < PARTS; i++)
         pthread_mutex_destroy(&c->parts[i].mutex);
@@ -386,32 +388,33 @@ static bool each_part(visit *v, sorted *s) {
 
 /* ---- copying ---- */
 
-void tamis__concurrent_hold(const tamis_filter *filter) {
+void tamis__concurrent_lock_whole(const tamis_filter *filter) {
     pthread_mutex_lock(&filter->concurrent->whole_lock);
 }
 
-void tamis__concurrent_release(const tamis_filter *filter) {
+void tamis__concurrent_unlock_whole(const tamis_filter *filter) {
     pthread_mutex_unlock(&filter->concurrent->whole_lock);
 }
 
 static tamis_status copy_piece(tamis_filter *to, const tamis_filter *from, uint32_t part, uint64_t *pos,
                                tamis_error *err) {
     struct tamis__concurrent *c = from->concurrent;
-    pthread_rwlock_rdlock(&c->turn);
+    pthread_rwlock_rdlock(&c->batch_lock);
     if (to->remade != from->remade) {
         *pos = TAMIS__COPIED;
-        pthread_rwlock_unlock(&c->turn);
+        pthread_rwlock_unlock(&c->batch_lock);
         return TAMIS_OK;
     }
     pthread_mutex_lock(&c->parts[part].mutex);
     tamis_status status = from->ops->pieces->copy(to, from, part, c->count, pos, err);
     pthread_mutex_unlock(&c->parts[part].mutex);
-    pthread_rwlock_unlock(&c->turn);
+    pthread_rwlock_unlock(&c->batch_lock);
     return status;
 }
 
-/* Copies a piece of each part in turn, so that a thread waiting for a part gets it before the next piece
- * of that part. Stops early if the body of `from` is replaced meanwhile; the caller then starts again. */
+/* Copies a piece of one part after the other, so that a thread waiting for a part gets it before the next
+ * piece of that part. Stops early if the body of `from` is replaced meanwhile; the caller then starts
+ * again. */
 tamis_status tamis__concurrent_copy_body(tamis_filter *to, const tamis_filter *from, tamis_error *err) {
     const uint32_t count = from->concurrent->count;
     uint64_t pos[PARTS] = {0};
@@ -427,12 +430,12 @@ tamis_status tamis__concurrent_copy_body(tamis_filter *to, const tamis_filter *f
 
 /* ---- adding ---- */
 
-/* Adds the keys of a batch that found no slot in their part, in order, with the turn held exclusively. The
- * whole filter decides what becomes of them: growth, or an error. */
+/* Adds the keys of a batch that found no slot in their part, in order, with batch_lock held exclusively.
+ * The whole filter decides what becomes of them: growth, or an error. */
 static tamis_status add_unplaced(tamis_filter *filter, const tamis_hash *hashes, size_t count,
                                  tamis_answer *answers, size_t *done, tamis_error *err) {
     tamis_status status = TAMIS_OK;
-    tamis__concurrent_stop(filter);
+    tamis__concurrent_pause_batches(filter);
     for (*done = 0; *done < count; ++*done) {
         size_t in = 0;
         if (answers[*done] == TAMIS_UNKNOWN) {
@@ -442,7 +445,7 @@ static tamis_status add_unplaced(tamis_filter *filter, const tamis_hash *hashes,
         if (status != TAMIS_OK)
             break;
     }
-    tamis__concurrent_resume(filter);
+    tamis__concurrent_resume_batches(filter);
     return status;
 }
 
@@ -453,7 +456,7 @@ static tamis_status add_batch(tamis_filter *filter, const tamis_hash *hashes, si
     if (!enter(filter, count)) {
         tamis_status status = filter->ops->add(filter, hashes, count, answers, done, err);
         notify_listener(filter->concurrent, hashes, answers, *done);
-        tamis__concurrent_resume(filter);
+        tamis__concurrent_resume_batches(filter);
         return status;
     }
     sorted s;
@@ -493,8 +496,8 @@ tamis_status tamis__concurrent_add(tamis_filter *filter, const tamis__key_batch 
 /* Looks up at most BATCH_MAX keys. */
 static void query_batch(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
                         tamis_answer *answers) {
-    pthread_rwlock_t *turn = &filter->concurrent->turn;
-    pthread_rwlock_rdlock(turn);
+    pthread_rwlock_t *batch_lock = &filter->concurrent->batch_lock;
+    pthread_rwlock_rdlock(batch_lock);
     if (filter->concurrent->ops->contains_is_lock_free) {
         filter->ops->contains(filter, hashes, count, answers);
     } else {
@@ -504,7 +507,7 @@ static void query_batch(const tamis_filter *filter, const tamis_hash *hashes, si
         each_part(&v, &s);
         restore_order(&s, count, answers);
     }
-    pthread_rwlock_unlock(turn);
+    pthread_rwlock_unlock(batch_lock);
 }
 
 tamis_status tamis__concurrent_contains(const tamis_filter *filter, const tamis__key_batch *batch,

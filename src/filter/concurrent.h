@@ -22,8 +22,7 @@ struct tamis__concurrent_ops {
                 uint64_t *added);
     /* Adds `added` new keys to the filter's own counts. */
     void (*count_added)(tamis_filter *filter, uint64_t added);
-    bool
-        contains_is_lock_free; /* true if contains() may run while other threads add, without a lock on the part */
+    bool contains_is_lock_free; /* contains() needs no lock on the part while other threads add */
 };
 
 /* A callback that gets every new key, in an order in which one thread could have added them all: keys of a

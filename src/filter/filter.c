@@ -30,8 +30,9 @@
  * tamis_filter_create works in this order: check options, allocate the handle, make hasher, body and locks.
  * tamis_filter_free releases whatever exists, so each failure on the way ends with that one call.
  *
- * Memory is counted by two functions (count_alloc, count_release) with atomic additions: threads that grow
- * different parts of a table allocate at the same time. The peak is kept by a compare-and-swap loop.
+ * Memory is counted by tamis__filter_count_alloc and tamis__filter_count_release with atomic additions:
+ * threads that grow different parts of a table allocate at the same time. The peak is kept by a
+ * compare-and-swap loop.
  *
  * Full filters. A kind reports why a key was refused (TAMIS_FULL_...), and this file makes the message.
  * The reason is stored, so that a batch added by several threads can make its message again when the final
@@ -337,8 +338,7 @@ static tamis_status copy(tamis_filter **copied, const tamis_filter *filter, tami
     tamis_filter *created = NULL;
     tamis_status status = tamis__filter_check_local(filter, "copy", err);
     if (status == TAMIS_OK)
-        status =
-            tamis_filter_verify(filter, err); /* verify shares the lock `kept` once more, which is allowed */
+        status = tamis_filter_verify(filter, err); /* verify shares slow_lock once more, which is allowed */
     if (status == TAMIS_OK)
         status = copy_handle(&created, filter, err);
     if (status == TAMIS_OK)
@@ -355,25 +355,25 @@ static tamis_status copy(tamis_filter **copied, const tamis_filter *filter, tami
 /* Begins a copy in pieces. False if the body of `from` was replaced since the handle was copied: `to` then
  * has other sizes. */
 static bool start_copy(tamis_filter *to, const tamis_filter *from) {
-    tamis__concurrent_stop(from);
+    tamis__concurrent_pause_batches(from);
     const bool same = to->remade == from->remade;
     if (same && from->ops->pieces->begin)
         from->ops->pieces->begin(to, from);
-    tamis__concurrent_resume(from);
+    tamis__concurrent_resume_batches(from);
     return same;
 }
 
 /* Ends a copy in pieces: sets the count of keys. It may be too high, never too low: keys added after their
  * piece was copied are counted too. Returns false if the body of `from` was replaced since start_copy. */
 static bool finish_copy(tamis_filter *to, const tamis_filter *from) {
-    tamis__concurrent_stop(from);
+    tamis__concurrent_pause_batches(from);
     const bool same = to->remade == from->remade;
     if (same && from->ops->pieces->end)
         from->ops->pieces->end(to, from);
     to->added = from->added;
     to->saturated = from->saturated;
     to->full = from->full;
-    tamis__concurrent_resume(from);
+    tamis__concurrent_resume_batches(from);
     return same;
 }
 
@@ -381,9 +381,9 @@ static bool finish_copy(tamis_filter *to, const tamis_filter *from) {
 static tamis_status try_copy_snapshot(tamis_filter **copied, const tamis_filter *filter, tamis_error *err) {
     tamis_filter *created = NULL;
     bool same = false;
-    tamis__concurrent_stop(filter);
+    tamis__concurrent_pause_batches(filter);
     tamis_status status = copy_handle(&created, filter, err);
-    tamis__concurrent_resume(filter);
+    tamis__concurrent_resume_batches(filter);
     if (status == TAMIS_OK) /* without a lock: slow if the allocator clears memory */
         status = created->ops->create(created, err);
     if (status == TAMIS_OK && created->ops->pieces->populate)
@@ -413,9 +413,9 @@ tamis_status tamis__filter_copy_snapshot(tamis_filter **copied, const tamis_filt
 
 static tamis_status copy_concurrent(tamis_filter **copied, const tamis_filter *filter, tamis_error *err) {
     tamis_filter *created = NULL;
-    tamis__concurrent_hold(filter);
+    tamis__concurrent_lock_whole(filter);
     tamis_status status = tamis__filter_copy_snapshot(&created, filter, err);
-    tamis__concurrent_release(filter);
+    tamis__concurrent_unlock_whole(filter);
     if (status == TAMIS_OK)
         status = tamis__concurrent_enable(created, err);
     if (status == TAMIS_OK)
@@ -433,9 +433,9 @@ tamis_status tamis_filter_copy(tamis_filter **copied, const tamis_filter *filter
     tamis_status status = tamis__filter_claim(filter, false, err);
     if (status != TAMIS_OK)
         return status;
-    tamis__filter_keep(filter);
+    tamis__filter_lock_content(filter);
     status = copy(copied, filter, err);
-    tamis__filter_let_go(filter);
+    tamis__filter_unlock_content(filter);
     tamis__filter_unclaim(filter, false);
     return status;
 }
@@ -467,13 +467,13 @@ void tamis_filter_free(tamis_filter *filter) {
 void tamis__filter_swap(tamis_filter *filter, tamis_filter *with) {
     enum { SWAPPED = offsetof(tamis_filter, opened) };
     unsigned char old[SWAPPED];
-    pthread_rwlock_wrlock(&filter->opened->kept);
-    pthread_rwlock_wrlock(&filter->opened->turn);
+    pthread_rwlock_wrlock(&filter->opened->slow_lock);
+    pthread_rwlock_wrlock(&filter->opened->batch_lock);
     memcpy(old, filter, SWAPPED);
     memcpy(filter, with, SWAPPED);
     memcpy(with, old, SWAPPED);
-    pthread_rwlock_unlock(&filter->opened->turn);
-    pthread_rwlock_unlock(&filter->opened->kept);
+    pthread_rwlock_unlock(&filter->opened->batch_lock);
+    pthread_rwlock_unlock(&filter->opened->slow_lock);
 }
 
 const tamis_hasher *tamis_filter_hasher(const tamis_filter *filter) {
@@ -488,9 +488,9 @@ const tamis_plan *tamis_filter_plan(const tamis_filter *filter) {
 }
 
 void tamis_filter_expect(tamis_filter *filter, uint64_t more) {
-    tamis__filter_keep(filter);
+    tamis__filter_lock_content(filter);
     filter->size_hint = more < UINT64_MAX - filter->added ? filter->added + more : UINT64_MAX;
-    tamis__filter_let_go(filter);
+    tamis__filter_unlock_content(filter);
 }
 
 static tamis_status clear(tamis_filter *filter, tamis_error *err) {
@@ -515,12 +515,12 @@ tamis_status tamis_filter_clear(tamis_filter *filter, tamis_error *err) {
     if (status != TAMIS_OK)
         return status;
     if (filter->concurrent) /* a copy in progress must have all keys, or none */
-        tamis__concurrent_hold(filter);
-    tamis__filter_keep(filter);
+        tamis__concurrent_lock_whole(filter);
+    tamis__filter_lock_content(filter);
     status = clear(filter, err);
-    tamis__filter_let_go(filter);
+    tamis__filter_unlock_content(filter);
     if (filter->concurrent)
-        tamis__concurrent_release(filter);
+        tamis__concurrent_unlock_whole(filter);
     tamis__filter_unclaim(filter, true);
     return status;
 }
@@ -536,9 +536,9 @@ static bool can(const tamis_filter *filter, tamis_ability ability) {
 }
 
 bool tamis_filter_can(const tamis_filter *filter, tamis_ability ability) {
-    tamis__filter_keep(filter);
+    tamis__filter_lock_content(filter);
     bool answer = can(filter, ability);
-    tamis__filter_let_go(filter);
+    tamis__filter_unlock_content(filter);
     return answer;
 }
 
@@ -548,7 +548,7 @@ tamis_status tamis_filter_info_get(const tamis_filter *filter, tamis_filter_info
     tamis_status status = tamis__check_struct(info, "TAMIS_FILTER_INFO_INIT", err);
     if (status != TAMIS_OK)
         return status;
-    tamis__filter_keep(filter);
+    tamis__filter_lock_content(filter);
     created.kind = filter->plan.kind;
     created.scheme = filter->plan.scheme;
     created.added = filter->added;
@@ -562,7 +562,7 @@ tamis_status tamis_filter_info_get(const tamis_filter *filter, tamis_filter_info
         status = filter->remote->estimate(filter, &created, err);
     else
         filter->ops->estimate(filter, &created);
-    tamis__filter_let_go(filter);
+    tamis__filter_unlock_content(filter);
     if (status == TAMIS_OK)
         tamis__write_struct(info, &created, sizeof created);
     return status;

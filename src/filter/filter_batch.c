@@ -110,9 +110,9 @@ tamis_status tamis_filter_verify(const tamis_filter *filter, tamis_error *err) {
     if (status != TAMIS_OK ||
         filter->concurrent) /* a concurrent filter is in memory, and this thread may hold its lock */
         return status;
-    tamis__filter_keep(filter);
+    tamis__filter_lock_content(filter);
     status = verify(filter, err);
-    tamis__filter_let_go(filter);
+    tamis__filter_unlock_content(filter);
     return status;
 }
 

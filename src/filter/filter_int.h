@@ -43,13 +43,13 @@ typedef struct tamis__tally {
 
 /* A contiguous piece of a filter's body. Classic and blocked filters have one piece; a table has one for
  * each partition. */
-typedef struct tamis__part {
+typedef struct tamis__body_part {
     const uint8_t *bytes;
     uint64_t size;
     uint64_t entries; /* entries in the partition; tables only */
     double covered;
     bool split; /* one of 16 partitions that replaced one */
-} tamis__part;
+} tamis__body_part;
 
 /* A filter in the form of its file. The body stays where it is and is only read. */
 typedef struct tamis__image {
@@ -67,7 +67,7 @@ typedef struct tamis__image {
     uint64_t union_added;
     double union_false_present;
     bool saturated, allow_over_capacity, frozen;
-    const tamis__part *parts; /* tables: the partitions, without `bytes` */
+    const tamis__body_part *parts; /* tables: the partitions, without `bytes` */
     size_t part_count;
     const struct tamis__window_image *window; /* kind window (filter/window.h); NULL: another kind */
 } tamis__image;
@@ -86,18 +86,18 @@ typedef struct tamis__backing {
 
 /*
  * Locks of a filter that can be replaced by a newer version of its file (tamis__filter_swap). This structure
- * stays when everything else is swapped. A swap takes both locks exclusively, `kept` first.
+ * stays when everything else is swapped. A swap takes both locks exclusively, `slow_lock` first.
  *
- * - turn: shared by each batch of lookups, so that one version answers the whole batch. Writers have
+ * - batch_lock: shared by each batch of lookups, so that one version answers the whole batch. Writers have
  *   priority, or a swap could wait for ever.
- * - kept: shared by slow operations (verify, copy, encode), so that lookups never wait for them. Readers have
- *   priority, and a thread may share it twice.
+ * - slow_lock: shared by slow operations (verify, copy, encode), so that lookups never wait for them. Readers
+ *   have priority, and a thread may share it twice.
  *
  * Filters in memory have none of this and pay nothing.
  */
 typedef struct tamis__opened {
-    pthread_rwlock_t turn;
-    pthread_rwlock_t kept;
+    pthread_rwlock_t batch_lock;
+    pthread_rwlock_t slow_lock;
     void (*release)(struct tamis__opened *opened); /* called by tamis_filter_free, last */
 } tamis__opened;
 
@@ -179,7 +179,7 @@ struct tamis__filter_ops {
     /* Copies the body to a filter just created from the same plan. The caller destroys it on failure. */
     tamis_status (*copy)(tamis_filter *to, const tamis_filter *from, tamis_error *err);
     /* The i-th piece of the body; false if there are fewer. */
-    bool (*part)(const tamis_filter *filter, size_t i, tamis__part *part);
+    bool (*body_part)(const tamis_filter *filter, size_t i, tamis__body_part *part);
     /* Makes filter->body from an image, whose plan is filter->plan. Checks the kind's parameters against
      * each other and against body_size: TAMIS_E_DAMAGED. The caller calls destroy() on failure. */
     tamis_status (*restore)(tamis_filter *filter, const tamis__image *image, tamis_error *err);
@@ -230,9 +230,8 @@ struct tamis_filter {
     uint64_t remade;          /* number of times that the body was replaced by one of another plan */
     uint64_t added;           /* keys answered absent when they were added */
     uint64_t absent_in_parts; /* such keys of a batch in parts that is not finished */
-    uint64_t size_hint;       /* size hint: expected total of keys; 0: none */
-    bool
-        ignore_memory_limit; /* keys added now were accepted before (replay): the memory limit does not apply */
+    uint64_t size_hint;       /* expected total of keys; 0: none */
+    bool ignore_memory_limit; /* replay: keys added now were accepted before */
     bool saturated;
     tamis_full full;               /* why the last new key was refused */
     bool allow_over_capacity;      /* allow over capacity, from tamis_filter_options; kept in the file */
@@ -240,8 +239,7 @@ struct tamis_filter {
     bool frozen;                   /* from tamis_filter_options; kept in the file */
     bool add_only; /* the filter belongs to a state, whose log has added keys only; copies do not */
     tamis__tally tally;
-    struct tamis__block_verifier
-        *verifier; /* block verifier of a filter in an image; NULL: the filter's own memory */
+    struct tamis__block_verifier *verifier; /* of a filter in an image; NULL: the filter's own memory */
     tamis__metadata metadata;
     void *body;  /* the kind's structure */
     void *block; /* image that the filter owns and may change; see tamis__filter_own */
@@ -302,44 +300,45 @@ tamis_status tamis__filter_claim(const tamis_filter *filter, bool alone, tamis_e
 void tamis__filter_unclaim(const tamis_filter *filter, bool alone);
 #endif
 
-/* Begins and ends a batch of lookups. They do not nest. If both locks are needed, call tamis__filter_keep
- * first. */
+/* Begins and ends a batch of lookups: shares and releases batch_lock. They do not nest. If both locks are
+ * needed, call tamis__filter_lock_content first. */
 static inline void tamis__filter_enter(const tamis_filter *filter) {
     if (filter->opened)
-        pthread_rwlock_rdlock(&filter->opened->turn);
+        pthread_rwlock_rdlock(&filter->opened->batch_lock);
 }
 
 static inline void tamis__filter_leave(const tamis_filter *filter) {
     if (filter->opened)
-        pthread_rwlock_unlock(&filter->opened->turn);
+        pthread_rwlock_unlock(&filter->opened->batch_lock);
 }
 
 /* Makes an ordinary copy of a concurrent filter. Other threads wait about a millisecond at a time. Call it
- * between tamis__concurrent_hold and tamis__concurrent_release. */
+ * between tamis__concurrent_lock_whole and tamis__concurrent_unlock_whole. */
 tamis_status tamis__filter_copy_snapshot(tamis_filter **copied, const tamis_filter *filter, tamis_error *err);
 
-/* Prevents other threads from copying, clearing or merging into a concurrent filter. Batches of keys
- * continue. */
-void tamis__concurrent_hold(const tamis_filter *filter);
-void tamis__concurrent_release(const tamis_filter *filter);
+/* Locks a concurrent filter against copies, clear and unions by other threads. Batches of keys continue. */
+void tamis__concurrent_lock_whole(const tamis_filter *filter);
+void tamis__concurrent_unlock_whole(const tamis_filter *filter);
 
-/* Waits until no batch uses a concurrent filter, and keeps new batches waiting. They do not nest. */
-TAMIS_PRIVATE_API void tamis__concurrent_stop(const tamis_filter *filter);
-TAMIS_PRIVATE_API void tamis__concurrent_resume(const tamis_filter *filter);
+/* Pauses the batches of a concurrent filter: waits until the running ones end, and lets new ones wait until
+ * tamis__concurrent_resume_batches. They do not nest. */
+TAMIS_PRIVATE_API void tamis__concurrent_pause_batches(const tamis_filter *filter);
+TAMIS_PRIVATE_API void tamis__concurrent_resume_batches(const tamis_filter *filter);
 
-/* Begins and ends any other use of what is swapped, or of what batches change in a concurrent filter. */
-static inline void tamis__filter_keep(const tamis_filter *filter) {
+/* Locks the content of a filter for a use other than a batch: shares slow_lock, so that no newer version of
+ * the file is swapped in, and pauses the batches of a concurrent filter. */
+static inline void tamis__filter_lock_content(const tamis_filter *filter) {
     if (filter->opened)
-        pthread_rwlock_rdlock(&filter->opened->kept);
+        pthread_rwlock_rdlock(&filter->opened->slow_lock);
     if (filter->concurrent)
-        tamis__concurrent_stop(filter);
+        tamis__concurrent_pause_batches(filter);
 }
 
-static inline void tamis__filter_let_go(const tamis_filter *filter) {
+static inline void tamis__filter_unlock_content(const tamis_filter *filter) {
     if (filter->concurrent)
-        tamis__concurrent_resume(filter);
+        tamis__concurrent_resume_batches(filter);
     if (filter->opened)
-        pthread_rwlock_unlock(&filter->opened->kept);
+        pthread_rwlock_unlock(&filter->opened->slow_lock);
 }
 
 /* Swaps all members before `opened`, while no other thread uses `filter`. */

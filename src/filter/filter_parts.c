@@ -54,15 +54,15 @@ uint32_t tamis__filter_parts(const tamis_filter *filter, size_t count, uint32_t 
 }
 
 /* A range of hashes, by word[1]. */
-typedef struct hash_span {
-    uint64_t first, width; /* the range is `first` to least + width */
-} hash_span;
+typedef struct hash_range {
+    uint64_t first, width; /* the range is `first` to `first` + width */
+} hash_range;
 
-static hash_span part_span(const tamis_filter *filter, uint32_t part, uint32_t parts) {
+static hash_range part_range(const tamis_filter *filter, uint32_t part, uint32_t parts) {
     const tamis__parts_ops *ops = filter->ops->parts;
     uint64_t first = part == 0 ? 0 : ops->from(filter, part, parts);
     uint64_t end = part + 1 == parts ? 0 : ops->from(filter, part + 1, parts); /* 0 stands for 2^64 */
-    return (hash_span){first, end - first - 1};
+    return (hash_range){first, end - first - 1};
 }
 
 /* A group of keys of a part, and their indexes in the batch. */
@@ -75,11 +75,11 @@ typedef struct collected {
 
 /* Gathers keys of a part until the group is full or the hashes end. Returns the number of hashes looked
  * at. No branch for each hash: it would be mispredicted. */
-static size_t collect(collected *g, hash_span span, const tamis_hash *hashes, size_t count) {
+static size_t collect(collected *g, hash_range range, const tamis_hash *hashes, size_t count) {
     size_t scanned = 0, found = 0;
     for (; scanned < count && found < COLLECTED_MAX; scanned++) {
         g->from[found] = scanned;
-        found += hashes[scanned].word[1] - span.first <= span.width;
+        found += hashes[scanned].word[1] - range.first <= range.width;
     }
     for (size_t i = 0; i < found; i++)
         g->hashes[i] = hashes[g->from[i]];
@@ -92,14 +92,14 @@ tamis_status tamis__filter_add_part(tamis_filter *filter, const tamis_hash *hash
                                     tamis_error *err) {
     if (parts == 1)
         return tamis_filter_add_hashes(filter, hashes, count, answers, done, err);
-    const hash_span span = part_span(filter, part, parts);
+    const hash_range range = part_range(filter, part, parts);
     tamis_status status = TAMIS_OK;
     uint64_t absent = 0;
     collected g; /* not initialized: too large */
     for (*done = 0; *done < count && status == TAMIS_OK;) {
         const size_t base = *done;
         size_t in = 0;
-        size_t scanned = collect(&g, span, hashes + base, count - base);
+        size_t scanned = collect(&g, range, hashes + base, count - base);
         status = filter->ops->parts->add(filter, g.hashes, g.count, g.answers, &in, err);
         for (size_t i = 0; i < in; i++) {
             answers[base + g.from[i]] = g.answers[i];

@@ -55,7 +55,7 @@ static bool is_in_earlier_group(const tamis_filter_set *set, size_t filter) {
     return false;
 }
 
-/* Looks up a span of the batch in one filter: *count keys from key `from` on. `hashes` of the span may be
+/* Looks up a range of the batch in one filter: *count keys from key `from` on. `hashes` of the range may be
  * NULL. `buffer` has *count answers, for a query without rows. *count becomes the number of answered keys. */
 static tamis_status query_filter(const set_query *query, size_t filter, const tamis_hash *hashes, size_t from,
                                  size_t *count, tamis_answer *buffer, tamis_error *err) {

@@ -27,7 +27,7 @@
  *     -----------------------   --------------------------------   -------------------------------------------
  *     partitions                1 to 64, of equal size             256, each of its own size; split: 16 more
  *     lines                     one block for all                  one block a partition, with its first key
- *     groups (spans)            one, with all partitions           256, each with one partition or 16
+ *     groups of partitions      one, with all partitions           256, each with one partition or 16
  *     grows by                  twice the lines, all at once       a quarter of a partition's lines
  *     stops at                  the memory limit; frozen: the      the rate, the memory limit, the line limit
  *                               capacity
@@ -357,11 +357,11 @@ tamis_status tamis__fingerprint_table(tamis_filter *filter, table **created, tam
     return alloc_rows(filter, t, err);
 }
 
-tamis_status tamis__fingerprint_split(tamis_filter *filter, partition_group *s, tamis_error *err) {
-    partition *parts = tamis__filter_alloc(filter, SPLIT * sizeof *parts);
-    if (!parts)
-        return tamis__fail_nomem(err, "filter", SPLIT * sizeof *parts);
-    *s = (partition_group){parts, TAMIS__FINGERPRINT_SPLIT_BITS};
+tamis_status tamis__fingerprint_split(tamis_filter *filter, partition_group *group, tamis_error *err) {
+    partition *partitions = tamis__filter_alloc(filter, SPLIT * sizeof *partitions);
+    if (!partitions)
+        return tamis__fail_nomem(err, "filter", SPLIT * sizeof *partitions);
+    *group = (partition_group){partitions, TAMIS__FINGERPRINT_SPLIT_BITS};
     return TAMIS_OK;
 }
 
@@ -405,7 +405,7 @@ static void clear(tamis_filter *filter) {
     t->false_present = 0;
 }
 
-/* Gives an empty span as many partitions as another span has. */
+/* Gives an empty group as many partitions as another group has. */
 static tamis_status split_as(tamis_filter *to, partition_group *mine, const partition_group *theirs,
                              tamis_error *err) {
     if (mine->bits == theirs->bits)
@@ -494,7 +494,7 @@ static void finish_pieces(tamis_filter *to, const tamis_filter *from) {
 }
 
 /* Copies a piece of a table with a capacity. A part is a range of partitions with equal numbers of lines.
- * *at counts the lines of the part that are copied. */
+ * *pos counts the lines of the part that are copied. */
 static void copy_lines(table *mine, const table *other, uint32_t part, uint32_t parts, uint64_t *pos) {
     const uint32_t partitions = first_count(other) / parts;
     const uint64_t lines = other->partitions->count, line = *pos % lines;
@@ -512,9 +512,9 @@ static void copy_lines(table *mine, const table *other, uint32_t part, uint32_t 
  * Copies the next partition of a growing table. It copies whole partitions, since a partition may have other
  * lines the next time.
  *
- * A part is a range of spans, and each span has SPLIT partition numbers. *at is the next number in the part.
- * A span that is not split uses only the first of its numbers. A span may be split before its first partition
- * is copied; after the copy of an unsplit span, *at is beyond all of its numbers.
+ * A part is a range of groups, and each group has SPLIT partition numbers. *pos is the next number in the
+ * part. A group that is not split uses only the first of its numbers. A group may be split before its first
+ * partition is copied; after the copy of an unsplit group, *pos is beyond all of its numbers.
  */
 static tamis_status copy_next(tamis_filter *to, const tamis_filter *from, uint32_t part, uint32_t parts,
                               uint64_t *pos, tamis_error *err) {
@@ -554,7 +554,7 @@ const struct tamis__filter_ops tamis__fingerprint_ops = {
     .estimate = estimate,
     .clear = clear,
     .copy = copy,
-    .part = tamis__fingerprint_part,
+    .body_part = tamis__fingerprint_body_part,
     .restore = tamis__fingerprint_restore,
     .touch = tamis__fingerprint_touch,
     .union_into = tamis__fingerprint_union,

@@ -383,9 +383,9 @@ static tamis_status put_table(tamis_filter *filter, const table *from, uint64_t 
     tamis_status status = TAMIS_OK;
     c.doublings = c.to_lines ? doublings_of(c.from_lines, c.to_lines) : -1;
     for (uint32_t i = 0; i < group_count(from) && status == TAMIS_OK; i++) {
-        const partition_group *s = &from->groups[i];
-        for (uint32_t n = 0; n < partition_count(s) && status == TAMIS_OK; n++)
-            status = put_partition(&c, &s->first[n], from->grows ? i << s->bits | n : n, err);
+        const partition_group *group = &from->groups[i];
+        for (uint32_t n = 0; n < partition_count(group) && status == TAMIS_OK; n++)
+            status = put_partition(&c, &group->first[n], from->grows ? i << group->bits | n : n, err);
     }
     *new_entries = c.new_entries;
     return status;

@@ -284,17 +284,17 @@ static bool must_split(const partition *in, uint64_t count) {
 /* Splits a partition into SPLIT new ones with `count` lines in all. */
 static tamis_status split(table *t, tamis_filter *filter, partition *in, uint64_t count, bool *done,
                           tamis_error *err) {
-    partition_group parts;
-    tamis_status status = tamis__fingerprint_split(filter, &parts, err);
+    partition_group group;
+    tamis_status status = tamis__fingerprint_split(filter, &group, err);
     *done = false;
     if (status != TAMIS_OK)
         return status;
-    status = rewrite_into(t, filter, in, parts.first, SPLIT, count / SPLIT, done, err);
+    status = rewrite_into(t, filter, in, group.first, SPLIT, count / SPLIT, done, err);
     if (*done) {
-        t->groups[in - t->partitions] = parts;
-        replace(t, filter, in, parts.first);
+        t->groups[in - t->partitions] = group;
+        replace(t, filter, in, group.first);
     } else {
-        tamis__filter_release(filter, parts.first, SPLIT * sizeof(partition));
+        tamis__filter_release(filter, group.first, SPLIT * sizeof(partition));
     }
     return status;
 }

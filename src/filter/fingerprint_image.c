@@ -25,7 +25,7 @@
  *
  *     forged                                   could                            prevented by
  *     ---------------------------------------  -------------------------------  --------------------------------
- *     a number of lines                        lead lookups out of the body     check_part, sum of all sizes
+ *     a number of lines                        lead lookups out of the body     check_row, sum of all sizes
  *     a line shape                             lead slots out of the line       check_shape: a shape of the plan
  *     `ends` with too few or too many ones     give slot numbers out of range   tamis__fingerprint_valid
  *     an entry without an end mark             match every hash                 tamis__fingerprint_valid
@@ -49,17 +49,17 @@
 #include "filter/block_verifier.h"
 #include "filter/fingerprint_table.h"
 
-bool tamis__fingerprint_part(const tamis_filter *filter, size_t i, tamis__part *part) {
+bool tamis__fingerprint_body_part(const tamis_filter *filter, size_t i, tamis__body_part *part) {
     const table *t = filter->body;
     for (uint32_t n = 0; n < group_count(t); n++) {
-        const partition_group *s = &t->groups[n];
-        if (i < partition_count(s)) {
-            const partition *in = &s->first[i];
-            *part = (tamis__part){in->lines, in->count * LINE_BYTES, in->used, in->covered,
-                                  t->grows && s->bits > 0};
+        const partition_group *group = &t->groups[n];
+        if (i < partition_count(group)) {
+            const partition *in = &group->first[i];
+            *part = (tamis__body_part){in->lines, in->count * LINE_BYTES, in->used, in->covered,
+                                       t->grows && group->bits > 0};
             return true;
         }
-        i -= partition_count(s);
+        i -= partition_count(group);
     }
     return false;
 }
@@ -80,8 +80,8 @@ bool tamis__fingerprint_valid(const void *context, const uint8_t *bytes, uint64_
     return true;
 }
 
-static tamis_status fail_part(const tamis__image *image, const char *what, uint64_t value, uint64_t min,
-                              uint64_t max, tamis_error *err) {
+static tamis_status fail_value(const tamis__image *image, const char *what, uint64_t value, uint64_t min,
+                               uint64_t max, tamis_error *err) {
     return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                        "%s: %s is %" PRIu64 ", not from %" PRIu64 " to %" PRIu64
                        "; restore the file from a copy, or build it anew",
@@ -89,7 +89,7 @@ static tamis_status fail_part(const tamis__image *image, const char *what, uint6
 }
 
 /* Number of rows that belong to split partitions: 16 for each. */
-static uint64_t split_parts(const tamis__image *image) {
+static uint64_t split_rows(const tamis__image *image) {
     uint64_t count = 0;
     for (size_t i = 0; i < image->part_count; i++)
         count += image->parts[i].split;
@@ -106,31 +106,31 @@ static tamis_status check_shape(const tamis__image *image, tamis_error *err) {
                            "%s: slot_bits %" PRIu32 " with home_bits %" PRIu32
                            " are none of kind %s; restore the file from a copy, or build it anew",
                            image->name, plan->slot_bits, plan->home_bits, tamis_kind_name(plan->kind));
-    const uint64_t parts = plan->partitions, max = UINT64_C(1) << TAMIS__FINGERPRINT_PARTITION_BITS;
+    const uint64_t partitions = plan->partitions, max = UINT64_C(1) << TAMIS__FINGERPRINT_PARTITION_BITS;
     const uint64_t min = grows ? max : 1;
-    if (parts < min || parts > max)
-        return fail_part(image, "number of partitions", parts, min, max, err);
-    const uint64_t all_parts = parts + split_parts(image) / SPLIT * (SPLIT - 1);
-    if (image->part_count != all_parts)
-        return fail_part(image, "number of partitions", image->part_count, all_parts, all_parts, err);
-    if (parts & (parts - 1))
+    if (partitions < min || partitions > max)
+        return fail_value(image, "number of partitions", partitions, min, max, err);
+    const uint64_t rows = partitions + split_rows(image) / SPLIT * (SPLIT - 1);
+    if (image->part_count != rows)
+        return fail_value(image, "number of partitions", image->part_count, rows, rows, err);
+    if (partitions & (partitions - 1))
         return tamis__fail(err, TAMIS_E_DAMAGED, 0,
                            "%s: number of partitions is %" PRIu64
                            ", not a power of two; restore the file from a copy, or build it anew",
-                           image->name, parts);
+                           image->name, partitions);
     return TAMIS_OK;
 }
 
 /* Checks the row of one partition, which begins at offset `pos` of the body. */
-static tamis_status check_part(const table *t, const tamis__image *image, const tamis__part *part,
-                               uint64_t min, uint64_t max, uint64_t pos, tamis_error *err) {
+static tamis_status check_row(const table *t, const tamis__image *image, const tamis__body_part *part,
+                              uint64_t min, uint64_t max, uint64_t pos, tamis_error *err) {
     const uint64_t lines = part->size / LINE_BYTES;
     if (lines < min || lines > max)
-        return fail_part(image, "lines of a partition", lines, min, max, err);
+        return fail_value(image, "lines of a partition", lines, min, max, err);
     if (part->size > image->body_size - pos)
-        return fail_part(image, "body_size", image->body_size, pos + part->size, UINT64_MAX, err);
+        return fail_value(image, "body_size", image->body_size, pos + part->size, UINT64_MAX, err);
     if (part->entries > lines * t->geometry.slots)
-        return fail_part(image, "entries of a partition", part->entries, 0, lines * t->geometry.slots, err);
+        return fail_value(image, "entries of a partition", part->entries, 0, lines * t->geometry.slots, err);
     if (!(part->covered >= 0 && part->covered <= 1))
         return tamis__fail(
             err, TAMIS_E_DAMAGED, 0,
@@ -140,22 +140,22 @@ static tamis_status check_part(const table *t, const tamis__image *image, const 
     return TAMIS_OK;
 }
 
-/* Restores the partitions of a span. Their rows begin at part *next, their lines at offset *pos of the
+/* Restores the partitions of a group. Their rows begin at row *next, their lines at offset *pos of the
  * body; both advance. */
-static tamis_status restore_group(table *t, const partition_group *s, const tamis__image *image, size_t *next,
-                                  uint64_t *pos, tamis_error *err) {
-    const uint32_t hash_bits = (t->grows ? t->partition_bits : 0) + s->bits;
-    for (uint32_t n = 0; n < partition_count(s); n++) {
-        const tamis__part *part = &image->parts[(*next)++];
+static tamis_status restore_group(table *t, const partition_group *group, const tamis__image *image,
+                                  size_t *next, uint64_t *pos, tamis_error *err) {
+    const uint32_t hash_bits = (t->grows ? t->partition_bits : 0) + group->bits;
+    for (uint32_t n = 0; n < partition_count(group); n++) {
+        const tamis__body_part *part = &image->parts[(*next)++];
         /* In a table with a capacity all partitions have as many lines as the first. */
-        const uint64_t min = n > 0 && !t->grows ? s->first->count : TAMIS__FINGERPRINT_MIN_LINES;
+        const uint64_t min = n > 0 && !t->grows ? group->first->count : TAMIS__FINGERPRINT_MIN_LINES;
         const uint64_t max = t->grows ? line_limit_of(t, hash_bits)
                              : n > 0  ? min
                                       : image->body_size / LINE_BYTES;
-        tamis_status status = check_part(t, image, part, min, max, *pos, err);
+        tamis_status status = check_row(t, image, part, min, max, *pos, err);
         if (status != TAMIS_OK)
             return status;
-        partition *in = &s->first[n];
+        partition *in = &group->first[n];
         /* Filters in an image are only read, so the cast is safe. */
         *in = partition_of(t, hash_bits, (uint8_t *)(uintptr_t)(image->body + *pos), part->size / LINE_BYTES);
         in->used = part->entries;
@@ -165,7 +165,7 @@ static tamis_status restore_group(table *t, const partition_group *s, const tami
     return TAMIS_OK;
 }
 
-static tamis_status restore_parts(tamis_filter *filter, const tamis__image *image, tamis_error *err) {
+static tamis_status restore_partitions(tamis_filter *filter, const tamis__image *image, tamis_error *err) {
     table *t = filter->body;
     tamis_status status = TAMIS_OK;
     uint64_t pos = 0;
@@ -179,7 +179,7 @@ static tamis_status restore_parts(tamis_filter *filter, const tamis__image *imag
     if (status != TAMIS_OK)
         return status;
     if (pos != image->body_size)
-        return fail_part(image, "body_size", image->body_size, pos, pos, err);
+        return fail_value(image, "body_size", image->body_size, pos, pos, err);
     t->unit = unit_of(t, t->groups->first->count);
     if (image->covered >= 0 && image->covered <= 1)
         t->covered = image->covered - covered_by(t);
@@ -195,7 +195,7 @@ tamis_status tamis__fingerprint_restore(tamis_filter *filter, const tamis__image
         return status;
     t->borrowed = true;
     t->false_present = image->false_present;
-    return restore_parts(filter, image, err);
+    return restore_partitions(filter, image, err);
 }
 
 tamis_status tamis__fingerprint_touch(const tamis_filter *filter, const tamis_hash *hashes, size_t count,

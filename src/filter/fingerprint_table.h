@@ -12,7 +12,7 @@
  * The first bits of the hash select a partition, which is an array of 64-byte lines (fingerprint_line.h):
  * - A table made for a known number of keys has 1 to 64 partitions of equal size, in one block of memory.
  * - A growing table starts with 256 partitions, which grow one by one. A large partition is split into 16.
- *   The partitions that share their first 8 hash bits form a span (`partition_group`): one partition, or
+ *   The partitions that share their first 8 hash bits form a group (`partition_group`): one partition, or
  *   16 after the split.
  *
  * The hash bits after the partition bits, read as a binary fraction, are y in [0, 1). With n lines in the
@@ -91,8 +91,7 @@ typedef struct partition {
 
 _Static_assert(sizeof(partition) == TAMIS__FINGERPRINT_ROW, "the plan counts them");
 
-/* The partitions of one span: those that share the first 8 hash bits in a growing table, else all
- * partitions. */
+/* A group of partitions: those that share the first 8 hash bits in a growing table, else all partitions. */
 typedef struct partition_group {
     partition *first;
     uint32_t bits; /* hash bits that select one of them: 0 or 4 in a growing table */
@@ -117,7 +116,7 @@ typedef struct table {
     struct table *copy_to;   /* copy in progress, see tamis__fingerprint_moved; NULL: none */
     tamis__pages *pages;     /* large pages shared by partitions; NULL: none */
     uint64_t lines_due;      /* bytes of lines not yet allocated to partitions without a key */
-    partition_group *groups; /* the spans; &only if the table does not grow */
+    partition_group *groups; /* &only if the table does not grow */
     partition_group only;
     partition *partitions; /* the first partitions */
 } table;
@@ -151,8 +150,8 @@ static inline uint32_t group_count(const table *t) {
     return t->grows ? 1u << TAMIS__FINGERPRINT_PARTITION_BITS : 1;
 }
 
-static inline uint32_t partition_count(const partition_group *s) {
-    return 1u << s->bits;
+static inline uint32_t partition_count(const partition_group *group) {
+    return 1u << group->bits;
 }
 
 /*
@@ -162,16 +161,17 @@ static inline uint32_t partition_count(const partition_group *s) {
 typedef struct partition_walk {
     const table *t;
     partition *in;
-    uint32_t partition_group, next; /* the span, and the next partition in it */
+    uint32_t group; /* index of the current group */
+    uint32_t next;  /* index of the next partition in the group */
 } partition_walk;
 
 static inline bool next_partition(partition_walk *w) {
-    if (w->partition_group == group_count(w->t))
+    if (w->group == group_count(w->t))
         return false;
-    const partition_group *s = &w->t->groups[w->partition_group];
-    w->in = &s->first[w->next++];
-    if (w->next == partition_count(s)) {
-        w->partition_group++;
+    const partition_group *group = &w->t->groups[w->group];
+    w->in = &group->first[w->next++];
+    if (w->next == partition_count(group)) {
+        w->group++;
         w->next = 0;
     }
     return true;
@@ -267,21 +267,21 @@ static INLINED void locate_growing(const partition *in, tamis__u128 y, location 
 
 static INLINED location locate_hash(const table *t, const tamis_hash *hash) {
     const uint64_t high = hash->word[1], low = hash->word[0];
-    const partition_group *s = t->groups;
+    const partition_group *group = t->groups;
     location loc;
     if (t->grows) {
         const uint32_t bits = TAMIS__FINGERPRINT_PARTITION_BITS, more = TAMIS__FINGERPRINT_SPLIT_BITS;
         tamis__u128 y = ((tamis__u128)high << 64 | low) << bits;
-        s += high >> (64 - bits);
-        loc.in = s->first;
-        if (s->bits) {
+        group += high >> (64 - bits);
+        loc.in = group->first;
+        if (group->bits) {
             loc.in += (uint64_t)(y >> 64) >> (64 - more);
             y <<= more;
         }
         locate_growing(loc.in, y, &loc);
     } else { /* `bits` may be 0; by 64-bit words, for which there are shift instructions */
-        const uint32_t bits = s->bits;
-        loc.in = &s->first[high >> 1 >> (63 - bits)];
+        const uint32_t bits = group->bits;
+        loc.in = &group->first[high >> 1 >> (63 - bits)];
         locate_fixed(loc.in, (tamis__u128)(high << bits | low >> 1 >> (63 - bits)) << 64 | low << bits, &loc);
     }
     return loc;
@@ -375,8 +375,8 @@ static INLINED bool walk_next(line_walk *w) {
     return true;
 }
 
-/* The other line of an entry: the spill line of a home entry, the home line of a spilled one. The head has
- * enough bits. */
+/* The other line of an entry: the spill line of a home entry, the home line of a spilled one. `head`, the
+ * high bits of the slot, contains the 10 bits that select the spill line. */
 static INLINED uint64_t other_line(const line_geometry *g, const partition *in, uint64_t line, uint32_t head,
                                    bool is_spilled) {
     uint32_t left_aligned = head << (32 - 8 * g->head_bytes);
@@ -402,15 +402,15 @@ static INLINED uint64_t min_x_of(const partition *in, line_width width, uint64_t
     return line * width.floor + divide(in, line * width.excess + in->count - 1);
 }
 
-/* Allocates filter->body and its array of partitions, which have no lines yet. *made is the new body. */
+/* Allocates filter->body and its array of partitions, which have no lines yet. *created is the new body. */
 tamis_status tamis__fingerprint_table(tamis_filter *filter, struct table **created, tamis_error *err);
 
-/* Allocates SPLIT partitions without lines for a span. */
-tamis_status tamis__fingerprint_split(tamis_filter *filter, partition_group *s, tamis_error *err);
+/* Allocates SPLIT partitions without lines for a group. */
+tamis_status tamis__fingerprint_split(tamis_filter *filter, partition_group *group, tamis_error *err);
 
 /* fingerprint_image.c: reading and writing file images. */
 tamis_status tamis__fingerprint_restore(tamis_filter *filter, const tamis__image *image, tamis_error *err);
-bool tamis__fingerprint_part(const tamis_filter *filter, size_t i, tamis__part *part);
+bool tamis__fingerprint_body_part(const tamis_filter *filter, size_t i, tamis__body_part *part);
 tamis_status tamis__fingerprint_touch(const tamis_filter *filter, const tamis_hash *hashes, size_t count,
                                       tamis_error *err);
 

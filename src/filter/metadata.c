@@ -220,7 +220,7 @@ void tamis__metadata_clear(tamis_filter *filter) {
  * are compatible, and the common type is bytes. Types whose keys were normalized in different ways (case,
  * blanks) are not compatible. */
 bool tamis__key_types_join(uint32_t a, uint32_t b, uint32_t *joined) {
-    static const uint32_t normalized = TAMIS_KEYS_MADE;
+    static const uint32_t normalized = TAMIS_KEYS_NORMALIZED;
     const bool unspecified =
         (a & ~normalized) == TAMIS_KEYS_UNSPECIFIED || (b & ~normalized) == TAMIS_KEYS_UNSPECIFIED;
     if (a == b || a == TAMIS_KEYS_UNSPECIFIED || b == TAMIS_KEYS_UNSPECIFIED) {

@@ -9,8 +9,8 @@ tamis_status tamis__metadata_copy(tamis_filter *to, const tamis_filter *from, ta
 /* Removes and frees the metadata. */
 void tamis__metadata_clear(tamis_filter *filter);
 
-/* True if two key types of tamis_metadata are compatible: one rule then makes the keys of both filters. *both
- * is that rule. */
+/* True if two key types of tamis_metadata are compatible: one rule then makes the keys of both filters.
+ * *joined is that rule. */
 bool tamis__key_types_join(uint32_t a, uint32_t b, uint32_t *joined);
 
 #endif

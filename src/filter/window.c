@@ -724,12 +724,12 @@ static void estimate(const tamis_filter *filter, tamis_filter_info *info) {
     info->cardinality = (double)tamis_window_entries(filter);
 }
 
-static bool part(const tamis_filter *filter, size_t i, tamis__part *out) {
+static bool body_part(const tamis_filter *filter, size_t i, tamis__body_part *out) {
     const window *w = filter->body;
     if (i >= w->table_count)
         return false;
     const window_table *t = &w->tables[i];
-    *out = (tamis__part){.bytes = t->lines, .size = t->line_count * LINE_BYTES, .entries = t->live};
+    *out = (tamis__body_part){.bytes = t->lines, .size = t->line_count * LINE_BYTES, .entries = t->live};
     return true;
 }
 
@@ -753,7 +753,7 @@ static tamis_status restore_table(tamis_filter *filter, const tamis__image *imag
                                   tamis_error *err) {
     window *w = filter->body;
     window_table *t = &w->tables[i];
-    const tamis__part *row = &image->parts[i];
+    const tamis__body_part *row = &image->parts[i];
     const uint8_t *counts = image->window->counts + i * counts_bytes(w);
     if (row->size > image->body_size - *pos)
         return fail_image(image, "size of a table", row->size, image->body_size - *pos, err);
@@ -827,7 +827,7 @@ const struct tamis__filter_ops tamis__window_ops = {
     .estimate = estimate,
     .clear = clear,
     .copy = copy,
-    .part = part,
+    .body_part = body_part,
     .restore = restore,
     .touch = touch,
 };

@@ -23,7 +23,7 @@
  *     guava    0 or 1; 1 to 255; a number from 1 to 2^31 - 1    files that begin so; decode then checks the size
  *     dcso     01 00 00 00 00 00 00 00, or 1f 8b (gzip)         files that begin so; decode then checks n, p, k, m
  *
- * A DCSO file is no Guava file, although both begin with 1: its second byte, Guava's k, is 0. A caller who
+ * A DCSO file is not a Guava file, although both begin with 1: its second byte, Guava's k, is 0. A caller who
  * knows the format should name it in the options.
  *
  * A new format needs a row in the table, a number in tamis/file.h, and the four functions of
@@ -35,7 +35,7 @@
  * copy.
  *
  * Encoding to memory. tamis_filter_encode computes the size again and refuses a smaller buffer, so that
- * the emitter need not check. The filter is held meanwhile: batches of other threads wait.
+ * the emitter need not check. The filter is locked meanwhile: batches of other threads wait.
  *
  * Invariants:
  * 1. options.allow_over_capacity is refused for kinds that keep their rate, whatever the file says.
@@ -99,7 +99,7 @@ tamis_status tamis__format_recognise(const tamis__source *source, const tamis_op
         return TAMIS_OK;
     return tamis__fail(
         err, TAMIS_E_FORMAT, 0,
-        "%s: is no filter of a known format; give one made by tamis, Guava's writeTo or DCSO's bloom",
+        "%s: is not a filter of a known format; give one made by tamis, Guava's writeTo or DCSO's bloom",
         source->name);
 }
 
@@ -116,7 +116,7 @@ tamis_status tamis__format_decode(tamis_filter **filter, const tamis__source *so
     if (status == TAMIS_OK && options->allow_over_capacity && !tamis_kind_is_bloom(created->plan.kind)) {
         status = tamis__fail(
             err, TAMIS_E_UNSUPPORTED, 0,
-            "%s: kind %s keeps its rate and cannot be overfilled; open it without allow_over_capacity",
+            "%s: kind %s keeps its rate and cannot exceed its capacity; open it without allow_over_capacity",
             source->name, tamis_kind_name(created->plan.kind));
         tamis_filter_free(created);
     }
@@ -176,11 +176,11 @@ tamis_status tamis_filter_encoded_size(const tamis_filter *filter, tamis_format 
     tamis_status status = find_format(number, &format, err);
     if (status != TAMIS_OK)
         return status;
-    tamis__filter_keep(filter);
+    tamis__filter_lock_content(filter);
     status = tamis__filter_check_local(filter, "encode", err);
     if (status == TAMIS_OK)
         status = format->encoded_size(filter, size, err);
-    tamis__filter_let_go(filter);
+    tamis__filter_unlock_content(filter);
     return status;
 }
 
@@ -208,7 +208,7 @@ static tamis_status encode(const tamis_filter *filter, const tamis__format *form
     if (size != needed)
         return tamis__fail(
             err, TAMIS_E_RANGE, 0,
-            "encode: room for %llu bytes, not the %llu it takes; ask tamis_filter_encoded_size()",
+            "encode: a buffer of %llu bytes, and %llu are needed; call tamis_filter_encoded_size()",
             (unsigned long long)size, (unsigned long long)needed);
     buffer to = {bytes, (uint8_t *)bytes + size};
     return format->encode(filter, &(tamis__emitter){emit_to_buffer, &to}, err);
@@ -222,8 +222,8 @@ tamis_status tamis_filter_encode(const tamis_filter *filter, tamis_format number
     tamis_status status = find_format(number, &format, err);
     if (status != TAMIS_OK)
         return status;
-    tamis__filter_keep(filter);
+    tamis__filter_lock_content(filter);
     status = encode(filter, format, bytes, size, err);
-    tamis__filter_let_go(filter);
+    tamis__filter_unlock_content(filter);
     return status;
 }

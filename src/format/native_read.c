@@ -116,7 +116,7 @@ typedef struct header {
 typedef struct sections {
     tamis_label *labels;
     size_t label_count, label_capacity;
-    tamis__part *parts;
+    tamis__body_part *parts;
     size_t part_count;
     const uint8_t *split; /* section "split": a bit for each first partition; NULL: none was split */
     const uint8_t *data;
@@ -361,8 +361,8 @@ static tamis_status read_partitions(const header *h, const section *s, sections 
         uint64_t lines = tamis__load64le(row);
         if (lines > h->field[NATIVE_body_size] / TAMIS__LINE)
             return fail_section(h, s, "names more lines than the body has", err);
-        to->parts[i] =
-            (tamis__part){NULL, lines * TAMIS__LINE, tamis__load64le(row + 8), load_real(row + 16), false};
+        to->parts[i] = (tamis__body_part){NULL, lines * TAMIS__LINE, tamis__load64le(row + 8),
+                                          load_real(row + 16), false};
     }
     to->part_count = count;
     return TAMIS_OK;
@@ -630,13 +630,13 @@ static tamis_status decode(tamis_filter **filter, const tamis__source *source,
      * than its section. */
     size_t extra = (size_t)h.field[NATIVE_header_size] - NATIVE_HEADER;
     size_t labels = extra / 16 + 1, parts = extra / 24 + 1;
-    size_t block_size = labels * sizeof(tamis_label) + parts * sizeof(tamis__part) + extra + 1;
+    size_t block_size = labels * sizeof(tamis_label) + parts * sizeof(tamis__body_part) + extra + 1;
     tamis_allocator memory = tamis__allocator_resolve(options->allocator);
-    uint8_t *block = tamis__alloc(&memory, block_size, _Alignof(tamis__part));
+    uint8_t *block = tamis__alloc(&memory, block_size, _Alignof(tamis__body_part));
     if (!block)
         return tamis__fail_nomem(err, source->name, block_size);
-    sections s = {.parts = (tamis__part *)block};
-    s.labels = (tamis_label *)(block + parts * sizeof(tamis__part));
+    sections s = {.parts = (tamis__body_part *)block};
+    s.labels = (tamis_label *)(block + parts * sizeof(tamis__body_part));
     s.text = (char *)(s.labels + labels);
     status = read_sections(&h, &s, err);
     if (status == TAMIS_OK)

@@ -48,7 +48,7 @@
  * Reals are written by their bits (IEEE 754, little-endian), so that a reader gets exactly the number that
  * was written.
  *
- * Between both passes the filter must not change; the caller holds it (tamis__filter_keep).
+ * Between both passes the filter must not change; the caller locks it (tamis__filter_lock_content).
  *
  * Damage while writing is not noticed here. The emitter may write to a file, and the file is complete only
  * when its last byte is: a reader refuses a file that is shorter than file_size. Replacing a file as a
@@ -118,10 +118,10 @@ static uint64_t window_counts_bytes(const tamis_filter *filter) {
 static layout layout_of(const tamis_filter *filter) {
     const tamis_metadata *metadata = &filter->metadata.fields;
     layout l = {.header_size = NATIVE_HEADER};
-    tamis__part part;
+    tamis__body_part part;
     uint64_t added;
     double mistaken;
-    for (size_t i = 0; filter->ops->part(filter, i, &part); i++) {
+    for (size_t i = 0; filter->ops->body_part(filter, i, &part); i++) {
         l.part_bytes += part.size;
         l.partitions += is_table(filter);
         l.split += part.split;
@@ -157,7 +157,7 @@ tamis_status tamis__native_size(const tamis_filter *filter, uint64_t *size, tami
     if (l.header_size > NATIVE_HEADER_MAX)
         return tamis__fail(
             err, TAMIS_E_INVALID, 0,
-            "labels and user data: take %llu bytes, and a file has room for %d; give fewer or shorter ones",
+            "labels and user data: take %llu bytes, and a file stores at most %d; give fewer or shorter ones",
             (unsigned long long)l.header_size, NATIVE_HEADER_MAX);
     *size = file_size(&l);
     return TAMIS_OK;
@@ -204,8 +204,9 @@ static void put_label(uint8_t **offset, const tamis_label *label) {
 }
 
 static void put_split(const tamis_filter *filter, uint8_t *bits) {
-    tamis__part part;
-    for (size_t i = 0, n = 0; filter->ops->part(filter, i, &part); i += part.split ? NATIVE_SPLIT_IN : 1, n++)
+    tamis__body_part part;
+    for (size_t i = 0, n = 0; filter->ops->body_part(filter, i, &part);
+         i += part.split ? NATIVE_SPLIT_IN : 1, n++)
         bits[n / 8] |= (uint8_t)(part.split << n % 8);
 }
 
@@ -228,7 +229,7 @@ static void put_sections(const tamis_filter *filter, const layout *l, uint8_t *o
     const tamis_metadata *metadata = &filter->metadata.fields;
     uint64_t added;
     double mistaken;
-    tamis__part part;
+    tamis__body_part part;
     for (size_t i = 0; i < metadata->label_count; i++)
         put_label(&offset, &metadata->labels[i]);
     if (get_union_counts(filter, &added, &mistaken)) {
@@ -244,7 +245,7 @@ static void put_sections(const tamis_filter *filter, const layout *l, uint8_t *o
     if (filter->frozen)
         put_section(&offset, NATIVE_SECTION_FROZEN, 0);
     uint8_t *row = l->partitions ? put_section(&offset, NATIVE_SECTION_PARTITIONS, 24 * l->partitions) : NULL;
-    for (size_t i = 0; row && filter->ops->part(filter, i, &part); i++, row += 24) {
+    for (size_t i = 0; row && filter->ops->body_part(filter, i, &part); i++, row += 24) {
         tamis__store64le(row, part.size / TAMIS__LINE);
         tamis__store64le(row + 8, part.entries);
         put_real(row + 16, part.covered);
@@ -306,9 +307,9 @@ static const uint8_t zeros[NATIVE_BODY_ALIGN];
 /* Emits the body, piece by piece, with zeros up to the end of the last line. */
 static tamis_status walk_body(const tamis_filter *filter, const layout *l, const tamis__emitter *emitter,
                               tamis_error *err) {
-    tamis__part part;
+    tamis__body_part part;
     tamis_status status = TAMIS_OK;
-    for (size_t i = 0; status == TAMIS_OK && filter->ops->part(filter, i, &part); i++)
+    for (size_t i = 0; status == TAMIS_OK && filter->ops->body_part(filter, i, &part); i++)
         status = emitter->emit(emitter->context, part.bytes, (size_t)part.size, err);
     if (status == TAMIS_OK && l->body_size > l->part_bytes)
         status = emitter->emit(emitter->context, zeros, (size_t)(l->body_size - l->part_bytes), err);

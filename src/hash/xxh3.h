@@ -9,9 +9,10 @@
  *
  * XXH3 has a separate formula for each class of sizes:
  *
- *     bytes   0          1..3         4..8           9..16          17..128                129..
- *             constant   one word     one product    two products   1 to 4 rounds          libxxhash
- *             `empty`    `tiny`       `narrow`       `wide`         of 2 x 16 bytes        `any`
+ *     bytes       0          1..3        4..8           9..16          17..128           129..
+ *     formula     constant   one word    one product    two products   1 to 4 rounds     that of libxxhash
+ *                                                                      of 2 x 16 bytes
+ *     function    -          tiny        narrow         wide           rounds            any
  *
  * Why not libxxhash for all: it branches on the size of every key. In a batch of mixed sizes these branches
  * are often mispredicted. With each class as an inline function, the kernels sort a batch by class first.

@@ -100,7 +100,7 @@ bool tamis__plan_fits(const tamis_plan *plan) {
 /* Returns a warning about the scheme, or "" if the filter keeps the requested rate. */
 static const char *caution(const tamis_plan *plan) {
     if (!tamis_scheme_is_uniform(plan->scheme))
-        return "; the hashes are poor: the rate is the one claimed, not the one got";
+        return "; the hashes are poor: the real rate is higher than the promised one";
     if (plan->kind != TAMIS_KIND_CLASSIC || plan->fpr_predicted <= ABOVE * plan->fpr)
         return "";
     double n = (double)plan->capacity, m = (double)plan->bits, k = plan->probes;
@@ -124,9 +124,9 @@ static tamis_status refuse_memory(const tamis_plan *plan, tamis_error *err) {
                            plan->memory_limit, tamis_kind_name(plan->kind), needs,
                            larger_would_do ? ", expect fewer keys or choose a larger rate"
                                            : ", or expect fewer keys");
+    /* It begins with less, and has this much once it has some thousand keys. */
     return tamis__fail(err, TAMIS_E_MEMORY_LIMIT, 0,
-                       "memory %" PRIu64
-                       " bytes: too little, kind %s starts with %s; allow that much, or give "
+                       "memory %" PRIu64 " bytes: too little, kind %s needs %s; allow that much, or give "
                        "the number of keys to expect",
                        plan->memory_limit, tamis_kind_name(plan->kind), needs);
 }

@@ -66,7 +66,7 @@ void tamis_plan_options_limit(tamis_plan_options *options, uint64_t max_keys) {
     if (!is_bloom) {
         options->kind = plan.kind;
     } else if (options->expect < parsed.expect) {
-        /* A number that is only a guess is no reason for a kind that cannot grow past it. */
+        /* A number that is only a guess is not a reason for a kind that cannot grow past it. */
         (void)tamis_plan_options_prefer_growth(options);
         if (options->kind == TAMIS_KIND_AUTO)
             options->expect = parsed.expect;

@@ -24,7 +24,7 @@ VIOLATIONS = [
     ("layers", "src/base/up.c", '#include "filter/filter_int.h"\n'),
     ("layers", "src/base/bare.c", '#include "bytes.h"\n'),
     ("layers", "src/base/gone.c", '#include "base/gone.h"\n'),
-    ("layers", "src/base/face.c", '#include "cli/cli.h"\n'),
+    ("layers", "src/base/front_end.c", '#include "cli/cli.h"\n'),
     ("layers", "src/base/angle.c", "#include <base/bytes.h>\n"),
     ("layers", "src/service/dedup/sibling.c", '#include "service/guard/guard.h"\n'),
     ("layers", "src/filter/blocked.c", '#include "filter/classic_int.h"\n'),
@@ -67,6 +67,18 @@ WORDS = [
     ("a private file name", False, "src/plan/lot.c", "\n"),
     ("a private phrase", False, "src/plan/phrase.c", "/* finished; nothing is to be done */\n"),
     ("a private phrase in a document", False, "docs/x.md", "nothing is to be done\n"),
+]
+COMMENTS = [
+    ("a name of its file", True, "src/plan/own.c", "int size; /* `size`, *size */\n"),
+    ("a name of an included file", True, "src/plan/near.c", '#include "base/name.h"\n/* `there` and `a->there` */\nint a;\n'),
+    ("a word of the command", True, "src/plan/word.c", "/* `patience` */\n"),
+    ("a call, a file and a header", True, "src/plan/call.c", "#include <math.h>\n/* far_away() of distant.c; math.h */\n"),
+    ("a name that is gone", False, "src/plan/gone.c", "int size; /* `room` */\n"),
+    ("an output that is gone", False, "include/tamis/output.h", "void f(int *size); /* *room is set */\n"),
+    ("a field that is gone", False, "src/plan/field.c", "int size; /* size->room */\n"),
+    ("a name of a distant file", False, "src/plan/far.c", "/* `there` */\n"),
+    ("a call that is gone", False, "src/plan/settle.c", "/* settle() */\n"),
+    ("a file that is gone", False, "src/plan/file.c", "/* see gone.h */\n"),
 ]
 HEADERS = [
     "uint64_t tamis_alone(void);\n",  # misses <stdint.h>
@@ -143,6 +155,16 @@ def main(cc, cxx):
             expect(f"words with {what}", passes, result)
             if not passes and path + ":" not in result.stdout:
                 failures.append(f"words with {what}: does not name it\n{result.stdout}")
+    comments = os.path.join(HERE, "comments.py")
+    for what, passes, path, text in COMMENTS:
+        with tempfile.TemporaryDirectory() as root:
+            write(root, CLEAN)
+            write(root, {"src/base/name.h": "int there;\n", "src/stream/distant.c": 'void far_away(void) { f("patience"); }\n',
+                         path: text})
+            result = run(sys.executable, comments, root)
+            expect(f"comments with {what}", passes, result)
+            if not passes and path + ":" not in result.stdout:
+                failures.append(f"comments with {what}: does not name it\n{result.stdout}")
     for check, path, text in VIOLATIONS:
         with tempfile.TemporaryDirectory() as root:
             write(root, CLEAN)

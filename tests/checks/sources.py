@@ -13,7 +13,7 @@ import re
 import sys
 
 LAYERS = ["base", "hash", "plan", "filter", "format", "store", "service", "stream"]
-FACES = ["cli"]
+FRONT_ENDS = ["cli"]
 # Files of one kind do not know another kind; filter_int.h and the like belong to all.
 KINDS = {"classic", "blocked", "fingerprint", "exact", "counting", "cuckoo", "fuse", "window"}
 
@@ -42,7 +42,8 @@ def walk(root, *below):
     """Source paths relative to root, sorted, without what is built."""
     top = os.path.join(root, *below)
     for directory, subdirectories, files in os.walk(top):
-        subdirectories[:] = sorted(d for d in subdirectories if d not in ("build", ".git", "third_party", "__pycache__"))
+        built = {"build", ".git", "third_party"} if directory == root else {"__pycache__"}
+        subdirectories[:] = sorted(d for d in subdirectories if d not in built)
         for name in sorted(files):
             yield os.path.relpath(os.path.join(directory, name), root)
 
@@ -71,12 +72,12 @@ def quoted_include(path, parts, target):
     """What is wrong with #include "target" in a file of src/, or None."""
     layer = parts[1]
     there = target.split("/")
-    if layer in FACES:
+    if layer in FRONT_ENDS:
         if there[0] != layer:
-            return f"a face includes only <tamis/...> and \"{layer}/...\""
+            return f"a front end includes only <tamis/...> and \"{layer}/...\""
         return None
-    if there[0] in FACES:
-        return "a library does not know the faces"
+    if there[0] in FRONT_ENDS:
+        return "a library does not know the front ends"
     if there[0] not in LAYERS:
         return "internal headers are included as \"layer/file.h\""
     if LAYERS.index(there[0]) > LAYERS.index(layer):
@@ -92,7 +93,7 @@ def quoted_include(path, parts, target):
 
 def angled_include(root, layer, target):
     first = target.split("/")[0]
-    if "/" in target and first in LAYERS + FACES and os.path.exists(os.path.join(root, "src", target)):
+    if "/" in target and first in LAYERS + FRONT_ENDS and os.path.exists(os.path.join(root, "src", target)):
         return "internal headers are included with quotes"
     if first == "tamis" and not os.path.exists(os.path.join(root, "include", target)):
         return "there is no such public header"
@@ -108,8 +109,8 @@ def check_layers(root):
         if not path.endswith((".c", ".h")):
             continue
         parts = path.split(os.sep)
-        if parts[1] not in LAYERS + FACES or len(parts) < 3:
-            yield f"{path}:1: is in no layer; there are " + ", ".join(LAYERS + FACES)
+        if parts[1] not in LAYERS + FRONT_ENDS or len(parts) < 3:
+            yield f"{path}:1: is in no layer; there are " + ", ".join(LAYERS + FRONT_ENDS)
             continue
         text = read(root, path)
         layer = parts[1]

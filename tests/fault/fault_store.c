@@ -227,7 +227,7 @@ static bool after_save(tamis_status status, bool may_fail, fault_call call) {
         good = may_fail && holds(stood);
     if (call == FAULT_RESERVE && status != TAMIS_OK)
         good =
-            good && strstr(err.text, "/f: no room for its ") && strstr(err.text, "no space left on device");
+            good && strstr(err.text, "/f: no space for its ") && strstr(err.text, "no space left on device");
     const char *left = scratch_hidden();
     good = good && (!left || strstr(left, ".tamis-lock") || call == FAULT_UNLINK) && nothing_stays(call);
     tamis_filter_free(to_save);

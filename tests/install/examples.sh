@@ -93,7 +93,7 @@ check_spam_filter() {
     "$program" check "$filter" /dev/null <"$work/good" >"$work/out"
     [ "$(grep -c ^blocked "$work/out")" = $((2 * rescued + 2)) ] || fail "$program: rescued without the list"
 
-    says 2 "spam_filter: $list: is no filter" "$program" check "$list" "$allow"
+    says 2 "spam_filter: $list: is not a filter" "$program" check "$list" "$allow"
     says 2 "spam_filter: $work/absent: cannot be read" "$program" build "$work/absent" "$work/good" "$filter" "$allow"
     rm "$list"
 }
@@ -120,7 +120,7 @@ check_crawler() {
         fail "$program: wrong URLs after a crash"
     "$program" "$seen" <"$work/many" | cmp - /dev/null || fail "$program: URLs twice"
 
-    says 2 "crawler: $work/lines: is no filter" "$program" "$work/lines"
+    says 2 "crawler: $work/lines: is not a filter" "$program" "$work/lines"
     [ -z "$(find "$work" -maxdepth 1 -name '.*.tamis-*')" ] || fail "$program leaves its lock behind"
 }
 

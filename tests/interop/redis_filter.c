@@ -95,7 +95,7 @@ static void show_places(uint32_t servers, const char *name) {
     static uint8_t bytes[AT_ONCE][CAPACITY];
     static tamis_key keys[AT_ONCE];
     const tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
-    tamis__redis_filter rf = {.servers = servers, .parts = 1};
+    tamis__redis_filter rf = {.servers = servers, .probe_groups = 1};
     tamis_filter filter = {.body = &rf, .allocator = tamis__allocator_resolve(NULL)};
     rf.uri = &rf.named;
     must(tamis__redis_uri_parse_name(&rf.named, name, &filter.allocator, &err));
@@ -112,7 +112,8 @@ static void show_places(uint32_t servers, const char *name) {
             printf("%" PRIu32, positions.server);
             for (uint32_t j = 0; j < filter.plan.probes; j++) {
                 char key[TAMIS__REDIS_KEY];
-                size_t size = rf.layout->key_name(&rf, rf.parts > 1 ? positions.keys[j] : positions.key, key);
+                size_t size =
+                    rf.layout->key_name(&rf, rf.probe_groups > 1 ? positions.keys[j] : positions.key, key);
                 printf(" %.*s=%" PRIu64, (int)size, key, positions.offsets[j]);
             }
             putchar('\n');

@@ -146,8 +146,8 @@ static void invalid_keys_are_reported(void **state) {
     } cases[] = {
         {{.type = CLI_KEY_BYTES, .hex = true}, "abc", "an odd number of hexadecimal digits, 3"},
         {{.type = CLI_KEY_BYTES, .hex = true}, "a", "an odd number of hexadecimal digits, 1"},
-        {{.type = CLI_KEY_BYTES, .hex = true}, "ab\r", "byte 0x0D at offset 2 is no hexadecimal digit"},
-        {{.type = CLI_KEY_BYTES, .hex = true}, "g0", "byte 0x67 at offset 0 is no hexadecimal digit"},
+        {{.type = CLI_KEY_BYTES, .hex = true}, "ab\r", "byte 0x0D at offset 2 is not a hexadecimal digit"},
+        {{.type = CLI_KEY_BYTES, .hex = true}, "g0", "byte 0x67 at offset 0 is not a hexadecimal digit"},
         {{.type = CLI_KEY_UTF8}, "a\xff", "not UTF-8 at offset 1 (byte 0xFF)"},
         {{.type = CLI_KEY_UTF16}, "\xed\xa0\x80", "not UTF-8 at offset 0 (byte 0xED)"},
         {{.type = CLI_KEY_INT32}, "", "'': not a whole number;"},

@@ -452,7 +452,7 @@ static void cut_anywhere_is_refused(void **state) {
     for (size_t size = 0; size < sample.size; size++) {
         test_bytes cut = {sample.data, size, 0};
         if (size < 2) /* not recognised */
-            refused(&cut, TAMIS_E_FORMAT, "is no filter of a known format");
+            refused(&cut, TAMIS_E_FORMAT, "is not a filter of a known format");
         else
             refused(&cut, TAMIS_E_DAMAGED, "cut short");
     }
@@ -502,7 +502,7 @@ static void decompression_bombs_use_no_memory(void **state) {
     (void)state;
     test_bytes file = {0};
     add_zeros(&file, test_scale(64, 8, 8)); /* up to 1 GiB that does not begin like a filter */
-    refused(&file, TAMIS_E_FORMAT, "is no filter of a known format");
+    refused(&file, TAMIS_E_FORMAT, "is not a filter of a known format");
     assert_true(memory.peak_bytes < WORKING);
     bytes_clear(&file);
 

@@ -162,7 +162,7 @@ static void one_probe_promises_nothing(void **state) {
     tamis_filter_free(filter);
 }
 
-static tamis_filter *overfillable(const uint8_t *bytes, size_t size) {
+static tamis_filter *allow_over_capacity(const uint8_t *bytes, size_t size) {
     tamis_open_options options = TAMIS_OPEN_OPTIONS_INIT;
     tamis_filter *filter = NULL;
     options.allow_over_capacity = true;
@@ -200,7 +200,7 @@ static void full_at_its_capacity(void **state) {
  * Opened without, it accepts none. */
 static void goes_on_past_its_capacity(void **state) {
     (void)state;
-    tamis_filter *filter = overfillable(mitz_64, sizeof mitz_64), *copy = NULL;
+    tamis_filter *filter = allow_over_capacity(mitz_64, sizeof mitz_64), *copy = NULL;
     assert_false(info_of(filter).saturated);
     assert_int_equal(tamis_filter_copy(&copy, filter, NULL), TAMIS_OK);
     uint32_t absent = 0;

@@ -213,8 +213,8 @@ static void a_missing_secret_is_reported(void **state) {
     free(e.bytes);
 }
 
-/* A filter opened with overfill accepts keys beyond its capacity, and this is not stored in its file. A
- * filter made with overfill stores it. */
+/* A filter opened with allow_over_capacity accepts keys beyond its capacity, and this is not stored in its
+ * file. A filter made with allow_over_capacity stores it. */
 static void over_capacity_is_of_the_handle_or_of_the_file(void **state) {
     (void)state;
     for (int i = 0; i < FILTER_CASES; i++) {

@@ -65,12 +65,13 @@ static void an_alias_is_made_and_removed(void **state) {
     FAILS(tamis_redis_alias(redis, "a", "g", &err), TAMIS_E_NOT_FOUND, "g: there is no such filter");
     FAILS(tamis_redis_alias(redis, "f", "f", &err), TAMIS_E_INVALID, "alias of itself");
     FAILS(tamis_redis_alias(redis, "a", NULL, &err), TAMIS_E_NOT_FOUND, "a: there is no such filter");
-    FAILS(tamis_redis_alias(redis, "a?layout=java", "f", &err), TAMIS_E_UNSUPPORTED, "knows no alias");
+    FAILS(tamis_redis_alias(redis, "a?layout=java", "f", &err), TAMIS_E_UNSUPPORTED,
+          "layout java has no aliases");
     FAILS(tamis_redis_alias(redis, "a?x=y", "f", &err), TAMIS_E_INVALID, "'x' is not known");
     OK(tamis_redis_alias(redis, "a", "f", &err));
     FAILS(tamis_redis_alias(redis, "b", "a", &err), TAMIS_E_MISMATCH, "a: is an alias itself");
     FAILS(tamis_redis_alias(redis, "f", "a", &err), TAMIS_E_MISMATCH, "a: is an alias itself");
-    FAILS(tamis_redis_alias(redis, "f", NULL, &err), TAMIS_E_MISMATCH, "f: is a filter, and no alias");
+    FAILS(tamis_redis_alias(redis, "f", NULL, &err), TAMIS_E_MISMATCH, "f: is a filter, not an alias");
     push("g", 1000, 0, 1);
     push("h", 1000, 0, 1);
     OK(tamis_redis_alias(redis, "to-h", "h", &err));
@@ -78,11 +79,11 @@ static void an_alias_is_made_and_removed(void **state) {
     OK(tamis_redis_drop(redis, "h", &err));
     tamis_answer of_h = TAMIS_UNKNOWN;
     FAILS(tamis_filter_contains(to_h, "x", 1, &of_h, &err), TAMIS_E_NOT_FOUND,
-          "to-h: is an alias of h, and there is no");
+          "to-h: is an alias of h, which does not exist");
     FAILS(tamis_redis_filter_open(&none, redis, "to-h", NULL, &err), TAMIS_E_NOT_FOUND,
           "to-h: is an alias of h");
     tamis_filter_free(to_h);
-    FAILS(tamis_redis_alias(redis, "f", "g", &err), TAMIS_E_MISMATCH, "f: is a filter itself");
+    FAILS(tamis_redis_alias(redis, "f", "g", &err), TAMIS_E_MISMATCH, "f: is a filter, not an alias");
 
     tamis_filter *handle = open_filter("a");
     OK(tamis_redis_alias(redis, "a", NULL, &err));
@@ -237,7 +238,7 @@ static void a_server_that_is_full_can_be_emptied(void **state) {
     push("f?partition=4096", 30000, 0, 1000);
     redis_server_command(&server, "SET tamis:{f}:push another");
     redis_server_command(&server, "CONFIG SET maxmemory 1");
-    FAILS(tamis_redis_drop(redis, "f", &err), TAMIS_E_BUSY, "another push or drop of it is under way");
+    FAILS(tamis_redis_drop(redis, "f", &err), TAMIS_E_BUSY, "another build, resize or drop of it is running");
     redis_server_command(&server, "DEL tamis:{f}:push");
     OK(tamis_redis_drop(redis, "f", &err));
     redis_server_command(&server, "CONFIG SET maxmemory 0");
@@ -320,7 +321,8 @@ static void drop_in_the_middle(void *context, uint64_t done, uint64_t total) {
     int *times = context;
     (void)total;
     if (done > 0 && (*times)++ == 0)
-        FAILS(tamis_redis_drop(redis, "f", &err), TAMIS_E_BUSY, "another push or drop of it is under way");
+        FAILS(tamis_redis_drop(redis, "f", &err), TAMIS_E_BUSY,
+              "another build, resize or drop of it is running");
 }
 
 static void drop_waits_for_a_push(void **state) {
@@ -487,7 +489,7 @@ static void union_does_not_hide_lost_partitions(void **state) {
     push("f", 1000, 0, 1000);
     tamis_filter *there = open_filter("f"), *mine = make_filter(1000, 0, 10),
                  *other = make_filter(2000, 0, 10);
-    FAILS(tamis_redis_union(there, other, &err), TAMIS_E_MISMATCH, "build both alike");
+    FAILS(tamis_redis_union(there, other, &err), TAMIS_E_MISMATCH, "build both with the same options");
     FAILS(tamis_redis_union(mine, other, &err), TAMIS_E_UNSUPPORTED, "not a filter on a server");
     redis_server_command(&server, "DEL %s", partition_of("f", 0));
     FAILS(tamis_redis_union(there, mine, &err), TAMIS_E_DAMAGED, "partition 0 is gone");

@@ -55,7 +55,7 @@ static tamis_status open_layout(opened *opened_filter, const tamis__layout *layo
     opened_filter->rf.state = &opened_filter->php3;
     opened_filter->rf.uri = &opened_filter->rf.named;
     opened_filter->rf.servers = servers;
-    opened_filter->rf.parts = 1;
+    opened_filter->rf.probe_groups = 1;
     assert_int_equal(
         tamis__redis_uri_parse_name(&opened_filter->rf.named, name, &opened_filter->allocator, &err),
         TAMIS_OK);
@@ -102,7 +102,7 @@ static void check_places(const place_case *c) {
     snprintf(name, sizeof name, "seen?bits=%llu&probes=16", (unsigned long long)c->m);
     assert_int_equal(open_layout(&opened_filter, c->layout, c->servers, name), TAMIS_OK);
     assert_int_equal(opened_filter.rf.keys, c->keys);
-    assert_int_equal(opened_filter.rf.parts, !by_offset ? 1 : c->keys < 16 ? c->keys : 16);
+    assert_int_equal(opened_filter.rf.probe_groups, !by_offset ? 1 : c->keys < 16 ? c->keys : 16);
     for (golden g = golden_open("php8-bkdr.tsv"); golden_next(&g); rows++) {
         const tamis_key key = {bytes, golden_bytes(g.field[0], bytes)};
         const uint32_t crc = crc32_of(bytes, key.size);
@@ -210,16 +210,16 @@ static void cut_up(tamis_filter *filter, uint32_t keys) {
     tamis__redis_filter *rf = filter->body;
     rf->keys = keys;
     tamis__php3_of(rf)->key_bits = up(tamis__php3_of(rf)->share, keys);
-    rf->parts = keys < filter->plan.probes ? keys : filter->plan.probes;
+    rf->probe_groups = keys < filter->plan.probes ? keys : filter->plan.probes;
 }
 
 /* Returns the Redis key with most bits of the element; of several, the one that the probes reach first. */
 static uint32_t deciding_key(const tamis__redis_filter *rf, const tamis__element_positions *positions,
                              uint32_t probes) {
     uint32_t counts[MODEL_KEYS] = {0}, max = 0, found = positions->key;
-    for (uint32_t j = 0; rf->parts > 1 && j < probes; j++)
+    for (uint32_t j = 0; rf->probe_groups > 1 && j < probes; j++)
         counts[positions->keys[j]]++;
-    for (uint32_t j = 0; rf->parts > 1 && j < probes; j++)
+    for (uint32_t j = 0; rf->probe_groups > 1 && j < probes; j++)
         if (counts[positions->keys[j]] > max) {
             found = positions->keys[j];
             max = counts[found];
@@ -254,7 +254,7 @@ static void check_batches(tamis_filter *filter, uint64_t *random, bool unknown) 
             rf->layout->locate(filter, &(tamis__key_batch){keys, NULL, count}, i, &positions);
             const uint32_t deciding = deciding_key(rf, &positions, filter->plan.probes);
             for (uint32_t j = 0; j < filter->plan.probes; j++) {
-                const uint32_t key = rf->parts > 1 ? positions.keys[j] : positions.key;
+                const uint32_t key = rf->probe_groups > 1 ? positions.keys[j] : positions.key;
                 bool *bit = &model[key][positions.offsets[j]];
                 had_all = had_all && *bit;
                 had_deciding = had_deciding && (*bit || key != deciding);

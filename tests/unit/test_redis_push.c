@@ -295,9 +295,9 @@ static void clear_empties_it_for_everyone(void **state) {
     assert_int_equal(count_present(own, 0, 10), 10);
     assert_in_range(redis_server_number(&server, "PTTL tamis:{seen}"), 4900000, 5000000);
     redis_server_command(&server, "SET tamis:{seen}:push other");
-    FAILS(tamis_filter_clear(own, &err), TAMIS_E_BUSY, "another push");
+    FAILS(tamis_filter_clear(own, &err), TAMIS_E_BUSY, "another build, resize or drop");
     assert_int_equal(count_present(own, 0, 10), 10);
-    FAILS(tamis_redis_drop(redis, "seen", &err), TAMIS_E_BUSY, "another push");
+    FAILS(tamis_redis_drop(redis, "seen", &err), TAMIS_E_BUSY, "another build, resize or drop");
     redis_server_command(&server, "DEL tamis:{seen}:push");
     OK(tamis_redis_drop(redis, "seen", &err));
     FAILS(tamis_filter_clear(own, &err), TAMIS_E_NOT_FOUND, "was dropped");
@@ -333,7 +333,7 @@ static void push_refuses_what_it_cannot(void **state) {
     FAILS(tamis_redis_push(there, redis, "g", NULL, &err), TAMIS_E_UNSUPPORTED, "pull it first");
     FAILS(tamis_redis_pull(&none, made, &err), TAMIS_E_INVALID, "is in memory");
     redis_server_command(&server, "SET tamis:{f}:push other");
-    FAILS(tamis_redis_push(made, redis, "f", NULL, &err), TAMIS_E_BUSY, "another push");
+    FAILS(tamis_redis_push(made, redis, "f", NULL, &err), TAMIS_E_BUSY, "another build, resize or drop");
     assert_string_equal(redis_server_command(&server, "GET tamis:{f}:push"), "other");
     assert_int_equal(count_present(there, 0, 100), 100);
     tamis_filter_free(there);

@@ -250,7 +250,7 @@ static void a_bitmap_comes_back(void **state) {
         assert_true(tamis_filter_is_equal(made, pulled));
         tamis_filter_free(made);
         FAILS(tamis_redis_from_bitmap(&made, there, bits.data, bits.size - 1, &err), TAMIS_E_MISMATCH,
-              "comes to");
+              "needs");
         tamis_filter_free(pulled);
         tamis_filter_free(there);
         bytes_clear(&bits);

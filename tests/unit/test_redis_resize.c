@@ -324,7 +324,8 @@ static void an_impossible_resize_is_refused(void **state) {
           TAMIS_E_UNSUPPORTED, "cannot be resized while it is used");
     push("f", 1000, 10);
     redis_server_command(&server, "SET tamis:{f}:push other");
-    FAILS(tamis_redis_resize_begin(&resize, larger, redis, "f", &err), TAMIS_E_BUSY, "another push");
+    FAILS(tamis_redis_resize_begin(&resize, larger, redis, "f", &err), TAMIS_E_BUSY,
+          "another build, resize or drop");
     assert_null(resize);
     tamis_filter_free(larger);
 }

@@ -526,7 +526,7 @@ static void a_refused_plan_names_the_field(void **state) {
         const char *plan, *said;
     } rows[] = {
         {GOOD_BUT("xxh3", "1024", "300", "63", "9", "0.1"),
-         "its field plan is no plan of layout 1 or 2: it has probes=300, and takes 1 to 255; "},
+         "its field plan is not a plan of layout 1 or 2: it has probes=300, and takes 1 to 255; "},
         {GOOD_BUT("xxh3", "15361", "3", "63", "9", "0.1"), "has bits=15361, and takes a multiple of 512; "},
         {GOOD_BUT("xxh3", "1024", "3", "63", "9", "1"), "has fpr=1, and takes a rate between 0 and 1; "},
         {GOOD_BUT("xxh3", "1024", "3", "63", "x", "0.1"), "has expect=x, and takes 1 to 1000000000000; "},
@@ -552,7 +552,8 @@ static void a_refused_plan_names_the_field(void **state) {
     redis_server_command(&server, "HSET tamis:{f} next garbage");
     tamis_answer answer;
     assert_int_equal(tamis_filter_add(filter, "k", 1, &answer, &err), TAMIS_E_DAMAGED);
-    assert_non_null(strstr(err.text, "its field next is no plan of layout 1 or 2: it has no word layout; "));
+    assert_non_null(
+        strstr(err.text, "its field next is not a plan of layout 1 or 2: it has no word layout; "));
     tamis_filter_free(filter);
 }
 

@@ -159,7 +159,7 @@ static void a_server_without_tls_is_reported(void **state) {
         status = tamis_redis_filter_open(&filter, redis, "n?" PLAN, NULL, &err);
     if (status == TAMIS_OK)
         status = tamis_filter_add(filter, "k", 1, &answer, &err);
-    if (status != TAMIS_E_IO || !strstr(err.text, "has it TLS at this port? write rediss://"))
+    if (status != TAMIS_E_IO || !strstr(err.text, "does this port use TLS? write rediss://"))
         fail_msg("%s: %s", tamis_status_name(status), err.text);
     tamis_filter_free(filter);
     tamis_redis_close(redis);

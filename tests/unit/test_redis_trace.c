@@ -165,7 +165,7 @@ static void bits_are_reported_as_they_were(void **state) {
     check_filter(open_filter("r?layout=redisson&expect=1000&fpr=0.01"), 300, 1);
     check_filter(open_filter("p?layout=php2&bits=30000&probes=5"), 300, 1);
     tamis_filter *filter = open_filter("q?layout=php3&bits=30000&probes=5");
-    tamis__redis_of(filter)->keys = tamis__redis_of(filter)->parts = 3; /* as if Redis keys were smaller */
+    tamis__redis_of(filter)->keys = tamis__redis_of(filter)->probe_groups = 3; /* as if Redis keys were smaller */
     tamis__php3_of(tamis__redis_of(filter))->key_bits = 10000;
     check_filter(filter, 300, 3);
 }

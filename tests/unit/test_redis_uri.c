@@ -167,9 +167,9 @@ static void errors_name_the_argument(void **state) {
     static const struct {
         const char *text, *said;
     } wrong[] = {
-        {"", "no URI of a Redis"},
-        {"http://h/n", "no URI of a Redis"},
-        {"redis:/h/n", "no URI of a Redis"},
+        {"", "not a URI of a Redis"},
+        {"http://h/n", "not a URI of a Redis"},
+        {"redis:/h/n", "not a URI of a Redis"},
         {"redis://h:0/n", "port"},
         {"redis://h:65536/n", "port"},
         {"redis://h:/n", "port"},
@@ -181,9 +181,9 @@ static void errors_name_the_argument(void **state) {
         {"redis://u:p/w@h/n", "@ behind the host"},
         {"redis://u:7/w@h/n", "@ behind the host"},
         {"redis://u:p?w@h/n", "@ behind the host"},
-        {"redis://h/a/n", "no database number"},
-        {"redis://h/65536/n", "no database number"},
-        {"redis://h/-1/n", "no database number"},
+        {"redis://h/a/n", "not a database number"},
+        {"redis://h/65536/n", "not a database number"},
+        {"redis://h/-1/n", "not a database number"},
         {"redis://h/1/a/n", "more than db/NAME"},
         {"redis://h/n%4", "two hexadecimal digits"},
         {"redis://h/n%", "two hexadecimal digits"},

@@ -347,7 +347,7 @@ static void a_damaged_snapshot_is_reported(void **unused) {
     bytes_clear(&bytes);
     assert_int_equal(states_open(&state, small, directory(), NULL), TAMIS_E_DAMAGED);
     assert_says(path);
-    assert_says("; restore the folder from a copy, or begin a new state");
+    assert_says("; restore the directory from a copy, or begin a new state");
 }
 
 /* A start without new keys leaves no segment. A snapshot replaces the segments of the others. */
@@ -528,7 +528,7 @@ static void one_may_look_meanwhile(void **unused) {
     assert_int_equal(states_keys(look), 100);
     assert_int_equal(tamis_state_filter(look)->added, 100);
     assert_int_equal(states_commit(look, "two"), TAMIS_E_UNSUPPORTED);
-    assert_says("only looked at");
+    assert_says("opened read-only");
     assert_int_equal(tamis_state_abort(look, &states_err), TAMIS_E_UNSUPPORTED);
     assert_int_equal(tamis_state_expect(look, 1, &states_err), TAMIS_E_UNSUPPORTED);
     tamis_state_close(look);

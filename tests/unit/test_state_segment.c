@@ -52,7 +52,7 @@ static int set_up(void **unused) {
         if (states_add(state, (uint64_t)i * 100, EACH) != TAMIS_OK ||
             states_commit(state, checkpoint(i)) != TAMIS_OK)
             return -1;
-        ends[i] = state->log.whole;
+        ends[i] = state->log.commit_end;
         if (i == 1 || i == COMMITS) {
             if (states_add(state, 10000, 3) != TAMIS_OK ||
                 tamis_state_note(state, "n", 1, &states_err) != TAMIS_OK)
@@ -142,8 +142,8 @@ static void each_byte_changed(void **unused) {
         closed.data[i] ^= 0x20;
         file_write(scratch("log-0000000001"), closed.data, closed.size);
         closed.data[i] ^= 0x20;
-        const uint64_t sure = ends[1] - STATE_FRAME_HEADER - STATE_COMMIT_FIXED - strlen(checkpoint(1));
-        assert_int_equal(opens_at(), i < sure ? 0 : COMMITS);
+        const uint64_t synced_end = ends[1] - STATE_FRAME_HEADER - STATE_COMMIT_FIXED - strlen(checkpoint(1));
+        assert_int_equal(opens_at(), i < synced_end ? 0 : COMMITS);
     }
 }
 

@@ -225,9 +225,9 @@ static void refused_to_save(const char *name, const char *why) {
 static void places_that_hold_no_file(void **state) {
     (void)state;
     assert_int_equal(mkfifo(scratch("fifo"), 0666), 0);
-    refused_to_save("fifo", "/fifo: is no regular file; a filter lives in one, so name that");
+    refused_to_save("fifo", "/fifo: is not a regular file; name a regular file for the filter");
     refused_to_save(".", ": is a directory; name a file");
-    refused_to_save("none/f", "/none/f: no such file or directory; check the name and its folder");
+    refused_to_save("none/f", "/none/f: no such file or directory; check the name and its directory");
     file_write(scratch("f"), "x", 1);
     refused_to_save("f/f", ": not a directory; check");
     char name[NAME_MAX + 2];
@@ -239,9 +239,9 @@ static void places_that_hold_no_file(void **state) {
     assert_holds(name, 3);
     tamis_filter *filter = stored_make(TAMIS_KIND_BLOCKED, 0, 10);
     assert_int_equal(tamis_filter_save(filter, "/dev/null", &err), TAMIS_E_IO);
-    assert_says("/dev/null: is no regular file");
+    assert_says("/dev/null: is not a regular file");
     assert_int_equal(tamis_filter_save(filter, "-", &err), TAMIS_E_IO);
-    assert_says("standard output: is no regular file");
+    assert_says("standard output: is not a regular file");
     assert_int_equal(tamis_filter_save(filter, "", &err), TAMIS_E_IO);
     tamis_filter_free(filter);
     assert_int_equal(scratch_entries(), 3);
@@ -329,10 +329,10 @@ static void files_that_cannot_be_opened(void **state) {
     assert_int_equal(mkfifo(scratch("fifo"), 0666), 0);
     refused_to_open(scratch("empty"), TAMIS_E_FORMAT, "/empty: ");
     refused_to_open(scratch("text"), TAMIS_E_FORMAT, "/text: ");
-    refused_to_open(scratch("fifo"), TAMIS_E_IO, "/fifo: is no regular file");
+    refused_to_open(scratch("fifo"), TAMIS_E_IO, "/fifo: is not a regular file");
     refused_to_open(scratch("."), TAMIS_E_IO, ": is a directory; name a file");
     refused_to_open(scratch("none"), TAMIS_E_IO, "/none: no such file or directory; check the name");
-    refused_to_open("/dev/null", TAMIS_E_IO, "/dev/null: is no regular file");
+    refused_to_open("/dev/null", TAMIS_E_IO, "/dev/null: is not a regular file");
     refused_to_open("a\nb", TAMIS_E_IO, "a?b: no such file");
     file_write(scratch("a\nb"), "no filter\n", 10);
     refused_to_open(scratch("a\nb"), TAMIS_E_FORMAT, "/a?b: ");
@@ -583,7 +583,7 @@ static void the_holder_itself_saves(void **state) {
         assert_int_equal(scratch_entries(), 2);
     }
     assert_int_equal(tamis_file_lock(&second, scratch("f"), &err), TAMIS_E_BUSY);
-    assert_says("/f: this process holds it already; let it go first");
+    assert_says("/f: this process holds it already; unlock it first");
     assert_int_equal(err.sys_errno, EDEADLK);
     tamis_file_unlock(lock);
     tamis_file_unlock(NULL);

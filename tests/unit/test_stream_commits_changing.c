@@ -277,12 +277,16 @@ static void an_unfinished_run_is_not_abandoned_silently(void **state) {
     snprintf(output, sizeof output, "%s", first);
     assert_int_equal(rename(in[0], spare), 0);
     commits_write(in[0], 1000, 10);
-    run_commits(0);
-    assert_true(commits_came_to(&run, TAMIS_E_CHANGED, "not the file that the unfinished run"));
-    assert_true(run.result.was_read);
+    for (int i = 0; i < 2; i++) {
+        prepare();
+        run.commits.reread = i == 1;
+        commits_go(&run);
+        assert_true(commits_came_to(&run, TAMIS_E_INVALID, "its last run did not finish"));
+        assert_true(strstr(run.err.text, spare)); /* its present name */
+    }
     for (int i = 0; i < 2; i++) { /* a rest that was given up is not asked for again */
         prepare();
-        run.commits.reread = i == 0;
+        run.commits.abandon = i == 0;
         commits_go(&run);
         assert_true(commits_started(&run, i == 0 ? TAMIS_STREAM_NEW : TAMIS_STREAM_FINISHED));
     }
@@ -500,6 +504,12 @@ static void checkpoints_of_one_run(void **state) {
     later = last_checkpoint();
     assert_false(tamis_stream_checkpoint_is_same_run(one, later));
     tamis_stream_checkpoint_free(later);
+    copy(in[0], spare);
+    assert_true(tamis_stream_checkpoint_is_input(one, 0, spare)); /* a copy is the input too */
+    commits_write(in[0], 4000, 3);
+    assert_false(tamis_stream_checkpoint_is_input(one, 0, in[0]));
+    assert_false(tamis_stream_checkpoint_is_input(one, 0, other)); /* no such file */
+    assert_false(tamis_stream_checkpoint_is_input(one, INPUTS, spare));
     tamis_stream_checkpoint_free(one);
 }
 

@@ -585,7 +585,7 @@ static void names_come_from_the_header(void **state) {
         "csv:id",
         KEY("\xef\xbb\xbf"
             "a,\"b\"c"),
-        "header: a closing quote is not the end of its field, at byte 8; mend it, or ask for columns "
+        "header: a closing quote is not the end of its field, at byte 8; correct it, or ask for columns "
         "by number");
     header_fails("csv:id", KEY(" id,\"a,b\",\"say \"\"x\"\"\",7,7a,\"\n\""),
                  "key 'csv:id': the header has no such column; take one of these: \" id\", \"a,b\", "
@@ -673,7 +673,7 @@ static void texts_that_are_no_parts_are_refused(void **state) {
             "key 'csv:\"a\"b': unexpected text after the closing quote; double quotes that are in the name");
     refuses("regex:", "key 'regex:': it has no expression; write regex:PATTERN");
     refuses("line regex:a(b",
-            "key 'regex:a(b': missing closing parenthesis, at byte 3 of the pattern; mend it");
+            "key 'regex:a(b': missing closing parenthesis, at byte 3 of the pattern; correct it");
     refuses("line json:/a field:2 csv:1",
             "key 'json:/a': its records are JSON, and those of 'csv:1' CSV; ask for parts of one of them");
     tamis_extractor *x = NULL;

@@ -281,7 +281,7 @@ static void an_unusable_header_is_reported_with_its_position(void **state) {
          "key 'csv:id': the header is empty; have the first record name the columns, or ask for "
          "them by number"},
         {BOM "a,\"b\"c\n",
-         "header: a closing quote is not the end of its field, at byte 8; mend it, or ask for "
+         "header: a closing quote is not the end of its field, at byte 8; correct it, or ask for "
          "columns by number"},
     };
     for (size_t i = 0; i < 3; i++) {
@@ -383,7 +383,7 @@ static void records_that_leave_no_space_for_a_mark_are_not_queried(void **state)
         one.options.marking = TAMIS_STREAM_MEMBER;
         assert_int_equal(run(&one, batch), TAMIS_E_RECORD);
         snprintf(expected, sizeof expected,
-                 "%s: line 2, at byte 9: it is no object, and has no place for a mark", scratch("one"));
+                 "%s: line 2, at byte 9: it is not an object, and cannot have a mark", scratch("one"));
         assert_string_equal(one.err.text, expected);
         one.options.malformed = TAMIS_STREAM_PASS;
         assert_int_equal(run(&one, batch), TAMIS_OK);

@@ -8,7 +8,7 @@ import java.util.*;
 
 /** A filter in a Redis, layout `tamis` of docs/REDIS-LAYOUT.md with scheme guava64 (Java 11 or later, Guava).
  *      var seen = new TamisRedis("localhost", 6379, "seen");
- *      seen.add("alice".getBytes(), "bob".getBytes());         // {true, true}: fresh, certainly not there before
+ *      seen.add("alice".getBytes(), "bob".getBytes());         // {true, true}: certainly absent before
  *      seen.contains("alice".getBytes(), "carol".getBytes());  // {true, false}: absent for certain
  *  A call is one round trip: give some hundred keys at once. After an IOException close it and open another. An add that
  *  is repeated may find its own bits, and then answers false. One thread at a time. */

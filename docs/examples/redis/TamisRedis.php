@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // A filter in a Redis, layout `tamis` of docs/REDIS-LAYOUT.md (PHP 8.1 or later, 64 bits, with php-redis):
 //     $seen = new TamisRedis($redis, 'seen');
-//     $seen->add(['alice', 'bob']);          // [true, true]: fresh, that is, certainly not there before
+//     $seen->add(['alice', 'bob']);          // [true, true]: certainly absent before
 //     $seen->contains(['alice', 'carol']);   // [true, false]: absent for certain
 // A call is one round trip: give some hundred keys at once. One that throws may be repeated; an add that is repeated may
 // find its own bits, and then answers false though nobody else added the key.

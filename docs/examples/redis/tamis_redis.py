@@ -2,7 +2,7 @@
 """A filter in a Redis, layout `tamis` of docs/REDIS-LAYOUT.md (Debian: python3-redis, python3-xxhash).
 
     seen = TamisRedis(redis.Redis("localhost", 6379), "seen")   # made by tamis, or by tamis_steps.py
-    seen.add([b"alice", b"bob"])          # [True, True]: fresh, that is, certainly not there before
+    seen.add([b"alice", b"bob"])          # [True, True]: certainly absent before
     seen.contains([b"alice", b"carol"])   # [True, False]: absent for certain
 
 A call is one round trip: give some hundred keys at once. One that raises may be repeated; an add that is repeated can

@@ -27,7 +27,7 @@ extern "C" {
  *
  * The random keys look like the checked ones (tamis_key_sampler). None of them was checked, and none is
  * looked up twice. Without checked keys they are words or numbers. If not all keys of the filter are
- * checked, a random key may be one of the others, which is no false positive.
+ * checked, a random key may be one of the others, which is not a false positive.
  *
  * Threads: one at a time. This interface may change with every release.
  */

@@ -43,7 +43,7 @@ TAMIS_API tamis_status tamis_compressed_open(tamis_filter **filter, tamis_compre
  * tamis_filter_save_as. Equal filters give equal bytes, for one version of the compression library, since no
  * name or time is stored but those of the filter.
  *
- * - TAMIS_E_INVALID: the number is no compression format.
+ * - TAMIS_E_INVALID: the number is not a compression format.
  * - TAMIS_E_UNSUPPORTED: the format is not built in (tamis_compression_is_built).
  * - Other errors as for tamis_filter_save_as.
  */

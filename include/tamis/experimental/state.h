@@ -79,7 +79,7 @@ typedef struct tamis_state_options {
  *
  * - TAMIS_E_MISMATCH: one of these differs, or a secret was given and the state has none. The message says
  *   which. Nothing has changed.
- * - TAMIS_E_SECRET: the secret is missing, or is another. Nothing has changed.
+ * - TAMIS_E_SECRET: the secret is missing or wrong. Nothing has changed.
  * - TAMIS_E_DAMAGED: bytes before the last commit have changed; the message names the file and the position.
  * - TAMIS_E_FORMAT: not a state, or one of a later version.
  * - TAMIS_E_IO; TAMIS_E_BUSY.

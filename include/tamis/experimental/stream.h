@@ -48,7 +48,7 @@ typedef struct tamis_stream_service {
     void *context; /* first argument of each function */
     /* Answers `count` keys (at least one) in order, like tamis_dedup_add_many. On failure the first *done are
      * answered and *err gives the reason. No answered key is passed again. The run ends with
-     * TAMIS_E_INVALID at an answer that is no tamis_answer, or at TAMIS_OK with *done other than `count`.
+     * TAMIS_E_INVALID at an answer that is not a tamis_answer, or at TAMIS_OK with *done other than `count`.
      * The answers before that are still used; if *done exceeds `count`, none are. */
     tamis_status (*query)(void *context, const tamis_key *keys, size_t count, tamis_answer *answers,
                           size_t *done, tamis_error *err);
@@ -164,7 +164,7 @@ typedef enum tamis_stream_marking {
     /* before the record: "1" (absent), "0" (present) or "-" (not looked up), and a tab; before a header:
      * the name */
     TAMIS_STREAM_COLUMN = 1,
-    /* last member of the JSON object: "NAME":true, false or null; a record with a key that is no JSON
+    /* last member of the JSON object: "NAME":true, false or null; a record with a key that is not a JSON
      * object is then malformed */
     TAMIS_STREAM_MEMBER = 2
 } tamis_stream_marking;
@@ -189,7 +189,7 @@ typedef struct tamis_stream_result {
     /* NULL, or the first output whose file system has no locks: other processes may write to it too */
     const char *unlocked;
     /* true if the run was refused because an input was read before, or has changed since; `reread` allows
-     * it */
+     * it, unless the run is then refused because it would lose the rest of an unfinished one */
     bool was_read;
     /* If the run finished: NULL, or the first input whose last record had no terminator and was left for a
      * later run. If the run was refused: the input whose last record was read without a terminator, and has
@@ -218,7 +218,7 @@ typedef struct tamis_stream_commits {
      * another program may be writing it */
     bool defer_unterminated;
     /* true: give up an unfinished run that this run would make impossible to finish; false: refuse this
-     * run */
+     * run, also with `reread` */
     bool abandon;
     /* NULL, or a text for people, stored with each commit: the command that repeats this run. At most
      * 60000 bytes. */
@@ -380,7 +380,8 @@ typedef struct tamis_stream_options {
  * - TAMIS_E_CHANGED: an input has changed or become shorter where it was already read; an output is not as it
  *   was left; an output exists that this state never wrote; or an input or output was replaced or changed
  *   during the run. The last commit remains valid.
- * - TAMIS_E_INVALID: another run has read an input (see `reread`).
+ * - TAMIS_E_INVALID: another run has read an input (see `reread`), or an unfinished run would lose its rest
+ *   (see `abandon`).
  * - TAMIS_E_UNSUPPORTED: follow; or an output is an open descriptor of a regular file, which a shell may have
  *   truncated.
  * - TAMIS_E_BUSY: another process writes to the output.
@@ -445,7 +446,7 @@ TAMIS_API tamis_status tamis_stream_dedup(tamis_dedup *session, const tamis_stre
 typedef struct tamis_stream_checkpoint tamis_stream_checkpoint;
 
 /* Reads a checkpoint. The caller owns *checkpoint until tamis_stream_checkpoint_free. TAMIS_E_FORMAT: the
- * bytes are no checkpoint of this version of the library. TAMIS_E_NOMEM. */
+ * bytes are not a checkpoint of this version of the library. TAMIS_E_NOMEM. */
 TAMIS_API tamis_status tamis_stream_checkpoint_decode(tamis_stream_checkpoint **checkpoint, const void *bytes,
                                                       size_t size, tamis_error *err);
 TAMIS_API void tamis_stream_checkpoint_free(tamis_stream_checkpoint *checkpoint);
@@ -467,6 +468,10 @@ TAMIS_API const char *tamis_stream_checkpoint_command(const tamis_stream_checkpo
  * receives the number of bytes read, after decompression. The checkpoint owns the name. */
 TAMIS_API const char *tamis_stream_checkpoint_input(const tamis_stream_checkpoint *checkpoint, size_t i,
                                                     uint64_t *read);
+/* True if the file `path` is input `i`, counted from 0, or a copy of it: it begins with the bytes that were
+ * read. Always true for an input that was not a regular file. */
+TAMIS_API bool tamis_stream_checkpoint_is_input(const tamis_stream_checkpoint *checkpoint, size_t i,
+                                                const char *path);
 /* Returns the absolute name of `output` (0) or `duplicates` (1); NULL: it was not a regular file. *written
  * receives its size in bytes. */
 TAMIS_API const char *tamis_stream_checkpoint_output(const tamis_stream_checkpoint *checkpoint, size_t i,

@@ -90,7 +90,7 @@ static tamis_status fetch(const char *from, const char *to, tamis_error *err) {
 static tamis_status refuse(const char *name, int number, tamis_error *err) {
     char why[80];
 
-    return cli_fail(err, "%.180s: %s; check the name and its folder", name,
+    return cli_fail(err, "%.180s: %s; check the name and its directory", name,
                     cli_errno_text(why, sizeof why, number));
 }
 
@@ -189,7 +189,7 @@ static tamis_status copy(const cli_args *args, const char *output, tamis_error *
     return status;
 }
 
-/* Copies raw bits, which have no place for compression, labels or a version. */
+/* Copies raw bits, which cannot store compression, labels or a version. */
 static tamis_status copy_bits(const cli_args *args, const char *output, tamis_error *err) {
     static const int others[] = {CLI_OPT_GZIP, CLI_OPT_LABEL, CLI_OPT_DATA_VERSION};
 

@@ -68,7 +68,7 @@ __attribute__((format(printf, 3, 4))) static void row(FILE *out, const char *nam
 
 /* Name of the key type; NULL if none is stored. */
 static const char *key_type(const tamis_metadata *metadata) {
-    uint32_t type = metadata->key_type & ~(uint32_t)TAMIS_KEYS_MADE;
+    uint32_t type = metadata->key_type & ~(uint32_t)TAMIS_KEYS_NORMALIZED;
 
     if (type > TAMIS_KEYS_INT64)
         return "unknown";
@@ -103,13 +103,13 @@ static void print_maker(FILE *out, const info_report *report) {
         row(out, "created", "%s", text);
     for (size_t i = 0; i < metadata->label_count; i++)
         row(out, i == 0 ? "labels" : "", "%s=%s", metadata->labels[i].name, metadata->labels[i].value);
-    if ((metadata->key_type & ~(uint32_t)TAMIS_KEYS_MADE) > TAMIS_KEYS_BYTES)
+    if ((metadata->key_type & ~(uint32_t)TAMIS_KEYS_NORMALIZED) > TAMIS_KEYS_BYTES)
         row(out, "key type", "%s", key_type(metadata));
-    if ((metadata->key_type & TAMIS_KEYS_MADE) != 0)
+    if ((metadata->key_type & TAMIS_KEYS_NORMALIZED) != 0)
         row(out, "key text", "%s",
-            (metadata->key_type & TAMIS_KEYS_MADE) == TAMIS_KEYS_MADE ? "without case, trimmed"
-            : metadata->key_type & TAMIS_KEYS_FOLDED                  ? "without case"
-                                                                      : "trimmed");
+            (metadata->key_type & TAMIS_KEYS_NORMALIZED) == TAMIS_KEYS_NORMALIZED ? "without case, trimmed"
+            : metadata->key_type & TAMIS_KEYS_FOLDED                              ? "without case"
+                                                                                  : "trimmed");
     if (metadata->data_size > 0)
         row(out, "user data", "%zu bytes", metadata->data_size);
 }
@@ -141,7 +141,7 @@ static void print_promise(FILE *out, const info_report *report) {
             guava ? " (the file has neither: both follow from bits and probes)" : "",
             tamis_scheme_is_uniform(plan->scheme)
                 ? ""
-                : " (claimed: the hashes are poor, and it is not the one got)");
+                : " (claimed: the hashes are poor, and the real rate is higher)");
 }
 
 static void print_window(FILE *out, const info_report *report, const tamis_plan *plan) {
@@ -272,7 +272,8 @@ static void put_content(json_t *object, const info_report *report) {
     cli_json_bool(object, "saturated", info->saturated);
 }
 
-static void put_made(json_t *object, const char *name, const tamis_metadata *metadata, uint32_t how) {
+static void put_normalization(json_t *object, const char *name, const tamis_metadata *metadata,
+                              uint32_t how) {
     if (metadata->key_type == TAMIS_KEYS_UNSPECIFIED)
         cli_json_null(object, name);
     else
@@ -306,8 +307,8 @@ static tamis_status print_json(FILE *out, const info_report *report, tamis_error
         cli_json_null(object, "key_type");
     else
         cli_json_text(object, "key_type", key_type(metadata));
-    put_made(object, "ignore_case", metadata, TAMIS_KEYS_FOLDED);
-    put_made(object, "trim", metadata, TAMIS_KEYS_TRIMMED);
+    put_normalization(object, "ignore_case", metadata, TAMIS_KEYS_FOLDED);
+    put_normalization(object, "trim", metadata, TAMIS_KEYS_TRIMMED);
     put_plan(object, report);
     put_content(object, report);
     return cli_json_write(object, out, 0, "info", err);

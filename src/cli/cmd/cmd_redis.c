@@ -71,7 +71,7 @@ static tamis_status read_time(const char *text, uint64_t *ms, tamis_error *err) 
         return TAMIS_OK;
     return cli_fail(
         err,
-        "expire: '%.60s' is no time; give it as 500ms, 2s, 10m (minutes), 6h or 1d, in seconds where "
+        "expire: '%.60s' is not a time; give it as 500ms, 2s, 10m (minutes), 6h or 1d, in seconds where "
         "it has no unit, or never",
         text);
 }

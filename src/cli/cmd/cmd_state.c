@@ -247,7 +247,7 @@ static tamis_status run_state(const cli_args *args, bool *negative, tamis_error 
     if (!shows && strcmp(action, "verify") != 0)
         return cli_fail(err, "state: '%.60s' is not known; give show or verify", action);
     if (args->operand_count != 2)
-        return cli_fail(err, "state %s: takes DIR, the folder of --state; see tamis help state", action);
+        return cli_fail(err, "state %s: takes DIR, the directory of --state; see tamis help state", action);
     view.directory = args->operands[1];
     if (args->values[CLI_OPT_SECRET_FILE].given) {
         status = cli_signals_begin(&stop_fd, err);

@@ -35,7 +35,7 @@ static tamis_status check(const cli_actions *actions, const cli_action *action, 
     if (count < 2 || count - 2 < action->min_operands || count - 2 > action->max_operands)
         return cli_fail(err, "%s %s: takes %s; see tamis help %s", command, name, action->takes, command);
     if (!cli_server_is_uri(args->operands[1]))
-        return cli_fail(err, "%s %s: '%.200s' is no URI; write %s", command, name, args->operands[1],
+        return cli_fail(err, "%s %s: '%.200s' is not a URI; write %s", command, name, args->operands[1],
                         actions->uri);
     for (int i = 0; i < CLI_OPTIONS_MAX; i++)
         if (args->values[i].given && (action->options >> i & 1) == 0)

@@ -109,7 +109,7 @@ tamis_status cli_file_lock(tamis_lock **lock, const char *path, cli_lock_wait wa
     return TAMIS_OK;
 }
 
-/* The file was replaced while this process changed its filter. If the new file is no filter, running again
+/* The file was replaced while this process changed its filter. If the new file is not a filter, running again
  * does not help. */
 static tamis_status fail_changed(const char *path, tamis_error *err) {
     tamis_filter *now = NULL;
@@ -118,7 +118,7 @@ static tamis_status fail_changed(const char *path, tamis_error *err) {
     if (cli_file_open(&now, path, CLI_QUERY, NULL, NULL, &why) == TAMIS_OK)
         cli_remedy(err, "run again");
     else
-        cli_remedy(err, "that is no filter: put a whole one there, and run again");
+        cli_remedy(err, "it is not a filter: put a whole one there, and run again");
     tamis_filter_free(now);
     return err->status;
 }

@@ -79,8 +79,8 @@ static bool is_compressed(int fd, off_t offset) {
     return compressed;
 }
 
-/* Finds the bytes left to read of an input ("-": standard input). Returns false if it is no regular file or
- * is compressed. */
+/* Finds the bytes left to read of an input ("-": standard input). Returns false if it is not a regular
+ * file or is compressed. */
 static bool size_of_input(const char *input, uint64_t *bytes) {
     const bool is_standard = strcmp(input, "-") == 0;
     struct stat st;
@@ -187,7 +187,7 @@ tamis_status cli_filter_full(const tamis_filter *filter, const char *path, uint6
     char number[CLI_TEXT_NUMBER], size[CLI_TEXT_NUMBER], shown[CLI_SERVER_SHOWN];
 
     cli_text_count(number, sizeof number, record);
-    if (cli_server_format(filter)) { /* whose bits the library has just counted for its message */
+    if (cli_server_format(filter)) { /* the library has counted its bits for the message */
         cli_subject(err, "%.200s: record %s", cli_server_show(path, shown), number);
         cli_remedy(err, remedy);
         return err->status;
@@ -196,16 +196,17 @@ tamis_status cli_filter_full(const tamis_filter *filter, const char *path, uint6
         tamis_filter_metadata_get(filter, &metadata, NULL) != TAMIS_OK)
         return err->status; /* *err has the library's message */
     if (info.full == TAMIS_FULL_CAPACITY && !tamis_kind_is_bloom(info.kind))
-        return cli_fail(err,
-                        "%.200s: full: it was made for %s with --frozen, and record %s is another; build it "
-                        "again without --frozen, or with --expect N",
-                        path, cli_text_records(size, sizeof size, info.capacity), number);
+        return cli_fail(
+            err,
+            "%.200s: full at record %s: made for %s with --frozen; build it again without --frozen, "
+            "or with --expect N",
+            path, number, cli_text_records(size, sizeof size, info.capacity));
     if (info.full == TAMIS_FULL_CAPACITY)
-        return cli_fail(err, "%.200s: full with the %s it was made for%s, and record %s is another; %s", path,
-                        cli_text_records(size, sizeof size, info.capacity),
-                        metadata.format == TAMIS_FORMAT_GUAVA ? " at the most" : "", number, remedy);
+        return cli_fail(err, "%.200s: full at record %s: made for %s%s; %s", path, number,
+                        metadata.format == TAMIS_FORMAT_GUAVA ? "at most " : "",
+                        cli_text_records(size, sizeof size, info.capacity), remedy);
     if (info.full == TAMIS_FULL_MEMORY)
-        return cli_fail(err, "%.200s: full, record %s would make it grow beyond its %s; %s", path, number,
+        return cli_fail(err, "%.200s: full at record %s: it would grow beyond its %s; %s", path, number,
                         cli_text_bytes(size, sizeof size, tamis_filter_plan(filter)->memory_limit), remedy);
     cli_remedy(err, remedy);
     return err->status;

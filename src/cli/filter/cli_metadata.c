@@ -63,7 +63,7 @@ static bool can_store(tamis_format format) {
 tamis_status cli_metadata_check(const cli_metadata *metadata, tamis_format format, tamis_error *err) {
     if (can_store(format) || (metadata->label_count == 0 && metadata->version == 0))
         return TAMIS_OK;
-    return cli_fail(err, "%s: format %s has no place for it; leave it out, or give --format tamis",
+    return cli_fail(err, "%s: format %s does not store it; leave it out, or give --format tamis",
                     metadata->label_count > 0 ? "--label" : "--data-version", tamis_format_name(format));
 }
 
@@ -82,7 +82,7 @@ static void report_lost_rule(uint32_t key_type, const char *shown, const char *k
     if (cli_key_types_equal(key_type, TAMIS_KEYS_UNSPECIFIED))
         return;
     snprintf(message, sizeof message,
-             "%.300s: its keys are made with %s, which %s has no place for; give that with every add and "
+             "%.300s: its keys are made with %s, which %s does not store; give that with every add and "
              "check",
              shown, cli_key_rule(rule, key_type), keeper);
     cli_report(message);
@@ -94,7 +94,7 @@ static void report_lost_on_server(const tamis_metadata *has, const char *uri) {
 
     cli_server_show(uri, shown);
     if (has->label_count > 0 || has->version != 0) {
-        snprintf(message, sizeof message, "%.300s: a server has no place for %s%s%s, so it is without", shown,
+        snprintf(message, sizeof message, "%.300s: a server does not store %s%s%s, so it is without", shown,
                  has->label_count > 0 ? "labels" : "",
                  has->label_count > 0 && has->version != 0 ? " and " : "",
                  has->version != 0 ? "a version" : "");
@@ -118,7 +118,7 @@ void cli_metadata_report_lost(const tamis_filter *filter, const char *output, ta
         return;
     snprintf(keeper, sizeof keeper, "format %s", tamis_format_name(format));
     if (has.label_count > 0 || has.version != 0) {
-        snprintf(message, sizeof message, "%.300s: %s has no place for %s%s%s, so it is without", output,
+        snprintf(message, sizeof message, "%.300s: %s does not store %s%s%s, so it is without", output,
                  keeper, has.label_count > 0 ? "labels" : "",
                  has.label_count > 0 && has.version != 0 ? " and " : "", has.version != 0 ? "a version" : "");
         cli_report(message);

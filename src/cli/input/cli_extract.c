@@ -82,16 +82,16 @@ void cli_extract_release(cli_extract *extract) {
     extract->extractor = NULL;
 }
 
-uint32_t cli_extract_made(const cli_extract *extract) {
+uint32_t cli_extract_normalization(const cli_extract *extract) {
     return (extract->options.ignore_case ? TAMIS_KEYS_FOLDED : 0U) |
            (extract->options.trim ? TAMIS_KEYS_TRIMMED : 0U);
 }
 
-tamis_status cli_extract_apply_made(cli_extract *extract, uint32_t made, tamis_error *err) {
-    if (made == cli_extract_made(extract))
+tamis_status cli_extract_apply_normalization(cli_extract *extract, uint32_t normalization, tamis_error *err) {
+    if (normalization == cli_extract_normalization(extract))
         return TAMIS_OK;
-    extract->options.ignore_case = (made & TAMIS_KEYS_FOLDED) != 0;
-    extract->options.trim = (made & TAMIS_KEYS_TRIMMED) != 0;
+    extract->options.ignore_case = (normalization & TAMIS_KEYS_FOLDED) != 0;
+    extract->options.trim = (normalization & TAMIS_KEYS_TRIMMED) != 0;
     cli_extract_release(extract);
     return tamis_extractor_create(&extract->extractor, &extract->options, err);
 }

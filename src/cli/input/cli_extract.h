@@ -26,12 +26,12 @@ tamis_status cli_extract_configure(cli_extract *extract, const cli_value *values
                                    int terminator, bool fields, tamis_error *err);
 void cli_extract_release(cli_extract *extract);
 
-/* Returns how the options normalise keys: bits of TAMIS_KEYS_MADE. */
-uint32_t cli_extract_made(const cli_extract *extract);
+/* Returns how the options normalise keys: bits of TAMIS_KEYS_NORMALIZED. */
+uint32_t cli_extract_normalization(const cli_extract *extract);
 
-/* Creates the extractor again if a filter normalises keys in another way than the options. `made` is that
- * of cli_key_form, after cli_key_apply_filter. */
-tamis_status cli_extract_apply_made(cli_extract *extract, uint32_t made, tamis_error *err);
+/* Creates the extractor again if a filter normalises keys in another way than the options. `normalization`
+ * is that of cli_key_form, after cli_key_apply_filter. */
+tamis_status cli_extract_apply_normalization(cli_extract *extract, uint32_t normalization, tamis_error *err);
 
 /* Creates an extractor for keys that are not part of a record: it applies --trim and --ignore-case and
  * ignores --key. The caller owns *extractor. It is NULL if neither option is set. */

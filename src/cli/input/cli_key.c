@@ -48,24 +48,24 @@ void cli_key_fit(cli_key_form *form, tamis_scheme scheme, int terminator) {
     form->strip_cr = scheme == TAMIS_SCHEME_FNV_DCSO && terminator == '\n';
 }
 
-static const char *option_of(uint32_t made) {
-    return made & TAMIS_KEYS_FOLDED ? "--ignore-case" : "--trim";
+static const char *option_of(uint32_t normalization) {
+    return normalization & TAMIS_KEYS_FOLDED ? "--ignore-case" : "--trim";
 }
 
 /* Adopts the normalisation of keys that a filter stores. Options may add to it for lookups, but not if
  * keys are added to the filter. Several filters must agree. */
-static tamis_status apply_made(cli_key_form *form, uint32_t its, const char *path, bool grows,
-                               tamis_error *err) {
-    uint32_t less = form->made & ~its, more = its & ~form->made;
+static tamis_status apply_normalization(cli_key_form *form, uint32_t its, const char *path, bool grows,
+                                        tamis_error *err) {
+    uint32_t less = form->normalization & ~its, more = its & ~form->normalization;
 
     if (less && grows)
         return cli_fail(err, "%.300s: its keys were made without %s; leave it out, or build another filter",
                         path, option_of(less));
-    if ((less & ~form->made_given) || (more && form->made_known))
+    if ((less & ~form->normalization_given) || (more && form->normalization_known))
         return cli_fail(err, "%.300s: its keys were made with%s %s, unlike those before; query it alone",
-                        path, more ? "" : "out", option_of(more ? more : less & ~form->made_given));
-    form->made |= its;
-    form->made_known = true;
+                        path, more ? "" : "out", option_of(more ? more : less & ~form->normalization_given));
+    form->normalization |= its;
+    form->normalization_known = true;
     return TAMIS_OK;
 }
 
@@ -92,14 +92,14 @@ tamis_status cli_key_apply_type(cli_key_form *form, uint32_t key_type, const cha
                                       "%.300s: its keys are of a type that this tamis does not know; use a "
                                       "newer one, or give --hex",
                                       path);
-    type = key_type & ~(uint32_t)TAMIS_KEYS_MADE;
+    type = key_type & ~(uint32_t)TAMIS_KEYS_NORMALIZED;
     if (type > last)
         return form->given ? TAMIS_OK
                            : cli_fail(err,
                                       "%.300s: its keys are of type %" PRIu32 ", which this tamis does not "
                                       "know; use a newer one, or give --hex",
                                       path, key_type);
-    if (apply_made(form, key_type & TAMIS_KEYS_MADE, path, grows, err) != TAMIS_OK)
+    if (apply_normalization(form, key_type & TAMIS_KEYS_NORMALIZED, path, grows, err) != TAMIS_OK)
         return err->status;
     if (type == TAMIS_KEYS_UNSPECIFIED)
         return TAMIS_OK;
@@ -125,11 +125,11 @@ tamis_status cli_key_type_stored(const tamis_filter *filter, uint32_t *key_type,
 }
 
 uint32_t cli_key_type_of(cli_key_form form) {
-    return (form.hex ? TAMIS_KEYS_UNSPECIFIED : (uint32_t)form.type + 1) | form.made;
+    return (form.hex ? TAMIS_KEYS_UNSPECIFIED : (uint32_t)form.type + 1) | form.normalization;
 }
 
 const char *cli_key_rule(char *text, uint32_t key_type) {
-    uint32_t type = key_type & ~(uint32_t)TAMIS_KEYS_MADE;
+    uint32_t type = key_type & ~(uint32_t)TAMIS_KEYS_NORMALIZED;
     bool typed = type != TAMIS_KEYS_UNSPECIFIED;
 
     if (type > TAMIS_KEYS_INT64)
@@ -143,9 +143,9 @@ const char *cli_key_rule(char *text, uint32_t key_type) {
 }
 
 bool cli_key_types_equal(uint32_t a, uint32_t b) {
-    uint32_t type = a & ~(uint32_t)TAMIS_KEYS_MADE, its = b & ~(uint32_t)TAMIS_KEYS_MADE;
+    uint32_t type = a & ~(uint32_t)TAMIS_KEYS_NORMALIZED, its = b & ~(uint32_t)TAMIS_KEYS_NORMALIZED;
 
-    return ((a ^ b) & TAMIS_KEYS_MADE) == 0 &&
+    return ((a ^ b) & TAMIS_KEYS_NORMALIZED) == 0 &&
            (type == its || (type <= TAMIS_KEYS_UTF8 && its <= TAMIS_KEYS_UTF8));
 }
 
@@ -232,10 +232,11 @@ static tamis_status unhex(cli_key_maker *maker, const tamis_key *text, tamis_key
     for (size_t i = 0; i < text->size; i++) {
         int value = cli_text_hex_digit((char)digits[i]);
         if (value < 0) {
-            snprintf(why, sizeof why,
-                     "byte 0x%02X at offset %zu is no hexadecimal digit; give two digits for each byte, or "
-                     "leave --hex out",
-                     digits[i], i);
+            snprintf(
+                why, sizeof why,
+                "byte 0x%02X at offset %zu is not a hexadecimal digit; give two digits for each byte, or "
+                "leave --hex out",
+                digits[i], i);
             return cli_key_fail(position, text, why, err);
         }
         if (i % 2 == 0 && i + 1 < text->size)
@@ -260,7 +261,7 @@ static tamis_status read_integer(const tamis_key *text, int64_t min, int64_t max
 
     for (; i < text->size && bytes[i] >= '0' && bytes[i] <= '9'; i++) {
         unsigned next = (unsigned)(bytes[i] - '0');
-        /* After an overflow the loop goes on: if a byte that is no digit follows, that is the error to
+        /* After an overflow the loop goes on: if a byte that is not a digit follows, that is the error to
          * report. */
         number = number > (limit - next) / 10 ? UINT64_MAX : number * 10 + next;
     }

@@ -25,9 +25,10 @@ typedef struct cli_key_form {
     bool hex;      /* true: texts are hexadecimal digits (--hex) */
     bool given;    /* true: set by --type, --hex or an earlier filter, so the next filter must agree */
     bool strip_cr; /* true: a carriage return at the end of a text is not part of the key */
-    /* normalisation before that, bits of TAMIS_KEYS_MADE: all of it, and the part that options set */
-    uint32_t made, made_given;
-    bool made_known; /* true: a filter has set `made` */
+    /* How texts are normalised first: bits of TAMIS_KEYS_NORMALIZED. */
+    uint32_t normalization;
+    uint32_t normalization_given; /* the bits of it that options set */
+    bool normalization_known;     /* true: a filter has set `normalization` */
 } cli_key_form;
 
 /* Position of a key, for errors. */
@@ -60,15 +61,16 @@ void cli_key_fit(cli_key_form *form, tamis_scheme scheme, int terminator);
 
 /* Sets in *form the key type and normalisation that the filter stores, unless options set them. `path` is
  * the name of the filter for errors; `grows` means that keys are added to it. Error: they contradict each
- * other, so lookups would not find existing keys. Then pass form->made to cli_extract_apply_made. */
+ * other, so lookups would not find existing keys. Then pass form->normalization to
+ * cli_extract_apply_normalization. */
 tamis_status cli_key_apply_filter(cli_key_form *form, const tamis_filter *filter, const char *path,
                                   bool grows, tamis_error *err);
-/* Like cli_key_apply_filter, for a tamis_key_type with bits of TAMIS_KEYS_MADE. */
+/* Like cli_key_apply_filter, for a tamis_key_type with bits of TAMIS_KEYS_NORMALIZED. */
 tamis_status cli_key_apply_type(cli_key_form *form, uint32_t key_type, const char *path, bool grows,
                                 tamis_error *err);
-/* Reads the key type that the filter stores: a tamis_key_type with bits of TAMIS_KEYS_MADE. */
+/* Reads the key type that the filter stores: a tamis_key_type with bits of TAMIS_KEYS_NORMALIZED. */
 tamis_status cli_key_type_stored(const tamis_filter *filter, uint32_t *key_type, tamis_error *err);
-/* Returns the tamis_key_type of keys in this form, with bits of TAMIS_KEYS_MADE. */
+/* Returns the tamis_key_type of keys in this form, with bits of TAMIS_KEYS_NORMALIZED. */
 uint32_t cli_key_type_of(cli_key_form form);
 enum { CLI_KEY_RULE = 80 };
 /* Returns the options that make keys of this type, such as "--type int32 --trim", or "unspecified". The

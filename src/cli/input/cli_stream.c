@@ -148,10 +148,11 @@ tamis_status cli_stream_check_form(const cli_stream *stream, tamis_error *err) {
                         "or leave it out",
                         option);
     if (stream->malformed != TAMIS_STREAM_FAIL && !has_syntax(stream))
-        return cli_fail(err,
-                        "--on-error %s: contradicts %s: a text that is no such key ends the run; leave one "
-                        "of them out",
-                        stream->malformed == TAMIS_STREAM_DROP ? "skip" : "pass", option);
+        return cli_fail(
+            err,
+            "--on-error %s: contradicts %s: a text that is not such a key ends the run; leave one "
+            "of them out",
+            stream->malformed == TAMIS_STREAM_DROP ? "skip" : "pass", option);
     return TAMIS_OK;
 }
 
@@ -189,7 +190,8 @@ tamis_status cli_stream_configure(cli_stream *stream, const cli_stream_given *gi
         return err->status;
     if (cli_key_configure(&stream->form, &values[CLI_OPT_TYPE], &values[CLI_OPT_HEX], err) != TAMIS_OK)
         return err->status;
-    stream->form.made = stream->form.made_given = cli_extract_made(&stream->extract);
+    stream->form.normalization = stream->form.normalization_given =
+        cli_extract_normalization(&stream->extract);
     return cli_stream_check_form(stream, err);
 }
 
@@ -197,7 +199,7 @@ tamis_status cli_stream_apply_filter(cli_stream *stream, const tamis_filter *fil
                                      bool grows, tamis_error *err) {
     if (cli_key_apply_filter(&stream->form, filter, path, grows, err) != TAMIS_OK)
         return err->status;
-    return cli_extract_apply_made(&stream->extract, stream->form.made, err);
+    return cli_extract_apply_normalization(&stream->extract, stream->form.normalization, err);
 }
 
 void cli_stream_release(cli_stream *stream) {
@@ -285,7 +287,7 @@ void cli_stream_advise(tamis_status status, tamis_error *err) {
     if (status == TAMIS_E_TOO_LONG)
         cli_remedy(err, "give a larger --max-record, or check what ends the records");
     if (status == TAMIS_E_NO_KEY || status == TAMIS_E_RECORD)
-        snprintf(err->text + used, sizeof err->text - used, "; mend it, or give %s",
+        snprintf(err->text + used, sizeof err->text - used, "; correct it, or give %s",
                  status == TAMIS_E_NO_KEY ? "--missing pass or drop" : "--on-error skip or pass");
 }
 

@@ -40,7 +40,7 @@ static const char *remedy_of(int number) {
         return "raise the limit of file sizes, or write elsewhere";
     case ENOENT:
     case ENOTDIR:
-        return "check the name and its folder";
+        return "check the name and its directory";
     case EISDIR:
         return "name a file";
     case ENAMETOOLONG:
@@ -49,7 +49,7 @@ static const char *remedy_of(int number) {
         return "check where its symbolic links lead";
     case EACCES:
     case EPERM:
-        return "check the permissions of the file and its folder";
+        return "check the permissions of the file and its directory";
     case EROFS:
         return "make it writable, or name a file elsewhere";
     default:

@@ -10,7 +10,7 @@
  *
  * - Without --key, the text is what the template leaves of the record. The runner then has no extractor
  *   (cli_family_prepare_stream), so --trim and --ignore-case are applied here (`whole`).
- * - With --key, the runner extracts the texts. JSON is refused: a tab in a JSON string is no delimiter.
+ * - With --key, the runner extracts the texts. JSON is refused: a tab in a JSON string is not a delimiter.
  *
  * A record without a name or a key ends the run. The records before it are answered first: make_pairs
  * stops at the bad record, the batch before it is sent, and then the error is returned.
@@ -103,7 +103,7 @@ static tamis_status remake_extractors(cli_family *made, const cli_family_setup *
     cli_extract extract = *setup->extract;
     char shown[CLI_SERVER_SHOWN];
 
-    if (is_made == setup->form.made)
+    if (is_made == setup->form.normalization)
         return TAMIS_OK;
     extract.options.ignore_case = (is_made & TAMIS_KEYS_FOLDED) != 0;
     extract.options.trim = (is_made & TAMIS_KEYS_TRIMMED) != 0;
@@ -141,7 +141,7 @@ static tamis_status open_family(cli_family *made, const cli_family_setup *setup,
     if (check_secret(made, setup, err) != TAMIS_OK ||
         cli_key_apply_type(&form, tamis_redis_family_key_type(made->family),
                            cli_server_show(setup->uri, shown), setup->adds, err) != TAMIS_OK ||
-        remake_extractors(made, setup, form.made, err) != TAMIS_OK)
+        remake_extractors(made, setup, form.normalization, err) != TAMIS_OK)
         return err->status;
     if (setup->trace)
         cli_trace_family(made->family);

@@ -55,7 +55,7 @@ void cli_members_report(const tamis_heavy_hitters *members, const tamis_redis_fa
         const tamis_key *name = &list[i].key;
         tamis_filter_info info = TAMIS_FILTER_INFO_INIT;
         if (tamis_redis_family_info(family, name->data, name->size, &info, NULL) != TAMIS_OK)
-            return; /* all keys are added, so a missing remark is no error */
+            return; /* all keys are added, so a missing remark is not an error */
         if (!info.saturated && !cli_server_is_dense(&info, tamis_redis_family_plan(family), uri))
             continue;
         if (count++ == 0 || info.fpr_live > worst.fpr_live) {

@@ -17,8 +17,8 @@
                 "left out if several filters share a hash. For each Redis key with bits of the record "      \
                 "follow: instance; key, the Redis key, percent-encoded; offsets, the bits, in the order of " \
                 "the layout; bits, their previous values, as digits; when adding, changed, how many of "     \
-                "them were 0; and ms. The last word is answer: for an add fresh (absent before), for a "     \
-                "lookup absent; seen (present) or unknown. ms are the "                                      \
+                "them were 0; and ms. The last word is answer: for an add, fresh (the key was absent) or "   \
+                "seen (it was present); for a lookup, absent or seen; or unknown. ms are the "               \
                 "milliseconds from adding the command to the pipeline of its batch until its reply was "     \
                 "read. Replies are read in order, so this includes waiting for those before it."             \
     }

@@ -4,21 +4,21 @@
  * The dedup session: a filter that answers "absent" or "present" for each key, with counts and, over a state,
  * a log.
  *
- *     caller --keys--> filter --answers--> settle() --answers--> caller
- *                                             |
- *                                             +--> counts
- *                                             +--> new keys --> queue (dedup_log.h) --> log of the state
+ *     caller --keys--> filter --answers--> count_answers --answers--> caller
+ *                                                |
+ *                                                +--> counts
+ *                                                +--> new keys --> queue (dedup_log.h) --> log of the state
  *
- * Every answer passes settle() exactly once. With one thread they pass it in order, so the log has the new
- * keys in the filter's order and replays to the same filter.
+ * Every answer passes count_answers exactly once. With one thread they pass it in order, so the log has the
+ * new keys in the filter's order and replays to the same filter.
  *
  * Many threads may use a session if its filter is concurrent (filter/concurrent.h). Their answers pass
- * settle() in any order and are only counted there. The filter itself passes each new key to the log while it
- * holds the lock of the key's part. Keys of different parts have no line in common, and keys of one part are
- * logged in the order in which they were added. So this log too replays to the same filter.
+ * count_answers in any order and are only counted there. The filter itself passes each new key to the log
+ * while it holds the lock of the key's part. Keys of different parts have no line in common, and keys of one
+ * part are logged in the order in which they were added. So this log too replays to the same filter.
  *
- * A batch may be divided among threads by parts of the filter (dedup_parts.h). settle() then runs once,
- * after all parts have returned.
+ * A batch may be divided among threads by parts of the filter (dedup_parts.h). count_answers then runs
+ * once, after all parts have returned.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -39,7 +39,7 @@
 
 /* Calls of tamis_dedup_expect that the share of new keys is averaged over; older calls count less and
  * less. */
-enum { SPAN = 16 };
+enum { SMOOTHING = 16 };
 
 typedef struct outlook {
     uint64_t absent_before, present_before; /* counts at the last call */
@@ -49,12 +49,12 @@ typedef struct outlook {
 struct tamis_dedup {
     tamis_filter *filter; /* borrowed, or the state's */
     tamis__dedup_log log;
-    uint64_t added_before;      /* with a log: keys of the filter that are not in `counts.fresh` */
+    uint64_t added_before;      /* with a log: keys of the filter that are not in `counts.absent` */
     const tamis_hash *in_parts; /* with a log: the batch that is queried by parts */
     tamis_hash *hashes;         /* with a log: buffer for the hashes of a batch of keys */
     size_t hashes_capacity;     /* capacity of `hashes` */
     bool is_concurrent;         /* the filter is concurrent: any thread may query */
-    pthread_mutex_t commits;    /* many: held by the thread that commits or aborts */
+    pthread_mutex_t commits;    /* held by the thread that commits or aborts, if `is_concurrent` */
     tamis_on_full on_full;
     uint64_t ahead; /* of a window: how far beyond the newest time a key may be */
     tamis_dedup_counts counts; /* many: atomic */
@@ -95,7 +95,7 @@ tamis_status tamis_dedup_open(tamis_dedup **session, tamis_filter *filter, const
         filter = tamis_state_filter(checked.state);
     if (!session || !filter)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
-                           "dedup session: no filter, or no place for the session; give both");
+                           "dedup session: no filter, or no pointer for the session; give both");
     if (checked.state && filter != tamis_state_filter(checked.state))
         return tamis__fail(
             err, TAMIS_E_INVALID, 0,
@@ -201,7 +201,7 @@ static tamis_status add(tamis_filter *filter, const key_batch *batch, size_t fro
  */
 static tamis_status add_passing(tamis_dedup *session, const key_batch *batch, tamis_answer *answers,
                                 size_t *done, tamis_error *err) {
-    tamis_error full_err = TAMIS_ERROR_INIT; /* a full filter sets it, which is no error here */
+    tamis_error full_err = TAMIS_ERROR_INIT; /* a full filter sets it, which is not an error here */
     const size_t count = batch->count;
     size_t chunk = count;
     size_t pos = 0;
@@ -231,7 +231,7 @@ static tamis_status add_passing(tamis_dedup *session, const key_batch *batch, ta
  */
 static tamis_status add_passing_concurrent(tamis_dedup *session, const key_batch *batch,
                                            tamis_answer *answers, size_t *done, tamis_error *err) {
-    tamis_error why = TAMIS_ERROR_INIT; /* a full filter sets it, which is no error here */
+    tamis_error why = TAMIS_ERROR_INIT; /* a full filter sets it, which is not an error here */
     size_t max = batch->count;
     for (*done = 0; *done < batch->count;) {
         size_t end = *done, answered = 0;
@@ -464,8 +464,8 @@ void tamis_dedup_expect(tamis_dedup *session, uint64_t more) {
     const uint64_t absent = now.absent - o->absent_before, present = now.present - o->present_before;
     o->absent_before = now.absent;
     o->present_before = now.present;
-    o->absent += (double)absent - o->absent / SPAN;
-    o->known += (double)(absent + present) - o->known / SPAN;
+    o->absent += (double)absent - o->absent / SMOOTHING;
+    o->known += (double)(absent + present) - o->known / SMOOTHING;
     const double share = o->known > 0 ? o->absent / o->known : 1;
     const double absent_more = (double)more * share;
     pthread_mutex_unlock(&session->commits);

@@ -10,7 +10,7 @@ void tamis__dedup_log_init(tamis__dedup_log *log, tamis_state *state, const tami
     log->state = state;
     log->memory = *memory;
     log->err = (tamis_error)TAMIS_ERROR_INIT;
-    (void)pthread_mutex_init(&log->turn, NULL); /* cannot fail without attributes */
+    (void)pthread_mutex_init(&log->mutex, NULL); /* cannot fail without attributes */
 }
 
 void tamis__dedup_log_release(tamis__dedup_log *log) {
@@ -19,7 +19,7 @@ void tamis__dedup_log_release(tamis__dedup_log *log) {
     tamis__free(&log->memory, log->hashes, log->capacity * sizeof *log->hashes);
     tamis__free(&log->memory, log->spare, log->spare_capacity * sizeof *log->spare);
     tamis__free(&log->memory, log->batches, log->batch_capacity * sizeof *log->batches);
-    pthread_mutex_destroy(&log->turn);
+    pthread_mutex_destroy(&log->mutex);
     tamis__state_stats_set(log->state, NULL);
     *log = (tamis__dedup_log){.state = NULL};
 }
@@ -84,10 +84,10 @@ static bool append_batch(tamis__dedup_log *log, const tamis_hash *hashes, const 
 
 void tamis__dedup_log_append(tamis__dedup_log *log, const tamis_hash *hashes, const tamis_answer *answers,
                              size_t count, const tamis__filter_stats *stats) {
-    pthread_mutex_lock(&log->turn);
+    pthread_mutex_lock(&log->mutex);
     if (log->status == TAMIS_OK && !append_batch(log, hashes, answers, count, stats))
         log->status = tamis__fail_nomem(&log->err, "log of absent keys", count * sizeof *hashes);
-    pthread_mutex_unlock(&log->turn);
+    pthread_mutex_unlock(&log->mutex);
 }
 
 tamis_status tamis__dedup_fail_foreign_keys(uint64_t added, uint64_t own, tamis_error *err) {
@@ -99,16 +99,16 @@ tamis_status tamis__dedup_fail_foreign_keys(uint64_t added, uint64_t own, tamis_
 }
 
 tamis_status tamis__dedup_log_check(tamis__dedup_log *log, tamis_error *err) {
-    pthread_mutex_lock(&log->turn);
+    pthread_mutex_lock(&log->mutex);
     const tamis_status status = log->status;
     if (status != TAMIS_OK)
         tamis__fail(err, status, log->err.sys_errno, "%s", log->err.text);
-    pthread_mutex_unlock(&log->turn);
+    pthread_mutex_unlock(&log->mutex);
     return status;
 }
 
 tamis_status tamis__dedup_log_written(tamis__dedup_log *log, size_t batches, tamis_error *err) {
-    pthread_mutex_lock(&log->turn);
+    pthread_mutex_lock(&log->mutex);
     size_t hashes = 0;
     if (batches > log->waiting)
         batches = log->waiting;
@@ -126,7 +126,7 @@ tamis_status tamis__dedup_log_written(tamis__dedup_log *log, size_t batches, tam
         log->waiting -= batches;
         memmove(log->batches, log->batches + batches, log->waiting * sizeof *log->batches);
     }
-    pthread_mutex_unlock(&log->turn);
+    pthread_mutex_unlock(&log->mutex);
     return status;
 }
 
@@ -136,7 +136,7 @@ tamis_status tamis__dedup_log_written(tamis__dedup_log *log, size_t batches, tam
  * order. */
 static void append_added(void *context, const tamis_hash *hashes, const tamis_answer *answers, size_t count) {
     tamis__dedup_log *log = context;
-    pthread_mutex_lock(&log->turn);
+    pthread_mutex_lock(&log->mutex);
     void *row = log->hashes;
     if (log->status == TAMIS_OK) {
         if (reserve(&log->memory, &row, &log->capacity, log->count, count, sizeof *log->hashes)) {
@@ -146,7 +146,7 @@ static void append_added(void *context, const tamis_hash *hashes, const tamis_an
             log->status = tamis__fail_nomem(&log->err, "log of absent keys", count * sizeof *hashes);
         }
     }
-    pthread_mutex_unlock(&log->turn);
+    pthread_mutex_unlock(&log->mutex);
 }
 
 void tamis__dedup_log_listen(tamis__dedup_log *log, tamis_filter *filter) {
@@ -157,9 +157,9 @@ void tamis__dedup_log_listen(tamis__dedup_log *log, tamis_filter *filter) {
  * them. */
 static size_t detach(tamis__dedup_log *log, const tamis_filter *filter, tamis_hash **hashes, size_t *capacity,
                      tamis__filter_stats *stats) {
-    tamis__concurrent_stop(filter);
+    tamis__concurrent_pause_batches(filter);
     *stats = tamis__filter_stats_get(filter);
-    pthread_mutex_lock(&log->turn);
+    pthread_mutex_lock(&log->mutex);
     const size_t count = log->count;
     *hashes = log->hashes;
     *capacity = log->capacity;
@@ -168,16 +168,16 @@ static size_t detach(tamis__dedup_log *log, const tamis_filter *filter, tamis_ha
     log->count = 0;
     log->spare = NULL;
     log->spare_capacity = 0;
-    pthread_mutex_unlock(&log->turn);
-    tamis__concurrent_resume(filter);
+    pthread_mutex_unlock(&log->mutex);
+    tamis__concurrent_resume_batches(filter);
     return count;
 }
 
 /* Makes the session refuse answers and commits until an abort. */
 static tamis_status fail_foreign_keys(tamis__dedup_log *log, uint64_t added, uint64_t own, tamis_error *err) {
-    pthread_mutex_lock(&log->turn);
+    pthread_mutex_lock(&log->mutex);
     log->status = tamis__dedup_fail_foreign_keys(added, own, &log->err);
-    pthread_mutex_unlock(&log->turn);
+    pthread_mutex_unlock(&log->mutex);
     return tamis__dedup_log_check(log, err);
 }
 

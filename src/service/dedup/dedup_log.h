@@ -23,8 +23,8 @@
 typedef struct tamis__dedup_log {
     tamis_state *state; /* borrowed; NULL: no log, and all other fields are unset */
     tamis_allocator memory;
-    pthread_mutex_t turn; /* guards the fields below */
-    tamis_hash *hashes;   /* logged hashes, not yet removed, then those of the waiting batches */
+    pthread_mutex_t mutex; /* guards the fields below */
+    tamis_hash *hashes;    /* logged hashes, not yet removed, then those of the waiting batches */
     size_t logged, count, capacity;
     struct tamis__dedup_batch {
         size_t hashes;             /* new keys in the batch */

@@ -39,13 +39,13 @@ const char *tamis__errno_remedy(int sys_errno) {
         {EDQUOT, "free space there, or write elsewhere"},
         {EFBIG, "raise the limit of file sizes, or write elsewhere"},
         {EROFS, "make it writable, or name a file elsewhere"},
-        {ENOENT, "check the name and its folder"},
-        {ENOTDIR, "check the name and its folder"},
+        {ENOENT, "check the name and its directory"},
+        {ENOTDIR, "check the name and its directory"},
         {ENAMETOOLONG, "use a shorter name"},
         {ELOOP, "check where its symbolic links lead"},
         {EISDIR, "name a file"},
-        {EACCES, "check the permissions of the file and its folder"},
-        {EPERM, "check the permissions of the file and its folder"},
+        {EACCES, "check the permissions of the file and its directory"},
+        {EPERM, "check the permissions of the file and its directory"},
         {EMFILE, "close files, or raise the limit of open files"},
         {ENFILE, "close files, or raise the limit of open files"},
         {EBADF, "it is closed, or open for the other direction only"},
@@ -72,7 +72,7 @@ tamis_status tamis__fail_file(tamis_error *err, const char *name, int sys_errno)
 }
 
 tamis_status tamis__fail_irregular(tamis_error *err, const char *name) {
-    return tamis__fail(err, TAMIS_E_IO, 0, "%s: is no regular file; a filter lives in one, so name that",
+    return tamis__fail(err, TAMIS_E_IO, 0, "%s: is not a regular file; name a regular file for the filter",
                        tamis__show(name).text);
 }
 

@@ -53,7 +53,7 @@ tamis_status tamis__read_at(int fd, off_t from, void *bytes, size_t size, const 
     return TAMIS_OK;
 }
 
-/* Sums `size` bytes at offset `from`. *whole is false if the file has fewer. */
+/* Sums `size` bytes at offset `from`. *is_whole is false if the file has fewer. */
 static tamis_status checksum_bytes(int fd, off_t from, uint64_t size, const char *name, uint64_t *sum,
                                    bool *is_whole, tamis_error *err) {
     unsigned char bytes[TAMIS__FILE_FINGERPRINT_BYTES];

@@ -86,7 +86,7 @@ static int open_lock(const char *path) {
     }
 }
 
-/* Reads the note, NUL-terminated. *aside points to its second line. */
+/* Reads the note, NUL-terminated. *temp points to its second line. */
 static void read_note(int fd, char note[NOTE + 1], const char **temp) {
     ssize_t size = tamis__sys.pread(fd, note, NOTE, 0);
     note[size > 0 ? size : 0] = '\0';
@@ -108,7 +108,7 @@ static tamis_status fail_busy(tamis_error *err, const tamis__target *target, int
     const char *temp;
     read_note(fd, note, &temp);
     if (tamis__holder_is_us(note))
-        return tamis__fail(err, TAMIS_E_BUSY, EDEADLK, "%s: this process holds it already; let it go first",
+        return tamis__fail(err, TAMIS_E_BUSY, EDEADLK, "%s: this process holds it already; unlock it first",
                            tamis__show(target->name).text);
     if (note[0] != '\0')
         return tamis__fail(err, TAMIS_E_BUSY, 0, "%s: process %s holds it; wait for that to end",
@@ -149,7 +149,7 @@ static tamis_status lock_open_file(tamis_lock *lock, const tamis__target *target
     lock->inode = st.st_ino;
     /* A link that somebody put there would make us write the note into another file. */
     if (!S_ISREG(st.st_mode) || st.st_nlink > 1)
-        return tamis__fail(err, TAMIS_E_IO, 0, "%s: its lock %s is no file of its own; remove that",
+        return tamis__fail(err, TAMIS_E_IO, 0, "%s: its lock %s is not a file of its own; remove that",
                            tamis__show(target->name).text, tamis__show(lock->path).text);
     if (tamis__sys.lock(lock->fd, LOCK_EX | LOCK_NB) == 0)
         return TAMIS_OK;
@@ -198,7 +198,7 @@ static tamis_lock *find_held(const tamis_lock *like) {
     return lock;
 }
 
-/* Sets *taken to a new lock or, with `share`, to the one that this process already holds. */
+/* Sets *locked to a new lock or, with `share`, to the one that this process already holds. */
 static tamis_status lock_target(tamis_lock **locked, const tamis__target *target, bool share,
                                 tamis_error *err) {
     if (target->form != TAMIS__TARGET_REPLACE && target->form != TAMIS__TARGET_NEW)

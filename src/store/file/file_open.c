@@ -219,8 +219,8 @@ static void release(tamis__opened *opened) {
         tamis_hasher_free(old->hasher);
         tamis__free(&memory, old, sizeof *old);
     }
-    pthread_rwlock_destroy(&file->head.turn);
-    pthread_rwlock_destroy(&file->head.kept);
+    pthread_rwlock_destroy(&file->head.batch_lock);
+    pthread_rwlock_destroy(&file->head.slow_lock);
     pthread_mutex_destroy(&file->reloading);
     size_t size = opened_size(file);
     sodium_memzero(file, size);
@@ -228,12 +228,12 @@ static void release(tamis__opened *opened) {
 }
 
 static int init_locks(tamis__opened *opened) {
-    int failed = tamis__rwlock_init(&opened->turn);
+    int failed = tamis__rwlock_init(&opened->batch_lock);
     if (failed)
         return failed;
-    failed = pthread_rwlock_init(&opened->kept, NULL);
+    failed = pthread_rwlock_init(&opened->slow_lock, NULL);
     if (failed)
-        pthread_rwlock_destroy(&opened->turn);
+        pthread_rwlock_destroy(&opened->batch_lock);
     return failed;
 }
 
@@ -363,8 +363,8 @@ tamis_status tamis_filter_reload(tamis_filter *filter, bool *changed, tamis_erro
     if (!file)
         return tamis__fail(
             err, TAMIS_E_UNSUPPORTED, 0,
-            "reload: the filter is no opened file, or a writable one, whose added keys would be "
-            "lost; open the file anew");
+            "reload: the filter was not opened from a file, or it is writable and would lose its added "
+            "keys; open the file again");
     pthread_mutex_lock(&file->reloading);
     tamis_status status = reload(filter, file, &is_new, err);
     pthread_mutex_unlock(&file->reloading);

@@ -111,7 +111,7 @@ static tamis_status reserve(const sink *out, uint64_t size, tamis_error *err) {
     while (failed == EINTR);
     if (failed != ENOSPC && failed != EDQUOT && failed != EFBIG)
         return TAMIS_OK;
-    return tamis__fail(err, TAMIS_E_IO, failed, "%s: no room for its %" PRIu64 " bytes: %s; %s",
+    return tamis__fail(err, TAMIS_E_IO, failed, "%s: no space for its %" PRIu64 " bytes: %s; %s",
                        tamis__show(out->name).text, size, tamis__errno_text(failed),
                        tamis__errno_remedy(failed));
 }
@@ -219,18 +219,18 @@ static tamis_status save_file(saving *s, tamis_error *err) {
 /* Saves a copy while other threads add, then updates the filter's own metadata. */
 static tamis_status save_concurrent(saving *s, tamis_error *err) {
     tamis_filter *filter = s->filter;
-    tamis__concurrent_hold(filter);
+    tamis__concurrent_lock_whole(filter);
     tamis_status status = tamis__filter_copy_snapshot(&s->filter, filter, err);
     if (status == TAMIS_OK) {
         status = save_file(s, err);
-        tamis__concurrent_stop(filter);
+        tamis__concurrent_pause_batches(filter);
         filter->metadata.fields.created = s->filter->metadata.fields.created;
         if (filter->source_file)
             memcpy(filter->source_file, s->filter->source_file, filter->source_file->block_size);
-        tamis__concurrent_resume(filter);
+        tamis__concurrent_resume_batches(filter);
         tamis_filter_free(s->filter);
     }
-    tamis__concurrent_release(filter);
+    tamis__concurrent_unlock_whole(filter);
     return status;
 }
 
@@ -257,9 +257,9 @@ static tamis_status save(tamis_filter *filter, const char *path, tamis_format nu
     status = tamis__filter_claim(filter, false, err);
     if (status != TAMIS_OK)
         return status;
-    tamis__filter_keep(filter);
+    tamis__filter_lock_content(filter);
     status = save_file(&s, err);
-    tamis__filter_let_go(filter);
+    tamis__filter_unlock_content(filter);
     tamis__filter_unclaim(filter, false);
     return status;
 }

@@ -48,7 +48,7 @@ tamis_status tamis__source_file_check(const tamis_filter *filter, const tamis__t
     bool same = filter->source_file->device == now.st_dev && filter->source_file->inode == now.st_ino;
     return tamis__fail(
         err, TAMIS_E_CHANGED, 0,
-        "%s: was %s since it was opened, and what is there now would be lost; open it anew and "
+        "%s: was %s since it was opened, and what is there now would be lost; open it again and "
         "add again",
         tamis__show(target->name).text, same ? "written to" : "replaced");
 }

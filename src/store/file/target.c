@@ -53,7 +53,7 @@ size_t tamis__target_directory_length(const tamis__target *target) {
     return slash ? (size_t)(slash - target->path) + 1 : 0;
 }
 
-/* Replaces place->path, a symbolic link, by its target. */
+/* Replaces target->path, a symbolic link, by its target. */
 static tamis_status follow(tamis__target *target, const char *to, size_t size, tamis_error *err) {
     size_t directory = *to == '/' ? 0 : tamis__target_directory_length(target);
     if (directory + size >= sizeof target->path)
@@ -64,8 +64,9 @@ static tamis_status follow(tamis__target *target, const char *to, size_t size, t
 }
 
 /*
- * Follows the symbolic links at the end of place->path one by one. The kernel follows those in its directory
- * part. Sets DESCRIPTOR if a link leads to a descriptor's name, as a log file linked to /dev/stdout does.
+ * Follows the symbolic links at the end of target->path one by one. The kernel follows those in its
+ * directory part. Sets DESCRIPTOR if a link leads to a descriptor's name, as a log file linked to
+ * /dev/stdout does.
  */
 static tamis_status resolve(tamis__target *target, tamis_error *err) {
     char to[PATH_MAX];

@@ -7,12 +7,13 @@
  *
  *     directory       ".F.tamis-PID-RANDOM"      "F"
  *     create          new bytes                  old file
- *     publish         -                          new file    rename, or
+ *     commit          -                          new file    rename, or
  *                     old file                   new file    exchange (renameat2), if it may have to go back
- *     settle          -                          new file    the directory is synced
+ *     finish          -                          new file    the directory is synced
  *
  * Invariants:
- * 1. The target's name always stands for a whole file: the old one before publish, the new one after it.
+ * 1. The target's name always stands for a whole file: the old one before the commit, the new one after
+ *    it.
  * 2. Every temporary file of a lock's holder is named in the lock's note (lock.h) before it exists. The next
  *    holder can thus remove what a killed process left.
  * 3. The new file gives nobody more rights than the old one gave.
@@ -84,7 +85,7 @@ static int inherit(int fd, const struct stat *old) {
         mode = (mode & 0707) | ((mode & 07) << 3);
     if (tamis__sys.fchmod(fd, mode) == 0)
         return 0;
-    /* Some file systems have one fixed mode and refuse chmod. That is no error if the mode is already
+    /* Some file systems have one fixed mode and refuse chmod. That is not an error if the mode is already
      * right. */
     int sys_errno = errno;
     if (tamis__sys.fstat(fd, &now) == 0 && (now.st_mode & 07777) == mode)
@@ -107,7 +108,7 @@ static tamis_status open_directory(tamis__temp_file *temp, tamis_error *err) {
     temp->durable = temp->directory >= 0;
     if (temp->durable)
         return TAMIS_OK;
-    return tamis__fail(err, TAMIS_E_IO, errno, "%s: cannot open its folder to sync it: %s; %s",
+    return tamis__fail(err, TAMIS_E_IO, errno, "%s: cannot open its directory to sync it: %s; %s",
                        tamis__show(target->name).text, tamis__errno_text(errno), tamis__errno_remedy(errno));
 }
 

@@ -10,10 +10,10 @@
  * A temporary file beside its target. The caller writes it, and an atomic rename then gives it the target's
  * name. temp_file.c explains why.
  *
- *            create             publish                        settle
- *     NONE ----------> WRITTEN ----------> SWAPPED or PLACED ----------> NONE
- *                         |    <----------          |
- *                         | remove   withdraw       (a PLACED file that replaced another cannot go back)
+ *            create            commit                           finish
+ *     NONE ----------> STAGED ----------> SWAPPED or COMMITTED ----------> NONE
+ *                         |   <----------          |
+ *                         | remove  revert         (a COMMITTED file that replaced another cannot go back)
  *                         v
  *                        NONE
  */
@@ -52,19 +52,20 @@ TAMIS_PRIVATE_API tamis_status tamis__temp_file_commit(tamis__temp_file *temp, b
                                                        tamis_error *err);
 /* As tamis__temp_file_commit, but fails with TAMIS_E_CHANGED if the target exists. */
 tamis_status tamis__temp_file_commit_new(tamis__temp_file *temp, tamis_error *err);
-/* Takes a published file's name back, if that is still possible. Otherwise does nothing. */
+/* Undoes a commit, if that is still possible: a SWAPPED file is STAGED again, and a COMMITTED new file is
+ * removed. Otherwise does nothing. */
 void tamis__temp_file_revert(tamis__temp_file *temp);
 
-/* Finishes after publish: removes the old file and syncs the directory. The new file has its name even on an
- * error. */
+/* The last step after a commit: removes the old file and syncs the directory. The new file has its name even
+ * on an error. */
 TAMIS_PRIVATE_API tamis_status tamis__temp_file_finish(tamis__temp_file *temp, tamis_error *err);
 
-/* Publishes and settles those of the two files that were written. Either both get their names, or neither
+/* Commits and finishes those of the two files that are staged. Either both get their names, or neither
  * does. */
 TAMIS_PRIVATE_API tamis_status tamis__temp_file_commit_both(tamis__temp_file *first, tamis__temp_file *second,
                                                             tamis_error *err);
 
-/* Removes a file that is not published. If that fails, the user's remedy is appended to the text of *err, if
+/* Removes a staged file. If that fails, the user's remedy is appended to the text of *err, if
  * any. */
 TAMIS_PRIVATE_API void tamis__temp_file_remove(tamis__temp_file *temp, tamis_error *err);
 

@@ -46,7 +46,7 @@ tamis_status tamis__state_check_alive(const tamis_state *state, tamis_error *err
 static tamis_status check(const tamis_state *state, tamis_error *err) {
     if (state->read_only)
         return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
-                           "%s: the state is only looked at; open it without read_only",
+                           "%s: the state was opened read-only; open it without read_only",
                            tamis__show(state->directory.path).text);
     return tamis__state_check_alive(state, err);
 }
@@ -59,7 +59,7 @@ static tamis_status record_failure(tamis_state *state, tamis_status status, cons
 }
 
 bool tamis__state_is_clean(const tamis_state *state) {
-    return state->log.keys == 0 && state->log.segment.bytes == state->log.whole;
+    return state->log.keys == 0 && state->log.segment.bytes == state->log.commit_end;
 }
 
 tamis__filter_stats tamis__filter_stats_get(const tamis_filter *filter) {
@@ -75,17 +75,17 @@ void tamis__state_stats_set(tamis_state *state, const tamis__filter_stats *stats
 tamis__filter_stats tamis__state_stats_get(const tamis_state *state) {
     if (state->has_stats)
         return state->stats;
-    tamis__filter_keep(state->filter);
+    tamis__filter_lock_content(state->filter);
     const tamis__filter_stats stats = tamis__filter_stats_get(state->filter);
-    tamis__filter_let_go(state->filter);
+    tamis__filter_unlock_content(state->filter);
     return stats;
 }
 
 /* Returns the number of keys in the filter itself, which may differ from the statistics. */
 static uint64_t count_added(const tamis_state *state) {
-    tamis__filter_keep(state->filter);
+    tamis__filter_lock_content(state->filter);
     const uint64_t added = state->filter->added;
-    tamis__filter_let_go(state->filter);
+    tamis__filter_unlock_content(state->filter);
     return added;
 }
 
@@ -131,13 +131,13 @@ void tamis_state_info_get(const tamis_state *state, tamis_state_info *info) {
     tamis__write_struct(info, &now, sizeof now);
 }
 
-/* ---- what its keys are made of ---- */
+/* ---- metadata ---- */
 
 /* A state without keys has nothing that a new description could contradict. */
 static tamis_status check_empty(const tamis_state *state, size_t size, tamis_error *err) {
     if (state->keys > 0)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
-                           "%s: has keys, so what they are made of cannot be said anew; begin a new state",
+                           "%s: has keys, so its metadata cannot change; begin a new state",
                            tamis__show(state->directory.path).text);
     if (!tamis__state_is_committed(state))
         return tamis__fail(err, TAMIS_E_INVALID, 0,
@@ -146,28 +146,28 @@ static tamis_status check_empty(const tamis_state *state, size_t size, tamis_err
 }
 
 /* The description is in the manifest, which R replaces as a whole. */
-tamis_status tamis_state_set_metadata(tamis_state *state, const char *st, tamis_error *err) {
+tamis_status tamis_state_set_metadata(tamis_state *state, const char *text, tamis_error *err) {
     TAMIS__NEED(state, err);
     tamis_error why = TAMIS_ERROR_INIT;
-    const char *text = st ? st : "";
-    state_bytes absent = {NULL, 0, 0};
+    state_bytes new_metadata = {NULL, 0, 0}, old_metadata = state->manifest.metadata;
     bool fatal;
+    if (!text)
+        text = "";
     tamis_status status = check(state, err);
     if (status == TAMIS_OK)
         status = check_empty(state, strlen(text), err);
     if (status != TAMIS_OK)
         return status;
-    if (!tamis__state_bytes_add(&state->memory, &absent, text, strlen(text) + 1))
+    if (!tamis__state_bytes_add(&state->memory, &new_metadata, text, strlen(text) + 1))
         return tamis__fail_nomem(err, "state", strlen(text) + 1);
-    state_bytes old = state->manifest.metadata;
-    state->manifest.metadata = absent;
+    state->manifest.metadata = new_metadata;
     status = tamis__state_roll(state, state->manifest.epoch, &fatal, &why);
-    if (status == TAMIS_OK) { /* which has copied the new text, and freed that */
-        tamis__state_bytes_free(&state->memory, &old);
+    if (status == TAMIS_OK) { /* the roll made its own copy of the new metadata and freed `new_metadata` */
+        tamis__state_bytes_free(&state->memory, &old_metadata);
         return TAMIS_OK;
     }
-    state->manifest.metadata = old;
-    tamis__state_bytes_free(&state->memory, &absent);
+    state->manifest.metadata = old_metadata;
+    tamis__state_bytes_free(&state->memory, &new_metadata);
     return tamis__state_report(&why, fatal ? tamis__state_fail(state, status, &why) : status, err);
 }
 
@@ -233,9 +233,8 @@ tamis_status tamis_state_note(tamis_state *state, const void *note, size_t size,
     if (status != TAMIS_OK)
         return status;
     if (size < 1 || size > TAMIS_STATE_CHECKPOINT_MAX)
-        return tamis__fail(err, TAMIS_E_RANGE, 0,
-                           "state: a note of %zu bytes, not of 1 to %d; say it in as many", size,
-                           TAMIS_STATE_CHECKPOINT_MAX);
+        return tamis__fail(err, TAMIS_E_RANGE, 0, "state: a note has 1 to %d bytes, not %zu; change its size",
+                           TAMIS_STATE_CHECKPOINT_MAX, size);
     if (state->notes.bytes + size + STATE_NOTE_SIZE > STATE_NOTES_MAX)
         return tamis__fail(err, TAMIS_E_RANGE, 0,
                            "state: its notes take %" PRIu64
@@ -261,31 +260,31 @@ static tamis_status check_filter(const tamis_state *state, tamis_error *err) {
 
 static tamis_status commit(tamis_state *state, const void *checkpoint, size_t size, tamis_error *err) {
     const tamis__filter_stats filter = tamis__state_stats_get(state);
-    const state_commit created = {state->last.number + 1,
-                                  state->keys,
-                                  state->size_hint,
-                                  state->notes.count,
-                                  filter.saturated ? STATE_SATURATED : 0u,
-                                  (uint32_t)filter.full};
-    state_bytes kept = {NULL, 0, 0};
+    const state_commit next_commit = {state->last.number + 1,
+                                      state->keys,
+                                      state->size_hint,
+                                      state->notes.count,
+                                      filter.saturated ? STATE_SATURATED : 0u,
+                                      (uint32_t)filter.full};
+    state_bytes new_checkpoint = {NULL, 0, 0};
     struct stat st;
     /* After the state's directory was removed, the commit would be written to an unlinked file. */
     if (tamis__sys.fstat(state->log.fd, &st) < 0 || st.st_nlink == 0)
         return tamis__fail(err, TAMIS_E_IO, 0,
-                           "%s: was removed while it was open; bring it back, and begin again",
+                           "%s: was removed while it was open; restore it, and start again",
                            tamis__show(state->log.path.text).text);
     /* Allocation first: its failure changes nothing. */
-    if (!tamis__state_bytes_add(&state->memory, &kept, checkpoint, size))
+    if (!tamis__state_bytes_add(&state->memory, &new_checkpoint, checkpoint, size))
         return tamis__fail_nomem(err, "checkpoint", size);
     tamis_status status =
-        tamis__state_log_commit(&state->log, &state->memory, &created, checkpoint, size, err);
+        tamis__state_log_commit(&state->log, &state->memory, &next_commit, checkpoint, size, err);
     if (status != TAMIS_OK) {
-        tamis__state_bytes_free(&state->memory, &kept);
+        tamis__state_bytes_free(&state->memory, &new_checkpoint);
         return status;
     }
     tamis__state_bytes_free(&state->memory, &state->checkpoint);
-    state->checkpoint = kept;
-    state->last = created;
+    state->checkpoint = new_checkpoint;
+    state->last = next_commit;
     return TAMIS_OK;
 }
 

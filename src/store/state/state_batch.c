@@ -28,21 +28,21 @@ enum { PARTS_PER_THREAD = 2 };
 
 typedef struct work {
     state_batch *batch;
-    uint32_t parts, next; /* parts; the next one to take (atomic) */
-    pthread_mutex_t turn; /* guards the fields below */
-    size_t done;          /* smallest number of keys that any part completed */
-    tamis_status status;  /* status of that part */
+    uint32_t parts, next;  /* parts; the next one to take (atomic) */
+    pthread_mutex_t mutex; /* guards the fields below */
+    size_t done;           /* smallest number of keys that any part completed */
+    tamis_status status;   /* status of that part */
     tamis_error err;
 } work;
 
 static void note(work *w, size_t done, tamis_status status, const tamis_error *err) {
-    pthread_mutex_lock(&w->turn);
+    pthread_mutex_lock(&w->mutex);
     if (done < w->done) {
         w->done = done;
         w->status = status;
         w->err = *err;
     }
-    pthread_mutex_unlock(&w->turn);
+    pthread_mutex_unlock(&w->mutex);
 }
 
 static void *add_parts(void *context) {
@@ -83,9 +83,9 @@ tamis_status tamis__state_batch_add(state_batch *batch, size_t *absent, tamis_er
     const uint32_t max = batch->threads > 1 ? PARTS_PER_THREAD * batch->threads : 1;
     w.parts = tamis__filter_parts(batch->filter, batch->count, max);
     if (w.parts > 1) {
-        (void)pthread_mutex_init(&w.turn, NULL); /* cannot fail without attributes */
+        (void)pthread_mutex_init(&w.mutex, NULL); /* cannot fail without attributes */
         add_side_by_side(&w);
-        pthread_mutex_destroy(&w.turn);
+        pthread_mutex_destroy(&w.mutex);
         *absent = count_absent(batch, w.done);
         tamis__filter_added_parts(batch->filter, *absent, w.status, &w.err);
     } else {

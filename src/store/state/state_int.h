@@ -8,13 +8,13 @@
  *
  * Reading order:
  *
- *     state_directory.c      the directory, its lock, names and small file helpers
+ *     state_directory.c   the directory, its lock, names and small file helpers
  *     state_manifest.c    the manifest: the list of valid files
  *     state_segment.c     writing a log segment
  *     state_frames.c      reading a log segment
  *     state_load.c        rebuilding the filter (state_batch.c adds the keys, by several threads)
- *     state_snapshot.c    shortening the log
  *     state_roll.c        starting a new segment
+ *     state_snapshot.c    shortening the log
  *     state_open.c        opening and closing
  *     state.c             the calls of include/tamis/experimental/state.h
  *
@@ -30,7 +30,7 @@
 #include "filter/filter_int.h"
 #include "store/state/state_stats.h"
 
-#define STATE_REMEDY "restore the folder from a copy, or begin a new state"
+#define STATE_REMEDY "restore the directory from a copy, or begin a new state"
 
 /* ---- memory ---- */
 
@@ -64,7 +64,7 @@ state_path tamis__state_path(const state_directory *directory, const char *name)
 state_path tamis__state_log_path(const state_directory *directory, uint64_t number);
 state_path tamis__state_snapshot_path(const state_directory *directory, uint64_t number);
 
-/* Opens the directory and creates nothing. TAMIS_E_IO if it is missing or no directory. */
+/* Opens the directory and creates nothing. TAMIS_E_IO if it is missing or not a directory. */
 tamis_status tamis__state_directory_open(state_directory *directory, const char *path, tamis_error *err);
 /* As tamis__state_directory_open, but creates a missing directory durably. */
 tamis_status tamis__state_directory_create(state_directory *directory, const char *path, tamis_error *err);
@@ -76,7 +76,7 @@ tamis_status tamis__state_directory_sync(const state_directory *directory, tamis
 /* A directory entry. */
 typedef struct state_found {
     char name[NAME_MAX + 1];
-    uint64_t log, snapshot; /* number of the log segment, of the snapshot; 0: the entry is no such file */
+    uint64_t log, snapshot; /* number of the log segment, of the snapshot; 0: not such a file */
 } state_found;
 /* Calls `visit` for each entry. The first result other than TAMIS_OK ends the listing and is returned. */
 tamis_status tamis__state_directory_list(const state_directory *directory,
@@ -206,9 +206,9 @@ typedef struct state_log {
     int fd;                /* -1: none */
     state_segment segment; /* `bytes` and `check` cover all frames so far */
     uint64_t sent;         /* bytes already handed to the disk for writing (tamis__send_off) */
-    uint64_t whole;        /* length including the last commit's frame */
-    uint64_t sure;         /* length before that frame; a closed segment ends there (I4) */
-    uint64_t sure_check;   /* checksum chain at `sure` */
+    uint64_t commit_end;   /* length including the last commit's frame */
+    uint64_t synced_end;   /* length before that frame; a closed segment ends there (I4) */
+    uint64_t synced_check; /* checksum chain at `synced_end` */
     state_path path;
     state_bytes frame; /* frame under construction: space for its header, then the buffered keys */
     size_t keys;       /* buffered keys */
@@ -346,8 +346,8 @@ struct tamis_state {
     tamis_error failed_err;
 };
 
-/* Steps S3, S4: reads last commit, checkpoint and notes. Sets log.sure, where the live segment is to be
- * closed. */
+/* Steps S3, S4: reads last commit, checkpoint and notes. Sets log.synced_end, where the live segment is to
+ * be closed. */
 tamis_status tamis__state_find_commit(tamis_state *state, tamis_error *err);
 /* Step S5: builds the filter of that commit. */
 tamis_status tamis__state_load(tamis_state *state, tamis_error *err);

@@ -248,7 +248,8 @@ static tamis_status replay_segment(replay *r, const state_segment *segment, tami
     if (status != TAMIS_OK)
         return status;
     if (segment->first_key != r->keys)
-        status = tamis__state_fail_damaged(&frames, 0, "begins behind other keys than there are", err);
+        status = tamis__state_fail_damaged(&frames, 0, "begins after another number of keys than the log has",
+                                           err);
     do {
         if (status == TAMIS_OK)
             status = tamis__state_check_given_up(r->source, err);
@@ -322,8 +323,8 @@ static tamis_status read_commit(tamis_state *state, const state_frames *frames, 
     if (!tamis__state_bytes_add(&state->memory, &state->checkpoint, frame->payload + STATE_COMMIT_FIXED,
                                 frame->size - STATE_COMMIT_FIXED))
         return tamis__fail_nomem(err, "checkpoint", frame->size);
-    state->log.sure = restated ? frames->offset : frame->offset;
-    state->log.sure_check = restated ? frames->check : frame->before;
+    state->log.synced_end = restated ? frames->offset : frame->offset;
+    state->log.synced_check = restated ? frames->check : frame->before;
     return TAMIS_OK;
 }
 
@@ -351,14 +352,14 @@ tamis_status tamis__state_find_commit(tamis_state *state, tamis_error *err) {
     state_frame frame = {0};
     uint64_t keys = live->first_key;
     tamis__state_notes_cut(&state->memory, &state->notes, state->manifest.note_count);
-    state->log.sure = 0;
+    state->log.synced_end = 0;
     tamis_status status = tamis__state_frames_open(&frames, &state->directory, &state->memory, live, err);
     if (status != TAMIS_OK)
         return status;
     do {
         status = tamis__state_frames_next(&frames, &frame, err);
         if (status == TAMIS_OK && frame.offset == STATE_HEADER && frame.type != STATE_RESTATED)
-            status = tamis__state_fail_damaged(&frames, frame.offset, "is no commit restated", err);
+            status = tamis__state_fail_damaged(&frames, frame.offset, "is not a restated commit", err);
         if (status == TAMIS_OK && frame.type)
             status = read_frame(state, &frames, &frame, &keys, err);
     } while (status == TAMIS_OK && frame.type);
@@ -376,8 +377,8 @@ tamis_status tamis__state_load(tamis_state *state, tamis_error *err) {
     if (status != TAMIS_OK)
         return status;
     state_segment *live = &copy.segments[copy.segment_count - 1];
-    live->bytes = state->log.sure;
-    live->check = state->log.sure_check;
+    live->bytes = state->log.synced_end;
+    live->check = state->log.synced_check;
     const uint32_t processors = tamis__thread_processors();
     const state_source source = {&state->directory,
                                  &state->memory,

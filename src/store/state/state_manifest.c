@@ -31,7 +31,7 @@
 static const uint8_t magic[8] = {0x89, 'T', 'A', 'M', 'S', 'T', '\r', '\n'};
 
 enum {
-    VERSION = 2 /* 1: without a target */,
+    VERSION = 2, /* 1 is written if the plan has no target */
     HEADER_SIZE = 32,
     SEGMENT_ROW = 48,
     FALSE_PRESENT_MAX = 1 << 16
@@ -106,7 +106,7 @@ typedef struct coder {
     state_bytes *out;
     const uint8_t *cursor, *end;
     bool no_memory;
-    bool bad; /* the bytes are no valid manifest */
+    bool bad; /* the bytes are not a valid manifest */
 } coder;
 
 static void code_bytes(coder *c, void *bytes, size_t size) {
@@ -356,7 +356,8 @@ static tamis_status decode(const char *path, const tamis_allocator *memory, cons
         return fail_manifest(path, TAMIS_E_DAMAGED, damaged, err);
     if (memcmp(bytes->data, magic, sizeof magic) != 0)
         return fail_manifest(path, TAMIS_E_FORMAT,
-                             "is no manifest of a state; name a folder that has one, or a new one", err);
+                             "is not the manifest of a state; name the directory of one, or a new directory",
+                             err);
     if (tamis__load64le(bytes->data + 16) != bytes->size ||
         tamis__load64le(bytes->data + 24) != checksum_of(bytes->data, bytes->size))
         return fail_manifest(path, TAMIS_E_DAMAGED, damaged, err);

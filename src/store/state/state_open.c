@@ -4,8 +4,8 @@
  * Opening and closing a state: steps S (start) and M (make) of docs/DURABILITY.md.
  *
  *     to write     lock exclusively, find the last commit, rebuild the filter, begin a new segment
- *     to look      no lock; another process may write meanwhile, so a changed manifest means reading again
- *     to verify    shared lock, then as to look
+ *     to read      no lock; another process may write meanwhile, so a changed manifest means reading again
+ *     to verify    shared lock, then as to read
  *
  * A directory without a manifest is used only if it is empty, or if it has just what an interrupted first
  * start leaves. Files of somebody else are never touched.
@@ -118,7 +118,7 @@ static tamis_status check_left_over(void *context, const state_found *found, tam
         return TAMIS_OK;
     return tamis__fail(
         err, TAMIS_E_FORMAT, 0,
-        "%s: is no state, and has other files (%s); name a folder that is empty, or not there yet",
+        "%s: is not a state, and has other files (%s); name a directory that is empty or does not exist",
         tamis__show(directory->path).text, tamis__show(name).text);
 }
 
@@ -133,8 +133,9 @@ static tamis_status check_new(const tamis_filter *filter, tamis_error *err) {
 tamis_status tamis__state_check_metadata_size(size_t size, tamis_error *err) {
     if (size <= TAMIS_STATE_METADATA_MAX)
         return TAMIS_OK;
-    return tamis__fail(err, TAMIS_E_RANGE, 0, "state: about has %zu bytes, and at most %d are kept; say less",
-                       size, TAMIS_STATE_METADATA_MAX);
+    return tamis__fail(err, TAMIS_E_RANGE, 0,
+                       "state: metadata of %zu bytes exceeds the limit of %d; make it shorter", size,
+                       TAMIS_STATE_METADATA_MAX);
 }
 
 /* Fills the manifest of a new state and creates its filter. */
@@ -177,7 +178,7 @@ static tamis_status plan_new(tamis_state *state, const tamis_state_options *opti
 static tamis_status make_new(tamis_state *state, const tamis_state_options *options, tamis_error *err) {
     bool fatal;
     if (!options->plan)
-        return tamis__fail(err, TAMIS_E_FORMAT, 0, "%s: is no state; name a folder that has one",
+        return tamis__fail(err, TAMIS_E_FORMAT, 0, "%s: is not a state; name the directory of one",
                            tamis__show(state->directory.path).text);
     tamis_status status =
         tamis__state_directory_list(&state->directory, check_left_over, &state->directory, err); /* M3 */
@@ -383,7 +384,7 @@ static tamis_status open_to_read(tamis_state *state, const char *path, const tam
     if (status != TAMIS_OK && status != TAMIS_E_FORMAT) /* for example a state that has lost its manifest */
         return tamis__state_report(&why, status, err);
     return tamis__fail(err, TAMIS_E_FORMAT, 0,
-                       "%s: is not the folder of a state: it has no manifest; name a folder that has one",
+                       "%s: is not the directory of a state: it has no manifest; name the directory of one",
                        tamis__show(state->directory.path).text);
 }
 
@@ -399,7 +400,8 @@ static tamis_status open_state(tamis_state **state, const char *path, const tami
     if (status != TAMIS_OK)
         return status;
     if (!state || !path)
-        return tamis__fail(err, TAMIS_E_INVALID, 0, "state: no folder, or no place for the state; give both");
+        return tamis__fail(err, TAMIS_E_INVALID, 0,
+                           "state: no directory, or no pointer for the state; give both");
     if (to == TO_WRITE && options.read_only)
         to = TO_READ;
     const tamis_allocator memory = tamis__allocator_resolve(options.allocator);

@@ -35,8 +35,8 @@ static tamis_status next_manifest(const tamis_state *state, uint64_t epoch, uint
     if (count > 0 && next->segments[count - 1].first_key == state->last.keys) {
         *left_out = next->segments[--count].number;
     } else if (count > 0) {
-        next->segments[count - 1].bytes = state->log.sure;
-        next->segments[count - 1].check = state->log.sure_check;
+        next->segments[count - 1].bytes = state->log.synced_end;
+        next->segments[count - 1].check = state->log.synced_check;
     }
     next->segments[count] =
         (state_segment){.number = next->next++, .epoch = epoch, .seed = seed, .first_key = state->last.keys};
@@ -46,8 +46,7 @@ static tamis_status next_manifest(const tamis_state *state, uint64_t epoch, uint
 }
 
 static tamis_status fail_numbers(const tamis_state *state, tamis_error *err) {
-    return tamis__fail(err, TAMIS_E_RANGE, 0,
-                       "%s: has had all the %" PRIu64 " files it can number; begin a new state",
+    return tamis__fail(err, TAMIS_E_RANGE, 0, "%s: has used all %" PRIu64 " file numbers; begin a new state",
                        tamis__show(state->directory.path).text, STATE_NUMBER_MAX);
 }
 
@@ -96,7 +95,7 @@ tamis_status tamis__state_roll(tamis_state *state, uint64_t epoch, bool *fatal, 
 tamis_status tamis__state_seal(tamis_state *state, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
     bool fatal;
-    if (state->log.whole == state->log.sure) /* the segment has no commit of its own */
+    if (state->log.commit_end == state->log.synced_end) /* the segment has no commit of its own */
         return TAMIS_OK;
     const tamis_status status = tamis__state_roll(state, state->manifest.epoch, &fatal, &why);
     if (status == TAMIS_OK)

@@ -11,9 +11,12 @@
  *     frame:   0 type   4 payload size   8 check   16 payload
  *     header:  0 magic  8 version  12 needs  16 number  24 epoch  32 seed  40 first_key  48 check
  *
- * Checksums form a chain (I3). Each is the XXH3-64 of the frame's first 8 bytes and its payload, seeded by
- * the checksum before it. The header's checksum is seeded by the segment's random seed. So no frame of
- * another segment, or of an earlier run, can continue the chain.
+ * Checksums form a chain (I3):
+ *
+ *     check(0) = XXH3-64(bytes 0 to 47 of the header, seed = the segment's random seed)
+ *     check(n) = XXH3-64(payload of frame n, seed = XXH3-64(first 8 bytes of frame n, seed = check(n - 1)))
+ *
+ * So no frame of another segment, or of an earlier run, can continue the chain.
  *
  * A commit is durable in four steps: C1 write the keys, C2 sync, C3 write the commit's frame, C4 sync.
  * Because of C2, all bytes before a commit's frame are on the disk before that frame is. A reader can
@@ -117,9 +120,9 @@ static tamis_status write_commit(state_log *log, const tamis_allocator *memory, 
                                  const state_commit *commit, const void *checkpoint, size_t size,
                                  tamis_error *err) {
     state_bytes payload = {NULL, 0, 0};
-    const size_t whole = STATE_COMMIT_FIXED + size;
-    if (!tamis__state_bytes_reserve(memory, &payload, whole))
-        return tamis__fail_nomem(err, log->path.text, whole);
+    const size_t payload_size = STATE_COMMIT_FIXED + size;
+    if (!tamis__state_bytes_reserve(memory, &payload, payload_size))
+        return tamis__fail_nomem(err, log->path.text, payload_size);
     uint8_t *to = payload.data;
     tamis__store64le(to + 8, commit->number);
     tamis__store64le(to + 16, commit->keys);
@@ -130,8 +133,8 @@ static tamis_status write_commit(state_log *log, const tamis_allocator *memory, 
     tamis__store64le(to + 48, log->segment.epoch);
     if (size > 0)
         memcpy(to + STATE_COMMIT_FIXED, checkpoint, size);
-    tamis__store64le(to, tamis__state_commit_check(to, whole, log->segment.seed, log->segment.bytes));
-    tamis_status status = tamis__state_log_frame(log, memory, type, to, whole, err);
+    tamis__store64le(to, tamis__state_commit_check(to, payload_size, log->segment.seed, log->segment.bytes));
+    tamis_status status = tamis__state_log_frame(log, memory, type, to, payload_size, err);
     tamis__state_bytes_free(memory, &payload);
     return status;
 }
@@ -144,18 +147,18 @@ tamis_status tamis__state_log_commit(state_log *log, const tamis_allocator *memo
                                      const state_commit *commit, const void *checkpoint, size_t size,
                                      tamis_error *err) {
     tamis_status status = write_keys(log, err); /* C1 */
-    if (status == TAMIS_OK && log->segment.bytes > log->whole)
+    if (status == TAMIS_OK && log->segment.bytes > log->commit_end)
         status = sync_log(log, err); /* C2 */
-    const uint64_t sure = log->segment.bytes, sure_check = log->segment.check;
+    const uint64_t synced_end = log->segment.bytes, synced_check = log->segment.check;
     if (status == TAMIS_OK)
         status = write_commit(log, memory, STATE_COMMIT, commit, checkpoint, size, err); /* C3 */
     if (status == TAMIS_OK)
         status = sync_log(log, err); /* C4 */
     if (status != TAMIS_OK)
         return status;
-    log->whole = log->segment.bytes;
-    log->sure = sure;
-    log->sure_check = sure_check;
+    log->commit_end = log->segment.bytes;
+    log->synced_end = synced_end;
+    log->synced_check = synced_check;
     return TAMIS_OK;
 }
 
@@ -182,8 +185,8 @@ tamis_status tamis__state_log_create(state_log *log, const state_directory *dire
     if (status == TAMIS_OK)
         status = sync_log(log, err); /* R2 */
     if (status == TAMIS_OK) {
-        log->whole = log->sure = log->segment.bytes;
-        log->sure_check = log->segment.check;
+        log->commit_end = log->synced_end = log->segment.bytes;
+        log->synced_check = log->segment.check;
         return TAMIS_OK;
     }
     const bool created = log->fd >= 0;

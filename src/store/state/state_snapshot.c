@@ -31,7 +31,7 @@ enum { TIMES_FILTER = 2, SEGMENTS = 256 /* each start adds a segment; a snapshot
 
 uint64_t tamis__state_log_bytes(const tamis_state *state) {
     const state_manifest *manifest = &state->manifest;
-    uint64_t sum = state->log.fd >= 0 ? state->log.segment.bytes : state->log.sure;
+    uint64_t sum = state->log.fd >= 0 ? state->log.segment.bytes : state->log.synced_end;
     for (size_t i = 0; i + 1 < manifest->segment_count; i++)
         sum += manifest->segments[i].bytes;
     return sum;

@@ -38,10 +38,10 @@ typedef enum tamis__padding {
 } tamis__padding;
 
 typedef struct tamis__decoder_ops {
-    /* Starts the first member. DECODED_SOME or DECODED_NOMEM; after an error `end` is not called. NULL: not
+    /* Starts the first member. DECODE_MORE or DECODE_NOMEM; after an error `end` is not called. NULL: not
      * built in. */
     tamis__decode_result (*begin)(tamis__decoder *decoder);
-    /* Starts each further member. DECODED_SOME or DECODED_NOMEM. */
+    /* Starts each further member. DECODE_MORE or DECODE_NOMEM. */
     tamis__decode_result (*reset)(tamis__decoder *decoder);
     /* Decompresses. Called if there is input or if the last step filled its output space, and not after an
      * error. */

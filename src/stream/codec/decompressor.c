@@ -4,16 +4,16 @@
  * Decompression of a file: one or more members (frames, streams) of one format, and what that format allows
  * between them.
  *
- *     HEAD --first bytes of a member--> MEMBER --its end--> HEAD
- *      |-----skippable frame (zstd, lz4)--> SKIPPED --its end--> HEAD
- *      '-----zero byte (gzip, xz)--> PADDING, up to the end of the file; in xz also to the next HEAD
+ *     MAGIC --first bytes of a member--> MEMBER --its end--> MAGIC
+ *       |-----skippable frame (zstd, lz4)--> SKIPPED --its end--> MAGIC
+ *       '-----zero byte (gzip, xz)--> PADDING, up to the end of the file; in xz also to the next MAGIC
  *
  * Most formats' own programs ignore other bytes after a member, some with a warning. Here they are an error:
  * such bytes cannot be told from a member that was cut off or overwritten.
  *
  * Invariants:
- * U1  in[0..left) holds the bytes that were read and not yet decompressed. A member's head is examined only
- *     when it is complete. An incomplete head moves to the front of the buffer, and more is read after it.
+ * U1  in[0..left) holds the bytes that were read and not yet decompressed. A member's magic is examined only
+ *     when it is complete. An incomplete magic moves to the front of the buffer, and more is read after it.
  * U2  A decoder is called only if there is input, or if its last step filled the output space. libzstd treats
  *     a call that can do nothing as an error.
  * U3  Bytes decompressed before an error are returned first. The error is kept for the next call.
@@ -52,7 +52,7 @@ struct tamis__decompressor {
     unsigned char buffer[TAMIS__DECOMPRESSOR_READ_SIZE];
 };
 
-/* ---- heads ---- */
+/* ---- magic bytes ---- */
 
 enum { SKIPPABLE = TAMIS_COMPRESSIONS, SKIPPABLE_HEADER_SIZE = 8 /* with the frame's size */ };
 
@@ -74,7 +74,7 @@ static const struct magic {
     {SKIPPABLE, 4, 0, 15, "\x50\x2a\x4d\x18"},
 };
 
-/* Returns how many of the bytes agree with the head. */
+/* Returns how many of the bytes agree with the magic. */
 static size_t common_prefix(const struct magic *magic, const uint8_t *bytes, size_t size) {
     size_t matched = 0;
     while (matched < size && matched < magic->size) {
@@ -86,7 +86,7 @@ static size_t common_prefix(const struct magic *magic, const uint8_t *bytes, siz
     return matched;
 }
 
-/* Returns the head that the bytes begin with, or NULL. */
+/* Returns the magic that the bytes begin with, or NULL. *undecided: more bytes are needed to be sure. */
 static const struct magic *find_magic(const uint8_t *bytes, size_t size, bool *undecided) {
     *undecided = false;
     for (size_t i = 0; i < sizeof magics / sizeof *magics; i++) {

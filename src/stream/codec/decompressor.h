@@ -20,7 +20,7 @@ enum {
 
 /* Returns the compression of a file that begins with these bytes. *undecided: none so far, but more bytes are
  * needed to be sure. No such beginning contains a line feed, or a zero byte before its end. */
-tamis_compression tamis__compression_detect(const uint8_t *head, size_t size, bool *undecided);
+tamis_compression tamis__compression_detect(const uint8_t *magic, size_t size, bool *undecided);
 
 typedef struct tamis__decompressor tamis__decompressor;
 

@@ -26,9 +26,9 @@ typedef struct tamis__encoder {
      * called. NULL: not built in. */
     tamis_status (*begin)(void *state, const tamis__compressor_options *options, tamis__codec_memory *memory,
                           tamis_error *err);
-    /* Compresses. PUT has input, and is done when all of it is consumed. FLUSH and FINISH have none, and are
-     * done when all output is written. A step that is not done is called again with more output space. */
-    tamis_status (*step)(void *state, tamis__encode_op step, tamis__codec_buffer *io, bool *done,
+    /* Compresses. CONTINUE has input, and is done when all of it is consumed. FLUSH and END have none, and
+     * are done when all output is written. A step that is not done is called again with more output space. */
+    tamis_status (*step)(void *state, tamis__encode_op op, tamis__codec_buffer *io, bool *done,
                          tamis_error *err);
     void (*end)(void *state); /* frees the memory; allowed at any time after begin */
 } tamis__encoder;
@@ -36,7 +36,7 @@ typedef struct tamis__encoder {
 extern const tamis__encoder tamis__encoder_gzip, tamis__encoder_zstd, tamis__encoder_lz4, tamis__encoder_xz,
     tamis__encoder_bzip2;
 
-/* Returns the codec of a format; NULL for TAMIS_COMPRESSION_NONE. */
+/* Returns the encoder of a format; NULL for TAMIS_COMPRESSION_NONE. */
 const tamis__encoder *tamis__encoder_find(tamis_compression compression);
 
 #endif

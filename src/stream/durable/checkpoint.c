@@ -24,6 +24,7 @@
 #include "base/versioned.h"
 #include "hash/fnv.h"
 #include "store/file/file_error.h"
+#include "stream/durable/history.h"
 
 static const unsigned char MAGIC[8] = {'A', 'C', 'C', 2};
 
@@ -36,6 +37,7 @@ enum {
     UNTERMINATED = 4,
     OWES_TERMINATOR = 1,
     HAS_HEADER = 2,
+    IS_COPY = 4,
     NAME_SIZE_MAX = 65536,
     MIN_INPUT_SIZE = 8 * 10 /* bytes of an input with an empty name */
 };
@@ -181,7 +183,8 @@ static void put_checkpoint(byte_writer *i, const tamis__checkpoint *a) {
     for (int n = 0; n < 2; n++) {
         put_number(i, a->outputs[n].form);
         put_number(i, (a->outputs[n].owes_terminator ? OWES_TERMINATOR : 0u) |
-                          (a->outputs[n].has_header ? HAS_HEADER : 0u));
+                          (a->outputs[n].has_header ? HAS_HEADER : 0u) |
+                          (a->outputs[n].is_copy ? IS_COPY : 0u));
         put_number(i, a->outputs[n].header);
         put_number(i, (uint64_t)a->outputs[n].compression);
         put_number(i, a->outputs[n].tail_offset);
@@ -283,6 +286,7 @@ static bool read_inputs_and_outputs(byte_reader *e, tamis__checkpoint *a) {
         a->outputs[n].form = (tamis__output_form)form;
         a->outputs[n].owes_terminator = flags & OWES_TERMINATOR;
         a->outputs[n].has_header = flags & HAS_HEADER;
+        a->outputs[n].is_copy = flags & IS_COPY;
         a->outputs[n].header = read_number(e);
         a->outputs[n].compression = (int)read_number(e);
         a->outputs[n].tail_offset = read_number(e);
@@ -401,6 +405,13 @@ const char *tamis_stream_checkpoint_input(const tamis_stream_checkpoint *checkpo
     if (read)
         *read = checkpoint->checkpoint.inputs[i].position.offset;
     return checkpoint->checkpoint.inputs[i].name;
+}
+
+bool tamis_stream_checkpoint_is_input(const tamis_stream_checkpoint *checkpoint, size_t i, const char *path) {
+    const tamis__checkpoint *run = &checkpoint->checkpoint;
+    uint64_t size;
+    return i < run->input_count &&
+           (!run->inputs[i].regular || tamis__input_is_file(&run->inputs[i], path, true, &size));
 }
 
 const char *tamis_stream_checkpoint_output(const tamis_stream_checkpoint *checkpoint, size_t i,

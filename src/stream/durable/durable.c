@@ -185,7 +185,7 @@ static tamis_status fail_unterminated(tamis__durable *d, size_t i, tamis_error *
     return tamis__fail(
         err, TAMIS_E_CHANGED, 0,
         "%s: its last record had no end when it was read, and has got longer since; allow that the input is "
-        "read anew",
+        "read again",
         tamis__show(tamis__input_name(d->names[i])).text);
 }
 

@@ -7,8 +7,9 @@
  *     ------------------------------------------------------------->
  *     for each checkpoint:
  *     1. note_outputs    what it knows of the run's outputs; a newer checkpoint counts more
- *     2. compare_run     is it this run? If not: must a new run be refused, and what was read?
+ *     2. compare_run     is it this run?
  *     3. tamis__history_check_unfinished    history_unfinished.c
+ *     4. check_inputs    if it is another run: must a new run be refused, and what was read?
  *
  * A checkpoint is of this run if it has the same outputs, and its inputs are, one by one, those of the run.
  * Files are compared by content, since names and inodes are used again. If no checkpoint is of this run,
@@ -16,11 +17,11 @@
  *
  * A new run is refused (was_read) if an input
  * - was shortened or changed where it was read;
- * - was read in part by a run with other outputs (durable.c refuses inputs that were all read whole);
- * - was being read by the last run with these names when that ended, and is gone.
+ * - was read in part by a run with other outputs (durable.c refuses inputs that were all read whole).
  *
  * The search continues after such a refusal. If an older checkpoint is of this run, the run had already
- * begun, and it is continued. Only a changed input ends the search. All other errors are final.
+ * begun, and it is continued. Only a changed input ends the search. All other errors are final. With
+ * commits.reread such inputs are read again, and step 4 only notes which files were rotated away.
  *
  * The search reads all checkpoints, even after it has found the run. An older checkpoint may know an
  * output that newer ones do not.
@@ -49,6 +50,7 @@ static void note_output(tamis__search *s, const tamis__checkpoint *checkpoint, i
         return; /* a known path counts more than a known content */
     *known = (tamis__known_output){.found = true,
                                    .copied = copied,
+                                   .is_copy = copied || theirs->is_copy,
                                    .swapped = i != j,
                                    .unfinished = !checkpoint->finished,
                                    .owes_terminator = theirs->owes_terminator,
@@ -97,7 +99,7 @@ static tamis_status fail_changed(tamis__search *s, size_t i, const tamis__checkp
 
 static tamis_status fail_read(tamis__search *s, const tamis__checkpoint *before, size_t i, tamis_error *err) {
     s->was_read = true;
-    if (tamis__history_is_unfinished(s, before)) {
+    if (s->unfinished) {
         const tamis_status status = tamis__fail(
             err, TAMIS_E_INVALID, 0,
             "%s: already processed (output %s), but its run has not finished; finish that run, or "
@@ -116,23 +118,6 @@ static tamis_status fail_read(tamis__search *s, const tamis__checkpoint *before,
         "continue it, or allow that it is read again",
         tamis__show(tamis__input_name(s->run->inputs[i].name)).text,
         tamis__show(tamis__checkpoint_output_name(before)).text);
-}
-
-static tamis_status fail_gone(tamis__search *s, const tamis__checkpoint *before, tamis_error *err) {
-    const tamis__checkpoint_input *in = &before->inputs[before->input];
-    s->was_read = true;
-    return tamis__fail(err, TAMIS_E_CHANGED, 0,
-                       "%s: not the file that the unfinished run to %s was reading (%" PRIu64
-                       " bytes read); give that file by its present name, or allow that its rest is given up",
-                       tamis__show(tamis__input_name(in->name)).text,
-                       tamis__show(tamis__checkpoint_output_name(before)).text, in->position.offset);
-}
-
-static bool same_names(const tamis__checkpoint *a, const tamis__checkpoint *b) {
-    bool same = a->input_count == b->input_count;
-    for (size_t i = 0; same && i < a->input_count; i++)
-        same = strcmp(a->inputs[i].name, b->inputs[i].name) == 0;
-    return same;
 }
 
 /* Compares the inputs of the run with those of the checkpoint, one by one. *all_equal becomes false if one
@@ -174,7 +159,7 @@ static tamis_status note_input(tamis__search *s, const tamis__checkpoint *checkp
                                     .position = in->position,
                                     .fingerprint = in->fingerprint};
     memcpy(before->form, checkpoint->form, sizeof before->form);
-    if (!s->history->any_before)
+    if (!to_same && s->history->read_by.text[0] == '\0')
         (void)fail_read(s, checkpoint, i, &s->history->read_by);
     s->history->any_before = true;
     s->was_read = false;
@@ -189,14 +174,15 @@ static tamis_status note_inputs(tamis__search *s, const tamis__checkpoint *check
     for (size_t n = 0; n < checkpoint->input_count && status == TAMIS_OK; n++) {
         size_t found, changed;
         status = tamis__candidates_find(s, &checkpoint->inputs[n], &found, &changed, err);
-        if (status == TAMIS_OK && found != SIZE_MAX &&
-            note_input(s, checkpoint, n, found, to_same, &why) != TAMIS_OK && found < first) {
+        if (status == TAMIS_OK)
+            tamis__candidates_note_rotation(s, &checkpoint->inputs[n], found != SIZE_MAX);
+        if (status != TAMIS_OK || s->reread) /* all inputs are read from their beginning */
+            continue;
+        if (found != SIZE_MAX && note_input(s, checkpoint, n, found, to_same, &why) != TAMIS_OK &&
+            found < first) {
             first = found;
             refused = why;
         }
-        if (status == TAMIS_OK)
-            tamis__candidates_note_rotation(s, &checkpoint->inputs[n],
-                                            found != SIZE_MAX || changed != SIZE_MAX);
         if (changed < first_changed) {
             first_changed = changed;
             changed_input = n;
@@ -211,66 +197,46 @@ static tamis_status note_inputs(tamis__search *s, const tamis__checkpoint *check
                : status;
 }
 
-/* *gone: the file that the unfinished run was reading has not that name any more. If it has, the run differs by
- * another input: a pipe is never the same. */
-static tamis_status is_gone(const tamis__search *s, const tamis__checkpoint *checkpoint, bool *gone,
-                            tamis_error *err) {
-    const size_t i = (size_t)checkpoint->input;
-    tamis__file_match match;
-    const tamis_status status = tamis__candidates_compare(s, i, &checkpoint->inputs[i], true, &match, err);
-    *gone = match != TAMIS__FILE_SAME;
-    return status;
+/* A checkpoint, compared with the run. */
+typedef struct comparison {
+    bool is_run, to_same; /* it is of this run; it has the same outputs */
+    size_t changed;       /* the first input that has changed; SIZE_MAX: none */
+} comparison;
+
+static tamis_status compare_run(tamis__search *s, const tamis__checkpoint *checkpoint, comparison *c,
+                                tamis_error *err) {
+    const bool to_same = tamis__outputs_match_both(s, checkpoint);
+    *c = (comparison){to_same && s->run->input_count == checkpoint->input_count, to_same, SIZE_MAX};
+    return c->is_run ? compare_all_inputs(s, checkpoint, &c->is_run, &c->changed, err) : TAMIS_OK;
 }
 
-/* *is_run: the checkpoint is of this run. Otherwise fails if, by the checkpoint, a new run must be
- * refused. */
-static tamis_status compare_run(tamis__search *s, const tamis__checkpoint *checkpoint, bool *is_run,
-                                tamis_error *err) {
-    const tamis__checkpoint *run = s->run;
-    const bool to_same = tamis__outputs_match_both(s, checkpoint);
-    const bool newest = to_same && !s->compared_names && same_names(run, checkpoint);
-    bool all_equal = to_same && run->input_count == checkpoint->input_count;
-    size_t changed = SIZE_MAX;
-    *is_run = false;
-    if (all_equal) {
-        const tamis_status status = compare_all_inputs(s, checkpoint, &all_equal, &changed, err);
-        if (status != TAMIS_OK)
-            return status;
-    }
-    *is_run = all_equal;
-    s->compared_names = s->compared_names || newest;
-    if (all_equal || s->reread)
-        return TAMIS_OK;
-    if (changed != SIZE_MAX) {
-        s->changed = true;
-        return fail_changed(s, changed, &checkpoint->inputs[changed], err);
-    }
-    /* Of several runs with the same names, only the last one counts as unfinished. */
-    if (newest && tamis__checkpoint_is_open(checkpoint) && checkpoint->inputs[checkpoint->input].regular &&
-        !s->abandon) {
-        bool gone;
-        const tamis_status status = is_gone(s, checkpoint, &gone, err);
-        if (status != TAMIS_OK || gone)
-            return status == TAMIS_OK ? fail_gone(s, checkpoint, err) : status;
-    }
-    return note_inputs(s, checkpoint, to_same, err);
+/* Fails if, by the checkpoint of another run, a new run must be refused. */
+static tamis_status check_inputs(tamis__search *s, const tamis__checkpoint *checkpoint, const comparison *c,
+                                 tamis_error *err) {
+    if (c->changed == SIZE_MAX || s->reread)
+        return note_inputs(s, checkpoint, c->to_same, err);
+    s->changed = true;
+    return fail_changed(s, c->changed, &checkpoint->inputs[c->changed], err);
 }
 
 static tamis_status process_checkpoint(tamis__search *s, const void *bytes, size_t size, bool last,
                                        tamis_error *err) {
     tamis__checkpoint checkpoint = {.inputs = NULL};
     tamis_error refused = TAMIS_ERROR_INIT;
-    bool is_run = false;
+    const bool found = s->history->found;
+    comparison c = {.is_run = false};
     tamis_status status = tamis__checkpoint_decode(&checkpoint, bytes, size, &s->run->memory, err);
     if (status != TAMIS_OK)
         return status;
     note_outputs(s, &checkpoint);
     s->keep_as_other_run = false;
-    if (!s->history->found)
-        status = compare_run(s, &checkpoint, &is_run, &refused);
+    if (!found)
+        status = compare_run(s, &checkpoint, &c, &refused);
     if (status == TAMIS_OK)
-        status = tamis__history_check_unfinished(s, &checkpoint, is_run, last, &refused);
-    if (is_run && status == TAMIS_OK) {
+        status = tamis__history_check_unfinished(s, &checkpoint, c.is_run, last, &refused);
+    if (status == TAMIS_OK && !found && !c.is_run)
+        status = check_inputs(s, &checkpoint, &c, &refused);
+    if (c.is_run && status == TAMIS_OK) {
         s->history->found = true;
         s->history->last = last;
         s->was_read = false;

@@ -25,6 +25,7 @@ typedef struct tamis__known_output {
     uint64_t tail_offset, tail_size;
     uint64_t form[TAMIS__FORMS]; /* options of the run that wrote it */
     bool copied;                 /* true if known only by content, as a copy of that run's file */
+    bool is_copy;                /* the same, or that run knew already that its file is a copy */
 } tamis__known_output;
 
 /* How far an earlier run has read an input of this one. */
@@ -54,7 +55,7 @@ typedef struct tamis__history {
     tamis__earlier_read *inputs;    /* what newer runs have read of each input */
     size_t input_count;             /* size of `inputs` */
     bool any_before;                /* true if one of `inputs` was read before */
-    tamis_error read_by;            /* error naming the run that has read the first known input */
+    tamis_error read_by;            /* error naming the first run found that wrote to other outputs */
     tamis__closed_run *closed_runs; /* unfinished runs that end when this one begins */
     char rotated[500];              /* message: an input was rotated away with an unread rest; "": none */
     char beside[500];               /* message: another run is unfinished, but not in conflict; "": none */
@@ -68,17 +69,21 @@ typedef struct tamis__history {
 
 /* Searches for the newest checkpoint of the run, whose inputs and outputs are those of `run`. Also finds
  * what other runs have read of its inputs. *history must be zeroed; release it even after a failure.
- * - TAMIS_E_CHANGED, with was_read set, unless commits.reread: an input changed where it was read, or the
- *   last run with these names had not ended and its input is gone.
+ * - TAMIS_E_CHANGED, with was_read set, unless commits.reread: an input changed where it was read.
  * - TAMIS_E_INVALID, with was_read set, unless commits.reread: a run with other outputs has read an input in
  *   part.
- * - TAMIS_E_INVALID, with `blocking` set: an unfinished run could not be finished any more. */
+ * - TAMIS_E_INVALID, with `blocking` set: an unfinished run could not be finished any more. was_read is set
+ *   if commits.reread would read its rest. */
 tamis_status tamis__history_search(tamis__history *history, const tamis__checkpoint *run,
                                    const tamis_stream_options *options, const tamis_state *state,
                                    tamis_error *err);
 /* Frees what the search found, except fields that the caller has moved out. Does nothing if there was no
  * search. */
 void tamis__history_release(tamis__history *history);
+
+/* True if the file `path` is the input `known` of a checkpoint: it begins with the bytes that were read.
+ * `named`: the name agrees too. *size is its size. */
+bool tamis__input_is_file(const tamis__checkpoint_input *known, const char *path, bool named, uint64_t *size);
 
 /* Opens an input if it is a regular file; otherwise *fd is -1. If *borrowed, the descriptor is the
  * caller's: do not close it, and the input begins at its current position *base. */

@@ -12,13 +12,14 @@
  *     device, inode     fnv(both)            all clues of all inputs, sorted by sum:
  *     content           sum of the head      | sum, input | sum, input | ...
  *
- * A binary search for the three clues of a known input gives the candidates. `turn` is the number of the
- * search, so that an input with several equal clues is compared once. Files shorter than a head have no clue
- * of content: they count as the same only if name or inode agrees too (file_fingerprint.h).
+ * A binary search for the three clues of a known input gives the candidates. `lookup` is the number of
+ * this search, so that an input with several equal clues is compared once. Files shorter than a head have no
+ * clue of content: they count as the same only if name or inode agrees too (file_fingerprint.h).
  *
  * Outputs are compared by path; by inode, if the old path is gone; and by content, for a copy. A file that
  * begins with the known bytes may be longer only if the run that wrote it had not finished, since that run
- * may have written more.
+ * may have written more, or if the file is known to be a copy: later runs have appended to it. The checkpoints
+ * of these runs say that it is one (is_copy), so runs from before the copy stay known.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -226,7 +227,7 @@ tamis_status tamis__candidates_find(tamis__search *s, const tamis__checkpoint_in
     *found = *changed = SIZE_MAX;
     if (!known->regular || known->position.offset == 0)
         return TAMIS_OK;
-    candidates->turn++;
+    candidates->lookup++;
     make_clues(sums, known->name, known->fingerprint.device, known->fingerprint.inode,
                known->fingerprint.head);
     for (size_t n = 0; n < CLUES; n++)
@@ -235,9 +236,9 @@ tamis_status tamis__candidates_find(tamis__search *s, const tamis__checkpoint_in
             const size_t i = candidates->clues[clue].input;
             tamis__file_match match = TAMIS__FILE_OTHER;
             tamis_status status = TAMIS_OK;
-            if (candidates->inputs[i].turn != candidates->turn && i < *found)
+            if (candidates->inputs[i].last_lookup != candidates->lookup && i < *found)
                 status = tamis__candidates_compare(s, i, known, false, &match, err);
-            candidates->inputs[i].turn = candidates->turn;
+            candidates->inputs[i].last_lookup = candidates->lookup;
             if (status != TAMIS_OK)
                 return status;
             if (match == TAMIS__FILE_SAME)
@@ -250,24 +251,55 @@ tamis_status tamis__candidates_find(tamis__search *s, const tamis__checkpoint_in
 
 /* ---- inputs that were rotated away ---- */
 
+bool tamis__input_is_file(const tamis__checkpoint_input *known, const char *path, bool named,
+                          uint64_t *size) {
+    tamis__file_match match = TAMIS__FILE_OTHER;
+    bool borrowed;
+    off_t base;
+    int fd;
+    if (tamis__input_open_regular(path, &fd, &borrowed, &base, size, NULL) != TAMIS_OK || fd < 0)
+        return false;
+    const tamis_status status =
+        tamis__file_fingerprint_compare(&known->fingerprint, fd, base, named, path, &match, NULL);
+    if (!borrowed)
+        tamis__sys.close(fd);
+    return status == TAMIS_OK && match == TAMIS__FILE_SAME;
+}
+
 /* A search of the directory of an input for the file that had its name. */
 typedef struct rotation {
     const tamis__checkpoint_input *known;
-    char directory[PATH_MAX];
-    char path[PATH_MAX]; /* current path of the file */
-    bool found;
-    uint64_t size;
+    int directory_size; /* size of the directory in the known name, with its slash */
+    tamis__present_input *present;
 } rotation;
 
 static bool is_rotated(void *context, const char *name) {
-    rotation *r = context;
+    const rotation *r = context;
+    tamis__present_input *present = r->present;
+    const int size =
+        snprintf(present->name, sizeof present->name, "%.*s%s", r->directory_size, r->known->name, name);
     struct stat st;
-    const int size = snprintf(r->path, sizeof r->path, "%s%s", r->directory, name);
-    r->found = size > 0 && (size_t)size < sizeof r->path && tamis__sys.stat(r->path, &st) == 0 &&
-               (uint64_t)st.st_ino == r->known->fingerprint.inode &&
-               (uint64_t)st.st_dev == r->known->fingerprint.device && S_ISREG(st.st_mode);
-    r->size = r->found ? (uint64_t)st.st_size : 0;
-    return !r->found;
+    present->found = size > 0 && (size_t)size < sizeof present->name &&
+                     tamis__sys.stat(present->name, &st) == 0 && S_ISREG(st.st_mode) &&
+                     (uint64_t)st.st_ino == r->known->fingerprint.inode &&
+                     (uint64_t)st.st_dev == r->known->fingerprint.device &&
+                     tamis__input_is_file(r->known, present->name, false, &present->size);
+    return !present->found;
+}
+
+void tamis__input_find(const tamis__checkpoint_input *known, tamis__present_input *present) {
+    const char *slash = strrchr(known->name, '/');
+    char directory[PATH_MAX] = ".";
+    rotation r = {known, slash ? (int)(slash + 1 - known->name) : 0, present};
+    if (slash)
+        snprintf(directory, sizeof directory, "%.*s", r.directory_size, known->name);
+    snprintf(present->name, sizeof present->name, "%s", known->name);
+    present->found = tamis__input_is_file(known, known->name, true, &present->size);
+    if (present->found || known->position.offset == 0)
+        return;
+    (void)tamis__sys.list(directory, is_rotated, &r);
+    if (!present->found)
+        snprintf(present->name, sizeof present->name, "%s", known->name);
 }
 
 void tamis__candidates_note_rotation(tamis__search *s, const tamis__checkpoint_input *known, bool there) {
@@ -280,27 +312,24 @@ void tamis__candidates_note_rotation(tamis__search *s, const tamis__checkpoint_i
     if (clue == CLUES * candidates->count || candidates->clues[clue].sum != sum)
         return;
     tamis__candidate *kept = &candidates->inputs[candidates->clues[clue].input];
-    const char *slash = strrchr(known->name, '/');
-    rotation r = {.known = known};
+    tamis__present_input present;
     if (kept->name_known || !known->regular || known->compressed || known->position.offset == 0)
         return;
     kept->name_known = true;
     if (there)
         return;
-    snprintf(r.directory, sizeof r.directory, "%.*s", slash ? (int)(slash + 1 - known->name) : 2,
-             slash ? known->name : "./");
-    (void)tamis__sys.list(r.directory, is_rotated, &r);
-    if (s->history->rotated[0] != '\0' || (r.found && r.size <= known->position.offset))
+    tamis__input_find(known, &present);
+    if (s->history->rotated[0] != '\0' || (present.found && present.size <= known->position.offset))
         return;
-    if (r.found)
+    if (present.found)
         snprintf(s->history->rotated, sizeof s->history->rotated,
                  "%s: a new file; the last %" PRIu64 " bytes of the one before it, now %s, were not read",
-                 tamis__show(known->name).text, r.size - known->position.offset,
-                 tamis__show(r.path + (slash ? 0 : 2)).text);
+                 tamis__show(known->name).text, present.size - known->position.offset,
+                 tamis__show(present.name).text);
     else
         snprintf(s->history->rotated, sizeof s->history->rotated,
-                 "%s: a new file; the one before it is gone, and what it had behind byte %" PRIu64
-                 " was not read",
+                 "%s: replaced or changed after %" PRIu64 " bytes of it were read; if it had more, that was "
+                 "not read",
                  tamis__show(known->name).text, known->position.offset);
 }
 
@@ -331,6 +360,8 @@ bool tamis__outputs_match_one(tamis__search *s, int i, const tamis__checkpoint_o
     struct stat st;
     char *copied = s->candidates.copied[i];
     *by_content = false;
+    if (strcmp(own->path, known->path) == 0 && known->is_copy)
+        snprintf(copied, PATH_MAX, "%s", known->path);
     if (strcmp(own->path, known->path) == 0 || strcmp(copied, known->path) == 0)
         return true;
     if (own->fingerprint.inode != 0 && own->fingerprint.inode == known->fingerprint.inode &&
@@ -369,10 +400,15 @@ static void rename_input(const tamis__checkpoint *checkpoint, tamis__checkpoint_
 void tamis__candidates_rename(tamis__search *s, tamis__checkpoint *checkpoint) {
     bool by_content;
     for (size_t i = 0; i < checkpoint->input_count; i++) {
+        tamis__checkpoint_input *in = &checkpoint->inputs[i];
+        tamis__present_input present;
         size_t found, changed;
-        if (tamis__candidates_find(s, &checkpoint->inputs[i], &found, &changed, NULL) == TAMIS_OK &&
-            found != SIZE_MAX)
-            rename_input(checkpoint, &checkpoint->inputs[i], s->run->inputs[found].name);
+        if (tamis__candidates_find(s, in, &found, &changed, NULL) == TAMIS_OK && found != SIZE_MAX) {
+            rename_input(checkpoint, in, s->run->inputs[found].name);
+        } else if (in->regular) {
+            tamis__input_find(in, &present);
+            rename_input(checkpoint, in, present.name);
+        }
     }
     for (int i = 0; i < 2; i++) {
         const tamis__checkpoint_output *own = &s->run->outputs[i];

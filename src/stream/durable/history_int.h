@@ -12,7 +12,7 @@ typedef struct tamis__candidate {
     unsigned char *bytes; /* bytes of the head, owned */
     bool name_known;      /* true after a checkpoint with an input of that name */
     bool once_named;      /* true after a checkpoint with that name at the same index */
-    size_t turn;          /* turn of the last comparison */
+    size_t last_lookup;   /* number of the lookup that last compared it */
 } tamis__candidate;
 
 typedef struct tamis__clue {
@@ -23,9 +23,11 @@ typedef struct tamis__clue {
 typedef struct tamis__candidates {
     tamis__candidate *inputs;
     tamis__candidate outputs[2]; /* the head of each that is a regular file */
-    char copied[2][PATH_MAX];    /* path of the output that this one is a copy of; "": no known copy */
-    tamis__clue *clues;          /* 3 for each input, sorted by sum */
-    size_t count, turn;          /* number of inputs; number of the current lookup */
+    /* path by which the last matching checkpoint knows this output, if it is a copy; "": no known copy */
+    char copied[2][PATH_MAX];
+    tamis__clue *clues; /* 3 for each input, sorted by sum */
+    size_t count;       /* number of inputs */
+    size_t lookup;      /* number of the current lookup, from 1 */
 } tamis__candidates;
 
 /* A search in progress. */
@@ -37,11 +39,11 @@ typedef struct tamis__search {
     tamis__history *history;             /* what is found */
     tamis__candidates candidates;        /* heads of the run's inputs and outputs */
     bool compared_row;                   /* true after a checkpoint with these outputs and as many inputs */
-    bool compared_names;    /* true after a checkpoint with these outputs and these input names */
-    bool was_read;          /* true if the error is that an input was read or has changed */
-    bool changed;           /* true if an input has changed, which ends the search */
-    bool keep_as_other_run; /* true if the current checkpoint becomes history->other_run */
-    uint64_t *keys;         /* tamis__checkpoint_run_key of each checkpoint so far */
+    bool unfinished;                     /* true if the run of the current checkpoint is unfinished */
+    bool was_read;                       /* true if the error is that an input was read or has changed */
+    bool changed;                        /* true if an input has changed, which ends the search */
+    bool keep_as_other_run;              /* true if the current checkpoint becomes history->other_run */
+    uint64_t *keys;                      /* tamis__checkpoint_run_key of each checkpoint so far */
     size_t key_count, key_capacity;
 } tamis__search;
 
@@ -61,9 +63,20 @@ tamis_status tamis__candidates_compare(const tamis__search *search, size_t i,
 tamis_status tamis__candidates_find(tamis__search *search, const tamis__checkpoint_input *known,
                                     size_t *found, size_t *changed, tamis_error *err);
 
+/* Where the file of an input is now. */
+typedef struct tamis__present_input {
+    bool found;
+    uint64_t size;       /* size of the file, if found */
+    char name[PATH_MAX]; /* its present name; the old name if it is not found */
+} tamis__present_input;
+
+/* Finds the file that an input of a checkpoint was: under its name, or, if that is gone or another file now,
+ * under any name in the same directory (log rotation). */
+void tamis__input_find(const tamis__checkpoint_input *known, tamis__present_input *present);
+
 /* Call for each input of each checkpoint, newest checkpoint first. `there`: the run has that file among
- * its inputs. If the run has only its name, the file was rotated away, and search->history->rotated says
- * how much of it was not read. */
+ * its inputs, unchanged. If the run has only its name, the file was rotated away or rewritten, and
+ * search->history->rotated says how much of it was not read. */
 void tamis__candidates_note_rotation(tamis__search *search, const tamis__checkpoint_input *known, bool there);
 
 /* True if output `i` of the run is the output `known` of a checkpoint: by its path; by its inode, if the
@@ -74,7 +87,8 @@ bool tamis__outputs_match_one(tamis__search *search, int i, const tamis__checkpo
 /* True if the run has both outputs of the checkpoint. */
 bool tamis__outputs_match_both(tamis__search *search, const tamis__checkpoint *checkpoint);
 
-/* For messages: replaces names in the checkpoint by the run's names of the same files. */
+/* For messages: replaces names in the checkpoint by the present names of the same files, which the run has or
+ * which are found (tamis__input_find). */
 void tamis__candidates_rename(tamis__search *search, tamis__checkpoint *checkpoint);
 
 /* Name of the first file that the run wrote, for messages. */
@@ -82,12 +96,9 @@ const char *tamis__checkpoint_output_name(const tamis__checkpoint *checkpoint);
 
 /* Decides about a checkpoint, newest first. If the new run would make an unfinished run impossible to
  * finish, it is refused (history->blocking), unless it reads the rest of that run too or the caller gives
- * it up (history->closed_runs). `is_run`: the checkpoint is that of the run itself. TAMIS_E_NOMEM. */
+ * it up (history->closed_runs). `is_run`: the checkpoint is that of the run itself. Sets search->unfinished.
+ * TAMIS_E_NOMEM. */
 tamis_status tamis__history_check_unfinished(tamis__search *search, tamis__checkpoint *checkpoint,
                                              bool is_run, bool last, tamis_error *err);
-
-/* True if the run of the checkpoint is unfinished, and no newer checkpoint has the same names of inputs
- * and outputs. */
-bool tamis__history_is_unfinished(const tamis__search *search, const tamis__checkpoint *checkpoint);
 
 #endif

@@ -4,7 +4,8 @@
  * output back to its last commit, and the rest of the old run's inputs is never read. So the new run is
  * refused, unless
  *
- *   - it has the same outputs, and the unread inputs among its own: then it reads the rest;
+ *   - it has the same outputs, and the unread inputs among its own: then it reads the rest. An input of the
+ *     same name is not enough: log rotation leaves the name to a new file;
  *   - the caller gives the rest up (commits.abandon): a remark says how much that is.
  *
  * In both cases the commit that begins the new run keeps the checkpoint of the old one as a note, marked
@@ -20,7 +21,7 @@
  *     shared output                               is refused (`blocking`)
  *
  * The new run reads the rest only if all outputs are the same, or if it reads its inputs from the beginning
- * (commits.reread).
+ * (commits.reread). For messages, the file of an input is also searched under other names in its directory.
  *
  * A pipe is never the same again: no run can finish it, not even the same command, and nobody knows how much
  * was left in it. So a pipe alone does not block. The remark says from where to feed it again.
@@ -40,69 +41,58 @@
 
 /* Unread rest of one input of an unfinished run. */
 typedef struct rest {
-    bool there;     /* true if the file of that name is the one that was read */
+    tamis__present_input file;
     bool known;     /* true if `bytes` is known; never for compressed files and pipes */
     uint64_t bytes; /* number of unread bytes */
 } rest;
 
 static rest input_rest(const tamis__checkpoint_input *in) {
-    tamis__file_match match = TAMIS__FILE_SAME;
-    tamis_status status;
-    bool borrowed;
-    off_t base;
-    uint64_t size;
-    int fd;
-    if (tamis__input_open_regular(in->name, &fd, &borrowed, &base, &size, NULL) != TAMIS_OK || fd < 0)
-        return (rest){.there = false};
-    status = in->position.offset > 0
-                 ? tamis__file_fingerprint_compare(&in->fingerprint, fd, base, true, in->name, &match, NULL)
-                 : TAMIS_OK;
-    if (!borrowed)
-        tamis__sys.close(fd);
-    const bool there = status == TAMIS_OK && match == TAMIS__FILE_SAME;
-    const bool known = there && !in->compressed && size >= in->position.offset;
-    return (rest){there, known, known ? size - in->position.offset : 0};
+    rest left = {.known = false};
+    tamis__input_find(in, &left.file);
+    left.known = left.file.found && !in->compressed && left.file.size >= in->position.offset;
+    left.bytes = left.known ? left.file.size - in->position.offset : 0;
+    return left;
 }
 
 /* Unread rest of all inputs of an unfinished run. */
 typedef struct total_rest {
-    const char *first; /* the first input with a rest; NULL: nothing is unread */
+    const tamis__checkpoint_input *first; /* the first input with a rest; NULL: nothing is unread */
     rest of_first;
-    uint64_t read; /* bytes read of the first */
     size_t others; /* more inputs with a rest */
-    size_t pipes;  /* how many of all these are no regular files */
+    size_t pipes;  /* how many of all these are not regular files */
 } total_rest;
 
 static total_rest total_rest_of_run(const tamis__checkpoint *checkpoint) {
     total_rest total = {.first = NULL};
     for (size_t i = (size_t)checkpoint->input; i < checkpoint->input_count; i++) {
         const tamis__checkpoint_input *in = &checkpoint->inputs[i];
-        const rest left = in->regular ? input_rest(in) : (rest){.there = false};
+        const rest left = in->regular ? input_rest(in) : (rest){.known = false};
         if (left.known && left.bytes == 0)
             continue;
         total.pipes += !in->regular;
         total.others += total.first != NULL;
         if (total.first)
             continue;
-        total.first = tamis__input_name(in->name);
+        total.first = in;
         total.of_first = left;
-        total.read = in->position.offset;
     }
     return total;
 }
 
 /* "1234 bytes of a.log and the rest of 2 more inputs" */
 static void describe_rest(char *to, size_t capacity, const total_rest *total) {
+    const tamis__checkpoint_input *first = total->first;
+    const char *name = first->regular ? total->of_first.file.name : first->name;
+    const tamis__shown shown = tamis__show(tamis__input_name(name));
     char others[60] = "";
     if (total->others > 0)
         snprintf(others, sizeof others, " and the rest of %zu more input%s", total->others,
                  total->others > 1 ? "s" : "");
     if (total->of_first.known)
-        snprintf(to, capacity, "%" PRIu64 " bytes of %s%s", total->of_first.bytes,
-                 tamis__show(total->first).text, others);
+        snprintf(to, capacity, "%" PRIu64 " bytes of %s%s", total->of_first.bytes, shown.text, others);
     else
-        snprintf(to, capacity, "%s from byte %" PRIu64 " on%s", tamis__show(total->first).text, total->read,
-                 others);
+        snprintf(to, capacity, "%s from byte %" PRIu64 "%s on%s", shown.text, first->position.offset,
+                 first->compressed ? " of its decompressed data" : "", others);
 }
 
 /* Says what is unread of the first pipe of an unfinished run, when another run begins. "": nothing. */
@@ -124,14 +114,15 @@ static void describe_pipe(const tamis__checkpoint *checkpoint, char remark_text[
 /* ---- records that are given up ---- */
 
 /* Adds the number of unread records of an input to *records, reading them as a run would. False if they
- * cannot be read, or if the name is that of another file by now. */
+ * cannot be read, or if the file is not found. */
 static bool count_input(const tamis__search *s, const tamis__checkpoint *checkpoint, size_t i,
                         uint64_t *records) {
     enum { KEYS = 1024, READ_SIZE = 256 << 10 };
     const tamis_stream_options *o = s->options;
     const tamis_extractor *x = o->extractor;
     const tamis__checkpoint_input *in = &checkpoint->inputs[i];
-    const char *name = in->name;
+    const rest left = input_rest(in);
+    const char *name = left.file.name;
     const bool header = o->header || (x && tamis_extractor_wants_header(x));
     const struct tamis__reader_start from = {false, in->position.offset, in->position.records,
                                              in->position.lines};
@@ -147,13 +138,11 @@ static bool count_input(const tamis__search *s, const tamis__checkpoint *checkpo
                                        .from = &from};
     tamis__poll_loop loop = {.stop_fd = o->stop_fd};
     tamis_key keys[KEYS];
-    tamis__batch batch = {.keys = keys};
+    tamis__record_batch batch = {.keys = keys};
     tamis__reader_event event = TAMIS__READER_RECORDS;
     tamis__reader reader;
-    if (tamis__descriptor_named(name, 0) >= 0)
-        return false; /* reading it would move the caller's descriptor */
-    if (!input_rest(in).there)
-        return false;
+    if (!left.file.found || tamis__descriptor_named(name, 0) >= 0)
+        return false; /* reading a descriptor would move the caller's */
     tamis_status status = tamis__reader_init(&reader, &setup, &loop, &s->run->memory, NULL);
     uint64_t count = 0;
     while (status == TAMIS_OK && event == TAMIS__READER_RECORDS) {
@@ -170,7 +159,7 @@ static bool count_input(const tamis__search *s, const tamis__checkpoint *checkpo
 
 static void describe_given_up(const tamis__search *s, const tamis__checkpoint *checkpoint,
                               const total_rest *total, char remark_text[500]) {
-    char what[260], counted[40] = "", unknown[80] = "";
+    char what[330], counted[40] = "", unknown[80] = "";
     uint64_t records = 0;
     size_t uncounted = 0;
     for (size_t i = (size_t)checkpoint->input; i < checkpoint->input_count; i++)
@@ -224,7 +213,8 @@ static bool is_in_the_way(tamis__search *s, const tamis__checkpoint *checkpoint,
     return to_same;
 }
 
-/* *reads: the new run reads that input too, from its beginning or from where the unfinished run stopped. */
+/* *reads: the new run reads that input too, from its beginning or from where the unfinished run stopped. An
+ * input of which nothing was read is known by its name; a compressed one, by its content too. */
 static tamis_status reads_on(tamis__search *s, const tamis__checkpoint_input *in, bool *reads,
                              tamis_error *err) {
     size_t found = SIZE_MAX, changed;
@@ -234,9 +224,14 @@ static tamis_status reads_on(tamis__search *s, const tamis__checkpoint_input *in
         *reads = found != SIZE_MAX;
         return status;
     }
-    for (size_t i = 0; i < s->run->input_count && !*reads; i++)
-        *reads = strcmp(s->run->inputs[i].name, in->name) == 0;
-    return TAMIS_OK;
+    tamis_status status = TAMIS_OK;
+    for (size_t i = 0; i < s->run->input_count && !*reads && status == TAMIS_OK; i++) {
+        tamis__file_match match = TAMIS__FILE_OTHER;
+        if (strcmp(s->run->inputs[i].name, in->name) == 0)
+            status = tamis__candidates_compare(s, i, in, true, &match, err);
+        *reads = match == TAMIS__FILE_SAME;
+    }
+    return status;
 }
 
 static tamis_status covers_rest(tamis__search *s, const tamis__checkpoint *checkpoint, bool *covered,
@@ -274,9 +269,10 @@ static tamis_status close_run(tamis__search *s, tamis__checkpoint *checkpoint, b
     return TAMIS_OK;
 }
 
+/* `covered`: the run reads the rest, but not all outputs are the same. */
 static tamis_status fail_blocked(tamis__search *s, tamis__checkpoint *checkpoint, const total_rest *total,
-                                 tamis_error *err) {
-    char what[260];
+                                 bool covered, tamis_error *err) {
+    char what[330];
     describe_rest(what, sizeof what, total);
     tamis__candidates_rename(s, checkpoint);
     const tamis_status status = tamis__fail(
@@ -284,6 +280,7 @@ static tamis_status fail_blocked(tamis__search *s, tamis__checkpoint *checkpoint
         "%s: its last run did not finish (not read: %s); finish that run first, or allow that it is given up",
         tamis__show(tamis__checkpoint_output_name(checkpoint)).text, what);
     s->was_read = false;
+    s->history->was_read = covered;
     s->history->blocking = *checkpoint;
     *checkpoint = (tamis__checkpoint){.inputs = NULL};
     return status;
@@ -307,29 +304,21 @@ static void describe_beside(char *to, size_t size, const tamis__checkpoint *chec
         tamis__show(tamis__input_name(checkpoint->inputs[0].name)).text, more);
 }
 
-bool tamis__history_is_unfinished(const tamis__search *s, const tamis__checkpoint *checkpoint) {
-    const uint64_t key = tamis__checkpoint_run_key(checkpoint);
-    for (size_t i = 0; i < s->key_count; i++)
-        if (s->keys[i] == key)
-            return false;
-    return tamis__checkpoint_is_open(checkpoint);
-}
-
 tamis_status tamis__history_check_unfinished(tamis__search *s, tamis__checkpoint *checkpoint, bool is_run,
                                              bool last, tamis_error *err) {
     const uint64_t key = tamis__checkpoint_run_key(checkpoint);
     char remark_text[500] = "";
     bool superseded, covered;
     tamis_status status = is_superseded(s, key, &superseded, err);
+    s->unfinished = !superseded && tamis__checkpoint_is_open(checkpoint);
     if (status != TAMIS_OK || superseded || checkpoint->finished || checkpoint->closed)
         return status;
     if (is_run) /* with other names, the old checkpoint would stay unfinished: close it */
         return last || key == tamis__checkpoint_run_key(s->run) ? TAMIS_OK
                                                                 : close_run(s, checkpoint, last, "", err);
-    const bool renewed = s->reread && key == tamis__checkpoint_run_key(s->run);
     const bool to_same = tamis__outputs_match_both(s, checkpoint);
     const total_rest total = total_rest_of_run(checkpoint);
-    if (renewed || !total.first)
+    if (!total.first)
         return TAMIS_OK;
     const bool only_pipes = total.pipes == total.others + 1;
     if (!is_in_the_way(s, checkpoint, to_same)) {
@@ -345,7 +334,7 @@ tamis_status tamis__history_check_unfinished(tamis__search *s, tamis__checkpoint
         return close_run(s, checkpoint, last, remark_text, err);
     }
     if (!s->abandon)
-        return fail_blocked(s, checkpoint, &total, err);
+        return fail_blocked(s, checkpoint, &total, covered, err);
     describe_given_up(s, checkpoint, &total, remark_text);
     return close_run(s, checkpoint, last, remark_text, err);
 }

@@ -51,13 +51,13 @@ static tamis_status parse_parts(tamis_extractor *x, const char *const *texts, co
         const char *text = i < x->key_part_count ? texts[i] : time;
         const size_t size = strlen(text) + 1;
         memcpy(buffer, text, size);
-        tamis_status status = tamis__part_parse(&p->spec, buffer, i >= x->key_part_count, buffer + size, err);
+        tamis_status status = tamis__key_part_parse(&p->spec, buffer, i >= x->key_part_count, buffer + size, err);
         if (status != TAMIS_OK)
             return status;
         buffer += 2 * size;
-        if (p->spec.kind == TAMIS__PART_JSON)
+        if (p->spec.kind == TAMIS__KEY_PART_JSON)
             x->pointers[x->pointer_count++] = p->spec.rest;
-        if (p->spec.kind == TAMIS__PART_CSV)
+        if (p->spec.kind == TAMIS__KEY_PART_CSV)
             x->columns[x->column_count++] = p->spec.from;
         x->wants_header = x->wants_header || p->spec.name.data;
     }
@@ -65,7 +65,8 @@ static tamis_status parse_parts(tamis_extractor *x, const char *const *texts, co
 }
 
 /* Returns the nth part of a kind, counted from 0. It must exist. */
-static const tamis__wanted_part *find_nth_part(const tamis_extractor *x, tamis__part_kind kind, size_t n) {
+static const tamis__wanted_part *find_nth_part(const tamis_extractor *x, tamis__key_part_kind kind,
+                                               size_t n) {
     const tamis__wanted_part *p = x->parts;
     while (p->spec.kind != kind || n-- > 0)
         p++;
@@ -75,9 +76,9 @@ static const tamis__wanted_part *find_nth_part(const tamis_extractor *x, tamis__
 static tamis_status check_syntaxes(const tamis_extractor *x, tamis_error *err) {
     if (x->pointer_count == 0 || x->column_count == 0)
         return TAMIS_OK;
-    return tamis__part_fail(err, &find_nth_part(x, TAMIS__PART_JSON, 0)->spec,
-                            "its records are JSON, and those of '%s' CSV; ask for parts of one of them",
-                            tamis__show(find_nth_part(x, TAMIS__PART_CSV, 0)->spec.text).text);
+    return tamis__key_part_fail(err, &find_nth_part(x, TAMIS__KEY_PART_JSON, 0)->spec,
+                                "its records are JSON, and those of '%s' CSV; ask for parts of one of them",
+                                tamis__show(find_nth_part(x, TAMIS__KEY_PART_CSV, 0)->spec.text).text);
 }
 
 static tamis_status make_json(tamis_extractor *x, tamis_error *err) {
@@ -89,10 +90,11 @@ static tamis_status make_json(tamis_extractor *x, tamis_error *err) {
         tamis__json_create(&x->json, x->pointers, x->pointer_count, &x->memory, &which, &wrong);
     if (status != TAMIS_E_INVALID)
         return status == TAMIS_OK ? TAMIS_OK : tamis__extract_fail_memory(err);
-    return tamis__part_fail(err, &find_nth_part(x, TAMIS__PART_JSON, which)->spec,
-                            "%s, at byte %zu of the pointer; write '/' before each name, ~1 for '/' in one "
-                            "and ~0 for '~'",
-                            wrong.why, wrong.pos);
+    return tamis__key_part_fail(
+        err, &find_nth_part(x, TAMIS__KEY_PART_JSON, which)->spec,
+        "%s, at byte %zu of the pointer; write '/' before each name, ~1 for '/' in one "
+        "and ~0 for '~'",
+        wrong.why, wrong.pos);
 }
 
 static tamis_status make_regex(tamis_extractor *x, tamis__wanted_part *p, tamis_error *err) {
@@ -103,7 +105,7 @@ static tamis_status make_regex(tamis_extractor *x, tamis__wanted_part *p, tamis_
         return TAMIS_OK;
     if (status == TAMIS_E_NOMEM)
         return tamis__fail_nomem(err, "keys of records", pos);
-    return tamis__part_fail(err, &p->spec, "%s, at byte %zu of the pattern; mend it", why, pos);
+    return tamis__key_part_fail(err, &p->spec, "%s, at byte %zu of the pattern; correct it", why, pos);
 }
 
 /* Assigns values to the parts. JSON and CSV come first, since one pass finds them together
@@ -111,13 +113,13 @@ static tamis_status make_regex(tamis_extractor *x, tamis__wanted_part *p, tamis_
 static tamis_status assign_values(tamis_extractor *x, tamis_error *err) {
     size_t together = 0, next = x->pointer_count + x->column_count;
     for (tamis__wanted_part *p = x->parts; p < x->parts + x->part_count; p++) {
-        tamis_status status = p->spec.kind == TAMIS__PART_REGEX ? make_regex(x, p, err) : TAMIS_OK;
+        tamis_status status = p->spec.kind == TAMIS__KEY_PART_REGEX ? make_regex(x, p, err) : TAMIS_OK;
         if (status != TAMIS_OK)
             return status;
         p->count = p->regex ? tamis__regex_values(p->regex) : 1;
         if (p == x->parts + x->key_part_count && p->count > 1)
-            return tamis__part_fail(err, &p->spec, "has several groups; give one with a single group");
-        if (p->spec.kind == TAMIS__PART_JSON || p->spec.kind == TAMIS__PART_CSV) {
+            return tamis__key_part_fail(err, &p->spec, "has several groups; give one with a single group");
+        if (p->spec.kind == TAMIS__KEY_PART_JSON || p->spec.kind == TAMIS__KEY_PART_CSV) {
             p->first = together++;
         } else {
             p->first = next;
@@ -134,7 +136,7 @@ static tamis_status assign_values(tamis_extractor *x, tamis_error *err) {
 static tamis_status set_delimiter(tamis_extractor *x, int delimiter, tamis_error *err) {
     if (delimiter < -1 || delimiter > UINT8_MAX)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
-                           "delimiter: %d is no byte; give one from 0 to 255, or -1 for the usual one",
+                           "delimiter: %d is not a byte; give one from 0 to 255, or -1 for the usual one",
                            delimiter);
     if (x->column_count > 0 && (delimiter == '"' || delimiter == '\n' || delimiter == '\r'))
         return tamis__fail(err, TAMIS_E_INVALID, 0,
@@ -301,7 +303,7 @@ typedef struct listing {
  * `buffer`. */
 static size_t list_quoted_name(char *to, size_t capacity, tamis_key name) {
     const unsigned char *bytes = name.data;
-    const bool quoted = tamis__part_is_quoted(name);
+    const bool quoted = tamis__key_part_is_quoted(name);
     size_t size = 0;
     for (size_t i = 0; i < name.size; i++)
         size += quoted && bytes[i] == '"' ? 2 : 1;
@@ -351,17 +353,17 @@ static void forget_names(tamis_extractor *x) {
             x->columns[p->first] = 0;
 }
 
-static tamis_status fail_no_column(tamis_extractor *x, const tamis__part *part, tamis_key header,
+static tamis_status fail_no_column(tamis_extractor *x, const tamis__key_part *part, tamis_key header,
                                    tamis_error *err) {
     tamis__fault fault = {NULL, 0};
     listing list = {.size = 0};
     if (header.size == 0)
-        return tamis__part_fail(err, part,
-                                "the header is empty; have the first record name the columns, or ask for "
-                                "them by number");
+        return tamis__key_part_fail(err, part,
+                                    "the header is empty; have the first record name the columns, or ask for "
+                                    "them by number");
     if (tamis__csv_each(x->csv_delimiter, header, list_name, &list, &x->arena, &fault) != TAMIS_OK)
         return tamis__extract_fail_memory(err);
-    return tamis__part_fail(
+    return tamis__key_part_fail(
         err, part, "the header has no such column; take one of these: %s%s", list.text,
         list.count == 1 && has_other_delimiter(x, header) ? ", or give the delimiter of its columns" : "");
 }
@@ -371,7 +373,7 @@ static tamis_status read_names(tamis_extractor *x, tamis_key record, uint64_t of
     tamis_status status = tamis__csv_each(x->csv_delimiter, record, note_column, x, &x->arena, &fault);
     if (status == TAMIS_E_DAMAGED)
         return tamis__fail(err, TAMIS_E_INVALID, 0,
-                           "header: %s, at byte %" PRIu64 "; mend it, or ask for columns by number",
+                           "header: %s, at byte %" PRIu64 "; correct it, or ask for columns by number",
                            fault.why, offset + fault.pos);
     if (status != TAMIS_OK)
         return tamis__extract_fail_memory(err);
@@ -379,8 +381,8 @@ static tamis_status read_names(tamis_extractor *x, tamis_key record, uint64_t of
         if (p->spec.name.data && x->columns[p->first] == 0)
             return fail_no_column(x, &p->spec, record, err);
         if (p->spec.name.data && x->columns[p->first] == AMBIGUOUS)
-            return tamis__part_fail(err, &p->spec,
-                                    "the header has several columns of that name; ask for one by number");
+            return tamis__key_part_fail(err, &p->spec,
+                                        "the header has several columns of that name; ask for one by number");
     }
     return TAMIS_OK;
 }

@@ -13,36 +13,36 @@
 
 /* ---- parts of a key: extract_specs.c ---- */
 
-typedef enum tamis__part_kind {
-    TAMIS__PART_LINE,
-    TAMIS__PART_FIELD,
-    TAMIS__PART_BYTES,
-    TAMIS__PART_CSV,
-    TAMIS__PART_JSON,
-    TAMIS__PART_REGEX
-} tamis__part_kind;
+typedef enum tamis__key_part_kind {
+    TAMIS__KEY_PART_LINE,
+    TAMIS__KEY_PART_FIELD,
+    TAMIS__KEY_PART_BYTES,
+    TAMIS__KEY_PART_CSV,
+    TAMIS__KEY_PART_JSON,
+    TAMIS__KEY_PART_REGEX
+} tamis__key_part_kind;
 
 /* One part of a key, parsed from its text (tamis/experimental/extract.h). */
-typedef struct tamis__part {
+typedef struct tamis__key_part {
     const char *text; /* the whole text */
     const char *rest; /* text after the colon: pointer of JSON, pattern of regex */
     tamis_key name;   /* CSV column name, unquoted; data NULL: given by number */
     size_t from;      /* field or column number from 1; first byte from 0 */
     size_t to;        /* end of a byte range */
-    tamis__part_kind kind;
+    tamis__key_part_kind kind;
     bool is_time; /* the time of the record, not a part of its key */
-} tamis__part;
+} tamis__key_part;
 
 /* Parses a part. `text` is borrowed; a name is stored in `name_buffer`, of strlen(text) bytes.
  * TAMIS_E_INVALID. */
-tamis_status tamis__part_parse(tamis__part *part, const char *text, bool is_time, char *name_buffer,
+tamis_status tamis__key_part_parse(tamis__key_part *part, const char *text, bool is_time, char *name_buffer,
                                tamis_error *err);
 
 /* True if a column of this name must be given with quotes: csv:"NAME". */
-bool tamis__part_is_quoted(tamis_key name);
+bool tamis__key_part_is_quoted(tamis_key name);
 
 /* Returns TAMIS_E_INVALID with the message "key 'TEXT': ...". */
-tamis_status tamis__part_fail(tamis_error *err, const tamis__part *part, const char *format, ...)
+tamis_status tamis__key_part_fail(tamis_error *err, const tamis__key_part *part, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 static inline bool tamis__is_blank(unsigned char byte) {
@@ -54,7 +54,7 @@ static inline bool tamis__is_blank(unsigned char byte) {
 /* A part with its values. */
 
 typedef struct tamis__wanted_part {
-    tamis__part spec;
+    tamis__key_part spec;
     tamis__regex *regex; /* of a REGEX part, else NULL */
     size_t first, count; /* its values in `values`; for CSV, `first` is also its index in `columns` */
 } tamis__wanted_part;

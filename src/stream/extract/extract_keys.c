@@ -46,11 +46,11 @@ static tamis_key find_bytes(tamis_key record, size_t from, size_t to) {
 }
 
 /* Finds a part that needs no memory and cannot fail. */
-static inline tamis_key find_piece(const tamis_extractor *x, const tamis__part *part, tamis_key record) {
+static inline tamis_key find_piece(const tamis_extractor *x, const tamis__key_part *part, tamis_key record) {
     switch (part->kind) {
-    case TAMIS__PART_FIELD:
+    case TAMIS__KEY_PART_FIELD:
         return find_field(record, part->from, x->field_delimiter);
-    case TAMIS__PART_BYTES:
+    case TAMIS__KEY_PART_BYTES:
         return find_bytes(record, part->from, part->to);
     default:
         return record;
@@ -78,7 +78,7 @@ static tamis_status find_in_syntax(tamis_extractor *x, tamis_key record, tamis__
 
 static tamis_status find_other_parts(tamis_extractor *x, tamis_key record, tamis__fault *fault) {
     for (const tamis__wanted_part *p = x->parts; p < x->parts + x->part_count; p++) {
-        if (p->spec.kind == TAMIS__PART_JSON || p->spec.kind == TAMIS__PART_CSV)
+        if (p->spec.kind == TAMIS__KEY_PART_JSON || p->spec.kind == TAMIS__KEY_PART_CSV)
             continue;
         if (!p->regex) {
             x->values[p->first] = find_piece(x, &p->spec, record);
@@ -253,7 +253,7 @@ tamis_status tamis_extractor_extract(tamis_extractor *x, const tamis_key *record
     tamis_status status = begin_batch(x, err);
     if (status != TAMIS_OK)
         return status;
-    if (x->part_count == 1 && x->parts->spec.kind <= TAMIS__PART_BYTES && !x->trim && !x->ignore_case) {
+    if (x->part_count == 1 && x->parts->spec.kind <= TAMIS__KEY_PART_BYTES && !x->trim && !x->ignore_case) {
         extract_pieces(x, records, count, found);
         return TAMIS_OK;
     }

@@ -11,7 +11,7 @@
 
 #include "store/file/file_error.h"
 
-tamis_status tamis__part_fail(tamis_error *err, const tamis__part *part, const char *format, ...) {
+tamis_status tamis__key_part_fail(tamis_error *err, const tamis__key_part *part, const char *format, ...) {
     char why[sizeof err->text];
     va_list args;
     va_start(args, format);
@@ -40,36 +40,36 @@ static size_t read_number(const char **text) {
     return fits ? value : 0;
 }
 
-static tamis_status parse_field(tamis__part *part, tamis_error *err) {
+static tamis_status parse_field(tamis__key_part *part, tamis_error *err) {
     const char *pos = part->rest;
     part->from = read_number(&pos);
     if (part->from == 0 || *pos)
-        return tamis__part_fail(err, part, "fields are numbered from 1 to %zu; write field:3 for the third",
-                                SIZE_MAX);
+        return tamis__key_part_fail(
+            err, part, "fields are numbered from 1 to %zu; write field:3 for the third", SIZE_MAX);
     return TAMIS_OK;
 }
 
-static tamis_status parse_bytes(tamis__part *part, tamis_error *err) {
+static tamis_status parse_bytes(tamis__key_part *part, tamis_error *err) {
     const char *pos = part->rest;
     const size_t from = read_number(&pos);
     const bool has_dash = *pos == '-';
     pos += has_dash;
     part->to = has_dash && !*pos ? SIZE_MAX : read_number(&pos);
     if (from == 0 || !has_dash || part->to == 0 || *pos)
-        return tamis__part_fail(err, part,
-                                "bytes are from one number to another, counted from 1 to %zu; "
-                                "write bytes:5-8 for four of them, bytes:5- for all from the fifth on",
-                                SIZE_MAX);
+        return tamis__key_part_fail(err, part,
+                                    "bytes are from one number to another, counted from 1 to %zu; "
+                                    "write bytes:5-8 for four of them, bytes:5- for all from the fifth on",
+                                    SIZE_MAX);
     if (part->to < from)
-        return tamis__part_fail(err, part, "its last byte is before its first; write bytes:%zu-%zu", part->to,
-                                from);
+        return tamis__key_part_fail(err, part, "its last byte is before its first; write bytes:%zu-%zu",
+                                    part->to, from);
     part->from = from - 1;
     return TAMIS_OK;
 }
 
 /* ---- columns ---- */
 
-static tamis_status parse_quoted(tamis__part *part, char *name_buffer, tamis_error *err) {
+static tamis_status parse_quoted(tamis__key_part *part, char *name_buffer, tamis_error *err) {
     const char *pos = part->rest + 1;
     char *to = name_buffer;
     for (; *pos && (*pos != '"' || pos[1] == '"'); pos++) {
@@ -77,10 +77,10 @@ static tamis_status parse_quoted(tamis__part *part, char *name_buffer, tamis_err
         *to++ = *pos;
     }
     if (!*pos)
-        return tamis__part_fail(err, part,
-                                "the name's quotes are not closed; end it with one, and double those in it");
+        return tamis__key_part_fail(
+            err, part, "the name's quotes are not closed; end it with one, and double those in it");
     if (pos[1])
-        return tamis__part_fail(
+        return tamis__key_part_fail(
             err, part, "unexpected text after the closing quote; double quotes that are in the name");
     part->name = (tamis_key){name_buffer, (size_t)(to - name_buffer)};
     return TAMIS_OK;
@@ -94,32 +94,33 @@ static bool is_number(tamis_key name) {
     return i == name.size;
 }
 
-bool tamis__part_is_quoted(tamis_key name) {
+bool tamis__key_part_is_quoted(tamis_key name) {
     const unsigned char *bytes = name.data;
     return is_number(name) || tamis__is_blank(bytes[0]) || tamis__is_blank(bytes[name.size - 1]) ||
            memchr(bytes, ',', name.size) || memchr(bytes, '"', name.size);
 }
 
-static tamis_status parse_csv(tamis__part *part, char *name_buffer, tamis_error *err) {
+static tamis_status parse_csv(tamis__key_part *part, char *name_buffer, tamis_error *err) {
     const char *pos = part->rest;
     const size_t size = strlen(pos);
     if (size == 0)
-        return tamis__part_fail(err, part, "it names no column; write csv:NAME, or csv:N to count from 1");
+        return tamis__key_part_fail(err, part,
+                                    "it names no column; write csv:NAME, or csv:N to count from 1");
     if (*pos == '"')
         return parse_quoted(part, name_buffer, err);
     part->from = read_number(&pos);
     if (!*pos) {
         if (part->from == 0)
-            return tamis__part_fail(err, part,
-                                    "columns are numbered from 1 to %zu; quote a name of digits: csv:\"%s\"",
-                                    SIZE_MAX, tamis__show(part->rest).text);
+            return tamis__key_part_fail(
+                err, part, "columns are numbered from 1 to %zu; quote a name of digits: csv:\"%s\"", SIZE_MAX,
+                tamis__show(part->rest).text);
         return TAMIS_OK;
     }
     pos = part->rest;
-    if (tamis__part_is_quoted((tamis_key){pos, size}))
-        return tamis__part_fail(err, part,
-                                "a name with a comma, a quote or blanks at its ends is quoted; "
-                                "write csv:\"NAME\", with quotes in it doubled");
+    if (tamis__key_part_is_quoted((tamis_key){pos, size}))
+        return tamis__key_part_fail(err, part,
+                                    "a name with a comma, a quote or blanks at its ends is quoted; "
+                                    "write csv:\"NAME\", with quotes in it doubled");
     memcpy(name_buffer, pos, size);
     part->name = (tamis_key){name_buffer, size};
     return TAMIS_OK;
@@ -129,16 +130,16 @@ static tamis_status parse_csv(tamis__part *part, char *name_buffer, tamis_error 
 
 static const struct {
     const char *name;
-    tamis__part_kind kind;
+    tamis__key_part_kind kind;
 } kinds[] = {
-    {"field", TAMIS__PART_FIELD}, {"bytes", TAMIS__PART_BYTES}, {"csv", TAMIS__PART_CSV},
-    {"json", TAMIS__PART_JSON},   {"regex", TAMIS__PART_REGEX},
+    {"field", TAMIS__KEY_PART_FIELD}, {"bytes", TAMIS__KEY_PART_BYTES}, {"csv", TAMIS__KEY_PART_CSV},
+    {"json", TAMIS__KEY_PART_JSON},   {"regex", TAMIS__KEY_PART_REGEX},
 };
 
 /* Finds the kind before the colon. A text without a colon must be "line". */
-static bool find_kind(tamis__part *part) {
+static bool find_kind(tamis__key_part *part) {
     const char *colon = strchr(part->text, ':');
-    part->kind = TAMIS__PART_LINE;
+    part->kind = TAMIS__KEY_PART_LINE;
     if (!colon)
         return strcmp(part->text, "line") == 0;
     part->rest = colon + 1;
@@ -151,23 +152,23 @@ static bool find_kind(tamis__part *part) {
     return false;
 }
 
-tamis_status tamis__part_parse(tamis__part *part, const char *text, bool is_time, char *name_buffer,
+tamis_status tamis__key_part_parse(tamis__key_part *part, const char *text, bool is_time, char *name_buffer,
                                tamis_error *err) {
-    *part = (tamis__part){.text = text, .is_time = is_time};
+    *part = (tamis__key_part){.text = text, .is_time = is_time};
     if (!find_kind(part))
-        return tamis__part_fail(err, part,
+        return tamis__key_part_fail(err, part,
                                 "not one of the forms; write line, field:N, bytes:FROM-TO, csv:N, csv:NAME, "
                                 "json:/POINTER or regex:PATTERN");
     switch (part->kind) {
-    case TAMIS__PART_FIELD:
+    case TAMIS__KEY_PART_FIELD:
         return parse_field(part, err);
-    case TAMIS__PART_BYTES:
+    case TAMIS__KEY_PART_BYTES:
         return parse_bytes(part, err);
-    case TAMIS__PART_CSV:
+    case TAMIS__KEY_PART_CSV:
         return parse_csv(part, name_buffer, err);
-    case TAMIS__PART_REGEX:
+    case TAMIS__KEY_PART_REGEX:
         if (!*part->rest)
-            return tamis__part_fail(err, part, "it has no expression; write regex:PATTERN");
+            return tamis__key_part_fail(err, part, "it has no expression; write regex:PATTERN");
         return TAMIS_OK;
     default: /* tamis__json_create checks pointers */
         return TAMIS_OK;

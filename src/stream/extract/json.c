@@ -39,7 +39,7 @@ typedef struct scan {
     bool no_memory;
 } scan;
 
-/* Skips blanks; most texts have none. Moves *at to the next other byte, and returns true if that is
+/* Skips blanks; most texts have none. Moves *pos to the next other byte, and returns true if that is
  * `sign`. */
 static inline bool skip_to(const unsigned char **pos, const unsigned char *end, unsigned char sign) {
     if (*pos < end && **pos == sign)

@@ -28,7 +28,7 @@ static tamis_status check_pointer(const char *pointer, tamis__fault *wrong) {
     while (!why && pos < end) {
         const size_t size = *pos < 0x80 ? 1 : tamis__utf8_size(pos, end);
         if (!size)
-            why = "bytes that are no UTF-8";
+            why = "bytes that are not UTF-8";
         else if (*pos == '~' && pos[1] != '0' && pos[1] != '1')
             why = "a ~ is neither ~0 nor ~1";
         else
@@ -56,7 +56,7 @@ static int by_path(const void *a_query, const void *b_query) {
     return x == '/' ? -1 : y == '/' ? 1 : x - y;
 }
 
-/* Decodes the token from *at to the next slash or the end into `bytes`. Moves *at there. */
+/* Decodes the token from *pos to the next slash or the end into `bytes`. Moves *pos there. */
 static tamis_key read_token(const char **pos, unsigned char *bytes) {
     const char *from = *pos;
     tamis_key name = {bytes, 0};

@@ -98,7 +98,7 @@ static const unsigned char *pass_odd(const tamis__json_text *text, const unsigne
     while (pos < text->end && *pos >= 0x80) {
         const size_t size = tamis__utf8_size(pos, text->end);
         if (!size)
-            return tamis__json_refuse(text, pos, "bytes that are no UTF-8");
+            return tamis__json_refuse(text, pos, "bytes that are not UTF-8");
         pos += size;
     }
     return pos;
@@ -127,7 +127,7 @@ static size_t put_utf8(unsigned character, unsigned char bytes[4]) {
     return size;
 }
 
-/* Decodes the escape at *at and moves *at after it. Returns the number of bytes. */
+/* Decodes the escape at *pos and moves *pos after it. Returns the number of bytes. */
 static size_t decode_escape(const unsigned char **pos, unsigned char bytes[4]) {
     static const char letters[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
     const unsigned char *from = *pos;

@@ -101,7 +101,7 @@ static tamis_status init_regex(tamis__regex *r, const char *pattern, char text[T
     tamis_status status = compile(r, pattern, 0, text, pos);
     if (status != TAMIS_OK)
         return status;
-    /* For a UTF-8 pattern: invalid UTF-8 in a record matches nothing, and is no error. */
+    /* For a UTF-8 pattern: invalid UTF-8 in a record matches nothing, and is not an error. */
     pcre2_pattern_info(r->code, PCRE2_INFO_ALLOPTIONS, &options);
     if (options & PCRE2_UTF)
         status = compile(r, pattern, PCRE2_MATCH_INVALID_UTF, text, pos);

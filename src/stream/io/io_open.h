@@ -21,7 +21,7 @@ tamis_status tamis__outputs_check_distinct(const tamis__target *a, const tamis__
 tamis_status tamis__input_check(const char *path, const tamis__target *outputs, size_t count, uint64_t *total,
                                 tamis_error *err);
 
-/* Opens an input without waiting for the writer of a FIFO. *about is its metadata. */
+/* Opens an input without waiting for the writer of a FIFO. *st is its metadata. */
 tamis_status tamis__input_open(const char *path, const tamis__poll_loop *loop, int *fd, struct stat *st,
                                tamis_error *err);
 

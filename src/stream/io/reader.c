@@ -3,7 +3,7 @@
 /*
  * The reader: files and pipes to batches of records.
  *
- *     0            start          scan            end             room
+ *     0            start          scan            end             limit
  *     | handed out | unfinished record            | free          |
  *                  |  no terminator | not searched|
  *
@@ -93,7 +93,7 @@ void tamis__reader_release(tamis__reader *reader) {
     tamis__free(&reader->memory, reader->buffers, buffer_count(reader) * sizeof *reader->buffers);
 }
 
-void tamis__reader_give_back(tamis__reader *reader, const tamis__batch *batch) {
+void tamis__reader_give_back(tamis__reader *reader, const tamis__record_batch *batch) {
     tamis__read_buffer *buffer = batch->buffer;
     if (--buffer->batches == 0 && buffer != reader->into && buffer->capacity > KEPT_MAX)
         set_buffer(reader, buffer, 0);
@@ -160,18 +160,18 @@ static tamis_status open_input(tamis__reader *reader, tamis_error *err) {
 }
 
 /* Returns an empty batch at the present position. */
-static tamis__batch empty_batch(const tamis__reader *reader, tamis_key *keys) {
+static tamis__record_batch empty_batch(const tamis__reader *reader, tamis_key *keys) {
     const unsigned char *start = reader->into->bytes + reader->start;
-    return (tamis__batch){.buffer = reader->into,
-                          .keys = keys,
-                          .input = reader->name,
-                          .first = reader->file_records + 1,
-                          .line = (reader->setup.csv ? reader->file_lines : reader->file_records) + 1,
-                          .offset = reader->file_offset,
-                          .begin = start,
-                          .end = start,
-                          .shortened = reader->shortened,
-                          .marked = reader->marked && reader->file_records == 0};
+    return (tamis__record_batch){.buffer = reader->into,
+                                 .keys = keys,
+                                 .input = reader->name,
+                                 .first = reader->file_records + 1,
+                                 .line = (reader->setup.csv ? reader->file_lines : reader->file_records) + 1,
+                                 .offset = reader->file_offset,
+                                 .begin = start,
+                                 .end = start,
+                                 .shortened = reader->shortened,
+                                 .marked = reader->marked && reader->file_records == 0};
 }
 
 /* Skips a byte order mark at the start of an input. False if more bytes are needed to decide. */
@@ -203,7 +203,7 @@ static tamis_status fail_too_long(const tamis__reader *reader, tamis_error *err)
 }
 
 /* Cuts whole records from the buffer. batch->count is 0 if there are none. */
-static tamis_status take_records(tamis__reader *reader, tamis_key *keys, tamis__batch *batch,
+static tamis_status take_records(tamis__reader *reader, tamis_key *keys, tamis__record_batch *batch,
                                  tamis_error *err) {
     if (!skip_bom(reader))
         return TAMIS_OK;
@@ -247,7 +247,7 @@ static void defer_partial(tamis__reader *reader, size_t size) {
 }
 
 /* Takes the rest at the end of an input: its last record, without terminator. */
-static bool take_last_record(tamis__reader *reader, tamis_key *keys, tamis__batch *batch) {
+static bool take_last_record(tamis__reader *reader, tamis_key *keys, tamis__record_batch *batch) {
     size_t size = reader->end - reader->start;
     if (size > 0 && defers_unterminated(reader)) {
         defer_partial(reader, size);
@@ -375,7 +375,7 @@ static tamis_status read_compressed(tamis__reader *reader, bool ready, read_resu
     if (status != TAMIS_OK)
         return status;
     reader->end += size;
-    /* Bytes that gave no output yet are no reason to wait: more may be available. */
+    /* Bytes that gave no output yet are not a reason to wait: more may be available. */
     *result = event == TAMIS__DECOMPRESSOR_END ? READ_END : ready || size > 0 ? READ_SOME : READ_NOT_NOW;
     return TAMIS_OK;
 }
@@ -487,7 +487,7 @@ static tamis_status restart_file(tamis__reader *reader, tamis_error *err) {
 
 /* Handles the end of the followed file. Waits, or, if the file was replaced or shortened, takes the rest as
  * its last record. *known is false if reading continues at once. */
-static tamis_status follow_file(tamis__reader *reader, tamis_key *keys, tamis__batch *batch,
+static tamis_status follow_file(tamis__reader *reader, tamis_key *keys, tamis__record_batch *batch,
                                 tamis__reader_event *event, bool *known, tamis_error *err) {
     struct stat st;
     uint64_t position = reader->file_offset + (reader->end - reader->start);
@@ -511,7 +511,7 @@ static tamis_status follow_file(tamis__reader *reader, tamis_key *keys, tamis__b
 }
 
 /* Makes one step towards the next event. *known is false if there is none yet. */
-static tamis_status run_step(tamis__reader *reader, tamis_key *keys, tamis__batch *batch,
+static tamis_status run_step(tamis__reader *reader, tamis_key *keys, tamis__record_batch *batch,
                              tamis__reader_event *event, bool *known, tamis_error *err) {
     *known = true;
     if (reader->fd < 0) {
@@ -553,7 +553,7 @@ static tamis_status run_step(tamis__reader *reader, tamis_key *keys, tamis__batc
     return TAMIS_OK;
 }
 
-tamis_status tamis__reader_next(tamis__reader *reader, tamis_key *keys, tamis__batch *batch,
+tamis_status tamis__reader_next(tamis__reader *reader, tamis_key *keys, tamis__record_batch *batch,
                                 tamis__reader_event *event, tamis_error *err) {
     bool known = false;
     tamis_status status = TAMIS_OK;

@@ -68,7 +68,7 @@ typedef struct tamis__read_buffer {
  *
  * Valid until tamis__reader_give_back.
  */
-typedef struct tamis__batch {
+typedef struct tamis__record_batch {
     tamis__read_buffer *buffer;
     tamis_key *keys;
     size_t count;
@@ -80,7 +80,7 @@ typedef struct tamis__batch {
     bool marked;       /* first batch of an input that began with a byte order mark */
     bool shortened;    /* the followed file was shortened and is read again from its start */
     bool unterminated; /* the last record has no terminator */
-} tamis__batch;
+} tamis__record_batch;
 
 typedef enum tamis__reader_event {
     TAMIS__READER_RECORDS, /* the batch has at least one record */
@@ -134,11 +134,11 @@ void tamis__reader_release(tamis__reader *reader);
  * TAMIS_E_DAMAGED, TAMIS_E_UNSUPPORTED (for compressed inputs) with the input and the position in the
  * message. Before an error, all whole records in front of it were returned, and no part of another.
  */
-tamis_status tamis__reader_next(tamis__reader *reader, tamis_key *keys, tamis__batch *batch,
+tamis_status tamis__reader_next(tamis__reader *reader, tamis_key *keys, tamis__record_batch *batch,
                                 tamis__reader_event *event, tamis_error *err);
 
 /* Releases a batch. Its views become invalid. */
-void tamis__reader_give_back(tamis__reader *reader, const tamis__batch *batch);
+void tamis__reader_give_back(tamis__reader *reader, const tamis__record_batch *batch);
 
 /* True if the batches in use hold so much memory that some should be released before the next read. */
 bool tamis__reader_is_full(const tamis__reader *reader);

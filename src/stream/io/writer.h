@@ -55,9 +55,9 @@ tamis_status tamis__writer_set_compression(tamis__writer *writer, int compressio
 
 /*
  * Opens the target, or creates its temporary file, with a buffer of `capacity` bytes, at least 1. The writer
- * must be zeroed but for memory, time, front, terminator, durable and packing; to continue a file, also
- * `written` and owes_terminator. Target and watch are borrowed. After an error, abandon is allowed and does
- * nothing.
+ * must be zeroed except for `memory`, `time`, `prefix`, `terminator`, `durable` and `codec_options`; to
+ * continue a file, also `written`, `sent`, `tail`, `has_header` and `owes_terminator`. It borrows the target,
+ * the prefix, the tail and the loop. After an error, tamis__writer_abandon is allowed and does nothing.
  */
 tamis_status tamis__writer_open(tamis__writer *writer, const tamis__target *target, size_t capacity,
                                 tamis__poll_loop *loop, tamis_error *err);
@@ -85,8 +85,8 @@ tamis_status tamis__writer_end(tamis__writer *writer, tamis_error *err);
  * Makes everything that was put durable: writes it, ends the compressed frame, and syncs a durable file. Only
  * for outputs that are written directly.
  *
- * *taken is false if the reader of a pipe has not read everything within a second, or if the writer had
- * failed before. Neither is an error.
+ * *all_consumed is false if the reader of a pipe has not read everything within a second, or if the writer
+ * had failed before. Neither is an error.
  */
 tamis_status tamis__writer_commit(tamis__writer *writer, bool *all_consumed, tamis_error *err);
 
@@ -98,10 +98,10 @@ bool tamis__writer_is_direct(const tamis__writer *writer);
 bool tamis__writer_is_complete(tamis__writer *writer, tamis_error *err);
 
 /* Ends, syncs if durable, and closes. A temporary file is then complete, and writer->temp_file can be
- * published. */
+ * committed. */
 tamis_status tamis__writer_finish(tamis__writer *writer, tamis_error *err);
 
-/* Frees everything and removes an unpublished temporary file. If that fails, the text of *err, if any, says
+/* Frees everything and removes a staged temporary file. If that fails, the text of *err, if any, says
  * so. Allowed after finish and for a zeroed writer. */
 void tamis__writer_abandon(tamis__writer *writer, tamis_error *err);
 

@@ -16,8 +16,8 @@
  */
 struct tamis__json_kernels {
     const char *name;
-    /* Computes ahead->words for a record that is parsed later; ahead->text is set. NULL: not useful with this
-     * set. */
+    /* Computes scanned->words for a record that is parsed later; scanned->text is set. NULL: not useful with
+     * this set. */
     void (*classify)(const tamis__json *json, tamis__json_scanned *scanned);
     /*
      * Parses a record that begins with an opening and ends with a closing bracket. True if it is valid. Then

@@ -73,8 +73,8 @@ static tamis_status fail_mismatch(const tamis__header *header, tamis_key record,
 }
 
 /* Gives the names to the extractor. Its error is reported with the position. */
-static tamis_status read_names(const tamis__header *header, const tamis__batch *batch, tamis_key record,
-                               tamis_error *err) {
+static tamis_status read_names(const tamis__header *header, const tamis__record_batch *batch,
+                               tamis_key record, tamis_error *err) {
     tamis_error wrong = TAMIS_ERROR_INIT;
     if (!header->extractor)
         return TAMIS_OK;
@@ -90,7 +90,7 @@ static bool is_same_header(const tamis__header *header, tamis_key record) {
 }
 
 /* Removes record 0 from the batch. */
-static void drop_first(tamis__batch *batch) {
+static void drop_first(tamis__record_batch *batch) {
     const unsigned char *next = batch->count > 1 ? batch->keys[1].data : batch->end;
     batch->line += tamis__count_byte(batch->begin, next, '\n');
     batch->offset += (uint64_t)(next - batch->begin);
@@ -100,7 +100,7 @@ static void drop_first(tamis__batch *batch) {
     batch->count--;
 }
 
-tamis_status tamis__header_read(tamis__header *header, tamis__batch *batch, tamis__router *router,
+tamis_status tamis__header_read(tamis__header *header, tamis__record_batch *batch, tamis__router *router,
                                 tamis_error *err) {
     const unsigned char *begin = batch->begin;
     const bool unterminated = batch->unterminated && batch->count == 1;

@@ -26,7 +26,7 @@ typedef struct tamis__header {
  * - A followed file that was shortened may continue without a header.
  * - The header is written through `router`. NULL: an earlier run has already written it.
  */
-tamis_status tamis__header_read(tamis__header *header, tamis__batch *batch, tamis__router *router,
+tamis_status tamis__header_read(tamis__header *header, tamis__record_batch *batch, tamis__router *router,
                                 tamis_error *err);
 void tamis__header_release(tamis__header *header);
 

@@ -24,15 +24,15 @@ typedef struct tamis__item_part {
  *
  *     stage     sets
  *     read      batch
- *     key       keys, question, hashes
- *     ask       answered, enough
+ *     extract   keys, query, hashes
+ *     query     answered, enough
  *     write     the outcome of each record
  *
  * Each item belongs to one stage at a time, so it has no lock.
  */
 typedef struct tamis__item {
     tamis_key *records; /* buffer for the views of a batch */
-    tamis__batch batch;
+    tamis__record_batch batch;
     size_t input;        /* index of the batch's input */
     size_t opened;       /* inputs opened when the batch was read */
     uint64_t bytes_read; /* bytes of the inputs read by then */

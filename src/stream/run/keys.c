@@ -58,7 +58,7 @@ static const char *describe_open_quote(const tamis__keys *keys, tamis_key record
 
 /* Reports record i with its position: the line number for lines, which in CSV differs from the record
  * number. */
-static tamis_status fail_record(const tamis__keys *keys, const tamis__batch *batch, size_t i,
+static tamis_status fail_record(const tamis__keys *keys, const tamis__record_batch *batch, size_t i,
                                 tamis_status status, size_t pos, const char *why, tamis_error *err) {
     const unsigned char *record = batch->keys[i].data;
     const uint64_t byte = batch->offset + (uint64_t)(record - batch->begin) + pos;
@@ -72,7 +72,7 @@ static tamis_status fail_record(const tamis__keys *keys, const tamis__batch *bat
 }
 
 /* Returns an error if record i, which has no key, ends the run; else TAMIS_OK. */
-static tamis_status check_ends_run(const tamis__keys *keys, const tamis__batch *batch, size_t i,
+static tamis_status check_ends_run(const tamis__keys *keys, const tamis__record_batch *batch, size_t i,
                                    tamis_error *why) {
     const tamis_extraction *found = &keys->found[i];
     if (found->outcome == TAMIS_KEY_MALFORMED && keys->malformed == TAMIS_STREAM_FAIL)
@@ -90,15 +90,15 @@ static bool is_object(tamis_key record) {
     return pos < record.size && bytes[pos] == '{';
 }
 
-/* Marks records as malformed that are no objects: a member with the answer cannot be added to them. */
-static void refuse_non_objects(tamis__keys *keys, const tamis__batch *batch) {
+/* Marks records as malformed that are not objects: a member with the answer cannot be added to them. */
+static void refuse_non_objects(tamis__keys *keys, const tamis__record_batch *batch) {
     for (size_t i = 0; i < batch->count; i++)
         if (keys->found[i].outcome == TAMIS_KEY_FOUND && !is_object(batch->keys[i]))
             keys->found[i] = (tamis_extraction){.outcome = TAMIS_KEY_MALFORMED,
-                                                .why = "it is no object, and has no place for a mark"};
+                                                .why = "it is not an object, and cannot have a mark"};
 }
 
-tamis_status tamis__keys_extract(tamis__keys *keys, const tamis__batch *batch, tamis__query *query,
+tamis_status tamis__keys_extract(tamis__keys *keys, const tamis__record_batch *batch, tamis__query *query,
                                  tamis_status *end_status, tamis_error *why, tamis_error *err) {
     *end_status = TAMIS_OK;
     *query = (tamis__query){batch->keys, NULL, batch->count, batch->count, keys->outcomes, keys->times};
@@ -126,7 +126,7 @@ tamis_status tamis__keys_extract(tamis__keys *keys, const tamis__batch *batch, t
     return TAMIS_OK;
 }
 
-tamis_status tamis__keys_refuse(tamis__keys *keys, const tamis__batch *batch, const tamis__query *query,
+tamis_status tamis__keys_refuse(tamis__keys *keys, const tamis__record_batch *batch, const tamis__query *query,
                                 size_t i, const char *refused, tamis_error *why) {
     const size_t record = query->record_index ? query->record_index[i] : i;
     if (keys->malformed == TAMIS_STREAM_FAIL)
@@ -138,7 +138,7 @@ tamis_status tamis__keys_refuse(tamis__keys *keys, const tamis__batch *batch, co
 }
 
 /* Stores the message about record i, after which the run continues. */
-static void note_malformed(tamis__keys *keys, const tamis__batch *batch, size_t i) {
+static void note_malformed(tamis__keys *keys, const tamis__record_batch *batch, size_t i) {
     const tamis_extraction *found = &keys->found[i];
     tamis__first_malformed *first = keys->first;
     const bool open = found->why == tamis__csv_open;
@@ -149,8 +149,8 @@ static void note_malformed(tamis__keys *keys, const tamis__batch *batch, size_t 
         first->error = NULL;
 }
 
-size_t tamis__keys_store_outcomes(tamis__keys *keys, const tamis__batch *batch, const tamis__query *query,
-                                  size_t done) {
+size_t tamis__keys_store_outcomes(tamis__keys *keys, const tamis__record_batch *batch,
+                                  const tamis__query *query, size_t done) {
     if (!keys->extractor)
         return done;
     const size_t records = done < query->count ? keys->record_index[done] : query->records;

@@ -14,12 +14,12 @@
 /*
  * The records of a batch, their keys, and the outcome of each record:
  *
- *     records   r0      r1        r2     r3             all records of the batch
- *     found     key     no key    key    malformed
- *     keys      k0                k1                    dense array: the query that the service gets
- *     of        0                 2                     record index of each key
- *     answers   a0                a1                    dense array: the service's answers
- *     fates     ABSENT  MISSING   PRESENT MALFORMED     outcome of each record
+ *     records        r0      r1        r2       r3            all records of the batch
+ *     found          key     no key    key      malformed
+ *     keys           k0                k1                     dense array: the query that the service gets
+ *     record_index   0                 2                      record index of each key
+ *     answers        a0                a1                     dense array: the service's answers
+ *     outcomes       ABSENT  MISSING   PRESENT  MALFORMED     outcome of each record
  *
  * Without an extractor every record is its own key. Then only `outcomes` exists, and the service writes its
  * answers there.
@@ -40,7 +40,7 @@ typedef struct tamis__keys {
     tamis_stream_policy missing, malformed;
     tamis__first_malformed *first; /* shared by the run */
     uint8_t terminator;            /* '\n': messages count lines, else records */
-    bool objects;                  /* records that are no JSON objects are malformed */
+    bool objects;                  /* records that are not JSON objects are malformed */
     tamis_allocator memory;
     size_t capacity; /* capacity of each array */
     tamis_extraction *found;
@@ -68,22 +68,22 @@ tamis_status tamis__keys_init(tamis__keys *keys, size_t capacity, tamis_error *e
 void tamis__keys_release(tamis__keys *keys);
 
 /*
- * Extracts the keys of a batch into *question. If a record without a key ends the run, *ends is
+ * Extracts the keys of a batch into *query. If a record without a key ends the run, *end_status is
  * TAMIS_E_RECORD or TAMIS_E_NO_KEY and *why (never NULL) has its message. The query then covers the records
  * before it, and the run ends after these are answered. Errors of tamis_extractor_extract.
  */
-tamis_status tamis__keys_extract(tamis__keys *keys, const tamis__batch *batch, tamis__query *query,
+tamis_status tamis__keys_extract(tamis__keys *keys, const tamis__record_batch *batch, tamis__query *query,
                                  tamis_status *end_status, tamis_error *why, tamis_error *err);
 
 /* Ends the query before its key `i`, which the service refused with the message `refused`: sets *why to the
  * error that ends the run, TAMIS_E_RANGE. If the run continues behind malformed records instead,
  * marks the record as malformed and returns TAMIS_OK. */
-tamis_status tamis__keys_refuse(tamis__keys *keys, const tamis__batch *batch, const tamis__query *query,
+tamis_status tamis__keys_refuse(tamis__keys *keys, const tamis__record_batch *batch, const tamis__query *query,
                                 size_t i, const char *refused, tamis_error *why);
 
 /* Sets the outcome of each record that is decided once the first `done` keys are answered. Returns their
  * number. */
-size_t tamis__keys_store_outcomes(tamis__keys *keys, const tamis__batch *batch, const tamis__query *query,
-                                  size_t done);
+size_t tamis__keys_store_outcomes(tamis__keys *keys, const tamis__record_batch *batch,
+                                  const tamis__query *query, size_t done);
 
 #endif

@@ -3,14 +3,16 @@
 /*
  * The pipeline: a ring of items, with counters that show how far the items have come.
  *
- *          written      asked        taken        read
- *             |           |            |            |         item numbers from 0; item n is in slot n % lots
- *      -------+-----------+------------+------------+-----
- *       free  | to write  | some keyed | to key     | free
+ *          written       queried        started         read
+ *             |             |              |              |       item numbers from 0; item n is in slot
+ *      -------+-------------+--------------+--------------+-----  n % items
+ *       free  | to write    | to query     | to extract   | free
+ *
+ * An item between `queried` and `started` is being extracted, or is extracted and waits for its query.
  *
  * Invariants:
- * 1. written <= asked <= taken <= read <= written + lots.
- * 2. An item is queried when it is keyed and all items before it have been queried. `querying` is set
+ * 1. written <= queried <= started <= read <= written + items.
+ * 2. An item is queried when it is extracted and all items before it have been queried. `querying` is set
  *    meanwhile. Then `parts` is its number of parts (0 until it is divided). A free thread takes part number
  *    `part` next. The thread that ends the last of the `parts_left` parts completes the item.
  * 3. One mutex guards everything. A task is a whole item, tens of microseconds or more, so the lock is cheap.
@@ -34,7 +36,7 @@
 
 enum {
     AHEAD = 4,   /* items beside one for each thread */
-    BACKLOG = 2, /* items to be keyed for which it is worth waking a thread */
+    BACKLOG = 2, /* items to be extracted for which it is worth waking a thread */
 };
 
 struct tamis__pipeline {
@@ -50,13 +52,13 @@ struct tamis__pipeline {
     pthread_cond_t work_ready; /* signals work to the other threads */
     pthread_cond_t task_done;  /* signals the end of a task to the caller */
     uint64_t read, started, queried, written;
-    bool *extracted; /* for each slot: its item is keyed and not queried */
+    bool *extracted; /* for each slot: its item is extracted and not queried */
     bool querying;   /* an item is being queried */
     size_t parts, part, parts_left;
     bool stopped;       /* no further item is queried */
-    bool closing;       /* the other threads are to end */
+    bool closing;       /* the other threads must end */
     bool caller_sleeps; /* the caller's thread waits for `task_done` */
-    size_t sleeping;    /* other threads that wait for `work` */
+    size_t sleeping;    /* other threads that wait for `work_ready` */
     size_t busy;        /* other threads at work */
 };
 

@@ -133,7 +133,7 @@ static tamis_status check_header(resumable *c, const char *input, tamis_error *e
     return TAMIS_OK;
 }
 
-static tamis_status on_input_begun(void *context, const tamis__batch *batch, tamis_error *err) {
+static tamis_status on_input_begun(void *context, const tamis__record_batch *batch, tamis_error *err) {
     resumable *c = context;
     if (batch->count == 0) /* the batch had only the header */
         c->durable.live.inputs[tamis__reader_input(&c->run->reader)].prefix = (struct tamis__input_position){
@@ -143,7 +143,7 @@ static tamis_status on_input_begun(void *context, const tamis__batch *batch, tam
 
 static void on_first_query(void *context, const tamis__item *item, uint64_t count) {
     resumable *c = context;
-    const tamis__batch *batch = &item->batch;
+    const tamis__record_batch *batch = &item->batch;
     const double each = (double)batch->count / (double)(batch->end - batch->begin + 1);
     /* Announced once, so the exact size of the first records is better than the estimate. Compressed inputs
      * keep the estimate: their decompressed size is unknown. */
@@ -161,7 +161,7 @@ static void finish_empty_inputs(tamis__checkpoint *live, size_t to) {
 
 static void advance_positions(resumable *c, const tamis__item *item) {
     tamis__checkpoint *live = &c->durable.live;
-    const tamis__batch *batch = &item->batch;
+    const tamis__record_batch *batch = &item->batch;
     if (item->input > live->input)
         finish_empty_inputs(live, item->input - 1);
     live->input = item->input;
@@ -220,7 +220,7 @@ static void on_unterminated_left(void *context, size_t input) {
 static tamis_status read_header_of(resumable *c, size_t input, tamis_error *err) {
     run *r = c->run;
     tamis_key key;
-    tamis__batch batch = {.keys = &key};
+    tamis__record_batch batch = {.keys = &key};
     tamis__reader_event event;
     tamis__reader reader;
     tamis__reader_setup setup = tamis__run_reader_setup(r);

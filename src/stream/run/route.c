@@ -140,7 +140,7 @@ static uint64_t count_keyed(const uint8_t *outcomes, size_t count) {
     return keyed;
 }
 
-tamis_status tamis__route(tamis__router *router, const tamis__batch *batch, const uint8_t *outcomes,
+tamis_status tamis__route(tamis__router *router, const tamis__record_batch *batch, const uint8_t *outcomes,
                           size_t count, tamis_error *err) {
     const bool singly = router->service->mark || router->marking;
     const unsigned char *data = batch->begin;

@@ -29,7 +29,7 @@ tamis_status tamis__router_init(tamis__router *router, tamis_error *err);
 void tamis__router_release(tamis__router *router);
 
 /* Writes the first `count` records of the batch. */
-tamis_status tamis__route(tamis__router *router, const tamis__batch *batch, const uint8_t *outcomes,
+tamis_status tamis__route(tamis__router *router, const tamis__record_batch *batch, const uint8_t *outcomes,
                           size_t count, tamis_error *err);
 /* Writes a byte order mark to every output. */
 tamis_status tamis__route_mark(tamis__router *router, tamis_error *err);

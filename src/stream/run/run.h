@@ -18,7 +18,7 @@ typedef struct tamis__run_hooks {
     void *context; /* argument of each function */
     /* After the header, if there is one, was removed from the first batch of an input. The batch may be
      * empty. */
-    tamis_status (*input_begun)(void *context, const tamis__batch *batch, tamis_error *err);
+    tamis_status (*input_begun)(void *context, const tamis__record_batch *batch, tamis_error *err);
     /* Before the first query, from any thread: about `count` records come, estimated from the first item. */
     void (*first_query)(void *context, const tamis__item *item, uint64_t count);
     /* After all records of an item were put into the writers. */

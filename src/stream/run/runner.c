@@ -127,7 +127,7 @@ static tamis_status flush_direct(run *r, bool idle, tamis_error *err) {
 
 /* Counts the first `done` records of the item. */
 static void count_item(run *r, const tamis__item *item, size_t done) {
-    const tamis__batch *batch = &item->batch;
+    const tamis__record_batch *batch = &item->batch;
     const unsigned char *end = done < batch->count ? batch->keys[done].data : batch->end;
     const uint8_t *outcomes = item->keys.outcomes;
     uint64_t by_outcome[TAMIS__OUTCOME_MALFORMED + 1] = {0};
@@ -149,7 +149,7 @@ static void count_written(run *r) {
 }
 
 /* Handles what is before the records of an input, at its first batch: byte order mark and header. */
-static tamis_status begin_input(run *r, tamis__batch *batch, tamis_error *err) {
+static tamis_status begin_input(run *r, tamis__record_batch *batch, tamis_error *err) {
     tamis_status status = batch->marked && !r->has_data ? tamis__route_mark(&r->router, err) : TAMIS_OK;
     r->has_data = true;
     if (status == TAMIS_OK && r->header.wanted)
@@ -190,7 +190,7 @@ static void end_last_input(run *r) {
 static bool read_item(void *context, size_t which) {
     run *r = context;
     tamis__item *item = &r->items[which];
-    tamis__batch *batch = &item->batch;
+    tamis__record_batch *batch = &item->batch;
     r->event = TAMIS__READER_RECORDS;
     if (tamis__reader_is_full(&r->reader))
         return false;
@@ -316,7 +316,7 @@ static tamis_status make_stages(run *r, tamis_error *err) {
 
 /* ---- set-up ---- */
 
-/* True if a byte order mark is no part of such records. */
+/* True if a byte order mark is not part of such records. */
 static bool has_syntax(const tamis_extractor *extractor) {
     return tamis_extractor_is_csv(extractor) || tamis_extractor_is_json(extractor);
 }
@@ -471,7 +471,7 @@ static void flush_rest(run *r, tamis_status status, tamis_error *err) {
     for (int i = 0; i < OUTPUTS; i++) {
         if (stopped)
             r->writers[i].stopping = true;
-        /* A stop itself is no error, so an error that loses the last records is reported instead. */
+        /* A stop itself is not an error, so an error that loses the last records is reported instead. */
         if (tamis__writer_is_direct(&r->writers[i]))
             (void)tamis__writer_end(&r->writers[i], stopped ? err : NULL);
     }

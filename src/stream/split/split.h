@@ -28,7 +28,7 @@ size_t tamis__split(tamis__split_span *span, tamis_key *keys, size_t capacity);
 /*
  * The same for CSV. A terminator within a quoted field does not end the record; a field is quoted if its
  * first byte is a quote. A record with text after a closing quote is malformed, and ends at the next
- * terminator. *place is the parser's state at stretch->scan: 0 at the beginning of an input, then as the last
+ * terminator. *state is the parser's state at span->scan: 0 at the beginning of an input, then as the last
  * call left it. The delimiter is neither a quote nor the terminator.
  */
 size_t tamis__split_csv(tamis__split_span *span, unsigned char delimiter, uint8_t *state, tamis_key *keys,

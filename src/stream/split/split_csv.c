@@ -11,14 +11,15 @@
  *     within       . . 1 1  1 1 . . .  .       by csv_int.h
  *     ends         . . . .  . . . . .  1       terminators not within quotes
  *
- * Fast path (look): if the quotes of a block open and close fields alternately, all ends come from a few
- * operations on the words. Slow path (walk): a block with other quotes goes byte by byte from one relevant
+ * Fast path (scan_block): if the quotes of a block open and close fields alternately, all ends come from a
+ * few operations on the words. Slow path (walk_block): a block with other quotes is read from one relevant
  * byte to the next. `opens` are the quotes at the start of a field, judged by the byte before them. The state
  * decides what is relevant:
  *
- *     OUTSIDE     ends, opens    a record ends; a quoted field begins
- *     WITHIN      quotes         the field ends, or a quote is doubled; the next byte decides (QUOTE_SEEN)
- *     BEHIND      ends           malformed: text after a closing quote; ignores quotes until the end
+ *     FIELD_START, UNQUOTED    ends, opens    a record ends; a quoted field begins
+ *     QUOTED                   quotes         the field ends, or a quote is doubled
+ *     QUOTE_SEEN               every byte     a second quote: back to QUOTED; else the field ended
+ *     AFTER_QUOTE              ends           malformed: text after a closing quote; quotes are ignored
  *
  * The byte before an open is always a real delimiter or terminator. Within quotes `opens` are ignored, and a
  * closing quote is neither.
@@ -29,7 +30,7 @@
 
 enum { FIELD_START = 0, UNQUOTED, QUOTED, QUOTE_SEEN, AFTER_QUOTE };
 
-enum { BLOCKS = 16 }; /* blocks marked at a time */
+enum { BLOCKS = 16 }; /* blocks whose masks are computed at a time */
 
 typedef struct block {
     const unsigned char *bytes;
@@ -39,7 +40,7 @@ typedef struct block {
 } block;
 
 /* Fast path. False if the quotes do not open and close fields alternately. Otherwise sets *ends to the
- * terminators outside quotes, and *place to the state after the block. */
+ * terminators outside quotes, and *state to the state after the block. */
 static bool scan_block(const block *b, uint8_t *state, uint64_t *ends) {
     tamis__csv_edge edge = {
         .within = *state == QUOTED ? UINT64_MAX : 0,
@@ -59,7 +60,7 @@ static bool scan_block(const block *b, uint8_t *state, uint64_t *ends) {
     return true;
 }
 
-/* Returns the position of the first mark at or after `pos` (< 64), or `size` if there is none. */
+/* Returns the position of the first bit at or after `pos` (< 64), or `size` if there is none. */
 static size_t next_bit(uint64_t masks, size_t pos, size_t size) {
     masks >>= pos;
     return masks ? pos + (size_t)__builtin_ctzll(masks) : size;
@@ -109,9 +110,9 @@ typedef struct block_masks {
     tamis__csv_masks masks[BLOCKS];
 } block_masks;
 
-/* Marks up to MARKED whole blocks, or the last one if it is shorter. */
-static void mark(block_masks *m, const struct tamis__stream_kernels *kernels, const tamis__split_span *span,
-                 const unsigned char *from, unsigned char delimiter) {
+/* Computes the masks of up to BLOCKS whole blocks, or of the last one if it is shorter. */
+static void compute_masks(block_masks *m, const struct tamis__stream_kernels *kernels,
+                          const tamis__split_span *span, const unsigned char *from, unsigned char delimiter) {
     const size_t left = (size_t)(span->end - from), whole = left / TAMIS__BYTE_MASK_SIZE;
     m->bytes = from;
     m->count = whole < BLOCKS ? whole : BLOCKS;
@@ -133,7 +134,7 @@ static bool cut_ends(tamis__cutting *c, const struct tamis__stream_kernels *kern
     return tamis__cut_all(c, from, offsets, kernels->offsets(ends, blocks, offsets));
 }
 
-/* Cuts the records of all marked blocks. False if cutting stops. */
+/* Cuts the records of all blocks with masks. False if cutting stops. */
 static bool cut_blocks(tamis__cutting *c, const struct tamis__stream_kernels *kernels, const block_masks *m,
                        const tamis__split_span *span, unsigned char delimiter, uint8_t *state) {
     uint64_t ends[BLOCKS];
@@ -159,7 +160,7 @@ size_t tamis__split_csv(tamis__split_span *span, unsigned char delimiter, uint8_
     block_masks m;
     bool cuts = capacity > 0;
     while (cuts && scan < end) {
-        mark(&m, kernels, span, scan, delimiter);
+        compute_masks(&m, kernels, span, scan, delimiter);
         cuts = cut_blocks(&c, kernels, &m, span, delimiter, state);
         scan += (m.count - 1) * TAMIS__BYTE_MASK_SIZE + m.size;
     }

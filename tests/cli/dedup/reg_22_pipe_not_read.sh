@@ -17,7 +17,7 @@ killed() {
     kill -KILL $run
     while kill -0 $run 2> none; do sleep .05; done
 }
-then_run() { tamis dedup --state st "$@" -o o < /dev/null 2>&1 | sed "s,$PWD/,,; /is no regular file/d"; }
+then_run() { tamis dedup --state st "$@" -o o < /dev/null 2>&1 | sed "s,$PWD/,,; /is not a regular file/d"; }
 
 killed pipe
 (echo last > pipe) & then_run pipe

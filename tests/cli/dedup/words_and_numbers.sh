@@ -2,7 +2,7 @@
 # Empty names, a single record, numbers as people write them.
 tamis dedup ""
 echo "status $?"
-tamis gen urls 2000 | tamis dedup --kind classic --expect 1 2>&1 > /dev/null | grep -o 'with the .* it was made for'
+tamis gen urls 2000 | tamis dedup --kind classic --expect 1 2>&1 > /dev/null | grep -o 'made for .*;'
 tamis gen words 10000 > in
 tamis dedup --kind blocked --expect 10000 --fpr 0.5 --stats in 2>&1 > /dev/null |
     grep -E '^(bytes|estimated)' | sed -E 's/[0-9]+,[0-9]{3}  /N  /; s/ [0-9.]+ kB$/ V/; s/ +/ /g'

@@ -150,8 +150,8 @@ static tamis_status read_bit(const bits_run *run, const char *where, tamis_key t
         if (*offset < TAMIS_REDIS_BITMAP_BITS_MAX)
             *offset = *offset * 10 + (uint64_t)(*pos - '0');
     if (pos < end || text.size == 0)
-        return cli_fail(err, "bitmap: %s'%s' is no offset; give a whole number from 0 to 4294967295%s", where,
-                        shown, run->sets ? ", with =0 or =1 behind it if need be" : "");
+        return cli_fail(err, "bitmap: %s'%s' is not an offset; give a whole number from 0 to 4294967295%s",
+                        where, shown, run->sets ? "; =0 or =1 may follow it" : "");
     if (*offset >= TAMIS_REDIS_BITMAP_BITS_MAX)
         return cli_fail(err,
                         "bitmap: %soffset '%s' is past 4294967295, the last bit (of 2^32) that a Redis keeps "

@@ -81,7 +81,7 @@ static tamis_status read_range(bitmap_run *run, tamis_error *err) {
         if (run->range.is_open || read_position(colon + 1, colon + strlen(colon), &run->range.to))
             return TAMIS_OK;
     }
-    return cli_fail(err, "--%s '%.60s': is no range; give FROM:TO, as 0:99, 100: or -10:-1",
+    return cli_fail(err, "--%s '%.60s': is not a range; give FROM:TO, as 0:99, 100: or -10:-1",
                     bits->given ? "bits" : "bytes", text);
 }
 
@@ -110,7 +110,7 @@ static tamis_status pos(bitmap_run *run, tamis_error *err) {
     int64_t offset;
 
     if (strcmp(bit, "0") != 0 && strcmp(bit, "1") != 0)
-        return cli_fail(err, "bitmap pos: '%.60s' is no bit; give 0 or 1", bit);
+        return cli_fail(err, "bitmap pos: '%.60s' is not a bit; give 0 or 1", bit);
     if (tamis_redis_bitmap_pos(run->bitmap, *bit == '1', &run->range, &offset, err) != TAMIS_OK)
         return err->status;
     if (offset < 0)

@@ -210,7 +210,7 @@ static tamis_status check_output(const build_config *config, tamis_error *err) {
         return TAMIS_OK;
     if (stat(config->output, &st) == 0 && !S_ISREG(st.st_mode))
         return cli_fail(err, "%.300s: is %s; name another file", config->output,
-                        S_ISDIR(st.st_mode) ? "a directory" : "no regular file");
+                        S_ISDIR(st.st_mode) ? "a directory" : "not a regular file");
     return cli_stream_keep_apart(&config->stream, config->output, "the filter to make", err);
 }
 
@@ -268,8 +268,8 @@ static tamis_status check_resize(const build_config *config, const cli_value *gi
     return TAMIS_OK;
 }
 
-/* A server stores layout tamis, which is of kind blocked, or a layout of another program. It has no place for
- * a file format, labels or a version. */
+/* A server stores layout tamis, which is of kind blocked, or a layout of another program. It stores no
+ * file format, labels or version. */
 static tamis_status check_server(build_config *config, const cli_value *given, tamis_error *err) {
     tamis_plan_options *plan_options = &config->filter.plan_options, any = TAMIS_PLAN_OPTIONS_INIT;
     tamis_plan plan = TAMIS_PLAN_INIT;
@@ -280,7 +280,7 @@ static tamis_status check_server(build_config *config, const cli_value *given, t
         return err->status;
     if (config->format != TAMIS_FORMAT_AUTO || config->compression != TAMIS_COMPRESSION_NONE ||
         config->metadata.label_count > 0 || config->metadata.has_version)
-        return cli_fail(err, "--output: is on a server, which has no place for --format, --gzip, --label or "
+        return cli_fail(err, "--output: is on a server, which does not store --format, --gzip, --label or "
                              "--data-version; leave them out");
     /* The kind of the plan shows the layout: classic for another program's, whose plan comes from the URI
      * alone. The plan of layout tamis needs no server. */

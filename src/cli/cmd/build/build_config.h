@@ -28,8 +28,8 @@ typedef struct build_config {
     tamis_compression compression;
     bool resizes; /* --resize: replace a filter on a server while others add to it */
     cli_metadata metadata;
-    cli_value values[CLI_OPTIONS_MAX];            /* options as typed, or from the URI (build_uri.h) */
-    cli_value probes;                             /* probes= of the URI, if given */
+    cli_value values[CLI_OPTIONS_MAX]; /* options as typed, or from the URI (cli_server_parameter) */
+    cli_value probes;                  /* probes= of the URI, if given */
     build_parameter parameters[BUILD_PARAMETERS]; /* texts of the values that come from the URI */
 } build_config;
 

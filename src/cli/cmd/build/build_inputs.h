@@ -12,7 +12,7 @@ bool build_inputs_are_files(const cli_stream *stream);
 tamis_status build_inputs_note(struct stat **before, const cli_stream *stream, tamis_error *err);
 
 /* Compares the files after the last reading. Error: a file was replaced, cut short or edited since
- * `before`, so the last reading may lack records of the first. A file that has grown is no error. */
+ * `before`, so the last reading may lack records of the first. A file that has grown is not an error. */
 tamis_status build_inputs_check(const struct stat *before, const cli_stream *stream, tamis_error *err);
 
 #endif

@@ -53,7 +53,7 @@ typedef struct build_run {
     bool is_fixed;      /* --memory is too small for a growing table */
     int stop_fd;
     uint64_t expected;    /* number given with --expect; 0: none */
-    off_t start;          /* initial offset of standard input; -1: it is no file */
+    off_t start;          /* initial offset of standard input; -1: it is not a file */
     build_buffer *buffer; /* buffered hashes; NULL: the filter is filled from the input */
     tamis_filter *filter;
     tamis_redis_resize *resize; /* resize in progress, or NULL */
@@ -146,7 +146,8 @@ static tamis_status begin_resize(build_run *run, tamis_error *err) {
         return err->status;
     if (run->config.stream.quiet)
         return TAMIS_OK;
-    snprintf(message, sizeof message, "%s: what is added from now on is kept; the input has to hold the rest",
+    snprintf(message, sizeof message,
+             "%s: keys added from now on are kept; the input must contain all keys added before",
              cli_server_show(output, shown));
     cli_report(message);
     return TAMIS_OK;

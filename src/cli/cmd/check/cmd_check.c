@@ -206,7 +206,8 @@ static tamis_status run_check(const cli_args *args, bool *negative, tamis_error 
     if (status == TAMIS_OK)
         status = check_query_apply_key_form(query, &config.stream.form, err);
     if (status == TAMIS_OK)
-        status = cli_extract_apply_made(&config.stream.extract, config.stream.form.made, err);
+        status =
+            cli_extract_apply_normalization(&config.stream.extract, config.stream.form.normalization, err);
     if (status == TAMIS_OK)
         status = check(negative, query, &config, stop_fd, err);
     check_query_free(query);

@@ -199,15 +199,16 @@ static tamis_status fail_full(const dedup_run *run, const dedup_config *config, 
     }
     switch (info.full) {
     case TAMIS_FULL_CAPACITY:
-        return cli_fail(err,
-                        "filter: full with the %s it was made for, and record %s is another; give a larger "
-                        "--expect, or --on-full pass to print what finds no room",
-                        cli_text_records(size, sizeof size, info.capacity), record);
+        return cli_fail(
+            err,
+            "filter: full at record %s: made for %s; give a larger --expect, or --on-full pass to "
+            "print what does not fit",
+            record, cli_text_records(size, sizeof size, info.capacity));
     case TAMIS_FULL_MEMORY:
         return cli_fail(
             err,
-            "filter: full, record %s would make it grow beyond --memory %s; give more --memory, a larger "
-            "--fpr, or --on-full pass to print what finds no room",
+            "filter: full at record %s: it would grow beyond --memory %s; give more --memory, a larger "
+            "--fpr, or --on-full pass to print what does not fit",
             record, cli_text_bytes(size, sizeof size, config->filter.plan_options.memory));
     /* The other reasons are rare: keep the message of the library, and add the option. */
     case TAMIS_FULL_CROWDED:
@@ -279,8 +280,8 @@ static tamis_status fail(const dedup_run *run, const dedup_config *config, tamis
     if (status == TAMIS_E_FULL && run->opened)
         return cli_filter_full(run->filter, config->filter_file, run->report.stats.records + 1,
                                tamis_filter_plan(run->filter)->capacity > 0
-                                   ? CLI_FILTER_LARGER ", or give --on-full pass to print what finds no room"
-                                   : "build a larger one, or give --on-full pass to print what finds no room",
+                                   ? CLI_FILTER_LARGER ", or give --on-full pass to print what does not fit"
+                                   : "build a larger one, or give --on-full pass to print what does not fit",
                                err);
     if (status == TAMIS_E_FULL)
         return fail_full(run, config, err);
@@ -369,7 +370,7 @@ static tamis_status conclude(dedup_run *run, const dedup_config *config, tamis_s
 
 /* Waits for a snapshot in progress, which is part of the run. If the reader of a pipe did not read
  * everything, the library leaves out the last commit, so that its records come again. TAMIS_E_INVALID reports
- * that, and is no error. */
+ * that, and is not an error. */
 static tamis_status finish_state(const dedup_run *run, tamis_error *err) {
     tamis_error refused = TAMIS_ERROR_INIT;
     tamis_status status = tamis_state_snapshot(run->state, UINT64_MAX, &refused);

@@ -22,7 +22,7 @@
  * An output may still exist under its absolute name while its name in the command leads elsewhere. Then the
  * command gets the absolute name, unless the output was moved together with the state. Without such a file
  * the name in the command stays; if the state was moved alone, it may be out of date, and the command is
- * marked as unsure. The first file that does not exist is reported.
+ * marked as unsure. The first file that does not exist, or is not the input that was read, is reported.
  *
  * The command is never shortened: part of it would be a different command.
  */
@@ -256,12 +256,9 @@ static void find_site(site *at, const char *directory, const char *name, const c
         snprintf(at->directory, sizeof at->directory, "%s", directory);
 }
 
-static void note_absent(dedup_finish *finish, const site *at, const char *name) {
-    char path[PATH_MAX];
-
-    resolve(path, at->directory, name);
-    if (finish->absent[0] == '\0' && strcmp(name, "-") != 0 && !is_there(path))
-        snprintf(finish->absent, sizeof finish->absent, "%s", name);
+static void note_absent(dedup_finish *finish, const char *name) {
+    if (finish->absent[0] == '\0' && strcmp(name, "-") != 0)
+        snprintf(finish->absent, sizeof finish->absent, "%.*s", (int)sizeof finish->absent - 1, name);
 }
 
 /* Returns the value of an option, or the present name if it names the state or an output that was moved. */
@@ -280,7 +277,8 @@ static const char *present_name(const site *at, const kept_option *o, const tami
     if (is_there(known) && !is_same_file(known, path) &&
         !(at->together && o->value[0] != '/' && is_there(path)))
         return visible_from(at, known);
-    note_absent(finish, at, o->value);
+    if (!is_there(path))
+        note_absent(finish, o->value);
     finish->unsure = finish->unsure || (at->moved && !at->together);
     return o->value;
 }
@@ -326,7 +324,7 @@ bool dedup_command_of(char *to, size_t capacity, const tamis_stream_checkpoint *
     static const char command[] = "\ntamis dedup";
     const char *kept = tamis_stream_checkpoint_command(run), *options, *name;
     line l = {to, capacity, 0, true};
-    char directory[PATH_MAX], before[PATH_MAX];
+    char directory[PATH_MAX], before[PATH_MAX], path[PATH_MAX];
     site at;
 
     *finish = (dedup_finish){.unsure = false};
@@ -351,7 +349,9 @@ bool dedup_command_of(char *to, size_t capacity, const tamis_stream_checkpoint *
             append_text(&l, " --");
         append_text(&l, " ");
         append_quoted(&l, name);
-        note_absent(finish, &at, name);
+        resolve(path, at.directory, name);
+        if (!is_there(path) || !tamis_stream_checkpoint_is_input(run, i, path))
+            note_absent(finish, name);
     }
     return l.fits;
 }
@@ -359,7 +359,8 @@ bool dedup_command_of(char *to, size_t capacity, const tamis_stream_checkpoint *
 void dedup_command_missing_names(char *to, size_t capacity, const dedup_finish *finish) {
     to[0] = '\0';
     if (finish->absent[0] != '\0')
-        snprintf(to, capacity, " (%s is not there: give its present name)", finish->absent);
+        snprintf(to, capacity, " (%s is gone or changed: give the file as it was, by its present name)",
+                 finish->absent);
     else if (finish->unsure)
         snprintf(to, capacity, " (the state was copied or moved: give the outputs by their present names)");
 }

@@ -17,7 +17,7 @@ bool dedup_command_keep(char *to, const cli_value *values);
 /* Doubts about the command that finishes a run. */
 typedef struct dedup_finish {
     bool unsure;      /* the state was copied or moved; names of outputs may be out of date */
-    char absent[300]; /* name of a file that does not exist; "": none */
+    char absent[300]; /* name of a file that is gone or replaced; "": none */
 } dedup_finish;
 
 /*

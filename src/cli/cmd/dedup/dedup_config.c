@@ -99,8 +99,8 @@ static tamis_status check_state(dedup_config *config, const cli_value *values, t
     }
     if (!config->state)
         return TAMIS_OK;
-    if (cli_server_refuse(config->state, "--state", "name a folder: no server commits together with output",
-                          err) != TAMIS_OK)
+    if (cli_server_refuse(config->state, "--state",
+                          "name a directory: no server commits together with output", err) != TAMIS_OK)
         return err->status;
     return values[DEDUP_COMMIT_EVERY].given
                ? dedup_state_commits(values[DEDUP_COMMIT_EVERY].text, &config->commit_bytes,
@@ -154,7 +154,9 @@ static tamis_status check_mark(dedup_config *config, const cli_value *mark, tami
     for (const char *pos = mark->text; *pos != '\0'; pos++)
         is_text = is_text && !iscntrl((unsigned char)*pos);
     return is_text ? TAMIS_OK
-                   : cli_fail(err, "--mark '%.60s': is no name; give one in UTF-8, without tabs and the like",
+                   : cli_fail(err,
+                              "--mark '%.60s': is not a name; give one in UTF-8, without tabs or other "
+                              "control characters",
                               mark->text);
 }
 

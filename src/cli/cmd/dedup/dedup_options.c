@@ -225,7 +225,6 @@ const cli_conflict dedup_conflicts[] = {
     {DEDUP_WINDOW, CLI_OPT_EXACT, "a window keeps fingerprints"},
     {DEDUP_WINDOW, CLI_OPT_TYPE, "a window takes keys as they are"},
     {DEDUP_WINDOW, CLI_OPT_HEX, "a window takes keys as they are"},
-    {DEDUP_REREAD, DEDUP_ABANDON, "one reads again what the other gives up"},
     {DEDUP_MARK, DEDUP_COUNT, "no records are written"},
     {CLI_OPT_EXACT, CLI_OPT_FPR, "exact accepts no rate"},
     {CLI_OPT_PROGRESS, CLI_OPT_NO_PROGRESS, "one shows what the other hides"},

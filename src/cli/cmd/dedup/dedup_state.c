@@ -147,7 +147,7 @@ static tamis_status check_outside(const dedup_config *config, tamis_error *err) 
             directory.st_ino == state.st_ino)
             return cli_fail(
                 err,
-                "%.300s: is in the folder of --state, which has no place for other files; write elsewhere",
+                "%.300s: is in the directory of --state, which may contain no other files; write elsewhere",
                 outputs[i]);
     }
     return TAMIS_OK;
@@ -255,9 +255,7 @@ tamis_status dedup_state_commits(const char *text, uint64_t *bytes, uint64_t *mi
             return TAMIS_OK;
         pos += size + 1;
     }
-    return cli_fail(err,
-                    "--commit-every '%.60s': is no size, no time and not one of each; give them as 64MiB, "
-                    "500ms or 64MiB,1s",
+    return cli_fail(err, "--commit-every '%.60s': expected a size (64MiB), a time (500ms) or both (64MiB,1s)",
                     text);
 }
 
@@ -286,13 +284,13 @@ void dedup_state_on_start(void *context, const tamis_stream_result *result,
     }
     if (result->inexact && result->start != TAMIS_STREAM_FINISHED) {
         snprintf(message, sizeof message,
-                 "%.200s: is no regular file, so after a crash a record may come twice; none is lost",
+                 "%.200s: is not a regular file, so after a crash a record may come twice; none is lost",
                  result->inexact);
         cli_report(message);
     }
     if (result->unlocked) {
         snprintf(message, sizeof message,
-                 "%.200s: its file system has no locks; see to it that nothing else writes to it",
+                 "%.200s: its file system has no locks; make sure that nothing else writes to it",
                  result->unlocked);
         cli_report(message);
     }
@@ -358,13 +356,13 @@ void dedup_state_advise(const tamis_stream_result *result, const dedup_config *c
         advise_unfinished(result, config, err);
     else if (result->was_read && result->unterminated)
         cli_remedy(err, config->defer_unterminated
-                            ? "give --reread to read it anew"
-                            : "give --reread to read it anew, and --defer-unterminated from now on");
+                            ? "give --reread to read it again"
+                            : "give --reread to read it again, and --defer-unterminated from now on");
     else if (result->was_read)
         cli_remedy(err, status == TAMIS_E_INVALID
                             ? "list only new files, repeat that run's files and --output "
                               "to continue it, or add --reread to read it again"
-                            : "give it as it was, or --reread to read it anew");
+                            : "give it as it was, or add --reread to read it again");
     else if (status == TAMIS_E_UNSUPPORTED && result->inexact && config->exactly_once)
         cli_remedy(err, "give a file, or leave --exactly-once out");
     else if (status == TAMIS_E_UNSUPPORTED && strncmp(err->text, "standard output", 15) == 0)

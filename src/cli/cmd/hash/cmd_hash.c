@@ -141,9 +141,9 @@ static tamis_status answer_records(hash_run *run, const tamis_stream_service *se
     total->malformed += stats.malformed;
     cli_stream_advise(status, err);
     if (status == TAMIS_E_NO_KEY) /* hash has no --missing pass */
-        cli_remedy(err, "mend it, or give --missing drop");
+        cli_remedy(err, "correct it, or give --missing drop");
     if (status == TAMIS_E_RECORD)
-        cli_remedy(err, "mend it, or give --on-error skip");
+        cli_remedy(err, "correct it, or give --on-error skip");
     return status;
 }
 
@@ -155,7 +155,7 @@ static tamis_status leave_malformed(hash_run *run, const tamis_key *key, const t
     char why[200];
 
     snprintf(why, sizeof why, "at byte %zu: %.100s%s", found->pos, found->why,
-             fails ? "; mend it, check --key, or give --on-error skip" : "");
+             fails ? "; correct it, check --key, or give --on-error skip" : "");
     if (fails)
         return cli_key_fail(position, key, why, err);
     if (run->summary.stats.malformed++ == 0)

@@ -129,7 +129,7 @@ static const cli_conflict conflicts[] = {
     {OPT_PLOT, CLI_OPT_EXPECT, only_curves}, {OPT_PLOT, CLI_OPT_FPR, only_curves},
     {OPT_PLOT, CLI_OPT_MEMORY, only_curves}, {OPT_PLOT, OPT_BITS, only_curves},
     {OPT_PLOT, OPT_PROBES, only_curves},     {OPT_PLOT, CLI_OPT_KIND, only_curves},
-    {OPT_PLOT, CLI_OPT_SCHEME, only_curves}, {OPT_PLOT, CLI_OPT_JSON, "a drawing is no object"},
+    {OPT_PLOT, CLI_OPT_SCHEME, only_curves}, {OPT_PLOT, CLI_OPT_JSON, "a drawing is not an object"},
     {OPT_STORE, OPT_TABLE, one_display},     {OPT_STORE, OPT_PLOT, one_display},
     {OPT_STORE, OPT_MEASURE, one_display},   {.why = NULL},
 };

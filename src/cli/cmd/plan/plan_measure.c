@@ -141,7 +141,7 @@ static void print_row(const plan_trial *trial) {
     cli_text_rate(measured, sizeof measured, (double)trial->hits / (double)trial->queries);
     printf("%-11s  %-10s  %5.1f  %8s  %8s  %8s  %-16s  %7s  %s\n", tamis_kind_name(plan->kind),
            tamis_scheme_name(scheme_of(trial)), plan->bits_per_key,
-           plan_trial_overfills(trial) ? "-" : promised, computed, measured,
+           plan_trial_is_over_capacity(trial) ? "-" : promised, computed, measured,
            interval_text(interval, sizeof interval, trial),
            cli_text_metric(queries, sizeof queries, (double)trial->queries), trial->verdict);
 }
@@ -190,7 +190,7 @@ static json_t *row_object(const plan_trial *trial) {
     cli_json_count(object, "capacity", trial->plan.capacity);
     cli_json_count(object, "added", trial->added);
     cli_json_real(object, "bits_per_key", trial->plan.bits_per_key);
-    if (plan_trial_overfills(trial))
+    if (plan_trial_is_over_capacity(trial))
         cli_json_null(object, "fpr");
     else
         cli_json_real(object, "fpr", trial->plan.fpr);

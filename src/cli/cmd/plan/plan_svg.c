@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Draws the overfill curves as a picture for a report. It is plain SVG 1.1 without styles, scripts or
+ * Draws the rates over capacity as a picture for a report. It is plain SVG 1.1 without styles, scripts or
  * external files, so every program shows the same picture. It has its own white background, so it fits on any
  * page. Colour-blind readers can distinguish the colours (by Okabe and Ito), and the dashes need no colour.
  */

@@ -159,7 +159,7 @@ static void print_rate(FILE *out, const plan_table *table) {
         cli_text_count(count, sizeof count, (uint64_t)llround(1 / fpr));
     else
         snprintf(count, sizeof count, "%.3g", 1 / fpr);
-    fprintf(out, "rate      %s%s: of %s records that are new, one is taken for seen\n", rate, from, count);
+    fprintf(out, "rate      %s%s: 1 of %s new records is reported as seen\n", rate, from, count);
 }
 
 static void print_head(FILE *out, const plan_table *table) {

@@ -12,7 +12,7 @@
  * first one: tamis_audit_queries.
  *
  * A promise holds for the average of all filters; a single filter may be above it. Let p be the promised
- * rate or, if that is higher or the filter is overfilled, the computed rate. The trial breaks the promise
+ * rate or, if that is higher or the filter is over capacity, the computed rate. The trial breaks the promise
  * if its hits are beyond chance (TAMIS_RATE_SIGNIFICANCE) even at the highest rate that a single filter of
  * rate p may have, tamis_audit_max_rate. docs/MATH.md, "Measured rates", has the derivation.
  */
@@ -159,7 +159,7 @@ static tamis_status open_stream(key_stream *stream, const plan_trial *trial, tam
     return status;
 }
 
-bool plan_trial_overfills(const plan_trial *trial) {
+bool plan_trial_is_over_capacity(const plan_trial *trial) {
     return trial->plan.capacity > 0 && trial->added > trial->plan.capacity;
 }
 
@@ -170,7 +170,7 @@ bool plan_trial_is_claim(const plan_trial *trial) {
 static double compute(const plan_trial *trial) {
     double n = (double)trial->added, m = (double)trial->plan.bits, k = trial->plan.probes;
 
-    if (trial->plan.fpr_predicted > 0 && !plan_trial_overfills(trial))
+    if (trial->plan.fpr_predicted > 0 && !plan_trial_is_over_capacity(trial))
         return trial->plan.fpr_predicted;
     if (trial->plan.kind == TAMIS_KIND_CLASSIC)
         return tamis_bloom_fpr(n, m, k);
@@ -181,15 +181,15 @@ static double compute(const plan_trial *trial) {
 
 static double allowed(const plan_trial *trial) {
     const tamis_plan *plan = &trial->plan;
-    double rate = plan_trial_overfills(trial) ? trial->computed : fmax(plan->fpr, trial->computed);
+    double rate = plan_trial_is_over_capacity(trial) ? trial->computed : fmax(plan->fpr, trial->computed);
 
     return tamis_audit_max_rate(plan, rate, (double)trial->added);
 }
 
 void plan_trial_judge(plan_trial *trial) {
     bool exceeded = tamis_rate_p_value(trial->hits, trial->queries, allowed(trial)) < TAMIS_RATE_SIGNIFICANCE;
-    bool overfills = plan_trial_overfills(trial);
-    double rate = overfills ? trial->computed : trial->plan.fpr;
+    bool is_over_capacity = plan_trial_is_over_capacity(trial);
+    double rate = is_over_capacity ? trial->computed : trial->plan.fpr;
 
     tamis_rate_interval(&trial->low, &trial->high, trial->hits, trial->queries, 0.95);
     trial->broken = exceeded && !plan_trial_is_claim(trial);
@@ -198,7 +198,8 @@ void plan_trial_judge(plan_trial *trial) {
     else if (rate * (double)trial->queries < 3)
         trial->verdict = "too rare";
     else
-        trial->verdict = overfills || (trial->computed > rate && trial->low > rate) ? "as computed" : "kept";
+        trial->verdict =
+            is_over_capacity || (trial->computed > rate && trial->low > rate) ? "as computed" : "kept";
 }
 
 tamis_status plan_trial_run(plan_trial *trial, tamis_error *err) {
@@ -214,7 +215,7 @@ tamis_status plan_trial_run(plan_trial *trial, tamis_error *err) {
     }
     trial->computed = compute(trial);
     trial->queries = tamis_audit_queries(&trial->plan, trial->computed);
-    options.allow_over_capacity = plan_trial_overfills(trial);
+    options.allow_over_capacity = plan_trial_is_over_capacity(trial);
     if (trial->plan.scheme == TAMIS_SCHEME_SIP) {
         options.secret = fixed_secret;
         options.secret_size = sizeof fixed_secret - 1;

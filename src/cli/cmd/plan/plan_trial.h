@@ -20,7 +20,7 @@ const char *trial_keys_name(trial_keys keys);
  * three fields. plan.fpr_predicted is 0 if the plan was made by hand. */
 typedef struct plan_trial {
     tamis_plan plan;
-    uint64_t added;      /* keys to add; more than plan.capacity overfill the filter */
+    uint64_t added;      /* keys to add; may be more than plan.capacity */
     trial_keys keys;     /* form of the keys */
     double computed;     /* computed rate with the keys added */
     uint64_t queries;    /* lookups of absent keys: tamis_audit_queries */
@@ -37,7 +37,7 @@ tamis_status plan_trial_run(plan_trial *trial, tamis_error *err);
  * Fills the fields after `hits`. The verdicts:
  *
  *     kept           not above the promise, or not beyond chance
- *     as computed    overfilled, or planned with a rate above the promise; not beyond chance above that rate
+ *     as computed    over capacity, or planned above the promised rate; not beyond chance above that rate
  *     too rare       fewer than 3 hits were to be expected
  *     missed         the claimed rate of a published scheme does not hold
  *     broken         the promise does not hold
@@ -45,7 +45,7 @@ tamis_status plan_trial_run(plan_trial *trial, tamis_error *err);
 void plan_trial_judge(plan_trial *trial);
 
 /* True if the trial adds more keys than planned. */
-bool plan_trial_overfills(const plan_trial *trial);
+bool plan_trial_is_over_capacity(const plan_trial *trial);
 /* True if the hashes are the published poor ones (BKDR). The rate is then a claim of their authors, not a
  * promise. */
 bool plan_trial_is_claim(const plan_trial *trial);

@@ -39,21 +39,21 @@
 #include "base/memory.h"
 #include "store/redis/admin/leftover_members.h"
 
-/* One partition. Its Redis key is in leftover_search.text. */
-typedef struct part {
+/* A partition or a hash. Its Redis key is in leftover_search.text. */
+typedef struct found_key {
     size_t key, key_size; /* offset and size of its Redis key */
     size_t name_size;     /* size of NAME, which follows "tamis:{" */
-    uint64_t generation;
-} part;
+    uint64_t generation;  /* partitions only */
+} found_key;
 
 typedef struct leftover_search {
     tamis__redis_filter rf;   /* handle with the URI of the pattern */
     tamis__tamis_state state; /* its state: the current name is the target */
     char *text;               /* all Redis keys, concatenated */
     size_t text_used, text_size;
-    part *parts;
+    found_key *partitions;
     size_t count, capacity;
-    part *hashes; /* of names; `generation` is not used */
+    found_key *hashes;
     size_t hash_count, hash_capacity;
     tamis_redis_leftover_sink sink;
     void *context;
@@ -62,10 +62,10 @@ typedef struct leftover_search {
     /* these fields of the hash, as last read */
     char plan[TAMIS__REDIS_PLAN], next[TAMIS__REDIS_PLAN], pushing[TAMIS__REDIS_PLAN],
         before[TAMIS__REDIS_PLAN];
-    size_t first;   /* first part of the current generation */
+    size_t first;   /* first partition of the current generation */
     int64_t answer; /* reply to the current command */
-    size_t stay;    /* parts of the current generation without an expiry */
-    size_t expire;  /* parts with one */
+    size_t stay;    /* partitions of the current generation without an expiry */
+    size_t expire;  /* partitions of it with one */
     size_t denied;  /* Redis keys of all generations that the user may not read */
 } leftover_search;
 
@@ -74,7 +74,7 @@ enum { PREFIX = sizeof "tamis:{" - 1, SUFFIX = sizeof "}:bits" - 1, HEX = 16, NU
 /* ---- finding partitions ---- */
 
 /* Parses NAME:G:I. More than NUMBER_MAX digits at the end are the generation of a member of a family. */
-static bool read_key(const char *key, size_t size, part *to) {
+static bool read_key(const char *key, size_t size, found_key *to) {
     char hex[HEX + 1] = "";
     size_t end = size - SUFFIX, digits = 0;
     if (size < PREFIX + SUFFIX + HEX + 4)
@@ -106,62 +106,62 @@ static bool is_wanted(const leftover_search *ctx, const char *name, size_t size)
     return fnmatch(pattern, text, 0) == 0;
 }
 
-/* Appends a part with the Redis key `key` to one of the two lists. */
-static tamis_status add_part(leftover_search *ctx, const char *key, part made, part **list, size_t *count,
-                             size_t *capacity, tamis_error *err) {
+/* Appends an entry with the Redis key `key` to one of the two lists. */
+static tamis_status add_key(leftover_search *ctx, const char *key, found_key added, found_key **list,
+                            size_t *count, size_t *capacity, tamis_error *err) {
     const tamis_allocator *allocator = &ctx->rf.redis->allocator;
-    made.key = ctx->text_used;
-    char *text = tamis__array_reserve(allocator, ctx->text, 1, made.key + made.key_size, &ctx->text_size);
+    added.key = ctx->text_used;
+    char *text = tamis__array_reserve(allocator, ctx->text, 1, added.key + added.key_size, &ctx->text_size);
     if (!text)
-        return tamis__fail_nomem(err, "redis", made.key + made.key_size);
+        return tamis__fail_nomem(err, "redis", added.key + added.key_size);
     ctx->text = text;
-    part *parts = tamis__array_reserve(allocator, *list, sizeof *parts, *count + 1, capacity);
-    if (!parts)
-        return tamis__fail_nomem(err, "redis", (*count + 1) * sizeof *parts);
-    *list = parts;
-    memcpy(ctx->text + ctx->text_used, key, made.key_size);
-    ctx->text_used += made.key_size;
-    (*list)[(*count)++] = made;
+    found_key *keys = tamis__array_reserve(allocator, *list, sizeof *keys, *count + 1, capacity);
+    if (!keys)
+        return tamis__fail_nomem(err, "redis", (*count + 1) * sizeof *keys);
+    *list = keys;
+    memcpy(ctx->text + ctx->text_used, key, added.key_size);
+    ctx->text_used += added.key_size;
+    (*list)[(*count)++] = added;
     return TAMIS_OK;
 }
 
 static tamis_status add_partition(void *context, const char *key, size_t size, tamis_error *err) {
     leftover_search *ctx = context;
-    part found = {.key_size = size};
+    found_key found = {.key_size = size};
     if (!read_key(key, size, &found) || !is_wanted(ctx, key + PREFIX, found.name_size))
         return TAMIS_OK;
-    return add_part(ctx, key, found, &ctx->parts, &ctx->count, &ctx->capacity, err);
+    return add_key(ctx, key, found, &ctx->partitions, &ctx->count, &ctx->capacity, err);
 }
 
 static tamis_status add_hash(void *context, const char *key, size_t size, tamis_error *err) {
     leftover_search *ctx = context;
     if (size <= PREFIX + 1 || key[size - 1] != '}' || !is_wanted(ctx, key + PREFIX, size - PREFIX - 1))
         return TAMIS_OK;
-    const part found = {.key_size = size, .name_size = size - PREFIX - 1};
-    return add_part(ctx, key, found, &ctx->hashes, &ctx->hash_count, &ctx->hash_capacity, err);
+    const found_key found = {.key_size = size, .name_size = size - PREFIX - 1};
+    return add_key(ctx, key, found, &ctx->hashes, &ctx->hash_count, &ctx->hash_capacity, err);
 }
 
 static int compare(const void *left, const void *right, void *context) {
-    const part *a = left, *b = right;
+    const found_key *a = left, *b = right;
     const char *text = context;
     const size_t size = a->key_size < b->key_size ? a->key_size : b->key_size;
     const int order = memcmp(text + a->key, text + b->key, size);
     return order != 0 ? order : a->key_size < b->key_size ? -1 : a->key_size > b->key_size;
 }
 
-static bool is_same_generation(const leftover_search *ctx, const part *a, const part *b) {
+static bool is_same_generation(const leftover_search *ctx, const found_key *a, const found_key *b) {
     return a->generation == b->generation && a->name_size == b->name_size &&
            memcmp(ctx->text + a->key, ctx->text + b->key, PREFIX + a->name_size) == 0;
 }
 
 /* Sorts a list and removes equal keys, since SCAN may return a key twice. */
-static void sort_parts(part *parts, size_t *count, char *text) {
+static void sort_keys(found_key *keys, size_t *count, char *text) {
     size_t kept = *count > 0;
     if (*count > 1)
-        qsort_r(parts, *count, sizeof *parts, compare, text);
+        qsort_r(keys, *count, sizeof *keys, compare, text);
     for (size_t i = 1; i < *count; i++)
-        if (compare(&parts[kept - 1], &parts[i], text) != 0)
-            parts[kept++] = parts[i];
+        if (compare(&keys[kept - 1], &keys[i], text) != 0)
+            keys[kept++] = keys[i];
     *count = kept;
 }
 
@@ -179,25 +179,25 @@ static tamis_status scan_keys(leftover_search *ctx, tamis_error *err) {
         status = tamis__redis_scan(ctx->rf.redis, &scans[1], err);
     if (status != TAMIS_OK)
         return status;
-    sort_parts(ctx->parts, &ctx->count, ctx->text);
-    sort_parts(ctx->hashes, &ctx->hash_count, ctx->text);
+    sort_keys(ctx->partitions, &ctx->count, ctx->text);
+    sort_keys(ctx->hashes, &ctx->hash_count, ctx->text);
     return TAMIS_OK;
 }
 
 /* ---- one generation ---- */
 
-static uint32_t slot_of_part(void *context, size_t i) {
+static uint32_t slot_of_partition(void *context, size_t i) {
     const leftover_search *ctx = context;
-    const part *group = &ctx->parts[ctx->first + i];
-    return tamis__redis_slot(ctx->rf.redis, ctx->text + group->key, group->key_size);
+    const found_key *partition = &ctx->partitions[ctx->first + i];
+    return tamis__redis_slot(ctx->rf.redis, ctx->text + partition->key, partition->key_size);
 }
 
 static bool put_ttl(void *context, size_t i, tamis__connection *conn) {
     const leftover_search *ctx = context;
-    const part *group = &ctx->parts[ctx->first + i];
+    const found_key *partition = &ctx->partitions[ctx->first + i];
     tamis__connection_put_command(conn, 2);
     tamis__connection_put_text(conn, "PTTL");
-    tamis__connection_put(conn, ctx->text + group->key, group->key_size);
+    tamis__connection_put(conn, ctx->text + partition->key, partition->key_size);
     return true;
 }
 
@@ -215,10 +215,10 @@ static tamis_status take_ttl(void *context, size_t i, const tamis__reply *reply,
 
 static bool put_removal(void *context, size_t i, tamis__connection *conn) {
     const leftover_search *ctx = context;
-    const part *group = &ctx->parts[ctx->first + i];
+    const found_key *partition = &ctx->partitions[ctx->first + i];
     tamis__connection_put_command(conn, 2);
     tamis__connection_put_text(conn, tamis__redis_unlink(ctx->rf.redis));
-    tamis__connection_put(conn, ctx->text + group->key, group->key_size);
+    tamis__connection_put(conn, ctx->text + partition->key, partition->key_size);
     return true;
 }
 
@@ -239,7 +239,7 @@ run_requests(leftover_search *ctx, size_t count, bool (*put_command)(void *, siz
                                       .put_command = put_command,
                                       .take_reply = take_reply,
                                       .what = ctx->rf.uri->shown_name,
-                                      .slot = slot_of_part};
+                                      .slot = slot_of_partition};
     return tamis__requests_run(ctx->rf.redis, &requests, NULL, err);
 }
 
@@ -332,7 +332,8 @@ static tamis_status remove_with_lock(leftover_search *ctx, uint64_t generation, 
 }
 
 /* Makes the name of a Redis key the current name. *is_busy: its lock is held. */
-static tamis_status turn_to_name(leftover_search *ctx, const part *found, bool *is_busy, tamis_error *err) {
+static tamis_status select_name(leftover_search *ctx, const found_key *found, bool *is_busy,
+                                tamis_error *err) {
     tamis__handle_set_target(&ctx->rf, ctx->text + found->key + PREFIX, found->name_size);
     ctx->stay = ctx->expire = 0;
     return is_locked(ctx, is_busy, err);
@@ -374,13 +375,13 @@ static tamis_status skip_denied(leftover_search *ctx, size_t count, const tamis_
 
 /* Partitions of one generation. Those that expire need nobody, unless the hash is_recorded. */
 static tamis_status report(leftover_search *ctx, size_t count, tamis_error *err) {
-    const part *group = &ctx->parts[ctx->first];
+    const found_key *first = &ctx->partitions[ctx->first];
     tamis_redis_leftover_kind kind = TAMIS_REDIS_LEFT_UNKNOWN;
     bool is_used = true, is_busy = true;
     tamis_error why = TAMIS_ERROR_INIT;
-    tamis_status status = turn_to_name(ctx, group, &is_busy, &why);
+    tamis_status status = select_name(ctx, first, &is_busy, &why);
     if (status == TAMIS_OK && !is_busy)
-        status = check_use(ctx, group->generation, &is_used, &kind, &why);
+        status = check_use(ctx, first->generation, &is_used, &kind, &why);
     if (status == TAMIS_OK && !is_used)
         status = run_requests(ctx, count, put_ttl, take_ttl, &why);
     if (status != TAMIS_OK)
@@ -389,13 +390,13 @@ static tamis_status report(leftover_search *ctx, size_t count, tamis_error *err)
         return TAMIS_OK;
     if (!is_recorded(ctx, kind))
         ctx->expire = 0;
-    return pass(ctx, group->generation, count, kind, err);
+    return pass(ctx, first->generation, count, kind, err);
 }
 
-static bool has_partitions_of(const leftover_search *ctx, const part *hash, uint64_t generation) {
+static bool has_partitions_of(const leftover_search *ctx, const found_key *hash, uint64_t generation) {
     for (size_t i = 0; i < ctx->count; i++)
-        if (ctx->parts[i].generation == generation && ctx->parts[i].name_size == hash->name_size &&
-            memcmp(ctx->text + ctx->parts[i].key, ctx->text + hash->key, PREFIX + hash->name_size) == 0)
+        if (ctx->partitions[i].generation == generation && ctx->partitions[i].name_size == hash->name_size &&
+            memcmp(ctx->text + ctx->partitions[i].key, ctx->text + hash->key, PREFIX + hash->name_size) == 0)
             return true;
     return false;
 }
@@ -418,7 +419,7 @@ static tamis_status count_members(leftover_search *ctx, const char *text, tamis_
 
 /* A plan in a field of a hash: of a family, or of a filter whose partitions are gone. `expected` is the
  * kind of leftover that this field records. */
-static tamis_status report_field(leftover_search *ctx, const part *hash, const char *text,
+static tamis_status report_field(leftover_search *ctx, const found_key *hash, const char *text,
                                  tamis_redis_leftover_kind expected, tamis_error *err) {
     static const char field[] = "generation=";
     tamis_redis_leftover_kind kind = TAMIS_REDIS_LEFT_UNKNOWN;
@@ -441,11 +442,11 @@ static tamis_status report_field(leftover_search *ctx, const part *hash, const c
 }
 
 /* The hash of a name: plans in fields `pushing` and `before`. */
-static tamis_status report_hash(leftover_search *ctx, const part *hash, tamis_error *err) {
+static tamis_status report_hash(leftover_search *ctx, const found_key *hash, tamis_error *err) {
     tamis__config config;
     bool is_busy = true;
     tamis_error why = TAMIS_ERROR_INIT;
-    tamis_status status = turn_to_name(ctx, hash, &is_busy, &why);
+    tamis_status status = select_name(ctx, hash, &is_busy, &why);
     if (status == TAMIS_OK && !is_busy)
         status = tamis__config_locked(&ctx->rf, &config, &why);
     if (status != TAMIS_OK)
@@ -468,7 +469,7 @@ static tamis_status visit_generations(leftover_search *ctx, tamis_error *err) {
         status = scan_keys(ctx, err);
     for (size_t i = 0; i < ctx->count && status == TAMIS_OK; i += 0) {
         ctx->first = i;
-        while (i < ctx->count && is_same_generation(ctx, &ctx->parts[ctx->first], &ctx->parts[i]))
+        while (i < ctx->count && is_same_generation(ctx, &ctx->partitions[ctx->first], &ctx->partitions[i]))
             i++;
         status = report(ctx, i - ctx->first, err);
     }
@@ -484,7 +485,7 @@ static tamis_status visit_generations(leftover_search *ctx, tamis_error *err) {
             "out; look as a user who may read them",
             ctx->rf.redis->endpoint.shown, ctx->denied);
     tamis__free(&ctx->rf.redis->allocator, ctx->hashes, ctx->hash_capacity * sizeof *ctx->hashes);
-    tamis__free(&ctx->rf.redis->allocator, ctx->parts, ctx->capacity * sizeof *ctx->parts);
+    tamis__free(&ctx->rf.redis->allocator, ctx->partitions, ctx->capacity * sizeof *ctx->partitions);
     tamis__free(&ctx->rf.redis->allocator, ctx->text, ctx->text_size);
     return status;
 }

@@ -4,18 +4,18 @@
  * Operations on whole filters: alias, drop, expire. Each takes the lock of a push (tamis_lock.c), and
  * changes the hash only by steps (redis_step.c).
  *
- * Drop:
+ * Drop, with the step numbers of docs/REDIS-LAYOUT.md, Dropping:
  *
- *     1 lock         tamis:{NAME}:push
- *     2 leftovers    ends a resize; partitions of before and pushing are removed, those of next expire soon
- *     3 hide         step: field plan moves to field before; the copy of the plan is deleted
- *     4 read back    there is no plan: clients no longer find the filter
- *     5 remove       the partitions; members of a family are found by SCAN, when no client can create new ones
- *     6 forget       fields before and pushing; the hash vanishes with its last field
+ *     1      lock         tamis:{NAME}:push
+ *     2, 3   leftovers    ends a resize; removes partitions of before and pushing; those of next expire soon
+ *     4      hide         step: field plan moves to field before; the copy of the plan is deleted
+ *     5      read back    there is no plan: clients no longer find the filter
+ *     6      remove       the partitions; members of a family by SCAN, when no client can create new ones
+ *     7      forget       fields before and pushing; the hash vanishes with its last field
  *
  * Why field before: if the drop is killed, the next drop or push finds the partitions by it.
  *
- * The drop has taken effect with step 3. A lock that is lost after that is no failure: what is left to
+ * The drop has taken effect with step 4. A lock that is lost after that is no failure: what is left to
  * remove needs none. Repeating the drop would remove a filter that another program has made since.
  *
  * Full server. A server without free memory accepts neither the lock nor field before, but it accepts HDEL
@@ -36,7 +36,7 @@
 static tamis_status only_tamis(const tamis__redis_filter *rf, tamis_error *err) {
     if (rf->layout == &tamis__layout_tamis)
         return TAMIS_OK;
-    return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0, "%s: layout %s knows no alias; use layout tamis",
+    return tamis__fail(err, TAMIS_E_UNSUPPORTED, 0, "%s: layout %s has no aliases; use layout tamis",
                        rf->uri->shown, rf->layout->name);
 }
 
@@ -107,7 +107,7 @@ static tamis_status check_target(const tamis__redis_filter *rf, const tamis__red
     tamis_status status = tamis__config_find(rf, &config, err);
     if (status == TAMIS_OK && config.target_size > 0)
         return tamis__fail(err, TAMIS_E_MISMATCH, 0,
-                           "redis %s: %s: is an alias itself; let the name stand for the filter",
+                           "redis %s: %s: is an alias itself; use the filter's own name as the target",
                            rf->redis->endpoint.shown, rf->uri->shown_name);
     return status == TAMIS_OK && !*config.plan ? fail_absent(rf, err) : status;
 }
@@ -115,12 +115,13 @@ static tamis_status check_target(const tamis__redis_filter *rf, const tamis__red
 static tamis_status check_alias(const tamis__redis_filter *rf, const tamis__config *config, bool sets,
                                 tamis_error *err) {
     if (sets && *config->plan)
-        return tamis__fail(err, TAMIS_E_MISMATCH, 0,
-                           "redis %s: %s: is a filter itself; push to it, drop it, or choose another name",
-                           rf->redis->endpoint.shown, rf->uri->shown_name);
+        return tamis__fail(
+            err, TAMIS_E_MISMATCH, 0,
+            "redis %s: %s: is a filter, not an alias; replace or drop it, or choose another name",
+            rf->redis->endpoint.shown, rf->uri->shown_name);
     if (!sets && config->target_size == 0 && *config->plan)
         return tamis__fail(err, TAMIS_E_MISMATCH, 0,
-                           "redis %s: %s: is a filter, and no alias; drop it, where that is meant",
+                           "redis %s: %s: is a filter, not an alias; to remove the filter, use drop",
                            rf->redis->endpoint.shown, rf->uri->shown_name);
     return !sets && config->target_size == 0 ? fail_absent(rf, err) : TAMIS_OK;
 }
@@ -229,7 +230,7 @@ static tamis_status remove_members(const tamis__redis_filter *rf, const tamis__c
                        rf->redis->endpoint.shown, rf->uri->shown_name);
 }
 
-/* Step 3. If the server is full, field before is not written. */
+/* Hides the filter. If the server is full, field before is not written. */
 static tamis_status remove_plan(const tamis__redis_filter *rf, const tamis__config *config, bool is_full,
                                 tamis_error *err) {
     char lock[TAMIS__REDIS_KEY], name[TAMIS__REDIS_KEY], copy_name[TAMIS__REDIS_KEY];
@@ -252,8 +253,8 @@ static tamis_status remove_plan(const tamis__redis_filter *rf, const tamis__conf
     return status == TAMIS_OK && outcome == TAMIS__NOT_DONE ? tamis__lock_lost(rf, err) : status;
 }
 
-/* Steps 3 and 4. *now is the hash afterwards. If it has another plan, the drop has taken effect too:
- * another program has made the filter anew. */
+/* Hides the filter and reads the plan back. *now is the hash afterwards. If it has another plan, the drop has
+ * taken effect too: another program has made the filter anew. */
 static tamis_status remove_plan_checked(const tamis__redis_filter *rf, const tamis__config *config,
                                         tamis__config *now, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
@@ -271,7 +272,7 @@ static tamis_status remove_plan_checked(const tamis__redis_filter *rf, const tam
     return status;
 }
 
-/* Step 2. Field before must be free for the plan of this drop. */
+/* Removes leftovers: field before must be free for the plan of this drop. */
 static tamis_status remove_leftovers(const tamis__redis_filter *rf, const tamis__config *config,
                                      const char *copy, tamis_error *err) {
     tamis_status status =
@@ -286,7 +287,7 @@ static tamis_status remove_leftovers(const tamis__redis_filter *rf, const tamis_
     return status == TAMIS_OK && !*config->plan ? tamis__plan_text_expire(rf, copy, -1, err) : status;
 }
 
-/* Steps 5 and 6, with care for another writer that has made the filter anew: it may have replaced this
+/* Removes and forgets, with care for another writer that has made the filter anew: it may have replaced this
  * plan before the drop's own step, so batches may still read the partitions; and its field before may name
  * partitions without an expiry. */
 static tamis_status remove_dropped(const tamis__redis_filter *rf, const tamis__config *config,

@@ -170,16 +170,15 @@ static tamis_status fail_lost(const tamis__connection *conn, int failed, tamis_e
     }
     /* A server that expects TLS also closes the connection when it gets something else. */
     const char *also = conn->reached && !conn->has_received && !conn->tls && conn->endpoint->address.port
-                           ? " (has it TLS at this port? write rediss://)"
+                           ? " (does this port use TLS? write rediss://)"
                            : "";
     if (failed == 0)
         return tamis__fail(err, TAMIS_E_IO, 0,
                            "redis %s: closed the connection; check the server and its log%s",
                            conn->endpoint->shown, also);
     if (*also && (failed == ECONNRESET || failed == EPIPE))
-        return tamis__fail(err, TAMIS_E_IO, failed,
-                           "redis %s: %s before it said anything; check the server%s", conn->endpoint->shown,
-                           tamis__errno_text(failed), also);
+        return tamis__fail(err, TAMIS_E_IO, failed, "redis %s: %s before any reply; check the server%s",
+                           conn->endpoint->shown, tamis__errno_text(failed), also);
     return tamis__fail(err, TAMIS_E_IO, failed, "redis %s: %s; check that the server runs and can be reached",
                        conn->endpoint->shown, tamis__errno_text(failed));
 }

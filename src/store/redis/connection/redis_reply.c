@@ -16,7 +16,8 @@
 
 enum {
     CHUNK = 16 << 10,
-    REPLY_MAX = 64 << 20, /* max. bytes of a reply; our commands get shorter ones, so more is no Redis */
+    REPLY_MAX =
+        64 << 20, /* max. bytes of a reply; our commands get shorter ones, so more is not from a Redis */
 };
 
 typedef struct chunk {
@@ -208,7 +209,8 @@ static tamis_status fail_reader(const tamis__replies *replies, tamis_error *err)
     if (replies->out_of_memory || replies->reader->err == REDIS_ERR_OOM)
         return tamis__fail(err, TAMIS_E_NOMEM, 0,
                            "redis: out of memory for a reply; free some, or raise the limit");
-    return tamis__fail(err, TAMIS_E_IO, 0, "redis: what came is no reply (%s); is it a Redis at that port?",
+    return tamis__fail(err, TAMIS_E_IO, 0,
+                       "redis: the server sent bytes that are not a reply (%s); is it a Redis at that port?",
                        replies->reader->errstr);
 }
 

@@ -42,7 +42,7 @@ tamis_status tamis__replies_feed(tamis__replies *replies, const char *bytes, siz
 /* True if every byte that was fed belongs to a reply that was returned. */
 bool tamis__replies_is_drained(const tamis__replies *replies);
 /* Returns the next whole reply, valid until the next call. *reply is NULL if more bytes are needed.
- * TAMIS_E_IO: the bytes are no Redis reply. TAMIS_E_NOMEM. After a failure, only free the replies. */
+ * TAMIS_E_IO: the bytes are not a Redis reply. TAMIS_E_NOMEM. After a failure, only free the replies. */
 tamis_status tamis__replies_next(tamis__replies *replies, const tamis__reply **reply, tamis_error *err);
 
 #endif

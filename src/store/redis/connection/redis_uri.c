@@ -197,7 +197,7 @@ static tamis_status parse_address(tamis__redis_uri *uri, char *text, tamis_error
             *port++ = '\0';
     }
     if (port && (!tamis__read_number(port, 65535, &number) || number == 0))
-        return refuse(uri, "has a port that is no number from 1 to 65535", "write host:6379", err);
+        return refuse(uri, "has a port that is not a number from 1 to 65535", "write host:6379", err);
     uri->addresses[uri->address_count++] =
         (tamis__redis_address){*text ? text : "127.0.0.1", (uint16_t)number};
     return decode_text(uri, text, err);
@@ -240,7 +240,7 @@ static tamis_status parse_path(tamis__redis_uri *uri, char *path, tamis_error *e
     if (slash) {
         *slash = '\0';
         if (!tamis__read_number(path, DB_MAX, &db))
-            return refuse(uri, "has a slash in its path, and the text before it is no database number",
+            return refuse(uri, "has a slash in its path, and the text before it is not a database number",
                           "write a slash within the filter's name as %2F", err);
         if (db != 0 && uri->kind == TAMIS__REDIS_CLUSTER)
             return refuse(uri, "names a database, and a cluster has none but 0", "leave it out", err);
@@ -320,7 +320,7 @@ tamis_status tamis__redis_uri_parse(tamis__redis_uri *uri, const char *text, con
         }
     }
     if (!authority)
-        return refuse(uri, "is no URI of a Redis",
+        return refuse(uri, "is not a URI of a Redis",
                       "write redis://host:port/NAME, rediss:// for TLS, or redis+unix://SOCKET/NAME", err);
     query = split_at(authority, '?');
     path = split_at(authority, '/');

@@ -51,21 +51,21 @@ static bool must_expire(const tamis__redis_filter *rf, bool adds) {
 }
 
 static uint32_t slot_of_expire(void *context, size_t i) {
-    const tamis__batch *batch = context;
-    return batch->never_expires[i] ? tamis__batch_key_slot(batch, i) : TAMIS__NO_SLOT;
+    const tamis__redis_batch *batch = context;
+    return batch->never_expires[i] ? tamis__redis_batch_key_slot(batch, i) : TAMIS__NO_SLOT;
 }
 
 static bool put_expire(void *context, size_t i, tamis__connection *conn) {
-    const tamis__batch *batch = context;
+    const tamis__redis_batch *batch = context;
     if (!batch->never_expires[i])
         return false;
-    tamis__batch_put_expiry(batch, i, true, conn);
+    tamis__redis_batch_put_expiry(batch, i, true, conn);
     return true;
 }
 
 static tamis_status take_expire(void *context, size_t i, const tamis__reply *reply, bool resent,
                                 tamis_error *err) {
-    const tamis__batch *batch = context;
+    const tamis__redis_batch *batch = context;
     (void)i;
     (void)resent;
     return reply->type == TAMIS__REPLY_INTEGER ? TAMIS_OK : tamis__redis_filter_bad_reply(batch->rf, err);
@@ -73,8 +73,8 @@ static tamis_status take_expire(void *context, size_t i, const tamis__reply *rep
 
 /* With renew=create, sets the expiry of Redis keys without one: this batch created them. (PEXPIRE ... NX
  * would do, but needs Redis 7.) */
-static tamis_status expire_endless(tamis__batch *batch, tamis_error *err) {
-    const tamis__requests requests = {.count = tamis__batch_keys(batch),
+static tamis_status expire_endless(tamis__redis_batch *batch, tamis_error *err) {
+    const tamis__requests requests = {.count = tamis__redis_batch_keys(batch),
                                       .context = batch,
                                       .put_command = put_expire,
                                       .take_reply = take_expire,
@@ -85,28 +85,28 @@ static tamis_status expire_endless(tamis__batch *batch, tamis_error *err) {
     return tamis__requests_run(batch->rf->redis, &requests, NULL, err);
 }
 
-static size_t count_checks(const tamis__batch *batch) {
+static size_t count_checks(const tamis__redis_batch *batch) {
     const tamis__layout *layout = batch->rf->layout;
     return layout->check_count ? layout->check_count(batch->filter) : 0;
 }
 
-static size_t count_expiries(const tamis__batch *batch) {
-    return must_expire(batch->rf, batch->adds) ? tamis__batch_keys(batch) : 0;
+static size_t count_expiries(const tamis__redis_batch *batch) {
+    return must_expire(batch->rf, batch->adds) ? tamis__redis_batch_keys(batch) : 0;
 }
 
 /* Sends checks and expiry only. */
-static tamis_status run_rest(tamis__batch *batch, tamis_error *err) {
+static tamis_status run_rest(tamis__redis_batch *batch, tamis_error *err) {
     const tamis__requests requests = {.count = batch->checks + count_expiries(batch),
                                       .context = batch,
-                                      .put_command = tamis__batch_put_command,
-                                      .take_reply = tamis__batch_take_reply,
+                                      .put_command = tamis__redis_batch_put_command,
+                                      .take_reply = tamis__redis_batch_take_reply,
                                       .what = batch->rf->uri->shown_name,
-                                      .slot = tamis__batch_slot};
+                                      .slot = tamis__redis_batch_slot};
     batch->first = batch->elements;
     return tamis__requests_run(batch->rf->redis, &requests, NULL, err);
 }
 
-static tamis_status apply_checks(tamis__batch *batch, tamis_error *err) {
+static tamis_status apply_checks(tamis__redis_batch *batch, tamis_error *err) {
     const tamis__layout *layout = batch->rf->layout;
     return layout->apply_checks
                ? layout->apply_checks(batch->filter, &(tamis__touched){batch->adds, batch->touched},
@@ -115,7 +115,7 @@ static tamis_status apply_checks(tamis__batch *batch, tamis_error *err) {
 }
 
 /* Adds the batch to the generation that a resize fills. If that fails, the batch has no answers. */
-static tamis_status mirror(tamis__batch *batch, tamis_error *err) {
+static tamis_status mirror(tamis__redis_batch *batch, tamis_error *err) {
     const tamis__layout *layout = batch->rf->layout;
     if (!batch->adds || batch->key_batch.count == 0 || !layout->mirror)
         return TAMIS_OK;
@@ -124,19 +124,19 @@ static tamis_status mirror(tamis__batch *batch, tamis_error *err) {
     return status;
 }
 
-static tamis_status run_and_check(tamis__batch *batch, tamis_error *err) {
+static tamis_status run_and_check(tamis__redis_batch *batch, tamis_error *err) {
     const tamis__redis_filter *rf = batch->rf;
     bool any_retried = false, unconfirmed = false;
     tamis__requests requests = {.context = batch,
-                                .put_command = tamis__batch_put_command,
-                                .take_reply = tamis__batch_take_reply,
+                                .put_command = tamis__redis_batch_put_command,
+                                .take_reply = tamis__redis_batch_take_reply,
                                 .what = rf->uri->shown_name,
-                                .slot = tamis__batch_slot,
+                                .slot = tamis__redis_batch_slot,
                                 .unconfirmed =
                                     batch->adds && batch->key_batch.count > 0 ? &unconfirmed : NULL,
                                 .denied = &batch->denied};
     batch->checks = count_checks(batch);
-    tamis__batch_count(batch);
+    tamis__redis_batch_count(batch);
     requests.barriers[0] = batch->elements;
     requests.barriers[1] = batch->elements + batch->checks;
     requests.count = requests.barriers[1] + count_expiries(batch);
@@ -149,7 +149,7 @@ static tamis_status run_and_check(tamis__batch *batch, tamis_error *err) {
     return status == TAMIS_OK && !batch->again ? apply_checks(batch, err) : status;
 }
 
-static tamis_status run_batch(tamis__batch *batch, tamis_error *err) {
+static tamis_status run_batch(tamis__redis_batch *batch, tamis_error *err) {
     const tamis__redis_filter *rf = batch->rf;
     tamis__slot_map *before = tamis__slot_map_hold(rf->redis);
     tamis_status status = run_and_check(batch, err);
@@ -160,18 +160,17 @@ static tamis_status run_batch(tamis__batch *batch, tamis_error *err) {
     if (status != TAMIS_OK || batch->again)
         return status;
     if (batch->has_short_block)
-        return tamis__fail(
-            err, TAMIS_E_DAMAGED, 0,
-            "redis %s: %s: a block of it was not there, and then it was; ask again, and see who "
-            "writes to its keys",
-            rf->redis->endpoint.shown, rf->uri->shown_name);
+        return tamis__fail(err, TAMIS_E_DAMAGED, 0,
+                           "redis %s: %s: a partition was short during the batch and complete afterwards; "
+                           "repeat the lookup; check which program writes to these keys",
+                           rf->redis->endpoint.shown, rf->uri->shown_name);
     return mirror(batch, err);
 }
 
 /* The number of elements at the start of the batch that are all answered. */
-static size_t answered(const tamis__batch *batch) {
+static size_t answered(const tamis__redis_batch *batch) {
     size_t done = 0;
-    while (done < batch->key_batch.count && batch->parts_left[done] == 0)
+    while (done < batch->key_batch.count && batch->groups_left[done] == 0)
         done++;
     return done;
 }
@@ -179,7 +178,7 @@ static size_t answered(const tamis__batch *batch) {
 /* True if the answers of a batch must not be used. A failed batch may use its first answers if the server
  * refused a command (TAMIS_E_REFUSED) and the checks pass when they are sent again. After other failures
  * the checks are not sent again: the caller would wait for the unreachable server twice. */
-static bool is_discarded(tamis__batch *batch, tamis_status status) {
+static bool is_discarded(tamis__redis_batch *batch, tamis_status status) {
     const bool is_unconfirmed = batch->adds && batch->rf->redis->replicas > 0 && status != TAMIS_OK;
     if (is_unconfirmed || batch->lacks_mirror || batch->is_unsure || status == TAMIS_E_DAMAGED ||
         status == TAMIS_E_MISMATCH || status == TAMIS_E_NOT_FOUND)
@@ -193,7 +192,7 @@ static bool is_discarded(tamis__batch *batch, tamis_status status) {
 
 /* ---- unconfirmed adds, see redis_unconfirmed.h ---- */
 
-static uint64_t fingerprint_of(const tamis__batch *batch, size_t element) {
+static uint64_t fingerprint_of(const tamis__redis_batch *batch, size_t element) {
     const uint64_t fingerprint =
         tamis__unconfirmed_adds_fingerprint(batch->filter, &batch->key_batch, element);
     const tamis__members *members = batch->members;
@@ -204,7 +203,7 @@ static uint64_t fingerprint_of(const tamis__batch *batch, size_t element) {
     return (fingerprint ^ name.word[0]) | 1;
 }
 
-static void apply_unconfirmed(const tamis__batch *batch, size_t done) {
+static void apply_unconfirmed(const tamis__redis_batch *batch, size_t done) {
     tamis__unconfirmed_adds *unconfirmed_adds = &tamis__redis_of(batch->filter)->unconfirmed_adds;
     for (size_t i = 0; i < done && tamis__unconfirmed_adds_has_any(unconfirmed_adds); i++)
         if (tamis__unconfirmed_adds_remove(unconfirmed_adds, fingerprint_of(batch, i)) &&
@@ -215,19 +214,19 @@ static void apply_unconfirmed(const tamis__batch *batch, size_t done) {
 /* Remembers elements from `done` on that may have been added, unless their answer says that they were
  * present before. This includes a batch that is sent again to another filter: that filter may already hold
  * some of them. */
-static void keep_unconfirmed(const tamis__batch *batch, size_t done) {
+static void keep_unconfirmed(const tamis__redis_batch *batch, size_t done) {
     tamis__unconfirmed_adds *unconfirmed_adds = &tamis__redis_of(batch->filter)->unconfirmed_adds;
     for (size_t i = done; i < batch->key_batch.count; i++)
-        if (batch->sent[i] && (batch->parts_left[i] > 0 || batch->answers[i] != TAMIS_PRESENT))
+        if (batch->sent[i] && (batch->groups_left[i] > 0 || batch->answers[i] != TAMIS_PRESENT))
             tamis__unconfirmed_adds_insert(unconfirmed_adds, fingerprint_of(batch, i),
                                            &batch->filter->allocator);
 }
 
-static void report_trace(tamis__batch *batch, size_t done) {
+static void report_trace(tamis__redis_batch *batch, size_t done) {
     for (size_t i = 0; i < done; i++) {
         if (batch->members)
             batch->rf->name = batch->members->names[batch->member_of[i]];
-        tamis__trace_report(batch->trace, tamis__batch_locate(batch, i), batch->adds, batch->answers[i],
+        tamis__trace_report(batch->trace, tamis__redis_batch_locate(batch, i), batch->adds, batch->answers[i],
                             batch->key_batch.keys ? &batch->key_batch.keys[i] : NULL, i);
     }
 }
@@ -235,28 +234,28 @@ static void report_trace(tamis__batch *batch, size_t done) {
 /* True if lookups may be tried with BITFIELD_RO. A server treats BITFIELD as a write even if it has only
  * GETs: it refuses the command to read-only users, and when its memory is full. BITFIELD_RO is not the
  * default because some proxies lack it. */
-static bool can_fall_back(const tamis__batch *batch) {
+static bool can_fall_back(const tamis__redis_batch *batch) {
     return batch->denied && !batch->adds && !batch->rf->layout->has_blocks && !batch->rf->only_reads;
 }
 
 /* Runs batch->key_batch as one pipeline. *done is 0 if the batch must be sent again: the filter may have
  * other Redis keys by then. */
-static tamis_status run_chunk(tamis__batch *batch, tamis_answer *answers, size_t *done,
+static tamis_status run_chunk(tamis__redis_batch *batch, tamis_answer *answers, size_t *done,
                               uint64_t *absent_count, tamis_error *err) {
-    const size_t count = batch->key_batch.count, keys = tamis__batch_keys(batch);
+    const size_t count = batch->key_batch.count, keys = tamis__redis_batch_keys(batch);
     const size_t size = 3 * count + keys * (2 + sizeof *batch->slots);
     uint8_t *scratch = tamis__alloc(&batch->filter->allocator, size, _Alignof(uint16_t));
     if (!scratch)
         return tamis__fail_nomem(err, "redis", size);
     batch->slots = (uint16_t *)scratch;
     batch->answers = scratch + keys * sizeof *batch->slots;
-    batch->parts_left = batch->answers + count;
-    batch->sent = (bool *)(batch->parts_left + count);
+    batch->groups_left = batch->answers + count;
+    batch->sent = (bool *)(batch->groups_left + count);
     batch->touched = batch->sent + count;
     batch->never_expires = batch->touched + keys;
     memset(batch->slots, 0xff, keys * sizeof *batch->slots); /* TAMIS__SLOT_UNKNOWN */
     memset(batch->answers, TAMIS_PRESENT, count);
-    memset(batch->parts_left, (int)batch->rf->parts, count);
+    memset(batch->groups_left, (int)batch->rf->probe_groups, count);
     memset(batch->sent, false, count);
     memset(batch->touched, count == 0, keys); /* checks without elements cover all keys */
     memset(batch->never_expires, 0, keys);
@@ -281,10 +280,10 @@ static tamis_status run_chunk(tamis__batch *batch, tamis_answer *answers, size_t
     return status;
 }
 
-static tamis_status run_with_fallback(tamis__batch *batch, tamis_answer *answers, size_t *done,
+static tamis_status run_with_fallback(tamis__redis_batch *batch, tamis_answer *answers, size_t *done,
                                       uint64_t *absent_count, tamis_error *err) {
     tamis__redis_filter *rf = tamis__redis_of(batch->filter);
-    const tamis__batch first = *batch;
+    const tamis__redis_batch first = *batch;
     tamis_status status = run_chunk(batch, answers, done, absent_count, err);
     const size_t before = *done;
     if (can_fall_back(batch)) {
@@ -317,7 +316,7 @@ static tamis_status run_batches(const tamis_filter *filter, const tamis__key_bat
                 rf->redis->endpoint.shown, rf->uri->shown_name, REPEATS_MAX);
         const size_t left = key_batch->count - *done;
         size_t chunk_done = 0;
-        tamis__batch batch = {
+        tamis__redis_batch batch = {
             .filter = filter, .rf = rf, .members = members, .adds = adds, .located = SIZE_MAX};
         batch.member_of = members ? members->member_of + *done : NULL;
         batch.key_batch = (tamis__key_batch){key_batch->keys ? key_batch->keys + *done : NULL,
@@ -332,7 +331,7 @@ static tamis_status run_batches(const tamis_filter *filter, const tamis__key_bat
 
 tamis_status tamis__redis_check(const tamis_filter *filter, bool adds, bool *again, tamis_error *err) {
     tamis__redis_filter *rf = tamis__redis_of(filter);
-    tamis__batch batch = {.filter = filter, .rf = rf, .adds = adds, .located = SIZE_MAX};
+    tamis__redis_batch batch = {.filter = filter, .rf = rf, .adds = adds, .located = SIZE_MAX};
     size_t none = 0;
     uint64_t absent_count = 0;
     tamis_status status =

@@ -3,28 +3,28 @@
 /*
  * Commands for elements, and the answers from their replies.
  *
- * Parts. The bits of an element in one Redis key are a part. In most layouts an element has one part; in
- * layout php3 its probes may fall into several Redis keys. Each part is one command:
+ * Probe groups. The probes of an element that fall into the same Redis key are a group. In most layouts an
+ * element has one group; in layout php3 it may have several. Each group is one command:
  *
  *     probes of an element    p0 -> key 4    p1 -> key 2    p2 -> key 4    p3 -> key 4
- *     part 0, key 4           BITFIELD key4 SET u1 p0 1 SET u1 p2 1 SET u1 p3 1      most bits: this part decides
- *     part 1, key 2           BITFIELD key2 SET u1 p1 1
+ *     group 0, key 4          BITFIELD key4 SET u1 p0 1 SET u1 p2 1 SET u1 p3 1      most bits: this group decides
+ *     group 1, key 2          BITFIELD key2 SET u1 p1 1
  *
- * The answer to an add of several parts. Each command is atomic, but not all of them together. Therefore
- * the part with most bits decides; of equal parts, the one with the earliest probe:
+ * The answer to an add of several groups. Each command is atomic, but not all of them together. Therefore
+ * the group with most bits decides; of equal groups, the one with the earliest probe:
  *
- *     deciding part      other parts         answer
+ *     deciding group     other groups        answer
  *     not all set        any                 TAMIS_ABSENT     one of several concurrent adders gets it, and only one
  *     all set            all set             TAMIS_PRESENT
- *     all set            not all set         TAMIS_UNKNOWN    the deciding part is a false positive, or another adder
+ *     all set            not all set         TAMIS_UNKNOWN    the deciding group is a false positive, or another adder
  *                                                             of the same element is between its commands
  *
  * An add that was sent twice and finds all bits set is TAMIS_UNKNOWN as well: its first sending may have
  * set them.
  *
- * Grouping. If all bits of a batch are in one Redis key, one BITFIELD carries several elements: the server
- * spends as much time on reading a command as on two of its words. A group has at most BITS_TOGETHER bits,
- * since the server does nothing else until a command is done.
+ * Several elements. If all bits of a batch are in one Redis key, one BITFIELD carries several elements: the
+ * server spends as much time on reading a command as on two of its words. Such a command has at most
+ * BITS_TOGETHER bits, since the server does nothing else until a command is done.
  */
 #include "store/redis/filter/redis_batch.h"
 
@@ -41,20 +41,20 @@ static bool is_first_of_key(const tamis__element_positions *positions, uint32_t 
     return true;
 }
 
-bool tamis__element_find_part(const tamis_filter *filter, const tamis__element_positions *positions,
-                              uint32_t number, tamis__element_part *part) {
+bool tamis__element_find_group(const tamis_filter *filter, const tamis__element_positions *positions,
+                               uint32_t number, tamis__probe_group *group) {
     const uint32_t probes = filter->plan.probes;
     uint32_t first = 0;
-    *part = (tamis__element_part){positions->key, 0, probes};
-    if (tamis__redis_of(filter)->parts == 1)
+    *group = (tamis__probe_group){positions->key, 0, probes};
+    if (tamis__redis_of(filter)->probe_groups == 1)
         return number == 0;
     while (first < probes && !(is_first_of_key(positions, first) && number-- == 0))
         first++;
     if (first == probes)
         return false;
-    *part = (tamis__element_part){positions->keys[first], first, 0};
+    *group = (tamis__probe_group){positions->keys[first], first, 0};
     for (uint32_t j = first; j < probes; j++)
-        part->count += positions->keys[j] == part->key;
+        group->count += positions->keys[j] == group->key;
     return true;
 }
 
@@ -66,31 +66,32 @@ bool tamis__element_is_set(const tamis__element_positions *positions, uint32_t p
 
 /* Sets rf->name to the member that Redis key `number` belongs to. Returns the number of the key within that
  * member. */
-static size_t ordered_element(const tamis__batch *batch, size_t number) {
+static size_t ordered_element(const tamis__redis_batch *batch, size_t number) {
     const size_t each = tamis__redis_all_keys(batch->rf);
     if (batch->members)
         batch->rf->name = batch->members->names[number / each];
     return number % each;
 }
 
-const tamis__element_positions *tamis__batch_locate(tamis__batch *batch, size_t element) {
+const tamis__element_positions *tamis__redis_batch_locate(tamis__redis_batch *batch, size_t element) {
     if (batch->located != element)
         batch->rf->layout->locate(batch->filter, &batch->key_batch, element, &batch->positions);
     batch->located = element;
     return &batch->positions;
 }
 
-/* False if the element has no part `number`. */
-static bool find_part(tamis__batch *batch, size_t element, uint32_t number, tamis__element_part *part) {
-    return tamis__element_find_part(batch->filter, tamis__batch_locate(batch, element), number, part);
+/* False if the element has no group `number`. */
+static bool find_group(tamis__redis_batch *batch, size_t element, uint32_t number,
+                       tamis__probe_group *group) {
+    return tamis__element_find_group(batch->filter, tamis__redis_batch_locate(batch, element), number, group);
 }
 
-/* True if this part decides the answer of an add: see above. */
-static bool is_deciding(tamis__batch *batch, size_t element, uint32_t number) {
+/* True if this group decides the answer of an add: see above. */
+static bool is_deciding(tamis__redis_batch *batch, size_t element, uint32_t number) {
     const uint32_t probes = batch->filter->plan.probes;
     uint32_t max_count = 0, deciding = 0;
-    tamis__element_part part;
-    if (batch->rf->parts == 1 || !find_part(batch, element, number, &part))
+    tamis__probe_group group;
+    if (batch->rf->probe_groups == 1 || !find_group(batch, element, number, &group))
         return true;
     for (uint32_t i = 0; i < probes; i++) {
         uint32_t count = 0;
@@ -99,71 +100,72 @@ static bool is_deciding(tamis__batch *batch, size_t element, uint32_t number) {
         deciding = count > max_count ? batch->positions.keys[i] : deciding;
         max_count = count > max_count ? count : max_count;
     }
-    return part.key == deciding;
+    return group.key == deciding;
 }
 
 /* The number over all members and servers of a Redis key of the element located last. */
-static size_t number_of(const tamis__batch *batch, uint32_t key) {
+static size_t number_of(const tamis__redis_batch *batch, uint32_t key) {
     const size_t member = batch->members ? batch->member_of[batch->located] : 0;
     return (member * batch->rf->servers + batch->positions.server) * batch->rf->keys + key;
 }
 
 /* Computes each slot once per batch: it takes the name of the key and a checksum. */
-uint32_t tamis__batch_key_slot(const tamis__batch *batch, size_t number) {
+uint32_t tamis__redis_batch_key_slot(const tamis__redis_batch *batch, size_t number) {
     if (batch->slots[number] == TAMIS__SLOT_UNKNOWN)
         batch->slots[number] = (uint16_t)tamis__redis_key_slot(batch->rf, ordered_element(batch, number));
     return batch->slots[number];
 }
 
 /* The element of command i, or the first one if the command carries several. */
-static size_t element_of(const tamis__batch *batch, size_t i) {
-    return i / batch->rf->parts * batch->together;
+static size_t element_of(const tamis__redis_batch *batch, size_t i) {
+    return i / batch->rf->probe_groups * batch->together;
 }
 
-static uint32_t part_of(const tamis__batch *batch, size_t i) {
-    return (uint32_t)(i % batch->rf->parts);
+static uint32_t group_of(const tamis__redis_batch *batch, size_t i) {
+    return (uint32_t)(i % batch->rf->probe_groups);
 }
 
 /* The number of elements in the command that begins with element `first`. */
-static size_t count_together(const tamis__batch *batch, size_t first) {
+static size_t count_together(const tamis__redis_batch *batch, size_t first) {
     const size_t left = batch->key_batch.count - first;
     return left < batch->together ? left : batch->together;
 }
 
-void tamis__batch_count(tamis__batch *batch) {
+void tamis__redis_batch_count(tamis__redis_batch *batch) {
     const uint32_t probes = batch->filter->plan.probes;
-    const bool has_one_key = batch->rf->parts == 1 && tamis__batch_keys(batch) == 1;
+    const bool has_one_key = batch->rf->probe_groups == 1 && tamis__redis_batch_keys(batch) == 1;
     batch->together = 1;
     if (has_one_key && (batch->adds || !batch->rf->layout->has_blocks) && probes < BITS_TOGETHER)
         batch->together = BITS_TOGETHER / probes;
-    batch->elements = (batch->key_batch.count + batch->together - 1) / batch->together * batch->rf->parts;
+    batch->elements =
+        (batch->key_batch.count + batch->together - 1) / batch->together * batch->rf->probe_groups;
 }
 
-uint32_t tamis__batch_slot(void *context, size_t i) {
-    tamis__batch *batch = context;
+uint32_t tamis__redis_batch_slot(void *context, size_t i) {
+    tamis__redis_batch *batch = context;
     i += batch->first;
     if (i < batch->elements) {
-        tamis__element_part part; /* if the element has no such part, any slot will do: nothing is sent */
-        find_part(batch, element_of(batch, i), part_of(batch, i), &part);
-        return tamis__batch_key_slot(batch, number_of(batch, part.key));
+        tamis__probe_group group; /* if the element has no such group, any slot will do: nothing is sent */
+        find_group(batch, element_of(batch, i), group_of(batch, i), &group);
+        return tamis__redis_batch_key_slot(batch, number_of(batch, group.key));
     }
     i -= batch->elements;
     if (i < batch->checks)
         return batch->rf->layout->check_slot(batch->filter, &(tamis__touched){batch->adds, batch->touched},
                                              i);
-    return tamis__batch_key_slot(batch, i - batch->checks);
+    return tamis__redis_batch_key_slot(batch, i - batch->checks);
 }
 
 /* ---- commands ---- */
 
-static void put_key(const tamis__batch *batch, size_t number, tamis__connection *conn) {
+static void put_key(const tamis__redis_batch *batch, size_t number, tamis__connection *conn) {
     char name[TAMIS__REDIS_KEY];
     const uint32_t key = (uint32_t)(ordered_element(batch, number) % batch->rf->keys);
     size_t size = batch->rf->layout->key_name(batch->rf, key, name);
     tamis__connection_put(conn, name, size);
 }
 
-static void put_block(const tamis__batch *batch, const tamis__element_positions *positions,
+static void put_block(const tamis__redis_batch *batch, const tamis__element_positions *positions,
                       tamis__connection *conn) {
     PUT_MADE(conn, "*4\r\n$8\r\nGETRANGE\r\n");
     put_key(batch, number_of(batch, positions->key), conn);
@@ -171,14 +173,15 @@ static void put_block(const tamis__batch *batch, const tamis__element_positions 
     tamis__connection_put_number(conn, (int64_t)positions->block + TAMIS__REDIS_BLOCK - 1);
 }
 
-static void put_bitfield(const tamis__batch *batch, uint32_t key, size_t count, tamis__connection *conn) {
+static void put_bitfield(const tamis__redis_batch *batch, uint32_t key, size_t count,
+                         tamis__connection *conn) {
     tamis__connection_put_command(conn, 2 + count * (batch->adds ? 4 : 3));
     tamis__connection_put_text(conn, batch->rf->only_reads && !batch->adds ? "BITFIELD_RO" : "BITFIELD");
     put_key(batch, number_of(batch, key), conn);
 }
 
 /* Writes the bits in Redis key `key` of the element located last. */
-static void put_bits(const tamis__batch *batch, uint32_t key, tamis__connection *conn) {
+static void put_bits(const tamis__redis_batch *batch, uint32_t key, tamis__connection *conn) {
     for (uint32_t j = 0; j < batch->filter->plan.probes; j++) {
         if (!tamis__element_is_in(batch->filter, &batch->positions, j, key))
             continue;
@@ -192,31 +195,33 @@ static void put_bits(const tamis__batch *batch, uint32_t key, tamis__connection 
     }
 }
 
-static bool put_elements(tamis__batch *batch, size_t element, uint32_t number, tamis__connection *conn) {
-    const size_t group_size = count_together(batch, element);
-    tamis__element_part part;
-    if (!find_part(batch, element, number, &part)) {
-        batch->parts_left[element]--;
+static bool put_elements(tamis__redis_batch *batch, size_t element, uint32_t number,
+                         tamis__connection *conn) {
+    const size_t together = count_together(batch, element);
+    tamis__probe_group group;
+    if (!find_group(batch, element, number, &group)) {
+        batch->groups_left[element]--;
         return false;
     }
-    batch->touched[number_of(batch, part.key)] = true;
+    batch->touched[number_of(batch, group.key)] = true;
     if (batch->rf->layout->has_blocks && !batch->adds)
         put_block(batch, &batch->positions, conn);
     else
-        put_bitfield(batch, part.key, group_size * part.count, conn);
-    for (size_t i = element; i < element + group_size; i++) {
+        put_bitfield(batch, group.key, together * group.count, conn);
+    for (size_t i = element; i < element + together; i++) {
         batch->sent[i] = true;
         if (batch->trace)
             tamis__trace_put(batch->trace, i, number, conn);
         if (batch->adds || !batch->rf->layout->has_blocks) {
-            tamis__batch_locate(batch, i);
-            put_bits(batch, part.key, conn);
+            tamis__redis_batch_locate(batch, i);
+            put_bits(batch, group.key, conn);
         }
     }
     return true;
 }
 
-void tamis__batch_put_expiry(const tamis__batch *batch, size_t number, bool sets, tamis__connection *conn) {
+void tamis__redis_batch_put_expiry(const tamis__redis_batch *batch, size_t number, bool sets,
+                                   tamis__connection *conn) {
     if (sets && batch->rf->layout->put_renewal && !batch->rf->is_family) {
         batch->rf->layout->put_renewal(batch->filter, (uint32_t)number, conn);
         return;
@@ -228,27 +233,27 @@ void tamis__batch_put_expiry(const tamis__batch *batch, size_t number, bool sets
         tamis__connection_put_number(conn, (int64_t)batch->rf->ttl_ms);
 }
 
-bool tamis__batch_put_command(void *context, size_t i, tamis__connection *conn) {
-    tamis__batch *batch = context;
+bool tamis__redis_batch_put_command(void *context, size_t i, tamis__connection *conn) {
+    tamis__redis_batch *batch = context;
     i += batch->first;
     if (i < batch->elements)
-        return put_elements(batch, element_of(batch, i), part_of(batch, i), conn);
+        return put_elements(batch, element_of(batch, i), group_of(batch, i), conn);
     i -= batch->elements;
     if (i < batch->checks)
         return batch->rf->layout->check_query(batch->filter, &(tamis__touched){batch->adds, batch->touched},
                                               i, conn);
-    tamis__batch_put_expiry(batch, i - batch->checks, batch->rf->renews_on_add, conn);
+    tamis__redis_batch_put_expiry(batch, i - batch->checks, batch->rf->renews_on_add, conn);
     return true;
 }
 
 /* ---- replies ---- */
 
-static tamis_status has_bits(tamis__batch *batch, size_t element, uint32_t number, const tamis__reply *reply,
-                             bool *all_set, tamis_error *err) {
-    tamis__element_part part = {.count = batch->filter->plan.probes};
-    if (batch->rf->parts > 1)
-        find_part(batch, element, number, &part); /* exists, since its command was sent */
-    if (reply->type != TAMIS__REPLY_ARRAY || reply->size != part.count)
+static tamis_status has_bits(tamis__redis_batch *batch, size_t element, uint32_t number,
+                             const tamis__reply *reply, bool *all_set, tamis_error *err) {
+    tamis__probe_group group = {.count = batch->filter->plan.probes};
+    if (batch->rf->probe_groups > 1)
+        find_group(batch, element, number, &group); /* exists, since its command was sent */
+    if (reply->type != TAMIS__REPLY_ARRAY || reply->size != group.count)
         return tamis__redis_filter_bad_reply(batch->rf, err);
     *all_set = true;
     for (size_t j = 0; j < reply->size; j++) {
@@ -261,11 +266,11 @@ static tamis_status has_bits(tamis__batch *batch, size_t element, uint32_t numbe
 
 /* Bytes past the end of a Redis key count as zeros. In a filter this means damage, which the checks of the
  * layout report. In a member of a family it is normal: its string grows with its adds. */
-static tamis_status has_in_block(tamis__batch *batch, size_t element, const tamis__reply *reply,
+static tamis_status has_in_block(tamis__redis_batch *batch, size_t element, const tamis__reply *reply,
                                  bool *all_set, tamis_error *err) {
     if (reply->type != TAMIS__REPLY_STRING || reply->size > TAMIS__REDIS_BLOCK)
         return tamis__redis_filter_bad_reply(batch->rf, err);
-    const tamis__element_positions *positions = tamis__batch_locate(batch, element);
+    const tamis__element_positions *positions = tamis__redis_batch_locate(batch, element);
     batch->has_short_block =
         batch->has_short_block || (reply->size < TAMIS__REDIS_BLOCK && !batch->rf->is_family);
     *all_set = true;
@@ -274,7 +279,7 @@ static tamis_status has_in_block(tamis__batch *batch, size_t element, const tami
     return TAMIS_OK;
 }
 
-static tamis_status take_element(tamis__batch *batch, size_t element, uint32_t number,
+static tamis_status take_element(tamis__redis_batch *batch, size_t element, uint32_t number,
                                  const tamis__reply *reply, bool resent, tamis_error *err) {
     tamis_answer *answer = &batch->answers[element];
     bool all_set = false;
@@ -284,8 +289,9 @@ static tamis_status take_element(tamis__batch *batch, size_t element, uint32_t n
     if (status != TAMIS_OK)
         return status;
     if (batch->trace)
-        tamis__trace_take_reply(batch->trace, element, number, tamis__batch_locate(batch, element), reply);
-    batch->parts_left[element]--;
+        tamis__trace_take_reply(batch->trace, element, number, tamis__redis_batch_locate(batch, element),
+                                reply);
+    batch->groups_left[element]--;
     if (!all_set && (!batch->adds || is_deciding(batch, element, number)))
         *answer = TAMIS_ABSENT;
     else if (*answer == TAMIS_PRESENT && (!all_set || (resent && batch->adds)))
@@ -294,27 +300,27 @@ static tamis_status take_element(tamis__batch *batch, size_t element, uint32_t n
 }
 
 /* Splits the reply to a command of several elements: each has as many items as probes. */
-static tamis_status take_elements(tamis__batch *batch, size_t element, uint32_t number,
+static tamis_status take_elements(tamis__redis_batch *batch, size_t element, uint32_t number,
                                   const tamis__reply *reply, bool resent, tamis_error *err) {
-    const size_t group_size = count_together(batch, element), probes = batch->filter->plan.probes;
+    const size_t together = count_together(batch, element), probes = batch->filter->plan.probes;
     tamis_status status = TAMIS_OK;
-    if (group_size == 1)
+    if (together == 1)
         return take_element(batch, element, number, reply, resent, err);
-    if (reply->type != TAMIS__REPLY_ARRAY || reply->size != group_size * probes)
+    if (reply->type != TAMIS__REPLY_ARRAY || reply->size != together * probes)
         return tamis__redis_filter_bad_reply(batch->rf, err);
     tamis__reply own = *reply;
     own.size = probes;
-    for (size_t i = 0; i < group_size && status == TAMIS_OK; i++, own.items += probes)
+    for (size_t i = 0; i < together && status == TAMIS_OK; i++, own.items += probes)
         status = take_element(batch, element + i, number, &own, resent, err);
     return status;
 }
 
-tamis_status tamis__batch_take_reply(void *context, size_t i, const tamis__reply *reply, bool resent,
-                                     tamis_error *err) {
-    tamis__batch *batch = context;
+tamis_status tamis__redis_batch_take_reply(void *context, size_t i, const tamis__reply *reply, bool resent,
+                                           tamis_error *err) {
+    tamis__redis_batch *batch = context;
     i += batch->first;
     if (i < batch->elements)
-        return take_elements(batch, element_of(batch, i), part_of(batch, i), reply, resent, err);
+        return take_elements(batch, element_of(batch, i), group_of(batch, i), reply, resent, err);
     i -= batch->elements;
     if (i < batch->checks)
         return batch->rf->layout->take_check_reply(batch->filter, i, reply, err);

@@ -154,7 +154,7 @@ static tamis_status read_name(tamis_filter *made, tamis_error *err) {
 static tamis_status find_server(tamis__redis_filter *rf, tamis_redis *redis, const char *name,
                                 const tamis_allocator *allocator, tamis_error *err) {
     rf->redis = redis;
-    rf->servers = rf->parts = 1;
+    rf->servers = rf->probe_groups = 1;
     tamis_status status = tamis__redis_find(&rf->redis, &rf->named, name, allocator, err);
     rf->owns_redis = !redis && rf->redis;
     rf->uri = rf->owns_redis ? &rf->redis->uri : &rf->named;
@@ -206,7 +206,7 @@ tamis_status tamis__redis_name_beside(tamis_filter **filter, const tamis_filter 
     rf->uri = from->uri;
     rf->name = from->name;
     rf->is_family = from->is_family;
-    rf->servers = rf->parts = 1;
+    rf->servers = rf->probe_groups = 1;
     rf->ttl_ms = from->ttl_ms;
     rf->renews_on_add = from->renews_on_add;
     made->plan = other->plan;

@@ -25,7 +25,7 @@ typedef struct tamis__element_positions {
     uint32_t key;    /* number of the Redis key on that server */
     uint64_t block;  /* offset of the first byte of its block, if the layout has blocks */
     uint64_t offsets[TAMIS_PROBES_MAX];
-    uint32_t keys[TAMIS_PROBES_MAX]; /* Redis key of each offset, if rf->parts > 1 */
+    uint32_t keys[TAMIS_PROBES_MAX]; /* Redis key of each offset, if rf->probe_groups > 1 */
 } tamis__element_positions;
 
 enum { TAMIS__REDIS_NAME = 512, TAMIS__REDIS_KEY = TAMIS__REDIS_NAME + 64, TAMIS__REDIS_BLOCK = 64 };
@@ -113,7 +113,7 @@ struct tamis__redis_filter {
     bool is_family;         /* many filters with one plan: see redis_family.c */
     uint32_t servers;       /* servers that elements are spread over, if the layout has_servers; else 1 */
     uint32_t keys;          /* Redis keys with bits on each of these servers */
-    uint32_t parts;         /* max. Redis keys that hold bits of one element */
+    uint32_t probe_groups;  /* max. probe groups of an element: Redis keys that hold bits of it */
     uint64_t ttl_ms;        /* time to live; 0: none */
     bool renews_on_add;     /* adds renew the expiry; else only what they create gets one */
     tamis__unconfirmed_adds unconfirmed_adds;

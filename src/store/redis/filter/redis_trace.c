@@ -14,11 +14,11 @@ struct tamis__trace {
     const tamis_filter *filter;
     size_t elements;
     size_t size;                        /* size of the one block that holds this structure and its arrays */
-    trace_entry *entries;               /* one for each part of each element */
-    tamis_redis_traced_part *parts;     /* parts of the element that is reported */
-    char *names;                        /* Redis keys of these parts, TAMIS__REDIS_KEY bytes each */
+    trace_entry *entries;               /* one for each probe group of each element */
+    tamis_redis_traced_part *parts;     /* one for each probe group of the element that is reported */
+    char *names;                        /* Redis keys of `parts`, TAMIS__REDIS_KEY bytes each */
     uint8_t *bits;                      /* one for each probe of each element */
-    uint64_t offsets[TAMIS_PROBES_MAX]; /* offsets of the element that is reported, by part */
+    uint64_t offsets[TAMIS_PROBES_MAX]; /* offsets of the element that is reported, by probe group */
     uint8_t found[TAMIS_PROBES_MAX];    /* its bits, in the same order */
 };
 
@@ -40,9 +40,9 @@ tamis_status tamis__trace_begin(tamis__trace **trace, const tamis_filter *filter
     *trace = NULL;
     if (!rf->tracer || elements == 0)
         return TAMIS_OK;
-    const size_t entries = elements * rf->parts * sizeof(trace_entry);
-    const size_t parts = rf->parts * sizeof(tamis_redis_traced_part);
-    const size_t names = (size_t)rf->parts * TAMIS__REDIS_KEY;
+    const size_t entries = elements * rf->probe_groups * sizeof(trace_entry);
+    const size_t parts = rf->probe_groups * sizeof(tamis_redis_traced_part);
+    const size_t names = (size_t)rf->probe_groups * TAMIS__REDIS_KEY;
     const size_t size = sizeof **trace + entries + parts + names + elements * filter->plan.probes;
     tamis__trace *made = tamis__alloc(&filter->allocator, size, _Alignof(tamis__trace));
     if (!made)
@@ -52,8 +52,8 @@ tamis_status tamis__trace_begin(tamis__trace **trace, const tamis_filter *filter
     made->size = size;
     made->entries =
         (trace_entry *)(made + 1); /* each array needs at most the alignment of the one before it */
-    made->parts = (tamis_redis_traced_part *)(made->entries + elements * rf->parts);
-    made->names = (char *)(made->parts + rf->parts);
+    made->parts = (tamis_redis_traced_part *)(made->entries + elements * rf->probe_groups);
+    made->names = (char *)(made->parts + rf->probe_groups);
     made->bits = (uint8_t *)made->names + names;
     *trace = made;
     return TAMIS_OK;
@@ -65,7 +65,7 @@ void tamis__trace_free(tamis__trace *trace) {
 }
 
 static trace_entry *entry_of(const tamis__trace *trace, size_t element, uint32_t number) {
-    return &trace->entries[element * tamis__redis_of(trace->filter)->parts + number];
+    return &trace->entries[element * tamis__redis_of(trace->filter)->probe_groups + number];
 }
 
 void tamis__trace_put(tamis__trace *trace, size_t element, uint32_t number, const tamis__connection *conn) {
@@ -77,13 +77,13 @@ void tamis__trace_take_reply(tamis__trace *trace, size_t element, uint32_t numbe
     const uint32_t probes = trace->filter->plan.probes;
     uint8_t *bits = trace->bits + element * probes;
     trace_entry *found = entry_of(trace, element, number);
-    tamis__element_part part;
+    tamis__probe_group group;
     size_t item = 0;
     found->ns = tamis__now_ns() - found->ns;
-    tamis__element_find_part(trace->filter, positions, number,
-                             &part); /* exists, since its command was sent */
-    for (uint32_t j = part.first; j < probes; j++) {
-        if (!tamis__element_is_in(trace->filter, positions, j, part.key))
+    tamis__element_find_group(trace->filter, positions, number,
+                              &group); /* exists, since its command was sent */
+    for (uint32_t j = group.first; j < probes; j++) {
+        if (!tamis__element_is_in(trace->filter, positions, j, group.key))
             continue;
         /* BITFIELD replies with an integer for each bit, GETRANGE with the bytes of the block. */
         bits[j] = reply->type == TAMIS__REPLY_ARRAY ? reply->items[item++].integer == 1
@@ -100,8 +100,8 @@ static size_t collect_parts(tamis__trace *trace, size_t element, const tamis__el
     const uint8_t *bits = trace->bits + element * probes;
     size_t used = 0;
     uint32_t count = 0;
-    tamis__element_part element_part;
-    for (; tamis__element_find_part(trace->filter, positions, count, &element_part); count++) {
+    tamis__probe_group group;
+    for (; tamis__element_find_group(trace->filter, positions, count, &group); count++) {
         tamis_redis_traced_part *part = &trace->parts[count];
         const trace_entry *found = entry_of(trace, element, count);
         char *name = trace->names + (size_t)count * TAMIS__REDIS_KEY;
@@ -110,10 +110,10 @@ static size_t collect_parts(tamis__trace *trace, size_t element, const tamis__el
                                           .offsets = trace->offsets + used,
                                           .bits = trace->found + used,
                                           .ns = found->ns};
-        part->key_size = rf->layout->key_name(rf, element_part.key, name);
-        part->count = element_part.count;
-        for (uint32_t j = element_part.first; j < probes; j++) {
-            if (!tamis__element_is_in(trace->filter, positions, j, element_part.key))
+        part->key_size = rf->layout->key_name(rf, group.key, name);
+        part->count = group.count;
+        for (uint32_t j = group.first; j < probes; j++) {
+            if (!tamis__element_is_in(trace->filter, positions, j, group.key))
                 continue;
             trace->offsets[used] = positions->offsets[j];
             trace->found[used++] = bits[j];

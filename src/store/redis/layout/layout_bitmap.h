@@ -42,7 +42,7 @@ tamis_status tamis__redis_check_length(const tamis_filter *filter, tamis_error *
 tamis_status tamis__redis_delete_all(tamis_filter *filter, tamis_error *err);
 
 /* Reads the config hash of a filter of layout redisson: the command, and the plan from its reply.
- * *is_there is false if the hash is missing. TAMIS_E_DAMAGED: it is no config of Redisson. */
+ * *is_there is false if the hash is missing. TAMIS_E_DAMAGED: it is not a config of Redisson. */
 void tamis__redisson_put_query(tamis__connection *conn, const char *name, size_t size);
 tamis_status tamis__redisson_read_plan(const tamis__redis_filter *rf, const tamis__reply *reply,
                                        tamis_plan *plan, bool *is_there, tamis_error *err);

@@ -109,7 +109,7 @@ static tamis_status open_php3(tamis_filter *filter, const tamis_redis_filter_opt
     php3->share = of_server(rf, filter->plan.bits);
     rf->keys = (uint32_t)ceil((double)php3->share / KEY_BITS);
     php3->key_bits = (uint64_t)ceil((double)php3->share / rf->keys);
-    rf->parts = (uint32_t)min(rf->keys, filter->plan.probes);
+    rf->probe_groups = (uint32_t)min(rf->keys, filter->plan.probes);
     set_memory(filter, php3->key_bits);
     return tamis__redis_set_up(filter, options, 0, err);
 }

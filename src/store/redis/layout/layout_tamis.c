@@ -339,8 +339,8 @@ static tamis_status open_next(tamis_filter **next, const tamis_filter *filter, t
         (parsed.has_secret && parsed.secret != filter->hasher->secret_print))
         return tamis__fail(
             err, TAMIS_E_MISMATCH, 0,
-            "redis %s: %s: is being resized into one of another scheme, seed or secret; see who does "
-            "that",
+            "redis %s: %s: another program is resizing it with another scheme, seed or secret; check which "
+            "program does that",
             rf->redis->endpoint.shown, rf->uri->shown_name);
     status = tamis__redis_name_beside(next, filter, &layout_next, err);
     if (status != TAMIS_OK)

@@ -19,9 +19,11 @@
  *     generation    a random number, new for each filter that is made; part of the names of its partitions
  *     mark          64 bytes behind the blocks of a partition, while a writer fills it
  *     footer        64 bytes that replace the mark when the partition is complete; clients use no partition without it
- *     staging       a string beside a partition, with the bits that a union adds to it
+ *     staging       a string beside a partition, with the bits that a union adds to it (unite-R)
+ *     fills         the numbers R in the marks of the partitions that a writer fills
+ *     mirror        adding a batch to the generation in field next too, during a resize
  *
- * The protocol is docs/REDIS-LAYOUT.md.
+ * The protocol is docs/REDIS-LAYOUT.md. It has the same words, except fills and mirror.
  */
 
 enum {
@@ -281,7 +283,7 @@ void tamis__partition_put_renewal(const tamis__partitions *partitions, uint32_t 
  * Only for generations that no plan names or will ever name again. */
 tamis_status tamis__partitions_expire(const tamis__partitions *partitions, const bool *selected, int64_t ms,
                                       tamis_error *err);
-/* As tamis__partitions_expire, for all partitions of the plan `text`. Does nothing if the text is no valid
+/* As tamis__partitions_expire, for all partitions of the plan `text`. Does nothing if the text is not a valid
  * plan, or that of a family. */
 tamis_status tamis__plan_text_expire(const tamis__redis_filter *rf, const char *text, int64_t ms,
                                      tamis_error *err);

@@ -4,9 +4,9 @@
  * The lock for making, replacing, resizing, dropping, expiring or aliasing a filter: a string with a
  * token, which expires.
  *
- *     take      step: tamis:{NAME}:push does not exist -> SET it to TOKEN PX life; then GET
- *     renew     step: it is TOKEN -> PEXPIRE
- *     release   step: it is TOKEN -> DEL
+ *     take      step: tamis:{NAME}:push does not exist -> SET tamis:{NAME}:push TOKEN PX life; then GET
+ *     renew     step: tamis:{NAME}:push is TOKEN -> PEXPIRE
+ *     release   step: tamis:{NAME}:push is TOKEN -> DEL
  *
  * The lock keeps other writers from beginning. The token protects the filter from a writer that was
  * stopped for longer than the lock lasts: each of its steps compares the token, and does nothing if the
@@ -34,8 +34,8 @@ size_t tamis__lock_name(const tamis__redis_filter *rf, char *to) {
 tamis_status tamis__lock_busy(const tamis__redis_filter *rf, tamis_error *err) {
     return tamis__fail(
         err, TAMIS_E_BUSY, 0,
-        "redis %s: %s: another push or drop of it is under way, or ended less than a minute ago "
-        "without saying so; wait for it, and do it again",
+        "redis %s: %s: another build, resize or drop of it is running, or was killed less than a minute "
+        "ago; wait for it, and try again",
         rf->redis->endpoint.shown, rf->uri->shown);
 }
 
@@ -53,7 +53,8 @@ static uint32_t slot_of_lock(void *context, size_t i) {
     return tamis__config_slot(lock->rf);
 }
 
-/* Taking the lock is a step too: a user who may not run steps could not release it. */
+/* Taking the lock is a step too, and not SET NX: a user who may not run steps could take a lock by SET NX and
+ * not release it. */
 static bool put_lock(void *context, size_t i, tamis__connection *conn) {
     lock_attempt *lock = context;
     char name[TAMIS__REDIS_KEY], token[TAMIS__LOCK_TOKEN], ms[24];

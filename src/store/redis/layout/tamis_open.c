@@ -333,8 +333,8 @@ tamis_status tamis__target_gone(const tamis__redis_filter *rf, const tamis__conf
     memcpy(target, config->target, config->target_size);
     target[config->target_size] = '\0';
     return tamis__fail(err, TAMIS_E_NOT_FOUND, 0,
-                       "redis %s: %s: is an alias of %s, and there is no such filter; build that, or let the "
-                       "name stand for another",
+                       "redis %s: %s: is an alias of %s, which does not exist; build that filter, or give "
+                       "the alias another target",
                        rf->redis->endpoint.shown, rf->uri->shown_name, tamis__show(target).text);
 }
 

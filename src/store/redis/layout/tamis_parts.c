@@ -147,8 +147,8 @@ typedef struct making {
 tamis_status tamis__partition_lost(const tamis__redis_filter *rf, size_t key, tamis_error *err) {
     return tamis__fail(
         err, TAMIS_E_IO, 0,
-        "redis %s: %s: partition %zu was lost on the way (evicted, deleted, or a failover); see "
-        "to it that it has the memory, and do it again",
+        "redis %s: %s: partition %zu was lost on the way (evicted, deleted, or a failover); make sure "
+        "that the server has the memory, and try again",
         rf->redis->endpoint.shown, rf->uri->shown_name, key);
 }
 

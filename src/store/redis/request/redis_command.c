@@ -9,7 +9,7 @@ enum { REPEATS_MAX = 64 /* max. runs that lose their connection before the repli
 tamis_status tamis__redis_bad_reply(const tamis_redis *redis, const char *what, tamis_error *err) {
     return tamis__fail(
         err, TAMIS_E_IO, 0,
-        "redis %s: %s: answered with what is no reply to the command; is it a Redis of version 6.2 or "
+        "redis %s: %s: sent an answer that is not a reply to the command; is it a Redis of version 6.2 or "
         "later?",
         redis->endpoint.shown, what);
 }

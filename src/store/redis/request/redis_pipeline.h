@@ -43,13 +43,13 @@ typedef struct tamis__in_flight {
     bool any_retried;           /* a command was put back where one pipeline keeps the order */
     bool forbids_scripts;       /* see tamis__redis_forbids_scripts */
     uint8_t *sent;              /* bit for each command: maybe carried out; NULL: all 0 */
-    tamis__node_pipeline *full; /* last pipeline found full in this turn; NULL: none */
+    tamis__node_pipeline *full; /* last pipeline found full in this pass; NULL: none */
     bool paused;                /* a command waits for a pause to end, or for a connection */
     bool is_outdated;           /* the map must be learned anew */
     tamis__node *source;        /* node to query for the map first; NULL: any */
     uint64_t renewals;          /* renewals of the map in a row that changed nothing */
     uint64_t renew_at;          /* earliest time of the next renewal */
-    uint64_t now;               /* time of this turn */
+    uint64_t now;               /* time of this pass */
     uint64_t last;              /* time of the last reply, or of the start */
     tamis_error last_error;     /* latest error since the last reply */
 } tamis__in_flight;

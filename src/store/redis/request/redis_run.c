@@ -13,7 +13,7 @@
  *        |                                             |
  *        +------ connection lost, server not ready ----+
  *
- * One turn renews the map if it is outdated, puts commands, sends them, waits for bytes and takes replies.
+ * One pass renews the map if it is outdated, puts commands, sends them, waits for bytes and takes replies.
  *
  * - Choosing a pipeline. Whenever a command is put, its slot and the map give the node. So a retried
  *   command goes to the server that has its slot by then.
@@ -117,7 +117,7 @@ static tamis_status put_request(tamis__in_flight *run, const tamis__retry *retry
     return TAMIS_OK;
 }
 
-/* Returns the retry for the next turn. If the node of a redirection cannot be reached, the map decides
+/* Returns the retry for the next pass. If the node of a redirection cannot be reached, the map decides
  * again. */
 static tamis__retry retry_later(const tamis__in_flight *run, tamis__retry retry) {
     return retry.target_pipeline && retry.target_pipeline->paused_until > run->now
@@ -321,8 +321,8 @@ static tamis_status check_patience(tamis__in_flight *run, tamis_error *err) {
     return tamis__in_flight_fail(run, err);
 }
 
-/* One turn: puts commands, sends and receives. It waits only if there is nothing else to do. */
-static tamis_status run_turn(tamis__in_flight *run, tamis_error *err) {
+/* One pass: puts commands, sends and receives. It waits only if there is nothing else to do. */
+static tamis_status run_pass(tamis__in_flight *run, tamis_error *err) {
     run->full = NULL;
     run->paused = false;
     tamis_status status = renew_map(run, err);
@@ -369,7 +369,7 @@ static tamis_status run_all(tamis_redis *redis, const tamis__requests *requests,
     run.is_outdated = !run.map;
     tamis_status status = TAMIS_OK;
     while (run.answered < requests->count && status == TAMIS_OK)
-        status = run_turn(&run, err);
+        status = run_pass(&run, err);
     if (status == TAMIS_OK)
         status = tamis__in_flight_confirm(&run, err);
     release_pipelines(&run, status == TAMIS_OK);

@@ -50,7 +50,7 @@ static tamis_status take_page(scanning *ctx, const tamis__reply *reply, tamis_er
         reply->items[1].type != TAMIS__REPLY_ARRAY)
         return tamis__fail(
             err, TAMIS_E_IO, 0,
-            "redis %s: answered SCAN with what is no reply to it; see the server's log and version",
+            "redis %s: sent an answer to SCAN that is not a reply to it; see the server's log and version",
             ctx->node->endpoint.shown);
     snprintf(ctx->cursor, sizeof ctx->cursor, "%s", reply->items[0].text);
     tamis_status status = TAMIS_OK;

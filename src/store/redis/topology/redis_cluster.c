@@ -109,7 +109,7 @@ tamis_status tamis__cluster_take_reply(tamis_redis *redis, const tamis__node *so
                                        const tamis__reply *reply, tamis_error *err) {
     if (reply->type == TAMIS__REPLY_ERROR && strstr(reply->text, "cluster support disabled"))
         return tamis__fail(err, TAMIS_E_REFUSED, 0,
-                           "redis %s: is no node of a cluster; write redis:// or redis+shard://",
+                           "redis %s: is not a node of a cluster; write redis:// or redis+shard://",
                            source->endpoint.shown);
     if (reply->type == TAMIS__REPLY_ERROR &&
         (tamis__reply_begins(reply, "NOPERM") || tamis__reply_begins(reply, "NOAUTH")))

@@ -5,7 +5,7 @@
  * and its node is a proxy.
  *
  *     ZooKeeper -> proxy_watch.c -> online: proxy 0 | proxy 1 | proxy 2
- *                                              ^ turn: each run of commands uses the next one
+ *                                              ^ next_node: each run of commands uses the next one
  *
  * A run whose proxy fails goes on with the next one. Proxies that could not be reached are avoided for a
  * while. When a proxy leaves the list, its idle connections are closed.
@@ -168,7 +168,7 @@ static tamis__node *next_proxy(tamis_redis *redis) {
     tamis__node *node = NULL;
     pthread_mutex_lock(&redis->mutex);
     for (size_t i = 0; i < codis->count; i++) {
-        node = codis->online[redis->turn++ % codis->count];
+        node = codis->online[redis->next_node++ % codis->count];
         if (node->avoid_until <= now)
             break;
     }

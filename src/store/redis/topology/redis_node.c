@@ -74,11 +74,10 @@ static tamis__node *make_node(tamis_redis *redis, const node_key *wanted) {
 static tamis_status find_or_make(tamis_redis *redis, const node_key *wanted, tamis__node **node,
                                  tamis_error *err) {
     if (wanted->host_size > HOST_SIZE_MAX || memchr(wanted->host, '\0', wanted->host_size))
-        return tamis__fail(
-            err, TAMIS_E_IO, 0,
-            "redis: was given a server whose name has %zu bytes or a zero byte; is it a Redis at "
-            "that port?",
-            wanted->host_size);
+        return tamis__fail(err, TAMIS_E_IO, 0,
+                           "redis: a reply names a host of %zu bytes, too long or with a zero byte; is it a "
+                           "Redis at that port?",
+                           wanted->host_size);
     pthread_mutex_lock(&redis->mutex);
     *node = find_node(redis, wanted);
     if (!*node)
@@ -238,11 +237,11 @@ static tamis_status learn_from(tamis_redis *redis, tamis__node *source, uint64_t
 /* Returns all nodes known now, rotated by one more position each time. Free the list with tamis__free. */
 static tamis__node **list_nodes(tamis_redis *redis, size_t *count) {
     pthread_mutex_lock(&redis->mutex);
-    const size_t turn = redis->turn++;
+    const size_t next = redis->next_node++;
     *count = redis->node_count;
     tamis__node **list = tamis__alloc(&redis->allocator, *count * sizeof *list, _Alignof(tamis__node *));
     for (tamis__node *node = list ? redis->nodes : NULL; node; node = node->next)
-        list[(node->number + turn) % *count] = node;
+        list[(node->number + next) % *count] = node;
     pthread_mutex_unlock(&redis->mutex);
     return list;
 }

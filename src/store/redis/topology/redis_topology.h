@@ -77,7 +77,7 @@ struct tamis_redis {
     tamis__node *nodes;
     size_t node_count;
     tamis__slot_map *map; /* NULL: not known yet */
-    size_t turn;          /* round-robin counter: node to query first, or proxy to use next */
+    size_t next_node;     /* round-robin counter: node to query first, or proxy to use next */
     uint64_t epoch;       /* highest config-epoch that a sentinel reported for the master */
 };
 
@@ -105,7 +105,7 @@ tamis_status tamis__redis_connect(tamis_redis *redis, tamis__node *node, uint64_
 /* Records that a node has replied. NULL stands for ZooKeeper. */
 void tamis__redis_mark_answered(tamis_redis *redis, tamis__node *node);
 /* True if a failure with `status` ends the call at once: the server has never replied, connect_wait is
- * over, and the connection is refused, the host is unknown, or the other program is no Redis. If `node` is
+ * over, and the connection is refused, the host is unknown, or the other program is not a Redis. If `node` is
  * NULL or the map is learned, a reply from any node is enough to go on. */
 bool tamis__redis_is_hopeless(const tamis_redis *redis, const tamis__node *node, tamis_status status);
 /* Returns the delay before the next attempt after so many tries, in ns. */
@@ -160,7 +160,7 @@ typedef struct tamis__redirection {
     uint16_t port;
 } tamis__redirection;
 
-/* Parses an error reply of node `source`. Returns false if it is no redirection. */
+/* Parses an error reply of node `source`. Returns false if it is not a redirection. */
 bool tamis__cluster_redirection(const tamis__reply *error, const tamis__node *source, tamis__redirection *to);
 
 /* The query for the map of a cluster, and its reply, which becomes the current map. */

@@ -216,7 +216,7 @@ tamis_status tamis_redis_from_bitmap(tamis_filter **made, const tamis_filter *th
     tamis_status status = check_layout(there, err);
     if (status == TAMIS_OK && size != bytes_of(there))
         return tamis__fail(err, TAMIS_E_MISMATCH, 0,
-                           "bitmap: has %zu bytes, and %s comes to %" PRIu64
+                           "bitmap: has %zu bytes, but %s needs %" PRIu64
                            "; give the parameters that it was made with",
                            size, tamis__redis_of(there)->uri->shown, bytes_of(there));
     if (status == TAMIS_OK)

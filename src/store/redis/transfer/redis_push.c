@@ -3,30 +3,35 @@
 /*
  * Uploads a filter in memory to a server in layout tamis, or makes an empty one there:
  *
- *     1 lock       tamis:{NAME}:push = token, renewed on the way: one writer at a time
- *     2 announce   field pushing = plan; removes leftovers of earlier writers, and ends a resize of another writer
- *     3 make       partitions of a new generation: zeros, then the mark "filling"
- *     4 fill       chunks; each also sets its bit behind the mark
- *     5 seal       if all chunk bits are set, the footer replaces the mark; clients accept only partitions with a footer
- *     6 switch     field plan = the new plan, field before = the old one
- *     7 read back  the plan
- *     8 retire     partitions of the old plan expire in TAMIS__GRACE_MS
+ *     1        lock       tamis:{NAME}:push = token, renewed on the way: one writer at a time
+ *     2 to 4   announce   ends the resize and removes the leftovers of other writers; field pushing = plan
+ *     5        make       partitions of a new generation: zeros, then the mark "filling"
+ *     6        fill       chunks; each also sets its bit behind the mark
+ *     7, 8     seal       if all chunk bits are set, the footer replaces the mark; clients need the footer
+ *     9        switch     field plan = the new plan, field before = the old one
+ *     10       read back  the plan
+ *     11       retire     partitions of the old plan expire in TAMIS__GRACE_MS
+ *     12       unlock
  *
- * A resize does steps 1 to 3, and later steps 4 to 8. In between, the plan is also in field next, and
- * adders add to both generations (mirror in layout_tamis.c). An add whose batch did not see field next was
- * carried out before, so its key must be among the keys that the caller collects. At the end these keys
- * are merged with what adders have added. The lock is held only at both ends. A writer that takes it in
+ * The numbers are those of docs/REDIS-LAYOUT.md, Making.
+ *
+ * A resize does steps 1 to 5, and later fills and goes on from step 7. In between, the plan is also in field
+ * next, and adders add to both generations (mirror in layout_tamis.c). An add whose batch did not see field
+ * next was carried out before, so its key must be among the keys that the caller collects. At the end these
+ * keys are merged with what adders have added. The lock is held only at both ends. A writer that takes it in
  * between removes field next, and the resize then fails.
  *
  * Invariants:
- * 1. Every write is a step (redis_step.c). A step compares the lock's token and the plan, or the partition's mark: sent
- *    late or twice, it does nothing.
- * 2. A plan is in field plan only when all its partitions are sealed. A partition lost on the way never gets a footer.
- * 3. Every generation that has partitions is named in plan, next, before or pushing. So the next push or drop removes
- *    what a killed writer left behind. Until they are sealed, partitions also expire by themselves; those of a resize in
- *    progress expire with the hash (redis_resize.c).
- * 4. Only step 6 changes what clients use, and nothing is retired before step 7.
- * 5. After a failure the lock is released first: from then on a late step 6 does nothing, and the hash is final.
+ * 1. Every write is a step (redis_step.c). A step compares the lock's token and the plan, or the partition's
+ *    mark: sent late or twice, it does nothing.
+ * 2. A plan is in field plan only when all its partitions are sealed. A partition lost on the way never gets
+ *    a footer.
+ * 3. Every generation that has partitions is named in plan, next, before or pushing. So the next push or drop
+ *    removes what a killed writer left behind. Until they are sealed, partitions also expire by themselves;
+ *    those of a resize in progress expire with the hash (redis_resize.c).
+ * 4. Only the switch changes what clients use, and nothing is retired before the plan was read back.
+ * 5. After a failure the lock is released first: from then on a late switch does nothing, and the hash is
+ *    final.
  *
  * tests/model checks all this, and shows what goes wrong without each part.
  */
@@ -59,8 +64,8 @@ static tamis_status check_hash(const tamis__push *p, const tamis__parsed_plan *o
         old->secret == hasher->secret_print)
         return TAMIS_OK;
     return tamis__fail(err, TAMIS_E_MISMATCH, 0,
-                       "redis %s: %s: what is there has another scheme, seed or secret, and programs that "
-                       "have it open could not follow; drop it first, or push under another name",
+                       "redis %s: %s: the filter there has another scheme, seed or secret, and programs that "
+                       "have it open could not follow; drop it first, or use another name",
                        p->rf->redis->endpoint.shown, p->rf->uri->shown_name);
 }
 
@@ -305,9 +310,9 @@ static bool is_same(const char *a, const char *b) {
  *   place.
  * - The old plan is still there; it never returns after a switch: the switch did not take place.
  * - Neither: another writer was here. Whether the switch took place before is known if it was answered.
- * If the old plan is gone, its partitions are retired even if the lock could not be released: their record is in the
- * hash, which may have expired. If the hash cannot be read, the new partitions stay announced, and the next holder of
- * the lock removes them.
+ * If the old plan is gone, its partitions are retired even if the lock could not be released: their record is
+ * in the hash, which may have expired. If the hash cannot be read, the new partitions stay announced, and the
+ * next holder of the lock removes them.
  */
 static tamis_status recover(tamis__push *p, tamis_status status, tamis_error *err) {
     tamis_error why = TAMIS_ERROR_INIT;
@@ -342,8 +347,9 @@ static tamis_status recover(tamis__push *p, tamis_status status, tamis_error *er
     return is_done && !is_old ? fail_replaced_since(p, &now, err) : fail_unknown(p, &why, err);
 }
 
-/* Replaces the error of a push that found its partitions gone, if its lock is gone too: another writer removed
- * them, not the server. The lock must not be released yet: its token tells whether this push still holds it. */
+/* Replaces the error of a push that found its partitions gone, if its lock is gone too: another writer
+ * removed them, not the server. The lock must not be released yet: its token tells whether this push still
+ * holds it. */
 static tamis_status name_other_writer(const tamis__push *p, tamis_status status, tamis_error *err) {
     tamis_error lost = TAMIS_ERROR_INIT;
     if (p->switched != TAMIS__NOT_DONE || status != TAMIS_E_IO ||
@@ -476,13 +482,13 @@ tamis_status tamis_redis_push(const tamis_filter *filter, tamis_redis *redis, co
     if (status != TAMIS_OK)
         return status;
     p.rf = tamis__redis_of(p.there);
-    tamis__filter_keep(filter);
+    tamis__filter_lock_content(filter);
     status = tamis_filter_verify(filter, err);
     if (status == TAMIS_OK && p.rf->layout == &tamis__layout_tamis)
         status = push_tamis(&p, err);
     else if (status == TAMIS_OK)
         status = tamis__redis_replace(p.there, filter, &options, err);
-    tamis__filter_let_go(filter);
+    tamis__filter_unlock_content(filter);
     tamis_filter_free(p.there);
     return status;
 }

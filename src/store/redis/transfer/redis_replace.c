@@ -16,11 +16,11 @@
  * commands go to the server of the Redis key.
  *
  * Invariants:
- * 1. Only step 4 changes what clients use, and it does so atomically. Keys that are added to the old filter until then are
- *    lost with it.
- * 2. A late chunk does nothing: its step requires the staging string, which is gone after step 4.
- * 3. If the reply to RENAME is lost and the command is sent again, the staging string is gone. The filter is then read back,
- *    and must contain every bit that was sent.
+ * 1. Only the rename changes what clients use, and it does so atomically. Keys that are added to the old
+ *    filter until then are lost with it.
+ * 2. A late chunk does nothing: its step requires the staging string, which is gone after the rename.
+ * 3. If the reply to RENAME is lost and the command is sent again, the staging string is gone. The filter is
+ *    then read back, and must contain every bit that was sent.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -141,11 +141,11 @@ static tamis_status upload_bits(const replacement *r, const tamis_redis_push_opt
     if (status == TAMIS_OK)
         status = query_staging(r, "STRLEN", &size, err);
     if (status == TAMIS_OK && (uint64_t)size != r->made->plan.memory)
-        return tamis__fail(
-            err, TAMIS_E_IO, 0,
-            "redis %s: %s: what was sent has %" PRId64 " bytes there and not %" PRIu64
-            " (evicted, or lost in a failover); see to it that it has the memory, and push again",
-            r->rf->redis->endpoint.shown, r->rf->uri->shown_name, size, r->made->plan.memory);
+        return tamis__fail(err, TAMIS_E_IO, 0,
+                           "redis %s: %s: the uploaded string has %" PRId64 " bytes, not %" PRIu64
+                           " (evicted, or lost in a failover); make sure that the server has the memory, and "
+                           "write the filter again",
+                           r->rf->redis->endpoint.shown, r->rf->uri->shown_name, size, r->made->plan.memory);
     return status;
 }
 
@@ -166,8 +166,9 @@ static tamis_status check_sent(const replacement *r, tamis_error *err) {
     for (size_t i = 0; i < count && status == TAMIS_OK; i++)
         if (sent[i] & ~there[i])
             status = tamis__fail(err, TAMIS_E_IO, 0,
-                                 "redis %s: %s: what was sent is not there any more (evicted, or lost in a "
-                                 "failover); see to it that it has the memory, and push again",
+                                 "redis %s: %s: the uploaded string is gone (evicted, or lost in a "
+                                 "failover); make sure that the server has the memory, and write the "
+                                 "filter again",
                                  r->rf->redis->endpoint.shown, r->rf->uri->shown_name);
     tamis_filter_free(pulled);
     return status;
@@ -237,8 +238,8 @@ static tamis_status run_replacement(const replacement *r, const tamis_redis_push
 tamis_status tamis__redis_replace(tamis_filter *made, const tamis_filter *filter,
                                   const tamis_redis_push_options *options, tamis_error *err) {
     replacement r = {.made = made, .rf = tamis__redis_of(made), .filter = filter};
-    tamis_status status = tamis__redis_require_command(
-        r.rf->redis, r.rf->uri->shown, "RENAME", "push into layout tamis, or add the keys themselves", err);
+    tamis_status status = tamis__redis_require_command(r.rf->redis, r.rf->uri->shown, "RENAME",
+                                                       "use layout tamis, or add the keys themselves", err);
     if (status == TAMIS_OK)
         status = open_handle(made, false, err);
     if (status == TAMIS_OK)

@@ -4,13 +4,13 @@
  * Resize: replaces a filter in use by one of another size. Bits do not reveal their keys, so the caller
  * collects the keys again while others go on adding:
  *
- *     begin     push steps 1 to 3 (redis_push.c)     lock, announce, make partitions
+ *     begin     lock, announce, make partitions      as a push (redis_push.c)
  *               field next = plan, sending = N       adders add to both generations from now on
  *               release the lock
  *     caller    builds a filter in memory from all keys that were added before
  *     end       take the lock; next and sending must be unchanged
  *               merge the caller's filter into the partitions (redis_union.c)
- *               push steps 5 to 8                    seal, switch, read back, retire
+ *               seal, switch, read back, retire      as a push
  *
  * No key is lost: an add whose batch did not see field next was carried out before it was set, so it is
  * among the caller's keys. Every other add that was answered went to both generations (mirror in
@@ -121,13 +121,14 @@ static tamis_status fail_unfinished(const tamis__push *p, tamis_error *err) {
 static tamis_status begin_resize(tamis__push *p, tamis_error *err) {
     tamis_status status = tamis__push_check(p->filter, err);
     if (status == TAMIS_OK && p->rf->layout != &tamis__layout_tamis)
-        status = tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
-                             "%s: layout %s cannot be resized while it is used; push another in its place",
-                             p->rf->uri->shown, p->rf->layout->name);
+        status =
+            tamis__fail(err, TAMIS_E_UNSUPPORTED, 0,
+                        "%s: layout %s cannot be resized while it is used; write a new filter in its place",
+                        p->rf->uri->shown, p->rf->layout->name);
     if (status ==
         TAMIS_OK) /* the end needs BITOP (tamis__upload_union): check it before adders add to both */
         status = tamis__redis_require_command(p->rf->redis, p->rf->uri->shown, "BITOP",
-                                              "push another in its place", err);
+                                              "write a new filter in its place", err);
     if (status == TAMIS_OK)
         status = tamis__push_plan(p, err);
     if (status != TAMIS_OK)
@@ -243,13 +244,13 @@ tamis_status tamis_redis_resize_end(tamis_redis_resize *resize, const tamis_filt
     if (filter && status != TAMIS_OK)
         (void)end_resize(&resize->p, NULL, NULL);
     if (filter && status == TAMIS_OK) {
-        tamis__filter_keep(filter);
+        tamis__filter_lock_content(filter);
         status = tamis_filter_verify(filter, err);
         if (status == TAMIS_OK)
             status = end_resize(&resize->p, filter, err);
         else
             (void)end_resize(&resize->p, NULL, NULL);
-        tamis__filter_let_go(filter);
+        tamis__filter_unlock_content(filter);
     }
     if (!filter)
         status = end_resize(&resize->p, NULL, err);

@@ -66,12 +66,13 @@ typedef struct tamis__push {
     const tamis_filter *filter;    /* filter in memory to upload; NULL: make an empty one */
     tamis_filter *there;           /* handle of the filter on the server, with the plan of the new one */
     const tamis__redis_filter *rf; /* body of `there` */
-    tamis__partitions partitions;  /* the new generation; while they are filled, `fills` are those below */
-    uint64_t ttl_ms;               /* time to live of the new filter; 0: none */
-    tamis__config config;          /* hash before the push */
-    char copy[TAMIS__REDIS_PLAN];  /* the plan's copy if the hash was deleted; else empty */
-    char plan[TAMIS__REDIS_PLAN];  /* plan of the new filter */
-    char hash[TAMIS__REDIS_KEY];   /* Redis key of the hash */
+    tamis__partitions
+        partitions;       /* the new generation; while they are filled, their `fills` are those below */
+    uint64_t ttl_ms;      /* time to live of the new filter; 0: none */
+    tamis__config config; /* hash before the push */
+    char copy[TAMIS__REDIS_PLAN]; /* the plan's copy if the hash was deleted; else empty */
+    char plan[TAMIS__REDIS_PLAN]; /* plan of the new filter */
+    char hash[TAMIS__REDIS_KEY];  /* Redis key of the hash */
     size_t hash_size;
     const tamis_redis_push_options *options;
     uint32_t *fills;              /* numbers in the marks of `partitions` */
@@ -95,17 +96,17 @@ tamis_status tamis__push_plan(tamis__push *p, tamis_error *err);
 tamis_status tamis__push_begin(tamis__push *p, tamis_error *err);
 /* Releases the lock when no command on its way needs it. Returns `status`. */
 tamis_status tamis__push_withdraw(const tamis__push *p, tamis_status status);
-/* Step 2: announces p->plan, and removes leftovers of other writers. */
+/* Announces p->plan, and removes leftovers of other writers. */
 tamis_status tamis__push_announce(tamis__push *p, tamis_error *err);
-/* Step 3: makes the partitions. A family has none: its members are created by their first adds. */
+/* Makes the partitions. A family has none: its members are created by their first adds. */
 tamis_status tamis__push_make(tamis__push *p, tamis_error *err);
 /* Sets p->ttl_ms to the time that the old filter has left, unless the URI gives one. */
 tamis_status tamis__push_keep_expiry(tamis__push *p, tamis_error *err);
-/* Step 5: seals the partitions. */
+/* Seals the partitions, and reads their footers. */
 tamis_status tamis__push_seal(tamis__push *p, tamis_error *err);
-/* Steps 6 and 7: switches to p->plan, and reads the plan back. */
+/* Switches to p->plan, and reads the plan back. */
 tamis_status tamis__push_switch(tamis__push *p, tamis_error *err);
-/* Step 8: gives the partitions of the old plan a short expiry. */
+/* Retires the partitions of the old plan: they get a short expiry. */
 tamis_status tamis__push_retire(const tamis__push *p, tamis_error *err);
 /* Releases the lock. After a failure, finds out whether the switch took place, and removes the unused
  * partitions. */

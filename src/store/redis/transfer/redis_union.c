@@ -69,7 +69,8 @@ static tamis_status take_or(void *context, size_t i, const tamis__reply *reply, 
 
 static tamis_status check_compatible(const tamis_filter *there, const tamis_filter *from, tamis_error *err) {
     const tamis__redis_filter *rf = tamis__redis_of(there);
-    tamis_status status = tamis__check_compatible(there, from, "unite", "build both alike", err);
+    tamis_status status =
+        tamis__check_compatible(there, from, "union", "build both with the same options", err);
     if (status != TAMIS_OK || (there->hasher->seed == from->hasher->seed &&
                                there->hasher->secret_print == from->hasher->secret_print))
         return status;
@@ -78,7 +79,8 @@ static tamis_status check_compatible(const tamis_filter *there, const tamis_filt
                        rf->redis->endpoint.shown, rf->uri->shown_name);
 }
 
-/* Steps 1 to 4. `staging` has the staging strings beside the partitions of `there`. */
+/* Makes, fills, merges and removes the staging strings. `staging` has the staging strings beside the
+ * partitions of `there`. */
 static tamis_status or_staged(const tamis_filter *there, const tamis__partitions *partitions,
                               const tamis__partitions *staging, const tamis_filter *from, tamis_error *err) {
     const tamis__redis_filter *rf = partitions->rf;
@@ -153,19 +155,19 @@ tamis_status tamis_redis_union(tamis_filter *there, const tamis_filter *from, ta
             "redis %s: %s: its partitions, of layout 1, have no room for what a union writes behind them; "
             "build it anew with both, or add the keys themselves",
             rf->redis->endpoint.shown, rf->uri->shown);
-    tamis_status status = tamis__filter_check_local(from, "unite", err);
+    tamis_status status = tamis__filter_check_local(from, "union", err);
     if (status == TAMIS_OK)
         status = tamis__redis_require_command(
             rf->redis, rf->uri->shown, "BITOP",
-            "pull it, make the union in memory, and push that while nobody adds", err);
+            "copy it into memory, make the union there, and write that back while nobody adds", err);
     if (status != TAMIS_OK)
         return status;
-    tamis__filter_keep(from);
+    tamis__filter_lock_content(from);
     status = tamis_filter_verify(from, err);
     if (status == TAMIS_OK)
         status = rf->layout->refresh(there, err);
     for (bool again = true; again && status == TAMIS_OK;)
         status = union_once(there, from, &again, err);
-    tamis__filter_let_go(from);
+    tamis__filter_unlock_content(from);
     return status;
 }
