@@ -67,7 +67,8 @@
 
 enum {
     LINE_BYTES = TAMIS__LINE,
-    BATCH = 64,       /* keys whose lines are fetched together */
+    BATCH = 256, /* keys that are added together */
+    AHEAD = 40,  /* keys whose lines are fetched before they are needed */
     SEARCH_MAX = 200, /* lines that a search for a free slot reads */
     SMALL = 4096,     /* lines of a table that grows even if it is far from full */
     QUICK_GROWTH = 64 << 20 /* bytes of a table up to which the next one is four times as large, not twice */
@@ -243,7 +244,9 @@ static window_query query_of(const tamis_filter *filter, const tamis_hash *hash,
                           step - step_of(filter, time - (int64_t)filter->plan.window)};
 }
 
-static void prefetch(const window *w, const window_query *q) {
+/* Inlined, since the compiler takes a function that only fetches for one without effect and removes its
+ * calls. */
+static inline __attribute__((always_inline)) void prefetch(const window *w, const window_query *q) {
     for (size_t i = 0; i < w->table_count; i++) {
         const line_pair pair = lines_of(w, &w->tables[i], q);
         tamis__prefetch(line_at(&w->tables[i], pair.a));
@@ -573,10 +576,13 @@ static tamis_status add_batch(tamis_filter *filter, const tamis_hash *hashes, co
     window_query queries[BATCH];
     for (size_t i = 0; i < count; i++) {
         queries[i] = query_of(filter, &hashes[i], times[i]);
-        prefetch(w, &queries[i]);
+        if (i < AHEAD)
+            prefetch(w, &queries[i]);
     }
     for (*done = 0; *done < count; ++*done) {
         const int64_t time = times[*done];
+        if (*done + AHEAD < count)
+            prefetch(w, &queries[*done + AHEAD]);
         if (time < 0 || time > TAMIS_TIME_MAX)
             return tamis__fail(err, TAMIS_E_RANGE, 0,
                                "time %" PRId64 " ms: not from 1970 to the year 287396; give milliseconds "
