@@ -69,27 +69,15 @@ typedef struct leftover_search {
     size_t denied;  /* Redis keys of all generations that the user may not read */
 } leftover_search;
 
-enum { PREFIX = sizeof "tamis:{" - 1, SUFFIX = sizeof "}:bits" - 1, HEX = 16, NUMBER_MAX = 7 };
+enum { PREFIX = sizeof "tamis:{" - 1 };
 
 /* ---- finding partitions ---- */
 
-/* Parses NAME:G:I. More than NUMBER_MAX digits at the end are the generation of a member of a family. */
 static bool read_key(const char *key, size_t size, part *to) {
-    char hex[HEX + 1] = "";
-    size_t end = size - SUFFIX, digits = 0;
-    if (size < PREFIX + SUFFIX + HEX + 4)
+    size_t name_end;
+    if (!tamis__partition_name_read(key, size, &name_end, &to->generation))
         return false;
-    while (key[end - 1 - digits] >= '0' && key[end - 1 - digits] <= '9')
-        digits++;
-    end -= digits + 1;
-    if (digits == 0 || digits > NUMBER_MAX || key[end] != ':' || end < PREFIX + HEX + 2)
-        return false;
-    memcpy(hex, key + end - HEX, HEX);
-    end -= HEX + 1;
-    if (strspn(hex, "0123456789abcdef") != HEX || key[end] != ':')
-        return false;
-    to->generation = strtoull(hex, NULL, 16);
-    to->name_size = end - PREFIX;
+    to->name_size = name_end - PREFIX;
     return true;
 }
 
@@ -172,8 +160,8 @@ static tamis_status scan_keys(leftover_search *ctx, tamis_error *err) {
     const int size = uri->name_size > 0 ? (int)uri->name_size : 1;
     const int string_size = snprintf(strings, sizeof strings, "tamis:{%.*s:*}:bits", size, name);
     const int hash_size = snprintf(hashes, sizeof hashes, "tamis:{%.*s}", size, name);
-    const tamis__scan scans[] = {{strings, (size_t)string_size, "string", add_partition, ctx, 0},
-                                 {hashes, (size_t)hash_size, "hash", add_hash, ctx, 0}};
+    const tamis__scan scans[] = {{.pattern = strings, (size_t)string_size, "string", add_partition, ctx},
+                                 {.pattern = hashes, (size_t)hash_size, "hash", add_hash, ctx}};
     tamis_status status = tamis__redis_scan(ctx->rf.redis, &scans[0], err);
     if (status == TAMIS_OK)
         status = tamis__redis_scan(ctx->rf.redis, &scans[1], err);

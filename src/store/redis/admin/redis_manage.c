@@ -104,7 +104,7 @@ static tamis_status check_target(const tamis__redis_filter *rf, const tamis__red
         memcmp(rf->uri->name, alias->uri->name, rf->uri->name_size) == 0)
         return tamis__fail(err, TAMIS_E_INVALID, 0, "%s: cannot be an alias of itself; name another filter",
                            rf->uri->shown);
-    tamis_status status = tamis__config_find(rf, &config, err);
+    tamis_status status = tamis__config_seek(rf, &config, err);
     if (status == TAMIS_OK && config.target_size > 0)
         return tamis__fail(err, TAMIS_E_MISMATCH, 0,
                            "redis %s: %s: is an alias itself; let the name stand for the filter",
@@ -444,7 +444,7 @@ static tamis_status expire_locked(const tamis__redis_filter *rf, uint64_t ms, ta
     tamis__config config;
     char name[TAMIS__REDIS_KEY];
     uint64_t left_ms;
-    tamis_status status = tamis__config_find(rf, &config, err);
+    tamis_status status = tamis__config_seek(rf, &config, err);
     if (status == TAMIS_OK && !*config.plan)
         status = fail_absent(rf, err);
     if (status == TAMIS_OK)
@@ -478,7 +478,7 @@ static tamis_status retire_if_gone(const tamis__redis_filter *rf, const char *pl
 static tamis_status expire_tamis(const tamis__redis_filter *rf, uint64_t ms, tamis_error *err) {
     tamis__config config;
     tamis_error why = TAMIS_ERROR_INIT;
-    tamis_status status = tamis__config_find(rf, &config, err);
+    tamis_status status = tamis__config_seek(rf, &config, err);
     if (status == TAMIS_OK && !*config.plan)
         status = fail_absent(rf, err);
     if (status != TAMIS_OK)

@@ -157,6 +157,8 @@ typedef struct tamis__scan {
     tamis_status (*add_key)(void *context, const char *key, size_t size, tamis_error *err);
     void *context;
     size_t slot_suffix; /* size of the end of a key's name that does not count for its slot */
+    /* Called after each page. A failure ends the scan. May be NULL. */
+    tamis_status (*after_page)(void *context, tamis_error *err);
 } tamis__scan;
 
 /* Scans every server, one after the other. May miss keys that are created, deleted or moved to another server

@@ -408,24 +408,17 @@ tamis_status tamis__push_empty(tamis_filter *there, tamis_error *err) {
     return status == TAMIS_OK ? replace_filter(&p, tamis__tamis_of(p.rf)->plan_text, err) : status;
 }
 
-static tamis_status fail_deleted(const tamis__push *p, tamis_error *err) {
-    return tamis__fail(err, TAMIS_E_DAMAGED, 0,
-                       "redis %s: %s: its hash, which describes its partitions, was deleted or evicted; "
-                       "nothing was made; drop the filter, then add all keys again",
-                       p->rf->redis->endpoint.shown, p->rf->uri->shown_name);
-}
-
 /* *is_there: another writer has made the filter, or is making it. */
 static tamis_status make_once(tamis__push *p, bool *is_there, tamis_error *err) {
     tamis_status status = tamis__push_begin(p, err);
     *is_there = status == TAMIS_E_BUSY;
     if (status != TAMIS_OK)
         return status;
-    if (*p->copy) /* read the hash again: if this process was stopped between the reads, another may have made it */
-        status = tamis__config_find(p->rf, &p->config, err);
+    if (*p->copy) /* fails, unless this process was stopped between the reads, and another has made the filter */
+        status = tamis__config_seek(p->rf, &p->config, err);
     *is_there = status == TAMIS_OK && *p->config.plan;
-    if (status == TAMIS_OK && !*is_there && *p->copy)
-        status = fail_deleted(p, err);
+    if (status == TAMIS_OK && !*is_there && !p->rf->is_family)
+        status = tamis__lost_check(p->rf, err);
     if (status != TAMIS_OK || *is_there)
         return tamis__push_withdraw(p, status);
     status = tamis__push_conclude(p, run_steps(p, err), err);
