@@ -34,7 +34,7 @@ make i
 tamis build -q -o "$redis_uri/i" keys
 redis_ask hdel 'tamis:{i}' plan > none
 redis_ask del 'tamis:{i}:plan' > none
-tamis redis ls --leftover "$redis_uri/i" | shown
+tamis redis ls --leftover "$redis_uri/i" | shown | sort
 tamis redis drop "$redis_uri/i"
 redis_ask --scan --pattern 'tamis:{i:*' | while read -r key; do redis_ask pexpire "$key" 60000 > none; done
 make i

@@ -108,5 +108,6 @@ uint32_t tamis__batch_slot(void *context, size_t i);
 bool tamis__batch_put_command(void *context, size_t i, tamis__connection *conn);
 tamis_status tamis__batch_take_reply(void *context, size_t i, const tamis__reply *reply, bool resent,
                                      tamis_error *err);
+void tamis__batch_take_refusal(void *context, size_t i);
 
 #endif

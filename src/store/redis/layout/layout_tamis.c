@@ -297,8 +297,8 @@ static tamis_status apply_checks(const tamis_filter *filter, const tamis__touche
      * one. (Members of a dropped family stay, also those that this batch created.) */
     if (retired && batch->adds && !rf->is_family)
         status = rf->ttl_ms > 0 ? tamis__partitions_expire(&state->partitions, NULL, TAMIS__GRACE_MS, err)
-                                : tamis__partitions_expire_bare(&state->partitions, batch->touched,
-                                                                TAMIS__GRACE_MS, err);
+                                : tamis__partitions_expire_unsealed(&state->partitions, batch->touched,
+                                                                    TAMIS__GRACE_MS, err);
     if (status == TAMIS_OK && ++state->followed > FOLLOW_MAX)
         return tamis__fail(err, TAMIS_E_MISMATCH, 0,
                            "redis %s: %s: was replaced %d times during one batch; find out what does that",

@@ -295,8 +295,8 @@ tamis_status tamis__partitions_expire(const tamis__partitions *partitions, const
                                       tamis_error *err);
 /* The same for the selected partitions that have no footer: strings that a late add created. A whole partition
  * stays, since it may be all that is left of a filter that was lost: see tamis_lost.c. */
-tamis_status tamis__partitions_expire_bare(const tamis__partitions *partitions, const bool *selected,
-                                           int64_t ms, tamis_error *err);
+tamis_status tamis__partitions_expire_unsealed(const tamis__partitions *partitions, const bool *selected,
+                                               int64_t ms, tamis_error *err);
 /* As tamis__partitions_expire, for all partitions of the plan `text`. Does nothing if the text is no valid
  * plan, or that of a family. */
 tamis_status tamis__plan_text_expire(const tamis__redis_filter *rf, const char *text, int64_t ms,

@@ -48,6 +48,9 @@ typedef struct tamis__requests {
      * writes (redis_wait.c). Set to true if a connection ended before that: a failover may lose the
      * writes, so run it again. The caller sets it to false first. */
     bool *unconfirmed;
+    /* If not NULL, called for an error reply to a command that was sent once: it was not carried out. An error reply
+     * that ends the run then does so when all commands under way are answered. */
+    void (*take_refusal)(void *context, size_t i);
     /* If not NULL, set when an error reply ends the run: true if tamis__redis_is_denied holds for that
      * reply. */
     bool *denied;
