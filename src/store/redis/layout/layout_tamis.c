@@ -442,9 +442,7 @@ static tamis_status estimate(const tamis_filter *filter, tamis_filter_info *info
  * one. */
 static tamis_status clear(tamis_filter *filter, tamis_error *err) {
     tamis_status status = follow_plan(filter, err);
-    if (status == TAMIS_OK)
-        status = tamis__push_empty(filter, err);
-    return status == TAMIS_OK ? follow_plan(filter, err) : status;
+    return status == TAMIS_OK ? tamis__push_empty(filter, err) : status;
 }
 
 const tamis__layout tamis__layout_tamis = {.name = "tamis",

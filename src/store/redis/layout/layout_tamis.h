@@ -173,9 +173,9 @@ tamis_status tamis__step_run(const tamis__redis_filter *rf, const tamis__step *s
                              tamis_error *err);
 /* What became of a step. */
 typedef enum tamis__outcome {
-    TAMIS__NOT_DONE, /* not sent; or sent once, and refused: it will never be carried out */
-    TAMIS__UNKNOWN,  /* no answer, or refused after it was sent twice: the first sending may have done it */
-    TAMIS__DONE      /* the server answered that it carried out the step */
+    TAMIS__NOT_DONE, /* not sent; or sent once, and answered 0 or an error: it will never be carried out */
+    TAMIS__UNKNOWN, /* no answer, or 0 or an error after it was sent twice: the first sending may have done it */
+    TAMIS__DONE     /* the server answered that it carried out the step */
 } tamis__outcome;
 /* Sends a step in the same way. *outcome is set after a failure too. */
 tamis_status tamis__step_run_outcome(const tamis__redis_filter *rf, const tamis__step *step,
@@ -364,6 +364,9 @@ tamis_status tamis__lock_pause(tamis_error *err);
 tamis_status tamis__lock_lost(const tamis__redis_filter *rf, tamis_error *err);
 /* The same, with another text for what took effect. */
 tamis_status tamis__lock_lost_after(const tamis__redis_filter *rf, const char *effect, tamis_error *err);
+/* Fails with the error `why` of a command that did nothing and could not release its lock. Says both, unless the
+ * error does. */
+tamis_status tamis__lock_left(const tamis_error *why, tamis_error *err);
 
 /* Validates the parameters of rf's URI for operations that do not use them: the same URI must be accepted
  * by every operation on a filter. */

@@ -98,6 +98,7 @@ static tamis_status read_lock(const tamis__redis_filter *rf, const lock_attempt 
 tamis_status tamis__lock_acquire(const tamis__redis_filter *rf, tamis_error *err) {
     char *token = tamis__tamis_of(rf)->token;
     lock_attempt lock = {.rf = rf};
+    tamis_error why = TAMIS_ERROR_INIT;
     uint64_t random;
     const tamis__requests requests = {.count = 1,
                                       .context = &lock,
@@ -106,19 +107,23 @@ tamis_status tamis__lock_acquire(const tamis__redis_filter *rf, tamis_error *err
                                       .what = rf->uri->shown_name,
                                       .slot = slot_of_lock,
                                       .is_steps = true};
-    tamis_status status = tamis__random(&random, sizeof random, rf->uri->shown, err);
+    tamis_status status = tamis__random(&random, sizeof random, rf->uri->shown, &why);
     snprintf(lock.prefix, sizeof lock.prefix, "%016" PRIx64 "-", random);
     if (status == TAMIS_OK)
-        status = tamis__requests_run(rf->redis, &requests, NULL, err);
+        status = tamis__requests_run(rf->redis, &requests, NULL, &why);
     if (status == TAMIS_OK)
-        status = read_lock(rf, &lock, err);
-    if (status == TAMIS_OK || status == TAMIS_E_BUSY)
+        status = read_lock(rf, &lock, &why);
+    if (status == TAMIS_OK)
+        return status;
+    if (err)
+        *err = why;
+    if (status == TAMIS_E_BUSY || lock.sent == 0)
         return status;
     snprintf(token, TAMIS__LOCK_TOKEN, "%s%" PRIu32, lock.prefix,
              lock.sent); /* the last sending may have the lock */
-    (void)tamis__lock_release(rf, NULL);
+    const bool is_released = tamis__lock_release(rf, NULL) == TAMIS_OK;
     *token = '\0';
-    return status;
+    return is_released ? status : tamis__lock_left(&why, err);
 }
 
 tamis_status tamis__lock_pause(tamis_error *err) {
@@ -160,6 +165,16 @@ tamis_status tamis__lock_lost_after(const tamis__redis_filter *rf, const char *e
                        "redis %s: %s: its lock is gone: another writer holds it or held it meanwhile, or the "
                        "server evicted or lost it; %s; " TAMIS__LOOK_FIRST,
                        rf->redis->endpoint.shown, rf->uri->shown_name, effect);
+}
+
+tamis_status tamis__lock_left(const tamis_error *why, tamis_error *err) {
+    const tamis_error copy = *why; /* may be *err */
+    const bool is_said = strstr(copy.text, TAMIS__NO_EFFECT) != NULL;
+    return tamis__fail(err, copy.status, copy.sys_errno,
+                       is_said ? "%.400s"
+                               : "%.300s; " TAMIS__NO_EFFECT
+                                 ", and its lock may stay for up to %d s: repeat it after that",
+                       copy.text, TAMIS__LOCK_MS / 1000);
 }
 
 tamis_status tamis__lock_check_renewal(const tamis__redis_filter *rf, const tamis__reply *reply,

@@ -131,14 +131,20 @@ static tamis_status set_pushing(const tamis__push *p, tamis_error *err) {
 }
 
 tamis_status tamis__push_begin(tamis__push *p, tamis_error *err) {
+    tamis_error why = TAMIS_ERROR_INIT;
     *p->copy = '\0';
     tamis_status status = tamis__lock_acquire(p->rf, err);
     if (status != TAMIS_OK)
         return status;
-    status = find_config(p, err);
+    status = find_config(p, &why);
     if (status == TAMIS_OK && !*p->config.plan)
-        status = tamis__copy_read(p->rf, p->copy, err);
-    return status == TAMIS_OK ? status : tamis__push_withdraw(p, status);
+        status = tamis__copy_read(p->rf, p->copy, &why);
+    if (status == TAMIS_OK)
+        return status;
+    const bool is_released = tamis__lock_release(p->rf, NULL) == TAMIS_OK;
+    *tamis__tamis_of(p->rf)->token = '\0';
+    return is_released ? tamis__fail(err, status, why.sys_errno, "%s", why.text)
+                       : tamis__lock_left(&why, err);
 }
 
 tamis_status tamis__push_withdraw(const tamis__push *p, tamis_status status) {
@@ -335,6 +341,8 @@ static tamis_status recover(tamis__push *p, tamis_status status, tamis_error *er
         return TAMIS_OK;
     if (is_over || (p->is_sealed && p->switched == TAMIS__NOT_DONE))
         (void)tamis__push_remove(p, NULL);
+    if (p->switched == TAMIS__NOT_DONE && !is_released)
+        return tamis__lock_left(&why, err);
     if (p->switched == TAMIS__NOT_DONE || (is_over && is_old))
         return status;
     if (is_done && !is_read)
@@ -405,7 +413,15 @@ tamis_status tamis__push_empty(tamis_filter *there, tamis_error *err) {
     tamis__push p = {.there = there, .rf = tamis__redis_of(there), .options = &options};
     tamis_status status = name_generation(&p, err);
     p.ttl_ms = 0;
-    return status == TAMIS_OK ? replace_filter(&p, tamis__tamis_of(p.rf)->plan_text, err) : status;
+    if (status == TAMIS_OK)
+        status = replace_filter(&p, tamis__tamis_of(p.rf)->plan_text, err);
+    if (status != TAMIS_OK)
+        return status;
+    /* The handle switches without reading the plan again: a failure would look as if nothing was cleared. */
+    tamis__config made = {.target_size = tamis__tamis_of(p.rf)->target_size};
+    memcpy(made.plan, p.plan, sizeof made.plan);
+    memcpy(made.target, tamis__tamis_of(p.rf)->target, made.target_size);
+    return tamis__handle_set_config(there, &made, err);
 }
 
 /* *is_there: another writer has made the filter, or is making it. */
