@@ -18,6 +18,7 @@ enum { SOME = 200 };
 
 static proxy *between;
 static tamis_filter *old, *own;
+static const char *patience = "50ms"; /* of the writer */
 
 typedef struct cut_writer {
     tamis_status (*run)(struct cut_writer *self);
@@ -57,7 +58,8 @@ static void prepare(cut_writer *self, tamis_status (*run)(cut_writer *self)) {
     redis_server_command(&server, "FLUSHALL");
     OK(tamis_redis_push(old, redis, "f?partition=4096", NULL, &err));
     between = proxy_start(server.socket);
-    snprintf(uri, sizeof uri, "redis://127.0.0.1:%d?read_timeout=20s&patience=50ms", proxy_port(between));
+    snprintf(uri, sizeof uri, "redis://127.0.0.1:%d?read_timeout=20s&patience=%s", proxy_port(between),
+             patience);
     OK(tamis_redis_open(&self->slow, uri, NULL, &err));
     if (run == clear_filter)
         OK(tamis_redis_filter_open(&self->there, self->slow, "f", NULL, &err));
@@ -112,6 +114,7 @@ static void cut(tamis_status (*run)(cut_writer *self), bool replies, uint64_t at
 static void cut_everywhere(tamis_status (*run)(cut_writer *self)) {
     cut_writer self;
     begin_test();
+    patience = "50ms";
     prepare(&self, run);
     OK(run(&self));
     const uint64_t commands = proxy_commands(between), bytes = proxy_passed(between, PROXY_REPLIES);
@@ -144,6 +147,69 @@ static void reg_22_a_cut_alias_says_what_it_did(void **state) {
     cut_everywhere(set_alias);
 }
 
+/* ---- a command that is held while something happens ---- */
+
+static tamis_status make_filter_there(cut_writer *self) {
+    tamis_redis_filter_options options = TAMIS_REDIS_FILTER_OPTIONS_INIT;
+    options.create = true;
+    return tamis_redis_filter_open(&self->there, self->slow, "new?expect=1000", &options, &self->why);
+}
+
+/* Holds command n, calls `meanwhile`, and delivers the command. */
+static void hold(cut_writer *self, tamis_status (*run)(cut_writer *self), uint64_t n,
+                 void (*meanwhile)(void)) {
+    pthread_t thread;
+    prepare(self, run);
+    proxy_arm_command(between, PROXY_DELAY, n);
+    assert_int_equal(pthread_create(&thread, NULL, run_writer, self), 0);
+    while (proxy_harmed(between) == 0 && !atomic_load(&self->is_over))
+        usleep(500);
+    meanwhile();
+    proxy_deliver(between, false);
+    pthread_join(thread, NULL);
+    proxy_stop(between);
+}
+
+static void drop_new(void) {
+    (void)tamis_redis_drop(redis, "new", NULL);
+}
+
+static void reg_22_a_filter_that_is_dropped_when_it_was_made(void **state) {
+    (void)state;
+    begin_test();
+    patience = "20s";
+    uint64_t dropped = 0;
+    for (uint64_t n = 0; n < 30; n++) {
+        cut_writer self;
+        hold(&self, make_filter_there, n, drop_new);
+        assert_null(strstr(self.why.text, "give expect"));
+        dropped += strstr(self.why.text, "right after it was made") != NULL;
+        finish(&self);
+    }
+    assert_true(dropped > 0);
+}
+
+static bool had_lock;
+
+static void end_lock(void) {
+    had_lock = redis_server_number(&server, "DEL tamis:{f}:push") == 1;
+}
+
+/* The first command that is held while the lock is there is the GET that reads it. */
+static void reg_22_a_lock_that_ends_before_it_is_read(void **state) {
+    (void)state;
+    begin_test();
+    patience = "20s";
+    had_lock = false;
+    for (uint64_t n = 0; !had_lock; n++) {
+        cut_writer self;
+        assert_in_range(n, 0, 9);
+        hold(&self, drop_filter, n, end_lock);
+        assert_int_equal(self.status, TAMIS_OK);
+        finish(&self);
+    }
+}
+
 static int set_up(void **state) {
     const int failed = redis_filters_set_up(state);
     if (failed || !server.pid)
@@ -165,6 +231,8 @@ int main(void) {
         cmocka_unit_test(reg_22_a_cut_push_says_what_it_did),
         cmocka_unit_test(reg_22_a_cut_clear_says_what_it_did),
         cmocka_unit_test(reg_22_a_cut_alias_says_what_it_did),
+        cmocka_unit_test(reg_22_a_filter_that_is_dropped_when_it_was_made),
+        cmocka_unit_test(reg_22_a_lock_that_ends_before_it_is_read),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

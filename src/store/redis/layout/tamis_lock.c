@@ -41,6 +41,8 @@ tamis_status tamis__lock_busy(const tamis__redis_filter *rf, tamis_error *err) {
 
 /* ---- take ---- */
 
+enum { TAKE_TRIES = 4 };
+
 typedef struct lock_attempt {
     const tamis__redis_filter *rf;
     char prefix[TAMIS__LOCK_TOKEN - 12]; /* prefix of all tokens sent: random, chosen once */
@@ -79,8 +81,9 @@ static tamis_status check_lock_reply(void *context, size_t i, const tamis__reply
 }
 
 /* Reads the lock's value: the reply of SET does not say whether an earlier sending of this process took the
- * lock. */
-static tamis_status read_lock(const tamis__redis_filter *rf, const lock_attempt *lock, tamis_error *err) {
+ * lock. *is_free: nobody has it. */
+static tamis_status read_lock(const tamis__redis_filter *rf, const lock_attempt *lock, bool *is_free,
+                              tamis_error *err) {
     char name[TAMIS__REDIS_KEY], holder[TAMIS__REDIS_PLAN]; /* layout 1 writes a plan */
     size_t size;
     const tamis_key words[] = {tamis__redis_word("GET"), {name, tamis__lock_name(rf, name)}};
@@ -89,6 +92,9 @@ static tamis_status read_lock(const tamis__redis_filter *rf, const lock_attempt 
     if (status != TAMIS_OK)
         return status;
     holder[size] = '\0';
+    *is_free = size == 0;
+    if (*is_free)
+        return TAMIS_OK;
     if (strncmp(holder, lock->prefix, strlen(lock->prefix)) != 0)
         return tamis__lock_busy(rf, err);
     snprintf(tamis__tamis_of(rf)->token, TAMIS__LOCK_TOKEN, "%.*s", TAMIS__LOCK_TOKEN - 1, holder);
@@ -99,6 +105,7 @@ tamis_status tamis__lock_acquire(const tamis__redis_filter *rf, tamis_error *err
     char *token = tamis__tamis_of(rf)->token;
     lock_attempt lock = {.rf = rf};
     tamis_error why = TAMIS_ERROR_INIT;
+    bool is_free = true; /* it was, when the other's lock ended between SET and GET: take it again */
     uint64_t random;
     const tamis__requests requests = {.count = 1,
                                       .context = &lock,
@@ -109,10 +116,13 @@ tamis_status tamis__lock_acquire(const tamis__redis_filter *rf, tamis_error *err
                                       .is_steps = true};
     tamis_status status = tamis__random(&random, sizeof random, rf->uri->shown, &why);
     snprintf(lock.prefix, sizeof lock.prefix, "%016" PRIx64 "-", random);
-    if (status == TAMIS_OK)
+    for (int i = 0; i < TAKE_TRIES && is_free && status == TAMIS_OK; i++) {
         status = tamis__requests_run(rf->redis, &requests, NULL, &why);
-    if (status == TAMIS_OK)
-        status = read_lock(rf, &lock, &why);
+        if (status == TAMIS_OK)
+            status = read_lock(rf, &lock, &is_free, &why);
+    }
+    if (status == TAMIS_OK && is_free)
+        status = tamis__lock_busy(rf, &why);
     if (status == TAMIS_OK)
         return status;
     if (err)

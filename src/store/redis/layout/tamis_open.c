@@ -379,8 +379,12 @@ tamis_status tamis__handle_open(tamis_filter *filter, const tamis_redis_filter_o
         if (status == TAMIS_OK)
             status = tamis__config_seek(rf, &config, err);
     }
-    if (status == TAMIS_OK && !*config.plan) /* dropped or expired right after it was made */
-        status = fail_absent(rf, options, err);
+    if (status == TAMIS_OK && !*config.plan)
+        status = tamis__fail(
+            err, TAMIS_E_NOT_FOUND, 0,
+            "redis %s: %s: was dropped, or expired, right after it was made; see who does that, and "
+            "run again",
+            rf->redis->endpoint.shown, rf->uri->shown_name);
     if (status == TAMIS_OK)
         status = apply_config(filter, &config, &wanted, options, err);
     return status == TAMIS_OK ? probe_scripts(rf, err) : status;

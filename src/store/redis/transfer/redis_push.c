@@ -310,7 +310,8 @@ static bool is_same(const char *a, const char *b) {
  * - p->plan is in field plan, or in field before (another writer has replaced it since): the switch took
  *   place.
  * - The old plan is still there; it never returns after a switch: the switch did not take place.
- * - Neither: another writer was here. Whether the switch took place before is known if it was answered.
+ * - Neither: another writer was here. Whether the switch took place before is known if it was answered. It is a
+ *   success then, as for a drop, if there is a filter.
  * If the old plan is gone, its partitions are retired even if the lock could not be released: their record is in the
  * hash, which may have expired. If the hash cannot be read, the new partitions stay announced, and the next holder of
  * the lock removes them.
@@ -338,6 +339,8 @@ static tamis_status recover(tamis__push *p, tamis_status status, tamis_error *er
     if (is_read && !is_old)
         (void)tamis__push_retire(p, NULL);
     if (is_over && p->switched != TAMIS__NOT_DONE && is_same(now.before, p->plan))
+        return TAMIS_OK;
+    if (is_over && is_done && !is_old && *now.plan)
         return TAMIS_OK;
     if (is_over || (p->is_sealed && p->switched == TAMIS__NOT_DONE))
         (void)tamis__push_remove(p, NULL);
