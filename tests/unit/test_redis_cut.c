@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * What a writer reports if the network is cut for good. Tried at every command that it sends, and at places within
- * all replies: a proxy holds the bytes and then ends, so that nobody can be asked any more. ctest: long
+ * What a writer reports if the network is cut for good. Tried at every command that it sends, and at
+ * places within all replies: a proxy holds the bytes and then ends, so that nobody can be asked any more.
+ * ctest: long
  */
 #include <pthread.h>
 #include <stdatomic.h>

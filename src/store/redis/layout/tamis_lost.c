@@ -15,8 +15,8 @@
  * one of a filter that has expired: partitions outlive their hash by a moment. So a filter with an expiry, whose hash
  * and copy were both lost, is not noticed.
  *
- * Order: find the partitions by SCAN, then read the records, then read the partitions. A drop removes its record last.
- * So a partition that is still there after the records were read is not being dropped.
+ * Order: find the partitions by SCAN, then read the records, then read the partitions. A drop removes its
+ * record last. So a partition that is still there after the records were read is not being dropped.
  */
 #include <inttypes.h>
 #include <stdio.h>
